@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+namespace ctxfs {
+
+using Bytes = std::span<const std::byte>;
+using MutableBytes = std::span<std::byte>;
+
+inline Bytes AsBytes(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+inline std::string_view AsText(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// The little-endian T at `p`. Compilers fold the loop into one load.
+template <typename T>
+T LoadLe(const std::byte* p) {
+  static_assert(std::is_unsigned_v<T>);
+  T value = 0;
+  for (size_t i = 0; i < sizeof(T); ++i) {
+    value = static_cast<T>(value | (static_cast<T>(p[i]) << (8 * i)));
+  }
+  return value;
+}
+
+/// Whether [offset, offset + length) lies within [0, size). The one bounds
+/// test: it subtracts, so nothing can wrap.
+constexpr bool InBounds(uint64_t offset, uint64_t length, uint64_t size) {
+  return offset <= size && length <= size - offset;
+}
+
+inline std::optional<uint64_t> CheckedAdd(uint64_t a, uint64_t b) {
+  uint64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) return std::nullopt;
+  return sum;
+}
+
+inline std::optional<uint64_t> CheckedMul(uint64_t a, uint64_t b) {
+  uint64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;
+  return product;
+}
+
+/// Owned bytes that are not cleared first: whoever makes a Buffer fills all of
+/// it or fails.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(size_t size)
+      : bytes_(std::make_unique_for_overwrite<std::byte[]>(size)),
+        size_(size) {}
+
+  size_t size() const { return size_; }
+  std::byte* data() { return bytes_.get(); }
+  const std::byte* data() const { return bytes_.get(); }
+  MutableBytes span() { return {bytes_.get(), size_}; }
+  Bytes span() const { return {bytes_.get(), size_}; }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+  size_t size_ = 0;
+};
+
+/// Reads little-endian fields in order. The first field that does not fit
+/// fails the reader for good: later getters return zero and stay in place, so
+/// a header is straight-line code and one test of ok() before any use.
+class ByteReader {
+ public:
+  /// `file_offset` is where `bytes` lie in the container.
+  explicit ByteReader(Bytes bytes, uint64_t file_offset = 0)
+      : bytes_(bytes), file_offset_(file_offset) {}
+
+  uint8_t U8() { return Field<uint8_t>(); }
+  uint16_t U16() { return Field<uint16_t>(); }
+  uint32_t U32() { return Field<uint32_t>(); }
+  uint64_t U64() { return Field<uint64_t>(); }
+
+  /// The next `n` bytes, empty once the reader has failed.
+  Bytes Take(uint64_t n) {
+    if (!ok_ || n > remaining()) {
+      ok_ = false;
+      return {};
+    }
+    const Bytes taken = bytes_.subspan(at_, static_cast<size_t>(n));
+    at_ += static_cast<size_t>(n);
+    return taken;
+  }
+  void Skip(uint64_t n) { (void)Take(n); }
+
+  bool ok() const { return ok_; }
+  uint64_t remaining() const { return bytes_.size() - at_; }
+  /// The container's byte that the next field starts at.
+  uint64_t offset() const { return file_offset_ + at_; }
+
+ private:
+  template <typename T>
+  T Field() {
+    const Bytes field = Take(sizeof(T));
+    return ok_ ? LoadLe<T>(field.data()) : T{0};
+  }
+
+  Bytes bytes_;
+  uint64_t file_offset_;
+  size_t at_ = 0;
+  bool ok_ = true;
+};
+
+}  // namespace ctxfs

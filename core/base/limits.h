@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// Every bound on what a container may ask of us. A count or size taken from a
+/// file is compared with one of these before anything is allocated for it.
+namespace ctxfs::limits {
+
+constexpr uint64_t kKiB = 1024;
+constexpr uint64_t kMiB = 1024 * kKiB;
+constexpr uint64_t kGiB = 1024 * kMiB;
+
+/// Bytes a format's probe gets to see.
+constexpr size_t kProbeBytes = 64;
+
+/// Entries of one container (formats/shard.md, section 15).
+constexpr uint32_t kEntries = 10'000'000;
+/// Bytes of one container's names (same).
+constexpr uint64_t kNameBytes = 100 * kMiB;
+/// Bytes that one compressed entry may decode to (same).
+constexpr uint64_t kDecodedBytes = kGiB;
+/// Bytes that one compressed entry may occupy: what incompressible data of
+/// kDecodedBytes takes in any of our codecs, rounded up.
+constexpr uint64_t kStoredBytes = kDecodedBytes + 16 * kMiB;
+
+/// Bytes and nesting of a container's JSON metadata.
+constexpr uint64_t kJsonBytes = 100 * kMiB;
+constexpr size_t kJsonDepth = 128;
+
+/// Bytes of one path component, and components of one path, on Linux.
+constexpr size_t kComponentBytes = 255;
+constexpr size_t kComponents = 255;
+
+/// Bytes of one extended attribute's value: some tools read them all.
+constexpr size_t kXattrBytes = 4 * kKiB;
+
+}  // namespace ctxfs::limits

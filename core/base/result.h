@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace ctxfs {
+
+/// What went wrong, coarse enough to choose an errno or an exit code by.
+enum class Code : uint8_t {
+  kNotFound,      // no such entry or file
+  kNotContainer,  // no known format recognises the bytes
+  kVersion,       // a known format in a version we do not read
+  kCorrupt,       // the bytes contradict the format or each other
+  kChecksum,      // the bytes contradict their checksum
+  kLimit,         // a count or size exceeds a limit of limits.h
+  kIo,            // the store failed; worth trying again
+  kStale,         // the store no longer holds what was opened
+  kNoMemory,      // an allocation failed; worth trying again
+};
+
+constexpr uint64_t kNoOffset = UINT64_MAX;
+
+/// A failure as a value. `what` names the field or entry, `offset` the byte of
+/// the container it concerns (kNoOffset when there is none).
+struct Error {
+  Code code;
+  std::string what;
+  uint64_t offset = kNoOffset;
+
+  /// Damage stays; a failed store or allocation may work the next time.
+  bool Permanent() const {
+    return code != Code::kIo && code != Code::kStale && code != Code::kNoMemory;
+  }
+
+  /// "byte 80: entry 0: ..." or just the text.
+  std::string Text() const {
+    if (offset == kNoOffset) return what;
+    return "byte " + std::to_string(offset) + ": " + what;
+  }
+};
+
+/// A T or an Error, spelled like C++23's std::expected. Converts from both, so
+/// failures pass upwards as `if (!r) return std::move(r).error();`.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): returning a T is the point
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): as is returning an Error
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  bool has_value() const { return state_.index() == 0; }
+  explicit operator bool() const { return has_value(); }
+
+  T& operator*() & { return *std::get_if<0>(&state_); }
+  const T& operator*() const& { return *std::get_if<0>(&state_); }
+  T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
+  T* operator->() { return std::get_if<0>(&state_); }
+  const T* operator->() const { return std::get_if<0>(&state_); }
+
+  const Error& error() const& { return *std::get_if<1>(&state_); }
+  Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+/// Success or an Error.
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): see above
+  Result(Error error) : error_(std::move(error)) {}
+
+  bool has_value() const { return !error_.has_value(); }
+  explicit operator bool() const { return has_value(); }
+
+  const Error& error() const& { return *error_; }
+  Error&& error() && { return std::move(*error_); }
+
+ private:
+  std::optional<Error> error_;
+};
+
+using Status = Result<void>;
+
+}  // namespace ctxfs

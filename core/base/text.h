@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ctxfs {
+
+/// `name` in single quotes, fit for a message: bytes other than printable
+/// ASCII as \xNN, cut after 200 of them.
+std::string Quote(std::string_view name);
+
+/// Whether `text` is well-formed UTF-8.
+bool IsUtf8(std::string_view text);
+
+/// The bytes of `text` as lower-case hex digits.
+std::string Hex(std::string_view text);
+
+}  // namespace ctxfs

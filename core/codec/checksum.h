@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/bytes.h"
+
+namespace ctxfs {
+
+/// CRC-32C (Castagnoli) of `bytes` following bytes whose CRC-32C is `before`.
+uint32_t Crc32c(Bytes bytes, uint32_t before = 0);
+
+enum class ChecksumKind : uint8_t { kNone, kCrc32c };
+
+/// What the bytes of an entry must hash to.
+struct Checksum {
+  ChecksumKind kind = ChecksumKind::kNone;
+  uint32_t value = 0;
+
+  explicit operator bool() const { return kind != ChecksumKind::kNone; }
+  bool Matches(Bytes bytes) const;
+  /// "crc32c:9a71bb4c", empty for none.
+  std::string Text() const;
+};
+
+/// Computes a checksum over bytes that come in pieces.
+class Checksummer {
+ public:
+  explicit Checksummer(ChecksumKind kind) : kind_(kind) {}
+  void Update(Bytes bytes);
+  bool Matches(const Checksum& expected) const;
+
+ private:
+  ChecksumKind kind_;
+  uint32_t crc_ = 0;
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/codec/codec.h"
+
+#include <cstring>
+
+namespace ctxfs {
+
+const char* CodecName(Codec codec) {
+  switch (codec) {
+    case Codec::kZstd:
+      return "zstd";
+    case Codec::kLz4:
+      return "lz4";
+    case Codec::kNone:
+      break;
+  }
+  return "none";
+}
+
+Status Decode(Codec codec, Bytes stored, MutableBytes out) {
+  switch (codec) {
+    case Codec::kZstd:
+      return DecodeZstd(stored, out);
+    case Codec::kLz4:
+      return DecodeLz4(stored, out);
+    case Codec::kNone:
+      break;
+  }
+  if (stored.size() != out.size()) {
+    return Error{Code::kCorrupt,
+                 "uncompressed bytes differ in number from the decoded size"};
+  }
+  if (!out.empty()) std::memcpy(out.data(), stored.data(), out.size());
+  return {};
+}
+
+}  // namespace ctxfs

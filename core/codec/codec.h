@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+
+namespace ctxfs {
+
+enum class Codec : uint8_t { kNone, kZstd, kLz4 };
+
+/// "none", "zstd" or "lz4".
+const char* CodecName(Codec codec);
+
+/// Whether `stored` begins as a zstd frame does.
+bool LooksLikeZstd(Bytes stored);
+
+/// Decodes all of `stored` into exactly all of `out`, or fails with kCorrupt.
+/// Never writes past `out`, so a bomb costs no more than what was allocated.
+/// kNone: sizes must be equal.
+Status Decode(Codec codec, Bytes stored, MutableBytes out);
+
+/// One or more zstd frames, with or without a content size; skippable frames
+/// count as nothing. No dictionaries.
+Status DecodeZstd(Bytes stored, MutableBytes out);
+
+/// One raw LZ4 block, no frame and no size prefix. What liblz4 refuses is
+/// tried once more by DecodeLz4Lenient.
+Status DecodeLz4(Bytes stored, MutableBytes out);
+
+/// LZ4 sequences without the end-of-block rules: blocks that end in a match
+/// and matches within the last twelve bytes, as the JavaScript writers make
+/// them (formats/shard.md, section 9.2).
+Status DecodeLz4Lenient(Bytes stored, MutableBytes out);
+
+}  // namespace ctxfs

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <lz4.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <string>
+
+#include "core/codec/codec.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr size_t kMinMatch = 4;
+constexpr size_t kLongRun = 15;  // nibble value: more length bytes follow
+
+/// The length a nibble stands for; a run of 255s follows a full nibble.
+bool ReadLength(ByteReader& in, size_t nibble, size_t* length) {
+  *length = nibble;
+  if (nibble != kLongRun) return true;
+  uint8_t more = 255;
+  while (more == 255) {
+    more = in.U8();
+    if (!in.ok()) return false;
+    *length += more;  // cannot wrap: each byte read adds at most 255
+  }
+  return true;
+}
+
+/// Copies `length` bytes from `distance` back; they may overlap.
+void CopyMatch(std::byte* to, size_t distance, size_t length) {
+  const std::byte* from = to - distance;
+  if (distance >= length) {
+    std::memcpy(to, from, length);
+  } else {
+    for (size_t i = 0; i < length; ++i) to[i] = from[i];
+  }
+}
+
+}  // namespace
+
+Status DecodeLz4(Bytes stored, MutableBytes out) {
+  if (stored.size() <= INT_MAX && out.size() <= INT_MAX) {
+    // liblz4 wants a pointer even for nothing.
+    char nothing = 0;
+    char* to = out.empty() ? &nothing : reinterpret_cast<char*>(out.data());
+    const int n = LZ4_decompress_safe(
+        reinterpret_cast<const char*>(stored.data()), to,
+        static_cast<int>(stored.size()), static_cast<int>(out.size()));
+    if (n >= 0 && static_cast<size_t>(n) == out.size()) return {};
+  }
+  return DecodeLz4Lenient(stored, out);
+}
+
+Status DecodeLz4Lenient(Bytes stored, MutableBytes out) {
+  const auto damaged = [](const char* what) {
+    return Error{Code::kCorrupt, std::string("lz4: ") + what};
+  };
+  ByteReader in(stored);
+  size_t done = 0;
+  while (in.remaining() > 0) {
+    const uint8_t token = in.U8();
+    size_t length = 0;
+    if (!ReadLength(in, token >> 4, &length)) {
+      return damaged("the block ends within a length");
+    }
+    const Bytes literals = in.Take(length);
+    if (!in.ok()) return damaged("the block ends within literals");
+    if (literals.size() > out.size() - done) {
+      return damaged("literals run past the decoded size");
+    }
+    std::copy(literals.begin(), literals.end(), out.data() + done);
+    done += literals.size();
+    if (in.remaining() == 0) break;
+
+    const size_t distance = in.U16();
+    if (!in.ok() || !ReadLength(in, token & 15U, &length)) {
+      return damaged("the block ends within a match");
+    }
+    length += kMinMatch;
+    if (distance == 0 || distance > done) {
+      return damaged("a match reaches before the start");
+    }
+    if (length > out.size() - done) {
+      return damaged("a match runs past the decoded size");
+    }
+    CopyMatch(out.data() + done, distance, length);
+    done += length;
+  }
+  if (done != out.size()) {
+    return damaged("decodes to fewer bytes than the decoded size");
+  }
+  return {};
+}
+
+}  // namespace ctxfs

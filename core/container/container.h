@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/base/result.h"
+#include "core/container/entry.h"
+#include "core/content/block_cache.h"
+#include "core/content/content.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Something wrong or odd that does not stop a container from being used.
+struct Warning {
+  std::string text;
+  uint64_t offset = kNoOffset;  // byte of the container
+
+  /// "byte 40: ..." or just the text.
+  std::string Text() const {
+    return Error{Code::kCorrupt, text, offset}.Text();
+  }
+};
+
+/// A file that stands beside the entries: a JSON view, the bytes of a section.
+/// It never takes an entry's name.
+struct OwnFile {
+  std::string path;  // components separated by '/', each a safe name
+  std::function<Result<Content>(BlockCache&)> open;
+  bool live = false;  // its bytes may differ from one open to the next
+};
+
+/// An opened container: a table of entries, parsed once and immutable. An
+/// entry costs its index record; what is said of it is made when asked for.
+/// Entries are numbered from 0 in index order.
+class Container : public std::enable_shared_from_this<Container> {
+ public:
+  explicit Container(std::shared_ptr<const Source> source)
+      : source_(std::move(source)) {}
+  virtual ~Container() = default;
+  Container(const Container&) = delete;
+  Container& operator=(const Container&) = delete;
+
+  const std::shared_ptr<const Source>& source() const { return source_; }
+
+  /// What info.json says: format, version, counts, sizes, and the warnings.
+  virtual Json Info() const = 0;
+
+  virtual uint32_t entry_count() const = 0;
+
+  /// The name as stored; nothing when it cannot be read at all.
+  virtual std::optional<std::string_view> EntryName(uint32_t entry) const = 0;
+
+  /// Bytes of the entry's file, exact; 0 for an entry that cannot be read.
+  virtual uint64_t EntrySize(uint32_t entry) const = 0;
+
+  virtual EntryInfo Describe(uint32_t entry) const = 0;
+
+  /// The structural fault that makes an entry unreadable, if there is one. Only
+  /// salvaged containers have such entries.
+  virtual std::optional<Error> EntryFault(uint32_t /*entry*/) const {
+    return std::nullopt;
+  }
+
+  /// The container's own metadata, parsed anew at each call; null for none.
+  virtual Json Metadata() const { return nullptr; }
+
+  /// Adds to `info` what `metadata`, as Metadata() gave it, says of the entry.
+  virtual void Annotate(const Json& /*metadata*/, EntryInfo& /*info*/) const {}
+
+  /// The entry's bytes. Fails for an entry that is known to be unreadable.
+  virtual Result<Content> OpenEntry(uint32_t entry) const = 0;
+
+  /// Files of the format's making besides the entries.
+  virtual std::vector<OwnFile> OwnFiles() const { return {}; }
+
+ private:
+  std::shared_ptr<const Source> source_;
+};
+
+}  // namespace ctxfs

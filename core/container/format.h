@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+struct OpenOptions {
+  bool verify = true;    // false: checksums are not looked at
+  bool salvage = false;  // structural faults become faults of entries
+};
+
+/// A container format. To add one, write core/formats/NAME.cc that ends in
+/// `extern const Format kName{...};` and name it in registry.cc.
+struct Format {
+  std::string_view name;
+
+  /// Whether a container starts with `head` (limits::kProbeBytes, or all of a
+  /// shorter file). Cannot fail; what is damaged further on is Open's to say.
+  bool (*probe)(Bytes head);
+
+  Result<std::shared_ptr<const Container>> (*open)(
+      std::shared_ptr<const Source> source, const OpenOptions& options);
+};
+
+/// Every format, in the order they are asked.
+std::span<const Format* const> Formats();
+
+/// Opens `source` with the first format that recognises it; kNotContainer when
+/// none does.
+Result<std::shared_ptr<const Container>> OpenContainer(
+    std::shared_ptr<const Source> source, const OpenOptions& options);
+
+}  // namespace ctxfs

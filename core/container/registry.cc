@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "core/base/limits.h"
+#include "core/container/format.h"
+
+namespace ctxfs {
+
+// A format forgotten here is a format not mounted; one misspelt does not link.
+extern const Format kShard;
+
+namespace {
+
+constexpr std::array kFormats = {&kShard};
+
+/// Why bytes that no format recognises may still have been meant as one.
+std::string Unrecognised(Bytes head) {
+  if (head.empty()) return "not a container: the file is empty";
+  const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
+  if (std::all_of(head.begin(), head.end(), is_zero)) {
+    return "not a container of a known format: it starts with zeros, as files "
+           "do whose writer has not finished";
+  }
+  return "not a container of a known format";
+}
+
+}  // namespace
+
+std::span<const Format* const> Formats() { return kFormats; }
+
+Result<std::shared_ptr<const Container>> OpenContainer(
+    std::shared_ptr<const Source> source, const OpenOptions& options) {
+  const uint64_t head_size =
+      std::min<uint64_t>(source->size(), limits::kProbeBytes);
+  Result<Buffer> head = ReadBuffer(*source, 0, head_size, "header");
+  if (!head) return std::move(head).error();
+  for (const Format* format : Formats()) {
+    if (format->probe(head->span())) {
+      return format->open(std::move(source), options);
+    }
+  }
+  return Error{Code::kNotContainer, Unrecognised(head->span()), 0};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/content/verdict.h"
+
+namespace ctxfs {
+
+/// Bytes that exist only after work: produced whole or not at all, and handed
+/// out by the BlockCache alone. Immutable; a Block never reads through the
+/// cache itself.
+class Block {
+ public:
+  explicit Block(Key key) : key_(key) {}
+  virtual ~Block() = default;
+
+  /// Equal keys mean equal bytes.
+  Key key() const { return key_; }
+
+  /// Memory that Produce will take at its peak, as far as it is known.
+  virtual uint64_t cost() const = 0;
+
+  /// Makes all the bytes and checks them against their checksum.
+  virtual Result<Buffer> Produce() const = 0;
+
+  /// Whether Produce has a checksum to compare with.
+  virtual bool verifies() const { return false; }
+
+  /// kStale once what the bytes were made from is no longer there.
+  virtual Status CheckUnchanged() const { return {}; }
+
+ private:
+  Key key_;
+};
+
+}  // namespace ctxfs

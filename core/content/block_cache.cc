@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/content/block_cache.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace ctxfs {
+namespace {
+
+/// Calls `work`; a failed allocation in it becomes an Error, so that whoever
+/// waits for the outcome gets one.
+template <typename R, typename Work>
+R CatchBadAlloc(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return Error{Code::kNoMemory, "out of memory"};
+  }
+}
+
+}  // namespace
+
+uint64_t BlockCache::Room() const {
+  return budget_ - std::min(budget_, in_production_);
+}
+
+bool BlockCache::Enter(Key key, const std::function<bool()>& done) {
+  while (!done()) {
+    if (running_.insert(key).second) return true;
+    changed_.Wait(mutex_);
+  }
+  return false;
+}
+
+void BlockCache::Leave(Key key) {
+  running_.erase(key);
+  changed_.NotifyAll();
+}
+
+void BlockCache::EvictTo(uint64_t bytes) {
+  while (stats_.bytes > bytes) {
+    const Kept& oldest = kept_.back();
+    stats_.bytes -= oldest.bytes->size();
+    ++stats_.evictions;
+    by_key_.erase(oldest.key);
+    kept_.pop_back();
+  }
+  stats_.blocks = kept_.size();
+}
+
+Result<BlockCache::Pinned> BlockCache::Get(const Block& block) {
+  const Key key = block.key();
+  Pinned found;
+  MutexLock lock(mutex_);
+  const auto look = [&]() CTXFS_REQUIRES(mutex_) {
+    const auto it = by_key_.find(key);
+    if (it == by_key_.end()) return false;
+    kept_.splice(kept_.begin(), kept_, it->second);
+    found = it->second->bytes;
+    ++stats_.hits;
+    return true;
+  };
+  if (!Enter(key, look)) return found;
+
+  const uint64_t cost = block.cost();
+  while (in_production_ > 0 && cost > Room()) changed_.Wait(mutex_);
+  in_production_ += cost;
+  EvictTo(Room());
+  lock.Unlock();
+  Result<Buffer> produced =
+      CatchBadAlloc<Result<Buffer>>([&] { return block.Produce(); });
+  lock.Lock();
+  in_production_ -= cost;
+  if (!produced) {
+    if (produced.error().code == Code::kChecksum) ++stats_.failed;
+    Leave(key);
+    return std::move(produced).error();
+  }
+  found = std::make_shared<const Buffer>(std::move(*produced));
+  EvictTo(Room() - std::min<uint64_t>(Room(), found->size()));
+  kept_.push_front({key, found});
+  by_key_.emplace(key, kept_.begin());
+  stats_.bytes += found->size();
+  stats_.blocks = kept_.size();
+  stats_.produced += found->size();
+  if (block.verifies()) ++stats_.passed;
+  Leave(key);
+  return found;
+}
+
+Status BlockCache::Once(Key key, const std::function<bool()>& done,
+                        const std::function<Status()>& work) {
+  MutexLock lock(mutex_);
+  if (!Enter(key, done)) return {};
+  lock.Unlock();
+  Status outcome = CatchBadAlloc<Status>(work);
+  lock.Lock();
+  Leave(key);
+  return outcome;
+}
+
+void BlockCache::CountVerdict(Verdict verdict) {
+  const MutexLock lock(mutex_);
+  if (verdict == Verdict::kPassed) ++stats_.passed;
+  if (verdict == Verdict::kFailed) ++stats_.failed;
+}
+
+void BlockCache::Drop() {
+  const MutexLock lock(mutex_);
+  EvictTo(0);
+}
+
+BlockCache::Stats BlockCache::stats() const {
+  const MutexLock lock(mutex_);
+  return stats_;
+}
+
+}  // namespace ctxfs

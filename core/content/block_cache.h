@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/base/bytes.h"
+#include "core/base/mutex.h"
+#include "core/base/result.h"
+#include "core/content/block.h"
+
+namespace ctxfs {
+
+/// The one bounded store of produced bytes, and the one place where threads
+/// wait for each other: work of one key runs once at a time, without a lock,
+/// and serves all who wait for it. The least recently used block goes first.
+///
+/// `budget` bounds kept blocks plus those being produced. A block larger than
+/// the budget is produced when nothing else is, and kept alone until another
+/// takes its place: a reader of it would else produce it at every read.
+class BlockCache {
+ public:
+  struct Stats {
+    uint64_t bytes = 0;      // kept now
+    uint64_t blocks = 0;     // kept now
+    uint64_t hits = 0;       // Gets answered from memory
+    uint64_t produced = 0;   // bytes produced, ever
+    uint64_t evictions = 0;  // blocks let go, ever
+    uint64_t passed = 0;     // verifications, ever
+    uint64_t failed = 0;
+  };
+
+  using Pinned = std::shared_ptr<const Buffer>;
+
+  explicit BlockCache(uint64_t budget) : budget_(budget) {}
+
+  /// The block's bytes, from memory or produced now. Failures are not kept:
+  /// the next Get tries again.
+  Result<Pinned> Get(const Block& block);
+
+  /// Runs `work` unless `done` already holds; while it runs, others with the
+  /// same key wait, and then ask `done` again.
+  Status Once(Key key, const std::function<bool()>& done,
+              const std::function<Status()>& work);
+
+  /// Counts a verification's outcome.
+  void CountVerdict(Verdict verdict);
+
+  /// Forgets every kept block. Slices already handed out stay valid.
+  void Drop();
+
+  Stats stats() const;
+
+ private:
+  struct KeyHash {
+    size_t operator()(const Key& key) const {
+      return static_cast<size_t>(key.owner * 0x9E3779B97F4A7C15U ^ key.index);
+    }
+  };
+  struct Kept {
+    Key key;
+    Pinned bytes;
+  };
+
+  /// Marks `key` as running, after waiting for whoever runs it. Returns false
+  /// as soon as `done` holds instead.
+  bool Enter(Key key, const std::function<bool()>& done) CTXFS_REQUIRES(mutex_);
+  void Leave(Key key) CTXFS_REQUIRES(mutex_);
+  /// What the blocks being produced leave of the budget.
+  uint64_t Room() const CTXFS_REQUIRES(mutex_);
+  void EvictTo(uint64_t bytes) CTXFS_REQUIRES(mutex_);
+
+  const uint64_t budget_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::unordered_set<Key, KeyHash> running_ CTXFS_GUARDED_BY(mutex_);
+  std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // most recent first
+  std::unordered_map<Key, std::list<Kept>::iterator, KeyHash> by_key_
+      CTXFS_GUARDED_BY(mutex_);
+  uint64_t in_production_ CTXFS_GUARDED_BY(mutex_) = 0;
+  Stats stats_ CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ctxfs

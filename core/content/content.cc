@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/content/content.h"
+
+#include <algorithm>
+#include <new>
+
+namespace ctxfs {
+namespace {
+
+/// Reads `length` bytes at `at` of one extent into the window.
+struct ExtentReader {
+  uint64_t at;
+  size_t length;
+  BlockCache& cache;
+  Window& window;
+
+  Status operator()(const Literal& extent) const {
+    window.AppendPinned(
+        AsBytes(*extent.text).subspan(static_cast<size_t>(at), length),
+        extent.text);
+    return {};
+  }
+  Status operator()(const Range& extent) const {
+    const MutableBytes out = window.AppendScratch(length);
+    if (extent.gate != nullptr) {
+      return extent.gate->Read(extent.offset + at, out, cache);
+    }
+    return extent.source->ReadAt(extent.offset + at, out);
+  }
+  Status operator()(const Decoded& extent) const {
+    Result<BlockCache::Pinned> block = cache.Get(*extent.block);
+    if (!block) return std::move(block).error();
+    if (Status fresh = extent.block->CheckUnchanged(); !fresh) return fresh;
+    const uint64_t from = extent.offset + at;
+    if (!InBounds(from, length, (*block)->size())) {
+      return Error{Code::kCorrupt, "a block is shorter than its file"};
+    }
+    window.AppendPinned(
+        (*block)->span().subspan(static_cast<size_t>(from), length), *block);
+    return {};
+  }
+  Status operator()(const Computed& extent) const {
+    return extent.transform->Compute(extent.offset + at,
+                                     window.AppendScratch(length), cache);
+  }
+};
+
+struct ExtentVerifier {
+  BlockCache& cache;
+
+  Status operator()(const Literal& /*extent*/) const { return {}; }
+  Status operator()(const Range& extent) const {
+    return extent.gate != nullptr ? extent.gate->Pass(cache) : Status();
+  }
+  Status operator()(const Decoded& extent) const {
+    Result<BlockCache::Pinned> block = cache.Get(*extent.block);
+    return block ? Status() : Status(std::move(block).error());
+  }
+  Status operator()(const Computed& extent) const {
+    return extent.transform->Verify(cache);
+  }
+};
+
+}  // namespace
+
+void Content::Append(Extent extent, uint64_t length) {
+  ends_.push_back(size() + length);
+  extents_.push_back(std::move(extent));
+}
+
+Status Content::Read(uint64_t offset, size_t length, BlockCache& cache,
+                     Window& window) const {
+  window.Clear();
+  if (offset >= size()) return {};
+  const uint64_t end = offset + std::min<uint64_t>(length, size() - offset);
+  window.Reserve(static_cast<size_t>(end - offset));
+  auto i = static_cast<size_t>(
+      std::upper_bound(ends_.begin(), ends_.end(), offset) - ends_.begin());
+  while (offset < end) {
+    const uint64_t start = i == 0 ? 0 : ends_[i - 1];
+    const uint64_t stop = std::min(ends_[i], end);
+    const ExtentReader reader{
+        offset - start, static_cast<size_t>(stop - offset), cache, window};
+    if (reader.length > 0) {
+      if (Status read = std::visit(reader, extents_[i]); !read) {
+        window.Clear();
+        return read;
+      }
+    }
+    offset = stop;
+    ++i;
+  }
+  return {};
+}
+
+Status Content::Verify(BlockCache& cache) const {
+  for (const Extent& extent : extents_) {
+    Status verified = std::visit(ExtentVerifier{cache}, extent);
+    if (!verified) return verified;
+  }
+  return {};
+}
+
+Result<std::string> ReadAll(const Content& content, BlockCache& cache) {
+  // A file of no bytes may still be a damaged one.
+  if (content.size() == 0) {
+    if (Status verified = content.Verify(cache); !verified) {
+      return std::move(verified).error();
+    }
+  }
+  constexpr size_t kPiece = 1 << 20;
+  std::string all;
+  Window window;
+  while (all.size() < content.size()) {
+    if (Status read = content.Read(all.size(), kPiece, cache, window); !read) {
+      return std::move(read).error();
+    }
+    for (const Bytes slice : window.slices()) all += AsText(slice);
+  }
+  return all;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/content/block_cache.h"
+#include "core/content/gate.h"
+#include "core/content/window.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Bytes made while parsing: a JSON view, an .npy header.
+struct Literal {
+  std::shared_ptr<const std::string> text;
+};
+
+/// Bytes of a container from `offset` on; `gate` is null where no checksum
+/// covers them.
+struct Range {
+  std::shared_ptr<const Source> source;
+  uint64_t offset = 0;
+  std::shared_ptr<const Gate> gate;
+};
+
+/// Bytes of a block from `offset` on.
+struct Decoded {
+  std::shared_ptr<const Block> block;
+  uint64_t offset = 0;
+};
+
+/// A pure function from a window to its bytes: any window, any order, no
+/// state, never cached.
+class Transform {
+ public:
+  virtual ~Transform() = default;
+  virtual Status Compute(uint64_t offset, MutableBytes out,
+                         BlockCache& cache) const = 0;
+  /// Makes sure of what the bytes are computed from.
+  virtual Status Verify(BlockCache& /*cache*/) const { return {}; }
+};
+
+/// Bytes of a transform from `offset` on.
+struct Computed {
+  std::shared_ptr<const Transform> transform;
+  uint64_t offset = 0;
+};
+
+using Extent = std::variant<Literal, Range, Decoded, Computed>;
+
+/// A virtual file: extents in order, with their running ends. Immutable once
+/// built. There is no fifth kind of extent.
+class Content {
+ public:
+  /// Appends `length` bytes of `extent`; nothing for a length of 0 unless a
+  /// gate or block must still be asked whether those no bytes are right.
+  void Append(Extent extent, uint64_t length);
+
+  /// Length of the file in bytes.
+  uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
+
+  /// Puts the bytes [offset, offset + length) into `window`, all of them, cut
+  /// at the end of the file only. Nothing is there after an Error.
+  Status Read(uint64_t offset, size_t length, BlockCache& cache,
+              Window& window) const;
+
+  /// Makes sure of every extent now instead of at its first read.
+  Status Verify(BlockCache& cache) const;
+
+ private:
+  std::vector<Extent> extents_;
+  std::vector<uint64_t> ends_;
+};
+
+/// All of `content` as one string: for tests and small files.
+Result<std::string> ReadAll(const Content& content, BlockCache& cache);
+
+}  // namespace ctxfs

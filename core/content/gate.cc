@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/content/gate.h"
+
+#include <algorithm>
+
+namespace ctxfs {
+namespace {
+
+// Small enough to stay in the L2 cache between pread and checksum.
+constexpr uint64_t kScanBytes = 256 * 1024;
+
+}  // namespace
+
+Error Gate::Mismatch() const {
+  return {Code::kChecksum,
+          "checksum mismatch: " + std::to_string(guarded_.length) +
+              " bytes are not " + guarded_.checksum.Text(),
+          guarded_.offset};
+}
+
+Status Gate::Settle(bool matches, BlockCache& cache) const {
+  const Verdict found = matches ? Verdict::kPassed : Verdict::kFailed;
+  verdict_->store(found, std::memory_order_release);
+  cache.CountVerdict(found);
+  if (!matches) return Mismatch();
+  return {};
+}
+
+Status Gate::Scan(BlockCache& cache) const {
+  Buffer piece(static_cast<size_t>(std::min(guarded_.length, kScanBytes)));
+  Checksummer sum(guarded_.checksum.kind);
+  for (uint64_t done = 0; done < guarded_.length;) {
+    const uint64_t left = guarded_.length - done;
+    const MutableBytes bytes = piece.span().first(
+        static_cast<size_t>(std::min<uint64_t>(left, piece.size())));
+    Status read = guarded_.source->ReadAt(guarded_.offset + done, bytes);
+    if (!read) return read;
+    sum.Update(bytes);
+    done += bytes.size();
+  }
+  return Settle(sum.Matches(guarded_.checksum), cache);
+}
+
+Status Gate::Pass(BlockCache& cache) const {
+  if (verdict() == Verdict::kUnknown) {
+    Status scanned = cache.Once(
+        key_, [this] { return verdict() != Verdict::kUnknown; },
+        [&] { return Scan(cache); });
+    if (!scanned) return scanned;
+  }
+  if (verdict() == Verdict::kFailed) return Mismatch();
+  return {};
+}
+
+Status Gate::Read(uint64_t offset, MutableBytes out, BlockCache& cache) const {
+  // A read of everything is its own scan: small entries are read once.
+  const bool whole = offset == guarded_.offset && out.size() == guarded_.length;
+  if (!whole || verdict() != Verdict::kUnknown) {
+    if (Status passed = Pass(cache); !passed) return passed;
+    return guarded_.source->ReadAt(offset, out);
+  }
+  if (Status read = guarded_.source->ReadAt(offset, out); !read) return read;
+  return Settle(guarded_.checksum.Matches(out), cache);
+}
+
+}  // namespace ctxfs

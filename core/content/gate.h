@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "core/codec/checksum.h"
+#include "core/content/block_cache.h"
+#include "core/content/verdict.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Stands before the bytes [offset, offset + length) of a container and lets
+/// reads through once their checksum has matched. The bytes are read once, at
+/// the first need; the verdict is kept, an I/O error is not.
+class Gate {
+ public:
+  struct Guarded {
+    std::shared_ptr<const Source> source;
+    uint64_t offset;
+    uint64_t length;
+    Checksum checksum;
+  };
+
+  /// `verdict` outlives every Gate of the same bytes; `key` names it.
+  Gate(Key key, Guarded guarded, std::shared_ptr<AtomicVerdict> verdict)
+      : key_(key), guarded_(std::move(guarded)), verdict_(std::move(verdict)) {}
+
+  /// Reads [offset, offset + out.size()), which lies within the guarded bytes,
+  /// after making sure of them. Fails with kChecksum when they do not match.
+  Status Read(uint64_t offset, MutableBytes out, BlockCache& cache) const;
+
+  /// Makes sure of the guarded bytes, by reading them all if need be.
+  Status Pass(BlockCache& cache) const;
+
+ private:
+  Verdict verdict() const { return verdict_->load(std::memory_order_acquire); }
+  Error Mismatch() const;
+  Status Scan(BlockCache& cache) const;
+  Status Settle(bool matches, BlockCache& cache) const;
+
+  Key key_;
+  Guarded guarded_;
+  std::shared_ptr<AtomicVerdict> verdict_;
+};
+
+}  // namespace ctxfs

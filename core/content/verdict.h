@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace ctxfs {
+
+/// Names a piece of work within the process: `owner` is a container (see
+/// NewOwner), `index` one of its entries or generated files.
+struct Key {
+  uint64_t owner;
+  uint64_t index;
+  bool operator==(const Key&) const = default;
+};
+
+/// A number that no other owner in this process ever had.
+inline uint64_t NewOwner() {
+  static std::atomic<uint64_t> next = 1;
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// What is known of some checksummed bytes. Settled once: kPassed and kFailed
+/// never change again.
+enum class Verdict : uint8_t { kUnknown, kPassed, kFailed };
+using AtomicVerdict = std::atomic<Verdict>;
+static_assert(sizeof(AtomicVerdict) == 1);
+
+}  // namespace ctxfs

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shard v2, any role (formats/shard.md; section 18 is what this file does).
+//
+//   0                     header, 64 bytes
+//   64                    index, entry_count records of 48 bytes
+//   string_table_offset   names, found by (offset, length) in the index
+//   data_section_offset   entry data, in any order, each raw or one zstd or
+//                         lz4 stream, checksummed by CRC-32C when decoded
+//   schema_offset         metadata, one JSON object, to the end of the file
+#include "core/formats/shard.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+
+namespace ctxfs {
+
+namespace {
+
+constexpr uint32_t kMagic = 0x44524853;  // "SHRD"
+constexpr uint64_t kHeaderSize = 64;
+constexpr uint64_t kRecordSize = 48;
+
+// The one header flag that changes anything.
+constexpr uint16_t kHasChecksums = 0x0020;
+
+// Bytes within the header and within a record that faults point at.
+constexpr uint64_t kVersionAt = 4;
+constexpr uint64_t kEntrySizeAt = 10;
+constexpr uint64_t kEntryCountAt = 12;
+constexpr uint64_t kStringTableAt = 16;
+constexpr uint64_t kDataSectionAt = 24;
+constexpr uint64_t kSchemaAt = 32;
+constexpr uint64_t kTotalSizeAt = 40;
+constexpr uint64_t kNameOffsetAt = 8;
+constexpr uint64_t kDataOffsetAt = 16;
+constexpr uint64_t kOrigSizeAt = 32;
+
+uint64_t RecordAt(uint32_t entry, uint64_t field = 0) {
+  return kHeaderSize + kRecordSize * entry + field;
+}
+
+bool Probe(Bytes head) {
+  return head.size() >= 4 && LoadLe<uint32_t>(head.data()) == kMagic;
+}
+
+}  // namespace
+
+/// A compressed entry, decoded.
+class ShardBlock final : public Block {
+ public:
+  ShardBlock(std::shared_ptr<const ShardContainer> container, uint32_t entry)
+      : Block({container->owner_, entry}),
+        container_(std::move(container)),
+        record_(container_->Record(entry)),
+        checksum_(container_->ExpectedChecksum(record_)),
+        verdict_(container_->VerdictOf(entry)) {}
+
+  uint64_t cost() const override {
+    return record_.disk_size + record_.orig_size;
+  }
+
+  bool verifies() const override { return static_cast<bool>(checksum_); }
+
+  Status CheckUnchanged() const override {
+    return container_->source()->CheckUnchanged();
+  }
+
+  Result<Buffer> Produce() const override {
+    if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
+      return At({Code::kChecksum, "damaged, as an earlier read has found"});
+    }
+    Result<Buffer> stored =
+        ReadBuffer(*container_->source(), record_.data_offset,
+                   record_.disk_size, "stored data");
+    if (!stored) return std::move(stored).error();
+    Result<Buffer> decoded = DecodeAndCheck(std::move(*stored));
+    if (!decoded) {
+      if (decoded.error().Permanent()) {
+        verdict_->store(Verdict::kFailed, std::memory_order_release);
+      }
+      return At(std::move(decoded).error());
+    }
+    if (checksum_) verdict_->store(Verdict::kPassed, std::memory_order_release);
+    return decoded;
+  }
+
+ private:
+  Error At(Error error) const {
+    error.offset = record_.data_offset;
+    return error;
+  }
+
+  /// Sections 9.3 and 10: the codec is a matter of flags that writers set in
+  /// four ways, and the checksum is over decoded or stored bytes; the checksum
+  /// decides.
+  Result<Buffer> DecodeAndCheck(Buffer stored) const {
+    const bool same_size = record_.disk_size == record_.orig_size;
+    if (same_size && checksum_ && checksum_.Matches(stored.span())) {
+      return stored;  // flagged compressed, stored raw
+    }
+    Buffer decoded(static_cast<size_t>(record_.orig_size));
+    const Codec codec = container_->PickCodec(record_, stored.span());
+    if (codec == Codec::kNone && !same_size) {
+      return Error{Code::kCorrupt,
+                   "flagged as compressed, but neither the entry nor the "
+                   "header names a codec"};
+    }
+    Status status = Decode(codec, stored.span(), decoded.span());
+    if (!status && same_size && !checksum_) return stored;
+    if (!status) return std::move(status).error();
+    if (!checksum_.Matches(decoded.span()) &&
+        !checksum_.Matches(stored.span())) {
+      return Error{Code::kChecksum,
+                   "checksum mismatch: neither the decoded "
+                   "nor the stored bytes are " +
+                       checksum_.Text()};
+    }
+    return decoded;
+  }
+
+  std::shared_ptr<const ShardContainer> container_;
+  ShardRecord record_;
+  Checksum checksum_;
+  std::shared_ptr<AtomicVerdict> verdict_;
+};
+
+ShardContainer::ShardContainer(std::shared_ptr<const Source> source,
+                               const OpenOptions& options)
+    : Container(std::move(source)), options_(options) {}
+
+Result<std::shared_ptr<const Container>> ShardContainer::Open(
+    std::shared_ptr<const Source> source, const OpenOptions& options) {
+  std::shared_ptr<ShardContainer> shard(
+      new ShardContainer(std::move(source), options));
+  for (const auto step :
+       {&ShardContainer::ReadHeader, &ShardContainer::ReadIndex,
+        &ShardContainer::ReadNames, &ShardContainer::CheckEntries}) {
+    if (Status done = (shard.get()->*step)(); !done) {
+      return std::move(done).error();
+    }
+  }
+  return std::shared_ptr<const Container>(std::move(shard));
+}
+
+Status ShardContainer::Fault(Error error) {
+  if (!options_.salvage) return error;
+  warnings_.push_back({std::move(error.what), error.offset});
+  return {};
+}
+
+Status ShardContainer::ReadHeader() {
+  const uint64_t size = source()->size();
+  if (size < kHeaderSize) {
+    return Error{Code::kCorrupt, "the file ends within the header of 64 bytes",
+                 size};
+  }
+  Result<Buffer> bytes = ReadBuffer(*source(), 0, kHeaderSize, "header");
+  if (!bytes) return std::move(bytes).error();
+  ByteReader in(bytes->span());
+  in.Skip(4);  // the magic, which the probe has seen
+  header_.version = in.U8();
+  header_.role = in.U8();
+  header_.flags = in.U16();
+  header_.alignment = in.U8();
+  header_.compression_default = in.U8();
+  header_.index_entry_size = in.U16();
+  header_.entry_count = in.U32();
+  header_.string_table_offset = in.U64();
+  header_.data_section_offset = in.U64();
+  header_.schema_offset = in.U64();
+  header_.total_file_size = in.U64();
+
+  if (header_.version != 2) {
+    return Error{Code::kVersion,
+                 "Shard version " + std::to_string(header_.version) +
+                     " is not supported, only 2 is",
+                 kVersionAt};
+  }
+  if (header_.index_entry_size != kRecordSize) {
+    return Error{Code::kCorrupt,
+                 "index_entry_size is " +
+                     std::to_string(header_.index_entry_size) + ", not 48",
+                 kEntrySizeAt};
+  }
+  if (header_.entry_count > limits::kEntries) {
+    return Error{Code::kLimit,
+                 "entry_count " + std::to_string(header_.entry_count) +
+                     " is over the limit of " +
+                     std::to_string(limits::kEntries),
+                 kEntryCountAt};
+  }
+  if (header_.total_file_size != size) {
+    const char* how = header_.total_file_size > size
+                          ? "truncated"
+                          : "followed by other bytes";
+    return Fault({Code::kCorrupt,
+                  std::string("the container is ") + how +
+                      ": total_file_size " +
+                      std::to_string(header_.total_file_size) +
+                      ", but the file has " + std::to_string(size),
+                  kTotalSizeAt});
+  }
+  return {};
+}
+
+Status ShardContainer::ReadIndex() {
+  const uint64_t bytes = kRecordSize * header_.entry_count;
+  if (!InBounds(kHeaderSize, bytes, source()->size())) {
+    return Error{Code::kCorrupt,
+                 "the file ends within the index of " +
+                     std::to_string(header_.entry_count) + " entries",
+                 kEntryCountAt};
+  }
+  Result<Buffer> index = ReadBuffer(*source(), kHeaderSize, bytes, "index");
+  if (!index) return std::move(index).error();
+  index_ = std::move(*index);
+  verdicts_ = std::make_shared<std::vector<AtomicVerdict>>(header_.entry_count);
+  return {};
+}
+
+Status ShardContainer::ReadNames() {
+  const uint64_t size = source()->size();
+  uint64_t start = header_.string_table_offset;
+  uint64_t end = header_.data_section_offset;
+  data_floor_ = end;
+  if (start > end || end > size) {
+    const bool inverted = start > end;
+    Status fault = Fault(
+        {Code::kCorrupt,
+         inverted ? "string_table_offset " + std::to_string(start) +
+                        " lies after data_section_offset " + std::to_string(end)
+                  : "data_section_offset " + std::to_string(end) +
+                        " lies past the end at " + std::to_string(size),
+         inverted ? kStringTableAt : kDataSectionAt});
+    if (!fault) return fault;
+    // Salvage: what names there are lie before the end, data after the index.
+    end = inverted ? start : size;
+    start = std::min(start, end);
+    data_floor_ = std::min(data_floor_, RecordAt(header_.entry_count));
+  }
+  names_size_ = end - start;
+
+  uint64_t used = 0;
+  uint64_t outside = 0;
+  uint32_t first_outside = 0;
+  for (uint32_t i = 0; i < header_.entry_count; ++i) {
+    const ShardRecord record = Record(i);
+    if (InBounds(record.name_offset, record.name_length, names_size_)) {
+      used = std::max(used, uint64_t{record.name_offset} + record.name_length);
+    } else if (outside++ == 0) {
+      first_outside = i;
+    }
+  }
+  if (used > limits::kNameBytes) {
+    return Error{Code::kLimit,
+                 "names of " + std::to_string(used) +
+                     " bytes are over the limit of " +
+                     std::to_string(limits::kNameBytes),
+                 kStringTableAt};
+  }
+  if (outside > 0) {
+    warnings_.push_back({std::to_string(outside) +
+                             " names lie outside the string table, the first "
+                             "that of entry " +
+                             std::to_string(first_outside),
+                         RecordAt(first_outside, kNameOffsetAt)});
+  }
+  Result<Buffer> names = ReadBuffer(*source(), start, used, "string table");
+  if (!names) return std::move(names).error();
+  names_ = std::move(*names);
+  return {};
+}
+
+Status ShardContainer::CheckEntries() {
+  if (!options_.salvage) {
+    for (uint32_t i = 0; i < header_.entry_count; ++i) {
+      if (std::optional<Error> fault = EntryFault(i)) {
+        return *std::move(fault);
+      }
+    }
+  }
+  if (Status overlaps = CheckOverlaps(); !overlaps) return overlaps;
+  const uint64_t schema = header_.schema_offset;
+  if (schema > source()->size()) {
+    warnings_.push_back(
+        {"the metadata lies past the end, at " + std::to_string(schema),
+         kSchemaAt});
+  }
+  return {};
+}
+
+Status ShardContainer::CheckOverlaps() {
+  // Old streamed episodes interleave their lanes: no fault there (wshard.md,
+  // section 8).
+  constexpr uint8_t kWShardRole = 5;
+  if (header_.role == kWShardRole) return {};
+
+  // Most writers lay data out in index order: then nothing need be sorted.
+  uint64_t end = 0;
+  bool ordered = true;
+  for (uint32_t i = 0; ordered && i < header_.entry_count; ++i) {
+    const ShardRecord record = Record(i);
+    if (record.disk_size == 0 || EntryFault(i)) continue;
+    ordered = record.data_offset >= end;
+    end = record.data_offset + record.disk_size;
+  }
+  if (ordered) return {};
+
+  std::vector<uint32_t> order(header_.entry_count);
+  std::iota(order.begin(), order.end(), 0U);
+  std::erase_if(order, [&](uint32_t i) {
+    return Record(i).disk_size == 0 || EntryFault(i).has_value();
+  });
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    const uint64_t at_a = Record(a).data_offset;
+    const uint64_t at_b = Record(b).data_offset;
+    return at_a != at_b ? at_a < at_b : a < b;
+  });
+  uint64_t reach = 0;     // where the data seen so far ends
+  uint32_t furthest = 0;  // the entry that ends there
+  for (const uint32_t i : order) {
+    const ShardRecord record = Record(i);
+    if (record.data_offset < reach) {
+      if (overlapping_.empty()) {
+        Status fault = Fault(
+            {Code::kCorrupt, Label(i) + " shares bytes with " + Label(furthest),
+             RecordAt(i, kDataOffsetAt)});
+        if (!fault) return fault;
+        overlapping_.resize(header_.entry_count);
+      }
+      overlapping_[i] = true;
+      overlapping_[furthest] = true;
+    }
+    if (record.data_offset + record.disk_size > reach) {
+      reach = record.data_offset + record.disk_size;
+      furthest = i;
+    }
+  }
+  return {};
+}
+
+ShardRecord ShardContainer::Record(uint32_t entry) const {
+  ByteReader in(index_.span().subspan(kRecordSize * entry, kRecordSize));
+  ShardRecord record;
+  record.name_hash = in.U64();
+  record.name_offset = in.U32();
+  record.name_length = in.U16();
+  record.flags = in.U16();
+  record.data_offset = in.U64();
+  record.disk_size = in.U64();
+  record.orig_size = in.U64();
+  record.checksum = in.U32();
+  record.content_type = in.U16();
+  record.tag_bits = in.U16();
+  return record;
+}
+
+std::string ShardContainer::Label(uint32_t entry) const {
+  const std::optional<std::string_view> name = EntryName(entry);
+  return "entry " + std::to_string(entry) + (name ? " " + Quote(*name) : "");
+}
+
+std::optional<std::string_view> ShardContainer::EntryName(
+    uint32_t entry) const {
+  const ShardRecord record = Record(entry);
+  // names_ holds all that lies within the table, and nothing else.
+  if (!InBounds(record.name_offset, record.name_length, names_.size())) {
+    return std::nullopt;
+  }
+  return AsText(names_.span().subspan(record.name_offset, record.name_length));
+}
+
+std::optional<Error> ShardContainer::EntryFault(uint32_t entry) const {
+  const ShardRecord record = Record(entry);
+  if (record.data_offset < data_floor_) {
+    return Error{
+        Code::kCorrupt,
+        Label(entry) + ": data_offset " + std::to_string(record.data_offset) +
+            " lies before the data section at " + std::to_string(data_floor_),
+        RecordAt(entry, kDataOffsetAt)};
+  }
+  if (!InBounds(record.data_offset, record.disk_size, source()->size())) {
+    return Error{Code::kCorrupt,
+                 Label(entry) + ": " + std::to_string(record.disk_size) +
+                     " bytes at " + std::to_string(record.data_offset) +
+                     " run past the end at " + std::to_string(source()->size()),
+                 RecordAt(entry, kDataOffsetAt)};
+  }
+  // Only a checksum can tell whose the shared bytes are.
+  if (!overlapping_.empty() && overlapping_[entry] && !StoredChecksum(record)) {
+    return Error{
+        Code::kCorrupt,
+        Label(entry) + " shares bytes with another and has no checksum",
+        RecordAt(entry, kDataOffsetAt)};
+  }
+  return std::nullopt;
+}
+
+Codec ShardContainer::PickCodec(const ShardRecord& record, Bytes stored) const {
+  if (!record.compressed()) return Codec::kNone;
+  if (record.ambiguous_codec()) {
+    return LooksLikeZstd(stored) ? Codec::kZstd : Codec::kLz4;
+  }
+  if (record.zstd()) return Codec::kZstd;
+  if (record.lz4()) return Codec::kLz4;
+  if (header_.compression_default == 1) return Codec::kZstd;
+  if (header_.compression_default == 2) return Codec::kLz4;
+  return Codec::kNone;
+}
+
+Checksum ShardContainer::StoredChecksum(const ShardRecord& record) const {
+  // Section 10: a value of 0 means "none" only where the flag is clear.
+  const bool present =
+      (header_.flags & kHasChecksums) != 0 || record.checksum != 0;
+  return present ? Checksum{ChecksumKind::kCrc32c, record.checksum}
+                 : Checksum{};
+}
+
+Checksum ShardContainer::ExpectedChecksum(const ShardRecord& record) const {
+  return options_.verify ? StoredChecksum(record) : Checksum{};
+}
+
+std::shared_ptr<AtomicVerdict> ShardContainer::VerdictOf(uint32_t entry) const {
+  return {verdicts_, &(*verdicts_)[entry]};
+}
+
+uint64_t ShardContainer::EntrySize(uint32_t entry) const {
+  const ShardRecord record = Record(entry);
+  if (EntryFault(entry)) return 0;
+  if (!record.compressed()) return record.disk_size;
+  return record.orig_size > limits::kDecodedBytes ? 0 : record.orig_size;
+}
+
+Result<Content> ShardContainer::OpenEntry(uint32_t entry) const {
+  if (std::optional<Error> fault = EntryFault(entry)) {
+    return *std::move(fault);
+  }
+  const ShardRecord record = Record(entry);
+  Content content;
+  if (record.compressed()) {
+    if (record.orig_size > limits::kDecodedBytes ||
+        record.disk_size > limits::kStoredBytes) {
+      return Error{Code::kLimit,
+                   "decodes " + std::to_string(record.disk_size) +
+                       " bytes to " + std::to_string(record.orig_size) +
+                       ", over the limit of " +
+                       std::to_string(limits::kDecodedBytes),
+                   RecordAt(entry, kOrigSizeAt)};
+    }
+    auto self =
+        std::static_pointer_cast<const ShardContainer>(shared_from_this());
+    content.Append(
+        Decoded{std::make_shared<ShardBlock>(std::move(self), entry), 0},
+        record.orig_size);
+    return content;
+  }
+  std::shared_ptr<const Gate> gate;
+  if (const Checksum checksum = ExpectedChecksum(record)) {
+    const Gate::Guarded guarded{source(), record.data_offset, record.disk_size,
+                                checksum};
+    gate =
+        std::make_shared<Gate>(Key{owner_, entry}, guarded, VerdictOf(entry));
+  }
+  content.Append(Range{source(), record.data_offset, std::move(gate)},
+                 record.disk_size);
+  return content;
+}
+
+extern const Format kShard;
+const Format kShard{"shard", &Probe, &ShardContainer::Open};
+
+}  // namespace ctxfs

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/codec/checksum.h"
+#include "core/codec/codec.h"
+#include "core/container/container.h"
+#include "core/container/format.h"
+#include "core/content/verdict.h"
+
+namespace ctxfs {
+
+/// formats/shard.md, section 2; sizes in bytes, offsets absolute.
+struct ShardHeader {
+  uint8_t version = 0;
+  uint8_t role = 0;
+  uint16_t flags = 0;
+  uint8_t alignment = 0;
+  uint8_t compression_default = 0;
+  uint16_t index_entry_size = 0;
+  uint32_t entry_count = 0;
+  uint64_t string_table_offset = 0;
+  uint64_t data_section_offset = 0;
+  uint64_t schema_offset = 0;
+  uint64_t total_file_size = 0;
+};
+
+/// formats/shard.md, section 5.
+struct ShardRecord {
+  uint64_t name_hash = 0;
+  uint32_t name_offset = 0;
+  uint16_t name_length = 0;
+  uint16_t flags = 0;
+  uint64_t data_offset = 0;
+  uint64_t disk_size = 0;
+  uint64_t orig_size = 0;
+  uint32_t checksum = 0;
+  uint16_t content_type = 0;
+  uint16_t tag_bits = 0;
+
+  bool compressed() const { return (flags & kCompressed) != 0; }
+  bool ambiguous_codec() const { return (flags & kBoth) == kBoth; }
+  bool zstd() const { return (flags & kZstd) != 0; }
+  bool lz4() const { return (flags & kLz4) != 0; }
+
+ private:
+  static constexpr uint16_t kCompressed = 0x0001;
+  static constexpr uint16_t kZstd = 0x0002;
+  static constexpr uint16_t kLz4 = 0x0004;
+  static constexpr uint16_t kBoth = kZstd | kLz4;
+};
+
+/// A Shard v2 container of any role, as an archive of named entries. Profiles
+/// of it derive from this class.
+class ShardContainer : public Container {
+ public:
+  /// Reads and checks header, index and names; touches no entry's data.
+  static Result<std::shared_ptr<const Container>> Open(
+      std::shared_ptr<const Source> source, const OpenOptions& options);
+
+  Json Info() const override;
+  uint32_t entry_count() const override { return header_.entry_count; }
+  std::optional<std::string_view> EntryName(uint32_t entry) const override;
+  uint64_t EntrySize(uint32_t entry) const override;
+  EntryInfo Describe(uint32_t entry) const override;
+  std::optional<Error> EntryFault(uint32_t entry) const override;
+  Result<Content> OpenEntry(uint32_t entry) const override;
+  Json Metadata() const override;
+  void Annotate(const Json& metadata, EntryInfo& info) const override;
+  std::vector<OwnFile> OwnFiles() const override;
+
+  const ShardHeader& header() const { return header_; }
+  ShardRecord Record(uint32_t entry) const;
+
+ protected:
+  ShardContainer(std::shared_ptr<const Source> source,
+                 const OpenOptions& options);
+
+  /// Open's steps, in order; the first that fails refuses the container.
+  Status ReadHeader();
+  Status ReadIndex();
+  Status ReadNames();
+  Status CheckEntries();
+
+ private:
+  /// Refuses the container, or notes the fault when salvaging.
+  Status Fault(Error error);
+  Status CheckOverlaps();
+  std::string Label(uint32_t entry) const;
+  Codec PickCodec(const ShardRecord& record, Bytes stored) const;
+  /// The checksum in the index, and the one to verify against.
+  Checksum StoredChecksum(const ShardRecord& record) const;
+  Checksum ExpectedChecksum(const ShardRecord& record) const;
+  std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t entry) const;
+  /// The value at schema_offset, its length with the blanks that follow it.
+  Result<ParsedJson> ParseMetadata() const;
+  Result<Content> OpenMetadata() const;
+
+  friend class ShardBlock;
+
+  const OpenOptions options_;
+  const uint64_t owner_ = NewOwner();
+  ShardHeader header_;
+  Buffer index_;             // entry_count records as they are in the file
+  Buffer names_;             // the string table, as far as names reach
+  uint64_t names_size_ = 0;  // bytes of the string table's region
+  uint64_t data_floor_ = 0;  // no entry's data lies below
+  std::vector<bool> overlapping_;  // empty while no entries overlap
+  std::vector<Warning> warnings_;
+  std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/content/block_cache.h"
+#include "core/content/content.h"
+#include "core/tree/tree.h"
+
+namespace ctxfs {
+
+/// One container as a tree of files: its entries under their safe names, the
+/// files of its format, and the `.ctxfs` directory (tree.md, section 2).
+/// Immutable.
+class Branch {
+ public:
+  /// `extra` are further own files, for whoever mounts the container.
+  explicit Branch(std::shared_ptr<const Container> container,
+                  std::vector<OwnFile> extra = {});
+
+  Branch(const Branch&) = delete;
+  Branch& operator=(const Branch&) = delete;
+
+  const Tree& tree() const { return tree_; }
+  const Container& container() const { return *container_; }
+
+  /// The entry at a node, or nothing for directories and own files.
+  std::optional<uint32_t> Entry(NodeId node) const;
+
+  /// Whether a file's bytes may differ from one open to the next.
+  bool IsLive(NodeId node) const;
+
+  /// Bytes of a file. Known at once for entries; an own file may have to be
+  /// made to be measured, so ask at look-up and not for a listing.
+  Result<uint64_t> Size(NodeId node, BlockCache& cache) const;
+  /// Whether Size costs nothing.
+  bool SizeIsCheap(NodeId node) const { return Entry(node).has_value(); }
+
+  Result<Content> Open(NodeId node, BlockCache& cache) const;
+
+  /// The sum of the entries' decoded sizes in bytes.
+  uint64_t TotalSize() const { return total_size_; }
+
+ private:
+  std::vector<OwnFile> AboutFiles() const;
+  const OwnFile& Own(NodeId node) const;
+  void AddEntries(TreeBuilder& builder) const;
+  void AddOwnFiles(TreeBuilder& builder) const;
+
+  std::shared_ptr<const Container> container_;
+  std::vector<OwnFile> own_files_;  // file numbers follow the entries'
+  uint64_t index_owner_ = NewOwner();
+  uint64_t total_size_ = 0;
+  Tree tree_;
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ctxfs {
+
+using NodeId = uint32_t;
+using FileId = uint32_t;
+
+/// Names and nothing else: which paths there are, and the number of the file
+/// at each. A node costs 16 bytes, its name, 4 bytes in its parent's list and
+/// 8 in the look-up table. Immutable; built by TreeBuilder.
+class Tree {
+ public:
+  static constexpr NodeId kRoot = 0;
+
+  /// Directories and files, the root among them.
+  uint32_t node_count() const { return static_cast<uint32_t>(nodes_.size()); }
+
+  bool IsDirectory(NodeId node) const { return nodes_[node].directory; }
+  std::string_view Name(NodeId node) const;
+  /// The root is its own parent.
+  NodeId Parent(NodeId node) const { return nodes_[node].parent; }
+  /// The file at a node that is not a directory.
+  FileId File(NodeId node) const { return nodes_[node].value; }
+
+  /// The child of `directory` called `name`, in constant time.
+  std::optional<NodeId> Lookup(NodeId directory, std::string_view name) const;
+
+  /// A directory's children, in the order their names first came up.
+  uint32_t ChildCount(NodeId directory) const {
+    return children_[nodes_[directory].value];
+  }
+  NodeId Child(NodeId directory, uint32_t index) const {
+    return children_[nodes_[directory].value + 1 + index];
+  }
+
+  /// From the root: "a/b", empty for the root itself.
+  std::string Path(NodeId node) const;
+
+ private:
+  friend class TreeBuilder;
+
+  struct Node {
+    uint32_t name;  // where it starts in names_
+    NodeId parent;
+    uint32_t value;  // a file's number, or a directory's place in children_
+    uint8_t length;  // of the name; 255 bytes at the most
+    bool directory;
+  };
+  static constexpr uint32_t kFree = UINT32_MAX;
+
+  /// The slot of table_ that holds the node, or the free one it would take.
+  size_t Slot(NodeId parent, std::string_view name) const;
+
+  std::vector<Node> nodes_;
+  std::vector<char> names_;
+  std::vector<uint32_t> children_;  // a directory's count, then its children
+  std::vector<uint32_t> table_;  // node ids by (parent, name); a power of two
+  uint64_t seed_ = 0;            // against names made to collide
+};
+
+/// Collects paths into a Tree. Names are safe components; where several files
+/// want one, the lowest file number keeps it (tree.md, section 6).
+class TreeBuilder {
+ public:
+  /// `nodes` is a guess at how many there will be.
+  explicit TreeBuilder(uint32_t nodes = 0);
+
+  /// The directory `name` of `parent`, made if it is not there. A file in its
+  /// place is moved aside.
+  NodeId MakeDirectory(NodeId parent, std::string_view name);
+
+  /// Puts a file at `name`; if that is taken, Settle finds it another. Files
+  /// come in the order of their numbers.
+  void AddFile(NodeId parent, std::string_view name, FileId file);
+
+  /// Names the files whose names were taken: NAME~file beside a directory,
+  /// else NAME~2, NAME~3, ... before the extension. To be called when all
+  /// files that must keep their names have been added.
+  void Settle();
+
+  /// `name` if it is free in `parent`, else the first of NAME~2, ... that is.
+  std::string FreeName(NodeId parent, std::string_view name) const;
+
+  /// Settles and gives the tree.
+  Tree Build() &&;
+
+ private:
+  struct Unnamed {
+    NodeId parent;
+    NodeId taken_by;  // whoever has the name it wanted
+    FileId file;
+  };
+
+  NodeId Add(size_t slot, NodeId parent, std::string_view name, uint32_t value,
+             bool directory);
+  void Rehash(size_t slots);
+
+  Tree tree_;
+  std::vector<Unnamed> unnamed_;
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/daemon.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "fs/log.h"
+
+namespace ctxfs {
+namespace {
+
+void Detach() {
+  (void)::chdir("/");
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null >= 0) {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      ::dup2(null, stream);
+    }
+    if (null > STDERR_FILENO) ::close(null);
+  }
+  LogToSyslog();
+}
+
+}  // namespace
+
+ExitCode RunInBackground(
+    const std::function<ExitCode(const std::function<void()>& ready)>& serve) {
+  int pipe_ends[2];
+  if (::pipe2(pipe_ends, O_CLOEXEC) != 0) {
+    Log(LogLevel::kError, std::string("no pipe: ") + std::strerror(errno));
+    return ExitCode::kFuse;
+  }
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) {
+    Log(LogLevel::kError, std::string("no process: ") + std::strerror(errno));
+    return ExitCode::kFuse;
+  }
+  if (child == 0) {
+    ::close(pipe_ends[0]);
+    ::setsid();
+    const ExitCode code = serve([&] {
+      Detach();
+      (void)!::write(pipe_ends[1], "", 1);
+      ::close(pipe_ends[1]);
+    });
+    std::exit(static_cast<int>(code));
+  }
+
+  ::close(pipe_ends[1]);
+  char byte = 0;
+  ssize_t n = 0;
+  do {
+    n = ::read(pipe_ends[0], &byte, 1);
+  } while (n < 0 && errno == EINTR);
+  ::close(pipe_ends[0]);
+  if (n == 1) return ExitCode::kOk;
+
+  // It ended before it was ready, and has said why.
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
+    return static_cast<ExitCode>(WEXITSTATUS(status));
+  }
+  Log(LogLevel::kError, "the daemon ended before the mount was ready");
+  return ExitCode::kFuse;
+}
+
+}  // namespace ctxfs

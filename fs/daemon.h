@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "fs/exit_code.h"
+
+namespace ctxfs {
+
+/// Runs `serve` in a child process of its own session and waits until it is
+/// ready. `serve` calls the function it is given once the mount answers; from
+/// then on its standard streams are closed and its log is the syslog. Returns,
+/// in the parent, kOk when it is ready and else what `serve` returned. The
+/// child never returns.
+ExitCode RunInBackground(
+    const std::function<ExitCode(const std::function<void()>& ready)>& serve);
+
+}  // namespace ctxfs

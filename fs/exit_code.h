@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cerrno>
+
+#include "core/base/result.h"
+
+namespace ctxfs {
+
+/// What the commands return to the shell; in the manual, so never renumbered.
+enum class ExitCode : int {
+  kOk = 0,
+  kUsage = 1,
+  kSource = 2,
+  kNotContainer = 3,
+  kDamaged = 4,
+  kVersion = 5,
+  kMountPoint = 6,
+  kFuse = 7,
+  kLimit = 8,
+};
+
+/// Why a container could not be opened.
+inline ExitCode ExitCodeOf(const Error& error) {
+  switch (error.code) {
+    case Code::kNotContainer:
+      return ExitCode::kNotContainer;
+    case Code::kVersion:
+      return ExitCode::kVersion;
+    case Code::kCorrupt:
+    case Code::kChecksum:
+      return ExitCode::kDamaged;
+    case Code::kLimit:
+      return ExitCode::kLimit;
+    case Code::kNotFound:
+    case Code::kIo:
+    case Code::kStale:
+    case Code::kNoMemory:
+      break;
+  }
+  return ExitCode::kSource;
+}
+
+/// The positive errno that a reader sees. Damage, limits and I/O errors alike
+/// are EIO: the file is there and cannot be had.
+inline int ErrnoOf(const Error& error) {
+  switch (error.code) {
+    case Code::kNotFound:
+      return ENOENT;
+    case Code::kStale:
+      return ESTALE;
+    case Code::kNoMemory:
+      return ENOMEM;
+    default:
+      return EIO;
+  }
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/mount_point.h"
+
+#include <spawn.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+namespace ctxfs {
+namespace {
+
+Error Unusable(const std::string& path, const std::string& why) {
+  return {Code::kIo, "mount point " + path + " " + why};
+}
+
+}  // namespace
+
+Result<MountPoint> MountPoint::Prepare(const std::string& path) {
+  struct stat st {};
+  int failed = ::stat(path.c_str(), &st) == 0 ? 0 : errno;
+  if (failed == ENOTCONN) {
+    // Its daemon died; the mount is of no use to anybody.
+    (void)Unmount(path, /*lazy=*/true);
+    failed = ::stat(path.c_str(), &st) == 0 ? 0 : errno;
+  }
+  bool made = false;
+  if (failed == ENOENT) {
+    if (::mkdir(path.c_str(), 0755) != 0) {
+      return Unusable(path,
+                      std::string("cannot be made: ") + std::strerror(errno));
+    }
+    made = true;
+  } else if (failed != 0) {
+    return Unusable(path,
+                    std::string("cannot be used: ") + std::strerror(failed));
+  } else if (!S_ISDIR(st.st_mode)) {
+    return Unusable(path, "is not a directory");
+  }
+  char absolute[PATH_MAX];
+  if (::realpath(path.c_str(), absolute) == nullptr) {
+    return Unusable(path,
+                    std::string("cannot be used: ") + std::strerror(errno));
+  }
+  return MountPoint(absolute, made);
+}
+
+MountPoint::MountPoint(MountPoint&& other) noexcept
+    : path_(std::move(other.path_)), made_(other.made_) {
+  other.made_ = false;
+}
+
+MountPoint::~MountPoint() {
+  if (made_) (void)::rmdir(path_.c_str());
+}
+
+int Unmount(const std::string& path, bool lazy) {
+  const int flags = UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0);
+  if (::umount2(path.c_str(), flags) == 0) return 0;
+  if (errno != EPERM) return errno;
+  // Not root: the set-uid helper may.
+  const char* argv[] = {"fusermount3", "-u",         lazy ? "-z" : "-q",
+                        "--",          path.c_str(), nullptr};
+  pid_t child = 0;
+  const int failed = ::posix_spawnp(&child, argv[0], nullptr, nullptr,
+                                    const_cast<char* const*>(argv), environ);
+  if (failed != 0) return failed;
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child) return errno;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : EPERM;
+}
+
+Status SetReadahead(const std::string& path, uint64_t bytes) {
+  struct stat st {};
+  if (::stat(path.c_str(), &st) != 0) {
+    return Error{Code::kIo, std::strerror(errno)};
+  }
+  std::ofstream knob("/sys/class/bdi/" + std::to_string(major(st.st_dev)) +
+                     ":" + std::to_string(minor(st.st_dev)) + "/read_ahead_kb");
+  knob << bytes / 1024 << std::flush;
+  if (!knob) return Error{Code::kIo, "the kernel's setting cannot be written"};
+  return {};
+}
+
+}  // namespace ctxfs

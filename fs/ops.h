@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fuse_lowlevel.h>
+
+namespace ctxfs {
+
+/// The FUSE callbacks; the session's user data is a Server.
+const fuse_lowlevel_ops& Operations();
+
+}  // namespace ctxfs

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/options.h"
+
+#include <fuse_opt.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+namespace ctxfs {
+namespace {
+
+/// Where fuse_opt writes: plain fields, found by offset.
+struct Raw {
+  int flat = 0;
+  int salvage = 0;
+  char* verify = nullptr;
+  char* cache = nullptr;
+  char* threads = nullptr;
+  char* readahead = nullptr;
+  char* uid = nullptr;
+  char* gid = nullptr;
+  char* umask = nullptr;
+  char* log = nullptr;
+  char* ignored = nullptr;
+  int allow_other = 0;
+  int allow_root = 0;
+  int auto_unmount = 0;
+  int foreground = 0;
+  int verbose = 0;
+  int help = 0;
+  int version = 0;
+
+  std::vector<std::string> operands;
+  std::string unknown;
+
+  Raw() = default;
+  ~Raw() {
+    for (char* text :
+         {verify, cache, threads, readahead, uid, gid, umask, log, ignored}) {
+      std::free(text);
+    }
+  }
+  Raw(const Raw&) = delete;
+  Raw& operator=(const Raw&) = delete;
+};
+
+constexpr int kDiscard = FUSE_OPT_KEY_DISCARD;
+
+#define CTXFS_OPT(text, field, value) \
+  { text, offsetof(Raw, field), value }
+
+const fuse_opt kTable[] = {
+    CTXFS_OPT("flat", flat, 1),
+    CTXFS_OPT("salvage", salvage, 1),
+    CTXFS_OPT("verify=%s", verify, 0),
+    CTXFS_OPT("cache=%s", cache, 0),
+    CTXFS_OPT("threads=%s", threads, 0),
+    CTXFS_OPT("readahead=%s", readahead, 0),
+    CTXFS_OPT("uid=%s", uid, 0),
+    CTXFS_OPT("gid=%s", gid, 0),
+    CTXFS_OPT("umask=%s", umask, 0),
+    CTXFS_OPT("log=%s", log, 0),
+    CTXFS_OPT("allow_other", allow_other, 1),
+    CTXFS_OPT("allow_root", allow_root, 1),
+    CTXFS_OPT("auto_unmount", auto_unmount, 1),
+    CTXFS_OPT("-f", foreground, 1),
+    CTXFS_OPT("-v", verbose, 1),
+    CTXFS_OPT("-h", help, 1),
+    CTXFS_OPT("--help", help, 1),
+    CTXFS_OPT("-V", version, 1),
+    CTXFS_OPT("--version", version, 1),
+    // mount(8) hands these to every helper.
+    CTXFS_OPT("-t %s", ignored, 0),
+    CTXFS_OPT("-N %s", ignored, 0),
+    FUSE_OPT_KEY("-s", kDiscard),
+    FUSE_OPT_KEY("-n", kDiscard),
+    // What mount(8) and fstab mean for themselves, and what always holds.
+    FUSE_OPT_KEY("ro", kDiscard),
+    FUSE_OPT_KEY("rw", kDiscard),
+    FUSE_OPT_KEY("default_permissions", kDiscard),
+    FUSE_OPT_KEY("defaults", kDiscard),
+    FUSE_OPT_KEY("auto", kDiscard),
+    FUSE_OPT_KEY("noauto", kDiscard),
+    FUSE_OPT_KEY("user", kDiscard),
+    FUSE_OPT_KEY("user=", kDiscard),
+    FUSE_OPT_KEY("users", kDiscard),
+    FUSE_OPT_KEY("nouser", kDiscard),
+    FUSE_OPT_KEY("owner", kDiscard),
+    FUSE_OPT_KEY("group", kDiscard),
+    FUSE_OPT_KEY("nofail", kDiscard),
+    FUSE_OPT_KEY("_netdev", kDiscard),
+    FUSE_OPT_KEY("exec", kDiscard),
+    FUSE_OPT_KEY("noexec", kDiscard),
+    FUSE_OPT_KEY("suid", kDiscard),
+    FUSE_OPT_KEY("nosuid", kDiscard),
+    FUSE_OPT_KEY("dev", kDiscard),
+    FUSE_OPT_KEY("nodev", kDiscard),
+    FUSE_OPT_KEY("async", kDiscard),
+    FUSE_OPT_KEY("sync", kDiscard),
+    FUSE_OPT_KEY("atime", kDiscard),
+    FUSE_OPT_KEY("noatime", kDiscard),
+    FUSE_OPT_KEY("relatime", kDiscard),
+    FUSE_OPT_KEY("norelatime", kDiscard),
+    FUSE_OPT_KEY("strictatime", kDiscard),
+    FUSE_OPT_KEY("nodiratime", kDiscard),
+    FUSE_OPT_KEY("comment=", kDiscard),
+    FUSE_OPT_KEY("x-", kDiscard),
+    FUSE_OPT_END,
+};
+
+#undef CTXFS_OPT
+
+/// Called for whatever the table does not hold.
+int TakeOther(void* data, const char* arg, int key, fuse_args* /*out*/) {
+  auto* raw = static_cast<Raw*>(data);
+  if (key == FUSE_OPT_KEY_NONOPT) {
+    raw->operands.emplace_back(arg);
+  } else if (std::string_view(arg).starts_with("x-")) {
+    // x-systemd.automount and its like: mount(8)'s own.
+  } else if (raw->unknown.empty()) {
+    raw->unknown = arg;
+  }
+  return 0;
+}
+
+bool ParseNumber(const char* text, int base, uint64_t most, uint64_t* value) {
+  if (std::isdigit(static_cast<unsigned char>(text[0])) == 0) return false;
+  char* end = nullptr;
+  errno = 0;
+  *value = std::strtoull(text, &end, base);
+  return errno == 0 && *end == '\0' && *value <= most;
+}
+
+/// Reads an optional number into `field`; false for anything but a number.
+template <typename T>
+bool TakeNumber(const char* text, int base, T* field) {
+  if (text == nullptr) return true;
+  uint64_t value = 0;
+  if (!ParseNumber(text, base, std::numeric_limits<T>::max(), &value)) {
+    return false;
+  }
+  *field = static_cast<T>(value);
+  return true;
+}
+
+bool TakeSize(const char* text, uint64_t* field) {
+  return text == nullptr || ParseSize(text, field);
+}
+
+bool TakeVerify(const char* text, VerifyMode* mode) {
+  if (text == nullptr) return true;
+  const std::string_view name = text;
+  if (name == "read")
+    *mode = VerifyMode::kRead;
+  else if (name == "open")
+    *mode = VerifyMode::kOpen;
+  else if (name == "off")
+    *mode = VerifyMode::kOff;
+  else
+    return false;
+  return true;
+}
+
+/// Which option holds a value that cannot be read, or null.
+const char* TakeValues(const Raw& raw, MountOptions* options) {
+  constexpr unsigned kMostThreads = 1024;
+  if (!TakeVerify(raw.verify, &options->verify)) return "verify";
+  if (!TakeSize(raw.cache, &options->cache_bytes)) return "cache";
+  if (!TakeSize(raw.readahead, &options->readahead)) return "readahead";
+  if (!TakeNumber(raw.threads, 10, &options->threads) ||
+      (raw.threads != nullptr &&
+       (options->threads == 0 || options->threads > kMostThreads))) {
+    return "threads";
+  }
+  if (!TakeNumber(raw.uid, 10, &options->uid)) return "uid";
+  if (!TakeNumber(raw.gid, 10, &options->gid)) return "gid";
+  if (!TakeNumber(raw.umask, 8, &options->umask) || options->umask > 0777) {
+    return "umask";
+  }
+  if (raw.log != nullptr && !ParseLogLevel(raw.log, &options->log)) {
+    return "log";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool ParseSize(const std::string& text, uint64_t* bytes) {
+  std::string digits = text;
+  unsigned shift = 0;
+  if (!digits.empty()) {
+    switch (digits.back()) {
+      case 'K':
+      case 'k':
+        shift = 10;
+        break;
+      case 'M':
+      case 'm':
+        shift = 20;
+        break;
+      case 'G':
+      case 'g':
+        shift = 30;
+        break;
+      case 'T':
+      case 't':
+        shift = 40;
+        break;
+      default:
+        break;
+    }
+    if (shift != 0) digits.pop_back();
+  }
+  uint64_t value = 0;
+  if (!ParseNumber(digits.c_str(), 10, UINT64_MAX >> shift, &value)) {
+    return false;
+  }
+  *bytes = value << shift;
+  return true;
+}
+
+bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
+                       std::string* error) {
+  Raw raw;
+  fuse_args args = FUSE_ARGS_INIT(argc, const_cast<char**>(argv));
+  const int parsed = fuse_opt_parse(&args, &raw, kTable, &TakeOther);
+  fuse_opt_free_args(&args);
+  options->help = raw.help != 0;
+  options->version = raw.version != 0;
+  if (options->help || options->version) return true;
+  if (parsed != 0) {
+    *error = "the options cannot be read";
+    return false;
+  }
+  if (!raw.unknown.empty()) {
+    *error = "unknown option '" + raw.unknown + "'";
+    return false;
+  }
+  if (raw.operands.size() != 2) {
+    *error = raw.operands.size() > 2
+                 ? "one container and one mount point are wanted, not more"
+                 : "a container and a mount point are wanted";
+    return false;
+  }
+  options->source = raw.operands[0];
+  options->mount_point = raw.operands[1];
+  options->uid = getuid();
+  options->gid = getgid();
+  options->umask = ::umask(0);
+  ::umask(options->umask);
+  if (raw.verbose != 0) options->log = LogLevel::kInfo;
+  if (const char* bad = TakeValues(raw, options)) {
+    *error = std::string("option '") + bad + "' has a value that is none";
+    return false;
+  }
+  options->flat = raw.flat != 0;
+  options->salvage = raw.salvage != 0;
+  options->foreground = raw.foreground != 0;
+  if (raw.allow_other != 0) options->fuse_options.emplace_back("allow_other");
+  if (raw.allow_root != 0) options->fuse_options.emplace_back("allow_root");
+  if (raw.auto_unmount != 0) options->fuse_options.emplace_back("auto_unmount");
+  return true;
+}
+
+std::string MountUsage() {
+  return "usage: mount.ctxfs CONTAINER MOUNTPOINT [-o OPTION[,OPTION...]] [-f] "
+         "[-v]\n"
+         "Shows the entries of a machine-learning container as read-only "
+         "files.\n"
+         "\n"
+         "  -f                 stay in the foreground, log to standard error\n"
+         "  -v                 say more (the same as -o log=info)\n"
+         "  -h, -V             this text; the version\n"
+         "\n"
+         "  flat               show the container's contents at the mount's "
+         "root\n"
+         "  verify=WHEN        read (default): at an entry's first read; open: "
+         "when\n"
+         "                     it is opened, so that mmap readers get an "
+         "error\n"
+         "                     instead of a signal; off: never\n"
+         "  salvage            mount a damaged container as far as it can be "
+         "read\n"
+         "  cache=SIZE         decoded bytes kept in memory (default 512M)\n"
+         "  threads=N          worker threads (default: cores, at least 4)\n"
+         "  readahead=SIZE     the mount's read-ahead, where root may set it\n"
+         "  uid=N, gid=N       owner and group of the files (default: yours)\n"
+         "  umask=MODE         permission bits to take away, in octal\n"
+         "  allow_other        let other users in\n"
+         "  allow_root         let root in\n"
+         "  auto_unmount       unmount when the daemon dies\n"
+         "  log=LEVEL          error, warning (default), info or debug\n"
+         "\n"
+         "Unmount with umount or fusermount3 -u. Exit codes: 0 mounted, 1 "
+         "usage,\n"
+         "2 the container cannot be opened, 3 it is of no known format, 4 it "
+         "is\n"
+         "damaged, 5 its version is unknown, 6 the mount point cannot be "
+         "used,\n"
+         "7 FUSE refused, 8 a limit was exceeded.\n";
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fs/log.h"
+
+namespace ctxfs {
+
+enum class VerifyMode { kRead, kOpen, kOff };
+
+/// What the mount command was asked for.
+struct MountOptions {
+  std::string source;
+  std::string mount_point;
+  bool flat = false;
+  bool salvage = false;
+  VerifyMode verify = VerifyMode::kRead;
+  uint64_t cache_bytes = uint64_t{512} << 20;
+  unsigned threads = 0;    // 0: as many as there are cores, at least 4
+  uint64_t readahead = 0;  // bytes; 0: the kernel's default
+  uid_t uid = 0;           // the mounting user's unless given
+  gid_t gid = 0;
+  mode_t umask = 0;
+  std::vector<std::string> fuse_options;  // handed to the kernel as they are
+  bool foreground = false;
+  LogLevel log = LogLevel::kWarning;
+  bool help = false;
+  bool version = false;
+};
+
+/// Reads the command line of mount.ctxfs, argv[0] included. On failure puts
+/// the reason in `error`.
+bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
+                       std::string* error);
+
+/// "512M", "1G", "64K" or plain bytes.
+bool ParseSize(const std::string& text, uint64_t* bytes);
+
+/// The text of --help.
+std::string MountUsage();
+
+}  // namespace ctxfs

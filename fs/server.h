@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_set>
+
+#include "core/base/mutex.h"
+#include "core/container/container.h"
+#include "core/content/block_cache.h"
+#include "fs/namespace.h"
+#include "fs/options.h"
+#include "fs/stats.h"
+
+namespace ctxfs {
+
+/// What the FUSE operations work on: one mount's files, cache and counters.
+class Server {
+ public:
+  Server(std::shared_ptr<const Container> container,
+         const MountOptions& options, const std::string& name);
+
+  const Namespace& files() const { return files_; }
+  BlockCache& cache() { return cache_; }
+  Stats& stats() { return stats_; }
+  bool verify_at_open() const { return verify_at_open_; }
+  uid_t uid() const { return uid_; }
+  gid_t gid() const { return gid_; }
+  mode_t umask() const { return umask_; }
+
+  /// Logs, once a file, why it could not be read.
+  void LogFailure(Inode inode, const Error& error);
+
+ private:
+  OwnFile StatsFile();
+
+  BlockCache cache_;
+  Stats stats_;
+  std::shared_ptr<const Source> source_;
+  std::string name_;
+  Namespace files_;
+  bool verify_at_open_;
+  uid_t uid_;
+  gid_t gid_;
+  mode_t umask_;
+  Mutex mutex_;
+  std::unordered_set<Inode> logged_ CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ctxfs

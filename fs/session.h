@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "fs/exit_code.h"
+#include "fs/options.h"
+
+namespace ctxfs {
+
+/// Opens the container, mounts it, calls `ready` once the mount answers, and
+/// serves until it is unmounted or told to stop. Failures are logged.
+ExitCode Serve(const MountOptions& options, const std::function<void()>& ready);
+
+/// Unmounts when `path` is a ctxfs mount. Failures are logged.
+ExitCode RunUmount(const char* path);
+
+}  // namespace ctxfs

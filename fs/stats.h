@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "core/content/block_cache.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// What the mount has done so far, for `.ctxfs/stats`. Counted by any thread.
+class Stats {
+ public:
+  void CountRead(uint64_t bytes, std::chrono::nanoseconds took);
+  void CountError() { errors_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Prometheus text.
+  std::string Text(const BlockCache::Stats& cache, const Source& source) const;
+
+ private:
+  // Upper bounds of the latency buckets: 10 us times powers of four, and none.
+  static constexpr size_t kBuckets = 10;
+
+  std::atomic<uint64_t> errors_ = 0;
+  std::atomic<uint64_t> bytes_ = 0;
+  std::atomic<uint64_t> nanoseconds_ = 0;
+  std::array<std::atomic<uint64_t>, kBuckets + 1> latency_ = {};
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/container/entry.h"
+
+namespace ctxfs {
+
+/// The extended attributes of an entry (tree.md, section 3): full names and
+/// values, each value under limits::kXattrBytes. An attribute that says
+/// nothing, or whose value is too long, is left out.
+std::vector<std::pair<std::string, std::string>> EntryXattrs(
+    const EntryInfo& info, const std::string& path);
+
+}  // namespace ctxfs
