@@ -26,7 +26,7 @@ Error Unusable(const std::string& path, const std::string& why) {
 Result<MountPoint> MountPoint::Prepare(const std::string& path) {
   struct stat st {};
   int failed = ::stat(path.c_str(), &st) == 0 ? 0 : errno;
-  if (failed == ENOTCONN) {
+  if (failed == ENOTCONN || failed == ECONNABORTED) {
     // Its daemon died; the mount is of no use to anybody.
     (void)Unmount(path, /*lazy=*/true);
     failed = ::stat(path.c_str(), &st) == 0 ? 0 : errno;

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/limits.h"
 #include "core/content/content.h"
 #include "core/content/window.h"
 #include "fs/exit_code.h"
@@ -94,6 +95,7 @@ void Init(void* /*userdata*/, fuse_conn_info* conn) {
 
 void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
   Reply(req, [&] {
+    if (std::strlen(name) > limits::kComponentBytes) return ENAMETOOLONG;
     Server& server = ServerOf(req);
     fuse_entry_param entry{};
     entry.entry_timeout = kForever;
@@ -173,6 +175,8 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
   thread_local std::vector<iovec> slices;
   Reply(req, [&] {
     Server& server = ServerOf(req);
+    const bool counted = !server.files().IsLive(inode);
+    if (counted) server.stats().CountRequest();
     const auto* content = reinterpret_cast<const Content*>(fi->fh);
     Status read = content->Read(static_cast<uint64_t>(offset), size,
                                 server.cache(), window);
@@ -189,7 +193,10 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
     }
     fuse_reply_iov(req, slices.data(), static_cast<int>(slices.size()));
     window.Clear();
-    server.stats().CountRead(bytes, std::chrono::steady_clock::now() - start);
+    if (counted) {
+      server.stats().CountReply(bytes,
+                                std::chrono::steady_clock::now() - start);
+    }
     return 0;
   });
 }
@@ -286,7 +293,7 @@ void StatFs(fuse_req_t req, fuse_ino_t /*inode*/) {
     st.f_blocks = files.TotalSize() / kBlockSize +
                   (files.TotalSize() % kBlockSize != 0 ? 1 : 0);
     st.f_files = files.NodeCount();
-    st.f_namemax = 255;
+    st.f_namemax = limits::kComponentBytes;
     st.f_flag = ST_RDONLY;
     fuse_reply_statfs(req, &st);
     return 0;

@@ -31,7 +31,7 @@ class Writer {
 
 }  // namespace
 
-void Stats::CountRead(uint64_t bytes, std::chrono::nanoseconds took) {
+void Stats::CountReply(uint64_t bytes, std::chrono::nanoseconds took) {
   bytes_.fetch_add(bytes, std::memory_order_relaxed);
   const auto ns = static_cast<uint64_t>(took.count());
   nanoseconds_.fetch_add(ns, std::memory_order_relaxed);
@@ -48,6 +48,8 @@ std::string Stats::Text(const BlockCache::Stats& cache,
   constexpr const char* kCounter = "counter";
   constexpr const char* kGauge = "gauge";
   Writer out;
+  out.Metric("reads_total", kCounter, "READ requests.",
+             requests_.load(std::memory_order_relaxed));
   out.Metric("read_errors_total", kCounter, "READ requests that failed.",
              errors_.load(std::memory_order_relaxed));
   out.Metric("read_bytes_total", kCounter, "Bytes served.",

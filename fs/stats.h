@@ -15,7 +15,10 @@ namespace ctxfs {
 /// What the mount has done so far, for `.ctxfs/stats`. Counted by any thread.
 class Stats {
  public:
-  void CountRead(uint64_t bytes, std::chrono::nanoseconds took);
+  /// A READ request has come; before its reply, so that whoever has the reply
+  /// finds it counted.
+  void CountRequest() { requests_.fetch_add(1, std::memory_order_relaxed); }
+  void CountReply(uint64_t bytes, std::chrono::nanoseconds took);
   void CountError() { errors_.fetch_add(1, std::memory_order_relaxed); }
 
   /// Prometheus text.
@@ -25,6 +28,7 @@ class Stats {
   // Upper bounds of the latency buckets: 10 us times powers of four, and none.
   static constexpr size_t kBuckets = 10;
 
+  std::atomic<uint64_t> requests_ = 0;
   std::atomic<uint64_t> errors_ = 0;
   std::atomic<uint64_t> bytes_ = 0;
   std::atomic<uint64_t> nanoseconds_ = 0;

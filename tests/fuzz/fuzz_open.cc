@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Opens the input as a container, as it is and salvaged, walks its tree, and
+// reads everything in it. Nothing may crash, hang, or read what is not there.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/container/format.h"
+#include "core/content/content.h"
+#include "core/io/source.h"
+#include "core/tree/branch.h"
+#include "core/tree/index_json.h"
+
+namespace ctxfs {
+namespace {
+
+// What is larger costs time and finds nothing new.
+constexpr uint64_t kMostRead = 16 * limits::kMiB;
+
+/// For what must hold of any input: unlike assert, in every build.
+void Require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void ReadFile(const Branch& branch, NodeId node, BlockCache& cache) {
+  const Result<uint64_t> size = branch.Size(node, cache);
+  const Result<Content> content = branch.Open(node, cache);
+  if (!size || !content) return;
+  Require(content->size() == *size);
+  if (*size > kMostRead) return;
+  const Result<std::string> whole = ReadAll(*content, cache);
+  if (!whole) return;
+  Require(whole->size() == *size);
+  // A window in the middle is what the whole has there.
+  Window window;
+  const uint64_t at = *size / 3;
+  const size_t length = static_cast<size_t>(*size / 2);
+  const Status read = content->Read(at, length, cache, window);
+  Require(read.has_value());
+  std::string part;
+  for (const Bytes slice : window.slices()) part += AsText(slice);
+  Require(part == whole->substr(static_cast<size_t>(at), length));
+}
+
+void ReadEverything(std::shared_ptr<const Container> container) {
+  BlockCache cache(kMostRead);
+  for (uint32_t i = 0; i < container->entry_count(); ++i) {
+    const EntryInfo info = container->Describe(i);
+    Require(info.size == container->EntrySize(i));
+  }
+  const Branch branch(std::move(container));
+  const Tree& tree = branch.tree();
+  for (NodeId node = 0; node < tree.node_count(); ++node) {
+    if (node != Tree::kRoot) {
+      Require(tree.Lookup(tree.Parent(node), tree.Name(node)) == node);
+    }
+    if (!tree.IsDirectory(node)) ReadFile(branch, node, cache);
+  }
+}
+
+}  // namespace
+}  // namespace ctxfs
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  for (const bool salvage : {false, true}) {
+    auto source = std::make_shared<const ctxfs::MemorySource>(
+        std::string(reinterpret_cast<const char*>(data), size));
+    ctxfs::OpenOptions options;
+    options.salvage = salvage;
+    auto container = ctxfs::OpenContainer(std::move(source), options);
+    if (container) ctxfs::ReadEverything(std::move(*container));
+  }
+  return 0;
+}

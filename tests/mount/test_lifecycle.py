@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From mounting to unmounting, in good order and in bad."""
+
+import errno
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+
+import pytest
+
+import shard
+from conftest import (
+    BIN, GOLDEN, alive, daemon_of, is_mounted, mount_command, run, wait_until,
+)
+
+CONTAINER = GOLDEN / "shard" / "comp_mixed.shard"
+
+
+def test_the_command_returns_when_the_mount_answers(mount):
+    # No waiting: what follows the command must work at once.
+    assert os.listdir(mount(CONTAINER).root)
+
+
+def test_a_made_mount_point_goes_away_again(mount):
+    mounted = mount(CONTAINER)
+    pid = mounted.pid()
+    assert run("umount", mounted.point).returncode == 0
+    assert wait_until(lambda: not alive(pid))
+    assert not mounted.point.exists()
+
+
+def test_a_found_mount_point_stays(mount, tmp_path):
+    (tmp_path / "mnt0").mkdir()
+    mounted = mount(CONTAINER)
+    pid = mounted.pid()
+    run("umount", mounted.point)
+    assert wait_until(lambda: not alive(pid))
+    assert os.listdir(mounted.point) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_unmount_cleanly(mount, number):
+    mounted = mount(CONTAINER)
+    pid = mounted.pid()
+    os.kill(pid, number)
+    assert wait_until(lambda: not alive(pid))
+    assert not is_mounted(mounted.point) and not mounted.point.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_foreground_ends_with_0_on_a_signal(tmp_path, number):
+    point = tmp_path / "mnt"
+    daemon = subprocess.Popen(mount_command(CONTAINER, point, flags=["-f"]))
+    assert wait_until(lambda: (point / CONTAINER.name).exists())
+    daemon.send_signal(number)
+    assert daemon.wait(timeout=30) == 0
+    assert not is_mounted(point)
+
+
+def test_fusermount_unmounts(mount):
+    mounted = mount(CONTAINER)
+    assert run("fusermount3", "-u", mounted.point).returncode == 0
+    assert not is_mounted(mounted.point)
+
+
+def test_ctxfs_umount(mount):
+    mounted = mount(CONTAINER)
+    assert run(BIN / "ctxfs", "umount", mounted.point).returncode == 0
+    assert not is_mounted(mounted.point)
+    failed = run(BIN / "ctxfs", "umount", mounted.point)
+    assert failed.returncode == 6
+
+
+def test_a_dead_daemons_mount_is_replaced(mount, tmp_path):
+    mounted = mount(CONTAINER)
+    mounted.kill()
+    with pytest.raises(OSError) as dead:
+        os.listdir(mounted.point)
+    assert dead.value.errno in (errno.ENOTCONN, errno.ECONNABORTED)
+    done = run(*mount_command(CONTAINER, mounted.point))
+    assert done.returncode == 0, done.stderr
+    assert os.listdir(mounted.root)
+
+
+def test_unmounting_while_reading(mount, tmp_path):
+    data = os.urandom(1 << 22)
+    path = tmp_path / "x.mosh"
+    path.write_bytes(shard.build([shard.entry("x", data)]))
+    mounted = mount(path)
+    wrong = []
+
+    def read_on():
+        try:
+            while True:
+                descriptor = os.open(mounted / "x", os.O_RDONLY)
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+                if os.pread(descriptor, len(data), 0) != data:
+                    wrong.append("bytes")
+                os.close(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.ENOTCONN, errno.ENOENT, errno.EIO):
+                wrong.append(error)
+
+    readers = [threading.Thread(target=read_on) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    pid = mounted.pid()
+    os.kill(pid, signal.SIGTERM)
+    for reader in readers:
+        reader.join(timeout=30)
+        assert not reader.is_alive()
+    assert wrong == []
+    assert wait_until(lambda: not alive(pid))
+
+
+def test_the_daemon_leaves_the_terminal_and_the_folder(mount):
+    pid = mount(CONTAINER).pid()
+    proc = pathlib.Path(f"/proc/{pid}")
+    assert os.readlink(proc / "cwd") == "/"
+    for stream in "012":
+        assert os.readlink(proc / "fd" / stream) == "/dev/null"
+    assert int(proc.joinpath("stat").read_text().split()[5]) == pid  # session
+
+
+def test_no_descriptor_is_passed_on(mount):
+    pid = mount(CONTAINER).pid()
+    close_on_exec = 0o2000000
+    for info in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
+        if int(info.name) <= 2:
+            continue
+        flags = next(
+            int(line.split()[1], 8)
+            for line in info.read_text().splitlines()
+            if line.startswith("flags:")
+        )
+        assert flags & close_on_exec, os.readlink(f"/proc/{pid}/fd/{info.name}")
+
+
+def test_many_readers_see_the_same(mount, tmp_path):
+    data = os.urandom(1 << 20)
+    packed = run("zstd", "-c", input=data).stdout
+    path = tmp_path / "x.mosh"
+    path.write_bytes(
+        shard.build([shard.entry(f"e{i}", data, stored=packed, flags=3) for i in range(8)])
+    )
+    mounted = mount(path, "cache=2M")  # less than what is read
+    wrong = []
+
+    def read_all():
+        for _ in range(3):
+            for i in range(8):
+                if (mounted / f"e{i}").read_bytes() != data:
+                    wrong.append(i)
+
+    readers = [threading.Thread(target=read_all) for _ in range(8)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    assert wrong == []
+
+
+def test_equal_readers_decode_once(mount, tmp_path):
+    data = os.urandom(1 << 22)
+    packed = run("zstd", "-c", input=data).stdout
+    path = tmp_path / "x.mosh"
+    path.write_bytes(shard.build([shard.entry("x", data, stored=packed, flags=3)]))
+    mounted = mount(path)
+    readers = [subprocess.Popen(["cat", mounted / "x"], stdout=subprocess.DEVNULL)
+               for _ in range(4)]
+    assert [r.wait(timeout=30) for r in readers] == [0] * 4
+    assert mounted.stats()["decoded_bytes_total"] == len(data)
+
+
+def test_mount_8_finds_the_helper(tmp_path):
+    """mount -t ctxfs, umount, and an fstab line, in a namespace of its own."""
+    helper = BIN / "mount.ctxfs"
+    script = f"""
+    set -e
+    mkdir {tmp_path}/up {tmp_path}/work {tmp_path}/m1 {tmp_path}/m2
+    mount -t tmpfs none {tmp_path}/up
+    mkdir {tmp_path}/up/u {tmp_path}/up/w
+    mount -t overlay -o lowerdir=/usr/sbin,upperdir={tmp_path}/up/u,workdir={tmp_path}/up/w o /usr/sbin
+    ln -sf {helper} /usr/sbin/mount.ctxfs
+    mount -t ctxfs {CONTAINER} {tmp_path}/m1
+    ls {tmp_path}/m1
+    umount {tmp_path}/m1
+    echo '{CONTAINER} {tmp_path}/m2 ctxfs ro,user,noauto,_netdev,nofail,x-systemd.automount,flat 0 0' > {tmp_path}/fstab
+    mount -T {tmp_path}/fstab {tmp_path}/m2
+    ls -a {tmp_path}/m2
+    umount {tmp_path}/m2
+    """
+    done = run("unshare", "-m", "bash", "-c", script)
+    if b"overlay" in done.stderr and b"unknown filesystem" in done.stderr:
+        pytest.skip("no overlayfs to show mount(8) the helper in")
+    assert done.returncode == 0, done.stderr.decode()
+    lines = done.stdout.decode().splitlines()
+    assert lines[0] == CONTAINER.name and ".ctxfs" in lines
+
+
+def test_the_daemon_is_found_by_its_mount_point(mount):
+    mounted = mount(CONTAINER)
+    assert daemon_of(mounted.point) == mounted.pid()

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options, exit codes and messages of the commands (docs/cli.md)."""
+
+import errno
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+import shard
+from conftest import (
+    BIN, GOLDEN, is_mounted, mount_command, run, wait_until,
+)
+
+SHARDS = GOLDEN / "shard"
+CONTAINER = SHARDS / "comp_mixed.shard"
+
+
+def test_flat(mount):
+    mounted = mount(CONTAINER, "flat")
+    assert mounted.root == mounted.point
+    names = set(os.listdir(mounted.point))
+    assert ".ctxfs" in names and len(names) > 1
+    assert set(os.listdir(mounted.point / ".ctxfs")) == {
+        "info.json", "index.json", "container", "stats",
+    }
+
+
+def test_not_flat(mount):
+    mounted = mount(CONTAINER)
+    assert set(os.listdir(mounted.point)) == {CONTAINER.name, ".ctxfs"}
+    assert os.listdir(mounted.point / ".ctxfs") == ["stats"]
+
+
+@pytest.mark.parametrize(
+    "container, code, offset, reason",
+    [
+        ("bad_magic.shard", 3, 0, "not a container"),
+        ("bad_stream_unfinalized.partial", 3, 0, "not finished"),
+        ("bad_version_3.shard", 5, 4, "version 3"),
+        ("bad_index_entry_size_40.shard", 4, 10, "index_entry_size"),
+        ("bad_entry_count_10000001.shard", 8, 12, "10000001"),
+        ("bad_total_size_99999.shard", 4, 40, "99999"),
+        ("bad_entry_before_data.shard", 4, 80, "'alpha'"),
+        ("bad_entries_overlap.shard", 4, 128, "'dir/beta'"),
+        ("bad_truncated_header_32.shard", 4, 32, "header"),
+    ],
+)
+def test_refusals(refused, container, code, offset, reason):
+    path = SHARDS / container
+    if not path.exists():
+        pytest.skip("not among the golden containers here")
+    got, text = refused(path)
+    assert got == code
+    assert container in text and f"byte {offset}:" in text and reason in text
+
+
+def test_exit_codes_of_sources(refused, tmp_path):
+    assert refused(tmp_path / "nothing")[0] == 2
+    assert refused(tmp_path)[0] == 2
+    os.mkfifo(tmp_path / "fifo")
+    assert refused(tmp_path / "fifo")[0] == 2
+    (tmp_path / "text").write_text("just text, no container")
+    assert refused(tmp_path / "text")[0] == 3
+    (tmp_path / "empty").touch()
+    code, text = refused(tmp_path / "empty")
+    assert code == 3 and "empty" in text
+
+
+def test_mount_points_that_cannot_be_used(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    for point in (file, tmp_path / "no" / "such", file / "below"):
+        done = run(*mount_command(CONTAINER, point))
+        assert done.returncode == 6, done.stderr
+        assert str(point) in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [], ["one"], ["one", "two", "three"],
+        ["a", "b", "-o", "nosuch"], ["a", "b", "-o", "verify=never"],
+        ["a", "b", "-o", "cache=lots"], ["a", "b", "-o", "cache=-1"],
+        ["a", "b", "-o", "threads=0"], ["a", "b", "-o", "umask=9"],
+        ["a", "b", "-o", "log=loud"], ["a", "b", "--nosuch"],
+    ],
+)
+def test_usage_errors(arguments):
+    done = run(BIN / "mount.ctxfs", *arguments)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"ctxfs: ") and done.stdout == b""
+
+
+def test_help_and_version():
+    for flag in ("-h", "--help"):
+        done = run(BIN / "mount.ctxfs", flag)
+        assert done.returncode == 0 and b"usage: mount.ctxfs" in done.stdout
+    for flag in ("-V", "--version"):
+        done = run(BIN / "mount.ctxfs", flag)
+        assert done.returncode == 0 and done.stdout.startswith(b"ctxfs 0.")
+    assert run(BIN / "ctxfs").returncode == 1
+    assert run(BIN / "ctxfs", "--version").returncode == 0
+
+
+def test_every_option_of_the_help_is_taken(mount):
+    for option in (
+        "verify=read", "cache=64M", "cache=1G", "threads=2", "readahead=1M",
+        "uid=1,gid=2,umask=022", "allow_other", "log=debug", "log=error",
+        "ro,nosuid,nodev,noatime,defaults,user,_netdev,nofail,noauto",
+        "x-systemd.automount,x-gvfs-show,comment=this",
+    ):
+        assert os.listdir(mount(CONTAINER, option).root)
+    assert os.listdir(mount(CONTAINER, flags=["-s", "-n", "-v", "-t", "ctxfs"]).root)
+
+
+def test_readahead_is_set(mount):
+    mounted = mount(CONTAINER, "readahead=1M")
+    device = os.stat(mounted.point).st_dev
+    knob = f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb"
+    assert pathlib.Path(knob).read_text().strip() == "1024"
+
+
+def test_threads(mount):
+    pid = mount(CONTAINER, "threads=3").pid()
+    for _ in range(20):
+        os.listdir(f"/proc/{pid}/task")
+    assert len(os.listdir(f"/proc/{pid}/task")) <= 4  # the workers and main
+
+
+def test_paths_with_everything_in_them(tmp_path):
+    data = shard.build([shard.entry("a", b"1")])
+    names = ["a,allow_other", "back\\slash,suid", "sp ace", "-o", "quo'te\"s", "per%s"]
+    for number, name in enumerate(names):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / name).write_bytes(data)
+        point = folder / f"mnt {number},ro"
+        # After "--" a name may look like an option.
+        done = run(BIN / "mount.ctxfs", "--", name, point.name, cwd=folder)
+        assert done.returncode == 0, (name, done.stderr)
+        try:
+            assert (point / name / "a").read_bytes() == b"1"
+            with open("/proc/self/mountinfo", encoding="utf-8") as table:
+                (line,) = [m for m in table if f"/{number}/mnt\\040" in m]
+            assert "allow_other" not in line.split(" - ")[1].split()[-1]
+            assert "nosuid" in line.split()[5]
+        finally:
+            run("umount", "-l", point)
+
+
+def test_allow_other(mount, tmp_path):
+    """Another user sees the mount with the option, and only with it."""
+    os.chmod(tmp_path, 0o755)
+    for parent in tmp_path.parents[:2]:
+        os.chmod(parent, 0o755)
+    for options, allowed in (([], False), (["allow_other"], True)):
+        mounted = mount(CONTAINER, *options)
+        done = run("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                   "ls", mounted.root)
+        assert (done.returncode == 0) == allowed, done.stderr
+
+
+def test_salvage_a_cut_container(mount, refused, tmp_path):
+    entries = [shard.entry(f"e{i}", bytes([65 + i]) * 1000) for i in range(4)]
+    path = tmp_path / "cut.mosh"
+    path.write_bytes(shard.build(entries)[:-1500])
+    code, text = refused(path)
+    assert code == 4 and "truncated" in text
+    assert "with -o salvage 2 of 4 entries can be opened" in text
+    mounted = mount(path, "salvage")
+    for i in (0, 1):
+        assert (mounted / f"e{i}").read_bytes() == bytes([65 + i]) * 1000
+    for i in (2, 3):
+        with pytest.raises(OSError) as failed:
+            (mounted / f"e{i}").read_bytes()
+        assert failed.value.errno == errno.EIO
+        assert b"past the end" in os.getxattr(mounted / f"e{i}", "user.ctxfs.note")
+    info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
+    assert info["salvaged"] and info["entries_unreadable"] == 2
+    assert any("byte 40: " in warning for warning in info["warnings"])
+
+
+def test_salvage_shared_bytes(mount, tmp_path):
+    mounted = mount(SHARDS / "bad_entries_overlap.shard", "salvage")
+    # Who has a checksum is judged by it.
+    assert (mounted / "dir/gamma").read_bytes()
+    assert len((mounted / "alpha").read_bytes()) == 100
+    with pytest.raises(OSError):
+        (mounted / "dir/beta").read_bytes()
+
+
+def test_salvage_changes_nothing_for_a_sound_container(mount):
+    sound, salvaged = mount(CONTAINER), mount(CONTAINER, "salvage")
+    assert run("diff", "-r", "-x", ".ctxfs", sound.root, salvaged.root).returncode == 0
+
+
+def test_verbose_says_where(tmp_path):
+    point = tmp_path / "mnt"
+    daemon = subprocess.Popen(
+        mount_command(CONTAINER, point, flags=["-f", "-v"]), stderr=subprocess.PIPE
+    )
+    try:
+        assert wait_until(lambda: (point / CONTAINER.name).exists())
+    finally:
+        run("umount", "-l", point)
+        log = daemon.communicate(timeout=30)[1].decode()
+    assert f"is mounted at {point}" in log
+
+
+def test_check(tmp_path):
+    clean = run(BIN / "fsck.ctxfs", CONTAINER)
+    assert clean.returncode == 0 and b"0 faults" in clean.stdout
+    faulty = run(BIN / "ctxfs", "check", SHARDS / "crc_mismatch_raw.shard", CONTAINER)
+    assert faulty.returncode == 1
+    assert b"'bad': byte " in faulty.stdout and b"checksum" in faulty.stdout
+    assert run(BIN / "fsck.ctxfs", SHARDS / "bad_entries_overlap.shard").returncode == 1
+    assert run(BIN / "fsck.ctxfs", tmp_path / "nothing").returncode == 2
+    assert run(BIN / "fsck.ctxfs").returncode == 2
+
+
+def test_install_puts_everything_where_it_is_looked_for(tmp_path):
+    build = BIN if (BIN / "cmake_install.cmake").exists() else None
+    if build is None:
+        pytest.skip("not run from a build folder")
+    done = run("cmake", "--install", build, env={**os.environ, "DESTDIR": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    for helper in ("mount.ctxfs", "fsck.ctxfs"):
+        link = tmp_path / "sbin" / helper
+        assert link.is_symlink()
+        target = tmp_path / os.readlink(link).lstrip("/")
+        assert os.access(target, os.X_OK)
+    manual = next(tmp_path.rglob("ctxfs.8"))
+    assert b".TH" in manual.read_bytes()
+    assert shutil.which("ctxfs", path=str(target.parent))
+    assert not is_mounted(tmp_path)

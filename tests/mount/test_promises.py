@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The promises about reading (docs/tree.md, section 7), each by its number."""
+
+import errno
+import mmap
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+import shard
+from conftest import alive, mount_command, run, wait_until
+
+MIB = 1 << 20
+
+
+def pattern(size: int, seed: int = 1) -> bytes:
+    """Bytes that do not repeat within what a read returns."""
+    words = (size + 7) // 8
+    mask = (1 << 64) - 1
+    numbers = ((seed + i) * 0x9E3779B97F4A7C15 & mask for i in range(words))
+    return b"".join(n.to_bytes(8, "little") for n in numbers)[:size]
+
+
+GOOD = pattern(3 * 4096 + 17)
+
+
+def write(tmp_path, *entries, name="model.mosh"):
+    path = tmp_path / name
+    path.write_bytes(shard.build(list(entries)))
+    return path
+
+
+def fails_with(code: int):
+    return pytest.raises(OSError, match=rf"\[Errno {code}\]")
+
+
+def read_fresh(path, offset=0, size=-1) -> bytes:
+    """What the daemon says, not what the page cache remembers."""
+    with open(path, "rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        file.seek(offset)
+        return file.read(size)
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """A container of a good entry and one whose checksum does not match."""
+    bad = bytearray(GOOD)
+    bad[5000] ^= 1
+    return write(
+        tmp_path,
+        shard.entry("good", GOOD),
+        shard.entry("bad", bytes(bad), checksum=shard.crc32c(GOOD)),
+        shard.entry("other", GOOD[:100]),
+    )
+
+
+def test_promise_1_nothing_is_verified_before_the_first_read(mount, damaged):
+    mounted = mount(damaged)
+    run("ls", "-lR", mounted.root)
+    assert os.stat(mounted / "bad").st_size == len(GOOD)
+    with open(mounted / "bad", "rb"):
+        pass
+    stats = mounted.stats()
+    assert stats["verified_passed_total"] == stats["verified_failed_total"] == 0
+    assert os.getxattr(mounted / "good", "user.ctxfs.verified") == b"no"
+
+
+def test_promise_1_no_byte_before_the_checksum_matched(mount, damaged):
+    mounted = mount(damaged)
+    # The wrong byte is in the second page; the first must not be had either.
+    with open(mounted / "bad", "rb", buffering=0) as file:
+        with fails_with(errno.EIO):
+            file.read(1)
+    assert os.getxattr(mounted / "bad", "user.ctxfs.verified") == b"failed"
+
+
+def test_promise_1_verified_once(mount, damaged):
+    mounted = mount(damaged)
+    for _ in range(3):
+        assert read_fresh(mounted / "good") == GOOD
+    assert mounted.stats()["verified_passed_total"] == 1
+    assert os.getxattr(mounted / "good", "user.ctxfs.verified") == b"yes"
+
+
+def test_promise_1_verify_open_fails_at_open(mount, damaged):
+    mounted = mount(damaged, "verify=open")
+    with fails_with(errno.EIO):
+        os.open(mounted / "bad", os.O_RDONLY)
+    assert (mounted / "good").read_bytes() == GOOD
+
+
+def test_promise_1_verify_off_says_so(mount, damaged):
+    mounted = mount(damaged, "verify=off")
+    assert len((mounted / "bad").read_bytes()) == len(GOOD)
+    assert os.getxattr(mounted / "bad", "user.ctxfs.verified") == b"no"
+
+
+def test_promise_2_a_mismatch_is_eio_for_that_file_alone(mount, damaged):
+    mounted = mount(damaged)
+    for _ in range(2):
+        with fails_with(errno.EIO):
+            (mounted / "bad").read_bytes()
+    assert (mounted / "good").read_bytes() == GOOD
+    assert (mounted / "other").read_bytes() == GOOD[:100]
+    # Remembered, not computed anew.
+    assert mounted.stats()["verified_failed_total"] == 1
+
+
+def test_promise_2_the_log_names_container_entry_and_byte(tmp_path, damaged):
+    point = tmp_path / "fg"
+    daemon = subprocess.Popen(
+        mount_command(damaged, point, flags=["-f"]), stderr=subprocess.PIPE
+    )
+    try:
+        file = point / damaged.name / "bad"
+        assert wait_until(file.exists)
+        with fails_with(errno.EIO):
+            file.read_bytes()
+    finally:
+        run("umount", "-l", point)
+        log = daemon.communicate(timeout=30)[1].decode()
+    assert "'model.mosh': 'bad': byte " in log and "checksum" in log
+    assert daemon.returncode == 0
+
+
+def test_promise_2_undecodable_is_eio(mount, tmp_path):
+    path = write(
+        tmp_path,
+        shard.entry("z", GOOD, stored=b"\x28\xb5\x2f\xfd rest", flags=3),
+        shard.entry("l", GOOD, stored=b"\xff", flags=5),
+        shard.entry("empty", b"", stored=b"no frame", flags=3),
+        shard.entry("good", GOOD),
+    )
+    mounted = mount(path)
+    for name in ("z", "l", "empty"):
+        with fails_with(errno.EIO):
+            (mounted / name).read_bytes()
+        assert os.getxattr(mounted / name, "user.ctxfs.verified") == b"failed"
+    assert (mounted / "good").read_bytes() == GOOD
+
+
+def test_promise_3_reads_are_whole_at_any_offset_and_size(mount, tmp_path):
+    data = pattern(MIB + 12345)
+    mounted = mount(write(tmp_path, shard.entry("x", data)))
+    for size in (1, 7, 4095, 4096, 4097, 131072, 131073, MIB, 2 * MIB):
+        for offset in (0, 1, 4095, 4096, 65537, len(data) - 1, len(data)):
+            descriptor = os.open(mounted / "x", os.O_RDONLY)
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            assert os.pread(descriptor, size, offset) == data[offset : offset + size]
+            os.close(descriptor)
+    assert run("dd", f"if={mounted / 'x'}", "bs=9999").stdout == data
+
+
+def test_promise_4_truncated_is_estale(mount, tmp_path):
+    path = write(tmp_path, shard.entry("x", GOOD))
+    mounted = mount(path)
+    with open(mounted / "x", "rb", buffering=0) as file:
+        os.truncate(path, path.stat().st_size - 5000)
+        with fails_with(errno.ESTALE):
+            file.read()
+    with fails_with(errno.ESTALE):
+        (mounted / "x").read_bytes()
+    assert alive(mounted.pid())
+
+
+def test_promise_4_rewritten_in_place_is_estale(mount, tmp_path):
+    path = write(tmp_path, shard.entry("x", GOOD))
+    mounted = mount(path)
+    with open(mounted / "x", "rb", buffering=0) as file:
+        assert file.read(10) == GOOD[:10]
+        bytes_now = path.read_bytes()
+        time.sleep(0.02)  # past the granularity of a file's mtime
+        with open(path, "r+b") as container:
+            container.write(bytes_now)
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        with fails_with(errno.ESTALE):
+            file.read()
+    assert alive(mounted.pid())
+
+
+def test_promise_4_replaced_is_estale(mount, tmp_path):
+    path = write(tmp_path, shard.entry("x", GOOD))
+    other = write(tmp_path, shard.entry("x", GOOD[::-1]), name="new.mosh")
+    mounted = mount(path)
+    with open(mounted / "x", "rb", buffering=0) as file:
+        other.rename(path)
+        with fails_with(errno.ESTALE):
+            file.read()
+
+
+def test_promise_4_decoded_blocks_go_stale_too(mount, tmp_path):
+    packed = run("zstd", "-c", "--no-check", input=GOOD).stdout
+    path = write(tmp_path, shard.entry("z", GOOD, stored=packed, flags=3))
+    mounted = mount(path)
+    assert (mounted / "z").read_bytes() == GOOD
+    os.truncate(path, 100)
+    with fails_with(errno.ESTALE):
+        read_fresh(mounted / "z")
+
+
+def test_promise_4_deleted_stays_readable(mount, tmp_path):
+    path = write(tmp_path, shard.entry("x", GOOD))
+    mounted = mount(path)
+    path.unlink()
+    assert (mounted / "x").read_bytes() == GOOD
+
+
+def test_promise_5_sizes_come_from_the_bytes(mount, tmp_path):
+    # orig_size of a raw entry is a claim, and so is a shape in the metadata.
+    built = bytearray(shard.build([shard.entry("x", GOOD)]))
+    built[64 + 32 : 64 + 40] = (1 << 40).to_bytes(8, "little")
+    path = tmp_path / "claims.mosh"
+    path.write_bytes(built)
+    mounted = mount(path)
+    assert os.stat(mounted / "x").st_size == len(GOOD)
+    assert (mounted / "x").read_bytes() == GOOD
+
+
+def test_promise_5_an_impossible_size_is_eio_not_empty(mount, tmp_path):
+    packed = run("zstd", "-c", input=GOOD).stdout
+    built = bytearray(shard.build([shard.entry("x", GOOD, stored=packed, flags=3)]))
+    built[64 + 32 : 64 + 40] = (1 << 63).to_bytes(8, "little")
+    path = tmp_path / "claims.mosh"
+    path.write_bytes(built)
+    with fails_with(errno.EIO):
+        (mount(path) / "x").read_bytes()
+
+
+@pytest.mark.parametrize("access", [mmap.MAP_SHARED, mmap.MAP_PRIVATE])
+def test_promise_6_mmap_works(mount, tmp_path, access):
+    data = pattern(300_000)
+    mounted = mount(write(tmp_path, shard.entry("x", data)))
+    with open(mounted / "x", "rb") as file:
+        with mmap.mmap(file.fileno(), 0, flags=access, prot=mmap.PROT_READ) as view:
+            assert view[:] == data
+
+
+def test_promise_6_a_second_read_does_not_reach_the_daemon(mount, tmp_path):
+    data = pattern(MIB)
+    mounted = mount(write(tmp_path, shard.entry("x", data)))
+    assert (mounted / "x").read_bytes() == data
+    reads = mounted.stats()["reads_total"]
+    assert reads > 0
+    for _ in range(3):
+        assert (mounted / "x").read_bytes() == data
+    # A reader in another process has the same pages.
+    script = f"assert len(open({str(mounted / 'x')!r}, 'rb').read()) == {len(data)}"
+    assert run(sys.executable, "-c", script).returncode == 0
+    assert mounted.stats()["reads_total"] == reads
+
+
+def test_promise_6_an_mmap_reader_of_damaged_bytes_gets_sigbus(mount, damaged):
+    script = "import mmap,sys; f=open(sys.argv[1],'rb'); print(mmap.mmap(f.fileno(),0,prot=mmap.PROT_READ)[0])"
+    mounted = mount(damaged)
+    died = run(sys.executable, "-c", script, mounted / "bad")
+    assert died.returncode == -7  # SIGBUS; verify=open is there to avoid it
+    assert alive(mounted.pid())
+    careful = mount(damaged, "verify=open")
+    refused = run(sys.executable, "-c", script, careful / "bad")
+    assert refused.returncode == 1 and b"Errno 5" in refused.stderr
