@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/mount_point.h"
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,12 +78,13 @@ int Unmount(const std::string& path, bool lazy) {
 }
 
 Status SetReadahead(const std::string& path, uint64_t bytes) {
-  struct stat st {};
-  if (::stat(path.c_str(), &st) != 0) {
+  // Without asking the filesystem itself: that would be us, not serving yet.
+  struct statx st {};
+  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, 0, &st) != 0) {
     return Error{Code::kIo, std::strerror(errno)};
   }
-  std::ofstream knob("/sys/class/bdi/" + std::to_string(major(st.st_dev)) +
-                     ":" + std::to_string(minor(st.st_dev)) + "/read_ahead_kb");
+  std::ofstream knob("/sys/class/bdi/" + std::to_string(st.stx_dev_major) +
+                     ":" + std::to_string(st.stx_dev_minor) + "/read_ahead_kb");
   knob << bytes / 1024 << std::flush;
   if (!knob) return Error{Code::kIo, "the kernel's setting cannot be written"};
   return {};

@@ -15,7 +15,7 @@ constexpr uint64_t kGiB = 1024 * kMiB;
 /// Bytes a format's probe gets to see.
 constexpr size_t kProbeBytes = 64;
 
-/// Entries of one container (formats/shard.md, section 15).
+/// Entries of one container (docs/shard.md, section 15).
 constexpr uint32_t kEntries = 10'000'000;
 /// Bytes of one container's names (same).
 constexpr uint64_t kNameBytes = 100 * kMiB;

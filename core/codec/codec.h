@@ -31,7 +31,7 @@ Status DecodeLz4(Bytes stored, MutableBytes out);
 
 /// LZ4 sequences without the end-of-block rules: blocks that end in a match
 /// and matches within the last twelve bytes, as the JavaScript writers make
-/// them (formats/shard.md, section 9.2).
+/// them (docs/shard.md, section 9.2).
 Status DecodeLz4Lenient(Bytes stored, MutableBytes out);
 
 }  // namespace ctxfs

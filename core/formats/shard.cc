@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shard v2, any role (formats/shard.md; section 18 is what this file does).
+// Shard v2, any role (docs/shard.md; section 18 is what this file does).
 //
 //   0                     header, 64 bytes
 //   64                    index, entry_count records of 48 bytes
@@ -295,8 +295,8 @@ Status ShardContainer::CheckEntries() {
 }
 
 Status ShardContainer::CheckOverlaps() {
-  // Old streamed episodes interleave their lanes: no fault there (wshard.md,
-  // section 8).
+  // Old streamed episodes interleave their lanes: no fault there (docs/shard.md,
+  // section 18).
   constexpr uint8_t kWShardRole = 5;
   if (header_.role == kWShardRole) return {};
 

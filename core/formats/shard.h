@@ -17,7 +17,7 @@
 
 namespace ctxfs {
 
-/// formats/shard.md, section 2; sizes in bytes, offsets absolute.
+/// docs/shard.md, section 2; sizes in bytes, offsets absolute.
 struct ShardHeader {
   uint8_t version = 0;
   uint8_t role = 0;
@@ -32,7 +32,7 @@ struct ShardHeader {
   uint64_t total_file_size = 0;
 };
 
-/// formats/shard.md, section 5.
+/// docs/shard.md, section 5.
 struct ShardRecord {
   uint64_t name_hash = 0;
   uint32_t name_offset = 0;

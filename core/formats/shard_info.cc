@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a Shard container says of itself and its entries: info.json, the
-// records of index.json, and the metadata section (formats/shard.md, sections
+// records of index.json, and the metadata section (docs/shard.md, sections
 // 3 to 6 and 11).
 #include <algorithm>
 #include <iterator>

@@ -15,7 +15,7 @@
 namespace ctxfs {
 
 /// One container as a tree of files: its entries under their safe names, the
-/// files of its format, and the `.ctxfs` directory (tree.md, section 2).
+/// files of its format, and the `.ctxfs` directory (docs/tree.md, section 2).
 /// Immutable.
 class Branch {
  public:

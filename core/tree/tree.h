@@ -66,7 +66,7 @@ class Tree {
 };
 
 /// Collects paths into a Tree. Names are safe components; where several files
-/// want one, the lowest file number keeps it (tree.md, section 6).
+/// want one, the lowest file number keeps it (docs/tree.md, section 6).
 class TreeBuilder {
  public:
   /// `nodes` is a guess at how many there will be.

@@ -16,9 +16,9 @@ GOLDEN = ROOT / "golden"
 
 
 def run(*args, **kwargs) -> subprocess.CompletedProcess:
-    """A command to its end, output captured, never for more than a minute."""
+    """A command to its end, output captured, never for more than 30 seconds."""
     return subprocess.run(
-        [str(a) for a in args], capture_output=True, timeout=60, **kwargs
+        [str(a) for a in args], capture_output=True, timeout=30, **kwargs
     )
 
 

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs the Debian 12 packages that are missing: install.sh build|demo|test ...
+set -euo pipefail
+
+build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
+  liblz4-dev libxxhash-dev nlohmann-json3-dev libisal-dev)
+test=(libgtest-dev libgmock-dev libssl-dev libbenchmark-dev clang-14
+  libclang-rt-14-dev python3 python3-pytest python3-numpy zstd attr
+  util-linux)
+demo=(attr)
+
+wanted=()
+for set in "$@"; do
+  case $set in
+    build) wanted+=("${build[@]}") ;;
+    demo) wanted+=("${demo[@]}") ;;
+    test) wanted+=("${test[@]}") ;;
+    *) echo "install.sh: no such set: $set" >&2; exit 1 ;;
+  esac
+done
+
+missing=()
+for package in "${wanted[@]}"; do
+  if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" \
+    != installed ]; then
+    missing+=("$package")
+  fi
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+echo "installing ${missing[*]}"
+as_root=()
+[ "$(id -u)" = 0 ] || as_root=(sudo)
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+  apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

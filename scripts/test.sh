@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing, builds, and runs every test: all of them as they
+# are, then unit and golden tests under the sanitizers. `test.sh dev` (or asan,
+# tsan, clang) runs one part.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/install.sh build test
+
+run() {
+  echo "== $1"
+  cmake --preset "$1" >/dev/null
+  cmake --build --preset "$1" -- --quiet
+  ctest --preset "$1" -j2
+}
+
+# clang sees what g++ does not: lock annotations, and its own warnings.
+build_with_clang() {
+  echo "== clang"
+  cmake --preset fuzz >/dev/null
+  cmake --build --preset fuzz -- --quiet
+  build/fuzz/tests/fuzz/fuzz_open -runs=2000 -seed=1 -max_len=4096 \
+    tests/fuzz/corpus golden/shard 2>&1 | tail -n 1
+}
+
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=(dev asan tsan clang)
+for part in "${parts[@]}"; do
+  case $part in
+    dev | asan | tsan) run "$part" ;;
+    clang) build_with_clang ;;
+    *) echo "test.sh: no such part: $part" >&2; exit 1 ;;
+  esac
+done
