@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/namespace.h"
 
+#include <xxhash.h>
+
+#include "core/base/limits.h"
+#include "core/container/unreadable.h"
 #include "core/tree/safe_name.h"
 
 namespace ctxfs {
 namespace {
 
 constexpr std::string_view kOwnDirectory = ".ctxfs";
+constexpr unsigned kGraftShift = 32;
 
 OwnFile FlatStats(OwnFile stats) {
   stats.path = std::string(kOwnDirectory) + "/" + stats.path;
@@ -15,15 +20,28 @@ OwnFile FlatStats(OwnFile stats) {
 
 }  // namespace
 
+/// A container within the container, hanging at a directory.
+struct Namespace::Graft {
+  Graft(std::shared_ptr<const Container> container, Inode hangs_at,
+        unsigned how_deep)
+      : branch(std::move(container)), at(hangs_at), depth(how_deep) {}
+
+  Branch branch;
+  Inode at;
+  unsigned depth;
+};
+
 Namespace::Namespace(std::shared_ptr<const Container> container,
-                     std::string_view name, OwnFile stats)
+                     std::string_view name, OwnFile stats,
+                     const OpenOptions& options)
     : stats_(stats),
-      branch_(std::move(container),
-              name.empty() ? std::vector<OwnFile>{FlatStats(std::move(stats))}
-                           : std::vector<OwnFile>{}) {
+      options_(options),
+      top_(std::move(container),
+           name.empty() ? std::vector<OwnFile>{FlatStats(std::move(stats))}
+                        : std::vector<OwnFile>{}) {
   TreeBuilder builder;
   if (!name.empty()) {
-    graft_ = builder.MakeDirectory(Tree::kRoot, SafeComponent(name));
+    own_graft_ = builder.MakeDirectory(Tree::kRoot, SafeComponent(name));
     const NodeId own = builder.MakeDirectory(
         Tree::kRoot, builder.FreeName(Tree::kRoot, kOwnDirectory));
     builder.AddFile(own, stats_.path, 0);
@@ -31,66 +49,141 @@ Namespace::Namespace(std::shared_ptr<const Container> container,
   own_ = std::move(builder).Build();
 }
 
-// Inodes: 1 is the mount's root; then the rest of its own tree; then the
-// branch's nodes but for its root, which is the graft.
+Namespace::~Namespace() = default;
+
+// Below the first 2^32 inodes: 1 is the mount's root; then the rest of its own
+// tree; then the top branch's nodes but for its root, which is the directory it
+// hangs at. Above: the graft's number, then the node's.
 Namespace::Place Namespace::Find(Inode inode) const {
+  const auto number = static_cast<uint32_t>(inode >> kGraftShift);
+  if (number != 0) {
+    const MutexLock lock(mutex_);
+    return {&grafts_.at(number)->branch, static_cast<NodeId>(inode), number};
+  }
   const uint64_t index = inode - kRoot;
   if (index < own_.node_count()) {
     const auto node = static_cast<NodeId>(index);
-    if (node == graft_) return {true, Tree::kRoot};
-    return {false, node};
+    if (node == own_graft_) return {&top_, Tree::kRoot, 0};
+    return {nullptr, node, 0};
   }
-  return {true, static_cast<NodeId>(index - own_.node_count() + 1)};
+  return {&top_, static_cast<NodeId>(index - own_.node_count() + 1), 0};
 }
 
 Inode Namespace::InodeOf(Place place) const {
-  if (!place.in_branch) return kRoot + place.node;
-  if (place.node == Tree::kRoot) return kRoot + graft_;
+  if (place.graft != 0 && place.node == Tree::kRoot) {
+    const MutexLock lock(mutex_);
+    return grafts_.at(place.graft)->at;
+  }
+  if (place.graft != 0) {
+    return Inode{place.graft} << kGraftShift | place.node;
+  }
+  if (place.branch == nullptr) return kRoot + place.node;
+  if (place.node == Tree::kRoot) return kRoot + own_graft_;
   return kRoot + own_.node_count() + place.node - 1;
 }
 
+const Tree& Namespace::TreeAt(Place place) const {
+  return place.branch == nullptr ? own_ : place.branch->tree();
+}
+
 uint64_t Namespace::NodeCount() const {
-  return uint64_t{own_.node_count()} + branch_.tree().node_count() - 1;
+  return uint64_t{own_.node_count()} + top_.tree().node_count() - 1;
+}
+
+std::unique_ptr<Namespace::Graft> Namespace::OpenGraft(Place at) const {
+  unsigned depth = 1;
+  if (at.graft != 0) {
+    const MutexLock lock(mutex_);
+    depth = grafts_.at(at.graft)->depth + 1;
+  }
+  const auto open = [&]() -> std::shared_ptr<const Container> {
+    const uint32_t index = *at.branch->Graft(at.node);
+    Result<std::shared_ptr<const Source>> source =
+        at.branch->sub_containers()[index].open_source();
+    if (!source) {
+      return UnreadableContainer(nullptr, std::move(source).error());
+    }
+    if (depth > limits::kContainerDepth) {
+      return UnreadableContainer(
+          *source, {Code::kLimit, "containers within containers end here"});
+    }
+    Result<std::shared_ptr<const Container>> container =
+        OpenContainer(*source, options_);
+    if (!container) {
+      return UnreadableContainer(*source, std::move(container).error());
+    }
+    return *container;
+  };
+  return std::make_unique<Graft>(open(), InodeOf(at), depth);
+}
+
+Namespace::Place Namespace::Enter(Place place) const {
+  if (place.branch == nullptr || !place.branch->Graft(place.node)) {
+    return place;
+  }
+  const Inode at = InodeOf(place);
+  auto number = static_cast<uint32_t>(XXH3_64bits(&at, sizeof(at)));
+  std::unique_ptr<Graft> opened;
+  while (true) {
+    {
+      const MutexLock lock(mutex_);
+      auto found = grafts_.find(number);
+      if (number != 0 && found == grafts_.end() && opened != nullptr) {
+        found = grafts_.emplace(number, std::move(opened)).first;
+      }
+      if (found != grafts_.end()) {
+        if (found->second->at == at) {
+          return {&found->second->branch, Tree::kRoot, number};
+        }
+        ++number;  // another's: one in four billion
+        continue;
+      }
+    }
+    if (number == 0) {
+      ++number;
+    } else {
+      opened = OpenGraft(place);  // without the lock; the first to come wins
+    }
+  }
 }
 
 bool Namespace::IsDirectory(Inode inode) const {
   const Place place = Find(inode);
-  return (place.in_branch ? branch_.tree() : own_).IsDirectory(place.node);
+  return TreeAt(place).IsDirectory(place.node);
 }
 
 Inode Namespace::Parent(Inode inode) const {
   const Place place = Find(inode);
-  if (place.in_branch && place.node != Tree::kRoot) {
-    return InodeOf({true, branch_.tree().Parent(place.node)});
+  if (place.branch == &top_ && place.node == Tree::kRoot) {
+    return InodeOf({nullptr, own_.Parent(own_graft_), 0});
   }
-  return InodeOf({false, own_.Parent(place.in_branch ? graft_ : place.node)});
+  return InodeOf({place.branch, TreeAt(place).Parent(place.node), place.graft});
 }
 
 std::optional<Inode> Namespace::Lookup(Inode directory,
                                        std::string_view name) const {
-  const Place place = Find(directory);
-  const Tree& tree = place.in_branch ? branch_.tree() : own_;
-  const std::optional<NodeId> node = tree.Lookup(place.node, name);
+  const Place place = Enter(Find(directory));
+  const std::optional<NodeId> node = TreeAt(place).Lookup(place.node, name);
   if (!node) return std::nullopt;
-  return InodeOf({place.in_branch, *node});
+  return InodeOf({place.branch, *node, place.graft});
 }
 
 uint32_t Namespace::ChildCount(Inode directory) const {
-  const Place place = Find(directory);
-  return (place.in_branch ? branch_.tree() : own_).ChildCount(place.node);
+  const Place place = Enter(Find(directory));
+  return TreeAt(place).ChildCount(place.node);
 }
 
 Namespace::Child Namespace::ChildAt(Inode directory, uint32_t index) const {
-  const Place place = Find(directory);
-  const Tree& tree = place.in_branch ? branch_.tree() : own_;
+  const Place place = Enter(Find(directory));
+  const Tree& tree = TreeAt(place);
   const NodeId node = tree.Child(place.node, index);
-  return {InodeOf({place.in_branch, node}), tree.Name(node),
+  return {InodeOf({place.branch, node, place.graft}), tree.Name(node),
           tree.IsDirectory(node)};
 }
 
 Result<uint64_t> Namespace::Size(Inode inode, BlockCache& cache) const {
   const Place place = Find(inode);
-  if (place.in_branch) return branch_.Size(place.node, cache);
+  if (place.branch != nullptr) return place.branch->Size(place.node, cache);
   Result<Content> content = stats_.open(cache);
   if (!content) return std::move(content).error();
   return content->size();
@@ -98,33 +191,34 @@ Result<uint64_t> Namespace::Size(Inode inode, BlockCache& cache) const {
 
 bool Namespace::SizeIsCheap(Inode inode) const {
   const Place place = Find(inode);
-  return place.in_branch && branch_.SizeIsCheap(place.node);
+  return place.branch != nullptr && place.branch->SizeIsCheap(place.node);
 }
 
 bool Namespace::IsLive(Inode inode) const {
   const Place place = Find(inode);
-  return place.in_branch ? branch_.IsLive(place.node)
-                         : !own_.IsDirectory(place.node) && stats_.live;
+  return place.branch != nullptr ? place.branch->IsLive(place.node)
+                                 : !own_.IsDirectory(place.node) && stats_.live;
 }
 
 Result<Content> Namespace::Open(Inode inode, BlockCache& cache) const {
   const Place place = Find(inode);
-  if (!place.in_branch) return stats_.open(cache);
-  if (Status fresh = container().source()->CheckUnchanged(); !fresh) {
+  if (place.branch == nullptr) return stats_.open(cache);
+  const Container& container = place.branch->container();
+  if (Status fresh = container.source()->CheckUnchanged(); !fresh) {
     return std::move(fresh).error();
   }
-  return branch_.Open(place.node, cache);
+  return place.branch->Open(place.node, cache);
 }
 
-std::optional<uint32_t> Namespace::Entry(Inode inode) const {
+std::optional<EntryInfo> Namespace::Describe(Inode inode) const {
   const Place place = Find(inode);
-  if (!place.in_branch) return std::nullopt;
-  return branch_.Entry(place.node);
+  if (place.branch == nullptr) return std::nullopt;
+  return place.branch->Describe(place.node);
 }
 
 std::string Namespace::PathInContainer(Inode inode) const {
   const Place place = Find(inode);
-  return (place.in_branch ? branch_.tree() : own_).Path(place.node);
+  return TreeAt(place).Path(place.node);
 }
 
 }  // namespace ctxfs

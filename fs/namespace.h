@@ -6,8 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
+#include "core/base/mutex.h"
 #include "core/container/container.h"
+#include "core/container/format.h"
 #include "core/content/block_cache.h"
 #include "core/content/content.h"
 #include "core/tree/branch.h"
@@ -17,10 +20,12 @@ namespace ctxfs {
 
 using Inode = uint64_t;
 
-/// The mount's files by inode number: a small tree of the mount's own, onto
-/// one of whose directories the container's tree is grafted. Inode numbers
-/// follow from the container alone, so they are the same on every mount.
-/// Immutable.
+/// The mount's files by inode number. The container's tree is grafted onto a
+/// small tree of the mount's own; containers within it are opened, and grafted
+/// in turn, when someone first looks inside. An inode number is the number of
+/// its graft (a hash of where it hangs; 0 for the mount itself) and a node's
+/// index, so it is the same on every mount of the same container. What is
+/// grafted stays; nothing else ever changes.
 class Namespace {
  public:
   static constexpr Inode kRoot = 1;
@@ -32,9 +37,11 @@ class Namespace {
   };
 
   /// Shows the container in a directory `name` of the root, or at the root
-  /// itself when `name` is empty. `stats` is the mount's own file.
+  /// itself when `name` is empty. `stats` is the mount's own file; containers
+  /// within are opened with `options`.
   Namespace(std::shared_ptr<const Container> container, std::string_view name,
-            OwnFile stats);
+            OwnFile stats, const OpenOptions& options = {});
+  ~Namespace();
 
   bool IsDirectory(Inode inode) const;
   Inode Parent(Inode inode) const;
@@ -52,30 +59,45 @@ class Namespace {
 
   Result<Content> Open(Inode inode, BlockCache& cache) const;
 
-  /// The entry that a file is, or nothing.
-  std::optional<uint32_t> Entry(Inode inode) const;
+  /// What is known of a file, or nothing for a file of no interest.
+  std::optional<EntryInfo> Describe(Inode inode) const;
 
   /// A file's path below its container's directory.
   std::string PathInContainer(Inode inode) const;
 
-  const Container& container() const { return branch_.container(); }
-  uint64_t TotalSize() const { return branch_.TotalSize(); }
+  /// The container that the mount is of.
+  const Container& container() const { return top_.container(); }
+  /// Sums over the mount's own container, without those within it.
+  uint64_t TotalSize() const { return top_.TotalSize(); }
   uint64_t NodeCount() const;
 
  private:
-  /// A node of the mount's own tree (`in_branch` false) or of the branch. The
-  /// graft is only ever seen as the branch's root.
+  struct Graft;
+
+  /// A node of the mount's own tree (`branch` null) or of a branch.
   struct Place {
-    bool in_branch;
+    const Branch* branch;
     NodeId node;
+    uint32_t graft;  // the number of the branch's graft; 0 at the top
   };
   Place Find(Inode inode) const;
   Inode InodeOf(Place place) const;
+  const Tree& TreeAt(Place place) const;
+
+  /// Where a directory's children are: a sub-container's root for the directory
+  /// it hangs at, opened now if need be; else the directory itself.
+  Place Enter(Place place) const;
+  std::unique_ptr<Graft> OpenGraft(Place at) const;
 
   OwnFile stats_;
-  Branch branch_;
+  OpenOptions options_;
+  Branch top_;
   Tree own_;
-  NodeId graft_ = Tree::kRoot;
+  NodeId own_graft_ = Tree::kRoot;  // where the top branch hangs
+  mutable Mutex mutex_;
+  // Entries are never taken out: what is found may be used without the lock.
+  mutable std::unordered_map<uint32_t, std::unique_ptr<Graft>> grafts_
+      CTXFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ctxfs

@@ -303,10 +303,9 @@ void StatFs(fuse_req_t req, fuse_ino_t /*inode*/) {
 std::vector<std::pair<std::string, std::string>> XattrsOf(const Server& server,
                                                           Inode inode) {
   const Namespace& files = server.files();
-  const std::optional<uint32_t> entry = files.Entry(inode);
-  if (!entry) return {};
-  return EntryXattrs(files.container().Describe(*entry),
-                     files.PathInContainer(inode));
+  const std::optional<EntryInfo> info = files.Describe(inode);
+  if (!info) return {};
+  return EntryXattrs(*info, files.PathInContainer(inode));
 }
 
 /// A size of 0 asks how much there is.

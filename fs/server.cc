@@ -7,11 +7,13 @@
 namespace ctxfs {
 
 Server::Server(std::shared_ptr<const Container> container,
-               const MountOptions& options, const std::string& name)
+               const MountOptions& options, const OpenOptions& open_options,
+               const std::string& name)
     : cache_(options.cache_bytes),
       source_(container->source()),
       name_(name),
-      files_(std::move(container), options.flat ? "" : name, StatsFile()),
+      files_(std::move(container), options.flat ? "" : name, StatsFile(),
+             open_options),
       verify_at_open_(options.verify == VerifyMode::kOpen),
       uid_(options.uid),
       gid_(options.gid),

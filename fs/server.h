@@ -21,7 +21,8 @@ namespace ctxfs {
 class Server {
  public:
   Server(std::shared_ptr<const Container> container,
-         const MountOptions& options, const std::string& name);
+         const MountOptions& options, const OpenOptions& open_options,
+         const std::string& name);
 
   const Namespace& files() const { return files_; }
   BlockCache& cache() { return cache_; }

@@ -133,7 +133,8 @@ ExitCode Serve(const MountOptions& options,
     return ExitCode::kMountPoint;
   }
 
-  Server server(std::move(*container), options, BaseName(options.source));
+  Server server(std::move(*container), options, open_options,
+                BaseName(options.source));
   FuseArgs args;
   FillArgs(options, args);
   fuse_session* raw = fuse_session_new(args.get(), &Operations(),

@@ -33,6 +33,9 @@ constexpr size_t kJsonDepth = 128;
 constexpr size_t kComponentBytes = 255;
 constexpr size_t kComponents = 255;
 
+/// How deep containers are opened within containers.
+constexpr unsigned kContainerDepth = 8;
+
 /// Bytes of one extended attribute's value: some tools read them all.
 constexpr size_t kXattrBytes = 4 * kKiB;
 

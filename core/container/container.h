@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/dtype.h"
 #include "core/base/json.h"
 #include "core/base/result.h"
 #include "core/container/entry.h"
@@ -29,12 +30,33 @@ struct Warning {
   }
 };
 
-/// A file that stands beside the entries: a JSON view, the bytes of a section.
-/// It never takes an entry's name.
+/// A file that stands beside the entries: a JSON view, the bytes of a section,
+/// the data of a tensor without its header. It never takes an entry's name.
 struct OwnFile {
-  std::string path;  // components separated by '/', each a safe name
+  std::string path;  // made safe like an entry's name
   std::function<Result<Content>(BlockCache&)> open;
   bool live = false;  // its bytes may differ from one open to the next
+  /// Its length where that is known without opening it, so that listings tell.
+  std::optional<uint64_t> size = std::nullopt;
+  /// What its extended attributes say, where there is something to say.
+  std::function<EntryInfo()> describe = nullptr;
+};
+
+/// An array that a container holds: what views are made of.
+struct ArrayInfo {
+  std::string name;  // a path, as the array's file has it
+  DType dtype = DType::kU8;
+  std::vector<uint64_t> shape;  // outermost first; empty for a scalar
+  /// The elements, little-endian and row-major: exactly as many bytes as dtype
+  /// and shape make, which was checked against the bytes that are there.
+  std::function<Result<Content>(BlockCache&)> open;
+};
+
+/// A container within or beside a container, shown as a directory at `path` and
+/// opened when someone first looks inside.
+struct SubContainer {
+  std::string path;  // made safe like an entry's name
+  std::function<Result<std::shared_ptr<const Source>>()> open_source;
 };
 
 /// An opened container: a table of entries, parsed once and immutable. An
@@ -78,8 +100,17 @@ class Container : public std::enable_shared_from_this<Container> {
   /// The entry's bytes. Fails for an entry that is known to be unreadable.
   virtual Result<Content> OpenEntry(uint32_t entry) const = 0;
 
-  /// Files of the format's making besides the entries.
+  /// The directory that all entries lie in, empty for the container's root.
+  virtual std::string_view EntryDirectory() const { return {}; }
+
+  /// Files of the format's making besides the entries. Asked once.
   virtual std::vector<OwnFile> OwnFiles() const { return {}; }
+
+  /// Directories that are containers themselves. Asked once.
+  virtual std::vector<SubContainer> SubContainers() const { return {}; }
+
+  /// Every array that the container holds, in the order of its files.
+  virtual std::vector<ArrayInfo> Arrays() const { return {}; }
 
  private:
   std::shared_ptr<const Source> source_;

@@ -133,18 +133,13 @@ ShardContainer::ShardContainer(std::shared_ptr<const Source> source,
                                const OpenOptions& options)
     : Container(std::move(source)), options_(options) {}
 
-Result<std::shared_ptr<const Container>> ShardContainer::Open(
-    std::shared_ptr<const Source> source, const OpenOptions& options) {
-  std::shared_ptr<ShardContainer> shard(
-      new ShardContainer(std::move(source), options));
+Status ShardContainer::Load() {
   for (const auto step :
        {&ShardContainer::ReadHeader, &ShardContainer::ReadIndex,
         &ShardContainer::ReadNames, &ShardContainer::CheckEntries}) {
-    if (Status done = (shard.get()->*step)(); !done) {
-      return std::move(done).error();
-    }
+    if (Status done = (this->*step)(); !done) return done;
   }
-  return std::shared_ptr<const Container>(std::move(shard));
+  return {};
 }
 
 Status ShardContainer::Fault(Error error) {
@@ -295,8 +290,8 @@ Status ShardContainer::CheckEntries() {
 }
 
 Status ShardContainer::CheckOverlaps() {
-  // Old streamed episodes interleave their lanes: no fault there (docs/shard.md,
-  // section 18).
+  // Old streamed episodes interleave their lanes: no fault there
+  // (docs/shard.md, section 18).
   constexpr uint8_t kWShardRole = 5;
   if (header_.role == kWShardRole) return {};
 
@@ -472,6 +467,6 @@ Result<Content> ShardContainer::OpenEntry(uint32_t entry) const {
 }
 
 extern const Format kShard;
-const Format kShard{"shard", &Probe, &ShardContainer::Open};
+const Format kShard{"shard", &Probe, &OpenShard<ShardContainer>};
 
 }  // namespace ctxfs

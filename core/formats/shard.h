@@ -61,9 +61,12 @@ struct ShardRecord {
 /// of it derive from this class.
 class ShardContainer : public Container {
  public:
-  /// Reads and checks header, index and names; touches no entry's data.
-  static Result<std::shared_ptr<const Container>> Open(
-      std::shared_ptr<const Source> source, const OpenOptions& options);
+  ShardContainer(std::shared_ptr<const Source> source,
+                 const OpenOptions& options);
+
+  /// Reads and checks header, index and names; touches no entry's data. To be
+  /// called once, before anything else.
+  virtual Status Load();
 
   Json Info() const override;
   uint32_t entry_count() const override { return header_.entry_count; }
@@ -79,17 +82,13 @@ class ShardContainer : public Container {
   const ShardHeader& header() const { return header_; }
   ShardRecord Record(uint32_t entry) const;
 
- protected:
-  ShardContainer(std::shared_ptr<const Source> source,
-                 const OpenOptions& options);
-
-  /// Open's steps, in order; the first that fails refuses the container.
+ private:
+  /// Load's steps, in order; the first that fails refuses the container.
   Status ReadHeader();
   Status ReadIndex();
   Status ReadNames();
   Status CheckEntries();
 
- private:
   /// Refuses the container, or notes the fault when salvaging.
   Status Fault(Error error);
   Status CheckOverlaps();
@@ -116,5 +115,14 @@ class ShardContainer : public Container {
   std::vector<Warning> warnings_;
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;
 };
+
+/// The `open` of a format whose containers are a T.
+template <typename T>
+Result<std::shared_ptr<const Container>> OpenShard(
+    std::shared_ptr<const Source> source, const OpenOptions& options) {
+  auto shard = std::make_shared<T>(std::move(source), options);
+  if (Status loaded = shard->Load(); !loaded) return std::move(loaded).error();
+  return std::shared_ptr<const Container>(std::move(shard));
+}
 
 }  // namespace ctxfs

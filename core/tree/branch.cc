@@ -2,6 +2,8 @@
 #include "core/tree/branch.h"
 
 #include <map>
+#include <span>
+#include <utility>
 
 #include "core/tree/index_json.h"
 #include "core/tree/safe_name.h"
@@ -26,12 +28,13 @@ Branch::Branch(std::shared_ptr<const Container> container,
     own_files_.push_back(std::move(file));
   }
   for (OwnFile& file : extra) own_files_.push_back(std::move(file));
+  sub_containers_ = container_->SubContainers();
 
   TreeBuilder builder(container_->entry_count());
   AddEntries(builder);
   // Own files come when every entry has its name: they never take one.
   builder.Settle();
-  AddOwnFiles(builder);
+  AddOwn(builder);
   tree_ = std::move(builder).Build();
 
   for (uint32_t entry = 0; entry < container_->entry_count(); ++entry) {
@@ -62,15 +65,20 @@ std::vector<OwnFile> Branch::AboutFiles() const {
 }
 
 void Branch::AddEntries(TreeBuilder& builder) const {
+  NodeId top = Tree::kRoot;
+  if (const std::string_view name = container_->EntryDirectory();
+      !name.empty()) {
+    top = builder.MakeDirectory(Tree::kRoot, name);
+  }
   SafePath path;
   for (uint32_t entry = 0; entry < container_->entry_count(); ++entry) {
     const std::optional<std::string_view> name = container_->EntryName(entry);
     if (!name) {
-      builder.AddFile(Tree::kRoot, "#" + std::to_string(entry), entry);
+      builder.AddFile(top, "#" + std::to_string(entry), entry);
       continue;
     }
     const std::span<const std::string_view> components = path.Split(*name);
-    NodeId directory = Tree::kRoot;
+    NodeId directory = top;
     for (const std::string_view component :
          components.first(components.size() - 1)) {
       directory = builder.MakeDirectory(directory, component);
@@ -79,32 +87,67 @@ void Branch::AddEntries(TreeBuilder& builder) const {
   }
 }
 
-void Branch::AddOwnFiles(TreeBuilder& builder) const {
-  // A top-level name of ours that an entry has becomes NAME~2, for all of the
-  // files below it.
-  std::map<std::string, NodeId, std::less<>> tops;
+namespace {
+
+/// Finds directories for what is ours. A top-level name that an entry has
+/// becomes NAME~2, for everything below it.
+class OwnPlaces {
+ public:
+  explicit OwnPlaces(TreeBuilder& builder) : builder_(builder) {}
+
+  /// The directory that `path` lies in, and its last component. Only at the top
+  /// is that made free: further down there is nothing but what is ours.
+  std::pair<NodeId, std::string> Find(std::string_view path) {
+    const std::span<const std::string_view> components = path_.Split(path);
+    NodeId directory = Tree::kRoot;
+    for (const std::string_view component :
+         components.first(components.size() - 1)) {
+      directory = directory == Tree::kRoot
+                      ? Top(component)
+                      : builder_.MakeDirectory(directory, component);
+    }
+    std::string name(components.back());
+    if (directory == Tree::kRoot) name = builder_.FreeName(directory, name);
+    return {directory, std::move(name)};
+  }
+
+ private:
+  NodeId Top(std::string_view name) {
+    const auto found = tops_.find(name);
+    if (found != tops_.end()) return found->second;
+    const NodeId made = builder_.MakeDirectory(
+        Tree::kRoot, builder_.FreeName(Tree::kRoot, name));
+    tops_.emplace(name, made);
+    return made;
+  }
+
+  TreeBuilder& builder_;
+  SafePath path_;
+  std::map<std::string, NodeId, std::less<>> tops_;
+};
+
+}  // namespace
+
+void Branch::AddOwn(TreeBuilder& builder) {
+  OwnPlaces places(builder);
+  // Directories first, so that no file has to be moved aside for one.
+  for (uint32_t i = 0; i < sub_containers_.size(); ++i) {
+    const auto [directory, name] = places.Find(sub_containers_[i].path);
+    const NodeId graft =
+        builder.MakeDirectory(directory, builder.FreeName(directory, name));
+    grafts_.emplace(graft, i);
+  }
   FileId file = container_->entry_count();
   for (const OwnFile& own : own_files_) {
-    std::string_view rest = own.path;
-    NodeId directory = Tree::kRoot;
-    for (size_t slash = rest.find('/'); slash != std::string_view::npos;
-         slash = rest.find('/')) {
-      const std::string_view component = rest.substr(0, slash);
-      rest.remove_prefix(slash + 1);
-      if (directory != Tree::kRoot) {
-        directory = builder.MakeDirectory(directory, component);
-        continue;
-      }
-      auto top = tops.find(component);
-      if (top == tops.end()) {
-        const std::string name = builder.FreeName(Tree::kRoot, component);
-        top = tops.emplace(component, builder.MakeDirectory(Tree::kRoot, name))
-                  .first;
-      }
-      directory = top->second;
-    }
-    builder.AddFile(directory, builder.FreeName(directory, rest), file++);
+    const auto [directory, name] = places.Find(own.path);
+    builder.AddFile(directory, name, file++);
   }
+}
+
+std::optional<uint32_t> Branch::Graft(NodeId node) const {
+  const auto found = grafts_.find(node);
+  if (found == grafts_.end()) return std::nullopt;
+  return found->second;
 }
 
 std::optional<uint32_t> Branch::Entry(NodeId node) const {
@@ -129,13 +172,28 @@ Result<Content> Branch::Open(NodeId node, BlockCache& cache) const {
   return Own(node).open(cache);
 }
 
+bool Branch::SizeIsCheap(NodeId node) const {
+  return Entry(node).has_value() || Own(node).size.has_value();
+}
+
 Result<uint64_t> Branch::Size(NodeId node, BlockCache& cache) const {
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->EntrySize(*entry);
   }
+  if (const std::optional<uint64_t> size = Own(node).size) return *size;
   Result<Content> content = Open(node, cache);
   if (!content) return std::move(content).error();
   return content->size();
+}
+
+std::optional<EntryInfo> Branch::Describe(NodeId node) const {
+  if (tree_.IsDirectory(node)) return std::nullopt;
+  if (const std::optional<uint32_t> entry = Entry(node)) {
+    return container_->Describe(*entry);
+  }
+  const OwnFile& own = Own(node);
+  if (own.describe == nullptr) return std::nullopt;
+  return own.describe();
 }
 
 }  // namespace ctxfs

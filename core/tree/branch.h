@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/result.h"
@@ -32,6 +33,15 @@ class Branch {
   /// The entry at a node, or nothing for directories and own files.
   std::optional<uint32_t> Entry(NodeId node) const;
 
+  /// The container that a directory is, as an index into sub_containers().
+  std::optional<uint32_t> Graft(NodeId node) const;
+  const std::vector<SubContainer>& sub_containers() const {
+    return sub_containers_;
+  }
+
+  /// What is known of a file, or nothing for a file of no interest.
+  std::optional<EntryInfo> Describe(NodeId node) const;
+
   /// Whether a file's bytes may differ from one open to the next.
   bool IsLive(NodeId node) const;
 
@@ -39,7 +49,7 @@ class Branch {
   /// made to be measured, so ask at look-up and not for a listing.
   Result<uint64_t> Size(NodeId node, BlockCache& cache) const;
   /// Whether Size costs nothing.
-  bool SizeIsCheap(NodeId node) const { return Entry(node).has_value(); }
+  bool SizeIsCheap(NodeId node) const;
 
   Result<Content> Open(NodeId node, BlockCache& cache) const;
 
@@ -50,10 +60,12 @@ class Branch {
   std::vector<OwnFile> AboutFiles() const;
   const OwnFile& Own(NodeId node) const;
   void AddEntries(TreeBuilder& builder) const;
-  void AddOwnFiles(TreeBuilder& builder) const;
+  void AddOwn(TreeBuilder& builder);
 
   std::shared_ptr<const Container> container_;
   std::vector<OwnFile> own_files_;  // file numbers follow the entries'
+  std::vector<SubContainer> sub_containers_;
+  std::unordered_map<NodeId, uint32_t> grafts_;  // directory -> sub-container
   uint64_t index_owner_ = NewOwner();
   uint64_t total_size_ = 0;
   Tree tree_;

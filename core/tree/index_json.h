@@ -9,8 +9,8 @@
 
 namespace ctxfs {
 
-/// `.ctxfs/index.json` (docs/tree.md, section 2): an array of one object an entry,
-/// in index order, each on a line. Made through the cache under `key`.
+/// `.ctxfs/index.json` (docs/tree.md, section 2): an array of one object an
+/// entry, in index order, each on a line. Made through the cache under `key`.
 /// `container` and `tree` outlive the content.
 Result<Content> OpenIndexJson(Key key, const Container& container,
                               const Tree& tree, BlockCache& cache);

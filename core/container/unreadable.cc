@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/container/unreadable.h"
+
+namespace ctxfs {
+namespace {
+
+class Unreadable final : public Container {
+ public:
+  Unreadable(std::shared_ptr<const Source> source, Error reason)
+      : Container(std::move(source)), reason_(std::move(reason)) {}
+
+  Json Info() const override {
+    return {{"format", nullptr},
+            {"entries", 0},
+            {"container_size", source()->size()},
+            {"error", reason_.Text()},
+            {"warnings", Json::array({reason_.Text()})}};
+  }
+  uint32_t entry_count() const override { return 0; }
+
+  // There is no entry that any of these could be asked of.
+  std::optional<std::string_view> EntryName(uint32_t) const override {
+    return std::nullopt;
+  }
+  uint64_t EntrySize(uint32_t) const override { return 0; }
+  EntryInfo Describe(uint32_t) const override { return {}; }
+  Result<Content> OpenEntry(uint32_t) const override { return reason_; }
+
+ private:
+  Error reason_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Container> UnreadableContainer(
+    std::shared_ptr<const Source> source, Error reason) {
+  if (source == nullptr) source = std::make_shared<MemorySource>("");
+  return std::make_shared<const Unreadable>(std::move(source),
+                                            std::move(reason));
+}
+
+}  // namespace ctxfs

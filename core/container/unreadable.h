@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// What stands for a container that does not parse: no entries, the reason in
+/// info.json, and the file's bytes. `source` is null when there are none.
+std::shared_ptr<const Container> UnreadableContainer(
+    std::shared_ptr<const Source> source, Error reason);
+
+}  // namespace ctxfs
