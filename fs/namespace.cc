@@ -210,6 +210,12 @@ Result<Content> Namespace::Open(Inode inode, BlockCache& cache) const {
   return place.branch->Open(place.node, cache);
 }
 
+std::optional<uint32_t> Namespace::Entry(Inode inode) const {
+  const Place place = Find(inode);
+  if (place.branch != &top_) return std::nullopt;
+  return top_.Entry(place.node);
+}
+
 std::optional<EntryInfo> Namespace::Describe(Inode inode) const {
   const Place place = Find(inode);
   if (place.branch == nullptr) return std::nullopt;

@@ -59,6 +59,9 @@ class Namespace {
 
   Result<Content> Open(Inode inode, BlockCache& cache) const;
 
+  /// The entry of the mount's own container that a file is, or nothing.
+  std::optional<uint32_t> Entry(Inode inode) const;
+
   /// What is known of a file, or nothing for a file of no interest.
   std::optional<EntryInfo> Describe(Inode inode) const;
 

@@ -178,12 +178,20 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
     const bool counted = !server.files().IsLive(inode);
     if (counted) server.stats().CountRequest();
     const auto* content = reinterpret_cast<const Content*>(fi->fh);
+    if (const auto entry = server.files().Entry(inode)) {
+      const auto from = static_cast<uint64_t>(offset);
+      server.ahead().Note(*entry, from, from + size, content->size());
+    }
     Status read = content->Read(static_cast<uint64_t>(offset), size,
                                 server.cache(), window);
     if (!read) {
       server.stats().CountError();
       server.LogFailure(inode, read.error());
       return ErrnoOf(read.error());
+    }
+    // Not after the reply: a release may follow that at once.
+    if (static_cast<uint64_t>(offset) + size >= content->size()) {
+      content->Spend(server.cache());
     }
     slices.clear();
     uint64_t bytes = 0;

@@ -11,6 +11,7 @@
 #include "core/base/mutex.h"
 #include "core/container/container.h"
 #include "core/content/block_cache.h"
+#include "fs/ahead.h"
 #include "fs/namespace.h"
 #include "fs/options.h"
 #include "fs/stats.h"
@@ -27,6 +28,7 @@ class Server {
   const Namespace& files() const { return files_; }
   BlockCache& cache() { return cache_; }
   Stats& stats() { return stats_; }
+  Ahead& ahead() { return ahead_; }
   bool verify_at_open() const { return verify_at_open_; }
   uid_t uid() const { return uid_; }
   gid_t gid() const { return gid_; }
@@ -43,6 +45,7 @@ class Server {
   std::shared_ptr<const Source> source_;
   std::string name_;
   Namespace files_;
+  Ahead ahead_;
   bool verify_at_open_;
   uid_t uid_;
   gid_t gid_;

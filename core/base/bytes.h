@@ -53,13 +53,11 @@ inline std::optional<uint64_t> CheckedMul(uint64_t a, uint64_t b) {
 }
 
 /// Owned bytes that are not cleared first: whoever makes a Buffer fills all of
-/// it or fails.
+/// it or fails. The memory of large ones is used again.
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(size_t size)
-      : bytes_(std::make_unique_for_overwrite<std::byte[]>(size)),
-        size_(size) {}
+  explicit Buffer(size_t size);
 
   size_t size() const { return size_; }
   std::byte* data() { return bytes_.get(); }
@@ -68,7 +66,12 @@ class Buffer {
   Bytes span() const { return {bytes_.get(), size_}; }
 
  private:
-  std::unique_ptr<std::byte[]> bytes_;
+  struct Release {
+    size_t capacity;  // 0: from the heap
+    void operator()(std::byte* bytes) const;
+  };
+
+  std::unique_ptr<std::byte[], Release> bytes_;
   size_t size_ = 0;
 };
 

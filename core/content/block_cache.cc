@@ -39,12 +39,39 @@ void BlockCache::Leave(Key key) {
 }
 
 void BlockCache::EvictTo(uint64_t bytes) {
-  while (stats_.bytes > bytes) {
-    const Kept& oldest = kept_.back();
-    stats_.bytes -= oldest.bytes->size();
-    ++stats_.evictions;
-    by_key_.erase(oldest.key);
-    kept_.pop_back();
+  while (stats_.bytes > bytes) EvictOldest();
+  stats_.blocks = kept_.size();
+}
+
+void BlockCache::EvictOldest() {
+  const Kept& oldest = kept_.back();
+  if (oldest.spent) spent_ -= oldest.bytes->size();
+  stats_.bytes -= oldest.bytes->size();
+  ++stats_.evictions;
+  by_key_.erase(oldest.key);
+  kept_.pop_back();
+}
+
+void BlockCache::Spend(const Block& block) {
+  // Reads that were sent earlier may still come: not the last ones at once.
+  // Small blocks may as well stay, and would make the walk below a long one.
+  constexpr uint64_t kMostSpent = uint64_t{32} << 20;
+  constexpr uint64_t kLeastSpent = uint64_t{1} << 20;
+  const MutexLock lock(mutex_);
+  const auto it = by_key_.find(block.key());
+  if (it == by_key_.end() || it->second->spent ||
+      it->second->bytes->size() < kLeastSpent) {
+    return;
+  }
+  // Behind everything that is not spent, before what was spent earlier.
+  auto place = kept_.end();
+  while (place != kept_.begin() && std::prev(place)->spent) --place;
+  kept_.splice(place, kept_, it->second);
+  it->second->spent = true;
+  spent_ += it->second->bytes->size();
+  while (spent_ > kMostSpent && kept_.back().spent &&
+         kept_.back().key != block.key()) {
+    EvictOldest();
   }
   stats_.blocks = kept_.size();
 }
@@ -56,7 +83,8 @@ Result<BlockCache::Pinned> BlockCache::Get(const Block& block) {
   const auto look = [&]() CTXFS_REQUIRES(mutex_) {
     const auto it = by_key_.find(key);
     if (it == by_key_.end()) return false;
-    kept_.splice(kept_.begin(), kept_, it->second);
+    // A late read of a spent block is no reason to keep it.
+    if (!it->second->spent) kept_.splice(kept_.begin(), kept_, it->second);
     found = it->second->bytes;
     ++stats_.hits;
     return true;

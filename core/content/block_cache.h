@@ -50,6 +50,11 @@ class BlockCache {
   /// Counts a verification's outcome.
   void CountVerdict(Verdict verdict);
 
+  /// The reader has all of the block: whoever keeps the bytes from here on (the
+  /// kernel's page cache does), they need not be here. The block goes first,
+  /// and its memory serves the next.
+  void Spend(const Block& block);
+
   /// Forgets every kept block. Slices already handed out stay valid.
   void Drop();
 
@@ -64,6 +69,7 @@ class BlockCache {
   struct Kept {
     Key key;
     Pinned bytes;
+    bool spent = false;
   };
 
   /// Marks `key` as running, after waiting for whoever runs it. Returns false
@@ -75,6 +81,7 @@ class BlockCache {
   /// What the blocks being produced leave of the budget.
   uint64_t Room() const CTXFS_REQUIRES(mutex_);
   void EvictTo(uint64_t bytes) CTXFS_REQUIRES(mutex_);
+  void EvictOldest() CTXFS_REQUIRES(mutex_);
 
   const uint64_t budget_;
   mutable Mutex mutex_;
@@ -83,6 +90,7 @@ class BlockCache {
   std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // most recent first
   std::unordered_map<Key, std::list<Kept>::iterator, KeyHash> by_key_
       CTXFS_GUARDED_BY(mutex_);
+  uint64_t spent_ CTXFS_GUARDED_BY(mutex_) = 0;  // bytes of spent blocks
   uint64_t in_production_ CTXFS_GUARDED_BY(mutex_) = 0;
   Stats stats_ CTXFS_GUARDED_BY(mutex_);
 };

@@ -101,6 +101,22 @@ Status Content::Verify(BlockCache& cache) const {
   return {};
 }
 
+void Content::Prepare(BlockCache& cache) const {
+  for (const Extent& extent : extents_) {
+    if (const auto* decoded = std::get_if<Decoded>(&extent)) {
+      if (!cache.Get(*decoded->block)) return;
+    }
+  }
+}
+
+void Content::Spend(BlockCache& cache) const {
+  for (const Extent& extent : extents_) {
+    if (const auto* decoded = std::get_if<Decoded>(&extent)) {
+      cache.Spend(*decoded->block);
+    }
+  }
+}
+
 Result<std::string> ReadAll(const Content& content, BlockCache& cache) {
   // A file of no bytes may still be a damaged one.
   if (content.size() == 0) {

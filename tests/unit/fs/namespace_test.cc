@@ -181,7 +181,8 @@ class Nest : public ::testing::Test {
     const auto open = [this]() -> Result<std::shared_ptr<const Source>> {
       ++opened;
       if (broken) return Error{Code::kIo, "broken"};
-      return std::make_shared<MemorySource>(bytes);
+      return std::shared_ptr<const Source>(
+          std::make_shared<MemorySource>(bytes));
     };
     fake->sub_containers = {{"chunks/0", open}, {"chunks/1", open}};
     return fake;

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/bytes.h"
+
+#include <bit>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "core/base/mutex.h"
+
+namespace ctxfs {
+namespace {
+
+// Below it the heap recycles well by itself.
+constexpr size_t kLeast = size_t{1} << 20;
+// Bytes kept for the next Buffer.
+constexpr size_t kMostSpare = size_t{32} << 20;
+
+/// Memory of Buffers that are no more: the first touch of a page the kernel
+/// has just given costs more than decoding into it does.
+class Spares {
+ public:
+  std::byte* Take(size_t capacity) {
+    const MutexLock lock(mutex_);
+    for (auto it = spares_.rbegin(); it != spares_.rend(); ++it) {
+      if (it->capacity != capacity) continue;
+      std::byte* const bytes = it->bytes;
+      spares_.erase(std::next(it).base());
+      kept_ -= capacity;
+      return bytes;
+    }
+    return nullptr;
+  }
+
+  void Give(std::byte* bytes, size_t capacity) {
+    std::vector<std::byte*> gone;
+    {
+      const MutexLock lock(mutex_);
+      spares_.push_back({bytes, capacity});
+      kept_ += capacity;
+      while (kept_ > kMostSpare) {
+        gone.push_back(spares_.front().bytes);
+        kept_ -= spares_.front().capacity;
+        spares_.erase(spares_.begin());
+      }
+    }
+    for (std::byte* const one : gone) std::free(one);
+  }
+
+ private:
+  struct Spare {
+    std::byte* bytes;
+    size_t capacity;
+  };
+  Mutex mutex_;
+  std::vector<Spare> spares_ CTXFS_GUARDED_BY(mutex_);  // oldest first
+  size_t kept_ CTXFS_GUARDED_BY(mutex_) = 0;
+};
+
+Spares& AllSpares() {
+  static auto* const spares = new Spares;  // outlives every static Buffer
+  return *spares;
+}
+
+/// Sizes within an eighth of each other share their memory.
+size_t CapacityFor(size_t size) {
+  const size_t step = std::bit_floor(size) / 8;
+  return (size + step - 1) / step * step;
+}
+
+}  // namespace
+
+Buffer::Buffer(size_t size) : size_(size) {
+  if (size < kLeast) {
+    bytes_ = {new std::byte[size], Release{}};
+    return;
+  }
+  const size_t capacity = CapacityFor(size);
+  std::byte* bytes = AllSpares().Take(capacity);
+  if (bytes == nullptr) bytes = static_cast<std::byte*>(std::malloc(capacity));
+  if (bytes == nullptr) throw std::bad_alloc();
+  bytes_ = {bytes, Release{capacity}};
+}
+
+void Buffer::Release::operator()(std::byte* bytes) const {
+  if (capacity == 0) {
+    delete[] bytes;
+  } else {
+    AllSpares().Give(bytes, capacity);
+  }
+}
+
+}  // namespace ctxfs
