@@ -338,16 +338,19 @@ Status McfContainer::CheckTensors(uint64_t dims_count, uint64_t strings_size,
   return {};
 }
 
-void McfContainer::NoteTensorsOutsideData() {
+bool McfContainer::LiesInTensorData(const McfTensor& tensor) const {
   const McfSection* data = Find(kMcfTensorData);
+  return data != nullptr && tensor.data_offset >= data->offset &&
+         InBounds(tensor.data_offset - data->offset, tensor.data_size,
+                  data->size);
+}
+
+void McfContainer::NoteTensorsOutsideData() {
   uint32_t outside = 0;
   uint32_t first = 0;
   for (uint32_t i = 0; i < tensor_count_; ++i) {
-    const McfTensor tensor = Tensor(i);
-    const bool inside = data != nullptr && tensor.data_offset >= data->offset &&
-                        InBounds(tensor.data_offset - data->offset,
-                                 tensor.data_size, data->size);
-    if (!inside && !EntryFault(i) && outside++ == 0) first = i;
+    if (LiesInTensorData(Tensor(i)) || EntryFault(i)) continue;
+    if (outside++ == 0) first = i;
   }
   if (outside == 0) return;
   warnings_.push_back({std::to_string(outside) +

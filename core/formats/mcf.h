@@ -116,6 +116,7 @@ class McfContainer final : public Container {
   Status ReadTensorIndex(const McfSection& section);
   Status CheckTensors(uint64_t dims_count, uint64_t strings_size,
                       uint64_t& dims_used, uint64_t& names_used) const;
+  bool LiesInTensorData(const McfTensor& tensor) const;
   void NoteTensorsOutsideData();
   void ReadModelInfo(const McfSection& section);
   void ReadQuantInfo(const McfSection& section);

@@ -257,6 +257,9 @@ EntryInfo McfContainer::Describe(uint32_t entry) const {
   } else if (const Status plain = CheckPlain(tensor); !plain) {
     info.note = plain.error().what;
   }
+  if (info.note.empty() && !LiesInTensorData(tensor)) {
+    info.note = "it lies outside the TensorData section";
+  }
   return info;
 }
 
