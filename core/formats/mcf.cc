@@ -69,6 +69,7 @@ McfTensor ParseTensor(Bytes record) {
 Status McfContainer::Load() {
   if (Status read = ReadHeader(); !read) return read;
   if (Status read = ReadDirectory(); !read) return read;
+  if (const McfSection* data = Find(kMcfTensorData)) tensor_data_ = *data;
   // What follows does not stop a mount (docs/mcf.md, section 12).
   if (const McfSection* index = Find(kMcfTensorIndex)) {
     if (Status read = ReadTensorIndex(*index); !read) {
@@ -78,11 +79,15 @@ Status McfContainer::Load() {
                            read.error().offset});
     }
     NoteTensorsOutsideData();
-  } else if (Find(kMcfTensorData) != nullptr) {
+  } else if (tensor_data_) {
     warnings_.push_back({"there is TensorData, but no TensorIndex"});
   }
-  if (const McfSection* info = Find(kMcfModelInfo)) ReadModelInfo(*info);
-  if (const McfSection* info = Find(kMcfQuantInfo)) ReadQuantInfo(*info);
+  if (const McfSection* info = Find(kMcfModelInfo)) {
+    if (Status read = ReadModelInfo(*info); !read) return read;
+  }
+  if (const McfSection* info = Find(kMcfQuantInfo)) {
+    if (Status read = ReadQuantInfo(*info); !read) return read;
+  }
   return {};
 }
 
@@ -339,10 +344,9 @@ Status McfContainer::CheckTensors(uint64_t dims_count, uint64_t strings_size,
 }
 
 bool McfContainer::LiesInTensorData(const McfTensor& tensor) const {
-  const McfSection* data = Find(kMcfTensorData);
-  return data != nullptr && tensor.data_offset >= data->offset &&
-         InBounds(tensor.data_offset - data->offset, tensor.data_size,
-                  data->size);
+  return tensor_data_ && tensor.data_offset >= tensor_data_->offset &&
+         InBounds(tensor.data_offset - tensor_data_->offset, tensor.data_size,
+                  tensor_data_->size);
 }
 
 void McfContainer::NoteTensorsOutsideData() {

@@ -112,20 +112,21 @@ class McfContainer final : public Container {
   /// The first section of a type.
   const McfSection* Find(uint32_t type) const;
 
-  /// Why there are no tensors, where there should be.
+  /// Fails where there can be no tensors.
   Status ReadTensorIndex(const McfSection& section);
+  /// Also finds how far entries reach into dims and names.
   Status CheckTensors(uint64_t dims_count, uint64_t strings_size,
                       uint64_t& dims_used, uint64_t& names_used) const;
   bool LiesInTensorData(const McfTensor& tensor) const;
   void NoteTensorsOutsideData();
-  void ReadModelInfo(const McfSection& section);
-  void ReadQuantInfo(const McfSection& section);
+  Status ReadModelInfo(const McfSection& section);
+  Status ReadQuantInfo(const McfSection& section);
 
   McfTensor Tensor(uint32_t entry) const;
   std::vector<uint64_t> Shape(const McfTensor& tensor) const;
   std::string Label(uint32_t entry) const;
-  /// How the bytes of a readable tensor become values. The error says why they
-  /// do not; for plain types only whether their size is right.
+  /// How the bytes of a quantised tensor become values, and whether those of
+  /// any other have the right size. The error says why not.
   Result<McfQuantLayout> QuantLayout(const McfTensor& tensor) const;
   Status CheckPlain(const McfTensor& tensor) const;
   Result<Content> OpenValues(uint32_t entry) const;
@@ -148,6 +149,7 @@ class McfContainer final : public Container {
   Buffer entries_;           // tensor_count_ records as they are in the file
   Buffer dims_;              // tables as far as entries reach into them
   Buffer names_;
+  std::optional<McfSection> tensor_data_;
   Json model_info_;  // null where there is none
   std::vector<McfQuantRecord> quant_info_;
   bool has_quant_info_ = false;

@@ -122,12 +122,12 @@ class McfContainer::TextBlock final : public Block {
   Text text_;
 };
 
-void McfContainer::ReadModelInfo(const McfSection& section) {
+Status McfContainer::ReadModelInfo(const McfSection& section) {
   const uint64_t most = limits::kMcfModelInfoBytes;
   Result<Buffer> bytes = ReadBuffer(*source(), section.offset,
                                     std::min(section.size, most), "ModelInfo");
-  Result<Json> info = bytes ? ParseMcfModelInfo(bytes->span())
-                            : Result<Json>(std::move(bytes).error());
+  if (!bytes) return std::move(bytes).error();
+  Result<Json> info = ParseMcfModelInfo(bytes->span());
   if (info) {
     model_info_ = *std::move(info);
   } else {
@@ -135,21 +135,22 @@ void McfContainer::ReadModelInfo(const McfSection& section) {
         {"ModelInfo, so no model_info.json: " + info.error().what,
          section.offset + info.error().offset});
   }
+  return {};
 }
 
-void McfContainer::ReadQuantInfo(const McfSection& section) {
+Status McfContainer::ReadQuantInfo(const McfSection& section) {
   // One record a tensor is what there can be, and some bytes that follow.
   constexpr uint64_t kMost = 32 * uint64_t{limits::kMcfTensors};
   Result<Buffer> bytes = ReadBuffer(*source(), section.offset,
                                     std::min(section.size, kMost), "QuantInfo");
-  using Records = std::vector<McfQuantRecord>;
-  Result<Records> records = bytes ? ParseMcfQuantInfo(bytes->span())
-                                  : Result<Records>(std::move(bytes).error());
+  if (!bytes) return std::move(bytes).error();
+  Result<std::vector<McfQuantRecord>> records =
+      ParseMcfQuantInfo(bytes->span());
   if (!records) {
     warnings_.push_back(
         {"QuantInfo, so no quant_info.json: " + records.error().what,
          section.offset + records.error().offset});
-    return;
+    return {};
   }
   quant_info_ = *std::move(records);
   has_quant_info_ = true;
@@ -158,12 +159,13 @@ void McfContainer::ReadQuantInfo(const McfSection& section) {
         return record.tensor_index >= tensor_count_ ||
                Tensor(record.tensor_index).dtype != record.method;
       });
-  if (odd == quant_info_.end()) return;
+  if (odd == quant_info_.end()) return {};
   warnings_.push_back(
       {"QuantInfo: record " + std::to_string(odd - quant_info_.begin()) +
            " is of tensor " + std::to_string(odd->tensor_index) + " as " +
            McfDTypeName(odd->method) + ", which there is not",
        section.offset});
+  return {};
 }
 
 Json McfContainer::Info() const {
