@@ -29,6 +29,13 @@ constexpr uint64_t kStoredBytes = kDecodedBytes + 16 * kMiB;
 constexpr uint64_t kJsonBytes = 100 * kMiB;
 constexpr size_t kJsonDepth = 128;
 
+/// Sections, tensors, and dims of all tensors together, of one MCF file, and
+/// bytes of its ModelInfo (docs/mcf.md, section 10).
+constexpr uint32_t kMcfSections = 100'000;
+constexpr uint32_t kMcfTensors = 1'000'000;
+constexpr uint64_t kMcfDims = 16'000'000;
+constexpr uint64_t kMcfModelInfoBytes = 16 * kMiB;
+
 /// Bytes of one path component, and components of one path, on Linux.
 constexpr size_t kComponentBytes = 255;
 constexpr size_t kComponents = 255;

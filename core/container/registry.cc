@@ -8,11 +8,12 @@
 namespace ctxfs {
 
 // A format forgotten here is a format not mounted; one misspelt does not link.
+extern const Format kMcf;
 extern const Format kShard;
 
 namespace {
 
-constexpr std::array kFormats = {&kShard};
+constexpr std::array kFormats = {&kShard, &kMcf};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The AVX2 twin of dequant.cc: eight codes at a time, bit for bit the same.
+#include "core/codec/dequant.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include "core/base/bytes.h"
+
+// The rest of the program must run without AVX2, so no compiler flag: only what
+// carries this may use it.
+#define CTXFS_AVX2 __attribute__((target("avx2")))
+
+namespace ctxfs {
+namespace {
+
+constexpr size_t kGroup = 8;  // codes, and floats of a vector
+
+/// The `kBits` bytes that hold eight codes, once in each lane. Six bits need
+/// two words: the upper four codes start at bit 24.
+template <unsigned kBits>
+CTXFS_AVX2 inline __m256i Words(const std::byte* p) {
+  if constexpr (kBits == 2) {
+    return _mm256_set1_epi32(LoadLe<uint16_t>(p));
+  } else if constexpr (kBits == 3) {
+    return _mm256_set1_epi32(LoadLe<uint16_t>(p) | std::to_integer<int>(p[2])
+                                                       << 16);
+  } else if constexpr (kBits == 4) {
+    return _mm256_set1_epi32(static_cast<int>(LoadLe<uint32_t>(p)));
+  } else {
+    static_assert(kBits == 6);
+    const uint32_t low = LoadLe<uint32_t>(p);
+    const uint32_t high = low >> 24 | uint32_t{LoadLe<uint16_t>(p + 4)} << 8;
+    return _mm256_set_m128i(_mm_set1_epi32(static_cast<int>(high)),
+                            _mm_set1_epi32(static_cast<int>(low)));
+  }
+}
+
+/// Eight codes as floats.
+template <unsigned kBits>
+CTXFS_AVX2 inline __m256 Codes(const std::byte* p) {
+  if constexpr (kBits == 8) {
+    const auto* bytes = reinterpret_cast<const __m128i*>(p);
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(bytes)));
+  } else {
+    // Up to the top of the lane and down again, for the sign.
+    constexpr int kTop = 32 - static_cast<int>(kBits);
+    const __m256i shifts =
+        kBits == 6
+            ? _mm256_setr_epi32(26, 20, 14, 8, 26, 20, 14, 8)
+            : _mm256_sub_epi32(_mm256_set1_epi32(kTop),
+                               _mm256_mullo_epi32(
+                                   _mm256_set1_epi32(32 - kTop),
+                                   _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
+    const __m256i top = _mm256_sllv_epi32(Words<kBits>(p), shifts);
+    return _mm256_cvtepi32_ps(_mm256_srai_epi32(top, kTop));
+  }
+}
+
+CTXFS_AVX2 inline void Store(std::byte* out, __m256 values) {
+  const __m256 nan =
+      _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int>(kDequantNan)));
+  const __m256 is_nan = _mm256_cmp_ps(values, values, _CMP_UNORD_Q);
+  _mm256_storeu_ps(reinterpret_cast<float*>(out),
+                   _mm256_blendv_ps(values, nan, is_nan));
+}
+
+template <unsigned kBits>
+CTXFS_AVX2 void BlocksOf(const std::byte* codes, const float* scales,
+                         size_t count, std::byte* out) {
+  for (size_t i = 0; i < count; ++i) {
+    const __m256 scale = _mm256_set1_ps(scales[i]);
+    const __m256 keep = _mm256_cmp_ps(scale, _mm256_setzero_ps(), _CMP_NEQ_UQ);
+    for (size_t group = 0; group < kBlockCodes / kGroup; ++group) {
+      const __m256 values = _mm256_mul_ps(Codes<kBits>(codes), scale);
+      Store(out, _mm256_and_ps(values, keep));
+      codes += kBits;
+      out += kGroup * sizeof(float);
+    }
+  }
+}
+
+CTXFS_AVX2 void Blocks(unsigned bits, const std::byte* codes,
+                       const float* scales, size_t count, std::byte* out) {
+  switch (bits) {
+    case 2:
+      return BlocksOf<2>(codes, scales, count, out);
+    case 3:
+      return BlocksOf<3>(codes, scales, count, out);
+    case 4:
+      return BlocksOf<4>(codes, scales, count, out);
+    case 6:
+      return BlocksOf<6>(codes, scales, count, out);
+    default:
+      return BlocksOf<8>(codes, scales, count, out);
+  }
+}
+
+template <unsigned kBits>
+CTXFS_AVX2 void AffineOf(const std::byte* codes, float scale, float zero,
+                         size_t count, std::byte* out) {
+  const __m256 scales = _mm256_set1_ps(scale);
+  const __m256 zeros = _mm256_set1_ps(zero);
+  for (size_t i = 0; i < count * kBlockCodes / kGroup; ++i) {
+    const __m256 from_zero = _mm256_sub_ps(Codes<kBits>(codes), zeros);
+    Store(out, _mm256_mul_ps(scales, from_zero));
+    codes += kBits;
+    out += kGroup * sizeof(float);
+  }
+}
+
+CTXFS_AVX2 void Affine(unsigned bits, const std::byte* codes, float scale,
+                       float zero, size_t count, std::byte* out) {
+  if (bits == 4) return AffineOf<4>(codes, scale, zero, count, out);
+  return AffineOf<8>(codes, scale, zero, count, out);
+}
+
+constexpr DequantKernels kAvx2Dequant{&Blocks, &Affine};
+
+}  // namespace
+
+const DequantKernels* Avx2Dequant() {
+  return __builtin_cpu_supports("avx2") != 0 ? &kAvx2Dequant : nullptr;
+}
+
+}  // namespace ctxfs
+
+#else
+
+namespace ctxfs {
+
+const DequantKernels* Avx2Dequant() { return nullptr; }
+
+}  // namespace ctxfs
+
+#endif

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every container of golden/mcf, through a real mount, as its JSON says."""
+
+import errno
+import hashlib
+import json
+import os
+import random
+
+import numpy
+import pytest
+
+from conftest import GOLDEN
+
+ANSWERS = sorted(GOLDEN.glob("mcf/*.json"))
+assert ANSWERS, "no golden containers"
+
+FILES = {
+    0x100: "config.json",
+    0x101: "generation_config.json",
+    0x102: "tokenizer.json",
+    0x103: "tokenizer_config.json",
+    0x104: "vocab.json",
+    0x105: "merges.txt",
+}
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def stored_name(tensor: dict) -> bytes:
+    if "name_hex" in tensor:
+        return bytes.fromhex(tensor["name_hex"])
+    return tensor["name"].encode()
+
+
+def expected_exit(answer: dict, container) -> int:
+    if container.read_bytes()[:4] != b"MCF\0":
+        return 3
+    return 5 if "version" in answer["open"]["error"] else 4
+
+
+def values_hash(tensor: dict) -> str | None:
+    """Of the values as float32, where somebody knows how to decode them."""
+    for kind in ("ieee", "py", "doc"):
+        if answer := tensor.get(f"dequant_{kind}_f32"):
+            return answer["sha256"]
+    return tensor.get("dequant_f32", {}).get("sha256")
+
+
+def expected_tensors(answer: dict) -> list[dict]:
+    """What is readable of the index: names that wrap, the reference misses."""
+    if answer["file"] == "idx_strings_wrap.mcf":
+        return []
+    return answer.get("tensors", [])
+
+
+def check_tensor(path: bytes, shown: dict, tensor: dict) -> None:
+    assert shown["kind"] == "tensor"
+    assert shown["dtype"] == tensor["dtype"]
+    assert shown["shape"] == tensor["shape"]
+    assert shown["offset"] == tensor["offset"]
+    assert shown["stored_size"] == tensor["size"]
+    assert os.getxattr(path, "user.ctxfs.dtype") == tensor["dtype"].encode()
+    assert json.loads(os.getxattr(path, "user.ctxfs.shape")) == tensor["shape"]
+    assert os.getxattr(path, "user.ctxfs.verified") == b"none"
+    if not tensor["raw"]["ok"]:
+        assert os.stat(path).st_size == 0
+        with pytest.raises(OSError) as failed:
+            os.open(path, os.O_RDONLY)
+        assert failed.value.errno == errno.EIO
+        assert shown["note"]
+        assert os.getxattr(path, "user.ctxfs.note") == shown["note"].encode()
+        return
+    assert os.stat(path).st_size == tensor["size"]
+    with open(path, "rb") as file:
+        assert sha256(file.read()) == tensor["raw"]["sha256"]
+
+
+def check_values(path: bytes, tensor: dict, truth_folder) -> None:
+    with open(path, "rb") as file:
+        data = file.read()
+    assert os.stat(path).st_size == len(data)
+    assert os.getxattr(path, "user.ctxfs.dtype") == b"f32"
+    shape = json.loads(os.getxattr(path, "user.ctxfs.shape"))
+    assert shape == tensor["shape"]
+    assert os.getxattr(path, "user.ctxfs.codec") == tensor["dtype"].encode()
+    words = numpy.frombuffer(data, "<u4")
+    assert words.size == numpy.prod(shape, dtype=int)
+    nan = numpy.isnan(words.view("<f4"))
+    assert nan.sum() == tensor.get("dequant_f32", {}).get("nan_count", 0)
+    assert (words[nan] == 0x7FC00000).all()
+
+    reference = tensor.get("dequant_f32", {})
+    if "file" in reference and "dequant_ieee_f32" not in tensor:
+        truth = numpy.fromfile(truth_folder / reference["file"], "<u4")
+        assert (words[~nan] == truth[~nan]).all()
+    elif not nan.any():
+        assert sha256(data) == values_hash(tensor)
+
+    # Any window, at any byte, is what the whole has there.
+    chance = random.Random(7)
+    with open(path, "rb", buffering=0) as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        for _ in range(20):
+            at = chance.randrange(len(data))
+            length = chance.randrange(1, len(data) + 1)
+            assert os.pread(file.fileno(), length, at) == data[at : at + length]
+
+
+def paths_of(index: list[dict]) -> list[bytes]:
+    return [
+        bytes.fromhex(e["path_hex"]) if "path_hex" in e else e["path"].encode()
+        for e in index
+    ]
+
+
+def check_sections(mounted, answer: dict) -> set[bytes]:
+    """The sections and the model's files; gives their paths."""
+    seen, shown = {}, set()
+    for section in answer["sections"]:
+        kind = section["type"]
+        seen[kind] = seen.get(kind, 0) + 1
+        mark = "" if seen[kind] == 1 else f"~{seen[kind]}"
+        path = f"sections/0x{kind:04x}{mark}.bin"
+        data = (mounted / path).read_bytes()
+        assert len(data) == section["size"]
+        assert sha256(data) == section["sha256"]
+        offset = os.getxattr(mounted / path, "user.ctxfs.offset")
+        assert offset == b"%d" % section["offset"]
+        shown.add(path.encode())
+        if kind in FILES and mark == "":
+            assert (mounted / FILES[kind]).read_bytes() == data
+            shown.add(FILES[kind].encode())
+    return shown
+
+
+def check_json(mounted, answer: dict) -> set[bytes]:
+    """model_info.json and quant_info.json; gives their paths."""
+    shown = set()
+    for key in ("model_info", "quant_info"):
+        expected = answer.get(key, {"ok": False})
+        path = f"{key}.json"
+        assert (mounted / path).exists() == expected["ok"]
+        if not expected["ok"]:
+            continue
+        shown.add(path.encode())
+        said = json.loads((mounted / path).read_text())
+        for name, value in expected.items():
+            if name == "records":
+                assert len(said[name]) == len(value)
+                for mine, theirs in zip(said[name], value):
+                    assert {k: mine[k] for k in theirs} == theirs
+            elif name != "ok":
+                assert said[name] == value
+    return shown
+
+
+@pytest.mark.parametrize("answer_file", ANSWERS, ids=lambda p: p.stem)
+def test_golden(answer_file, mount, refused):
+    answer = json.loads(answer_file.read_text())
+    container = answer_file.with_suffix(".mcf")
+    if answer["kind"] == "open_error":
+        code, text = refused(container)
+        assert code == expected_exit(answer, container)
+        assert container.name in text and "byte " in text
+        return
+    mounted = mount(container)
+    tensors = expected_tensors(answer)
+    info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
+    assert info["format"] == "mcf"
+    assert info["entries"] == len(tensors)
+    index = json.loads((mounted / ".ctxfs" / "index.json").read_text())
+    assert len(index) == len(tensors)
+
+    root = os.fsencode(mounted.root)
+    paths = paths_of(index)
+    assert len(set(paths)) == len(paths)
+    bad = 0
+    for path, shown, tensor in zip(paths, index, tensors):
+        assert path.startswith(b"tensors/")
+        check_tensor(os.path.join(root, path), shown, tensor)
+        bad += not tensor["raw"]["ok"]
+    assert info["entries_unreadable"] == bad
+    assert bad <= len(info["warnings"])
+
+    expected = set(paths) | check_sections(mounted, answer)
+    expected |= check_json(mounted, answer)
+    for tensor in tensors:
+        if tensor["dtype_code"] >= 0x10 and values_hash(tensor):
+            path = b"dequantized/" + stored_name(tensor)
+            check_values(os.path.join(root, path), tensor, GOLDEN / "mcf")
+            expected.add(path)
+    if tensors:
+        expected.add(b"tensors.json")
+        said = json.loads((mounted / "tensors.json").read_text())
+        assert said["count"] == answer["tensor_index"]["count"]
+        assert said["flags"] == answer["tensor_index"]["flags"]
+        for mine, theirs in zip(said["tensors"], tensors):
+            for key in ("index", "dtype", "dtype_code", "shape", "offset", "size"):
+                assert mine[key] == theirs[key]
+            assert stored_name(mine) == stored_name(theirs)
+
+    found = {
+        os.path.relpath(os.path.join(folder, file), root)
+        for folder, _, files in os.walk(root)
+        for file in files
+    }
+    ours = {p for p in found if p.startswith(b".ctxfs/")}
+    assert found - ours == expected
+
+
+def test_tensors_beyond_4_gib(tmp_path, mount):
+    """Offsets are 64 bits wide: a sparse file with a tensor past 2^32."""
+    data = (GOLDEN / "mcf" / "q8.mcf").read_bytes()
+    answer = json.loads((GOLDEN / "mcf" / "q8.json").read_text())
+    tensor = next(t for t in answer["tensors"] if t["dtype"] == "q8")
+    index = next(s for s in answer["sections"] if s["type"] == 3)
+    far = 5 << 30
+    payload = data[tensor["offset"] : tensor["offset"] + tensor["size"]]
+    changed = bytearray(data)
+    entries = int.from_bytes(data[index["offset"] + 16 :][:8], "little")
+    at = index["offset"] + entries + 40 * tensor["index"] + 24
+    assert int.from_bytes(changed[at : at + 8], "little") == tensor["offset"]
+    changed[at : at + 8] = far.to_bytes(8, "little")
+    changed[24:32] = (far + len(payload)).to_bytes(8, "little")
+    container = tmp_path / "far.mcf"
+    with open(container, "wb") as file:
+        file.write(changed)
+        file.seek(far)
+        file.write(payload)
+    mounted = mount(container)
+    assert (mounted / "tensors" / tensor["name"]).read_bytes() == payload
+    values = (mounted / "dequantized" / tensor["name"]).read_bytes()
+    assert sha256(values) == tensor["dequant_f32"]["sha256"]
+    info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
+    assert any("outside the TensorData" in text for text in info["warnings"])
+
+
+def test_salvage_of_a_longer_file(tmp_path, mount, refused):
+    """A wrong file_size refuses the container; salvage makes it a warning."""
+    container = tmp_path / "long.mcf"
+    container.write_bytes((GOLDEN / "mcf" / "plain.mcf").read_bytes() + b"more")
+    code, text = refused(container)
+    assert code == 4 and "byte 24" in text
+    mounted = mount(container, "salvage")
+    answer = json.loads((GOLDEN / "mcf" / "plain.json").read_text())
+    raw = (mounted / "tensors" / "w").read_bytes()
+    assert sha256(raw) == answer["tensors"][0]["raw"]["sha256"]
+    info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
+    assert any("file_size" in text for text in info["warnings"])

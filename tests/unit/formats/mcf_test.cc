@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What golden/mcf has no file for: limits, salvage, and odd ModelInfo.
+#include "core/formats/mcf.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+namespace {
+
+void Put(std::string& bytes, uint64_t value, size_t size) {
+  for (size_t i = 0; i < size; ++i) {
+    bytes += static_cast<char>(value >> (8 * i) & 0xFFU);
+  }
+}
+
+struct Section {
+  uint32_t type;
+  std::string payload;
+};
+
+/// A container of these sections, one after the other, the directory last.
+std::string Mcf(const std::vector<Section>& sections) {
+  std::string body;
+  std::string directory;
+  for (const Section& section : sections) {
+    Put(directory, section.type, 4);
+    Put(directory, 1, 4);
+    Put(directory, 40 + body.size(), 8);
+    Put(directory, section.payload.size(), 8);
+    body += section.payload;
+    body.resize((body.size() + 7) / 8 * 8);
+  }
+  std::string bytes("MCF\0\1\0\1\0", 8);
+  Put(bytes, 40, 4);
+  Put(bytes, sections.size(), 4);
+  Put(bytes, 40 + body.size(), 8);
+  Put(bytes, 40 + body.size() + directory.size(), 8);
+  Put(bytes, 0, 8);
+  return bytes + body + directory;
+}
+
+struct Tensor {
+  uint32_t name_length = 1;
+  uint32_t dtype = 6;  // u8
+  uint32_t rank = 0;
+  uint64_t size = 1;
+};
+
+/// A TensorIndex whose tensors share their names and dims.
+Section Index(const std::vector<Tensor>& tensors, uint32_t dims,
+              uint32_t names) {
+  std::string bytes;
+  Put(bytes, 1, 4);
+  Put(bytes, 3, 4);
+  Put(bytes, tensors.size(), 4);
+  Put(bytes, dims, 4);
+  const uint64_t dims_at = 48 + 40 * tensors.size();
+  Put(bytes, 48, 8);
+  Put(bytes, dims_at, 8);
+  Put(bytes, dims_at + 8 * dims, 8);
+  Put(bytes, names, 8);
+  for (const Tensor& tensor : tensors) {
+    Put(bytes, 0, 4);
+    Put(bytes, tensor.name_length, 4);
+    Put(bytes, tensor.dtype, 4);
+    Put(bytes, tensor.rank, 4);
+    Put(bytes, 0, 8);
+    Put(bytes, 0, 8);  // the header's bytes do for data
+    Put(bytes, tensor.size, 8);
+  }
+  for (uint32_t i = 0; i < dims; ++i) Put(bytes, 1, 8);
+  return {kMcfTensorIndex, bytes + std::string(names, 'n')};
+}
+
+std::shared_ptr<const Container> Open(std::string bytes, bool salvage = false) {
+  OpenOptions options;
+  options.salvage = salvage;
+  auto container = OpenContainer(
+      std::make_shared<const MemorySource>(std::move(bytes)), options);
+  EXPECT_TRUE(container) << (container ? "" : container.error().Text());
+  return container ? *container : nullptr;
+}
+
+bool Warns(const Container& container, const std::string& text) {
+  return container.Info()["warnings"].dump().find(text) != std::string::npos;
+}
+
+TEST(Mcf, TensorsOfEveryRankAreArrays) {
+  const auto container = Open(Mcf({Index({{1, 6, 0, 1}, {1, 6, 3, 1}}, 3, 1)}));
+  ASSERT_EQ(container->entry_count(), 2U);
+  EXPECT_EQ(container->Arrays().size(), 2U);
+  EXPECT_EQ(container->Describe(0).shape, std::vector<uint64_t>{});
+  EXPECT_EQ(container->Describe(1).shape, (std::vector<uint64_t>{1, 1, 1}));
+}
+
+TEST(Mcf, SharedNamesCannotComeToMoreThanTheLimit) {
+  const Tensor large{1 << 20, 6, 0, 1};
+  const size_t most = limits::kNameBytes >> 20;
+  const auto within = Open(Mcf({Index(std::vector(most, large), 0, 1 << 20)}));
+  EXPECT_EQ(within->entry_count(), most);
+  const auto beyond =
+      Open(Mcf({Index(std::vector(most + 1, large), 0, 1 << 20)}));
+  EXPECT_EQ(beyond->entry_count(), 0U);
+  EXPECT_TRUE(Warns(*beyond, "no tensors"));
+}
+
+TEST(Mcf, SharedDimsCannotComeToMoreThanTheLimit) {
+  constexpr uint32_t kRank = 500'000;
+  const Tensor deep{1, 6, kRank, 1};
+  const size_t most = limits::kMcfDims / kRank;
+  EXPECT_EQ(
+      Open(Mcf({Index(std::vector(most, deep), kRank, 1)}))->entry_count(),
+      most);
+  const auto beyond = Open(Mcf({Index(std::vector(most + 1, deep), kRank, 1)}));
+  EXPECT_EQ(beyond->entry_count(), 0U);
+  EXPECT_TRUE(Warns(*beyond, "dims"));
+}
+
+TEST(Mcf, TooManyTensorsAreNone) {
+  const auto container =
+      Open(Mcf({Index(std::vector<Tensor>(limits::kMcfTensors + 1), 0, 1)}));
+  EXPECT_EQ(container->entry_count(), 0U);
+  EXPECT_TRUE(Warns(*container, "tensor_count"));
+}
+
+TEST(Mcf, TooManySectionsAreRefused) {
+  const std::vector<Section> sections(limits::kMcfSections + 1, {0x200, ""});
+  const auto container = OpenContainer(
+      std::make_shared<const MemorySource>(Mcf(sections)), OpenOptions());
+  ASSERT_FALSE(container);
+  EXPECT_EQ(container.error().code, Code::kLimit);
+}
+
+TEST(Mcf, SalvageLeavesOutWhatDoesNotFit) {
+  std::string bytes = Mcf({{0x100, "{}"}, {0x200, "kept"}});
+  bytes[40 + 16 + 8] = 4;  // the first section's offset: within the header
+  EXPECT_FALSE(OpenContainer(std::make_shared<const MemorySource>(bytes),
+                             OpenOptions()));
+  const auto container = Open(bytes, true);
+  EXPECT_TRUE(Warns(*container, "section 0"));
+  const std::vector<OwnFile> files = container->OwnFiles();
+  ASSERT_EQ(files.size(), 1U);
+  EXPECT_EQ(files[0].path, "sections/0x0200.bin");
+}
+
+/// The 88 bytes of a ModelInfo with pairs at `pairs_at`.
+std::string ModelInfo(uint32_t pair_count, uint64_t pairs_at,
+                      uint64_t name_at = 0) {
+  std::string info;
+  Put(info, 1, 4);
+  info.resize(56);
+  Put(info, name_at, 8);
+  Put(info, 0, 8);
+  Put(info, pair_count, 4);
+  Put(info, 0, 4);
+  Put(info, pairs_at, 8);
+  return info;
+}
+
+TEST(McfModelInfo, NamesThatAreNoTextAreHexToo) {
+  std::string info = ModelInfo(0, 0, 88);
+  Put(info, 2, 4);
+  info += "\xFF!";
+  const Result<Json> parsed = ParseMcfModelInfo(AsBytes(info));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ((*parsed)["model_name_hex"], "ff21");
+}
+
+TEST(McfModelInfo, SharedTextsCannotComeToMoreThanTheLimit) {
+  constexpr uint32_t kText = 1 << 20;
+  constexpr uint32_t kPairs = 32;
+  std::string info = ModelInfo(kPairs, 88);
+  const uint64_t text_at = 88 + 24 * kPairs;
+  for (uint32_t i = 0; i < kPairs; ++i) {
+    Put(info, text_at, 8);
+    Put(info, 3, 8);
+    Put(info, text_at, 8);
+  }
+  Put(info, kText, 4);
+  info += std::string(kText, 't');
+  const Result<Json> parsed = ParseMcfModelInfo(AsBytes(info));
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().code, Code::kLimit);
+}
+
+TEST(McfModelInfo, OffsetsAnywhereAreErrors) {
+  for (const uint64_t offset :
+       {uint64_t{85}, uint64_t{1} << 40, UINT64_MAX, UINT64_MAX - 4}) {
+    const std::string name = ModelInfo(0, 0, offset);
+    EXPECT_FALSE(ParseMcfModelInfo(AsBytes(name))) << offset;
+    const std::string pairs = ModelInfo(1, offset);
+    EXPECT_FALSE(ParseMcfModelInfo(AsBytes(pairs))) << offset;
+  }
+  EXPECT_FALSE(ParseMcfModelInfo(AsBytes("{}")));
+  EXPECT_FALSE(ParseMcfQuantInfo(AsBytes("")));
+}
+
+}  // namespace
+}  // namespace ctxfs
