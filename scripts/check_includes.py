@@ -36,7 +36,9 @@ MAY_INCLUDE = {
 FORMAT_HEADERS = {
     "core/formats/shard.h",
     "core/formats/wshard.h",
+    "core/formats/wshard_join.h",
     "core/formats/wshard_lanes.h",
+    "core/formats/wshard_manifest.h",
     "core/formats/wshard_repair.h",
     "core/formats/wshard_residual.h",
 }

@@ -10,11 +10,12 @@ namespace ctxfs {
 // A format forgotten here is a format not mounted; one misspelt does not link.
 extern const Format kShard;
 extern const Format kWShard;
+extern const Format kWShardChunks;
 
 namespace {
 
 // Profiles of Shard before Shard itself, which takes any of them.
-constexpr std::array kFormats = {&kWShard, &kShard};
+constexpr std::array kFormats = {&kWShard, &kWShardChunks, &kShard};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

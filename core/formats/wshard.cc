@@ -234,6 +234,10 @@ std::optional<Lane> WShardContainer::LaneOf(uint32_t entry,
                                             std::string* why_not) const {
   const std::optional<std::string_view> name = EntryName(entry);
   if (!name || EntryFault(entry)) return std::nullopt;
+  if (SharesBytes(entry)) {
+    if (why_not != nullptr) *why_not = "it shares bytes with another lane";
+    return std::nullopt;
+  }
   const ShardRecord record = Record(entry);
   if (Encoded(record) && record.orig_size > limits::kDecodedBytes) {
     return std::nullopt;
@@ -307,7 +311,6 @@ std::vector<ArrayInfo> WShardContainer::Arrays() const {
       std::static_pointer_cast<const WShardContainer>(shared_from_this());
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < entry_count(); ++i) {
-    if (SharesBytes(i)) continue;
     if (std::optional<Lane> lane = LaneOf(i)) {
       arrays.push_back(
           {std::string(*EntryName(i)), lane->dtype, std::move(lane->shape),

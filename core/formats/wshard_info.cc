@@ -105,9 +105,6 @@ EntryInfo WShardContainer::Describe(uint32_t entry) const {
         "is of the bytes that the index gives");
     info.extra["repaired"] = true;
   }
-  if (SharesBytes(entry)) {
-    add_note("shares bytes with another lane: what they are is not certain");
-  }
   return info;
 }
 

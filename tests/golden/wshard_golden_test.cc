@@ -222,6 +222,47 @@ TEST_P(WShardGolden, DecodesResidualSigns) {
   }
 }
 
+/// What the JSON calls the joined lane that is at `path`.
+Json ConcatenatedAt(const Json& answer, const std::string& path) {
+  const Json& lanes = answer["concatenated"];
+  const std::string name = path.substr(8);
+  const char* global = "time/ticks + timestep_range[0]";
+  return name == "time/ticks" ? lanes[global] : lanes[name];
+}
+
+TEST_P(WShardGolden, JoinsChunks) {
+  if (!answer_.contains("continuity")) return;
+  const Result<std::shared_ptr<const Container>> container = Open(false);
+  ASSERT_TRUE(container) << container.error().Text();
+  const Json info = (*container)->Info();
+  EXPECT_EQ(info["continuity"], answer_["continuity"]);
+  EXPECT_EQ(info["warnings"].empty(), answer_["continuity"] == "ok");
+
+  std::vector<std::string> joined;
+  BlockCache cache(limits::kGiB);
+  for (const ArrayInfo& array : (*container)->Arrays()) {
+    joined.push_back(array.name);
+  }
+  if (!answer_.contains("concatenated")) {
+    // A wrong sha256 is found only when someone asks.
+    const bool digest = GetParam().find("sha_manifest") != std::string::npos;
+    EXPECT_EQ(joined.empty(), !digest);
+    return;
+  }
+  // "time/ticks" is there as it is in the chunks, and counted through.
+  EXPECT_EQ(joined.size() + 1, answer_["concatenated"].size());
+  for (const ArrayInfo& array : (*container)->Arrays()) {
+    SCOPED_TRACE(array.name);
+    const Json expected = ConcatenatedAt(answer_, array.name);
+    EXPECT_EQ(Json(DTypeName(array.dtype)), expected["dtype"]);
+    EXPECT_EQ(Json(array.shape), expected["shape"]);
+    const Result<std::string> bytes = Read(array.open(cache));
+    ASSERT_TRUE(bytes) << bytes.error().Text();
+    EXPECT_EQ(bytes->size(), expected["size"]);
+    EXPECT_EQ(golden::Sha256(*bytes), expected["sha256"]);
+  }
+}
+
 // Any window is what the whole has there: of every file, computed ones too.
 TEST_P(WShardGolden, WindowsAreOfOnePiece) {
   const Result<std::shared_ptr<const Container>> container = Open(true);
