@@ -105,7 +105,8 @@ Status WShardContainer::Load() {
               {"total_chunks",
                Pick(*episode, {"total_chunks"}, &Json::is_number_integer)},
               {"timestep_range", PickRange(*episode)}};
-  return FindInterleaving();
+  FindInterleaving();
+  return {};
 }
 
 WShardContainer::Known WShardContainer::FindKnown() const {
@@ -181,9 +182,9 @@ std::vector<StoredLane> WShardContainer::OverlappingLanes() const {
   return {};
 }
 
-Status WShardContainer::FindInterleaving() {
+void WShardContainer::FindInterleaving() {
   const std::vector<StoredLane> lanes = OverlappingLanes();
-  if (lanes.empty()) return {};
+  if (lanes.empty()) return;
   std::optional<Interleaving> found =
       Interleaving::Find(lanes, length().value_or(0), source()->size());
   for (uint32_t i = 0; found && i < entry_count(); ++i) {
@@ -213,7 +214,7 @@ Status WShardContainer::FindInterleaving() {
         {"lanes share bytes, as old stream writers leave them, but not in a "
          "way that can be repaired: their bytes are shown as they are stored",
          lanes[0].offset});
-    return {};
+    return;
   }
   auto gates = std::make_shared<std::vector<std::shared_ptr<const Gate>>>();
   for (const StoredLane& lane : lanes) {
@@ -227,7 +228,6 @@ Status WShardContainer::FindInterleaving() {
            " steps: repaired, and checked only as far as the checksums of the "
            "extents in the index go",
        lanes[0].offset});
-  return {};
 }
 
 std::optional<Lane> WShardContainer::LaneOf(uint32_t entry,

@@ -64,7 +64,8 @@ class WShardContainer final : public ShardContainer {
   /// null, with a warning, for metadata that is not there or no JSON.
   Result<Json> ReadMeta(std::optional<uint32_t> entry, const char* name);
   std::optional<uint64_t> LengthBySize() const;
-  Status FindInterleaving();
+  /// Repairs lanes that share bytes, or marks those that cannot be.
+  void FindInterleaving();
   /// The signs in a residual lane, as an array of their own; nothing for other
   /// entries and for lanes of a size that no layout has.
   std::optional<SignLayout> SignsOf(uint32_t entry) const;
