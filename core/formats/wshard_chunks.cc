@@ -54,6 +54,8 @@ class WShardChunks final : public ShardContainer {
       const ChunkRef& chunk) const;
   void Disjoin(std::string why) { manifest_.faults.push_back(std::move(why)); }
   Result<Content> OpenLane(const JoinedLane& lane) const;
+  /// Of all chunks together: verified when every one is.
+  EntryInfo DescribeLane(const JoinedLane& joined) const;
   /// "ok", "differs", or why there is no verdict on a chunk's sha256.
   std::string CheckDigest(size_t k) const;
   bool DigestsAreCheap() const;
@@ -157,6 +159,33 @@ Result<Content> WShardChunks::OpenLane(const JoinedLane& lane) const {
   return global;
 }
 
+EntryInfo WShardChunks::DescribeLane(const JoinedLane& joined) const {
+  EntryInfo info;
+  info.name = joined.name;
+  info.kind = "joined lane";
+  info.dtype = DTypeName(joined.lane.dtype);
+  info.shape = joined.lane.shape;
+  if (joined.lane.guess) {
+    info.note =
+        std::string("dtype and shape are a guess: ") + joined.lane.source;
+  }
+  for (size_t k = 0; k < chunks_.size(); ++k) {
+    const EntryInfo part = chunks_[k]->Describe(joined.entries[k]);
+    info.size += part.size;
+    info.stored_size += part.stored_size;
+    if (k == 0) {
+      info.codec = part.codec;
+      info.verified = part.verified;
+    }
+    if (info.codec != part.codec) info.codec = "mixed";
+    if (part.verified == "failed") info.verified = "failed";
+    if (info.verified != part.verified && info.verified != "failed") {
+      info.verified = "no";
+    }
+  }
+  return info;
+}
+
 std::vector<OwnFile> WShardChunks::OwnFiles() const {
   std::vector<OwnFile> files = ShardContainer::OwnFiles();
   auto self = std::static_pointer_cast<const WShardChunks>(shared_from_this());
@@ -166,29 +195,15 @@ std::vector<OwnFile> WShardChunks::OwnFiles() const {
     for (size_t k = 0; k < chunks_.size(); ++k) {
       size += chunks_[k]->EntrySize(joined.entries[k]);
     }
-    files.push_back({.path = "episode/" + joined.name,
-                     .open =
-                         [self, i](BlockCache& /*cache*/) {
-                           return self->OpenLane(self->join_.lanes[i]);
-                         },
-                     .size = size,
-                     .describe =
-                         [self, i, size] {
-                           const JoinedLane& lane = self->join_.lanes[i];
-                           EntryInfo info;
-                           info.name = lane.name;
-                           info.kind = "joined lane";
-                           info.size = info.stored_size = size;
-                           info.verified = "no";
-                           info.dtype = DTypeName(lane.lane.dtype);
-                           info.shape = lane.lane.shape;
-                           if (lane.lane.guess) {
-                             info.note =
-                                 std::string("dtype and shape are a guess: ") +
-                                 lane.lane.source;
-                           }
-                           return info;
-                         }});
+    files.push_back(
+        {.path = "episode/" + joined.name,
+         .open =
+             [self, i](BlockCache& /*cache*/) {
+               return self->OpenLane(self->join_.lanes[i]);
+             },
+         .size = size,
+         .describe = [self,
+                      i] { return self->DescribeLane(self->join_.lanes[i]); }});
   }
   return files;
 }

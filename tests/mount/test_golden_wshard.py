@@ -135,7 +135,13 @@ def test_chunks_are_containers(mount):
         for entry in answer["entries"]:
             assert sha256(chunk / entry["name"]) == entry["sha256"]
         joined += (chunk / "signal" / "rgb").read_bytes()
-    assert (mounted / "episode" / "signal" / "rgb").read_bytes() == joined
+    rgb = mounted / "episode" / "signal" / "rgb"
+    assert os.getxattr(rgb, "user.ctxfs.verified") == b"no"
+    assert rgb.read_bytes() == joined
+    assert os.getxattr(rgb, "user.ctxfs.verified") == b"yes"
+    assert os.getxattr(rgb, "user.ctxfs.codec") == b"zstd"
+    mixed = mounted / "episode" / "signal" / "joint_pos"
+    assert os.getxattr(mixed, "user.ctxfs.codec") == b"mixed"
     info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
     assert [chunk["sha256"] for chunk in info["chunks"]] == ["ok"] * 3
 
