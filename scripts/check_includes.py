@@ -37,6 +37,12 @@ FORMAT_HEADERS = {
     "core/formats/mcf.h",
     "core/formats/mcf_quant.h",
     "core/formats/shard.h",
+    "core/formats/wshard.h",
+    "core/formats/wshard_join.h",
+    "core/formats/wshard_lanes.h",
+    "core/formats/wshard_manifest.h",
+    "core/formats/wshard_repair.h",
+    "core/formats/wshard_residual.h",
 }
 
 FUSE = re.compile(r"#include\s*<fuse(_lowlevel|_opt|3/.*)?\.?h?>")

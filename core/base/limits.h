@@ -35,6 +35,18 @@ constexpr uint32_t kMcfSections = 100'000;
 constexpr uint32_t kMcfTensors = 1'000'000;
 constexpr uint64_t kMcfDims = 16'000'000;
 constexpr uint64_t kMcfModelInfoBytes = 16 * kMiB;
+/// Bytes of one metadata entry of an episode, decoded: they are read at open.
+/// (docs/wshard.md, section 8, for this and the next four.)
+constexpr uint64_t kEpisodeJsonBytes = 16 * kMiB;
+/// Dimensions of a declared shape, and bytes of a channel's id.
+constexpr size_t kRank = 32;
+constexpr size_t kChannelIdBytes = 1024;
+/// Files that an episode gets besides its entries.
+constexpr size_t kDerivedFiles = 100'000;
+/// Chunks of one episode: each is an open file.
+constexpr size_t kChunks = 500;
+/// Bytes of chunks that are hashed because someone looks at info.json.
+constexpr uint64_t kDigestedBytes = 256 * kMiB;
 
 /// Bytes of one path component, and components of one path, on Linux.
 constexpr size_t kComponentBytes = 255;

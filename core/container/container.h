@@ -85,8 +85,8 @@ class Container : public std::enable_shared_from_this<Container> {
 
   virtual EntryInfo Describe(uint32_t entry) const = 0;
 
-  /// The structural fault that makes an entry unreadable, if there is one. Only
-  /// salvaged containers have such entries.
+  /// The structural fault that makes an entry unreadable, if there is one: in
+  /// salvaged containers, and where a format lets entries be faulty.
   virtual std::optional<Error> EntryFault(uint32_t /*entry*/) const {
     return std::nullopt;
   }

@@ -10,10 +10,13 @@ namespace ctxfs {
 // A format forgotten here is a format not mounted; one misspelt does not link.
 extern const Format kMcf;
 extern const Format kShard;
+extern const Format kWShard;
+extern const Format kWShardChunks;
 
 namespace {
 
-constexpr std::array kFormats = {&kShard, &kMcf};
+// Profiles of Shard before Shard itself, which takes any of them.
+constexpr std::array kFormats = {&kWShard, &kWShardChunks, &kShard, &kMcf};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

@@ -68,6 +68,14 @@ void Content::Append(Extent extent, uint64_t length) {
   extents_.push_back(std::move(extent));
 }
 
+void Content::Append(const Content& other) {
+  uint64_t start = 0;
+  for (size_t i = 0; i < other.extents_.size(); ++i) {
+    Append(other.extents_[i], other.ends_[i] - start);
+    start = other.ends_[i];
+  }
+}
+
 Status Content::Read(uint64_t offset, size_t length, BlockCache& cache,
                      Window& window) const {
   window.Clear();

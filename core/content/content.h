@@ -62,6 +62,9 @@ class Content {
   /// gate or block must still be asked whether those no bytes are right.
   void Append(Extent extent, uint64_t length);
 
+  /// Appends all extents of `other`.
+  void Append(const Content& other);
+
   /// Length of the file in bytes.
   uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
 

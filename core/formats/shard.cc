@@ -30,6 +30,7 @@ constexpr uint16_t kHasChecksums = 0x0020;
 
 // Bytes within the header and within a record that faults point at.
 constexpr uint64_t kVersionAt = 4;
+constexpr uint64_t kRoleAt = 5;
 constexpr uint64_t kEntrySizeAt = 10;
 constexpr uint64_t kEntryCountAt = 12;
 constexpr uint64_t kStringTableAt = 16;
@@ -50,7 +51,12 @@ bool Probe(Bytes head) {
 
 }  // namespace
 
-/// A compressed entry, decoded.
+bool HasShardRole(Bytes head, uint8_t role) {
+  return head.size() > kRoleAt && Probe(head) &&
+         std::to_integer<uint8_t>(head[kRoleAt]) == role;
+}
+
+/// An entry's bytes, decoded if they are encoded.
 class ShardBlock final : public Block {
  public:
   ShardBlock(std::shared_ptr<const ShardContainer> container, uint32_t entry)
@@ -58,7 +64,9 @@ class ShardBlock final : public Block {
         container_(std::move(container)),
         record_(container_->Record(entry)),
         checksum_(container_->ExpectedChecksum(record_)),
-        verdict_(container_->VerdictOf(entry)) {}
+        verdict_(container_->VerdictOf(entry)) {
+    if (!container_->Encoded(record_)) record_.orig_size = record_.disk_size;
+  }
 
   uint64_t cost() const override {
     return record_.disk_size + record_.orig_size;
@@ -292,7 +300,6 @@ Status ShardContainer::CheckEntries() {
 Status ShardContainer::CheckOverlaps() {
   // Old streamed episodes interleave their lanes: no fault there
   // (docs/shard.md, section 18).
-  constexpr uint8_t kWShardRole = 5;
   if (header_.role == kWShardRole) return {};
 
   // Most writers lay data out in index order: then nothing need be sorted.
@@ -427,8 +434,45 @@ std::shared_ptr<AtomicVerdict> ShardContainer::VerdictOf(uint32_t entry) const {
 uint64_t ShardContainer::EntrySize(uint32_t entry) const {
   const ShardRecord record = Record(entry);
   if (EntryFault(entry)) return 0;
-  if (!record.compressed()) return record.disk_size;
+  if (!Encoded(record)) return record.disk_size;
   return record.orig_size > limits::kDecodedBytes ? 0 : record.orig_size;
+}
+
+bool ShardContainer::Encoded(const ShardRecord& record) const {
+  if (!record.compressed()) return false;
+  const bool named = record.zstd() || record.lz4() ||
+                     header_.compression_default == 1 ||
+                     header_.compression_default == 2;
+  return named || header_.role != kWShardRole;
+}
+
+Result<std::shared_ptr<const Block>> ShardContainer::OpenBlock(
+    uint32_t entry) const {
+  if (std::optional<Error> fault = EntryFault(entry)) {
+    return *std::move(fault);
+  }
+  const ShardRecord record = Record(entry);
+  const uint64_t size = Encoded(record) ? record.orig_size : record.disk_size;
+  if (size > limits::kDecodedBytes || record.disk_size > limits::kStoredBytes) {
+    return Error{Code::kLimit,
+                 "decodes " + std::to_string(record.disk_size) + " bytes to " +
+                     std::to_string(size) + ", over the limit of " +
+                     std::to_string(limits::kDecodedBytes),
+                 RecordAt(entry, kOrigSizeAt)};
+  }
+  auto self =
+      std::static_pointer_cast<const ShardContainer>(shared_from_this());
+  return std::shared_ptr<const Block>(
+      std::make_shared<ShardBlock>(std::move(self), entry));
+}
+
+std::shared_ptr<const Gate> ShardContainer::OpenGate(uint32_t entry) const {
+  const ShardRecord record = Record(entry);
+  const Checksum checksum = ExpectedChecksum(record);
+  if (!checksum) return nullptr;
+  const Gate::Guarded guarded{source(), record.data_offset, record.disk_size,
+                              checksum};
+  return std::make_shared<Gate>(Key{owner_, entry}, guarded, VerdictOf(entry));
 }
 
 Result<Content> ShardContainer::OpenEntry(uint32_t entry) const {
@@ -437,32 +481,14 @@ Result<Content> ShardContainer::OpenEntry(uint32_t entry) const {
   }
   const ShardRecord record = Record(entry);
   Content content;
-  if (record.compressed()) {
-    if (record.orig_size > limits::kDecodedBytes ||
-        record.disk_size > limits::kStoredBytes) {
-      return Error{Code::kLimit,
-                   "decodes " + std::to_string(record.disk_size) +
-                       " bytes to " + std::to_string(record.orig_size) +
-                       ", over the limit of " +
-                       std::to_string(limits::kDecodedBytes),
-                   RecordAt(entry, kOrigSizeAt)};
-    }
-    auto self =
-        std::static_pointer_cast<const ShardContainer>(shared_from_this());
-    content.Append(
-        Decoded{std::make_shared<ShardBlock>(std::move(self), entry), 0},
-        record.orig_size);
-    return content;
+  if (Encoded(record)) {
+    Result<std::shared_ptr<const Block>> block = OpenBlock(entry);
+    if (!block) return std::move(block).error();
+    content.Append(Decoded{std::move(*block), 0}, record.orig_size);
+  } else {
+    content.Append(Range{source(), record.data_offset, OpenGate(entry)},
+                   record.disk_size);
   }
-  std::shared_ptr<const Gate> gate;
-  if (const Checksum checksum = ExpectedChecksum(record)) {
-    const Gate::Guarded guarded{source(), record.data_offset, record.disk_size,
-                                checksum};
-    gate =
-        std::make_shared<Gate>(Key{owner_, entry}, guarded, VerdictOf(entry));
-  }
-  content.Append(Range{source(), record.data_offset, std::move(gate)},
-                 record.disk_size);
   return content;
 }
 

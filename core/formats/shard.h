@@ -32,6 +32,13 @@ struct ShardHeader {
   uint64_t total_file_size = 0;
 };
 
+/// Roles that change how a container is read (docs/shard.md, section 4).
+constexpr uint8_t kManifestRole = 4;
+constexpr uint8_t kWShardRole = 5;
+
+/// Whether `head` is the start of a Shard container of that role.
+bool HasShardRole(Bytes head, uint8_t role);
+
 /// docs/shard.md, section 5.
 struct ShardRecord {
   uint64_t name_hash = 0;
@@ -82,6 +89,18 @@ class ShardContainer : public Container {
   const ShardHeader& header() const { return header_; }
   ShardRecord Record(uint32_t entry) const;
 
+ protected:
+  /// Whether the stored bytes are to be decoded. Episodes flagged compressed
+  /// that name no codec anywhere hold raw bytes.
+  bool Encoded(const ShardRecord& record) const;
+  /// The entry's bytes as one block, whether it is encoded or not.
+  Result<std::shared_ptr<const Block>> OpenBlock(uint32_t entry) const;
+  /// Stands before an unencoded entry's bytes; null for no checksum.
+  std::shared_ptr<const Gate> OpenGate(uint32_t entry) const;
+
+  const OpenOptions options_;
+  std::vector<Warning> warnings_;
+
  private:
   /// Load's steps, in order; the first that fails refuses the container.
   Status ReadHeader();
@@ -104,7 +123,6 @@ class ShardContainer : public Container {
 
   friend class ShardBlock;
 
-  const OpenOptions options_;
   const uint64_t owner_ = NewOwner();
   ShardHeader header_;
   Buffer index_;             // entry_count records as they are in the file
@@ -112,7 +130,6 @@ class ShardContainer : public Container {
   uint64_t names_size_ = 0;  // bytes of the string table's region
   uint64_t data_floor_ = 0;  // no entry's data lies below
   std::vector<bool> overlapping_;  // empty while no entries overlap
-  std::vector<Warning> warnings_;
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;
 };
 

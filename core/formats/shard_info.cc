@@ -114,17 +114,17 @@ EntryInfo ShardContainer::Describe(uint32_t entry) const {
   info.extra["flags"] = record.flags;
   if (record.tag_bits != 0) info.extra["tag_bits"] = record.tag_bits;
 
-  if (const std::optional<Error> fault = EntryFault(entry)) {
-    info.note = fault->what;
-  } else if (record.compressed()) {
+  const std::optional<Error> fault = EntryFault(entry);
+  if (fault) info.note = fault->what;
+  if (Encoded(record)) {
     // Where both codec bits are set, PickCodec looks at the first bytes.
     std::byte head[4] = {};
     MutableBytes bytes(head, std::min<uint64_t>(4, record.disk_size));
     if (record.ambiguous_codec()) {
-      if (!source()->ReadAt(record.data_offset, bytes)) bytes = {};
+      if (fault || !source()->ReadAt(record.data_offset, bytes)) bytes = {};
     }
     info.codec = CodecName(PickCodec(record, bytes));
-    if (record.orig_size > limits::kDecodedBytes) {
+    if (!fault && record.orig_size > limits::kDecodedBytes) {
       info.note = "its decoded size is over the limit of 1 GiB";
     }
   }

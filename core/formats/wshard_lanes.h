@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/json.h"
+
+namespace ctxfs {
+
+/// How a lane's bytes are to be read: an array whose first dimension is time.
+struct Lane {
+  DType dtype = DType::kU8;
+  std::vector<uint64_t> shape;  // [T, ...]
+  const char* source = "";      // the rule that told, for people
+  bool guess = false;           // the file itself does not say so
+};
+
+/// Dtype and shape of every lane of an episode, from what its meta/channels
+/// declares and what the names and sizes of lanes imply (docs/wshard.md,
+/// section 3).
+class LaneTable {
+ public:
+  /// `channels` is meta/channels in either form, or null; of channels with the
+  /// same name the first counts. `length` is the number of steps, where it is
+  /// known.
+  explicit LaneTable(const Json& channels = nullptr,
+                     std::optional<uint64_t> length = std::nullopt);
+
+  /// The array that the lane's `size` bytes are; nothing where they are bytes
+  /// and no more. `why_not` says why a declared lane is none.
+  std::optional<Lane> Find(std::string_view name, uint64_t size,
+                           std::string* why_not = nullptr) const;
+
+  /// Elements of one step of the signal `id`, where it is declared.
+  std::optional<uint64_t> SignalElements(std::string_view id) const;
+
+  std::optional<uint64_t> length() const { return length_; }
+  size_t channel_count() const { return channels_.size(); }
+  /// Elements of meta/channels that could not be made sense of.
+  size_t unusable() const { return unusable_; }
+
+ private:
+  struct Channel {
+    std::optional<DType> dtype;
+    std::string dtype_text;       // as it stands there
+    std::vector<uint64_t> shape;  // of one step
+    uint64_t elements = 1;        // the shape's product
+    bool is_signal = false;
+  };
+  using Names = std::map<std::string, uint32_t, std::less<>>;
+
+  void Declare(const std::string* id, std::string block, const Json& element);
+  const Channel* At(const Names& names, std::string_view name) const;
+  /// The signal that "SIGNAL/..." speaks of: the longest declared id.
+  const Channel* SignalOf(std::string_view path) const;
+  std::optional<Lane> Action(std::string_view id, uint64_t size) const;
+  std::optional<Lane> Prediction(std::string_view path, uint64_t size,
+                                 bool uncertainty) const;
+  /// f32 with as many elements a step as the bytes make.
+  std::optional<Lane> FlatF32(uint64_t size, const char* source,
+                              bool guess) const;
+
+  std::optional<uint64_t> length_;
+  std::vector<Channel> channels_;
+  Names by_block_;  // "signal/rgb" -> channel
+  Names by_id_;     // "rgb" -> channel
+  size_t unusable_ = 0;
+};
+
+/// "f32", "float32", "Float32", ... as a dtype.
+std::optional<DType> LaneDType(std::string_view name);
+
+}  // namespace ctxfs

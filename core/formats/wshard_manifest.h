@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/json.h"
+
+namespace ctxfs {
+
+/// One chunk, as the manifest of its episode lists it.
+struct ChunkRef {
+  int64_t index = 0;
+  std::string uri;                // of the file, from the manifest's directory
+  std::string sha256;             // hex, of the file; empty for none
+  std::string identity;           // hex, of a sealed chunk; empty for none
+  std::optional<uint64_t> start;  // first and last step within the episode
+  std::optional<uint64_t> last;
+  std::optional<uint64_t> length;  // steps
+};
+
+/// What meta/manifest says (docs/wshard.md, section 9).
+struct ChunkManifest {
+  Json episode;                     // id, env_id, total_timesteps, total_chunks
+  std::vector<ChunkRef> chunks;     // by index
+  std::vector<std::string> faults;  // what keeps them from being one episode
+
+  static ChunkManifest Parse(const Json& json);
+};
+
+/// Whether a path stays in the directory that it starts from, as far as its
+/// text tells: links are for who opens it to see.
+bool StaysInside(std::string_view path);
+
+}  // namespace ctxfs

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/content/content.h"
+#include "core/content/gate.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Where the index says that an uncompressed lane lies.
+struct StoredLane {
+  uint32_t entry = 0;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
+/// The true places of lanes that an old stream writer has interleaved: it
+/// wrote `interval` steps of each lane in turn, and an index that gives each
+/// lane its first run's offset and all its bytes (docs/wshard.md, section 5).
+class Interleaving {
+ public:
+  /// The interleaving that explains `lanes`, sorted by offset, of `steps` steps
+  /// in a file of `file_size` bytes; nothing when none explains them exactly.
+  static std::optional<Interleaving> Find(const std::vector<StoredLane>& lanes,
+                                          uint64_t steps, uint64_t file_size);
+
+  /// Steps of a lane that lie together.
+  uint64_t interval() const { return interval_; }
+  /// The bytes that the lanes occupy together.
+  uint64_t start() const { return start_; }
+  uint64_t end() const { return start_ + step_ * steps_; }
+
+  struct Run {
+    uint64_t offset;  // in the file
+    uint64_t length;  // bytes that lie together from there on
+  };
+  /// Where byte `at` of lane `index`, in the order given to Find, lies.
+  Run Locate(size_t index, uint64_t at) const;
+
+  /// The lane's place in that order, if it is one of these.
+  std::optional<size_t> IndexOf(uint32_t entry) const;
+  size_t lane_count() const { return lanes_.size(); }
+  uint32_t entry(size_t index) const { return lanes_[index].entry; }
+
+ private:
+  struct Place {
+    uint32_t entry;
+    uint64_t step;    // bytes of this lane in one step
+    uint64_t before;  // bytes of the lanes before it in one step
+  };
+
+  uint64_t steps_ = 0;
+  uint64_t interval_ = 0;
+  uint64_t start_ = 0;
+  uint64_t step_ = 0;  // bytes of all lanes in one step
+  std::vector<Place> lanes_;
+  std::vector<std::pair<uint32_t, uint32_t>> by_entry_;  // entry, index; sorted
+};
+
+/// One lane of an interleaving, put together. What checksums there are cover
+/// the extents of the index, which hold the bytes of all lanes: every gate has
+/// to let it pass.
+class RepairedLane final : public Transform {
+ public:
+  struct Stored {
+    std::shared_ptr<const Source> source;
+    std::shared_ptr<const Interleaving> interleaving;
+    std::shared_ptr<const std::vector<std::shared_ptr<const Gate>>> gates;
+  };
+
+  RepairedLane(Stored stored, size_t index)
+      : stored_(std::move(stored)), index_(index) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 BlockCache& cache) const override;
+  Status Verify(BlockCache& cache) const override;
+
+ private:
+  Stored stored_;
+  size_t index_;
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/content/content.h"
+
+namespace ctxfs {
+
+/// The signal of a "residual/SIGNAL/sign2nddiff", or nothing.
+std::optional<std::string_view> ResidualSignal(std::string_view name);
+
+/// How sign bits lie in a residual lane, told by its size alone
+/// (docs/wshard.md, section 6).
+struct SignLayout {
+  uint64_t steps = 0;
+  uint64_t dimensions = 1;  // tracks of ceil(steps / 8) bytes each
+  bool prefixed = false;    // each with its length before it, a u32
+  bool flat = true;         // one track: the decoded shape is [T], not [T, 1]
+
+  /// Of a lane of `size` bytes and `steps` steps; `elements` of its signal a
+  /// step, where known.
+  static std::optional<SignLayout> Find(uint64_t size,
+                                        std::optional<uint64_t> steps,
+                                        std::optional<uint64_t> elements);
+
+  const char* name() const;
+  /// [T] or [T, D].
+  std::vector<uint64_t> shape() const;
+  uint64_t track_size() const { return steps / 8 + (steps % 8 != 0 ? 1 : 0); }
+  uint64_t decoded_size() const { return steps * dimensions; }
+};
+
+/// The signs as int8, row by row: 1 for a set bit, -1 for a clear one.
+class Signs final : public Transform {
+ public:
+  /// `packed` holds the lane's bytes.
+  Signs(std::shared_ptr<const Block> packed, SignLayout layout)
+      : packed_(std::move(packed)), layout_(layout) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 BlockCache& cache) const override;
+  Status Verify(BlockCache& cache) const override;
+
+ private:
+  Result<BlockCache::Pinned> Packed(BlockCache& cache) const;
+  /// Where a dimension's bits start; fails when its prefix is not their length.
+  Result<const std::byte*> Track(const std::byte* packed,
+                                 uint64_t dimension) const;
+
+  std::shared_ptr<const Block> packed_;
+  SignLayout layout_;
+};
+
+}  // namespace ctxfs

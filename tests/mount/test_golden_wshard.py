@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every container of golden/wshard, through a real mount, as its JSON says."""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+
+import pytest
+
+from conftest import GOLDEN
+from test_golden_shard import paths_of, stored_name
+
+ROOT = GOLDEN / "wshard"
+ANSWERS = sorted(
+    p for p in ROOT.rglob("*.json")
+    if p.with_suffix(".wshard").exists() or p.with_suffix(".wshard.partial").exists()
+)
+assert ANSWERS, "no golden containers"
+
+
+def container_of(answer_file):
+    whole = answer_file.with_suffix(".wshard")
+    return whole if whole.exists() else answer_file.with_suffix(".wshard.partial")
+
+
+def sha256(path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def expected_exit(answer: dict, container) -> int:
+    """What mounting it without salvage exits with."""
+    data = container.read_bytes()
+    if data[:4] != b"SHRD":
+        return 3
+    header = answer.get("header", {})
+    if header.get("version", 2) != 2:
+        return 5
+    if header.get("entry_count", 0) > 10_000_000:
+        return 8
+    if not answer.get("mountable", True) or header["total_file_size"] != len(data):
+        return 4
+    past = "extent past end of file"
+    return 4 if any(e.get("error") == past for e in answer["entries"]) else 0
+
+
+def check_entry(path: bytes, shown: dict, entry: dict, repaired: dict) -> None:
+    assert shown["stored_size"] == entry["disk_size"]
+    assert shown["offset"] == entry["offset"]
+    assert shown["codec"] == entry["codec"]
+    if "error" in entry:
+        with pytest.raises(OSError) as failed:
+            sha256(path)
+        assert failed.value.errno == errno.EIO
+        return
+    assert os.stat(path).st_size == shown["size"]
+    assert sha256(path) == repaired.get(entry["name"], entry)["sha256"]
+    if "shape" not in entry:
+        assert "dtype" not in shown and "shape" not in shown
+        return
+    assert shown["dtype"] == entry["dtype"]
+    assert shown["shape"] == entry["shape"]
+    assert shown["dtype_source"] == entry["dtype_source"]
+    assert os.getxattr(path, "user.ctxfs.dtype") == entry["dtype"].encode()
+    assert json.loads(os.getxattr(path, "user.ctxfs.shape")) == entry["shape"]
+    guess = entry["dtype_source"] not in ("meta/channels", "implied")
+    assert ("guess" in shown.get("note", "")) == guess
+
+
+@pytest.mark.parametrize(
+    "answer_file", ANSWERS, ids=lambda p: str(p.relative_to(ROOT).with_suffix(""))
+)
+def test_golden(answer_file, mount, refused):
+    answer = json.loads(answer_file.read_text())
+    container = container_of(answer_file)
+    code = expected_exit(answer, container)
+    options = []
+    if code != 0:
+        assert refused(container)[0] == code
+        options = ["salvage"]
+    entries = answer.get("entries", [])
+    cut = any(e.get("error") == "index truncated" for e in entries)
+    if cut or not answer.get("mountable", bool(entries)):
+        refused(container, "salvage")
+        return
+
+    mounted = mount(container, *options)
+    info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
+    for key, value in (answer.get("episode") or {}).items():
+        assert info["episode"][key] == value
+    index = json.loads((mounted / ".ctxfs" / "index.json").read_text())
+    paths = paths_of(index)
+    assert len(set(paths)) == len(entries)
+    root = os.fsencode(mounted.root)
+    repaired = answer.get("repaired", {"entries": {}})["entries"]
+    assert set(info.get("repaired", {"entries": []})["entries"]) == set(repaired)
+    for path, shown, entry in zip(paths, index, entries):
+        assert (shown["name"] or "") == entry["name"] or "name_hex" in entry
+        assert stored_name(entry) == b"" or path
+        check_entry(os.path.join(root, path), shown, entry, repaired)
+
+    for name, residual in answer.get("residual", {}).items():
+        signs = mounted / "residual_signs" / name[len("residual/"):-len("/sign2nddiff")]
+        assert sha256(signs) == residual["decoded_sha256"]
+        shape = json.loads(os.getxattr(signs, "user.ctxfs.shape"))
+        assert shape == residual["decoded_shape"]
+        assert os.getxattr(signs, "user.ctxfs.dtype") == b"i8"
+
+    if "continuity" not in answer:
+        return
+    assert info["continuity"] == answer["continuity"]
+    joined = answer.get("concatenated")
+    digest = "sha_manifest" in container.name and joined is None
+    assert (mounted / "episode").exists() == (joined is not None or digest)
+    for name, lane in (joined or {}).items():
+        if name == "time/ticks":
+            continue
+        path = mounted / "episode" / name.replace(" + timestep_range[0]", "")
+        assert path.stat().st_size == lane["size"]
+        assert sha256(path) == lane["sha256"]
+        assert os.getxattr(path, "user.ctxfs.dtype") == lane["dtype"].encode()
+        assert json.loads(os.getxattr(path, "user.ctxfs.shape")) == lane["shape"]
+
+
+def test_chunks_are_containers(mount):
+    mounted = mount(ROOT / "chunked" / "ep_long_manifest.wshard")
+    names = sorted(p.name for p in (mounted / "chunks").iterdir())
+    assert names == [f"ep_long_chunk_000{k}.wshard" for k in range(3)]
+    joined = b""
+    for name in names:
+        chunk = mounted / "chunks" / name
+        answer = json.loads((ROOT / "chunked" / name).with_suffix(".json").read_text())
+        for entry in answer["entries"]:
+            assert sha256(chunk / entry["name"]) == entry["sha256"]
+        joined += (chunk / "signal" / "rgb").read_bytes()
+    rgb = mounted / "episode" / "signal" / "rgb"
+    assert os.getxattr(rgb, "user.ctxfs.verified") == b"no"
+    assert rgb.read_bytes() == joined
+    assert os.getxattr(rgb, "user.ctxfs.verified") == b"yes"
+    assert os.getxattr(rgb, "user.ctxfs.codec") == b"zstd"
+    mixed = mounted / "episode" / "signal" / "joint_pos"
+    assert os.getxattr(mixed, "user.ctxfs.codec") == b"mixed"
+    info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
+    assert [chunk["sha256"] for chunk in info["chunks"]] == ["ok"] * 3
+
+
+@pytest.mark.parametrize("name", ["escape", "absolute"])
+def test_nothing_outside_is_shown(name, mount):
+    mounted = mount(ROOT / "chunked_bad" / f"{name}_manifest.wshard")
+    names = sorted(p.name for p in (mounted / "chunks").iterdir())
+    assert names == ["ep_long_chunk_0000.wshard", "ep_long_chunk_0001.wshard"]
+
+
+def test_a_link_out_of_the_folder_is_not_followed(mount, tmp_path):
+    folder = tmp_path / "episode"
+    shutil.copytree(ROOT / "chunked", folder)
+    chunk = folder / "ep_long_chunk_0002.wshard"
+    chunk.rename(tmp_path / "outside")
+    chunk.symlink_to(tmp_path / "outside")
+    mounted = mount(folder / "ep_long_manifest.wshard")
+    assert not (mounted / "episode").exists()
+    info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
+    assert any("leads out" in warning for warning in info["warnings"])
+    assert os.listdir(mounted / "chunks" / chunk.name) == [".ctxfs"]
+
+
+def test_a_chunk_that_changes_is_stale(mount, tmp_path):
+    folder = tmp_path / "episode"
+    shutil.copytree(ROOT / "chunked", folder)
+    mounted = mount(folder / "ep_long_manifest.wshard")
+    chunk = folder / "ep_long_chunk_0001.wshard"
+    chunk.write_bytes(chunk.read_bytes()[:-1] + b"x")
+    with pytest.raises(OSError) as failed:
+        (mounted / "episode" / "reward").read_bytes()
+    assert failed.value.errno == errno.ESTALE
+
+
+def test_damage_of_interleaved_lanes_is_found(mount, tmp_path):
+    """Whose byte it is shows only after the repair: none is trusted."""
+    sound = ROOT / "stream" / "py_150_interleaved.wshard"
+    damaged = tmp_path / "damaged.wshard"
+    data = bytearray(sound.read_bytes())
+    data[1000] ^= 1
+    damaged.write_bytes(data)
+    mounted = mount(damaged)
+    for lane in ("signal/state", "signal/rgb", "reward"):
+        with pytest.raises(OSError) as failed:
+            (mounted / lane).read_bytes()
+        assert failed.value.errno == errno.EIO
+    assert json.loads((mounted / "meta" / "episode").read_bytes())

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "core/io/source.h"
+#include "tests/unit/testing/result.h"
+#include "tests/unit/testing/temp_dir.h"
+
+namespace ctxfs {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OpenBeside : public testing::Test {
+ protected:
+  OpenBeside() {
+    fs::create_directories(dir_.Path("in/sub"));
+    dir_.Write("outside", "secret");
+    dir_.Write("in/a", "0123");
+    dir_.Write("in/sub/b", "45");
+    source_ = *FileSource::Open(dir_.Write("in/manifest", "m"));
+  }
+
+  Result<std::shared_ptr<const Source>> Open(const std::string& path) const {
+    return source_->OpenBeside(path);
+  }
+  void Link(const std::string& target, const std::string& name) const {
+    fs::create_symlink(target, dir_.Path("in/" + name));
+  }
+
+  const TempDir dir_;
+  std::shared_ptr<const Source> source_;
+};
+
+TEST_F(OpenBeside, FilesInTheDirectoryAndBelow) {
+  for (const char* path : {"a", "./a", "sub/../a", "sub/b", "manifest"}) {
+    EXPECT_TRUE(Ok(Open(path))) << path;
+  }
+  EXPECT_EQ((*Open("a"))->size(), 4U);
+}
+
+TEST_F(OpenBeside, NothingOutside) {
+  const std::string absolute = dir_.Path("outside");
+  for (const std::string& path :
+       {std::string("../outside"), std::string(".."), absolute,
+        std::string("sub/../../outside"), std::string("../in/a")}) {
+    EXPECT_TRUE(Fails(Open(path), Code::kCorrupt)) << path;
+  }
+}
+
+TEST_F(OpenBeside, LinksThatStayInside) {
+  Link("a", "link");
+  Link("sub", "folder");
+  EXPECT_TRUE(Ok(Open("link")));
+  EXPECT_TRUE(Ok(Open("folder/b")));
+  Link("../outside", "up");
+  Link(dir_.Path("outside"), "away");
+  Link("..", "parent");
+  EXPECT_TRUE(Fails(Open("up"), Code::kCorrupt));
+  EXPECT_TRUE(Fails(Open("away"), Code::kCorrupt));
+  EXPECT_TRUE(Fails(Open("parent/outside"), Code::kCorrupt));
+  Link("/proc/self/fd/0", "magic");
+  EXPECT_FALSE(Open("magic"));
+}
+
+TEST_F(OpenBeside, WhatIsNoFile) {
+  EXPECT_TRUE(Fails(Open("none"), Code::kNotFound));
+  EXPECT_TRUE(Fails(Open("a/b"), Code::kNotFound));
+  EXPECT_TRUE(Fails(Open(""), Code::kNotFound));
+  EXPECT_TRUE(Fails(Open(std::string("a\0b", 3)), Code::kNotFound));
+  EXPECT_TRUE(Fails(Open("sub"), Code::kIo));
+  ASSERT_EQ(::mkfifo(dir_.Path("in/fifo").c_str(), 0600), 0);
+  EXPECT_TRUE(Fails(Open("fifo"), Code::kIo));
+}
+
+TEST_F(OpenBeside, AReplacedFileIsStale) {
+  const auto file = *Open("sub/b");
+  fs::rename(dir_.Path("in/a"), dir_.Path("in/sub/b"));
+  EXPECT_TRUE(Fails(file->CheckUnchanged(), Code::kStale));
+}
+
+TEST(MemorySource, HasNothingBesideIt) {
+  EXPECT_TRUE(Fails(MemorySource("x").OpenBeside("a"), Code::kNotFound));
+}
+
+}  // namespace
+}  // namespace ctxfs
