@@ -9,8 +9,9 @@ namespace ctxfs {
 namespace {
 
 /// Calls `work`; a failed allocation in it becomes an Error, so that whoever
-/// waits for the outcome gets one.
+/// waits for the outcome gets one. Locks are the caller's affair.
 template <typename R, typename Work>
+CTXFS_ANNOTATION(no_thread_safety_analysis)
 R CatchBadAlloc(const Work& work) {
   try {
     return work();
