@@ -29,6 +29,15 @@ constexpr uint64_t kStoredBytes = kDecodedBytes + 16 * kMiB;
 constexpr uint64_t kJsonBytes = 100 * kMiB;
 constexpr size_t kJsonDepth = 128;
 
+/// Chunks of a vector collection, columns it names, parts of columns that its
+/// chunks hold, and values of its sections' metadata (docs/cvc.md, section 5).
+constexpr uint32_t kCvcChunks = 1'000'000;
+constexpr uint32_t kCvcColumns = 65'536;
+constexpr uint32_t kCvcPieces = 4'000'000;
+constexpr uint32_t kCvcLabels = 100'000;
+/// Files that sections are shown as.
+constexpr uint64_t kCvcSectionFiles = 1'000'000;
+
 /// Bytes of one path component, and components of one path, on Linux.
 constexpr size_t kComponentBytes = 255;
 constexpr size_t kComponents = 255;

@@ -9,10 +9,11 @@ namespace ctxfs {
 
 // A format forgotten here is a format not mounted; one misspelt does not link.
 extern const Format kShard;
+extern const Format kCvc;
 
 namespace {
 
-constexpr std::array kFormats = {&kShard};
+constexpr std::array kFormats = {&kShard, &kCvc};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {
