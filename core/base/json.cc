@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/json.h"
 
+#include <algorithm>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -170,7 +171,12 @@ class Walker {
   bool end_array() { return Close(); }
   bool parse_error(size_t position, const std::string& /*token*/,
                    const Json::exception& e) {
-    error = {Code::kCorrupt, e.what(), position};
+    // It quotes the text, which is a stranger's and may be long.
+    std::string what = std::string(e.what()).substr(0, 200);
+    std::replace_if(
+        what.begin(), what.end(), [](char c) { return c < ' ' || c > '~'; },
+        '?');
+    error = {Code::kCorrupt, std::move(what), position};
     return false;
   }
 
