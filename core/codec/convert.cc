@@ -7,6 +7,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -59,8 +60,15 @@ void BytesToFloatsScalar(Bytes in, float scale, float min, MutableBytes out) {
 namespace {
 
 bool HasAvx2() {
-  static const bool has =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  // clang 14's __builtin_cpu_supports does not know f16c.
+  static const bool has = [] {
+    unsigned eax = 0;
+    unsigned ebx = 0;
+    unsigned ecx = 0;
+    unsigned edx = 0;
+    return __builtin_cpu_supports("avx2") != 0 &&
+           __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+  }();
   return has;
 }
 
