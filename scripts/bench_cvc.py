@@ -30,22 +30,35 @@ vectors = numpy.random.default_rng(1).standard_normal((rows, %d), "float32")
 decompressed.pack_cvc(vectors, path, compression=codec, chunk_size=25000)
 """ % DIMENSION
 
-# Seconds from before the first byte is asked for to the array in memory.
+# Seconds from before the first byte is asked for to the array in memory, and
+# the processor's seconds, those of the daemon with them.
 LOAD = """
-import sys, time, zlib, numpy, decompressed
-start = time.perf_counter()
+import resource, sys, time, zlib, numpy, decompressed
+def cpu(who):
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+start, before = time.perf_counter(), cpu(resource.RUSAGE_SELF)
 vectors = decompressed.load_cvc(sys.argv[1])
-print(time.perf_counter() - start, zlib.crc32(vectors), vectors.nbytes)
+end, after = time.perf_counter(), cpu(resource.RUSAGE_SELF)
+print(end - start, after - before, zlib.crc32(vectors), vectors.nbytes)
 """
 MOUNTED = """
-import pathlib, subprocess, sys, time, zlib, numpy
+import os, pathlib, resource, subprocess, sys, time, zlib, numpy
 container, command, point = sys.argv[1:]
-start = time.perf_counter()
-subprocess.run([command, container, point, "-o", "flat"], check=True)
-vectors = numpy.fromfile(pathlib.Path(point) / "columns/vectors", "<f4")
-end = time.perf_counter()
-print(end - start, zlib.crc32(vectors), vectors.nbytes)
+def cpu(who):
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+start, before = time.perf_counter(), cpu(resource.RUSAGE_SELF)
+daemon = subprocess.Popen([command, "-f", container, point, "-o", "flat"])
+file = pathlib.Path(point) / "columns/vectors"
+while not file.exists():
+    time.sleep(0.001)
+vectors = numpy.fromfile(file, "<f4")
+end, after = time.perf_counter(), cpu(resource.RUSAGE_SELF)
 subprocess.run(["umount", point], check=True)
+daemon.wait()
+used = after - before + cpu(resource.RUSAGE_CHILDREN)
+print(end - start, used, zlib.crc32(vectors), vectors.nbytes)
 """
 
 
@@ -57,12 +70,12 @@ def environment(scratch: pathlib.Path) -> pathlib.Path:
     return python
 
 
-def run(python: pathlib.Path, program: str, *args) -> tuple[float, int, int]:
-    """Seconds, a checksum of the array, and its bytes."""
+def run(python: pathlib.Path, program: str, *args) -> tuple[list[float], list[str]]:
+    """Seconds and processor's seconds; a checksum of the array and its bytes."""
     command = [python, "-c", program, *args]
     out = subprocess.run(command, check=True, capture_output=True, text=True)
-    seconds, checksum, size = out.stdout.split()[-3:]
-    return float(seconds), int(checksum), int(size)
+    words = out.stdout.split()[-4:]
+    return [float(word) for word in words[:2]], words[2:]
 
 
 def main() -> int:
@@ -78,30 +91,29 @@ def main() -> int:
     point = scratch / "mnt"
     point.mkdir(exist_ok=True)
     print(f"{', '.join(PINNED)}; median of {chosen.rounds} rounds (least to most)\n")
-    print("| compression | stored | load_cvc | mount and read | times as fast |")
-    print("|---|---|---|---|---|")
+    print("| compression | stored | load_cvc | its CPU | mount and read | its CPU "
+          "| times as fast |")
+    print("|---|---|---|---|---|---|---|")
     for codec, stored in (("fp16", 2), ("int8", 1)):
         file = scratch / f"{codec}.cvc"
         rows = chosen.mb * 1_000_000 // (DIMENSION * stored)
         subprocess.run([python, "-c", PACK, file, codec, str(rows)], check=True)
-        times: dict[str, list[float]] = {"peer": [], "ours": []}
+        rounds: list[tuple] = []
         for _ in range(chosen.rounds):
-            peer = run(python, LOAD, file)
-            ours = run(python, MOUNTED, file, chosen.bin / "mount.ctxfs", point)
-            if peer[1:] != ours[1:]:
+            peer, array = run(python, LOAD, file)
+            ours, same = run(python, MOUNTED, file, chosen.bin / "mount.ctxfs", point)
+            if array != same:
                 print(f"{codec}: the arrays differ", file=sys.stderr)
                 return 1
-            times["peer"].append(peer[0])
-            times["ours"].append(ours[0])
-        cells = [
-            f"{peer[2] / 1e6 / statistics.median(t):.0f} MB/s "
-            f"({min(t):.2f} to {max(t):.2f} s)"
-            for t in times.values()
-        ]
-        ratio = statistics.median(times["peer"]) / statistics.median(times["ours"])
-        size = file.stat().st_size / 1e6
-        print(f"| {codec} | {size:.0f} MB | {cells[0]} | {cells[1]} | {ratio:.1f} |",
-              flush=True)
+            rounds.append((*peer, *ours))
+        peer, peer_cpu, ours, ours_cpu = zip(*rounds)
+        cells = [f"{file.stat().st_size / 1e6:.0f} MB"]
+        for wall, used in ((peer, peer_cpu), (ours, ours_cpu)):
+            speed = int(array[1]) / 1e6 / statistics.median(wall)
+            cells.append(f"{speed:.0f} MB/s ({min(wall):.2f} to {max(wall):.2f} s)")
+            cells.append(f"{statistics.median(used):.2f} s")
+        ratio = statistics.median(peer) / statistics.median(ours)
+        print(f"| {codec} | {' | '.join(cells)} | {ratio:.1f} |", flush=True)
         file.unlink()
     return 0
 

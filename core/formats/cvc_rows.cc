@@ -12,8 +12,9 @@
 namespace ctxfs {
 namespace {
 
-// Elements decoded at a time: what they are read into stays in the L1 cache.
-constexpr size_t kPiece = 8192;
+// Elements decoded at a time: few enough that what they are read into stays in
+// the L2 cache, enough that the system calls of a read do not count.
+constexpr size_t kPiece = 32768;
 constexpr size_t kElement = 4;  // bytes of a decoded float
 
 /// What part of a column one chunk holds, and how to read elements of it.
