@@ -34,6 +34,8 @@ MAY_INCLUDE = {
 
 # A format's header is for its own files and its profiles.
 FORMAT_HEADERS = {
+    "core/formats/cvc.h",
+    "core/formats/cvc_draft.h",
     "core/formats/mcf.h",
     "core/formats/mcf_quant.h",
     "core/formats/shard.h",

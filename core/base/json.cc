@@ -1,49 +1,248 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/json.h"
 
+#include <algorithm>
 #include <iterator>
+#include <limits>
+#include <optional>
 #include <utility>
-#include <vector>
 
 #include "core/base/limits.h"
 
 namespace ctxfs {
 namespace {
 
-/// Builds the value while counting its depth, and keeps the failure instead of
-/// throwing it. Of equal keys in one object the last wins.
-class Handler {
- public:
-  explicit Handler(Json& root) : root_(root) {}
-
-  bool null() { return Add(nullptr); }
-  bool boolean(bool v) { return Add(v); }
-  bool number_integer(Json::number_integer_t v) { return Add(v); }
-  bool number_unsigned(Json::number_unsigned_t v) { return Add(v); }
-  bool number_float(Json::number_float_t v, const std::string& /*text*/) {
-    return Add(v);
+/// The code unit of the escape \uXXXX that `text` starts with.
+std::optional<uint16_t> UnicodeEscape(std::string_view text) {
+  constexpr size_t kLength = 6;
+  if (text.size() < kLength || !text.starts_with("\\u")) return std::nullopt;
+  unsigned unit = 0;
+  for (const char c : text.substr(2, 4)) {
+    unsigned digit = 0;
+    if (c >= '0' && c <= '9') {
+      digit = static_cast<unsigned>(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      digit = static_cast<unsigned>(c - 'a') + 10;
+    } else if (c >= 'A' && c <= 'F') {
+      digit = static_cast<unsigned>(c - 'A') + 10;
+    } else {
+      return std::nullopt;
+    }
+    unit = unit * 16 + digit;
   }
-  bool string(std::string& v) { return Add(std::move(v)); }
+  return static_cast<uint16_t>(unit);
+}
+
+bool IsHigh(uint16_t unit) { return unit >= 0xD800 && unit <= 0xDBFF; }
+bool IsLow(uint16_t unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
+
+/// Makes standard JSON of Python's while the parser reads it, character for
+/// character. A bare number becomes a string, a lone surrogate \u0000; what
+/// they were is noted, and the handler of the value puts it back. A NUL comes
+/// into a string in no other way than \u0000, so those are noted too.
+class PythonText {
+ public:
+  explicit PythonText(std::string_view text)
+      : end_(text.data() + text.size()) {}
+
+  /// The character to parse instead of the one at `at`; called in order.
+  char Translate(const char* at) {
+    if (at < until_) return substitute_[at - from_];
+    const char c = *at;
+    if (in_string_) {
+      if (c == '\\') Escape(at);
+      if (c == '"') in_string_ = false;
+    } else if (c == '"') {
+      in_string_ = true;
+    } else if (c == 'N' || c == 'I' || c == '-') {
+      Number(at);
+    }
+    return at < until_ ? substitute_[0] : c;
+  }
+
+  /// The number that the string just parsed stands for.
+  std::optional<double> TakeNumber() {
+    return std::exchange(number_, std::nullopt);
+  }
+
+  /// Puts the surrogates back into the string just parsed.
+  void Restore(std::string& text) {
+    if (units_.empty()) return;
+    std::string restored;
+    size_t next = 0;
+    for (const char c : text) {
+      if (c != '\0' || units_[next++] == 0) {
+        restored += c;
+        continue;
+      }
+      const unsigned unit = units_[next - 1];
+      restored += static_cast<char>(0xE0U | unit >> 12);
+      restored += static_cast<char>(0x80U | (unit >> 6 & 0x3FU));
+      restored += static_cast<char>(0x80U | (unit & 0x3FU));
+    }
+    text = std::move(restored);
+    units_.clear();
+  }
+
+ private:
+  void Substitute(const char* at, size_t length, const char* by) {
+    from_ = at;
+    until_ = at + length;
+    substitute_ = by;
+  }
+
+  void Escape(const char* at) {
+    const std::string_view rest(at, static_cast<size_t>(end_ - at));
+    const std::optional<uint16_t> unit = UnicodeEscape(rest);
+    if (!unit) {
+      // What follows the backslash, even a quote, is no more than that.
+      if (rest.size() > 1) Substitute(at, 2, at);
+      return;
+    }
+    if (IsHigh(*unit)) {
+      const std::optional<uint16_t> low = UnicodeEscape(rest.substr(6));
+      if (low && IsLow(*low)) return Substitute(at, 12, at);
+    }
+    const bool lone = IsHigh(*unit) || IsLow(*unit);
+    if (lone || *unit == 0) units_.push_back(*unit);
+    Substitute(at, 6, lone ? "\\u0000" : at);
+  }
+
+  void Number(const char* at) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const std::string_view rest(at, static_cast<size_t>(end_ - at));
+    if (rest.starts_with("NaN")) {
+      Substitute(at, 3, "\"_\"");
+      number_ = std::numeric_limits<double>::quiet_NaN();
+    } else if (rest.starts_with("Infinity")) {
+      Substitute(at, 8, "\"______\"");
+      number_ = kInfinity;
+    } else if (rest.starts_with("-Infinity")) {
+      Substitute(at, 9, "\"_______\"");
+      number_ = -kInfinity;
+    }
+  }
+
+  const char* end_;
+  bool in_string_ = false;
+  const char* from_ = nullptr;  // [from_, until_) is read from substitute_
+  const char* until_ = nullptr;
+  const char* substitute_ = nullptr;
+  std::optional<double> number_;
+  std::vector<uint16_t> units_;  // 0, or the surrogate, of each NUL
+};
+
+/// Passes the parser's events on with their paths, counts the depth, and keeps
+/// the failure instead of throwing it.
+class Walker {
+ public:
+  Walker(JsonVisitor& visitor, PythonText* python)
+      : visitor_(visitor), python_(python) {}
+
+  bool null() { return Scalar(nullptr); }
+  bool boolean(bool v) { return Scalar(v); }
+  bool number_integer(Json::number_integer_t v) { return Number(v); }
+  bool number_unsigned(Json::number_unsigned_t v) { return Number(v); }
+  bool number_float(Json::number_float_t v, const std::string& /*text*/) {
+    return Number(v);
+  }
+  bool string(std::string& v) {
+    if (python_ != nullptr) {
+      if (const auto number = python_->TakeNumber()) return Scalar(*number);
+      python_->Restore(v);
+    }
+    return Scalar(std::move(v));
+  }
   bool binary(Json::binary_t& /*v*/) { return false; }
-  bool start_object(size_t /*n*/) { return Open(Json::object()); }
-  bool start_array(size_t /*n*/) { return Open(Json::array()); }
+  bool start_object(size_t /*n*/) { return Open(false); }
+  bool start_array(size_t /*n*/) { return Open(true); }
   bool key(std::string& v) {
-    key_ = std::move(v);
+    if (python_ != nullptr) {
+      if (python_->TakeNumber()) {
+        error = {Code::kCorrupt, "a number where a key should be", kNoOffset};
+        return false;
+      }
+      python_->Restore(v);
+    }
+    if (passing_over_ == 0) path_.back() = std::move(v);
     return true;
   }
   bool end_object() { return Close(); }
   bool end_array() { return Close(); }
   bool parse_error(size_t position, const std::string& /*token*/,
                    const Json::exception& e) {
+    // It quotes the text, which is a stranger's and may be long.
+    std::string what = std::string(e.what()).substr(0, 200);
+    std::replace_if(
+        what.begin(), what.end(), [](char c) { return c < ' ' || c > '~'; },
+        '?');
     // The library counts the characters it has taken, the wrong one included.
-    error = {Code::kCorrupt, e.what(), position == 0 ? 0 : position - 1};
+    error = {Code::kCorrupt, std::move(what), position == 0 ? 0 : position - 1};
     return false;
   }
+
+  /// Whether the whole value is a number.
+  bool is_number() const { return is_number_; }
 
   Error error{Code::kCorrupt, "not JSON", kNoOffset};
 
  private:
-  Json* Place(Json value) {
+  template <typename T>
+  bool Number(T value) {
+    is_number_ = path_.empty() && passing_over_ == 0;
+    return Scalar(value);
+  }
+  template <typename T>
+  bool Scalar(T&& value) {
+    if (passing_over_ == 0)
+      visitor_.Scalar(path_, Json(std::forward<T>(value)));
+    return true;
+  }
+  bool Open(bool is_array) {
+    if (path_.size() + passing_over_ >= limits::kJsonDepth) {
+      error = {Code::kLimit, "JSON nested too deeply", kNoOffset};
+      return false;
+    }
+    if (passing_over_ > 0 || !visitor_.Enter(path_, is_array)) {
+      ++passing_over_;
+    } else {
+      path_.emplace_back();
+    }
+    return true;
+  }
+  bool Close() {
+    if (passing_over_ > 0) {
+      --passing_over_;
+    } else {
+      path_.pop_back();
+      visitor_.Leave(path_);
+    }
+    return true;
+  }
+
+  JsonVisitor& visitor_;
+  PythonText* python_;
+  JsonVisitor::Path path_;
+  bool is_number_ = false;
+  size_t passing_over_ = 0;  // levels of what the visitor does not want
+};
+
+/// Builds the value.
+class Builder final : public JsonVisitor {
+ public:
+  explicit Builder(Json& root) : root_(root) {}
+
+  bool Enter(const Path& path, bool is_array) override {
+    open_.push_back(Place(path, is_array ? Json::array() : Json::object()));
+    return true;
+  }
+  void Leave(const Path& /*path*/) override { open_.pop_back(); }
+  void Scalar(const Path& path, Json value) override {
+    Place(path, std::move(value));
+  }
+
+ private:
+  Json* Place(const Path& path, Json value) {
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
@@ -53,28 +252,11 @@ class Handler {
       parent.push_back(std::move(value));
       return &parent.back();
     }
-    return &(parent[std::move(key_)] = std::move(value));
-  }
-  bool Add(Json value) {
-    Place(std::move(value));
-    return true;
-  }
-  bool Open(Json value) {
-    if (open_.size() >= limits::kJsonDepth) {
-      error = {Code::kLimit, "JSON nested too deeply", kNoOffset};
-      return false;
-    }
-    open_.push_back(Place(std::move(value)));
-    return true;
-  }
-  bool Close() {
-    open_.pop_back();
-    return true;
+    return &(parent[path.back()] = std::move(value));
   }
 
   Json& root_;
   std::vector<Json*> open_;  // the values we are inside of, outermost first
-  std::string key_;
 };
 
 /// How far the parser has read, and whether it has asked for more than all.
@@ -90,10 +272,13 @@ class Cursor {
   using value_type = char;
   using difference_type = std::ptrdiff_t;
   using pointer = const char*;
-  using reference = const char&;
+  using reference = char;
 
-  Cursor(const char* at, Progress* progress) : at_(at), progress_(progress) {}
-  reference operator*() const { return *at_; }
+  Cursor(const char* at, Progress* progress, PythonText* python)
+      : at_(at), progress_(progress), python_(python) {}
+  reference operator*() const {
+    return python_ != nullptr ? python_->Translate(at_) : *at_;
+  }
   Cursor& operator++() {
     progress_->furthest = ++at_;
     return *this;
@@ -106,27 +291,39 @@ class Cursor {
  private:
   const char* at_;
   Progress* progress_;
+  PythonText* python_;
 };
 
 }  // namespace
 
-Result<ParsedJson> ParseJson(std::string_view text) {
+Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
+                        JsonVisitor& visitor) {
   if (text.size() > limits::kJsonBytes) {
     return Error{Code::kLimit, "JSON of " + std::to_string(text.size()) +
                                    " bytes is over the limit"};
   }
-  ParsedJson parsed{Json(), 0};
-  Handler handler(parsed.value);
+  PythonText translator(text);
+  PythonText* python = dialect == JsonDialect::kPython ? &translator : nullptr;
+  Walker walker(visitor, python);
   Progress progress{text.data()};
-  const Cursor first(text.data(), &progress);
-  const Cursor last(text.data() + text.size(), &progress);
-  if (!Json::sax_parse(first, last, &handler, Json::input_format_t::json,
+  const Cursor first(text.data(), &progress, python);
+  const Cursor last(text.data() + text.size(), &progress, nullptr);
+  if (!Json::sax_parse(first, last, &walker, Json::input_format_t::json,
                        /*strict=*/false)) {
-    return std::move(handler.error);
+    return std::move(walker.error);
   }
-  parsed.length = static_cast<size_t>(progress.furthest - text.data());
+  auto length = static_cast<size_t>(progress.furthest - text.data());
   // A number ends before the character that is no longer part of it.
-  if (parsed.value.is_number() && !progress.met_end) --parsed.length;
+  if (walker.is_number() && !progress.met_end) --length;
+  return length;
+}
+
+Result<ParsedJson> ParseJson(std::string_view text, JsonDialect dialect) {
+  ParsedJson parsed{Json(), 0};
+  Builder builder(parsed.value);
+  Result<size_t> length = WalkJson(text, dialect, builder);
+  if (!length) return std::move(length).error();
+  parsed.length = *length;
   return parsed;
 }
 

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/base/bytes.h"
 #include "core/base/result.h"
@@ -18,10 +20,41 @@ struct ParsedJson {
   size_t length;  // bytes up to the end of the value
 };
 
+/// Which texts are JSON. kPython is what Python's json module writes and reads
+/// beyond the standard: the bare numbers NaN, Infinity and -Infinity, and lone
+/// surrogates in strings, which are kept as the three bytes that UTF-8 would
+/// have for them.
+enum class JsonDialect : uint8_t { kStandard, kPython };
+
 /// Parses the one JSON value that `text` starts with and ignores what follows
 /// it. Fails with kCorrupt (offset: byte within `text`) or kLimit (more than
 /// limits::kJsonBytes, nested deeper than limits::kJsonDepth).
-Result<ParsedJson> ParseJson(std::string_view text);
+Result<ParsedJson> ParseJson(std::string_view text,
+                             JsonDialect dialect = JsonDialect::kStandard);
+
+/// Is told of a JSON value as it is parsed, so that memory goes to what is
+/// wanted of it and not to what is there. Of equal keys the last one wins for
+/// visitors that let later values replace earlier ones.
+class JsonVisitor {
+ public:
+  /// Keys from the root; the elements of an array all have the empty one.
+  using Path = std::vector<std::string>;
+
+  virtual ~JsonVisitor() = default;
+
+  /// An object or array begins at `path`. False passes over what is in it, and
+  /// over its Leave.
+  virtual bool Enter(const Path& path, bool is_array) = 0;
+  virtual void Leave(const Path& path) = 0;
+
+  /// A string, number, boolean or null at `path`.
+  virtual void Scalar(const Path& path, Json value) = 0;
+};
+
+/// Walks the one JSON value that `text` starts with and gives its length in
+/// bytes; fails as ParseJson does.
+Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
+                        JsonVisitor& visitor);
 
 /// `value` as indented text ending in a newline; bytes that are not UTF-8
 /// become U+FFFD.

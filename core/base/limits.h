@@ -47,6 +47,14 @@ constexpr size_t kDerivedFiles = 100'000;
 constexpr size_t kChunks = 500;
 /// Bytes of chunks that are hashed because someone looks at info.json.
 constexpr uint64_t kDigestedBytes = 256 * kMiB;
+/// Chunks of a vector collection, columns it names, parts of columns that its
+/// chunks hold, and values of its sections' metadata (docs/cvc.md, section 5).
+constexpr uint32_t kCvcChunks = 1'000'000;
+constexpr uint32_t kCvcColumns = 65'536;
+constexpr uint32_t kCvcPieces = 4'000'000;
+constexpr uint32_t kCvcLabels = 100'000;
+/// Files that sections are shown as.
+constexpr uint64_t kCvcSectionFiles = 1'000'000;
 
 /// Bytes of one path component, and components of one path, on Linux.
 constexpr size_t kComponentBytes = 255;

@@ -106,6 +106,16 @@ class Container : public std::enable_shared_from_this<Container> {
   /// Files of the format's making besides the entries. Asked once.
   virtual std::vector<OwnFile> OwnFiles() const { return {}; }
 
+  /// Files besides the entries that are too many to be OwnFiles: a table like
+  /// that of the entries, numbered from 0, and a node in the tree for each.
+  virtual uint32_t derived_count() const { return 0; }
+  virtual std::string DerivedPath(uint32_t /*file*/) const { return {}; }
+  /// Its `size` is that of the file; 0 for one that cannot be read.
+  virtual EntryInfo DescribeDerived(uint32_t /*file*/) const { return {}; }
+  virtual Result<Content> OpenDerived(uint32_t /*file*/) const {
+    return Error{Code::kNotFound, "there are no derived files"};
+  }
+
   /// Directories that are containers themselves. Asked once.
   virtual std::vector<SubContainer> SubContainers() const { return {}; }
 

@@ -8,6 +8,7 @@
 namespace ctxfs {
 
 // A format forgotten here is a format not mounted; one misspelt does not link.
+extern const Format kCvc;
 extern const Format kMcf;
 extern const Format kShard;
 extern const Format kWShard;
@@ -16,7 +17,8 @@ extern const Format kWShardChunks;
 namespace {
 
 // Profiles of Shard before Shard itself, which takes any of them.
-constexpr std::array kFormats = {&kWShard, &kWShardChunks, &kShard, &kMcf};
+constexpr std::array kFormats = {&kWShard, &kWShardChunks, &kShard, &kMcf,
+                                 &kCvc};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

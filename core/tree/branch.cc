@@ -142,6 +142,10 @@ void Branch::AddOwn(TreeBuilder& builder) {
     const auto [directory, name] = places.Find(own.path);
     builder.AddFile(directory, name, file++);
   }
+  for (uint32_t i = 0; i < container_->derived_count(); ++i) {
+    const auto [directory, name] = places.Find(container_->DerivedPath(i));
+    builder.AddFile(directory, name, file++);
+  }
 }
 
 std::optional<uint32_t> Branch::Graft(NodeId node) const {
@@ -157,28 +161,42 @@ std::optional<uint32_t> Branch::Entry(NodeId node) const {
   return file;
 }
 
+std::optional<uint32_t> Branch::Derived(NodeId node) const {
+  const uint64_t first =
+      uint64_t{container_->entry_count()} + own_files_.size();
+  if (tree_.IsDirectory(node) || tree_.File(node) < first) return std::nullopt;
+  return static_cast<uint32_t>(tree_.File(node) - first);
+}
+
 const OwnFile& Branch::Own(NodeId node) const {
   return own_files_[tree_.File(node) - container_->entry_count()];
 }
 
 bool Branch::IsLive(NodeId node) const {
-  return !tree_.IsDirectory(node) && !Entry(node) && Own(node).live;
+  return !tree_.IsDirectory(node) && !Entry(node) && !Derived(node) &&
+         Own(node).live;
 }
 
 Result<Content> Branch::Open(NodeId node, BlockCache& cache) const {
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->OpenEntry(*entry);
   }
+  if (const std::optional<uint32_t> file = Derived(node)) {
+    return container_->OpenDerived(*file);
+  }
   return Own(node).open(cache);
 }
 
 bool Branch::SizeIsCheap(NodeId node) const {
-  return Entry(node).has_value() || Own(node).size.has_value();
+  return Entry(node) || Derived(node) || Own(node).size;
 }
 
 Result<uint64_t> Branch::Size(NodeId node, BlockCache& cache) const {
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->EntrySize(*entry);
+  }
+  if (const std::optional<uint32_t> file = Derived(node)) {
+    return container_->DescribeDerived(*file).size;
   }
   if (const std::optional<uint64_t> size = Own(node).size) return *size;
   Result<Content> content = Open(node, cache);
@@ -190,6 +208,9 @@ std::optional<EntryInfo> Branch::Describe(NodeId node) const {
   if (tree_.IsDirectory(node)) return std::nullopt;
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->Describe(*entry);
+  }
+  if (const std::optional<uint32_t> file = Derived(node)) {
+    return container_->DescribeDerived(*file);
   }
   const OwnFile& own = Own(node);
   if (own.describe == nullptr) return std::nullopt;

@@ -58,12 +58,15 @@ class Branch {
 
  private:
   std::vector<OwnFile> AboutFiles() const;
+  /// The derived file at a node, by number.
+  std::optional<uint32_t> Derived(NodeId node) const;
   const OwnFile& Own(NodeId node) const;
   void AddEntries(TreeBuilder& builder) const;
   void AddOwn(TreeBuilder& builder);
 
   std::shared_ptr<const Container> container_;
-  std::vector<OwnFile> own_files_;  // file numbers follow the entries'
+  // File numbers: the entries', then own files', then derived files'.
+  std::vector<OwnFile> own_files_;
   std::vector<SubContainer> sub_containers_;
   std::unordered_map<NodeId, uint32_t> grafts_;  // directory -> sub-container
   uint64_t index_owner_ = NewOwner();

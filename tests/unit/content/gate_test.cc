@@ -24,7 +24,6 @@ class Guarded {
  public:
   explicit Guarded(size_t length, uint32_t crc_error = 0)
       : bytes_(Noise(100 + length + 50)),
-        length_(length),
         source(std::make_shared<FaultySource>(bytes_)),
         verdict(std::make_shared<AtomicVerdict>(Verdict::kUnknown)),
         gate({1, 0},
@@ -47,7 +46,6 @@ class Guarded {
 
  private:
   std::string bytes_;
-  size_t length_;
 
  public:
   std::shared_ptr<FaultySource> source;

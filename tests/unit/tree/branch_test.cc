@@ -60,8 +60,8 @@ TEST(Branch, PutsEntriesUnderTheirSafeNames) {
   const Branch branch(Fake({"model/layer0", "../up", "", "a//b", std::nullopt,
                             "dup.x", "dup.x", "model", "/", "#4"}));
   EXPECT_EQ(EntryPaths(branch),
-            (Paths{"model/layer0", "%2E%2E/up", "%~2", "a/%/b", "#4", "dup.x",
-                   "dup~2.x", "model~file", "%/%", "#4~2"}));
+            (Paths{"model/layer0", "%2E%2E/up", "%~file", "a/%/b", "#4",
+                   "dup.x", "dup~2.x", "model~file", "%/%", "#4~2"}));
   EXPECT_EQ(*Read(branch, "model~file"), "of model");
   EXPECT_EQ(*Read(branch, "#4"), "of (none)");
 }

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the same CVC file by `decompressed.load_cvc` and through a mount.
+
+    scripts/bench_cvc.py [--bin DIR] [--scratch DIR] [--mb 256] [--rounds 5]
+
+Makes a virtual environment in the scratch folder with the package and numpy in
+the versions below, writes a file of each compression with the package, and
+times both readers in turn, within one run: only the ratio means anything. Each
+round is a new process with the container in the page cache; the mount's round
+includes mounting. Both end with the vectors as one array in memory, and the
+arrays are compared. Prints a table in Markdown.
+"""
+
+import argparse
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PINNED = ["decompressed==2.1.1", "numpy==2.2.6"]
+DIMENSION = 768
+
+PACK = """
+import sys, numpy, decompressed
+path, codec, rows = sys.argv[1], sys.argv[2], int(sys.argv[3])
+vectors = numpy.random.default_rng(1).standard_normal((rows, %d), "float32")
+decompressed.pack_cvc(vectors, path, compression=codec, chunk_size=25000)
+""" % DIMENSION
+
+# Seconds from before the first byte is asked for to the array in memory, and
+# the processor's seconds, those of the daemon with them.
+LOAD = """
+import resource, sys, time, zlib, numpy, decompressed
+def cpu(who):
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+start, before = time.perf_counter(), cpu(resource.RUSAGE_SELF)
+vectors = decompressed.load_cvc(sys.argv[1])
+end, after = time.perf_counter(), cpu(resource.RUSAGE_SELF)
+print(end - start, after - before, zlib.crc32(vectors), vectors.nbytes)
+"""
+MOUNTED = """
+import os, pathlib, resource, subprocess, sys, time, zlib, numpy
+container, command, point = sys.argv[1:]
+def cpu(who):
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+start, before = time.perf_counter(), cpu(resource.RUSAGE_SELF)
+daemon = subprocess.Popen([command, "-f", container, point, "-o", "flat"])
+file = pathlib.Path(point) / "columns/vectors"
+while not file.exists():
+    time.sleep(0.001)
+vectors = numpy.fromfile(file, "<f4")
+end, after = time.perf_counter(), cpu(resource.RUSAGE_SELF)
+subprocess.run(["umount", point], check=True)
+daemon.wait()
+used = after - before + cpu(resource.RUSAGE_CHILDREN)
+print(end - start, used, zlib.crc32(vectors), vectors.nbytes)
+"""
+
+
+def environment(scratch: pathlib.Path) -> pathlib.Path:
+    python = scratch / "venv" / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", scratch / "venv"], check=True)
+    subprocess.run([python, "-m", "pip", "install", "-q", *PINNED], check=True)
+    return python
+
+
+def run(python: pathlib.Path, program: str, *args) -> tuple[list[float], list[str]]:
+    """Seconds and processor's seconds; a checksum of the array and its bytes."""
+    command = [python, "-c", program, *args]
+    out = subprocess.run(command, check=True, capture_output=True, text=True)
+    words = out.stdout.split()[-4:]
+    return [float(word) for word in words[:2]], words[2:]
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release")
+    options.add_argument("--scratch", type=pathlib.Path)
+    options.add_argument("--mb", type=int, default=256)
+    options.add_argument("--rounds", type=int, default=5)
+    chosen = options.parse_args()
+    scratch = chosen.scratch or pathlib.Path(tempfile.mkdtemp(prefix="bench_cvc"))
+    scratch.mkdir(parents=True, exist_ok=True)
+    python = environment(scratch)
+    point = scratch / "mnt"
+    point.mkdir(exist_ok=True)
+    print(f"{', '.join(PINNED)}; median of {chosen.rounds} rounds (least to most)\n")
+    print("| compression | stored | load_cvc | its CPU | mount and read | its CPU "
+          "| times as fast |")
+    print("|---|---|---|---|---|---|---|")
+    for codec, stored in (("fp16", 2), ("int8", 1)):
+        file = scratch / f"{codec}.cvc"
+        rows = chosen.mb * 1_000_000 // (DIMENSION * stored)
+        subprocess.run([python, "-c", PACK, file, codec, str(rows)], check=True)
+        rounds: list[tuple] = []
+        for _ in range(chosen.rounds):
+            peer, array = run(python, LOAD, file)
+            ours, same = run(python, MOUNTED, file, chosen.bin / "mount.ctxfs", point)
+            if array != same:
+                print(f"{codec}: the arrays differ", file=sys.stderr)
+                return 1
+            rounds.append((*peer, *ours))
+        peer, peer_cpu, ours, ours_cpu = zip(*rounds)
+        cells = [f"{file.stat().st_size / 1e6:.0f} MB"]
+        for wall, used in ((peer, peer_cpu), (ours, ours_cpu)):
+            speed = int(array[1]) / 1e6 / statistics.median(wall)
+            cells.append(f"{speed:.0f} MB/s ({min(wall):.2f} to {max(wall):.2f} s)")
+            cells.append(f"{statistics.median(used):.2f} s")
+        ratio = statistics.median(peer) / statistics.median(ours)
+        print(f"| {codec} | {' | '.join(cells)} | {ratio:.1f} |", flush=True)
+        file.unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

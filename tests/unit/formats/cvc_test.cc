@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vector collections made by hand, a version and a coding at a time.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "core/base/limits.h"
+#include "core/codec/checksum.h"
+#include "core/container/format.h"
+#include "core/io/source.h"
+#include "core/tree/branch.h"
+#include "tests/unit/testing/heap.h"
+
+namespace ctxfs {
+namespace {
+
+using ContainerPtr = std::shared_ptr<const Container>;
+
+std::string U32(uint32_t value) {
+  std::string bytes;
+  for (int i = 0; i < 4; ++i) bytes += static_cast<char>(value >> (8 * i));
+  return bytes;
+}
+std::string Old(const std::string& json) {
+  return "CVCF" + U32(static_cast<uint32_t>(json.size())) + json;
+}
+std::string New(const std::string& json, uint32_t version = 1) {
+  return "CVCF" + U32(version) + U32(static_cast<uint32_t>(json.size())) + json;
+}
+std::string OldChunk(const std::string& payload) {
+  return U32(static_cast<uint32_t>(payload.size())) + payload;
+}
+std::string Chunk(const std::string& payload) {
+  return U32(static_cast<uint32_t>(payload.size())) +
+         U32(Crc32(AsBytes(payload))) + payload;
+}
+std::string Floats(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * 4};
+}
+
+Result<ContainerPtr> Open(std::string bytes) {
+  return OpenContainer(std::make_shared<MemorySource>(std::move(bytes)), {});
+}
+
+std::string Read(const ContainerPtr& container, uint32_t column = 0) {
+  BlockCache cache(limits::kMiB);
+  const Result<Content> content = container->OpenEntry(column);
+  if (!content) return "error: " + content.error().Text();
+  const Result<std::string> bytes = ReadAll(*content, cache);
+  return bytes ? *bytes : "error: " + bytes.error().Text();
+}
+
+const std::string kHalves("\x00\x3C\x00\xC0\x01\x7C\x01\x00", 8);
+const std::string kDecoded(
+    "\x00\x00\x80\x3F\x00\x00\x00\xC0"
+    "\x00\x20\x80\x7F\x00\x00\x80\x33",
+    16);
+
+std::string Single(const std::string& more, const std::string& codec = "fp16",
+                   int rows = 2, int dimension = 2) {
+  return R"({"num_vectors":)" + std::to_string(rows) + R"(,"dimension":)" +
+         std::to_string(dimension) + R"(,"compression":")" + codec + "\"," +
+         more + "}";
+}
+
+TEST(Cvc, ReadsVersion010) {
+  const auto container =
+      Open(Old(Single(R"("chunks":[{"rows":2}])")) + OldChunk(kHalves));
+  ASSERT_TRUE(container) << container.error().Text();
+  EXPECT_EQ(Read(*container), kDecoded);
+  EXPECT_EQ((*container)->Info()["version"], "0.1");
+  EXPECT_EQ((*container)->Describe(0).verified, "none");
+}
+
+TEST(Cvc, ReadsVersion1) {
+  const auto container =
+      Open(New(Single(R"("chunks":[{"rows":2}])")) + Chunk(kHalves));
+  ASSERT_TRUE(container);
+  EXPECT_EQ((*container)->Describe(0).verified, "no");
+  EXPECT_EQ(Read(*container), kDecoded);
+  EXPECT_EQ((*container)->Describe(0).verified, "yes");
+}
+
+// A header of version 0.1.0 that is 65537 bytes long reads like version 1.1.
+TEST(Cvc, TellsALengthFromAVersionByWhereTheJsonIs) {
+  for (const uint32_t length : {65537U, 65538U, 131081U}) {
+    std::string json = Single(R"("chunks":[{"rows":2}])");
+    json.insert(1, std::string(length - json.size(), ' '));
+    const auto container = Open(Old(json) + OldChunk(kHalves));
+    ASSERT_TRUE(container) << container.error().Text();
+    EXPECT_EQ(Read(*container), kDecoded);
+  }
+  const std::string json = Single(R"("chunks":[{"rows":2}])");
+  EXPECT_TRUE(Open(New(json, 0x00070001) + Chunk(kHalves)));
+  const auto later = Open(New(json, 3) + Chunk(kHalves));
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().code, Code::kVersion);
+  EXPECT_EQ(later.error().offset, 4U);
+}
+
+TEST(Cvc, ReadsColumns) {
+  const std::string json =
+      R"({"format_type":"columnar","num_vectors":2,"chunks":[{"rows":2,)"
+      R"("columns":{"t":{"offset":4,"size":8,"compression":"fp16"},)"
+      R"("id":{"offset":0,"size":4,"compression":"none"}}}],"columns":[)"
+      R"({"name":"t","dimension":2,"dtype":"float32","compression":"fp16"},)"
+      R"({"name":"id","dimension":1,"dtype":"uint8","compression":"none"}]})";
+  // "id" has four bytes for two rows of one byte.
+  const auto wrong = Open(New(json, 2) + Chunk("abcd" + kHalves));
+  ASSERT_TRUE(wrong) << wrong.error().Text();
+  EXPECT_EQ(Read(*wrong, 0), kDecoded);
+  EXPECT_FALSE((*wrong)->OpenEntry(1));
+  EXPECT_EQ((*wrong)->EntrySize(1), 0U);
+  EXPECT_EQ((*wrong)->Arrays().size(), 1U);
+  EXPECT_EQ((*wrong)->Info()["parts_unreadable"], 1);
+}
+
+TEST(Cvc, ReadsInt8WithTwoRoundings) {
+  const auto container = Open(
+      New(Single(R"("chunks":[{"rows":2,"min":-1.1,"scale":0.3}])", "int8")) +
+      Chunk(std::string("\x00\x01\x80\xFF", 4)));
+  ASSERT_TRUE(container);
+  std::vector<float> expected;
+  for (const float q : {0.F, 1.F, 128.F, 255.F}) {
+    const volatile float product = q * 0.3F;
+    expected.push_back(product + -1.1F);
+  }
+  EXPECT_EQ(Read(*container), Floats(expected));
+}
+
+TEST(Cvc, ReadsNoneByItsDtypeAndNaNAsANumber) {
+  const std::string data = Floats({1, 2, 3, 4});
+  const auto none =
+      Open(New(Single(R"("chunks":[{"rows":2}])", "none")) + Chunk(data));
+  ASSERT_TRUE(none);
+  EXPECT_EQ(Read(*none), data);
+  const auto nan =
+      Open(New(Single(R"("chunks":[{"rows":2,"min":NaN,"scale":Infinity}])",
+                      "int8")) +
+           Chunk("abcd"));
+  ASSERT_TRUE(nan);
+  float value = 0;
+  std::memcpy(&value, Read(*nan).data(), 4);
+  EXPECT_TRUE(std::isnan(value));
+}
+
+/// 1.0F and 2.0F: the low planes are all zero, the high ones have two values.
+std::string Lossless() {
+  return U32(4) + std::string("\x01\x01\x01\x01", 4) +
+         std::string("\x01\x00\x00\x00", 4) +
+         std::string("\x01\x00\x00\x00", 4) +
+         std::string("\x02\x00\x00\x80\x50", 5) +
+         std::string("\x02\x00\x3F\x40\xA0", 5);
+}
+
+TEST(Cvc, ReadsLosslessFromAnyByte) {
+  const auto container = Open(
+      New(Single(R"("chunks":[{"rows":2}])", "lossless")) + Chunk(Lossless()));
+  ASSERT_TRUE(container);
+  // Plane 2 has codes 0101, plane 3 codes 1010.
+  const std::string expected(
+      "\x00\x00\x00\x40\x00\x00\x80\x3F"
+      "\x00\x00\x00\x40\x00\x00\x80\x3F",
+      16);
+  EXPECT_EQ(Read(*container), expected);
+  const Result<Content> content = (*container)->OpenEntry(0);
+  BlockCache cache(0);
+  Window window;
+  for (size_t at = 0; at < 16; ++at) {
+    for (size_t size = 1; at + size <= 16; ++size) {
+      ASSERT_TRUE(content->Read(at, size, cache, window));
+      EXPECT_EQ(AsText(window.slices()[0]), expected.substr(at, size));
+    }
+  }
+}
+
+TEST(Cvc, ALosslessCodeWithoutAValueIsAnError) {
+  std::string payload = Lossless();
+  payload[12] = 0x10;  // plane 1 has one value; its code 3 is now 1
+  payload[11] = 0;
+  std::string bytes = New(Single(R"("chunks":[{"rows":2}])", "lossless"));
+  const auto container = Open(bytes + Chunk(payload));
+  ASSERT_TRUE(container);
+  EXPECT_TRUE(Read(*container).starts_with("error: ")) << Read(*container);
+}
+
+TEST(Cvc, FollowsFileOffsetsAndSeesWhatIsOverrun) {
+  const auto make = [](uint64_t first, uint64_t second) {
+    std::string json =
+        Single(R"("mmap_optimized":true,"chunks":[{"rows":1,"file_offset":)" +
+               std::to_string(first) + R"(},{"rows":1,"file_offset":)" +
+               std::to_string(second) + "}]");
+    std::string bytes = New(json);
+    bytes.resize(400, '\0');
+    return bytes + Chunk(kHalves.substr(4)) + Chunk(kHalves.substr(0, 4));
+  };
+  const auto sound = Open(make(412, 400));
+  ASSERT_TRUE(sound) << sound.error().Text();
+  EXPECT_EQ(Read(*sound), kDecoded);
+  for (const uint64_t bad : {uint64_t{40}, uint64_t{5000}, UINT64_MAX,
+                             uint64_t{401}, uint64_t{412}}) {
+    const auto container = Open(make(bad, 412));
+    ASSERT_TRUE(container);
+    const Result<Content> content = (*container)->OpenEntry(0);
+    BlockCache cache(0);
+    Window window;
+    // Two equal offsets: the first chunk has the bytes, the other overlaps.
+    const bool first = bad == 412;
+    EXPECT_EQ(content->Read(0, 8, cache, window).has_value(), first) << bad;
+    EXPECT_EQ(content->Read(8, 8, cache, window).has_value(), !first) << bad;
+  }
+}
+
+TEST(Cvc, RefusesCountsThatContradict) {
+  for (const char* more :
+       {R"("chunks":[{"rows":1}])", R"("chunks":[{"rows":3}])",
+        R"("chunks":[{"rows":-2}])", R"("chunks":[{"rows":2.0}])",
+        R"("chunks":{})", R"("chunks":[2])", R"("x":1)",
+        R"("chunks":[{"rows":18446744073709551615},{"rows":3}])",
+        R"("chunks":[{"rows":2}],"dimension":4611686018427387904)",
+        R"("chunks":[{"rows":2}],"format_type":"other")",
+        R"("chunks":[{"rows":2,"file_offset":1},{"rows":0}])"}) {
+    const auto container = Open(New(Single(more)) + Chunk(kHalves));
+    ASSERT_FALSE(container) << more;
+    EXPECT_EQ(container.error().code, Code::kCorrupt);
+    EXPECT_NE(container.error().offset, kNoOffset);
+  }
+}
+
+TEST(Cvc, JoinsTheRowsOfAValueAndSaysWhereItCannot) {
+  const std::string sections =
+      R"("chunks":[{"rows":2}],"sections":[)"
+      R"({"start_index":1,"end_index":2,"metadata":{"s":"a/b","n":1}},)"
+      R"({"start_index":0,"end_index":1,"metadata":{"s":"a/b","n":"1"}},)"
+      R"({"start_index":0,"end_index":9,"metadata":{"s":"x"}}])";
+  const auto container = Open(New(Single(sections)) + Chunk(kHalves));
+  ASSERT_TRUE(container);
+  std::string joined;
+  std::set<std::string> paths;
+  for (uint32_t i = 0; i < (*container)->derived_count(); ++i) {
+    paths.insert((*container)->DerivedPath(i));
+    if ((*container)->DerivedPath(i) != "sections/s=a/b/vectors") continue;
+    BlockCache cache(0);
+    joined = *ReadAll(*(*container)->OpenDerived(i), cache);
+  }
+  EXPECT_EQ(joined, kDecoded.substr(8) + kDecoded.substr(0, 8));
+  EXPECT_EQ(paths, (std::set<std::string>{"chunks/00000/vectors",
+                                          "sections/n=1/vectors",
+                                          "sections/s=a/b/vectors"}));
+  EXPECT_EQ((*container)->derived_count(), 4U);  // 1 and "1" are two
+  EXPECT_FALSE((*container)->Info()["warnings"].empty());
+}
+
+/// Counts reads and bytes.
+class CountingSource final : public Source {
+ public:
+  explicit CountingSource(std::string all) : inner_(std::move(all)) {}
+  uint64_t size() const override { return inner_.size(); }
+  Status ReadAt(uint64_t offset, MutableBytes out) const override {
+    ++reads;
+    bytes += out.size();
+    return inner_.ReadAt(offset, out);
+  }
+  mutable uint64_t reads = 0;
+  mutable uint64_t bytes = 0;
+
+ private:
+  MemorySource inner_;
+};
+
+TEST(Cvc, AHundredThousandChunksCostTheirRecords) {
+  constexpr int kChunks = 100'000;
+  std::string chunks;
+  std::string data;
+  for (int i = 0; i < kChunks; ++i) {
+    chunks += i == 0 ? "" : ",";
+    chunks += R"({"compression":"fp16","rows":2})";
+    data += Chunk(kHalves);
+  }
+  const std::string json =
+      Single("\"chunks\":[" + chunks + "]", "fp16", 2 * kChunks);
+  auto source = std::make_shared<CountingSource>(New(json) + data);
+  const int64_t before = HeapBytes();
+  const auto container = OpenContainer(source, {});
+  ASSERT_TRUE(container);
+  EXPECT_LE(HeapBytes() - before, static_cast<int64_t>(4 * json.size()));
+  EXPECT_LE(source->bytes, json.size() + 8 * kChunks + 8192);
+  {
+    const Branch branch(*container);
+    EXPECT_LE(HeapBytes() - before, static_cast<int64_t>(8 * json.size()));
+  }
+
+  // A window costs the chunks it touches: checksum and bytes of each.
+  const Result<Content> content = (*container)->OpenEntry(0);
+  BlockCache cache(0);
+  Window window;
+  source->reads = 0;
+  source->bytes = 0;
+  ASSERT_TRUE(content->Read(16 * 77'777 + 8, 16, cache, window));
+  EXPECT_EQ(source->reads, 4U);
+  EXPECT_EQ(source->bytes, 2 * 8U + 2 * 4U);
+  source->bytes = 0;
+  ASSERT_TRUE(content->Read(16 * 77'777, 16, cache, window));
+  EXPECT_EQ(source->bytes, 8U);  // not verified twice
+}
+
+}  // namespace
+}  // namespace ctxfs
