@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, builds, and runs every test: all of them as they
-# are, then unit and golden tests under the sanitizers. `test.sh dev` (or asan,
-# tsan, clang) runs one part.
+# Installs what is missing, builds, and runs every test. `test.sh asan` (or
+# tsan) runs unit and golden tests under a sanitizer, `test.sh clang` builds
+# with clang and runs the fuzz target for a moment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,7 +25,7 @@ build_with_clang() {
 }
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(dev asan tsan clang)
+[ ${#parts[@]} -gt 0 ] || parts=(dev)
 for part in "${parts[@]}"; do
   case $part in
     dev | asan | tsan) run "$part" ;;

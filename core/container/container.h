@@ -91,7 +91,8 @@ class Container : public std::enable_shared_from_this<Container> {
     return std::nullopt;
   }
 
-  /// The container's own metadata, parsed anew at each call; null for none.
+  /// The container's own metadata, parsed anew at each call; null for none,
+  /// discarded (Json::is_discarded) when the store failed.
   virtual Json Metadata() const { return nullptr; }
 
   /// Adds to `info` what `metadata`, as Metadata() gave it, says of the entry.

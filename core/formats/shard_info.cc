@@ -121,7 +121,10 @@ EntryInfo ShardContainer::Describe(uint32_t entry) const {
     std::byte head[4] = {};
     MutableBytes bytes(head, std::min<uint64_t>(4, record.disk_size));
     if (record.ambiguous_codec()) {
-      if (fault || !source()->ReadAt(record.data_offset, bytes)) bytes = {};
+      const bool read =
+          !fault && source()->ReadAt(record.data_offset, bytes).has_value();
+      if (!read) bytes = {};
+      info.incomplete = !read && !fault;
     }
     info.codec = CodecName(PickCodec(record, bytes));
     if (!fault && record.orig_size > limits::kDecodedBytes) {
@@ -164,7 +167,8 @@ Result<ParsedJson> ShardContainer::ParseMetadata() const {
 Json ShardContainer::Metadata() const {
   if (header_.schema_offset == 0) return nullptr;
   Result<ParsedJson> parsed = ParseMetadata();
-  return parsed ? std::move(parsed->value) : Json();
+  if (parsed) return std::move(parsed->value);
+  return parsed.error().Permanent() ? Json() : Json(Json::value_t::discarded);
 }
 
 void ShardContainer::Annotate(const Json& metadata, EntryInfo& info) const {

@@ -125,7 +125,9 @@ EntryInfo WShardContainer::DescribeSigns(uint32_t entry,
 
 // Two things are said of entries: the metadata section, and meta/channels.
 Json WShardContainer::Metadata() const {
-  Json metadata = {{"section", ShardContainer::Metadata()}};
+  Json section = ShardContainer::Metadata();
+  if (section.is_discarded()) return section;
+  Json metadata = {{"section", std::move(section)}};
   Json& by_block = metadata["channels"] = Json::object();
   if (!known_.channels) return metadata;
   Result<Json> channels = ReadEntryJson(*this, *known_.channels);

@@ -30,10 +30,13 @@ class IndexBlock final : public Block {
       const FileId file = tree_.File(node);
       if (file < nodes.size()) nodes[file] = node;
     }
+    const Error store_failed{Code::kIo, "the container cannot be read"};
     const Json metadata = container_.Metadata();
+    if (metadata.is_discarded()) return store_failed;
     std::string text = "[";
     for (uint32_t entry = 0; entry < nodes.size(); ++entry) {
       EntryInfo info = container_.Describe(entry);
+      if (info.incomplete) return store_failed;
       container_.Annotate(metadata, info);
       text += entry == 0 ? "\n" : ",\n";
       text += EntryJson(info, tree_.Path(nodes[entry]))
