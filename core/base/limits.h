@@ -29,6 +29,12 @@ constexpr uint64_t kStoredBytes = kDecodedBytes + 16 * kMiB;
 constexpr uint64_t kJsonBytes = 100 * kMiB;
 constexpr size_t kJsonDepth = 128;
 
+/// Columns of a ColumnShard (docs/columnshard.md, section 6).
+constexpr uint64_t kColumns = 100'000;
+/// Rows of one of its row groups, where the coding does not spend a byte on
+/// each (same).
+constexpr uint64_t kColumnGroupRows = 1 << 25;
+
 /// Bytes of one path component, and components of one path, on Linux.
 constexpr size_t kComponentBytes = 255;
 constexpr size_t kComponents = 255;

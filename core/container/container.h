@@ -42,6 +42,21 @@ struct OwnFile {
   std::function<EntryInfo()> describe = nullptr;
 };
 
+/// A directory of files made from entries, one from each that it includes:
+/// what OwnFiles would be for a million of them. The file of the entry at PATH
+/// is NAME/PATH and the suffix.
+struct DerivedDirectory {
+  std::string name;    // of one component
+  std::string suffix;  // ".json", or empty
+  std::function<Result<Content>(uint32_t entry, BlockCache&)> open;
+  /// The file's length where that costs nothing; else null, or no value.
+  std::function<std::optional<uint64_t>(uint32_t entry)> size = nullptr;
+  /// Which entries have such a file; null for all. Asked once for each.
+  std::function<bool(uint32_t entry)> includes = nullptr;
+  /// What the file's extended attributes say; null for nothing.
+  std::function<EntryInfo(uint32_t entry)> describe = nullptr;
+};
+
 /// An array that a container holds: what views are made of.
 struct ArrayInfo {
   std::string name;  // a path, as the array's file has it
@@ -80,6 +95,11 @@ class Container : public std::enable_shared_from_this<Container> {
   /// The name as stored; nothing when it cannot be read at all.
   virtual std::optional<std::string_view> EntryName(uint32_t entry) const = 0;
 
+  /// Where the entry's file is, if not at its name. Made safe like a name.
+  virtual std::optional<std::string> EntryPath(uint32_t /*entry*/) const {
+    return std::nullopt;
+  }
+
   /// Bytes of the entry's file, exact; 0 for an entry that cannot be read.
   virtual uint64_t EntrySize(uint32_t entry) const = 0;
 
@@ -105,6 +125,11 @@ class Container : public std::enable_shared_from_this<Container> {
 
   /// Files of the format's making besides the entries. Asked once.
   virtual std::vector<OwnFile> OwnFiles() const { return {}; }
+
+  /// Files made from single entries. Asked once.
+  virtual std::vector<DerivedDirectory> DerivedDirectories() const {
+    return {};
+  }
 
   /// Directories that are containers themselves. Asked once.
   virtual std::vector<SubContainer> SubContainers() const { return {}; }

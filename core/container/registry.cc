@@ -8,11 +8,13 @@
 namespace ctxfs {
 
 // A format forgotten here is a format not mounted; one misspelt does not link.
+extern const Format kColumnShard;
 extern const Format kShard;
 
 namespace {
 
-constexpr std::array kFormats = {&kShard};
+// Profiles of Shard come before the Shard that any of them is.
+constexpr std::array kFormats = {&kColumnShard, &kShard};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

@@ -454,16 +454,52 @@ Result<Content> ShardContainer::OpenEntry(uint32_t entry) const {
         record.orig_size);
     return content;
   }
-  std::shared_ptr<const Gate> gate;
-  if (const Checksum checksum = ExpectedChecksum(record)) {
-    const Gate::Guarded guarded{source(), record.data_offset, record.disk_size,
-                                checksum};
-    gate =
-        std::make_shared<Gate>(Key{owner_, entry}, guarded, VerdictOf(entry));
-  }
-  content.Append(Range{source(), record.data_offset, std::move(gate)},
+  content.Append(Range{source(), record.data_offset, GateOf(entry)},
                  record.disk_size);
   return content;
+}
+
+std::shared_ptr<const Gate> ShardContainer::GateOf(uint32_t entry) const {
+  const ShardRecord record = Record(entry);
+  const Checksum checksum = ExpectedChecksum(record);
+  if (!checksum) return nullptr;
+  const Gate::Guarded guarded{source(), record.data_offset, record.disk_size,
+                              checksum};
+  return std::make_shared<Gate>(Key{owner_, entry}, guarded, VerdictOf(entry));
+}
+
+Result<Buffer> ShardContainer::ReadEntry(uint32_t entry) const {
+  // Whatever must not be opened is refused there.
+  if (Result<Content> opened = OpenEntry(entry); !opened) {
+    return std::move(opened).error();
+  }
+  const ShardRecord record = Record(entry);
+  if (record.compressed()) {
+    auto self =
+        std::static_pointer_cast<const ShardContainer>(shared_from_this());
+    return ShardBlock(std::move(self), entry).Produce();
+  }
+  if (record.disk_size > limits::kDecodedBytes) {
+    return Error{Code::kLimit,
+                 Label(entry) + " of " + std::to_string(record.disk_size) +
+                     " bytes is over the limit of " +
+                     std::to_string(limits::kDecodedBytes),
+                 record.data_offset};
+  }
+  Result<Buffer> bytes = ReadBuffer(*source(), record.data_offset,
+                                    record.disk_size, "stored data");
+  if (!bytes) return bytes;
+  const Checksum checksum = ExpectedChecksum(record);
+  if (!checksum) return bytes;
+  const bool matches = checksum.Matches(bytes->span());
+  VerdictOf(entry)->store(matches ? Verdict::kPassed : Verdict::kFailed,
+                          std::memory_order_release);
+  if (!matches) {
+    return Error{Code::kChecksum,
+                 "checksum mismatch: the bytes are not " + checksum.Text(),
+                 record.data_offset};
+  }
+  return bytes;
 }
 
 extern const Format kShard;

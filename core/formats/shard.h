@@ -82,6 +82,20 @@ class ShardContainer : public Container {
   const ShardHeader& header() const { return header_; }
   ShardRecord Record(uint32_t entry) const;
 
+ protected:
+  /// All of an entry's bytes, decoded and verified, without the cache: for
+  /// blocks that are made of them and for what Load must know.
+  Result<Buffer> ReadEntry(uint32_t entry) const;
+  /// Stands before an uncompressed entry's bytes; null where nothing verifies
+  /// them.
+  std::shared_ptr<const Gate> GateOf(uint32_t entry) const;
+  /// The checksum in the index, and the one to verify against.
+  virtual Checksum StoredChecksum(const ShardRecord& record) const;
+  Checksum ExpectedChecksum(const ShardRecord& record) const;
+  /// To be called while loading only.
+  void Warn(Warning warning) { warnings_.push_back(std::move(warning)); }
+  const OpenOptions& options() const { return options_; }
+
  private:
   /// Load's steps, in order; the first that fails refuses the container.
   Status ReadHeader();
@@ -94,9 +108,6 @@ class ShardContainer : public Container {
   Status CheckOverlaps();
   std::string Label(uint32_t entry) const;
   Codec PickCodec(const ShardRecord& record, Bytes stored) const;
-  /// The checksum in the index, and the one to verify against.
-  Checksum StoredChecksum(const ShardRecord& record) const;
-  Checksum ExpectedChecksum(const ShardRecord& record) const;
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t entry) const;
   /// The value at schema_offset, its length with the blanks that follow it.
   Result<ParsedJson> ParseMetadata() const;

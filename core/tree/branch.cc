@@ -28,6 +28,7 @@ Branch::Branch(std::shared_ptr<const Container> container,
     own_files_.push_back(std::move(file));
   }
   for (OwnFile& file : extra) own_files_.push_back(std::move(file));
+  derived_ = container_->DerivedDirectories();
   sub_containers_ = container_->SubContainers();
 
   TreeBuilder builder(container_->entry_count());
@@ -72,7 +73,9 @@ void Branch::AddEntries(TreeBuilder& builder) const {
   }
   SafePath path;
   for (uint32_t entry = 0; entry < container_->entry_count(); ++entry) {
-    const std::optional<std::string_view> name = container_->EntryName(entry);
+    const std::optional<std::string> moved = container_->EntryPath(entry);
+    const std::optional<std::string_view> name =
+        moved ? moved : container_->EntryName(entry);
     if (!name) {
       builder.AddFile(top, "#" + std::to_string(entry), entry);
       continue;
@@ -111,7 +114,6 @@ class OwnPlaces {
     return {directory, std::move(name)};
   }
 
- private:
   NodeId Top(std::string_view name) {
     const auto found = tops_.find(name);
     if (found != tops_.end()) return found->second;
@@ -121,6 +123,7 @@ class OwnPlaces {
     return made;
   }
 
+ private:
   TreeBuilder& builder_;
   SafePath path_;
   std::map<std::string, NodeId, std::less<>> tops_;
@@ -138,6 +141,23 @@ void Branch::AddOwn(TreeBuilder& builder) {
     grafts_.emplace(graft, i);
   }
   FileId file = container_->entry_count();
+  SafePath path;
+  for (const DerivedDirectory& derived : derived_) {
+    const NodeId top = places.Top(derived.name);
+    for (uint32_t entry = 0; entry < container_->entry_count();
+         ++entry, ++file) {
+      if (derived.includes != nullptr && !derived.includes(entry)) continue;
+      std::string name = container_->EntryPath(entry).value_or(std::string(
+          container_->EntryName(entry).value_or("#" + std::to_string(entry))));
+      name += derived.suffix;
+      const auto components = path.Split(name);
+      NodeId directory = top;
+      for (const auto component : components.first(components.size() - 1)) {
+        directory = builder.MakeDirectory(directory, component);
+      }
+      builder.AddFile(directory, components.back(), file);
+    }
+  }
   for (const OwnFile& own : own_files_) {
     const auto [directory, name] = places.Find(own.path);
     builder.AddFile(directory, name, file++);
@@ -157,30 +177,53 @@ std::optional<uint32_t> Branch::Entry(NodeId node) const {
   return file;
 }
 
+FileId Branch::FirstOwn() const {
+  return static_cast<FileId>(container_->entry_count() * (1 + derived_.size()));
+}
+
+std::optional<Branch::DerivedFile> Branch::Derived(NodeId node) const {
+  const FileId file = tree_.File(node);
+  const uint32_t entries = container_->entry_count();
+  if (file < entries || file >= FirstOwn()) return std::nullopt;
+  return DerivedFile{derived_[file / entries - 1], file % entries};
+}
+
 const OwnFile& Branch::Own(NodeId node) const {
-  return own_files_[tree_.File(node) - container_->entry_count()];
+  return own_files_[tree_.File(node) - FirstOwn()];
 }
 
 bool Branch::IsLive(NodeId node) const {
-  return !tree_.IsDirectory(node) && !Entry(node) && Own(node).live;
+  return !tree_.IsDirectory(node) && tree_.File(node) >= FirstOwn() &&
+         Own(node).live;
 }
 
 Result<Content> Branch::Open(NodeId node, BlockCache& cache) const {
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->OpenEntry(*entry);
   }
+  if (const auto derived = Derived(node)) {
+    return derived->directory.open(derived->entry, cache);
+  }
   return Own(node).open(cache);
 }
 
 bool Branch::SizeIsCheap(NodeId node) const {
-  return Entry(node).has_value() || Own(node).size.has_value();
+  return CheapSize(node).has_value();
 }
 
-Result<uint64_t> Branch::Size(NodeId node, BlockCache& cache) const {
+std::optional<uint64_t> Branch::CheapSize(NodeId node) const {
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->EntrySize(*entry);
   }
-  if (const std::optional<uint64_t> size = Own(node).size) return *size;
+  if (const auto derived = Derived(node)) {
+    const auto& size = derived->directory.size;
+    return size != nullptr ? size(derived->entry) : std::nullopt;
+  }
+  return Own(node).size;
+}
+
+Result<uint64_t> Branch::Size(NodeId node, BlockCache& cache) const {
+  if (const std::optional<uint64_t> size = CheapSize(node)) return *size;
   Result<Content> content = Open(node, cache);
   if (!content) return std::move(content).error();
   return content->size();
@@ -190,6 +233,11 @@ std::optional<EntryInfo> Branch::Describe(NodeId node) const {
   if (tree_.IsDirectory(node)) return std::nullopt;
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->Describe(*entry);
+  }
+  if (const auto derived = Derived(node)) {
+    const auto& describe = derived->directory.describe;
+    if (describe == nullptr) return std::nullopt;
+    return describe(derived->entry);
   }
   const OwnFile& own = Own(node);
   if (own.describe == nullptr) return std::nullopt;

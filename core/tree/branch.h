@@ -62,8 +62,21 @@ class Branch {
   void AddEntries(TreeBuilder& builder) const;
   void AddOwn(TreeBuilder& builder);
 
+  /// A file of a derived directory.
+  struct DerivedFile {
+    const DerivedDirectory& directory;
+    uint32_t entry;
+  };
+  std::optional<DerivedFile> Derived(NodeId node) const;
+  std::optional<uint64_t> CheapSize(NodeId node) const;
+  /// The number of the first own file.
+  FileId FirstOwn() const;
+
   std::shared_ptr<const Container> container_;
-  std::vector<OwnFile> own_files_;  // file numbers follow the entries'
+  // Numbers of files: the entries', then as many for each derived directory,
+  // then those of own files.
+  std::vector<DerivedDirectory> derived_;
+  std::vector<OwnFile> own_files_;
   std::vector<SubContainer> sub_containers_;
   std::unordered_map<NodeId, uint32_t> grafts_;  // directory -> sub-container
   uint64_t index_owner_ = NewOwner();
