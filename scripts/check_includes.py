@@ -36,6 +36,7 @@ MAY_INCLUDE = {
 FORMAT_HEADERS = {
     "core/formats/column_chunk.h",
     "core/formats/column_shard.h",
+    "core/formats/cowrie.h",
     "core/formats/shard.h",
 }
 

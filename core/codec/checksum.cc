@@ -22,6 +22,12 @@ uint32_t Crc32c(Bytes bytes, uint32_t before) {
   return ~crc;
 }
 
+uint32_t Crc32(Bytes bytes, uint32_t before) {
+  return crc32_gzip_refl(before,
+                         reinterpret_cast<const unsigned char*>(bytes.data()),
+                         bytes.size());
+}
+
 bool Checksum::Matches(Bytes bytes) const {
   Checksummer sum(kind);
   sum.Update(bytes);
@@ -31,12 +37,14 @@ bool Checksum::Matches(Bytes bytes) const {
 std::string Checksum::Text() const {
   if (kind == ChecksumKind::kNone) return {};
   char text[32];
-  std::snprintf(text, sizeof(text), "crc32c:%08x", value);
+  const char* name = kind == ChecksumKind::kCrc32c ? "crc32c" : "crc32";
+  std::snprintf(text, sizeof(text), "%s:%08x", name, value);
   return text;
 }
 
 void Checksummer::Update(Bytes bytes) {
   if (kind_ == ChecksumKind::kCrc32c) crc_ = Crc32c(bytes, crc_);
+  if (kind_ == ChecksumKind::kCrc32) crc_ = Crc32(bytes, crc_);
 }
 
 bool Checksummer::Matches(const Checksum& expected) const {

@@ -11,7 +11,11 @@ namespace ctxfs {
 /// CRC-32C (Castagnoli) of `bytes` following bytes whose CRC-32C is `before`.
 uint32_t Crc32c(Bytes bytes, uint32_t before = 0);
 
-enum class ChecksumKind : uint8_t { kNone, kCrc32c };
+/// CRC-32 (IEEE, as zlib and gzip have it) of `bytes` following bytes whose
+/// CRC-32 is `before`.
+uint32_t Crc32(Bytes bytes, uint32_t before = 0);
+
+enum class ChecksumKind : uint8_t { kNone, kCrc32c, kCrc32 };
 
 /// What the bytes of an entry must hash to.
 struct Checksum {
@@ -20,7 +24,7 @@ struct Checksum {
 
   explicit operator bool() const { return kind != ChecksumKind::kNone; }
   bool Matches(Bytes bytes) const;
-  /// "crc32c:9a71bb4c", empty for none.
+  /// "crc32c:9a71bb4c", "crc32:cbf43926", empty for none.
   std::string Text() const;
 };
 

@@ -148,8 +148,7 @@ class ColumnBlock final : public Block {
   }
 
   bool verifies() const override {
-    return static_cast<bool>(
-        shard_->ExpectedChecksum(shard_->Record(part_.entry)));
+    return static_cast<bool>(shard_->ExpectedChecksum(part_.entry));
   }
 
   Status CheckUnchanged() const override {

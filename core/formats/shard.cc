@@ -57,7 +57,7 @@ class ShardBlock final : public Block {
       : Block({container->owner_, entry}),
         container_(std::move(container)),
         record_(container_->Record(entry)),
-        checksum_(container_->ExpectedChecksum(record_)),
+        checksum_(container_->ExpectedChecksum(entry)),
         verdict_(container_->VerdictOf(entry)) {}
 
   uint64_t cost() const override {
@@ -387,7 +387,7 @@ std::optional<Error> ShardContainer::EntryFault(uint32_t entry) const {
                  RecordAt(entry, kDataOffsetAt)};
   }
   // Only a checksum can tell whose the shared bytes are.
-  if (!overlapping_.empty() && overlapping_[entry] && !StoredChecksum(record)) {
+  if (!overlapping_.empty() && overlapping_[entry] && !StoredChecksum(entry)) {
     return Error{
         Code::kCorrupt,
         Label(entry) + " shares bytes with another and has no checksum",
@@ -408,7 +408,8 @@ Codec ShardContainer::PickCodec(const ShardRecord& record, Bytes stored) const {
   return Codec::kNone;
 }
 
-Checksum ShardContainer::StoredChecksum(const ShardRecord& record) const {
+Checksum ShardContainer::StoredChecksum(uint32_t entry) const {
+  const ShardRecord record = Record(entry);
   // Section 10: a value of 0 means "none" only where the flag is clear.
   const bool present =
       (header_.flags & kHasChecksums) != 0 || record.checksum != 0;
@@ -416,8 +417,8 @@ Checksum ShardContainer::StoredChecksum(const ShardRecord& record) const {
                  : Checksum{};
 }
 
-Checksum ShardContainer::ExpectedChecksum(const ShardRecord& record) const {
-  return options_.verify ? StoredChecksum(record) : Checksum{};
+Checksum ShardContainer::ExpectedChecksum(uint32_t entry) const {
+  return options_.verify ? StoredChecksum(entry) : Checksum{};
 }
 
 std::shared_ptr<AtomicVerdict> ShardContainer::VerdictOf(uint32_t entry) const {
@@ -461,7 +462,7 @@ Result<Content> ShardContainer::OpenEntry(uint32_t entry) const {
 
 std::shared_ptr<const Gate> ShardContainer::GateOf(uint32_t entry) const {
   const ShardRecord record = Record(entry);
-  const Checksum checksum = ExpectedChecksum(record);
+  const Checksum checksum = ExpectedChecksum(entry);
   if (!checksum) return nullptr;
   const Gate::Guarded guarded{source(), record.data_offset, record.disk_size,
                               checksum};
@@ -489,7 +490,7 @@ Result<Buffer> ShardContainer::ReadEntry(uint32_t entry) const {
   Result<Buffer> bytes = ReadBuffer(*source(), record.data_offset,
                                     record.disk_size, "stored data");
   if (!bytes) return bytes;
-  const Checksum checksum = ExpectedChecksum(record);
+  const Checksum checksum = ExpectedChecksum(entry);
   if (!checksum) return bytes;
   const bool matches = checksum.Matches(bytes->span());
   VerdictOf(entry)->store(matches ? Verdict::kPassed : Verdict::kFailed,

@@ -90,8 +90,8 @@ class ShardContainer : public Container {
   /// them.
   std::shared_ptr<const Gate> GateOf(uint32_t entry) const;
   /// The checksum in the index, and the one to verify against.
-  virtual Checksum StoredChecksum(const ShardRecord& record) const;
-  Checksum ExpectedChecksum(const ShardRecord& record) const;
+  virtual Checksum StoredChecksum(uint32_t entry) const;
+  Checksum ExpectedChecksum(uint32_t entry) const;
   /// To be called while loading only.
   void Warn(Warning warning) { warnings_.push_back(std::move(warning)); }
   const OpenOptions& options() const { return options_; }

@@ -129,7 +129,7 @@ EntryInfo ShardContainer::Describe(uint32_t entry) const {
     }
   }
 
-  const Checksum checksum = StoredChecksum(record);
+  const Checksum checksum = StoredChecksum(entry);
   info.checksum = checksum.Text();
   info.verified = checksum ? "no" : "none";
   const Verdict verdict = (*verdicts_)[entry].load(std::memory_order_acquire);
