@@ -37,6 +37,7 @@ FORMAT_HEADERS = {
     "core/formats/column_chunk.h",
     "core/formats/column_shard.h",
     "core/formats/cowrie.h",
+    "core/formats/manifest.h",
     "core/formats/shard.h",
 }
 

@@ -47,6 +47,9 @@ constexpr uint64_t kCowrieBigIntBytes = 512;
 /// Dimensions of a tensor in one (same).
 constexpr uint64_t kCowrieRank = 32;
 
+/// Files that a manifest may name (docs/manifest.md, section 4).
+constexpr uint64_t kManifestFiles = 100'000;
+
 /// Bytes of one path component, and components of one path, on Linux.
 constexpr size_t kComponentBytes = 255;
 constexpr size_t kComponents = 255;

@@ -9,13 +9,15 @@ namespace ctxfs {
 
 // A format forgotten here is a format not mounted; one misspelt does not link.
 extern const Format kColumnShard;
+extern const Format kManifest;
 extern const Format kSampleShard;
 extern const Format kShard;
 
 namespace {
 
 // Profiles of Shard come before the Shard that any of them is.
-constexpr std::array kFormats = {&kColumnShard, &kSampleShard, &kShard};
+constexpr std::array kFormats = {&kColumnShard, &kManifest, &kSampleShard,
+                                 &kShard};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

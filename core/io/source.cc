@@ -2,7 +2,9 @@
 #include "core/io/source.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +15,9 @@
 
 namespace ctxfs {
 namespace {
+
+// Non-blocking, so that a fifo of that name cannot hold us up.
+constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
@@ -26,11 +31,49 @@ Error IoError(const std::string& what, uint64_t offset = kNoOffset) {
 
 }  // namespace
 
+Result<std::shared_ptr<const Source>> Source::OpenBeside(
+    const std::string& /*path*/) const {
+  return Error{Code::kNotFound, "there are no files beside this one"};
+}
+
 Result<std::shared_ptr<const FileSource>> FileSource::Open(
     const std::string& path) {
-  // Non-blocking, so that a fifo of that name cannot hold us up.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = ::open(path.c_str(), kOpenFlags);
   if (fd < 0) return IoError("cannot be opened");
+  return Adopt(path, fd);
+}
+
+Result<std::shared_ptr<const Source>> FileSource::OpenBeside(
+    const std::string& path) const {
+  if (path.empty() || path.find('\0') != std::string::npos) {
+    return Error{Code::kNotFound, "is no file's name"};
+  }
+  const std::string directory = path_.substr(0, path_.rfind('/') + 1);
+  const int at = ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (at < 0) return IoError("its directory cannot be opened");
+  struct open_how how {};
+  how.flags = kOpenFlags;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  const auto fd = static_cast<int>(
+      ::syscall(SYS_openat2, at, path.c_str(), &how, sizeof(how)));
+  const int error = errno;
+  ::close(at);
+  errno = error;
+  if (fd < 0 && (error == ENOENT || error == ENOTDIR)) {
+    return Error{Code::kNotFound, "there is no such file"};
+  }
+  if (fd < 0 && error == EXDEV) {
+    return Error{Code::kCorrupt, "leads out of the directory"};
+  }
+  if (fd < 0) return IoError("cannot be opened");
+  Result<std::shared_ptr<const FileSource>> source =
+      Adopt(directory + path, fd);
+  if (!source) return std::move(source).error();
+  return std::shared_ptr<const Source>(std::move(*source));
+}
+
+Result<std::shared_ptr<const FileSource>> FileSource::Adopt(
+    const std::string& path, int fd) {
   std::shared_ptr<FileSource> source(new FileSource(path, fd));
   struct stat st {};
   if (::fstat(fd, &st) != 0) return IoError("cannot be examined");

@@ -32,6 +32,13 @@ class Source {
   /// kept from an earlier ReadAt are served.
   virtual Status CheckUnchanged() const { return {}; }
 
+  /// The file at `path`, relative to the directory that this one is in. It lies
+  /// in that directory or below: kCorrupt for a path that leads out of it, by
+  /// "..", from the root, or through a link. kNotFound when there is none, or
+  /// when the store knows no other files; kIo when it cannot be opened.
+  virtual Result<std::shared_ptr<const Source>> OpenBeside(
+      const std::string& path) const;
+
   /// Bytes read so far.
   virtual uint64_t bytes_read() const { return 0; }
 };
@@ -53,12 +60,18 @@ class FileSource final : public Source {
   int64_t mtime_ns() const override { return mtime_ns_; }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override;
+  Result<std::shared_ptr<const Source>> OpenBeside(
+      const std::string& path) const override;
   uint64_t bytes_read() const override {
     return bytes_read_.load(std::memory_order_relaxed);
   }
 
  private:
   FileSource(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+
+  /// Takes over `fd`, a file at `path`.
+  static Result<std::shared_ptr<const FileSource>> Adopt(
+      const std::string& path, int fd);
 
   std::string path_;  // absolute: the daemon changes its directory
   int fd_;
