@@ -68,7 +68,7 @@ std::string Hex(std::string_view text) {
 }
 
 std::string Base64(std::string_view text) {
-  constexpr std::string_view kDigits =
+  constexpr std::string_view kAlphabet =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string base64;
   base64.reserve((text.size() + 2) / 3 * 4);
@@ -79,7 +79,7 @@ std::string Base64(std::string_view text) {
       bits = bits << 8 | (k < n ? static_cast<unsigned char>(text[i + k]) : 0U);
     }
     for (size_t k = 0; k < 4; ++k) {
-      base64 += k <= n ? kDigits[bits >> (18 - 6 * k) & 63U] : '=';
+      base64 += k <= n ? kAlphabet[bits >> (18 - 6 * k) & 63U] : '=';
     }
   }
   return base64;
