@@ -12,6 +12,7 @@
 #include <cstring>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 namespace ctxfs {
 namespace {
@@ -51,10 +52,13 @@ struct Raw {
   Raw& operator=(const Raw&) = delete;
 };
 
-constexpr int kDiscard = FUSE_OPT_KEY_DISCARD;
+// What libfuse means by "no field": its own macro converts it implicitly.
+constexpr uint64_t kNoField = std::numeric_limits<unsigned>::max();
 
 #define CTXFS_OPT(text, field, value) \
   { text, offsetof(Raw, field), value }
+#define CTXFS_IGNORED(text) \
+  { text, kNoField, FUSE_OPT_KEY_DISCARD }
 
 const fuse_opt kTable[] = {
     CTXFS_OPT("flat", flat, 1),
@@ -79,43 +83,44 @@ const fuse_opt kTable[] = {
     // mount(8) hands these to every helper.
     CTXFS_OPT("-t %s", ignored, 0),
     CTXFS_OPT("-N %s", ignored, 0),
-    FUSE_OPT_KEY("-s", kDiscard),
-    FUSE_OPT_KEY("-n", kDiscard),
+    CTXFS_IGNORED("-s"),
+    CTXFS_IGNORED("-n"),
     // What mount(8) and fstab mean for themselves, and what always holds.
-    FUSE_OPT_KEY("ro", kDiscard),
-    FUSE_OPT_KEY("rw", kDiscard),
-    FUSE_OPT_KEY("default_permissions", kDiscard),
-    FUSE_OPT_KEY("defaults", kDiscard),
-    FUSE_OPT_KEY("auto", kDiscard),
-    FUSE_OPT_KEY("noauto", kDiscard),
-    FUSE_OPT_KEY("user", kDiscard),
-    FUSE_OPT_KEY("user=", kDiscard),
-    FUSE_OPT_KEY("users", kDiscard),
-    FUSE_OPT_KEY("nouser", kDiscard),
-    FUSE_OPT_KEY("owner", kDiscard),
-    FUSE_OPT_KEY("group", kDiscard),
-    FUSE_OPT_KEY("nofail", kDiscard),
-    FUSE_OPT_KEY("_netdev", kDiscard),
-    FUSE_OPT_KEY("exec", kDiscard),
-    FUSE_OPT_KEY("noexec", kDiscard),
-    FUSE_OPT_KEY("suid", kDiscard),
-    FUSE_OPT_KEY("nosuid", kDiscard),
-    FUSE_OPT_KEY("dev", kDiscard),
-    FUSE_OPT_KEY("nodev", kDiscard),
-    FUSE_OPT_KEY("async", kDiscard),
-    FUSE_OPT_KEY("sync", kDiscard),
-    FUSE_OPT_KEY("atime", kDiscard),
-    FUSE_OPT_KEY("noatime", kDiscard),
-    FUSE_OPT_KEY("relatime", kDiscard),
-    FUSE_OPT_KEY("norelatime", kDiscard),
-    FUSE_OPT_KEY("strictatime", kDiscard),
-    FUSE_OPT_KEY("nodiratime", kDiscard),
-    FUSE_OPT_KEY("comment=", kDiscard),
-    FUSE_OPT_KEY("x-", kDiscard),
+    CTXFS_IGNORED("ro"),
+    CTXFS_IGNORED("rw"),
+    CTXFS_IGNORED("default_permissions"),
+    CTXFS_IGNORED("defaults"),
+    CTXFS_IGNORED("auto"),
+    CTXFS_IGNORED("noauto"),
+    CTXFS_IGNORED("user"),
+    CTXFS_IGNORED("user="),
+    CTXFS_IGNORED("users"),
+    CTXFS_IGNORED("nouser"),
+    CTXFS_IGNORED("owner"),
+    CTXFS_IGNORED("group"),
+    CTXFS_IGNORED("nofail"),
+    CTXFS_IGNORED("_netdev"),
+    CTXFS_IGNORED("exec"),
+    CTXFS_IGNORED("noexec"),
+    CTXFS_IGNORED("suid"),
+    CTXFS_IGNORED("nosuid"),
+    CTXFS_IGNORED("dev"),
+    CTXFS_IGNORED("nodev"),
+    CTXFS_IGNORED("async"),
+    CTXFS_IGNORED("sync"),
+    CTXFS_IGNORED("atime"),
+    CTXFS_IGNORED("noatime"),
+    CTXFS_IGNORED("relatime"),
+    CTXFS_IGNORED("norelatime"),
+    CTXFS_IGNORED("strictatime"),
+    CTXFS_IGNORED("nodiratime"),
+    CTXFS_IGNORED("comment="),
+    CTXFS_IGNORED("x-"),
     FUSE_OPT_END,
 };
 
 #undef CTXFS_OPT
+#undef CTXFS_IGNORED
 
 /// Called for whatever the table does not hold.
 int TakeOther(void* data, const char* arg, int key, fuse_args* /*out*/) {
@@ -155,17 +160,18 @@ bool TakeSize(const char* text, uint64_t* field) {
 }
 
 bool TakeVerify(const char* text, VerifyMode* mode) {
+  constexpr std::pair<std::string_view, VerifyMode> kModes[] = {
+      {"read", VerifyMode::kRead},
+      {"open", VerifyMode::kOpen},
+      {"off", VerifyMode::kOff}};
   if (text == nullptr) return true;
-  const std::string_view name = text;
-  if (name == "read")
-    *mode = VerifyMode::kRead;
-  else if (name == "open")
-    *mode = VerifyMode::kOpen;
-  else if (name == "off")
-    *mode = VerifyMode::kOff;
-  else
-    return false;
-  return true;
+  for (const auto& [name, value] : kModes) {
+    if (name == text) {
+      *mode = value;
+      return true;
+    }
+  }
+  return false;
 }
 
 /// Which option holds a value that cannot be read, or null.

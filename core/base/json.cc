@@ -35,7 +35,8 @@ class Handler {
   bool end_array() { return Close(); }
   bool parse_error(size_t position, const std::string& /*token*/,
                    const Json::exception& e) {
-    error = {Code::kCorrupt, e.what(), position};
+    // The library counts the characters it has taken, the wrong one included.
+    error = {Code::kCorrupt, e.what(), position == 0 ? 0 : position - 1};
     return false;
   }
 
@@ -76,7 +77,13 @@ class Handler {
   std::string key_;
 };
 
-/// A character iterator that tells how far the parser has read.
+/// How far the parser has read, and whether it has asked for more than all.
+struct Progress {
+  const char* furthest;
+  bool met_end = false;
+};
+
+/// A character iterator that keeps account of the parser's progress.
 class Cursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -85,19 +92,20 @@ class Cursor {
   using pointer = const char*;
   using reference = const char&;
 
-  Cursor(const char* at, const char** furthest)
-      : at_(at), furthest_(furthest) {}
+  Cursor(const char* at, Progress* progress) : at_(at), progress_(progress) {}
   reference operator*() const { return *at_; }
   Cursor& operator++() {
-    ++at_;
-    if (furthest_ != nullptr) *furthest_ = at_;
+    progress_->furthest = ++at_;
     return *this;
   }
-  bool operator==(const Cursor& other) const { return at_ == other.at_; }
+  bool operator==(const Cursor& end) const {
+    progress_->met_end = at_ == end.at_;
+    return progress_->met_end;
+  }
 
  private:
   const char* at_;
-  const char** furthest_;
+  Progress* progress_;
 };
 
 }  // namespace
@@ -109,16 +117,16 @@ Result<ParsedJson> ParseJson(std::string_view text) {
   }
   ParsedJson parsed{Json(), 0};
   Handler handler(parsed.value);
-  const char* furthest = text.data();
-  const Cursor first(text.data(), &furthest);
-  const Cursor last(text.data() + text.size(), nullptr);
+  Progress progress{text.data()};
+  const Cursor first(text.data(), &progress);
+  const Cursor last(text.data() + text.size(), &progress);
   if (!Json::sax_parse(first, last, &handler, Json::input_format_t::json,
                        /*strict=*/false)) {
     return std::move(handler.error);
   }
-  parsed.length = static_cast<size_t>(furthest - text.data());
-  // A number only ends at a character that is no longer part of it.
-  if (parsed.value.is_number() && parsed.length < text.size()) --parsed.length;
+  parsed.length = static_cast<size_t>(progress.furthest - text.data());
+  // A number ends before the character that is no longer part of it.
+  if (parsed.value.is_number() && !progress.met_end) --parsed.length;
   return parsed;
 }
 

@@ -37,22 +37,10 @@ void CopyMatch(std::byte* to, size_t distance, size_t length) {
   }
 }
 
-}  // namespace
-
-Status DecodeLz4(Bytes stored, MutableBytes out) {
-  if (stored.size() <= INT_MAX && out.size() <= INT_MAX) {
-    // liblz4 wants a pointer even for nothing.
-    char nothing = 0;
-    char* to = out.empty() ? &nothing : reinterpret_cast<char*>(out.data());
-    const int n = LZ4_decompress_safe(
-        reinterpret_cast<const char*>(stored.data()), to,
-        static_cast<int>(stored.size()), static_cast<int>(out.size()));
-    if (n >= 0 && static_cast<size_t>(n) == out.size()) return {};
-  }
-  return DecodeLz4Lenient(stored, out);
-}
-
-Status DecodeLz4Lenient(Bytes stored, MutableBytes out) {
+/// Follows the sequences of a block, within strict bounds, and decodes them
+/// into `out` if kCopy, else only sees whether they make out.size() bytes.
+template <bool kCopy>
+Status Follow(Bytes stored, MutableBytes out) {
   const auto damaged = [](const char* what) {
     return Error{Code::kCorrupt, std::string("lz4: ") + what};
   };
@@ -69,7 +57,9 @@ Status DecodeLz4Lenient(Bytes stored, MutableBytes out) {
     if (literals.size() > out.size() - done) {
       return damaged("literals run past the decoded size");
     }
-    std::copy(literals.begin(), literals.end(), out.data() + done);
+    if constexpr (kCopy) {
+      std::copy(literals.begin(), literals.end(), out.data() + done);
+    }
     done += literals.size();
     if (in.remaining() == 0) break;
 
@@ -84,13 +74,36 @@ Status DecodeLz4Lenient(Bytes stored, MutableBytes out) {
     if (length > out.size() - done) {
       return damaged("a match runs past the decoded size");
     }
-    CopyMatch(out.data() + done, distance, length);
+    if constexpr (kCopy) CopyMatch(out.data() + done, distance, length);
     done += length;
   }
   if (done != out.size()) {
     return damaged("decodes to fewer bytes than the decoded size");
   }
   return {};
+}
+
+}  // namespace
+
+Status DecodeLz4(Bytes stored, MutableBytes out) {
+  if (stored.size() <= INT_MAX && out.size() <= INT_MAX) {
+    // liblz4 wants a pointer even for nothing.
+    char nothing = 0;
+    char* to = out.empty() ? &nothing : reinterpret_cast<char*>(out.data());
+    const int n = LZ4_decompress_safe(
+        reinterpret_cast<const char*>(stored.data()), to,
+        static_cast<int>(stored.size()), static_cast<int>(out.size()));
+    // liblz4 lets a distance of 0 pass, which copies what was never written.
+    if (n >= 0 && static_cast<size_t>(n) == out.size() &&
+        Follow<false>(stored, out)) {
+      return {};
+    }
+  }
+  return DecodeLz4Lenient(stored, out);
+}
+
+Status DecodeLz4Lenient(Bytes stored, MutableBytes out) {
+  return Follow<true>(stored, out);
 }
 
 }  // namespace ctxfs

@@ -63,30 +63,39 @@ Result<BlockCache::Pinned> BlockCache::Get(const Block& block) {
   };
   if (!Enter(key, look)) return found;
 
+  Result<Pinned> kept = CatchBadAlloc<Result<Pinned>>(
+      [&]() CTXFS_REQUIRES(mutex_) { return ProduceAndKeep(block); });
+  Leave(key);
+  return kept;
+}
+
+Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(const Block& block) {
   const uint64_t cost = block.cost();
   while (in_production_ > 0 && cost > Room()) changed_.Wait(mutex_);
   in_production_ += cost;
   EvictTo(Room());
-  lock.Unlock();
+  mutex_.unlock();
   Result<Buffer> produced =
       CatchBadAlloc<Result<Buffer>>([&] { return block.Produce(); });
-  lock.Lock();
+  mutex_.lock();
   in_production_ -= cost;
   if (!produced) {
     if (produced.error().code == Code::kChecksum) ++stats_.failed;
-    Leave(key);
     return std::move(produced).error();
   }
-  found = std::make_shared<const Buffer>(std::move(*produced));
-  EvictTo(Room() - std::min<uint64_t>(Room(), found->size()));
-  kept_.push_front({key, found});
-  by_key_.emplace(key, kept_.begin());
-  stats_.bytes += found->size();
+
+  // Whatever may fail for want of memory comes before anything changes.
+  auto bytes = std::make_shared<const Buffer>(std::move(*produced));
+  std::list<Kept> one;
+  one.push_back({block.key(), bytes});
+  EvictTo(Room() - std::min<uint64_t>(Room(), bytes->size()));
+  by_key_.emplace(block.key(), one.begin());
+  kept_.splice(kept_.begin(), one);
+  stats_.bytes += bytes->size();
   stats_.blocks = kept_.size();
-  stats_.produced += found->size();
+  stats_.produced += bytes->size();
   if (block.verifies()) ++stats_.passed;
-  Leave(key);
-  return found;
+  return bytes;
 }
 
 Status BlockCache::Once(Key key, const std::function<bool()>& done,

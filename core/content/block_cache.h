@@ -70,6 +70,8 @@ class BlockCache {
   /// as soon as `done` holds instead.
   bool Enter(Key key, const std::function<bool()>& done) CTXFS_REQUIRES(mutex_);
   void Leave(Key key) CTXFS_REQUIRES(mutex_);
+  /// Lets go of the lock while the block is being produced.
+  Result<Pinned> ProduceAndKeep(const Block& block) CTXFS_REQUIRES(mutex_);
   /// What the blocks being produced leave of the budget.
   uint64_t Room() const CTXFS_REQUIRES(mutex_);
   void EvictTo(uint64_t bytes) CTXFS_REQUIRES(mutex_);

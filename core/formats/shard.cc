@@ -72,7 +72,7 @@ class ShardBlock final : public Block {
 
   Result<Buffer> Produce() const override {
     if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
-      return At({Code::kChecksum, "damaged, as an earlier read has found"});
+      return At({Code::kCorrupt, "damaged, as an earlier read has found"});
     }
     Result<Buffer> stored =
         ReadBuffer(*container_->source(), record_.data_offset,
@@ -234,8 +234,8 @@ Status ShardContainer::ReadNames() {
          inverted ? kStringTableAt : kDataSectionAt});
     if (!fault) return fault;
     // Salvage: what names there are lie before the end, data after the index.
+    start = std::min(start, size);
     end = inverted ? start : size;
-    start = std::min(start, end);
     data_floor_ = std::min(data_floor_, RecordAt(header_.entry_count));
   }
   names_size_ = end - start;

@@ -180,8 +180,8 @@ void ShardContainer::Annotate(const Json& metadata, EntryInfo& info) const {
     info.extra["tags"] = std::move(names);
   }
   const auto entries = metadata.find("entry_metadata");
-  if (entries == metadata.end() || !entries->is_object()) return;
-  const auto own = entries->find(info.name.value_or(""));
+  if (entries == metadata.end() || !entries->is_object() || !info.name) return;
+  const auto own = entries->find(*info.name);
   if (own != entries->end()) info.extra["metadata"] = *own;
 }
 
@@ -189,10 +189,9 @@ Result<Content> ShardContainer::OpenMetadata() const {
   const uint64_t start = header_.schema_offset;
   uint64_t length = source()->size() - start;
   // What follows the value is no metadata; what is no value is shown whole.
-  if (Result<ParsedJson> parsed = ParseMetadata();
-      parsed && parsed->length < length) {
-    length = parsed->length;
-  }
+  const Result<ParsedJson> parsed = ParseMetadata();
+  if (parsed) length = std::min<uint64_t>(length, parsed->length);
+  if (!parsed && !parsed.error().Permanent()) return parsed.error();
   Content content;
   content.Append(Range{source(), start, nullptr}, length);
   return content;

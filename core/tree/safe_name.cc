@@ -15,6 +15,7 @@ namespace {
 constexpr size_t kCutAt = 230;
 constexpr std::string_view kHashMark = "%~";
 constexpr size_t kHashDigits = 16;
+constexpr size_t kMarkRoom = 16;  // "~file~" and a ten-digit number
 
 /// The longest prefix of at most `size` bytes that splits no UTF-8 character.
 std::string_view CutAtCharacter(std::string_view text, size_t size) {
@@ -119,8 +120,13 @@ std::string MarkedComponent(std::string_view component, std::string_view mark,
     }
   }
   const std::string_view extension = component.substr(dot);
-  const size_t room = limits::kComponentBytes - mark.size() - extension.size();
-  std::string marked(CutAtCharacter(component.substr(0, dot), room));
+  std::string_view stem = component.substr(0, dot);
+  // The same cut for every mark, so that names cut alike are known to be alike.
+  if (component.size() + kMarkRoom > limits::kComponentBytes) {
+    stem = CutAtCharacter(
+        stem, limits::kComponentBytes - kMarkRoom - extension.size());
+  }
+  std::string marked(stem);
   marked += mark;
   marked += extension;
   return marked;

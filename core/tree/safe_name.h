@@ -35,6 +35,7 @@ std::string SafeComponent(std::string_view component);
 
 /// `component` with `mark` before its extension (`before_extension`) or at its
 /// end, shortened in its stem if need be: "a.txt" and "~2" give "a~2.txt".
+/// Marks have at most 16 bytes.
 std::string MarkedComponent(std::string_view component, std::string_view mark,
                             bool before_extension);
 

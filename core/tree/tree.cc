@@ -106,20 +106,25 @@ std::string TreeBuilder::FreeName(NodeId parent, std::string_view name) const {
 void TreeBuilder::Settle() {
   std::sort(unnamed_.begin(), unnamed_.end(),
             [](const Unnamed& a, const Unnamed& b) { return a.file < b.file; });
-  // Where the search for a free number goes on, for a million equal names.
-  std::unordered_map<NodeId, uint64_t> next;
+  // Where the search for a free number goes on, for a million equal names; by
+  // what is numbered, since long names are cut alike.
+  std::unordered_map<std::string, uint64_t> next;
   for (const Unnamed& one : unnamed_) {
     const std::string wanted(tree_.Name(one.taken_by));
     const bool beside_directory = tree_.IsDirectory(one.taken_by);
-    const std::string_view mark = beside_directory ? "~file" : "";
+    const std::string mark = beside_directory ? "~file" : "";
+    const auto marked = [&](const std::string& number) {
+      return MarkedComponent(wanted, mark + number,
+                             /*before_extension=*/!beside_directory);
+    };
     uint64_t& n =
-        next.try_emplace(one.taken_by, beside_directory ? 1 : 2).first->second;
+        next.try_emplace(std::to_string(one.parent) + "/" + marked(""),
+                         beside_directory ? 1 : 2)
+            .first->second;
     size_t slot = 0;
     std::string name;
     do {
-      const std::string number = n == 1 ? "" : "~" + std::to_string(n);
-      name = MarkedComponent(wanted, std::string(mark) + number,
-                             /*before_extension=*/!beside_directory);
+      name = marked(n == 1 ? "" : "~" + std::to_string(n));
       slot = tree_.Slot(one.parent, name);
       ++n;
     } while (tree_.table_[slot] != Tree::kFree);

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/json.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "core/base/limits.h"
+#include "tests/unit/testing/result.h"
+
+namespace ctxfs {
+namespace {
+
+std::string Repeat(std::string_view text, size_t times) {
+  std::string all;
+  for (size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST(ParseJson, TellsWhereTheValueEndsAndIgnoresTheRest) {
+  struct Case {
+    std::string_view text;
+    const char* value;
+    size_t length;
+  };
+  constexpr std::string_view kNul("null\0\0", 6);
+  constexpr Case kCases[] = {
+      {R"({"a":1})", R"({"a":1})", 7},
+      {R"({"a":1} )", R"({"a":1})", 7},
+      {R"({"a":1}})", R"({"a":1})", 7},
+      {R"({"a":[1,{}]}{"b":2})", R"({"a":[1,{}]})", 12},
+      {"{}\n\n", "{}", 2},
+      {"[]x", "[]", 2},
+      {"[1,2]\xff\xfe", "[1,2]", 5},
+      {" \t\r\n[1] ", "[1]", 7},
+      {R"("ab")", R"("ab")", 4},
+      {R"("ab""cd")", R"("ab")", 4},
+      {R"("a\"b" )", R"("a\"b")", 6},
+      {"true", "true", 4},
+      {"truefalse", "true", 4},
+      {"false,", "false", 5},
+      {kNul, "null", 4},
+      {"12", "12", 2},
+      {"12 ", "12", 2},
+      {"12\n", "12", 2},
+      {"12,", "12", 2},
+      {"12  ", "12", 2},
+      {"0]]", "0", 1},
+      {" 0 ", "0", 2},
+      {"-1.5e3", "-1.5e3", 6},
+      {"-1.5e3}", "-1.5e3", 6},
+      {"-1.5e3 x", "-1.5e3", 6},
+  };
+  for (const Case& c : kCases) {
+    const Result<ParsedJson> parsed = ParseJson(c.text);
+    ASSERT_TRUE(Ok(parsed)) << c.text;
+    EXPECT_EQ(parsed->value, Json::parse(c.value)) << c.text;
+    EXPECT_EQ(parsed->length, c.length) << "'" << c.text << "'";
+  }
+}
+
+TEST(ParseJson, SkipsAByteOrderMark) {
+  const Result<ParsedJson> parsed = ParseJson("\xEF\xBB\xBF{\"a\":1}tail");
+  ASSERT_TRUE(Ok(parsed));
+  EXPECT_EQ(parsed->value, Json({{"a", 1}}));
+  EXPECT_EQ(parsed->length, 10U);
+  EXPECT_TRUE(Fails(ParseJson("\xEF\xBB{}"), Code::kCorrupt));
+  EXPECT_TRUE(Fails(ParseJson("\xFF\xFE{\0}\0"), Code::kCorrupt));
+}
+
+TEST(ParseJson, KeepsTheLastOfEqualKeys) {
+  const Result<ParsedJson> parsed =
+      ParseJson(R"({"a":{"x":1,"y":2},"b":0,"a":[1],"a":{"x":3}})");
+  ASSERT_TRUE(Ok(parsed));
+  EXPECT_EQ(parsed->value, Json::parse(R"({"a":{"x":3},"b":0})"));
+}
+
+TEST(ParseJson, BuildsNestedValuesOfEveryKind) {
+  const std::string text =
+      R"({"o":{"a":[[],[{}],[1,2,[3]]],"s":"\u00e9\n"},)"
+      R"("n":[0,-1,18446744073709551615,-9223372036854775808,1.25],)"
+      R"("l":[true,false,null],"":""})";
+  const Result<ParsedJson> parsed = ParseJson(text);
+  ASSERT_TRUE(Ok(parsed));
+  EXPECT_EQ(parsed->value, Json::parse(text));
+  EXPECT_EQ(parsed->value["n"][2].get<uint64_t>(), UINT64_MAX);
+  EXPECT_EQ(parsed->length, text.size());
+}
+
+TEST(ParseJson, StopsExactlyAtTheDepthLimit) {
+  for (const auto& [open, close] :
+       {std::pair("[", "]"), std::pair("{\"k\":", "}")}) {
+    const std::string leaf = *open == '[' ? "" : "0";
+    const size_t most = limits::kJsonDepth;
+    const std::string fits = Repeat(open, most) + leaf + Repeat(close, most);
+    const Result<ParsedJson> parsed = ParseJson(fits);
+    ASSERT_TRUE(Ok(parsed)) << open;
+    EXPECT_EQ(parsed->length, fits.size());
+    EXPECT_TRUE(Fails(
+        ParseJson(Repeat(open, most + 1) + leaf + Repeat(close, most + 1)),
+        Code::kLimit))
+        << open;
+    // Without an end in sight it must stop there too, and not recurse.
+    EXPECT_TRUE(Fails(ParseJson(Repeat(open, 1'000'000)), Code::kLimit));
+  }
+  // Depth counts what is open, not what there was.
+  EXPECT_TRUE(Ok(ParseJson("[" + Repeat("[[]],", 1000) + "0]")));
+}
+
+TEST(ParseJson, PointsAtTheByteThatIsWrong) {
+  struct Case {
+    std::string_view text;
+    uint64_t offset;
+  };
+  constexpr Case kCases[] = {
+      {"x", 0},           {"[1,x]", 3},     {R"({"a" 1})", 5},
+      {"{\"a\":tru}", 8}, {"\"a\x01\"", 2}, {"\"a\xff\"", 2},
+      {"[1,", 3},         {"", 0},          {"{\"a\":1,}", 7},
+      {"\"ab", 3},
+  };
+  for (const Case& c : kCases) {
+    EXPECT_TRUE(Fails(ParseJson(c.text), Code::kCorrupt, c.offset)) << c.text;
+  }
+}
+
+TEST(ParseJson, RefusesWhatIsNoJson) {
+  for (const std::string_view text :
+       {"  ", "{", "}", "[1 2]", "{1:2}", "nul", "'a'", "+1", "-", "1e999",
+        "[1,]", "\"\\x\"", "\"\\ud800\"", "//c\n1", "NaN", "SCHM"}) {
+    EXPECT_TRUE(Fails(ParseJson(text), Code::kCorrupt)) << text;
+  }
+}
+
+TEST(ParseJson, RefusesMoreBytesThanTheLimit) {
+  std::string text(limits::kJsonBytes, ' ');
+  text.back() = '7';
+  const Result<ParsedJson> parsed = ParseJson(text);
+  ASSERT_TRUE(Ok(parsed));
+  EXPECT_EQ(parsed->length, limits::kJsonBytes);
+  text += ' ';
+  EXPECT_TRUE(Fails(ParseJson(text), Code::kLimit));
+}
+
+TEST(FormatJson, IndentsSortsAndEndsTheLine) {
+  EXPECT_EQ(FormatJson(Json::parse(R"({"b":[1,2],"a":{}})")),
+            "{\n \"a\": {},\n \"b\": [\n  1,\n  2\n ]\n}\n");
+  EXPECT_EQ(FormatJson(nullptr), "null\n");
+}
+
+TEST(FormatJson, ReplacesWhatIsNotUtf8) {
+  EXPECT_EQ(FormatJson("a\xff"
+                       "b"),
+            "\"a\xEF\xBF\xBD"
+            "b\"\n");
+  EXPECT_EQ(FormatJson("\xC3\xA9\n"), "\"\xC3\xA9\\n\"\n");
+  const Json object = {{"k\xC3", 1}};
+  EXPECT_EQ(FormatJson(object), "{\n \"k\xEF\xBF\xBD\": 1\n}\n");
+}
+
+}  // namespace
+}  // namespace ctxfs

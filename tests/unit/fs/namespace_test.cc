@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/namespace.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/unit/testing/fake_container.h"
+#include "tests/unit/testing/faulty_source.h"
+#include "tests/unit/testing/result.h"
+#include "tests/unit/testing/shard_builder.h"
+#include "tests/unit/testing/threads.h"
+
+namespace ctxfs {
+namespace {
+
+using Paths = std::map<std::string, Inode>;
+
+OwnFile StatsFile() {
+  OwnFile stats = TextFile("stats", "S");
+  stats.live = true;
+  return stats;
+}
+
+std::shared_ptr<FakeContainer> Fake() {
+  return std::make_shared<FakeContainer>(
+      std::vector<std::optional<std::string>>{"a", "d/b", "d/e/c"});
+}
+
+std::optional<Inode> Walk(const Namespace& files, std::string_view path) {
+  Inode inode = Namespace::kRoot;
+  while (!path.empty()) {
+    const size_t slash = std::min(path.find('/'), path.size());
+    const std::optional<Inode> child =
+        files.Lookup(inode, path.substr(0, slash));
+    if (!child) return std::nullopt;
+    inode = *child;
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  return inode;
+}
+
+/// Every path below `directory` with its inode; sees to it that lists, look-ups
+/// and parents agree and that no inode comes twice.
+void List(const Namespace& files, Inode directory, const std::string& path,
+          Paths& all) {
+  for (uint32_t i = 0; i < files.ChildCount(directory); ++i) {
+    const Namespace::Child child = files.ChildAt(directory, i);
+    const std::string name(child.name);
+    EXPECT_EQ(files.Lookup(directory, child.name), child.inode) << name;
+    EXPECT_EQ(files.Parent(child.inode), directory) << path << name;
+    EXPECT_EQ(files.IsDirectory(child.inode), child.directory) << path << name;
+    for (const auto& [other, inode] : all) {
+      EXPECT_NE(inode, child.inode) << other << " and " << path << name;
+    }
+    EXPECT_TRUE(all.emplace(path + name, child.inode).second) << path << name;
+    if (child.directory) List(files, child.inode, path + name + "/", all);
+  }
+}
+
+Paths AllPaths(const Namespace& files) {
+  Paths all;
+  List(files, Namespace::kRoot, "", all);
+  return all;
+}
+
+std::set<std::string> Names(const Paths& paths) {
+  std::set<std::string> names;
+  for (const auto& [path, inode] : paths) names.insert(path);
+  return names;
+}
+
+Result<std::string> Read(const Namespace& files, std::string_view path) {
+  const std::optional<Inode> inode = Walk(files, path);
+  if (!inode) return Error{Code::kNotFound, std::string(path)};
+  BlockCache cache(1 << 20);
+  Result<Content> content = files.Open(*inode, cache);
+  if (!content) return std::move(content).error();
+  Result<std::string> bytes = ReadAll(*content, cache);
+  if (bytes) {
+    EXPECT_EQ(*files.Size(*inode, cache), bytes->size()) << path;
+  }
+  return bytes;
+}
+
+TEST(Namespace, HangsTheContainerBelowItsName) {
+  const Namespace files(Fake(), "model.mcf", StatsFile());
+  const Paths paths = AllPaths(files);
+  EXPECT_EQ(Names(paths),
+            (std::set<std::string>{
+                "model.mcf", "model.mcf/a", "model.mcf/d", "model.mcf/d/b",
+                "model.mcf/d/e", "model.mcf/d/e/c", "model.mcf/.ctxfs",
+                "model.mcf/.ctxfs/info.json", "model.mcf/.ctxfs/index.json",
+                "model.mcf/.ctxfs/container", ".ctxfs", ".ctxfs/stats"}));
+  EXPECT_EQ(files.NodeCount(), paths.size() + 1) << "and the root";
+  EXPECT_EQ(files.Parent(Namespace::kRoot), Namespace::kRoot);
+  EXPECT_TRUE(files.IsDirectory(Namespace::kRoot));
+  EXPECT_EQ(*Read(files, "model.mcf/d/e/c"), "of d/e/c");
+  EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S");
+  EXPECT_EQ(files.PathInContainer(paths.at("model.mcf/d/b")), "d/b");
+  EXPECT_EQ(files.TotalSize(), files.container().EntrySize(0) + 6 + 8U);
+}
+
+TEST(Namespace, ShowsTheContainerAtTheRootWhenFlat) {
+  const Namespace files(Fake(), "", StatsFile());
+  const Paths paths = AllPaths(files);
+  EXPECT_EQ(Names(paths),
+            (std::set<std::string>{"a", "d", "d/b", "d/e", "d/e/c", ".ctxfs",
+                                   ".ctxfs/info.json", ".ctxfs/index.json",
+                                   ".ctxfs/container", ".ctxfs/stats"}));
+  EXPECT_EQ(files.NodeCount(), paths.size() + 1);
+  EXPECT_EQ(files.Parent(Namespace::kRoot), Namespace::kRoot);
+  EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S");
+  EXPECT_EQ(*Read(files, "d/b"), "of d/b");
+}
+
+TEST(Namespace, GivesTheSameInodesOnEveryMount) {
+  for (const char* name : {"", "x"}) {
+    EXPECT_EQ(AllPaths(Namespace(Fake(), name, StatsFile())),
+              AllPaths(Namespace(Fake(), name, StatsFile())));
+  }
+}
+
+TEST(Namespace, MakesTheContainersNameSafe) {
+  const Namespace own(Fake(), ".ctxfs", StatsFile());
+  EXPECT_EQ(*Read(own, ".ctxfs/a"), "of a");
+  EXPECT_EQ(*Read(own, ".ctxfs~2/stats"), "S");
+  const Namespace percent(Fake(), "%", StatsFile());
+  EXPECT_EQ(*Read(percent, "%25/a"), "of a");
+  const Namespace dots(Fake(), "..", StatsFile());
+  EXPECT_EQ(*Read(dots, "%2E%2E/a"), "of a");
+}
+
+TEST(Namespace, KnowsWhatItsFilesAre) {
+  for (const std::string top : {"", "x"}) {
+    const Namespace files(Fake(), top, StatsFile());
+    const std::string below = top.empty() ? "" : top + "/";
+    const Inode entry = *Walk(files, below + "d/b");
+    const Inode info = *Walk(files, below + ".ctxfs/info.json");
+    const Inode stats = *Walk(files, ".ctxfs/stats");
+    EXPECT_EQ(files.Describe(entry)->name, "d/b");
+    EXPECT_FALSE(files.Describe(info).has_value());
+    EXPECT_FALSE(files.Describe(stats).has_value());
+    EXPECT_TRUE(files.SizeIsCheap(entry));
+    EXPECT_FALSE(files.SizeIsCheap(info));
+    EXPECT_FALSE(files.SizeIsCheap(stats));
+    EXPECT_TRUE(files.IsLive(stats));
+    EXPECT_FALSE(files.IsLive(entry));
+    EXPECT_FALSE(files.IsLive(info));
+    EXPECT_FALSE(files.IsLive(Namespace::kRoot));
+    EXPECT_EQ(Walk(files, below + "d/nothing"), std::nullopt);
+    EXPECT_EQ(Walk(files, "nothing"), std::nullopt);
+  }
+}
+
+TEST(Namespace, OpensNothingOfAStaleContainer) {
+  const auto source =
+      std::make_shared<FaultySource>(BuildShard({{Raw("a", "hello")}}));
+  const ContainerResult shard = OpenContainer(source, {});
+  ASSERT_TRUE(Ok(shard));
+  const Namespace files(*shard, "x", StatsFile());
+  EXPECT_EQ(*Read(files, "x/a"), "hello");
+  source->GoStaleAfter(0);
+  EXPECT_TRUE(Fails(Read(files, "x/a"), Code::kStale));
+  EXPECT_TRUE(Fails(Read(files, "x/.ctxfs/info.json"), Code::kStale));
+  EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S") << "the mount's own lives on";
+}
+
+/// A container that has `bytes` as a container within it, twice.
+class Nest : public ::testing::Test {
+ protected:
+  std::shared_ptr<FakeContainer> Make() {
+    const auto fake = Fake();
+    const auto open = [this]() -> Result<std::shared_ptr<const Source>> {
+      ++opened;
+      if (broken) return Error{Code::kIo, "broken"};
+      return std::make_shared<MemorySource>(bytes);
+    };
+    fake->sub_containers = {{"chunks/0", open}, {"chunks/1", open}};
+    return fake;
+  }
+
+  std::string bytes =
+      BuildShard({{Raw("in/x", "hello"), ZstdEntry("z", Prose(900))}});
+  std::atomic<int> opened = 0;
+  std::atomic<bool> broken = false;
+};
+
+TEST_F(Nest, IsOpenedWhenSomeoneLooksInside) {
+  const Namespace files(Make(), "top", StatsFile());
+  EXPECT_TRUE(files.IsDirectory(*Walk(files, "top/chunks/0")));
+  EXPECT_EQ(files.ChildCount(*Walk(files, "top/chunks")), 2U);
+  EXPECT_EQ(opened, 0) << "nobody has looked inside";
+  EXPECT_EQ(*Read(files, "top/chunks/0/in/x"), "hello");
+  EXPECT_EQ(opened, 1);
+  EXPECT_TRUE(*Read(files, "top/chunks/0/z") == Prose(900));
+  EXPECT_EQ(opened, 1) << "and stays open";
+  EXPECT_EQ(*Read(files, "top/chunks/1/in/x"), "hello");
+  EXPECT_EQ(opened, 2);
+  EXPECT_EQ(*Read(files, "top/chunks/0/.ctxfs/container"), bytes);
+  EXPECT_EQ(files.PathInContainer(*Walk(files, "top/chunks/1/in/x")), "in/x");
+  EXPECT_EQ(files.Describe(*Walk(files, "top/chunks/1/in/x"))->name, "in/x");
+}
+
+TEST_F(Nest, HasInodesThatAreTheSameOnEveryMount) {
+  const Namespace one(Make(), "top", StatsFile());
+  const Paths first = AllPaths(one);
+  const Namespace two(Make(), "top", StatsFile());
+  EXPECT_TRUE(Walk(two, "top/chunks/1/z").has_value()) << "in another order";
+  EXPECT_EQ(AllPaths(two), first);
+  EXPECT_EQ(first.count("top/chunks/0/in/x"), 1U);
+  EXPECT_EQ(AllPaths(one), first) << "and at every listing";
+}
+
+TEST_F(Nest, ThatCannotBeOpenedSaysWhy) {
+  bytes = "no container at all";
+  const Namespace files(Make(), "top", StatsFile());
+  EXPECT_EQ(files.ChildCount(*Walk(files, "top/chunks/0")), 1U);
+  EXPECT_EQ(*Read(files, "top/chunks/0/.ctxfs/container"), bytes);
+  EXPECT_NE(Read(files, "top/chunks/0/.ctxfs/info.json")
+                ->find("not a container of a known format"),
+            std::string::npos);
+  broken = true;
+  EXPECT_NE(Read(files, "top/chunks/1/.ctxfs/info.json")->find("broken"),
+            std::string::npos);
+  EXPECT_EQ(*Read(files, "top/a"), "of a") << "the rest is well";
+}
+
+TEST_F(Nest, IsTheSameForAllThreads) {
+  for (int round = 0; round < 20; ++round) {
+    const Namespace files(Make(), "", StatsFile());
+    std::atomic<int> wrong = 0;
+    std::vector<Inode> found(8);
+    InThreads(8, [&](int i) {
+      const std::optional<Inode> inode =
+          Walk(files, i % 2 == 0 ? "chunks/0/in/x" : "chunks/1/in/x");
+      if (!inode || files.IsDirectory(*inode)) ++wrong;
+      found[static_cast<size_t>(i)] = inode.value_or(0);
+    });
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(std::set<Inode>(found.begin(), found.end()).size(), 2U);
+  }
+}
+
+}  // namespace
+}  // namespace ctxfs

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/testing/heap.h"
+
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace ctxfs {
+namespace {
+
+std::atomic<int64_t> g_bytes = 0;
+// How many allocations still succeed; negative: all do.
+thread_local int64_t t_until_failure = -1;
+thread_local bool t_fired = false;
+
+void* Allocate(size_t size) noexcept {
+  if (t_until_failure >= 0 && t_until_failure-- == 0) {
+    t_fired = true;
+    return nullptr;
+  }
+  void* p = std::malloc(size == 0 ? 1 : size);
+  if (p != nullptr) {
+    g_bytes.fetch_add(static_cast<int64_t>(malloc_usable_size(p)),
+                      std::memory_order_relaxed);
+  }
+  return p;
+}
+
+void* AllocateOrThrow(size_t size) {
+  void* p = Allocate(size);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+
+void Release(void* p) noexcept {
+  if (p == nullptr) return;
+  g_bytes.fetch_sub(static_cast<int64_t>(malloc_usable_size(p)),
+                    std::memory_order_relaxed);
+  std::free(p);
+}
+
+}  // namespace
+
+int64_t HeapBytes() { return g_bytes.load(std::memory_order_relaxed); }
+
+FailingNew::FailingNew(int64_t after) {
+  t_fired = false;
+  t_until_failure = after;
+}
+
+FailingNew::~FailingNew() { t_until_failure = -1; }
+
+bool FailingNew::fired() const { return t_fired; }
+
+}  // namespace ctxfs
+
+void* operator new(size_t size) { return ctxfs::AllocateOrThrow(size); }
+void* operator new[](size_t size) { return ctxfs::AllocateOrThrow(size); }
+void* operator new(size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return ctxfs::Allocate(size);
+}
+void* operator new[](size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return ctxfs::Allocate(size);
+}
+void operator delete(void* p) noexcept { ctxfs::Release(p); }
+void operator delete[](void* p) noexcept { ctxfs::Release(p); }
+void operator delete(void* p, size_t /*size*/) noexcept { ctxfs::Release(p); }
+void operator delete[](void* p, size_t /*size*/) noexcept { ctxfs::Release(p); }
+void operator delete(void* p, const std::nothrow_t& /*tag*/) noexcept {
+  ctxfs::Release(p);
+}
+void operator delete[](void* p, const std::nothrow_t& /*tag*/) noexcept {
+  ctxfs::Release(p);
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+/// The test program's operator new: it counts, and fails when told to.
+namespace ctxfs {
+
+/// Bytes that operator new has given out and not got back.
+int64_t HeapBytes();
+
+/// While it lives, the thread's next operator new but `after` throws
+/// std::bad_alloc, and that one alone.
+class FailingNew {
+ public:
+  explicit FailingNew(int64_t after);
+  ~FailingNew();
+  FailingNew(const FailingNew&) = delete;
+  FailingNew& operator=(const FailingNew&) = delete;
+
+  /// Whether that allocation has come.
+  bool fired() const;
+};
+
+}  // namespace ctxfs

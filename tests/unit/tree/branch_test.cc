@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tree/branch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/tree/index_json.h"
+#include "tests/unit/testing/fake_container.h"
+#include "tests/unit/testing/faulty_source.h"
+#include "tests/unit/testing/result.h"
+#include "tests/unit/testing/shard_builder.h"
+
+namespace ctxfs {
+namespace {
+
+using Names = std::vector<std::optional<std::string>>;
+using Paths = std::vector<std::string>;
+
+std::shared_ptr<FakeContainer> Fake(Names names) {
+  return std::make_shared<FakeContainer>(std::move(names));
+}
+
+std::optional<NodeId> Find(const Branch& branch, std::string_view path) {
+  const Tree& tree = branch.tree();
+  for (NodeId node = 0; node < tree.node_count(); ++node) {
+    if (tree.Path(node) == path) return node;
+  }
+  return std::nullopt;
+}
+
+Result<std::string> Read(const Branch& branch, std::string_view path) {
+  const std::optional<NodeId> node = Find(branch, path);
+  if (!node) return Error{Code::kNotFound, std::string(path)};
+  BlockCache cache(1 << 20);
+  Result<Content> content = branch.Open(*node, cache);
+  if (!content) return std::move(content).error();
+  Result<std::string> bytes = ReadAll(*content, cache);
+  EXPECT_EQ(*branch.Size(*node, cache), bytes ? bytes->size() : 0);
+  return bytes;
+}
+
+/// The paths of entries 0, 1, ...
+Paths EntryPaths(const Branch& branch) {
+  Paths paths(branch.container().entry_count());
+  for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
+    if (const auto entry = branch.Entry(node)) {
+      paths[*entry] = branch.tree().Path(node);
+    }
+  }
+  return paths;
+}
+
+TEST(Branch, PutsEntriesUnderTheirSafeNames) {
+  const Branch branch(Fake({"model/layer0", "../up", "", "a//b", std::nullopt,
+                            "dup.x", "dup.x", "model", "/", "#4"}));
+  EXPECT_EQ(EntryPaths(branch),
+            (Paths{"model/layer0", "%2E%2E/up", "%~2", "a/%/b", "#4", "dup.x",
+                   "dup~2.x", "model~file", "%/%", "#4~2"}));
+  EXPECT_EQ(*Read(branch, "model~file"), "of model");
+  EXPECT_EQ(*Read(branch, "#4"), "of (none)");
+}
+
+TEST(Branch, HasTheFilesOfEveryContainer) {
+  const Branch branch(Fake({"a"}));
+  EXPECT_EQ(*Read(branch, ".ctxfs/container"), "the container's bytes");
+  EXPECT_EQ(*Read(branch, ".ctxfs/info.json"), "{\n \"format\": \"fake\"\n}\n");
+  EXPECT_EQ(Json::parse(*Read(branch, ".ctxfs/index.json"))[0]["path"], "a");
+  EXPECT_EQ(*Read(branch, "a"), "of a");
+}
+
+TEST(Branch, NeverHidesAnEntryBehindAFileOfOurs) {
+  struct Case {
+    Names names;
+    Paths paths;
+    const char* ours;
+  };
+  const Case cases[] = {
+      {{".ctxfs"}, {".ctxfs"}, ".ctxfs~2"},
+      {{".ctxfs/info.json"}, {".ctxfs/info.json"}, ".ctxfs~2"},
+      {{".ctxfs/container/x", ".ctxfs"},
+       {".ctxfs/container/x", ".ctxfs~file"},
+       ".ctxfs~2"},
+      {{".ctxfs", ".ctxfs"}, {".ctxfs", ".ctxfs~2"}, ".ctxfs~3"},
+      {{".ctxfs", ".ctxfs~2/y"}, {".ctxfs", ".ctxfs~2/y"}, ".ctxfs~3"},
+      {{".ctxfsx", "a/.ctxfs"}, {".ctxfsx", "a/.ctxfs"}, ".ctxfs"},
+  };
+  for (const Case& c : cases) {
+    const Branch branch(Fake(c.names));
+    EXPECT_EQ(EntryPaths(branch), c.paths);
+    for (size_t i = 0; i < c.names.size(); ++i) {
+      EXPECT_EQ(*Read(branch, c.paths[i]), "of " + *c.names[i]);
+    }
+    for (const char* file : {"/info.json", "/index.json", "/container"}) {
+      EXPECT_TRUE(Ok(Read(branch, std::string(c.ours) + file))) << c.ours;
+    }
+  }
+}
+
+TEST(Branch, MakesRoomForTheFormatsOwnFiles) {
+  const auto fake = Fake({"model.json", "tensors", "x"});
+  fake->own_files = {TextFile("model.json", "ours"), TextFile("tensors/a", "A"),
+                     TextFile("tensors/b/c", "C"),
+                     TextFile("../odd//name", "odd"),
+                     TextFile(".ctxfs/metadata.json", "M")};
+  const Branch branch(fake, {TextFile(".ctxfs/stats", "S")});
+  EXPECT_EQ(EntryPaths(branch), (Paths{"model.json", "tensors", "x"}));
+  EXPECT_EQ(*Read(branch, "model~2.json"), "ours");
+  EXPECT_EQ(*Read(branch, "tensors~2/a"), "A");
+  EXPECT_EQ(*Read(branch, "tensors~2/b/c"), "C");
+  EXPECT_EQ(*Read(branch, "%2E%2E/odd/%/name"), "odd");
+  EXPECT_EQ(*Read(branch, ".ctxfs/metadata.json"), "M");
+  EXPECT_EQ(*Read(branch, ".ctxfs/stats"), "S");
+}
+
+TEST(Branch, PutsEntriesIntoTheDirectoryTheyAsk) {
+  const auto fake = Fake({"a", "d/b", std::nullopt, "entries"});
+  fake->directory = "entries";
+  fake->own_files = {TextFile("entries/own", "O")};
+  const Branch branch(fake);
+  EXPECT_EQ(EntryPaths(branch), (Paths{"entries/a", "entries/d/b", "entries/#2",
+                                       "entries/entries"}));
+  EXPECT_EQ(*Read(branch, "entries~2/own"), "O");
+}
+
+TEST(Branch, MakesADirectoryOfEachSubContainer) {
+  const auto fake = Fake({"chunks", "x"});
+  const auto none = []() -> Result<std::shared_ptr<const Source>> {
+    return Error{Code::kIo, "not asked for"};
+  };
+  fake->sub_containers = {{"chunks/0", none}, {"chunks/0", none}, {"x", none}};
+  const Branch branch(fake);
+  EXPECT_EQ(branch.sub_containers().size(), 3U);
+  EXPECT_EQ(EntryPaths(branch), (Paths{"chunks", "x"}));
+  EXPECT_EQ(branch.Graft(*Find(branch, "chunks~2/0")), 0U);
+  EXPECT_EQ(branch.Graft(*Find(branch, "chunks~2/0~2")), 1U);
+  EXPECT_EQ(branch.Graft(*Find(branch, "x~2")), 2U);
+  EXPECT_EQ(branch.Graft(*Find(branch, "chunks~2")), std::nullopt);
+  EXPECT_EQ(branch.Graft(Tree::kRoot), std::nullopt);
+}
+
+TEST(Branch, KnowsWhatIsCheapAndWhatIsLive) {
+  const auto fake = Fake({"a"});
+  OwnFile sized = TextFile("sized", "12345");
+  sized.size = 5;
+  sized.describe = [] {
+    EntryInfo info;
+    info.kind = "tensor";
+    return info;
+  };
+  OwnFile live = TextFile("live", "L");
+  live.live = true;
+  fake->own_files = {sized, live};
+  const Branch branch(fake);
+  const auto at = [&](const char* path) { return *Find(branch, path); };
+  EXPECT_TRUE(branch.SizeIsCheap(at("a")));
+  EXPECT_TRUE(branch.SizeIsCheap(at("sized")));
+  EXPECT_FALSE(branch.SizeIsCheap(at("live")));
+  EXPECT_FALSE(branch.SizeIsCheap(at(".ctxfs/info.json")));
+  EXPECT_TRUE(branch.IsLive(at("live")));
+  for (const char* path : {"a", "sized", ".ctxfs", ".ctxfs/info.json", ""}) {
+    EXPECT_FALSE(branch.IsLive(at(path))) << path;
+  }
+  EXPECT_EQ(branch.Describe(at("a"))->name, "a");
+  EXPECT_EQ(branch.Describe(at("sized"))->kind, "tensor");
+  for (const char* path : {"live", ".ctxfs", ".ctxfs/info.json", ""}) {
+    EXPECT_FALSE(branch.Describe(at(path)).has_value()) << path;
+    EXPECT_EQ(branch.Entry(at(path)), std::nullopt) << path;
+  }
+}
+
+TEST(Branch, IsTheSameOnEveryBuild) {
+  Names names;
+  for (int i = 0; i < 2000; ++i) {
+    names.emplace_back("d" + std::to_string(i % 13) + "/n" +
+                       std::to_string(i % 300));
+  }
+  names.insert(names.end(), {"d1", ".ctxfs", "", "d1/n1/below", "views"});
+  const Branch one(Fake(names));
+  const Branch two(Fake(names));
+  ASSERT_EQ(one.tree().node_count(), two.tree().node_count());
+  for (NodeId node = 0; node < one.tree().node_count(); ++node) {
+    ASSERT_EQ(one.tree().Path(node), two.tree().Path(node));
+    ASSERT_EQ(one.Entry(node), two.Entry(node));
+  }
+  EXPECT_EQ(*Read(one, ".ctxfs~2/index.json"),
+            *Read(two, ".ctxfs~2/index.json"));
+}
+
+TEST(Branch, SumsSizesWithoutWrapping) {
+  EXPECT_EQ(Branch(Fake({"a", "bcd"})).TotalSize(), 4 + 6U);
+  EXPECT_EQ(Branch(Fake({})).TotalSize(), 0U);
+  std::string head = BuildShard({{Raw("a", ""), Raw("b", "")}, 0, /*role=*/5});
+  Poke(head, 40, UINT64_MAX);
+  for (const uint32_t entry : {0U, 1U}) {
+    Poke(head, RecordField(entry, kDiskSizeField), uint64_t{1} << 63);
+  }
+  const ContainerResult huge = OpenShard<ShardContainer>(
+      std::make_shared<SparseSource>(head, UINT64_MAX), {});
+  ASSERT_TRUE(Ok(huge));
+  EXPECT_EQ(Branch(*huge).TotalSize(), UINT64_MAX);
+}
+
+TEST(Branch, OpensTheEntryThatANodeIs) {
+  const ContainerResult shard = OpenBytes(BuildShard(
+      {{Raw("d/a", "hello"), ZstdEntry("d/z", Prose(3000)), Raw("d/a", "two")},
+       0x0020,
+       1,
+       0,
+       R"({"k":1})"}));
+  ASSERT_TRUE(Ok(shard));
+  const Branch branch(*shard);
+  EXPECT_EQ(*Read(branch, "d/a"), "hello");
+  EXPECT_EQ(*Read(branch, "d/a~2"), "two");
+  EXPECT_TRUE(*Read(branch, "d/z") == Prose(3000));
+  EXPECT_EQ(*Read(branch, ".ctxfs/metadata.json"), R"({"k":1})");
+  EXPECT_EQ(branch.TotalSize(), 5 + 3000 + 3U);
+}
+
+TEST(IndexJson, HasAnObjectForEveryEntryInIndexOrder) {
+  const std::string bytes =
+      BuildShard({{Raw("b", "hello"), ZstdEntry("../z", Prose(3000)),
+                   Raw("b", "x"), Raw("\xff", "y")},
+                  0x0020,
+                  1,
+                  0,
+                  R"({"entry_metadata":{"b":{"shape":[5]}}})"});
+  const ContainerResult shard = OpenBytes(bytes);
+  ASSERT_TRUE(Ok(shard));
+  const std::string text = *Read(Branch(*shard), ".ctxfs/index.json");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4 + 2)
+      << "each on a line";
+  const Json index = Json::parse(text);
+  ASSERT_EQ(index.size(), 4U);
+  EXPECT_EQ(index[0], Json::parse(R"({
+      "path": "b", "name": "b", "kind": "entry", "size": 5, "stored_size": 5,
+      "offset": )" + std::to_string(bytes.find("hello")) +
+                                  R"(,
+      "codec": "none", "checksum": "crc32c:9a71bb4c",
+      "content_type": "0 unknown", "flags": 0,
+      "metadata": {"shape": [5]}})"));
+  EXPECT_EQ(index[1]["path"], "%2E%2E/z");
+  EXPECT_EQ(index[1]["name"], "../z");
+  EXPECT_EQ(index[1]["codec"], "zstd");
+  EXPECT_EQ(index[1]["size"], 3000);
+  EXPECT_EQ(index[2]["path"], "b~2");
+  EXPECT_EQ(index[2]["name"], "b");
+  EXPECT_EQ(index[3]["name"], "\xEF\xBF\xBD");
+  EXPECT_EQ(index[3]["name_hex"], "ff");
+  EXPECT_EQ(index[3]["path_hex"], "ff");
+  EXPECT_FALSE(index[0].contains("name_hex"));
+}
+
+TEST(IndexJson, SaysWhenThereIsNoName) {
+  const Json index =
+      Json::parse(*Read(Branch(Fake({std::nullopt, ""})), ".ctxfs/index.json"));
+  EXPECT_EQ(index[0]["name"], nullptr);
+  EXPECT_EQ(index[0]["path"], "#0");
+  EXPECT_EQ(index[1]["name"], "");
+  EXPECT_EQ(index[1]["path"], "%");
+}
+
+TEST(IndexJson, TellsOfArraysAndNotes) {
+  EntryInfo info;
+  info.name = "t";
+  info.dtype = "bf16";
+  info.shape = std::vector<uint64_t>{2, 3};
+  info.note = "a guess";
+  info.extra = {{"path", "not this one"}, {"own", true}};
+  const Json object = EntryJson(info, "tensors/t");
+  EXPECT_EQ(object["dtype"], "bf16");
+  EXPECT_EQ(object["shape"], Json({2, 3}));
+  EXPECT_EQ(object["note"], "a guess");
+  EXPECT_EQ(object["own"], true);
+  EXPECT_EQ(object["path"], "tensors/t");
+}
+
+TEST(IndexJson, IsNeverMadeOfHalfWhatThereIs) {
+  const auto source = std::make_shared<FaultySource>(
+      BuildShard({{Compressed("x", "hello", Zstd("hello"), 0x0007)},
+                  0x0020,
+                  1,
+                  0,
+                  R"({"entry_metadata":{"x":{"shape":[5]}}})"}));
+  const ContainerResult shard = OpenShard<ShardContainer>(source, {});
+  ASSERT_TRUE(Ok(shard));
+  const Branch branch(*shard);
+  const NodeId node = *Find(branch, ".ctxfs/index.json");
+  BlockCache cache(1 << 20);
+  for (const uint64_t call : {0U, 1U}) {  // the metadata, the codec's magic
+    cache.Drop();
+    source->FailAfter(call);
+    (void)branch.Open(node, cache).has_value();
+    source->Heal();
+    const Result<Content> content = branch.Open(node, cache);
+    ASSERT_TRUE(Ok(content));
+    const Json index = Json::parse(*ReadAll(*content, cache));
+    EXPECT_EQ(index[0]["codec"], "zstd") << call;
+    EXPECT_TRUE(index[0].contains("metadata"))
+        << "an I/O error must not be remembered, call " << call;
+  }
+}
+
+}  // namespace
+}  // namespace ctxfs

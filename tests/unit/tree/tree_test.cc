@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tree/tree.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/unit/testing/heap.h"
+
+namespace ctxfs {
+namespace {
+
+/// Every file's path by its number, and every directory's, marked by a '/'.
+std::vector<std::string> PathsOf(const Tree& tree, uint32_t files) {
+  std::vector<std::string> paths(files);
+  for (NodeId node = 1; node < tree.node_count(); ++node) {
+    if (tree.IsDirectory(node)) continue;
+    EXPECT_LT(tree.File(node), files);
+    EXPECT_EQ(paths[tree.File(node)], "");
+    paths[tree.File(node)] = tree.Path(node);
+  }
+  return paths;
+}
+
+/// Adds files 0, 1, ... at these paths and gives where they came to be.
+std::vector<std::string> Placed(const std::vector<std::string>& paths) {
+  TreeBuilder builder;
+  FileId file = 0;
+  for (std::string_view path : paths) {
+    NodeId directory = Tree::kRoot;
+    for (size_t slash = path.find('/'); slash != std::string_view::npos;
+         slash = path.find('/')) {
+      directory = builder.MakeDirectory(directory, path.substr(0, slash));
+      path.remove_prefix(slash + 1);
+    }
+    builder.AddFile(directory, path, file++);
+  }
+  return PathsOf(std::move(builder).Build(), file);
+}
+
+using Paths = std::vector<std::string>;
+
+TEST(Tree, OfNothingIsARoot) {
+  const Tree tree = TreeBuilder().Build();
+  EXPECT_EQ(tree.node_count(), 1U);
+  EXPECT_TRUE(tree.IsDirectory(Tree::kRoot));
+  EXPECT_EQ(tree.Parent(Tree::kRoot), Tree::kRoot);
+  EXPECT_EQ(tree.Path(Tree::kRoot), "");
+  EXPECT_EQ(tree.Name(Tree::kRoot), "");
+  EXPECT_EQ(tree.ChildCount(Tree::kRoot), 0U);
+  EXPECT_EQ(tree.Lookup(Tree::kRoot, "a"), std::nullopt);
+  EXPECT_EQ(tree.Lookup(Tree::kRoot, ""), std::nullopt);
+}
+
+TEST(Tree, KnowsNamesParentsPathsAndFiles) {
+  TreeBuilder builder;
+  const NodeId a = builder.MakeDirectory(Tree::kRoot, "a");
+  const NodeId b = builder.MakeDirectory(a, "b");
+  EXPECT_EQ(builder.MakeDirectory(Tree::kRoot, "a"), a) << "made but once";
+  builder.AddFile(b, "x", 0);
+  builder.AddFile(a, "x", 1);
+  builder.AddFile(Tree::kRoot, "x", 2);
+  const Tree tree = std::move(builder).Build();
+  ASSERT_EQ(tree.node_count(), 6U);
+
+  const NodeId x = *tree.Lookup(b, "x");
+  EXPECT_EQ(tree.Path(x), "a/b/x");
+  EXPECT_EQ(tree.Name(x), "x");
+  EXPECT_EQ(tree.Parent(x), b);
+  EXPECT_EQ(tree.Parent(b), a);
+  EXPECT_EQ(tree.Parent(a), Tree::kRoot);
+  EXPECT_FALSE(tree.IsDirectory(x));
+  EXPECT_TRUE(tree.IsDirectory(b));
+  EXPECT_EQ(tree.File(x), 0U);
+  EXPECT_EQ(tree.File(*tree.Lookup(a, "x")), 1U);
+  EXPECT_EQ(tree.File(*tree.Lookup(Tree::kRoot, "x")), 2U);
+  for (const std::string_view absent : {"", "X", "xx", "b", "a/b", "."}) {
+    EXPECT_EQ(tree.Lookup(b, absent), std::nullopt) << absent;
+  }
+}
+
+TEST(Tree, ListsChildrenInTheOrderTheyCameUp) {
+  TreeBuilder builder;
+  const NodeId z = builder.MakeDirectory(Tree::kRoot, "z");
+  builder.AddFile(Tree::kRoot, "m", 0);
+  builder.AddFile(z, "inner", 1);
+  builder.AddFile(Tree::kRoot, "a", 2);
+  builder.AddFile(z, "before", 3);
+  builder.AddFile(Tree::kRoot, "m", 4);
+  const Tree tree = std::move(builder).Build();
+  const auto names = [&](NodeId directory) {
+    Paths all;
+    for (uint32_t i = 0; i < tree.ChildCount(directory); ++i) {
+      const NodeId child = tree.Child(directory, i);
+      EXPECT_EQ(tree.Parent(child), directory);
+      EXPECT_EQ(tree.Lookup(directory, tree.Name(child)), child);
+      all.emplace_back(tree.Name(child));
+    }
+    return all;
+  };
+  EXPECT_EQ(names(Tree::kRoot), (Paths{"z", "m", "a", "m~2"}));
+  EXPECT_EQ(names(z), (Paths{"inner", "before"}));
+}
+
+TEST(TreeBuilder, GivesEqualNamesNumbersInIndexOrder) {
+  EXPECT_EQ(Placed({"a", "a", "a"}), (Paths{"a", "a~2", "a~3"}));
+  EXPECT_EQ(Placed({"d/a.bin", "d/a.bin", "e/a.bin"}),
+            (Paths{"d/a.bin", "d/a~2.bin", "e/a.bin"}));
+  EXPECT_EQ(Placed({".h", ".h"}), (Paths{".h", ".h~2"}));
+}
+
+TEST(TreeBuilder, LeavesAloneWhoeverHasSuchANameHimself) {
+  EXPECT_EQ(Placed({"a", "a", "a~2"}), (Paths{"a", "a~3", "a~2"}));
+  EXPECT_EQ(Placed({"a~2", "a", "a"}), (Paths{"a~2", "a", "a~3"}));
+  EXPECT_EQ(Placed({"a", "a", "a~2", "a~2"}),
+            (Paths{"a", "a~3", "a~2", "a~2~2"}));
+  EXPECT_EQ(Placed({"a", "a", "a~2/x", "a~3"}),
+            (Paths{"a", "a~4", "a~2/x", "a~3"}));
+}
+
+TEST(TreeBuilder, LetsDirectoriesKeepTheirNames) {
+  EXPECT_EQ(Placed({"a", "a/b"}), (Paths{"a~file", "a/b"}));
+  EXPECT_EQ(Placed({"a/b", "a"}), (Paths{"a/b", "a~file"}));
+  EXPECT_EQ(Placed({"a.x", "a.x/b"}), (Paths{"a.x~file", "a.x/b"}));
+  EXPECT_EQ(Placed({"a", "a", "a/b", "a"}),
+            (Paths{"a~file", "a~file~2", "a/b", "a~file~3"}));
+  EXPECT_EQ(Placed({"a", "a/b", "a~file"}),
+            (Paths{"a~file~2", "a/b", "a~file"}));
+  EXPECT_EQ(Placed({"a", "a/b", "a/b/c"}),
+            (Paths{"a~file", "a/b~file", "a/b/c"}));
+}
+
+TEST(TreeBuilder, FindsFreeNames) {
+  TreeBuilder builder;
+  EXPECT_EQ(builder.FreeName(Tree::kRoot, ".ctxfs"), ".ctxfs");
+  const NodeId d = builder.MakeDirectory(Tree::kRoot, ".ctxfs");
+  EXPECT_EQ(builder.FreeName(Tree::kRoot, ".ctxfs"), ".ctxfs~2");
+  EXPECT_EQ(builder.FreeName(d, ".ctxfs"), ".ctxfs");
+  builder.AddFile(Tree::kRoot, ".ctxfs~2", 0);
+  EXPECT_EQ(builder.FreeName(Tree::kRoot, ".ctxfs"), ".ctxfs~3");
+  builder.AddFile(Tree::kRoot, "m.json", 1);
+  EXPECT_EQ(builder.FreeName(Tree::kRoot, "m.json"), "m~2.json");
+}
+
+TEST(TreeBuilder, KeepsNamesOfTheGreatestLengthApart) {
+  const std::string longest(255, 'n');
+  const Paths placed = Placed(Paths(2000, longest));
+  std::set<std::string> different;
+  for (const std::string& path : placed) {
+    EXPECT_LE(path.size(), 255U);
+    different.insert(path);
+  }
+  EXPECT_EQ(different.size(), 2000U);
+  EXPECT_EQ(placed[0], longest);
+  EXPECT_EQ(placed[1999], std::string(239, 'n') + "~2000");
+}
+
+TEST(TreeBuilder, TakesAHundredThousandEqualNames) {
+  const Paths placed = Placed(Paths(100'000, "same.bin"));
+  EXPECT_EQ(placed[0], "same.bin");
+  EXPECT_EQ(placed[1], "same~2.bin");
+  EXPECT_EQ(placed[99'999], "same~100000.bin");
+  EXPECT_EQ(std::set<std::string>(placed.begin(), placed.end()).size(),
+            100'000U);
+}
+
+// All of these are cut to the same stem: the search for a free number must not
+// begin anew for each. Quadratic, this takes minutes and not a second.
+TEST(TreeBuilder, TakesEqualNamesThatShareALongBeginning) {
+  constexpr int kNames = 8'000;
+  Paths paths;
+  for (int i = 0; i < kNames; ++i) {
+    std::string number = std::to_string(i);
+    number.insert(0, 5 - number.size(), '0');
+    paths.insert(paths.end(), 2, std::string(248, 'p') + "__" + number);
+  }
+  const Paths placed = Placed(paths);
+  EXPECT_EQ(std::set<std::string>(placed.begin(), placed.end()).size(),
+            placed.size());
+  for (size_t i = 0; i < placed.size(); i += 2) {
+    ASSERT_EQ(placed[i], paths[i]) << "the first of two keeps it";
+  }
+}
+
+TEST(TreeBuilder, AgreesWithAMapOnRandomTrees) {
+  std::mt19937 random(3);
+  for (const uint32_t guess : {0U, 10U, 100'000U}) {
+    TreeBuilder builder(guess);
+    std::map<std::pair<NodeId, std::string>, NodeId> directories;
+    std::map<std::pair<NodeId, std::string>, FileId> files;
+    std::vector<NodeId> made = {Tree::kRoot};
+    FileId next = 0;
+    for (int i = 0; i < 20'000; ++i) {
+      const NodeId parent = made[random() % made.size()];
+      const bool directory = random() % 4 == 0;
+      const std::string name =
+          (directory ? "d" : "f") + std::to_string(random() % 3000);
+      if (directory) {
+        const NodeId node = builder.MakeDirectory(parent, name);
+        const auto [found, is_new] =
+            directories.emplace(std::pair(parent, name), node);
+        ASSERT_EQ(found->second, node);
+        if (is_new) made.push_back(node);
+      } else if (files.emplace(std::pair(parent, name), next).second) {
+        builder.AddFile(parent, name, next++);
+      }
+    }
+    const Tree tree = std::move(builder).Build();
+    EXPECT_EQ(tree.node_count(), 1 + directories.size() + files.size());
+    for (const auto& [place, node] : directories) {
+      ASSERT_EQ(tree.Lookup(place.first, place.second), node);
+      ASSERT_TRUE(tree.IsDirectory(node));
+    }
+    for (const auto& [place, file] : files) {
+      const std::optional<NodeId> node = tree.Lookup(place.first, place.second);
+      ASSERT_TRUE(node.has_value());
+      ASSERT_FALSE(tree.IsDirectory(*node));
+      ASSERT_EQ(tree.File(*node), file);
+    }
+    uint64_t children = 0;
+    for (const NodeId directory : made) children += tree.ChildCount(directory);
+    EXPECT_EQ(children, tree.node_count() - 1);
+  }
+}
+
+TEST(TreeBuilder, GivesTheSameTreeForTheSameFiles) {
+  const auto build = [] {
+    TreeBuilder builder;
+    for (FileId i = 0; i < 3000; ++i) {
+      const NodeId d =
+          builder.MakeDirectory(Tree::kRoot, "d" + std::to_string(i % 7));
+      builder.AddFile(d, "f" + std::to_string(i % 100), i);
+    }
+    return std::move(builder).Build();
+  };
+  const Tree one = build();
+  const Tree two = build();
+  ASSERT_EQ(one.node_count(), two.node_count());
+  for (NodeId node = 0; node < one.node_count(); ++node) {
+    ASSERT_EQ(one.Path(node), two.Path(node));
+    ASSERT_EQ(one.IsDirectory(node), two.IsDirectory(node));
+  }
+}
+
+TEST(Tree, CostsLittleMemoryForANode) {
+  constexpr uint32_t kNodes = 200'000;
+  const int64_t before = HeapBytes();
+  TreeBuilder builder(kNodes);
+  for (FileId i = 0; i < kNodes; ++i) {
+    std::string name = std::to_string(i);
+    name.insert(0, 10 - name.size(), 'n');
+    builder.AddFile(Tree::kRoot, name, i);
+  }
+  const Tree tree = std::move(builder).Build();
+  const int64_t bytes = HeapBytes() - before;
+  // 16 for the node, 10 for its name, 4 in its parent's list, and 8 in a table
+  // that may be twice as large as it would have to be.
+  EXPECT_LT(bytes / kNodes, 16 + 10 + 4 + 16 + 1);
+  EXPECT_GT(bytes / kNodes, 16 + 10 + 4);
+  EXPECT_EQ(tree.node_count(), kNodes + 1);
+}
+
+}  // namespace
+}  // namespace ctxfs
