@@ -7,9 +7,11 @@ import json
 import os
 import struct
 
+import numpy as np
 import pytest
 
 from conftest import GOLDEN
+from shard import build, entry
 
 ANSWERS = sorted(GOLDEN.glob("shard-profiles/*.cshard.json"))
 assert ANSWERS, "no golden containers"
@@ -186,3 +188,89 @@ def test_without_a_schema(mount, tmp_path):
     assert any("__schema__" in warning for warning in info["warnings"])
     assert not (mounted / "columns").exists()
     assert len((mounted / "row_groups" / "2" / "x").read_bytes()) == 22
+
+
+def table(columns: list[dict], chunks: dict[str, bytes]) -> bytes:
+    """A ColumnShard of one row group."""
+    rows = columns[0]["stats"][0]["count"]
+    schema = {
+        "version": 1, "row_count": rows, "row_group_size": rows,
+        "row_group_count": 1, "columns": columns,
+    }
+    entries = [entry(f"0:{name}", data) for name, data in chunks.items()]
+    entries.append(entry("__schema__", json.dumps(schema).encode()))
+    return build(entries, role=8)
+
+
+def column(name: str, kind: int, rows: int, nulls: int | None = None) -> dict:
+    return {
+        "name": name, "type": kind, "nullable": nulls is not None, "encoding": 0,
+        "stats": [{"count": rows, "null_count": nulls or 0}],
+    }
+
+
+def chunk(coding: int, rows: int, data: bytes, valid: bytes = b"") -> bytes:
+    return struct.pack("<BI", coding, rows) + valid + data
+
+
+def test_embeddings(mount, tmp_path):
+    """The dimension is worked out, with nulls and without, split or not."""
+    values = np.arange(12, dtype="<f4").reshape(3, 4)
+    data = values.tobytes()
+    planes = values.reshape(-1).view("u1").reshape(-1, 4).T.tobytes()
+    holed = np.concatenate([values[0], [0], values[2]]).astype("<f4")
+    holed_planes = holed.view("u1").reshape(-1, 4).T.tobytes()
+    source = tmp_path / "vectors.cshard"
+    source.write_bytes(table(
+        [column("plain", 11, 3), column("split", 11, 3),
+         column("holed", 11, 3, 1), column("holed_split", 11, 3, 1),
+         column("odd", 11, 3), column("short", 11, 3)],
+        {
+            "plain": chunk(0, 3, data),
+            "split": chunk(4, 3, planes),
+            "holed": chunk(0, 3, holed.tobytes(), b"\x05"),
+            "holed_split": chunk(4, 3, holed_planes, b"\x05"),
+            "odd": chunk(0, 3, data[:-4]),
+            "short": chunk(0, 3, b"\0" * 8),
+        },
+    ))
+    mounted = mount(source)
+    expected = values.copy()
+    for name in ("plain", "split", "holed", "holed_split"):
+        path = mounted / "columns" / name
+        assert json.loads(os.getxattr(path, "user.ctxfs.shape")) == [3, 4]
+        expected[1] = 0 if "holed" in name else values[1]
+        got = np.frombuffer(path.read_bytes(), "<f4").reshape(3, 4)
+        assert (got == expected).all(), name
+    assert (mounted / "columns" / "holed.valid").read_bytes() == b"\1\0\1"
+    assert not (mounted / "columns" / "odd").exists()
+    assert not (mounted / "columns" / "short").exists()
+    warnings = json.loads((mounted / ".ctxfs" / "info.json").read_text())["warnings"]
+    assert len(warnings) == 2
+    assert "'odd'" in warnings[0] and "'short'" in warnings[1]
+
+
+def test_bombs_and_lies(mount, tmp_path):
+    """Rows that nothing stores are refused, and a chunk is held to its schema."""
+    many = 2**32 - 1
+    run = b"\x01\xff\xff\xff\xff\x0f\x01"
+    flat = struct.pack("<qqB", 7, 0, 0)
+    source = tmp_path / "bombs.cshard"
+    source.write_bytes(table(
+        [column("run", 1, many), column("flat", 5, many), column("few", 5, 2),
+         column("wide", 12, many), column("ok", 1, 3), column("strange", 99, 3)],
+        {
+            "run": chunk(2, many, run), "flat": chunk(3, many, flat),
+            "few": chunk(3, 3, flat), "wide": chunk(0, many, b"\0" * 8),
+            "ok": chunk(2, 3, run), "strange": chunk(0, 3, b"abc"),
+        },
+    ))
+    mounted = mount(source)
+    assert sorted(os.listdir(mounted / "columns")) == ["few", "ok"]
+    assert (mounted / "columns" / "ok").read_bytes() == b"\1\1\1"
+    with pytest.raises(OSError) as failed:
+        (mounted / "columns" / "few").read_bytes()
+    assert failed.value.errno == errno.EIO
+    text = (mounted / ".ctxfs" / "info.json").read_text()
+    for name in ("run", "flat", "wide", "strange"):
+        assert f"'{name}'" in text
