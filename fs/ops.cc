@@ -100,7 +100,14 @@ void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
     fuse_entry_param entry{};
     entry.entry_timeout = kForever;
     const std::optional<Inode> inode = server.files().Lookup(parent, name);
-    if (!inode) {
+    const Result<bool> exists =
+        inode ? server.files().Exists(*inode, /*listing=*/false, server.cache())
+              : Result<bool>(false);
+    if (!exists) {
+      server.LogFailure(*inode, exists.error());
+      return ErrnoOf(exists.error());
+    }
+    if (!*exists) {
       fuse_reply_entry(req, &entry);  // inode 0: remember that it is not there
       return 0;
     }
@@ -257,6 +264,11 @@ void List(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
     size_t used = 0;
     for (auto at = static_cast<uint64_t>(offset); at < end; ++at) {
       const Listed listed = ListedAt(files, inode, at);
+      // What cannot be told, for an I/O error, is listed: to look it up tells.
+      const Result<bool> exists =
+          at < 2 ? Result<bool>(true)
+                 : files.Exists(listed.inode, /*listing=*/true, server.cache());
+      if (exists && !*exists) continue;
       const fuse_entry_param entry = EntryOf(server, listed, at < 2);
       const auto next = static_cast<off_t>(at + 1);
       char* to = buffer.data() + used;

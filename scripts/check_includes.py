@@ -33,7 +33,13 @@ MAY_INCLUDE = {
 }
 
 # A format's header is for its own files and its profiles.
-FORMAT_HEADERS = {"core/formats/shard.h"}
+FORMAT_HEADERS = {
+    "core/formats/float_window.h",
+    "core/formats/model_shard.h",
+    "core/formats/shard.h",
+    "core/formats/tensor_shard.h",
+    "core/formats/tensor_v1.h",
+}
 
 FUSE = re.compile(r"#include\s*<fuse(_lowlevel|_opt|3/.*)?\.?h?>")
 MAY_KNOW_FUSE = ("fs/", "tests/bench/")

@@ -25,6 +25,10 @@ constexpr uint64_t kDecodedBytes = kGiB;
 /// kDecodedBytes takes in any of our codecs, rounded up.
 constexpr uint64_t kStoredBytes = kDecodedBytes + 16 * kMiB;
 
+/// Tensor headers that info.json is made from: each is a read somewhere in the
+/// container (docs/model_shard.md, section 6).
+constexpr uint32_t kHeadersExamined = 4096;
+
 /// Bytes and nesting of a container's JSON metadata.
 constexpr uint64_t kJsonBytes = 100 * kMiB;
 constexpr size_t kJsonDepth = 128;

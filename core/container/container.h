@@ -40,6 +40,37 @@ struct OwnFile {
   std::optional<uint64_t> size = std::nullopt;
   /// What its extended attributes say, where there is something to say.
   std::function<EntryInfo()> describe = nullptr;
+  /// Whether it is there at all, where that takes reading to know.
+  std::function<Result<bool>(BlockCache&)> exists = nullptr;
+};
+
+/// A directory of files made of entries: an entry has one file in it at the
+/// most, under the entry's own name. It costs the nodes of its names; whether a
+/// file is there, and how long it is, is found out when someone asks for it.
+class DerivedFiles {
+ public:
+  virtual ~DerivedFiles() = default;
+
+  /// The directory at the container's root, made safe like an entry's name.
+  virtual std::string_view directory() const = 0;
+
+  /// Whether the entry may have a file, as far as the index tells. Asked once
+  /// of every entry, at mount: nothing is to be read for it.
+  virtual bool MayHave(uint32_t entry) const = 0;
+
+  /// Whether it has one. `listing`: asked for a directory's listing, where an
+  /// entry is not to be decoded.
+  virtual Result<bool> Has(uint32_t entry, bool listing,
+                           BlockCache& cache) const = 0;
+
+  /// Whether Size costs a small read at the most.
+  virtual bool SizeIsCheap(uint32_t entry) const = 0;
+  /// Bytes of the file; 0 where Open fails for good.
+  virtual Result<uint64_t> Size(uint32_t entry, BlockCache& cache) const = 0;
+  virtual Result<Content> Open(uint32_t entry, BlockCache& cache) const = 0;
+
+  /// What its extended attributes say.
+  virtual EntryInfo Describe(uint32_t entry) const = 0;
 };
 
 /// An array that a container holds: what views are made of.
@@ -105,6 +136,11 @@ class Container : public std::enable_shared_from_this<Container> {
 
   /// Files of the format's making besides the entries. Asked once.
   virtual std::vector<OwnFile> OwnFiles() const { return {}; }
+
+  /// Directories of files made of entries. Asked once.
+  virtual std::vector<std::shared_ptr<const DerivedFiles>> Derived() const {
+    return {};
+  }
 
   /// Directories that are containers themselves. Asked once.
   virtual std::vector<SubContainer> SubContainers() const { return {}; }

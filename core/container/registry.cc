@@ -8,11 +8,13 @@
 namespace ctxfs {
 
 // A format forgotten here is a format not mounted; one misspelt does not link.
+extern const Format kModelShard;
 extern const Format kShard;
 
 namespace {
 
-constexpr std::array kFormats = {&kShard};
+// Shard last: it takes any role.
+constexpr std::array kFormats = {&kModelShard, &kShard};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

@@ -82,6 +82,14 @@ class ShardContainer : public Container {
   const ShardHeader& header() const { return header_; }
   ShardRecord Record(uint32_t entry) const;
 
+ protected:
+  const OpenOptions& options() const { return options_; }
+  /// Something for info.json. Only while the container is being opened.
+  void Warn(Warning warning) { warnings_.push_back(std::move(warning)); }
+  /// "entry 7 'NAME'".
+  std::string Label(uint32_t entry) const;
+  Codec PickCodec(const ShardRecord& record, Bytes stored) const;
+
  private:
   /// Load's steps, in order; the first that fails refuses the container.
   Status ReadHeader();
@@ -92,8 +100,6 @@ class ShardContainer : public Container {
   /// Refuses the container, or notes the fault when salvaging.
   Status Fault(Error error);
   Status CheckOverlaps();
-  std::string Label(uint32_t entry) const;
-  Codec PickCodec(const ShardRecord& record, Bytes stored) const;
   /// The checksum in the index, and the one to verify against.
   Checksum StoredChecksum(const ShardRecord& record) const;
   Checksum ExpectedChecksum(const ShardRecord& record) const;

@@ -19,6 +19,23 @@ Content LiteralContent(std::string text) {
   return content;
 }
 
+/// Puts the file of an entry below `top`, at the entry's name.
+void AddNamed(TreeBuilder& builder, NodeId top, SafePath& path,
+              std::optional<std::string_view> name, uint32_t entry,
+              FileId file) {
+  if (!name) {
+    builder.AddFile(top, "#" + std::to_string(entry), file);
+    return;
+  }
+  const std::span<const std::string_view> components = path.Split(*name);
+  NodeId directory = top;
+  for (const std::string_view component :
+       components.first(components.size() - 1)) {
+    directory = builder.MakeDirectory(directory, component);
+  }
+  builder.AddFile(directory, components.back(), file);
+}
+
 }  // namespace
 
 Branch::Branch(std::shared_ptr<const Container> container,
@@ -29,6 +46,7 @@ Branch::Branch(std::shared_ptr<const Container> container,
   }
   for (OwnFile& file : extra) own_files_.push_back(std::move(file));
   sub_containers_ = container_->SubContainers();
+  derived_ = container_->Derived();
 
   TreeBuilder builder(container_->entry_count());
   AddEntries(builder);
@@ -72,18 +90,7 @@ void Branch::AddEntries(TreeBuilder& builder) const {
   }
   SafePath path;
   for (uint32_t entry = 0; entry < container_->entry_count(); ++entry) {
-    const std::optional<std::string_view> name = container_->EntryName(entry);
-    if (!name) {
-      builder.AddFile(top, "#" + std::to_string(entry), entry);
-      continue;
-    }
-    const std::span<const std::string_view> components = path.Split(*name);
-    NodeId directory = top;
-    for (const std::string_view component :
-         components.first(components.size() - 1)) {
-      directory = builder.MakeDirectory(directory, component);
-    }
-    builder.AddFile(directory, components.back(), entry);
+    AddNamed(builder, top, path, container_->EntryName(entry), entry, entry);
   }
 }
 
@@ -94,6 +101,16 @@ namespace {
 class OwnPlaces {
  public:
   explicit OwnPlaces(TreeBuilder& builder) : builder_(builder) {}
+
+  /// The directory `name` at the top, ours alone.
+  NodeId Top(std::string_view name) {
+    const auto found = tops_.find(name);
+    if (found != tops_.end()) return found->second;
+    const NodeId made = builder_.MakeDirectory(
+        Tree::kRoot, builder_.FreeName(Tree::kRoot, name));
+    tops_.emplace(name, made);
+    return made;
+  }
 
   /// The directory that `path` lies in, and its last component. Only at the top
   /// is that made free: further down there is nothing but what is ours.
@@ -112,15 +129,6 @@ class OwnPlaces {
   }
 
  private:
-  NodeId Top(std::string_view name) {
-    const auto found = tops_.find(name);
-    if (found != tops_.end()) return found->second;
-    const NodeId made = builder_.MakeDirectory(
-        Tree::kRoot, builder_.FreeName(Tree::kRoot, name));
-    tops_.emplace(name, made);
-    return made;
-  }
-
   TreeBuilder& builder_;
   SafePath path_;
   std::map<std::string, NodeId, std::less<>> tops_;
@@ -137,7 +145,21 @@ void Branch::AddOwn(TreeBuilder& builder) {
         builder.MakeDirectory(directory, builder.FreeName(directory, name));
     grafts_.emplace(graft, i);
   }
-  FileId file = container_->entry_count();
+  const uint32_t entries = container_->entry_count();
+  SafePath path;
+  for (size_t i = 0; i < derived_.size(); ++i) {
+    const DerivedFiles& files = *derived_[i];
+    std::optional<NodeId> top;  // no directory for no files
+    for (uint32_t entry = 0; entry < entries; ++entry) {
+      if (!files.MayHave(entry)) continue;
+      if (!top) top = places.Top(files.directory());
+      AddNamed(builder, *top, path, container_->EntryName(entry), entry,
+               entries * static_cast<FileId>(i + 1) + entry);
+    }
+  }
+  // Those need not keep their names against each other.
+  builder.Settle();
+  FileId file = FirstOwn();
   for (const OwnFile& own : own_files_) {
     const auto [directory, name] = places.Find(own.path);
     builder.AddFile(directory, name, file++);
@@ -157,28 +179,56 @@ std::optional<uint32_t> Branch::Entry(NodeId node) const {
   return file;
 }
 
+std::optional<Branch::DerivedFile> Branch::Derived(NodeId node) const {
+  const FileId file = tree_.File(node);
+  const uint32_t entries = container_->entry_count();
+  if (file < entries || file >= FirstOwn()) return std::nullopt;
+  return DerivedFile{derived_[file / entries - 1].get(), file % entries};
+}
+
 const OwnFile& Branch::Own(NodeId node) const {
-  return own_files_[tree_.File(node) - container_->entry_count()];
+  return own_files_[tree_.File(node) - FirstOwn()];
+}
+
+Result<bool> Branch::Exists(NodeId node, bool listing,
+                            BlockCache& cache) const {
+  if (tree_.IsDirectory(node) || Entry(node)) return true;
+  if (const std::optional<DerivedFile> derived = Derived(node)) {
+    return derived->files->Has(derived->entry, listing, cache);
+  }
+  const OwnFile& own = Own(node);
+  return own.exists == nullptr ? Result<bool>(true) : own.exists(cache);
 }
 
 bool Branch::IsLive(NodeId node) const {
-  return !tree_.IsDirectory(node) && !Entry(node) && Own(node).live;
+  return !tree_.IsDirectory(node) && !Entry(node) && !Derived(node) &&
+         Own(node).live;
 }
 
 Result<Content> Branch::Open(NodeId node, BlockCache& cache) const {
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->OpenEntry(*entry);
   }
+  if (const std::optional<DerivedFile> derived = Derived(node)) {
+    return derived->files->Open(derived->entry, cache);
+  }
   return Own(node).open(cache);
 }
 
 bool Branch::SizeIsCheap(NodeId node) const {
-  return Entry(node).has_value() || Own(node).size.has_value();
+  if (Entry(node)) return true;
+  if (const std::optional<DerivedFile> derived = Derived(node)) {
+    return derived->files->SizeIsCheap(derived->entry);
+  }
+  return Own(node).size.has_value();
 }
 
 Result<uint64_t> Branch::Size(NodeId node, BlockCache& cache) const {
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->EntrySize(*entry);
+  }
+  if (const std::optional<DerivedFile> derived = Derived(node)) {
+    return derived->files->Size(derived->entry, cache);
   }
   if (const std::optional<uint64_t> size = Own(node).size) return *size;
   Result<Content> content = Open(node, cache);
@@ -190,6 +240,9 @@ std::optional<EntryInfo> Branch::Describe(NodeId node) const {
   if (tree_.IsDirectory(node)) return std::nullopt;
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->Describe(*entry);
+  }
+  if (const std::optional<DerivedFile> derived = Derived(node)) {
+    return derived->files->Describe(derived->entry);
   }
   const OwnFile& own = Own(node);
   if (own.describe == nullptr) return std::nullopt;

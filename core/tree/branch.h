@@ -42,6 +42,10 @@ class Branch {
   /// What is known of a file, or nothing for a file of no interest.
   std::optional<EntryInfo> Describe(NodeId node) const;
 
+  /// Whether a node is there: derived files may turn out not to be. `listing`:
+  /// see DerivedFiles::Has.
+  Result<bool> Exists(NodeId node, bool listing, BlockCache& cache) const;
+
   /// Whether a file's bytes may differ from one open to the next.
   bool IsLive(NodeId node) const;
 
@@ -58,12 +62,24 @@ class Branch {
 
  private:
   std::vector<OwnFile> AboutFiles() const;
+  /// The derived file at a node: whose, and of which entry.
+  struct DerivedFile {
+    const DerivedFiles* files;
+    uint32_t entry;
+  };
+  std::optional<DerivedFile> Derived(NodeId node) const;
   const OwnFile& Own(NodeId node) const;
+  /// The number of the first own file: the entries' come first, then as many
+  /// for each derived directory.
+  FileId FirstOwn() const {
+    return container_->entry_count() * static_cast<FileId>(derived_.size() + 1);
+  }
   void AddEntries(TreeBuilder& builder) const;
   void AddOwn(TreeBuilder& builder);
 
   std::shared_ptr<const Container> container_;
-  std::vector<OwnFile> own_files_;  // file numbers follow the entries'
+  std::vector<std::shared_ptr<const DerivedFiles>> derived_;
+  std::vector<OwnFile> own_files_;  // their numbers come last
   std::vector<SubContainer> sub_containers_;
   std::unordered_map<NodeId, uint32_t> grafts_;  // directory -> sub-container
   uint64_t index_owner_ = NewOwner();

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModelShard: Shard roles 1, 0 and 6 (docs/model_shard.md).
+//
+//   NAME            a tensor, TensorV1: a header and the elements
+//   NAME.scales     float scales of the int8 tensor NAME; also NAME.scale, or
+//                   BASE.scales for BASE.weight
+//   __metadata__    JSON of the model
+#include "core/formats/model_shard.h"
+
+#include <string_view>
+#include <unordered_map>
+
+namespace ctxfs {
+namespace {
+
+constexpr std::string_view kMetadataName = "__metadata__";
+
+// The three forms, best first: what the scales' name ends in, and what stands
+// there in the tensor's.
+struct ScaleForm {
+  std::string_view scales;
+  std::string_view tensor;
+};
+constexpr ScaleForm kScaleForms[] = {
+    {".scales", ""}, {".scale", ""}, {".scales", ".weight"}};
+
+constexpr uint8_t kRoleAt = 5;
+
+bool Probe(Bytes head) {
+  constexpr uint32_t kMagic = 0x44524853;  // "SHRD"
+  if (head.size() <= kRoleAt || LoadLe<uint32_t>(head.data()) != kMagic) {
+    return false;
+  }
+  const auto role = std::to_integer<uint8_t>(head[kRoleAt]);
+  return role == 1 || role == 0 || role == 6;
+}
+
+}  // namespace
+
+Status ModelShard::Load() {
+  if (Status loaded = TensorShard::Load(); !loaded) return loaded;
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    if (EntryName(entry) == kMetadataName && !EntryFault(entry)) {
+      metadata_ = entry;
+    }
+  }
+  FindScales();
+  return {};
+}
+
+void ModelShard::FindScales() {
+  struct Candidate {
+    uint32_t entry;
+    size_t form;
+  };
+  std::unordered_map<std::string, Candidate> by_tensor;
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    const std::string_view name = EntryName(entry).value_or("");
+    for (size_t form = 0; form < std::size(kScaleForms); ++form) {
+      const auto [scales, tensor] = kScaleForms[form];
+      if (!name.ends_with(scales)) continue;
+      std::string of(name.substr(0, name.size() - scales.size()));
+      of += tensor;
+      const auto [at, added] =
+          by_tensor.try_emplace(std::move(of), Candidate{entry, form});
+      if (!added && form < at->second.form) at->second = {entry, form};
+    }
+  }
+  if (by_tensor.empty()) return;
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    const auto found =
+        by_tensor.find(std::string(EntryName(entry).value_or("")));
+    if (found == by_tensor.end()) continue;
+    scales_.emplace_back(entry, found->second.entry);
+  }
+}
+
+std::optional<uint32_t> ModelShard::ScalesOf(uint32_t entry) const {
+  const auto found = std::lower_bound(scales_.begin(), scales_.end(),
+                                      std::pair<uint32_t, uint32_t>(entry, 0));
+  if (found == scales_.end() || found->first != entry) return std::nullopt;
+  return found->second;
+}
+
+std::vector<OwnFile> ModelShard::OwnFiles() const {
+  std::vector<OwnFile> files = TensorShard::OwnFiles();
+  if (metadata_) {
+    OwnFile model{"model.json",
+                  [self = Self(), entry = *metadata_](BlockCache& /*cache*/) {
+                    return self->OpenEntry(entry);
+                  }};
+    model.size = EntrySize(*metadata_);
+    files.push_back(std::move(model));
+  }
+  return files;
+}
+
+std::vector<std::shared_ptr<const DerivedFiles>> ModelShard::Derived() const {
+  std::vector<std::shared_ptr<const DerivedFiles>> all = TensorShard::Derived();
+  all.push_back(DequantizedTensors(
+      std::static_pointer_cast<const ModelShard>(shared_from_this())));
+  return all;
+}
+
+std::vector<ArrayInfo> ModelShard::Arrays() const {
+  std::vector<ArrayInfo> arrays = TensorShard::Arrays();
+  const std::shared_ptr<const DerivedFiles> files = DequantizedTensors(
+      std::static_pointer_cast<const ModelShard>(shared_from_this()));
+  BlockCache cache(0);
+  for (const auto& [entry, scales] : scales_) {
+    const Result<Dequantized> array = ExamineDequantized(*this, entry, cache);
+    if (!array) continue;
+    arrays.push_back({"dequantized/" + std::string(*EntryName(entry)),
+                      DType::kF32, array->shape,
+                      [files, entry = entry](BlockCache& blocks) {
+                        return files->Open(entry, blocks);
+                      }});
+  }
+  return arrays;
+}
+
+extern const Format kModelShard;
+const Format kModelShard{"model_shard", &Probe, &OpenShard<ModelShard>};
+
+}  // namespace ctxfs
