@@ -201,6 +201,11 @@ bool Namespace::SizeIsCheap(Inode inode) const {
   return place.branch != nullptr && place.branch->SizeIsCheap(place.node);
 }
 
+bool Namespace::IsLocked(Inode inode) const {
+  const Place place = Find(inode);
+  return place.branch != nullptr && place.branch->IsLocked(place.node);
+}
+
 bool Namespace::IsLive(Inode inode) const {
   const Place place = Find(inode);
   return place.branch != nullptr ? place.branch->IsLive(place.node)

@@ -57,6 +57,8 @@ class Namespace {
   /// Bytes of a file; see Branch::Size.
   Result<uint64_t> Size(Inode inode, BlockCache& cache) const;
   bool SizeIsCheap(Inode inode) const;
+  /// Whether the file cannot be opened for want of a key.
+  bool IsLocked(Inode inode) const;
   /// Whether the file's bytes may differ from one open to the next.
   bool IsLive(Inode inode) const;
 

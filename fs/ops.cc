@@ -56,6 +56,7 @@ struct stat Attributes(const Server& server, Inode inode, bool directory,
   st.st_ino = inode;
   st.st_mode = directory ? S_IFDIR | (0555 & ~server.umask())
                          : S_IFREG | (0444 & ~server.umask());
+  if (!directory && server.files().IsLocked(inode)) st.st_mode = S_IFREG;
   st.st_nlink = 1;
   st.st_uid = server.uid();
   st.st_gid = server.gid();

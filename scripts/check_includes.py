@@ -35,6 +35,8 @@ MAY_INCLUDE = {
 # A format's header is for its own files and its profiles.
 FORMAT_HEADERS = {
     "core/formats/float_window.h",
+    "core/formats/model_delta.h",
+    "core/formats/model_merge.h",
     "core/formats/model_shard.h",
     "core/formats/shard.h",
     "core/formats/tensor_shard.h",

@@ -56,10 +56,15 @@ inline std::optional<uint64_t> CheckedMul(uint64_t a, uint64_t b) {
 /// it or fails.
 class Buffer {
  public:
+  /// Lets go of memory that `new` has not given.
+  using Free = void (*)(std::byte* bytes, size_t size);
+
   Buffer() = default;
   explicit Buffer(size_t size)
-      : bytes_(std::make_unique_for_overwrite<std::byte[]>(size)),
-        size_(size) {}
+      : bytes_(new std::byte[size], Deleter{}), size_(size) {}
+  /// Takes over `size` bytes that `free` is called for in the end.
+  Buffer(std::byte* bytes, size_t size, Free free)
+      : bytes_(bytes, Deleter{free, size}), size_(size) {}
 
   size_t size() const { return size_; }
   std::byte* data() { return bytes_.get(); }
@@ -68,7 +73,16 @@ class Buffer {
   Bytes span() const { return {bytes_.get(), size_}; }
 
  private:
-  std::unique_ptr<std::byte[]> bytes_;
+  struct Deleter {
+    Deleter() : free(nullptr), size(0) {}
+    Deleter(Free free_it, size_t bytes) : free(free_it), size(bytes) {}
+    void operator()(std::byte* bytes) const {
+      free != nullptr ? free(bytes, size) : delete[] bytes;
+    }
+    Free free;  // null: delete[]
+    size_t size;
+  };
+  std::unique_ptr<std::byte[], Deleter> bytes_;
   size_t size_ = 0;
 };
 

@@ -29,6 +29,13 @@ constexpr uint64_t kStoredBytes = kDecodedBytes + 16 * kMiB;
 /// container (docs/model_shard.md, section 6).
 constexpr uint32_t kHeadersExamined = 4096;
 
+/// Deltas on one another, files that a container's deltas name, and elements
+/// of a LoRA's matrix a, all of which a read needs (docs/conventions.md,
+/// section 2).
+constexpr unsigned kDeltaDepth = 8;
+constexpr size_t kBaseFiles = 16;
+constexpr uint64_t kLoraElements = 64 * kMiB;
+
 /// Bytes and nesting of a container's JSON metadata.
 constexpr uint64_t kJsonBytes = 100 * kMiB;
 constexpr size_t kJsonDepth = 128;

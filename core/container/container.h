@@ -122,6 +122,10 @@ class Container : public std::enable_shared_from_this<Container> {
     return std::nullopt;
   }
 
+  /// Whether the entry cannot be read for want of a key: kLocked from
+  /// OpenEntry.
+  virtual bool EntryLocked(uint32_t /*entry*/) const { return false; }
+
   /// The container's own metadata, parsed anew at each call; null for none.
   virtual Json Metadata() const { return nullptr; }
 

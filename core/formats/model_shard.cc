@@ -41,12 +41,36 @@ bool Probe(Bytes head) {
 Status ModelShard::Load() {
   if (Status loaded = TensorShard::Load(); !loaded) return loaded;
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-    if (EntryName(entry) == kMetadataName && !EntryFault(entry)) {
+    if (EntryName(entry) == kMetadataName && !EntryFault(entry) &&
+        !EntryLocked(entry)) {
       metadata_ = entry;
     }
   }
   FindScales();
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    const Json* conventions = Conventions(entry);
+    if (conventions == nullptr) continue;
+    const auto delta = conventions->find("delta");
+    if (delta != conventions->end() && delta->is_object()) {
+      deltas_.Add(entry, *delta);
+    }
+  }
+  deltas_.Load(this, options());
   return {};
+}
+
+Json ModelShard::Info() const {
+  Json info = TensorShard::Info();
+  BlockCache cache(0);
+  for (const auto& [entry, spec] : deltas_.specs()) {
+    const auto delta = deltas_.Resolve(entry, cache);
+    if (delta) continue;
+    info["warnings"].push_back(Error{delta.error().code,
+                                     Label(entry) + ": " + delta.error().what,
+                                     delta.error().offset}
+                                   .Text());
+  }
+  return info;
 }
 
 void ModelShard::FindScales() {
@@ -100,6 +124,7 @@ std::vector<std::shared_ptr<const DerivedFiles>> ModelShard::Derived() const {
   std::vector<std::shared_ptr<const DerivedFiles>> all = TensorShard::Derived();
   all.push_back(DequantizedTensors(
       std::static_pointer_cast<const ModelShard>(shared_from_this())));
+  all.push_back(MergedTensors(Self(), deltas_));
   return all;
 }
 
@@ -115,6 +140,15 @@ std::vector<ArrayInfo> ModelShard::Arrays() const {
                       DType::kF32, array->shape,
                       [files, entry = entry](BlockCache& blocks) {
                         return files->Open(entry, blocks);
+                      }});
+  }
+  for (const auto& [entry, spec] : deltas_.specs()) {
+    const auto delta = deltas_.Resolve(entry, cache);
+    if (!delta) continue;
+    arrays.push_back({"merged/" + std::string(*EntryName(entry)), DType::kF32,
+                      Deltas::Shape(**delta),
+                      [self = Self(), this, entry = entry](BlockCache& blocks) {
+                        return deltas_.Open(entry, self, blocks);
                       }});
   }
   return arrays;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/formats/model_delta.h"
 #include "core/formats/tensor_shard.h"
 
 namespace ctxfs {
@@ -21,6 +22,7 @@ class ModelShard : public TensorShard {
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
   std::vector<ArrayInfo> Arrays() const override;
+  Json Info() const override;
 
   /// The entry that by its name holds the scales of `entry`.
   std::optional<uint32_t> ScalesOf(uint32_t entry) const;
@@ -29,6 +31,7 @@ class ModelShard : public TensorShard {
   void FindScales();
 
   std::optional<uint32_t> metadata_;  // the entry `__metadata__`
+  Deltas deltas_;
   // A tensor and its scales, by name alone; in the order of the tensors.
   std::vector<std::pair<uint32_t, uint32_t>> scales_;
 };

@@ -136,7 +136,8 @@ ShardContainer::ShardContainer(std::shared_ptr<const Source> source,
 Status ShardContainer::Load() {
   for (const auto step :
        {&ShardContainer::ReadHeader, &ShardContainer::ReadIndex,
-        &ShardContainer::ReadNames, &ShardContainer::CheckEntries}) {
+        &ShardContainer::ReadNames, &ShardContainer::CheckEntries,
+        &ShardContainer::ReadConventions}) {
     if (Status done = (this->*step)(); !done) return done;
   }
   return {};
@@ -427,6 +428,10 @@ std::shared_ptr<AtomicVerdict> ShardContainer::VerdictOf(uint32_t entry) const {
 uint64_t ShardContainer::EntrySize(uint32_t entry) const {
   const ShardRecord record = Record(entry);
   if (EntryFault(entry)) return 0;
+  if (const ShardSeal* seal = Seal(entry)) {
+    return SealedSize(
+        *seal, record.compressed() ? record.orig_size : record.disk_size);
+  }
   if (!record.compressed()) return record.disk_size;
   return record.orig_size > limits::kDecodedBytes ? 0 : record.orig_size;
 }
@@ -435,6 +440,7 @@ Result<Content> ShardContainer::OpenEntry(uint32_t entry) const {
   if (std::optional<Error> fault = EntryFault(entry)) {
     return *std::move(fault);
   }
+  if (Seal(entry) != nullptr) return OpenSealedEntry(entry);
   const ShardRecord record = Record(entry);
   Content content;
   if (record.compressed()) {
@@ -464,6 +470,21 @@ Result<Content> ShardContainer::OpenEntry(uint32_t entry) const {
   content.Append(Range{source(), record.data_offset, std::move(gate)},
                  record.disk_size);
   return content;
+}
+
+Result<Buffer> ShardContainer::Payload(uint32_t entry) const {
+  const ShardRecord record = Record(entry);
+  if (record.compressed()) {
+    auto self =
+        std::static_pointer_cast<const ShardContainer>(shared_from_this());
+    return ShardBlock(std::move(self), entry).Produce();
+  }
+  Result<Buffer> payload = ReadBuffer(*source(), record.data_offset,
+                                      record.disk_size, "stored data");
+  if (payload && !ExpectedChecksum(record).Matches(payload->span())) {
+    return Error{Code::kChecksum, "checksum mismatch", record.data_offset};
+  }
+  return payload;
 }
 
 extern const Format kShard;

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -57,6 +59,14 @@ struct ShardRecord {
   static constexpr uint16_t kBoth = kZstd | kLz4;
 };
 
+/// How an entry is encrypted (docs/conventions.md, section 1).
+struct ShardSeal {
+  std::string salt;
+  std::string info;
+  Codec inner = Codec::kNone;  // of the plaintext
+  uint64_t inner_size = 0;     // what that decodes to; none: as long as it is
+};
+
 /// A Shard v2 container of any role, as an archive of named entries. Profiles
 /// of it derive from this class.
 class ShardContainer : public Container {
@@ -75,6 +85,7 @@ class ShardContainer : public Container {
   EntryInfo Describe(uint32_t entry) const override;
   std::optional<Error> EntryFault(uint32_t entry) const override;
   Result<Content> OpenEntry(uint32_t entry) const override;
+  bool EntryLocked(uint32_t entry) const override;
   Json Metadata() const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
   std::vector<OwnFile> OwnFiles() const override;
@@ -89,6 +100,10 @@ class ShardContainer : public Container {
   /// "entry 7 'NAME'".
   std::string Label(uint32_t entry) const;
   Codec PickCodec(const ShardRecord& record, Bytes stored) const;
+  /// What this project's conventions say of an entry, or null.
+  const Json* Conventions(uint32_t entry) const;
+  /// How an entry is encrypted, or null.
+  const ShardSeal* Seal(uint32_t entry) const;
 
  private:
   /// Load's steps, in order; the first that fails refuses the container.
@@ -96,6 +111,7 @@ class ShardContainer : public Container {
   Status ReadIndex();
   Status ReadNames();
   Status CheckEntries();
+  Status ReadConventions();
 
   /// Refuses the container, or notes the fault when salvaging.
   Status Fault(Error error);
@@ -108,7 +124,13 @@ class ShardContainer : public Container {
   Result<ParsedJson> ParseMetadata() const;
   Result<Content> OpenMetadata() const;
 
+  /// An entry's payload, decoded and checked, not through the cache.
+  Result<Buffer> Payload(uint32_t entry) const;
+  uint64_t SealedSize(const ShardSeal& seal, uint64_t payload) const;
+  Result<Content> OpenSealedEntry(uint32_t entry) const;
+
   friend class ShardBlock;
+  friend class SealedBlock;
 
   const OpenOptions options_;
   const uint64_t owner_ = NewOwner();
@@ -119,6 +141,8 @@ class ShardContainer : public Container {
   uint64_t data_floor_ = 0;  // no entry's data lies below
   std::vector<bool> overlapping_;  // empty while no entries overlap
   std::vector<Warning> warnings_;
+  std::unordered_map<std::string, Json> conventions_;  // by the entry's name
+  std::unordered_map<uint32_t, ShardSeal> seals_;
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;
 };
 

@@ -75,12 +75,12 @@ bool IsReservedName(std::string_view name) {
 }
 
 bool TensorShard::MayBeTensor(uint32_t entry) const {
-  return EntrySize(entry) >= kFixedHeader &&
+  return EntrySize(entry) >= kFixedHeader && !EntryLocked(entry) &&
          !IsReservedName(EntryName(entry).value_or(""));
 }
 
 bool TensorShard::HeaderIsCheap(uint32_t entry) const {
-  return !Record(entry).compressed();
+  return !Record(entry).compressed() && Seal(entry) == nullptr;
 }
 
 bool TensorShard::BelievedTensor(uint32_t entry) const {
@@ -96,8 +96,9 @@ Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry) const {
     if (!head) return std::move(head).error();
     return std::optional(std::move(*head));
   }
-  // Perhaps stored raw, which the checksum alone can tell.
-  if (record.disk_size == record.orig_size) return std::optional<Buffer>();
+  // Encrypted, or perhaps stored raw, which the checksum alone can tell.
+  if (Seal(entry) != nullptr || record.disk_size == record.orig_size)
+    return std::optional<Buffer>();
   for (const uint64_t piece : kHeadPieces) {
     Result<Buffer> stored =
         ReadBuffer(*source(), record.data_offset,

@@ -2,7 +2,9 @@
 #include "core/io/source.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +33,11 @@ Result<std::shared_ptr<const FileSource>> FileSource::Open(
   // Non-blocking, so that a fifo of that name cannot hold us up.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return IoError("cannot be opened");
+  return OfDescriptor(fd, path);
+}
+
+Result<std::shared_ptr<const FileSource>> FileSource::OfDescriptor(
+    int fd, const std::string& path) {
   std::shared_ptr<FileSource> source(new FileSource(path, fd));
   struct stat st {};
   if (::fstat(fd, &st) != 0) return IoError("cannot be examined");
@@ -46,6 +53,30 @@ Result<std::shared_ptr<const FileSource>> FileSource::Open(
   source->size_ = static_cast<uint64_t>(st.st_size);
   source->mtime_ns_ = MtimeNs(st);
   return std::shared_ptr<const FileSource>(std::move(source));
+}
+
+Result<std::shared_ptr<const Source>> Source::OpenBeside(
+    const std::string& /*relative*/) const {
+  return Error{Code::kNotFound, "there is no directory to look in"};
+}
+
+Result<std::shared_ptr<const Source>> FileSource::OpenBeside(
+    const std::string& relative) const {
+  const std::string directory = path_.substr(0, path_.rfind('/') + 1);
+  const int at = ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (at < 0) return IoError("its directory cannot be opened");
+  open_how how{};
+  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  const auto fd = static_cast<int>(
+      ::syscall(SYS_openat2, at, relative.c_str(), &how, sizeof(how)));
+  const Error failed = IoError("cannot be opened");
+  ::close(at);
+  if (fd < 0) return failed;
+  Result<std::shared_ptr<const FileSource>> source =
+      OfDescriptor(fd, directory + relative);
+  if (!source) return std::move(source).error();
+  return std::shared_ptr<const Source>(std::move(*source));
 }
 
 FileSource::~FileSource() { ::close(fd_); }

@@ -32,6 +32,11 @@ class Source {
   /// kept from an earlier ReadAt are served.
   virtual Status CheckUnchanged() const { return {}; }
 
+  /// The file at `relative` to the directory that this one is in, never outside
+  /// it: kNotFound for stores that have no directory.
+  virtual Result<std::shared_ptr<const Source>> OpenBeside(
+      const std::string& relative) const;
+
   /// Bytes read so far.
   virtual uint64_t bytes_read() const { return 0; }
 };
@@ -53,11 +58,17 @@ class FileSource final : public Source {
   int64_t mtime_ns() const override { return mtime_ns_; }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override;
+  Result<std::shared_ptr<const Source>> OpenBeside(
+      const std::string& relative) const override;
   uint64_t bytes_read() const override {
     return bytes_read_.load(std::memory_order_relaxed);
   }
 
  private:
+  /// Takes over `fd`, which `path` was opened as.
+  static Result<std::shared_ptr<const FileSource>> OfDescriptor(
+      int fd, const std::string& path);
+
   FileSource(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
 
   std::string path_;  // absolute: the daemon changes its directory

@@ -200,6 +200,11 @@ Result<bool> Branch::Exists(NodeId node, bool listing,
   return own.exists == nullptr ? Result<bool>(true) : own.exists(cache);
 }
 
+bool Branch::IsLocked(NodeId node) const {
+  const std::optional<uint32_t> entry = Entry(node);
+  return entry && container_->EntryLocked(*entry);
+}
+
 bool Branch::IsLive(NodeId node) const {
   return !tree_.IsDirectory(node) && !Entry(node) && !Derived(node) &&
          Own(node).live;

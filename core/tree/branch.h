@@ -46,6 +46,9 @@ class Branch {
   /// see DerivedFiles::Has.
   Result<bool> Exists(NodeId node, bool listing, BlockCache& cache) const;
 
+  /// Whether a file cannot be opened for want of a key.
+  bool IsLocked(NodeId node) const;
+
   /// Whether a file's bytes may differ from one open to the next.
   bool IsLive(NodeId node) const;
 
