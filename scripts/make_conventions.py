@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes golden/conventions: what docs/conventions.md describes, with answers.
+"""Writes golden/conventions, or the folder named: what docs/conventions.md describes, with answers.
 
 Needs python3, python3-numpy and python3-cryptography. Everything is fixed, the
 keys and nonces too: the same bytes come out each time. Not by our reader.
@@ -242,6 +242,8 @@ def traces(folder: pathlib.Path) -> None:
 
 def main() -> int:
     folder = ROOT / "golden" / "conventions"
+    if len(sys.argv) > 1:
+        folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     encrypted(folder)
     deltas(folder)
