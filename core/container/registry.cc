@@ -8,13 +8,16 @@
 namespace ctxfs {
 
 // A format forgotten here is a format not mounted; one misspelt does not link.
+extern const Format kGemmShard;
 extern const Format kModelShard;
 extern const Format kShard;
+extern const Format kTraceShard;
 
 namespace {
 
 // Shard last: it takes any role.
-constexpr std::array kFormats = {&kModelShard, &kShard};
+constexpr std::array kFormats = {&kModelShard, &kGemmShard, &kTraceShard,
+                                 &kShard};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {
