@@ -36,6 +36,12 @@ constexpr unsigned kDeltaDepth = 8;
 constexpr size_t kBaseFiles = 16;
 constexpr uint64_t kLoraElements = 64 * kMiB;
 
+/// Sections of a graph; bytes of one that is kept in memory; entries of a
+/// GraphShard that are looked at for one (docs/sjgn.md, section 4).
+constexpr uint64_t kGraphSections = 65'536;
+constexpr uint64_t kGraphBytes = 256 * kMiB;
+constexpr uint32_t kGraphsSought = 1024;
+
 /// Bytes and nesting of a container's JSON metadata.
 constexpr uint64_t kJsonBytes = 100 * kMiB;
 constexpr size_t kJsonDepth = 128;

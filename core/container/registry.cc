@@ -11,13 +11,14 @@ namespace ctxfs {
 extern const Format kGemmShard;
 extern const Format kModelShard;
 extern const Format kShard;
+extern const Format kSjgn;
 extern const Format kTraceShard;
 
 namespace {
 
 // Shard last: it takes any role.
 constexpr std::array kFormats = {&kModelShard, &kGemmShard, &kTraceShard,
-                                 &kShard};
+                                 &kSjgn, &kShard};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "core/base/limits.h"
+
 namespace ctxfs {
 namespace {
 
@@ -25,6 +27,7 @@ struct ScaleForm {
 constexpr ScaleForm kScaleForms[] = {
     {".scales", ""}, {".scale", ""}, {".scales", ".weight"}};
 
+constexpr uint8_t kGraphRole = 6;
 constexpr uint8_t kRoleAt = 5;
 
 bool Probe(Bytes head) {
@@ -118,6 +121,39 @@ std::vector<OwnFile> ModelShard::OwnFiles() const {
     files.push_back(std::move(model));
   }
   return files;
+}
+
+std::vector<SubContainer> ModelShard::SubContainers() const {
+  std::vector<SubContainer> graphs;
+  if (header().role != kGraphRole) return graphs;
+  uint32_t sought = 0;
+  for (uint32_t entry = 0;
+       entry < entry_count() && sought < limits::kGraphsSought; ++entry) {
+    if (!MayBeGraph(entry)) continue;
+    ++sought;
+    std::byte magic[4];
+    if (!source()->ReadAt(Record(entry).data_offset, magic)) continue;
+    if (AsText(magic) != "SJGN" && AsText(magic) != "SJGZ") continue;
+    graphs.push_back(
+        {"graphs/" + std::string(EntryName(entry).value_or("")),
+         [self = Self(), entry]() -> Result<std::shared_ptr<const Source>> {
+           BlockCache cache(0);
+           const Result<Content> content = self->OpenEntry(entry);
+           if (!content) return content.error();
+           Result<std::string> bytes = ReadAll(*content, cache);
+           if (!bytes) return std::move(bytes).error();
+           return std::shared_ptr<const Source>(
+               std::make_shared<const MemorySource>(std::move(*bytes)));
+         }});
+  }
+  return graphs;
+}
+
+bool ModelShard::MayBeGraph(uint32_t entry) const {
+  constexpr uint64_t kLeast = 8;
+  constexpr uint16_t kTensorType = 1;
+  return HeaderIsCheap(entry) && Record(entry).content_type != kTensorType &&
+         EntrySize(entry) >= kLeast && EntrySize(entry) <= limits::kGraphBytes;
 }
 
 std::vector<std::shared_ptr<const DerivedFiles>> ModelShard::Derived() const {

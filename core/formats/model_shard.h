@@ -22,6 +22,7 @@ class ModelShard : public TensorShard {
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
   std::vector<ArrayInfo> Arrays() const override;
+  std::vector<SubContainer> SubContainers() const override;
   Json Info() const override;
 
   /// The entry that by its name holds the scales of `entry`.
@@ -29,6 +30,9 @@ class ModelShard : public TensorShard {
 
  private:
   void FindScales();
+  /// Whether an entry is to be looked at for a graph: its bytes are there as
+  /// they are, and it does not say it is a tensor.
+  bool MayBeGraph(uint32_t entry) const;
 
   std::optional<uint32_t> metadata_;  // the entry `__metadata__`
   Deltas deltas_;
