@@ -142,7 +142,10 @@ Status ShardContainer::ReadConventions() {
   Result<Buffer> text = ReadBuffer(
       *source(), start, std::min(source()->size() - start, limits::kJsonBytes),
       "metadata");
-  if (!text) return std::move(text).error();
+  if (!text) {  // as trouble with metadata ever is: a warning
+    Warn({"metadata: " + text.error().what, start});
+    return {};
+  }
   if (AsText(text->span()).find("\"ctxfs\"") == std::string_view::npos) {
     return {};
   }

@@ -175,10 +175,12 @@ struct Array {
 
 class Graph final : public Container {
  public:
-  using Container::Container;
+  /// `data` is where the SJGN bytes are: `file` itself, or its decoded bytes.
+  Graph(std::shared_ptr<const Source> file, std::shared_ptr<const Source> data)
+      : Container(std::move(file)), data_(std::move(data)) {}
 
   Status Load() {
-    Cursor in(*source(), 4, source()->size());
+    Cursor in(*data_, 4, data_->size());
     const uint8_t major = in.U8();
     flags_ = in.U8();
     minor_ = flags_ == kMinor1 ? 1 : 0;
@@ -298,7 +300,7 @@ class Graph final : public Container {
 
   Content Piece(uint64_t offset, uint64_t length) const {
     Content content;
-    content.Append(Range{source(), offset, nullptr}, length);
+    content.Append(Range{data_, offset, nullptr}, length);
     return content;
   }
 
@@ -306,14 +308,14 @@ class Graph final : public Container {
     if (!array.bits) return Piece(array.offset, array.size);
     Content content;
     content.Append(
-        Computed{std::make_shared<const Bits>(source(), array.offset), 0},
+        Computed{std::make_shared<const Bits>(data_, array.offset), 0},
         array.size);
     return content;
   }
 
   /// Finds a section's arrays. One that does not read as its kind stays raw.
   void ReadBody(const Section& section) {
-    Cursor in(*source(), section.offset, section.offset + section.length);
+    Cursor in(*data_, section.offset, section.offset + section.length);
     std::vector<Array> found;
     if (section.kind == kFeature) {
       found.push_back(Feature(in, section));
@@ -404,6 +406,7 @@ class Graph final : public Container {
     return arrays;
   }
 
+  std::shared_ptr<const Source> data_;
   uint8_t minor_ = 0;
   uint8_t flags_ = 0;
   std::vector<Section> sections_;
@@ -444,15 +447,16 @@ Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& /*options*/) {
   Result<Buffer> magic = ReadBuffer(*source, 0, 4, "magic");
   if (!magic) return std::move(magic).error();
+  std::shared_ptr<const Source> data = source;
   if (LoadLe<uint32_t>(magic->data()) == kPackedMagic) {
     if (source->size() > limits::kGraphBytes) {
       return Error{Code::kLimit, "is larger than 256 MiB", 0};
     }
     Result<std::shared_ptr<const Source>> plain = Unpack(*source);
     if (!plain) return std::move(plain).error();
-    source = std::move(*plain);
+    data = std::move(*plain);
   }
-  auto graph = std::make_shared<Graph>(std::move(source));
+  auto graph = std::make_shared<Graph>(std::move(source), std::move(data));
   if (Status loaded = graph->Load(); !loaded) return std::move(loaded).error();
   return std::shared_ptr<const Container>(std::move(graph));
 }

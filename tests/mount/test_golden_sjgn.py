@@ -48,7 +48,11 @@ def check(root, name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_alone(mount, name):
-    check(mount(FOLDER / name).root, name)
+    mounted = mount(FOLDER / name)
+    check(mounted.root, name)
+    own = mounted / ".ctxfs/container"
+    assert own.read_bytes() == (FOLDER / name).read_bytes()
+    assert own.stat().st_mtime == (FOLDER / name).stat().st_mtime
 
 
 @pytest.mark.parametrize("name", NAMES)
