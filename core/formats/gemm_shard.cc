@@ -220,9 +220,9 @@ class GemmShard final : public TensorShard {
     for (const auto& [place, entry] : tiles) {
       const Result<TensorHeader> tile = Header(entry, cache);
       if (!tile) return tile.error();
-      const auto unfit = [&](const char* why) {
-        return Error{Code::kCorrupt, Label(entry) + ": " + why,
-                     Record(entry).data_offset};
+      const auto unfit = [this, at = entry](const char* why) {
+        return Error{Code::kCorrupt, Label(at) + ": " + why,
+                     Record(at).data_offset};
       };
       if (tile->shape.size() != 2) return unfit("not of two dimensions");
       if (grid.entries.empty()) {
