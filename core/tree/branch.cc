@@ -48,7 +48,8 @@ Branch::Branch(std::shared_ptr<const Container> container,
   sub_containers_ = container_->SubContainers();
   derived_ = container_->Derived();
 
-  TreeBuilder builder(container_->entry_count());
+  // Most entries have a derived file where there are any.
+  TreeBuilder builder(container_->entry_count() * (derived_.empty() ? 1 : 2));
   AddEntries(builder);
   // Own files come when every entry has its name: they never take one.
   builder.Settle();
