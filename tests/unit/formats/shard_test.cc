@@ -336,6 +336,26 @@ TEST(ShardOpen, BoundsTheNamesAndNotTheGapBehindThem) {
   EXPECT_TRUE(Fails(open(limits::kNameBytes + 1), Code::kLimit, 16));
 }
 
+// A table of 64 KiB that every entry calls its name would be a tree of
+// gigabytes.
+TEST(ShardOpen, CountsNameBytesThatAreShared) {
+  constexpr uint16_t kLength = 65'535;
+  const auto open = [](uint32_t entries) {
+    ShardSpec spec;
+    spec.entries.resize(entries);
+    spec.entries[0].name = std::string(kLength, 'n');
+    std::string bytes = BuildShard(spec);
+    for (uint32_t i = 0; i < entries; ++i) {
+      Poke(bytes, RecordField(i, kNameOffsetField), uint32_t{0});
+      Poke(bytes, RecordField(i, kNameLengthField), kLength);
+    }
+    return OpenBytes(std::move(bytes));
+  };
+  constexpr uint32_t kMost = limits::kNameBytes / kLength;
+  EXPECT_TRUE(Ok(open(kMost)));
+  EXPECT_TRUE(Fails(open(kMost + 1), Code::kLimit, 16));
+}
+
 TEST(ShardOpen, ReadsNothingOfTheData) {
   const auto source = std::make_shared<FaultySource>(
       BuildShard({{Raw("a", Noise(5000)), ZstdEntry("b", Prose(5000))},
