@@ -18,6 +18,7 @@ enum class ExitCode : int {
   kMountPoint = 6,
   kFuse = 7,
   kLimit = 8,
+  kKey = 9,
 };
 
 /// Why a container could not be opened.
@@ -36,6 +37,7 @@ inline ExitCode ExitCodeOf(const Error& error) {
     case Code::kIo:
     case Code::kStale:
     case Code::kNoMemory:
+    case Code::kLocked:
       break;
   }
   return ExitCode::kSource;
@@ -51,6 +53,8 @@ inline int ErrnoOf(const Error& error) {
       return ESTALE;
     case Code::kNoMemory:
       return ENOMEM;
+    case Code::kLocked:
+      return EACCES;
     default:
       return EIO;
   }

@@ -181,6 +181,13 @@ Namespace::Child Namespace::ChildAt(Inode directory, uint32_t index) const {
           tree.IsDirectory(node)};
 }
 
+Result<bool> Namespace::Exists(Inode inode, bool listing,
+                               BlockCache& cache) const {
+  const Place place = Find(inode);
+  if (place.branch == nullptr) return true;
+  return place.branch->Exists(place.node, listing, cache);
+}
+
 Result<uint64_t> Namespace::Size(Inode inode, BlockCache& cache) const {
   const Place place = Find(inode);
   if (place.branch != nullptr) return place.branch->Size(place.node, cache);
@@ -192,6 +199,11 @@ Result<uint64_t> Namespace::Size(Inode inode, BlockCache& cache) const {
 bool Namespace::SizeIsCheap(Inode inode) const {
   const Place place = Find(inode);
   return place.branch != nullptr && place.branch->SizeIsCheap(place.node);
+}
+
+bool Namespace::IsLocked(Inode inode) const {
+  const Place place = Find(inode);
+  return place.branch != nullptr && place.branch->IsLocked(place.node);
 }
 
 bool Namespace::IsLive(Inode inode) const {

@@ -51,9 +51,14 @@ class Namespace {
   uint32_t ChildCount(Inode directory) const;
   Child ChildAt(Inode directory, uint32_t index) const;
 
+  /// Whether what has a name is there; see Branch::Exists.
+  Result<bool> Exists(Inode inode, bool listing, BlockCache& cache) const;
+
   /// Bytes of a file; see Branch::Size.
   Result<uint64_t> Size(Inode inode, BlockCache& cache) const;
   bool SizeIsCheap(Inode inode) const;
+  /// Whether the file cannot be opened for want of a key.
+  bool IsLocked(Inode inode) const;
   /// Whether the file's bytes may differ from one open to the next.
   bool IsLive(Inode inode) const;
 

@@ -56,6 +56,7 @@ struct stat Attributes(const Server& server, Inode inode, bool directory,
   st.st_ino = inode;
   st.st_mode = directory ? S_IFDIR | (0555 & ~server.umask())
                          : S_IFREG | (0444 & ~server.umask());
+  if (!directory && server.files().IsLocked(inode)) st.st_mode = S_IFREG;
   st.st_nlink = 1;
   st.st_uid = server.uid();
   st.st_gid = server.gid();
@@ -100,7 +101,14 @@ void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
     fuse_entry_param entry{};
     entry.entry_timeout = kForever;
     const std::optional<Inode> inode = server.files().Lookup(parent, name);
-    if (!inode) {
+    const Result<bool> exists =
+        inode ? server.files().Exists(*inode, /*listing=*/false, server.cache())
+              : Result<bool>(false);
+    if (!exists) {
+      server.LogFailure(*inode, exists.error());
+      return ErrnoOf(exists.error());
+    }
+    if (!*exists) {
       fuse_reply_entry(req, &entry);  // inode 0: remember that it is not there
       return 0;
     }
@@ -265,6 +273,11 @@ void List(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
     size_t used = 0;
     for (auto at = static_cast<uint64_t>(offset); at < end; ++at) {
       const Listed listed = ListedAt(files, inode, at);
+      // What cannot be told, for an I/O error, is listed: to look it up tells.
+      const Result<bool> exists =
+          at < 2 ? Result<bool>(true)
+                 : files.Exists(listed.inode, /*listing=*/true, server.cache());
+      if (exists && !*exists) continue;
       const fuse_entry_param entry = EntryOf(server, listed, at < 2);
       const auto next = static_cast<off_t>(at + 1);
       char* to = buffer.data() + used;

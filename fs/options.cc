@@ -21,6 +21,8 @@ namespace {
 struct Raw {
   int flat = 0;
   int salvage = 0;
+  int insecure_keyfile = 0;
+  char* keyfile = nullptr;
   char* verify = nullptr;
   char* cache = nullptr;
   char* threads = nullptr;
@@ -43,8 +45,8 @@ struct Raw {
 
   Raw() = default;
   ~Raw() {
-    for (char* text :
-         {verify, cache, threads, readahead, uid, gid, umask, log, ignored}) {
+    for (char* text : {keyfile, verify, cache, threads, readahead, uid, gid,
+                       umask, log, ignored}) {
       std::free(text);
     }
   }
@@ -63,6 +65,8 @@ constexpr uint64_t kNoField = std::numeric_limits<unsigned>::max();
 const fuse_opt kTable[] = {
     CTXFS_OPT("flat", flat, 1),
     CTXFS_OPT("salvage", salvage, 1),
+    CTXFS_OPT("keyfile=%s", keyfile, 0),
+    CTXFS_OPT("insecure_keyfile", insecure_keyfile, 1),
     CTXFS_OPT("verify=%s", verify, 0),
     CTXFS_OPT("cache=%s", cache, 0),
     CTXFS_OPT("threads=%s", threads, 0),
@@ -268,6 +272,8 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   }
   options->flat = raw.flat != 0;
   options->salvage = raw.salvage != 0;
+  if (raw.keyfile != nullptr) options->key_file = raw.keyfile;
+  options->insecure_key_file = raw.insecure_keyfile != 0;
   options->foreground = raw.foreground != 0;
   if (raw.allow_other != 0) options->fuse_options.emplace_back("allow_other");
   if (raw.allow_root != 0) options->fuse_options.emplace_back("allow_root");
@@ -294,6 +300,10 @@ std::string MountUsage() {
          "                     instead of a signal; off: never\n"
          "  salvage            mount a damaged container as far as it can be "
          "read\n"
+         "  keyfile=PATH       the key of encrypted entries: 32 bytes, or 64 "
+         "hex\n"
+         "                     digits, in a file that is yours alone\n"
+         "  insecure_keyfile   take a key file that others may read\n"
          "  cache=SIZE         decoded bytes kept in memory (default 512M)\n"
          "  threads=N          worker threads (default: cores, at least 4)\n"
          "  readahead=SIZE     the mount's read-ahead, where root may set it\n"
@@ -310,7 +320,8 @@ std::string MountUsage() {
          "is\n"
          "damaged, 5 its version is unknown, 6 the mount point cannot be "
          "used,\n"
-         "7 FUSE refused, 8 a limit was exceeded.\n";
+         "7 FUSE refused, 8 a limit was exceeded, 9 the key file cannot be "
+         "used.\n";
 }
 
 }  // namespace ctxfs

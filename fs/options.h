@@ -19,6 +19,8 @@ struct MountOptions {
   std::string mount_point;
   bool flat = false;
   bool salvage = false;
+  std::string key_file;  // empty: none
+  bool insecure_key_file = false;
   VerifyMode verify = VerifyMode::kRead;
   uint64_t cache_bytes = uint64_t{512} << 20;
   unsigned threads = 0;    // 0: as many as there are cores, at least 4

@@ -12,6 +12,7 @@
 
 #include "core/base/text.h"
 #include "core/container/format.h"
+#include "fs/key_file.h"
 #include "fs/mount_point.h"
 #include "fs/open_container.h"
 #include "fs/ops.h"
@@ -120,6 +121,16 @@ ExitCode Serve(const MountOptions& options,
   OpenOptions open_options;
   open_options.verify = options.verify != VerifyMode::kOff;
   open_options.salvage = options.salvage;
+  if (!options.key_file.empty()) {
+    Result<std::shared_ptr<const MasterKey>> key =
+        ReadKeyFile(options.key_file, options.insecure_key_file);
+    if (!key) {
+      Log(LogLevel::kError,
+          Quote(options.key_file) + ": " + key.error().Text());
+      return ExitCode::kKey;
+    }
+    open_options.key = std::move(*key);
+  }
   Result<std::shared_ptr<const Container>> container =
       OpenContainerFile(options.source, open_options);
   if (!container) {

@@ -79,15 +79,10 @@ Buffer::Buffer(size_t size) : size_(size) {
   std::byte* bytes = AllSpares().Take(capacity);
   if (bytes == nullptr) bytes = static_cast<std::byte*>(std::malloc(capacity));
   if (bytes == nullptr) throw std::bad_alloc();
-  bytes_ = {bytes, Release{capacity}};
-}
-
-void Buffer::Release::operator()(std::byte* bytes) const {
-  if (capacity == 0) {
-    delete[] bytes;
-  } else {
-    AllSpares().Give(bytes, capacity);
-  }
+  bytes_ = {bytes, Release{[](std::byte* spare, size_t room) {
+                             AllSpares().Give(spare, room);
+                           },
+                           capacity}};
 }
 
 }  // namespace ctxfs

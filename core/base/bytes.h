@@ -56,8 +56,14 @@ inline std::optional<uint64_t> CheckedMul(uint64_t a, uint64_t b) {
 /// it or fails. The memory of large ones is used again.
 class Buffer {
  public:
+  /// Lets go of memory that `new` has not given.
+  using Free = void (*)(std::byte* bytes, size_t size);
+
   Buffer() = default;
   explicit Buffer(size_t size);
+  /// Takes over `size` bytes that `free` is called for in the end.
+  Buffer(std::byte* bytes, size_t size, Free free)
+      : bytes_(bytes, Release{free, size}), size_(size) {}
 
   size_t size() const { return size_; }
   std::byte* data() { return bytes_.get(); }
@@ -67,8 +73,11 @@ class Buffer {
 
  private:
   struct Release {
-    size_t capacity;  // 0: from the heap
-    void operator()(std::byte* bytes) const;
+    Free free;  // null: from the heap
+    size_t size;
+    void operator()(std::byte* bytes) const {
+      free != nullptr ? free(bytes, size) : delete[] bytes;
+    }
   };
 
   std::unique_ptr<std::byte[], Release> bytes_;

@@ -25,6 +25,23 @@ constexpr uint64_t kDecodedBytes = kGiB;
 /// kDecodedBytes takes in any of our codecs, rounded up.
 constexpr uint64_t kStoredBytes = kDecodedBytes + 16 * kMiB;
 
+/// Tensor headers that info.json is made from: each is a read somewhere in the
+/// container (docs/model_shard.md, section 6).
+constexpr uint32_t kHeadersExamined = 4096;
+
+/// Deltas on one another, files that a container's deltas name, and elements
+/// of a LoRA's matrix a, all of which a read needs (docs/conventions.md,
+/// section 2).
+constexpr unsigned kDeltaDepth = 8;
+constexpr size_t kBaseFiles = 16;
+constexpr uint64_t kLoraElements = 64 * kMiB;
+
+/// Sections of a graph; bytes of one that is kept in memory; entries of a
+/// GraphShard that are looked at for one (docs/sjgn.md, section 4).
+constexpr uint64_t kGraphSections = 65'536;
+constexpr uint64_t kGraphBytes = 256 * kMiB;
+constexpr uint32_t kGraphsSought = 1024;
+
 /// Bytes and nesting of a container's JSON metadata.
 constexpr uint64_t kJsonBytes = 100 * kMiB;
 constexpr size_t kJsonDepth = 128;

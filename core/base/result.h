@@ -20,6 +20,7 @@ enum class Code : uint8_t {
   kIo,            // the store failed; worth trying again
   kStale,         // the store no longer holds what was opened
   kNoMemory,      // an allocation failed; worth trying again
+  kLocked,        // encrypted, and no key was given
 };
 
 constexpr uint64_t kNoOffset = UINT64_MAX;

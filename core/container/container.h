@@ -12,6 +12,7 @@
 #include "core/base/dtype.h"
 #include "core/base/json.h"
 #include "core/base/result.h"
+#include "core/container/derived.h"
 #include "core/container/entry.h"
 #include "core/content/block_cache.h"
 #include "core/content/content.h"
@@ -40,6 +41,8 @@ struct OwnFile {
   std::optional<uint64_t> size = std::nullopt;
   /// What its extended attributes say, where there is something to say.
   std::function<EntryInfo()> describe = nullptr;
+  /// Whether it is there at all, where that takes reading to know.
+  std::function<Result<bool>(BlockCache&)> exists = nullptr;
 };
 
 /// An array that a container holds: what views are made of.
@@ -80,6 +83,11 @@ class Container : public std::enable_shared_from_this<Container> {
   /// The name as stored; nothing when it cannot be read at all.
   virtual std::optional<std::string_view> EntryName(uint32_t entry) const = 0;
 
+  /// Where the entry's file is, if not at its name. Made safe like a name.
+  virtual std::optional<std::string> EntryPath(uint32_t /*entry*/) const {
+    return std::nullopt;
+  }
+
   /// Bytes of the entry's file, exact; 0 for an entry that cannot be read.
   virtual uint64_t EntrySize(uint32_t entry) const = 0;
 
@@ -90,6 +98,10 @@ class Container : public std::enable_shared_from_this<Container> {
   virtual std::optional<Error> EntryFault(uint32_t /*entry*/) const {
     return std::nullopt;
   }
+
+  /// Whether the entry cannot be read for want of a key: kLocked from
+  /// OpenEntry.
+  virtual bool EntryLocked(uint32_t /*entry*/) const { return false; }
 
   /// The container's own metadata, parsed anew at each call; null for none,
   /// discarded (Json::is_discarded) when the store failed.
@@ -107,14 +119,9 @@ class Container : public std::enable_shared_from_this<Container> {
   /// Files of the format's making besides the entries. Asked once.
   virtual std::vector<OwnFile> OwnFiles() const { return {}; }
 
-  /// Files besides the entries that are too many to be OwnFiles: a table like
-  /// that of the entries, numbered from 0, and a node in the tree for each.
-  virtual uint32_t derived_count() const { return 0; }
-  virtual std::string DerivedPath(uint32_t /*file*/) const { return {}; }
-  /// Its `size` is that of the file; 0 for one that cannot be read.
-  virtual EntryInfo DescribeDerived(uint32_t /*file*/) const { return {}; }
-  virtual Result<Content> OpenDerived(uint32_t /*file*/) const {
-    return Error{Code::kNotFound, "there are no derived files"};
+  /// Tables of further files of the format's making. Asked once.
+  virtual std::vector<std::shared_ptr<const DerivedFiles>> Derived() const {
+    return {};
   }
 
   /// Directories that are containers themselves. Asked once.

@@ -7,6 +7,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/result.h"
+#include "core/base/secret.h"
 #include "core/container/container.h"
 #include "core/io/source.h"
 
@@ -15,6 +16,9 @@ namespace ctxfs {
 struct OpenOptions {
   bool verify = true;    // false: checksums are not looked at
   bool salvage = false;  // structural faults become faults of entries
+  bool alone = false;    // opens no file that the container names
+  /// What encrypted entries are read with; none: they are listed, not opened.
+  std::shared_ptr<const MasterKey> key = nullptr;
 };
 
 /// A container format. To add one, write core/formats/NAME.cc that ends in

@@ -61,6 +61,23 @@ struct ExtentVerifier {
   }
 };
 
+/// The extent from `skip` bytes on.
+struct ExtentSlicer {
+  uint64_t skip;
+  uint64_t length;
+
+  Extent operator()(const Literal& extent) const {
+    return Literal{std::make_shared<const std::string>(extent.text->substr(
+        static_cast<size_t>(skip), static_cast<size_t>(length)))};
+  }
+  template <typename T>
+  Extent operator()(const T& extent) const {
+    T rest = extent;
+    rest.offset += skip;
+    return rest;
+  }
+};
+
 }  // namespace
 
 void Content::Append(Extent extent, uint64_t length) {
@@ -74,6 +91,22 @@ void Content::Append(const Content& other) {
     Append(other.extents_[i], other.ends_[i] - start);
     start = other.ends_[i];
   }
+}
+
+Content Content::Slice(uint64_t offset, uint64_t length) const {
+  Content slice;
+  const uint64_t stop = offset + length;
+  for (size_t i = 0; i < extents_.size(); ++i) {
+    const uint64_t start = i == 0 ? 0 : ends_[i - 1];
+    // No bytes of the last extent it touches is how an empty slice verifies.
+    if (ends_[i] < offset || start > stop) continue;
+    const uint64_t from = std::max(start, offset);
+    const uint64_t to = std::min(ends_[i], stop);
+    if (from == to && length > 0) continue;
+    slice.Append(std::visit(ExtentSlicer{from - start, to - from}, extents_[i]),
+                 to - from);
+  }
+  return slice;
 }
 
 Status Content::Read(uint64_t offset, size_t length, BlockCache& cache,
@@ -123,6 +156,21 @@ void Content::Spend(BlockCache& cache) const {
       cache.Spend(*decoded->block);
     }
   }
+}
+
+Status ReadInto(const Content& content, uint64_t offset, MutableBytes out,
+                BlockCache& cache) {
+  if (!InBounds(offset, out.size(), content.size())) {
+    return Error{Code::kCorrupt, "read past the end of a file", offset};
+  }
+  Window window;
+  Status read = content.Read(offset, out.size(), cache, window);
+  if (!read) return read;
+  for (const Bytes slice : window.slices()) {
+    std::copy(slice.begin(), slice.end(), out.begin());
+    out = out.subspan(slice.size());
+  }
+  return {};
 }
 
 Result<std::string> ReadAll(const Content& content, BlockCache& cache) {

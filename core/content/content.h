@@ -68,6 +68,11 @@ class Content {
   /// Length of the file in bytes.
   uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
 
+  /// The bytes [offset, offset + length), which lie within the file. Whatever
+  /// stood before them still does: gates and blocks are asked even for no
+  /// bytes.
+  Content Slice(uint64_t offset, uint64_t length) const;
+
   /// Puts the bytes [offset, offset + length) into `window`, all of them, cut
   /// at the end of the file only. Nothing is there after an Error.
   Status Read(uint64_t offset, size_t length, BlockCache& cache,
@@ -87,6 +92,10 @@ class Content {
   std::vector<Extent> extents_;
   std::vector<uint64_t> ends_;
 };
+
+/// Fills `out` with the bytes at `offset`, all of which are in the file.
+Status ReadInto(const Content& content, uint64_t offset, MutableBytes out,
+                BlockCache& cache);
 
 /// All of `content` as one string: for tests and small files.
 Result<std::string> ReadAll(const Content& content, BlockCache& cache);

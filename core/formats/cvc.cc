@@ -329,35 +329,10 @@ Result<Content> CvcContainer::OpenEntry(uint32_t entry) const {
   return content;
 }
 
-Result<Content> CvcContainer::OpenDerived(uint32_t file) const {
+std::vector<std::shared_ptr<const DerivedFiles>> CvcContainer::Derived()
+    const {
   auto self = std::static_pointer_cast<const CvcContainer>(shared_from_this());
-  Content content;
-  if (file < header_.pieces.size()) {
-    const CvcPiece& piece = header_.pieces[file];
-    const uint32_t chunk = ChunkOfPiece(file);
-    if (!piece.HasBytes()) return PieceError(chunk, piece.column);
-    std::shared_ptr<const Gate> gate;
-    if (const std::optional<Gate> found = GateOf(chunk)) {
-      gate = std::make_shared<const Gate>(*found);
-    }
-    content.Append(Range{source(), header_.chunks[chunk].payload + piece.offset,
-                         std::move(gate)},
-                   piece.size);
-    return content;
-  }
-  const auto number = file - static_cast<uint32_t>(header_.pieces.size());
-  const auto columns = static_cast<uint32_t>(header_.columns.size());
-  const uint32_t column = number % columns;
-  if (IsUnreadable(header_.columns[column])) {
-    return PieceError(ChunkOfRow(0), column);
-  }
-  for (const auto& [begin, end] : header_.sections[number / columns].ranges) {
-    const uint64_t rows = end - begin;
-    if (rows == 0) continue;
-    content.Append(Computed{CvcRows(self, column, begin, rows)},
-                   rows * header_.columns[column].row_bytes());
-  }
-  return content;
+  return {CvcChunkFiles(self), CvcSectionFiles(self)};
 }
 
 std::vector<ArrayInfo> CvcContainer::Arrays() const {

@@ -105,8 +105,7 @@ Result<CvcHeader> ParseCvcHeader(std::string_view text);
 std::string_view CvcCodecName(CvcCodec codec);
 std::string_view CvcFaultText(CvcFault fault);
 
-/// A CVC container. Its entries are the columns, its derived files the stored
-/// parts of the chunks and the sections' rows.
+/// A CVC container. Its entries are the columns.
 class CvcContainer final : public Container {
  public:
   CvcContainer(std::shared_ptr<const Source> source, const OpenOptions& options)
@@ -128,10 +127,7 @@ class CvcContainer final : public Container {
   Result<Content> OpenEntry(uint32_t entry) const override;
   std::string_view EntryDirectory() const override { return "columns"; }
   std::vector<OwnFile> OwnFiles() const override;
-  uint32_t derived_count() const override;
-  std::string DerivedPath(uint32_t file) const override;
-  EntryInfo DescribeDerived(uint32_t file) const override;
-  Result<Content> OpenDerived(uint32_t file) const override;
+  std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
   std::vector<ArrayInfo> Arrays() const override;
 
   const CvcHeader& header() const { return header_; }
@@ -142,6 +138,7 @@ class CvcContainer final : public Container {
   uint64_t ChunkRows(uint32_t chunk) const;
   /// The chunk that holds a row of the file, in logarithmic time.
   uint32_t ChunkOfRow(uint64_t row) const;
+  uint32_t ChunkOfPiece(uint32_t piece) const;
   /// What a chunk holds of a column; null for nothing.
   const CvcPiece* FindPiece(uint32_t chunk, uint32_t column) const;
   /// Why a column's rows of a chunk cannot be read.
@@ -150,6 +147,8 @@ class CvcContainer final : public Container {
   /// at.
   std::optional<Gate> GateOf(uint32_t chunk) const;
   bool has_checksums() const { return prefix_ == 8; }
+  /// "yes", "no", "failed"; "none" for a chunk without a checksum.
+  std::string VerifiedText(uint32_t chunk) const;
 
  private:
   /// Load's steps.
@@ -166,10 +165,6 @@ class CvcContainer final : public Container {
   Result<CvcFault> LosslessFault(uint64_t at, uint64_t size,
                                  uint64_t elements) const;
   uint32_t PiecesEnd(uint32_t chunk) const;
-  uint32_t ChunkOfPiece(uint32_t piece) const;
-  std::string VerifiedText(uint32_t chunk) const;
-  EntryInfo DescribeChunkFile(uint32_t piece) const;
-  EntryInfo DescribeSectionFile(uint32_t section, uint32_t column) const;
 
   const OpenOptions options_;
   const uint64_t owner_ = NewOwner();
@@ -188,5 +183,13 @@ class CvcContainer final : public Container {
 std::shared_ptr<const Transform> CvcRows(
     std::shared_ptr<const CvcContainer> container, uint32_t column,
     uint64_t first_row, uint64_t rows);
+
+/// chunks/NNNNN/COLUMN: what is stored of a column in a chunk.
+std::shared_ptr<const DerivedFiles> CvcChunkFiles(
+    std::shared_ptr<const CvcContainer> container);
+
+/// sections/KEY=VALUE/COLUMN: the rows of a section, decoded.
+std::shared_ptr<const DerivedFiles> CvcSectionFiles(
+    std::shared_ptr<const CvcContainer> container);
 
 }  // namespace ctxfs

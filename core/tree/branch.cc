@@ -28,6 +28,7 @@ Branch::Branch(std::shared_ptr<const Container> container,
     own_files_.push_back(std::move(file));
   }
   for (OwnFile& file : extra) own_files_.push_back(std::move(file));
+  derived_ = container_->Derived();
   sub_containers_ = container_->SubContainers();
 
   TreeBuilder builder(container_->entry_count());
@@ -72,7 +73,9 @@ void Branch::AddEntries(TreeBuilder& builder) const {
   }
   SafePath path;
   for (uint32_t entry = 0; entry < container_->entry_count(); ++entry) {
-    const std::optional<std::string_view> name = container_->EntryName(entry);
+    const std::optional<std::string> moved = container_->EntryPath(entry);
+    const std::optional<std::string_view> name =
+        moved ? moved : container_->EntryName(entry);
     if (!name) {
       builder.AddFile(top, "#" + std::to_string(entry), entry);
       continue;
@@ -142,9 +145,13 @@ void Branch::AddOwn(TreeBuilder& builder) {
     const auto [directory, name] = places.Find(own.path);
     builder.AddFile(directory, name, file++);
   }
-  for (uint32_t i = 0; i < container_->derived_count(); ++i) {
-    const auto [directory, name] = places.Find(container_->DerivedPath(i));
-    builder.AddFile(directory, name, file++);
+  for (const auto& table : derived_) {
+    for (uint32_t i = 0; i < table->count(); ++i, ++file) {
+      const std::optional<std::string> path = table->Path(i);
+      if (!path) continue;
+      const auto [directory, name] = places.Find(*path);
+      builder.AddFile(directory, name, file);
+    }
   }
 }
 
@@ -161,15 +168,32 @@ std::optional<uint32_t> Branch::Entry(NodeId node) const {
   return file;
 }
 
-std::optional<uint32_t> Branch::Derived(NodeId node) const {
-  const uint64_t first =
-      uint64_t{container_->entry_count()} + own_files_.size();
+std::optional<Branch::DerivedFile> Branch::Derived(NodeId node) const {
+  const uint64_t first = uint64_t{container_->entry_count()} + own_files_.size();
   if (tree_.IsDirectory(node) || tree_.File(node) < first) return std::nullopt;
-  return static_cast<uint32_t>(tree_.File(node) - first);
+  uint64_t number = tree_.File(node) - first;
+  auto table = derived_.begin();
+  while (number >= (*table)->count()) number -= (*table++)->count();
+  return DerivedFile{table->get(), static_cast<uint32_t>(number)};
 }
 
 const OwnFile& Branch::Own(NodeId node) const {
   return own_files_[tree_.File(node) - container_->entry_count()];
+}
+
+Result<bool> Branch::Exists(NodeId node, bool listing,
+                            BlockCache& cache) const {
+  if (tree_.IsDirectory(node) || Entry(node)) return true;
+  if (const std::optional<DerivedFile> file = Derived(node)) {
+    return file->table->Exists(file->number, listing, cache);
+  }
+  const OwnFile& own = Own(node);
+  return own.exists == nullptr ? Result<bool>(true) : own.exists(cache);
+}
+
+bool Branch::IsLocked(NodeId node) const {
+  const std::optional<uint32_t> entry = Entry(node);
+  return entry && container_->EntryLocked(*entry);
 }
 
 bool Branch::IsLive(NodeId node) const {
@@ -181,22 +205,26 @@ Result<Content> Branch::Open(NodeId node, BlockCache& cache) const {
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->OpenEntry(*entry);
   }
-  if (const std::optional<uint32_t> file = Derived(node)) {
-    return container_->OpenDerived(*file);
+  if (const std::optional<DerivedFile> file = Derived(node)) {
+    return file->table->Open(file->number, cache);
   }
   return Own(node).open(cache);
 }
 
 bool Branch::SizeIsCheap(NodeId node) const {
-  return Entry(node) || Derived(node) || Own(node).size;
+  if (Entry(node)) return true;
+  if (const std::optional<DerivedFile> file = Derived(node)) {
+    return file->table->SizeIsCheap(file->number);
+  }
+  return Own(node).size.has_value();
 }
 
 Result<uint64_t> Branch::Size(NodeId node, BlockCache& cache) const {
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->EntrySize(*entry);
   }
-  if (const std::optional<uint32_t> file = Derived(node)) {
-    return container_->DescribeDerived(*file).size;
+  if (const std::optional<DerivedFile> file = Derived(node)) {
+    return file->table->Size(file->number, cache);
   }
   if (const std::optional<uint64_t> size = Own(node).size) return *size;
   Result<Content> content = Open(node, cache);
@@ -209,8 +237,8 @@ std::optional<EntryInfo> Branch::Describe(NodeId node) const {
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->Describe(*entry);
   }
-  if (const std::optional<uint32_t> file = Derived(node)) {
-    return container_->DescribeDerived(*file);
+  if (const std::optional<DerivedFile> file = Derived(node)) {
+    return file->table->Describe(file->number);
   }
   const OwnFile& own = Own(node);
   if (own.describe == nullptr) return std::nullopt;

@@ -42,13 +42,19 @@ class Branch {
   /// What is known of a file, or nothing for a file of no interest.
   std::optional<EntryInfo> Describe(NodeId node) const;
 
+  /// Whether a file cannot be read for want of a key.
+  bool IsLocked(NodeId node) const;
+
   /// Whether a file's bytes may differ from one open to the next.
   bool IsLive(NodeId node) const;
+
+  /// Whether what has a name is there: see DerivedFiles::Exists.
+  Result<bool> Exists(NodeId node, bool listing, BlockCache& cache) const;
 
   /// Bytes of a file. Known at once for entries; an own file may have to be
   /// made to be measured, so ask at look-up and not for a listing.
   Result<uint64_t> Size(NodeId node, BlockCache& cache) const;
-  /// Whether Size costs nothing.
+  /// Whether Size takes a small read at the most. Not for directories.
   bool SizeIsCheap(NodeId node) const;
 
   Result<Content> Open(NodeId node, BlockCache& cache) const;
@@ -57,16 +63,22 @@ class Branch {
   uint64_t TotalSize() const { return total_size_; }
 
  private:
+  /// A file of a table.
+  struct DerivedFile {
+    const DerivedFiles* table;
+    uint32_t number;
+  };
+
   std::vector<OwnFile> AboutFiles() const;
-  /// The derived file at a node, by number.
-  std::optional<uint32_t> Derived(NodeId node) const;
+  std::optional<DerivedFile> Derived(NodeId node) const;
   const OwnFile& Own(NodeId node) const;
   void AddEntries(TreeBuilder& builder) const;
   void AddOwn(TreeBuilder& builder);
 
   std::shared_ptr<const Container> container_;
-  // File numbers: the entries', then own files', then derived files'.
+  // File numbers: the entries', then own files', then those of each table.
   std::vector<OwnFile> own_files_;
+  std::vector<std::shared_ptr<const DerivedFiles>> derived_;
   std::vector<SubContainer> sub_containers_;
   std::unordered_map<NodeId, uint32_t> grafts_;  // directory -> sub-container
   uint64_t index_owner_ = NewOwner();

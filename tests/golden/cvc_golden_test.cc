@@ -81,7 +81,16 @@ class CvcGolden : public testing::TestWithParam<std::string> {
 
   const Json reader_ = AnswerOf(GetParam())["reader"];
   BlockCache cache_{limits::kMiB};
-  std::map<std::string, uint32_t> derived_;
+  struct DerivedFile {
+    const DerivedFiles* table;
+    uint32_t number;
+    EntryInfo Describe() const { return table->Describe(number); }
+    Result<Content> Open(BlockCache& cache) const {
+      return table->Open(number, cache);
+    }
+  };
+  std::vector<std::shared_ptr<const DerivedFiles>> tables_;
+  std::map<std::string, DerivedFile> derived_;
   std::vector<std::string> decoded_;  // the columns that can be read
   uint64_t row_ = 0;
 };
@@ -128,7 +137,7 @@ void CvcGolden::CheckChunkColumn(const Container& container, const Json& chunk,
       derived_.find(directory + column["name"].get<std::string>());
   if (answer.contains("sha256_stored")) {
     ASSERT_NE(stored, derived_.end());
-    const EntryInfo info = container.DescribeDerived(stored->second);
+    const EntryInfo info = stored->second.Describe();
     EXPECT_EQ(info.size, answer["size"]);
     const std::set<std::string> codecs = {"fp16", "int8", "none", "lossless"};
     const std::string codec = answer["compression"];
@@ -138,14 +147,14 @@ void CvcGolden::CheckChunkColumn(const Container& container, const Json& chunk,
     EXPECT_EQ(info.checksum, chunk.contains("crc32")
                                  ? "crc32:" + chunk["crc32"].get<std::string>()
                                  : "");
-    const Result<Content> content = container.OpenDerived(stored->second);
+    const Result<Content> content = stored->second.Open(cache_);
     ASSERT_TRUE(content);
     const Result<std::string> bytes = ReadAll(*content, cache_);
     ASSERT_TRUE(bytes) << bytes.error().Text();
     EXPECT_EQ(golden::Sha256(*bytes), answer["sha256_stored"]);
     CheckWindows(*content, *bytes);
   } else if (!chunk["errors"].empty() && stored != derived_.end()) {
-    const Result<Content> content = container.OpenDerived(stored->second);
+    const Result<Content> content = stored->second.Open(cache_);
     EXPECT_FALSE(content && ReadAll(*content, cache_));
   }
   const Result<Content> whole = container.OpenEntry(i);
@@ -191,9 +200,9 @@ void CvcGolden::CheckSections(const Container& container) {
   for (const auto& [path, bytes] : expected) {
     SCOPED_TRACE(path);
     ASSERT_TRUE(derived_.contains(path));
-    const uint32_t file = derived_[path];
-    EXPECT_EQ(container.DescribeDerived(file).size, bytes.size());
-    const Result<Content> content = container.OpenDerived(file);
+    const DerivedFile& file = derived_.at(path);
+    EXPECT_EQ(file.Describe().size, bytes.size());
+    const Result<Content> content = file.Open(cache_);
     ASSERT_TRUE(content);
     const Result<std::string> read = ReadAll(*content, cache_);
     ASSERT_TRUE(read);
@@ -224,8 +233,11 @@ TEST_P(CvcGolden, BehavesAsItsJsonSays) {
   EXPECT_EQ(info["chunks_by_file_offset"], layout["mmap_offsets"]);
   EXPECT_EQ(info["rows"], layout["num_vectors"]);
   EXPECT_EQ(info["header_size"], layout["header_len"]);
-  for (uint32_t file = 0; file < container.derived_count(); ++file) {
-    derived_[container.DerivedPath(file)] = file;
+  tables_ = container.Derived();
+  for (const auto& table : tables_) {
+    for (uint32_t i = 0; i < table->count(); ++i) {
+      derived_[*table->Path(i)] = {table.get(), i};
+    }
   }
   const Json& columns = reader_["columns"];
   ASSERT_EQ(container.entry_count(), columns.size());

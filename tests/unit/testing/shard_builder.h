@@ -127,8 +127,8 @@ inline ContainerResult OpenBytes(std::string bytes, OpenOptions options = {}) {
       std::make_shared<MemorySource>(std::move(bytes)), options);
 }
 
-constexpr OpenOptions kSalvage{true, true};
-constexpr OpenOptions kNoVerify{false, false};
+inline const OpenOptions kSalvage{true, true};
+inline const OpenOptions kNoVerify{false, false};
 
 /// An entry's bytes, through a cache of their own unless one is given.
 inline Result<std::string> ReadEntry(const Container& container, uint32_t entry,

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "core/base/bytes.h"
+
+namespace ctxfs {
+
+/// Memory that appears in no core dump and is wiped when it is let go.
+/// `locked`: nor is it ever swapped out, as far as the system's limit on locked
+/// memory allows.
+Buffer SecretBuffer(size_t size, bool locked = false);
+
+/// The 32 bytes that encrypted entries' keys are made from. Its only copy: it
+/// is moved, never copied, and appears in no message.
+class MasterKey {
+ public:
+  static constexpr size_t kBytes = 32;
+
+  /// `bytes` has kBytes; the caller wipes its own copy.
+  explicit MasterKey(Bytes bytes);
+  MasterKey(const MasterKey&) = delete;
+  MasterKey& operator=(const MasterKey&) = delete;
+
+  Bytes bytes() const { return bytes_.span(); }
+
+ private:
+  Buffer bytes_;
+};
+
+}  // namespace ctxfs
