@@ -20,15 +20,23 @@ OwnFile FlatStats(OwnFile stats) {
 
 }  // namespace
 
-/// A container within the container, hanging at a directory.
+/// What hangs at a directory: a container within the container, or the numbered
+/// files of the branch that the directory is of.
 struct Namespace::Graft {
   Graft(std::shared_ptr<const Container> container, Inode hangs_at,
         unsigned how_deep)
-      : branch(std::move(container)), at(hangs_at), depth(how_deep) {}
+      : opened(std::in_place, std::move(container)),
+        branch(&*opened),
+        at(hangs_at),
+        depth(how_deep) {}
+  Graft(const Branch* of, const NumberedDirectory* files, Inode hangs_at)
+      : branch(of), numbered(files), at(hangs_at) {}
 
-  Branch branch;
+  std::optional<Branch> opened;
+  const Branch* branch;
+  const NumberedDirectory* numbered = nullptr;
   Inode at;
-  unsigned depth;
+  unsigned depth = 0;  // containers only: how many it lies within
 };
 
 Namespace::Namespace(std::shared_ptr<const Container> container,
@@ -58,7 +66,8 @@ Namespace::Place Namespace::Find(Inode inode) const {
   const auto number = static_cast<uint32_t>(inode >> kGraftShift);
   if (number != 0) {
     const MutexLock lock(mutex_);
-    return {&grafts_.at(number)->branch, static_cast<NodeId>(inode), number};
+    const Graft& graft = *grafts_.at(number);
+    return {graft.branch, static_cast<NodeId>(inode), number, graft.numbered};
   }
   const uint64_t index = inode - kRoot;
   if (index < own_.node_count()) {
@@ -87,7 +96,9 @@ const Tree& Namespace::TreeAt(Place place) const {
 }
 
 uint64_t Namespace::NodeCount() const {
-  return uint64_t{own_.node_count()} + top_.tree().node_count() - 1;
+  uint64_t count = uint64_t{own_.node_count()} + top_.tree().node_count() - 1;
+  for (const NumberedFiles& files : top_.numbered()) count += files.count;
+  return count;
 }
 
 std::unique_ptr<Namespace::Graft> Namespace::OpenGraft(Place at) const {
@@ -117,8 +128,16 @@ std::unique_ptr<Namespace::Graft> Namespace::OpenGraft(Place at) const {
   return std::make_unique<Graft>(open(), InodeOf(at), depth);
 }
 
+std::unique_ptr<Namespace::Graft> Namespace::MakeGraft(Place at) const {
+  const NumberedDirectory* numbered = at.branch->Numbered(at.node);
+  if (numbered == nullptr) return OpenGraft(at);
+  return std::make_unique<Graft>(at.branch, numbered, InodeOf(at));
+}
+
 Namespace::Place Namespace::Enter(Place place) const {
-  if (place.branch == nullptr || !place.branch->Graft(place.node)) {
+  if (place.branch == nullptr || place.numbered != nullptr ||
+      (!place.branch->Graft(place.node) &&
+       place.branch->Numbered(place.node) == nullptr)) {
     return place;
   }
   const Inode at = InodeOf(place);
@@ -133,7 +152,8 @@ Namespace::Place Namespace::Enter(Place place) const {
       }
       if (found != grafts_.end()) {
         if (found->second->at == at) {
-          return {&found->second->branch, Tree::kRoot, number};
+          return {found->second->branch, Tree::kRoot, number,
+                  found->second->numbered};
         }
         ++number;  // another's: one in four billion
         continue;
@@ -142,13 +162,14 @@ Namespace::Place Namespace::Enter(Place place) const {
     if (number == 0) {
       ++number;
     } else {
-      opened = OpenGraft(place);  // without the lock; the first to come wins
+      opened = MakeGraft(place);  // without the lock; the first to come wins
     }
   }
 }
 
 bool Namespace::IsDirectory(Inode inode) const {
   const Place place = Find(inode);
+  if (place.numbered != nullptr) return place.node == Tree::kRoot;
   return TreeAt(place).IsDirectory(place.node);
 }
 
@@ -157,12 +178,21 @@ Inode Namespace::Parent(Inode inode) const {
   if (place.branch == &top_ && place.node == Tree::kRoot) {
     return InodeOf({nullptr, own_.Parent(own_graft_), 0});
   }
+  if (place.numbered != nullptr) {
+    return InodeOf({place.branch, Tree::kRoot, place.graft, place.numbered});
+  }
   return InodeOf({place.branch, TreeAt(place).Parent(place.node), place.graft});
 }
 
 std::optional<Inode> Namespace::Lookup(Inode directory,
                                        std::string_view name) const {
   const Place place = Enter(Find(directory));
+  if (place.numbered != nullptr) {
+    const std::optional<uint32_t> file = place.numbered->Lookup(name);
+    if (!file) return std::nullopt;
+    return InodeOf({place.branch, NumberedDirectory::NodeOf(*file),
+                    place.graft, place.numbered});
+  }
   const std::optional<NodeId> node = TreeAt(place).Lookup(place.node, name);
   if (!node) return std::nullopt;
   return InodeOf({place.branch, *node, place.graft});
@@ -170,26 +200,35 @@ std::optional<Inode> Namespace::Lookup(Inode directory,
 
 uint32_t Namespace::ChildCount(Inode directory) const {
   const Place place = Enter(Find(directory));
+  if (place.numbered != nullptr) return place.numbered->count();
   return TreeAt(place).ChildCount(place.node);
 }
 
 Namespace::Child Namespace::ChildAt(Inode directory, uint32_t index) const {
   const Place place = Enter(Find(directory));
+  if (place.numbered != nullptr) {
+    return {InodeOf({place.branch, NumberedDirectory::NodeOf(index),
+                     place.graft, place.numbered}),
+            place.numbered->Name(index), false};
+  }
   const Tree& tree = TreeAt(place);
   const NodeId node = tree.Child(place.node, index);
-  return {InodeOf({place.branch, node, place.graft}), tree.Name(node),
-          tree.IsDirectory(node)};
+  return {InodeOf({place.branch, node, place.graft}),
+          std::string(tree.Name(node)), tree.IsDirectory(node)};
 }
 
 Result<bool> Namespace::Exists(Inode inode, bool listing,
                                BlockCache& cache) const {
   const Place place = Find(inode);
-  if (place.branch == nullptr) return true;
+  if (place.branch == nullptr || place.numbered != nullptr) return true;
   return place.branch->Exists(place.node, listing, cache);
 }
 
 Result<uint64_t> Namespace::Size(Inode inode, BlockCache& cache) const {
   const Place place = Find(inode);
+  if (place.numbered != nullptr) {
+    return place.numbered->Size(NumberedDirectory::FileAt(place.node), cache);
+  }
   if (place.branch != nullptr) return place.branch->Size(place.node, cache);
   Result<Content> content = stats_.open(cache);
   if (!content) return std::move(content).error();
@@ -198,16 +237,19 @@ Result<uint64_t> Namespace::Size(Inode inode, BlockCache& cache) const {
 
 bool Namespace::SizeIsCheap(Inode inode) const {
   const Place place = Find(inode);
+  if (place.numbered != nullptr) return place.numbered->SizeIsCheap();
   return place.branch != nullptr && place.branch->SizeIsCheap(place.node);
 }
 
 bool Namespace::IsLocked(Inode inode) const {
   const Place place = Find(inode);
+  if (place.numbered != nullptr) return false;
   return place.branch != nullptr && place.branch->IsLocked(place.node);
 }
 
 bool Namespace::IsLive(Inode inode) const {
   const Place place = Find(inode);
+  if (place.numbered != nullptr) return false;
   return place.branch != nullptr ? place.branch->IsLive(place.node)
                                  : !own_.IsDirectory(place.node) && stats_.live;
 }
@@ -219,23 +261,33 @@ Result<Content> Namespace::Open(Inode inode, BlockCache& cache) const {
   if (Status fresh = container.source()->CheckUnchanged(); !fresh) {
     return std::move(fresh).error();
   }
+  if (place.numbered != nullptr) {
+    return place.numbered->Open(NumberedDirectory::FileAt(place.node), cache);
+  }
   return place.branch->Open(place.node, cache);
 }
 
 std::optional<uint32_t> Namespace::Entry(Inode inode) const {
   const Place place = Find(inode);
-  if (place.branch != &top_) return std::nullopt;
+  if (place.branch != &top_ || place.numbered != nullptr) return std::nullopt;
   return top_.Entry(place.node);
 }
 
 std::optional<EntryInfo> Namespace::Describe(Inode inode) const {
   const Place place = Find(inode);
   if (place.branch == nullptr) return std::nullopt;
+  if (place.numbered != nullptr) {
+    return place.numbered->Describe(NumberedDirectory::FileAt(place.node));
+  }
   return place.branch->Describe(place.node);
 }
 
 std::string Namespace::PathInContainer(Inode inode) const {
   const Place place = Find(inode);
+  if (place.numbered != nullptr) {
+    return PathInContainer(Parent(inode)) + "/" +
+           place.numbered->Name(NumberedDirectory::FileAt(place.node));
+  }
   return TreeAt(place).Path(place.node);
 }
 

@@ -22,7 +22,8 @@ using Inode = uint64_t;
 
 /// The mount's files by inode number. The container's tree is grafted onto a
 /// small tree of the mount's own; containers within it are opened, and grafted
-/// in turn, when someone first looks inside. An inode number is the number of
+/// in turn, when someone first looks inside. A directory of numbered files is a
+/// graft too, of which nothing is stored. An inode number is the number of
 /// its graft (a hash of where it hangs; 0 for the mount itself) and a node's
 /// index, so it is the same on every mount of the same container. What is
 /// grafted stays; nothing else ever changes.
@@ -32,7 +33,7 @@ class Namespace {
 
   struct Child {
     Inode inode;
-    std::string_view name;
+    std::string name;
     bool directory;
   };
 
@@ -82,11 +83,13 @@ class Namespace {
  private:
   struct Graft;
 
-  /// A node of the mount's own tree (`branch` null) or of a branch.
+  /// A node of the mount's own tree (`branch` null), of a branch, or of a
+  /// directory of `numbered` files in it.
   struct Place {
     const Branch* branch;
     NodeId node;
-    uint32_t graft;  // the number of the branch's graft; 0 at the top
+    uint32_t graft;  // the number of what the node is of; 0 at the top
+    const NumberedDirectory* numbered = nullptr;
   };
   Place Find(Inode inode) const;
   Inode InodeOf(Place place) const;
@@ -96,6 +99,7 @@ class Namespace {
   /// it hangs at, opened now if need be; else the directory itself.
   Place Enter(Place place) const;
   std::unique_ptr<Graft> OpenGraft(Place at) const;
+  std::unique_ptr<Graft> MakeGraft(Place at) const;
 
   OwnFile stats_;
   OpenOptions options_;

@@ -14,6 +14,7 @@
 #include "core/base/result.h"
 #include "core/container/derived.h"
 #include "core/container/entry.h"
+#include "core/container/numbered.h"
 #include "core/content/block_cache.h"
 #include "core/content/content.h"
 #include "core/io/source.h"
@@ -116,6 +117,10 @@ class Container : public std::enable_shared_from_this<Container> {
   /// The directory that all entries lie in, empty for the container's root.
   virtual std::string_view EntryDirectory() const { return {}; }
 
+  /// Whether the entries' names are of the format's making too, so that other
+  /// files of its making may lie in the same directories.
+  virtual bool NamesEntriesItself() const { return false; }
+
   /// Files of the format's making besides the entries. Asked once.
   virtual std::vector<OwnFile> OwnFiles() const { return {}; }
 
@@ -126,6 +131,9 @@ class Container : public std::enable_shared_from_this<Container> {
 
   /// Directories that are containers themselves. Asked once.
   virtual std::vector<SubContainer> SubContainers() const { return {}; }
+
+  /// Directories of files that are computed from their number. Asked once.
+  virtual std::vector<NumberedFiles> Numbered() const { return {}; }
 
   /// Every array that the container holds, in the order of its files.
   virtual std::vector<ArrayInfo> Arrays() const { return {}; }

@@ -30,6 +30,7 @@ Branch::Branch(std::shared_ptr<const Container> container,
   for (OwnFile& file : extra) own_files_.push_back(std::move(file));
   derived_ = container_->Derived();
   sub_containers_ = container_->SubContainers();
+  numbered_ = container_->Numbered();
 
   TreeBuilder builder(container_->entry_count());
   AddEntries(builder);
@@ -96,7 +97,9 @@ namespace {
 /// becomes NAME~2, for everything below it.
 class OwnPlaces {
  public:
-  explicit OwnPlaces(TreeBuilder& builder) : builder_(builder) {}
+  /// `shared`: entries' directories are ours as well.
+  OwnPlaces(TreeBuilder& builder, bool shared)
+      : builder_(builder), shared_(shared) {}
 
   /// The directory that `path` lies in, and its last component. Only at the top
   /// is that made free: further down there is nothing but what is ours.
@@ -119,12 +122,14 @@ class OwnPlaces {
     const auto found = tops_.find(name);
     if (found != tops_.end()) return found->second;
     const NodeId made = builder_.MakeDirectory(
-        Tree::kRoot, builder_.FreeName(Tree::kRoot, name));
+        Tree::kRoot, shared_ ? std::string(name)
+                             : builder_.FreeName(Tree::kRoot, name));
     tops_.emplace(name, made);
     return made;
   }
 
   TreeBuilder& builder_;
+  bool shared_;
   SafePath path_;
   std::map<std::string, NodeId, std::less<>> tops_;
 };
@@ -132,13 +137,19 @@ class OwnPlaces {
 }  // namespace
 
 void Branch::AddOwn(TreeBuilder& builder) {
-  OwnPlaces places(builder);
+  OwnPlaces places(builder, container_->NamesEntriesItself());
   // Directories first, so that no file has to be moved aside for one.
   for (uint32_t i = 0; i < sub_containers_.size(); ++i) {
     const auto [directory, name] = places.Find(sub_containers_[i].path);
     const NodeId graft =
         builder.MakeDirectory(directory, builder.FreeName(directory, name));
     grafts_.emplace(graft, i);
+  }
+  for (const NumberedFiles& files : numbered_) {
+    const auto [directory, name] = places.Find(files.path);
+    numbered_at_.emplace(
+        builder.MakeDirectory(directory, builder.FreeName(directory, name)),
+        NumberedDirectory(files));
   }
   FileId file = container_->entry_count();
   for (const OwnFile& own : own_files_) {
@@ -159,6 +170,11 @@ std::optional<uint32_t> Branch::Graft(NodeId node) const {
   const auto found = grafts_.find(node);
   if (found == grafts_.end()) return std::nullopt;
   return found->second;
+}
+
+const NumberedDirectory* Branch::Numbered(NodeId node) const {
+  const auto found = numbered_at_.find(node);
+  return found == numbered_at_.end() ? nullptr : &found->second;
 }
 
 std::optional<uint32_t> Branch::Entry(NodeId node) const {

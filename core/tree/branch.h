@@ -11,6 +11,7 @@
 #include "core/container/container.h"
 #include "core/content/block_cache.h"
 #include "core/content/content.h"
+#include "core/tree/numbered.h"
 #include "core/tree/tree.h"
 
 namespace ctxfs {
@@ -38,6 +39,11 @@ class Branch {
   const std::vector<SubContainer>& sub_containers() const {
     return sub_containers_;
   }
+
+  /// The numbered files that a directory holds; null for any other node. They
+  /// are no nodes of tree(): the directory is empty there.
+  const NumberedDirectory* Numbered(NodeId node) const;
+  const std::vector<NumberedFiles>& numbered() const { return numbered_; }
 
   /// What is known of a file, or nothing for a file of no interest.
   std::optional<EntryInfo> Describe(NodeId node) const;
@@ -81,6 +87,8 @@ class Branch {
   std::vector<std::shared_ptr<const DerivedFiles>> derived_;
   std::vector<SubContainer> sub_containers_;
   std::unordered_map<NodeId, uint32_t> grafts_;  // directory -> sub-container
+  std::vector<NumberedFiles> numbered_;
+  std::unordered_map<NodeId, NumberedDirectory> numbered_at_;
   uint64_t index_owner_ = NewOwner();
   uint64_t total_size_ = 0;
   Tree tree_;

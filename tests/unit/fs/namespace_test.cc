@@ -173,6 +173,61 @@ TEST(Namespace, OpensNothingOfAStaleContainer) {
   EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S") << "the mount's own lives on";
 }
 
+/// A container with a directory of `count` numbered files beside its entries.
+std::shared_ptr<FakeContainer> WithBlocks(uint32_t count) {
+  const auto fake = Fake();
+  NumberedFiles blocks;
+  blocks.path = "LOD0/blocks";
+  blocks.count = count;
+  blocks.size = [](uint32_t file) { return std::to_string(file).size(); };
+  blocks.open = [](uint32_t file, BlockCache& /*cache*/) -> Result<Content> {
+    return TextContent(std::to_string(file));
+  };
+  fake->numbered = {blocks};
+  return fake;
+}
+
+TEST(NumberedInNamespace, FilesAreWhereTheirNumbersSay) {
+  const Namespace files(WithBlocks(30), "top", StatsFile());
+  const Paths paths = AllPaths(files);
+  EXPECT_EQ(paths.count("top/LOD0/blocks/000029"), 1U);
+  EXPECT_EQ(paths.count("top/LOD0/blocks/000030"), 0U);
+  EXPECT_EQ(*Read(files, "top/LOD0/blocks/000017"), "17");
+  const Inode block = paths.at("top/LOD0/blocks/000017");
+  EXPECT_EQ(files.PathInContainer(block), "LOD0/blocks/000017");
+  EXPECT_TRUE(files.SizeIsCheap(block));
+  EXPECT_FALSE(files.IsLive(block));
+  EXPECT_FALSE(files.Describe(block).has_value());
+  EXPECT_EQ(files.Entry(block), std::nullopt);
+  EXPECT_EQ(AllPaths(Namespace(WithBlocks(30), "top", StatsFile())), paths);
+  EXPECT_EQ(files.NodeCount(), paths.size() + 1);
+}
+
+TEST(NumberedInNamespace, ABillionFilesCostNothing) {
+  const uint32_t count = UINT32_MAX - 1;
+  const Namespace files(WithBlocks(count), "", StatsFile());
+  const Inode blocks = *Walk(files, "LOD0/blocks");
+  EXPECT_EQ(files.ChildCount(blocks), count);
+  const Namespace::Child last = files.ChildAt(blocks, count - 1);
+  EXPECT_EQ(last.name, "4294967293");
+  EXPECT_EQ(files.Lookup(blocks, last.name), last.inode);
+  EXPECT_EQ(files.Parent(last.inode), blocks);
+  EXPECT_EQ(*Read(files, "LOD0/blocks/4294967293"), "4294967293");
+  EXPECT_EQ(files.Lookup(blocks, "4294967294"), std::nullopt);
+}
+
+TEST(NumberedInNamespace, WorksInContainersWithinContainers) {
+  // A file of such a container has its own inode, whatever its neighbours'.
+  const auto fake = Fake();
+  fake->numbered = WithBlocks(3)->numbered;
+  fake->numbered.push_back(fake->numbered[0]);
+  fake->numbered[1].path = "LOD1/gist";
+  fake->numbered[1].suffix = ".f16";
+  const Namespace files(fake, "x", StatsFile());
+  EXPECT_EQ(*Read(files, "x/LOD1/gist/000002.f16"), "2");
+  EXPECT_EQ(AllPaths(files).count("x/LOD1/gist/000000.f16"), 1U);
+}
+
 /// A container that has `bytes` as a container within it, twice.
 class Nest : public ::testing::Test {
  protected:

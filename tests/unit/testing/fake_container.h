@@ -64,6 +64,11 @@ class FakeContainer : public Container {
     return sub_containers;
   }
 
+  std::vector<NumberedFiles> Numbered() const override { return numbered; }
+  bool NamesEntriesItself() const override { return names_entries_itself; }
+
+  bool names_entries_itself = false;
+  std::vector<NumberedFiles> numbered;
   std::string directory;
   std::vector<OwnFile> own_files;
   std::vector<SubContainer> sub_containers;
