@@ -2,9 +2,7 @@
 #include "core/io/source.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +10,8 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+
+#include "core/io/beneath.h"
 
 namespace ctxfs {
 namespace {
@@ -36,6 +36,15 @@ Result<std::shared_ptr<const Source>> Source::OpenBeside(
   return Error{Code::kNotFound, "there are no files beside this one"};
 }
 
+Result<std::shared_ptr<const Source>> Source::OpenDirectoryBeside(
+    const std::string& /*path*/) const {
+  return Error{Code::kNotFound, "there are no directories beside this one"};
+}
+
+Result<std::vector<DirectoryEntry>> Source::List() const {
+  return Error{Code::kNotFound, "is no directory"};
+}
+
 Result<std::shared_ptr<const FileSource>> FileSource::Open(
     const std::string& path) {
   const int fd = ::open(path.c_str(), kOpenFlags);
@@ -45,26 +54,18 @@ Result<std::shared_ptr<const FileSource>> FileSource::Open(
 
 Result<std::shared_ptr<const Source>> FileSource::OpenBeside(
     const std::string& path) const {
-  if (path.empty() || path.find('\0') != std::string::npos) {
-    return Error{Code::kNotFound, "is no file's name"};
-  }
-  const std::string directory = path_.substr(0, path_.rfind('/') + 1);
-  const int at = ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (at < 0) return IoError("its directory cannot be opened");
-  struct open_how how {};
-  how.flags = kOpenFlags;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  const auto fd = static_cast<int>(
-      ::syscall(SYS_openat2, at, path.c_str(), &how, sizeof(how)));
-  const int error = errno;
-  ::close(at);
-  errno = error;
-  if (fd < 0 && (error == ENOENT || error == ENOTDIR)) {
-    return Error{Code::kNotFound, "there is no such file"};
-  }
-  if (fd < 0 && error == EXDEV) {
-    return Error{Code::kCorrupt, "leads out of the directory"};
-  }
+  return OpenIn(path_.substr(0, path_.rfind('/') + 1), path);
+}
+
+Result<std::shared_ptr<const Source>> FileSource::OpenIn(
+    const std::string& directory, const std::string& path) {
+  Result<BeneathFd> found = FindBeneath(directory, path, 0);
+  if (!found) return std::move(found).error();
+  struct stat st {};
+  if (::fstat(found->get(), &st) != 0) return IoError("cannot be examined");
+  if (S_ISDIR(st.st_mode)) return Error{Code::kIo, "is a directory"};
+  if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
+  const int fd = ::open(found->proc_path().c_str(), kOpenFlags);
   if (fd < 0) return IoError("cannot be opened");
   Result<std::shared_ptr<const FileSource>> source =
       Adopt(directory + path, fd);
@@ -131,14 +132,37 @@ Status FileSource::CheckUnchanged() const {
   return {};
 }
 
-Status MemorySource::ReadAt(uint64_t offset, MutableBytes out) const {
-  if (!InBounds(offset, out.size(), bytes_.size())) {
+namespace {
+
+/// Copies out of `bytes`, all or nothing.
+Status CopyOut(Bytes bytes, uint64_t offset, MutableBytes out) {
+  if (!InBounds(offset, out.size(), bytes.size())) {
     return Error{Code::kCorrupt, "read past the end", offset};
   }
   if (!out.empty()) {
-    std::memcpy(out.data(), bytes_.data() + offset, out.size());
+    std::memcpy(out.data(), bytes.data() + offset, out.size());
   }
   return {};
+}
+
+}  // namespace
+
+Status SliceSource::ReadAt(uint64_t offset, MutableBytes out) const {
+  if (!InBounds(offset, out.size(), size_)) {
+    return Error{Code::kCorrupt, "read past the end", offset};
+  }
+  return whole_->ReadAt(offset_ + offset, out);
+}
+
+Status UnpackedSource::ReadAt(uint64_t offset, MutableBytes out) const {
+  if (Status copied = CopyOut(bytes_.span(), offset, out); !copied) {
+    return copied;
+  }
+  return CheckUnchanged();
+}
+
+Status MemorySource::ReadAt(uint64_t offset, MutableBytes out) const {
+  return CopyOut(AsBytes(bytes_), offset, out);
 }
 
 Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,

@@ -5,13 +5,21 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/bytes.h"
 #include "core/base/result.h"
 
 namespace ctxfs {
 
-/// The bytes of one container, wherever they are kept. What was opened never
+/// A name in a directory, and whether that is a directory itself.
+struct DirectoryEntry {
+  std::string name;
+  bool directory;
+};
+
+/// The bytes of one container, wherever they are kept; or the directory that a
+/// container of several files is, which has no bytes of its own. What was opened never
 /// changes: if the store changes underneath, reads fail with kStale. Safe for
 /// any number of threads.
 class Source {
@@ -32,11 +40,21 @@ class Source {
   /// kept from an earlier ReadAt are served.
   virtual Status CheckUnchanged() const { return {}; }
 
-  /// The file at `path`, relative to the directory that this one is in. It lies
-  /// in that directory or below: kCorrupt for a path that leads out of it, by
+  /// Whether this is a directory.
+  virtual bool is_directory() const { return false; }
+
+  /// What is in this directory, by name; kNotFound for a file.
+  virtual Result<std::vector<DirectoryEntry>> List() const;
+
+  /// The file at `path`, relative to the directory that this one is in, or is
+  /// itself. It lies in that directory or below: kCorrupt for a path that leads out of it, by
   /// "..", from the root, or through a link. kNotFound when there is none, or
   /// when the store knows no other files; kIo when it cannot be opened.
   virtual Result<std::shared_ptr<const Source>> OpenBeside(
+      const std::string& path) const;
+
+  /// The directory at `path`, with what OpenBeside says of files.
+  virtual Result<std::shared_ptr<const Source>> OpenDirectoryBeside(
       const std::string& path) const;
 
   /// Bytes read so far.
@@ -51,6 +69,11 @@ class FileSource final : public Source {
   /// Fails with kIo when `path` cannot be opened or is no regular file.
   static Result<std::shared_ptr<const FileSource>> Open(
       const std::string& path);
+
+  /// The file at `path` in `directory`, which ends in a slash, or below; see
+  /// Source::OpenBeside. What is no regular file is never opened for reading.
+  static Result<std::shared_ptr<const Source>> OpenIn(
+      const std::string& directory, const std::string& path);
 
   ~FileSource() override;
   FileSource(const FileSource&) = delete;
@@ -93,6 +116,41 @@ class MemorySource final : public Source {
 
  private:
   std::string bytes_;
+};
+
+/// A part of another source, as a container within a container is one.
+class SliceSource final : public Source {
+ public:
+  /// [offset, offset + size) lies within `whole`.
+  SliceSource(std::shared_ptr<const Source> whole, uint64_t offset,
+              uint64_t size)
+      : whole_(std::move(whole)), offset_(offset), size_(size) {}
+
+  uint64_t size() const override { return size_; }
+  int64_t mtime_ns() const override { return whole_->mtime_ns(); }
+  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  Status CheckUnchanged() const override { return whole_->CheckUnchanged(); }
+
+ private:
+  std::shared_ptr<const Source> whole_;
+  uint64_t offset_;
+  uint64_t size_;
+};
+
+/// Bytes that were unpacked from all of another source, as true as that is.
+class UnpackedSource final : public Source {
+ public:
+  UnpackedSource(std::shared_ptr<const Source> packed, Buffer bytes)
+      : packed_(std::move(packed)), bytes_(std::move(bytes)) {}
+
+  uint64_t size() const override { return bytes_.size(); }
+  int64_t mtime_ns() const override { return packed_->mtime_ns(); }
+  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  Status CheckUnchanged() const override { return packed_->CheckUnchanged(); }
+
+ private:
+  std::shared_ptr<const Source> packed_;
+  Buffer bytes_;
 };
 
 /// All `length` bytes at `offset`. The caller has checked `length` against a

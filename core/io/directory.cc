@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/base/limits.h"
+#include "core/io/beneath.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+Error IoError(const std::string& what) {
+  return {Code::kIo, what + ": " + std::strerror(errno)};
+}
+
+struct CloseDir {
+  void operator()(DIR* dir) const { ::closedir(dir); }
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const DirectorySource>> DirectorySource::Open(
+    const std::string& path) {
+  char absolute[PATH_MAX];
+  if (::realpath(path.c_str(), absolute) == nullptr) {
+    return IoError("has no absolute path");
+  }
+  struct stat st {};
+  if (::stat(absolute, &st) != 0) return IoError("cannot be examined");
+  if (!S_ISDIR(st.st_mode)) return Error{Code::kIo, "is no directory"};
+  return std::shared_ptr<const DirectorySource>(new DirectorySource(
+      std::string(absolute) + "/",
+      st.st_mtim.tv_sec * kNsPerSecond + st.st_mtim.tv_nsec));
+}
+
+Status DirectorySource::ReadAt(uint64_t offset, MutableBytes out) const {
+  if (offset == 0 && out.empty()) return {};
+  return Error{Code::kCorrupt, "read past the end", offset};
+}
+
+Result<std::vector<DirectoryEntry>> DirectorySource::List() const {
+  const std::unique_ptr<DIR, CloseDir> dir(::opendir(path_.c_str()));
+  if (dir == nullptr) return IoError("cannot be listed");
+  std::vector<DirectoryEntry> entries;
+  while (true) {
+    errno = 0;
+    const struct dirent* one = ::readdir(dir.get());
+    if (one == nullptr && errno != 0) return IoError("cannot be listed");
+    if (one == nullptr) break;
+    const std::string name = one->d_name;
+    if (name == "." || name == "..") continue;
+    if (entries.size() == limits::kDirectoryNames) {
+      return Error{Code::kLimit, "the directory holds more than " +
+                                     std::to_string(limits::kDirectoryNames) +
+                                     " names"};
+    }
+    bool directory = one->d_type == DT_DIR;
+    if (one->d_type == DT_LNK || one->d_type == DT_UNKNOWN) {
+      directory = FindBeneath(path_, name, O_DIRECTORY).has_value();
+    }
+    entries.push_back({name, directory});
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const DirectoryEntry& a, const DirectoryEntry& b) {
+              return a.name < b.name;
+            });
+  return entries;
+}
+
+Result<std::shared_ptr<const Source>> DirectorySource::OpenBeside(
+    const std::string& path) const {
+  return FileSource::OpenIn(path_, path);
+}
+
+Result<std::shared_ptr<const Source>> DirectorySource::OpenDirectoryBeside(
+    const std::string& path) const {
+  const Result<BeneathFd> found = FindBeneath(path_, path, O_DIRECTORY);
+  if (!found) return found.error();
+  Result<std::shared_ptr<const DirectorySource>> source =
+      Open(found->proc_path());
+  if (!source) return std::move(source).error();
+  return std::shared_ptr<const Source>(std::move(*source));
+}
+
+Result<std::shared_ptr<const Source>> OpenSource(const std::string& path) {
+  struct stat st {};
+  if (::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) {
+    Result<std::shared_ptr<const DirectorySource>> source =
+        DirectorySource::Open(path);
+    if (!source) return std::move(source).error();
+    return std::shared_ptr<const Source>(std::move(*source));
+  }
+  Result<std::shared_ptr<const FileSource>> source = FileSource::Open(path);
+  if (!source) return std::move(source).error();
+  return std::shared_ptr<const Source>(std::move(*source));
+}
+
+}  // namespace ctxfs
