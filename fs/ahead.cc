@@ -15,13 +15,8 @@ constexpr uint32_t kDepth = 2;
 
 }  // namespace
 
-Ahead::Ahead(std::shared_ptr<const Container> container, BlockCache& cache,
-             uint64_t budget)
-    : container_(std::move(container)),
-      cache_(cache),
-      largest_(budget / (2 * (kDepth + 1))) {
-  ended_.fill(UINT32_MAX);
-}
+Ahead::Ahead(BlockCache& cache, uint64_t budget)
+    : cache_(cache), largest_(budget / (2 * (kDepth + 1))) {}
 
 Ahead::~Ahead() {
   std::vector<std::thread> threads;
@@ -35,27 +30,40 @@ Ahead::~Ahead() {
   for (std::thread& thread : threads) thread.join();
 }
 
-void Ahead::Note(uint32_t entry, uint64_t offset, uint64_t end, uint64_t size) {
-  if (size < kSmallest || (offset != 0 && end < size)) return;
-  const MutexLock lock(mutex_);
-  if (offset == 0) Begun(entry);
-  if (end >= size) ended_[next_ended_++ % ended_.size()] = entry;
-}
-
-void Ahead::Begun(uint32_t entry) {
-  if (entry == 0 ||
-      std::find(ended_.begin(), ended_.end(), entry - 1) == ended_.end()) {
+void Ahead::Note(const Namespace::OpenFile& file, uint64_t offset,
+                 uint64_t end) {
+  const uint64_t size = file.content.size();
+  if (file.container == nullptr || size < kSmallest ||
+      (offset != 0 && end < size)) {
     return;
   }
-  if (entry >= scheduled_ || scheduled_ > uint64_t{entry} + 1 + kDepth) {
+  const MutexLock lock(mutex_);
+  if (offset == 0) Begun(file);
+  if (end >= size) {
+    ended_[next_ended_++ % ended_.size()] = {file.container.get(), file.entry};
+  }
+}
+
+void Ahead::Begun(const Namespace::OpenFile& file) {
+  const uint32_t entry = file.entry;
+  const Container* const container = file.container.get();
+  if (entry == 0 || std::find(ended_.begin(), ended_.end(),
+                              Entry{container, entry - 1}) == ended_.end()) {
+    return;
+  }
+  if (container != run_ || entry >= scheduled_ ||
+      scheduled_ > uint64_t{entry} + 1 + kDepth) {
+    run_ = container;
     scheduled_ = uint64_t{entry} + 1;  // another run than the last
     queue_.clear();
   }
   const uint64_t until = std::min<uint64_t>(uint64_t{entry} + 1 + kDepth,
-                                            container_->entry_count());
+                                            container->entry_count());
   while (scheduled_ < until) {
     const auto next = static_cast<uint32_t>(scheduled_++);
-    if (container_->EntrySize(next) <= largest_) queue_.push_back(next);
+    if (container->EntrySize(next) <= largest_) {
+      queue_.push_back({file.container, next});
+    }
   }
   if (queue_.empty()) return;
   if (threads_.empty()) Start();
@@ -76,12 +84,13 @@ void Ahead::Run() {
       changed_.Wait(mutex_);
       continue;
     }
-    const uint32_t entry = queue_.front();
+    std::optional<Job> job = std::move(queue_.front());
     queue_.pop_front();
     lock.Unlock();
-    if (Result<Content> content = container_->OpenEntry(entry)) {
+    if (Result<Content> content = job->container->OpenEntry(job->entry)) {
       content->Prepare(cache_);
     }
+    job.reset();  // perhaps the last to hold the container
     lock.Lock();
   }
 }

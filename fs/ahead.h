@@ -11,6 +11,7 @@
 #include "core/base/mutex.h"
 #include "core/container/container.h"
 #include "core/content/block_cache.h"
+#include "fs/namespace.h"
 
 namespace ctxfs {
 
@@ -20,29 +21,38 @@ namespace ctxfs {
 /// Best effort: what fails here fails again, and is told, when it is read.
 class Ahead {
  public:
-  Ahead(std::shared_ptr<const Container> container, BlockCache& cache,
-        uint64_t budget);
+  Ahead(BlockCache& cache, uint64_t budget);
   ~Ahead();
   Ahead(const Ahead&) = delete;
   Ahead& operator=(const Ahead&) = delete;
 
-  /// Bytes [offset, end) of an entry of `size` bytes are being read.
-  void Note(uint32_t entry, uint64_t offset, uint64_t end, uint64_t size);
+  /// Bytes [offset, end) of a file are being read.
+  void Note(const Namespace::OpenFile& file, uint64_t offset, uint64_t end);
 
  private:
-  void Begun(uint32_t entry) CTXFS_REQUIRES(mutex_);
+  struct Entry {
+    const Container* container = nullptr;  // to compare, not to use
+    uint32_t entry = 0;
+    bool operator==(const Entry&) const = default;
+  };
+  struct Job {
+    std::shared_ptr<const Container> container;
+    uint32_t entry;
+  };
+
+  void Begun(const Namespace::OpenFile& file) CTXFS_REQUIRES(mutex_);
   void Start() CTXFS_REQUIRES(mutex_);
   void Run();
 
-  const std::shared_ptr<const Container> container_;
   BlockCache& cache_;
   const uint64_t largest_;
   Mutex mutex_;
   CondVar changed_;
-  std::array<uint32_t, 8> ended_ CTXFS_GUARDED_BY(mutex_);  // entries
+  std::array<Entry, 8> ended_ CTXFS_GUARDED_BY(mutex_);
   size_t next_ended_ CTXFS_GUARDED_BY(mutex_) = 0;
+  const Container* run_ CTXFS_GUARDED_BY(mutex_) = nullptr;  // to compare
   uint64_t scheduled_ CTXFS_GUARDED_BY(mutex_) = 0;  // all below, of this run
-  std::deque<uint32_t> queue_ CTXFS_GUARDED_BY(mutex_);
+  std::deque<Job> queue_ CTXFS_GUARDED_BY(mutex_);
   bool stop_ CTXFS_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_ CTXFS_GUARDED_BY(mutex_);
 };

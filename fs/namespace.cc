@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/namespace.h"
 
-#include <xxhash.h>
+#include <utility>
+#include <vector>
 
 #include "core/base/limits.h"
+#include "core/base/text.h"
 #include "core/container/unreadable.h"
-#include "core/tree/safe_name.h"
+#include "core/io/directory.h"
+#include "fs/log.h"
 
 namespace ctxfs {
 namespace {
@@ -18,277 +21,438 @@ OwnFile FlatStats(OwnFile stats) {
   return stats;
 }
 
+/// What our directory is called beside those that `mirror` has at the root.
+std::string OwnName(Mirror& mirror) {
+  std::string name(kOwnDirectory);
+  for (unsigned n = 2;; ++n) {
+    const Result<std::optional<Mirror::Node>> taken =
+        mirror.Lookup(Namespace::kRoot, name);
+    if (!taken || !*taken) return name;
+    mirror.Forget((*taken)->inode, 1);
+    name = std::string(kOwnDirectory) + "~" + std::to_string(n);
+  }
+}
+
 }  // namespace
-
-/// What hangs at a directory: a container within the container, or the numbered
-/// files of the branch that the directory is of.
-struct Namespace::Graft {
-  Graft(std::shared_ptr<const Container> container, Inode hangs_at,
-        unsigned how_deep)
-      : opened(std::in_place, std::move(container)),
-        branch(&*opened),
-        at(hangs_at),
-        depth(how_deep) {}
-  Graft(const Branch* of, const NumberedDirectory* files, Inode hangs_at)
-      : branch(of), numbered(files), at(hangs_at) {}
-
-  std::optional<Branch> opened;
-  const Branch* branch;
-  const NumberedDirectory* numbered = nullptr;
-  Inode at;
-  unsigned depth = 0;  // containers only: how many it lies within
-};
 
 Namespace::Namespace(std::shared_ptr<const Container> container,
                      std::string_view name, OwnFile stats,
                      const OpenOptions& options)
-    : stats_(stats),
-      options_(options),
-      top_(std::move(container),
-           name.empty() ? std::vector<OwnFile>{FlatStats(std::move(stats))}
-                        : std::vector<OwnFile>{}) {
-  TreeBuilder builder;
-  if (!name.empty()) {
-    own_graft_ = builder.MakeDirectory(Tree::kRoot, SafeComponent(name));
-    const NodeId own = builder.MakeDirectory(
-        Tree::kRoot, builder.FreeName(Tree::kRoot, kOwnDirectory));
-    builder.AddFile(own, stats_.path, 0);
-  }
-  own_ = std::move(builder).Build();
-}
+    : options_(options),
+      top_(std::make_shared<const Branch>(
+          std::move(container),
+          name.empty() ? std::vector<OwnFile>{FlatStats(stats)}
+                       : std::vector<OwnFile>{})),
+      own_(name, name.empty() ? "" : kOwnDirectory, stats),
+      grafts_(limits::kOpenContainers) {}
 
-Namespace::~Namespace() = default;
+Namespace::Namespace(std::unique_ptr<Mirror> mirror, OwnFile stats,
+                     const OpenOptions& options)
+    : options_(options),
+      mirror_(std::move(mirror)),
+      own_("", OwnName(*mirror_), std::move(stats)),
+      grafts_(limits::kOpenContainers) {}
 
-// Below the first 2^32 inodes: 1 is the mount's root; then the rest of its own
-// tree; then the top branch's nodes but for its root, which is the directory it
-// hangs at. Above: the graft's number, then the node's.
-Namespace::Place Namespace::Find(Inode inode) const {
-  const auto number = static_cast<uint32_t>(inode >> kGraftShift);
+// Inodes below 2^32: 1 is the mount's root; then the rest of its own files;
+// then the top branch's nodes but for its root, which is the directory it hangs
+// at. Above: a graft's number, then the node's. With the highest bit: mirrored.
+Result<Namespace::Place> Namespace::Find(Inode inode) const {
+  const auto number = static_cast<Grafts::Number>(inode >> kGraftShift);
   if (number != 0) {
-    const MutexLock lock(mutex_);
-    const Graft& graft = *grafts_.at(number);
-    return {graft.branch, static_cast<NodeId>(inode), number, graft.numbered};
+    Result<Place> place = RootOf(number);
+    if (place) place->node = static_cast<NodeId>(inode);
+    return place;
   }
   const uint64_t index = inode - kRoot;
   if (index < own_.node_count()) {
     const auto node = static_cast<NodeId>(index);
-    if (node == own_graft_) return {&top_, Tree::kRoot, 0};
-    return {nullptr, node, 0};
+    if (top_ != nullptr && node == own_.container_node()) {
+      return Place{top_.get(), Files::kRoot, 0, top_};
+    }
+    return Place{&own_, node, 0, nullptr};
   }
-  return {&top_, static_cast<NodeId>(index - own_.node_count() + 1), 0};
+  return Place{top_.get(), static_cast<NodeId>(index - own_.node_count() + 1),
+               0, top_};
 }
 
-Inode Namespace::InodeOf(Place place) const {
-  if (place.graft != 0 && place.node == Tree::kRoot) {
-    const MutexLock lock(mutex_);
-    return grafts_.at(place.graft)->at;
+Result<Namespace::Place> Namespace::RootOf(Grafts::Number number) const {
+  const std::optional<Grafts::Graft> graft = grafts_.Find(number);
+  if (!graft) return Error{Code::kStale, "the container is there no more"};
+  Place place{nullptr, Files::kRoot, number, top_};
+  if (graft->open != nullptr || graft->within != 0) {
+    Result<std::shared_ptr<const Branch>> branch = grafts_.Get(number);
+    if (!branch) return std::move(branch).error();
+    place.branch = std::move(*branch);
   }
-  if (place.graft != 0) {
-    return Inode{place.graft} << kGraftShift | place.node;
+  place.files = graft->open != nullptr ? place.branch.get()
+                                       : place.branch->Numbered(graft->node);
+  return place;
+}
+
+Inode Namespace::InodeOf(const Place& place) const {
+  if (place.graft != 0 && place.node == Files::kRoot) {
+    const std::optional<Grafts::Graft> graft = grafts_.Find(place.graft);
+    return graft ? graft->at : kRoot;
   }
+  if (place.graft != 0) return Inode{place.graft} << kGraftShift | place.node;
   if (place.branch == nullptr) return kRoot + place.node;
-  if (place.node == Tree::kRoot) return kRoot + own_graft_;
+  if (place.node == Files::kRoot) return kRoot + own_.container_node();
   return kRoot + own_.node_count() + place.node - 1;
 }
 
-const Tree& Namespace::TreeAt(Place place) const {
-  return place.branch == nullptr ? own_ : place.branch->tree();
-}
-
-uint64_t Namespace::NodeCount() const {
-  uint64_t count = uint64_t{own_.node_count()} + top_.tree().node_count() - 1;
-  for (const NumberedFiles& files : top_.numbered()) count += files.count;
-  return count;
-}
-
-std::unique_ptr<Namespace::Graft> Namespace::OpenGraft(Place at) const {
-  unsigned depth = 1;
-  if (at.graft != 0) {
-    const MutexLock lock(mutex_);
-    depth = grafts_.at(at.graft)->depth + 1;
+Result<Namespace::Place> Namespace::Enter(Place place) const {
+  const bool container = place.files->Hanging(place.node) != nullptr;
+  if (!container && place.files->Numbered(place.node) == nullptr) return place;
+  const std::optional<Grafts::Graft> outer = grafts_.Find(place.graft);
+  Grafts::Graft graft{InodeOf(place), place.graft, outer ? outer->depth + 1 : 1,
+                      place.node, nullptr};
+  if (container) {
+    graft.open = [this, within = place.graft, node = place.node,
+                  depth = graft.depth] {
+      return OpenHanging(within, node, depth);
+    };
   }
-  const auto open = [&]() -> std::shared_ptr<const Container> {
-    const uint32_t index = *at.branch->Graft(at.node);
-    Result<std::shared_ptr<const Source>> source =
-        at.branch->sub_containers()[index].open_source();
-    if (!source) {
-      return UnreadableContainer(nullptr, std::move(source).error());
-    }
-    if (depth > limits::kContainerDepth) {
-      return UnreadableContainer(
-          *source, {Code::kLimit, "containers within containers end here"});
-    }
-    Result<std::shared_ptr<const Container>> container =
-        OpenContainer(*source, options_);
-    if (!container) {
-      return UnreadableContainer(*source, std::move(container).error());
-    }
-    return *container;
-  };
-  return std::make_unique<Graft>(open(), InodeOf(at), depth);
+  return RootOf(grafts_.Add(std::move(graft)));
 }
 
-std::unique_ptr<Namespace::Graft> Namespace::MakeGraft(Place at) const {
-  const NumberedDirectory* numbered = at.branch->Numbered(at.node);
-  if (numbered == nullptr) return OpenGraft(at);
-  return std::make_unique<Graft>(at.branch, numbered, InodeOf(at));
+Result<Namespace::Place> Namespace::EnterContainer(
+    const Mirror::Node& node) const {
+  return RootOf(grafts_.Add(
+      {node.inode, 0, 0, Files::kRoot,
+       [this, inode = node.inode] { return OpenMirroredContainer(inode); }}));
 }
 
-Namespace::Place Namespace::Enter(Place place) const {
-  if (place.branch == nullptr || place.numbered != nullptr ||
-      (!place.branch->Graft(place.node) &&
-       place.branch->Numbered(place.node) == nullptr)) {
-    return place;
+Result<std::optional<Namespace::Place>> Namespace::DirectoryAt(
+    Inode inode) const {
+  std::optional<Place> directory;
+  Result<Place> place = Error{Code::kStale, ""};
+  if (!IsMirroredDirectory(inode)) {
+    place = Find(inode);
+    if (place) place = Enter(std::move(*place));
+  } else {
+    if (inode == kRoot) return directory;
+    const Result<Mirror::Node> node = mirror_->Find(inode);
+    if (!node) return node.error();
+    if (node->kind != Kind::kContainer) return directory;
+    place = EnterContainer(*node);
   }
-  const Inode at = InodeOf(place);
-  auto number = static_cast<uint32_t>(XXH3_64bits(&at, sizeof(at)));
-  std::unique_ptr<Graft> opened;
-  while (true) {
-    {
-      const MutexLock lock(mutex_);
-      auto found = grafts_.find(number);
-      if (number != 0 && found == grafts_.end() && opened != nullptr) {
-        found = grafts_.emplace(number, std::move(opened)).first;
-      }
-      if (found != grafts_.end()) {
-        if (found->second->at == at) {
-          return {found->second->branch, Tree::kRoot, number,
-                  found->second->numbered};
-        }
-        ++number;  // another's: one in four billion
-        continue;
-      }
-    }
-    if (number == 0) {
-      ++number;
-    } else {
-      opened = MakeGraft(place);  // without the lock; the first to come wins
-    }
+  if (!place) return std::move(place).error();
+  directory = std::move(*place);
+  return directory;
+}
+
+// What is damaged is shown as such, with the reason; what may be sound when it
+// is tried again is an error now.
+Result<std::shared_ptr<const Container>> Namespace::Unreadable(
+    std::shared_ptr<const Source> source, Error reason) const {
+  if (!reason.Permanent()) return reason;
+  return UnreadableContainer(std::move(source), std::move(reason));
+}
+
+Result<std::shared_ptr<const Container>> Namespace::OpenMirroredContainer(
+    Inode inode) const {
+  const Result<Mirror::Node> before = mirror_->Find(inode);
+  if (!before) return before.error();
+  Result<std::shared_ptr<const Source>> source = OpenSource(before->path);
+  if (!source) return std::move(source).error();
+  // Not another file that has taken its place in between.
+  if (const Result<Mirror::Node> after = mirror_->Find(inode); !after) {
+    return after.error();
+  }
+  Result<std::shared_ptr<const Container>> container =
+      OpenContainer(*source, options_);
+  if (container) return container;
+  Log(LogLevel::kWarning, Quote(mirror_->PathOf(inode)) + ": " +
+                              container.error().Text());
+  return Unreadable(*source, std::move(container).error());
+}
+
+Result<std::shared_ptr<const Container>> Namespace::OpenHanging(
+    Grafts::Number within, NodeId node, unsigned depth) const {
+  Result<std::shared_ptr<const Branch>> outer = top_;
+  if (within != 0) outer = grafts_.Get(within);
+  if (!outer) return std::move(outer).error();
+  Result<std::shared_ptr<const Source>> source =
+      (*outer)->Hanging(node)->open_source();
+  if (!source) return Unreadable(nullptr, std::move(source).error());
+  if (depth > limits::kContainerDepth) {
+    return Unreadable(
+        *source, {Code::kLimit, "containers within containers end here"});
+  }
+  Result<std::shared_ptr<const Container>> container =
+      OpenContainer(*source, options_);
+  if (container) return container;
+  return Unreadable(*source, std::move(container).error());
+}
+
+std::optional<Namespace::Found> Namespace::LookupOwn(
+    std::string_view name) const {
+  const std::optional<NodeId> node = own_.Lookup(Files::kRoot, name);
+  if (!node) return std::nullopt;
+  return Found{kRoot + *node, {true, false, 0, mirror_->mtime_ns()}};
+}
+
+Result<std::optional<Namespace::Found>> Namespace::LookupMirrored(
+    Inode directory, std::string_view name) const {
+  const Result<std::optional<Mirror::Node>> node =
+      mirror_->Lookup(directory, name);
+  if (!node) return node.error();
+  if (*node) return std::optional(Found{(*node)->inode, ExamineNode(**node)});
+  return directory == kRoot ? LookupOwn(name) : std::optional<Found>();
+}
+
+Result<std::optional<Namespace::Found>> Namespace::Lookup(
+    Inode directory, std::string_view name, BlockCache& cache) const {
+  Result<std::optional<Place>> at = DirectoryAt(directory);
+  if (!at) return std::move(at).error();
+  if (!*at) return LookupMirrored(directory, name);
+  Place place = std::move(**at);
+  const std::optional<NodeId> node = place.files->Lookup(place.node, name);
+  if (!node) return std::optional<Found>();
+  place.node = *node;
+  const Result<bool> exists =
+      place.files->Exists(*node, /*listing=*/false, cache);
+  if (!exists) return exists.error();
+  if (!*exists) return std::optional<Found>();
+  const Result<Attributes> attributes = ExamineAt(place, cache);
+  if (!attributes) return attributes.error();
+  return std::optional(Found{InodeOf(place), *attributes});
+}
+
+void Namespace::Forget(Inode inode, uint64_t count) {
+  if (IsMirrored(inode) && mirror_ != nullptr &&
+      mirror_->Forget(inode, count)) {
+    grafts_.Drop(inode);
   }
 }
 
-bool Namespace::IsDirectory(Inode inode) const {
-  const Place place = Find(inode);
-  if (place.numbered != nullptr) return place.node == Tree::kRoot;
-  return TreeAt(place).IsDirectory(place.node);
+Lifetime Namespace::NamesLast(Inode directory) const {
+  return IsMirroredDirectory(directory) ? Lifetime::kMoment
+                                        : Lifetime::kForever;
+}
+
+int64_t Namespace::MtimeOf(const Place& place) const {
+  const int64_t own =
+      place.branch == nullptr ? 0
+                              : place.branch->container().source()->mtime_ns();
+  if (own != 0) return own;
+  // Of what is made in memory: the time of the file that it was made from.
+  const std::optional<Grafts::Graft> graft = grafts_.Find(place.graft);
+  if (graft && graft->within != 0) {
+    const Result<Place> outer = RootOf(graft->within);
+    return outer ? MtimeOf(*outer) : 0;
+  }
+  return top_ != nullptr ? top_->container().source()->mtime_ns()
+                         : mirror_->mtime_ns();
+}
+
+Result<Attributes> Namespace::ExamineAt(const Place& place,
+                                        BlockCache& cache) const {
+  Attributes attributes;
+  attributes.mtime_ns = MtimeOf(place);
+  attributes.directory = place.files->IsDirectory(place.node);
+  if (attributes.directory) return attributes;
+  const Result<uint64_t> size = place.files->Size(place.node, cache);
+  if (!size) return size.error();
+  attributes.size = *size;
+  attributes.locked = place.files->IsLocked(place.node);
+  if (place.files->IsLive(place.node)) attributes.lifetime = Lifetime::kNone;
+  return attributes;
+}
+
+Attributes Namespace::ExamineNode(const Mirror::Node& node) const {
+  const bool file = node.kind == Kind::kFile;
+  return {!file, false, file ? node.identity.size : 0, node.identity.mtime_ns,
+          Lifetime::kMoment};
+}
+
+Result<Attributes> Namespace::Examine(Inode inode, BlockCache& cache) const {
+  if (IsMirroredDirectory(inode) && inode == kRoot) {
+    return Attributes{true, false, 0, mirror_->mtime_ns(), Lifetime::kMoment};
+  }
+  if (IsMirrored(inode) && mirror_ != nullptr) {
+    const Result<Mirror::Node> node = mirror_->Find(inode);
+    if (!node) return node.error();
+    return ExamineNode(*node);
+  }
+  const Result<Place> place = Find(inode);
+  if (!place) return place.error();
+  return ExamineAt(*place, cache);
 }
 
 Inode Namespace::Parent(Inode inode) const {
-  const Place place = Find(inode);
-  if (place.branch == &top_ && place.node == Tree::kRoot) {
-    return InodeOf({nullptr, own_.Parent(own_graft_), 0});
+  if (IsMirrored(inode) && mirror_ != nullptr) return mirror_->Parent(inode);
+  Result<Place> place = Find(inode);
+  if (!place) return kRoot;
+  if (place->branch == top_ && place->graft == 0 &&
+      place->node == Files::kRoot) {
+    return kRoot + own_.Parent(own_.container_node());
   }
-  if (place.numbered != nullptr) {
-    return InodeOf({place.branch, Tree::kRoot, place.graft, place.numbered});
-  }
-  return InodeOf({place.branch, TreeAt(place).Parent(place.node), place.graft});
+  place->node = place->files->Parent(place->node);
+  return InodeOf(*place);
 }
 
-std::optional<Inode> Namespace::Lookup(Inode directory,
-                                       std::string_view name) const {
-  const Place place = Enter(Find(directory));
-  if (place.numbered != nullptr) {
-    const std::optional<uint32_t> file = place.numbered->Lookup(name);
-    if (!file) return std::nullopt;
-    return InodeOf({place.branch, NumberedDirectory::NodeOf(*file),
-                    place.graft, place.numbered});
+/// A directory whose children are in a tree.
+class Namespace::TreeListing final : public Listing {
+ public:
+  TreeListing(const Namespace& files, Place place, BlockCache& cache)
+      : files_(files), place_(std::move(place)), cache_(cache) {}
+
+  uint64_t count() const override {
+    return place_.files->ChildCount(place_.node);
   }
-  const std::optional<NodeId> node = TreeAt(place).Lookup(place.node, name);
-  if (!node) return std::nullopt;
-  return InodeOf({place.branch, *node, place.graft});
-}
 
-uint32_t Namespace::ChildCount(Inode directory) const {
-  const Place place = Enter(Find(directory));
-  if (place.numbered != nullptr) return place.numbered->count();
-  return TreeAt(place).ChildCount(place.node);
-}
-
-Namespace::Child Namespace::ChildAt(Inode directory, uint32_t index) const {
-  const Place place = Enter(Find(directory));
-  if (place.numbered != nullptr) {
-    return {InodeOf({place.branch, NumberedDirectory::NodeOf(index),
-                     place.graft, place.numbered}),
-            place.numbered->Name(index), false};
+  std::optional<Name> At(uint64_t index, bool attributes) const override {
+    Files::Child child =
+        place_.files->ChildAt(place_.node, static_cast<uint32_t>(index));
+    // What cannot be told, for an I/O error, is listed: to look it up tells.
+    const Result<bool> exists =
+        place_.files->Exists(child.node, /*listing=*/true, cache_);
+    if (exists && !*exists) return std::nullopt;
+    Place at = place_;
+    at.node = child.node;
+    Name name{files_.InodeOf(at), std::move(child.name), child.directory};
+    if (attributes &&
+        (child.directory || place_.files->SizeIsCheap(child.node))) {
+      const Result<Attributes> found = files_.ExamineAt(at, cache_);
+      if (found) name.attributes = *found;
+    }
+    return name;
   }
-  const Tree& tree = TreeAt(place);
-  const NodeId node = tree.Child(place.node, index);
-  return {InodeOf({place.branch, node, place.graft}),
-          std::string(tree.Name(node)), tree.IsDirectory(node)};
-}
 
-Result<bool> Namespace::Exists(Inode inode, bool listing,
-                               BlockCache& cache) const {
-  const Place place = Find(inode);
-  if (place.branch == nullptr || place.numbered != nullptr) return true;
-  return place.branch->Exists(place.node, listing, cache);
-}
+ private:
+  const Namespace& files_;
+  const Place place_;
+  BlockCache& cache_;
+};
 
-Result<uint64_t> Namespace::Size(Inode inode, BlockCache& cache) const {
-  const Place place = Find(inode);
-  if (place.numbered != nullptr) {
-    return place.numbered->Size(NumberedDirectory::FileAt(place.node), cache);
+/// One of the system's directories, as it was when the reader began; at the
+/// root with what is the mount's own. No attributes are told unasked: the
+/// kernel would have to be trusted to forget.
+class Namespace::MirrorListing final : public Listing {
+ public:
+  MirrorListing(const Namespace& files, Inode directory)
+      : files_(files), directory_(directory) {}
+
+  Status Rewind() override {
+    Result<std::vector<std::pair<std::string, Mirror::Node>>> nodes =
+        files_.mirror_->List(directory_);
+    if (!nodes) return std::move(nodes).error();
+    names_.clear();
+    for (auto& [name, node] : *nodes) {
+      names_.push_back(
+          {node.inode, std::move(name), node.kind != Kind::kFile});
+    }
+    if (directory_ != kRoot) return {};
+    for (uint32_t i = 0; i < files_.own_.ChildCount(Files::kRoot); ++i) {
+      Files::Child child = files_.own_.ChildAt(Files::kRoot, i);
+      names_.push_back(
+          {kRoot + child.node, std::move(child.name), child.directory});
+    }
+    return {};
   }
-  if (place.branch != nullptr) return place.branch->Size(place.node, cache);
-  Result<Content> content = stats_.open(cache);
+
+  uint64_t count() const override { return names_.size(); }
+  std::optional<Name> At(uint64_t index, bool /*attributes*/) const override {
+    return names_[index];
+  }
+  bool immutable() const override { return false; }
+
+ private:
+  const Namespace& files_;
+  const Inode directory_;
+  std::vector<Name> names_;
+};
+
+Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(
+    Inode inode, BlockCache& cache) const {
+  std::unique_ptr<Listing> listing;
+  Result<std::optional<Place>> place = DirectoryAt(inode);
+  if (!place) return std::move(place).error();
+  if (*place) {
+    listing = std::make_unique<TreeListing>(*this, std::move(**place), cache);
+  } else {
+    listing = std::make_unique<MirrorListing>(*this, inode);
+  }
+  return listing;
+}
+
+Result<Namespace::OpenFile> Namespace::OpenMirrored(Inode inode) const {
+  const Result<Mirror::Node> node = mirror_->Find(inode);
+  if (!node) return node.error();
+  const Result<std::shared_ptr<const FileSource>> source =
+      FileSource::Open(node->path);
+  if (!source) return source.error();
+  const Result<Mirror::Node> after = mirror_->Find(inode);
+  if (!after) return after.error();
+  OpenFile file;
+  file.content.Append(Range{*source, 0, nullptr}, (*source)->size());
+  file.lifetime = Lifetime::kMoment;
+  file.same_pages = mirror_->Reopen(inode, after->identity);
+  return file;
+}
+
+Result<Namespace::OpenFile> Namespace::Open(Inode inode,
+                                            BlockCache& cache) const {
+  if (IsMirrored(inode) && mirror_ != nullptr) return OpenMirrored(inode);
+  const Result<Place> place = Find(inode);
+  if (!place) return place.error();
+  if (place->branch != nullptr) {
+    const Source& source = *place->branch->container().source();
+    if (Status fresh = source.CheckUnchanged(); !fresh) {
+      return std::move(fresh).error();
+    }
+  }
+  Result<Content> content = place->files->Open(place->node, cache);
   if (!content) return std::move(content).error();
-  return content->size();
-}
-
-bool Namespace::SizeIsCheap(Inode inode) const {
-  const Place place = Find(inode);
-  if (place.numbered != nullptr) return place.numbered->SizeIsCheap();
-  return place.branch != nullptr && place.branch->SizeIsCheap(place.node);
-}
-
-bool Namespace::IsLocked(Inode inode) const {
-  const Place place = Find(inode);
-  if (place.numbered != nullptr) return false;
-  return place.branch != nullptr && place.branch->IsLocked(place.node);
-}
-
-bool Namespace::IsLive(Inode inode) const {
-  const Place place = Find(inode);
-  if (place.numbered != nullptr) return false;
-  return place.branch != nullptr ? place.branch->IsLive(place.node)
-                                 : !own_.IsDirectory(place.node) && stats_.live;
-}
-
-Result<Content> Namespace::Open(Inode inode, BlockCache& cache) const {
-  const Place place = Find(inode);
-  if (place.branch == nullptr) return stats_.open(cache);
-  const Container& container = place.branch->container();
-  if (Status fresh = container.source()->CheckUnchanged(); !fresh) {
-    return std::move(fresh).error();
+  OpenFile file{std::move(*content)};
+  if (place->files->IsLive(place->node)) {
+    file.lifetime = Lifetime::kNone;
+    file.same_pages = false;
   }
-  if (place.numbered != nullptr) {
-    return place.numbered->Open(NumberedDirectory::FileAt(place.node), cache);
+  if (const auto entry = place->files->Entry(place->node)) {
+    file.container = place->branch->shared_container();
+    file.entry = *entry;
   }
-  return place.branch->Open(place.node, cache);
+  return file;
 }
 
-std::optional<uint32_t> Namespace::Entry(Inode inode) const {
-  const Place place = Find(inode);
-  if (place.branch != &top_ || place.numbered != nullptr) return std::nullopt;
-  return top_.Entry(place.node);
-}
-
-std::optional<EntryInfo> Namespace::Describe(Inode inode) const {
-  const Place place = Find(inode);
-  if (place.branch == nullptr) return std::nullopt;
-  if (place.numbered != nullptr) {
-    return place.numbered->Describe(NumberedDirectory::FileAt(place.node));
-  }
-  return place.branch->Describe(place.node);
+Result<std::optional<EntryInfo>> Namespace::Describe(Inode inode) const {
+  if (IsMirrored(inode)) return std::optional<EntryInfo>();
+  const Result<Place> place = Find(inode);
+  if (!place) return place.error();
+  if (place->files->IsDirectory(place->node)) return std::optional<EntryInfo>();
+  return place->files->Describe(place->node);
 }
 
 std::string Namespace::PathInContainer(Inode inode) const {
-  const Place place = Find(inode);
-  if (place.numbered != nullptr) {
-    return PathInContainer(Parent(inode)) + "/" +
-           place.numbered->Name(NumberedDirectory::FileAt(place.node));
+  const Result<Place> place = Find(inode);
+  if (!place) return {};
+  const std::optional<Grafts::Graft> graft = grafts_.Find(place->graft);
+  std::string path = place->files->Path(place->node);
+  // Numbered files are in no container of their own.
+  if (!graft || graft->open != nullptr) return path;
+  return place->branch->Path(graft->node) + "/" + path;
+}
+
+std::string Namespace::Path(Inode inode) const {
+  if (IsMirrored(inode)) return mirror_ ? mirror_->PathOf(inode) : "";
+  const auto number = static_cast<Grafts::Number>(inode >> kGraftShift);
+  const std::optional<Grafts::Graft> graft = grafts_.Find(number);
+  if (!graft) return PathInContainer(inode);
+  const std::string within = Path(graft->at);
+  const Result<Place> place = Find(inode);
+  if (!place) return within;
+  return within + "/" + place->files->Path(place->node);
+}
+
+Grafts::Totals Namespace::Totals() const {
+  Grafts::Totals totals = grafts_.Sum();
+  if (top_ != nullptr) {
+    totals = {totals.containers + 1, top_->NodeCount() - 1, top_->TotalSize()};
   }
-  return TreeAt(place).Path(place.node);
+  totals.nodes += own_.node_count();
+  return totals;
 }
 
 }  // namespace ctxfs

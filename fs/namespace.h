@@ -6,35 +6,45 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
-#include "core/base/mutex.h"
 #include "core/container/container.h"
 #include "core/container/format.h"
 #include "core/content/block_cache.h"
 #include "core/content/content.h"
 #include "core/tree/branch.h"
-#include "core/tree/tree.h"
+#include "core/tree/files.h"
+#include "fs/attributes.h"
+#include "fs/grafts.h"
+#include "fs/listing.h"
+#include "fs/mirror.h"
+#include "fs/mount_files.h"
 
 namespace ctxfs {
 
-using Inode = uint64_t;
-
-/// The mount's files by inode number. The container's tree is grafted onto a
-/// small tree of the mount's own; containers within it are opened, and grafted
-/// in turn, when someone first looks inside. A directory of numbered files is a
-/// graft too, of which nothing is stored. An inode number is the number of
-/// its graft (a hash of where it hangs; 0 for the mount itself) and a node's
-/// index, so it is the same on every mount of the same container. What is
-/// grafted stays; nothing else ever changes.
+/// The mount's files by inode number. The root is a small tree of the mount's
+/// own, with either a container grafted onto it that stays open, or a Mirror's
+/// directories beside it. Containers in those, and containers in containers,
+/// are grafts, opened when someone first looks inside. An inode number is that
+/// of a mirrored file, or the number of a graft (0 for the mount and its own
+/// container) and a node's index: the same on every mount of the same files.
 class Namespace {
  public:
   static constexpr Inode kRoot = 1;
 
-  struct Child {
-    Inode inode;
-    std::string name;
-    bool directory;
+  struct Found {
+    Inode inode = 0;
+    Attributes attributes;
+  };
+
+  /// A file that is open.
+  struct OpenFile {
+    Content content;
+    Lifetime lifetime = Lifetime::kForever;
+    /// Whether pages that the kernel has of it are still good.
+    bool same_pages = true;
+    /// Where it is an entry: of which container, and which.
+    std::shared_ptr<const Container> container = nullptr;
+    uint32_t entry = 0;
   };
 
   /// Shows the container in a directory `name` of the root, or at the root
@@ -42,74 +52,92 @@ class Namespace {
   /// within are opened with `options`.
   Namespace(std::shared_ptr<const Container> container, std::string_view name,
             OwnFile stats, const OpenOptions& options = {});
-  ~Namespace();
 
-  bool IsDirectory(Inode inode) const;
+  /// Shows what `mirror` has.
+  Namespace(std::unique_ptr<Mirror> mirror, OwnFile stats,
+            const OpenOptions& options = {});
+
+  /// What `name` is in `directory`; nothing for nothing. Counts as a look-up of
+  /// the kernel's, until Forget.
+  Result<std::optional<Found>> Lookup(Inode directory, std::string_view name,
+                                      BlockCache& cache) const;
+  void Forget(Inode inode, uint64_t count);
+
+  /// How long it holds that a name is not in `directory`.
+  Lifetime NamesLast(Inode directory) const;
+
+  /// The attributes of any file; measuring an own file may mean making it.
+  Result<Attributes> Examine(Inode inode, BlockCache& cache) const;
+
+  Result<std::unique_ptr<Listing>> OpenDirectory(Inode inode,
+                                                 BlockCache& cache) const;
   Inode Parent(Inode inode) const;
-  std::optional<Inode> Lookup(Inode directory, std::string_view name) const;
 
-  /// Children are numbered from 0, and keep their numbers.
-  uint32_t ChildCount(Inode directory) const;
-  Child ChildAt(Inode directory, uint32_t index) const;
-
-  /// Whether what has a name is there; see Branch::Exists.
-  Result<bool> Exists(Inode inode, bool listing, BlockCache& cache) const;
-
-  /// Bytes of a file; see Branch::Size.
-  Result<uint64_t> Size(Inode inode, BlockCache& cache) const;
-  bool SizeIsCheap(Inode inode) const;
-  /// Whether the file cannot be opened for want of a key.
-  bool IsLocked(Inode inode) const;
-  /// Whether the file's bytes may differ from one open to the next.
-  bool IsLive(Inode inode) const;
-
-  Result<Content> Open(Inode inode, BlockCache& cache) const;
-
-  /// The entry of the mount's own container that a file is, or nothing.
-  std::optional<uint32_t> Entry(Inode inode) const;
+  Result<OpenFile> Open(Inode inode, BlockCache& cache) const;
 
   /// What is known of a file, or nothing for a file of no interest.
-  std::optional<EntryInfo> Describe(Inode inode) const;
+  Result<std::optional<EntryInfo>> Describe(Inode inode) const;
 
-  /// A file's path below its container's directory.
+  /// A file's path below its container's directory, or below the root where it
+  /// is in none.
   std::string PathInContainer(Inode inode) const;
+  /// Below the root, through whatever it lies in: for messages.
+  std::string Path(Inode inode) const;
 
-  /// The container that the mount is of.
-  const Container& container() const { return top_.container(); }
-  /// Sums over the mount's own container, without those within it.
-  uint64_t TotalSize() const { return top_.TotalSize(); }
-  uint64_t NodeCount() const;
+  /// Sums over the mount's own container, or the containers that are open.
+  Grafts::Totals Totals() const;
 
  private:
-  struct Graft;
-
-  /// A node of the mount's own tree (`branch` null), of a branch, or of a
-  /// directory of `numbered` files in it.
+  /// A node of the mount's own files (no branch), of a branch, or of numbered
+  /// files that a branch has.
   struct Place {
-    const Branch* branch;
-    NodeId node;
-    uint32_t graft;  // the number of what the node is of; 0 at the top
-    const NumberedDirectory* numbered = nullptr;
+    const Files* files = nullptr;
+    NodeId node = Files::kRoot;
+    Grafts::Number graft = 0;
+    std::shared_ptr<const Branch> branch = nullptr;  // keeps `files` alive
   };
-  Place Find(Inode inode) const;
-  Inode InodeOf(Place place) const;
-  const Tree& TreeAt(Place place) const;
+  class TreeListing;
+  class MirrorListing;
 
-  /// Where a directory's children are: a sub-container's root for the directory
-  /// it hangs at, opened now if need be; else the directory itself.
-  Place Enter(Place place) const;
-  std::unique_ptr<Graft> OpenGraft(Place at) const;
-  std::unique_ptr<Graft> MakeGraft(Place at) const;
+  static bool IsMirrored(Inode inode) { return (inode & Mirror::kBit) != 0; }
+  /// Whether a directory is one of the system's, in whole or in part.
+  bool IsMirroredDirectory(Inode inode) const {
+    return mirror_ != nullptr && (inode == kRoot || IsMirrored(inode));
+  }
 
-  OwnFile stats_;
-  OpenOptions options_;
-  Branch top_;
-  Tree own_;
-  NodeId own_graft_ = Tree::kRoot;  // where the top branch hangs
-  mutable Mutex mutex_;
-  // Entries are never taken out: what is found may be used without the lock.
-  mutable std::unordered_map<uint32_t, std::unique_ptr<Graft>> grafts_
-      CTXFS_GUARDED_BY(mutex_);
+  Result<Place> Find(Inode inode) const;
+  Result<Place> RootOf(Grafts::Number graft) const;
+  Inode InodeOf(const Place& place) const;
+
+  /// Where the children of a directory are: at the root of what hangs there,
+  /// opened now if need be; else in itself.
+  Result<Place> Enter(Place place) const;
+  Result<Place> EnterContainer(const Mirror::Node& node) const;
+  /// The directory whose children a request is about; nothing for one that is
+  /// the system's.
+  Result<std::optional<Place>> DirectoryAt(Inode inode) const;
+
+  std::optional<Found> LookupOwn(std::string_view name) const;
+  Result<std::optional<Found>> LookupMirrored(Inode directory,
+                                              std::string_view name) const;
+  Result<Attributes> ExamineAt(const Place& place, BlockCache& cache) const;
+  Attributes ExamineNode(const Mirror::Node& node) const;
+  Result<OpenFile> OpenMirrored(Inode inode) const;
+  int64_t MtimeOf(const Place& place) const;
+
+  Result<std::shared_ptr<const Container>> OpenMirroredContainer(
+      Inode inode) const;
+  Result<std::shared_ptr<const Container>> OpenHanging(Grafts::Number within,
+                                                       NodeId node,
+                                                       unsigned depth) const;
+  Result<std::shared_ptr<const Container>> Unreadable(
+      std::shared_ptr<const Source> source, Error reason) const;
+
+  const OpenOptions options_;
+  const std::unique_ptr<Mirror> mirror_;  // null: top_ is shown
+  const std::shared_ptr<const Branch> top_;
+  const MountFiles own_;
+  mutable Grafts grafts_;
 };
 
 }  // namespace ctxfs

@@ -24,7 +24,7 @@
 namespace ctxfs {
 namespace {
 
-// Nothing changes while mounted, so the kernel may keep what it is told.
+// The kernel may keep what it is told of a container: that never changes.
 constexpr double kForever = std::numeric_limits<double>::max();
 constexpr uint32_t kBlockSize = 512;  // what st_blocks and statfs count in
 constexpr uint32_t kPreferredIo = 128 * 1024;
@@ -49,42 +49,38 @@ void Reply(fuse_req_t req, const Answer& answer) {
   if (error != 0) fuse_reply_err(req, error);
 }
 
-struct stat Attributes(const Server& server, Inode inode, bool directory,
-                       uint64_t size) {
+struct stat StatOf(const Server& server, Inode inode,
+                   const Attributes& attributes) {
   constexpr int64_t kNsPerSecond = 1'000'000'000;
   struct stat st {};
   st.st_ino = inode;
-  st.st_mode = directory ? S_IFDIR | (0555 & ~server.umask())
-                         : S_IFREG | (0444 & ~server.umask());
-  if (!directory && server.files().IsLocked(inode)) st.st_mode = S_IFREG;
+  st.st_mode = attributes.directory ? S_IFDIR | (0555 & ~server.umask())
+                                    : S_IFREG | (0444 & ~server.umask());
+  if (attributes.locked) st.st_mode = S_IFREG;
   st.st_nlink = 1;
   st.st_uid = server.uid();
   st.st_gid = server.gid();
-  st.st_size = static_cast<off_t>(size);
-  st.st_blocks = static_cast<blkcnt_t>((size + kBlockSize - 1) / kBlockSize);
+  st.st_size = static_cast<off_t>(attributes.size);
+  st.st_blocks =
+      static_cast<blkcnt_t>((attributes.size + kBlockSize - 1) / kBlockSize);
   st.st_blksize = kPreferredIo;
-  const int64_t mtime = server.files().container().source()->mtime_ns();
-  st.st_mtim.tv_sec = mtime / kNsPerSecond;
-  st.st_mtim.tv_nsec = mtime % kNsPerSecond;
+  st.st_mtim.tv_sec = attributes.mtime_ns / kNsPerSecond;
+  st.st_mtim.tv_nsec = attributes.mtime_ns % kNsPerSecond;
   st.st_atim = st.st_mtim;
   st.st_ctim = st.st_mtim;
   return st;
 }
 
-/// The attributes of any file; measuring an own file may mean making it.
-Result<struct stat> Examine(Server& server, Inode inode) {
-  const bool directory = server.files().IsDirectory(inode);
-  if (directory) return Attributes(server, inode, true, 0);
-  Result<uint64_t> size = server.files().Size(inode, server.cache());
-  if (!size) {
-    server.LogFailure(inode, size.error());
-    return std::move(size).error();
+double Seconds(Lifetime lifetime) {
+  switch (lifetime) {
+    case Lifetime::kForever:
+      return kForever;
+    case Lifetime::kMoment:
+      return 1;
+    case Lifetime::kNone:
+      break;
   }
-  return Attributes(server, inode, false, *size);
-}
-
-double Timeout(const Server& server, Inode inode) {
-  return server.files().IsLive(inode) ? 0 : kForever;
+  return 0;
 }
 
 void Init(void* /*userdata*/, fuse_conn_info* conn) {
@@ -98,46 +94,49 @@ void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
   Reply(req, [&] {
     if (std::strlen(name) > limits::kComponentBytes) return ENAMETOOLONG;
     Server& server = ServerOf(req);
+    Result<std::optional<Namespace::Found>> found =
+        server.files().Lookup(parent, name, server.cache());
+    if (!found) {
+      server.LogFailure(parent, found.error());
+      return ErrnoOf(found.error());
+    }
+    // Inode 0 says that there is nothing, and may be remembered too.
     fuse_entry_param entry{};
-    entry.entry_timeout = kForever;
-    const std::optional<Inode> inode = server.files().Lookup(parent, name);
-    const Result<bool> exists =
-        inode ? server.files().Exists(*inode, /*listing=*/false, server.cache())
-              : Result<bool>(false);
-    if (!exists) {
-      server.LogFailure(*inode, exists.error());
-      return ErrnoOf(exists.error());
+    entry.entry_timeout = Seconds(server.files().NamesLast(parent));
+    if (*found) {
+      entry.ino = (*found)->inode;
+      entry.attr = StatOf(server, entry.ino, (*found)->attributes);
+      entry.attr_timeout = Seconds((*found)->attributes.lifetime);
     }
-    if (!*exists) {
-      fuse_reply_entry(req, &entry);  // inode 0: remember that it is not there
-      return 0;
-    }
-    Result<struct stat> st = Examine(server, *inode);
-    if (!st) return ErrnoOf(st.error());
-    entry.ino = *inode;
-    entry.attr = *st;
-    entry.attr_timeout = Timeout(server, *inode);
-    fuse_reply_entry(req, &entry);
+    const bool told = fuse_reply_entry(req, &entry) == 0;
+    if (!told && entry.ino != 0) server.files().Forget(entry.ino, 1);
     return 0;
   });
 }
 
-// Inodes live as long as the mount: nothing is counted, nothing forgotten.
-void Forget(fuse_req_t req, fuse_ino_t /*inode*/, uint64_t /*count*/) {
+void Forget(fuse_req_t req, fuse_ino_t inode, uint64_t count) {
+  ServerOf(req).files().Forget(inode, count);
   fuse_reply_none(req);
 }
 
-void ForgetMulti(fuse_req_t req, size_t /*count*/,
-                 fuse_forget_data* /*forgets*/) {
+void ForgetMulti(fuse_req_t req, size_t count, fuse_forget_data* forgets) {
+  for (size_t i = 0; i < count; ++i) {
+    ServerOf(req).files().Forget(forgets[i].ino, forgets[i].nlookup);
+  }
   fuse_reply_none(req);
 }
 
 void GetAttr(fuse_req_t req, fuse_ino_t inode, fuse_file_info* /*fi*/) {
   Reply(req, [&] {
     Server& server = ServerOf(req);
-    Result<struct stat> st = Examine(server, inode);
-    if (!st) return ErrnoOf(st.error());
-    fuse_reply_attr(req, &*st, Timeout(server, inode));
+    const Result<Attributes> attributes =
+        server.files().Examine(inode, server.cache());
+    if (!attributes) {
+      server.LogFailure(inode, attributes.error());
+      return ErrnoOf(attributes.error());
+    }
+    const struct stat st = StatOf(server, inode, *attributes);
+    fuse_reply_attr(req, &st, Seconds(attributes->lifetime));
     return 0;
   });
 }
@@ -151,22 +150,22 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
   Reply(req, [&] {
     if ((fi->flags & O_ACCMODE) != O_RDONLY) return EROFS;
     Server& server = ServerOf(req);
-    Result<Content> content = server.files().Open(inode, server.cache());
+    Result<Namespace::OpenFile> opened =
+        server.files().Open(inode, server.cache());
     // No READ ever comes for an empty file, so this is when to find out
     // whether it should be one.
-    if (content && (server.verify_at_open() || content->size() == 0)) {
-      if (Status verified = content->Verify(server.cache()); !verified) {
-        content = std::move(verified).error();
+    if (opened && (server.verify_at_open() || opened->content.size() == 0)) {
+      if (Status verified = opened->content.Verify(server.cache()); !verified) {
+        opened = std::move(verified).error();
       }
     }
-    if (!content) {
-      server.LogFailure(inode, content.error());
-      return ErrnoOf(content.error());
+    if (!opened) {
+      server.LogFailure(inode, opened.error());
+      return ErrnoOf(opened.error());
     }
-    auto file = std::make_unique<Content>(std::move(*content));
-    const bool live = server.files().IsLive(inode);
-    fi->keep_cache = live ? 0 : 1;
-    fi->direct_io = live ? 1 : 0;
+    auto file = std::make_unique<Namespace::OpenFile>(std::move(*opened));
+    fi->keep_cache = file->same_pages ? 1 : 0;
+    fi->direct_io = file->lifetime == Lifetime::kNone ? 1 : 0;
     fi->noflush = 1;
     fi->fh = reinterpret_cast<uint64_t>(file.get());
     // When the open was interrupted there will be no release.
@@ -183,24 +182,19 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
   thread_local std::vector<iovec> slices;
   Reply(req, [&] {
     Server& server = ServerOf(req);
-    const bool counted = !server.files().IsLive(inode);
+    const auto& file = *reinterpret_cast<const Namespace::OpenFile*>(fi->fh);
+    const auto from = static_cast<uint64_t>(offset);
+    const bool counted = file.lifetime != Lifetime::kNone;
     if (counted) server.stats().CountRequest();
-    const auto* content = reinterpret_cast<const Content*>(fi->fh);
-    if (const auto entry = server.files().Entry(inode)) {
-      const auto from = static_cast<uint64_t>(offset);
-      server.ahead().Note(*entry, from, from + size, content->size());
-    }
-    Status read = content->Read(static_cast<uint64_t>(offset), size,
-                                server.cache(), window);
+    server.ahead().Note(file, from, from + size);
+    Status read = file.content.Read(from, size, server.cache(), window);
     if (!read) {
       server.stats().CountError();
       server.LogFailure(inode, read.error());
       return ErrnoOf(read.error());
     }
     // Not after the reply: a release may follow that at once.
-    if (static_cast<uint64_t>(offset) + size >= content->size()) {
-      content->Spend(server.cache());
-    }
+    if (from + size >= file.content.size()) file.content.Spend(server.cache());
     slices.clear();
     uint64_t bytes = 0;
     for (const Bytes slice : window.slices()) {
@@ -218,74 +212,82 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
 }
 
 void Release(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
-  delete reinterpret_cast<Content*>(fi->fh);
+  delete reinterpret_cast<Namespace::OpenFile*>(fi->fh);
   fuse_reply_err(req, 0);
 }
 
-void OpenDir(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
-  fi->keep_cache = 1;
-  fi->cache_readdir = 1;
-  fuse_reply_open(req, fi);
+void OpenDir(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
+  Reply(req, [&] {
+    Server& server = ServerOf(req);
+    Result<std::unique_ptr<Listing>> listing =
+        server.files().OpenDirectory(inode, server.cache());
+    if (!listing) {
+      server.LogFailure(inode, listing.error());
+      return ErrnoOf(listing.error());
+    }
+    fi->keep_cache = (*listing)->immutable() ? 1 : 0;
+    fi->cache_readdir = fi->keep_cache;
+    fi->fh = reinterpret_cast<uint64_t>(listing->get());
+    if (fuse_reply_open(req, fi) == 0) (void)listing->release();
+    return 0;
+  });
 }
 
-/// One name of a listing. Positions: 0 is ".", 1 is "..", then the children;
-/// they never change, so a listing can go on from any of them.
-struct Listed {
-  Inode inode;
-  std::string name;
-  bool directory;
-};
-
-Listed ListedAt(const Namespace& files, Inode directory, uint64_t position) {
-  if (position == 0) return {directory, ".", true};
-  if (position == 1) return {files.Parent(directory), "..", true};
-  const Namespace::Child child =
-      files.ChildAt(directory, static_cast<uint32_t>(position - 2));
-  return {child.inode, std::string(child.name), child.directory};
+void ReleaseDir(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
+  delete reinterpret_cast<Listing*>(fi->fh);
+  fuse_reply_err(req, 0);
 }
 
-/// What readdirplus tells of a name. An own file's size may be costly: then
-/// the kernel is told the name alone and looks up what it needs.
-fuse_entry_param EntryOf(Server& server, const Listed& listed, bool dots) {
-  const Namespace& files = server.files();
+/// One name of a listing. Positions: 0 is ".", 1 is "..", then the names.
+std::optional<Listing::Name> NameAt(const Namespace& files,
+                                    const Listing& listing, Inode directory,
+                                    uint64_t position, bool attributes) {
+  if (position == 0) return Listing::Name{directory, ".", true};
+  if (position == 1) return Listing::Name{files.Parent(directory), "..", true};
+  return listing.At(position - 2, attributes);
+}
+
+/// What readdirplus tells of a name; where it costs much, the name alone, and
+/// the kernel looks up what it needs.
+fuse_entry_param EntryOf(const Server& server, const Listing::Name& name) {
   fuse_entry_param entry{};
-  entry.attr.st_ino = listed.inode;
-  entry.attr.st_mode = listed.directory ? S_IFDIR : S_IFREG;
-  if (dots || (!listed.directory && !files.SizeIsCheap(listed.inode))) {
-    return entry;
-  }
-  if (Result<struct stat> st = Examine(server, listed.inode)) {
-    entry.ino = listed.inode;
-    entry.attr = *st;
-    entry.attr_timeout = kForever;
+  entry.attr.st_ino = name.inode;
+  entry.attr.st_mode = name.directory ? S_IFDIR : S_IFREG;
+  if (name.attributes) {
+    entry.ino = name.inode;
+    entry.attr = StatOf(server, name.inode, *name.attributes);
+    entry.attr_timeout = Seconds(name.attributes->lifetime);
     entry.entry_timeout = kForever;
   }
   return entry;
 }
 
 void List(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
-          bool plus) {
+          const fuse_file_info* fi, bool plus) {
   Reply(req, [&] {
     Server& server = ServerOf(req);
-    const Namespace& files = server.files();
-    const uint64_t end = uint64_t{files.ChildCount(inode)} + 2;
+    auto& listing = *reinterpret_cast<Listing*>(fi->fh);
+    if (offset == 0) {
+      if (Status listed = listing.Rewind(); !listed) {
+        server.LogFailure(inode, listed.error());
+        return ErrnoOf(listed.error());
+      }
+    }
     std::vector<char> buffer(size);
     size_t used = 0;
+    const uint64_t end = listing.count() + 2;
     for (auto at = static_cast<uint64_t>(offset); at < end; ++at) {
-      const Listed listed = ListedAt(files, inode, at);
-      // What cannot be told, for an I/O error, is listed: to look it up tells.
-      const Result<bool> exists =
-          at < 2 ? Result<bool>(true)
-                 : files.Exists(listed.inode, /*listing=*/true, server.cache());
-      if (exists && !*exists) continue;
-      const fuse_entry_param entry = EntryOf(server, listed, at < 2);
+      const std::optional<Listing::Name> name =
+          NameAt(server.files(), listing, inode, at, plus);
+      if (!name) continue;
+      const fuse_entry_param entry = EntryOf(server, *name);
       const auto next = static_cast<off_t>(at + 1);
       char* to = buffer.data() + used;
       const size_t room = size - used;
       const size_t length =
-          plus ? fuse_add_direntry_plus(req, to, room, listed.name.c_str(),
+          plus ? fuse_add_direntry_plus(req, to, room, name->name.c_str(),
                                         &entry, next)
-               : fuse_add_direntry(req, to, room, listed.name.c_str(),
+               : fuse_add_direntry(req, to, room, name->name.c_str(),
                                    &entry.attr, next);
       if (length > room) break;
       used += length;
@@ -296,24 +298,24 @@ void List(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
 }
 
 void ReadDir(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
-             fuse_file_info* /*fi*/) {
-  List(req, inode, size, offset, /*plus=*/false);
+             fuse_file_info* fi) {
+  List(req, inode, size, offset, fi, /*plus=*/false);
 }
 
 void ReadDirPlus(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
-                 fuse_file_info* /*fi*/) {
-  List(req, inode, size, offset, /*plus=*/true);
+                 fuse_file_info* fi) {
+  List(req, inode, size, offset, fi, /*plus=*/true);
 }
 
 void StatFs(fuse_req_t req, fuse_ino_t /*inode*/) {
   Reply(req, [&] {
-    const Namespace& files = ServerOf(req).files();
+    const Grafts::Totals totals = ServerOf(req).files().Totals();
     struct statvfs st {};
     st.f_bsize = kBlockSize;
     st.f_frsize = kBlockSize;
-    st.f_blocks = files.TotalSize() / kBlockSize +
-                  (files.TotalSize() % kBlockSize != 0 ? 1 : 0);
-    st.f_files = files.NodeCount();
+    st.f_blocks =
+        totals.bytes / kBlockSize + (totals.bytes % kBlockSize != 0 ? 1 : 0);
+    st.f_files = totals.nodes;
     st.f_namemax = limits::kComponentBytes;
     st.f_flag = ST_RDONLY;
     fuse_reply_statfs(req, &st);
@@ -321,12 +323,13 @@ void StatFs(fuse_req_t req, fuse_ino_t /*inode*/) {
   });
 }
 
-std::vector<std::pair<std::string, std::string>> XattrsOf(const Server& server,
-                                                          Inode inode) {
-  const Namespace& files = server.files();
-  const std::optional<EntryInfo> info = files.Describe(inode);
-  if (!info) return {};
-  return EntryXattrs(*info, files.PathInContainer(inode));
+using Xattrs = std::vector<std::pair<std::string, std::string>>;
+
+Result<Xattrs> XattrsOf(const Server& server, Inode inode) {
+  Result<std::optional<EntryInfo>> info = server.files().Describe(inode);
+  if (!info) return std::move(info).error();
+  if (!*info) return Xattrs();
+  return EntryXattrs(**info, server.files().PathInContainer(inode));
 }
 
 /// A size of 0 asks how much there is.
@@ -345,7 +348,9 @@ void GetXattr(fuse_req_t req, fuse_ino_t inode, const char* name, size_t size) {
   Reply(req, [&] {
     // Capabilities, ACLs and security labels are asked for all the time.
     if (!std::string_view(name).starts_with("user.ctxfs.")) return ENODATA;
-    for (const auto& [key, value] : XattrsOf(ServerOf(req), inode)) {
+    const Result<Xattrs> xattrs = XattrsOf(ServerOf(req), inode);
+    if (!xattrs) return ErrnoOf(xattrs.error());
+    for (const auto& [key, value] : *xattrs) {
       if (key == name) return ReplyXattr(req, value, size);
     }
     return ENODATA;
@@ -354,8 +359,10 @@ void GetXattr(fuse_req_t req, fuse_ino_t inode, const char* name, size_t size) {
 
 void ListXattr(fuse_req_t req, fuse_ino_t inode, size_t size) {
   Reply(req, [&] {
+    const Result<Xattrs> xattrs = XattrsOf(ServerOf(req), inode);
+    if (!xattrs) return ErrnoOf(xattrs.error());
     std::string names;
-    for (const auto& [key, value] : XattrsOf(ServerOf(req), inode)) {
+    for (const auto& [key, value] : *xattrs) {
       names += key;
       names += '\0';
     }
@@ -378,6 +385,7 @@ const fuse_lowlevel_ops& Operations() {
     table.read = &Read;
     table.release = &Release;
     table.opendir = &OpenDir;
+    table.releasedir = &ReleaseDir;
     table.readdir = &ReadDir;
     table.readdirplus = &ReadDirPlus;
     table.statfs = &StatFs;

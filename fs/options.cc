@@ -253,14 +253,13 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
     *error = "unknown option '" + raw.unknown + "'";
     return false;
   }
-  if (raw.operands.size() != 2) {
-    *error = raw.operands.size() > 2
-                 ? "one container and one mount point are wanted, not more"
-                 : "a container and a mount point are wanted";
+  if (raw.operands.size() < 2) {
+    *error = "a source and a mount point are wanted";
     return false;
   }
-  options->source = raw.operands[0];
-  options->mount_point = raw.operands[1];
+  options->mount_point = raw.operands.back();
+  raw.operands.pop_back();
+  options->sources = raw.operands;
   options->uid = getuid();
   options->gid = getgid();
   options->umask = ::umask(0);
@@ -271,6 +270,10 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
     return false;
   }
   options->flat = raw.flat != 0;
+  if (options->flat && options->sources.size() > 1) {
+    *error = "option 'flat' goes with one container";
+    return false;
+  }
   options->salvage = raw.salvage != 0;
   if (raw.keyfile != nullptr) options->key_file = raw.keyfile;
   options->insecure_key_file = raw.insecure_keyfile != 0;
@@ -282,10 +285,11 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
 }
 
 std::string MountUsage() {
-  return "usage: mount.ctxfs CONTAINER MOUNTPOINT [-o OPTION[,OPTION...]] [-f] "
+  return "usage: mount.ctxfs SOURCE... MOUNTPOINT [-o OPTION[,OPTION...]] [-f] "
          "[-v]\n"
-         "Shows the entries of a machine-learning container as read-only "
+         "Shows the entries of machine-learning containers as read-only "
          "files.\n"
+         "A source is a container, or a directory with containers in it.\n"
          "\n"
          "  -f                 stay in the foreground, log to standard error\n"
          "  -v                 say more (the same as -o log=info)\n"

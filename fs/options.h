@@ -15,7 +15,7 @@ enum class VerifyMode { kRead, kOpen, kOff };
 
 /// What the mount command was asked for.
 struct MountOptions {
-  std::string source;
+  std::vector<std::string> sources;  // one at least
   std::string mount_point;
   bool flat = false;
   bool salvage = false;

@@ -2,27 +2,41 @@
 #include "fs/server.h"
 
 #include "core/base/text.h"
+#include "core/io/source.h"
 #include "fs/log.h"
 
 namespace ctxfs {
 
-Server::Server(std::shared_ptr<const Container> container,
-               const MountOptions& options, const OpenOptions& open_options,
-               const std::string& name)
+Server::Server(const MountOptions& options)
     : cache_(options.cache_bytes),
-      source_(container->source()),
-      name_(name),
-      files_(container, options.flat ? "" : name, StatsFile(), open_options),
-      ahead_(std::move(container), cache_, options.cache_bytes),
+      ahead_(cache_, options.cache_bytes),
       verify_at_open_(options.verify == VerifyMode::kOpen),
       uid_(options.uid),
       gid_(options.gid),
       umask_(options.umask) {}
 
+Server::Server(std::shared_ptr<const Container> container,
+               const MountOptions& options, const OpenOptions& open_options,
+               const std::string& name)
+    : Server(options) {
+  name_ = name;
+  files_ = std::make_unique<Namespace>(std::move(container),
+                                       options.flat ? "" : name, StatsFile(),
+                                       open_options);
+}
+
+Server::Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
+               const OpenOptions& open_options)
+    : Server(options) {
+  files_ = std::make_unique<Namespace>(std::move(mirror), StatsFile(),
+                                       open_options);
+}
+
 OwnFile Server::StatsFile() {
   const auto open = [this](BlockCache& cache) -> Result<Content> {
     auto text = std::make_shared<const std::string>(
-        stats_.Text(cache.stats(), *source_));
+        stats_.Text(cache.stats(), files_->Totals().containers,
+                    FileSource::AllBytesRead()));
     const uint64_t size = text->size();
     Content content;
     content.Append(Literal{std::move(text)}, size);
@@ -38,9 +52,10 @@ void Server::LogFailure(Inode inode, const Error& error) {
     const MutexLock lock(mutex_);
     if (logged_.size() >= kMostLogged || !logged_.insert(inode).second) return;
   }
-  Log(LogLevel::kError, Quote(name_) + ": " +
-                            Quote(files_.PathInContainer(inode)) + ": " +
-                            error.Text());
+  const std::string where =
+      name_.empty() ? Quote(files_->Path(inode))
+                    : Quote(name_) + ": " + Quote(files_->PathInContainer(inode));
+  Log(LogLevel::kError, where + ": " + error.Text());
 }
 
 }  // namespace ctxfs

@@ -21,11 +21,16 @@ namespace ctxfs {
 /// What the FUSE operations work on: one mount's files, cache and counters.
 class Server {
  public:
+  /// A mount of one container, called `name`.
   Server(std::shared_ptr<const Container> container,
          const MountOptions& options, const OpenOptions& open_options,
          const std::string& name);
+  /// A mount of directories, or of several sources.
+  Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
+         const OpenOptions& open_options);
 
-  const Namespace& files() const { return files_; }
+  const Namespace& files() const { return *files_; }
+  Namespace& files() { return *files_; }
   BlockCache& cache() { return cache_; }
   Stats& stats() { return stats_; }
   Ahead& ahead() { return ahead_; }
@@ -38,13 +43,13 @@ class Server {
   void LogFailure(Inode inode, const Error& error);
 
  private:
+  explicit Server(const MountOptions& options);
   OwnFile StatsFile();
 
   BlockCache cache_;
   Stats stats_;
-  std::shared_ptr<const Source> source_;
-  std::string name_;
-  Namespace files_;
+  std::string name_;  // of the one container; empty when there may be several
+  std::unique_ptr<Namespace> files_;
   Ahead ahead_;
   bool verify_at_open_;
   uid_t uid_;

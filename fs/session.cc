@@ -2,16 +2,22 @@
 #include "fs/session.h"
 
 #include <fuse_lowlevel.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/format.h"
+#include "core/io/directory.h"
+#include "core/tree/safe_name.h"
 #include "fs/key_file.h"
 #include "fs/mount_point.h"
 #include "fs/open_container.h"
@@ -75,7 +81,7 @@ std::string EscapeOption(const std::string& value) {
 void FillArgs(const MountOptions& options, FuseArgs& args) {
   args.Add("ctxfs");
   args.Add("-oro,nosuid,nodev,default_permissions,subtype=ctxfs");
-  args.Add("-ofsname=" + EscapeOption(options.source));
+  args.Add("-ofsname=" + EscapeOption(options.sources.front()));
   for (const std::string& option : options.fuse_options) {
     args.Add("-o" + option);
   }
@@ -114,6 +120,100 @@ std::string BaseName(const std::string& path) {
   return trimmed.substr(trimmed.rfind('/') + 1);
 }
 
+/// What is served: a container, or directories with containers in them.
+struct Sources {
+  std::shared_ptr<const Container> container;  // null: the tops
+  std::vector<Mirror::Top> tops;               // none: the directory
+  std::string directory;                       // absolute
+};
+
+/// Whether `path` is a directory, and not a container that is one.
+bool IsPlainDirectory(const std::string& path) {
+  struct stat st {};
+  if (::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return false;
+  const Result<std::shared_ptr<const Source>> directory = OpenSource(path);
+  return !directory || !IsContainerDirectory(**directory);
+}
+
+/// The daemon changes its directory.
+Result<std::string> AbsolutePath(const std::string& path) {
+  std::error_code failed;
+  std::string absolute = std::filesystem::absolute(path, failed);
+  if (failed) return Error{Code::kIo, failed.message()};
+  while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
+  return absolute;
+}
+
+/// Whether a source among several is anything that can be shown.
+Status CheckTop(const std::string& path) {
+  const Result<std::shared_ptr<const Source>> source = OpenSource(path);
+  if (!source) return source.error();
+  if ((*source)->is_directory()) return {};
+  const Result<Buffer> head = ReadBuffer(
+      **source, 0, std::min<uint64_t>((*source)->size(), limits::kProbeBytes),
+      "head");
+  if (!head) return head.error();
+  if (IsContainer(head->span())) return {};
+  return Error{Code::kNotContainer, "is not a container of a known format"};
+}
+
+/// `failed` is the source that an Error is about.
+Result<Sources> FindSources(const MountOptions& options,
+                            const OpenOptions& open_options,
+                            std::string* failed) {
+  Sources sources;
+  const std::string& first = *failed = options.sources.front();
+  if (options.sources.size() == 1 && IsPlainDirectory(first)) {
+    Result<std::string> path = AbsolutePath(first);
+    if (!path) return std::move(path).error();
+    sources.directory = std::move(*path);
+    return sources;
+  }
+  if (options.sources.size() == 1) {
+    Result<std::shared_ptr<const Container>> container =
+        OpenContainerFile(first, open_options);
+    if (!container) return std::move(container).error();
+    sources.container = std::move(*container);
+    return sources;
+  }
+  std::set<std::string> names;
+  for (const std::string& source : options.sources) {
+    *failed = source;
+    if (Status shown = CheckTop(source); !shown) return shown.error();
+    Result<std::string> path = AbsolutePath(source);
+    if (!path) return std::move(path).error();
+    const std::string name = SafeComponent(BaseName(*path));
+    std::string free = name;
+    for (unsigned n = 2; !names.insert(free).second; ++n) {
+      free = MarkedComponent(name, "~" + std::to_string(n), true);
+    }
+    sources.tops.push_back({std::move(free), std::move(*path)});
+  }
+  return sources;
+}
+
+bool AllowsOthers(const MountOptions& options) {
+  return std::any_of(options.fuse_options.begin(), options.fuse_options.end(),
+                     [](const std::string& option) {
+                       return option.starts_with("allow_");
+                     });
+}
+
+std::unique_ptr<Server> MakeServer(Sources sources, const MountOptions& options,
+                                   const OpenOptions& open_options,
+                                   const std::string& mount_point) {
+  if (sources.container != nullptr) {
+    return std::make_unique<Server>(std::move(sources.container), options,
+                                    open_options,
+                                    BaseName(options.sources.front()));
+  }
+  const Mirror::Options shown{mount_point, AllowsOthers(options)};
+  auto mirror = sources.tops.empty()
+                    ? std::make_unique<Mirror>(sources.directory, shown)
+                    : std::make_unique<Mirror>(std::move(sources.tops), shown);
+  return std::make_unique<Server>(std::move(mirror), options, open_options);
+}
+
 }  // namespace
 
 ExitCode Serve(const MountOptions& options,
@@ -131,12 +231,11 @@ ExitCode Serve(const MountOptions& options,
     }
     open_options.key = std::move(*key);
   }
-  Result<std::shared_ptr<const Container>> container =
-      OpenContainerFile(options.source, open_options);
-  if (!container) {
-    Log(LogLevel::kError,
-        Quote(options.source) + ": " + container.error().Text());
-    return ExitCodeOf(container.error());
+  std::string source;
+  Result<Sources> sources = FindSources(options, open_options, &source);
+  if (!sources) {
+    Log(LogLevel::kError, Quote(source) + ": " + sources.error().Text());
+    return ExitCodeOf(sources.error());
   }
   Result<MountPoint> mount_point = MountPoint::Prepare(options.mount_point);
   if (!mount_point) {
@@ -144,12 +243,12 @@ ExitCode Serve(const MountOptions& options,
     return ExitCode::kMountPoint;
   }
 
-  Server server(std::move(*container), options, open_options,
-                BaseName(options.source));
+  const std::unique_ptr<Server> server = MakeServer(
+      std::move(*sources), options, open_options, mount_point->path());
   FuseArgs args;
   FillArgs(options, args);
   fuse_session* raw = fuse_session_new(args.get(), &Operations(),
-                                       sizeof(Operations()), &server);
+                                       sizeof(Operations()), server.get());
   if (raw == nullptr) return ExitCode::kFuse;
   Session session(raw);
   if (fuse_set_signal_handlers(raw) != 0 ||
@@ -162,7 +261,7 @@ ExitCode Serve(const MountOptions& options,
     if (!set) Log(LogLevel::kWarning, "readahead: " + set.error().Text());
   }
   Log(LogLevel::kInfo,
-      Quote(options.source) + " is mounted at " + mount_point->path());
+      Quote(options.sources.front()) + " is mounted at " + mount_point->path());
   ready();
   return Loop(raw, ThreadCount(options)) ? ExitCode::kOk : ExitCode::kFuse;
 }

@@ -44,7 +44,7 @@ void Stats::CountReply(uint64_t bytes, std::chrono::nanoseconds took) {
 }
 
 std::string Stats::Text(const BlockCache::Stats& cache,
-                        const Source& source) const {
+                        uint64_t containers, uint64_t bytes) const {
   constexpr const char* kCounter = "counter";
   constexpr const char* kGauge = "gauge";
   Writer out;
@@ -55,7 +55,7 @@ std::string Stats::Text(const BlockCache::Stats& cache,
   out.Metric("read_bytes_total", kCounter, "Bytes served.",
              bytes_.load(std::memory_order_relaxed));
   out.Metric("container_bytes_total", kCounter, "Bytes read from containers.",
-             source.bytes_read());
+             bytes);
   out.Metric("decoded_bytes_total", kCounter, "Bytes decoded.", cache.produced);
   out.Metric("verified_passed_total", kCounter, "Checksums that matched.",
              cache.passed);
@@ -67,7 +67,7 @@ std::string Stats::Text(const BlockCache::Stats& cache,
              cache.hits);
   out.Metric("cache_evictions_total", kCounter, "Blocks let go.",
              cache.evictions);
-  out.Metric("open_containers", kGauge, "Containers open.", 1);
+  out.Metric("open_containers", kGauge, "Containers open.", containers);
 
   out.Head("read_seconds", "histogram", "Time from READ request to reply.");
   uint64_t count = 0;

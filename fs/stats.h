@@ -8,7 +8,6 @@
 #include <string>
 
 #include "core/content/block_cache.h"
-#include "core/io/source.h"
 
 namespace ctxfs {
 
@@ -21,8 +20,10 @@ class Stats {
   void CountReply(uint64_t bytes, std::chrono::nanoseconds took);
   void CountError() { errors_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Prometheus text.
-  std::string Text(const BlockCache::Stats& cache, const Source& source) const;
+  /// Prometheus text. `containers` are open now; `bytes` have been read from
+  /// containers.
+  std::string Text(const BlockCache::Stats& cache, uint64_t containers,
+                   uint64_t bytes) const;
 
  private:
   // Upper bounds of the latency buckets: 10 us times powers of four, and none.

@@ -77,6 +77,12 @@ constexpr uint64_t kCvcSectionFiles = 1'000'000;
 constexpr size_t kComponentBytes = 255;
 constexpr size_t kComponents = 255;
 
+/// Names in a directory that a container is.
+constexpr size_t kDirectoryNames = 100'000;
+
+/// Containers in mirrored directories that are kept open when none is in use.
+constexpr size_t kOpenContainers = 512;
+
 /// How deep containers are opened within containers.
 constexpr unsigned kContainerDepth = 8;
 

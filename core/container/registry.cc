@@ -35,14 +35,52 @@ std::string Unrecognised(Bytes head) {
 
 std::span<const Format* const> Formats() { return kFormats; }
 
+bool IsContainer(Bytes head) {
+  return std::any_of(
+      kFormats.begin(), kFormats.end(),
+      [head](const Format* format) { return format->probe(head); });
+}
+
+bool IsContainerDirectory(const Source& directory) {
+  return std::any_of(kFormats.begin(), kFormats.end(),
+                     [&directory](const Format* format) {
+                       return format->probe_directory != nullptr &&
+                              format->probe_directory(directory);
+                     });
+}
+
+namespace {
+
+Result<std::shared_ptr<const Container>> OpenDirectory(
+    std::shared_ptr<const Source> directory, const OpenOptions& options) {
+  const Format* last = nullptr;
+  for (const Format* format : Formats()) {
+    if (format->probe_directory == nullptr) continue;
+    if (format->probe_directory(*directory)) {
+      return format->open(std::move(directory), options);
+    }
+    last = format;
+  }
+  // Nobody knows better what is missing.
+  return last->open(std::move(directory), options);
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const Container>> OpenContainer(
     std::shared_ptr<const Source> source, const OpenOptions& options) {
+  if (source->is_directory()) return OpenDirectory(std::move(source), options);
   const uint64_t head_size =
       std::min<uint64_t>(source->size(), limits::kProbeBytes);
   Result<Buffer> head = ReadBuffer(*source, 0, head_size, "header");
   if (!head) return std::move(head).error();
   for (const Format* format : Formats()) {
     if (format->probe(head->span())) {
+      return format->open(std::move(source), options);
+    }
+  }
+  for (const Format* format : Formats()) {
+    if (format->resembles != nullptr && format->resembles(head->span())) {
       return format->open(std::move(source), options);
     }
   }

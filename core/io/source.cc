@@ -25,6 +25,8 @@ int64_t MtimeNs(const struct stat& st) {
   return st.st_mtim.tv_sec * kNsPerSecond + st.st_mtim.tv_nsec;
 }
 
+std::atomic<uint64_t> g_bytes_read = 0;
+
 Error IoError(const std::string& what, uint64_t offset = kNoOffset) {
   return {Code::kIo, what + ": " + std::strerror(errno), offset};
 }
@@ -110,8 +112,12 @@ Status FileSource::ReadAt(uint64_t offset, MutableBytes out) const {
     }
     done += static_cast<size_t>(n);
   }
-  bytes_read_.fetch_add(done, std::memory_order_relaxed);
+  g_bytes_read.fetch_add(done, std::memory_order_relaxed);
   return CheckUnchanged();
+}
+
+uint64_t FileSource::AllBytesRead() {
+  return g_bytes_read.load(std::memory_order_relaxed);
 }
 
 Status FileSource::CheckUnchanged() const {

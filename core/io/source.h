@@ -57,8 +57,6 @@ class Source {
   virtual Result<std::shared_ptr<const Source>> OpenDirectoryBeside(
       const std::string& path) const;
 
-  /// Bytes read so far.
-  virtual uint64_t bytes_read() const { return 0; }
 };
 
 /// A regular file, read by pread. The identity (device, inode, size, mtime) is
@@ -85,9 +83,8 @@ class FileSource final : public Source {
   Status CheckUnchanged() const override;
   Result<std::shared_ptr<const Source>> OpenBeside(
       const std::string& path) const override;
-  uint64_t bytes_read() const override {
-    return bytes_read_.load(std::memory_order_relaxed);
-  }
+  /// By all files of the process, those that are closed among them.
+  static uint64_t AllBytesRead();
 
  private:
   FileSource(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
@@ -103,7 +100,6 @@ class FileSource final : public Source {
   uint64_t size_ = 0;
   int64_t mtime_ns_ = 0;
   mutable std::atomic<bool> changed_ = false;  // a change is never forgiven
-  mutable std::atomic<uint64_t> bytes_read_ = 0;
 };
 
 /// Bytes in memory: for tests, fuzzing, and containers within containers.

@@ -147,9 +147,9 @@ void Branch::AddOwn(TreeBuilder& builder) {
   }
   for (const NumberedFiles& files : numbered_) {
     const auto [directory, name] = places.Find(files.path);
-    numbered_at_.emplace(
+    numbered_at_.try_emplace(
         builder.MakeDirectory(directory, builder.FreeName(directory, name)),
-        NumberedDirectory(files));
+        files);
   }
   FileId file = container_->entry_count();
   for (const OwnFile& own : own_files_) {
@@ -166,15 +166,25 @@ void Branch::AddOwn(TreeBuilder& builder) {
   }
 }
 
-std::optional<uint32_t> Branch::Graft(NodeId node) const {
-  const auto found = grafts_.find(node);
-  if (found == grafts_.end()) return std::nullopt;
-  return found->second;
+Files::Child Branch::ChildAt(NodeId directory, uint32_t index) const {
+  const NodeId node = tree_.Child(directory, index);
+  return {node, std::string(tree_.Name(node)), tree_.IsDirectory(node)};
 }
 
-const NumberedDirectory* Branch::Numbered(NodeId node) const {
-  const auto found = numbered_at_.find(node);
+const SubContainer* Branch::Hanging(NodeId directory) const {
+  const auto found = grafts_.find(directory);
+  return found == grafts_.end() ? nullptr : &sub_containers_[found->second];
+}
+
+const Files* Branch::Numbered(NodeId directory) const {
+  const auto found = numbered_at_.find(directory);
   return found == numbered_at_.end() ? nullptr : &found->second;
+}
+
+uint64_t Branch::NodeCount() const {
+  uint64_t count = tree_.node_count();
+  for (const NumberedFiles& files : numbered_) count += files.count;
+  return count;
 }
 
 std::optional<uint32_t> Branch::Entry(NodeId node) const {

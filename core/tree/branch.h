@@ -11,6 +11,7 @@
 #include "core/container/container.h"
 #include "core/content/block_cache.h"
 #include "core/content/content.h"
+#include "core/tree/files.h"
 #include "core/tree/numbered.h"
 #include "core/tree/tree.h"
 
@@ -19,52 +20,45 @@ namespace ctxfs {
 /// One container as a tree of files: its entries under their safe names, the
 /// files of its format, and the `.ctxfs` directory (docs/tree.md, section 2).
 /// Immutable.
-class Branch {
+class Branch final : public Files {
  public:
   /// `extra` are further own files, for whoever mounts the container.
   explicit Branch(std::shared_ptr<const Container> container,
                   std::vector<OwnFile> extra = {});
 
-  Branch(const Branch&) = delete;
-  Branch& operator=(const Branch&) = delete;
-
   const Tree& tree() const { return tree_; }
+  const std::shared_ptr<const Container>& shared_container() const {
+    return container_;
+  }
   const Container& container() const { return *container_; }
 
-  /// The entry at a node, or nothing for directories and own files.
-  std::optional<uint32_t> Entry(NodeId node) const;
-
-  /// The container that a directory is, as an index into sub_containers().
-  std::optional<uint32_t> Graft(NodeId node) const;
-  const std::vector<SubContainer>& sub_containers() const {
-    return sub_containers_;
+  bool IsDirectory(NodeId node) const override {
+    return tree_.IsDirectory(node);
   }
+  NodeId Parent(NodeId node) const override { return tree_.Parent(node); }
+  std::string Path(NodeId node) const override { return tree_.Path(node); }
+  std::optional<NodeId> Lookup(NodeId directory,
+                               std::string_view name) const override {
+    return tree_.Lookup(directory, name);
+  }
+  uint32_t ChildCount(NodeId directory) const override {
+    return tree_.ChildCount(directory);
+  }
+  Child ChildAt(NodeId directory, uint32_t index) const override;
+  const SubContainer* Hanging(NodeId directory) const override;
+  const Files* Numbered(NodeId directory) const override;
+  Result<bool> Exists(NodeId node, bool listing,
+                      BlockCache& cache) const override;
+  Result<uint64_t> Size(NodeId file, BlockCache& cache) const override;
+  bool SizeIsCheap(NodeId file) const override;
+  bool IsLocked(NodeId file) const override;
+  bool IsLive(NodeId file) const override;
+  Result<Content> Open(NodeId file, BlockCache& cache) const override;
+  std::optional<EntryInfo> Describe(NodeId file) const override;
+  std::optional<uint32_t> Entry(NodeId file) const override;
 
-  /// The numbered files that a directory holds; null for any other node. They
-  /// are no nodes of tree(): the directory is empty there.
-  const NumberedDirectory* Numbered(NodeId node) const;
-  const std::vector<NumberedFiles>& numbered() const { return numbered_; }
-
-  /// What is known of a file, or nothing for a file of no interest.
-  std::optional<EntryInfo> Describe(NodeId node) const;
-
-  /// Whether a file cannot be read for want of a key.
-  bool IsLocked(NodeId node) const;
-
-  /// Whether a file's bytes may differ from one open to the next.
-  bool IsLive(NodeId node) const;
-
-  /// Whether what has a name is there: see DerivedFiles::Exists.
-  Result<bool> Exists(NodeId node, bool listing, BlockCache& cache) const;
-
-  /// Bytes of a file. Known at once for entries; an own file may have to be
-  /// made to be measured, so ask at look-up and not for a listing.
-  Result<uint64_t> Size(NodeId node, BlockCache& cache) const;
-  /// Whether Size takes a small read at the most. Not for directories.
-  bool SizeIsCheap(NodeId node) const;
-
-  Result<Content> Open(NodeId node, BlockCache& cache) const;
-
+  /// Files and directories, those in numbered directories among them.
+  uint64_t NodeCount() const;
   /// The sum of the entries' decoded sizes in bytes.
   uint64_t TotalSize() const { return total_size_; }
 

@@ -14,7 +14,17 @@ std::string NumberedDirectory::Name(uint32_t file) const {
   return name + files_->suffix;
 }
 
-std::optional<uint32_t> NumberedDirectory::Lookup(std::string_view name) const {
+std::string NumberedDirectory::Path(NodeId node) const {
+  return node == kRoot ? std::string() : Name(node - 1);
+}
+
+Files::Child NumberedDirectory::ChildAt(NodeId /*directory*/,
+                                        uint32_t index) const {
+  return {index + 1, Name(index), false};
+}
+
+std::optional<NodeId> NumberedDirectory::Lookup(NodeId /*directory*/,
+                                                std::string_view name) const {
   if (!name.ends_with(files_->suffix)) return std::nullopt;
   const std::string_view digits =
       name.substr(0, name.size() - files_->suffix.size());
@@ -26,20 +36,19 @@ std::optional<uint32_t> NumberedDirectory::Lookup(std::string_view name) const {
   }
   // One name a file: neither "42" nor "0000042" is 000042.
   if (Name(file) != name) return std::nullopt;
-  return file;
+  return file + 1;
 }
 
-Result<uint64_t> NumberedDirectory::Size(uint32_t file,
-                                         BlockCache& cache) const {
-  if (files_->size != nullptr) return files_->size(file);
+Result<uint64_t> NumberedDirectory::Size(NodeId file, BlockCache& cache) const {
+  if (files_->size != nullptr) return files_->size(file - 1);
   Result<Content> content = Open(file, cache);
   if (!content) return std::move(content).error();
   return content->size();
 }
 
-std::optional<EntryInfo> NumberedDirectory::Describe(uint32_t file) const {
+std::optional<EntryInfo> NumberedDirectory::Describe(NodeId file) const {
   if (files_->describe == nullptr) return std::nullopt;
-  return files_->describe(file);
+  return files_->describe(file - 1);
 }
 
 }  // namespace ctxfs

@@ -7,39 +7,39 @@
 #include <string_view>
 
 #include "core/container/numbered.h"
-#include "core/tree/tree.h"
+#include "core/tree/files.h"
 
 namespace ctxfs {
 
 /// Numbered files as a tree of its own: the root is the directory, node i + 1
 /// is file i. A name is worked out from the number and the number from the
 /// name, in constant time and no memory. `files` outlives it.
-class NumberedDirectory {
+class NumberedDirectory final : public Files {
  public:
   explicit NumberedDirectory(const NumberedFiles& files) : files_(&files) {}
 
-  uint32_t count() const { return files_->count; }
-  const NumberedFiles& files() const { return *files_; }
-
-  static constexpr NodeId NodeOf(uint32_t file) { return file + 1; }
-  static constexpr uint32_t FileAt(NodeId node) { return node - 1; }
-
-  /// The file's name, by its number: at least `digits` decimal digits.
-  std::string Name(uint32_t file) const;
-
-  /// The number of the file that has exactly this name.
-  std::optional<uint32_t> Lookup(std::string_view name) const;
-
-  /// Bytes of a file; costs nothing where SizeIsCheap.
-  Result<uint64_t> Size(uint32_t file, BlockCache& cache) const;
-  bool SizeIsCheap() const { return files_->size != nullptr; }
-
-  Result<Content> Open(uint32_t file, BlockCache& cache) const {
-    return files_->open(file, cache);
+  bool IsDirectory(NodeId node) const override { return node == kRoot; }
+  NodeId Parent(NodeId /*node*/) const override { return kRoot; }
+  std::string Path(NodeId node) const override;
+  std::optional<NodeId> Lookup(NodeId directory,
+                               std::string_view name) const override;
+  uint32_t ChildCount(NodeId /*directory*/) const override {
+    return files_->count;
   }
-  std::optional<EntryInfo> Describe(uint32_t file) const;
+  Child ChildAt(NodeId directory, uint32_t index) const override;
+  Result<uint64_t> Size(NodeId file, BlockCache& cache) const override;
+  bool SizeIsCheap(NodeId /*file*/) const override {
+    return files_->size != nullptr;
+  }
+  Result<Content> Open(NodeId file, BlockCache& cache) const override {
+    return files_->open(file - 1, cache);
+  }
+  std::optional<EntryInfo> Describe(NodeId file) const override;
 
  private:
+  /// At least `digits` decimal digits, and the suffix.
+  std::string Name(uint32_t file) const;
+
   const NumberedFiles* files_;
 };
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/base/limits.h"
+#include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/shard_builder.h"
 
 namespace ctxfs {
@@ -41,38 +42,47 @@ class AheadTest : public testing::Test {
     return true;
   }
 
+  /// An entry that is open, as long as the test says it is.
+  Namespace::OpenFile File(uint32_t entry, size_t size = kSize) const {
+    Namespace::OpenFile file;
+    file.content = TextContent(std::string(size, 'x'));
+    file.container = container_;
+    file.entry = entry;
+    return file;
+  }
+
   BlockCache cache_;
   std::shared_ptr<const Container> container_;
 };
 
 TEST_F(AheadTest, DecodesTheNextTwoOnceOneIsReadAndTheNextBegun) {
-  Ahead ahead(container_, cache_, 64 * limits::kMiB);
-  ahead.Note(0, 0, kSize, kSize);
-  ahead.Note(1, 0, 4096, kSize);
+  Ahead ahead(cache_, 64 * limits::kMiB);
+  ahead.Note(File(0), 0, kSize);
+  ahead.Note(File(1), 0, 4096);
   // Entries 2 and 4 are; 3 is raw and 5 too far ahead.
   ASSERT_TRUE(Reaches(1));
-  ahead.Note(1, kSize - 4096, kSize, kSize);
-  ahead.Note(2, 0, 4096, kSize);
+  ahead.Note(File(1), kSize - 4096, kSize);
+  ahead.Note(File(2), 0, 4096);
   EXPECT_TRUE(Reaches(2));
 }
 
 TEST_F(AheadTest, DoesNothingWithoutASequence) {
   {
-    Ahead ahead(container_, cache_, 64 * limits::kMiB);
-    ahead.Note(0, 0, 4096, kSize);     // begun, not read to its end
-    ahead.Note(1, 0, 4096, kSize);     // so this is no sequel
-    ahead.Note(4, 0, kSize, kSize);    // read alone
-    ahead.Note(2, 4096, 8192, kSize);  // in the middle
-    ahead.Note(0, 0, 100, 100);        // small
+    Ahead ahead(cache_, 64 * limits::kMiB);
+    ahead.Note(File(0), 0, 4096);     // begun, not read to its end
+    ahead.Note(File(1), 0, 4096);     // so this is no sequel
+    ahead.Note(File(4), 0, kSize);    // read alone
+    ahead.Note(File(2), 4096, 8192);  // in the middle
+    ahead.Note(File(0, 100), 0, 100);        // small
   }  // its threads, had there been any, are done
   EXPECT_EQ(Produced(), 0U);
 }
 
 TEST_F(AheadTest, LeavesAloneWhatWouldCrowdTheCache) {
   {
-    Ahead ahead(container_, cache_, 2 * kSize);
-    ahead.Note(0, 0, kSize, kSize);
-    ahead.Note(1, 0, 4096, kSize);
+    Ahead ahead(cache_, 2 * kSize);
+    ahead.Note(File(0), 0, kSize);
+    ahead.Note(File(1), 0, 4096);
   }
   EXPECT_EQ(Produced(), 0U);
 }
@@ -80,9 +90,9 @@ TEST_F(AheadTest, LeavesAloneWhatWouldCrowdTheCache) {
 TEST_F(AheadTest, StopsInTheMiddleOfWork) {
   for (int i = 0; i < 20; ++i) {
     cache_.Drop();
-    Ahead ahead(container_, cache_, 64 * limits::kMiB);
-    ahead.Note(0, 0, kSize, kSize);
-    ahead.Note(1, 0, 4096, kSize);
+    Ahead ahead(cache_, 64 * limits::kMiB);
+    ahead.Note(File(0), 0, kSize);
+    ahead.Note(File(1), 0, 4096);
   }
   SUCCEED();  // a thread left behind would be the sanitizers' to find
 }

@@ -34,34 +34,66 @@ std::shared_ptr<FakeContainer> Fake() {
       std::vector<std::optional<std::string>>{"a", "d/b", "d/e/c"});
 }
 
+std::optional<Namespace::Found> LookUp(const Namespace& files, Inode directory,
+                                       std::string_view name) {
+  BlockCache cache(1 << 20);
+  const auto found = files.Lookup(directory, name, cache);
+  EXPECT_TRUE(Ok(found)) << name;
+  return found ? *found : std::nullopt;
+}
+
 std::optional<Inode> Walk(const Namespace& files, std::string_view path) {
   Inode inode = Namespace::kRoot;
   while (!path.empty()) {
     const size_t slash = std::min(path.find('/'), path.size());
-    const std::optional<Inode> child =
-        files.Lookup(inode, path.substr(0, slash));
+    const auto child = LookUp(files, inode, path.substr(0, slash));
     if (!child) return std::nullopt;
-    inode = *child;
+    inode = child->inode;
     path.remove_prefix(std::min(slash + 1, path.size()));
   }
   return inode;
+}
+
+Attributes Examine(const Namespace& files, Inode inode) {
+  BlockCache cache(1 << 20);
+  const Result<Attributes> attributes = files.Examine(inode, cache);
+  EXPECT_TRUE(Ok(attributes));
+  return attributes ? *attributes : Attributes();
+}
+
+uint64_t ChildCount(const Namespace& files, Inode directory) {
+  BlockCache cache(1 << 20);
+  const auto listing = files.OpenDirectory(directory, cache);
+  EXPECT_TRUE(Ok(listing));
+  EXPECT_TRUE(Ok((*listing)->Rewind()));
+  return (*listing)->count();
 }
 
 /// Every path below `directory` with its inode; sees to it that lists, look-ups
 /// and parents agree and that no inode comes twice.
 void List(const Namespace& files, Inode directory, const std::string& path,
           Paths& all) {
-  for (uint32_t i = 0; i < files.ChildCount(directory); ++i) {
-    const Namespace::Child child = files.ChildAt(directory, i);
-    const std::string name(child.name);
-    EXPECT_EQ(files.Lookup(directory, child.name), child.inode) << name;
-    EXPECT_EQ(files.Parent(child.inode), directory) << path << name;
-    EXPECT_EQ(files.IsDirectory(child.inode), child.directory) << path << name;
-    for (const auto& [other, inode] : all) {
-      EXPECT_NE(inode, child.inode) << other << " and " << path << name;
+  BlockCache cache(1 << 20);
+  const auto listing = files.OpenDirectory(directory, cache);
+  ASSERT_TRUE(Ok(listing));
+  ASSERT_TRUE(Ok((*listing)->Rewind()));
+  for (uint64_t i = 0; i < (*listing)->count(); ++i) {
+    const std::optional<Listing::Name> child = (*listing)->At(i, true);
+    ASSERT_TRUE(child.has_value());
+    const auto found = LookUp(files, directory, child->name);
+    ASSERT_TRUE(found.has_value()) << child->name;
+    EXPECT_EQ(found->inode, child->inode) << child->name;
+    EXPECT_EQ(found->attributes.directory, child->directory);
+    EXPECT_EQ(files.Parent(child->inode), directory) << path << child->name;
+    EXPECT_EQ(Examine(files, child->inode).directory, child->directory);
+    if (child->attributes) {
+      EXPECT_EQ(child->attributes->size, found->attributes.size);
     }
-    EXPECT_TRUE(all.emplace(path + name, child.inode).second) << path << name;
-    if (child.directory) List(files, child.inode, path + name + "/", all);
+    for (const auto& [other, inode] : all) {
+      EXPECT_NE(inode, child->inode) << other << " and " << path << child->name;
+    }
+    EXPECT_TRUE(all.emplace(path + child->name, child->inode).second);
+    if (child->directory) List(files, child->inode, path + child->name + "/", all);
   }
 }
 
@@ -81,11 +113,11 @@ Result<std::string> Read(const Namespace& files, std::string_view path) {
   const std::optional<Inode> inode = Walk(files, path);
   if (!inode) return Error{Code::kNotFound, std::string(path)};
   BlockCache cache(1 << 20);
-  Result<Content> content = files.Open(*inode, cache);
-  if (!content) return std::move(content).error();
-  Result<std::string> bytes = ReadAll(*content, cache);
+  Result<Namespace::OpenFile> file = files.Open(*inode, cache);
+  if (!file) return std::move(file).error();
+  Result<std::string> bytes = ReadAll(file->content, cache);
   if (bytes) {
-    EXPECT_EQ(*files.Size(*inode, cache), bytes->size()) << path;
+    EXPECT_EQ(Examine(files, *inode).size, bytes->size()) << path;
   }
   return bytes;
 }
@@ -99,13 +131,13 @@ TEST(Namespace, HangsTheContainerBelowItsName) {
                 "model.mcf/d/e", "model.mcf/d/e/c", "model.mcf/.ctxfs",
                 "model.mcf/.ctxfs/info.json", "model.mcf/.ctxfs/index.json",
                 "model.mcf/.ctxfs/container", ".ctxfs", ".ctxfs/stats"}));
-  EXPECT_EQ(files.NodeCount(), paths.size() + 1) << "and the root";
+  EXPECT_EQ(files.Totals().nodes, paths.size() + 1) << "and the root";
   EXPECT_EQ(files.Parent(Namespace::kRoot), Namespace::kRoot);
-  EXPECT_TRUE(files.IsDirectory(Namespace::kRoot));
+  EXPECT_TRUE(Examine(files, Namespace::kRoot).directory);
   EXPECT_EQ(*Read(files, "model.mcf/d/e/c"), "of d/e/c");
   EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S");
   EXPECT_EQ(files.PathInContainer(paths.at("model.mcf/d/b")), "d/b");
-  EXPECT_EQ(files.TotalSize(), files.container().EntrySize(0) + 6 + 8U);
+  EXPECT_EQ(files.Totals().bytes, 4 + 6 + 8U);
 }
 
 TEST(Namespace, ShowsTheContainerAtTheRootWhenFlat) {
@@ -115,7 +147,7 @@ TEST(Namespace, ShowsTheContainerAtTheRootWhenFlat) {
             (std::set<std::string>{"a", "d", "d/b", "d/e", "d/e/c", ".ctxfs",
                                    ".ctxfs/info.json", ".ctxfs/index.json",
                                    ".ctxfs/container", ".ctxfs/stats"}));
-  EXPECT_EQ(files.NodeCount(), paths.size() + 1);
+  EXPECT_EQ(files.Totals().nodes, paths.size() + 1);
   EXPECT_EQ(files.Parent(Namespace::kRoot), Namespace::kRoot);
   EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S");
   EXPECT_EQ(*Read(files, "d/b"), "of d/b");
@@ -145,16 +177,14 @@ TEST(Namespace, KnowsWhatItsFilesAre) {
     const Inode entry = *Walk(files, below + "d/b");
     const Inode info = *Walk(files, below + ".ctxfs/info.json");
     const Inode stats = *Walk(files, ".ctxfs/stats");
-    EXPECT_EQ(files.Describe(entry)->name, "d/b");
-    EXPECT_FALSE(files.Describe(info).has_value());
-    EXPECT_FALSE(files.Describe(stats).has_value());
-    EXPECT_TRUE(files.SizeIsCheap(entry));
-    EXPECT_FALSE(files.SizeIsCheap(info));
-    EXPECT_FALSE(files.SizeIsCheap(stats));
-    EXPECT_TRUE(files.IsLive(stats));
-    EXPECT_FALSE(files.IsLive(entry));
-    EXPECT_FALSE(files.IsLive(info));
-    EXPECT_FALSE(files.IsLive(Namespace::kRoot));
+    EXPECT_EQ((*files.Describe(entry))->name, "d/b");
+    EXPECT_FALSE((*files.Describe(info)).has_value());
+    EXPECT_FALSE((*files.Describe(stats)).has_value());
+    EXPECT_EQ(Examine(files, stats).lifetime, Lifetime::kNone);
+    EXPECT_EQ(Examine(files, entry).lifetime, Lifetime::kForever);
+    EXPECT_EQ(Examine(files, info).lifetime, Lifetime::kForever);
+    EXPECT_EQ(Examine(files, Namespace::kRoot).lifetime, Lifetime::kForever);
+    EXPECT_EQ(files.NamesLast(Namespace::kRoot), Lifetime::kForever);
     EXPECT_EQ(Walk(files, below + "d/nothing"), std::nullopt);
     EXPECT_EQ(Walk(files, "nothing"), std::nullopt);
   }
@@ -195,25 +225,24 @@ TEST(NumberedInNamespace, FilesAreWhereTheirNumbersSay) {
   EXPECT_EQ(*Read(files, "top/LOD0/blocks/000017"), "17");
   const Inode block = paths.at("top/LOD0/blocks/000017");
   EXPECT_EQ(files.PathInContainer(block), "LOD0/blocks/000017");
-  EXPECT_TRUE(files.SizeIsCheap(block));
-  EXPECT_FALSE(files.IsLive(block));
-  EXPECT_FALSE(files.Describe(block).has_value());
-  EXPECT_EQ(files.Entry(block), std::nullopt);
+  EXPECT_FALSE((*files.Describe(block)).has_value());
   EXPECT_EQ(AllPaths(Namespace(WithBlocks(30), "top", StatsFile())), paths);
-  EXPECT_EQ(files.NodeCount(), paths.size() + 1);
+  EXPECT_EQ(files.Totals().nodes, paths.size() + 1);
 }
 
 TEST(NumberedInNamespace, ABillionFilesCostNothing) {
   const uint32_t count = UINT32_MAX - 1;
   const Namespace files(WithBlocks(count), "", StatsFile());
   const Inode blocks = *Walk(files, "LOD0/blocks");
-  EXPECT_EQ(files.ChildCount(blocks), count);
-  const Namespace::Child last = files.ChildAt(blocks, count - 1);
-  EXPECT_EQ(last.name, "4294967293");
-  EXPECT_EQ(files.Lookup(blocks, last.name), last.inode);
-  EXPECT_EQ(files.Parent(last.inode), blocks);
+  EXPECT_EQ(ChildCount(files, blocks), count);
+  BlockCache cache(0);
+  const auto last = (*files.OpenDirectory(blocks, cache))->At(count - 1, true);
+  EXPECT_EQ(last->name, "4294967293");
+  EXPECT_EQ(last->attributes->size, last->name.size());
+  EXPECT_EQ(LookUp(files, blocks, last->name)->inode, last->inode);
+  EXPECT_EQ(files.Parent(last->inode), blocks);
   EXPECT_EQ(*Read(files, "LOD0/blocks/4294967293"), "4294967293");
-  EXPECT_EQ(files.Lookup(blocks, "4294967294"), std::nullopt);
+  EXPECT_FALSE(LookUp(files, blocks, "4294967294").has_value());
 }
 
 TEST(NumberedInNamespace, WorksInContainersWithinContainers) {
@@ -251,8 +280,8 @@ class Nest : public ::testing::Test {
 
 TEST_F(Nest, IsOpenedWhenSomeoneLooksInside) {
   const Namespace files(Make(), "top", StatsFile());
-  EXPECT_TRUE(files.IsDirectory(*Walk(files, "top/chunks/0")));
-  EXPECT_EQ(files.ChildCount(*Walk(files, "top/chunks")), 2U);
+  EXPECT_TRUE(Examine(files, *Walk(files, "top/chunks/0")).directory);
+  EXPECT_EQ(ChildCount(files, *Walk(files, "top/chunks")), 2U);
   EXPECT_EQ(opened, 0) << "nobody has looked inside";
   EXPECT_EQ(*Read(files, "top/chunks/0/in/x"), "hello");
   EXPECT_EQ(opened, 1);
@@ -262,7 +291,7 @@ TEST_F(Nest, IsOpenedWhenSomeoneLooksInside) {
   EXPECT_EQ(opened, 2);
   EXPECT_EQ(*Read(files, "top/chunks/0/.ctxfs/container"), bytes);
   EXPECT_EQ(files.PathInContainer(*Walk(files, "top/chunks/1/in/x")), "in/x");
-  EXPECT_EQ(files.Describe(*Walk(files, "top/chunks/1/in/x"))->name, "in/x");
+  EXPECT_EQ((*files.Describe(*Walk(files, "top/chunks/1/in/x")))->name, "in/x");
 }
 
 TEST_F(Nest, HasInodesThatAreTheSameOnEveryMount) {
@@ -278,15 +307,23 @@ TEST_F(Nest, HasInodesThatAreTheSameOnEveryMount) {
 TEST_F(Nest, ThatCannotBeOpenedSaysWhy) {
   bytes = "no container at all";
   const Namespace files(Make(), "top", StatsFile());
-  EXPECT_EQ(files.ChildCount(*Walk(files, "top/chunks/0")), 1U);
+  EXPECT_EQ(ChildCount(files, *Walk(files, "top/chunks/0")), 1U);
   EXPECT_EQ(*Read(files, "top/chunks/0/.ctxfs/container"), bytes);
   EXPECT_NE(Read(files, "top/chunks/0/.ctxfs/info.json")
                 ->find("not a container of a known format"),
             std::string::npos);
-  broken = true;
-  EXPECT_NE(Read(files, "top/chunks/1/.ctxfs/info.json")->find("broken"),
-            std::string::npos);
   EXPECT_EQ(*Read(files, "top/a"), "of a") << "the rest is well";
+}
+
+TEST_F(Nest, ThatTheStoreFailsToGiveIsTriedAgain) {
+  broken = true;
+  const Namespace files(Make(), "top", StatsFile());
+  BlockCache cache(0);
+  const Inode chunk = *Walk(files, "top/chunks/1");
+  EXPECT_TRUE(Fails(files.Lookup(chunk, "in", cache), Code::kIo));
+  EXPECT_TRUE(Fails(files.OpenDirectory(chunk, cache), Code::kIo));
+  broken = false;
+  EXPECT_EQ(*Read(files, "top/chunks/1/in/x"), "hello");
 }
 
 TEST_F(Nest, IsTheSameForAllThreads) {
@@ -297,7 +334,7 @@ TEST_F(Nest, IsTheSameForAllThreads) {
     InThreads(8, [&](int i) {
       const std::optional<Inode> inode =
           Walk(files, i % 2 == 0 ? "chunks/0/in/x" : "chunks/1/in/x");
-      if (!inode || files.IsDirectory(*inode)) ++wrong;
+      if (!inode || Examine(files, *inode).directory) ++wrong;
       found[static_cast<size_t>(i)] = inode.value_or(0);
     });
     EXPECT_EQ(wrong, 0);

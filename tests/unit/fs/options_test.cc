@@ -41,7 +41,7 @@ Parsed ParseOption(const std::string& option) {
 void ExpectDefaults(const Parsed& parsed, const std::string& what) {
   ASSERT_TRUE(parsed.ok) << what << ": " << parsed.error;
   const MountOptions& options = parsed.options;
-  EXPECT_EQ(options.source, "source") << what;
+  EXPECT_EQ(options.sources, Arguments{"source"}) << what;
   EXPECT_EQ(options.mount_point, "mnt") << what;
   EXPECT_FALSE(options.flat) << what;
   EXPECT_FALSE(options.salvage) << what;
@@ -81,7 +81,7 @@ TEST(MountOptions, DoWhatTheyAreForWhereverTheyStand) {
     const Parsed parsed = Parse(arguments);
     ASSERT_TRUE(parsed.ok) << parsed.error;
     const MountOptions& options = parsed.options;
-    EXPECT_EQ(options.source, "source");
+    EXPECT_EQ(options.sources, Arguments{"source"});
     EXPECT_EQ(options.mount_point, "mnt");
     EXPECT_TRUE(options.flat);
     EXPECT_TRUE(options.salvage);
@@ -125,7 +125,8 @@ TEST(MountOptions, AreAllThatTheUsageNames) {
                                                       {"SIZE", "64M"},
                                                       {"N", "7"},
                                                       {"MODE", "022"},
-                                                      {"LEVEL", "info"}};
+                                                      {"LEVEL", "info"},
+                                                      {"PATH", "/key"}};
   const Arguments documented = Documented();
   EXPECT_GE(documented.size(), 16U);
   for (std::string option : documented) {
@@ -191,7 +192,7 @@ TEST(MountOptions, RefuseWhatTheyDoNotKnow) {
 
 TEST(MountOptions, WantTwoOperands) {
   for (const Arguments& arguments :
-       {Arguments{}, Arguments{"source"}, Arguments{"a", "b", "mnt"},
+       {Arguments{}, Arguments{"source"},
         Arguments{"source", "-o", "mnt"}, Arguments{"--", "source"}}) {
     EXPECT_FALSE(Parse(arguments).ok) << arguments.size();
   }
@@ -206,7 +207,7 @@ TEST(MountOptions, LeavePathsAsTheyAre) {
          {Arguments{path, "mnt"}, Arguments{"--", path, "mnt"}}) {
       const Parsed parsed = Parse(arguments);
       ASSERT_TRUE(parsed.ok) << path << ": " << parsed.error;
-      EXPECT_EQ(parsed.options.source, path);
+      EXPECT_EQ(parsed.options.sources, Arguments{path});
       EXPECT_EQ(parsed.options.mount_point, "mnt");
     }
     const Parsed swapped = Parse({"source", path});
@@ -216,7 +217,7 @@ TEST(MountOptions, LeavePathsAsTheyAre) {
   for (const std::string path : {"-", "-f", "-dash", "--help", "-o", "--"}) {
     const Parsed parsed = Parse({"-o", "flat", "--", path, "-mnt"});
     ASSERT_TRUE(parsed.ok) << path << ": " << parsed.error;
-    EXPECT_EQ(parsed.options.source, path);
+    EXPECT_EQ(parsed.options.sources, Arguments{path});
     EXPECT_EQ(parsed.options.mount_point, "-mnt");
     EXPECT_TRUE(parsed.options.flat);
     EXPECT_FALSE(parsed.options.foreground);

@@ -65,7 +65,7 @@ class FaultySource final : public Source {
     const MutexLock lock(mutex_);
     return accesses_;
   }
-  uint64_t bytes_read() const override {
+  uint64_t bytes_read() const {
     uint64_t sum = 0;
     for (const Access& access : accesses()) sum += access.length;
     return sum;

@@ -135,13 +135,12 @@ TEST(Branch, MakesADirectoryOfEachSubContainer) {
   };
   fake->sub_containers = {{"chunks/0", none}, {"chunks/0", none}, {"x", none}};
   const Branch branch(fake);
-  EXPECT_EQ(branch.sub_containers().size(), 3U);
   EXPECT_EQ(EntryPaths(branch), (Paths{"chunks", "x"}));
-  EXPECT_EQ(branch.Graft(*Find(branch, "chunks~2/0")), 0U);
-  EXPECT_EQ(branch.Graft(*Find(branch, "chunks~2/0~2")), 1U);
-  EXPECT_EQ(branch.Graft(*Find(branch, "x~2")), 2U);
-  EXPECT_EQ(branch.Graft(*Find(branch, "chunks~2")), std::nullopt);
-  EXPECT_EQ(branch.Graft(Tree::kRoot), std::nullopt);
+  EXPECT_NE(branch.Hanging(*Find(branch, "chunks~2/0")), nullptr);
+  EXPECT_NE(branch.Hanging(*Find(branch, "chunks~2/0~2")), nullptr);
+  EXPECT_NE(branch.Hanging(*Find(branch, "x~2")), nullptr);
+  EXPECT_EQ(branch.Hanging(*Find(branch, "chunks~2")), nullptr);
+  EXPECT_EQ(branch.Hanging(Tree::kRoot), nullptr);
 }
 
 TEST(Branch, KnowsWhatIsCheapAndWhatIsLive) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "core/base/mutex.h"
+#include "core/io/identity.h"
+
+namespace ctxfs {
+
+/// What a file of the system is to a mount.
+enum class Kind : uint8_t { kDirectory, kFile, kContainer };
+
+/// Tells containers from other files by their first bytes, and from other
+/// directories by what is in them; the answers are kept while nothing changes.
+/// Safe for any number of threads.
+class Kinds {
+ public:
+  /// The regular file or directory at `path`, which is `identity`. What cannot
+  /// be read is no container.
+  Kind Of(const std::string& path, const FileIdentity& identity,
+          bool directory);
+
+ private:
+  struct Hash {
+    size_t operator()(const FileIdentity& identity) const;
+  };
+
+  Mutex mutex_;
+  std::unordered_map<FileIdentity, Kind, Hash> known_ CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/mirror.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace ctxfs {
+namespace {
+
+Error IoError(const std::string& what) {
+  return {Code::kIo, what + ": " + std::strerror(errno)};
+}
+
+/// Something of the system, found but not opened: no fifo is disturbed.
+class Found {
+ public:
+  explicit Found(const std::string& path)
+      : fd_(::open(path.c_str(), O_PATH | O_CLOEXEC)) {}
+  ~Found() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Found(const Found&) = delete;
+  Found& operator=(const Found&) = delete;
+
+  bool ok() const { return fd_ >= 0; }
+  int fd() const { return fd_; }
+  /// A path to open it by, whatever becomes of its name.
+  std::string proc_path() const {
+    return "/proc/self/fd/" + std::to_string(fd_);
+  }
+  /// Where it is when all links are followed.
+  std::string real_path() const {
+    char path[PATH_MAX];
+    const ssize_t size =
+        ::readlink(proc_path().c_str(), path, sizeof(path));
+    return {path, static_cast<size_t>(std::max<ssize_t>(size, 0))};
+  }
+
+ private:
+  int fd_;
+};
+
+/// Whether errno says that there is nothing to be shown.
+bool MeansNothing() {
+  return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ||
+         errno == EACCES || errno == ENAMETOOLONG;
+}
+
+bool IsWithin(const std::string& path, const std::string& directory) {
+  return path == directory || directory == "/" ||
+         path.starts_with(directory + "/");
+}
+
+std::string RealPath(const std::string& path) {
+  const Found found(path);
+  return found.ok() ? found.real_path() : path;
+}
+
+struct CloseDir {
+  void operator()(DIR* dir) const { ::closedir(dir); }
+};
+
+}  // namespace
+
+Mirror::Mirror(std::string path, Options options)
+    : root_(std::move(path)), options_(std::move(options)) {
+  struct stat st {};
+  if (::stat(root_.c_str(), &st) == 0) root_identity_ = FileIdentity::Of(st);
+  real_roots_.push_back(RealPath(root_));
+}
+
+Mirror::Mirror(std::vector<Top> tops, Options options)
+    : tops_(std::move(tops)), options_(std::move(options)) {
+  for (const Top& top : tops_) {
+    struct stat st {};
+    if (::stat(top.path.c_str(), &st) == 0) {
+      root_identity_.mtime_ns = std::max(root_identity_.mtime_ns,
+                                         FileIdentity::Of(st).mtime_ns);
+    }
+    real_roots_.push_back(RealPath(top.path));
+  }
+}
+
+bool Mirror::Shows(const std::string& real_path) const {
+  if (!options_.mount_point.empty() &&
+      IsWithin(real_path, options_.mount_point)) {
+    return false;
+  }
+  return !options_.confined ||
+         std::any_of(real_roots_.begin(), real_roots_.end(),
+                     [&](const std::string& root) {
+                       return IsWithin(real_path, root);
+                     });
+}
+
+Result<Mirror::Place> Mirror::PlaceOf(Inode directory) const {
+  Place place{directory, root_, {}};
+  std::vector<std::string> names;
+  {
+    const MutexLock lock(mutex_);
+    for (Inode inode = directory; inode != kRoot;) {
+      const auto found = held_.find(inode);
+      if (found == held_.end()) {
+        return Error{Code::kStale, "the directory is there no more"};
+      }
+      names.push_back(found->second.name);
+      place.line.push_back(found->second.identity);
+      inode = found->second.parent;
+    }
+  }
+  if (tops_.empty()) place.line.push_back(root_identity_);
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    place.path = PathIn(place, *name);
+  }
+  return place;
+}
+
+std::string Mirror::PathIn(const Place& place, std::string_view name) const {
+  if (!place.path.empty()) return place.path + "/" + std::string(name);
+  for (const Top& top : tops_) {
+    if (top.name == name) return top.path;
+  }
+  return {};
+}
+
+Mirror::Node Mirror::NodeOf(const Place& place, const std::string& name,
+                            const FileIdentity& identity, Kind kind) const {
+  // A container whose bytes change is another one, with other inodes in it; a
+  // plain file or a directory stays what it is.
+  FileIdentity lasting = identity;
+  if (kind != Kind::kContainer) lasting.size = 0;
+  if (kind != Kind::kContainer) lasting.mtime_ns = 0;
+  std::string text(reinterpret_cast<const char*>(&lasting), sizeof(lasting));
+  text.append(reinterpret_cast<const char*>(&place.inode), sizeof(Inode));
+  text += static_cast<char>(kind);
+  text += name;
+  return {XXH3_64bits(text.data(), text.size()) | kBit, place.inode,
+          PathIn(place, name), kind, identity};
+}
+
+Result<std::optional<Mirror::Node>> Mirror::See(const Place& place,
+                                                const std::string& name) const {
+  const std::string path = PathIn(place, name);
+  if (path.empty()) return std::optional<Node>();
+  const Found found(path);
+  struct stat st {};
+  if (!found.ok() || !Shows(found.real_path())) {
+    if (found.ok() || MeansNothing()) return std::optional<Node>();
+    return IoError("cannot be found");
+  }
+  if (::fstat(found.fd(), &st) != 0) return IoError("cannot be examined");
+  const bool directory = S_ISDIR(st.st_mode);
+  if (!directory && !S_ISREG(st.st_mode)) return std::optional<Node>();
+  const FileIdentity identity = FileIdentity::Of(st);
+  // A link to a directory that it lies in would have no end.
+  const bool loop = std::any_of(
+      place.line.begin(), place.line.end(),
+      [&](const FileIdentity& outer) { return identity.SameFile(outer); });
+  if (directory && loop) return std::optional<Node>();
+  return std::optional(
+      NodeOf(place, name, identity,
+             kinds_.Of(found.proc_path(), identity, directory)));
+}
+
+std::optional<Mirror::Node> Mirror::SeeFile(const Place& place,
+                                            const std::string& name,
+                                            int directory_fd) const {
+  struct stat st {};
+  if (::fstatat(directory_fd, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !S_ISREG(st.st_mode)) {
+    return std::nullopt;
+  }
+  const FileIdentity identity = FileIdentity::Of(st);
+  return NodeOf(place, name, identity,
+                kinds_.Of(PathIn(place, name), identity, false));
+}
+
+Result<std::optional<Mirror::Node>> Mirror::Lookup(Inode directory,
+                                                   std::string_view name) {
+  const Result<Place> place = PlaceOf(directory);
+  if (!place) return place.error();
+  Result<std::optional<Node>> seen = See(*place, std::string(name));
+  if (!seen || !*seen) return seen;
+  Node& node = **seen;
+  const MutexLock lock(mutex_);
+  while (true) {
+    const auto [at, added] = held_.try_emplace(
+        node.inode,
+        Held{directory, std::string(name), node.kind, node.identity, 0});
+    Held& held = at->second;
+    if (added || (held.parent == directory && held.name == name &&
+                  held.kind == node.kind &&
+                  held.identity.SameFile(node.identity))) {
+      held.identity = node.identity;
+      ++held.count;
+      return seen;
+    }
+    node.inode = (node.inode + 1) | kBit;  // another's
+  }
+}
+
+bool Mirror::Forget(Inode inode, uint64_t count) {
+  const MutexLock lock(mutex_);
+  const auto found = held_.find(inode);
+  if (found == held_.end()) return false;
+  found->second.count -= std::min(found->second.count, count);
+  if (found->second.count > 0) return false;
+  held_.erase(found);
+  return true;
+}
+
+Result<Mirror::Node> Mirror::Find(Inode inode) const {
+  const Error stale{Code::kStale, "the file is there no more"};
+  Inode parent = 0;
+  std::string name;
+  {
+    const MutexLock lock(mutex_);
+    const auto found = held_.find(inode);
+    if (found == held_.end()) return stale;
+    parent = found->second.parent;
+    name = found->second.name;
+  }
+  const Result<Place> place = PlaceOf(parent);
+  if (!place) return place.error();
+  Result<std::optional<Node>> seen = See(*place, name);
+  if (!seen) return std::move(seen).error();
+  if (!*seen || (*seen)->inode != inode) return stale;
+  return std::move(**seen);
+}
+
+bool Mirror::Reopen(Inode inode, const FileIdentity& identity) {
+  const MutexLock lock(mutex_);
+  const auto found = held_.find(inode);
+  if (found == held_.end()) return false;
+  return std::exchange(found->second.opened, identity) == identity;
+}
+
+Result<std::vector<std::pair<std::string, Mirror::Node>>> Mirror::List(
+    Inode directory) const {
+  const Result<Place> place = PlaceOf(directory);
+  if (!place) return place.error();
+  std::vector<std::pair<std::string, Node>> nodes;
+  const auto add = [&](const std::string& name) {
+    // What cannot be examined now is not hidden by that from those that can.
+    Result<std::optional<Node>> seen = See(*place, name);
+    if (seen && *seen) nodes.emplace_back(name, std::move(**seen));
+  };
+  if (place->path.empty()) {
+    for (const Top& top : tops_) add(top.name);
+    return nodes;
+  }
+  const std::unique_ptr<DIR, CloseDir> dir(::opendir(place->path.c_str()));
+  if (dir == nullptr) return IoError("cannot be listed");
+  while (true) {
+    errno = 0;
+    const struct dirent* one = ::readdir(dir.get());
+    if (one == nullptr && errno != 0) return IoError("cannot be listed");
+    if (one == nullptr) return nodes;
+    const std::string name = one->d_name;
+    if (name == "." || name == "..") continue;
+    if (one->d_type != DT_REG || options_.confined) {
+      add(name);
+    } else if (auto node = SeeFile(*place, name, ::dirfd(dir.get()))) {
+      nodes.emplace_back(name, std::move(*node));
+    }
+  }
+}
+
+Inode Mirror::Parent(Inode inode) const {
+  const MutexLock lock(mutex_);
+  const auto found = held_.find(inode);
+  return found == held_.end() ? kRoot : found->second.parent;
+}
+
+std::string Mirror::PathOf(Inode inode) const {
+  std::string path;
+  const MutexLock lock(mutex_);
+  while (inode != kRoot) {
+    const auto found = held_.find(inode);
+    if (found == held_.end()) break;
+    path = path.empty() ? found->second.name : found->second.name + "/" + path;
+    inode = found->second.parent;
+  }
+  return path;
+}
+
+}  // namespace ctxfs
