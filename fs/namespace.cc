@@ -184,9 +184,17 @@ Inode Namespace::Parent(Inode inode) const {
   return InodeOf({place.branch, TreeAt(place).Parent(place.node), place.graft});
 }
 
+// Members of a container may lie below another that is a container itself: its
+// directory shows them first, then what it holds.
 std::optional<Inode> Namespace::Lookup(Inode directory,
                                        std::string_view name) const {
-  const Place place = Enter(Find(directory));
+  const Place outside = Find(directory);
+  const Place place = Enter(outside);
+  if (place.graft != outside.graft) {
+    if (const auto node = TreeAt(outside).Lookup(outside.node, name)) {
+      return InodeOf({outside.branch, *node, outside.graft});
+    }
+  }
   if (place.numbered != nullptr) {
     const std::optional<uint32_t> file = place.numbered->Lookup(name);
     if (!file) return std::nullopt;
@@ -199,17 +207,30 @@ std::optional<Inode> Namespace::Lookup(Inode directory,
 }
 
 uint32_t Namespace::ChildCount(Inode directory) const {
-  const Place place = Enter(Find(directory));
+  const Place outside = Find(directory);
+  const Place place = Enter(outside);
   if (place.numbered != nullptr) return place.numbered->count();
-  return TreeAt(place).ChildCount(place.node);
+  const uint32_t below = place.graft != outside.graft
+                             ? TreeAt(outside).ChildCount(outside.node)
+                             : 0;
+  return below + TreeAt(place).ChildCount(place.node);
 }
 
 Namespace::Child Namespace::ChildAt(Inode directory, uint32_t index) const {
-  const Place place = Enter(Find(directory));
+  const Place outside = Find(directory);
+  Place place = Enter(outside);
   if (place.numbered != nullptr) {
     return {InodeOf({place.branch, NumberedDirectory::NodeOf(index),
                      place.graft, place.numbered}),
             place.numbered->Name(index), false};
+  }
+  if (place.graft != outside.graft) {
+    const uint32_t below = TreeAt(outside).ChildCount(outside.node);
+    if (index < below) {
+      place = outside;
+    } else {
+      index -= below;
+    }
   }
   const Tree& tree = TreeAt(place);
   const NodeId node = tree.Child(place.node, index);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/open_container.h"
 
-#include "core/io/source.h"
+#include "core/io/directory.h"
 
 namespace ctxfs {
 namespace {
@@ -27,7 +27,7 @@ std::string SalvageHint(std::shared_ptr<const Source> source,
 
 Result<std::shared_ptr<const Container>> OpenContainerFile(
     const std::string& path, const OpenOptions& options) {
-  Result<std::shared_ptr<const FileSource>> source = FileSource::Open(path);
+  Result<std::shared_ptr<const Source>> source = OpenSource(path);
   if (!source) return std::move(source).error();
   Result<std::shared_ptr<const Container>> container =
       OpenContainer(*source, options);

@@ -32,13 +32,26 @@ struct Format {
 
   Result<std::shared_ptr<const Container>> (*open)(
       std::shared_ptr<const Source> source, const OpenOptions& options);
+
+  /// Whether what starts with `head`, and no probe recognises, is worth opening
+  /// when someone says that it is a container: a packed one, or a relative that
+  /// `open` refuses by its name, with kNotContainer. Null: never.
+  bool (*resembles)(Bytes head) = nullptr;
+
+  /// Whether `directory` is such a container. Null: no directory is.
+  bool (*probe_directory)(const Source& directory) = nullptr;
 };
 
 /// Every format, in the order they are asked.
 std::span<const Format* const> Formats();
 
-/// Opens `source` with the first format that recognises it; kNotContainer when
-/// none does.
+/// Whether a file that starts with `head` is a container; whether a directory
+/// is one.
+bool IsContainer(Bytes head);
+bool IsContainerDirectory(const Source& directory);
+
+/// Opens `source` with the first format that recognises it, or that it
+/// resembles; kNotContainer when none does.
 Result<std::shared_ptr<const Container>> OpenContainer(
     std::shared_ptr<const Source> source, const OpenOptions& options);
 

@@ -10,6 +10,9 @@ namespace ctxfs {
 // A format forgotten here is a format not mounted; one misspelt does not link.
 extern const Format kCvc;
 extern const Format kMcf;
+extern const Format kMegaContext;
+extern const Format kMem8;
+extern const Format kMem8Archive;
 extern const Format kShard;
 extern const Format kWShard;
 extern const Format kWShardChunks;
@@ -18,7 +21,7 @@ namespace {
 
 // Profiles of Shard before Shard itself, which takes any of them.
 constexpr std::array kFormats = {&kWShard, &kWShardChunks, &kShard, &kMcf,
-                                 &kCvc};
+                                 &kCvc,    &kMem8Archive,  &kMem8, &kMegaContext};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {
@@ -35,14 +38,52 @@ std::string Unrecognised(Bytes head) {
 
 std::span<const Format* const> Formats() { return kFormats; }
 
+bool IsContainer(Bytes head) {
+  return std::any_of(
+      kFormats.begin(), kFormats.end(),
+      [head](const Format* format) { return format->probe(head); });
+}
+
+bool IsContainerDirectory(const Source& directory) {
+  return std::any_of(kFormats.begin(), kFormats.end(),
+                     [&directory](const Format* format) {
+                       return format->probe_directory != nullptr &&
+                              format->probe_directory(directory);
+                     });
+}
+
+namespace {
+
+Result<std::shared_ptr<const Container>> OpenDirectory(
+    std::shared_ptr<const Source> directory, const OpenOptions& options) {
+  const Format* last = nullptr;
+  for (const Format* format : Formats()) {
+    if (format->probe_directory == nullptr) continue;
+    if (format->probe_directory(*directory)) {
+      return format->open(std::move(directory), options);
+    }
+    last = format;
+  }
+  // Nobody knows better what is missing.
+  return last->open(std::move(directory), options);
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const Container>> OpenContainer(
     std::shared_ptr<const Source> source, const OpenOptions& options) {
+  if (source->is_directory()) return OpenDirectory(std::move(source), options);
   const uint64_t head_size =
       std::min<uint64_t>(source->size(), limits::kProbeBytes);
   Result<Buffer> head = ReadBuffer(*source, 0, head_size, "header");
   if (!head) return std::move(head).error();
   for (const Format* format : Formats()) {
     if (format->probe(head->span())) {
+      return format->open(std::move(source), options);
+    }
+  }
+  for (const Format* format : Formats()) {
+    if (format->resembles != nullptr && format->resembles(head->span())) {
       return format->open(std::move(source), options);
     }
   }

@@ -79,6 +79,7 @@ class Branch {
   std::optional<DerivedFile> Derived(NodeId node) const;
   const OwnFile& Own(NodeId node) const;
   void AddEntries(TreeBuilder& builder) const;
+  void AddMembers(TreeBuilder& builder);
   void AddOwn(TreeBuilder& builder);
 
   std::shared_ptr<const Container> container_;
