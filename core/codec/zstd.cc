@@ -33,7 +33,7 @@ Status DecodeZstd(Bytes stored, MutableBytes out) {
 namespace {
 
 Error OverLimit(uint64_t limit) {
-  return {Code::kLimit, "zstd: the decompressed size is over the limit of " +
+  return {Code::kLimit, "zstd: decompressed size over the limit of " +
                             std::to_string(limit)};
 }
 

@@ -189,10 +189,15 @@ class FieldReader {
   }
 
   uint64_t text() const { return text_; }
+  /// The first number that no string has.
+  std::optional<uint16_t> bad_string() const { return bad_string_; }
 
  private:
   Json StringAt(uint16_t number) {
-    if (number >= layout_.strings.size()) return nullptr;
+    if (number >= layout_.strings.size()) {
+      if (number != kNoString && !bad_string_) bad_string_ = number;
+      return nullptr;
+    }
     const Mem8Layout::String& string = layout_.strings[number];
     text_ += string.size;
     // Past the limit the answer is thrown away: no need to hold it.
@@ -216,6 +221,7 @@ class FieldReader {
   Bytes image_;
   Mem8Reader in_;
   uint64_t text_ = 0;
+  std::optional<uint16_t> bad_string_;
 };
 
 }  // namespace
@@ -266,10 +272,10 @@ std::string_view Mem8FaultText(Mem8Fault fault) {
 Result<Json> DecodeMem8Section(const Mem8Layout& layout, Bytes image,
                                const Mem8Section& section, uint64_t& text) {
   const Bytes payload = image.subspan(section.payload_at(), section.size);
-  const Json error = {{"error", std::string(Mem8FaultText(section.fault))}};
+  const std::string error(Mem8FaultText(section.fault));
   if (section.fault == Mem8Fault::kTooShort ||
       section.fault == Mem8Fault::kCount) {
-    return error;
+    return Json{{"error", error}};
   }
   FieldReader reader(layout, image, payload);
   Json fields;
@@ -309,7 +315,9 @@ Result<Json> DecodeMem8Section(const Mem8Layout& layout, Bytes image,
                      std::to_string(limits::kMem8JsonBytes) + " bytes",
                  section.offset};
   }
-  if (section.fault == Mem8Fault::kStringIndex) fields.update(error);
+  if (const std::optional<uint16_t> bad = reader.bad_string()) {
+    fields["error"] = error + ": " + std::to_string(*bad);
+  }
   return fields;
 }
 
