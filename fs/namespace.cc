@@ -100,9 +100,11 @@ Inode Namespace::InodeOf(const Place& place) const {
   return kRoot + own_.node_count() + place.node - 1;
 }
 
-Result<Namespace::Place> Namespace::Enter(Place place) const {
+Result<Namespace::Directory> Namespace::Enter(Place place) const {
   const bool container = place.files->Hanging(place.node) != nullptr;
-  if (!container && place.files->Numbered(place.node) == nullptr) return place;
+  if (!container && place.files->Numbered(place.node) == nullptr) {
+    return Directory{std::move(place), std::nullopt};
+  }
   const std::optional<Grafts::Graft> outer = grafts_.Find(place.graft);
   Grafts::Graft graft{InodeOf(place), place.graft, outer ? outer->depth + 1 : 1,
                       place.node, nullptr};
@@ -112,7 +114,13 @@ Result<Namespace::Place> Namespace::Enter(Place place) const {
       return OpenHanging(within, node, depth);
     };
   }
-  return RootOf(grafts_.Add(std::move(graft)));
+  Result<Place> root = RootOf(grafts_.Add(std::move(graft)));
+  if (!root) return std::move(root).error();
+  Directory directory{std::move(*root), std::nullopt};
+  if (place.files->ChildCount(place.node) > 0) {
+    directory.around = std::move(place);
+  }
+  return directory;
 }
 
 Result<Namespace::Place> Namespace::EnterContainer(
@@ -122,22 +130,24 @@ Result<Namespace::Place> Namespace::EnterContainer(
        [this, inode = node.inode] { return OpenMirroredContainer(inode); }}));
 }
 
-Result<std::optional<Namespace::Place>> Namespace::DirectoryAt(
+Result<std::optional<Namespace::Directory>> Namespace::DirectoryAt(
     Inode inode) const {
-  std::optional<Place> directory;
-  Result<Place> place = Error{Code::kStale, ""};
+  std::optional<Directory> directory;
   if (!IsMirroredDirectory(inode)) {
-    place = Find(inode);
-    if (place) place = Enter(std::move(*place));
-  } else {
-    if (inode == kRoot) return directory;
-    const Result<Mirror::Node> node = mirror_->Find(inode);
-    if (!node) return node.error();
-    if (node->kind != Kind::kContainer) return directory;
-    place = EnterContainer(*node);
+    Result<Place> place = Find(inode);
+    if (!place) return std::move(place).error();
+    Result<Directory> entered = Enter(std::move(*place));
+    if (!entered) return std::move(entered).error();
+    directory = std::move(*entered);
+    return directory;
   }
-  if (!place) return std::move(place).error();
-  directory = std::move(*place);
+  if (inode == kRoot) return directory;
+  const Result<Mirror::Node> node = mirror_->Find(inode);
+  if (!node) return node.error();
+  if (node->kind != Kind::kContainer) return directory;
+  Result<Place> root = EnterContainer(*node);
+  if (!root) return std::move(root).error();
+  directory = Directory{std::move(*root), std::nullopt};
   return directory;
 }
 
@@ -203,11 +213,16 @@ Result<std::optional<Namespace::Found>> Namespace::LookupMirrored(
 
 Result<std::optional<Namespace::Found>> Namespace::Lookup(
     Inode directory, std::string_view name, BlockCache& cache) const {
-  Result<std::optional<Place>> at = DirectoryAt(directory);
+  Result<std::optional<Directory>> at = DirectoryAt(directory);
   if (!at) return std::move(at).error();
   if (!*at) return LookupMirrored(directory, name);
-  Place place = std::move(**at);
-  const std::optional<NodeId> node = place.files->Lookup(place.node, name);
+  Place place = std::move((*at)->inside);
+  std::optional<NodeId> node;
+  if (const std::optional<Place>& around = (*at)->around) {
+    node = around->files->Lookup(around->node, name);
+    if (node) place = *around;
+  }
+  if (!node) node = place.files->Lookup(place.node, name);
   if (!node) return std::optional<Found>();
   place.node = *node;
   const Result<bool> exists =
@@ -295,25 +310,31 @@ Inode Namespace::Parent(Inode inode) const {
 /// A directory whose children are in a tree.
 class Namespace::TreeListing final : public Listing {
  public:
-  TreeListing(const Namespace& files, Place place, BlockCache& cache)
-      : files_(files), place_(std::move(place)), cache_(cache) {}
+  TreeListing(const Namespace& files, Directory directory, BlockCache& cache)
+      : files_(files), directory_(std::move(directory)), cache_(cache) {
+    if (const std::optional<Place>& around = directory_.around) {
+      first_ = around->files->ChildCount(around->node);
+    }
+  }
 
   uint64_t count() const override {
-    return place_.files->ChildCount(place_.node);
+    const Place& inside = directory_.inside;
+    return uint64_t{first_} + inside.files->ChildCount(inside.node);
   }
 
   std::optional<Name> At(uint64_t index, bool attributes) const override {
-    Files::Child child =
-        place_.files->ChildAt(place_.node, static_cast<uint32_t>(index));
+    const bool first = index < first_;
+    Place at = first ? *directory_.around : directory_.inside;
+    const auto number = static_cast<uint32_t>(first ? index : index - first_);
+    Files::Child child = at.files->ChildAt(at.node, number);
+    at.node = child.node;
     // What cannot be told, for an I/O error, is listed: to look it up tells.
     const Result<bool> exists =
-        place_.files->Exists(child.node, /*listing=*/true, cache_);
+        at.files->Exists(child.node, /*listing=*/true, cache_);
     if (exists && !*exists) return std::nullopt;
-    Place at = place_;
-    at.node = child.node;
     Name name{files_.InodeOf(at), std::move(child.name), child.directory};
     if (attributes &&
-        (child.directory || place_.files->SizeIsCheap(child.node))) {
+        (child.directory || at.files->SizeIsCheap(child.node))) {
       const Result<Attributes> found = files_.ExamineAt(at, cache_);
       if (found) name.attributes = *found;
     }
@@ -322,7 +343,8 @@ class Namespace::TreeListing final : public Listing {
 
  private:
   const Namespace& files_;
-  const Place place_;
+  const Directory directory_;
+  uint32_t first_ = 0;  // how many of the names are those around
   BlockCache& cache_;
 };
 
@@ -367,10 +389,11 @@ class Namespace::MirrorListing final : public Listing {
 Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(
     Inode inode, BlockCache& cache) const {
   std::unique_ptr<Listing> listing;
-  Result<std::optional<Place>> place = DirectoryAt(inode);
-  if (!place) return std::move(place).error();
-  if (*place) {
-    listing = std::make_unique<TreeListing>(*this, std::move(**place), cache);
+  Result<std::optional<Directory>> directory = DirectoryAt(inode);
+  if (!directory) return std::move(directory).error();
+  if (*directory) {
+    listing =
+        std::make_unique<TreeListing>(*this, std::move(**directory), cache);
   } else {
     listing = std::make_unique<MirrorListing>(*this, inode);
   }

@@ -96,6 +96,13 @@ class Namespace {
     Grafts::Number graft = 0;
     std::shared_ptr<const Branch> branch = nullptr;  // keeps `files` alive
   };
+  /// A directory in a tree. Its children are at `inside`: the root of what hangs
+  /// there, or itself. Members of a container may lie below another that is a
+  /// container too: `around` has those, and they come first.
+  struct Directory {
+    Place inside;
+    std::optional<Place> around;
+  };
   class TreeListing;
   class MirrorListing;
 
@@ -109,13 +116,12 @@ class Namespace {
   Result<Place> RootOf(Grafts::Number graft) const;
   Inode InodeOf(const Place& place) const;
 
-  /// Where the children of a directory are: at the root of what hangs there,
-  /// opened now if need be; else in itself.
-  Result<Place> Enter(Place place) const;
+  /// Opens what hangs at a directory, if anything does.
+  Result<Directory> Enter(Place place) const;
   Result<Place> EnterContainer(const Mirror::Node& node) const;
   /// The directory whose children a request is about; nothing for one that is
   /// the system's.
-  Result<std::optional<Place>> DirectoryAt(Inode inode) const;
+  Result<std::optional<Directory>> DirectoryAt(Inode inode) const;
 
   std::optional<Found> LookupOwn(std::string_view name) const;
   Result<std::optional<Found>> LookupMirrored(Inode directory,

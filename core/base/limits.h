@@ -73,12 +73,23 @@ constexpr uint32_t kCvcLabels = 100'000;
 /// Files that sections are shown as.
 constexpr uint64_t kCvcSectionFiles = 1'000'000;
 
+/// Bytes of a .mem8, stored and unpacked; its sections; text that a JSON view
+/// of it may repeat (docs/mem8.md, section 6).
+constexpr uint64_t kMem8Bytes = 64 * kMiB;
+constexpr uint32_t kMem8Sections = 4096;
+constexpr uint64_t kMem8JsonBytes = 64 * kMiB;
+
+/// Names in a directory that is a container.
+constexpr size_t kDirectoryNames = 1'000'000;
+/// Levels and snapshots of a MegaContext tree, and bytes of its metadata.json
+/// (docs/megacontext.md, section 6).
+constexpr size_t kContextLevels = 64;
+constexpr size_t kContextSnapshots = 10'000;
+constexpr uint64_t kContextMetadataBytes = 16 * kMiB;
+
 /// Bytes of one path component, and components of one path, on Linux.
 constexpr size_t kComponentBytes = 255;
 constexpr size_t kComponents = 255;
-
-/// Names in a directory that a container is.
-constexpr size_t kDirectoryNames = 100'000;
 
 /// Containers in mirrored directories that are kept open when none is in use.
 constexpr size_t kOpenContainers = 512;

@@ -25,6 +25,19 @@ Status Decode(Codec codec, Bytes stored, MutableBytes out);
 /// count as nothing. No dictionaries.
 Status DecodeZstd(Bytes stored, MutableBytes out);
 
+/// What a zstd frame at the start of some bytes decodes to, and how many of
+/// those bytes it takes.
+struct ZstdFrame {
+  Buffer bytes;
+  uint64_t stored_size;
+};
+
+/// The one frame that `stored` begins with, whether or not it tells its decoded
+/// size. kLimit for more than `limit` bytes, of which no more than that many
+/// are ever allocated; kCorrupt for a damaged one and for one that needs a
+/// dictionary.
+Result<ZstdFrame> DecodeZstdFrame(Bytes stored, uint64_t limit);
+
 /// One raw LZ4 block, no frame and no size prefix. What liblz4 refuses is
 /// tried once more by DecodeLz4Lenient.
 Status DecodeLz4(Bytes stored, MutableBytes out);

@@ -7,21 +7,23 @@
 
 namespace ctxfs {
 
-void Sha256::Free::operator()(evp_md_ctx_st* context) const {
+void Digest::Free::operator()(evp_md_ctx_st* context) const {
   EVP_MD_CTX_free(context);
 }
 
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+Digest::Digest(DigestKind kind) : context_(EVP_MD_CTX_new()) {
+  const EVP_MD* algorithm =
+      kind == DigestKind::kMd5 ? EVP_md5() : EVP_sha256();
   ok_ = context_ != nullptr &&
-        EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1;
+        EVP_DigestInit_ex(context_.get(), algorithm, nullptr) == 1;
 }
 
-void Sha256::Update(Bytes bytes) {
+void Digest::Update(Bytes bytes) {
   ok_ =
       ok_ && EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1;
 }
 
-std::string Sha256::Hex() {
+std::string Digest::Hex() {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
   ok_ = ok_ && EVP_DigestFinal_ex(context_.get(), digest, &size) == 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -10,12 +11,14 @@ struct evp_md_ctx_st;
 
 namespace ctxfs {
 
-/// SHA-256 over bytes that come in pieces.
-class Sha256 {
+enum class DigestKind : uint8_t { kMd5, kSha256 };
+
+/// A message digest over bytes that come in pieces.
+class Digest {
  public:
-  Sha256();
+  explicit Digest(DigestKind kind);
   void Update(Bytes bytes);
-  /// The digest as 64 lower-case hex digits; empty if the library failed. To be
+  /// The digest as lower-case hex digits; empty if the library failed. To be
   /// called once.
   std::string Hex();
 
@@ -25,6 +28,18 @@ class Sha256 {
   };
   std::unique_ptr<evp_md_ctx_st, Free> context_;
   bool ok_ = false;
+};
+
+/// SHA-256: 64 hex digits.
+class Sha256 : public Digest {
+ public:
+  Sha256() : Digest(DigestKind::kSha256) {}
+};
+
+/// MD5, which proves nothing against someone who means harm: 32 hex digits.
+class Md5 : public Digest {
+ public:
+  Md5() : Digest(DigestKind::kMd5) {}
 };
 
 }  // namespace ctxfs

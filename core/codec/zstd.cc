@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <zstd.h>
+#include <zstd_errors.h>
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "core/codec/codec.h"
@@ -25,6 +28,73 @@ Status DecodeZstd(Bytes stored, MutableBytes out) {
                                      std::to_string(out.size())};
   }
   return {};
+}
+
+namespace {
+
+Error OverLimit(uint64_t limit) {
+  return {Code::kLimit, "zstd: decompressed size over the limit of " +
+                            std::to_string(limit)};
+}
+
+Error Failure(size_t code) {
+  return {Code::kCorrupt, std::string("zstd: ") + ZSTD_getErrorName(code)};
+}
+
+/// A frame that does not tell its size: the room is doubled until it fits.
+/// Decoding into one buffer needs no window, whatever the frame asks for.
+Result<Buffer> DecodeUnsized(Bytes frame, uint64_t limit) {
+  constexpr uint64_t kFirstRoom = 128 << 10;
+  uint64_t room = std::min(limit, std::max(kFirstRoom, 4 * frame.size()));
+  while (true) {
+    Buffer scratch(static_cast<size_t>(room));
+    const size_t n = ZSTD_decompress(scratch.data(), scratch.size(),
+                                     frame.data(), frame.size());
+    if (ZSTD_isError(n) == 0) {
+      Buffer exact(n);
+      if (n > 0) std::memcpy(exact.data(), scratch.data(), n);
+      return exact;
+    }
+    if (ZSTD_getErrorCode(n) != ZSTD_error_dstSize_tooSmall) return Failure(n);
+    if (room == limit) return OverLimit(limit);
+    room = std::min(limit, 2 * room);
+  }
+}
+
+}  // namespace
+
+Result<ZstdFrame> DecodeZstdFrame(Bytes stored, uint64_t limit) {
+  if (!LooksLikeZstd(stored)) {
+    return Error{Code::kCorrupt, "zstd: not a frame"};
+  }
+  const unsigned dictionary =
+      ZSTD_getDictID_fromFrame(stored.data(), stored.size());
+  if (dictionary != 0) {
+    return Error{Code::kCorrupt, "zstd: needs the dictionary " +
+                                     std::to_string(dictionary) +
+                                     ", which is not in the file"};
+  }
+  // Asked first, since it is told before the frame is looked through.
+  const unsigned long long told =
+      ZSTD_getFrameContentSize(stored.data(), stored.size());
+  if (told == ZSTD_CONTENTSIZE_ERROR) {
+    return Error{Code::kCorrupt, "zstd: the frame's header is damaged"};
+  }
+  if (told != ZSTD_CONTENTSIZE_UNKNOWN && told > limit) return OverLimit(limit);
+  const size_t size =
+      ZSTD_findFrameCompressedSize(stored.data(), stored.size());
+  if (ZSTD_isError(size) != 0) return Failure(size);
+  const Bytes frame = stored.first(size);
+  if (told == ZSTD_CONTENTSIZE_UNKNOWN) {
+    Result<Buffer> bytes = DecodeUnsized(frame, limit);
+    if (!bytes) return std::move(bytes).error();
+    return ZstdFrame{std::move(*bytes), size};
+  }
+  Buffer bytes(static_cast<size_t>(told));
+  if (Status decoded = DecodeZstd(frame, bytes.span()); !decoded) {
+    return std::move(decoded).error();
+  }
+  return ZstdFrame{std::move(bytes), size};
 }
 
 }  // namespace ctxfs

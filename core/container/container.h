@@ -61,6 +61,9 @@ struct ArrayInfo {
 struct SubContainer {
   std::string path;  // made safe like an entry's name
   std::function<Result<std::shared_ptr<const Source>>()> open_source;
+  /// Whether it is a member as entries are, so that it lies in the directories
+  /// that they make. More of them may lie below it.
+  bool among_entries = false;
 };
 
 /// An opened container: a table of entries, parsed once and immutable. An

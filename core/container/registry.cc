@@ -10,6 +10,9 @@ namespace ctxfs {
 // A format forgotten here is a format not mounted; one misspelt does not link.
 extern const Format kCvc;
 extern const Format kMcf;
+extern const Format kMegaContext;
+extern const Format kMem8;
+extern const Format kMem8Archive;
 extern const Format kShard;
 extern const Format kWShard;
 extern const Format kWShardChunks;
@@ -18,7 +21,7 @@ namespace {
 
 // Profiles of Shard before Shard itself, which takes any of them.
 constexpr std::array kFormats = {&kWShard, &kWShardChunks, &kShard, &kMcf,
-                                 &kCvc};
+                                 &kCvc,    &kMem8Archive,  &kMem8, &kMegaContext};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

@@ -27,7 +27,7 @@ Result<BeneathFd> FindBeneath(const std::string& directory,
   }
   const BeneathFd holder(at);
   struct open_how how {};
-  how.flags = static_cast<unsigned>(O_PATH | O_CLOEXEC | flags);
+  how.flags = static_cast<decltype(how.flags)>(O_PATH | O_CLOEXEC | flags);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   const auto fd = static_cast<int>(
       ::syscall(SYS_openat2, at, path.c_str(), &how, sizeof(how)));

@@ -34,6 +34,7 @@ Branch::Branch(std::shared_ptr<const Container> container,
 
   TreeBuilder builder(container_->entry_count());
   AddEntries(builder);
+  AddMembers(builder);
   // Own files come when every entry has its name: they never take one.
   builder.Settle();
   AddOwn(builder);
@@ -91,6 +92,26 @@ void Branch::AddEntries(TreeBuilder& builder) const {
   }
 }
 
+void Branch::AddMembers(TreeBuilder& builder) {
+  SafePath path;
+  for (uint32_t i = 0; i < sub_containers_.size(); ++i) {
+    if (!sub_containers_[i].among_entries) continue;
+    const std::span<const std::string_view> components =
+        path.Split(sub_containers_[i].path);
+    NodeId above = Tree::kRoot;
+    for (const std::string_view component :
+         components.first(components.size() - 1)) {
+      above = builder.MakeDirectory(above, component);
+    }
+    NodeId member = builder.MakeDirectory(above, components.back());
+    if (grafts_.contains(member)) {
+      member = builder.MakeDirectory(
+          above, builder.FreeName(above, components.back()));
+    }
+    grafts_.emplace(member, i);
+  }
+}
+
 namespace {
 
 /// Finds directories for what is ours. A top-level name that an entry has
@@ -140,6 +161,7 @@ void Branch::AddOwn(TreeBuilder& builder) {
   OwnPlaces places(builder, container_->NamesEntriesItself());
   // Directories first, so that no file has to be moved aside for one.
   for (uint32_t i = 0; i < sub_containers_.size(); ++i) {
+    if (sub_containers_[i].among_entries) continue;
     const auto [directory, name] = places.Find(sub_containers_[i].path);
     const NodeId graft =
         builder.MakeDirectory(directory, builder.FreeName(directory, name));

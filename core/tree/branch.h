@@ -73,6 +73,7 @@ class Branch final : public Files {
   std::optional<DerivedFile> Derived(NodeId node) const;
   const OwnFile& Own(NodeId node) const;
   void AddEntries(TreeBuilder& builder) const;
+  void AddMembers(TreeBuilder& builder);
   void AddOwn(TreeBuilder& builder);
 
   std::shared_ptr<const Container> container_;

@@ -2,6 +2,7 @@
 //
 // Opens the input as a container, as it is and salvaged, walks its tree, and
 // reads everything in it. Nothing may crash, hang, or read what is not there.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -44,7 +45,27 @@ void ReadFile(const Branch& branch, NodeId node, BlockCache& cache) {
   Require(part == whole->substr(static_cast<size_t>(at), length));
 }
 
-void ReadEverything(std::shared_ptr<const Container> container) {
+/// Files that are computed from their numbers: both ends of them.
+void ReadNumbered(const NumberedDirectory& directory, BlockCache& cache) {
+  for (const uint32_t file : {0U, directory.count() / 2,
+                              directory.count() - 1}) {
+    if (file >= directory.count()) continue;
+    Require(directory.Lookup(directory.Name(file)) == file);
+    const Result<uint64_t> size = directory.Size(file, cache);
+    const Result<Content> content = directory.Open(file, cache);
+    if (!size || !content) continue;
+    Require(content->size() == *size);
+    if (*size > kMostRead) continue;
+    const Result<std::string> bytes = ReadAll(*content, cache);
+    Require(!bytes || bytes->size() == *size);
+  }
+}
+
+// How far down containers in containers are followed, and how many of one.
+constexpr int kMostDepth = 2;
+constexpr size_t kMostWithin = 16;
+
+void ReadEverything(std::shared_ptr<const Container> container, int depth = 0) {
   BlockCache cache(kMostRead);
   for (uint32_t i = 0; i < container->entry_count(); ++i) {
     const EntryInfo info = container->Describe(i);
@@ -57,6 +78,18 @@ void ReadEverything(std::shared_ptr<const Container> container) {
       Require(tree.Lookup(tree.Parent(node), tree.Name(node)) == node);
     }
     if (!tree.IsDirectory(node)) ReadFile(branch, node, cache);
+    if (const NumberedDirectory* numbered = branch.Numbered(node)) {
+      ReadNumbered(*numbered, cache);
+    }
+  }
+  const size_t within =
+      depth < kMostDepth ? std::min(kMostWithin, branch.sub_containers().size())
+                         : 0;
+  for (size_t i = 0; i < within; ++i) {
+    auto source = branch.sub_containers()[i].open_source();
+    if (!source) continue;
+    auto inside = OpenContainer(std::move(*source), {});
+    if (inside) ReadEverything(std::move(*inside), depth + 1);
   }
 }
 

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/json.h"
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Reads fields of a .mem8 in its byte order. Fails for good like ByteReader.
+class Mem8Reader {
+ public:
+  Mem8Reader(Bytes bytes, uint64_t offset, bool big_endian)
+      : in_(bytes, offset), big_(big_endian) {}
+
+  uint8_t U8() { return in_.U8(); }
+  uint16_t U16() {
+    const uint16_t value = in_.U16();
+    return big_ ? __builtin_bswap16(value) : value;
+  }
+  uint32_t U32() {
+    const uint32_t value = in_.U32();
+    return big_ ? __builtin_bswap32(value) : value;
+  }
+  Bytes Take(uint64_t n) { return in_.Take(n); }
+  bool ok() const { return in_.ok(); }
+  uint64_t remaining() const { return in_.remaining(); }
+  uint64_t offset() const { return in_.offset(); }
+
+ private:
+  ByteReader in_;
+  bool big_;
+};
+
+/// What the CRC-32 says of a file (docs/mem8.md, section 2).
+enum class Mem8Crc : uint8_t { kOk, kOkOverDecompressed, kAbsent, kMismatch };
+
+/// "ok", "ok-over-decompressed", "absent", "mismatch".
+std::string_view Mem8CrcName(Mem8Crc crc);
+
+/// The 16 bytes that a .mem8 begins with (docs/mem8.md, section 2).
+struct Mem8Header {
+  bool swapped_magic = false;  // "8MEM"
+  bool big_endian = false;
+  uint16_t version = 0;
+  uint16_t flags = 0;
+  uint32_t crc_stored = 0;
+  uint32_t crc_found = 0;  // over bytes 12 to the end, as stored
+  uint32_t index_offset = 0;
+  Mem8Crc crc = Mem8Crc::kOk;
+
+  static constexpr uint16_t kCompressed = 1;
+  static constexpr uint16_t kEncrypted = 2;
+  bool compressed() const { return (flags & kCompressed) != 0; }
+  bool encrypted() const { return (flags & kEncrypted) != 0; }
+
+  /// "1.0"
+  std::string VersionText() const;
+  /// The names of the known flags that are set.
+  Json FlagNames() const;
+};
+
+/// A .mem8 as it would be if it were not compressed: offsets in it count from
+/// its first byte. Of an encrypted one there is the header alone.
+struct Mem8Image {
+  static constexpr uint64_t kBodyAt = 16;
+
+  Mem8Header header;
+  Buffer bytes;
+  std::vector<Warning> warnings;
+};
+
+/// Reads all of a .mem8, at most limits::kMem8Bytes stored and unpacked. A CRC
+/// that does not match is told, not refused. kNotContainer for another kind of
+/// file, naming it.
+Result<Mem8Image> ReadMem8Image(const Source& source);
+
+}  // namespace ctxfs

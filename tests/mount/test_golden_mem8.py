@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every file of golden/mem8, through a real mount, as its JSON says."""
+
+import collections
+import errno
+import hashlib
+import json
+import os
+
+import pytest
+
+from conftest import GOLDEN
+
+ANSWERS = sorted(GOLDEN.glob("mem8/*.json"))
+assert ANSWERS, "no golden containers"
+MAGICS = (b"MEM8", b"8MEM")
+
+
+def expected_exit(answer: dict) -> int:
+    error = answer.get("error", "")
+    if answer["open"] == "other" or error.startswith("not a"):
+        return 3
+    if answer["kind"] == "empty":
+        return 3
+    if error.startswith("unsupported version"):
+        return 5
+    return 8 if "limit" in error else 4
+
+
+def same(actual, expected) -> bool:
+    """Whether `actual` has all that `expected` has."""
+    if isinstance(expected, dict):
+        return all(k in actual and same(actual[k], v) for k, v in expected.items())
+    if isinstance(expected, list):
+        return len(actual) == len(expected) and all(map(same, actual, expected))
+    if isinstance(expected, float):
+        return abs(actual - expected) < 1e-6
+    return actual == expected
+
+
+def without_byte(warning: str) -> str:
+    return warning.split(": ", 1)[1] if warning.startswith("byte ") else warning
+
+
+def load(path):
+    return json.loads(path.read_text())
+
+
+def check_unreadable(path) -> None:
+    assert os.stat(path).st_size == 0
+    with pytest.raises(OSError) as failed:
+        with open(path, "rb") as file:
+            file.read()
+    assert failed.value.errno == errno.EIO
+
+
+def files_below(root):
+    return [
+        os.path.join(folder, name)
+        for folder, _, files in os.walk(root)
+        for name in files
+        if ".ctxfs" not in folder.split(os.sep)
+    ]
+
+
+def check_closed(mounted, answer, container) -> None:
+    """The tree is there and nothing that has to be decoded can be read."""
+    files = files_below(mounted.root)
+    assert len(files) >= 3
+    for path in files:
+        if answer["open"] == "header-only" and path.endswith("/header.json"):
+            assert load(mounted / "header.json")["flags"] == answer["header"]["flags"]
+        else:
+            check_unreadable(path)
+    assert (mounted / ".ctxfs" / "container").read_bytes() == container.read_bytes()
+    info = load(mounted / ".ctxfs" / "info.json")
+    assert {without_byte(w) for w in info["warnings"]} >= {
+        w for w in answer.get("warnings", []) if w == "crc mismatch"
+    }
+
+
+def check_mem8(root, answer, container) -> None:
+    info = load(root / ".ctxfs" / "info.json")
+    assert info["format"] == "mem8"
+    assert (root / ".ctxfs" / "container").read_bytes() == container
+    assert {without_byte(w) for w in info["warnings"]} == set(answer["warnings"])
+    header = load(root / "header.json")
+    assert same(header, answer.get("header", {}))
+    for key in ("crc", "byte_order", "length_convention"):
+        assert key not in answer or header[key] == answer[key]
+    strings = load(root / "strings.json")
+    assert strings == answer.get("strings", strings)
+    assert len(strings) == answer.get("strings_count", len(strings))
+    assert same(load(root / "summary.json")["sections"], answer["sections"])
+    seen = collections.Counter()
+    expected = {"header.json", "strings.json", "summary.json", "sections", ".ctxfs"}
+    for section in answer["sections"]:
+        seen[section["type"]] += 1
+        again = f"~{n}" if (n := seen[section["type"]]) > 1 else ""
+        if section["name"]:
+            expected.add(f"{section['name']}{again}.json")
+            shown = load(root / f"{section['name']}{again}.json")
+            assert same(shown, section["decoded"])
+        raw = root / "sections" / f"{section['type']:02x}{again}.bin"
+        assert len(raw.read_bytes()) == section["payload_bytes"]
+        offset = os.getxattr(raw, "user.ctxfs.offset")
+        assert int(offset) == section["offset"] + 3
+    assert set(os.listdir(root)) <= expected
+    assert set(os.listdir(root)) >= expected - {"sections"}
+
+
+def shown_path(member: dict) -> bytes:
+    """Where a member is, by the rules for names (docs/tree.md, section 6)."""
+    name = bytes.fromhex(member["path_hex"]) if "path_hex" in member else (
+        member["path"].encode())
+    if member["status"].startswith("ok as ") and "backslash" not in member["status"]:
+        return member["status"][len("ok as "):].split(" (")[0].encode()
+    if member["status"] == "skip: duplicate (first wins)":
+        return name.replace(b".mem8", b"~2.mem8")
+    special = {b"": b"%", b".": b"%2E", b"..": b"%2E%2E"}
+    return b"/".join(
+        special.get(part, part.replace(b"\0", b"%00")) for part in name.split(b"/"))
+
+
+def check_archive(mounted, answer, container) -> None:
+    archive = load(mounted / "archive.json")
+    assert same(archive["header"], answer["header"])
+    assert {without_byte(w) for w in archive["warnings"]} == set(answer["warnings"])
+    assert (mounted / ".ctxfs" / "container").read_bytes() == container.read_bytes()
+    root = os.fsencode(mounted.root)
+    members = answer["members"][: answer.get("listed")]
+    for member, shown in zip(members, archive["members"], strict=True):
+        status = member["status"]
+        if status == "skip: component over 255 bytes":
+            names = os.listdir(root)
+            assert sum(b"%~" in name for name in names) == 1
+            continue
+        path = os.path.join(root, shown_path(member))
+        if status.startswith("out of range") or status.endswith("header or table"):
+            check_unreadable(path)
+            continue
+        size = member["size_field"]
+        if os.path.isdir(path):
+            path = os.path.join(path, b".ctxfs", b"container")
+        with open(path, "rb") as file:
+            data = file.read()
+        assert len(data) == size
+        if member["sha256"]:
+            assert hashlib.sha256(data).hexdigest() == member["sha256"]
+        if data[:4] in MAGICS:
+            assert path.endswith(b".ctxfs/container")
+        elif not shown["status"].startswith("skip"):
+            assert "path" in shown and shown["status"].startswith("ok")
+
+
+@pytest.mark.parametrize("answer_file", ANSWERS, ids=lambda p: p.stem)
+def test_golden(answer_file, mount, refused):
+    answer = json.loads(answer_file.read_text())
+    container = answer_file.with_suffix("")
+    if answer["open"] in ("error", "other"):
+        code, text = refused(container)
+        assert code == expected_exit(answer)
+        assert container.name in text and "byte " in text
+        if answer["open"] == "other":
+            assert answer.get("error", "MEM8") in text
+        return
+    mounted = mount(container)
+    if answer["open"] in ("header-only", "error-on-read"):
+        check_closed(mounted, answer, container)
+    elif answer["kind"] == "m8a":
+        check_archive(mounted, answer, container)
+    elif "sections" in answer and "warnings" in answer:
+        check_mem8(mounted.root, answer, container.read_bytes())
+
+
+def test_members_are_whole_containers(mount):
+    """What a member shows is what the file shows when it is mounted alone."""
+    archive = mount(GOLDEN / "mem8" / "archive.m8a")
+    alone = mount(GOLDEN / "mem8" / "full.mem8")
+    member = archive / "crates" / "mem8-core" / ".mem8"
+    for name in ("header.json", "summary.json", "identity.json", "strings.json"):
+        assert (member / name).read_bytes() == (alone / name).read_bytes()
+    assert sorted(os.listdir(member)) == sorted(os.listdir(alone.root))
+
+
+def test_a_member_may_lie_below_another(mount):
+    archive = mount(GOLDEN / "mem8" / "archive_bad_paths.m8a")
+    assert {"child.mem8", "identity.json", ".ctxfs"} <= set(os.listdir(archive / "good"))
+    assert "identity.json" in os.listdir(archive / "good" / "child.mem8")
+
+
+def test_one_bad_member_takes_no_other(mount, tmp_path):
+    source = GOLDEN / "mem8" / "archive_member_bad_crc.m8a"
+    if not source.exists():
+        whole = bytearray((GOLDEN / "mem8" / "archive.m8a").read_bytes())
+        answer = json.loads((GOLDEN / "mem8" / "archive.m8a.json").read_text())
+        second = answer["members"][1]
+        whole[second["file_offset"] + 40] ^= 1
+        source = tmp_path / "bad_member.m8a"
+        source.write_bytes(whole)
+    mounted = mount(source)
+    bad = mounted / "crates" / "mem8-core" / ".mem8"
+    check_unreadable(bad / "identity.json")
+    assert load(bad / ".ctxfs" / "info.json")["crc"] == "mismatch"
+    assert load(mounted / ".mem8" / "header.json")["crc"] == "ok"
+
+
+def test_mem8_promise_3_the_file_changes_under_the_mount(mount, tmp_path):
+    file = tmp_path / "x.mem8"
+    file.write_bytes((GOLDEN / "mem8" / "compressed.mem8").read_bytes())
+    mounted = mount(file)
+    assert load(mounted / "identity.json")
+    file.write_bytes((GOLDEN / "mem8" / "full.mem8").read_bytes())
+    with pytest.raises(OSError) as failed:
+        (mounted / "summary.json").read_bytes()
+    assert failed.value.errno == errno.ESTALE
