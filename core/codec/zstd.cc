@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <zstd.h>
 
+#include <memory>
+#include <new>
 #include <string>
 
 #include "core/codec/codec.h"
@@ -25,6 +27,21 @@ Status DecodeZstd(Bytes stored, MutableBytes out) {
                                      std::to_string(out.size())};
   }
   return {};
+}
+
+size_t DecodeZstdPrefix(Bytes stored, MutableBytes out) {
+  const std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> stream(
+      ZSTD_createDStream(), &ZSTD_freeDStream);
+  if (stream == nullptr) throw std::bad_alloc();
+  ZSTD_inBuffer in{stored.data(), stored.size(), 0};
+  ZSTD_outBuffer to{out.data(), out.size(), 0};
+  while (to.pos < to.size) {
+    const size_t before = to.pos;
+    const size_t more = ZSTD_decompressStream(stream.get(), &to, &in);
+    if (ZSTD_isError(more) != 0) break;
+    if (in.pos == in.size && to.pos == before) break;
+  }
+  return to.pos;
 }
 
 }  // namespace ctxfs

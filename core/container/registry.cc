@@ -9,16 +9,22 @@ namespace ctxfs {
 
 // A format forgotten here is a format not mounted; one misspelt does not link.
 extern const Format kCvc;
+extern const Format kGemmShard;
 extern const Format kMcf;
+extern const Format kModelShard;
 extern const Format kShard;
+extern const Format kSjgn;
+extern const Format kTraceShard;
 extern const Format kWShard;
 extern const Format kWShardChunks;
 
 namespace {
 
 // Profiles of Shard before Shard itself, which takes any of them.
-constexpr std::array kFormats = {&kWShard, &kWShardChunks, &kShard, &kMcf,
-                                 &kCvc};
+constexpr std::array kFormats = {
+    &kWShard,     &kWShardChunks, &kModelShard, &kGemmShard,
+    &kTraceShard, &kShard,        &kMcf,        &kCvc,
+    &kSjgn};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

@@ -25,6 +25,8 @@ void Require(bool condition) {
 }
 
 void ReadFile(const Branch& branch, NodeId node, BlockCache& cache) {
+  const Result<bool> exists = branch.Exists(node, false, cache);
+  if (!exists || !*exists) return;
   const Result<uint64_t> size = branch.Size(node, cache);
   const Result<Content> content = branch.Open(node, cache);
   if (!size || !content) return;
