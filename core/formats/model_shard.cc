@@ -44,7 +44,7 @@ Status ModelShard::Load() {
   }
   FindScales();
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-    const Json* conventions = Conventions(entry);
+    const Json* conventions = ConventionsOf(entry);
     if (conventions == nullptr) continue;
     const auto delta = conventions->find("delta");
     if (delta != conventions->end() && delta->is_object()) {
@@ -89,8 +89,9 @@ void ModelShard::FindScales() {
   }
   if (by_tensor.empty()) return;
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-    const auto found =
-        by_tensor.find(std::string(EntryName(entry).value_or("")));
+    const std::optional<std::string_view> name = EntryName(entry);
+    if (!name) continue;
+    const auto found = by_tensor.find(std::string(*name));
     if (found == by_tensor.end()) continue;
     scales_.emplace_back(entry, found->second.entry);
   }

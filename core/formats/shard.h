@@ -125,7 +125,7 @@ class ShardContainer : public Container {
   /// Stands before an unencoded entry's bytes; null for no checksum.
   std::shared_ptr<const Gate> OpenGate(uint32_t entry) const;
   /// What this project's conventions say of an entry, or null.
-  const Json* Conventions(uint32_t entry) const;
+  const Json* ConventionsOf(uint32_t entry) const;
   /// How an entry is encrypted, or null.
   const ShardSeal* Seal(uint32_t entry) const;
   /// "entry 7 'NAME'".
@@ -155,6 +155,7 @@ class ShardContainer : public Container {
 
   /// An entry's bytes, decoded but not decrypted, not through the cache.
   Result<Buffer> Payload(uint32_t entry) const;
+  void AddSeal(uint32_t entry, const Json& encryption);
   /// Of an entry whose payload has so many bytes; 0 where that is too many.
   uint64_t SealedSize(const ShardSeal& seal, uint64_t payload) const;
   Result<std::shared_ptr<const Block>> OpenSealedBlock(uint32_t entry) const;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// This project's conventions in a Shard's metadata, and encrypted entries
-// (docs/conventions.md, sections 1 and 2).
+// Encrypted entries (docs/conventions.md, section 1). The payload of one is
 //
-//   entry_metadata[NAME].extra.ctxfs.encryption
-//   payload of such an entry: nonce (12), ciphertext, tag (16); AES-256-GCM
+//   nonce (12), ciphertext, tag (16); AES-256-GCM
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -136,55 +134,18 @@ class SealedBlock final : public Block {
   std::shared_ptr<AtomicVerdict> verdict_;
 };
 
-Status ShardContainer::ReadConventions() {
-  const uint64_t start = header_.schema_offset;
-  if (start == 0 || start >= source()->size()) return {};
-  // Metadata may be large, and most has nothing of ours.
-  Result<Buffer> text = ReadBuffer(
-      *source(), start, std::min(source()->size() - start, limits::kJsonBytes),
-      "metadata");
-  if (!text) {  // as trouble with metadata ever is: a warning
-    warnings_.push_back({"metadata: " + text.error().what, start});
-    return {};
+void ShardContainer::AddSeal(uint32_t entry, const Json& encryption) {
+  std::string why = "no object";
+  std::optional<ShardSeal> seal;
+  if (encryption.is_object()) {
+    seal = ParseSeal(encryption, *EntryName(entry), &why);
   }
-  if (AsText(text->span()).find("\"ctxfs\"") == std::string_view::npos) {
-    return {};
+  if (seal) {
+    seals_.emplace(entry, *std::move(seal));
+  } else {
+    warnings_.push_back(
+        {Label(entry) + ": encryption: " + why, header_.schema_offset});
   }
-  const Json metadata = Metadata();
-  const Json::json_pointer path("/extra/ctxfs");
-  const auto entries =
-      metadata.is_object() ? metadata.find("entry_metadata") : metadata.end();
-  if (entries == metadata.end() || !entries->is_object()) return {};
-  for (const auto& [name, own] : entries->items()) {
-    if (!own.contains(path)) continue;
-    const Json& object = own[path];
-    if (object.is_object()) conventions_[name] = object;
-  }
-  if (conventions_.empty()) return {};
-  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-    const Json* object = Conventions(entry);
-    if (object == nullptr || EntryFault(entry)) continue;
-    const auto encryption = object->find("encryption");
-    if (encryption == object->end()) continue;
-    std::string why = "no object";
-    std::optional<ShardSeal> seal;
-    if (encryption->is_object()) {
-      seal = ParseSeal(*encryption, *EntryName(entry), &why);
-    }
-    if (seal) {
-      seals_.emplace(entry, *std::move(seal));
-    } else {
-      warnings_.push_back({Label(entry) + ": encryption: " + why, start});
-    }
-  }
-  return {};
-}
-
-const Json* ShardContainer::Conventions(uint32_t entry) const {
-  if (conventions_.empty()) return nullptr;
-  const auto found =
-      conventions_.find(std::string(EntryName(entry).value_or("")));
-  return found == conventions_.end() ? nullptr : &found->second;
 }
 
 const ShardSeal* ShardContainer::Seal(uint32_t entry) const {

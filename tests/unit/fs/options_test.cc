@@ -125,6 +125,7 @@ TEST(MountOptions, AreAllThatTheUsageNames) {
                                                       {"SIZE", "64M"},
                                                       {"N", "7"},
                                                       {"MODE", "022"},
+                                                      {"PATH", "/k"},
                                                       {"LEVEL", "info"}};
   const Arguments documented = Documented();
   EXPECT_GE(documented.size(), 16U);
