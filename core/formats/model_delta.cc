@@ -23,12 +23,26 @@ std::string TextAt(const Json& object, const char* key) {
   return found->get<std::string>();
 }
 
+/// The header of an entry whose elements are numbers: of packed ones nobody
+/// knows what they stand for.
+Result<TensorHeader> Numbers(const TensorShard& shard, uint32_t entry,
+                             BlockCache& cache) {
+  Result<TensorHeader> header = shard.Header(entry, cache);
+  if (header && header->type_name != DTypeName(header->dtype)) {
+    return Error{Code::kCorrupt,
+                 "its elements are " + std::string(header->type_name)};
+  }
+  return header;
+}
+
 /// The entries of those names; of several of one name the first.
 std::unordered_map<std::string, uint32_t> FindEntries(
     const TensorShard& shard, const std::set<std::string>& names) {
   std::unordered_map<std::string, uint32_t> found;
   for (uint32_t entry = 0; entry < shard.entry_count(); ++entry) {
-    std::string name(shard.EntryName(entry).value_or(""));
+    const std::optional<std::string_view> stored = shard.EntryName(entry);
+    if (!stored) continue;
+    std::string name(*stored);
     if (names.contains(name)) found.try_emplace(std::move(name), entry);
   }
   return found;
@@ -44,6 +58,9 @@ void Deltas::Add(uint32_t entry, const Json& object) {
   spec.base_hash = TextAt(object, "base_hash");
   if (spec.base_hash.starts_with(kHashPrefix)) {
     spec.base_hash.erase(0, kHashPrefix.size());
+  }
+  for (char& digit : spec.base_hash) {
+    if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit | 0x20);
   }
   spec.other = TextAt(object, spec.kind == "lora" ? "a" : "indices");
   const auto alpha = object.find("alpha");
@@ -124,7 +141,7 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
   }
   const Spec& spec = specs_.at(entry);
   auto delta = std::make_shared<Resolved>();
-  Result<TensorHeader> self = shard_->Header(entry, cache);
+  Result<TensorHeader> self = Numbers(*shard_, entry, cache);
   if (!self) return std::move(self).error();
 
   const Base& base = bases_.at(spec.base_file);
@@ -146,7 +163,7 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
     delta->base_type = DType::kF32;
   } else {
     const TensorShard& shard = base.shard != nullptr ? *base.shard : *shard_;
-    Result<TensorHeader> header = shard.Header(*base_entry, cache);
+    Result<TensorHeader> header = Numbers(shard, *base_entry, cache);
     if (!header) return std::move(header).error();
     delta->shape = header->shape;
     delta->base_type = header->dtype;
@@ -173,7 +190,7 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
 
   const Result<uint32_t> other = Find(bases_.at(""), spec.other);
   if (!other) return other.error();
-  Result<TensorHeader> header = shard_->Header(*other, cache);
+  Result<TensorHeader> header = Numbers(*shard_, *other, cache);
   if (!header) return std::move(header).error();
   delta->other = *other;
   delta->other_type = header->dtype;
@@ -189,9 +206,10 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
     if (header->elements() > limits::kLoraElements) {
       return unfit("a is too large");
     }
+    if (!spec.alpha) return unfit("no alpha");
     if (delta->rank > 0) {
       delta->factor =
-          static_cast<float>(spec.alpha / static_cast<double>(delta->rank));
+          static_cast<float>(*spec.alpha / static_cast<double>(delta->rank));
     }
   } else if (spec.kind == "sparse") {
     delta->kind = Resolved::Kind::kSparse;

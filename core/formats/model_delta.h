@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -23,7 +24,7 @@ class Deltas {
     std::string base_file;  // empty: the same container
     std::string base_hash;  // 64 hex digits, or empty
     std::string other;      // lora: `a`; sparse: `indices`
-    double alpha = 0;       // lora
+    std::optional<double> alpha;  // lora
   };
   /// A delta whose tensors fit together.
   struct Resolved;

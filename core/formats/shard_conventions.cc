@@ -25,15 +25,17 @@ class Conventions final : public JsonVisitor {
 
   bool Enter(const Path& path, bool is_array) override {
     if (!Replace(path)) return false;
-    if (path.size() == kSchemeDepth) {
-      kept_[path[1]][path[kAbove]] = is_array ? Json::array() : Json::object();
-    }
+    const Json empty = is_array ? Json::array() : Json::object();
+    if (path.size() == kAbove) kept_[path[1]] = empty;
+    if (path.size() == kSchemeDepth) kept_[path[1]][path[kAbove]] = empty;
     return !is_array;
   }
   void Leave(const Path& /*path*/) override {}
   void Scalar(const Path& path, Json value) override {
     if (!Replace(path)) return;
-    if (path.size() == kSchemeDepth) {
+    if (path.size() == kAbove) {
+      kept_[path[1]] = std::move(value);
+    } else if (path.size() == kSchemeDepth) {
       kept_[path[1]][path[kAbove]] = std::move(value);
     } else if (path.size() > kSchemeDepth) {
       kept_[path[1]][path[kAbove]][path.back()] = std::move(value);
@@ -86,8 +88,18 @@ Status ShardContainer::ReadConventions() {
   }
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
     const Json* object = ConventionsOf(entry);
-    if (object == nullptr || !object->contains("encryption")) continue;
-    if (!EntryFault(entry)) AddSeal(entry, (*object)["encryption"]);
+    if (object == nullptr) continue;
+    for (const char* key : {"encryption", "delta"}) {
+      const bool there = object->contains(key);
+      if (object->is_object() && !there) continue;
+      if (there && object->at(key).is_object()) continue;
+      warnings_.push_back(
+          {Label(entry) + ": " + (there ? key : "ctxfs") + ": no object", start});
+      break;
+    }
+    const auto encryption = object->find("encryption");
+    if (encryption == object->end() || !encryption->is_object()) continue;
+    if (!EntryFault(entry)) AddSeal(entry, *encryption);
   }
   return {};
 }

@@ -48,13 +48,16 @@ std::optional<ShardSeal> ParseSeal(const Json& object, std::string_view name,
   const std::string inner = TextAt(object, "inner_codec");
   seal.salt = FromBase64(TextAt(object, "salt"));
   seal.info = "shard-entry:" + std::string(name);
-  if (object.contains("info")) seal.info = TextAt(object, "info");
+  const auto info = object.find("info");
+  if (info != object.end() && info->is_string()) seal.info = *info;
   const auto size = object.find("inner_size");
   if (TextAt(object, "scheme") != "aes-256-gcm" ||
       TextAt(object, "kdf") != "hkdf-sha256") {
     *why = "unknown scheme";
   } else if (seal.salt.size() < kLeastSalt || seal.salt.size() > kMostSalt) {
     *why = "the salt is not 16 to 64 bytes of base64";
+  } else if (info != object.end() && !info->is_string() && !info->is_null()) {
+    *why = "info is no text";
   } else if (inner == "none") {
     return seal;
   } else if (inner != "zstd" && inner != "lz4") {
@@ -135,11 +138,9 @@ class SealedBlock final : public Block {
 };
 
 void ShardContainer::AddSeal(uint32_t entry, const Json& encryption) {
-  std::string why = "no object";
-  std::optional<ShardSeal> seal;
-  if (encryption.is_object()) {
-    seal = ParseSeal(encryption, *EntryName(entry), &why);
-  }
+  std::string why;
+  std::optional<ShardSeal> seal =
+      ParseSeal(encryption, *EntryName(entry), &why);
   if (seal) {
     seals_.emplace(entry, *std::move(seal));
   } else {

@@ -10,17 +10,10 @@
 #include "core/content/content.h"
 #include "core/io/source.h"
 #include "tests/golden/golden.h"
+#include "tests/unit/testing/hex.h"
 
 namespace ctxfs {
 namespace {
-
-std::string FromHex(const std::string& hex) {
-  std::string bytes;
-  for (size_t i = 0; i < hex.size(); i += 2) {
-    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  }
-  return bytes;
-}
 
 std::shared_ptr<const Container> Open(const std::string& name,
                                       const std::string& key = {}) {

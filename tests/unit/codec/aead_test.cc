@@ -6,17 +6,10 @@
 #include <string>
 
 #include "core/base/text.h"
+#include "tests/unit/testing/hex.h"
 
 namespace ctxfs {
 namespace {
-
-std::string FromHex(const std::string& hex) {
-  std::string bytes;
-  for (size_t i = 0; i < hex.size(); i += 2) {
-    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  }
-  return bytes;
-}
 
 // AES-256-GCM with a key and a nonce of zeros: test cases 13 and 14 of the
 // mode's specification.
