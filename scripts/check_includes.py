@@ -43,6 +43,7 @@ FORMAT_HEADERS = {
     "core/formats/model_merge.h",
     "core/formats/model_shard.h",
     "core/formats/shard.h",
+    "core/formats/sjgn_cursor.h",
     "core/formats/tensor_shard.h",
     "core/formats/tensor_v1.h",
     "core/formats/wshard.h",

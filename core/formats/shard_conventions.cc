@@ -94,7 +94,8 @@ Status ShardContainer::ReadConventions() {
       if (object->is_object() && !there) continue;
       if (there && object->at(key).is_object()) continue;
       warnings_.push_back(
-          {Label(entry) + ": " + (there ? key : "ctxfs") + ": no object", start});
+          {Label(entry) + ": " + (there ? key : "ctxfs") + ": no object",
+           start});
       break;
     }
     const auto encryption = object->find("encryption");

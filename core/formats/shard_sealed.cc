@@ -176,7 +176,8 @@ Result<std::shared_ptr<const Block>> ShardContainer::OpenSealedBlock(
                  record.data_offset};
   }
   const ShardSeal& seal = *Seal(entry);
-  const uint64_t payload = Encoded(record) ? record.orig_size : record.disk_size;
+  const uint64_t payload =
+      Encoded(record) ? record.orig_size : record.disk_size;
   if (std::max(record.disk_size, payload) > limits::kStoredBytes ||
       (seal.inner != Codec::kNone && seal.inner_size > limits::kDecodedBytes)) {
     return Error{Code::kLimit, "decrypts to more than 1 GiB",

@@ -17,6 +17,22 @@ namespace {
 constexpr uint16_t kJsonType = 2;
 constexpr std::string_view kEvents = "seq/";
 
+/// Whether event `a` comes before `b`: keys that are numbers by their value,
+/// before all others.
+bool ComesBefore(std::string_view a, std::string_view b) {
+  const auto rank = [](std::string_view& key) {
+    constexpr std::string_view kDigits = "0123456789";
+    if (key.find_first_not_of(kDigits) != std::string_view::npos) return 1;
+    key.remove_prefix(std::min(key.find_first_not_of('0'), key.size()));
+    return 0;
+  };
+  const int rank_a = rank(a);
+  const int rank_b = rank(b);
+  if (rank_a != rank_b) return rank_a < rank_b;
+  if (rank_a == 0 && a.size() != b.size()) return a.size() < b.size();
+  return a < b;
+}
+
 class TraceShard final : public ShardContainer {
  public:
   using ShardContainer::ShardContainer;
@@ -32,7 +48,8 @@ class TraceShard final : public ShardContainer {
     }
     std::stable_sort(events_.begin(), events_.end(),
                      [this](uint32_t a, uint32_t b) {
-                       return *EntryName(a) < *EntryName(b);
+                       return ComesBefore(EntryName(a)->substr(kEvents.size()),
+                                          EntryName(b)->substr(kEvents.size()));
                      });
     return {};
   }

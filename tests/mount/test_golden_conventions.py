@@ -180,6 +180,16 @@ def test_events(mount):
     assert [json.loads(line) for line in lines] == answer_of("json.tshard")["events"]
 
 
+def test_events_come_in_the_order_of_their_numbers(mount, tmp_path):
+    keys = ["1000000", "b", "000010", "9", "a", "999999", "0"]
+    entries = [entry("seq/" + key, json.dumps(key).encode(), content_type=2)
+               for key in keys]
+    (tmp_path / "t.tshard").write_bytes(build(entries, role=7))
+    lines = (mount(tmp_path / "t.tshard") / "events.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [
+        "0", "9", "000010", "999999", "1000000", "a", "b"]
+
+
 def test_events_that_are_no_json(mount, tmp_path):
     entries = [entry("seq/1", b"{}"), entry("seq/2", b"\x80 no text")]
     (tmp_path / "t.tshard").write_bytes(build(entries, role=7))

@@ -62,7 +62,8 @@ std::shared_ptr<const Container> Model(std::vector<ShardEntry> entries,
 
 OpenOptions WithKey() {
   OpenOptions options;
-  options.key = std::make_shared<const MasterKey>(AsBytes(std::string(32, 'k')));
+  options.key =
+      std::make_shared<const MasterKey>(AsBytes(std::string(32, 'k')));
   return options;
 }
 
@@ -156,7 +157,8 @@ TEST(Sealed, WhatDoesNotParseIsRawAndSaysSo) {
   rotten.push_back(rotten.back());
   rotten.back()["inner_size"] = -1;
   for (const Json& seal : rotten) {
-    const auto shard = Model({Raw("x", "raw")}, {{"x", {{"encryption", seal}}}});
+    const auto shard =
+        Model({Raw("x", "raw")}, {{"x", {{"encryption", seal}}}});
     EXPECT_FALSE(shard->EntryLocked(0)) << seal;
     EXPECT_EQ(*ReadEntry(*shard, 0), "raw");
     EXPECT_EQ(WarningsAbout(*shard, "entry 0 'x': encryption: "), 1U) << seal;
@@ -199,12 +201,11 @@ TEST(Conventions, AreReadHoweverTheyAreWritten) {
 }
 
 TEST(Conventions, AreNeverMissedForAFaultOfTheStore) {
-  const auto source = std::make_shared<FaultySource>(BuildShard(
-      {.entries = {Raw("x", std::string(40, 'x'))},
-       .metadata = Json{{"entry_metadata",
-                         {{"x",
-                           {{"extra", {{"ctxfs", {{"encryption", Seal()}}}}}}}}}}
-                       .dump()}));
+  Json metadata;
+  metadata["entry_metadata"]["x"]["extra"]["ctxfs"]["encryption"] = Seal();
+  const auto source = std::make_shared<FaultySource>(
+      BuildShard({.entries = {Raw("x", std::string(40, 'x'))},
+                  .metadata = metadata.dump()}));
   ASSERT_TRUE(Ok(OpenContainer(source, {})));
   const uint64_t calls = source->calls();
   for (uint64_t n = 0; n < calls; ++n) {
