@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/codec/codec.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ctxfs {
@@ -32,6 +33,20 @@ Status Decode(Codec codec, Bytes stored, MutableBytes out) {
   }
   if (!out.empty()) std::memcpy(out.data(), stored.data(), out.size());
   return {};
+}
+
+size_t DecodePrefix(Codec codec, Bytes stored, MutableBytes out) {
+  switch (codec) {
+    case Codec::kZstd:
+      return DecodeZstdPrefix(stored, out);
+    case Codec::kLz4:
+      return DecodeLz4Prefix(stored, out);
+    case Codec::kNone:
+      break;
+  }
+  const size_t n = std::min(stored.size(), out.size());
+  if (n > 0) std::memcpy(out.data(), stored.data(), n);
+  return n;
 }
 
 }  // namespace ctxfs

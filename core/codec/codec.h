@@ -42,6 +42,13 @@ Result<ZstdFrame> DecodeZstdFrame(Bytes stored, uint64_t limit);
 /// tried once more by DecodeLz4Lenient.
 Status DecodeLz4(Bytes stored, MutableBytes out);
 
+/// The first bytes of what `stored` decodes to, as many as `out` takes and as
+/// `stored`, which may be cut anywhere, gives; their number. Nothing is checked
+/// beyond them.
+size_t DecodePrefix(Codec codec, Bytes stored, MutableBytes out);
+size_t DecodeZstdPrefix(Bytes stored, MutableBytes out);
+size_t DecodeLz4Prefix(Bytes stored, MutableBytes out);
+
 /// LZ4 sequences without the end-of-block rules: blocks that end in a match
 /// and matches within the last twelve bytes, as the JavaScript writers make
 /// them (docs/shard.md, section 9.2).

@@ -102,6 +102,29 @@ Status DecodeLz4(Bytes stored, MutableBytes out) {
   return DecodeLz4Lenient(stored, out);
 }
 
+size_t DecodeLz4Prefix(Bytes stored, MutableBytes out) {
+  ByteReader in(stored);
+  size_t done = 0;
+  while (done < out.size() && in.remaining() > 0) {
+    const uint8_t token = in.U8();
+    size_t length = 0;
+    if (!ReadLength(in, token >> 4, &length)) break;
+    const Bytes literals = in.Take(std::min<uint64_t>(
+        {length, in.remaining(), uint64_t{out.size() - done}}));
+    std::copy(literals.begin(), literals.end(), out.data() + done);
+    done += literals.size();
+    if (literals.size() < length) break;
+
+    const size_t distance = in.U16();
+    if (!in.ok() || !ReadLength(in, token & 15U, &length)) break;
+    if (distance == 0 || distance > done) break;
+    length = std::min(length + kMinMatch, out.size() - done);
+    CopyMatch(out.data() + done, distance, length);
+    done += length;
+  }
+  return done;
+}
+
 Status DecodeLz4Lenient(Bytes stored, MutableBytes out) {
   return Follow<true>(stored, out);
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <string>
 
 #include "core/codec/codec.h"
@@ -95,6 +97,21 @@ Result<ZstdFrame> DecodeZstdFrame(Bytes stored, uint64_t limit) {
     return std::move(decoded).error();
   }
   return ZstdFrame{std::move(bytes), size};
+}
+
+size_t DecodeZstdPrefix(Bytes stored, MutableBytes out) {
+  const std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> stream(
+      ZSTD_createDStream(), &ZSTD_freeDStream);
+  if (stream == nullptr) throw std::bad_alloc();
+  ZSTD_inBuffer in{stored.data(), stored.size(), 0};
+  ZSTD_outBuffer to{out.data(), out.size(), 0};
+  while (to.pos < to.size) {
+    const size_t before = to.pos;
+    const size_t more = ZSTD_decompressStream(stream.get(), &to, &in);
+    if (ZSTD_isError(more) != 0) break;
+    if (in.pos == in.size && to.pos == before) break;
+  }
+  return to.pos;
 }
 
 }  // namespace ctxfs

@@ -9,19 +9,25 @@ namespace ctxfs {
 
 // A format forgotten here is a format not mounted; one misspelt does not link.
 extern const Format kCvc;
+extern const Format kGemmShard;
 extern const Format kMcf;
 extern const Format kMegaContext;
 extern const Format kMem8;
 extern const Format kMem8Archive;
+extern const Format kModelShard;
 extern const Format kShard;
+extern const Format kSjgn;
+extern const Format kTraceShard;
 extern const Format kWShard;
 extern const Format kWShardChunks;
 
 namespace {
 
 // Profiles of Shard before Shard itself, which takes any of them.
-constexpr std::array kFormats = {&kWShard, &kWShardChunks, &kShard, &kMcf,
-                                 &kCvc,    &kMem8Archive,  &kMem8, &kMegaContext};
+constexpr std::array kFormats = {
+    &kWShard,     &kWShardChunks, &kModelShard, &kGemmShard,   &kTraceShard,
+    &kShard,      &kMcf,          &kCvc,        &kMem8Archive, &kMem8,
+    &kMegaContext, &kSjgn};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

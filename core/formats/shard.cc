@@ -22,11 +22,8 @@ namespace ctxfs {
 namespace {
 
 constexpr uint32_t kMagic = 0x44524853;  // "SHRD"
-constexpr uint64_t kHeaderSize = 64;
-constexpr uint64_t kRecordSize = 48;
-
-// The one header flag that changes anything.
-constexpr uint16_t kHasChecksums = 0x0020;
+constexpr uint64_t kHeaderSize = ShardHeader::kSize;
+constexpr uint64_t kRecordSize = ShardRecord::kSize;
 
 // Bytes within the header and within a record that faults point at.
 constexpr uint64_t kVersionAt = 4;
@@ -39,11 +36,6 @@ constexpr uint64_t kSchemaAt = 32;
 constexpr uint64_t kTotalSizeAt = 40;
 constexpr uint64_t kNameOffsetAt = 8;
 constexpr uint64_t kDataOffsetAt = 16;
-constexpr uint64_t kOrigSizeAt = 32;
-
-uint64_t RecordAt(uint32_t entry, uint64_t field = 0) {
-  return kHeaderSize + kRecordSize * entry + field;
-}
 
 bool Probe(Bytes head) {
   return head.size() >= 4 && LoadLe<uint32_t>(head.data()) == kMagic;
@@ -56,87 +48,6 @@ bool HasShardRole(Bytes head, uint8_t role) {
          std::to_integer<uint8_t>(head[kRoleAt]) == role;
 }
 
-/// An entry's bytes, decoded if they are encoded.
-class ShardBlock final : public Block {
- public:
-  ShardBlock(std::shared_ptr<const ShardContainer> container, uint32_t entry)
-      : Block({container->owner_, entry}),
-        container_(std::move(container)),
-        record_(container_->Record(entry)),
-        checksum_(container_->ExpectedChecksum(record_)),
-        verdict_(container_->VerdictOf(entry)) {
-    if (!container_->Encoded(record_)) record_.orig_size = record_.disk_size;
-  }
-
-  uint64_t cost() const override {
-    return record_.disk_size + record_.orig_size;
-  }
-
-  bool verifies() const override { return static_cast<bool>(checksum_); }
-
-  Status CheckUnchanged() const override {
-    return container_->source()->CheckUnchanged();
-  }
-
-  Result<Buffer> Produce() const override {
-    if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
-      return At({Code::kCorrupt, "damaged, as an earlier read has found"});
-    }
-    Result<Buffer> stored =
-        ReadBuffer(*container_->source(), record_.data_offset,
-                   record_.disk_size, "stored data");
-    if (!stored) return std::move(stored).error();
-    Result<Buffer> decoded = DecodeAndCheck(std::move(*stored));
-    if (!decoded) {
-      if (decoded.error().Permanent()) {
-        verdict_->store(Verdict::kFailed, std::memory_order_release);
-      }
-      return At(std::move(decoded).error());
-    }
-    if (checksum_) verdict_->store(Verdict::kPassed, std::memory_order_release);
-    return decoded;
-  }
-
- private:
-  Error At(Error error) const {
-    error.offset = record_.data_offset;
-    return error;
-  }
-
-  /// Sections 9.3 and 10: the codec is a matter of flags that writers set in
-  /// four ways, and the checksum is over decoded or stored bytes; the checksum
-  /// decides.
-  Result<Buffer> DecodeAndCheck(Buffer stored) const {
-    const bool same_size = record_.disk_size == record_.orig_size;
-    if (same_size && checksum_ && checksum_.Matches(stored.span())) {
-      return stored;  // flagged compressed, stored raw
-    }
-    Buffer decoded(static_cast<size_t>(record_.orig_size));
-    const Codec codec = container_->PickCodec(record_, stored.span());
-    if (codec == Codec::kNone && !same_size) {
-      return Error{Code::kCorrupt,
-                   "flagged as compressed, but neither the entry nor the "
-                   "header names a codec"};
-    }
-    Status status = Decode(codec, stored.span(), decoded.span());
-    if (!status && same_size && !checksum_) return stored;
-    if (!status) return std::move(status).error();
-    if (!checksum_.Matches(decoded.span()) &&
-        !checksum_.Matches(stored.span())) {
-      return Error{Code::kChecksum,
-                   "checksum mismatch: neither the decoded "
-                   "nor the stored bytes are " +
-                       checksum_.Text()};
-    }
-    return decoded;
-  }
-
-  std::shared_ptr<const ShardContainer> container_;
-  ShardRecord record_;
-  Checksum checksum_;
-  std::shared_ptr<AtomicVerdict> verdict_;
-};
-
 ShardContainer::ShardContainer(std::shared_ptr<const Source> source,
                                const OpenOptions& options)
     : Container(std::move(source)), options_(options) {}
@@ -144,7 +55,8 @@ ShardContainer::ShardContainer(std::shared_ptr<const Source> source,
 Status ShardContainer::Load() {
   for (const auto step :
        {&ShardContainer::ReadHeader, &ShardContainer::ReadIndex,
-        &ShardContainer::ReadNames, &ShardContainer::CheckEntries}) {
+        &ShardContainer::ReadNames, &ShardContainer::CheckEntries,
+        &ShardContainer::ReadConventions}) {
     if (Status done = (this->*step)(); !done) return done;
   }
   return {};
@@ -244,7 +156,7 @@ Status ShardContainer::ReadNames() {
     // Salvage: what names there are lie before the end, data after the index.
     start = std::min(start, size);
     end = inverted ? start : size;
-    data_floor_ = std::min(data_floor_, RecordAt(header_.entry_count));
+    data_floor_ = std::min(data_floor_, ShardRecord::At(header_.entry_count));
   }
   names_size_ = end - start;
 
@@ -273,7 +185,7 @@ Status ShardContainer::ReadNames() {
                              " names lie outside the string table, the first "
                              "that of entry " +
                              std::to_string(first_outside),
-                         RecordAt(first_outside, kNameOffsetAt)});
+                         ShardRecord::At(first_outside, kNameOffsetAt)});
   }
   Result<Buffer> names = ReadBuffer(*source(), start, used, "string table");
   if (!names) return std::move(names).error();
@@ -333,7 +245,7 @@ Status ShardContainer::CheckOverlaps() {
       if (overlapping_.empty()) {
         Status fault = Fault(
             {Code::kCorrupt, Label(i) + " shares bytes with " + Label(furthest),
-             RecordAt(i, kDataOffsetAt)});
+             ShardRecord::At(i, kDataOffsetAt)});
         if (!fault) return fault;
         overlapping_.resize(header_.entry_count);
       }
@@ -386,112 +298,33 @@ std::optional<Error> ShardContainer::EntryFault(uint32_t entry) const {
         Code::kCorrupt,
         Label(entry) + ": data_offset " + std::to_string(record.data_offset) +
             " lies before the data section at " + std::to_string(data_floor_),
-        RecordAt(entry, kDataOffsetAt)};
+        ShardRecord::At(entry, kDataOffsetAt)};
   }
   if (!InBounds(record.data_offset, record.disk_size, source()->size())) {
     return Error{Code::kCorrupt,
                  Label(entry) + ": " + std::to_string(record.disk_size) +
                      " bytes at " + std::to_string(record.data_offset) +
                      " run past the end at " + std::to_string(source()->size()),
-                 RecordAt(entry, kDataOffsetAt)};
+                 ShardRecord::At(entry, kDataOffsetAt)};
   }
   // Only a checksum can tell whose the shared bytes are.
   if (!overlapping_.empty() && overlapping_[entry] && !StoredChecksum(record)) {
     return Error{
         Code::kCorrupt,
         Label(entry) + " shares bytes with another and has no checksum",
-        RecordAt(entry, kDataOffsetAt)};
+        ShardRecord::At(entry, kDataOffsetAt)};
   }
   return std::nullopt;
-}
-
-Codec ShardContainer::PickCodec(const ShardRecord& record, Bytes stored) const {
-  if (!record.compressed()) return Codec::kNone;
-  if (record.ambiguous_codec()) {
-    return LooksLikeZstd(stored) ? Codec::kZstd : Codec::kLz4;
-  }
-  if (record.zstd()) return Codec::kZstd;
-  if (record.lz4()) return Codec::kLz4;
-  if (header_.compression_default == 1) return Codec::kZstd;
-  if (header_.compression_default == 2) return Codec::kLz4;
-  return Codec::kNone;
-}
-
-Checksum ShardContainer::StoredChecksum(const ShardRecord& record) const {
-  // Section 10: a value of 0 means "none" only where the flag is clear.
-  const bool present =
-      (header_.flags & kHasChecksums) != 0 || record.checksum != 0;
-  return present ? Checksum{ChecksumKind::kCrc32c, record.checksum}
-                 : Checksum{};
-}
-
-Checksum ShardContainer::ExpectedChecksum(const ShardRecord& record) const {
-  return options_.verify ? StoredChecksum(record) : Checksum{};
-}
-
-std::shared_ptr<AtomicVerdict> ShardContainer::VerdictOf(uint32_t entry) const {
-  return {verdicts_, &(*verdicts_)[entry]};
 }
 
 uint64_t ShardContainer::EntrySize(uint32_t entry) const {
   const ShardRecord record = Record(entry);
   if (EntryFault(entry)) return 0;
-  if (!Encoded(record)) return record.disk_size;
-  return record.orig_size > limits::kDecodedBytes ? 0 : record.orig_size;
-}
-
-bool ShardContainer::Encoded(const ShardRecord& record) const {
-  if (!record.compressed()) return false;
-  const bool named = record.zstd() || record.lz4() ||
-                     header_.compression_default == 1 ||
-                     header_.compression_default == 2;
-  return named || header_.role != kWShardRole;
-}
-
-Result<std::shared_ptr<const Block>> ShardContainer::OpenBlock(
-    uint32_t entry) const {
-  if (std::optional<Error> fault = EntryFault(entry)) {
-    return *std::move(fault);
-  }
-  const ShardRecord record = Record(entry);
-  const uint64_t size = Encoded(record) ? record.orig_size : record.disk_size;
-  if (size > limits::kDecodedBytes || record.disk_size > limits::kStoredBytes) {
-    return Error{Code::kLimit,
-                 "decodes " + std::to_string(record.disk_size) + " bytes to " +
-                     std::to_string(size) + ", over the limit of " +
-                     std::to_string(limits::kDecodedBytes),
-                 RecordAt(entry, kOrigSizeAt)};
-  }
-  auto self =
-      std::static_pointer_cast<const ShardContainer>(shared_from_this());
-  return std::shared_ptr<const Block>(
-      std::make_shared<ShardBlock>(std::move(self), entry));
-}
-
-std::shared_ptr<const Gate> ShardContainer::OpenGate(uint32_t entry) const {
-  const ShardRecord record = Record(entry);
-  const Checksum checksum = ExpectedChecksum(record);
-  if (!checksum) return nullptr;
-  const Gate::Guarded guarded{source(), record.data_offset, record.disk_size,
-                              checksum};
-  return std::make_shared<Gate>(Key{owner_, entry}, guarded, VerdictOf(entry));
-}
-
-Result<Content> ShardContainer::OpenEntry(uint32_t entry) const {
-  if (std::optional<Error> fault = EntryFault(entry)) {
-    return *std::move(fault);
-  }
-  const ShardRecord record = Record(entry);
-  Content content;
-  if (Encoded(record)) {
-    Result<std::shared_ptr<const Block>> block = OpenBlock(entry);
-    if (!block) return std::move(block).error();
-    content.Append(Decoded{std::move(*block), 0}, record.orig_size);
-  } else {
-    content.Append(Range{source(), record.data_offset, OpenGate(entry)},
-                   record.disk_size);
-  }
-  return content;
+  const uint64_t payload =
+      Encoded(record) ? record.orig_size : record.disk_size;
+  if (const ShardSeal* seal = Seal(entry)) return SealedSize(*seal, payload);
+  const bool too_large = Encoded(record) && payload > limits::kDecodedBytes;
+  return too_large ? 0 : payload;
 }
 
 extern const Format kShard;

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -19,6 +21,8 @@ namespace ctxfs {
 
 /// docs/shard.md, section 2; sizes in bytes, offsets absolute.
 struct ShardHeader {
+  static constexpr uint64_t kSize = 64;
+
   uint8_t version = 0;
   uint8_t role = 0;
   uint16_t flags = 0;
@@ -33,14 +37,25 @@ struct ShardHeader {
 };
 
 /// Roles that change how a container is read (docs/shard.md, section 4).
+constexpr uint8_t kUnknownRole = 0;
+constexpr uint8_t kModelRole = 1;
+constexpr uint8_t kGemmRole = 3;
 constexpr uint8_t kManifestRole = 4;
 constexpr uint8_t kWShardRole = 5;
+constexpr uint8_t kGraphRole = 6;
+constexpr uint8_t kTraceRole = 7;
 
 /// Whether `head` is the start of a Shard container of that role.
 bool HasShardRole(Bytes head, uint8_t role);
 
 /// docs/shard.md, section 5.
 struct ShardRecord {
+  static constexpr uint64_t kSize = 48;
+  /// Where the entry's record, or a field of it, is in the file.
+  static constexpr uint64_t At(uint32_t entry, uint64_t field = 0) {
+    return ShardHeader::kSize + kSize * entry + field;
+  }
+
   uint64_t name_hash = 0;
   uint32_t name_offset = 0;
   uint16_t name_length = 0;
@@ -64,6 +79,14 @@ struct ShardRecord {
   static constexpr uint16_t kBoth = kZstd | kLz4;
 };
 
+/// How an entry is encrypted (docs/conventions.md, section 1).
+struct ShardSeal {
+  std::string salt;
+  std::string info;
+  Codec inner = Codec::kNone;  // of the plaintext
+  uint64_t inner_size = 0;     // what that decodes to; none: as long as it is
+};
+
 /// A Shard v2 container of any role, as an archive of named entries. Profiles
 /// of it derive from this class.
 class ShardContainer : public Container {
@@ -82,6 +105,7 @@ class ShardContainer : public Container {
   EntryInfo Describe(uint32_t entry) const override;
   std::optional<Error> EntryFault(uint32_t entry) const override;
   Result<Content> OpenEntry(uint32_t entry) const override;
+  bool EntryLocked(uint32_t entry) const override;
   Json Metadata() const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
   std::vector<OwnFile> OwnFiles() const override;
@@ -93,10 +117,19 @@ class ShardContainer : public Container {
   /// Whether the stored bytes are to be decoded. Episodes flagged compressed
   /// that name no codec anywhere hold raw bytes.
   bool Encoded(const ShardRecord& record) const;
-  /// The entry's bytes as one block, whether it is encoded or not.
+  /// Whether the stored bytes are the entry's: neither encoded nor encrypted.
+  bool IsPlain(uint32_t entry) const;
+  Codec PickCodec(const ShardRecord& record, Bytes stored) const;
+  /// The entry's bytes as one block, plain or not.
   Result<std::shared_ptr<const Block>> OpenBlock(uint32_t entry) const;
   /// Stands before an unencoded entry's bytes; null for no checksum.
   std::shared_ptr<const Gate> OpenGate(uint32_t entry) const;
+  /// What this project's conventions say of an entry, or null.
+  const Json* ConventionsOf(uint32_t entry) const;
+  /// How an entry is encrypted, or null.
+  const ShardSeal* Seal(uint32_t entry) const;
+  /// "entry 7 'NAME'".
+  std::string Label(uint32_t entry) const;
 
   const OpenOptions options_;
   std::vector<Warning> warnings_;
@@ -107,12 +140,11 @@ class ShardContainer : public Container {
   Status ReadIndex();
   Status ReadNames();
   Status CheckEntries();
+  Status ReadConventions();
 
   /// Refuses the container, or notes the fault when salvaging.
   Status Fault(Error error);
   Status CheckOverlaps();
-  std::string Label(uint32_t entry) const;
-  Codec PickCodec(const ShardRecord& record, Bytes stored) const;
   /// The checksum in the index, and the one to verify against.
   Checksum StoredChecksum(const ShardRecord& record) const;
   Checksum ExpectedChecksum(const ShardRecord& record) const;
@@ -121,7 +153,15 @@ class ShardContainer : public Container {
   Result<ParsedJson> ParseMetadata() const;
   Result<Content> OpenMetadata() const;
 
+  /// An entry's bytes, decoded but not decrypted, not through the cache.
+  Result<Buffer> Payload(uint32_t entry) const;
+  void AddSeal(uint32_t entry, const Json& encryption);
+  /// Of an entry whose payload has so many bytes; 0 where that is too many.
+  uint64_t SealedSize(const ShardSeal& seal, uint64_t payload) const;
+  Result<std::shared_ptr<const Block>> OpenSealedBlock(uint32_t entry) const;
+
   friend class ShardBlock;
+  friend class SealedBlock;
 
   const uint64_t owner_ = NewOwner();
   ShardHeader header_;
@@ -130,6 +170,8 @@ class ShardContainer : public Container {
   uint64_t names_size_ = 0;  // bytes of the string table's region
   uint64_t data_floor_ = 0;  // no entry's data lies below
   std::vector<bool> overlapping_;  // empty while no entries overlap
+  std::unordered_map<std::string, Json> conventions_;  // by the entry's name
+  std::unordered_map<uint32_t, ShardSeal> seals_;
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;
 };
 

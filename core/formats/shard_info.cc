@@ -132,9 +132,16 @@ EntryInfo ShardContainer::Describe(uint32_t entry) const {
     }
   }
 
+  const ShardSeal* seal = Seal(entry);
+  if (seal != nullptr) {
+    info.codec = "aes-256-gcm";
+    if (EntryLocked(entry)) {
+      info.note = "encrypted: to be read with -o keyfile=";
+    }
+  }
   const Checksum checksum = StoredChecksum(record);
   info.checksum = checksum.Text();
-  info.verified = checksum ? "no" : "none";
+  info.verified = checksum || seal != nullptr ? "no" : "none";
   const Verdict verdict = (*verdicts_)[entry].load(std::memory_order_acquire);
   if (verdict == Verdict::kPassed) info.verified = "yes";
   if (verdict == Verdict::kFailed) info.verified = "failed";

@@ -161,7 +161,7 @@ std::vector<StoredLane> WShardContainer::OverlappingLanes() const {
   bool ordered = true;
   for (uint32_t i = 0; i < entry_count(); ++i) {
     const ShardRecord record = Record(i);
-    if (record.disk_size == 0 || Encoded(record) || EntryFault(i) ||
+    if (record.disk_size == 0 || !IsPlain(i) || EntryFault(i) ||
         EntryName(i).value_or("").starts_with("meta/")) {
       continue;
     }

@@ -26,6 +26,8 @@ void Require(bool condition) {
 }
 
 void ReadFile(const Branch& branch, NodeId node, BlockCache& cache) {
+  const Result<bool> exists = branch.Exists(node, false, cache);
+  if (!exists || !*exists) return;
   const Result<uint64_t> size = branch.Size(node, cache);
   const Result<Content> content = branch.Open(node, cache);
   if (!size || !content) return;
@@ -71,6 +73,13 @@ void ReadEverything(std::shared_ptr<const Container> container, int depth = 0) {
     const EntryInfo info = container->Describe(i);
     Require(info.size == container->EntrySize(i));
   }
+  for (const ArrayInfo& array : container->Arrays()) {
+    const Result<Content> elements = array.open(cache);
+    if (!elements) continue;
+    uint64_t size = DTypeSize(array.dtype);
+    for (const uint64_t dimension : array.shape) size *= dimension;
+    Require(elements->size() == size);
+  }
   const Branch branch(std::move(container));
   const Tree& tree = branch.tree();
   for (NodeId node = 0; node < tree.node_count(); ++node) {
@@ -97,11 +106,18 @@ void ReadEverything(std::shared_ptr<const Container> container, int depth = 0) {
 }  // namespace ctxfs
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  // The key that golden/conventions is sealed with.
+  static const auto key = [] {
+    std::byte bytes[ctxfs::MasterKey::kBytes];
+    for (size_t i = 0; i < sizeof(bytes); ++i) bytes[i] = std::byte(i);
+    return std::make_shared<const ctxfs::MasterKey>(bytes);
+  }();
   for (const bool salvage : {false, true}) {
     auto source = std::make_shared<const ctxfs::MemorySource>(
         std::string(reinterpret_cast<const char*>(data), size));
     ctxfs::OpenOptions options;
     options.salvage = salvage;
+    if (!salvage) options.key = key;
     auto container = ctxfs::OpenContainer(std::move(source), options);
     if (container) ctxfs::ReadEverything(std::move(*container));
   }

@@ -103,7 +103,9 @@ def test_golden(answer_file, mount, refused):
         for folder, _, files in os.walk(root)
         for file in files
     }
-    ours = {p for p in found if p.startswith(b".ctxfs/")} - set(paths)
+    tops = (b".ctxfs/", b"tensors/", b"tensors~2/", b"dequantized/")
+    ours = {p for p in found if p.startswith(tops)} | {b"model.json"}
+    ours -= set(paths)
     assert found - ours == set(paths)
     if isinstance(answer.get("python_metadata"), dict):
         start = answer["header"]["schema_offset"]

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "core/base/bytes.h"
+#include "core/base/dtype.h"
+
+namespace ctxfs {
+
+/// The little-endian elements of `from` as floats, as many as `to` takes:
+/// exact for 16-bit floats and 8- and 16-bit integers, rounded to nearest for
+/// wider ones.
+void WidenToFloat(DType dtype, Bytes from, std::span<float> to);
+
+}  // namespace ctxfs

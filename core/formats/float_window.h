@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+
+namespace ctxfs {
+
+/// Fills `out` with the bytes at `offset` of a file of float32, for which
+/// `compute(first, floats)` makes the elements [first, first + floats.size()),
+/// at most `most` of them at once. Windows may start and end anywhere.
+template <typename Compute>
+Status FillFloats(uint64_t offset, MutableBytes out, uint64_t most,
+                  const Compute& compute) {
+  std::vector<float> floats;
+  while (!out.empty()) {
+    const uint64_t first = offset / sizeof(float);
+    const uint64_t skip = offset % sizeof(float);
+    const uint64_t wanted =
+        (skip + out.size() + sizeof(float) - 1) / sizeof(float);
+    floats.resize(static_cast<size_t>(std::min(wanted, most)));
+    if (Status computed = compute(first, std::span<float>(floats)); !computed) {
+      return computed;
+    }
+    const size_t n = std::min<size_t>(
+        out.size(), floats.size() * sizeof(float) - static_cast<size_t>(skip));
+    const Bytes made = std::as_bytes(std::span(floats));
+    std::memcpy(out.data(), made.data() + skip, n);
+    out = out.subspan(n);
+    offset += n;
+  }
+  return {};
+}
+
+}  // namespace ctxfs

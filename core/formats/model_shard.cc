@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModelShard: Shard roles 1, 0 and 6 (docs/model_shard.md).
+//
+//   NAME            a tensor, TensorV1: a header and the elements
+//   NAME.scales     float scales of the int8 tensor NAME; also NAME.scale, or
+//                   BASE.scales for BASE.weight
+//   __metadata__    JSON of the model
+#include "core/formats/model_shard.h"
+
+#include <string_view>
+#include <unordered_map>
+
+#include "core/base/limits.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr std::string_view kMetadataName = "__metadata__";
+
+// The three forms, best first: what the scales' name ends in, and what stands
+// there in the tensor's.
+struct ScaleForm {
+  std::string_view scales;
+  std::string_view tensor;
+};
+constexpr ScaleForm kScaleForms[] = {
+    {".scales", ""}, {".scale", ""}, {".scales", ".weight"}};
+
+bool Probe(Bytes head) {
+  return HasShardRole(head, kModelRole) || HasShardRole(head, kUnknownRole) ||
+         HasShardRole(head, kGraphRole);
+}
+
+}  // namespace
+
+Status ModelShard::Load() {
+  if (Status loaded = TensorShard::Load(); !loaded) return loaded;
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    if (EntryName(entry) == kMetadataName && !EntryFault(entry) &&
+        !EntryLocked(entry)) {
+      metadata_ = entry;
+    }
+  }
+  FindScales();
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    const Json* conventions = ConventionsOf(entry);
+    if (conventions == nullptr) continue;
+    const auto delta = conventions->find("delta");
+    if (delta != conventions->end() && delta->is_object()) {
+      deltas_.Add(entry, *delta);
+    }
+  }
+  deltas_.Load(this, options_);
+  return {};
+}
+
+Json ModelShard::Info() const {
+  Json info = TensorShard::Info();
+  BlockCache cache(0);
+  for (const auto& [entry, spec] : deltas_.specs()) {
+    const auto delta = deltas_.Resolve(entry, cache);
+    if (delta) continue;
+    info["warnings"].push_back(Error{delta.error().code,
+                                     Label(entry) + ": " + delta.error().what,
+                                     delta.error().offset}
+                                   .Text());
+  }
+  return info;
+}
+
+void ModelShard::FindScales() {
+  struct Candidate {
+    uint32_t entry;
+    size_t form;
+  };
+  std::unordered_map<std::string, Candidate> by_tensor;
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    const std::string_view name = EntryName(entry).value_or("");
+    for (size_t form = 0; form < std::size(kScaleForms); ++form) {
+      const auto [scales, tensor] = kScaleForms[form];
+      if (!name.ends_with(scales)) continue;
+      std::string of(name.substr(0, name.size() - scales.size()));
+      of += tensor;
+      const auto [at, added] =
+          by_tensor.try_emplace(std::move(of), Candidate{entry, form});
+      if (!added && form < at->second.form) at->second = {entry, form};
+    }
+  }
+  if (by_tensor.empty()) return;
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    const std::optional<std::string_view> name = EntryName(entry);
+    if (!name) continue;
+    const auto found = by_tensor.find(std::string(*name));
+    if (found == by_tensor.end()) continue;
+    scales_.emplace_back(entry, found->second.entry);
+  }
+}
+
+std::optional<uint32_t> ModelShard::ScalesOf(uint32_t entry) const {
+  const auto found = std::lower_bound(scales_.begin(), scales_.end(),
+                                      std::pair<uint32_t, uint32_t>(entry, 0));
+  if (found == scales_.end() || found->first != entry) return std::nullopt;
+  return found->second;
+}
+
+std::vector<OwnFile> ModelShard::OwnFiles() const {
+  std::vector<OwnFile> files = TensorShard::OwnFiles();
+  if (metadata_) {
+    OwnFile model{"model.json",
+                  [self = Self(), entry = *metadata_](BlockCache& /*cache*/) {
+                    return self->OpenEntry(entry);
+                  }};
+    model.size = EntrySize(*metadata_);
+    files.push_back(std::move(model));
+  }
+  return files;
+}
+
+std::vector<SubContainer> ModelShard::SubContainers() const {
+  std::vector<SubContainer> graphs;
+  if (header().role != kGraphRole) return graphs;
+  uint32_t sought = 0;
+  for (uint32_t entry = 0;
+       entry < entry_count() && sought < limits::kGraphsSought; ++entry) {
+    if (!MayBeGraph(entry)) continue;
+    ++sought;
+    std::byte magic[4];
+    if (!source()->ReadAt(Record(entry).data_offset, magic)) continue;
+    if (AsText(magic) != "SJGN" && AsText(magic) != "SJGZ") continue;
+    graphs.push_back(
+        {"graphs/" + std::string(EntryName(entry).value_or("")),
+         [self = Self(), entry]() -> Result<std::shared_ptr<const Source>> {
+           BlockCache cache(0);
+           const Result<Content> content = self->OpenEntry(entry);
+           if (!content) return content.error();
+           Result<std::string> bytes = ReadAll(*content, cache);
+           if (!bytes) return std::move(bytes).error();
+           return std::shared_ptr<const Source>(
+               std::make_shared<const MemorySource>(std::move(*bytes)));
+         }});
+  }
+  return graphs;
+}
+
+bool ModelShard::MayBeGraph(uint32_t entry) const {
+  constexpr uint64_t kLeast = 8;
+  constexpr uint16_t kTensorType = 1;
+  return HeaderIsCheap(entry) && Record(entry).content_type != kTensorType &&
+         EntrySize(entry) >= kLeast && EntrySize(entry) <= limits::kGraphBytes;
+}
+
+std::vector<std::shared_ptr<const DerivedFiles>> ModelShard::Derived() const {
+  std::vector<std::shared_ptr<const DerivedFiles>> all = TensorShard::Derived();
+  if (!scales_.empty()) {
+    all.push_back(DequantizedTensors(
+        std::static_pointer_cast<const ModelShard>(shared_from_this())));
+  }
+  if (!deltas_.specs().empty()) all.push_back(MergedTensors(Self(), deltas_));
+  return all;
+}
+
+std::vector<ArrayInfo> ModelShard::Arrays() const {
+  std::vector<ArrayInfo> arrays = TensorShard::Arrays();
+  const std::shared_ptr<const DerivedFiles> files = DequantizedTensors(
+      std::static_pointer_cast<const ModelShard>(shared_from_this()));
+  BlockCache cache(0);
+  for (const auto& [entry, scales] : scales_) {
+    const Result<Dequantized> array = ExamineDequantized(*this, entry, cache);
+    if (!array) continue;
+    arrays.push_back({"dequantized/" + std::string(*EntryName(entry)),
+                      DType::kF32, array->shape,
+                      [files, entry = entry](BlockCache& blocks) {
+                        return files->Open(entry, blocks);
+                      }});
+  }
+  for (const auto& [entry, spec] : deltas_.specs()) {
+    const auto delta = deltas_.Resolve(entry, cache);
+    if (!delta) continue;
+    arrays.push_back({"merged/" + std::string(*EntryName(entry)), DType::kF32,
+                      Deltas::Shape(**delta),
+                      [self = Self(), this, entry = entry](BlockCache& blocks) {
+                        return deltas_.Open(entry, self, blocks);
+                      }});
+  }
+  return arrays;
+}
+
+extern const Format kModelShard;
+const Format kModelShard{"model_shard", &Probe, &OpenShard<ModelShard>};
+
+}  // namespace ctxfs

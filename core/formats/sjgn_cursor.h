@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "core/base/bytes.h"
+#include "core/base/limits.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Reads fields from [at, end) of a source, a few bytes at a time. Fails for
+/// good at the first that does not fit.
+class SjgnCursor {
+ public:
+  SjgnCursor(const Source& source, uint64_t at, uint64_t end)
+      : source_(source), at_(at), end_(end) {}
+
+  bool ok() const { return status_.has_value(); }
+  Error error() const { return status_.error(); }
+  uint64_t at() const { return at_; }
+  uint64_t remaining() const { return end_ - at_; }
+
+  uint8_t U8() {
+    std::byte byte{};
+    Fill({&byte, 1});
+    return std::to_integer<uint8_t>(byte);
+  }
+  uint64_t U64() {
+    std::byte bytes[sizeof(uint64_t)] = {};
+    Fill(bytes);
+    return LoadLe<uint64_t>(bytes);
+  }
+  uint64_t Uvarint() {
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const uint64_t byte = U8();
+      value |= (byte & 0x7FU) << shift;
+      if (byte < 0x80) return value;
+    }
+    Fail("a number of more than 64 bits");
+    return 0;
+  }
+  std::string Text() {
+    const uint64_t length = Uvarint();
+    if (length > remaining() || length > limits::kKiB) {
+      Fail("a text that is too long");
+      return {};
+    }
+    std::string text(static_cast<size_t>(length), '\0');
+    Fill(std::as_writable_bytes(std::span(text)));
+    return text;
+  }
+  /// Passes over `length` bytes; where they start.
+  uint64_t Skip(uint64_t length) {
+    const uint64_t start = at_;
+    if (length > remaining()) {
+      Fail("ends too early");
+    } else {
+      at_ += length;
+    }
+    return start;
+  }
+  void Fail(const char* why) {
+    if (ok()) status_ = Error{Code::kCorrupt, why, at_};
+    at_ = end_;
+  }
+
+ private:
+  void Fill(MutableBytes out) {
+    if (!ok()) return;
+    if (out.size() > remaining()) return Fail("ends too early");
+    // Fields are small and close together: one read serves many.
+    if (at_ < kept_at_ || at_ + out.size() > kept_at_ + kept_.size()) {
+      const uint64_t n =
+          std::max<uint64_t>(out.size(), std::min<uint64_t>(remaining(), 256));
+      Result<Buffer> bytes = ReadBuffer(source_, at_, n, "a graph's fields");
+      if (!bytes) {
+        status_ = std::move(bytes).error();
+        return;
+      }
+      kept_ = std::move(*bytes);
+      kept_at_ = at_;
+    }
+    std::copy_n(kept_.data() + (at_ - kept_at_), out.size(), out.data());
+    at_ += out.size();
+  }
+
+  const Source& source_;
+  uint64_t at_;
+  uint64_t end_;
+  Status status_;
+  Buffer kept_;
+  uint64_t kept_at_ = 0;
+};
+
+}  // namespace ctxfs

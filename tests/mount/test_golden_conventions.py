@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""golden/conventions through real mounts: encryption, deltas, tiles, traces."""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import stat
+
+import numpy
+import pytest
+
+from conftest import BIN, GOLDEN, run
+from shard import build, entry
+
+FOLDER = GOLDEN / "conventions"
+
+
+def answer_of(name: str) -> dict:
+    return json.loads((FOLDER / (name + ".json")).read_text())
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def warnings_of(mounted) -> list[str]:
+    return json.loads((mounted / ".ctxfs/info.json").read_text())["warnings"]
+
+
+def open_error(path) -> int:
+    with pytest.raises(OSError) as failed:
+        path.read_bytes()
+    return failed.value.errno
+
+
+@pytest.fixture
+def keyfile(tmp_path):
+    """A function that writes a key file and gives its path."""
+
+    def written(content: bytes, mode: int = 0o600):
+        path = tmp_path / "key"
+        path.write_bytes(content)
+        path.chmod(mode)
+        return path
+
+    return written
+
+
+KEY = bytes.fromhex(answer_of("encrypted.mosh")["key"])
+
+
+@pytest.mark.parametrize(
+    "content", [KEY, KEY.hex().encode(), KEY.hex().upper().encode() + b"\n"],
+    ids=["raw", "hex", "hex line"])
+def test_encrypted(mount, keyfile, content):
+    answer = answer_of("encrypted.mosh")
+    mounted = mount(FOLDER / "encrypted.mosh", f"keyfile={keyfile(content)}")
+    for e in answer["entries"]:
+        path = mounted / e["name"]
+        if "error" in e:
+            assert open_error(path) == errno.EIO, e["name"]
+            assert open_error(path) == errno.EIO, e["name"]
+            continue
+        assert os.stat(path).st_size == e["size"]
+        assert sha256(path.read_bytes()) == e["sha256"]
+        if e.get("encrypted", True):
+            assert os.getxattr(path, "user.ctxfs.codec") == b"aes-256-gcm"
+            assert os.getxattr(path, "user.ctxfs.verified") == b"yes"
+    for name, expected in answer["tensors"].items():
+        path = mounted / "tensors" / name
+        assert sha256(path.read_bytes()) == expected["sha256"]
+    said = [w for w in warnings_of(mounted) if "unknown scheme" in w]
+    assert len(said) == 1
+
+
+def test_without_a_key(mount):
+    mounted = mount(FOLDER / "encrypted.mosh")
+    for e in answer_of("encrypted.mosh")["entries"]:
+        path = mounted / e["name"]
+        status = os.stat(path)
+        if not e.get("encrypted", True):
+            assert sha256(path.read_bytes()) == e["sha256"]
+            continue
+        assert stat.S_IMODE(status.st_mode) == 0
+        if "size" in e:
+            assert status.st_size == e["size"]
+        assert open_error(path) == errno.EACCES
+    assert not (mounted / "tensors/weight").exists()
+    assert run(BIN / "fsck.ctxfs", FOLDER / "encrypted.mosh").returncode == 0
+
+
+def test_a_wrong_key_is_eio(mount, keyfile):
+    mounted = mount(FOLDER / "encrypted.mosh", f"keyfile={keyfile(bytes(32))}")
+    for e in answer_of("encrypted.mosh")["entries"]:
+        path = mounted / e["name"]
+        if e.get("encrypted", True):
+            assert open_error(path) == errno.EIO
+        else:
+            assert sha256(path.read_bytes()) == e["sha256"]
+
+
+def test_key_files_that_are_none(refused, keyfile, tmp_path):
+    container = FOLDER / "encrypted.mosh"
+    for content in (b"", KEY[:31], KEY + b"x", KEY.hex().encode()[:-1] + b"g",
+                    KEY.hex().encode() + b"\n\n", bytes(4096)):
+        code, text = refused(container, f"keyfile={keyfile(content)}")
+        assert code == 9
+        assert content == b"" or KEY.hex()[:8] not in text
+    assert refused(container, f"keyfile={tmp_path / 'none'}")[0] == 9
+    assert refused(container, f"keyfile={tmp_path}")[0] == 9
+    for mode in (0o640, 0o604, 0o644):
+        assert refused(container, f"keyfile={keyfile(KEY, mode)}")[0] == 9
+
+
+def test_insecure_keyfile(mount, keyfile):
+    mounted = mount(FOLDER / "encrypted.mosh", f"keyfile={keyfile(KEY, 0o644)}",
+                    "insecure_keyfile")
+    assert (mounted / "notes").read_bytes() == b"the plain text\n"
+
+
+def test_decrypted_memory_is_not_dumped(mount, keyfile):
+    mounted = mount(FOLDER / "encrypted.mosh", f"keyfile={keyfile(KEY)}")
+    with open(mounted / "packed/zstd", "rb") as file:
+        file.read(100)
+        maps = open(f"/proc/{mounted.pid()}/smaps", encoding="utf-8").read()
+    flags = [line for line in maps.splitlines() if line.startswith("VmFlags")]
+    assert any(" dd" in line for line in flags)
+    assert any(" dd" in line and " lo" in line for line in flags)
+
+
+@pytest.mark.parametrize("name", ["deltas.mosh", "adapter.mosh"])
+def test_merged(mount, name):
+    answer = answer_of(name)
+    mounted = mount(FOLDER / name)
+    there = set(answer["merged"]) | set(answer["eio"])
+    assert set(os.listdir(mounted / "merged")) == there
+    for tensor, expected in answer["merged"].items():
+        path = mounted / "merged" / tensor
+        data = path.read_bytes()
+        assert os.stat(path).st_size == len(data)
+        wanted = numpy.array(expected["values"])
+        numpy.testing.assert_allclose(
+            numpy.frombuffer(data, "<f4"), wanted, rtol=1e-5, atol=1e-5)
+        assert json.loads(os.getxattr(path, "user.ctxfs.shape")) == expected["shape"]
+        assert os.getxattr(path, "user.ctxfs.dtype") == b"f32"
+    for tensor in answer["eio"]:
+        assert open_error(mounted / "merged" / tensor) == errno.EIO
+    for tensor in answer["missing"]:
+        assert not (mounted / "merged" / tensor).exists()
+        assert any(f"'{tensor}'" in w for w in warnings_of(mounted)), tensor
+
+
+def test_a_link_does_not_lead_outside(mount, tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    shutil.copy(FOLDER / "deltas.mosh", tmp_path / "outer.mosh")
+    shutil.copy(FOLDER / "adapter.mosh", inner)
+    (inner / "deltas.mosh").symlink_to("../outer.mosh")
+    mounted = mount(inner / "adapter.mosh")
+    assert not (mounted / "merged/beside").exists()
+
+
+def test_matrices(mount):
+    answer = answer_of("tiles.gemm")
+    mounted = mount(FOLDER / "tiles.gemm")
+    for name, expected in answer["matrices"].items():
+        path = mounted / "matrices" / name
+        assert sha256(path.read_bytes()) == expected["sha256"]
+        assert os.getxattr(path, "user.ctxfs.dtype").decode() == expected["dtype"]
+    for name in answer["missing"]:
+        assert not (mounted / "matrices" / name).exists()
+    assert (mounted / "W/0,0").is_file() and (mounted / "tensors/W/0,0").is_file()
+
+
+def test_events(mount):
+    mounted = mount(FOLDER / "json.tshard")
+    lines = (mounted / "events.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == answer_of("json.tshard")["events"]
+
+
+def test_events_come_in_the_order_of_their_numbers(mount, tmp_path):
+    keys = ["1000000", "b", "000010", "9", "a", "999999", "0"]
+    entries = [entry("seq/" + key, json.dumps(key).encode(), content_type=2)
+               for key in keys]
+    (tmp_path / "t.tshard").write_bytes(build(entries, role=7))
+    lines = (mount(tmp_path / "t.tshard") / "events.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [
+        "0", "9", "000010", "999999", "1000000", "a", "b"]
+
+
+def test_events_that_are_no_json(mount, tmp_path):
+    entries = [entry("seq/1", b"{}"), entry("seq/2", b"\x80 no text")]
+    (tmp_path / "t.tshard").write_bytes(build(entries, role=7))
+    mounted = mount(tmp_path / "t.tshard")
+    assert not (mounted / "events.jsonl").exists()
+    assert (mounted / "seq/2").read_bytes() == b"\x80 no text"
+
+
+def test_the_writer_writes_what_is_there(tmp_path):
+    script = FOLDER.parents[1] / "scripts" / "make_conventions.py"
+    assert run("/usr/bin/python3", "-B", script, tmp_path).returncode == 0
+    for path in FOLDER.iterdir():
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes()

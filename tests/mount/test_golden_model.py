@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tensors, graphs and traces of golden/shard-profiles through real mounts."""
+
+import errno
+import hashlib
+import json
+import os
+import struct
+
+import pytest
+
+from conftest import GOLDEN
+from shard import build, entry
+
+ROLES = (0, 1, 3, 6, 7)
+ANSWERS = [
+    path
+    for path in sorted((GOLDEN / "shard-profiles").rglob("*.json"))
+    if json.loads(path.read_text()).get("header", {}).get("role") in ROLES
+]
+assert ANSWERS, "no golden containers"
+
+DTYPES = {
+    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "float64": "f64",
+    "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+}
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def xattr(path, name: str) -> str:
+    return os.getxattr(path, "user.ctxfs." + name).decode()
+
+
+def tensor(code: int, dims: list[int], data: bytes) -> bytes:
+    return struct.pack(f"<BBH{len(dims)}Q", code, len(dims), 0, *dims) + data
+
+
+@pytest.mark.parametrize("answer_file", ANSWERS, ids=lambda p: p.stem)
+def test_golden(answer_file, mount):
+    answer = json.loads(answer_file.read_text())
+    mounted = mount(answer_file.with_suffix(""))
+    index = json.loads((mounted / ".ctxfs/index.json").read_text())
+    assert [shown["name"] for shown in index] == [e["name"] for e in answer["entries"]]
+    for shown, e in zip(index, answer["entries"]):
+        raw = (mounted / shown["path"]).read_bytes()
+        assert sha256(raw) == e["payload_sha256"]
+        path = mounted / "tensors" / e["name"]
+        if "tensor" not in e:
+            assert not path.is_file()
+            assert "dtype" not in shown
+            continue
+        expected = e["tensor"]
+        assert shown["shape"] == expected["dims"]
+        assert json.loads(xattr(path, "shape")) == expected["dims"]
+        size = os.stat(path).st_size
+        data = path.read_bytes()
+        assert len(data) == size
+        if e["name"] == "f64_as_03":
+            assert xattr(path, "dtype") == "f64"
+            assert data == raw[12:]
+            continue
+        assert size == expected["data_bytes"]
+        assert sha256(data) == expected["data_sha256"]
+        if expected["data_offset_in_file"] is not None:
+            assert int(xattr(path, "offset")) == expected["data_offset_in_file"]
+        dtype = e.get("expected", {}).get("dtype")
+        assert xattr(path, "dtype") == shown["dtype"]
+        if dtype in DTYPES:
+            assert shown["dtype"] == DTYPES[dtype]
+    for name, expected in answer.get("dequantized", {}).items():
+        path = mounted / "dequantized" / name
+        assert sha256(path.read_bytes()) == expected["f32_le_sha256"]
+        assert xattr(path, "dtype") == "f32"
+    # A listing shows what a look-up finds, and nothing else.
+    for folder, _, files in os.walk(mounted / "tensors"):
+        for file in files:
+            assert os.stat(os.path.join(folder, file))
+
+
+def test_reasons_stand_in_info_json(mount):
+    answer = json.loads((GOLDEN / "shard-profiles/bad_tensors.mosh.json").read_text())
+    mounted = mount(GOLDEN / "shard-profiles/bad_tensors.mosh")
+    warnings = json.loads((mounted / ".ctxfs/info.json").read_text())["warnings"]
+    for e in answer["entries"]:
+        said = [w for w in warnings if f"'{e['name']}'" in w]
+        assert bool(said) == ("tensor_error" in e)
+        assert all(w.startswith(f"byte {e['data_offset']}:") for w in said)
+
+
+def test_model_json(mount):
+    mounted = mount(GOLDEN / "shard-profiles/llama_micro.mosh")
+    assert json.loads((mounted / "model.json").read_text())["architecture"] == "llama"
+    assert not (mounted / "tensors/__metadata__").exists()
+
+
+def test_legacy_codes_say_so(mount):
+    mounted = mount(GOLDEN / "shard-profiles/synthetic/legacy_dtype_codes.mosh")
+    assert "bfloat16" in xattr(mounted / "tensors/bf16_as_09", "note")
+
+
+def test_scale_names_and_shapes(mount, tmp_path):
+    """The three names, one scale or one a row, and what does not fit."""
+    weights = tensor(4, [2, 3], bytes([1, 2, 3, 255, 254, 253]))
+    two = tensor(1, [2], struct.pack("<2f", 0.5, 2))
+    entries = [
+        entry("a", weights), entry("a.scales", two),
+        entry("b", weights), entry("b.scale", tensor(1, [], struct.pack("<f", 3))),
+        entry("c.weight", weights), entry("c.scales", tensor(2, [2], b"\0\x38\0\x40")),
+        entry("d", weights), entry("d.scales", tensor(1, [3], bytes(12))),
+        entry("e", weights), entry("e.scales", tensor(7, [2], bytes(16))),
+        entry("f", tensor(1, [1], bytes(4))), entry("f.scale", two),
+    ]
+    (tmp_path / "m.mosh").write_bytes(build(entries))
+    mounted = mount(tmp_path / "m.mosh")
+    rows = struct.pack("<6f", 0.5, 1, 1.5, -2, -4, -6)
+    assert sorted(os.listdir(mounted / "dequantized")) == ["a", "b", "c.weight"]
+    assert (mounted / "dequantized/a").read_bytes() == rows
+    assert (mounted / "dequantized/c.weight").read_bytes() == rows
+    assert (mounted / "dequantized/b").read_bytes() == struct.pack(
+        "<6f", 3, 6, 9, -3, -6, -9)
+
+
+def test_entries_keep_their_names_from_ours(mount, tmp_path):
+    (tmp_path / "m.mosh").write_bytes(
+        build([entry("tensors/x", tensor(1, [1], b"abcd")), entry("model.json", b"mine"),
+               entry("__metadata__", b"{}")]))
+    mounted = mount(tmp_path / "m.mosh")
+    assert (mounted / "tensors~2/tensors/x").read_bytes() == b"abcd"
+    assert (mounted / "model.json").read_bytes() == b"mine"
+    assert (mounted / "model~2.json").read_bytes() == b"{}"
+
+
+def test_a_damaged_entrys_tensor_is_eio(mount, tmp_path):
+    whole = bytearray(build([entry("x", tensor(1, [2], b"abcdefgh"))]))
+    whole[-1] ^= 1
+    (tmp_path / "m.mosh").write_bytes(whole)
+    mounted = mount(tmp_path / "m.mosh")
+    assert os.stat(mounted / "tensors/x").st_size == 8
+    with pytest.raises(OSError) as failed:
+        (mounted / "tensors/x").read_bytes()
+    assert failed.value.errno == errno.EIO
