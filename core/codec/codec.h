@@ -29,6 +29,9 @@ Status DecodeZstd(Bytes stored, MutableBytes out);
 /// tried once more by DecodeLz4Lenient.
 Status DecodeLz4(Bytes stored, MutableBytes out);
 
+/// One gzip member and nothing after it.
+Status DecodeGzip(Bytes stored, MutableBytes out);
+
 /// LZ4 sequences without the end-of-block rules: blocks that end in a match
 /// and matches within the last twelve bytes, as the JavaScript writers make
 /// them (docs/shard.md, section 9.2).
