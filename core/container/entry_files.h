@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/container/container.h"
+#include "core/container/derived.h"
+
+namespace ctxfs {
+
+/// A directory of files made of entries: an entry has one file in it at the
+/// most, of the entry's own number and under the entry's own name ('#N' for
+/// entry N without one). Whoever derives from it says which entries those are.
+class EntryFiles : public DerivedFiles {
+ public:
+  uint32_t count() const final { return container_->entry_count(); }
+
+  std::optional<std::string> Path(uint32_t entry) const final {
+    if (!MayHave(entry)) return std::nullopt;
+    const std::optional<std::string_view> name = container_->EntryName(entry);
+    std::string path(directory_);
+    path += '/';
+    path += name ? std::string(*name) : "#" + std::to_string(entry);
+    return path;
+  }
+
+  /// Whether the entry may have a file, as far as the index tells. Asked once
+  /// of every entry, when the tree is made: reads nothing.
+  virtual bool MayHave(uint32_t entry) const = 0;
+
+ protected:
+  /// `directory` at the container's root, a literal; `container` is whoever
+  /// hands these files out, and lives as long as they do.
+  EntryFiles(std::shared_ptr<const Container> container,
+             std::string_view directory)
+      : container_(std::move(container)), directory_(directory) {}
+
+ private:
+  std::shared_ptr<const Container> container_;
+  std::string_view directory_;
+};
+
+}  // namespace ctxfs
