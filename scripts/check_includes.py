@@ -34,10 +34,20 @@ MAY_INCLUDE = {
 
 # A format's header is for its own files and its profiles.
 FORMAT_HEADERS = {
+    "core/formats/column_chunk.h",
+    "core/formats/column_schema.h",
+    "core/formats/column_shard.h",
+    "core/formats/cowrie.h",
+    "core/formats/cowrie_decoder.h",
+    "core/formats/cowrie_reader.h",
+    "core/formats/cowrie_text.h",
     "core/formats/cvc.h",
     "core/formats/cvc_draft.h",
+    "core/formats/file_digest.h",
+    "core/formats/manifest.h",
     "core/formats/mcf.h",
     "core/formats/mcf_quant.h",
+    "core/formats/sample_shard.h",
     "core/formats/shard.h",
     "core/formats/wshard.h",
     "core/formats/wshard_join.h",

@@ -15,7 +15,8 @@ namespace ctxfs {
 
 /// A directory of files made of entries: an entry has one file in it at the
 /// most, of the entry's own number and under the entry's own name ('#N' for
-/// entry N without one). Whoever derives from it says which entries those are.
+/// entry N without one), and maybe a suffix. Whoever derives from it says which
+/// entries those are.
 class EntryFiles : public DerivedFiles {
  public:
   uint32_t count() const final { return container_->entry_count(); }
@@ -26,6 +27,7 @@ class EntryFiles : public DerivedFiles {
     std::string path(directory_);
     path += '/';
     path += name ? std::string(*name) : "#" + std::to_string(entry);
+    path += suffix_;
     return path;
   }
 
@@ -34,15 +36,18 @@ class EntryFiles : public DerivedFiles {
   virtual bool MayHave(uint32_t entry) const = 0;
 
  protected:
-  /// `directory` at the container's root, a literal; `container` is whoever
-  /// hands these files out, and lives as long as they do.
+  /// `directory` at the container's root and `suffix` are literals; `container`
+  /// is whoever hands these files out, and lives as long as they do.
   EntryFiles(std::shared_ptr<const Container> container,
-             std::string_view directory)
-      : container_(std::move(container)), directory_(directory) {}
+             std::string_view directory, std::string_view suffix = {})
+      : container_(std::move(container)),
+        directory_(directory),
+        suffix_(suffix) {}
 
  private:
   std::shared_ptr<const Container> container_;
   std::string_view directory_;
+  std::string_view suffix_;
 };
 
 }  // namespace ctxfs

@@ -8,8 +8,10 @@
 namespace ctxfs {
 
 // A format forgotten here is a format not mounted; one misspelt does not link.
+extern const Format kColumnShard;
 extern const Format kCvc;
 extern const Format kMcf;
+extern const Format kSampleShard;
 extern const Format kShard;
 extern const Format kWShard;
 extern const Format kWShardChunks;
@@ -17,8 +19,8 @@ extern const Format kWShardChunks;
 namespace {
 
 // Profiles of Shard before Shard itself, which takes any of them.
-constexpr std::array kFormats = {&kWShard, &kWShardChunks, &kShard, &kMcf,
-                                 &kCvc};
+constexpr std::array kFormats = {&kWShard, &kWShardChunks, &kSampleShard,
+                                 &kColumnShard, &kShard, &kMcf, &kCvc};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

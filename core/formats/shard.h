@@ -33,14 +33,17 @@ struct ShardHeader {
 };
 
 /// Roles that change how a container is read (docs/shard.md, section 4).
+constexpr uint8_t kSampleRole = 2;
 constexpr uint8_t kManifestRole = 4;
 constexpr uint8_t kWShardRole = 5;
+constexpr uint8_t kColumnRole = 8;
 
 /// Whether `head` is the start of a Shard container of that role.
 bool HasShardRole(Bytes head, uint8_t role);
 
 /// docs/shard.md, section 5.
 struct ShardRecord {
+  uint32_t number = 0;  // of the entry
   uint64_t name_hash = 0;
   uint32_t name_offset = 0;
   uint16_t name_length = 0;
@@ -97,6 +100,14 @@ class ShardContainer : public Container {
   Result<std::shared_ptr<const Block>> OpenBlock(uint32_t entry) const;
   /// Stands before an unencoded entry's bytes; null for no checksum.
   std::shared_ptr<const Gate> OpenGate(uint32_t entry) const;
+  /// All of an entry's bytes, decoded and verified, not through the cache: for
+  /// blocks that are made of them and for what Load must know.
+  Result<Buffer> ReadEntry(uint32_t entry) const;
+  /// The checksum in the index, and the one to verify against.
+  virtual Checksum StoredChecksum(const ShardRecord& record) const;
+  Checksum ExpectedChecksum(const ShardRecord& record) const;
+  /// What is known of the entry's bytes.
+  std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t entry) const;
 
   const OpenOptions options_;
   std::vector<Warning> warnings_;
@@ -113,10 +124,6 @@ class ShardContainer : public Container {
   Status CheckOverlaps();
   std::string Label(uint32_t entry) const;
   Codec PickCodec(const ShardRecord& record, Bytes stored) const;
-  /// The checksum in the index, and the one to verify against.
-  Checksum StoredChecksum(const ShardRecord& record) const;
-  Checksum ExpectedChecksum(const ShardRecord& record) const;
-  std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t entry) const;
   /// The value at schema_offset, its length with the blanks that follow it.
   Result<ParsedJson> ParseMetadata() const;
   Result<Content> OpenMetadata() const;
