@@ -78,6 +78,9 @@ constexpr uint64_t kColumns = 100'000;
 /// Rows of one of its row groups, where the coding does not spend a byte on
 /// each (same).
 constexpr uint64_t kColumnGroupRows = 1 << 25;
+/// Bytes of chunks that are decoded at open, to see how many rows they have,
+/// since their statistics are wrong (docs/columnshard.md, section 4).
+constexpr uint64_t kColumnHeaderBytes = 16 * kMiB;
 
 /// What one cowrie value may ask for (docs/sampleshard.md, section 4): bytes
 /// after its own decompression, nesting, values of any kind, names in its

@@ -132,6 +132,10 @@ class ColumnReader {
  private:
   Status ReadInto(const Json& described, Column& column);
   Status AddPart(const Json& described, uint64_t group, Column& column);
+  /// The rows of a chunk with fewer bytes than its statistics make: as many as
+  /// its bytes make and its own header says.
+  Result<uint64_t> FewerRows(const Column& column, uint32_t entry,
+                             uint64_t counted);
   /// The values of a row, worked out from one chunk; 0 where any will do.
   Result<uint64_t> PerRow(const Column& column, const ColumnPart& part,
                           uint64_t nulls) const;
@@ -140,6 +144,7 @@ class ColumnReader {
   const EntryNames names_;
   const uint64_t groups_;
   const uint64_t group_rows_;
+  uint64_t unread_ = limits::kColumnHeaderBytes;
   // An entry belongs to one column: so no more is kept than there are entries.
   std::set<std::string, std::less<>> seen_;
   std::vector<Warning> warnings_;
@@ -208,16 +213,10 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
   const uint64_t size = shard_.EntrySize(*entry);
   const bool grows = MayGrow(column.type);
   if (!grows && size < least) {
-    // The bytes that are there count, not what is said of them; the chunk's own
-    // header has to agree when it is read.
-    const std::optional<uint64_t> fewer = RowsThatMake(column, size);
-    if (!fewer) {
-      return Corrupt("a chunk of " + std::to_string(size) +
-                         " bytes cannot hold " + std::to_string(rows) + " rows",
-                     at);
-    }
+    const Result<uint64_t> fewer = FewerRows(column, *entry, rows);
+    if (!fewer) return fewer.error();
     warnings_.push_back({"column " + Quote(column.name) + ": row group " +
-                             std::to_string(group) + " has bytes for " +
+                             std::to_string(group) + " has " +
                              std::to_string(*fewer) + " rows, not " +
                              std::to_string(rows),
                          at});
@@ -239,6 +238,30 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
   column.parts.push_back({*entry, static_cast<uint32_t>(rows)});
   column.rows += rows;
   return {};
+}
+
+Result<uint64_t> ColumnReader::FewerRows(const Column& column, uint32_t entry,
+                                         uint64_t counted) {
+  const ShardRecord record = shard_.Record(entry);
+  const uint64_t size = shard_.EntrySize(entry);
+  const Error refused =
+      Corrupt("a chunk of " + std::to_string(size) + " bytes cannot hold " +
+                  std::to_string(counted) + " rows",
+              record.data_offset);
+  const std::optional<uint64_t> rows = RowsThatMake(column, size);
+  // To know what its header says, all of it is read and verified.
+  const uint64_t cost = std::max(size, record.disk_size);
+  if (!rows || cost > unread_) return refused;
+  unread_ -= cost;
+  const Result<Content> chunk = shard_.OpenEntry(entry);
+  if (!chunk) return chunk.error();
+  BlockCache cache(0);
+  std::byte head[kChunkHeaderSize];
+  if (Status read = ReadInto(*chunk, 0, head, cache); !read) {
+    return std::move(read).error();
+  }
+  if (LoadLe<uint32_t>(head + 1) != *rows) return refused;
+  return *rows;
 }
 
 Result<uint64_t> ColumnReader::PerRow(const Column& column,
@@ -269,7 +292,8 @@ std::vector<uint64_t> Column::shape() const {
   return {rows};
 }
 
-ColumnTable ReadColumnTable(const Json& schema, const ShardContainer& shard) {
+Result<ColumnTable> ReadColumnTable(const Json& schema,
+                                    const ShardContainer& shard) {
   ColumnTable table;
   table.rows = Number(schema, "row_count").value_or(0);
   const auto columns =
@@ -292,6 +316,8 @@ ColumnTable ReadColumnTable(const Json& schema, const ShardContainer& shard) {
     for (Warning& warning : reader.TakeWarnings()) {
       table.warnings.push_back(std::move(warning));
     }
+    // What fails now may work later; the tree must not depend on it.
+    if (!column && !column.error().Permanent()) return column.error();
     if (!column) {
       table.warnings.push_back(
           {column.error().what + ": not shown", column.error().offset});

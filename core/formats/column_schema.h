@@ -44,7 +44,9 @@ struct ColumnTable {
   std::vector<Warning> warnings;  // columns that are left out, and why
 };
 
-/// Reads no chunk. No count is believed that its chunk's bytes could not hold.
-ColumnTable ReadColumnTable(const Json& schema, const ShardContainer& shard);
+/// No count is believed that its chunk's bytes could not hold. Reads no chunk
+/// but those that the statistics are wrong about. Fails only when the store does.
+Result<ColumnTable> ReadColumnTable(const Json& schema,
+                                    const ShardContainer& shard);
 
 }  // namespace ctxfs

@@ -108,7 +108,9 @@ Status ColumnShard::Load() {
         {"__schema__: " + schema.error().what, schema.error().offset});
     return {};
   }
-  table_ = ReadColumnTable(*schema, *this);
+  Result<ColumnTable> table = ReadColumnTable(*schema, *this);
+  if (!table) return std::move(table).error();
+  table_ = std::move(*table);
   for (Warning& warning : table_.warnings) {
     warnings_.push_back(std::move(warning));
   }

@@ -93,14 +93,15 @@ TEST(ColumnSchema, BytesCountAndNotWhatIsSaidOfThem) {
   const auto shard =
       Group(3, Json::array({Described("x", ColumnType::kInt32, {Stats(3)})}),
             {Raw("0:x", Payload(0, 2, "aaaabbbb"))});
-  EXPECT_TRUE(Warns(*shard, "bytes for 2 rows, not 3"));
+  EXPECT_TRUE(Warns(*shard, "row group 0 has 2 rows, not 3"));
   EXPECT_TRUE(Warns(*shard, "has 2 rows, but row_count is 3"));
   EXPECT_EQ(*Column0(*shard), "aaaabbbb");
   // But the chunk must say so, too.
   const auto liar =
       Group(3, Json::array({Described("x", ColumnType::kInt32, {Stats(3)})}),
             {Raw("0:x", Payload(0, 3, "aaaabbbb"))});
-  EXPECT_TRUE(Fails(Column0(*liar), Code::kCorrupt));
+  EXPECT_TRUE(liar->columns().empty());
+  EXPECT_TRUE(Warns(*liar, "cannot hold 3 rows"));
   // No whole number of rows: no column.
   const auto odd =
       Group(3, Json::array({Described("x", ColumnType::kInt32, {Stats(3)})}),
@@ -117,12 +118,26 @@ TEST(ColumnSchema, FewerRowsWithValidityBits) {
     const auto shard = Group(
         40,
         Json::array({Described("x", ColumnType::kUint16, {Stats(40)}, true)}),
-        {Raw("0:x", payload)});
+        {rows % 2 == 0 ? Raw("0:x", payload) : ZstdEntry("0:x", payload)});
     ASSERT_EQ(shard->columns().size(), 1U) << rows;
     EXPECT_EQ(shard->columns()[0].rows, rows);
     EXPECT_EQ(*Column0(*shard, ColumnFile::kValidity),
               std::string(rows, '\1'));
   }
+}
+
+TEST(ColumnSchema, NoMoreIsDecodedAtOpenThanTheLimit) {
+  // Both are a row short; they are too long to be looked at together.
+  constexpr uint32_t kRows = 9 << 20;
+  const std::string payload = Payload(0, kRows, std::string(kRows, 'x'));
+  const auto shard = Group(
+      kRows + 1,
+      Json::array({Described("x", ColumnType::kInt8, {Stats(kRows + 1)}),
+                   Described("y", ColumnType::kInt8, {Stats(kRows + 1)})}),
+      {ZstdEntry("0:x", payload), ZstdEntry("0:y", payload)});
+  ASSERT_EQ(shard->columns().size(), 1U);
+  EXPECT_EQ(shard->columns()[0].name, "x");
+  EXPECT_EQ(shard->columns()[0].rows, kRows);
 }
 
 TEST(ColumnSchema, AChunkMayNotHaveMoreRowsThanItsStatistics) {
