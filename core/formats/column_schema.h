@@ -45,7 +45,8 @@ struct ColumnTable {
 };
 
 /// No count is believed that its chunk's bytes could not hold. Reads no chunk
-/// but those that the statistics are wrong about. Fails only when the store does.
+/// but those that the statistics are wrong about. Fails only when the store
+/// does.
 Result<ColumnTable> ReadColumnTable(const Json& schema,
                                     const ShardContainer& shard);
 

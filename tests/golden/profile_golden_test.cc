@@ -126,7 +126,8 @@ TEST_P(SampleGolden, SamplesAreWhatTheyDecodeTo) {
   for (const Json& sample : answer_["samples"]) {
     if (!sample.contains("value")) continue;
     const std::string name = sample["entry"];
-    EXPECT_EQ(Json::parse(Read("views/json/" + name + ".json")), sample["value"]);
+    const std::string path = "views/json/" + name + ".json";
+    EXPECT_EQ(Json::parse(Read(path)), sample["value"]);
   }
 }
 
@@ -143,11 +144,6 @@ TEST_P(ColumnGolden, ColumnsAreWhatTheyDecodeTo) {
                                   ? Read("columns/" + name + ".valid")
                                   : std::string(rows, '\1');
     ASSERT_EQ(valid.size(), rows);
-    if (name == "u32_lost") {
-      // The answer has what was written, the file what the writer lost.
-      EXPECT_EQ(data, std::string(rows * 4, '\0'));
-      continue;
-    }
     const std::optional<EntryInfo> info =
         branch_->Describe(*Find("columns/" + name));
     const std::vector<uint64_t> shape = info->shape.value_or(

@@ -81,9 +81,9 @@ TEST(ColumnSchema, CompressedChunksAreTheSame) {
   const std::string split = Payload(4, 2, "aAbBcCdD");
   for (const ShardEntry& entry : {Raw("0:x", split), ZstdEntry("0:x", split),
                                   Lz4Entry("0:x", split)}) {
-    const auto shard =
-        Group(2, Json::array({Described("x", ColumnType::kFloat32, {Stats(2)})}),
-              {entry});
+    const auto shard = Group(
+        2, Json::array({Described("x", ColumnType::kFloat32, {Stats(2)})}),
+        {entry});
     EXPECT_EQ(*Column0(*shard), "abcdABCD");
   }
 }

@@ -36,7 +36,9 @@ class ManifestTest : public testing::Test {
     container_ = *container;
     branch_ = std::make_unique<Branch>(container_);
   }
-  void OpenFiles(const Json& files) { Open({{"manifest", {{"files", files}}}}); }
+  void OpenFiles(const Json& files) {
+    Open({{"manifest", {{"files", files}}}});
+  }
 
   std::optional<NodeId> Find(const std::string& path) const {
     NodeId node = Tree::kRoot;
