@@ -118,7 +118,7 @@ class ColumnReader {
     column.name = NameOf(described);
     if (column.name.empty()) return Corrupt("a column without a name");
     Status read = seen_.insert(column.name).second
-                      ? ReadInto(described, column)
+                      ? ReadColumn(described, column)
                       : Status(Corrupt("is there twice"));
     if (read) return column;
     Error error = std::move(read).error();
@@ -130,7 +130,7 @@ class ColumnReader {
   std::vector<Warning> TakeWarnings() { return std::move(warnings_); }
 
  private:
-  Status ReadInto(const Json& described, Column& column);
+  Status ReadColumn(const Json& described, Column& column);
   Status AddPart(const Json& described, uint64_t group, Column& column);
   /// The rows of a chunk with fewer bytes than its statistics make: as many as
   /// its bytes make and its own header says.
@@ -150,7 +150,7 @@ class ColumnReader {
   std::vector<Warning> warnings_;
 };
 
-Status ColumnReader::ReadInto(const Json& described, Column& column) {
+Status ColumnReader::ReadColumn(const Json& described, Column& column) {
   const uint64_t number = Number(described, "type").value_or(0);
   const std::optional<ColumnType> type = ColumnTypeOf(number);
   if (!type) return Corrupt("type " + std::to_string(number) + " is unknown");
