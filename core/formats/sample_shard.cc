@@ -212,7 +212,11 @@ std::vector<OwnFile> SampleShard::OwnFiles() const {
                      },
                      .size = text->size()});
   }
-  files.push_back(SampleLinesFile(std::move(self)));
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    if (!IsSample(i)) continue;
+    files.push_back(SampleLinesFile(std::move(self)));
+    break;
+  }
   return files;
 }
 

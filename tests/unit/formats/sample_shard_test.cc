@@ -145,6 +145,14 @@ TEST(SampleShard, MoreSamplesThanABlockHolds) {
   EXPECT_EQ(*samples.Lines(), expected);
 }
 
+TEST(SampleShard, WithoutSamplesThereAreNoViews) {
+  const Branch branch(*OpenContainer(
+      std::make_shared<MemorySource>(BuildShard(
+          {.entries = {Raw("vocab.txt", "x")}, .role = kSampleRole})),
+      OpenOptions()));
+  EXPECT_FALSE(branch.tree().Lookup(Tree::kRoot, "views"));
+}
+
 TEST(SampleShard, OursNeverHidesAnEntry) {
   const Branch branch(*OpenContainer(
       std::make_shared<MemorySource>(BuildShard(
