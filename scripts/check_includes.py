@@ -34,9 +34,18 @@ MAY_INCLUDE = {
 
 # A format's header is for its own files and its profiles.
 FORMAT_HEADERS = {
+    "core/formats/column_chunk.h",
+    "core/formats/column_schema.h",
+    "core/formats/column_shard.h",
+    "core/formats/cowrie.h",
+    "core/formats/cowrie_decoder.h",
+    "core/formats/cowrie_reader.h",
+    "core/formats/cowrie_text.h",
     "core/formats/cvc.h",
     "core/formats/cvc_draft.h",
+    "core/formats/file_digest.h",
     "core/formats/float_window.h",
+    "core/formats/manifest.h",
     "core/formats/mcf.h",
     "core/formats/mcf_quant.h",
     "core/formats/megacontext_level.h",
@@ -50,6 +59,7 @@ FORMAT_HEADERS = {
     "core/formats/model_delta.h",
     "core/formats/model_merge.h",
     "core/formats/model_shard.h",
+    "core/formats/sample_shard.h",
     "core/formats/shard.h",
     "core/formats/sjgn_cursor.h",
     "core/formats/tensor_shard.h",

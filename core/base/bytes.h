@@ -98,6 +98,20 @@ class ByteReader {
   uint32_t U32() { return Field<uint32_t>(); }
   uint64_t U64() { return Field<uint64_t>(); }
 
+  /// Unsigned LEB128 of at most 64 bits.
+  uint64_t Uvarint() {
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const uint64_t byte = U8();
+      // The tenth byte has room for one bit.
+      if (shift == 63 && byte > 1) break;
+      value |= (byte & 0x7F) << shift;
+      if ((byte & 0x80) == 0) return ok_ ? value : 0;
+    }
+    ok_ = false;
+    return 0;
+  }
+
   /// The next `n` bytes, empty once the reader has failed.
   Bytes Take(uint64_t n) {
     if (!ok_ || n > remaining()) {

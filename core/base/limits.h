@@ -86,6 +86,29 @@ constexpr size_t kDirectoryNames = 1'000'000;
 constexpr size_t kContextLevels = 64;
 constexpr size_t kContextSnapshots = 10'000;
 constexpr uint64_t kContextMetadataBytes = 16 * kMiB;
+/// Columns of a ColumnShard (docs/columnshard.md, section 6).
+constexpr uint64_t kColumns = 100'000;
+/// Rows of one of its row groups, where the coding does not spend a byte on
+/// each (same).
+constexpr uint64_t kColumnGroupRows = 1 << 25;
+/// Bytes of chunks that are decoded at open, to see how many rows they have,
+/// since their statistics are wrong (docs/columnshard.md, section 4).
+constexpr uint64_t kColumnHeaderBytes = 16 * kMiB;
+
+/// What one cowrie value may ask for (docs/sampleshard.md, section 4): bytes
+/// after its own decompression, nesting, values of any kind, names in its
+/// dictionary, bytes of text that its JSON is made of, bytes of an integer.
+constexpr uint64_t kCowrieBytes = 256 * kMiB;
+constexpr unsigned kCowrieDepth = 1000;
+constexpr uint64_t kCowrieValues = 4'000'000;
+constexpr uint64_t kCowrieNames = 1'000'000;
+constexpr uint64_t kCowrieText = 256 * kMiB;
+constexpr uint64_t kCowrieBigIntBytes = 512;
+/// Dimensions of a tensor in one (same).
+constexpr uint64_t kCowrieRank = 32;
+
+/// Files that a manifest may name (docs/manifest.md, section 4).
+constexpr uint64_t kManifestFiles = 100'000;
 
 /// Bytes of one path component, and components of one path, on Linux.
 constexpr size_t kComponentBytes = 255;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace ctxfs {
@@ -64,6 +65,24 @@ std::string Hex(std::string_view text) {
   std::string out;
   for (const char c : text) AppendHex(out, c);
   return out;
+}
+
+std::string Base64(std::string_view text) {
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string base64;
+  base64.reserve((text.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < text.size(); i += 3) {
+    const size_t n = std::min<size_t>(3, text.size() - i);
+    uint32_t bits = 0;
+    for (size_t k = 0; k < 3; ++k) {
+      bits = bits << 8 | (k < n ? static_cast<unsigned char>(text[i + k]) : 0U);
+    }
+    for (size_t k = 0; k < 4; ++k) {
+      base64 += k <= n ? kAlphabet[bits >> (18 - 6 * k) & 63U] : '=';
+    }
+  }
+  return base64;
 }
 
 }  // namespace ctxfs

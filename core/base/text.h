@@ -16,4 +16,7 @@ bool IsUtf8(std::string_view text);
 /// The bytes of `text` as lower-case hex digits.
 std::string Hex(std::string_view text);
 
+/// The bytes of `text` as base64 with padding.
+std::string Base64(std::string_view text);
+
 }  // namespace ctxfs

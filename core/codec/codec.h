@@ -48,6 +48,8 @@ Status DecodeLz4(Bytes stored, MutableBytes out);
 size_t DecodePrefix(Codec codec, Bytes stored, MutableBytes out);
 size_t DecodeZstdPrefix(Bytes stored, MutableBytes out);
 size_t DecodeLz4Prefix(Bytes stored, MutableBytes out);
+/// One gzip member and nothing after it.
+Status DecodeGzip(Bytes stored, MutableBytes out);
 
 /// LZ4 sequences without the end-of-block rules: blocks that end in a match
 /// and matches within the last twelve bytes, as the JavaScript writers make

@@ -8,6 +8,7 @@
 namespace ctxfs {
 
 // A format forgotten here is a format not mounted; one misspelt does not link.
+extern const Format kColumnShard;
 extern const Format kCvc;
 extern const Format kGemmShard;
 extern const Format kMcf;
@@ -15,6 +16,7 @@ extern const Format kMegaContext;
 extern const Format kMem8;
 extern const Format kMem8Archive;
 extern const Format kModelShard;
+extern const Format kSampleShard;
 extern const Format kShard;
 extern const Format kSjgn;
 extern const Format kTraceShard;
@@ -25,9 +27,9 @@ namespace {
 
 // Profiles of Shard before Shard itself, which takes any of them.
 constexpr std::array kFormats = {
-    &kWShard,     &kWShardChunks, &kModelShard, &kGemmShard,   &kTraceShard,
-    &kShard,      &kMcf,          &kCvc,        &kMem8Archive, &kMem8,
-    &kMegaContext, &kSjgn};
+    &kWShard,      &kWShardChunks, &kModelShard, &kSampleShard, &kGemmShard,
+    &kTraceShard,  &kColumnShard,  &kShard,      &kMcf,         &kCvc,
+    &kMem8Archive, &kMem8,         &kMegaContext, &kSjgn};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

@@ -262,7 +262,7 @@ Status ShardContainer::CheckOverlaps() {
 
 ShardRecord ShardContainer::Record(uint32_t entry) const {
   ByteReader in(index_.span().subspan(kRecordSize * entry, kRecordSize));
-  ShardRecord record;
+  ShardRecord record{.number = entry};
   record.name_hash = in.U64();
   record.name_offset = in.U32();
   record.name_length = in.U16();

@@ -39,11 +39,13 @@ struct ShardHeader {
 /// Roles that change how a container is read (docs/shard.md, section 4).
 constexpr uint8_t kUnknownRole = 0;
 constexpr uint8_t kModelRole = 1;
+constexpr uint8_t kSampleRole = 2;
 constexpr uint8_t kGemmRole = 3;
 constexpr uint8_t kManifestRole = 4;
 constexpr uint8_t kWShardRole = 5;
 constexpr uint8_t kGraphRole = 6;
 constexpr uint8_t kTraceRole = 7;
+constexpr uint8_t kColumnRole = 8;
 
 /// Whether `head` is the start of a Shard container of that role.
 bool HasShardRole(Bytes head, uint8_t role);
@@ -56,6 +58,7 @@ struct ShardRecord {
     return ShardHeader::kSize + kSize * entry + field;
   }
 
+  uint32_t number = 0;  // of the entry
   uint64_t name_hash = 0;
   uint32_t name_offset = 0;
   uint16_t name_length = 0;
@@ -130,6 +133,14 @@ class ShardContainer : public Container {
   const ShardSeal* Seal(uint32_t entry) const;
   /// "entry 7 'NAME'".
   std::string Label(uint32_t entry) const;
+  /// All of an entry's bytes, decoded and verified, not through the cache: for
+  /// blocks that are made of them and for what Load must know.
+  Result<Buffer> ReadEntry(uint32_t entry) const;
+  /// The checksum in the index, and the one to verify against.
+  virtual Checksum StoredChecksum(const ShardRecord& record) const;
+  Checksum ExpectedChecksum(const ShardRecord& record) const;
+  /// What is known of the entry's bytes.
+  std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t entry) const;
 
   const OpenOptions options_;
   std::vector<Warning> warnings_;
@@ -145,10 +156,6 @@ class ShardContainer : public Container {
   /// Refuses the container, or notes the fault when salvaging.
   Status Fault(Error error);
   Status CheckOverlaps();
-  /// The checksum in the index, and the one to verify against.
-  Checksum StoredChecksum(const ShardRecord& record) const;
-  Checksum ExpectedChecksum(const ShardRecord& record) const;
-  std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t entry) const;
   /// The value at schema_offset, its length with the blanks that follow it.
   Result<ParsedJson> ParseMetadata() const;
   Result<Content> OpenMetadata() const;

@@ -148,6 +148,12 @@ EntryInfo ShardContainer::Describe(uint32_t entry) const {
   return info;
 }
 
+Result<Buffer> ShardContainer::ReadEntry(uint32_t entry) const {
+  const Result<std::shared_ptr<const Block>> block = OpenBlock(entry);
+  if (!block) return block.error();
+  return (*block)->Produce();
+}
+
 Result<ParsedJson> ShardContainer::ParseMetadata() const {
   const uint64_t start = header_.schema_offset;
   const uint64_t size = source()->size();

@@ -10,7 +10,8 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/codec/digest.h"
+#include "core/formats/file_digest.h"
+#include "core/formats/manifest.h"
 #include "core/formats/wshard.h"
 #include "core/formats/wshard_join.h"
 #include "core/formats/wshard_manifest.h"
@@ -19,19 +20,6 @@ namespace ctxfs {
 namespace {
 
 bool Probe(Bytes head) { return HasShardRole(head, kManifestRole); }
-
-/// SHA-256 of all of `source`, in pieces.
-Result<std::string> DigestOf(const Source& source) {
-  constexpr uint64_t kPiece = 256 * limits::kKiB;
-  Sha256 digest;
-  for (uint64_t at = 0; at < source.size(); at += kPiece) {
-    const Result<Buffer> piece =
-        ReadBuffer(source, at, std::min(kPiece, source.size() - at), "chunk");
-    if (!piece) return piece.error();
-    digest.Update(piece->span());
-  }
-  return digest.Hex();
-}
 
 class WShardChunks final : public ShardContainer {
  public:
@@ -249,13 +237,10 @@ std::string WShardChunks::CheckDigest(size_t k) const {
   if (manifest_.chunks[k].sha256.empty()) return "none";
   if (k >= chunks_.size() || chunks_[k] == nullptr) return "not checked";
   if (digests_[k] == Verdict::kUnknown && DigestsAreCheap()) {
-    const Result<std::string> digest = DigestOf(*chunks_[k]->source());
+    const Result<std::string> digest = FileDigest(*chunks_[k]->source());
     if (digest) {
-      std::string wanted = manifest_.chunks[k].sha256;
-      for (char& c : wanted) {
-        if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-      }
-      digests_[k] = *digest == wanted ? Verdict::kPassed : Verdict::kFailed;
+      const bool same = *digest == LowerHex(manifest_.chunks[k].sha256);
+      digests_[k] = same ? Verdict::kPassed : Verdict::kFailed;
     }
   }
   const Verdict verdict = digests_[k];
@@ -296,18 +281,12 @@ Json WShardChunks::Info() const {
   return info;
 }
 
-/// A manifest of any other form: for now an archive like any Shard container.
-Result<std::shared_ptr<const Container>> OpenOtherManifest(
-    std::shared_ptr<const Source> source, const OpenOptions& options) {
-  return OpenShard<ShardContainer>(std::move(source), options);
-}
-
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options) {
   auto chunks = std::make_shared<WShardChunks>(source, options);
   if (Status loaded = chunks->Load(); !loaded) return std::move(loaded).error();
   if (!chunks->has_manifest()) {
-    return OpenOtherManifest(std::move(source), options);
+    return OpenManifest(std::move(source), options);  // or of the other form
   }
   return std::shared_ptr<const Container>(std::move(chunks));
 }

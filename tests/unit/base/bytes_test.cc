@@ -149,5 +149,25 @@ TEST(AsText, ReturnsWhatAsBytesWasGiven) {
   EXPECT_EQ(AsText(Bytes()), "");
 }
 
+TEST(ByteReader, Uvarints) {
+  const auto read = [](const std::string& bytes) {
+    ByteReader in(AsBytes(bytes));
+    const uint64_t value = in.Uvarint();
+    return std::pair(value, in.ok() && in.remaining() == 0);
+  };
+  using Read = std::pair<uint64_t, bool>;
+  EXPECT_EQ(read(std::string(1, '\0')), Read(0, true));
+  EXPECT_EQ(read("\x7F"), Read(127, true));
+  EXPECT_EQ(read("\x80\x01"), Read(128, true));
+  EXPECT_EQ(read("\xE5\x8E\x26"), Read(624485, true));
+  // The tenth byte has room for one bit, and there is no eleventh.
+  EXPECT_EQ(read(std::string(9, '\xFF') + "\x01"), Read(kMax, true));
+  EXPECT_EQ(read(std::string(9, '\xFF') + "\x02"), Read(0, false));
+  EXPECT_EQ(read(std::string(10, '\x80') + "\x01"), Read(0, false));
+  // Cut short: nothing, not what came before.
+  EXPECT_EQ(read("\xFF\xFF"), Read(0, false));
+  EXPECT_EQ(read(""), Read(0, false));
+}
+
 }  // namespace
 }  // namespace ctxfs

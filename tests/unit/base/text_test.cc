@@ -77,5 +77,14 @@ TEST(Hex, WritesTwoLowerCaseDigitsAByte) {
   EXPECT_EQ(Hex(std::string_view("\0\x09\xAf\xff", 4)), "0009afff");
 }
 
+TEST(Base64, PadsTheLastThreeBytes) {
+  EXPECT_EQ(Base64(""), "");
+  EXPECT_EQ(Base64("f"), "Zg==");
+  EXPECT_EQ(Base64("fo"), "Zm8=");
+  EXPECT_EQ(Base64("foo"), "Zm9v");
+  EXPECT_EQ(Base64("foob"), "Zm9vYg==");
+  EXPECT_EQ(Base64(std::string_view("\xff\xfb\0", 3)), "//sA");
+}
+
 }  // namespace
 }  // namespace ctxfs

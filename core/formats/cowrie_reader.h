@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/bytes.h"
+#include "core/base/limits.h"
+#include "core/base/result.h"
+#include "core/base/text.h"
+
+namespace ctxfs {
+
+/// Reads what cowrie values are made of, within their limits (docs/
+/// sampleshard.md, section 4). The first fault stays, and everything stops at
+/// it: later getters return nothing and stay in place.
+class CowrieReader {
+ public:
+  explicit CowrieReader(Bytes bytes) : in_(bytes) {}
+  CowrieReader(const CowrieReader&) = delete;
+  CowrieReader& operator=(const CowrieReader&) = delete;
+
+  bool ok() const { return !error_ && in_.ok(); }
+  uint64_t remaining() const { return in_.remaining(); }
+
+  void Fail(std::string what, Code code = Code::kCorrupt) {
+    if (ok()) error_ = Error{code, "cowrie: " + std::move(what), in_.offset()};
+  }
+  /// What has gone wrong; to be called once, when not ok().
+  Error TheError() {
+    if (error_) return *std::move(error_);
+    return {Code::kCorrupt, "cowrie: ends within a value", in_.offset()};
+  }
+
+  uint8_t U8() { return in_.U8(); }
+  uint16_t U16() { return in_.U16(); }
+  uint32_t U32() { return in_.U32(); }
+  uint64_t U64() { return in_.U64(); }
+  uint64_t Uvarint() { return in_.Uvarint(); }
+  Bytes Take(uint64_t n) { return in_.Take(n); }
+  void Skip(uint64_t n) { in_.Skip(n); }
+
+  /// A count of things that take `least` bytes each, checked against the bytes
+  /// that are there; 0 once anything has failed.
+  uint64_t Count(uint64_t least) {
+    const uint64_t count = in_.Uvarint();
+    if (ok() && count > in_.remaining() / least) {
+      Fail("a count of " + std::to_string(count) + " with " +
+           std::to_string(in_.remaining()) + " bytes left");
+    }
+    return ok() ? count : 0;
+  }
+
+  /// Counts bytes of text that are made; false for too many.
+  bool SpendText(uint64_t bytes) {
+    if (bytes > limits::kCowrieText - text_) {
+      Fail("its text is over the limit", Code::kLimit);
+      return false;
+    }
+    text_ += bytes;
+    return ok();
+  }
+  /// Counts values that are made; false for too many.
+  bool SpendValues(uint64_t values) {
+    if (values > limits::kCowrieValues - values_) {
+      Fail("over the limit of " + std::to_string(limits::kCowrieValues) +
+               " values",
+           Code::kLimit);
+      return false;
+    }
+    values_ += values;
+    return ok();
+  }
+
+  /// A uvarint length and as many bytes.
+  Bytes Data() { return in_.Take(Count(1)); }
+  std::string_view View() { return AsText(Data()); }
+  std::string Text() {
+    const std::string_view text = View();
+    return SpendText(text.size()) ? std::string(text) : std::string();
+  }
+  std::string Base64Of(Bytes data) {
+    return SpendText(data.size() * 2) ? Base64(AsText(data)) : std::string();
+  }
+
+ private:
+  ByteReader in_;
+  std::optional<Error> error_;
+  uint64_t values_ = 0;
+  uint64_t text_ = 0;
+};
+
+}  // namespace ctxfs

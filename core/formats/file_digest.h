@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// SHA-256 of all of `source` as lower-case hex digits, read in pieces.
+Result<std::string> FileDigest(const Source& source);
+
+/// Hex digits as FileDigest writes them.
+std::string LowerHex(std::string digits);
+
+}  // namespace ctxfs

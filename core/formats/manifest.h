@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/container/format.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Opens a Shard of role 4 as a manifest of form A (docs/manifest.md), a list
+/// of files in its metadata; without one it is an archive of its entries.
+Result<std::shared_ptr<const Container>> OpenManifest(
+    std::shared_ptr<const Source> source, const OpenOptions& options);
+
+}  // namespace ctxfs

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/column_schema.h"
+
+#include <gtest/gtest.h>
+
+#include "core/formats/column_shard.h"
+#include "tests/unit/testing/result.h"
+#include "tests/unit/testing/shard_builder.h"
+
+namespace ctxfs {
+namespace {
+
+using namespace std::string_literals;
+
+/// A payload: declared coding, rows, then `rest`.
+std::string Payload(uint8_t coding, uint32_t rows, const std::string& rest) {
+  std::string payload(1, static_cast<char>(coding));
+  for (int i = 0; i < 4; ++i) payload += static_cast<char>(rows >> (8 * i));
+  return payload + rest;
+}
+
+Json Stats(uint64_t count, uint64_t nulls = 0) {
+  return {{"count", count}, {"null_count", nulls}};
+}
+
+Json Described(const char* name, ColumnType type, const Json& stats,
+               bool nullable = false) {
+  return {{"name", name},
+          {"type", static_cast<int>(type)},
+          {"nullable", nullable},
+          {"stats", stats}};
+}
+
+std::shared_ptr<const ColumnShard> Table(const Json& schema,
+                                         std::vector<ShardEntry> entries) {
+  entries.push_back(Raw("__schema__", schema.dump()));
+  auto shard = std::make_shared<ColumnShard>(
+      std::make_shared<MemorySource>(
+          BuildShard({.entries = std::move(entries), .role = kColumnRole})),
+      OpenOptions());
+  EXPECT_TRUE(Ok(shard->Load()));
+  return shard;
+}
+
+/// A table of one row group.
+std::shared_ptr<const ColumnShard> Group(uint64_t rows, const Json& columns,
+                                         std::vector<ShardEntry> entries) {
+  return Table({{"row_count", rows},
+                {"row_group_count", 1},
+                {"row_group_size", 1 << 30},
+                {"columns", columns}},
+               std::move(entries));
+}
+
+bool Warns(const ColumnShard& shard, const std::string& part) {
+  return shard.Info()["warnings"].dump().find(part) != std::string::npos;
+}
+
+Result<std::string> Column0(const ColumnShard& shard,
+                            ColumnFile file = ColumnFile::kValues) {
+  BlockCache cache(1 << 20);
+  const Result<Content> content = shard.OpenColumn(0, file, cache);
+  if (!content) return content.error();
+  return ReadAll(*content, cache);
+}
+
+TEST(ColumnSchema, RowGroupsInOrder) {
+  const auto shard = Table(
+      {{"row_count", 3},
+       {"row_group_count", 2},
+       {"columns", Json::array({Described("a:b", ColumnType::kInt16,
+                                          {Stats(2), Stats(1)})})}},
+      {Raw("1:a:b", Payload(0, 1, "ef")), Raw("0:a:b", Payload(0, 2, "abcd"))});
+  EXPECT_EQ(shard->Info()["warnings"], Json::array());
+  EXPECT_EQ(*Column0(*shard), "abcdef");
+  EXPECT_EQ(shard->EntryPath(0), "row_groups/1/a:b");
+  EXPECT_EQ(shard->EntryPath(2), std::nullopt);
+}
+
+TEST(ColumnSchema, CompressedChunksAreTheSame) {
+  const std::string split = Payload(4, 2, "aAbBcCdD");
+  for (const ShardEntry& entry : {Raw("0:x", split), ZstdEntry("0:x", split),
+                                  Lz4Entry("0:x", split)}) {
+    const auto shard = Group(
+        2, Json::array({Described("x", ColumnType::kFloat32, {Stats(2)})}),
+        {entry});
+    EXPECT_EQ(*Column0(*shard), "abcdABCD");
+  }
+}
+
+TEST(ColumnSchema, BytesCountAndNotWhatIsSaidOfThem) {
+  // Two rows are there where the statistics have three.
+  const auto shard =
+      Group(3, Json::array({Described("x", ColumnType::kInt32, {Stats(3)})}),
+            {Raw("0:x", Payload(0, 2, "aaaabbbb"))});
+  EXPECT_TRUE(Warns(*shard, "row group 0 has 2 rows, not 3"));
+  EXPECT_TRUE(Warns(*shard, "has 2 rows, but row_count is 3"));
+  EXPECT_EQ(*Column0(*shard), "aaaabbbb");
+  // But the chunk must say so, too.
+  const auto liar =
+      Group(3, Json::array({Described("x", ColumnType::kInt32, {Stats(3)})}),
+            {Raw("0:x", Payload(0, 3, "aaaabbbb"))});
+  EXPECT_TRUE(liar->columns().empty());
+  EXPECT_TRUE(Warns(*liar, "cannot hold 3 rows"));
+  // No whole number of rows: no column.
+  const auto odd =
+      Group(3, Json::array({Described("x", ColumnType::kInt32, {Stats(3)})}),
+            {Raw("0:x", Payload(0, 2, "aaaabbb"))});
+  EXPECT_TRUE(odd->columns().empty());
+  EXPECT_TRUE(Warns(*odd, "cannot hold 3 rows"));
+}
+
+TEST(ColumnSchema, FewerRowsWithValidityBits) {
+  for (uint32_t rows = 0; rows < 40; ++rows) {
+    const std::string payload =
+        Payload(0, rows, std::string((rows + 7) / 8, '\xFF') +
+                             std::string(rows * 2, 'x'));
+    const auto shard = Group(
+        40,
+        Json::array({Described("x", ColumnType::kUint16, {Stats(40)}, true)}),
+        {rows % 2 == 0 ? Raw("0:x", payload) : ZstdEntry("0:x", payload)});
+    ASSERT_EQ(shard->columns().size(), 1U) << rows;
+    EXPECT_EQ(shard->columns()[0].rows, rows);
+    EXPECT_EQ(*Column0(*shard, ColumnFile::kValidity),
+              std::string(rows, '\1'));
+  }
+}
+
+TEST(ColumnSchema, NoMoreIsDecodedAtOpenThanTheLimit) {
+  // Both are a row short; they are too long to be looked at together.
+  constexpr uint32_t kRows = 9 << 20;
+  const std::string payload = Payload(0, kRows, std::string(kRows, 'x'));
+  const auto shard = Group(
+      kRows + 1,
+      Json::array({Described("x", ColumnType::kInt8, {Stats(kRows + 1)}),
+                   Described("y", ColumnType::kInt8, {Stats(kRows + 1)})}),
+      {ZstdEntry("0:x", payload), ZstdEntry("0:y", payload)});
+  ASSERT_EQ(shard->columns().size(), 1U);
+  EXPECT_EQ(shard->columns()[0].name, "x");
+  EXPECT_EQ(shard->columns()[0].rows, kRows);
+}
+
+TEST(ColumnSchema, AChunkMayNotHaveMoreRowsThanItsStatistics) {
+  const std::string delta = "\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"s;
+  const auto numbers =
+      Group(2, Json::array({Described("x", ColumnType::kInt64, {Stats(2)})}),
+            {Raw("0:x", Payload(3, 3, delta))});
+  EXPECT_TRUE(Fails(Column0(*numbers), Code::kCorrupt));
+  const auto text =
+      Group(1, Json::array({Described("x", ColumnType::kString, {Stats(1)})}),
+            {Raw("0:x", Payload(0, 2, "\1\0\0\0a\1\0\0\0b"s))});
+  EXPECT_TRUE(Fails(Column0(*text), Code::kCorrupt));
+  // Fewer lines of text do no harm: nobody was told of more.
+  const auto few =
+      Group(3, Json::array({Described("x", ColumnType::kString, {Stats(3)})}),
+            {Raw("0:x", Payload(0, 1, "\1\0\0\0a"s))});
+  EXPECT_EQ(*Column0(*few), "\"a\"\n");
+}
+
+TEST(ColumnSchema, RowsThatNothingStoresAreLimited) {
+  const std::string run = Payload(2, UINT32_MAX, "\1\xFF\xFF\xFF\xFF\x0F\1"s);
+  const auto bomb = [&](uint64_t rows, ColumnType type, bool nullable = false) {
+    return Group(rows,
+                 Json::array({Described("x", type, {Stats(rows)}, nullable)}),
+                 {Raw("0:x", run)})
+        ->columns()
+        .empty();
+  };
+  EXPECT_TRUE(bomb(UINT32_MAX, ColumnType::kBool));
+  EXPECT_TRUE(bomb((1 << 25) + 1, ColumnType::kBool));
+  EXPECT_TRUE(bomb((1 << 25) + 1, ColumnType::kDatetime));
+  EXPECT_FALSE(bomb(1 << 25, ColumnType::kBool));
+  EXPECT_TRUE(bomb(1 << 25, ColumnType::kBool, true));
+  EXPECT_TRUE(bomb(uint64_t{1} << 32, ColumnType::kBool));
+}
+
+TEST(ColumnSchema, ARowGroupHoldsNoMoreThanItsSize) {
+  const auto shard = Table(
+      {{"row_count", 3},
+       {"row_group_count", 1},
+       {"row_group_size", 2},
+       {"columns",
+        Json::array({Described("x", ColumnType::kUint8, {Stats(3)})})}},
+      {Raw("0:x", Payload(0, 3, "abc"))});
+  EXPECT_TRUE(Warns(*shard, "3 rows in a row group of 2"));
+}
+
+TEST(ColumnSchema, VectorsAreAsLongInEveryGroup) {
+  const auto vectors = [](const std::string& first, const std::string& second) {
+    return Table({{"row_count", 3},
+                  {"row_group_count", 2},
+                  {"columns", Json::array({Described("x", ColumnType::kFloat32,
+                                                     {Stats(2), Stats(1)})})}},
+                 {Raw("0:x", Payload(0, 2, first)),
+                  Raw("1:x", Payload(0, 1, second))});
+  };
+  const auto shard = vectors(std::string(24, 'a'), std::string(12, 'b'));
+  ASSERT_EQ(shard->columns().size(), 1U);
+  EXPECT_EQ(shard->columns()[0].shape(), (std::vector<uint64_t>{3, 3}));
+  EXPECT_EQ(*Column0(*shard), std::string(24, 'a') + std::string(12, 'b'));
+  EXPECT_TRUE(Warns(*vectors(std::string(24, 'a'), std::string(8, 'b')),
+                    "rows of 2 values follow rows of 3"));
+  EXPECT_TRUE(Warns(*vectors(std::string(20, 'a'), std::string(8, 'b')),
+                    "no whole number"));
+}
+
+TEST(ColumnSchema, NothingOfASchemaRefusesAContainer) {
+  for (const char* schema :
+       {"", "[]", "null", "{}", R"({"columns": []})",
+        R"({"row_group_count": 1, "columns": 3})",
+        R"({"row_group_count": 1, "columns": [1, {}, {"name": 4}]})",
+        R"({"row_group_count": -1, "columns": [{"name": "x", "type": 2}]})",
+        R"({"row_group_count": 1, "columns": [{"name": "x", "type": 18}]})",
+        R"({"row_group_count": 1, "columns": [{"name": "x", "type": 2}]})",
+        R"({"row_group_count": 18446744073709551615,
+            "columns": [{"name": "x", "type": 2, "stats": [{"count": 1}]}]})",
+        R"({"row_group_count": 1, "columns": [{"name": "x", "type": 2,
+            "stats": [{"count": 1e3}]}]})"}) {
+    auto shard = std::make_shared<ColumnShard>(
+        std::make_shared<MemorySource>(BuildShard(
+            {.entries = {Raw("0:x", Payload(0, 1, "a")),
+                         Raw("__schema__", schema)},
+             .role = kColumnRole})),
+        OpenOptions());
+    ASSERT_TRUE(Ok(shard->Load())) << schema;
+    EXPECT_TRUE(shard->columns().empty()) << schema;
+    EXPECT_FALSE(shard->Info()["warnings"].empty()) << schema;
+  }
+}
+
+TEST(ColumnSchema, AColumnIsThereOnce) {
+  const Json x = Described("x", ColumnType::kUint8, {Stats(1)});
+  const auto shard =
+      Group(1, Json::array({x, x}), {Raw("0:x", Payload(0, 1, "a"))});
+  EXPECT_EQ(shard->columns().size(), 1U);
+  EXPECT_TRUE(Warns(*shard, "is there twice"));
+}
+
+}  // namespace
+}  // namespace ctxfs
