@@ -198,8 +198,8 @@ std::optional<Inode> Namespace::Lookup(Inode directory,
   if (place.numbered != nullptr) {
     const std::optional<uint32_t> file = place.numbered->Lookup(name);
     if (!file) return std::nullopt;
-    return InodeOf({place.branch, NumberedDirectory::NodeOf(*file),
-                    place.graft, place.numbered});
+    return InodeOf({place.branch, NumberedDirectory::NodeOf(*file), place.graft,
+                    place.numbered});
   }
   const std::optional<NodeId> node = TreeAt(place).Lookup(place.node, name);
   if (!node) return std::nullopt;

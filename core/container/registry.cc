@@ -20,8 +20,9 @@ extern const Format kWShardChunks;
 namespace {
 
 // Profiles of Shard before Shard itself, which takes any of them.
-constexpr std::array kFormats = {&kWShard, &kWShardChunks, &kShard, &kMcf,
-                                 &kCvc,    &kMem8Archive,  &kMem8, &kMegaContext};
+constexpr std::array kFormats = {&kWShard, &kWShardChunks, &kShard,
+                                 &kMcf,    &kCvc,          &kMem8Archive,
+                                 &kMem8,   &kMegaContext};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {
