@@ -136,7 +136,7 @@ TEST(Mem8, StringTablesAreBelievedByTheirBytes) {
 
 TEST(Mem8, AnEncryptedFileShowsItsHeaderOnly) {
   Mem8File file = Small();
-  for (const uint16_t flags : {2, 3}) {
+  for (const uint16_t flags : std::initializer_list<uint16_t>{2, 3}) {
     file.flags = flags;
     const Result<ContainerPtr> container = Open(file.BuildWith(Noise(500)));
     ASSERT_TRUE(Ok(container));
