@@ -21,7 +21,7 @@ build_with_clang() {
   cmake --preset fuzz >/dev/null
   cmake --build --preset fuzz -- --quiet
   build/fuzz/tests/fuzz/fuzz_open -runs=2000 -seed=1 -max_len=4096 \
-    tests/fuzz/corpus golden/shard golden/cvc 2>&1 | tail -n 1
+    tests/fuzz/corpus golden/shard golden/cvc golden/mem8 2>&1 | tail -n 1
 }
 
 parts=("$@")

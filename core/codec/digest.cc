@@ -12,8 +12,7 @@ void Digest::Free::operator()(evp_md_ctx_st* context) const {
 }
 
 Digest::Digest(DigestKind kind) : context_(EVP_MD_CTX_new()) {
-  const EVP_MD* algorithm =
-      kind == DigestKind::kMd5 ? EVP_md5() : EVP_sha256();
+  const EVP_MD* algorithm = kind == DigestKind::kMd5 ? EVP_md5() : EVP_sha256();
   ok_ = context_ != nullptr &&
         EVP_DigestInit_ex(context_.get(), algorithm, nullptr) == 1;
 }

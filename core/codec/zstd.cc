@@ -35,8 +35,8 @@ Status DecodeZstd(Bytes stored, MutableBytes out) {
 namespace {
 
 Error OverLimit(uint64_t limit) {
-  return {Code::kLimit, "zstd: decompressed size over the limit of " +
-                            std::to_string(limit)};
+  return {Code::kLimit,
+          "zstd: decompressed size over the limit of " + std::to_string(limit)};
 }
 
 Error Failure(size_t code) {

@@ -49,8 +49,9 @@ OwnFile RefusedFile(std::string path, Error why) {
   OwnFile file;
   file.path = std::move(path);
   file.size = 0;
-  file.open = [why = std::move(why)](BlockCache& /*cache*/)
-      -> Result<Content> { return why; };
+  file.open = [why = std::move(why)](BlockCache& /*cache*/) -> Result<Content> {
+    return why;
+  };
   return file;
 }
 

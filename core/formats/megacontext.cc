@@ -58,7 +58,8 @@ class SnapshotSource final : public Source {
   Result<Listing> List() const override {
     Result<Listing> listing = directory_->List();
     if (listing) {
-      std::erase_if(*listing, [](const auto& entry) { return entry.directory; });
+      std::erase_if(*listing,
+                    [](const auto& entry) { return entry.directory; });
     }
     return listing;
   }
@@ -160,8 +161,8 @@ Status MegaContext::LoadLevels(const Listing& listing) {
                           " levels: the rest is not shown");
       break;
     }
-    levels_.push_back(ReadContextLevel(files[0], number,
-                                       source()->OpenBeside(files[0])));
+    levels_.push_back(
+        ReadContextLevel(files[0], number, source()->OpenBeside(files[0])));
     for (size_t i = 1; i < files.size(); ++i) {
       warnings_.push_back(Quote(files[i]) + " left out: there is " + files[0]);
     }
@@ -203,8 +204,7 @@ void MegaContext::LoadMetadata(const Listing& listing) {
             ? Result<Buffer>(Error{Code::kLimit, "it is over the limit"})
             : ReadBuffer(*metadata_, 0, metadata_->size(), kMetadata);
     if (!bytes) {
-      warnings_.push_back(std::string(kMetadata) + ": " +
-                          bytes.error().Text());
+      warnings_.push_back(std::string(kMetadata) + ": " + bytes.error().Text());
       return;
     }
     text = AsText(bytes->span());
@@ -364,8 +364,8 @@ NumberedFiles MegaContext::Blocks(const ContextLevel& level) const {
   const uint64_t each = level.header.block_size * level.entry_size;
   NumberedFiles blocks;
   blocks.path = level.Directory() + "/blocks";
-  blocks.count = static_cast<uint32_t>(
-      std::min<uint64_t>(level.Blocks(), UINT32_MAX - 1));
+  blocks.count =
+      static_cast<uint32_t>(std::min<uint64_t>(level.Blocks(), UINT32_MAX - 1));
   // The last one holds what is left.
   blocks.size = [whole = level.payload_size(), each](uint32_t block) {
     return std::min(each, whole - block * each);
@@ -384,8 +384,8 @@ NumberedFiles MegaContext::Gists(const ContextLevel& level) const {
   gists.count =
       static_cast<uint32_t>(std::min<uint64_t>(level.entries, UINT32_MAX - 1));
   gists.size = [each = level.entry_size](uint32_t /*gist*/) { return each; };
-  gists.open = [self, of = &level](
-                   uint32_t gist, BlockCache& /*cache*/) -> Result<Content> {
+  gists.open = [self, of = &level](uint32_t gist,
+                                   BlockCache& /*cache*/) -> Result<Content> {
     return Part(*of, gist * of->entry_size, of->entry_size);
   };
   return gists;

@@ -61,8 +61,8 @@ bool LooksLikeB(Bytes header) {
     return static_cast<unsigned char>(c) >= ' ' && c != 0x7F;
   };
   return !name.empty() && std::all_of(name.begin(), name.end(), speaks) &&
-         AllZero(header.subspan(kNameAtB + name.size(),
-                                kNameSize - name.size())) &&
+         AllZero(
+             header.subspan(kNameAtB + name.size(), kNameSize - name.size())) &&
          AllZero(header.subspan(kReservedAtB));
 }
 
@@ -215,16 +215,16 @@ uint64_t ContextLevel::Blocks() const {
 
 Json ContextLevel::HeaderJson() const {
   if (fault) return {{"error", fault->what}};
-  return {{"magic_hex", Hex(header.magic)},
-          {"layout", std::string(1, header.layout)},
-          {"version", header.version},
-          {"level", header.level},
-          {"block_size", header.block_size},
-          {"embedding_dim", header.embedding_dim},
-          {"dtype_code", header.dtype_code},
-          {"num_entries", header.num_entries ? Json(*header.num_entries)
-                                             : Json()},
-          {"model_name", header.model_name}};
+  return {
+      {"magic_hex", Hex(header.magic)},
+      {"layout", std::string(1, header.layout)},
+      {"version", header.version},
+      {"level", header.level},
+      {"block_size", header.block_size},
+      {"embedding_dim", header.embedding_dim},
+      {"dtype_code", header.dtype_code},
+      {"num_entries", header.num_entries ? Json(*header.num_entries) : Json()},
+      {"model_name", header.model_name}};
 }
 
 Json ContextLevel::ToJson() const {

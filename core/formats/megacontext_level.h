@@ -29,22 +29,23 @@ struct ContextHeader {
   std::string model_name;               // any bytes, at most 32
 };
 
-/// One level of a tree: its tokens, or its gists, as far as the file holds them.
+/// One level of a tree: its tokens, or its gists, as far as the file holds
+/// them.
 struct ContextLevel {
   static constexpr uint64_t kPayloadAt = 64;
 
-  std::string file;     // "LOD1.ctx", "L1.ctx"
-  uint32_t number = 0;  // by the file's name
+  std::string file;                      // "LOD1.ctx", "L1.ctx"
+  uint32_t number = 0;                   // by the file's name
   std::shared_ptr<const Source> source;  // null when it cannot be opened
   /// Why nothing of it can be served; all that follows means nothing then.
   std::optional<Error> fault;
   ContextHeader header;
   DType dtype = DType::kU32;
-  bool vectors = false;    // of embedding_dim elements; else tokens
-  uint64_t entries = 0;    // that are whole
+  bool vectors = false;     // of embedding_dim elements; else tokens
+  uint64_t entries = 0;     // that are whole
   uint64_t entry_size = 0;  // bytes
-  uint64_t tail = 0;       // bytes after the last entry, which nobody counts
-  bool odd = false;        // a warning is about what is served
+  uint64_t tail = 0;        // bytes after the last entry, which nobody counts
+  bool odd = false;         // a warning is about what is served
   std::vector<std::string> warnings;
 
   uint64_t payload_size() const { return entries * entry_size; }
@@ -67,8 +68,8 @@ struct ContextLevel {
 std::optional<uint32_t> ContextLevelNumber(std::string_view file);
 
 /// Reads the header of a level. `number` is by the file's name; nothing means
-/// that there is only this file, and its header says. Never fails: what is wrong
-/// is the level's fault.
+/// that there is only this file, and its header says. Never fails: what is
+/// wrong is the level's fault.
 ContextLevel ReadContextLevel(std::string file, std::optional<uint32_t> number,
                               Result<std::shared_ptr<const Source>> source);
 

@@ -264,16 +264,16 @@ OwnFile Mem8Container::View(std::string path, Make make, uint32_t section,
     return RefusedFile(std::move(path), *refused);
   }
   auto self = std::static_pointer_cast<const Mem8Container>(shared_from_this());
-  return MadeFile(
-      std::move(path), {owner_, number}, source(),
-      [self, make, section]() -> Result<std::string> {
-        const Result<Mem8Image> image =
-            ReadImageAgain(*self->file_, self->header_.crc_found);
-        if (!image) return image.error();
-        const Result<Json> json = ((*self).*make)(image->bytes.span(), section);
-        if (!json) return json.error();
-        return FormatJson(*json);
-      });
+  return MadeFile(std::move(path), {owner_, number}, source(),
+                  [self, make, section]() -> Result<std::string> {
+                    const Result<Mem8Image> image =
+                        ReadImageAgain(*self->file_, self->header_.crc_found);
+                    if (!image) return image.error();
+                    const Result<Json> json =
+                        ((*self).*make)(image->bytes.span(), section);
+                    if (!json) return json.error();
+                    return FormatJson(*json);
+                  });
 }
 
 std::vector<OwnFile> Mem8Container::OwnFiles() const {
@@ -298,9 +298,7 @@ std::vector<OwnFile> Mem8Container::OwnFiles() const {
   return files;
 }
 
-bool Probe(Bytes head) {
-  return Mem8KindOfHead(head) == Mem8Kind::kMem8;
-}
+bool Probe(Bytes head) { return Mem8KindOfHead(head) == Mem8Kind::kMem8; }
 
 bool Resembles(Bytes head) {
   return Mem8KindOfHead(head) != Mem8Kind::kUnknown;
@@ -329,9 +327,8 @@ Result<std::shared_ptr<const Container>> OpenPacked(
     refusal.what += ": " + frame.error().what;
     return refusal;
   }
-  const Mem8Kind kind = Mem8KindOfHead(
-      frame->bytes.span().first(std::min(frame->bytes.size(),
-                                         limits::kProbeBytes)));
+  const Mem8Kind kind = Mem8KindOfHead(frame->bytes.span().first(
+      std::min(frame->bytes.size(), limits::kProbeBytes)));
   auto file =
       std::make_shared<const UnpackedSource>(source, std::move(frame->bytes));
   switch (kind) {
@@ -347,8 +344,8 @@ Result<std::shared_ptr<const Container>> OpenPacked(
 Result<std::shared_ptr<const Container>> Open(SourcePtr source,
                                               const OpenOptions& options) {
   constexpr uint64_t kMagicSize = 4;
-  Result<Buffer> magic = ReadBuffer(
-      *source, 0, std::min(source->size(), kMagicSize), "magic");
+  Result<Buffer> magic =
+      ReadBuffer(*source, 0, std::min(source->size(), kMagicSize), "magic");
   if (!magic) return std::move(magic).error();
   if (LooksLikeZstd(magic->span())) {
     return OpenPacked(std::move(source), options);

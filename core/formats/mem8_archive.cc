@@ -187,16 +187,16 @@ Json Mem8Archive::Header() const {
 Json Mem8Archive::Info() const {
   Json warnings = Json::array();
   for (const Warning& warning : warnings_) warnings.push_back(warning.Text());
-  return {{"format", "m8a"},
-          {"version", version_ == kVersion1
-                          ? "1.0"
-                          : std::to_string(version_ >> 8) + "." +
-                                std::to_string(version_ & 0xFF)},
-          {"header", Header()},
-          {"members", members_.members.size()},
-          {"entries", entry_count()},
-          {"container_size", source()->size()},
-          {"warnings", std::move(warnings)}};
+  return {
+      {"format", "m8a"},
+      {"version", version_ == kVersion1 ? "1.0"
+                                        : std::to_string(version_ >> 8) + "." +
+                                              std::to_string(version_ & 0xFF)},
+      {"header", Header()},
+      {"members", members_.members.size()},
+      {"entries", entry_count()},
+      {"container_size", source()->size()},
+      {"warnings", std::move(warnings)}};
 }
 
 Result<std::string> Mem8Archive::MakeArchiveJson() const {
@@ -215,13 +215,11 @@ Result<std::string> Mem8Archive::MakeArchiveJson() const {
   json["root_checksum"] = *std::move(verdict);
   Json& members = json["members"] = Json::array();
   for (const Mem8Member& member : members_.members) {
-    Json one = {{"path", member.stored_path},
-                {"path_hex", Hex(member.stored_path)},
-                {"shown_as", member.path},
-                {"offset_field", member.offset_field},
-                {"size_field", member.size},
-                {"file_offset", nullptr},
-                {"status", member.status}};
+    Json one = {
+        {"path", member.stored_path}, {"path_hex", Hex(member.stored_path)},
+        {"shown_as", member.path},    {"offset_field", member.offset_field},
+        {"size_field", member.size},  {"file_offset", nullptr},
+        {"status", member.status}};
     if (member.extent == Mem8Extent::kSound) {
       one["file_offset"] = members_.OffsetOf(member);
     }
@@ -254,8 +252,7 @@ Result<Content> Mem8Archive::OpenEntry(uint32_t entry) const {
   if (std::optional<Error> fault = EntryFault(entry)) return *std::move(fault);
   const Mem8Member& member = Member(entry);
   Content content;
-  content.Append(Range{file_, members_.OffsetOf(member), nullptr},
-                 member.size);
+  content.Append(Range{file_, members_.OffsetOf(member), nullptr}, member.size);
   return content;
 }
 
@@ -283,9 +280,7 @@ std::vector<SubContainer> Mem8Archive::SubContainers() const {
   return containers;
 }
 
-bool Probe(Bytes head) {
-  return Mem8KindOfHead(head) == Mem8Kind::kArchive;
-}
+bool Probe(Bytes head) { return Mem8KindOfHead(head) == Mem8Kind::kArchive; }
 
 Result<std::shared_ptr<const Container>> Open(SourcePtr source,
                                               const OpenOptions& options) {

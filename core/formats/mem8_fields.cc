@@ -27,7 +27,7 @@ enum Type : uint8_t {
   kSensorArbitration,
 };
 
-constexpr uint32_t kItemSize = 5;  // of a concept or a structure entry
+constexpr uint32_t kItemSize = 5;       // of a concept or a structure entry
 constexpr uint16_t kNoString = 0xFFFF;  // no table has so many
 
 struct TypeInfo {
@@ -38,16 +38,16 @@ struct TypeInfo {
   uint32_t each;    // bytes of what they count
 };
 
-constexpr std::array<TypeInfo, 9> kTypes = {{{},
-                                             {"identity", 17, 0, 0, 0},
-                                             {"context", 1, 1, 0, kItemSize},
-                                             {"structure", 1, 1, 0, kItemSize},
-                                             {"compilation", 7, 0, 0, 0},
-                                             {"cache", 40, 0, 0, 0},
-                                             {"ai_context", 3, 2, 1, 2},
-                                             {"relationships", 2, 2, 0, 2},
-                                             {"sensor_arbitration", 13, 0, 0,
-                                              0}}};
+constexpr std::array<TypeInfo, 9> kTypes = {
+    {{},
+     {"identity", 17, 0, 0, 0},
+     {"context", 1, 1, 0, kItemSize},
+     {"structure", 1, 1, 0, kItemSize},
+     {"compilation", 7, 0, 0, 0},
+     {"cache", 40, 0, 0, 0},
+     {"ai_context", 3, 2, 1, 2},
+     {"relationships", 2, 2, 0, 2},
+     {"sensor_arbitration", 13, 0, 0, 0}}};
 
 const TypeInfo* Known(uint8_t type) {
   return type > 0 && type < kTypes.size() ? &kTypes[type] : nullptr;
@@ -142,7 +142,8 @@ class FieldReader {
   Json Compilation() {
     constexpr std::string_view kStatus[] = {"failed", "partial", "success"};
     const uint8_t status = in_.U8();
-    Json fields = {{"status", status}, {"status_name", NameOf(kStatus, status)}};
+    Json fields = {{"status", status},
+                   {"status_name", NameOf(kStatus, status)}};
     fields["last_build"] = in_.U32();
     fields["errors"] = in_.U8();
     fields["warnings"] = in_.U8();

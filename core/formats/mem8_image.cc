@@ -48,10 +48,10 @@ Result<Buffer> Unpack(Bytes file, std::vector<Warning>& warnings) {
   const Bytes body = file.subspan(kBodyAt);
   if (!LooksLikeZstd(body)) {
     return Error{Code::kCorrupt,
-                 "the flags say compressed, but no zstd frame follows", kBodyAt};
+                 "the flags say compressed, but no zstd frame follows",
+                 kBodyAt};
   }
-  Result<ZstdFrame> frame =
-      DecodeZstdFrame(body, limits::kMem8Bytes - kBodyAt);
+  Result<ZstdFrame> frame = DecodeZstdFrame(body, limits::kMem8Bytes - kBodyAt);
   if (!frame) {
     Error error = std::move(frame).error();
     error.offset = kBodyAt;
@@ -90,9 +90,10 @@ void WarnOfHeader(Mem8Image& image) {
     warn("crc over decompressed body", 8);
   }
   if (header.encrypted()) {
-    warn("encrypted, with an algorithm that nobody documents: the header is "
-         "all there is to see",
-         kVersionAt + 2);
+    warn(
+        "encrypted, with an algorithm that nobody documents: the header is "
+        "all there is to see",
+        kVersionAt + 2);
   }
 }
 
@@ -142,8 +143,7 @@ Result<Mem8Image> ReadMem8Image(const Source& source) {
     return Error{Code::kCorrupt, "shorter than the 16-byte header", size};
   }
   Mem8Image image;
-  image.header =
-      ParseHeader(file->span(), kind == Mem8Kind::kMem8BigEndian);
+  image.header = ParseHeader(file->span(), kind == Mem8Kind::kMem8BigEndian);
   Mem8Header& header = image.header;
   header.crc_found = *crc;
   // The relatives of version 1 have been told apart.
@@ -151,7 +151,7 @@ Result<Mem8Image> ReadMem8Image(const Source& source) {
     return Error{Code::kVersion, "unsupported version " + header.VersionText(),
                  kVersionAt};
   }
-  header.crc = header.crc_stored == 0       ? Mem8Crc::kAbsent
+  header.crc = header.crc_stored == 0      ? Mem8Crc::kAbsent
                : header.crc_stored == *crc ? Mem8Crc::kOk
                                            : Mem8Crc::kMismatch;
   if (header.encrypted()) {

@@ -32,7 +32,9 @@ uint32_t U32At(Bytes head, size_t at) {
   return LoadLe<uint32_t>(head.data() + at);
 }
 
-bool IsPrintable(std::byte b) { return b >= std::byte{' '} && b < std::byte{0x7F}; }
+bool IsPrintable(std::byte b) {
+  return b >= std::byte{' '} && b < std::byte{0x7F};
+}
 
 /// Whether a file of version 1 cannot be a .mem8, by what its relatives' own
 /// writers put where a .mem8 has its string table.
@@ -50,8 +52,7 @@ Mem8Kind KindOfVersion1(Bytes head) {
       U32At(head, 20) == 0) {
     return Mem8Kind::kSections;
   }
-  if (head.size() >= kEntryAt + kEntrySize &&
-      U16At(head, kCountAt) != 0 &&
+  if (head.size() >= kEntryAt + kEntrySize && U16At(head, kCountAt) != 0 &&
       std::all_of(head.begin() + kEntryAt, head.begin() + kEntryAt + 4,
                   IsPrintable) &&
       head[29] == std::byte{0} && head[30] == std::byte{0} &&

@@ -156,8 +156,8 @@ void JudgePaths(Mem8Members& members) {
     PathVerdict verdict = JudgePath(member.stored_path);
     const bool skip = verdict.path.empty();
     member.status = std::move(verdict.status);
-    member.path = skip ? std::string(member.stored_path)
-                       : std::move(verdict.path);
+    member.path =
+        skip ? std::string(member.stored_path) : std::move(verdict.path);
     const uint32_t times = ++seen[member.path];
     if (times > 1) {
       member.path = Marked(member.path, "~" + std::to_string(times));
@@ -176,13 +176,12 @@ Status JudgeExtent(const Source& file, const Mem8Members& members,
     return Status();
   };
   if (!InBounds(at, member.size, file.size())) {
-    const bool wraps =
-        uint64_t{member.offset_field} + member.size > UINT32_MAX;
-    return refuse(Mem8Extent::kOutOfRange,
-                  wraps && member.offset_field > file.size() &&
-                          member.size <= file.size()
-                      ? "out of range (u32 overflow)"
-                      : "out of range");
+    const bool wraps = uint64_t{member.offset_field} + member.size > UINT32_MAX;
+    return refuse(
+        Mem8Extent::kOutOfRange,
+        wraps && member.offset_field > file.size() && member.size <= file.size()
+            ? "out of range (u32 overflow)"
+            : "out of range");
   }
   if (member.size == 0) {
     if (member.status == "ok") member.status = "ok: an empty member";

@@ -40,7 +40,7 @@ class SectionFinder {
     std::vector<Mem8Section> sections;
     std::optional<Warning> stopped;  // why it did not land on the end
     bool over_limit = false;
-    bool fits = true;  // every known section has room for its fields
+    bool fits = true;    // every known section has room for its fields
     size_t natural = 0;  // known sections of exactly their size
   };
 

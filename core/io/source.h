@@ -19,9 +19,9 @@ struct DirectoryEntry {
 };
 
 /// The bytes of one container, wherever they are kept; or the directory that a
-/// container of several files is, which has no bytes of its own. What was opened never
-/// changes: if the store changes underneath, reads fail with kStale. Safe for
-/// any number of threads.
+/// container of several files is, which has no bytes of its own. What was
+/// opened never changes: if the store changes underneath, reads fail with
+/// kStale. Safe for any number of threads.
 class Source {
  public:
   virtual ~Source() = default;
@@ -47,9 +47,10 @@ class Source {
   virtual Result<std::vector<DirectoryEntry>> List() const;
 
   /// The file at `path`, relative to the directory that this one is in, or is
-  /// itself. It lies in that directory or below: kCorrupt for a path that leads out of it, by
-  /// "..", from the root, or through a link. kNotFound when there is none, or
-  /// when the store knows no other files; kIo when it cannot be opened.
+  /// itself. It lies in that directory or below: kCorrupt for a path that leads
+  /// out of it, by "..", from the root, or through a link. kNotFound when there
+  /// is none, or when the store knows no other files; kIo when it cannot be
+  /// opened.
   virtual Result<std::shared_ptr<const Source>> OpenBeside(
       const std::string& path) const;
 

@@ -143,8 +143,8 @@ class OwnPlaces {
     const auto found = tops_.find(name);
     if (found != tops_.end()) return found->second;
     const NodeId made = builder_.MakeDirectory(
-        Tree::kRoot, shared_ ? std::string(name)
-                             : builder_.FreeName(Tree::kRoot, name));
+        Tree::kRoot,
+        shared_ ? std::string(name) : builder_.FreeName(Tree::kRoot, name));
     tops_.emplace(name, made);
     return made;
   }
@@ -217,7 +217,8 @@ std::optional<uint32_t> Branch::Entry(NodeId node) const {
 }
 
 std::optional<Branch::DerivedFile> Branch::Derived(NodeId node) const {
-  const uint64_t first = uint64_t{container_->entry_count()} + own_files_.size();
+  const uint64_t first =
+      uint64_t{container_->entry_count()} + own_files_.size();
   if (tree_.IsDirectory(node) || tree_.File(node) < first) return std::nullopt;
   uint64_t number = tree_.File(node) - first;
   auto table = derived_.begin();

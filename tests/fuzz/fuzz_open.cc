@@ -49,8 +49,8 @@ void ReadFile(const Branch& branch, NodeId node, BlockCache& cache) {
 
 /// Files that are computed from their numbers: both ends of them.
 void ReadNumbered(const NumberedDirectory& directory, BlockCache& cache) {
-  for (const uint32_t file : {0U, directory.count() / 2,
-                              directory.count() - 1}) {
+  for (const uint32_t file :
+       {0U, directory.count() / 2, directory.count() - 1}) {
     if (file >= directory.count()) continue;
     Require(directory.Lookup(directory.Name(file)) == file);
     const Result<uint64_t> size = directory.Size(file, cache);

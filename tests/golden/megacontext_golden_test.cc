@@ -93,9 +93,9 @@ void MegaContextGolden::CheckLevel(const Branch& branch,
   SCOPED_TRACE(file);
   const Json tree = ReadJson(branch, "tree.json");
   const Json& shown = tree["levels"][file];
-  for (const char* key : {"status", "error", "header", "shape", "dtype",
-                          "entries", "payload_bytes", "tail_bytes", "blocks",
-                          "last_block_tokens"}) {
+  for (const char* key :
+       {"status", "error", "header", "shape", "dtype", "entries",
+        "payload_bytes", "tail_bytes", "blocks", "last_block_tokens"}) {
     if (level.contains(key)) {
       EXPECT_EQ(shown[key], level[key]) << key;
     } else {
@@ -204,15 +204,14 @@ TEST_P(MegaContextGolden, LevelsOpenAlone) {
   const Json levels = LevelsOf(answer_);
   for (const auto& [file, level] : levels.items()) {
     SCOPED_TRACE(file);
-    const auto source =
-        FileSource::Open(golden::PathOf(GetParam()) / file);
+    const auto source = FileSource::Open(golden::PathOf(GetParam()) / file);
     ASSERT_TRUE(source);
     const Result<ContainerPtr> container = OpenContainer(*source, {});
     ASSERT_EQ(container.has_value(), level["status"] != "error");
     if (!container) continue;
     const Branch branch(*container);
-    const std::string number = std::to_string(
-        level["header"]["level"].get<int>());
+    const std::string number =
+        std::to_string(level["header"]["level"].get<int>());
     const Result<std::string> payload =
         Read(branch, "LOD" + number + (number == "0" ? "/tokens" : "/gists"));
     ASSERT_TRUE(payload);

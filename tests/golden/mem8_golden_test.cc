@@ -61,8 +61,7 @@ class Mem8Golden : public testing::TestWithParam<std::string> {
   void CheckRefusal(const Error& error);
   void CheckMem8(const ContainerPtr& container);
   void CheckArchive(const ContainerPtr& container);
-  void CheckMember(const Branch& branch, const Json& member,
-                   const Json& shown);
+  void CheckMember(const Branch& branch, const Json& member, const Json& shown);
 
   std::optional<NodeId> Find(const Branch& branch, std::string_view path) {
     for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
@@ -121,7 +120,8 @@ void Mem8Golden::CheckMem8(const ContainerPtr& container) {
     EXPECT_EQ(Texts(container->Info()["warnings"]), Texts(answer_["warnings"]));
   }
   const Json header = ReadJson(branch, "header.json");
-  if (answer_.contains("header")) ExpectHas(header, answer_["header"], "header");
+  if (answer_.contains("header"))
+    ExpectHas(header, answer_["header"], "header");
   for (const char* key : {"crc", "byte_order", "length_convention"}) {
     if (answer_.contains(key)) {
       EXPECT_EQ(header[key], answer_[key]) << key;
@@ -197,7 +197,8 @@ void Mem8Golden::CheckMember(const Branch& branch, const Json& member,
                                : shown["shown_as"];
   std::optional<NodeId> node = Find(branch, path);
   for (NodeId any = 0; !node && any < branch.tree().node_count(); ++any) {
-    if (Hex(branch.tree().Path(any)) == member.value("path_hex", "")) node = any;
+    if (Hex(branch.tree().Path(any)) == member.value("path_hex", ""))
+      node = any;
   }
   ASSERT_TRUE(node) << path;
   if (const std::optional<uint32_t> graft = branch.Graft(*node)) {
@@ -277,9 +278,8 @@ TEST_P(Mem8Golden, BehavesAsItsJsonSays) {
 // another name, nor text.
 TEST_P(Mem8Golden, IsClaimedWhenItIsOurs) {
   const std::string bytes = golden::ReadFile(golden::PathOf(GetParam()));
-  const bool claimed =
-      IsContainer(AsBytes(bytes).first(std::min(bytes.size(),
-                                                limits::kProbeBytes)));
+  const bool claimed = IsContainer(
+      AsBytes(bytes).first(std::min(bytes.size(), limits::kProbeBytes)));
   const std::string open = answer_["open"];
   if (open == "other") {
     EXPECT_FALSE(claimed);

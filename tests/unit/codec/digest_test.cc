@@ -18,5 +18,15 @@ TEST(Sha256, KnownVectors) {
             "b00361a396177a9cb410ff61f20015ad");
 }
 
+// The vectors of RFC 1321.
+TEST(Md5, KnownVectors) {
+  EXPECT_EQ(Md5().Hex(), "d41d8cd98f00b204e9800998ecf8427e");
+  Md5 pieces;
+  for (const char* piece : {"message", " ", "digest"}) {
+    pieces.Update(AsBytes(piece));
+  }
+  EXPECT_EQ(pieces.Hex(), "f96b697d7cb7938d525a2f31aaf161d0");
+}
+
 }  // namespace
 }  // namespace ctxfs

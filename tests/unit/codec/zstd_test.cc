@@ -155,5 +155,43 @@ TEST(Decode, SendsEachCodecItsOwnWay) {
   EXPECT_STREQ(CodecName(Codec::kLz4), "lz4");
 }
 
+Result<std::string> Frame(std::string_view stored, uint64_t limit) {
+  const Result<ZstdFrame> frame = DecodeZstdFrame(AsBytes(stored), limit);
+  if (!frame) return frame.error();
+  return std::string(AsText(frame->bytes.span()));
+}
+
+TEST(ZstdFrame, WithAndWithoutItsSize) {
+  for (const size_t size : {0U, 1U, 1000U, 3'000'000U}) {
+    const std::string text = Prose(size);
+    for (const bool told : {true, false}) {
+      const std::string stored = Zstd(text, {.content_size = told}) + "after";
+      const Result<ZstdFrame> frame =
+          DecodeZstdFrame(AsBytes(stored), 3'000'000);
+      ASSERT_TRUE(Ok(frame)) << size;
+      EXPECT_TRUE(AsText(frame->bytes.span()) == text);
+      EXPECT_EQ(frame->stored_size, stored.size() - 5);
+    }
+  }
+}
+
+TEST(ZstdFrame, ABombIsALimit) {
+  const std::string zeros(10'000'000, '\0');
+  for (const bool told : {true, false}) {
+    const std::string bomb = Zstd(zeros, {.content_size = told});
+    EXPECT_TRUE(Fails(Frame(bomb, 9'999'999), Code::kLimit)) << told;
+    EXPECT_TRUE(Ok(Frame(bomb, 10'000'000))) << told;
+  }
+}
+
+TEST(ZstdFrame, DamageIsCorrupt) {
+  const std::string frame = Zstd(Prose(5000), {.content_checksum = true});
+  for (const size_t size : {0U, 3U, 5U, 20U}) {
+    EXPECT_TRUE(Fails(Frame(frame.substr(0, size), 9000), Code::kCorrupt));
+  }
+  EXPECT_TRUE(Fails(Frame("plain text", 9000), Code::kCorrupt));
+  EXPECT_TRUE(Fails(Frame(SkippableFrame(0, "x"), 9000), Code::kCorrupt));
+}
+
 }  // namespace
 }  // namespace ctxfs
