@@ -242,6 +242,15 @@ Result<bool> Namespace::Exists(Inode inode, bool listing,
                                BlockCache& cache) const {
   const Place place = Find(inode);
   if (place.branch == nullptr || place.numbered != nullptr) return true;
+  const Tree& tree = TreeAt(place);
+  if (place.graft != 0 && tree.Parent(place.node) == Tree::kRoot) {
+    // A member below this container that has the name has it alone.
+    const Place outside =
+        Find(InodeOf({place.branch, Tree::kRoot, place.graft}));
+    if (TreeAt(outside).Lookup(outside.node, tree.Name(place.node))) {
+      return false;
+    }
+  }
   return place.branch->Exists(place.node, listing, cache);
 }
 

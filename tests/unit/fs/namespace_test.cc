@@ -265,6 +265,35 @@ TEST_F(Nest, IsOpenedWhenSomeoneLooksInside) {
   EXPECT_EQ(files.Describe(*Walk(files, "top/chunks/1/in/x"))->name, "in/x");
 }
 
+TEST_F(Nest, MayHaveOthersBelowIt) {
+  const std::shared_ptr<FakeContainer> fake = Make();
+  const auto open = fake->sub_containers[0].open_source;
+  fake->sub_containers = {{"good/z", open, /*among_entries=*/true},
+                          {"good", open, true},
+                          {"good/child", open, true},
+                          {"d/b", open, true},
+                          {"good", open, true}};
+  const Namespace files(fake, "top", StatsFile());
+  EXPECT_EQ(*Read(files, "top/good/in/x"), "hello");
+  EXPECT_EQ(*Read(files, "top/good/child/in/x"), "hello");
+  EXPECT_EQ(*Read(files, "top/good/z/in/x"), "hello") << "before good's own z";
+  EXPECT_EQ(*Read(files, "top/good~2/z"), Prose(900));
+  EXPECT_EQ(*Read(files, "top/d/b/in/x"), "hello");
+  EXPECT_EQ(*Read(files, "top/d/b~file"), "of d/b");
+  BlockCache cache(0);
+  const Inode good = *Walk(files, "top/good");
+  std::multiset<std::string> names;
+  for (uint32_t i = 0; i < files.ChildCount(good); ++i) {
+    const Namespace::Child child = files.ChildAt(good, i);
+    EXPECT_EQ(files.Parent(child.inode), good) << child.name;
+    if (*files.Exists(child.inode, /*listing=*/true, cache)) {
+      names.insert(child.name);
+      EXPECT_EQ(files.Lookup(good, child.name), child.inode) << child.name;
+    }
+  }
+  EXPECT_EQ(names, (std::multiset<std::string>{"z", "child", "in", ".ctxfs"}));
+}
+
 TEST_F(Nest, HasInodesThatAreTheSameOnEveryMount) {
   const Namespace one(Make(), "top", StatsFile());
   const Paths first = AllPaths(one);
