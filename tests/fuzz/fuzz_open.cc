@@ -97,11 +97,16 @@ void ReadEverything(std::shared_ptr<const Container> container, int depth = 0) {
 }  // namespace ctxfs
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  for (const bool salvage : {false, true}) {
+  // Unverified as well: few mutations have the checksum that they need to be
+  // decoded at all.
+  ctxfs::OpenOptions strict;
+  ctxfs::OpenOptions salvage;
+  salvage.salvage = true;
+  ctxfs::OpenOptions unverified = salvage;
+  unverified.verify = false;
+  for (const ctxfs::OpenOptions& options : {strict, salvage, unverified}) {
     auto source = std::make_shared<const ctxfs::MemorySource>(
         std::string(reinterpret_cast<const char*>(data), size));
-    ctxfs::OpenOptions options;
-    options.salvage = salvage;
     auto container = ctxfs::OpenContainer(std::move(source), options);
     if (container) ctxfs::ReadEverything(std::move(*container));
   }
