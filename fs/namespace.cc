@@ -328,6 +328,11 @@ class Namespace::TreeListing final : public Listing {
     const auto number = static_cast<uint32_t>(first ? index : index - first_);
     Files::Child child = at.files->ChildAt(at.node, number);
     at.node = child.node;
+    // A member below this container that has the name has it alone.
+    if (!first && first_ > 0 &&
+        directory_.around->files->Lookup(directory_.around->node, child.name)) {
+      return std::nullopt;
+    }
     // What cannot be told, for an I/O error, is listed: to look it up tells.
     const Result<bool> exists =
         at.files->Exists(child.node, /*listing=*/true, cache_);

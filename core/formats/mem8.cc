@@ -183,7 +183,9 @@ Result<Json> Mem8Container::MakeHeader(Bytes /*image*/,
                {"crc", std::string(Mem8CrcName(header_.crc))},
                {"byte_order", header_.big_endian ? "big" : "little"},
                {"warnings", Warnings()}};
-  if (!header_.encrypted()) {
+  if (header_.encrypted()) {
+    json["note"] = "encrypted: what follows the header cannot be read";
+  } else {
     json["length_convention"] = std::string(Mem8LengthName(layout_.length));
   }
   return json;

@@ -176,6 +176,7 @@ Status JudgeExtent(const Source& file, const Mem8Members& members,
     return Status();
   };
   if (!InBounds(at, member.size, file.size())) {
+    // A size that would fit by itself: the sum was made to wrap in 32 bits.
     const bool wraps = uint64_t{member.offset_field} + member.size > UINT32_MAX;
     return refuse(
         Mem8Extent::kOutOfRange,

@@ -112,12 +112,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (size_t i = 0; i < sizeof(bytes); ++i) bytes[i] = std::byte(i);
     return std::make_shared<const ctxfs::MasterKey>(bytes);
   }();
-  for (const bool salvage : {false, true}) {
+  ctxfs::OpenOptions strict;
+  strict.key = key;
+  ctxfs::OpenOptions salvage;
+  salvage.salvage = true;
+  // Unverified as well: few mutations have the checksum that they need to be
+  // decoded at all.
+  ctxfs::OpenOptions unverified = salvage;
+  unverified.verify = false;
+  for (const ctxfs::OpenOptions& options : {strict, salvage, unverified}) {
     auto source = std::make_shared<const ctxfs::MemorySource>(
         std::string(reinterpret_cast<const char*>(data), size));
-    ctxfs::OpenOptions options;
-    options.salvage = salvage;
-    if (!salvage) options.key = key;
     auto container = ctxfs::OpenContainer(std::move(source), options);
     if (container) ctxfs::ReadEverything(std::move(*container));
   }

@@ -58,7 +58,7 @@ def test_refusals(refused, container, code, offset, reason):
 
 def test_exit_codes_of_sources(refused, tmp_path):
     assert refused(tmp_path / "nothing")[0] == 2
-    assert refused(tmp_path)[0] == 2
+    assert refused(tmp_path)[0] == 3, "a directory that is no container"
     os.mkfifo(tmp_path / "fifo")
     assert refused(tmp_path / "fifo")[0] == 2
     (tmp_path / "text").write_text("just text, no container")

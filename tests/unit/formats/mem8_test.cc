@@ -143,6 +143,7 @@ TEST(Mem8, AnEncryptedFileShowsItsHeaderOnly) {
     EXPECT_EQ((*container)->entry_count(), 0U);
     EXPECT_EQ(ReadJson(*container, "header.json")["flags"], flags);
     EXPECT_TRUE(Warns(*container, "encrypted"));
+    EXPECT_TRUE(ReadJson(*container, "header.json").contains("note"));
     for (const char* name : {"strings.json", "summary.json"}) {
       EXPECT_TRUE(Fails(Read(*container, name), Code::kCorrupt)) << name;
     }

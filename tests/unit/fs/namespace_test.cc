@@ -294,6 +294,35 @@ TEST_F(Nest, IsOpenedWhenSomeoneLooksInside) {
   EXPECT_EQ((*files.Describe(*Walk(files, "top/chunks/1/in/x")))->name, "in/x");
 }
 
+TEST_F(Nest, MayHaveOthersBelowIt) {
+  const std::shared_ptr<FakeContainer> fake = Make();
+  const auto open = fake->sub_containers[0].open_source;
+  fake->sub_containers = {{"good/z", open, /*among_entries=*/true},
+                          {"good", open, true},
+                          {"good/child", open, true},
+                          {"d/b", open, true},
+                          {"good", open, true}};
+  const Namespace files(fake, "top", StatsFile());
+  EXPECT_EQ(*Read(files, "top/good/in/x"), "hello");
+  EXPECT_EQ(*Read(files, "top/good/child/in/x"), "hello");
+  EXPECT_EQ(*Read(files, "top/good/z/in/x"), "hello") << "before good's own z";
+  EXPECT_EQ(*Read(files, "top/good~2/z"), Prose(900));
+  EXPECT_EQ(*Read(files, "top/d/b/in/x"), "hello");
+  EXPECT_EQ(*Read(files, "top/d/b~file"), "of d/b");
+  BlockCache cache(0);
+  const Inode good = *Walk(files, "top/good");
+  std::multiset<std::string> names;
+  const auto listing = files.OpenDirectory(good, cache);
+  for (uint64_t i = 0; i < (*listing)->count(); ++i) {
+    const std::optional<Listing::Name> child = (*listing)->At(i, true);
+    if (!child) continue;
+    names.insert(child->name);
+    EXPECT_EQ(files.Parent(child->inode), good) << child->name;
+    EXPECT_EQ(LookUp(files, good, child->name)->inode, child->inode);
+  }
+  EXPECT_EQ(names, (std::multiset<std::string>{"z", "child", "in", ".ctxfs"}));
+}
+
 TEST_F(Nest, HasInodesThatAreTheSameOnEveryMount) {
   const Namespace one(Make(), "top", StatsFile());
   const Paths first = AllPaths(one);
