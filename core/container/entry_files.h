@@ -24,9 +24,15 @@ class EntryFiles : public DerivedFiles {
   std::optional<std::string> Path(uint32_t entry) const final {
     if (!MayHave(entry)) return std::nullopt;
     const std::optional<std::string_view> name = container_->EntryName(entry);
-    std::string path(directory_);
-    path += '/';
-    path += name ? std::string(*name) : "#" + std::to_string(entry);
+    std::string path;
+    path.reserve(directory_.size() + 1 + name.value_or("").size() +
+                 suffix_.size());
+    path.append(directory_) += '/';
+    if (name) {
+      path.append(*name);
+    } else {
+      path += "#" + std::to_string(entry);
+    }
     path += suffix_;
     return path;
   }

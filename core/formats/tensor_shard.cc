@@ -74,8 +74,8 @@ bool IsReservedName(std::string_view name) {
 }
 
 bool TensorShard::MayBeTensor(uint32_t entry) const {
-  return EntrySize(entry) >= kFixedHeader && !EntryLocked(entry) &&
-         !IsReservedName(EntryName(entry).value_or(""));
+  return !IsReservedName(EntryName(entry).value_or("")) &&
+         !EntryLocked(entry) && EntrySize(entry) >= kFixedHeader;
 }
 
 bool TensorShard::HeaderIsCheap(uint32_t entry) const {

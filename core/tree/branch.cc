@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tree/branch.h"
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <utility>
@@ -32,7 +33,10 @@ Branch::Branch(std::shared_ptr<const Container> container,
   sub_containers_ = container_->SubContainers();
   numbered_ = container_->Numbered();
 
-  TreeBuilder builder(container_->entry_count());
+  uint64_t files = container_->entry_count();
+  for (const auto& table : derived_) files += table->count();
+  TreeBuilder builder(static_cast<uint32_t>(
+      std::min<uint64_t>(files, 2ULL * container_->entry_count())));
   AddEntries(builder);
   AddMembers(builder);
   // Own files come when every entry has its name: they never take one.
@@ -122,9 +126,10 @@ class OwnPlaces {
   OwnPlaces(TreeBuilder& builder, bool shared)
       : builder_(builder), shared_(shared) {}
 
-  /// The directory that `path` lies in, and its last component. Only at the top
-  /// is that made free: further down there is nothing but what is ours.
-  std::pair<NodeId, std::string> Find(std::string_view path) {
+  /// The directory that `path` lies in, and its last component, which is there
+  /// until the next call. Only at the top is that made free: further down there
+  /// is nothing but what is ours.
+  std::pair<NodeId, std::string_view> Find(std::string_view path) {
     const std::span<const std::string_view> components = path_.Split(path);
     NodeId directory = Tree::kRoot;
     for (const std::string_view component :
@@ -133,9 +138,9 @@ class OwnPlaces {
                       ? Top(component)
                       : builder_.MakeDirectory(directory, component);
     }
-    std::string name(components.back());
-    if (directory == Tree::kRoot) name = builder_.FreeName(directory, name);
-    return {directory, std::move(name)};
+    if (directory != Tree::kRoot) return {directory, components.back()};
+    free_name_ = builder_.FreeName(directory, components.back());
+    return {directory, free_name_};
   }
 
  private:
@@ -152,6 +157,7 @@ class OwnPlaces {
   TreeBuilder& builder_;
   bool shared_;
   SafePath path_;
+  std::string free_name_;
   std::map<std::string, NodeId, std::less<>> tops_;
 };
 
