@@ -37,7 +37,10 @@ class Samples {
   }
 
   Result<std::string> Lines() {
-    const Result<Content> content = shard_->OwnFiles().back().open(cache_);
+    const auto table = shard_->Derived().at(1);
+    const Result<Content> content = table->Open(0, cache_);
+    const Result<uint64_t> size = table->Size(0, cache_);
+    EXPECT_EQ(*size, content ? content->size() : 0);
     if (!content) return content.error();
     return ReadAll(*content, cache_);
   }
