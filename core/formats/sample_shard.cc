@@ -200,7 +200,6 @@ Result<std::string> SampleShard::Line(uint32_t entry) const {
 }
 
 std::vector<OwnFile> SampleShard::OwnFiles() const {
-  auto self = std::static_pointer_cast<const SampleShard>(shared_from_this());
   std::vector<OwnFile> files = ShardContainer::OwnFiles();
   if (const Json data_set = DataSet(Metadata()); !data_set.is_null()) {
     auto text = std::make_shared<const std::string>(FormatJson(data_set));
@@ -212,17 +211,12 @@ std::vector<OwnFile> SampleShard::OwnFiles() const {
                      },
                      .size = text->size()});
   }
-  for (uint32_t i = 0; i < entry_count(); ++i) {
-    if (!IsSample(i)) continue;
-    files.push_back(SampleLinesFile(std::move(self)));
-    break;
-  }
   return files;
 }
 
 std::vector<std::shared_ptr<const DerivedFiles>> SampleShard::Derived() const {
-  return {SampleJsonFiles(
-      std::static_pointer_cast<const SampleShard>(shared_from_this()))};
+  return SampleViews(
+      std::static_pointer_cast<const SampleShard>(shared_from_this()));
 }
 
 extern const Format kSampleShard;

@@ -51,11 +51,9 @@ class SampleShard final : public ShardContainer {
   mutable std::vector<std::atomic<ChecksumKind>> kinds_;
 };
 
-/// views/json/NAME.json, each sample on a line of its own (sample_views.cc).
-std::shared_ptr<const DerivedFiles> SampleJsonFiles(
-    std::shared_ptr<const SampleShard> shard);
-
-/// views/samples.jsonl, all samples in order.
-OwnFile SampleLinesFile(std::shared_ptr<const SampleShard> shard);
+/// views/json/NAME.json, each sample on a line of its own, and
+/// views/samples.jsonl, all of them in order (sample_views.cc).
+std::vector<std::shared_ptr<const DerivedFiles>> SampleViews(
+    const std::shared_ptr<const SampleShard>& shard);
 
 }  // namespace ctxfs

@@ -55,6 +55,13 @@ class SampleBlock final : public Block {
   std::vector<uint32_t> samples_;
 };
 
+/// Of a file that has to be made to be measured: 0 for what cannot be.
+Result<uint64_t> SizeOf(const Result<Content>& made) {
+  if (made) return made->size();
+  if (!made.error().Permanent()) return made.error();
+  return 0;
+}
+
 class JsonFiles final : public EntryFiles {
  public:
   explicit JsonFiles(std::shared_ptr<const SampleShard> shard)
@@ -71,10 +78,7 @@ class JsonFiles final : public EntryFiles {
   bool SizeIsCheap(uint32_t /*entry*/) const override { return false; }
 
   Result<uint64_t> Size(uint32_t entry, BlockCache& cache) const override {
-    const Result<Content> content = Open(entry, cache);
-    if (content) return content->size();
-    if (!content.error().Permanent()) return content.error();
-    return 0;
+    return SizeOf(Open(entry, cache));
   }
 
   Result<Content> Open(uint32_t entry, BlockCache& cache) const override {
@@ -92,16 +96,28 @@ class JsonFiles final : public EntryFiles {
   const uint64_t owner_ = NewOwner();
 };
 
-/// The blocks of samples.jsonl. What they turn out to be long is kept, so that
-/// only the first look decodes them all.
-class Lines {
+/// samples.jsonl, in blocks. How long they turn out to be is kept, so that only
+/// the first look decodes them all.
+class LinesFile final : public DerivedFiles {
  public:
-  explicit Lines(std::shared_ptr<const SampleShard> shard)
+  explicit LinesFile(std::shared_ptr<const SampleShard> shard)
       : shard_(std::move(shard)),
         order_(shard_->SamplesInOrder()),
         sizes_((order_.size() + kSamplesABlock - 1) / kSamplesABlock) {}
 
-  Result<Content> Open(BlockCache& cache) const {
+  uint32_t count() const override { return order_.empty() ? 0 : 1; }
+
+  std::optional<std::string> Path(uint32_t /*file*/) const override {
+    return "views/samples.jsonl";
+  }
+
+  bool SizeIsCheap(uint32_t /*file*/) const override { return false; }
+
+  Result<uint64_t> Size(uint32_t file, BlockCache& cache) const override {
+    return SizeOf(Open(file, cache));
+  }
+
+  Result<Content> Open(uint32_t /*file*/, BlockCache& cache) const override {
     Content content;
     for (size_t k = 0; k < sizes_.size(); ++k) {
       const auto begin =
@@ -132,15 +148,10 @@ class Lines {
 
 }  // namespace
 
-std::shared_ptr<const DerivedFiles> SampleJsonFiles(
-    std::shared_ptr<const SampleShard> shard) {
-  return std::make_shared<const JsonFiles>(std::move(shard));
-}
-
-OwnFile SampleLinesFile(std::shared_ptr<const SampleShard> shard) {
-  return {.path = "views/samples.jsonl",
-          .open = [lines = std::make_shared<const Lines>(std::move(shard))](
-                      BlockCache& cache) { return lines->Open(cache); }};
+std::vector<std::shared_ptr<const DerivedFiles>> SampleViews(
+    const std::shared_ptr<const SampleShard>& shard) {
+  return {std::make_shared<const JsonFiles>(shard),
+          std::make_shared<const LinesFile>(shard)};
 }
 
 }  // namespace ctxfs

@@ -23,8 +23,8 @@ Json Stats(uint64_t count, uint64_t nulls = 0) {
   return {{"count", count}, {"null_count", nulls}};
 }
 
-Json Described(const char* name, ColumnType type, const Json& stats,
-               bool nullable = false) {
+Json Described(const char* name, ColumnType type,
+               const std::vector<Json>& stats, bool nullable = false) {
   return {{"name", name},
           {"type", static_cast<int>(type)},
           {"nullable", nullable},
@@ -91,20 +91,20 @@ TEST(ColumnSchema, CompressedChunksAreTheSame) {
 TEST(ColumnSchema, BytesCountAndNotWhatIsSaidOfThem) {
   // Two rows are there where the statistics have three.
   const auto shard =
-      Group(3, Json::array({Described("x", ColumnType::kInt32, {Stats(3)})}),
+      Group(3, Json::array({Described("x", ColumnType::kUint32, {Stats(3)})}),
             {Raw("0:x", Payload(0, 2, "aaaabbbb"))});
   EXPECT_TRUE(Warns(*shard, "row group 0 has 2 rows, not 3"));
   EXPECT_TRUE(Warns(*shard, "has 2 rows, but row_count is 3"));
   EXPECT_EQ(*Column0(*shard), "aaaabbbb");
   // But the chunk must say so, too.
   const auto liar =
-      Group(3, Json::array({Described("x", ColumnType::kInt32, {Stats(3)})}),
+      Group(3, Json::array({Described("x", ColumnType::kUint32, {Stats(3)})}),
             {Raw("0:x", Payload(0, 3, "aaaabbbb"))});
   EXPECT_TRUE(liar->columns().empty());
   EXPECT_TRUE(Warns(*liar, "cannot hold 3 rows"));
   // No whole number of rows: no column.
   const auto odd =
-      Group(3, Json::array({Described("x", ColumnType::kInt32, {Stats(3)})}),
+      Group(3, Json::array({Described("x", ColumnType::kUint32, {Stats(3)})}),
             {Raw("0:x", Payload(0, 2, "aaaabbb"))});
   EXPECT_TRUE(odd->columns().empty());
   EXPECT_TRUE(Warns(*odd, "cannot hold 3 rows"));
