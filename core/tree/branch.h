@@ -57,6 +57,9 @@ class Branch final : public Files {
   std::optional<EntryInfo> Describe(NodeId file) const override;
   std::optional<uint32_t> Entry(NodeId file) const override;
 
+  const std::vector<SubContainer>& sub_containers() const {
+    return sub_containers_;
+  }
   /// Files and directories, those in numbered directories among them.
   uint64_t NodeCount() const;
   /// The sum of the entries' decoded sizes in bytes.

@@ -48,11 +48,13 @@ void ReadFile(const Branch& branch, NodeId node, BlockCache& cache) {
 }
 
 /// Files that are computed from their numbers: both ends of them.
-void ReadNumbered(const NumberedDirectory& directory, BlockCache& cache) {
-  for (const uint32_t file :
-       {0U, directory.count() / 2, directory.count() - 1}) {
-    if (file >= directory.count()) continue;
-    Require(directory.Lookup(directory.Name(file)) == file);
+void ReadNumbered(const Files& directory, BlockCache& cache) {
+  const uint32_t count = directory.ChildCount(Files::kRoot);
+  for (const uint32_t number : {0U, count / 2, count - 1}) {
+    if (number >= count) continue;
+    const Files::Child child = directory.ChildAt(Files::kRoot, number);
+    const NodeId file = child.node;
+    Require(directory.Lookup(Files::kRoot, child.name) == file);
     const Result<uint64_t> size = directory.Size(file, cache);
     const Result<Content> content = directory.Open(file, cache);
     if (!size || !content) continue;
@@ -87,7 +89,7 @@ void ReadEverything(std::shared_ptr<const Container> container, int depth = 0) {
       Require(tree.Lookup(tree.Parent(node), tree.Name(node)) == node);
     }
     if (!tree.IsDirectory(node)) ReadFile(branch, node, cache);
-    if (const NumberedDirectory* numbered = branch.Numbered(node)) {
+    if (const Files* numbered = branch.Numbered(node)) {
       ReadNumbered(*numbered, cache);
     }
   }

@@ -37,7 +37,8 @@ class MegaContextGolden : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(text) << path;
     return text ? Json::parse(*text) : Json();
   }
-  std::string ReadNumbered(const NumberedDirectory& directory, uint32_t file) {
+  std::string ReadNumbered(const Files& directory, uint32_t number) {
+    const NodeId file = directory.ChildAt(Files::kRoot, number).node;
     const Result<Content> content = directory.Open(file, cache_);
     EXPECT_TRUE(content);
     const Result<std::string> bytes = ReadAll(*content, cache_);
@@ -45,8 +46,7 @@ class MegaContextGolden : public testing::TestWithParam<std::string> {
     EXPECT_EQ(*directory.Size(file, cache_), bytes->size());
     return *bytes;
   }
-  const NumberedDirectory* FindNumbered(const Branch& branch,
-                                        const std::string& path) {
+  const Files* FindNumbered(const Branch& branch, const std::string& path) {
     for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
       if (branch.tree().Path(node) == path) return branch.Numbered(node);
     }
@@ -70,14 +70,16 @@ void MegaContextGolden::CheckParts(const Branch& branch,
                                    const std::string& payload,
                                    const Json& level) {
   const bool vectors = level["shape"].size() == 2;
-  const NumberedDirectory* parts =
+  const Files* parts =
       FindNumbered(branch, directory + (vectors ? "/gist" : "/blocks"));
   ASSERT_EQ(parts != nullptr, vectors || level.contains("blocks"));
   if (parts == nullptr) return;
-  EXPECT_EQ(parts->count(), vectors ? level["entries"] : level["blocks"]);
+  const uint32_t count = parts->ChildCount(Files::kRoot);
+  EXPECT_EQ(count, vectors ? level["entries"] : level["blocks"]);
   std::string joined;
-  for (uint32_t i = 0; i < parts->count(); ++i) {
-    EXPECT_EQ(parts->Lookup(parts->Name(i)), i);
+  for (uint32_t i = 0; i < count; ++i) {
+    const Files::Child part = parts->ChildAt(Files::kRoot, i);
+    EXPECT_EQ(parts->Lookup(Files::kRoot, part.name), part.node);
     joined += ReadNumbered(*parts, i);
   }
   EXPECT_TRUE(joined == payload);

@@ -201,8 +201,8 @@ void Mem8Golden::CheckMember(const Branch& branch, const Json& member,
       node = any;
   }
   ASSERT_TRUE(node) << path;
-  if (const std::optional<uint32_t> graft = branch.Graft(*node)) {
-    const auto source = branch.sub_containers()[*graft].open_source();
+  if (const SubContainer* hanging = branch.Hanging(*node)) {
+    const auto source = hanging->open_source();
     ASSERT_TRUE(source);
     const Result<Buffer> bytes =
         ReadBuffer(**source, 0, (*source)->size(), "member");

@@ -76,9 +76,9 @@ TEST_F(ManifestTest, FilesAreFilesAndContainersDirectories) {
                          {{"uri", "./a.txt"}}}));
   EXPECT_EQ(*Read("parts/a.txt"), "plain");
   ASSERT_TRUE(Find("parts/sub/b.smpl"));
-  const auto graft = branch_->Graft(*Find("parts/sub/b.smpl"));
-  ASSERT_TRUE(graft);
-  const auto source = branch_->sub_containers()[*graft].open_source();
+  const SubContainer* part = branch_->Hanging(*Find("parts/sub/b.smpl"));
+  ASSERT_NE(part, nullptr);
+  const auto source = part->open_source();
   ASSERT_TRUE(Ok(source));
   EXPECT_TRUE(Ok(OpenContainer(*source, OpenOptions())));
   // Named twice, there once.
@@ -156,7 +156,7 @@ TEST_F(ManifestTest, AFileThatChangesUnderTheMountIsStale) {
 
 TEST_F(ManifestTest, AManifestOfItselfIsAContainerInAContainer) {
   OpenFiles(Json::array({{{"uri", "list.manifest"}}}));
-  EXPECT_TRUE(branch_->Graft(*Find("parts/list.manifest")));
+  EXPECT_NE(branch_->Hanging(*Find("parts/list.manifest")), nullptr);
 }
 
 TEST_F(ManifestTest, WhatIsNoList) {
