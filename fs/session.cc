@@ -127,12 +127,13 @@ struct Sources {
   std::string directory;                       // absolute
 };
 
-/// Whether `path` is a directory, and not a container that is one.
+/// Whether `path` is a directory, and neither a container nor meant as one.
 bool IsPlainDirectory(const std::string& path) {
   struct stat st {};
   if (::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return false;
   const Result<std::shared_ptr<const Source>> directory = OpenSource(path);
-  return !directory || !IsContainerDirectory(**directory);
+  return !directory || !(IsContainerDirectory(**directory) ||
+                         ResemblesContainer(**directory));
 }
 
 /// The daemon changes its directory.

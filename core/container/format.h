@@ -40,6 +40,10 @@ struct Format {
 
   /// Whether `directory` is such a container. Null: no directory is.
   bool (*probe_directory)(const Source& directory) = nullptr;
+
+  /// Whether a directory that no probe recognises was meant to be such a
+  /// container, so that someone who names it is better told what it lacks.
+  bool (*resembles_directory)(const Source& directory) = nullptr;
 };
 
 /// Every format, in the order they are asked.
@@ -49,6 +53,7 @@ std::span<const Format* const> Formats();
 /// is one.
 bool IsContainer(Bytes head);
 bool IsContainerDirectory(const Source& directory);
+bool ResemblesContainer(const Source& directory);
 
 /// Opens `source` with the first format that recognises it, or that it
 /// resembles; kNotContainer when none does.

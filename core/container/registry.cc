@@ -60,6 +60,14 @@ bool IsContainerDirectory(const Source& directory) {
                      });
 }
 
+bool ResemblesContainer(const Source& directory) {
+  return std::any_of(kFormats.begin(), kFormats.end(),
+                     [&directory](const Format* format) {
+                       return format->resembles_directory != nullptr &&
+                              format->resembles_directory(directory);
+                     });
+}
+
 namespace {
 
 Result<std::shared_ptr<const Container>> OpenDirectory(

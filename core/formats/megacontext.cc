@@ -434,6 +434,15 @@ bool ProbeDirectory(const Source& directory) {
   return false;
 }
 
+/// Whether there are levels of whatever kind, or what is written before them
+/// and nothing else.
+bool ResemblesDirectory(const Source& directory) {
+  const Result<Listing> listing = directory.List();
+  if (!listing) return false;
+  return !LevelFiles(*listing).empty() ||
+         (listing->size() == 1 && listing->front().name == kMetadata);
+}
+
 Result<std::shared_ptr<const Container>> Open(SourcePtr source,
                                               const OpenOptions& /*options*/) {
   auto container = std::make_shared<MegaContext>(std::move(source));
@@ -447,6 +456,6 @@ Result<std::shared_ptr<const Container>> Open(SourcePtr source,
 
 extern const Format kMegaContext;
 const Format kMegaContext{"megacontext", &Probe, &Open, nullptr,
-                          &ProbeDirectory};
+                          &ProbeDirectory, &ResemblesDirectory};
 
 }  // namespace ctxfs
