@@ -15,9 +15,8 @@
 
 namespace ctxfs {
 
-/// Decodes entries before they are read, once a reader has read an entry to its
-/// end and begun the next: decoding one then goes on while another is served.
-/// Raw entries are left alone; verifying them costs too little to be worth it.
+/// Decodes and verifies entries before they are read, once a reader has read an
+/// entry to its end and begun the next: that goes on while another is served.
 /// Best effort: what fails here fails again, and is told, when it is read.
 class Ahead {
  public:

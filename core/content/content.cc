@@ -146,6 +146,8 @@ void Content::Prepare(BlockCache& cache) const {
   for (const Extent& extent : extents_) {
     if (const auto* decoded = std::get_if<Decoded>(&extent)) {
       if (!cache.Get(*decoded->block)) return;
+    } else if (const auto* range = std::get_if<Range>(&extent)) {
+      if (range->gate != nullptr && !range->gate->Pass(cache)) return;
     }
   }
 }

@@ -78,8 +78,8 @@ class Content {
   Status Read(uint64_t offset, size_t length, BlockCache& cache,
               Window& window) const;
 
-  /// Produces the blocks that a reader is about to want. What fails is told
-  /// when it is read.
+  /// Produces the blocks and passes the gates that a reader is about to want.
+  /// What fails is told when it is read.
   void Prepare(BlockCache& cache) const;
 
   /// Tells the cache that a reader has got to the end.

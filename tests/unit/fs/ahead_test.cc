@@ -51,6 +51,16 @@ class AheadTest : public testing::Test {
     return file;
   }
 
+  bool ReachesVerified(uint64_t entries) const {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (cache_.stats().passed < entries) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
   BlockCache cache_;
   std::shared_ptr<const Container> container_;
 };
@@ -59,8 +69,9 @@ TEST_F(AheadTest, DecodesTheNextTwoOnceOneIsReadAndTheNextBegun) {
   Ahead ahead(cache_, 64 * limits::kMiB);
   ahead.Note(File(0), 0, kSize);
   ahead.Note(File(1), 0, 4096);
-  // Entries 2 and 4 are; 3 is raw and 5 too far ahead.
+  // Entries 2 and 4 are decoded, 3 is raw and verified; 5 is too far ahead.
   ASSERT_TRUE(Reaches(1));
+  ASSERT_TRUE(ReachesVerified(2));
   ahead.Note(File(1), kSize - 4096, kSize);
   ahead.Note(File(2), 0, 4096);
   EXPECT_TRUE(Reaches(2));
