@@ -114,6 +114,9 @@ constexpr uint64_t kManifestFiles = 100'000;
 constexpr size_t kComponentBytes = 255;
 constexpr size_t kComponents = 255;
 
+/// Entries of one container that are looked at for containers.
+constexpr size_t kInnerContainers = 1000;
+
 /// Containers in mirrored directories that are kept open when none is in use.
 constexpr size_t kOpenContainers = 512;
 

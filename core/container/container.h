@@ -124,6 +124,9 @@ class Container : public std::enable_shared_from_this<Container> {
   /// files of its making may lie in the same directories.
   virtual bool NamesEntriesItself() const { return false; }
 
+  /// Whether entries that are containers themselves are shown as such too.
+  virtual bool EntriesMayBeContainers() const { return false; }
+
   /// Files of the format's making besides the entries. Asked once.
   virtual std::vector<OwnFile> OwnFiles() const { return {}; }
 

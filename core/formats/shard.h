@@ -111,6 +111,7 @@ class ShardContainer : public Container {
   bool EntryLocked(uint32_t entry) const override;
   Json Metadata() const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
+  bool EntriesMayBeContainers() const override { return true; }
   std::vector<OwnFile> OwnFiles() const override;
 
   const ShardHeader& header() const { return header_; }

@@ -6,7 +6,9 @@
 #include <span>
 #include <utility>
 
+#include "core/base/limits.h"
 #include "core/tree/index_json.h"
+#include "core/tree/inner.h"
 #include "core/tree/safe_name.h"
 
 namespace ctxfs {
@@ -41,6 +43,7 @@ Branch::Branch(std::shared_ptr<const Container> container,
   AddMembers(builder);
   // Own files come when every entry has its name: they never take one.
   builder.Settle();
+  AddInner(builder);
   AddOwn(builder);
   tree_ = std::move(builder).Build();
 
@@ -116,6 +119,41 @@ void Branch::AddMembers(TreeBuilder& builder) {
   }
 }
 
+// NAME~dir beside an entry that is a container itself.
+void Branch::AddInner(TreeBuilder& builder) {
+  constexpr std::string_view kMark = "~dir";
+  if (!container_->EntriesMayBeContainers()) return;
+  SafePath path;
+  for (uint32_t entry = 0; entry < container_->entry_count() &&
+                           inner_.size() < limits::kInnerContainers;
+       ++entry) {
+    const std::optional<std::string> moved = container_->EntryPath(entry);
+    const std::optional<std::string_view> name =
+        moved ? moved : container_->EntryName(entry);
+    if (!name || !MayBeContainer(*name) || container_->EntryLocked(entry)) {
+      continue;
+    }
+    NodeId above = Tree::kRoot;
+    if (!container_->EntryDirectory().empty()) {
+      above = builder.MakeDirectory(above, container_->EntryDirectory());
+    }
+    const std::span<const std::string_view> components = path.Split(*name);
+    for (const std::string_view component :
+         components.first(components.size() - 1)) {
+      above = builder.MakeDirectory(above, component);
+    }
+    const std::string marked =
+        MarkedComponent(components.back(), kMark, /*before_extension=*/false);
+    const NodeId directory =
+        builder.MakeDirectory(above, builder.FreeName(above, marked));
+    grafts_.emplace(directory, static_cast<uint32_t>(sub_containers_.size()));
+    inner_.emplace(directory, entry);
+    sub_containers_.push_back({marked, [container = container_, entry] {
+                                 return OpenContainerEntry(*container, entry);
+                               }});
+  }
+}
+
 namespace {
 
 /// Finds directories for what is ours. A top-level name that an entry has
@@ -166,7 +204,7 @@ class OwnPlaces {
 void Branch::AddOwn(TreeBuilder& builder) {
   OwnPlaces places(builder, container_->NamesEntriesItself());
   // Directories first, so that no file has to be moved aside for one.
-  for (uint32_t i = 0; i < sub_containers_.size(); ++i) {
+  for (uint32_t i = 0; i < sub_containers_.size() - inner_.size(); ++i) {
     if (sub_containers_[i].among_entries) continue;
     const auto [directory, name] = places.Find(sub_containers_[i].path);
     const NodeId graft =
@@ -238,7 +276,12 @@ const OwnFile& Branch::Own(NodeId node) const {
 
 Result<bool> Branch::Exists(NodeId node, bool listing,
                             BlockCache& cache) const {
-  if (tree_.IsDirectory(node) || Entry(node)) return true;
+  if (tree_.IsDirectory(node)) {
+    const auto inner = inner_.find(node);
+    if (inner == inner_.end()) return true;
+    return IsContainerEntry(*container_, inner->second, listing, cache);
+  }
+  if (Entry(node)) return true;
   if (const std::optional<DerivedFile> file = Derived(node)) {
     return file->table->Exists(file->number, listing, cache);
   }

@@ -77,6 +77,7 @@ class Branch final : public Files {
   const OwnFile& Own(NodeId node) const;
   void AddEntries(TreeBuilder& builder) const;
   void AddMembers(TreeBuilder& builder);
+  void AddInner(TreeBuilder& builder);
   void AddOwn(TreeBuilder& builder);
 
   std::shared_ptr<const Container> container_;
@@ -85,6 +86,7 @@ class Branch final : public Files {
   std::vector<std::shared_ptr<const DerivedFiles>> derived_;
   std::vector<SubContainer> sub_containers_;
   std::unordered_map<NodeId, uint32_t> grafts_;  // directory -> sub-container
+  std::unordered_map<NodeId, uint32_t> inner_;   // directory -> entry
   std::vector<NumberedFiles> numbered_;
   std::unordered_map<NodeId, NumberedDirectory> numbered_at_;
   uint64_t index_owner_ = NewOwner();

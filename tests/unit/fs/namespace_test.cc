@@ -372,5 +372,54 @@ TEST_F(Nest, IsTheSameForAllThreads) {
   }
 }
 
+TEST(InnerContainer, StandsBesideTheEntryThatItIs) {
+  const std::string innermost =
+      BuildShard({.entries = {Raw("deep", "bottom")}, .role = 16});
+  const std::string inner = BuildShard(
+      {.entries = {Raw("x", "hello"), ZstdEntry("in.shard", innermost)},
+       .role = 16});
+  const std::string outer = BuildShard(
+      {.entries = {Raw("a/raw.shard", inner), ZstdEntry("zstd.mosh", inner),
+                   Raw("text.shard", "no container at all"),
+                   ZstdEntry("prose.mcf", Prose(900)), Raw("noext", inner),
+                   Raw("a/raw.shard~dir", "theirs")},
+       .role = 16});
+  const auto container = OpenContainer(
+      std::make_shared<MemorySource>(outer), OpenOptions());
+  ASSERT_TRUE(Ok(container));
+  const Namespace files(*container, "top", StatsFile());
+  EXPECT_EQ(*Read(files, "top/a/raw.shard"), inner);
+  EXPECT_EQ(*Read(files, "top/a/raw.shard~dir"), "theirs");
+  EXPECT_EQ(*Read(files, "top/a/raw~2.shard~dir/x"), "hello");
+  EXPECT_EQ(*Read(files, "top/zstd.mosh~dir/x"), "hello");
+  EXPECT_EQ(*Read(files, "top/zstd.mosh~dir/in.shard~dir/deep"), "bottom");
+  EXPECT_EQ(Walk(files, "top/text.shard~dir"), std::nullopt);
+  EXPECT_EQ(Walk(files, "top/prose.mcf~dir"), std::nullopt) << "when looked up";
+  EXPECT_EQ(Walk(files, "top/noext~dir"), std::nullopt);
+  BlockCache cache(0);
+  const auto listing =
+      files.OpenDirectory(*Walk(files, "top"), cache);
+  std::set<std::string> names;
+  for (uint64_t i = 0; i < (*listing)->count(); ++i) {
+    if (const auto name = (*listing)->At(i, false)) names.insert(name->name);
+  }
+  EXPECT_EQ(names.count("text.shard~dir"), 0U) << "told by its first bytes";
+  EXPECT_EQ(names.count("zstd.mosh~dir"), 1U);
+}
+
+TEST(InnerContainer, OfADamagedEntryIsNotThereAndItsFileSaysWhy) {
+  const std::string inner = BuildShard({.entries = {Raw("x", "h")}, .role = 16});
+  ShardSpec spec{.entries = {Raw("r.shard", inner)}, .role = 16};
+  std::string outer = BuildShard(spec);
+  outer[outer.find("SHRD", 64) + 40] ^= 1;  // in the entry, past its magic
+  const auto container =
+      OpenContainer(std::make_shared<MemorySource>(outer), OpenOptions());
+  ASSERT_TRUE(Ok(container));
+  const Namespace files(*container, "", StatsFile());
+  EXPECT_TRUE(Fails(Read(files, "r.shard"), Code::kChecksum));
+  EXPECT_NE(Read(files, "r.shard~dir/.ctxfs/info.json")->find("checksum"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace ctxfs
