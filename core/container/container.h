@@ -15,6 +15,7 @@
 #include "core/container/derived.h"
 #include "core/container/entry.h"
 #include "core/container/numbered.h"
+#include "core/container/table.h"
 #include "core/content/block_cache.h"
 #include "core/content/content.h"
 #include "core/io/source.h"
@@ -140,6 +141,9 @@ class Container : public std::enable_shared_from_this<Container> {
 
   /// Every array that the container holds, in the order of its files.
   virtual std::vector<ArrayInfo> Arrays() const { return {}; }
+
+  /// The container as a table, where it is one. Reads nothing.
+  virtual std::optional<Table> RowTable() const { return std::nullopt; }
 
  private:
   std::shared_ptr<const Source> source_;

@@ -29,6 +29,7 @@ class ColumnShard final : public ShardContainer {
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
   std::vector<ArrayInfo> Arrays() const override;
+  std::optional<Table> RowTable() const override;
 
   const std::vector<Column>& columns() const { return table_.columns; }
 

@@ -129,6 +129,7 @@ class CvcContainer final : public Container {
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
   std::vector<ArrayInfo> Arrays() const override;
+  std::optional<Table> RowTable() const override;
 
   const CvcHeader& header() const { return header_; }
   /// Whether nothing of a column can be had.
