@@ -8,12 +8,14 @@ build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
 test=(libgtest-dev libgmock-dev libbenchmark-dev clang-14
   libclang-rt-14-dev python3 python3-pytest python3-numpy
   python3-cryptography zstd attr util-linux)
+clients=(python3-venv jq ffmpeg rsync ripgrep file tar)
 demo=(attr)
 
 wanted=()
 for set in "$@"; do
   case $set in
     build) wanted+=("${build[@]}") ;;
+    clients) wanted+=("${clients[@]}") ;;
     demo) wanted+=("${demo[@]}") ;;
     test) wanted+=("${test[@]}") ;;
     *) echo "install.sh: no such set: $set" >&2; exit 1 ;;
