@@ -107,6 +107,13 @@ constexpr uint64_t kCowrieBigIntBytes = 512;
 /// Dimensions of a tensor in one (same).
 constexpr uint64_t kCowrieRank = 32;
 
+/// Pixels along a side of an array's picture, and bytes of one of its pictures:
+/// larger ones are not shown as PNG (docs/views.md, section 6).
+constexpr uint64_t kPictureSide = 65'535;
+constexpr uint64_t kPictureBytes = 256 * kMiB;
+/// Bytes of a table as text, which is made to be measured (same, section 7).
+constexpr uint64_t kTableText = 4 * kGiB;
+
 /// Files that a manifest may name (docs/manifest.md, section 4).
 constexpr uint64_t kManifestFiles = 100'000;
 
