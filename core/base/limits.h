@@ -111,8 +111,10 @@ constexpr uint64_t kCowrieRank = 32;
 /// larger ones are not shown as PNG (docs/views.md, section 6).
 constexpr uint64_t kPictureSide = 65'535;
 constexpr uint64_t kPictureBytes = 256 * kMiB;
-/// Bytes of a table as text, which is made to be measured (same, section 7).
+/// Bytes of a table as text, which is made to be measured, and positions in its
+/// columns that are remembered to find rows again (same, section 7).
 constexpr uint64_t kTableText = 4 * kGiB;
+constexpr uint64_t kTablePlaces = 16'000'000;
 
 /// Files that a manifest may name (docs/manifest.md, section 4).
 constexpr uint64_t kManifestFiles = 100'000;
