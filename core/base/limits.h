@@ -119,6 +119,9 @@ constexpr uint64_t kTablePlaces = 16'000'000;
 /// Files that a manifest may name (docs/manifest.md, section 4).
 constexpr uint64_t kManifestFiles = 100'000;
 
+/// Bytes of a safetensors header: no reader takes more.
+constexpr uint64_t kSafetensorsHeaderBytes = 100'000'000;
+
 /// Bytes of one path component, and components of one path, on Linux.
 constexpr size_t kComponentBytes = 255;
 constexpr size_t kComponents = 255;

@@ -50,35 +50,6 @@ class BitsOf final : public Transform {
   Content bytes_;
 };
 
-/// The upper half of each float is the value, the lower is 0.
-class WideOf final : public Transform {
- public:
-  explicit WideOf(Content values) : values_(std::move(values)) {}
-
-  Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& cache) const override {
-    if (out.empty()) return {};
-    const uint64_t first = offset / 4;
-    const uint64_t end = (offset + out.size() - 1) / 4 + 1;
-    Buffer halves(static_cast<size_t>(2 * (end - first)));
-    Status read = ReadInto(values_, 2 * first, halves.span(), cache);
-    if (!read) return read;
-    for (size_t i = 0; i < out.size(); ++i) {
-      const uint64_t at = offset + i;
-      out[i] = at % 4 < 2 ? std::byte{0}
-                          : halves.data()[2 * (at / 4 - first) + at % 4 - 2];
-    }
-    return {};
-  }
-
-  Status Verify(BlockCache& cache) const override {
-    return values_.Verify(cache);
-  }
-
- private:
-  Content values_;
-};
-
 /// What base64 of our own making stands for.
 std::string FromBase64(std::string_view text) {
   std::string bytes;
@@ -198,13 +169,6 @@ Content PackBits(const Content& bytes) {
   return bits;
 }
 
-Content WidenBf16(const Content& values) {
-  Content wide;
-  wide.Append(Computed{std::make_shared<const WideOf>(values), 0},
-              values.size() / 2 * 4);
-  return wide;
-}
-
 Result<uint64_t> CountZeros(const Content& bytes, BlockCache& cache) {
   uint64_t zeros = 0;
   Buffer piece(static_cast<size_t>(std::min(kPiece, bytes.size())));
@@ -243,13 +207,13 @@ Result<TextBuffers> MakeTextBuffers(
   }
   made.wide = size > uint64_t{std::numeric_limits<int32_t>::max()};
   const size_t width = made.wide ? 8 : 4;
-  made.offsets.Append(
-      Literal{std::make_shared<const std::string>(width, '\0')}, width);
+  made.offsets.Append(Literal{std::make_shared<const std::string>(width, '\0')},
+                      width);
   const uint64_t owner = NewOwner();
   for (TextBlock::Where& where : blocks) {
     where.wide = made.wide;
-    auto block = std::make_shared<const TextBlock>(Key{owner, where.first},
-                                                   reader, column, where, cache);
+    auto block = std::make_shared<const TextBlock>(
+        Key{owner, where.first}, reader, column, where, cache);
     const uint64_t data_at = where.offsets_size();
     made.offsets.Append(Decoded{block, 0}, data_at);
     made.data.Append(Decoded{block, data_at}, where.size);

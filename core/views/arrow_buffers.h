@@ -14,9 +14,6 @@ namespace ctxfs {
 /// Bytes of 0 and not 0 as bits, the first the lowest.
 Content PackBits(const Content& bytes);
 
-/// bfloat16 as float32.
-Content WidenBf16(const Content& values);
-
 /// Bytes that are 0.
 Result<uint64_t> CountZeros(const Content& bytes, BlockCache& cache);
 

@@ -66,8 +66,8 @@ Table TypeTable(FlatBufferBuilder& to, const ArrowField& field) {
       to.AddElement<uint8_t>(Slot(1), field.kind == ArrowKind::kInt, 0);
       break;
     case ArrowKind::kFloat:  // precision: half, single, double
-      to.AddElement<int16_t>(
-          Slot(0), static_cast<int16_t>(field.width / 32), 0);
+      to.AddElement<int16_t>(Slot(0), static_cast<int16_t>(field.width / 32),
+                             0);
       break;
     case ArrowKind::kFixedBinary:
       to.AddElement<int32_t>(Slot(0), field.width, 0);  // byteWidth
@@ -165,8 +165,7 @@ std::string ArrowBatchMessage(int64_t rows, const std::vector<ArrowNode>& nodes,
                               const std::vector<ArrowBuffer>& buffers,
                               int64_t body) {
   FlatBufferBuilder to;
-  const auto node_vector =
-      to.CreateVectorOfStructs(nodes.data(), nodes.size());
+  const auto node_vector = to.CreateVectorOfStructs(nodes.data(), nodes.size());
   const auto buffer_vector =
       to.CreateVectorOfStructs(buffers.data(), buffers.size());
   const auto start = to.StartTable();

@@ -12,6 +12,7 @@
 #include "core/base/limits.h"
 #include "core/views/arrow_buffers.h"
 #include "core/views/arrow_message.h"
+#include "core/views/elements.h"
 #include "core/views/made_once.h"
 #include "core/views/table_reader.h"
 #include "core/views/view.h"
@@ -23,14 +24,14 @@ constexpr uint64_t kAlignment = 64;
 
 /// `name` with U+FFFD for what is no UTF-8.
 std::string Utf8(std::string_view name) {
-  return Json::parse(Json(name).dump(-1, ' ', false,
-                                     Json::error_handler_t::replace))
+  return Json::parse(
+             Json(name).dump(-1, ' ', false, Json::error_handler_t::replace))
       .get<std::string>();
 }
 
 /// Type and width of a number as Arrow has them; bf16 is widened to float32.
 void SetNumber(DType dtype, ArrowField& field) {
-  field.width = static_cast<int32_t>(8 * DTypeSize(dtype));
+  field.width = static_cast<int32_t>(8 * DTypeSize(Widened(dtype)));
   switch (dtype) {
     case DType::kBool:
       field.kind = ArrowKind::kBool;
@@ -48,8 +49,6 @@ void SetNumber(DType dtype, ArrowField& field) {
       field.kind = ArrowKind::kUint;
       return;
     case DType::kBf16:
-      field.width = 32;
-      [[fallthrough]];
     case DType::kF16:
     case DType::kF32:
     case DType::kF64:
@@ -69,17 +68,16 @@ class Batch {
     ArrowField field;
     field.name = Utf8(from.name);
     field.nullable = from.lines() || from.open_valid != nullptr;
-    Status added = from.lines() ? AddLines(column, field)
-                                : AddValues(column, field);
+    Status added =
+        from.lines() ? AddLines(column, field) : AddValues(column, field);
     fields_.push_back(std::move(field));
     return added;
   }
 
   Content Finish() {
     const std::string schema = ArrowSchemaMessage(fields_);
-    const std::string batch =
-        ArrowBatchMessage(Signed(reader_->rows()), nodes_, buffers_,
-                          Signed(body_.size()));
+    const std::string batch = ArrowBatchMessage(Signed(reader_->rows()), nodes_,
+                                                buffers_, Signed(body_.size()));
     Content file;
     AppendText(ArrowMagic() + schema, file);
     const ArrowBlock block{Signed(file.size()),
@@ -113,8 +111,7 @@ class Batch {
 
   Status AddValues(size_t column, ArrowField& field) {
     const TableColumn& from = reader_->table().columns[column];
-    const Result<uint64_t> nulls =
-        CountZeros(reader_->valid(column), cache_);
+    const Result<uint64_t> nulls = CountZeros(reader_->valid(column), cache_);
     if (!nulls) return nulls.error();
     AddNode(reader_->rows(), *nulls);
     AddBuffer(*nulls == 0 ? Content() : PackBits(reader_->valid(column)));
@@ -135,7 +132,7 @@ class Batch {
     }
     const Content& values = reader_->values(column);
     AddBuffer(from.dtype == DType::kBool   ? PackBits(values)
-              : from.dtype == DType::kBf16 ? WidenBf16(values)
+              : from.dtype == DType::kBf16 ? WidenElements(from.dtype, values)
                                            : values);
     return {};
   }

@@ -158,9 +158,8 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
     width += column.per_row;
     if (column.lines()) place.push_back(0);
   }
-  const uint64_t step =
-      std::clamp<uint64_t>(kCellsABlock / std::max<uint64_t>(width, 1), 1,
-                           kRowsABlock);
+  const uint64_t step = std::clamp<uint64_t>(
+      kCellsABlock / std::max<uint64_t>(width, 1), 1, kRowsABlock);
   Content content;
   content.Append(Literal{std::make_shared<const std::string>(header)},
                  header.size());
