@@ -156,3 +156,40 @@ def goldens() -> list[Golden]:
 def of(kind) -> str:
     """For pytest's ids."""
     return kind.name
+
+
+def view_name(path: str) -> str:
+    """An array's path without the directory that says nothing of it."""
+    for directory in ("columns/", "tensors/"):
+        path = path.removeprefix(directory)
+    return path
+
+
+def table(name: str) -> dict[str, list]:
+    """A golden ColumnShard's columns as Python values, None for null.
+
+    uuids are hex; halves are numbers of their bits' value; the column whose
+    values the reference writer lost is zeros.
+    """
+    answer = _load(GOLDEN / "shard-profiles" / f"{name}.cshard.json")
+    columns = {}
+    for column in answer["expected"]["columns"]:
+        kind, values = column["type"], column["values"] or []
+        if column["name"] == "u32_lost":
+            values = ["0"] * len(values)
+        columns[column["name"]] = [_value(kind, value) for value in values]
+    return columns
+
+
+def _value(kind: int, value):
+    if value is None or kind in (1, 13, 14, 16):
+        return value
+    if kind == 10:
+        return float(numpy.uint16(int(value)).view(numpy.float16))
+    if kind == 17:
+        return float(numpy.uint32(int(value) << 16).view(numpy.float32))
+    if kind == 11:
+        return float(numpy.uint32(int(value["f32_bits"], 16)).view(numpy.float32))
+    if kind == 12:
+        return float(numpy.uint64(int(value["f64_bits"], 16)).view(numpy.float64))
+    return int(value)
