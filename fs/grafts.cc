@@ -46,7 +46,10 @@ Result<std::shared_ptr<const Branch>> Grafts::Get(Number number) const {
   if (auto branch = Use(*slot)) return branch;
   Result<std::shared_ptr<const Container>> container = slot->graft.open();
   if (!container) return std::move(container).error();
-  auto branch = std::make_shared<const Branch>(std::move(*container));
+  std::vector<SubContainer> hanging;
+  if (hang_ != nullptr) hanging = hang_(*container);
+  auto branch = std::make_shared<const Branch>(
+      std::move(*container), std::vector<OwnFile>{}, std::move(hanging));
   Keep(number, *slot, branch);
   return std::shared_ptr<const Branch>(std::move(branch));
 }
@@ -105,7 +108,7 @@ Grafts::Totals Grafts::Sum() const {
   Totals sum;
   for (const Number number : used_) {
     const Branch& branch = *slots_.at(number)->branch;
-    ++sum.containers;
+    if (branch.container().HasAbout()) ++sum.containers;
     sum.nodes += branch.NodeCount();
     sum.bytes += branch.TotalSize();
   }

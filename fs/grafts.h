@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/mutex.h"
@@ -29,6 +30,10 @@ class Grafts {
   /// or if what was there is no more: what is damaged opens as unreadable.
   using Open = std::function<Result<std::shared_ptr<const Container>>()>;
 
+  /// What hangs in a container besides its own: see Branch.
+  using Hang = std::function<std::vector<SubContainer>(
+      const std::shared_ptr<const Container>&)>;
+
   /// What hangs somewhere.
   struct Graft {
     Inode at;        // the directory it hangs at
@@ -38,8 +43,10 @@ class Grafts {
     Open open;       // null: the numbered files at `node`
   };
 
-  /// `most` containers are kept open, or more while they are in use.
-  explicit Grafts(size_t most) : most_(most) {}
+  /// `most` containers are kept open, or more while they are in use. `hang` is
+  /// asked of each that is opened; null: nothing more hangs in any.
+  explicit Grafts(size_t most, Hang hang = nullptr)
+      : most_(most), hang_(std::move(hang)) {}
 
   /// The number of what hangs at `graft.at`, the same for every mount but for
   /// one chance in two billion.
@@ -82,6 +89,7 @@ class Grafts {
       CTXFS_REQUIRES(mutex_);
 
   const size_t most_;
+  const Hang hang_;
   mutable Mutex mutex_;
   std::unordered_map<Number, std::shared_ptr<Slot>> slots_
       CTXFS_GUARDED_BY(mutex_);

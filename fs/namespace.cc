@@ -37,21 +37,22 @@ std::string OwnName(Mirror& mirror) {
 
 Namespace::Namespace(std::shared_ptr<const Container> container,
                      std::string_view name, OwnFile stats,
-                     const OpenOptions& options)
+                     const OpenOptions& options, const Grafts::Hang& hang)
     : options_(options),
       top_(std::make_shared<const Branch>(
-          std::move(container),
+          container,
           name.empty() ? std::vector<OwnFile>{FlatStats(stats)}
-                       : std::vector<OwnFile>{})),
+                       : std::vector<OwnFile>{},
+          hang == nullptr ? std::vector<SubContainer>{} : hang(container))),
       own_(name, name.empty() ? "" : kOwnDirectory, stats),
-      grafts_(limits::kOpenContainers) {}
+      grafts_(limits::kOpenContainers, hang) {}
 
 Namespace::Namespace(std::unique_ptr<Mirror> mirror, OwnFile stats,
-                     const OpenOptions& options)
+                     const OpenOptions& options, const Grafts::Hang& hang)
     : options_(options),
       mirror_(std::move(mirror)),
       own_("", OwnName(*mirror_), std::move(stats)),
-      grafts_(limits::kOpenContainers) {}
+      grafts_(limits::kOpenContainers, hang) {}
 
 // Inodes below 2^32: 1 is the mount's root; then the rest of its own files;
 // then the top branch's nodes but for its root, which is the directory it hangs
@@ -182,8 +183,9 @@ Result<std::shared_ptr<const Container>> Namespace::OpenHanging(
   Result<std::shared_ptr<const Branch>> outer = top_;
   if (within != 0) outer = grafts_.Get(within);
   if (!outer) return std::move(outer).error();
-  Result<std::shared_ptr<const Source>> source =
-      (*outer)->Hanging(node)->open_source();
+  const SubContainer& hanging = *(*outer)->Hanging(node);
+  if (hanging.open != nullptr) return hanging.open();
+  Result<std::shared_ptr<const Source>> source = hanging.open_source();
   if (!source) return Unreadable(nullptr, std::move(source).error());
   if (depth > limits::kContainerDepth) {
     return Unreadable(
@@ -458,9 +460,12 @@ std::string Namespace::PathInContainer(Inode inode) const {
   if (!place) return {};
   const std::optional<Grafts::Graft> graft = grafts_.Find(place->graft);
   std::string path = place->files->Path(place->node);
-  // Numbered files are in no container of their own.
-  if (!graft || graft->open != nullptr) return path;
-  return place->branch->Path(graft->node) + "/" + path;
+  if (!graft) return path;
+  // Numbered files and views are in no container of their own.
+  if (graft->open != nullptr && place->branch->container().HasAbout()) {
+    return path;
+  }
+  return PathInContainer(graft->at) + "/" + path;
 }
 
 std::string Namespace::Path(Inode inode) const {

@@ -49,13 +49,15 @@ class Namespace {
 
   /// Shows the container in a directory `name` of the root, or at the root
   /// itself when `name` is empty. `stats` is the mount's own file; containers
-  /// within are opened with `options`.
+  /// within are opened with `options`, and `hang` says what more hangs in each.
   Namespace(std::shared_ptr<const Container> container, std::string_view name,
-            OwnFile stats, const OpenOptions& options = {});
+            OwnFile stats, const OpenOptions& options = {},
+            const Grafts::Hang& hang = nullptr);
 
   /// Shows what `mirror` has.
   Namespace(std::unique_ptr<Mirror> mirror, OwnFile stats,
-            const OpenOptions& options = {});
+            const OpenOptions& options = {},
+            const Grafts::Hang& hang = nullptr);
 
   /// What `name` is in `directory`; nothing for nothing. Counts as a look-up of
   /// the kernel's, until Forget.

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -24,6 +25,7 @@ struct Raw {
   int insecure_keyfile = 0;
   char* keyfile = nullptr;
   char* verify = nullptr;
+  char* views = nullptr;
   char* cache = nullptr;
   char* threads = nullptr;
   char* readahead = nullptr;
@@ -41,11 +43,12 @@ struct Raw {
   int version = 0;
 
   std::vector<std::string> operands;
+  std::string more_views;  // of views=A,B,C: fuse_opt splits at commas
   std::string unknown;
 
   Raw() = default;
   ~Raw() {
-    for (char* text : {keyfile, verify, cache, threads, readahead, uid, gid,
+    for (char* text : {keyfile, verify, views, cache, threads, readahead, uid, gid,
                        umask, log, ignored}) {
       std::free(text);
     }
@@ -68,6 +71,7 @@ const fuse_opt kTable[] = {
     CTXFS_OPT("keyfile=%s", keyfile, 0),
     CTXFS_OPT("insecure_keyfile", insecure_keyfile, 1),
     CTXFS_OPT("verify=%s", verify, 0),
+    CTXFS_OPT("views=%s", views, 0),
     CTXFS_OPT("cache=%s", cache, 0),
     CTXFS_OPT("threads=%s", threads, 0),
     CTXFS_OPT("readahead=%s", readahead, 0),
@@ -133,6 +137,8 @@ int TakeOther(void* data, const char* arg, int key, fuse_args* /*out*/) {
     raw->operands.emplace_back(arg);
   } else if (std::string_view(arg).starts_with("x-")) {
     // x-systemd.automount and its like: mount(8)'s own.
+  } else if (raw->views != nullptr && IsView(arg)) {
+    raw->more_views += std::string(":") + arg;
   } else if (raw->unknown.empty()) {
     raw->unknown = arg;
   }
@@ -182,6 +188,11 @@ bool TakeVerify(const char* text, VerifyMode* mode) {
 const char* TakeValues(const Raw& raw, MountOptions* options) {
   constexpr unsigned kMostThreads = 1024;
   if (!TakeVerify(raw.verify, &options->verify)) return "verify";
+  if (raw.views != nullptr) {
+    const std::optional<ViewSet> views = ParseViews(raw.views + raw.more_views);
+    if (!views) return "views";
+    options->views = *views;
+  }
   if (!TakeSize(raw.cache, &options->cache_bytes)) return "cache";
   if (!TakeSize(raw.readahead, &options->readahead)) return "readahead";
   if (!TakeNumber(raw.threads, 10, &options->threads) ||
@@ -285,7 +296,7 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
 }
 
 std::string MountUsage() {
-  return "usage: mount.ctxfs SOURCE... MOUNTPOINT [-o OPTION[,OPTION...]] [-f] "
+  return std::string("usage: mount.ctxfs SOURCE... MOUNTPOINT [-o OPTION[,OPTION...]] [-f] "
          "[-v]\n"
          "Shows the entries of machine-learning containers as read-only "
          "files.\n"
@@ -302,6 +313,11 @@ std::string MountUsage() {
          "                     it is opened, so that mmap readers get an "
          "error\n"
          "                     instead of a signal; off: never\n"
+         "  views=LIST         which views to offer under views/: all "
+         "(default),\n"
+         "                     none, or names of ") +
+         ViewNames() +
+         "\n"
          "  salvage            mount a damaged container as far as it can be "
          "read\n"
          "  keyfile=PATH       the key of encrypted entries: 32 bytes, or 64 "

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/views/view.h"
 #include "fs/log.h"
 
 namespace ctxfs {
@@ -19,6 +20,7 @@ struct MountOptions {
   std::string mount_point;
   bool flat = false;
   bool salvage = false;
+  ViewSet views = AllViews();
   std::string key_file;  // empty: none
   bool insecure_key_file = false;
   VerifyMode verify = VerifyMode::kRead;

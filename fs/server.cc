@@ -3,9 +3,22 @@
 
 #include "core/base/text.h"
 #include "core/io/source.h"
+#include "core/views/view.h"
 #include "fs/log.h"
 
 namespace ctxfs {
+namespace {
+
+/// `views/` in every container that may have any.
+Grafts::Hang Hang(const MountOptions& options) {
+  return [views = options.views](const std::shared_ptr<const Container>& of) {
+    std::vector<SubContainer> hanging;
+    if (MayHaveViews(*of, views)) hanging.push_back(ViewsDirectory(of, views));
+    return hanging;
+  };
+}
+
+}  // namespace
 
 Server::Server(const MountOptions& options)
     : cache_(options.cache_bytes),
@@ -22,14 +35,14 @@ Server::Server(std::shared_ptr<const Container> container,
   name_ = name;
   files_ = std::make_unique<Namespace>(std::move(container),
                                        options.flat ? "" : name, StatsFile(),
-                                       open_options);
+                                       open_options, Hang(options));
 }
 
 Server::Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
                const OpenOptions& open_options)
     : Server(options) {
   files_ = std::make_unique<Namespace>(std::move(mirror), StatsFile(),
-                                       open_options);
+                                       open_options, Hang(options));
 }
 
 OwnFile Server::StatsFile() {

@@ -16,7 +16,7 @@ CODEC = ["core/base"]
 CONTENT = CODEC + ["core/codec", "core/io"]
 CONTAINER = CONTENT + ["core/content"]
 ABOVE = CONTAINER + ["core/container"]
-CORE = ABOVE + ["core/tree"]
+CORE = ABOVE + ["core/tree", "core/views"]
 
 # Lowest layer first.
 MAY_INCLUDE = {
@@ -44,7 +44,6 @@ FORMAT_HEADERS = {
     "core/formats/cvc.h",
     "core/formats/cvc_draft.h",
     "core/formats/file_digest.h",
-    "core/formats/float_window.h",
     "core/formats/manifest.h",
     "core/formats/mcf.h",
     "core/formats/mcf_quant.h",

@@ -4,16 +4,19 @@
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
-  liblz4-dev libxxhash-dev nlohmann-json3-dev libisal-dev libssl-dev zlib1g-dev)
+  liblz4-dev libxxhash-dev nlohmann-json3-dev libisal-dev libssl-dev zlib1g-dev
+  libpng-dev libflatbuffers-dev)
 test=(libgtest-dev libgmock-dev libbenchmark-dev clang-14
   libclang-rt-14-dev python3 python3-pytest python3-numpy
   python3-cryptography zstd attr util-linux)
+clients=(python3-venv jq ffmpeg rsync ripgrep file tar)
 demo=(attr)
 
 wanted=()
 for set in "$@"; do
   case $set in
     build) wanted+=("${build[@]}") ;;
+    clients) wanted+=("${clients[@]}") ;;
     demo) wanted+=("${demo[@]}") ;;
     test) wanted+=("${test[@]}") ;;
     *) echo "install.sh: no such set: $set" >&2; exit 1 ;;

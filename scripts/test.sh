@@ -8,6 +8,20 @@ cd "$(dirname "$0")/.."
 
 scripts/install.sh build test
 
+# The clients' versions are what tests/clients/requirements.txt says; the
+# environment is made anew when that changes.
+make_clients_venv() {
+  local venv=build/clients-venv wanted=tests/clients/requirements.txt
+  scripts/install.sh clients
+  cmp -s "$wanted" "$venv/installed.txt" && return
+  echo "== $venv"
+  rm -rf "$venv"
+  /usr/bin/python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check \
+    --only-binary :all: -r "$wanted"
+  cp "$wanted" "$venv/installed.txt"
+}
+
 run() {
   echo "== $1"
   cmake --preset "$1" >/dev/null
@@ -28,7 +42,8 @@ parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=(dev)
 for part in "${parts[@]}"; do
   case $part in
-    dev | asan | tsan) run "$part" ;;
+    dev) make_clients_venv; run dev ;;
+    asan | tsan) run "$part" ;;
     clang) build_with_clang ;;
     *) echo "test.sh: no such part: $part" >&2; exit 1 ;;
   esac

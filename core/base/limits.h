@@ -107,8 +107,20 @@ constexpr uint64_t kCowrieBigIntBytes = 512;
 /// Dimensions of a tensor in one (same).
 constexpr uint64_t kCowrieRank = 32;
 
+/// Pixels along a side of an array's picture, and bytes of one of its pictures:
+/// larger ones are not shown as PNG (docs/views.md, section 6).
+constexpr uint64_t kPictureSide = 65'535;
+constexpr uint64_t kPictureBytes = 256 * kMiB;
+/// Bytes of a table as text, which is made to be measured, and positions in its
+/// columns that are remembered to find rows again (same, section 7).
+constexpr uint64_t kTableText = 4 * kGiB;
+constexpr uint64_t kTablePlaces = 16'000'000;
+
 /// Files that a manifest may name (docs/manifest.md, section 4).
 constexpr uint64_t kManifestFiles = 100'000;
+
+/// Bytes of a safetensors header: no reader takes more.
+constexpr uint64_t kSafetensorsHeaderBytes = 100'000'000;
 
 /// Bytes of one path component, and components of one path, on Linux.
 constexpr size_t kComponentBytes = 255;

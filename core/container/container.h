@@ -15,6 +15,7 @@
 #include "core/container/derived.h"
 #include "core/container/entry.h"
 #include "core/container/numbered.h"
+#include "core/container/table.h"
 #include "core/content/block_cache.h"
 #include "core/content/content.h"
 #include "core/io/source.h"
@@ -54,16 +55,34 @@ struct ArrayInfo {
   /// The elements, little-endian and row-major: exactly as many bytes as dtype
   /// and shape make, which was checked against the bytes that are there.
   std::function<Result<Content>(BlockCache&)> open;
+  /// Whether `open` reads the container, so that it is put off.
+  bool opening_reads = false;
 };
+
+/// What views make of a container's arrays.
+struct ArraysUse {
+  /// What a file of all of them is called, without its suffix: "model"; empty
+  /// where there is to be none.
+  std::string_view together;
+  /// The directory that their names begin with and that says nothing of them.
+  std::string_view directory = {};
+  /// Whether rows are vectors to be searched.
+  bool vectors = false;
+};
+
+class Container;
 
 /// A container within or beside a container, shown as a directory at `path` and
 /// opened when someone first looks inside.
 struct SubContainer {
   std::string path;  // made safe like an entry's name
+  /// Where its bytes are; null where `open` makes it without any.
   std::function<Result<std::shared_ptr<const Source>>()> open_source;
   /// Whether it is a member as entries are, so that it lies in the directories
   /// that they make. More of them may lie below it.
   bool among_entries = false;
+  /// Opens it in place of open_source. Does not fail.
+  std::function<std::shared_ptr<const Container>()> open = nullptr;
 };
 
 /// An opened container: a table of entries, parsed once and immutable. An
@@ -141,8 +160,18 @@ class Container : public std::enable_shared_from_this<Container> {
   /// Directories of files that are computed from their number. Asked once.
   virtual std::vector<NumberedFiles> Numbered() const { return {}; }
 
-  /// Every array that the container holds, in the order of its files.
+  /// Every array that the container holds, in the order of its files. May read
+  /// a little of each: not to be asked before someone wants to know.
   virtual std::vector<ArrayInfo> Arrays() const { return {}; }
+
+  /// The container as a table, where it is one. Reads nothing.
+  virtual std::optional<Table> RowTable() const { return std::nullopt; }
+
+  /// What to make of them; nothing where there cannot be any. Reads nothing.
+  virtual std::optional<ArraysUse> ArraysUsed() const { return std::nullopt; }
+
+  /// Whether it has a `.ctxfs/`: not where it is but a directory of another.
+  virtual bool HasAbout() const { return true; }
 
  private:
   std::shared_ptr<const Source> source_;

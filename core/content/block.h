@@ -11,8 +11,9 @@
 namespace ctxfs {
 
 /// Bytes that exist only after work: produced whole or not at all, and handed
-/// out by the BlockCache alone. Immutable; a Block never reads through the
-/// cache itself.
+/// out by the BlockCache alone. Immutable. A Block reads through the cache itself
+/// only if its cost is 0 and what it reads does not: then nothing that it waits
+/// for can wait for it, neither for its memory nor for its end.
 class Block {
  public:
   explicit Block(Key key) : key_(key) {}

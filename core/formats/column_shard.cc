@@ -230,6 +230,36 @@ std::vector<ArrayInfo> ColumnShard::Arrays() const {
   return arrays;
 }
 
+std::optional<Table> ColumnShard::RowTable() const {
+  if (columns().empty()) return std::nullopt;
+  Table table;
+  table.rows = columns().front().rows;
+  for (size_t i = 0; i < columns().size(); ++i) {
+    const Column& column = columns()[i];
+    // One of other rows is not of this table; info.json says why.
+    if (column.rows != table.rows) continue;
+    TableColumn made;
+    made.name = column.name;
+    made.kind = column.type == ColumnType::kUuid     ? CellKind::kUuid
+                : column.type == ColumnType::kBytes  ? CellKind::kBytes
+                : column.type == ColumnType::kString ? CellKind::kText
+                                                     : CellKind::kNumber;
+    made.dtype = ColumnDType(column.type);
+    made.per_row = column.per_row;
+    made.list = column.per_row != 1;
+    made.open = [self = Self(), i](BlockCache& cache) {
+      return self->OpenColumn(i, ColumnFile::kValues, cache);
+    };
+    if (column.nullable) {
+      made.open_valid = [self = Self(), i](BlockCache& cache) {
+        return self->OpenColumn(i, ColumnFile::kValidity, cache);
+      };
+    }
+    table.columns.push_back(std::move(made));
+  }
+  return table;
+}
+
 extern const Format kColumnShard;
 const Format kColumnShard{"columnshard", &Probe, &OpenShard<ColumnShard>};
 

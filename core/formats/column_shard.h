@@ -29,6 +29,11 @@ class ColumnShard final : public ShardContainer {
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
   std::vector<ArrayInfo> Arrays() const override;
+  std::optional<Table> RowTable() const override;
+  std::optional<ArraysUse> ArraysUsed() const override {
+    if (columns().empty()) return std::nullopt;
+    return ArraysUse{{}, "columns"};
+  }
 
   const std::vector<Column>& columns() const { return table_.columns; }
 

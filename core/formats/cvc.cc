@@ -350,6 +350,26 @@ std::vector<ArrayInfo> CvcContainer::Arrays() const {
   return arrays;
 }
 
+std::optional<Table> CvcContainer::RowTable() const {
+  auto self = std::static_pointer_cast<const CvcContainer>(shared_from_this());
+  Table table;
+  table.rows = header_.num_vectors;
+  table.as_text = false;
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    const CvcColumn& column = header_.columns[i];
+    if (column.sound != chunks_with_rows_) continue;
+    TableColumn made;
+    made.name = column.name;
+    made.dtype = column.dtype;
+    made.per_row = column.dimension;
+    made.list = true;
+    made.open = [self, i](BlockCache& /*cache*/) { return self->OpenEntry(i); };
+    table.columns.push_back(std::move(made));
+  }
+  if (table.columns.empty()) return std::nullopt;
+  return table;
+}
+
 namespace {
 
 Result<std::shared_ptr<const Container>> Open(

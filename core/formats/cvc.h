@@ -129,6 +129,11 @@ class CvcContainer final : public Container {
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
   std::vector<ArrayInfo> Arrays() const override;
+  std::optional<Table> RowTable() const override;
+  std::optional<ArraysUse> ArraysUsed() const override {
+    if (entry_count() == 0) return std::nullopt;
+    return ArraysUse{"vectors", EntryDirectory(), /*vectors=*/true};
+  }
 
   const CvcHeader& header() const { return header_; }
   /// Whether nothing of a column can be had.

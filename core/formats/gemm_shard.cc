@@ -184,7 +184,8 @@ class GemmShard final : public TensorShard {
                         {grid->height(), grid->width()},
                         [self = Gemm(), &tiles = tiles](BlockCache& blocks) {
                           return self->OpenMatrix(tiles, blocks);
-                        }});
+                        },
+                        /*opening_reads=*/true});
     }
     return arrays;
   }

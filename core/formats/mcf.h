@@ -98,6 +98,10 @@ class McfContainer final : public Container {
   std::string_view EntryDirectory() const override { return "tensors"; }
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<ArrayInfo> Arrays() const override;
+  std::optional<ArraysUse> ArraysUsed() const override {
+    if (tensor_count_ == 0) return std::nullopt;
+    return ArraysUse{"model"};
+  }
 
  private:
   class TextBlock;

@@ -101,6 +101,12 @@ class MegaContext final : public Container {
   std::vector<SubContainer> SubContainers() const override;
   std::vector<NumberedFiles> Numbered() const override;
   std::vector<ArrayInfo> Arrays() const override;
+  std::optional<ArraysUse> ArraysUsed() const override {
+    for (const ContextLevel& level : levels_) {
+      if (!level.fault) return ArraysUse{"tree"};
+    }
+    return std::nullopt;
+  }
 
  private:
   Status LoadFile();

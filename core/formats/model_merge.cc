@@ -11,7 +11,7 @@
 #include "core/base/limits.h"
 #include "core/codec/digest.h"
 #include "core/codec/widen.h"
-#include "core/formats/float_window.h"
+#include "core/codec/float_window.h"
 
 namespace ctxfs {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/codec/widen.h"
 #include "core/container/entry_files.h"
-#include "core/formats/float_window.h"
+#include "core/codec/float_window.h"
 #include "core/formats/model_shard.h"
 
 namespace ctxfs {

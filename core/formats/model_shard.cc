@@ -172,7 +172,8 @@ std::vector<ArrayInfo> ModelShard::Arrays() const {
                       DType::kF32, array->shape,
                       [files, entry = entry](BlockCache& blocks) {
                         return files->Open(entry, blocks);
-                      }});
+                      },
+                      /*opening_reads=*/true});
   }
   for (const auto& [entry, spec] : deltas_.specs()) {
     const auto delta = deltas_.Resolve(entry, cache);
@@ -181,7 +182,8 @@ std::vector<ArrayInfo> ModelShard::Arrays() const {
                       Deltas::Shape(**delta),
                       [self = Self(), this, entry = entry](BlockCache& blocks) {
                         return deltas_.Open(entry, self, blocks);
-                      }});
+                      },
+                      /*opening_reads=*/true});
   }
   return arrays;
 }

@@ -22,6 +22,11 @@ class ModelShard : public TensorShard {
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
   std::vector<ArrayInfo> Arrays() const override;
+  std::optional<ArraysUse> ArraysUsed() const override {
+    std::optional<ArraysUse> use = TensorShard::ArraysUsed();
+    if (use) use->together = "model";
+    return use;
+  }
   std::vector<SubContainer> SubContainers() const override;
   Json Info() const override;
 

@@ -198,6 +198,11 @@ class Graph final : public Container {
     return files;
   }
 
+  std::optional<ArraysUse> ArraysUsed() const override {
+    if (arrays_.empty()) return std::nullopt;
+    return ArraysUse{{}};
+  }
+
   std::vector<ArrayInfo> Arrays() const override {
     std::vector<ArrayInfo> all;
     for (const Array& array : arrays_) {

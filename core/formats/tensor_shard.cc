@@ -199,7 +199,8 @@ ArrayInfo TensorShard::TensorArray(std::string name, uint32_t entry,
   return {std::move(name), header.dtype, header.shape,
           [self = Self(), entry](BlockCache& cache) {
             return self->OpenTensor(entry, cache);
-          }};
+          },
+          /*opening_reads=*/true};
 }
 
 std::vector<ArrayInfo> TensorShard::Arrays() const {
@@ -213,6 +214,13 @@ std::vector<ArrayInfo> TensorShard::Arrays() const {
       arrays.push_back(TensorArray(std::string(*name), entry, *header));
   }
   return arrays;
+}
+
+std::optional<ArraysUse> TensorShard::ArraysUsed() const {
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    if (MayBeTensor(entry)) return ArraysUse{{}};
+  }
+  return std::nullopt;
 }
 
 Json TensorShard::Info() const {

@@ -22,6 +22,7 @@ class TensorShard : public ShardContainer {
   EntryInfo Describe(uint32_t entry) const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
   std::vector<ArrayInfo> Arrays() const override;
+  std::optional<ArraysUse> ArraysUsed() const override;
 
   /// Whether the entry's name and size allow it to be a tensor.
   bool MayBeTensor(uint32_t entry) const;

@@ -323,6 +323,13 @@ std::vector<ArrayInfo> WShardContainer::Arrays() const {
   return arrays;
 }
 
+std::optional<ArraysUse> WShardContainer::ArraysUsed() const {
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    if (LaneOf(i) || SignsOf(i)) return ArraysUse{"episode"};
+  }
+  return std::nullopt;
+}
+
 extern const Format kWShard;
 const Format kWShard{"wshard", &Probe, &OpenShard<WShardContainer>};
 

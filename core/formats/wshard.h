@@ -38,6 +38,7 @@ class WShardContainer final : public ShardContainer {
   void Annotate(const Json& metadata, EntryInfo& info) const override;
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<ArrayInfo> Arrays() const override;
+  std::optional<ArraysUse> ArraysUsed() const override;
 
   /// Steps of the episode: as it says itself, or as its lanes do.
   std::optional<uint64_t> length() const { return lanes_.length(); }

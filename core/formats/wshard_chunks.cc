@@ -35,6 +35,10 @@ class WShardChunks final : public ShardContainer {
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<SubContainer> SubContainers() const override;
   std::vector<ArrayInfo> Arrays() const override;
+  std::optional<ArraysUse> ArraysUsed() const override {
+    if (join_.lanes.empty()) return std::nullopt;
+    return ArraysUse{"episode", "episode"};
+  }
 
  private:
   void OpenChunks();

@@ -25,14 +25,16 @@ Content LiteralContent(std::string text) {
 }  // namespace
 
 Branch::Branch(std::shared_ptr<const Container> container,
-               std::vector<OwnFile> extra)
-    : container_(std::move(container)), own_files_(AboutFiles()) {
+               std::vector<OwnFile> extra, std::vector<SubContainer> hanging)
+    : container_(std::move(container)), hanging_(hanging.size()) {
+  if (container_->HasAbout()) own_files_ = AboutFiles();
   for (OwnFile& file : container_->OwnFiles()) {
     own_files_.push_back(std::move(file));
   }
   for (OwnFile& file : extra) own_files_.push_back(std::move(file));
   derived_ = container_->Derived();
   sub_containers_ = container_->SubContainers();
+  for (SubContainer& one : hanging) sub_containers_.push_back(std::move(one));
   numbered_ = container_->Numbered();
 
   uint64_t files = container_->entry_count();
@@ -181,13 +183,19 @@ class OwnPlaces {
     return {directory, free_name_};
   }
 
+  /// The directory `name` at the top, entries' or not.
+  NodeId Top(std::string_view name) { return Top(name, shared_); }
+
+  /// The directory `name` at the top that has nothing of entries.
+  NodeId OursAlone(std::string_view name) { return Top(name, false); }
+
  private:
-  NodeId Top(std::string_view name) {
+  NodeId Top(std::string_view name, bool shared) {
     const auto found = tops_.find(name);
     if (found != tops_.end()) return found->second;
     const NodeId made = builder_.MakeDirectory(
         Tree::kRoot,
-        shared_ ? std::string(name) : builder_.FreeName(Tree::kRoot, name));
+        shared ? std::string(name) : builder_.FreeName(Tree::kRoot, name));
     tops_.emplace(name, made);
     return made;
   }
@@ -204,8 +212,16 @@ class OwnPlaces {
 void Branch::AddOwn(TreeBuilder& builder) {
   OwnPlaces places(builder, container_->NamesEntriesItself());
   // Directories first, so that no file has to be moved aside for one.
-  for (uint32_t i = 0; i < sub_containers_.size() - inner_.size(); ++i) {
+  // Containers of the format's, then what hangs here, then inner containers,
+  // which have their places.
+  const size_t end = sub_containers_.size() - inner_.size();
+  const size_t hanging = end - hanging_;
+  for (uint32_t i = 0; i < end; ++i) {
     if (sub_containers_[i].among_entries) continue;
+    if (i >= hanging) {
+      grafts_.emplace(places.OursAlone(sub_containers_[i].path), i);
+      continue;
+    }
     const auto [directory, name] = places.Find(sub_containers_[i].path);
     const NodeId graft =
         builder.MakeDirectory(directory, builder.FreeName(directory, name));

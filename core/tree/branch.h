@@ -22,9 +22,11 @@ namespace ctxfs {
 /// Immutable.
 class Branch final : public Files {
  public:
-  /// `extra` are further own files, for whoever mounts the container.
+  /// `extra` are further own files, for whoever mounts the container, and
+  /// `hanging` directories at its root, which own files may lie in as well.
   explicit Branch(std::shared_ptr<const Container> container,
-                  std::vector<OwnFile> extra = {});
+                  std::vector<OwnFile> extra = {},
+                  std::vector<SubContainer> hanging = {});
 
   const Tree& tree() const { return tree_; }
   const std::shared_ptr<const Container>& shared_container() const {
@@ -84,7 +86,8 @@ class Branch final : public Files {
   // File numbers: the entries', then own files', then those of each table.
   std::vector<OwnFile> own_files_;
   std::vector<std::shared_ptr<const DerivedFiles>> derived_;
-  std::vector<SubContainer> sub_containers_;
+  std::vector<SubContainer> sub_containers_;  // see AddOwn
+  size_t hanging_ = 0;  // of them, for whoever mounts
   std::unordered_map<NodeId, uint32_t> grafts_;  // directory -> sub-container
   std::unordered_map<NodeId, uint32_t> inner_;   // directory -> entry
   std::vector<NumberedFiles> numbered_;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+
+namespace ctxfs {
+
+/// A picture as an array holds it: rows from the top, pixels from the left,
+/// channels interleaved.
+struct Picture {
+  uint32_t width = 0;     // pixels, from 1 to limits::kPictureSide
+  uint32_t height = 0;    // same
+  unsigned channels = 1;  // 1 grey, 3 RGB, 4 RGBA
+  unsigned depth = 8;     // bits of a channel: 8, or 16 little-endian
+
+  uint64_t row_size() const { return uint64_t{width} * channels * (depth / 8); }
+  uint64_t size() const { return height * row_size(); }
+};
+
+/// `pixels`, exactly picture.size() of them, as a PNG. Lossless, and the same
+/// bytes at every call. Fails with kNoMemory only.
+Result<Buffer> EncodePng(const Picture& picture, Bytes pixels);
+
+}  // namespace ctxfs

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/result.h"
+#include "core/content/block_cache.h"
+#include "core/content/content.h"
+
+namespace ctxfs {
+
+/// What the values of a table's column mean to those who read tables.
+enum class CellKind : uint8_t {
+  kNumber,  // of the column's dtype; bool too
+  kUuid,    // 16 bytes
+  kText,    // a line of JSON a row: a string, or null
+  kBytes,   // the same, the string being base64
+};
+
+/// A column of a table.
+struct TableColumn {
+  std::string name;
+  CellKind kind = CellKind::kNumber;
+  DType dtype = DType::kU8;  // of numbers
+  /// Values of a row: more than one makes the cell a list. 1 unless numbers.
+  uint64_t per_row = 1;
+  /// The values of all rows, little-endian and row-major, or the lines.
+  std::function<Result<Content>(BlockCache&)> open;
+  /// One byte a row, 0 for null; null itself where no row can be. Lines say so
+  /// themselves, and so `open` has them.
+  std::function<Result<Content>(BlockCache&)> open_valid = nullptr;
+  /// Whether each row is a list, even of one value.
+  bool list = false;
+
+  /// Whether the cells are lines of JSON.
+  bool lines() const {
+    return kind == CellKind::kText || kind == CellKind::kBytes;
+  }
+  /// Bytes of a row; 0 for lines.
+  uint64_t row_size() const {
+    if (lines()) return 0;
+    return kind == CellKind::kUuid ? 16 : per_row * DTypeSize(dtype);
+  }
+};
+
+/// Rows of typed columns, each as long as the table. What views/table.* are
+/// made of.
+struct Table {
+  uint64_t rows = 0;
+  std::vector<TableColumn> columns;
+  bool as_text = true;  // whether anyone would want it as CSV and JSON lines
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "core/base/result.h"
+#include "core/content/block_cache.h"
+
+namespace ctxfs {
+
+/// Something that is made when first wanted, by one thread for all who wait,
+/// and kept. What cannot be made is tried again by the next.
+template <typename T>
+class MadeOnce {
+ public:
+  using Make = std::function<Result<T>(BlockCache&)>;
+
+  explicit MadeOnce(Make make) : make_(std::move(make)) {}
+
+  /// What was made lives as long as this.
+  Result<const T*> Get(BlockCache& cache) const {
+    const auto done = [this] { return made_.load() != nullptr; };
+    if (!done()) {
+      Status made = cache.Once({owner_, 0}, done, [&]() -> Status {
+        Result<T> value = make_(cache);
+        if (!value) return std::move(value).error();
+        kept_ = std::make_unique<const T>(std::move(*value));
+        made_.store(kept_.get());
+        return {};
+      });
+      if (!made) return std::move(made).error();
+    }
+    return made_.load();
+  }
+
+ private:
+  Make make_;
+  mutable std::unique_ptr<const T> kept_;  // written by the one who makes it
+  mutable std::atomic<const T*> made_ = nullptr;
+  const uint64_t owner_ = NewOwner();
+};
+
+}  // namespace ctxfs

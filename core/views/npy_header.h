@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/dtype.h"
+
+namespace ctxfs {
+
+/// What stands before the elements in an .npy file, format 1.0, byte for byte
+/// as numpy writes it: a multiple of 64 bytes. Numpy has no bfloat16: that is
+/// not to be asked for. At most 32 dimensions.
+std::string NpyHeader(DType dtype, const std::vector<uint64_t>& shape);
+
+}  // namespace ctxfs

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/content/block_cache.h"
+#include "core/content/content.h"
+
+namespace ctxfs {
+
+/// Some rows of one column, read.
+struct Cells {
+  const TableColumn* column = nullptr;
+  Buffer values;  // row_size() a row; none of lines
+  Buffer valid;   // one byte a row; empty where all rows are valid
+  std::vector<std::string> lines;  // of columns of lines: JSON, one a row
+
+  bool IsValid(uint64_t row) const {
+    return valid.size() == 0 || valid.data()[row] != std::byte{0};
+  }
+  const std::byte* at(uint64_t row) const {
+    return values.data() + row * column->row_size();
+  }
+};
+
+/// A table's columns, opened.
+class TableReader {
+ public:
+  static Result<std::shared_ptr<const TableReader>> Open(
+      std::shared_ptr<const Container> container, Table table,
+      BlockCache& cache);
+
+  const Container& container() const { return *container_; }
+  const Table& table() const { return table_; }
+  uint64_t rows() const { return table_.rows; }
+  size_t columns() const { return table_.columns.size(); }
+  const Content& values(size_t column) const { return values_[column]; }
+  /// Empty where no row can be null.
+  const Content& valid(size_t column) const { return valid_[column]; }
+
+  /// The rows [first, first + count) of a column. Where a line is takes reading
+  /// those before: `line` is the byte that the first one is at, and then the
+  /// one behind the last. Fails with kCorrupt where there are too few lines, as
+  /// reading does otherwise.
+  Result<Cells> Read(size_t column, uint64_t first, uint64_t count,
+                     uint64_t& line, BlockCache& cache) const;
+
+ private:
+  TableReader(std::shared_ptr<const Container> container, Table table)
+      : container_(std::move(container)), table_(std::move(table)) {}
+
+  std::shared_ptr<const Container> container_;
+  Table table_;
+  std::vector<Content> values_;
+  std::vector<Content> valid_;
+};
+
+}  // namespace ctxfs
