@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/codec/checksum.h"
 #include "core/content/content.h"
 #include "core/tree/branch.h"
 
@@ -31,6 +32,13 @@ void RequireSafeName(std::string_view name) {
               name.find('/') == std::string_view::npos &&
               name.find('\0') == std::string_view::npos,
           "a name is one component");
+}
+
+/// Whether the file's bytes are those that its checksum is of: not where it is
+/// of what they are computed from, and which that is is said by no checksum.
+bool IsCovered(const EntryInfo& info) {
+  return !info.checksum.empty() && info.kind != "merged" &&
+         info.kind != "signs" && !info.extra.contains("repaired");
 }
 
 class Reader {
@@ -102,7 +110,7 @@ class Reader {
     const Result<bool> exists = files.Exists(node, false, cache_);
     if (exists && !*exists) return;
     const std::optional<EntryInfo> info = files.Describe(node);
-    const bool covered = info && !info->checksum.empty();
+    const bool covered = info && IsCovered(*info);
     const Result<uint64_t> size = files.Size(node, cache_);
     const Result<Content> content = files.Open(node, cache_);
     if (!exists || !size || !content) {
@@ -179,14 +187,15 @@ class Reader {
   uint64_t read_ = 0;
 };
 
-/// Adds the files of a container that have checksums.
-void AddFiles(const GoldenCase& golden, bool salvage, Reference& reference) {
-  const auto folder = std::make_shared<const MemoryFolder>(golden.files);
-  auto source = folder->Open(golden.target);
-  if (!source) return;
-  OpenOptions options = StrictOptions();
-  options.salvage = salvage;
-  auto container = OpenContainer(*source, options);
+bool IsOf(const std::string& checksum, Bytes bytes) {
+  return Checksum{ChecksumKind::kCrc32c, Crc32c(bytes)}.Text() == checksum ||
+         Checksum{ChecksumKind::kCrc32, Crc32(bytes)}.Text() == checksum;
+}
+
+/// Adds the files that have checksums, of a container and those within it.
+void AddFiles(const std::shared_ptr<const Source>& source,
+              const OpenOptions& options, int depth, Reference& reference) {
+  auto container = OpenContainer(source, options);
   if (!container) return;
   const Branch branch(std::move(*container));
   BlockCache cache(kCacheBytes);
@@ -201,17 +210,30 @@ void AddFiles(const GoldenCase& golden, bool salvage, Reference& reference) {
       span.first = std::min(span.first, info->offset);
       span.second = std::max(span.second, info->offset + info->stored_size);
     }
+    // Some checksums are of the bytes as they are stored. That those are
+    // sealed, compressed, or lanes interleaved, is said where no checksum is:
+    // damage there shows what is stored (docs/robustness.md, section 1).
+    const Result<Buffer> stored =
+        ReadBuffer(*source, info->offset, info->stored_size, "entry");
+    if (stored && IsOf(info->checksum, stored->span())) {
+      reference.Add(info->checksum, std::string(AsText(stored->span())));
+    }
     const Result<Content> content = branch.Open(node, cache);
     if (!content || content->size() > kMostRead) continue;
     Result<std::string> bytes = ReadAll(*content, cache);
     if (bytes) reference.Add(info->checksum, std::move(*bytes));
   }
-  const auto file = golden.files.find(golden.target);
-  if (file == golden.files.end()) return;
   for (const auto& [checksum, span] : spans) {
-    if (span.second > file->second->size()) continue;
-    reference.AddWhole(checksum, file->second->substr(
-                                     span.first, span.second - span.first));
+    const Result<Buffer> whole = ReadBuffer(
+        *source, span.first, span.second - span.first, "chunk");
+    if (whole) {
+      reference.AddWhole(checksum, std::string(AsText(whole->span())));
+    }
+  }
+  if (depth == kMostDepth) return;
+  for (const SubContainer& within : branch.sub_containers()) {
+    auto inside = within.open_source();
+    if (inside) AddFiles(*inside, options, depth + 1, reference);
   }
 }
 
@@ -248,8 +270,13 @@ bool Reference::IsPart(const std::string& checksum,
 Reference MakeReference(const std::vector<GoldenCase>& cases) {
   Reference reference;
   for (const GoldenCase& golden : cases) {
-    AddFiles(golden, false, reference);
-    AddFiles(golden, true, reference);
+    const auto folder = std::make_shared<const MemoryFolder>(golden.files);
+    auto source = folder->Open(golden.target);
+    if (!source) continue;
+    OpenOptions options = StrictOptions();
+    AddFiles(*source, options, 0, reference);
+    options.salvage = true;
+    AddFiles(*source, options, 0, reference);
   }
   return reference;
 }

@@ -98,11 +98,12 @@ class Run {
   void ReadOne(uint64_t number, Lane& lane) const {
     const Variant variant = mutator_.Make(number);
     ++lane.by_damage[static_cast<int>(variant.damage)];
+    const char* mode = "";
     const auto say = [&](const std::string& what) {
-      std::printf("%s %" PRIu64 " (%s, %s of %s): %s\n", corpus_.c_str(),
+      std::printf("%s %" PRIu64 " (%s, %s of %s%s): %s\n", corpus_.c_str(),
                   number, variant.golden->name.c_str(),
                   DamageName(variant.damage), variant.damaged.c_str(),
-                  what.c_str());
+                  mode, what.c_str());
       ++lane.findings;
     };
     const auto folder = std::make_shared<const MemoryFolder>(variant.files);
@@ -114,6 +115,7 @@ class Run {
     ReadThrough(folder->Open(variant.golden->target), StrictOptions(),
                 &reference_, say, lane.tally);
     const Tally strict = lane.tally;
+    mode = ", salvaged";
     ReadThrough(folder->Open(variant.golden->target), salvage, &reference_,
                 say, lane.tally);
     lane.tally.opened = strict.opened;  // counted once, as it is
