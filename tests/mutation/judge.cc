@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/mutation/judge.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "core/codec/checksum.h"
+#include "core/content/content.h"
+#include "core/tree/branch.h"
+
+namespace ctxfs {
+namespace {
+
+// How far down containers in containers are followed, how many of one, and how
+// many of a directory of numbered files.
+constexpr int kMostDepth = 2;
+constexpr size_t kMostWithin = 16;
+constexpr uint32_t kMostNumbered = 16;
+
+/// For what must hold of any input, in every build.
+void Require(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "does not hold: %s\n", what);
+  std::abort();
+}
+
+void RequireSafeName(std::string_view name) {
+  Require(!name.empty() && name != "." && name != ".." &&
+              name.size() <= limits::kComponentBytes &&
+              name.find('/') == std::string_view::npos &&
+              name.find('\0') == std::string_view::npos,
+          "a name is one component");
+}
+
+/// Whether the file's bytes are those that its checksum is of: not where it is
+/// of what they are computed from, and which that is is said by no checksum.
+bool IsCovered(const EntryInfo& info) {
+  return !info.checksum.empty() && info.kind != "merged" &&
+         info.kind != "signs" && !info.extra.contains("repaired");
+}
+
+class Reader {
+ public:
+  Reader(const OpenOptions& options, const Reference* reference,
+         const std::function<void(const std::string&)>& say, Tally& tally)
+      : options_(options), reference_(reference), say_(say), tally_(tally) {}
+
+  bool Open(std::shared_ptr<const Source> source, int depth) {
+    auto container = OpenContainer(std::move(source), options_);
+    if (!container) {
+      Require(!container.error().what.empty(), "a refusal says why");
+      return false;
+    }
+    ReadContainer(std::move(*container), depth);
+    return true;
+  }
+
+ private:
+  void ReadContainer(std::shared_ptr<const Container> container, int depth) {
+    for (uint32_t i = 0; i < container->entry_count(); ++i) {
+      const EntryInfo info = container->Describe(i);
+      Require(info.size == container->EntrySize(i), "an entry has one size");
+    }
+    for (const ArrayInfo& array : container->Arrays()) {
+      const Result<Content> elements = array.open(cache_);
+      if (!elements) continue;
+      uint64_t size = DTypeSize(array.dtype);
+      for (const uint64_t dimension : array.shape) size *= dimension;
+      Require(elements->size() == size, "an array is as long as its shape");
+    }
+    const Branch branch(std::move(container));
+    for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
+      ReadNode(branch, node);
+    }
+    const size_t within =
+        depth < kMostDepth
+            ? std::min(kMostWithin, branch.sub_containers().size())
+            : 0;
+    for (size_t i = 0; i < within; ++i) {
+      auto source = branch.sub_containers()[i].open_source();
+      if (source) Open(std::move(*source), depth + 1);
+    }
+  }
+
+  void ReadNode(const Branch& branch, NodeId node) {
+    const Tree& tree = branch.tree();
+    if (node != Tree::kRoot) {
+      RequireSafeName(tree.Name(node));
+      Require(tree.Lookup(tree.Parent(node), tree.Name(node)) == node,
+              "a name leads to its node");
+    }
+    if (!tree.IsDirectory(node)) ReadFile(branch, node);
+    const Files* numbered = branch.Numbered(node);
+    if (numbered == nullptr) return;
+    const uint32_t count = numbered->ChildCount(Files::kRoot);
+    const uint32_t step = std::max(1U, count / kMostNumbered);
+    for (uint64_t number = 0; number < count; number += step) {
+      const Files::Child child =
+          numbered->ChildAt(Files::kRoot, static_cast<uint32_t>(number));
+      RequireSafeName(child.name);
+      Require(numbered->Lookup(Files::kRoot, child.name) == child.node,
+              "a number leads to its file");
+      ReadFile(*numbered, child.node);
+    }
+  }
+
+  void ReadFile(const Files& files, NodeId node) {
+    const Result<bool> exists = files.Exists(node, false, cache_);
+    if (exists && !*exists) return;
+    const std::optional<EntryInfo> info = files.Describe(node);
+    const bool covered = info && IsCovered(*info);
+    const Result<uint64_t> size = files.Size(node, cache_);
+    const Result<Content> content = files.Open(node, cache_);
+    if (!exists || !size || !content) {
+      ++tally_.failed;
+      if (covered) ++tally_.caught;
+      return;
+    }
+    Require(content->size() == *size, "a file is as long as it was said to be");
+    if (*size > kMostRead || read_ + *size > kMostOfOne) {
+      ++tally_.skipped;
+      return;
+    }
+    read_ += *size;
+    const Result<Verdict> equal =
+        Compare(*content, covered ? &*info : nullptr);
+    if (!equal) {
+      ++tally_.failed;
+      if (covered) ++tally_.caught;
+      return;
+    }
+    ++tally_.files;
+    if (!covered) {
+      ++tally_.uncovered;
+    } else if (*equal == Verdict::kPassed || *size == 0) {
+      ++tally_.equal;
+    } else if (*equal == Verdict::kFailed) {
+      ++tally_.wrong;
+      say_("'" + files.Path(node) + "' has " + info->checksum +
+           " and holds what no undamaged file of that checksum does");
+    }
+  }
+
+  /// Reads all of a file, and says whether it is what the reference has;
+  /// kUnknown without one.
+  Result<Verdict> Compare(const Content& content, const EntryInfo* info) {
+    const bool compared = info != nullptr && reference_ != nullptr;
+    const bool part = compared && info->kind == "chunk";
+    const std::vector<std::string>* files =
+        compared ? reference_->Files(info->checksum) : nullptr;
+    std::vector<bool> equal(files != nullptr ? files->size() : 0, true);
+    for (size_t i = 0; i < equal.size(); ++i) {
+      equal[i] = (*files)[i].size() == content.size();
+    }
+    std::string whole;
+    Window window;
+    for (uint64_t at = 0; at < content.size() || at == 0;) {
+      Status read = content.Read(at, limits::kMiB, cache_, window);
+      if (!read) return std::move(read).error();
+      uint64_t length = 0;
+      for (const Bytes slice : window.slices()) {
+        for (size_t i = 0; i < equal.size(); ++i) {
+          equal[i] = equal[i] && (*files)[i].compare(at + length, slice.size(),
+                                                     AsText(slice)) == 0;
+        }
+        if (part) whole += AsText(slice);
+        length += slice.size();
+      }
+      Require(length == std::min(limits::kMiB, content.size() - at),
+              "a read is whole");
+      at += limits::kMiB;
+    }
+    if (!compared) return Verdict::kUnknown;
+    const bool good =
+        std::find(equal.begin(), equal.end(), true) != equal.end() ||
+        (part && reference_->IsPart(info->checksum, whole));
+    return good ? Verdict::kPassed : Verdict::kFailed;
+  }
+
+  const OpenOptions& options_;
+  const Reference* reference_;
+  const std::function<void(const std::string&)>& say_;
+  Tally& tally_;
+  BlockCache cache_{kCacheBytes};
+  uint64_t read_ = 0;
+};
+
+bool IsOf(const std::string& checksum, Bytes bytes) {
+  return Checksum{ChecksumKind::kCrc32c, Crc32c(bytes)}.Text() == checksum ||
+         Checksum{ChecksumKind::kCrc32, Crc32(bytes)}.Text() == checksum;
+}
+
+/// Adds the files that have checksums, of a container and those within it.
+void AddFiles(const std::shared_ptr<const Source>& source,
+              const OpenOptions& options, int depth, Reference& reference) {
+  auto container = OpenContainer(source, options);
+  if (!container) return;
+  const Branch branch(std::move(*container));
+  BlockCache cache(kCacheBytes);
+  std::map<std::string, std::pair<uint64_t, uint64_t>> spans;
+  for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
+    if (branch.IsDirectory(node)) continue;
+    const std::optional<EntryInfo> info = branch.Describe(node);
+    if (!info || info->checksum.empty()) continue;
+    if (info->kind == "chunk") {
+      auto& span = spans.try_emplace(info->checksum, info->offset, 0)
+                       .first->second;
+      span.first = std::min(span.first, info->offset);
+      span.second = std::max(span.second, info->offset + info->stored_size);
+    }
+    // Some checksums are of the bytes as they are stored. That those are
+    // sealed, compressed, or lanes interleaved, is said where no checksum is:
+    // damage there shows what is stored (docs/robustness.md, section 1).
+    const Result<Buffer> stored =
+        ReadBuffer(*source, info->offset, info->stored_size, "entry");
+    if (stored && IsOf(info->checksum, stored->span())) {
+      reference.Add(info->checksum, std::string(AsText(stored->span())));
+    }
+    const Result<Content> content = branch.Open(node, cache);
+    if (!content || content->size() > kMostRead) continue;
+    Result<std::string> bytes = ReadAll(*content, cache);
+    if (bytes) reference.Add(info->checksum, std::move(*bytes));
+  }
+  for (const auto& [checksum, span] : spans) {
+    const Result<Buffer> whole = ReadBuffer(
+        *source, span.first, span.second - span.first, "chunk");
+    if (whole) {
+      reference.AddWhole(checksum, std::string(AsText(whole->span())));
+    }
+  }
+  if (depth == kMostDepth) return;
+  for (const SubContainer& within : branch.sub_containers()) {
+    auto inside = within.open_source();
+    if (inside) AddFiles(*inside, options, depth + 1, reference);
+  }
+}
+
+}  // namespace
+
+void Reference::Add(const std::string& checksum, std::string bytes) {
+  std::vector<std::string>& files = files_[checksum];
+  if (std::find(files.begin(), files.end(), bytes) == files.end()) {
+    files.push_back(std::move(bytes));
+  }
+}
+
+void Reference::AddWhole(const std::string& checksum,
+                         const std::string& bytes) {
+  wholes_[checksum].push_back(bytes);
+}
+
+const std::vector<std::string>* Reference::Files(
+    const std::string& checksum) const {
+  const auto found = files_.find(checksum);
+  return found != files_.end() ? &found->second : nullptr;
+}
+
+bool Reference::IsPart(const std::string& checksum,
+                       const std::string& bytes) const {
+  const auto found = wholes_.find(checksum);
+  return found != wholes_.end() &&
+         std::any_of(found->second.begin(), found->second.end(),
+                     [&](const std::string& whole) {
+                       return whole.find(bytes) != std::string::npos;
+                     });
+}
+
+Reference MakeReference(const std::vector<GoldenCase>& cases) {
+  Reference reference;
+  for (const GoldenCase& golden : cases) {
+    const auto folder = std::make_shared<const MemoryFolder>(golden.files);
+    auto source = folder->Open(golden.target);
+    if (!source) continue;
+    OpenOptions options = StrictOptions();
+    AddFiles(*source, options, 0, reference);
+    options.salvage = true;
+    AddFiles(*source, options, 0, reference);
+  }
+  return reference;
+}
+
+void ReadThrough(Result<std::shared_ptr<const Source>> source,
+                 const OpenOptions& options, const Reference* reference,
+                 const std::function<void(const std::string&)>& say,
+                 Tally& tally) {
+  Reader reader(options, reference, say, tally);
+  const bool opened = source && reader.Open(std::move(*source), 0);
+  ++(opened ? tally.opened : tally.refused);
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "tests/mutation/corpus.h"
+
+namespace ctxfs {
+
+/// What undamaged containers hold under each checksum: "crc32c:9a71bb4c" to the
+/// bytes of every file that says so.
+class Reference {
+ public:
+  void Add(const std::string& checksum, std::string bytes);
+  /// All that a chunk's checksum covers: files of it are parts of it.
+  void AddWhole(const std::string& checksum, const std::string& bytes);
+
+  const std::vector<std::string>* Files(const std::string& checksum) const;
+  bool IsPart(const std::string& checksum, const std::string& bytes) const;
+
+ private:
+  std::map<std::string, std::vector<std::string>> files_;
+  std::map<std::string, std::vector<std::string>> wholes_;
+};
+
+/// Takes in what the golden containers hold.
+Reference MakeReference(const std::vector<GoldenCase>& cases);
+
+/// What came of reading containers.
+struct Tally {
+  uint64_t refused = 0;
+  uint64_t opened = 0;
+  uint64_t files = 0;    // read to their end
+  uint64_t failed = 0;   // files whose read failed
+  uint64_t skipped = 0;  // files that are too large to be read here
+  uint64_t equal = 0;    // files with a checksum, that hold what they should
+  uint64_t caught = 0;   // files with a checksum, that cannot be read
+  uint64_t uncovered = 0;  // files that no checksum covers
+  uint64_t wrong = 0;      // files with a checksum, that hold something else
+};
+
+/// Bytes kept by the cache of a reader, the largest file that it reads, and
+/// bytes that it reads of one container.
+constexpr uint64_t kCacheBytes = 64 * limits::kMiB;
+constexpr uint64_t kMostRead = 64 * limits::kMiB;
+constexpr uint64_t kMostOfOne = 256 * limits::kMiB;
+
+/// Opens, lists and reads all of a container and what hangs in it. `reference`
+/// may be null: then nothing is compared. `say` is told what is wrong. What
+/// must hold of any container aborts.
+void ReadThrough(Result<std::shared_ptr<const Source>> source,
+                 const OpenOptions& options, const Reference* reference,
+                 const std::function<void(const std::string&)>& say,
+                 Tally& tally);
+
+}  // namespace ctxfs
