@@ -65,6 +65,7 @@ class Grafts {
     uint64_t containers = 0;
     uint64_t nodes = 0;
     uint64_t bytes = 0;  // of their entries, decoded
+    uint64_t hung = 0;   // nodes of what hangs in them besides their own
   };
   /// Of what is open now.
   Totals Sum() const;

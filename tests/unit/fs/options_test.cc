@@ -307,5 +307,18 @@ TEST(ParseSize, KnowsBinaryUnits) {
   }
 }
 
+TEST(MountOptions, ChooseViews) {
+  EXPECT_EQ(ParseOption("ro").options.views, AllViews());
+  EXPECT_EQ(ParseOption("views=all").options.views, AllViews());
+  EXPECT_EQ(ParseOption("views=none").options.views, ViewSet());
+  const ViewSet two = *ParseViews("npy:hf");
+  EXPECT_EQ(ParseOption("views=npy:hf").options.views, two);
+  EXPECT_EQ(ParseOption("views=npy,hf").options.views, two);
+  EXPECT_EQ(ParseOption("views=npy,flat,hf").options.views, two);
+  for (const char* bad : {"views=", "views=npx", "views=none,npy", "npy"}) {
+    EXPECT_FALSE(ParseOption(bad).ok) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace ctxfs
