@@ -40,8 +40,8 @@ TEST_F(ArrowBuffersTest, BitsOfAnyWindow) {
 TEST_F(ArrowBuffersTest, CountsZeros) {
   std::string bytes(150'000, '\1');
   bytes[0] = bytes[70'000] = bytes.back() = '\0';
-  EXPECT_EQ(CountZeros(TextContent(bytes), cache_).value(), 3U);
-  EXPECT_EQ(CountZeros(Content(), cache_).value(), 0U);
+  EXPECT_EQ(*CountZeros(TextContent(bytes), cache_), 3U);
+  EXPECT_EQ(*CountZeros(Content(), cache_), 0U);
 }
 
 TEST_F(ArrowBuffersTest, TextOfSeveralBlocks) {
