@@ -131,7 +131,8 @@ class Faults : public testing::TestWithParam<const char*> {
   /// Whether the file tells of the container what was found out at open, the
   /// faults of its store among it, and not bytes of it alone.
   static bool IsAccount(const std::string& path) {
-    return path.find(".ctxfs/") != std::string::npos;
+    return path.find(".ctxfs/") != std::string::npos ||
+           path.ends_with("tree.json");
   }
 
   std::optional<GoldenCase> golden_;
