@@ -23,6 +23,7 @@ struct Raw {
   int flat = 0;
   int salvage = 0;
   int insecure_keyfile = 0;
+  int nosandbox = 0;
   char* keyfile = nullptr;
   char* verify = nullptr;
   char* views = nullptr;
@@ -70,6 +71,7 @@ const fuse_opt kTable[] = {
     CTXFS_OPT("salvage", salvage, 1),
     CTXFS_OPT("keyfile=%s", keyfile, 0),
     CTXFS_OPT("insecure_keyfile", insecure_keyfile, 1),
+    CTXFS_OPT("nosandbox", nosandbox, 1),
     CTXFS_OPT("verify=%s", verify, 0),
     CTXFS_OPT("views=%s", views, 0),
     CTXFS_OPT("cache=%s", cache, 0),
@@ -288,6 +290,7 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   options->salvage = raw.salvage != 0;
   if (raw.keyfile != nullptr) options->key_file = raw.keyfile;
   options->insecure_key_file = raw.insecure_keyfile != 0;
+  options->sandbox = raw.nosandbox == 0;
   options->foreground = raw.foreground != 0;
   if (raw.allow_other != 0) options->fuse_options.emplace_back("allow_other");
   if (raw.allow_root != 0) options->fuse_options.emplace_back("allow_root");
@@ -327,6 +330,8 @@ std::string MountUsage() {
          "  cache=SIZE         decoded bytes kept in memory (default 512M)\n"
          "  threads=N          worker threads (default: cores, at least 4)\n"
          "  readahead=SIZE     the mount's read-ahead, where root may set it\n"
+         "  nosandbox          do not confine the daemon to reading the "
+         "sources\n"
          "  uid=N, gid=N       owner and group of the files (default: yours)\n"
          "  umask=MODE         permission bits to take away, in octal\n"
          "  allow_other        let other users in\n"

@@ -31,6 +31,7 @@ struct MountOptions {
   gid_t gid = 0;
   mode_t umask = 0;
   std::vector<std::string> fuse_options;  // handed to the kernel as they are
+  bool sandbox = true;
   bool foreground = false;
   LogLevel log = LogLevel::kWarning;
   bool help = false;

@@ -2,7 +2,9 @@
 #include "fs/session.h"
 
 #include <fuse_lowlevel.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -22,6 +24,7 @@
 #include "fs/mount_point.h"
 #include "fs/open_container.h"
 #include "fs/ops.h"
+#include "fs/sandbox.h"
 #include "fs/server.h"
 
 namespace ctxfs {
@@ -114,6 +117,36 @@ bool Loop(fuse_session* session, unsigned threads) {
   return ended >= 0;
 }
 
+/// The same, in a thread that can do no more than it takes. The thread that
+/// waits for it is the one that will unmount: for that it needs what the other
+/// gives up. Signals go to the one that serves.
+bool LoopInSandbox(fuse_session* session, unsigned threads,
+                   const std::vector<std::string>& trees) {
+  sigset_t ending;
+  sigset_t before;
+  sigemptyset(&ending);
+  for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
+    sigaddset(&ending, number);
+  }
+  pthread_sigmask(SIG_BLOCK, &ending, &before);
+  bool served = false;
+  std::thread server([&] {
+    const Result<int> sandbox = EnterSandbox(trees);
+    if (!sandbox) {
+      Log(LogLevel::kWarning, "no sandbox: " + sandbox.error().Text());
+    } else if (*sandbox == 0) {
+      Log(LogLevel::kInfo, "no sandbox: the kernel has no Landlock");
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    served = Loop(session, threads);
+  });
+  // root needs no helper to unmount; others execute fusermount3, set-uid.
+  if (::geteuid() == 0) DenyNewPrivileges();
+  server.join();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return served;
+}
+
 std::string BaseName(const std::string& path) {
   const size_t end = path.find_last_not_of('/');
   const std::string trimmed = path.substr(0, end + 1);
@@ -200,6 +233,26 @@ bool AllowsOthers(const MountOptions& options) {
                      });
 }
 
+/// The directories whose files serving `sources` may take: containers name
+/// files beside and below them, mirrored directories have more of them.
+std::vector<std::string> TreesOf(const Sources& sources,
+                                 const MountOptions& options) {
+  std::error_code failed;
+  if (sources.container != nullptr) {
+    const std::filesystem::path path =
+        std::filesystem::canonical(options.sources.front(), failed);
+    if (failed) return {};
+    const bool directory = sources.container->source()->is_directory();
+    return {directory ? path.string() : path.parent_path().string()};
+  }
+  // Links in a mirrored directory may lead anywhere, unless others see them.
+  if (!AllowsOthers(options)) return {"/"};
+  if (sources.tops.empty()) return {sources.directory};
+  std::vector<std::string> trees;
+  for (const Mirror::Top& top : sources.tops) trees.push_back(top.path);
+  return trees;
+}
+
 std::unique_ptr<Server> MakeServer(Sources sources, const MountOptions& options,
                                    const OpenOptions& open_options,
                                    const std::string& mount_point) {
@@ -244,6 +297,7 @@ ExitCode Serve(const MountOptions& options,
     return ExitCode::kMountPoint;
   }
 
+  const std::vector<std::string> trees = TreesOf(*sources, options);
   const std::unique_ptr<Server> server = MakeServer(
       std::move(*sources), options, open_options, mount_point->path());
   FuseArgs args;
@@ -264,7 +318,10 @@ ExitCode Serve(const MountOptions& options,
   Log(LogLevel::kInfo,
       Quote(options.sources.front()) + " is mounted at " + mount_point->path());
   ready();
-  return Loop(raw, ThreadCount(options)) ? ExitCode::kOk : ExitCode::kFuse;
+  const unsigned threads = ThreadCount(options);
+  const bool served = options.sandbox ? LoopInSandbox(raw, threads, trees)
+                                      : Loop(raw, threads);
+  return served ? ExitCode::kOk : ExitCode::kFuse;
 }
 
 ExitCode RunUmount(const char* path) {

@@ -17,13 +17,22 @@ bool LooksLikeZstd(Bytes stored) {
          LoadLe<uint32_t>(stored.data()) == ZSTD_MAGICNUMBER;
 }
 
+namespace {
+
+/// A decoder that got no memory has found no damage: it is worth trying again.
+Error Failure(size_t code) {
+  const bool memory = ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation;
+  return {memory ? Code::kNoMemory : Code::kCorrupt,
+          std::string("zstd: ") + ZSTD_getErrorName(code)};
+}
+
+}  // namespace
+
 Status DecodeZstd(Bytes stored, MutableBytes out) {
   // Decoding into one buffer needs no window: the memory is `out` alone.
   const size_t n =
       ZSTD_decompress(out.data(), out.size(), stored.data(), stored.size());
-  if (ZSTD_isError(n) != 0) {
-    return Error{Code::kCorrupt, std::string("zstd: ") + ZSTD_getErrorName(n)};
-  }
+  if (ZSTD_isError(n) != 0) return Failure(n);
   if (n != out.size()) {
     return Error{Code::kCorrupt, "zstd: decodes to " + std::to_string(n) +
                                      " bytes, not " +
@@ -37,10 +46,6 @@ namespace {
 Error OverLimit(uint64_t limit) {
   return {Code::kLimit,
           "zstd: decompressed size over the limit of " + std::to_string(limit)};
-}
-
-Error Failure(size_t code) {
-  return {Code::kCorrupt, std::string("zstd: ") + ZSTD_getErrorName(code)};
 }
 
 /// A frame that does not tell its size: the room is doubled until it fits.

@@ -337,7 +337,12 @@ std::vector<OwnFile> MegaContext::OwnFiles() const {
     files.push_back(MadeFile(levels_[i].Directory() + "/header.json",
                              {owner, number++}, source(),
                              [self, i]() -> Result<std::string> {
-                               return FormatJson(self->levels_[i].HeaderJson());
+                               const ContextLevel& level = self->levels_[i];
+                               // What the store's failure hid is not known.
+                               if (level.fault && !level.fault->Permanent()) {
+                                 return *level.fault;
+                               }
+                               return FormatJson(level.HeaderJson());
                              }));
     // What no level serves is still in its file.
     if (source()->is_directory() && levels_[i].source != nullptr) {

@@ -34,13 +34,6 @@ void RequireSafeName(std::string_view name) {
           "a name is one component");
 }
 
-/// Whether the file's bytes are those that its checksum is of: not where it is
-/// of what they are computed from, and which that is is said by no checksum.
-bool IsCovered(const EntryInfo& info) {
-  return !info.checksum.empty() && info.kind != "merged" &&
-         info.kind != "signs" && !info.extra.contains("repaired");
-}
-
 class Reader {
  public:
   Reader(const OpenOptions& options, const Reference* reference,
@@ -239,6 +232,11 @@ void AddFiles(const std::shared_ptr<const Source>& source,
 
 }  // namespace
 
+bool IsCovered(const EntryInfo& info) {
+  return !info.checksum.empty() && info.kind != "merged" &&
+         info.kind != "signs" && !info.extra.contains("repaired");
+}
+
 void Reference::Add(const std::string& checksum, std::string bytes) {
   std::vector<std::string>& files = files_[checksum];
   if (std::find(files.begin(), files.end(), bytes) == files.end()) {
@@ -265,6 +263,15 @@ bool Reference::IsPart(const std::string& checksum,
                      [&](const std::string& whole) {
                        return whole.find(bytes) != std::string::npos;
                      });
+}
+
+bool Reference::Holds(const EntryInfo& info, const std::string& bytes) const {
+  const std::vector<std::string>* files = Files(info.checksum);
+  if (files != nullptr &&
+      std::find(files->begin(), files->end(), bytes) != files->end()) {
+    return true;
+  }
+  return info.kind == "chunk" && IsPart(info.checksum, bytes);
 }
 
 Reference MakeReference(const std::vector<GoldenCase>& cases) {

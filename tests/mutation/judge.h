@@ -13,6 +13,10 @@
 
 namespace ctxfs {
 
+/// Whether the file's bytes are those that its checksum is of: not where it is
+/// of what they are computed from, and which that is is said by no checksum.
+bool IsCovered(const EntryInfo& info);
+
 /// What undamaged containers hold under each checksum: "crc32c:9a71bb4c" to the
 /// bytes of every file that says so.
 class Reference {
@@ -23,6 +27,8 @@ class Reference {
 
   const std::vector<std::string>* Files(const std::string& checksum) const;
   bool IsPart(const std::string& checksum, const std::string& bytes) const;
+  /// Whether an undamaged file of that checksum is `bytes`.
+  bool Holds(const EntryInfo& info, const std::string& bytes) const;
 
  private:
   std::map<std::string, std::vector<std::string>> files_;

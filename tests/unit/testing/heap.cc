@@ -14,11 +14,12 @@ std::atomic<int64_t> g_bytes = 0;
 // How many allocations still succeed; negative: all do.
 thread_local int64_t t_until_failure = -1;
 thread_local bool t_fired = false;
+thread_local bool (*t_spares)() = nullptr;
 
 void* Allocate(size_t size) noexcept {
   if (t_until_failure >= 0 && t_until_failure-- == 0) {
     t_fired = true;
-    return nullptr;
+    if (t_spares == nullptr || !t_spares()) return nullptr;
   }
   void* p = std::malloc(size == 0 ? 1 : size);
   if (p != nullptr) {
@@ -45,8 +46,9 @@ void Release(void* p) noexcept {
 
 int64_t HeapBytes() { return g_bytes.load(std::memory_order_relaxed); }
 
-FailingNew::FailingNew(int64_t after) {
+FailingNew::FailingNew(int64_t after, bool (*spares)()) {
   t_fired = false;
+  t_spares = spares;
   t_until_failure = after;
 }
 

@@ -10,10 +10,11 @@ namespace ctxfs {
 int64_t HeapBytes();
 
 /// While it lives, the thread's next operator new but `after` throws
-/// std::bad_alloc, and that one alone.
+/// std::bad_alloc, and that one alone; unless `spares`, which is asked from
+/// within it, says that its caller is to be spared.
 class FailingNew {
  public:
-  explicit FailingNew(int64_t after);
+  explicit FailingNew(int64_t after, bool (*spares)() = nullptr);
   ~FailingNew();
   FailingNew(const FailingNew&) = delete;
   FailingNew& operator=(const FailingNew&) = delete;
