@@ -86,8 +86,8 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
   names.reserve(arrays.size());
   for (const ArrayInfo& array : arrays) names.push_back(keys.Take(array.name));
 
-  std::string json = "{\"" + std::string(kMetadataKey) +
-                     "\":" + MetadataText(metadata);
+  std::string json =
+      "{\"" + std::string(kMetadataKey) + "\":" + MetadataText(metadata);
   uint64_t data = 0;
   for (const uint32_t i : layout.order) {
     const ArrayInfo& array = arrays[i];
@@ -143,8 +143,7 @@ Json MetadataOf(const Container& container) {
 
 }  // namespace
 
-std::optional<OwnFile> SafetensorsFile(const Viewed& viewed,
-                                       std::string path) {
+std::optional<OwnFile> SafetensorsFile(const Viewed& viewed, std::string path) {
   if (viewed.arrays->empty()) return std::nullopt;
   std::optional<SafetensorsLayout> layout =
       LayOutSafetensors(*viewed.arrays, MetadataOf(*viewed.container));
@@ -152,11 +151,10 @@ std::optional<OwnFile> SafetensorsFile(const Viewed& viewed,
   OwnFile file;
   file.path = std::move(path);
   file.size = layout->size;
-  file.open = [arrays = viewed.arrays,
-               header = std::make_shared<const std::string>(
-                   std::move(layout->header)),
-               order = std::move(layout->order)](
-                  BlockCache& cache) -> Result<Content> {
+  file.open =
+      [arrays = viewed.arrays,
+       header = std::make_shared<const std::string>(std::move(layout->header)),
+       order = std::move(layout->order)](BlockCache& cache) -> Result<Content> {
     Content content;
     content.Append(Literal{header}, header->size());
     for (const uint32_t i : order) {
