@@ -21,6 +21,8 @@ namespace {
 
 constexpr size_t kLengthBytes = 8;
 constexpr size_t kPage = 4096;
+// What is said of a container in a file is read up to this size.
+constexpr uint64_t kMostMetadata = limits::kMiB;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
 constexpr std::string_view TypeName(DType dtype) {
@@ -119,17 +121,17 @@ namespace {
 /// shows it in.
 Json MetadataOf(const Container& container) {
   constexpr std::string_view kFiles[] = {"model.json", "model_info.json",
-                                         "metadata.json"};
+                                         "metadata.json", "header.json"};
   Json all = container.Metadata();
   if (!all.is_object()) all = Json::object();
-  BlockCache cache(limits::kJsonBytes);
+  BlockCache cache(kMostMetadata);
   for (const OwnFile& file : container.OwnFiles()) {
     if (std::find(std::begin(kFiles), std::end(kFiles), file.path) ==
         std::end(kFiles)) {
       continue;
     }
     const Result<Content> content = file.open(cache);
-    if (!content || content->size() > limits::kJsonBytes) continue;
+    if (!content || content->size() > kMostMetadata) continue;
     const Result<std::string> text = ReadAll(*content, cache);
     if (!text) continue;
     const Result<ParsedJson> parsed = ParseJson(*text, JsonDialect::kPython);
