@@ -83,8 +83,8 @@ class Grafts {
 
   std::shared_ptr<Slot> SlotOf(Number number) const;
   std::shared_ptr<const Branch> Use(Slot& slot) const;
-  void Keep(Number number, Slot& slot, std::shared_ptr<const Branch> branch)
-      const;
+  void Keep(Number number, Slot& slot,
+            std::shared_ptr<const Branch> branch) const;
   void DropOne(Number number,
                std::vector<std::shared_ptr<const Branch>>& closed)
       CTXFS_REQUIRES(mutex_);

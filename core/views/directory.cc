@@ -10,7 +10,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kMostDimensions = 32;  // what numpy takes
+constexpr size_t kMostDimensions = 32;             // what numpy takes
 constexpr uint64_t kMostElements = INT64_MAX / 8;  // of the widest, in bytes
 
 /// The elements of a shape; nothing for one that nobody reads.

@@ -21,6 +21,8 @@ namespace {
 
 constexpr size_t kLengthBytes = 8;
 constexpr size_t kPage = 4096;
+// What is said of a container in a file is read up to this size.
+constexpr uint64_t kMostMetadata = limits::kMiB;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
 constexpr std::string_view TypeName(DType dtype) {
@@ -86,8 +88,8 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
   names.reserve(arrays.size());
   for (const ArrayInfo& array : arrays) names.push_back(keys.Take(array.name));
 
-  std::string json = "{\"" + std::string(kMetadataKey) +
-                     "\":" + MetadataText(metadata);
+  std::string json =
+      "{\"" + std::string(kMetadataKey) + "\":" + MetadataText(metadata);
   uint64_t data = 0;
   for (const uint32_t i : layout.order) {
     const ArrayInfo& array = arrays[i];
@@ -119,17 +121,17 @@ namespace {
 /// shows it in.
 Json MetadataOf(const Container& container) {
   constexpr std::string_view kFiles[] = {"model.json", "model_info.json",
-                                         "metadata.json"};
+                                         "metadata.json", "header.json"};
   Json all = container.Metadata();
   if (!all.is_object()) all = Json::object();
-  BlockCache cache(limits::kJsonBytes);
+  BlockCache cache(kMostMetadata);
   for (const OwnFile& file : container.OwnFiles()) {
     if (std::find(std::begin(kFiles), std::end(kFiles), file.path) ==
         std::end(kFiles)) {
       continue;
     }
     const Result<Content> content = file.open(cache);
-    if (!content || content->size() > limits::kJsonBytes) continue;
+    if (!content || content->size() > kMostMetadata) continue;
     const Result<std::string> text = ReadAll(*content, cache);
     if (!text) continue;
     const Result<ParsedJson> parsed = ParseJson(*text, JsonDialect::kPython);
@@ -143,8 +145,7 @@ Json MetadataOf(const Container& container) {
 
 }  // namespace
 
-std::optional<OwnFile> SafetensorsFile(const Viewed& viewed,
-                                       std::string path) {
+std::optional<OwnFile> SafetensorsFile(const Viewed& viewed, std::string path) {
   if (viewed.arrays->empty()) return std::nullopt;
   std::optional<SafetensorsLayout> layout =
       LayOutSafetensors(*viewed.arrays, MetadataOf(*viewed.container));
@@ -152,11 +153,10 @@ std::optional<OwnFile> SafetensorsFile(const Viewed& viewed,
   OwnFile file;
   file.path = std::move(path);
   file.size = layout->size;
-  file.open = [arrays = viewed.arrays,
-               header = std::make_shared<const std::string>(
-                   std::move(layout->header)),
-               order = std::move(layout->order)](
-                  BlockCache& cache) -> Result<Content> {
+  file.open =
+      [arrays = viewed.arrays,
+       header = std::make_shared<const std::string>(std::move(layout->header)),
+       order = std::move(layout->order)](BlockCache& cache) -> Result<Content> {
     Content content;
     content.Append(Literal{header}, header->size());
     for (const uint32_t i : order) {

@@ -339,6 +339,18 @@ def test_a_model_with_a_config_has_a_directory_for_loaders(mount):
     assert seen
 
 
+def test_metadata_is_what_the_container_says(mount):
+    cvc = mount(GOLDEN / "cvc" / "v1_fp16.cvc").root
+    metadata = safetensors_header(cvc / "views/vectors.safetensors")[0]["__metadata__"]
+    said = json.loads((cvc / "header.json").read_text())
+    assert int(metadata["num_vectors"]) == said["num_vectors"]
+    mosh = mount(GOLDEN / "shard-profiles" / "llama_micro.mosh").root
+    metadata = safetensors_header(mosh / "views/model.safetensors")[0]["__metadata__"]
+    for key, value in json.loads((mosh / "model.json").read_text()).items():
+        assert metadata[key] == (value if isinstance(value, str) else metadata[key])
+        assert isinstance(value, str) or json.loads(metadata[key]) == value
+
+
 def test_listing_views_decodes_nothing(mount):
     mounted = mount(GOLDEN / "wshard")
     for container in containers(mounted.point):

@@ -126,7 +126,8 @@ TEST(MountOptions, AreAllThatTheUsageNames) {
                                                       {"N", "7"},
                                                       {"MODE", "022"},
                                                       {"LEVEL", "info"},
-                                                      {"PATH", "/key"}};
+                                                      {"PATH", "/key"},
+                                                      {"LIST", "npy:hf"}};
   const Arguments documented = Documented();
   EXPECT_GE(documented.size(), 16U);
   for (std::string option : documented) {

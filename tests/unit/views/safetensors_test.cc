@@ -33,16 +33,17 @@ TEST(SafetensorsTest, HeaderIsLengthJsonAndSpaces) {
   const std::string json =
       R"({"__metadata__":{"format":"pt"},"w":{"dtype":"BF16","shape":[1,2],)"
       R"("data_offsets":[0,4]}})";
-  ASSERT_EQ(json.size(), 86U);
+  ASSERT_EQ(json.size(), 88U);
   EXPECT_EQ(layout->header,
-            "\xf8\x0f\0\0\0\0\0\0"s + json + std::string(4002, ' '));
+            "\xf8\x0f\0\0\0\0\0\0"s + json + std::string(4000, ' '));
   EXPECT_EQ(layout->size, 4096U + 4);
 }
 
 TEST(SafetensorsTest, DataIsContiguousAndAlignedWidestFirst) {
   const auto layout = LayOutSafetensors(
-      {Array("odd", DType::kU8, {3}, "abc"), Array("half", DType::kF16, {1}, ""),
-       Array("wide", DType::kI64, {1}, ""), Array("none", DType::kF64, {0, 9}, ""),
+      {Array("odd", DType::kU8, {3}, "abc"),
+       Array("half", DType::kF16, {1}, ""), Array("wide", DType::kI64, {1}, ""),
+       Array("none", DType::kF64, {0, 9}, ""),
        Array("flag", DType::kBool, {}, "x"), Array("f", DType::kF32, {2}, "")},
       nullptr);
   ASSERT_TRUE(layout);
@@ -62,12 +63,11 @@ TEST(SafetensorsTest, MetadataIsStrings) {
   const auto layout = LayOutSafetensors(
       {}, {{"name", "x"}, {"n", 3}, {"o", {{"k", nullptr}}}, {"format", "tf"}});
   ASSERT_TRUE(layout);
-  EXPECT_EQ(Header(*layout),
-            (Json{{"__metadata__",
-                   {{"name", "x"},
-                    {"n", "3"},
-                    {"o", R"({"k":null})"},
-                    {"format", "tf"}}}}));
+  EXPECT_EQ(Header(*layout), (Json{{"__metadata__",
+                                    {{"name", "x"},
+                                     {"n", "3"},
+                                     {"o", R"({"k":null})"},
+                                     {"format", "tf"}}}}));
 }
 
 TEST(SafetensorsTest, NamesAreToldApart) {
@@ -98,9 +98,10 @@ TEST(SafetensorsTest, NoHeaderIsLongerThanReadersTake) {
 }
 
 TEST(SafetensorsTest, ABrokenArrayLeavesOthersReadable) {
-  std::vector<ArrayInfo> arrays = {
-      Array("a", DType::kU8, {3}, "abc"), BrokenArray("b", DType::kU8, {4}),
-      Array("short", DType::kU8, {5}, "abc"), Array("c", DType::kU8, {2}, "xy")};
+  std::vector<ArrayInfo> arrays = {Array("a", DType::kU8, {3}, "abc"),
+                                   BrokenArray("b", DType::kU8, {4}),
+                                   Array("short", DType::kU8, {5}, "abc"),
+                                   Array("c", DType::kU8, {2}, "xy")};
   arrays[3].opening_reads = true;
   Viewed viewed;
   viewed.arrays =

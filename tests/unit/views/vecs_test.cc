@@ -17,8 +17,7 @@ TEST(VecsTest, PutsTheDimensionBeforeEachRow) {
   BlockCache cache(0);
   const Content content = VecsContent(TextContent("aaaabbbbccccdddd"), 2, 4);
   const std::string row = "\x02\0\0\0"s;
-  EXPECT_EQ(*ReadAll(content, cache),
-            row + "aaaabbbb" + row + "ccccdddd");
+  EXPECT_EQ(*ReadAll(content, cache), row + "aaaabbbb" + row + "ccccdddd");
 }
 
 TEST(VecsTest, AnyWindowIsThatOfTheWhole) {
