@@ -41,14 +41,15 @@ std::vector<std::byte> Decode(const Buffer& file, png_uint_32 format) {
 }
 
 TEST(Png, GivesThePixelsBack) {
+  using Kind = std::pair<unsigned, png_uint_32>;
   for (const auto& [channels, format] :
-       {std::pair{1U, PNG_FORMAT_GRAY}, std::pair{3U, PNG_FORMAT_RGB},
-        std::pair{4U, PNG_FORMAT_RGBA}}) {
+       {Kind{1, PNG_FORMAT_GRAY}, Kind{3, PNG_FORMAT_RGB},
+        Kind{4, PNG_FORMAT_RGBA}}) {
     const Picture picture{13, 7, channels, 8};
     const std::vector<std::byte> pixels = Noise(picture.size());
     const Result<Buffer> file = EncodePng(picture, pixels);
     ASSERT_TRUE(file);
-    EXPECT_EQ(Decode(*file, static_cast<png_uint_32>(format)), pixels);
+    EXPECT_EQ(Decode(*file, format), pixels);
   }
 }
 
