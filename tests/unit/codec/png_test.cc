@@ -35,8 +35,8 @@ std::vector<std::byte> Decode(const Buffer& file, png_uint_32 format) {
             0);
   image.format = format;
   std::vector<std::byte> pixels(PNG_IMAGE_SIZE(image));
-  EXPECT_NE(
-      png_image_finish_read(&image, nullptr, pixels.data(), 0, nullptr), 0);
+  EXPECT_NE(png_image_finish_read(&image, nullptr, pixels.data(), 0, nullptr),
+            0);
   return pixels;
 }
 
