@@ -108,7 +108,11 @@ Grafts::Totals Grafts::Sum() const {
   Totals sum;
   for (const Number number : used_) {
     const Branch& branch = *slots_.at(number)->branch;
-    if (branch.container().HasAbout()) ++sum.containers;
+    if (!branch.container().HasAbout()) {
+      sum.hung += branch.NodeCount() - 1;  // its root is the directory it is at
+      continue;
+    }
+    ++sum.containers;
     sum.nodes += branch.NodeCount();
     sum.bytes += branch.TotalSize();
   }

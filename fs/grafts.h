@@ -65,6 +65,7 @@ class Grafts {
     uint64_t containers = 0;
     uint64_t nodes = 0;
     uint64_t bytes = 0;  // of their entries, decoded
+    uint64_t hung = 0;   // nodes of what hangs in them besides their own
   };
   /// Of what is open now.
   Totals Sum() const;
@@ -82,8 +83,8 @@ class Grafts {
 
   std::shared_ptr<Slot> SlotOf(Number number) const;
   std::shared_ptr<const Branch> Use(Slot& slot) const;
-  void Keep(Number number, Slot& slot, std::shared_ptr<const Branch> branch)
-      const;
+  void Keep(Number number, Slot& slot,
+            std::shared_ptr<const Branch> branch) const;
   void DropOne(Number number,
                std::vector<std::shared_ptr<const Branch>>& closed)
       CTXFS_REQUIRES(mutex_);

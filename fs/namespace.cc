@@ -482,9 +482,10 @@ std::string Namespace::Path(Inode inode) const {
 Grafts::Totals Namespace::Totals() const {
   Grafts::Totals totals = grafts_.Sum();
   if (top_ != nullptr) {
-    totals = {totals.containers + 1, top_->NodeCount() - 1, top_->TotalSize()};
+    totals = {totals.containers + 1, top_->NodeCount() - 1, top_->TotalSize(),
+              totals.hung};
   }
-  totals.nodes += own_.node_count();
+  totals.nodes += own_.node_count() + totals.hung;
   return totals;
 }
 

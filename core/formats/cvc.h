@@ -131,8 +131,11 @@ class CvcContainer final : public Container {
   std::vector<ArrayInfo> Arrays() const override;
   std::optional<Table> RowTable() const override;
   std::optional<ArraysUse> ArraysUsed() const override {
-    if (entry_count() == 0) return std::nullopt;
-    return ArraysUse{"vectors", EntryDirectory(), /*vectors=*/true};
+    for (const CvcColumn& column : header_.columns) {
+      if (column.sound != chunks_with_rows_) continue;
+      return ArraysUse{"vectors", EntryDirectory(), /*vectors=*/true};
+    }
+    return std::nullopt;
   }
 
   const CvcHeader& header() const { return header_; }

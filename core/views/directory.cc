@@ -10,7 +10,8 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kMostDimensions = 32;  // what numpy takes
+constexpr size_t kMostDimensions = 32;             // what numpy takes
+constexpr uint64_t kMostElements = INT64_MAX / 8;  // of the widest, in bytes
 
 /// The elements of a shape; nothing for one that nobody reads.
 std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
@@ -20,7 +21,7 @@ std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   for (const uint64_t extent : shape) {
     const std::optional<uint64_t> product =
         CheckedMul(all, extent == 0 ? 1 : extent);
-    if (!product || *product > INT64_MAX) return std::nullopt;
+    if (!product || *product > kMostElements) return std::nullopt;
     all = *product;
     count *= extent == 0 ? 0 : extent;
   }

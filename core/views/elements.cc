@@ -27,15 +27,15 @@ class Widening final : public Transform {
     const uint64_t width = DTypeSize(from_);
     Buffer narrow(static_cast<size_t>(
         width * std::min<uint64_t>(kMost, out.size() / sizeof(float) + 2)));
-    return FillFloats(offset, out, kMost,
-                      [&](uint64_t first, std::span<float> floats) -> Status {
-                        const MutableBytes bytes = narrow.span().first(
-                            floats.size() * static_cast<size_t>(width));
-                        Status read =
-                            ReadInto(elements_, first * width, bytes, cache);
-                        if (read) WidenToFloat(from_, bytes, floats);
-                        return read;
-                      });
+    return FillFloats(
+        offset, out, kMost,
+        [&](uint64_t first, std::span<float> floats) -> Status {
+          const MutableBytes bytes =
+              narrow.span().first(floats.size() * static_cast<size_t>(width));
+          Status read = ReadInto(elements_, first * width, bytes, cache);
+          if (read) WidenToFloat(from_, bytes, floats);
+          return read;
+        });
   }
   Status Verify(BlockCache& cache) const override {
     return elements_.Verify(cache);

@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::string_view kConfig = "config.json";
 constexpr std::array<std::string_view, 6> kNames = {
-    kConfig,          "generation_config.json", "tokenizer.json",
-    "tokenizer_config.json", "vocab.json",      "merges.txt"};
+    kConfig,          "generation_config.json",
+    "tokenizer.json", "tokenizer_config.json",
+    "vocab.json",     "merges.txt"};
 
 bool MayHave(const Container& container) {
   const std::optional<ArraysUse> use = container.ArraysUsed();

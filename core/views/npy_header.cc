@@ -29,7 +29,8 @@ std::string Tuple(const std::vector<uint64_t>& shape) {
 std::string NpyHeader(DType dtype, const std::vector<uint64_t>& shape) {
   constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);
   constexpr size_t kAlignment = 64;
-  constexpr size_t kGrowth = 21;  // numpy lets the first dimension grow in place
+  constexpr size_t kGrowth =
+      21;  // numpy lets the first dimension grow in place
   std::string dict = "{'descr': '" + std::string(Descr(dtype)) +
                      "', 'fortran_order': False, 'shape': " + Tuple(shape) +
                      ", }";

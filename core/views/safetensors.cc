@@ -5,6 +5,7 @@
 #include "core/views/safetensors.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string_view>
 #include <unordered_map>
@@ -18,7 +19,8 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kAlignment = 8;
+constexpr size_t kLengthBytes = 8;
+constexpr size_t kPage = 4096;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
 constexpr std::string_view TypeName(DType dtype) {
@@ -84,8 +86,8 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
   names.reserve(arrays.size());
   for (const ArrayInfo& array : arrays) names.push_back(keys.Take(array.name));
 
-  std::string json = "{\"" + std::string(kMetadataKey) +
-                     "\":" + MetadataText(metadata);
+  std::string json =
+      "{\"" + std::string(kMetadataKey) + "\":" + MetadataText(metadata);
   uint64_t data = 0;
   for (const uint32_t i : layout.order) {
     const ArrayInfo& array = arrays[i];
@@ -99,11 +101,11 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
     if (json.size() > limits::kSafetensorsHeaderBytes) return std::nullopt;
   }
   json += '}';
-  json.append((kAlignment - json.size() % kAlignment) % kAlignment, ' ');
+  json.append((kPage - (kLengthBytes + json.size()) % kPage) % kPage, ' ');
   if (json.size() > limits::kSafetensorsHeaderBytes) return std::nullopt;
 
-  layout.header.reserve(kAlignment + json.size());
-  for (unsigned byte = 0; byte < sizeof(uint64_t); ++byte) {
+  layout.header.reserve(kLengthBytes + json.size());
+  for (unsigned byte = 0; byte < kLengthBytes; ++byte) {
     layout.header += static_cast<char>(json.size() >> (8 * byte) & 0xFF);
   }
   layout.header += json;
@@ -111,20 +113,48 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
   return layout;
 }
 
-std::optional<OwnFile> SafetensorsFile(const Viewed& viewed,
-                                       std::string path) {
+namespace {
+
+/// What the container says of itself: its metadata, or else the file that it
+/// shows it in.
+Json MetadataOf(const Container& container) {
+  constexpr std::string_view kFiles[] = {"model.json", "model_info.json",
+                                         "metadata.json"};
+  Json all = container.Metadata();
+  if (!all.is_object()) all = Json::object();
+  BlockCache cache(limits::kJsonBytes);
+  for (const OwnFile& file : container.OwnFiles()) {
+    if (std::find(std::begin(kFiles), std::end(kFiles), file.path) ==
+        std::end(kFiles)) {
+      continue;
+    }
+    const Result<Content> content = file.open(cache);
+    if (!content || content->size() > limits::kJsonBytes) continue;
+    const Result<std::string> text = ReadAll(*content, cache);
+    if (!text) continue;
+    const Result<ParsedJson> parsed = ParseJson(*text, JsonDialect::kPython);
+    if (!parsed || !parsed->value.is_object()) continue;
+    for (const auto& [key, value] : parsed->value.items()) {
+      if (!all.contains(key)) all[key] = value;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::optional<OwnFile> SafetensorsFile(const Viewed& viewed, std::string path) {
   if (viewed.arrays->empty()) return std::nullopt;
   std::optional<SafetensorsLayout> layout =
-      LayOutSafetensors(*viewed.arrays, viewed.container->Metadata());
+      LayOutSafetensors(*viewed.arrays, MetadataOf(*viewed.container));
   if (!layout) return std::nullopt;
   OwnFile file;
   file.path = std::move(path);
   file.size = layout->size;
-  file.open = [arrays = viewed.arrays,
-               header = std::make_shared<const std::string>(
-                   std::move(layout->header)),
-               order = std::move(layout->order)](
-                  BlockCache& cache) -> Result<Content> {
+  file.open =
+      [arrays = viewed.arrays,
+       header = std::make_shared<const std::string>(std::move(layout->header)),
+       order = std::move(layout->order)](BlockCache& cache) -> Result<Content> {
     Content content;
     content.Append(Literal{header}, header->size());
     for (const uint32_t i : order) {

@@ -15,7 +15,7 @@ namespace ctxfs {
 /// Arrays in one safetensors file: its header, and the order of their data.
 struct SafetensorsLayout {
   /// The length in 8 bytes, then the JSON, padded with spaces so that data
-  /// starts at a multiple of 8.
+  /// starts at a new page: a damaged array must not take the header with it.
   std::string header;
   /// By place in the file: wide elements first, so that all are aligned; those
   /// alike in the container's order.

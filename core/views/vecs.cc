@@ -68,8 +68,7 @@ class Vecs final : public Transform {
     while (!out.empty()) {
       const uint64_t within = offset % (row_ + kPrefix);
       const bool prefix = within < kPrefix;
-      const uint64_t left =
-          prefix ? kPrefix - within : row_ + kPrefix - within;
+      const uint64_t left = prefix ? kPrefix - within : row_ + kPrefix - within;
       const size_t n =
           static_cast<size_t>(std::min<uint64_t>(left, out.size()));
       if (prefix) {

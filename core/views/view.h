@@ -69,7 +69,7 @@ SubContainer ViewsDirectory(std::shared_ptr<const Container> container,
 bool MayHaveArrays(const Container& container);
 
 /// Whether an array has a shape that its readers take: at most 32 dimensions,
-/// none of them nor their product above 2^63 - 1.
+/// whose product is below 2^60 when those of 0 are left out.
 bool IsUsual(const ArrayInfo& array);
 
 /// Elements of a usual array.

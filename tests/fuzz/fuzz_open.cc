@@ -13,6 +13,7 @@
 #include "core/io/source.h"
 #include "core/tree/branch.h"
 #include "core/tree/index_json.h"
+#include "core/views/view.h"
 
 namespace ctxfs {
 namespace {
@@ -81,6 +82,9 @@ void ReadEverything(std::shared_ptr<const Container> container, int depth = 0) {
     uint64_t size = DTypeSize(array.dtype);
     for (const uint64_t dimension : array.shape) size *= dimension;
     Require(elements->size() == size);
+  }
+  if (MayHaveViews(*container, AllViews())) {
+    ReadEverything(ViewsDirectory(container, AllViews()).open(), kMostDepth);
   }
   const Branch branch(std::move(container));
   const Tree& tree = branch.tree();

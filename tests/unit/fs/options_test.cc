@@ -126,7 +126,8 @@ TEST(MountOptions, AreAllThatTheUsageNames) {
                                                       {"N", "7"},
                                                       {"MODE", "022"},
                                                       {"LEVEL", "info"},
-                                                      {"PATH", "/key"}};
+                                                      {"PATH", "/key"},
+                                                      {"LIST", "npy:hf"}};
   const Arguments documented = Documented();
   EXPECT_GE(documented.size(), 16U);
   for (std::string option : documented) {
@@ -304,6 +305,19 @@ TEST(ParseSize, KnowsBinaryUnits) {
     uint64_t bytes = 42;
     EXPECT_FALSE(ParseSize(text, &bytes)) << text;
     EXPECT_EQ(bytes, 42U) << "left alone";
+  }
+}
+
+TEST(MountOptions, ChooseViews) {
+  EXPECT_EQ(ParseOption("ro").options.views, AllViews());
+  EXPECT_EQ(ParseOption("views=all").options.views, AllViews());
+  EXPECT_EQ(ParseOption("views=none").options.views, ViewSet());
+  const ViewSet two = *ParseViews("npy:hf");
+  EXPECT_EQ(ParseOption("views=npy:hf").options.views, two);
+  EXPECT_EQ(ParseOption("views=npy,hf").options.views, two);
+  EXPECT_EQ(ParseOption("views=npy,flat,hf").options.views, two);
+  for (const char* bad : {"views=", "views=npx", "views=none,npy", "npy"}) {
+    EXPECT_FALSE(ParseOption(bad).ok) << bad;
   }
 }
 
