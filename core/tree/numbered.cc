@@ -42,8 +42,9 @@ std::optional<NodeId> NumberedDirectory::Lookup(NodeId /*directory*/,
 Result<uint64_t> NumberedDirectory::Size(NodeId file, BlockCache& cache) const {
   if (files_->size != nullptr) return files_->size(file - 1);
   Result<Content> content = Open(file, cache);
-  if (!content) return std::move(content).error();
-  return content->size();
+  if (content) return content->size();
+  if (!content.error().Permanent()) return std::move(content).error();
+  return 0;  // it is there, and cannot be read
 }
 
 std::optional<EntryInfo> NumberedDirectory::Describe(NodeId file) const {

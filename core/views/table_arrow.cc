@@ -13,7 +13,7 @@
 #include "core/views/arrow_buffers.h"
 #include "core/views/arrow_message.h"
 #include "core/views/elements.h"
-#include "core/views/made_once.h"
+#include "core/views/measured_file.h"
 #include "core/views/table_reader.h"
 #include "core/views/view.h"
 
@@ -177,18 +177,11 @@ bool MayHave(const Container& container) {
 }
 
 void Make(const Viewed& viewed, ViewFiles& into) {
-  auto file = std::make_shared<const MadeOnce<Content>>(
-      [container = viewed.container](BlockCache& cache) {
+  if (!MayHave(*viewed.container)) return;
+  into.derived.push_back(std::make_shared<const MeasuredFile>(
+      "table.arrow", [container = viewed.container](BlockCache& cache) {
         return MakeArrow(container, cache);
-      });
-  OwnFile own;
-  own.path = "table.arrow";
-  own.open = [file = std::move(file)](BlockCache& cache) -> Result<Content> {
-    const Result<const Content*> made = file->Get(cache);
-    if (!made) return made.error();
-    return **made;
-  };
-  into.own.push_back(std::move(own));
+      }));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/content/block.h"
-#include "core/views/made_once.h"
+#include "core/views/measured_file.h"
 #include "core/views/table_cells.h"
 #include "core/views/table_reader.h"
 #include "core/views/view.h"
@@ -189,20 +189,13 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
   return content;
 }
 
-OwnFile TextFile(std::string path, std::shared_ptr<const Container> container,
-                 Style style) {
-  auto text = std::make_shared<const MadeOnce<Content>>(
+std::shared_ptr<const DerivedFiles> TextFile(
+    std::string path, std::shared_ptr<const Container> container, Style style) {
+  return std::make_shared<const MeasuredFile>(
+      std::move(path),
       [container = std::move(container), style](BlockCache& cache) {
         return MakeText(container, style, cache);
       });
-  OwnFile file;
-  file.path = std::move(path);
-  file.open = [text = std::move(text)](BlockCache& cache) -> Result<Content> {
-    const Result<const Content*> made = text->Get(cache);
-    if (!made) return made.error();
-    return **made;
-  };
-  return file;
 }
 
 bool MayHave(const Container& container) {
@@ -212,8 +205,8 @@ bool MayHave(const Container& container) {
 
 void Make(const Viewed& viewed, ViewFiles& into) {
   if (!MayHave(*viewed.container)) return;
-  into.own.push_back(TextFile("table.csv", viewed.container, Style::kCsv));
-  into.own.push_back(
+  into.derived.push_back(TextFile("table.csv", viewed.container, Style::kCsv));
+  into.derived.push_back(
       TextFile("table.jsonl", viewed.container, Style::kJsonLines));
 }
 

@@ -2,7 +2,8 @@
 """One damaged tensor in a whole model: what each client gets, and what it still has.
 
 Readers by read() get EIO. Readers of a mapping get SIGBUS, as from a disk that
-fails; with verify=open their open fails with EIO instead.
+fails; with verify=open their open fails with EIO instead. The kernel asks for
+pages: what shares a page with damage is lost with it.
 """
 
 import errno
@@ -19,9 +20,10 @@ import pytest
 from mounting import GOLDEN, run
 from shard import build, crc32c, entry
 
-SHAPE = (32, 16)
-NAMES = ["a.weight", "b.weight", "c.weight"]
-BAD = "b.weight"
+SHAPE = (256, 256)
+NAMES = [f"{letter}.weight" for letter in "abcde"]
+BAD = "c.weight"
+FAR = ["a.weight", "e.weight"]  # no page of theirs holds any of it
 
 
 def tensor(array: numpy.ndarray) -> bytes:
@@ -52,7 +54,7 @@ def client(code: str, *arguments) -> subprocess.CompletedProcess:
     """A client of its own, for it may die: 0, or EIO's number, or a signal."""
     program = "import sys\ntry:\n" + "".join(
         f"    {line}\n" for line in code.strip().splitlines()
-    ) + "except OSError as e:\n    sys.exit(e.errno or 99)\n"
+    ) + "except OSError as e:\n    sys.exit(e.errno or str(e))\n"
     return subprocess.run(
         [sys.executable, "-c", program, *map(str, arguments)],
         capture_output=True, timeout=60,
@@ -61,12 +63,12 @@ def client(code: str, *arguments) -> subprocess.CompletedProcess:
 
 READERS = {
     "numpy.load": "import numpy; numpy.load(sys.argv[1])",
-    "numpy.fromfile": "import numpy; numpy.fromfile(sys.argv[2], '<f4')",
+    # It reads the header by read(), from the page that the data begins in.
+    "numpy.load mapped":
+        "import numpy; numpy.load(sys.argv[1], mmap_mode='r').sum()",
     "open": "open(sys.argv[1], 'rb').read()",
 }
 MAPPERS = {
-    "numpy.load mapped":
-        "import numpy; numpy.load(sys.argv[1], mmap_mode='r').sum()",
     "numpy.memmap":
         "import numpy; numpy.memmap(sys.argv[2], '<f4', 'r').sum()",
 }
@@ -91,12 +93,25 @@ def test_readers_get_eio(name, verify, paths, mount):
     assert client(READERS[name], *of(mounted, NAMES[0])).returncode == 0
 
 
+def test_fromfile_does_not_look_for_errors(paths, arrays, mount):
+    """numpy's way with any file: what the failed read did not fill is whatever
+    memory held. Nothing of the entry is in it; verify=open has it told."""
+    source, of = paths
+    code = "import numpy; sys.stdout.buffer.write(numpy.fromfile(sys.argv[1], 'u1'))"
+    done = client(code, of(mount(source), BAD)[1])
+    read = numpy.frombuffer(done.stdout, "<f4")
+    assert not numpy.isin(arrays[BAD], read).any()
+    code = "import numpy; numpy.fromfile(sys.argv[1], '<f4')"
+    done = client(code, of(mount(source, "verify=open"), BAD)[1])
+    assert done.returncode == errno.EIO
+
+
 @pytest.mark.parametrize("name", MAPPERS)
 def test_mappers_get_sigbus(name, paths, mount):
     source, of = paths
     mounted = mount(source)
     assert client(MAPPERS[name], *of(mounted, BAD)).returncode == -signal.SIGBUS
-    assert client(MAPPERS[name], *of(mounted, NAMES[2])).returncode == 0
+    assert client(MAPPERS[name], *of(mounted, FAR[1])).returncode == 0
 
 
 @pytest.mark.parametrize("name", MAPPERS)
@@ -104,7 +119,7 @@ def test_mappers_cannot_open_what_is_verified_first(name, paths, mount):
     source, of = paths
     mounted = mount(source, "verify=open")
     assert client(MAPPERS[name], *of(mounted, BAD)).returncode == errno.EIO
-    assert client(MAPPERS[name], *of(mounted, NAMES[2])).returncode == 0
+    assert client(MAPPERS[name], *of(mounted, FAR[1])).returncode == 0
 
 
 SAFE_OPEN = """
@@ -116,23 +131,23 @@ with safetensors.safe_open(sys.argv[1], framework='numpy') as f: print(f.get_ten
 def test_safe_open_keeps_the_other_tensors(paths, arrays, mount):
     source, _ = paths
     model = mount(source) / "views" / "model.safetensors"
-    for name in NAMES:
+    assert client(SAFE_OPEN, model, BAD).returncode == -signal.SIGBUS
+    for name in FAR:
         done = client(SAFE_OPEN, model, name)
-        if name == BAD:
-            assert done.returncode == -signal.SIGBUS
-        else:
-            assert done.returncode == 0, done.stderr.decode()
-            assert numpy.isclose(float(done.stdout), arrays[name].sum(), rtol=1e-4)
+        assert done.returncode == 0, done.stderr.decode()
+        assert numpy.isclose(float(done.stdout), arrays[name].sum(), rtol=1e-3, atol=0.1)
 
 
 def test_safe_open_of_what_is_verified_first(paths, mount):
-    """Not one tensor of the file can be had: the open fails."""
+    """Not one tensor of the file can be had: the open fails. safetensors calls
+    every such failure a missing file."""
     source, _ = paths
     model = mount(source, "verify=open") / "views" / "model.safetensors"
     done = client(SAFE_OPEN, model, NAMES[0])
-    assert done.returncode > 0 and b"put/output error" in done.stderr or (
-        done.returncode == errno.EIO
-    )
+    assert done.returncode == 1 and b"No such file" in done.stderr
+    with pytest.raises(OSError) as failed:
+        model.open("rb")
+    assert failed.value.errno == errno.EIO
 
 
 @pytest.mark.parametrize("tool", ["cat", "sha256sum", "cp", "dd", "tar", "rsync", "rg", "jq"])
@@ -152,7 +167,8 @@ def test_commands_say_so(tool, verify, paths, mount, tmp_path):
     }
     done = run(*commands[tool](bad))
     assert done.returncode != 0
-    assert b"nput/output error" in done.stderr, done.stderr
+    if tool != "jq" or verify == "open":  # jq 1.6 keeps a read error to itself
+        assert b"nput/output error" in done.stderr, done.stderr
     assert run(*commands[tool](good)).returncode == 0
 
 
@@ -178,6 +194,7 @@ def test_tables_of_a_damaged_column(name, mount, tmp_path):
     source.write_bytes(data)
     mounted = mount(source)
     file, code = TABLES[name]
+    assert (mounted / "views" / file).stat().st_size == 0
     with pytest.raises(OSError) as failed:
         (mounted / "views" / file).read_bytes()
     assert failed.value.errno == errno.EIO
@@ -201,5 +218,6 @@ def test_frames_of_a_damaged_lane(mount, tmp_path):
     source = tmp_path / "damaged.wshard"
     source.write_bytes(data)
     frames = mount(source) / "views" / "frames" / "signal"
+    assert (frames / "rgb" / "000003.png").stat().st_size == 0
     assert client(PILLOW, frames / "rgb" / "000003.png").returncode == errno.EIO
     assert client(PILLOW, frames / "depth" / "000003.png").returncode == 0

@@ -53,7 +53,7 @@ def test_pillow(name, mount):
 def episode(pixels: numpy.ndarray) -> bytes:
     """A WShard of one lane, signal/view."""
     lane = {"id": "view", "dtype": "u8", "shape": pixels.shape[1:]}
-    meta = {"wshard": {}, "episode": {"length_T": len(pixels)}, "channels": [lane]}
+    meta = {"wshard": {}, "episode": {"length_T": len(pixels)}, "channels": {"channels": [lane]}}
     entries = [entry(f"meta/{k}", json.dumps(v).encode()) for k, v in meta.items()]
     return build([*entries, entry("signal/view", pixels.tobytes())], role=5)
 

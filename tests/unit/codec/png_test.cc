@@ -35,20 +35,21 @@ std::vector<std::byte> Decode(const Buffer& file, png_uint_32 format) {
             0);
   image.format = format;
   std::vector<std::byte> pixels(PNG_IMAGE_SIZE(image));
-  EXPECT_NE(
-      png_image_finish_read(&image, nullptr, pixels.data(), 0, nullptr), 0);
+  EXPECT_NE(png_image_finish_read(&image, nullptr, pixels.data(), 0, nullptr),
+            0);
   return pixels;
 }
 
 TEST(Png, GivesThePixelsBack) {
+  using Kind = std::pair<unsigned, png_uint_32>;
   for (const auto& [channels, format] :
-       {std::pair{1U, PNG_FORMAT_GRAY}, std::pair{3U, PNG_FORMAT_RGB},
-        std::pair{4U, PNG_FORMAT_RGBA}}) {
+       {Kind{1, PNG_FORMAT_GRAY}, Kind{3, PNG_FORMAT_RGB},
+        Kind{4, PNG_FORMAT_RGBA}}) {
     const Picture picture{13, 7, channels, 8};
     const std::vector<std::byte> pixels = Noise(picture.size());
     const Result<Buffer> file = EncodePng(picture, pixels);
     ASSERT_TRUE(file);
-    EXPECT_EQ(Decode(*file, static_cast<png_uint_32>(format)), pixels);
+    EXPECT_EQ(Decode(*file, format), pixels);
   }
 }
 

@@ -69,10 +69,10 @@ TEST_F(ArrowBuffersTest, TextOfSeveralBlocks) {
   table.columns[0].open = [lines](BlockCache&) -> Result<Content> {
     return TextContent(lines);
   };
-  const auto reader = TableReader::Open(
-      std::make_shared<const FakeContainer>(
-          std::vector<std::optional<std::string>>{}),
-      std::move(table), cache_);
+  const auto reader =
+      TableReader::Open(std::make_shared<const FakeContainer>(
+                            std::vector<std::optional<std::string>>{}),
+                        std::move(table), cache_);
   ASSERT_TRUE(Ok(reader));
   const Result<TextBuffers> text = MakeTextBuffers(*reader, 0, cache_);
   ASSERT_TRUE(Ok(text));

@@ -41,10 +41,9 @@ class TableReaderTest : public testing::Test {
     Table table;
     table.rows = rows;
     table.columns.push_back(std::move(column));
-    return TableReader::Open(
-        std::make_shared<const FakeContainer>(
-            std::vector<std::optional<std::string>>{}),
-        std::move(table), cache_);
+    return TableReader::Open(std::make_shared<const FakeContainer>(
+                                 std::vector<std::optional<std::string>>{}),
+                             std::move(table), cache_);
   }
 
   BlockCache cache_{limits::kMiB};
