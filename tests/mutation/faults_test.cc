@@ -113,7 +113,8 @@ class Faults : public testing::TestWithParam<const char*> {
   /// Everything, read from the store that `tamper` makes; twice, as the same
   /// container, into `again` if that is wanted.
   std::map<std::string, Seen> ReadEverything(
-      std::shared_ptr<Tamper> tamper, std::map<std::string, Seen>* again) const {
+      std::shared_ptr<Tamper> tamper,
+      std::map<std::string, Seen>* again) const {
     std::map<std::string, Seen> files;
     const auto folder =
         std::make_shared<const MemoryFolder>(golden_->files, std::move(tamper));
@@ -188,9 +189,9 @@ TEST_P(Faults, OfTheStore) {
   }
 }
 
-/// Whether the JSON library is allocating. nlohmann/json 3.11.2 does not survive
-/// being refused: its destructor allocates, and an object that could not be made
-/// is a null pointer (docs/robustness.md, section 3).
+/// Whether the JSON library is allocating. nlohmann/json 3.11.2 does not
+/// survive being refused: its destructor allocates, and an object that could
+/// not be made is a null pointer (docs/robustness.md, section 3).
 uint64_t g_spared = 0;
 bool InJsonLibrary() {
   void* frames[12];
@@ -214,8 +215,9 @@ TEST_P(Faults, OfTheHeap) {
   const auto run = [&] {
     const auto folder = std::make_shared<const MemoryFolder>(golden_->files);
     Tally tally;
-    ReadThrough(folder->Open(golden_->target), StrictOptions(), nullptr,
-                [](const std::string&) {}, tally);
+    ReadThrough(
+        folder->Open(golden_->target), StrictOptions(), nullptr,
+        [](const std::string&) {}, tally);
     return tally;
   };
   // Whether the nth allocation was reached; it failed.
@@ -248,17 +250,15 @@ TEST_P(Faults, OfTheHeap) {
 
 INSTANTIATE_TEST_SUITE_P(
     Golden, Faults,
-    testing::Values("shard/comp_mixed.shard", "wshard/mixed_codecs.wshard",
-                    "wshard/stream/py_150_interleaved.wshard",
-                    "conventions/encrypted.mosh",
-                    "conventions/tiles.gemm", "conventions/json.tshard",
-                    "shard-profiles/golden_inputs.smpl",
-                    "shard-profiles/one_row_groups.cshard",
-                    "shard-profiles/model.manifest",
-                    "shard-profiles/role6.umsh", "mcf/basic.mcf",
-                    "mcf/q4_no_records.mcf", "cvc/v1_mixed.cvc",
-                    "cvc/v2_mixed.cvc", "mem8/full.mem8", "mem8/archive.m8a",
-                    "megacontext/snapshots"),
+    testing::Values(
+        "shard/comp_mixed.shard", "wshard/mixed_codecs.wshard",
+        "wshard/stream/py_150_interleaved.wshard", "conventions/encrypted.mosh",
+        "conventions/tiles.gemm", "conventions/json.tshard",
+        "shard-profiles/golden_inputs.smpl",
+        "shard-profiles/one_row_groups.cshard", "shard-profiles/model.manifest",
+        "shard-profiles/role6.umsh", "mcf/basic.mcf", "mcf/q4_no_records.mcf",
+        "cvc/v1_mixed.cvc", "cvc/v2_mixed.cvc", "mem8/full.mem8",
+        "mem8/archive.m8a", "megacontext/snapshots"),
     [](const auto& instance) {
       std::string name = instance.param;
       std::replace_if(

@@ -48,10 +48,11 @@ class Sandbox : public testing::Test {
     std::ofstream(in_ / "below" / "file") << "inside";
     std::ofstream(out_ / "file") << "outside";
     std::filesystem::create_symlink(out_ / "file", in_ / "link");
-    if (InChild([&] { return EnterSandbox({in_}).has_value() &&
-                                     *EnterSandbox({in_}) > 0
-                                 ? 0
-                                 : 1; }) != 0) {
+    if (InChild([&] {
+          return EnterSandbox({in_}).has_value() && *EnterSandbox({in_}) > 0
+                     ? 0
+                     : 1;
+        }) != 0) {
       GTEST_SKIP() << "the kernel has no Landlock";
     }
   }
@@ -59,8 +60,8 @@ class Sandbox : public testing::Test {
   bool Enter() const { return EnterSandbox({in_.string()}).has_value(); }
 
   TempDir dir_;
-  const std::filesystem::path in_ = dir_.path() / "in";
-  const std::filesystem::path out_ = dir_.path() / "out";
+  const std::filesystem::path in_ = dir_.Path("in");
+  const std::filesystem::path out_ = dir_.Path("out");
 };
 
 TEST_F(Sandbox, ReadsItsTreesAndNothingElse) {
