@@ -88,16 +88,16 @@ void DenyNewPrivileges() { (void)::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
 Result<int> EnterSandbox(const std::vector<std::string>& trees) {
   LoadWhatIsLoadedOnce();
   DenyNewPrivileges();
-  const auto abi = static_cast<int>(
-      ::syscall(SYS_landlock_create_ruleset, nullptr, 0,
-                LANDLOCK_CREATE_RULESET_VERSION));
+  const auto abi =
+      static_cast<int>(::syscall(SYS_landlock_create_ruleset, nullptr, 0,
+                                 LANDLOCK_CREATE_RULESET_VERSION));
   if (abi < 1) return 0;
   const RulesetAttr all = AllOf(abi);
   const size_t size = abi >= 6   ? sizeof(all)
                       : abi >= 4 ? 2 * sizeof(uint64_t)
                                  : sizeof(uint64_t);
-  const Fd ruleset(static_cast<int>(
-      ::syscall(SYS_landlock_create_ruleset, &all, size, 0)));
+  const Fd ruleset(
+      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &all, size, 0)));
   if (ruleset.get() < 0) return Failure("no set of rules can be made");
   for (const std::string& tree : trees) {
     Status allowed = Allow(ruleset.get(), tree, kReadFile | kReadDir);

@@ -169,6 +169,12 @@ Status MegaContext::LoadLevels(const Listing& listing) {
     }
     levels_.push_back(
         ReadContextLevel(files[0], number, source()->OpenBeside(files[0])));
+    // A store that fails is no damage of the level, and may not fail the next
+    // time: it is not to be lost for good.
+    const ContextLevel& level = levels_.back();
+    if (level.source != nullptr && level.fault && !level.fault->Permanent()) {
+      return *level.fault;
+    }
     for (size_t i = 1; i < files.size(); ++i) {
       warnings_.push_back(Quote(files[i]) + " left out: there is " + files[0]);
     }

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("CTXFS_BIN", ROOT / "build" / "dev"))
+MOUNT = BIN / "mount.ctxfs"
 GOLDEN = ROOT / "golden"
 
 

@@ -29,8 +29,8 @@ constexpr size_t kDecoded = 64 * limits::kMiB;
 
 std::string Gzip(const std::string& text) {
   z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 16 + MAX_WBITS,
-                         MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY),
+  EXPECT_EQ(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED,
+                         16 + MAX_WBITS, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY),
             Z_OK);
   std::string packed(deflateBound(&stream, text.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
@@ -64,7 +64,10 @@ struct Bomb {
 
 const Bomb kBombs[] = {
     {"zstd", [](const std::string& s) { return Zstd(s); }, &DecodeZstd},
-    {"zstd_unsized", [](const std::string& s) { return Zstd(s, {false, false}); },
+    {"zstd_unsized",
+     [](const std::string& s) {
+       return Zstd(s, {false, false});
+     },
      &DecodeZstd},
     {"lz4", [](const std::string& s) { return Lz4(s); }, &DecodeLz4},
     {"lz4_lenient", [](const std::string& s) { return Lz4(s); },
@@ -97,7 +100,8 @@ TEST_P(Bombs, WriteNothingPastTheirRoom) {
   // And of a claim of one byte more there is nothing.
   std::string more(kDecoded + 1, '\x5A');
   EXPECT_FALSE(GetParam().decode(
-      AsBytes(packed), {reinterpret_cast<std::byte*>(more.data()), more.size()}));
+      AsBytes(packed),
+      {reinterpret_cast<std::byte*>(more.data()), more.size()}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Codecs, Bombs, testing::ValuesIn(kBombs),
@@ -112,8 +116,9 @@ TEST(BombPrefix, TakesNoMoreThanWasAsked) {
         std::pair(Codec::kZstd, Zstd(zeros, {false, false})),
         std::pair(Codec::kLz4, Lz4(zeros))}) {
     std::string out(1064, '\x5A');
-    const size_t n = DecodePrefix(
-        codec, AsBytes(packed), {reinterpret_cast<std::byte*>(out.data()), 1000});
+    const size_t n =
+        DecodePrefix(codec, AsBytes(packed),
+                     {reinterpret_cast<std::byte*>(out.data()), 1000});
     EXPECT_EQ(n, 1000U);
     EXPECT_EQ(out.substr(1000), std::string(64, '\x5A'));
   }
@@ -130,7 +135,8 @@ std::string ShardBomb(const std::string& stored, uint16_t flags,
 TEST(BombEntries, CostWhatTheyDecodeToAtTheMost) {
   const std::string zeros(kDecoded, '\0');
   const std::pair<std::string, uint16_t> packs[] = {
-      {Zstd(zeros), 0x0003}, {Zstd(zeros, {false, false}), 0x0003},
+      {Zstd(zeros), 0x0003},
+      {Zstd(zeros, {false, false}), 0x0003},
       {Lz4(zeros), 0x0005}};
   for (const auto& [packed, flags] : packs) {
     for (const uint64_t claim :

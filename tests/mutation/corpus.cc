@@ -37,8 +37,8 @@ MemoryFolder::Bytes AllFiles(const stdfs::path& directory) {
 
 bool IsDirectoryContainer(const stdfs::path& path) {
   const auto source = DirectorySource::Open(path.string());
-  return source && (IsContainerDirectory(**source) ||
-                    ResemblesContainer(**source));
+  return source &&
+         (IsContainerDirectory(**source) || ResemblesContainer(**source));
 }
 
 /// Adds the containers of `directory`, which `name` calls.
@@ -87,10 +87,9 @@ std::vector<GoldenCase> LoadCorpus(const std::string& corpus) {
   for (const std::string& folder : FoldersOf(corpus)) {
     AddDirectory(stdfs::path(CTXFS_GOLDEN_DIR) / folder, folder, cases);
   }
-  std::sort(cases.begin(), cases.end(),
-            [](const GoldenCase& a, const GoldenCase& b) {
-              return a.name < b.name;
-            });
+  std::sort(
+      cases.begin(), cases.end(),
+      [](const GoldenCase& a, const GoldenCase& b) { return a.name < b.name; });
   return cases;
 }
 

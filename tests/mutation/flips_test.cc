@@ -40,9 +40,10 @@ class Flips : public testing::TestWithParam<const char*> {
     MemoryFolder::Bytes files = golden_->files;
     files[golden_->target] = std::make_shared<const std::string>(bytes);
     const auto folder = std::make_shared<const MemoryFolder>(std::move(files));
-    auto container = OpenContainer(*folder->Open(golden_->target),
-                                   StrictOptions());
-    return container ? std::make_unique<Branch>(std::move(*container)) : nullptr;
+    auto container =
+        OpenContainer(*folder->Open(golden_->target), StrictOptions());
+    return container ? std::make_unique<Branch>(std::move(*container))
+                     : nullptr;
   }
 
   static std::optional<std::string> Read(const Branch& branch, NodeId node) {

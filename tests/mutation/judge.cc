@@ -117,8 +117,7 @@ class Reader {
       return;
     }
     read_ += *size;
-    const Result<Verdict> equal =
-        Compare(*content, covered ? &*info : nullptr);
+    const Result<Verdict> equal = Compare(*content, covered ? &*info : nullptr);
     if (!equal) {
       ++tally_.failed;
       if (covered) ++tally_.caught;
@@ -198,8 +197,8 @@ void AddFiles(const std::shared_ptr<const Source>& source,
     const std::optional<EntryInfo> info = branch.Describe(node);
     if (!info || info->checksum.empty()) continue;
     if (info->kind == "chunk") {
-      auto& span = spans.try_emplace(info->checksum, info->offset, 0)
-                       .first->second;
+      auto& span =
+          spans.try_emplace(info->checksum, info->offset, 0).first->second;
       span.first = std::min(span.first, info->offset);
       span.second = std::max(span.second, info->offset + info->stored_size);
     }
@@ -217,8 +216,8 @@ void AddFiles(const std::shared_ptr<const Source>& source,
     if (bytes) reference.Add(info->checksum, std::move(*bytes));
   }
   for (const auto& [checksum, span] : spans) {
-    const Result<Buffer> whole = ReadBuffer(
-        *source, span.first, span.second - span.first, "chunk");
+    const Result<Buffer> whole =
+        ReadBuffer(*source, span.first, span.second - span.first, "chunk");
     if (whole) {
       reference.AddWhole(checksum, std::string(AsText(whole->span())));
     }

@@ -42,11 +42,11 @@ Reference MakeReference(const std::vector<GoldenCase>& cases);
 struct Tally {
   uint64_t refused = 0;
   uint64_t opened = 0;
-  uint64_t files = 0;    // read to their end
-  uint64_t failed = 0;   // files whose read failed
-  uint64_t skipped = 0;  // files that are too large to be read here
-  uint64_t equal = 0;    // files with a checksum, that hold what they should
-  uint64_t caught = 0;   // files with a checksum, that cannot be read
+  uint64_t files = 0;      // read to their end
+  uint64_t failed = 0;     // files whose read failed
+  uint64_t skipped = 0;    // files that are too large to be read here
+  uint64_t equal = 0;      // files with a checksum, that hold what they should
+  uint64_t caught = 0;     // files with a checksum, that cannot be read
   uint64_t uncovered = 0;  // files that no checksum covers
   uint64_t wrong = 0;      // files with a checksum, that hold something else
 };

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <optional>
 #include <atomic>
 #include <chrono>
 #include <cinttypes>
@@ -24,6 +23,7 @@
 #include <ctime>
 #include <fstream>
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -54,8 +54,8 @@ struct Options {
 
 /// What a worker tells, in memory that outlives it.
 struct Lane {
-  std::atomic<uint64_t> number;   // of the variant it is at
-  std::atomic<int64_t> cpu_ns;    // its processor time when it began with that
+  std::atomic<uint64_t> number;  // of the variant it is at
+  std::atomic<int64_t> cpu_ns;   // its processor time when it began with that
   std::atomic<uint64_t> done;
   Tally tally;
   uint64_t by_damage[kDamages];
@@ -102,8 +102,8 @@ class Run {
     const auto say = [&](const std::string& what) {
       std::printf("%s %" PRIu64 " (%s, %s of %s%s): %s\n", corpus_.c_str(),
                   number, variant.golden->name.c_str(),
-                  DamageName(variant.damage), variant.damaged.c_str(),
-                  mode, what.c_str());
+                  DamageName(variant.damage), variant.damaged.c_str(), mode,
+                  what.c_str());
       ++lane.findings;
     };
     const auto folder = std::make_shared<const MemoryFolder>(variant.files);
@@ -116,8 +116,8 @@ class Run {
                 &reference_, say, lane.tally);
     const Tally strict = lane.tally;
     mode = ", salvaged";
-    ReadThrough(folder->Open(variant.golden->target), salvage, &reference_,
-                say, lane.tally);
+    ReadThrough(folder->Open(variant.golden->target), salvage, &reference_, say,
+                lane.tally);
     lane.tally.opened = strict.opened;  // counted once, as it is
     lane.tally.refused = strict.refused;
     ReadThrough(folder->Open(variant.golden->target), unverified, nullptr, say,
@@ -147,10 +147,9 @@ class Run {
       lane.cpu_ns = begun;
       lane.number = n;
       ReadOne(n, lane);
-      lane.slowest =
-          std::max(lane.slowest,
-                   1e-9 * static_cast<double>(CpuNs(CLOCK_PROCESS_CPUTIME_ID) -
-                                              begun));
+      lane.slowest = std::max(
+          lane.slowest,
+          1e-9 * static_cast<double>(CpuNs(CLOCK_PROCESS_CPUTIME_ID) - begun));
       ++lane.done;
     }
     std::fflush(nullptr);
@@ -279,7 +278,8 @@ int Main(int argc, char** argv) {
     if (name == "--seed") options.seed = number;
     if (name == "--count") options.count = number;
     if (name == "--seconds") options.seconds = static_cast<double>(number);
-    if (name == "--jobs") options.jobs = static_cast<unsigned>(std::max<uint64_t>(number, 1));
+    if (name == "--jobs")
+      options.jobs = static_cast<unsigned>(std::max<uint64_t>(number, 1));
     if (name == "--corpus") options.corpus = value;
     if (name == "--only") options.only = number;
     if (name == "--save") options.save = value;
@@ -293,9 +293,9 @@ int Main(int argc, char** argv) {
     if (!options.corpus.empty() && options.corpus != corpus) continue;
     findings += RunCorpus(
         options, corpus,
-        options.seconds / static_cast<double>(
-                              options.corpus.empty() ? CorpusNames().size()
-                                                     : 1));
+        options.seconds / static_cast<double>(options.corpus.empty()
+                                                  ? CorpusNames().size()
+                                                  : 1));
   }
   return findings == 0 ? 0 : 1;
 }

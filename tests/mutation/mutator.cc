@@ -63,30 +63,63 @@ std::vector<Field> FieldsOf(const std::string& bytes) {
     for (const unsigned width : {2U, 4U, 8U}) {
       if (at % width != 0 || at + width > bytes.size()) continue;
       const uint64_t value = Load(bytes, at, width);
-      if (value > 0 && value <= bytes.size()) fields.push_back({at, width, value});
+      if (value > 0 && value <= bytes.size())
+        fields.push_back({at, width, value});
     }
   }
   return fields;
 }
 
 uint64_t Extreme(Random& random, const Field& field, uint64_t size) {
-  const std::vector<uint64_t> values = {
-      0, 1, 2, 3, 7, 8, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF,
-      0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x100000000,
-      uint64_t{1} << 40U, 0x7FFFFFFFFFFFFFFF, uint64_t{1} << 63U, UINT64_MAX,
-      UINT64_MAX - 7, UINT64_MAX - field.at, size, size - 1, size + 1,
-      size - field.at, field.at, field.value + 1, field.value - 1,
-      field.value * 2, 0 - field.value, field.value + 8, field.value ^ 0x10,
-      10'000'000, 10'000'001, 64 << 20U, 1 << 30U, random.Next()};
+  const std::vector<uint64_t> values = {0,
+                                        1,
+                                        2,
+                                        3,
+                                        7,
+                                        8,
+                                        0x7F,
+                                        0x80,
+                                        0xFF,
+                                        0x100,
+                                        0x7FFF,
+                                        0x8000,
+                                        0xFFFF,
+                                        0x10000,
+                                        0x7FFFFFFF,
+                                        0x80000000,
+                                        0xFFFFFFFF,
+                                        0x100000000,
+                                        uint64_t{1} << 40U,
+                                        0x7FFFFFFFFFFFFFFF,
+                                        uint64_t{1} << 63U,
+                                        UINT64_MAX,
+                                        UINT64_MAX - 7,
+                                        UINT64_MAX - field.at,
+                                        size,
+                                        size - 1,
+                                        size + 1,
+                                        size - field.at,
+                                        field.at,
+                                        field.value + 1,
+                                        field.value - 1,
+                                        field.value * 2,
+                                        0 - field.value,
+                                        field.value + 8,
+                                        field.value ^ 0x10,
+                                        10'000'000,
+                                        10'000'001,
+                                        64 << 20U,
+                                        1 << 30U,
+                                        random.Next()};
   return random.Of(values);
 }
 
 void Flip(Random& random, std::string& bytes) {
   constexpr uint64_t kFront = 256;
   for (uint64_t n = 1 + random.Below(random.OneIn(2) ? 1 : 8); n > 0; --n) {
-    const uint64_t within =
-        random.OneIn(2) ? std::min<uint64_t>(kFront, bytes.size())
-                        : bytes.size();
+    const uint64_t within = random.OneIn(2)
+                                ? std::min<uint64_t>(kFront, bytes.size())
+                                : bytes.size();
     const uint64_t at = random.Below(within);
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.Below(8)));
   }
@@ -120,7 +153,8 @@ std::vector<std::pair<uint64_t, uint64_t>> WordsOf(const std::string& bytes) {
     if (!starts || !in_word(i)) continue;
     uint64_t end = i;
     while (end < size && in_word(end)) ++end;
-    if (end < size && std::string(",]}\" ").find(bytes[end]) != std::string::npos) {
+    if (end < size &&
+        std::string(",]}\" ").find(bytes[end]) != std::string::npos) {
       words.emplace_back(i, end);
     }
     i = end;
@@ -130,14 +164,49 @@ std::vector<std::pair<uint64_t, uint64_t>> WordsOf(const std::string& bytes) {
 
 void EditWord(Random& random, std::string& bytes,
               const std::vector<std::pair<uint64_t, uint64_t>>& words) {
-  static const std::vector<std::string> values = {
-      "0", "1", "-1", "2", "255", "65535", "65536", "2147483647", "2147483648",
-      "4294967295", "4294967296", "9223372036854775807", "9223372036854775808",
-      "18446744073709551615", "18446744073709551616", "-9223372036854775808",
-      "1e308", "1e999", "-0.0", "0.5", "1e-320", "NaN", "Infinity", "null",
-      "true", "[]", "{}", "\"\"", "\"../../etc/passwd\"", "\"/\"", "\"a\\u0000b\"",
-      "[[[[[[[[[[[[[[[[", "1000000", "10000001", "\"\\ud800\"", "..", "none",
-      "fp16", "int8", "zstd", "lz4", "float32", "u1"};
+  static const std::vector<std::string> values = {"0",
+                                                  "1",
+                                                  "-1",
+                                                  "2",
+                                                  "255",
+                                                  "65535",
+                                                  "65536",
+                                                  "2147483647",
+                                                  "2147483648",
+                                                  "4294967295",
+                                                  "4294967296",
+                                                  "9223372036854775807",
+                                                  "9223372036854775808",
+                                                  "18446744073709551615",
+                                                  "18446744073709551616",
+                                                  "-9223372036854775808",
+                                                  "1e308",
+                                                  "1e999",
+                                                  "-0.0",
+                                                  "0.5",
+                                                  "1e-320",
+                                                  "NaN",
+                                                  "Infinity",
+                                                  "null",
+                                                  "true",
+                                                  "[]",
+                                                  "{}",
+                                                  "\"\"",
+                                                  "\"../../etc/passwd\"",
+                                                  "\"/\"",
+                                                  "\"a\\u0000b\"",
+                                                  "[[[[[[[[[[[[[[[[",
+                                                  "1000000",
+                                                  "10000001",
+                                                  "\"\\ud800\"",
+                                                  "..",
+                                                  "none",
+                                                  "fp16",
+                                                  "int8",
+                                                  "zstd",
+                                                  "lz4",
+                                                  "float32",
+                                                  "u1"};
   const auto& [begin, end] = random.Of(words);
   const std::string& value = random.OneIn(3)
                                  ? bytes.substr(random.Of(words).first, 4)
@@ -175,9 +244,8 @@ void Splice(Random& random, std::string& bytes, const std::string& other) {
                               text.size() - 1);
   };
   const uint64_t from = place(other);
-  const std::string piece =
-      other.substr(from, 1 + random.Below(random.OneIn(4) ? other.size()
-                                                           : kLongest));
+  const std::string piece = other.substr(
+      from, 1 + random.Below(random.OneIn(4) ? other.size() : kLongest));
   const uint64_t at = place(bytes);
   const uint64_t how = random.Below(4);
   if (how == 0) {

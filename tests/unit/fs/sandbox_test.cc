@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/sandbox.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include "core/io/directory.h"
+#include "tests/unit/testing/temp_dir.h"
+
+namespace ctxfs {
+namespace {
+
+/// The errno of opening `path`, 0 for none.
+int Opening(const std::filesystem::path& path, int flags) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0600);
+  if (fd < 0) return errno;
+  ::close(fd);
+  return 0;
+}
+
+/// Runs `work` in a process of its own: there is no way out of a sandbox.
+/// What it returns, or -1 for a process that died.
+int InChild(const std::function<int()>& work) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(work());
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+class Sandbox : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(in_ / "below");
+    std::filesystem::create_directories(out_);
+    std::ofstream(in_ / "below" / "file") << "inside";
+    std::ofstream(out_ / "file") << "outside";
+    std::filesystem::create_symlink(out_ / "file", in_ / "link");
+    if (InChild([&] {
+          return EnterSandbox({in_}).has_value() && *EnterSandbox({in_}) > 0
+                     ? 0
+                     : 1;
+        }) != 0) {
+      GTEST_SKIP() << "the kernel has no Landlock";
+    }
+  }
+
+  bool Enter() const { return EnterSandbox({in_.string()}).has_value(); }
+
+  TempDir dir_;
+  const std::filesystem::path in_ = dir_.Path("in");
+  const std::filesystem::path out_ = dir_.Path("out");
+};
+
+TEST_F(Sandbox, ReadsItsTreesAndNothingElse) {
+  EXPECT_EQ(InChild([&] {
+              if (!Enter()) return 1;
+              if (Opening(in_ / "below" / "file", O_RDONLY) != 0) return 2;
+              if (Opening(in_, O_RDONLY | O_DIRECTORY) != 0) return 3;
+              if (Opening(out_ / "file", O_RDONLY) != EACCES) return 4;
+              if (Opening(in_ / "link", O_RDONLY) != EACCES) return 5;
+              if (Opening("/etc/passwd", O_RDONLY) != EACCES) return 6;
+              if (::opendir(out_.c_str()) != nullptr) return 7;
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Sandbox, WritesAndMakesAndRunsNothing) {
+  EXPECT_EQ(InChild([&] {
+              if (!Enter()) return 1;
+              if (Opening(in_ / "below" / "file", O_RDWR) != EACCES) return 2;
+              if (Opening(in_ / "new", O_WRONLY | O_CREAT) != EACCES) return 3;
+              if (::unlink((in_ / "below" / "file").c_str()) == 0) return 4;
+              if (::mkdir((in_ / "made").c_str(), 0700) == 0) return 5;
+              if (::rename((in_ / "below" / "file").c_str(),
+                           (in_ / "other").c_str()) == 0) {
+                return 6;
+              }
+              char* const arguments[] = {nullptr};
+              ::execv("/bin/true", arguments);
+              return errno == EACCES ? 0 : 7;
+            }),
+            0);
+}
+
+TEST_F(Sandbox, HoldsForThreadsThatStartInIt) {
+  EXPECT_EQ(InChild([&] {
+              int inside = -1;
+              std::thread first([&] {
+                if (!Enter()) return;
+                std::thread([&] {
+                  inside = Opening(out_ / "file", O_RDONLY);
+                }).join();
+              });
+              first.join();
+              // Whoever started the first is not in it: it has to unmount.
+              if (Opening(out_ / "file", O_RDONLY) != 0) return 1;
+              return inside == EACCES ? 0 : 2;
+            }),
+            0);
+}
+
+// How formats open their files: found without opening, then opened by number.
+TEST_F(Sandbox, SourcesOpenWhatLiesBeneathThem) {
+  EXPECT_EQ(InChild([&] {
+              if (!Enter()) return 1;
+              const auto source = DirectorySource::Open(in_.string());
+              if (!source || !(*source)->List()) return 2;
+              if (!(*source)->OpenBeside("below/file")) return 3;
+              return (*source)->OpenBeside("link") ? 4 : 0;
+            }),
+            0);
+}
+
+TEST_F(Sandbox, GivesNoNewPrivileges) {
+  EXPECT_EQ(InChild([&] {
+              if (!Enter()) return 1;
+              return ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : 2;
+            }),
+            0);
+}
+
+TEST_F(Sandbox, LetsTheFuseDeviceBeOpened) {
+  if (Opening("/dev/fuse", O_RDWR) != 0) GTEST_SKIP() << "no FUSE here";
+  EXPECT_EQ(InChild([&] {
+              if (!Enter()) return 1;
+              return Opening("/dev/fuse", O_RDWR) == 0 ? 0 : 2;
+            }),
+            0);
+}
+
+TEST_F(Sandbox, WhatIsNotThereNeedsNoPermission) {
+  EXPECT_EQ(InChild([&] {
+              return EnterSandbox({(in_ / "nothing").string()}) ? 0 : 1;
+            }),
+            0);
+}
+
+}  // namespace
+}  // namespace ctxfs
