@@ -38,6 +38,7 @@ FORMAT_HEADERS = {
     "core/formats/column_schema.h",
     "core/formats/column_shard.h",
     "core/formats/cowrie.h",
+    "core/formats/cowrie_files.h",
     "core/formats/cowrie_decoder.h",
     "core/formats/cowrie_reader.h",
     "core/formats/cowrie_text.h",

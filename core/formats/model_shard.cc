@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "core/base/limits.h"
+#include "core/formats/cowrie_files.h"
 
 namespace ctxfs {
 namespace {
@@ -156,6 +157,7 @@ std::vector<std::shared_ptr<const DerivedFiles>> ModelShard::Derived() const {
     all.push_back(DequantizedTensors(
         std::static_pointer_cast<const ModelShard>(shared_from_this())));
   }
+  if (header().role == kGraphRole) all.push_back(CowrieFiles(Self()));
   if (!deltas_.specs().empty()) all.push_back(MergedTensors(Self(), deltas_));
   return all;
 }

@@ -2,19 +2,21 @@
 //
 // TraceShard: Shard role 7 (docs/conventions.md, section 4).
 //
-//   seq/NNNNNN   an event, JSON; other codings are served as they are
+//   seq/NNNNNN   an event, JSON or cowrie
 //   meta/trace   JSON of the whole
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/formats/cowrie.h"
 #include "core/formats/shard.h"
 
 namespace ctxfs {
 namespace {
 
 constexpr uint16_t kJsonType = 2;
+constexpr uint16_t kCowrieType = 3;
 constexpr std::string_view kEvents = "seq/";
 
 /// Whether event `a` comes before `b`: keys that are numbers by their value,
@@ -43,7 +45,9 @@ class TraceShard final : public ShardContainer {
       const std::string_view name = EntryName(entry).value_or("");
       if (name.size() > kEvents.size() && name.starts_with(kEvents)) {
         events_.push_back(entry);
-        all_json_ = all_json_ && Record(entry).content_type == kJsonType;
+        const uint16_t type = Record(entry).content_type;
+        all_values_ =
+            all_values_ && (type == kJsonType || type == kCowrieType);
       }
     }
     std::stable_sort(events_.begin(), events_.end(),
@@ -59,7 +63,7 @@ class TraceShard final : public ShardContainer {
     if (events_.empty()) return files;
     auto self = std::static_pointer_cast<const TraceShard>(shared_from_this());
     OwnFile file;
-    file.path = "events.jsonl";
+    file.path = "views/events.jsonl";
     file.open = [self](BlockCache& cache) -> Result<Content> {
       Result<std::string> lines = self->Lines(cache);
       if (!lines) return std::move(lines).error();
@@ -70,7 +74,7 @@ class TraceShard final : public ShardContainer {
       return content;
     };
     file.exists = [self](BlockCache& cache) -> Result<bool> {
-      if (self->all_json_) return true;  // so they say: not read for a listing
+      if (self->all_values_) return true;  // so they say: not read for a listing
       const Result<std::string> lines = self->Lines(cache);
       if (!lines && !lines.error().Permanent()) return lines.error();
       return lines.has_value();
@@ -80,8 +84,15 @@ class TraceShard final : public ShardContainer {
   }
 
  private:
+  static Result<Json> Event(const std::string& bytes) {
+    if (LooksLikeCowrie(AsBytes(bytes))) return DecodeCowrie(AsBytes(bytes));
+    Result<ParsedJson> event = ParseJson(bytes);
+    if (!event) return std::move(event).error();
+    return std::move(event->value);
+  }
+
   /// The events, one JSON value a line, in the order of their keys; kCorrupt
-  /// when one is no JSON.
+  /// when one is neither JSON nor cowrie.
   Result<std::string> Lines(BlockCache& cache) const {
     std::string lines;
     for (const uint32_t entry : events_) {
@@ -93,17 +104,16 @@ class TraceShard final : public ShardContainer {
       }
       const Result<std::string> text = ReadAll(*content, cache);
       if (!text) return text.error();
-      const Result<ParsedJson> event = ParseJson(*text);
+      const Result<Json> event = Event(*text);
       if (!event) return event.error();
       lines +=
-          event->value.dump(-1, ' ', false, Json::error_handler_t::replace) +
-          "\n";
+          event->dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     }
     return lines;
   }
 
   std::vector<uint32_t> events_;  // in key order
-  bool all_json_ = true;          // by their content types
+  bool all_values_ = true;        // JSON or cowrie, by their content types
 };
 
 bool Probe(Bytes head) { return HasShardRole(head, kTraceRole); }

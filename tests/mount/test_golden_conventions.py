@@ -176,7 +176,7 @@ def test_matrices(mount):
 
 def test_events(mount):
     mounted = mount(FOLDER / "json.tshard")
-    lines = (mounted / "events.jsonl").read_text().splitlines()
+    lines = (mounted / "views" / "events.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == answer_of("json.tshard")["events"]
 
 
@@ -185,16 +185,36 @@ def test_events_come_in_the_order_of_their_numbers(mount, tmp_path):
     entries = [entry("seq/" + key, json.dumps(key).encode(), content_type=2)
                for key in keys]
     (tmp_path / "t.tshard").write_bytes(build(entries, role=7))
-    lines = (mount(tmp_path / "t.tshard") / "events.jsonl").read_text().splitlines()
+    lines = (mount(tmp_path / "t.tshard") / "views" / "events.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [
         "0", "9", "000010", "999999", "1000000", "a", "b"]
+
+
+def test_events_and_graphs_in_cowrie(mount, tmp_path):
+    graph = FOLDER.parent / "shard-profiles" / "synthetic" / "graphshard_gen2.cowrie"
+    expected = json.loads((graph.parent / (graph.name + ".json")).read_text())["expected"]
+    entries = [entry("seq/1", b"[1]", content_type=2),
+               entry("seq/2", graph.read_bytes(), content_type=3)]
+    (tmp_path / "t.tshard").write_bytes(build(entries, role=7))
+    lines = (mount(tmp_path / "t.tshard") / "views" / "events.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [[1], expected]
+
+    entries = [entry("g", graph.read_bytes(), content_type=3),
+               entry("bad", b"SJ no cowrie at all", content_type=3)]
+    (tmp_path / "t.gshard").write_bytes(build(entries, role=6))
+    mounted = mount(tmp_path / "t.gshard")
+    assert json.loads((mounted / "views" / "json" / "g.json").read_text()) == expected
+    assert (mounted / "views" / "json" / "bad.json").stat().st_size == 0
+    with pytest.raises(OSError):
+        (mounted / "views" / "json" / "bad.json").read_text()
+    assert (mounted / "g").read_bytes() == graph.read_bytes()
 
 
 def test_events_that_are_no_json(mount, tmp_path):
     entries = [entry("seq/1", b"{}"), entry("seq/2", b"\x80 no text")]
     (tmp_path / "t.tshard").write_bytes(build(entries, role=7))
     mounted = mount(tmp_path / "t.tshard")
-    assert not (mounted / "events.jsonl").exists()
+    assert not (mounted / "views" / "events.jsonl").exists()
     assert (mounted / "seq/2").read_bytes() == b"\x80 no text"
 
 
