@@ -61,7 +61,11 @@ Json WShardContainer::Info() const {
                         {"entries", std::move(names)}};
   }
   const Result<std::optional<std::string>> identity = Identity();
-  if (!identity) {
+  if (!identity && identity.error().Permanent()) {
+    // The same text each time: a second read does not say what the first found.
+    warnings.push_back(
+        Warning{"meta/identity: damaged", identity.error().offset}.Text());
+  } else if (!identity) {
     warnings.push_back("meta/identity: " + identity.error().Text());
   } else if (*identity) {
     info["identity"] = **identity;

@@ -197,6 +197,7 @@ def test_events_and_graphs_in_cowrie(mount, tmp_path):
                entry("seq/2", graph.read_bytes(), content_type=3)]
     (tmp_path / "t.tshard").write_bytes(build(entries, role=7))
     lines = (mount(tmp_path / "t.tshard") / "views" / "events.jsonl").read_text().splitlines()
+    expected["_type"] = "graph_shard"
     assert [json.loads(line) for line in lines] == [[1], expected]
 
     entries = [entry("g", graph.read_bytes(), content_type=3),
