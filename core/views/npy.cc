@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// npy/NAME.npy: arrays as numpy saves them, bfloat16 widened to float32; and
-// raw16/NAME.npy: bfloat16 as its bits (docs/views.md, section 2).
+// npy/NAME.npy: arrays as numpy saves them, bfloat16 widened to float32;
+// raw16/NAME.npy: bfloat16 as its bits; merged/NAME.npy: those arrays that
+// deltas were applied to (docs/views.md, section 2).
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/views/elements.h"
@@ -13,19 +15,34 @@
 namespace ctxfs {
 namespace {
 
+constexpr std::string_view kMergedPrefix = "merged/";
+
 class NpyFiles final : public DerivedFiles {
  public:
-  /// `bits`: of bfloat16 arrays alone, what they are made of.
-  NpyFiles(std::shared_ptr<const std::vector<ArrayInfo>> arrays, bool bits)
-      : arrays_(std::move(arrays)), bits_(bits) {}
+  /// All arrays; bfloat16 arrays alone, as their bits; or what was merged.
+  enum class Which { kAll, kBits, kMerged };
+
+  NpyFiles(std::shared_ptr<const std::vector<ArrayInfo>> arrays, Which which)
+      : arrays_(std::move(arrays)),
+        which_(which),
+        bits_(which == Which::kBits) {}
 
   uint32_t count() const override {
     return static_cast<uint32_t>(arrays_->size());
   }
   std::optional<std::string> Path(uint32_t file) const override {
     const ArrayInfo& array = (*arrays_)[file];
-    if (bits_ && array.dtype != DType::kBf16) return std::nullopt;
-    return (bits_ ? "raw16/" : "npy/") + array.name + ".npy";
+    switch (which_) {
+      case Which::kAll:
+        break;
+      case Which::kBits:
+        if (array.dtype != DType::kBf16) return std::nullopt;
+        return "raw16/" + array.name + ".npy";
+      case Which::kMerged:
+        if (!array.name.starts_with(kMergedPrefix)) return std::nullopt;
+        return array.name + ".npy";
+    }
+    return "npy/" + array.name + ".npy";
   }
   Result<uint64_t> Size(uint32_t file, BlockCache& /*cache*/) const override {
     const ArrayInfo& array = (*arrays_)[file];
@@ -66,23 +83,32 @@ class NpyFiles final : public DerivedFiles {
   }
 
   std::shared_ptr<const std::vector<ArrayInfo>> arrays_;
+  Which which_;
   bool bits_;
 };
 
 void MakeNpy(const Viewed& viewed, ViewFiles& into) {
   into.derived.push_back(
-      std::make_shared<const NpyFiles>(viewed.arrays, /*bits=*/false));
+      std::make_shared<const NpyFiles>(viewed.arrays, NpyFiles::Which::kAll));
 }
 
 void MakeRaw16(const Viewed& viewed, ViewFiles& into) {
   into.derived.push_back(
-      std::make_shared<const NpyFiles>(viewed.arrays, /*bits=*/true));
+      std::make_shared<const NpyFiles>(viewed.arrays, NpyFiles::Which::kBits));
+}
+
+void MakeMerged(const Viewed& viewed, ViewFiles& into) {
+  into.derived.push_back(std::make_shared<const NpyFiles>(
+      viewed.arrays, NpyFiles::Which::kMerged));
 }
 
 }  // namespace
 
 extern const View kNpyView;
 const View kNpyView{"npy", &MayHaveArrays, &MakeNpy};
+
+extern const View kMergedView;
+const View kMergedView{"merged", &MayHaveArrays, &MakeMerged};
 
 extern const View kRaw16View;
 const View kRaw16View{"raw16", &MayHaveArrays, &MakeRaw16};

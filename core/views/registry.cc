@@ -11,6 +11,7 @@ extern const View kArrowView;
 extern const View kFramesView;
 extern const View kFvecsView;
 extern const View kHfView;
+extern const View kMergedView;
 extern const View kNpyView;
 extern const View kRaw16View;
 extern const View kSafetensorsView;
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::array kViews = {&kNpyView,   &kRaw16View, &kSafetensorsView,
                                &kHfView,    &kFvecsView, &kFramesView,
-                               &kTableView, &kArrowView};
+                               &kTableView, &kArrowView, &kMergedView};
 
 std::optional<size_t> PlaceOf(std::string_view name) {
   const auto found =

@@ -138,6 +138,8 @@ def test_merged(mount, name):
     assert set(os.listdir(mounted / "merged")) == there
     for tensor, expected in answer["merged"].items():
         path = mounted / "merged" / tensor
+        array = numpy.load(mounted / "views" / "merged" / (tensor + ".npy"))
+        assert array.tobytes() == path.read_bytes()
         data = path.read_bytes()
         assert os.stat(path).st_size == len(data)
         wanted = numpy.array(expected["values"])
