@@ -22,11 +22,6 @@ MountFiles::MountFiles(std::string_view container, std::string_view own,
   tree_ = std::move(builder).Build();
 }
 
-Files::Child MountFiles::ChildAt(NodeId directory, uint32_t index) const {
-  const NodeId node = tree_.Child(directory, index);
-  return {node, std::string(tree_.Name(node)), tree_.IsDirectory(node)};
-}
-
 Result<uint64_t> MountFiles::Size(NodeId /*file*/, BlockCache& cache) const {
   Result<Content> content = stats_.open(cache);
   if (!content) return std::move(content).error();

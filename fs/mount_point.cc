@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,9 @@ Error Unusable(const std::string& path, const std::string& why) {
 Result<MountPoint> MountPoint::Prepare(const std::string& path) {
   struct stat st {};
   int failed = ::stat(path.c_str(), &st) == 0 ? 0 : errno;
+  // Of a dead mount the kernel may still know the attributes; this it asks for.
+  struct statvfs about {};
+  if (failed == 0 && ::statvfs(path.c_str(), &about) != 0) failed = errno;
   if (failed == ENOTCONN || failed == ECONNABORTED) {
     // Its daemon died; the mount is of no use to anybody.
     (void)Unmount(path, /*lazy=*/true);

@@ -248,11 +248,6 @@ void Branch::AddOwn(TreeBuilder& builder) {
   }
 }
 
-Files::Child Branch::ChildAt(NodeId directory, uint32_t index) const {
-  const NodeId node = tree_.Child(directory, index);
-  return {node, std::string(tree_.Name(node)), tree_.IsDirectory(node)};
-}
-
 const SubContainer* Branch::Hanging(NodeId directory) const {
   const auto found = grafts_.find(directory);
   return found == grafts_.end() ? nullptr : &sub_containers_[found->second];

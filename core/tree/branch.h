@@ -11,16 +11,15 @@
 #include "core/container/container.h"
 #include "core/content/block_cache.h"
 #include "core/content/content.h"
-#include "core/tree/files.h"
 #include "core/tree/numbered.h"
-#include "core/tree/tree.h"
+#include "core/tree/tree_files.h"
 
 namespace ctxfs {
 
 /// One container as a tree of files: its entries under their safe names, the
 /// files of its format, and the `.ctxfs` directory (docs/tree.md, section 2).
 /// Immutable.
-class Branch final : public Files {
+class Branch final : public TreeFiles {
  public:
   /// `extra` are further own files, for whoever mounts the container, and
   /// `hanging` directories at its root, which own files may lie in as well.
@@ -28,25 +27,11 @@ class Branch final : public Files {
                   std::vector<OwnFile> extra = {},
                   std::vector<SubContainer> hanging = {});
 
-  const Tree& tree() const { return tree_; }
   const std::shared_ptr<const Container>& shared_container() const {
     return container_;
   }
   const Container& container() const { return *container_; }
 
-  bool IsDirectory(NodeId node) const override {
-    return tree_.IsDirectory(node);
-  }
-  NodeId Parent(NodeId node) const override { return tree_.Parent(node); }
-  std::string Path(NodeId node) const override { return tree_.Path(node); }
-  std::optional<NodeId> Lookup(NodeId directory,
-                               std::string_view name) const override {
-    return tree_.Lookup(directory, name);
-  }
-  uint32_t ChildCount(NodeId directory) const override {
-    return tree_.ChildCount(directory);
-  }
-  Child ChildAt(NodeId directory, uint32_t index) const override;
   const SubContainer* Hanging(NodeId directory) const override;
   const Files* Numbered(NodeId directory) const override;
   Result<bool> Exists(NodeId node, bool listing,
@@ -94,7 +79,6 @@ class Branch final : public Files {
   std::unordered_map<NodeId, NumberedDirectory> numbered_at_;
   uint64_t index_owner_ = NewOwner();
   uint64_t total_size_ = 0;
-  Tree tree_;
 };
 
 }  // namespace ctxfs

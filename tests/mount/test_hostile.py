@@ -14,7 +14,7 @@ import pytest
 
 import shard
 from conftest import (
-    BIN, GOLDEN, alive, mount_command, run, wait_until,
+    BIN, GOLDEN, alive, is_mounted, mount_command, run, wait_until,
 )
 
 PAYLOAD = b"what a checksum covers"
@@ -115,6 +115,8 @@ def test_a_killed_daemon_ends_its_readers(mount, tmp_path):
     done = run(*mount_command(path, mounted.point))
     assert done.returncode == 0, done.stderr
     assert (mounted / "e0").read_bytes() == data
+    run("umount", mounted.point)
+    assert not is_mounted(mounted.point), "the dead mount was left below"
 
 
 def test_stopped_readers_hold_up_nobody(mount, tmp_path):

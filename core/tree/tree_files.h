@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/tree/files.h"
+#include "core/tree/tree.h"
+
+namespace ctxfs {
+
+/// Files whose names are in a Tree, which whoever derives from this builds.
+class TreeFiles : public Files {
+ public:
+  const Tree& tree() const { return tree_; }
+
+  bool IsDirectory(NodeId node) const final { return tree_.IsDirectory(node); }
+  NodeId Parent(NodeId node) const final { return tree_.Parent(node); }
+  std::string Path(NodeId node) const final { return tree_.Path(node); }
+  std::optional<NodeId> Lookup(NodeId directory,
+                               std::string_view name) const final {
+    return tree_.Lookup(directory, name);
+  }
+  uint32_t ChildCount(NodeId directory) const final {
+    return tree_.ChildCount(directory);
+  }
+  Child ChildAt(NodeId directory, uint32_t index) const final {
+    const NodeId node = tree_.Child(directory, index);
+    return {node, std::string(tree_.Name(node)), tree_.IsDirectory(node)};
+  }
+
+ protected:
+  Tree tree_;
+};
+
+}  // namespace ctxfs
