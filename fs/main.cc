@@ -40,7 +40,7 @@ int RunMount(int argc, const char* const* argv) {
 
 int Usage() {
   std::fputs(
-      "usage: ctxfs mount CONTAINER MOUNTPOINT [-o OPTIONS] [-f] [-v]\n"
+      "usage: ctxfs mount SOURCE... MOUNTPOINT [-o OPTIONS] [-f] [-v]\n"
       "       ctxfs umount MOUNTPOINT\n"
       "       ctxfs check CONTAINER...\n"
       "       ctxfs --version\n"
