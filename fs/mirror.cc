@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/io/beneath.h"
+
 namespace ctxfs {
 namespace {
 
@@ -21,33 +23,17 @@ Error IoError(const std::string& what) {
 }
 
 /// Something of the system, found but not opened: no fifo is disturbed.
-class Found {
- public:
-  explicit Found(const std::string& path)
-      : fd_(::open(path.c_str(), O_PATH | O_CLOEXEC)) {}
-  ~Found() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Found(const Found&) = delete;
-  Found& operator=(const Found&) = delete;
+BeneathFd FindAt(const std::string& path) {
+  return BeneathFd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+}
 
-  bool ok() const { return fd_ >= 0; }
-  int fd() const { return fd_; }
-  /// A path to open it by, whatever becomes of its name.
-  std::string proc_path() const {
-    return "/proc/self/fd/" + std::to_string(fd_);
-  }
-  /// Where it is when all links are followed.
-  std::string real_path() const {
-    char path[PATH_MAX];
-    const ssize_t size =
-        ::readlink(proc_path().c_str(), path, sizeof(path));
-    return {path, static_cast<size_t>(std::max<ssize_t>(size, 0))};
-  }
-
- private:
-  int fd_;
-};
+/// Where it is when all links are followed.
+std::string RealPath(const BeneathFd& found) {
+  char path[PATH_MAX];
+  const ssize_t size =
+      ::readlink(found.proc_path().c_str(), path, sizeof(path));
+  return {path, static_cast<size_t>(std::max<ssize_t>(size, 0))};
+}
 
 /// Whether errno says that there is nothing to be shown.
 bool MeansNothing() {
@@ -61,8 +47,8 @@ bool IsWithin(const std::string& path, const std::string& directory) {
 }
 
 std::string RealPath(const std::string& path) {
-  const Found found(path);
-  return found.ok() ? found.real_path() : path;
+  const BeneathFd found = FindAt(path);
+  return found.get() >= 0 ? RealPath(found) : path;
 }
 
 struct CloseDir {
@@ -151,13 +137,14 @@ Result<std::optional<Mirror::Node>> Mirror::See(const Place& place,
                                                 const std::string& name) const {
   const std::string path = PathIn(place, name);
   if (path.empty()) return std::optional<Node>();
-  const Found found(path);
+  const BeneathFd found = FindAt(path);
   struct stat st {};
-  if (!found.ok() || !Shows(found.real_path())) {
-    if (found.ok() || MeansNothing()) return std::optional<Node>();
+  if (found.get() < 0) {
+    if (MeansNothing()) return std::optional<Node>();
     return IoError("cannot be found");
   }
-  if (::fstat(found.fd(), &st) != 0) return IoError("cannot be examined");
+  if (!Shows(RealPath(found))) return std::optional<Node>();
+  if (::fstat(found.get(), &st) != 0) return IoError("cannot be examined");
   const bool directory = S_ISDIR(st.st_mode);
   if (!directory && !S_ISREG(st.st_mode)) return std::optional<Node>();
   const FileIdentity identity = FileIdentity::Of(st);
