@@ -21,7 +21,7 @@ enum class ExitCode : int {
   kKey = 9,
 };
 
-/// Why a container could not be opened.
+/// Why a container, or what is in it, could not be opened.
 inline ExitCode ExitCodeOf(const Error& error) {
   switch (error.code) {
     case Code::kNotContainer:
@@ -33,11 +33,12 @@ inline ExitCode ExitCodeOf(const Error& error) {
       return ExitCode::kDamaged;
     case Code::kLimit:
       return ExitCode::kLimit;
+    case Code::kLocked:
+      return ExitCode::kKey;
     case Code::kNotFound:
     case Code::kIo:
     case Code::kStale:
     case Code::kNoMemory:
-    case Code::kLocked:
       break;
   }
   return ExitCode::kSource;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fs/check.h"
+#include "fs/commands/commands.h"
 #include "fs/daemon.h"
 #include "fs/options.h"
 #include "fs/session.h"
@@ -15,7 +15,7 @@
 namespace ctxfs {
 namespace {
 
-int RunMount(int argc, const char* const* argv) {
+int RunMount(int argc, char** argv) {
   MountOptions options;
   std::string error;
   if (!ParseMountOptions(argc, argv, &options, &error)) {
@@ -38,34 +38,57 @@ int RunMount(int argc, const char* const* argv) {
                                              : RunInBackground(serve));
 }
 
-int Usage() {
-  std::fputs(
-      "usage: ctxfs mount SOURCE... MOUNTPOINT [-o OPTIONS] [-f] [-v]\n"
-      "       ctxfs umount MOUNTPOINT\n"
-      "       ctxfs check CONTAINER...\n"
-      "       ctxfs --version\n"
-      "mount.ctxfs is 'ctxfs mount', fsck.ctxfs is 'ctxfs check'.\n",
-      stderr);
-  return static_cast<int>(ExitCode::kUsage);
+int RunUmountCommand(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: ctxfs umount MOUNTPOINT\n", stderr);
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  return static_cast<int>(RunUmount(argv[1]));
 }
 
-int Main(int argc, const char* const* argv) {
+struct Subcommand {
+  std::string_view name;
+  int (*run)(int argc, char** argv);
+  const char* what;
+};
+
+constexpr Subcommand kSubcommands[] = {
+    {"mount", &RunMount, "SOURCE... MOUNTPOINT   shows them as files"},
+    {"umount", &RunUmountCommand, "MOUNTPOINT            ends that"},
+    {"ls", &RunLs, "SOURCE[//PATH]...         names, with -l what is known"},
+    {"cat", &RunCat, "SOURCE//PATH...          bytes to standard output"},
+    {"info", &RunInfo, "SOURCE...               what is in a container"},
+    {"check", &RunCheck, "SOURCE...              whether all of it is sound"},
+    {"extract", &RunExtract, "SOURCE[//PATH] DIR   writes files out"},
+};
+
+int Usage(std::FILE* to) {
+  for (const Subcommand& one : kSubcommands) {
+    std::fprintf(to, "%s ctxfs %s %s\n", &one == kSubcommands ? "usage:" : "      ",
+                 std::string(one.name).c_str(), one.what);
+  }
+  std::fputs(
+      "-h after a command tells its options; ctxfs --version. mount.ctxfs is\n"
+      "'ctxfs mount', fsck.ctxfs is 'ctxfs check'; see ctxfs(8).\n",
+      to);
+  return static_cast<int>(to == stdout ? ExitCode::kOk : ExitCode::kUsage);
+}
+
+int Main(int argc, char** argv) {
   const std::string_view called = argv[0];
   const std::string_view name = called.substr(called.rfind('/') + 1);
   if (name == "mount.ctxfs") return RunMount(argc, argv);
-  if (name == "fsck.ctxfs") return RunCheck({argv + 1, argv + argc});
+  if (name == "fsck.ctxfs") return RunCheck(argc, argv);
 
   const std::string_view command = argc > 1 ? argv[1] : "";
-  if (command == "mount") return RunMount(argc - 1, argv + 1);
-  if (command == "check") return RunCheck({argv + 2, argv + argc});
-  if (command == "umount" && argc == 3) {
-    return static_cast<int>(RunUmount(argv[2]));
+  for (const Subcommand& one : kSubcommands) {
+    if (command == one.name) return one.run(argc - 1, argv + 1);
   }
   if (command == "--version" || command == "-V") {
     std::printf("ctxfs %s\n", kVersion);
     return 0;
   }
-  return Usage();
+  return Usage(command == "--help" || command == "-h" ? stdout : stderr);
 }
 
 }  // namespace

@@ -16,9 +16,10 @@ namespace {
 constexpr std::string_view kOwnDirectory = ".ctxfs";
 constexpr unsigned kGraftShift = 32;
 
-OwnFile FlatStats(OwnFile stats) {
+std::vector<OwnFile> FlatStats(OwnFile stats) {
+  if (stats.path.empty()) return {};
   stats.path = std::string(kOwnDirectory) + "/" + stats.path;
-  return stats;
+  return {std::move(stats)};
 }
 
 /// What our directory is called beside those that `mirror` has at the root.
@@ -41,17 +42,17 @@ Namespace::Namespace(std::shared_ptr<const Container> container,
     : options_(options),
       top_(std::make_shared<const Branch>(
           container,
-          name.empty() ? std::vector<OwnFile>{FlatStats(stats)}
-                       : std::vector<OwnFile>{},
+          name.empty() ? FlatStats(stats) : std::vector<OwnFile>{},
           hang == nullptr ? std::vector<SubContainer>{} : hang(container))),
-      own_(name, name.empty() ? "" : kOwnDirectory, stats),
+      own_(name, name.empty() || stats.path.empty() ? "" : kOwnDirectory,
+           stats),
       grafts_(limits::kOpenContainers, hang) {}
 
 Namespace::Namespace(std::unique_ptr<Mirror> mirror, OwnFile stats,
                      const OpenOptions& options, const Grafts::Hang& hang)
     : options_(options),
       mirror_(std::move(mirror)),
-      own_("", OwnName(*mirror_), std::move(stats)),
+      own_("", stats.path.empty() ? "" : OwnName(*mirror_), stats),
       grafts_(limits::kOpenContainers, hang) {}
 
 // Inodes below 2^32: 1 is the mount's root; then the rest of its own files;

@@ -48,8 +48,9 @@ class Namespace {
   };
 
   /// Shows the container in a directory `name` of the root, or at the root
-  /// itself when `name` is empty. `stats` is the mount's own file; containers
-  /// within are opened with `options`, and `hang` says what more hangs in each.
+  /// itself when `name` is empty. `stats` is the mount's own file, if it has a
+  /// path; containers within are opened with `options`, and `hang` says what
+  /// more hangs in each.
   Namespace(std::shared_ptr<const Container> container, std::string_view name,
             OwnFile stats, const OpenOptions& options = {},
             const Grafts::Hang& hang = nullptr);

@@ -12,9 +12,7 @@ namespace {
 /// `views/` in every container that may have any.
 Grafts::Hang Hang(const MountOptions& options) {
   return [views = options.views](const std::shared_ptr<const Container>& of) {
-    std::vector<SubContainer> hanging;
-    if (MayHaveViews(*of, views)) hanging.push_back(ViewsDirectory(of, views));
-    return hanging;
+    return HangingViews(of, views);
   };
 }
 

@@ -3,29 +3,24 @@
 
 #include <fuse_lowlevel.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/format.h"
-#include "core/io/directory.h"
-#include "core/tree/safe_name.h"
 #include "fs/key_file.h"
 #include "fs/mount_point.h"
-#include "fs/open_container.h"
 #include "fs/ops.h"
 #include "fs/sandbox.h"
 #include "fs/server.h"
+#include "fs/sources.h"
 
 namespace ctxfs {
 namespace {
@@ -147,85 +142,6 @@ bool LoopInSandbox(fuse_session* session, unsigned threads,
   return served;
 }
 
-std::string BaseName(const std::string& path) {
-  const size_t end = path.find_last_not_of('/');
-  const std::string trimmed = path.substr(0, end + 1);
-  return trimmed.substr(trimmed.rfind('/') + 1);
-}
-
-/// What is served: a container, or directories with containers in them.
-struct Sources {
-  std::shared_ptr<const Container> container;  // null: the tops
-  std::vector<Mirror::Top> tops;               // none: the directory
-  std::string directory;                       // absolute
-};
-
-/// Whether `path` is a directory, and neither a container nor meant as one.
-bool IsPlainDirectory(const std::string& path) {
-  struct stat st {};
-  if (::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return false;
-  const Result<std::shared_ptr<const Source>> directory = OpenSource(path);
-  return !directory || !(IsContainerDirectory(**directory) ||
-                         ResemblesContainer(**directory));
-}
-
-/// The daemon changes its directory.
-Result<std::string> AbsolutePath(const std::string& path) {
-  std::error_code failed;
-  std::string absolute = std::filesystem::absolute(path, failed);
-  if (failed) return Error{Code::kIo, failed.message()};
-  while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
-  return absolute;
-}
-
-/// Whether a source among several is anything that can be shown.
-Status CheckTop(const std::string& path) {
-  const Result<std::shared_ptr<const Source>> source = OpenSource(path);
-  if (!source) return source.error();
-  if ((*source)->is_directory()) return {};
-  const Result<Buffer> head = ReadBuffer(
-      **source, 0, std::min<uint64_t>((*source)->size(), limits::kProbeBytes),
-      "head");
-  if (!head) return head.error();
-  if (IsContainer(head->span())) return {};
-  return Error{Code::kNotContainer, "is not a container of a known format"};
-}
-
-/// `failed` is the source that an Error is about.
-Result<Sources> FindSources(const MountOptions& options,
-                            const OpenOptions& open_options,
-                            std::string* failed) {
-  Sources sources;
-  const std::string& first = *failed = options.sources.front();
-  if (options.sources.size() == 1 && IsPlainDirectory(first)) {
-    Result<std::string> path = AbsolutePath(first);
-    if (!path) return std::move(path).error();
-    sources.directory = std::move(*path);
-    return sources;
-  }
-  if (options.sources.size() == 1) {
-    Result<std::shared_ptr<const Container>> container =
-        OpenContainerFile(first, open_options);
-    if (!container) return std::move(container).error();
-    sources.container = std::move(*container);
-    return sources;
-  }
-  std::set<std::string> names;
-  for (const std::string& source : options.sources) {
-    *failed = source;
-    if (Status shown = CheckTop(source); !shown) return shown.error();
-    Result<std::string> path = AbsolutePath(source);
-    if (!path) return std::move(path).error();
-    const std::string name = SafeComponent(BaseName(*path));
-    std::string free = name;
-    for (unsigned n = 2; !names.insert(free).second; ++n) {
-      free = MarkedComponent(name, "~" + std::to_string(n), true);
-    }
-    sources.tops.push_back({std::move(free), std::move(*path)});
-  }
-  return sources;
-}
-
 bool AllowsOthers(const MountOptions& options) {
   return std::any_of(options.fuse_options.begin(), options.fuse_options.end(),
                      [](const std::string& option) {
@@ -286,7 +202,7 @@ ExitCode Serve(const MountOptions& options,
     open_options.key = std::move(*key);
   }
   std::string source;
-  Result<Sources> sources = FindSources(options, open_options, &source);
+  Result<Sources> sources = FindSources(options.sources, open_options, &source);
   if (!sources) {
     Log(LogLevel::kError, Quote(source) + ": " + sources.error().Text());
     return ExitCodeOf(sources.error());

@@ -327,6 +327,13 @@ Result<ParsedJson> ParseJson(std::string_view text, JsonDialect dialect) {
   return parsed;
 }
 
+std::string TextAt(const Json& object, const char* key) {
+  if (!object.is_object()) return {};
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_string()) return {};
+  return found->get<std::string>();
+}
+
 std::string FormatJson(const Json& value) {
   return value.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

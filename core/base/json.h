@@ -56,6 +56,9 @@ class JsonVisitor {
 Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
                         JsonVisitor& visitor);
 
+/// The string at `key`; empty when there is none, or `object` is no object.
+std::string TextAt(const Json& object, const char* key);
+
 /// `value` as indented text ending in a newline; bytes that are not UTF-8
 /// become U+FFFD.
 std::string FormatJson(const Json& value);

@@ -126,6 +126,13 @@ class Container : public std::enable_shared_from_this<Container> {
   /// OpenEntry.
   virtual bool EntryLocked(uint32_t /*entry*/) const { return false; }
 
+  /// The faults that neither opening the container nor reading its files finds:
+  /// in what is said of several entries, or of other files. Reads all that it
+  /// takes; for a check, not for a mount.
+  virtual std::vector<Error> Inspect(BlockCache& /*cache*/) const {
+    return {};
+  }
+
   /// The container's own metadata, parsed anew at each call; null for none,
   /// discarded (Json::is_discarded) when the store failed.
   virtual Json Metadata() const { return nullptr; }

@@ -142,6 +142,27 @@ Status Content::Verify(BlockCache& cache) const {
   return {};
 }
 
+Status Content::Scan(BlockCache& cache) const {
+  constexpr uint64_t kPiece = 1 << 20;
+  Window window;
+  uint64_t at = 0;
+  for (size_t i = 0; i < extents_.size(); ++i) {
+    const Extent& extent = extents_[i];
+    Status verified = std::visit(ExtentVerifier{cache}, extent);
+    if (!verified) return verified;
+    const auto* range = std::get_if<Range>(&extent);
+    if (range != nullptr && range->gate != nullptr) at = ends_[i];
+    for (uint64_t length = 0; at < ends_[i]; at += length) {
+      length = std::min(kPiece, ends_[i] - at);
+      Status read = Read(at, static_cast<size_t>(length), cache, window);
+      if (!read) return read;
+    }
+  }
+  window.Clear();
+  Spend(cache);
+  return {};
+}
+
 void Content::Prepare(BlockCache& cache) const {
   for (const Extent& extent : extents_) {
     if (const auto* decoded = std::get_if<Decoded>(&extent)) {

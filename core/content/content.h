@@ -88,6 +88,10 @@ class Content {
   /// Makes sure of every extent now instead of at its first read.
   Status Verify(BlockCache& cache) const;
 
+  /// The same, and reads whatever that did not: bytes that no checksum covers,
+  /// and those that are computed.
+  Status Scan(BlockCache& cache) const;
+
  private:
   std::vector<Extent> extents_;
   std::vector<uint64_t> ends_;

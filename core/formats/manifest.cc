@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/base/limits.h"
+#include "core/base/text.h"
 #include "core/formats/file_digest.h"
 #include "core/formats/shard.h"
 
@@ -17,13 +18,6 @@ namespace ctxfs {
 namespace {
 
 constexpr size_t kVerdictWidth = 8;  // of the longest, "absent", with quotes
-
-std::string TextAt(const Json& object, const char* key) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) return {};
-  return found->get<std::string>();
-}
 
 /// The path that a URI is below the manifest's directory; empty for one that
 /// is no relative path or `file:` and a path. OpenBeside sees to the rest.
@@ -52,6 +46,7 @@ class Manifest final : public ShardContainer {
   using ShardContainer::ShardContainer;
 
   Status Load() override;
+  std::vector<Error> Inspect(BlockCache& cache) const override;
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<SubContainer> SubContainers() const override;
 
@@ -205,6 +200,28 @@ Result<Verdict> Manifest::Check(size_t index) const {
       *digest == reference.sha256 ? Verdict::kPassed : Verdict::kFailed;
   found_[index].store(verdict, std::memory_order_release);
   return verdict;
+}
+
+std::vector<Error> Manifest::Inspect(BlockCache& cache) const {
+  std::vector<Error> faults = ShardContainer::Inspect(cache);
+  for (size_t i = 0; i < references_.size(); ++i) {
+    const Reference& reference = references_[i];
+    if (reference.kind == Kind::kAbsent) {
+      faults.push_back({Code::kNotFound, Quote(reference.path) +
+                                             " is in the manifest: " +
+                                             reference.reason});
+    }
+    if (reference.kind < Kind::kFile || reference.sha256.empty()) continue;
+    const Result<Verdict> verdict = Check(i);
+    if (!verdict) {
+      faults.push_back(verdict.error());
+    } else if (*verdict == Verdict::kFailed) {
+      faults.push_back({Code::kChecksum, "the sha256 of " +
+                                             Quote(reference.path) +
+                                             " is not what the manifest has"});
+    }
+  }
+  return faults;
 }
 
 Json Manifest::Listing() const {

@@ -17,12 +17,6 @@ namespace {
 
 constexpr std::string_view kHashPrefix = "sha256:";
 
-std::string TextAt(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) return {};
-  return found->get<std::string>();
-}
-
 /// The header of an entry whose elements are numbers: of packed ones nobody
 /// knows what they stand for.
 Result<TensorHeader> Numbers(const TensorShard& shard, uint32_t entry,

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/codec/digest.h"
-#include "core/codec/widen.h"
 #include "core/codec/float_window.h"
+#include "core/codec/widen.h"
+#include "core/content/sha256_of.h"
 
 namespace ctxfs {
 namespace {
@@ -26,19 +26,6 @@ Status ReadFloats(const Content& content, DType dtype, uint64_t first,
       ReadInto(content, first * DTypeSize(dtype), bytes.span(), cache);
   if (read) WidenToFloat(dtype, bytes.span(), to);
   return read;
-}
-
-Result<std::string> Sha256Of(const Content& content, BlockCache& cache) {
-  Sha256 hash;
-  Window window;
-  for (uint64_t at = 0; at < content.size(); at += limits::kMiB) {
-    Status read = content.Read(at, limits::kMiB, cache, window);
-    if (!read) return std::move(read).error();
-    for (const Bytes slice : window.slices()) hash.Update(slice);
-  }
-  std::string digest = hash.Hex();
-  if (digest.empty()) return Error{Code::kNoMemory, "no SHA-256"};
-  return digest;
 }
 
 /// What the payloads of a delta are read through.

@@ -35,12 +35,6 @@ std::string FromBase64(const std::string& text) {
   return bytes;
 }
 
-std::string TextAt(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) return {};
-  return found->get<std::string>();
-}
-
 /// Reads `encryption`; `why` says what is wrong with it when nothing comes.
 std::optional<ShardSeal> ParseSeal(const Json& object, std::string_view name,
                                    std::string* why) {

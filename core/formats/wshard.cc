@@ -116,6 +116,7 @@ WShardContainer::Known WShardContainer::FindKnown() const {
       {"meta/episode", &known.episode},
       {"meta/channels", &known.channels},
       {"meta/identity", &known.identity},
+      {"meta/provenance", &known.provenance},
       {"done", &known.done},
       {"time/ticks", &known.ticks},
       {"reward", &known.reward}};

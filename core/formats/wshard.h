@@ -34,6 +34,7 @@ class WShardContainer final : public ShardContainer {
   Json Info() const override;
   EntryInfo Describe(uint32_t entry) const override;
   Result<Content> OpenEntry(uint32_t entry) const override;
+  std::vector<Error> Inspect(BlockCache& cache) const override;
   Json Metadata() const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
   std::vector<OwnFile> OwnFiles() const override;
@@ -52,10 +53,14 @@ class WShardContainer final : public ShardContainer {
   /// and alignment; nothing for episodes that are not sealed.
   Result<std::optional<std::string>> Identity() const;
 
+  /// The identity of the chunk before this one, as meta/provenance has it; empty
+  /// for none.
+  Result<std::string> PreviousIdentity() const;
+
  private:
   /// Entries that say something of others; of equal names the first.
   struct Known {
-    std::optional<uint32_t> wshard, episode, channels, identity;
+    std::optional<uint32_t> wshard, episode, channels, identity, provenance;
     std::optional<uint32_t> done, ticks, reward;
   };
 

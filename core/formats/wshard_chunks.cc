@@ -32,6 +32,7 @@ class WShardChunks final : public ShardContainer {
   bool has_manifest() const { return entry_.has_value(); }
 
   Json Info() const override;
+  std::vector<Error> Inspect(BlockCache& cache) const override;
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<SubContainer> SubContainers() const override;
   std::vector<ArrayInfo> Arrays() const override;
@@ -50,6 +51,11 @@ class WShardChunks final : public ShardContainer {
   EntryInfo DescribeLane(const JoinedLane& joined) const;
   /// "ok", "differs", or why there is no verdict on a chunk's sha256.
   std::string CheckDigest(size_t k) const;
+  /// Compares it, however long that takes.
+  void Digest(size_t k) const;
+  /// What does not fit in chunk k's identity, and in that of the one before it
+  /// as chunk k has it; empty for nothing.
+  std::string CheckChain(size_t k) const;
   bool DigestsAreCheap() const;
 
   std::optional<uint32_t> entry_;
@@ -240,16 +246,43 @@ bool WShardChunks::DigestsAreCheap() const {
 std::string WShardChunks::CheckDigest(size_t k) const {
   if (manifest_.chunks[k].sha256.empty()) return "none";
   if (k >= chunks_.size() || chunks_[k] == nullptr) return "not checked";
-  if (digests_[k] == Verdict::kUnknown && DigestsAreCheap()) {
-    const Result<std::string> digest = FileDigest(*chunks_[k]->source());
-    if (digest) {
-      const bool same = *digest == LowerHex(manifest_.chunks[k].sha256);
-      digests_[k] = same ? Verdict::kPassed : Verdict::kFailed;
-    }
-  }
+  if (digests_[k] == Verdict::kUnknown && DigestsAreCheap()) Digest(k);
   const Verdict verdict = digests_[k];
   if (verdict == Verdict::kUnknown) return "not checked";
   return verdict == Verdict::kPassed ? "ok" : "differs";
+}
+
+void WShardChunks::Digest(size_t k) const {
+  const Result<std::string> digest = FileDigest(*chunks_[k]->source());
+  if (!digest) return;
+  const bool same = *digest == LowerHex(manifest_.chunks[k].sha256);
+  digests_[k] = same ? Verdict::kPassed : Verdict::kFailed;
+}
+
+std::string WShardChunks::CheckChain(size_t k) const {
+  if (k == 0 || chunks_[k - 1] == nullptr) return {};
+  const Result<std::string> said = chunks_[k]->PreviousIdentity();
+  const Result<std::optional<std::string>> own = chunks_[k - 1]->Identity();
+  if (!said || said->empty() || !own || !*own || **own == *said) return {};
+  return "meta/provenance of " + manifest_.chunks[k].uri +
+         " follows another chunk than " + manifest_.chunks[k - 1].uri;
+}
+
+std::vector<Error> WShardChunks::Inspect(BlockCache& cache) const {
+  std::vector<Error> faults = ShardContainer::Inspect(cache);
+  for (size_t k = 0; k < chunks_.size(); ++k) {
+    if (chunks_[k] == nullptr) continue;
+    if (!manifest_.chunks[k].sha256.empty()) Digest(k);
+    if (std::string chain = CheckChain(k); !chain.empty()) {
+      faults.push_back({Code::kCorrupt, std::move(chain)});
+    }
+  }
+  const Json info = Info();
+  if (!info["continuity"].is_array()) return faults;
+  for (const Json& fault : info["continuity"]) {
+    faults.push_back({Code::kCorrupt, fault.get<std::string>()});
+  }
+  return faults;
 }
 
 Json WShardChunks::Info() const {

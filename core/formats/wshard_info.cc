@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "core/codec/digest.h"
 #include "core/formats/wshard.h"
 
 namespace ctxfs {
@@ -71,15 +70,6 @@ Json WShardContainer::Info() const {
     info["identity"] = **identity;
   }
   return info;
-}
-
-Result<std::optional<std::string>> WShardContainer::Identity() const {
-  if (!known_.identity) return std::optional<std::string>();
-  Result<std::string> text = ReadMetaEntry(*this, *known_.identity);
-  if (!text) return std::move(text).error();
-  Sha256 digest;
-  digest.Update(AsBytes(*text));
-  return std::optional<std::string>(digest.Hex());
 }
 
 EntryInfo WShardContainer::Describe(uint32_t entry) const {

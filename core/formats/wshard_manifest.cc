@@ -14,12 +14,6 @@ const Json* Member(const Json& object, const char* key) {
   return found == object.end() ? nullptr : &*found;
 }
 
-std::string Text(const Json& object, const char* key) {
-  const Json* value = Member(object, key);
-  return value != nullptr && value->is_string() ? value->get<std::string>()
-                                                : "";
-}
-
 std::optional<uint64_t> Count(const Json* value) {
   if (value == nullptr || !value->is_number_unsigned()) return std::nullopt;
   return value->get<uint64_t>();
@@ -31,9 +25,9 @@ ChunkRef ParseChunk(const Json& json) {
   chunk.index = index != nullptr && index->is_number_integer()
                     ? index->get<int64_t>()
                     : -1;
-  chunk.uri = Text(json, "uri");
-  chunk.sha256 = Text(json, "sha256");
-  chunk.identity = Text(json, "identity");
+  chunk.uri = TextAt(json, "uri");
+  chunk.sha256 = TextAt(json, "sha256");
+  chunk.identity = TextAt(json, "identity");
   const Json* range = Member(json, "timestep_range");
   if (range != nullptr && range->is_array() && range->size() == 2) {
     chunk.start = Count(&(*range)[0]);
@@ -96,8 +90,8 @@ ChunkManifest ChunkManifest::Parse(const Json& json) {
   ChunkManifest manifest;
   const std::optional<uint64_t> total = Count(Member(json, "total_timesteps"));
   const std::optional<uint64_t> declared = Count(Member(json, "total_chunks"));
-  manifest.episode = {{"id", Text(json, "episode_id")},
-                      {"env_id", Text(json, "env_id")},
+  manifest.episode = {{"id", TextAt(json, "episode_id")},
+                      {"env_id", TextAt(json, "env_id")},
                       {"total_timesteps", total ? Json(*total) : Json()},
                       {"total_chunks", declared ? Json(*declared) : Json()}};
   const Json* chunks = Member(json, "chunks");

@@ -14,6 +14,8 @@
 namespace ctxfs {
 namespace {
 
+constexpr std::string_view kAbout = ".ctxfs/";
+
 Content LiteralContent(std::string text) {
   auto shared = std::make_shared<const std::string>(std::move(text));
   const uint64_t size = shared->size();
@@ -308,6 +310,11 @@ bool Branch::IsLocked(NodeId node) const {
 bool Branch::IsLive(NodeId node) const {
   return !tree_.IsDirectory(node) && !Entry(node) && !Derived(node) &&
          Own(node).live;
+}
+
+bool Branch::IsAbout(NodeId node) const {
+  return !tree_.IsDirectory(node) && !Entry(node) && !Derived(node) &&
+         Own(node).path.starts_with(kAbout);
 }
 
 Result<Content> Branch::Open(NodeId node, BlockCache& cache) const {

@@ -44,6 +44,9 @@ class Branch final : public TreeFiles {
   std::optional<EntryInfo> Describe(NodeId file) const override;
   std::optional<uint32_t> Entry(NodeId file) const override;
 
+  /// Whether a file tells of the container instead of being a part of it.
+  bool IsAbout(NodeId file) const;
+
   const std::vector<SubContainer>& sub_containers() const {
     return sub_containers_;
   }

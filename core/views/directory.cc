@@ -113,4 +113,10 @@ SubContainer ViewsDirectory(std::shared_ptr<const Container> container,
   return directory;
 }
 
+std::vector<SubContainer> HangingViews(
+    const std::shared_ptr<const Container>& container, const ViewSet& views) {
+  if (!MayHaveViews(*container, views)) return {};
+  return {ViewsDirectory(container, views)};
+}
+
 }  // namespace ctxfs

@@ -65,6 +65,11 @@ bool MayHaveViews(const Container& container, const ViewSet& views);
 SubContainer ViewsDirectory(std::shared_ptr<const Container> container,
                             const ViewSet& views);
 
+/// What hangs in a container besides its own: that directory, if it may have
+/// any of `views`.
+std::vector<SubContainer> HangingViews(
+    const std::shared_ptr<const Container>& container, const ViewSet& views);
+
 /// may_have of views that are made of arrays.
 bool MayHaveArrays(const Container& container);
 

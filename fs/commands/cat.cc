@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ctxfs cat: a file's bytes, verified, to standard output.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/limits.h"
+#include "fs/commands/arguments.h"
+#include "fs/commands/commands.h"
+#include "fs/commands/source_tree.h"
+
+namespace ctxfs {
+namespace {
+
+const Command kCommand{
+    "cat", "[--views LIST] [--salvage] [--keyfile PATH] SOURCE//PATH...",
+    "VSKI", 1};
+
+Status WriteOut(Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) {
+      return Error{Code::kIo,
+                   std::string("standard output: ") + std::strerror(errno)};
+    }
+    bytes = bytes.subspan(static_cast<size_t>(wrote));
+  }
+  return {};
+}
+
+Status Copy(const Content& content, BlockCache& cache) {
+  if (content.size() == 0) return content.Verify(cache);
+  Window window;
+  for (uint64_t at = 0; at < content.size(); at += limits::kMiB) {
+    Status read = content.Read(at, limits::kMiB, cache, window);
+    if (!read) return read;
+    for (const Bytes slice : window.slices()) {
+      if (Status wrote = WriteOut(slice); !wrote) return wrote;
+    }
+  }
+  return {};
+}
+
+Status CatOne(const std::string& operand, const Arguments& arguments,
+              const OpenOptions& options) {
+  const Target target = ParseTarget(operand);
+  Result<std::unique_ptr<SourceTree>> tree = SourceTree::Open(
+      target.source, options, arguments.views.value_or(AllViews()));
+  if (!tree) return std::move(tree).error();
+  const Result<SourceTree::File> file = (*tree)->Find(target.path);
+  if (!file) return file.error();
+  const Result<Content> content = (*tree)->Open(*file);
+  if (!content) return content.error();
+  return Copy(*content, (*tree)->cache());
+}
+
+}  // namespace
+
+int RunCat(int argc, char** argv) {
+  Arguments arguments;
+  if (const auto code = ParseArguments(argc, argv, kCommand, &arguments)) {
+    return *code;
+  }
+  const Result<OpenOptions> options = OpenOptionsOf(arguments);
+  if (!options) {
+    PrintError(arguments.key_file, options.error());
+    return static_cast<int>(ExitCode::kKey);
+  }
+  ExitCode worst = ExitCode::kOk;
+  for (const std::string& operand : arguments.operands) {
+    const Status copied = CatOne(operand, arguments, *options);
+    if (copied) continue;
+    PrintError(operand, copied.error());
+    worst = ExitCodeOf(copied.error());
+  }
+  return static_cast<int>(worst);
+}
+
+}  // namespace ctxfs

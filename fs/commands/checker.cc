@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/commands/checker.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/content/sha256_of.h"
+#include "core/io/directory.h"
+#include "fs/commands/parallel.h"
+
+namespace ctxfs {
+namespace {
+
+/// An Error, to compare by.
+std::tuple<Code, uint64_t, std::string> KeyOf(const Error& error) {
+  return {error.code, error.offset, error.what};
+}
+
+}  // namespace
+
+int CheckReport::Outcome() const {
+  int worst = 0;
+  for (const Fault& fault : faults) {
+    worst = std::max(worst, fault.IsDamage() ? 1 : 2);
+  }
+  return worst;
+}
+
+/// What there is to say of one file; of most, nothing.
+struct Checker::Outcome {
+  NodeId node = 0;
+  bool there = false;
+  uint64_t size = 0;  // bytes that were read
+  std::optional<Error> error;
+  std::string digest;
+};
+
+CheckReport Checker::Check(const std::string& path) const {
+  CheckReport report;
+  const Result<std::shared_ptr<const Source>> source = OpenSource(path);
+  if (!source) {
+    report.faults.push_back({"", std::nullopt, source.error()});
+    return report;
+  }
+  CheckSource(*source, "", 0, report);
+  return report;
+}
+
+void Checker::CheckSource(const std::shared_ptr<const Source>& source,
+                          const std::string& prefix, unsigned depth,
+                          CheckReport& report) const {
+  OpenOptions options = options_.open;
+  Result<std::shared_ptr<const Container>> container =
+      OpenContainer(source, options);
+  if (!container) {
+    report.faults.push_back({prefix, std::nullopt, container.error()});
+    // The rest of a container that breaks a rule is checked all the same.
+    options.salvage = true;
+    if (container.error().code == Code::kCorrupt) {
+      container = OpenContainer(source, options);
+    }
+    if (!container) return;
+  }
+  CheckContainer(std::move(*container), prefix, depth, report);
+}
+
+void Checker::CheckContainer(std::shared_ptr<const Container> container,
+                             const std::string& prefix, unsigned depth,
+                             CheckReport& report) const {
+  const Json info = container->Info();
+  if (depth == 0) report.format = info.value("format", "");
+  for (const Json& warning : info.value("warnings", Json::array())) {
+    report.warnings.push_back((prefix.empty() ? "" : prefix + ": ") +
+                              warning.get<std::string>());
+  }
+  for (Error& error : container->Inspect(cache_)) {
+    report.faults.push_back({prefix, std::nullopt, std::move(error)});
+  }
+  const Branch branch(std::move(container));
+  const std::string below = prefix.empty() ? "" : prefix + "/";
+  CheckFiles(branch, below, report);
+  CheckHanging(branch, below, depth, report);
+}
+
+void Checker::CheckFiles(const Branch& branch, const std::string& prefix,
+                         CheckReport& report) const {
+  const Tree& tree = branch.tree();
+  std::vector<NodeId> files;
+  for (NodeId node = 0; node < tree.node_count(); ++node) {
+    if (tree.IsDirectory(node) || branch.IsAbout(node) || branch.IsLive(node)) {
+      continue;
+    }
+    files.push_back(node);
+  }
+  if (progress_.shown()) {
+    for (const NodeId node : files) {
+      if (!branch.SizeIsCheap(node)) continue;
+      const Result<uint64_t> size = branch.Size(node, cache_);
+      if (size) progress_.Expect(*size);
+    }
+  }
+  Mutex mutex;
+  std::vector<Outcome> told;
+  ForEachInParallel(files.size(), options_.jobs, [&](uint64_t i) {
+    Outcome outcome = CheckFile(branch, files[i]);
+    const MutexLock lock(mutex);
+    report.files += outcome.there ? 1 : 0;
+    report.bytes += outcome.size;
+    if (outcome.error || !outcome.digest.empty()) {
+      told.push_back(std::move(outcome));
+    }
+  });
+  std::sort(told.begin(), told.end(), [](const Outcome& a, const Outcome& b) {
+    return a.node < b.node;
+  });
+  // A file that is made of an entry fails as that does, which was said.
+  std::set<std::tuple<Code, uint64_t, std::string>> said;
+  for (const Outcome& outcome : told) {
+    if (outcome.error && branch.Entry(outcome.node)) {
+      said.insert(KeyOf(*outcome.error));
+    }
+  }
+  for (Outcome& outcome : told) {
+    const std::string path = prefix + tree.Path(outcome.node);
+    if (!outcome.error) {
+      report.digests.push_back({path, std::move(outcome.digest)});
+      continue;
+    }
+    const std::optional<uint32_t> entry = branch.Entry(outcome.node);
+    if (!entry && said.contains(KeyOf(*outcome.error))) continue;
+    Fault fault{path, std::nullopt, std::move(*outcome.error)};
+    if (entry) {
+      const auto name = branch.container().EntryName(*entry);
+      if (name) fault.entry = std::string(*name);
+    }
+    report.faults.push_back(std::move(fault));
+  }
+}
+
+Checker::Outcome Checker::CheckFile(const Branch& branch, NodeId node) const {
+  Outcome outcome;
+  outcome.node = node;
+  const auto failed = [&outcome](Error error) {
+    outcome.error = std::move(error);
+    return std::move(outcome);
+  };
+  const Result<bool> exists = branch.Exists(node, /*listing=*/false, cache_);
+  if (!exists) return failed(exists.error());
+  if (!*exists) return outcome;
+  outcome.there = true;
+  const Result<uint64_t> size = branch.Size(node, cache_);
+  if (!size) return failed(size.error());
+  const Result<Content> content = branch.Open(node, cache_);
+  if (!content) return failed(content.error());
+  if (content->size() != *size) {
+    return failed({Code::kCorrupt, "has " + std::to_string(content->size()) +
+                                       " bytes and not " +
+                                       std::to_string(*size)});
+  }
+  if (options_.digests) {
+    Result<std::string> digest = Sha256Of(*content, cache_);
+    if (!digest) return failed(std::move(digest).error());
+    outcome.digest = std::move(*digest);
+  } else if (Status read = content->Scan(cache_); !read) {
+    return failed(std::move(read).error());
+  }
+  outcome.size = *size;
+  progress_.Add(*size);
+  return outcome;
+}
+
+void Checker::CheckHanging(const Branch& branch, const std::string& prefix,
+                           unsigned depth, CheckReport& report) const {
+  const Tree& tree = branch.tree();
+  for (NodeId node = 0; node < tree.node_count(); ++node) {
+    if (!tree.IsDirectory(node)) continue;
+    const SubContainer* hanging = branch.Hanging(node);
+    if (hanging == nullptr || hanging->open_source == nullptr) continue;
+    const std::string path = prefix + tree.Path(node);
+    const Result<bool> exists = branch.Exists(node, /*listing=*/false, cache_);
+    if (exists && !*exists) continue;
+    Result<std::shared_ptr<const Source>> source =
+        exists ? hanging->open_source() : exists.error();
+    if (source && options_.alone &&
+        dynamic_cast<const FileSource*>(source->get()) != nullptr) {
+      continue;
+    }
+    if (source && depth >= limits::kContainerDepth) {
+      source = Error{Code::kLimit, "containers within containers end here"};
+    }
+    if (!source) {
+      report.faults.push_back({path, std::nullopt, source.error()});
+      continue;
+    }
+    CheckSource(*source, path, depth + 1, report);
+  }
+}
+
+}  // namespace ctxfs

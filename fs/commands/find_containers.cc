@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/commands/find_containers.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "fs/kinds.h"
+#include "fs/sources.h"
+
+namespace ctxfs {
+
+Result<std::vector<std::string>> FindContainers(const std::string& path) {
+  namespace fs = std::filesystem;
+  struct stat top {};
+  if (::stat(path.c_str(), &top) != 0) {
+    return Error{Code::kIo,
+                 std::string("cannot be opened: ") + std::strerror(errno)};
+  }
+  if (!IsPlainDirectory(path)) return std::vector<std::string>{path};
+  Kinds kinds;
+  std::vector<std::string> containers;
+  std::error_code failed;
+  fs::recursive_directory_iterator at(
+      path, fs::directory_options::skip_permission_denied, failed);
+  while (!failed && at != fs::end(at)) {
+    const std::string file = at->path().string();
+    struct stat st {};
+    const bool known = ::lstat(file.c_str(), &st) == 0;
+    const bool directory = known && S_ISDIR(st.st_mode);
+    if (known && (directory || S_ISREG(st.st_mode)) &&
+        kinds.Of(file, FileIdentity::Of(st), directory) == Kind::kContainer) {
+      containers.push_back(file);
+      if (directory) at.disable_recursion_pending();
+    }
+    at.increment(failed);
+  }
+  if (failed) return Error{Code::kIo, failed.message()};
+  std::sort(containers.begin(), containers.end());
+  return containers;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "core/base/mutex.h"
+
+namespace ctxfs {
+
+/// A line on standard error, if that is a terminal, that tells how far a command
+/// is, how fast, and how long it will still take; wiped away at the end. Safe
+/// for any number of threads.
+class Progress {
+ public:
+  Progress();
+  ~Progress() { Clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  bool shown() const { return shown_; }
+
+  /// `bytes` more are to be read, or have been.
+  void Expect(uint64_t bytes) { total_ += bytes; }
+  void Add(uint64_t bytes);
+
+  /// Takes the line away, for something else to be printed.
+  void Clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void Draw(Clock::time_point now) CTXFS_REQUIRES(mutex_);
+
+  const bool shown_;
+  const Clock::time_point start_ = Clock::now();
+  std::atomic<uint64_t> total_ = 0;
+  std::atomic<uint64_t> done_ = 0;
+  Mutex mutex_;
+  Clock::time_point drawn_ CTXFS_GUARDED_BY(mutex_);
+  bool dirty_ CTXFS_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace ctxfs

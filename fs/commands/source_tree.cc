@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/commands/source_tree.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/views/view.h"
+#include "fs/sources.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kCacheBytes = 256 * limits::kMiB;
+
+}  // namespace
+
+Target ParseTarget(const std::string& argument) {
+  const size_t start = argument.find_first_not_of('/');
+  const size_t cut = argument.find("//", start);
+  if (start == std::string::npos || cut == std::string::npos) {
+    return {argument, ""};
+  }
+  Target target{argument.substr(0, cut), ""};
+  const size_t from = argument.find_first_not_of('/', cut);
+  if (from != std::string::npos) {
+    target.path = argument.substr(from);
+    target.path.resize(target.path.find_last_not_of('/') + 1);
+  }
+  return target;
+}
+
+SourceTree::SourceTree(std::unique_ptr<Namespace> files)
+    : cache_(kCacheBytes), files_(std::move(files)) {}
+
+Result<std::unique_ptr<SourceTree>> SourceTree::Open(
+    const std::string& source, const OpenOptions& options,
+    const ViewSet& views) {
+  std::string failed;
+  Result<Sources> sources = FindSources({source}, options, &failed);
+  if (!sources) return std::move(sources).error();
+  const Grafts::Hang hang =
+      [views](const std::shared_ptr<const Container>& of) {
+        return HangingViews(of, views);
+      };
+  auto files =
+      sources->container != nullptr
+          ? std::make_unique<Namespace>(std::move(sources->container), "",
+                                        OwnFile{}, options, hang)
+          : std::make_unique<Namespace>(
+                std::make_unique<Mirror>(sources->directory, Mirror::Options{}),
+                OwnFile{}, options, hang);
+  return std::unique_ptr<SourceTree>(new SourceTree(std::move(files)));
+}
+
+Result<SourceTree::File> SourceTree::Find(std::string_view path) {
+  File file{"", Namespace::kRoot, true};
+  while (file.path.size() < path.size()) {
+    const size_t from = file.path.empty() ? 0 : file.path.size() + 1;
+    const size_t to = std::min(path.find('/', from), path.size());
+    std::optional<Namespace::Found> found;
+    if (file.directory) {
+      Result<std::optional<Namespace::Found>> there =
+          files_->Lookup(file.inode, path.substr(from, to - from), cache_);
+      if (!there) return std::move(there).error();
+      found = *there;
+    }
+    if (!found) return Error{Code::kNotFound, "no such file or directory"};
+    file = {std::string(path.substr(0, to)), found->inode,
+            found->attributes.directory};
+  }
+  return file;
+}
+
+Status SourceTree::ForEach(const File& directory,
+                           const std::function<Status(const File&)>& visit) {
+  Result<std::unique_ptr<Listing>> listing =
+      files_->OpenDirectory(directory.inode, cache_);
+  if (!listing) return std::move(listing).error();
+  if (Status ready = (*listing)->Rewind(); !ready) return ready;
+  const std::string above = directory.path.empty() ? "" : directory.path + "/";
+  for (uint64_t i = 0; i < (*listing)->count(); ++i) {
+    const std::optional<Listing::Name> name = (*listing)->At(i, false);
+    if (!name) continue;
+    // A mirrored file is known by its inode for as long as it is looked up.
+    const bool mirrored = (name->inode & Mirror::kBit) != 0;
+    if (mirrored) {
+      const Result<std::optional<Namespace::Found>> found =
+          files_->Lookup(directory.inode, name->name, cache_);
+      if (!found) return found.error();
+      if (!*found) continue;  // gone since
+    }
+    Status visited = visit({above + name->name, name->inode, name->directory});
+    if (mirrored) files_->Forget(name->inode, 1);
+    if (!visited) return visited;
+  }
+  return {};
+}
+
+Result<uint64_t> SourceTree::Size(const File& file) {
+  const Result<Attributes> attributes = files_->Examine(file.inode, cache_);
+  if (!attributes) return attributes.error();
+  return attributes->size;
+}
+
+Result<Content> SourceTree::Open(const File& file) {
+  if (file.directory) return Error{Code::kNotFound, "is a directory"};
+  Result<Namespace::OpenFile> open = files_->Open(file.inode, cache_);
+  if (!open) return std::move(open).error();
+  return std::move(open->content);
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/content/block_cache.h"
+#include "core/views/view.h"
+#include "fs/namespace.h"
+
+namespace ctxfs {
+
+/// SOURCE//PATH as a command line has it.
+struct Target {
+  std::string source;
+  std::string path;  // below it, without slashes around; empty: all of it
+};
+Target ParseTarget(const std::string& argument);
+
+/// A source as a mount of it with `flat` would show it, without FUSE and without
+/// the mount's own files.
+class SourceTree {
+ public:
+  static Result<std::unique_ptr<SourceTree>> Open(const std::string& source,
+                                                  const OpenOptions& options,
+                                                  const ViewSet& views);
+
+  /// A file or a directory of the tree.
+  struct File {
+    std::string path;  // below the source; empty for the source itself
+    Inode inode;
+    bool directory;
+  };
+
+  /// kNotFound when nothing is there.
+  Result<File> Find(std::string_view path);
+
+  /// Calls `visit` with what `directory` holds, in the order of the container,
+  /// until that fails. Nothing is decoded for it.
+  Status ForEach(const File& directory,
+                 const std::function<Status(const File&)>& visit);
+
+  /// Bytes of a file; measuring one may mean making it.
+  Result<uint64_t> Size(const File& file);
+  Result<Content> Open(const File& file);
+  Result<std::optional<EntryInfo>> Describe(const File& file) const {
+    return files_->Describe(file.inode);
+  }
+
+  BlockCache& cache() { return cache_; }
+
+ private:
+  explicit SourceTree(std::unique_ptr<Namespace> files);
+
+  BlockCache cache_;
+  std::unique_ptr<Namespace> files_;
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/commands/text.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+
+namespace ctxfs {
+
+std::string HumanSize(uint64_t bytes) {
+  constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return std::to_string(bytes) + " B";
+  auto value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  // What would be shown as 1024.0 is one of the next.
+  for (; value >= 1023.95; ++unit) value /= 1024;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %s", value, kUnits[unit]);
+  return text.data();
+}
+
+std::string ShownName(std::string_view name) {
+  static const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  std::string shown(name);
+  if (!terminal) return shown;
+  for (char& c : shown) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = '?';
+  }
+  return shown;
+}
+
+std::string CompactJson(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace ctxfs
