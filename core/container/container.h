@@ -26,12 +26,16 @@ namespace ctxfs {
 struct Warning {
   std::string text;
   uint64_t offset = kNoOffset;  // byte of the container
+  bool damage = false;          // not odd alone: something cannot be had
 
   /// "byte 40: ..." or just the text.
   std::string Text() const {
     return Error{Code::kCorrupt, text, offset}.Text();
   }
 };
+
+/// Those that tell of damage.
+std::vector<Error> DamageIn(const std::vector<Warning>& warnings);
 
 /// A file that stands beside the entries: a JSON view, the bytes of a section,
 /// the data of a tensor without its header. It never takes an entry's name.

@@ -320,7 +320,8 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
     if (!column && !column.error().Permanent()) return column.error();
     if (!column) {
       table.warnings.push_back(
-          {column.error().what + ": not shown", column.error().offset});
+          {column.error().what + ": not shown", column.error().offset,
+           /*damage=*/true});
       continue;
     }
     if (column->rows != table.rows) {

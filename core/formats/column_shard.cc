@@ -105,7 +105,8 @@ Status ColumnShard::Load() {
   if (!schema && !schema.error().Permanent()) return schema.error();
   if (!schema) {
     warnings_.push_back(
-        {"__schema__: " + schema.error().what, schema.error().offset});
+        {"__schema__: " + schema.error().what, schema.error().offset,
+         /*damage=*/true});
     return {};
   }
   Result<ColumnTable> table = ReadColumnTable(*schema, *this);

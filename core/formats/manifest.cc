@@ -206,11 +206,6 @@ std::vector<Error> Manifest::Inspect(BlockCache& cache) const {
   std::vector<Error> faults = ShardContainer::Inspect(cache);
   for (size_t i = 0; i < references_.size(); ++i) {
     const Reference& reference = references_[i];
-    if (reference.kind == Kind::kAbsent) {
-      faults.push_back({Code::kNotFound, Quote(reference.path) +
-                                             " is in the manifest: " +
-                                             reference.reason});
-    }
     if (reference.kind < Kind::kFile || reference.sha256.empty()) continue;
     const Result<Verdict> verdict = Check(i);
     if (!verdict) {

@@ -26,7 +26,6 @@ constexpr uint64_t kHeaderSize = 40;
 constexpr uint64_t kSectionSize = 24;
 constexpr uint64_t kSectionAlignment = 8;
 constexpr uint64_t kIndexHeaderSize = 48;
-constexpr uint64_t kTensorSize = 40;
 constexpr uint64_t kDimSize = 8;
 constexpr uint32_t kHighestDType = 0xFFFF;
 
@@ -76,7 +75,7 @@ Status McfContainer::Load() {
       if (!read.error().Permanent()) return read;
       tensor_count_ = 0;
       warnings_.push_back({"TensorIndex, so no tensors: " + read.error().what,
-                           read.error().offset});
+                           read.error().offset, /*damage=*/true});
     }
     NoteTensorsOutsideData();
   } else if (tensor_data_) {
@@ -252,7 +251,7 @@ Status McfContainer::ReadTensorIndex(const McfSection& section) {
                  section.offset};
   }
   if (count == 0) return corrupt("tensor_count is 0", kTensorCountAt);
-  if (!InBounds(entries, kTensorSize * count, section.size)) {
+  if (!InBounds(entries, McfTensor::kSize * count, section.size)) {
     return corrupt(std::to_string(count) + " entries run past its end",
                    kEntriesAt);
   }
@@ -272,7 +271,7 @@ Status McfContainer::ReadTensorIndex(const McfSection& section) {
   }
   entries_at_ = section.offset + entries;
   Result<Buffer> table =
-      ReadBuffer(*source(), entries_at_, kTensorSize * count, "tensor entries");
+      ReadBuffer(*source(), entries_at_, McfTensor::kSize * count, "tensor entries");
   if (!table) return std::move(table).error();
   entries_ = std::move(*table);
   tensor_count_ = count;
@@ -302,7 +301,7 @@ Status McfContainer::CheckTensors(uint64_t dims_count, uint64_t strings_size,
   uint64_t all_names = 0;
   for (uint32_t i = 0; i < tensor_count_; ++i) {
     const McfTensor tensor = Tensor(i);
-    const uint64_t at = entries_at_ + kTensorSize * i;
+    const uint64_t at = entries_at_ + McfTensor::kSize * i;
     const std::string label = "tensor " + std::to_string(i) + ": ";
     if (!InBounds(tensor.name_offset, tensor.name_length, strings_size)) {
       return Error{Code::kCorrupt, label + "its name lies outside the names",
@@ -361,11 +360,11 @@ void McfContainer::NoteTensorsOutsideData() {
                            " tensors lie outside the TensorData section, the "
                            "first of them " +
                            Label(first),
-                       entries_at_ + kTensorSize * first + kDataOffsetAt});
+                       entries_at_ + McfTensor::kSize * first + kDataOffsetAt});
 }
 
 McfTensor McfContainer::Tensor(uint32_t entry) const {
-  return ParseTensor(entries_.span().subspan(kTensorSize * entry, kTensorSize));
+  return ParseTensor(entries_.span().subspan(McfTensor::kSize * entry, McfTensor::kSize));
 }
 
 std::vector<uint64_t> McfContainer::Shape(const McfTensor& tensor) const {
@@ -395,7 +394,7 @@ std::optional<Error> McfContainer::EntryFault(uint32_t entry) const {
                Label(entry) + ": " + std::to_string(tensor.data_size) +
                    " bytes at " + std::to_string(tensor.data_offset) +
                    " run past the end at " + std::to_string(source()->size()),
-               entries_at_ + kTensorSize * entry + kDataOffsetAt};
+               entries_at_ + McfTensor::kSize * entry + kDataOffsetAt};
 }
 
 uint64_t McfContainer::EntrySize(uint32_t entry) const {

@@ -45,6 +45,8 @@ enum McfSectionType : uint32_t {
 
 /// docs/mcf.md, section 4: an entry of the TensorIndex.
 struct McfTensor {
+  static constexpr uint64_t kSize = 40;  // bytes of its record
+
   uint32_t name_offset = 0;
   uint32_t name_length = 0;
   uint32_t dtype = 0;
@@ -89,6 +91,7 @@ class McfContainer final : public Container {
   Status Load();
 
   Json Info() const override;
+  std::vector<Error> Inspect(BlockCache& cache) const override;
   uint32_t entry_count() const override { return tensor_count_; }
   std::optional<std::string_view> EntryName(uint32_t entry) const override;
   uint64_t EntrySize(uint32_t entry) const override;

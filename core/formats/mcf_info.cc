@@ -133,7 +133,7 @@ Status McfContainer::ReadModelInfo(const McfSection& section) {
   } else {
     warnings_.push_back(
         {"ModelInfo, so no model_info.json: " + info.error().what,
-         section.offset + info.error().offset});
+         section.offset + info.error().offset, /*damage=*/true});
   }
   return {};
 }
@@ -149,7 +149,7 @@ Status McfContainer::ReadQuantInfo(const McfSection& section) {
   if (!records) {
     warnings_.push_back(
         {"QuantInfo, so no quant_info.json: " + records.error().what,
-         section.offset + records.error().offset});
+         section.offset + records.error().offset, /*damage=*/true});
     return {};
   }
   quant_info_ = *std::move(records);
@@ -166,6 +166,26 @@ Status McfContainer::ReadQuantInfo(const McfSection& section) {
            McfDTypeName(odd->method) + ", which there is not",
        section.offset});
   return {};
+}
+
+std::vector<Error> McfContainer::Inspect(BlockCache& /*cache*/) const {
+  std::vector<Error> faults = DamageIn(warnings_);
+  for (uint32_t i = 0; i < tensor_count_; ++i) {
+    if (EntryFault(i)) continue;  // who reads it sees it
+    const McfTensor tensor = Tensor(i);
+    std::optional<Error> misfit;
+    if (IsMcfQuantised(tensor.dtype)) {
+      const Result<McfQuantLayout> layout = QuantLayout(tensor);
+      if (!layout) misfit = layout.error();
+    } else if (McfPlainDType(tensor.dtype)) {
+      const Status plain = CheckPlain(tensor);
+      if (!plain) misfit = plain.error();
+    }
+    if (!misfit) continue;
+    faults.push_back({misfit->code, Label(i) + ": " + misfit->what,
+                      entries_at_ + McfTensor::kSize * i});
+  }
+  return faults;
 }
 
 Json McfContainer::Info() const {

@@ -74,6 +74,9 @@ class Mem8Container final : public Container {
   Status Load();
 
   Json Info() const override;
+  std::vector<Error> Inspect(BlockCache& /*cache*/) const override {
+    return DamageIn(warnings_);
+  }
   uint32_t entry_count() const override {
     return static_cast<uint32_t>(layout_.sections.size());
   }

@@ -186,7 +186,8 @@ Status ShardContainer::ReadNames() {
                              " names lie outside the string table, the first "
                              "that of entry " +
                              std::to_string(first_outside),
-                         ShardRecord::At(first_outside, kNameOffsetAt)});
+                         ShardRecord::At(first_outside, kNameOffsetAt),
+                         /*damage=*/true});
   }
   Result<Buffer> names = ReadBuffer(*source(), start, used, "string table");
   if (!names) return std::move(names).error();
@@ -207,7 +208,7 @@ Status ShardContainer::CheckEntries() {
   if (schema > source()->size()) {
     warnings_.push_back(
         {"the metadata lies past the end, at " + std::to_string(schema),
-         kSchemaAt});
+         kSchemaAt, /*damage=*/true});
   }
   return {};
 }

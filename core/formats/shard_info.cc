@@ -102,6 +102,16 @@ Json ShardContainer::Info() const {
   return info;
 }
 
+std::vector<Error> ShardContainer::Inspect(BlockCache& /*cache*/) const {
+  std::vector<Error> faults = DamageIn(warnings_);
+  if (header_.schema_offset == 0) return faults;
+  if (const Result<ParsedJson> parsed = ParseMetadata(); !parsed) {
+    faults.push_back({parsed.error().code, "metadata: " + parsed.error().what,
+                      parsed.error().offset});
+  }
+  return faults;
+}
+
 EntryInfo ShardContainer::Describe(uint32_t entry) const {
   const ShardRecord record = Record(entry);
   EntryInfo info;

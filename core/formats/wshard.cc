@@ -141,7 +141,8 @@ Result<Json> WShardContainer::ReadMeta(std::optional<uint32_t> entry,
   // What fails now may work later; types must not depend on it.
   if (!json.error().Permanent()) return json;
   warnings_.push_back(
-      {std::string(name) + ": " + json.error().what, json.error().offset});
+      {std::string(name) + ": " + json.error().what, json.error().offset,
+       /*damage=*/true});
   return Json();
 }
 

@@ -14,8 +14,6 @@
 namespace ctxfs {
 namespace {
 
-constexpr std::string_view kAbout = ".ctxfs/";
-
 Content LiteralContent(std::string text) {
   auto shared = std::make_shared<const std::string>(std::move(text));
   const uint64_t size = shared->size();
@@ -312,9 +310,13 @@ bool Branch::IsLive(NodeId node) const {
          Own(node).live;
 }
 
-bool Branch::IsAbout(NodeId node) const {
-  return !tree_.IsDirectory(node) && !Entry(node) && !Derived(node) &&
-         Own(node).path.starts_with(kAbout);
+bool Branch::IsData(NodeId node) const {
+  if (Entry(node)) return true;
+  const std::optional<DerivedFile> derived = Derived(node);
+  const std::string path = derived ? derived->table->Path(derived->number)
+                                         .value_or("")
+                                   : Own(node).path;
+  return !path.starts_with(".ctxfs/") && !path.starts_with("views/");
 }
 
 Result<Content> Branch::Open(NodeId node, BlockCache& cache) const {

@@ -44,8 +44,9 @@ class Branch final : public TreeFiles {
   std::optional<EntryInfo> Describe(NodeId file) const override;
   std::optional<uint32_t> Entry(NodeId file) const override;
 
-  /// Whether a file tells of the container instead of being a part of it.
-  bool IsAbout(NodeId file) const;
+  /// Whether a file is what the container holds, and not what is told of it or
+  /// made of it for others: what the format puts into `.ctxfs` and `views`.
+  bool IsData(NodeId file) const;
 
   const std::vector<SubContainer>& sub_containers() const {
     return sub_containers_;

@@ -72,12 +72,15 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
                              CheckReport& report) const {
   const Json info = container->Info();
   if (depth == 0) report.format = info.value("format", "");
-  for (const Json& warning : info.value("warnings", Json::array())) {
-    report.warnings.push_back((prefix.empty() ? "" : prefix + ": ") +
-                              warning.get<std::string>());
-  }
+  std::set<std::string> said;
   for (Error& error : container->Inspect(cache_)) {
+    said.insert(error.Text());
     report.faults.push_back({prefix, std::nullopt, std::move(error)});
+  }
+  for (const Json& warning : info.value("warnings", Json::array())) {
+    const std::string text = warning.get<std::string>();
+    if (said.contains(text)) continue;
+    report.warnings.push_back((prefix.empty() ? "" : prefix + ": ") + text);
   }
   const Branch branch(std::move(container));
   const std::string below = prefix.empty() ? "" : prefix + "/";
@@ -90,9 +93,7 @@ void Checker::CheckFiles(const Branch& branch, const std::string& prefix,
   const Tree& tree = branch.tree();
   std::vector<NodeId> files;
   for (NodeId node = 0; node < tree.node_count(); ++node) {
-    if (tree.IsDirectory(node) || branch.IsAbout(node) || branch.IsLive(node)) {
-      continue;
-    }
+    if (tree.IsDirectory(node) || !branch.IsData(node)) continue;
     files.push_back(node);
   }
   if (progress_.shown()) {
@@ -160,14 +161,14 @@ Checker::Outcome Checker::CheckFile(const Branch& branch, NodeId node) const {
                                        " bytes and not " +
                                        std::to_string(*size)});
   }
+  outcome.size = *size;
   if (options_.digests) {
     Result<std::string> digest = Sha256Of(*content, cache_);
-    if (!digest) return failed(std::move(digest).error());
-    outcome.digest = std::move(*digest);
+    if (digest) outcome.digest = std::move(*digest);
+    if (!digest) outcome.error = std::move(digest).error();
   } else if (Status read = content->Scan(cache_); !read) {
-    return failed(std::move(read).error());
+    outcome.error = std::move(read).error();
   }
-  outcome.size = *size;
   progress_.Add(*size);
   return outcome;
 }

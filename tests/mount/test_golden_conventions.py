@@ -88,7 +88,9 @@ def test_without_a_key(mount):
             assert status.st_size == e["size"]
         assert open_error(path) == errno.EACCES
     assert not (mounted / "tensors/weight").exists()
-    assert run(BIN / "fsck.ctxfs", FOLDER / "encrypted.mosh").returncode == 0
+    # What cannot be read cannot be checked either.
+    checked = run(BIN / "fsck.ctxfs", FOLDER / "encrypted.mosh")
+    assert checked.returncode == 2 and b"no key" in checked.stdout
 
 
 def test_a_wrong_key_is_eio(mount, keyfile):

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ctxfs check, which is fsck.ctxfs."""
+
+import hashlib
+import json
+import os
+import pty
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BIN, GOLDEN, run
+from shard import build, crc32c, entry
+
+CTXFS = BIN / "ctxfs"
+FSCK = BIN / "fsck.ctxfs"
+EPISODE = GOLDEN / "wshard" / "sealed_lz4.wshard"
+WSHARD, MANIFEST = 5, 4
+
+
+def check(*args) -> tuple[int, list[dict]]:
+    done = run(CTXFS, "check", "--json", *args)
+    return done.returncode, json.loads(done.stdout)
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@pytest.fixture
+def sound(tmp_path):
+    path = tmp_path / "sound.shard"
+    path.write_bytes(build([entry("a", b"first"), entry("b/c", b"second")]))
+    return path
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    path = tmp_path / "damaged.shard"
+    path.write_bytes(
+        build([entry("a", b"first"), entry("b/c", b"second", checksum=7)])
+    )
+    return path
+
+
+def test_exit_codes(sound, damaged, tmp_path):
+    (tmp_path / "text").write_bytes(b"no container")
+    assert run(FSCK, sound).returncode == 0
+    assert run(FSCK, damaged).returncode == 1
+    assert run(FSCK, sound, damaged).returncode == 1
+    assert run(FSCK, tmp_path / "text").returncode == 2
+    assert run(FSCK, tmp_path / "absent").returncode == 2
+    assert run(FSCK, damaged, tmp_path / "absent").returncode == 2
+    assert run(FSCK).returncode == 2
+    # fsck(8) hands these to every checker.
+    assert run(FSCK, "-a", "-y", "-V", sound).returncode == 0
+
+
+def test_a_fault_has_entry_and_byte(damaged):
+    data = damaged.read_bytes()
+    at = data.index(b"second")
+    told = run(FSCK, damaged)
+    line = told.stdout.decode().splitlines()[0]
+    assert line.startswith(f"{damaged}: 'b/c': byte {at}: ")
+    code, [report] = check(damaged)
+    assert code == 1
+    assert (report["source"], report["format"]) == (str(damaged), "shard")
+    assert report["outcome"] == "damaged"
+    [fault] = report["faults"]
+    assert fault["path"] == fault["entry"] == "b/c"
+    assert fault["offset"] == at and fault["kind"] == "checksum"
+    assert fault["reason"]
+
+
+def test_a_clean_report(sound):
+    code, [report] = check(sound)
+    assert code == 0 and report["outcome"] == "clean"
+    assert report["faults"] == [] and report["warnings"] == []
+    assert (report["files"], report["bytes"]) >= (2, 11)
+    assert run(FSCK, sound).stdout.decode().endswith(": clean\n")
+
+
+def test_the_rest_of_a_cut_container_is_checked(tmp_path):
+    parts = [entry("a", b"a" * 100), entry("b", b"b" * 100), entry("c", b"c" * 100)]
+    parts[1].checksum = 5
+    path = tmp_path / "cut.shard"
+    path.write_bytes(build(parts)[:-50])
+    code, [report] = check(path)
+    assert code == 1
+    whole, *entries = report["faults"]
+    assert whole["path"] == "" and whole["entry"] is None
+    assert [(f["entry"], f["kind"]) for f in entries] == [
+        ("b", "checksum"), ("c", "corrupt"),
+    ]
+
+
+def test_a_directory_is_every_container_below_it(sound, damaged, tmp_path):
+    top = tmp_path / "top"
+    (top / "deep").mkdir(parents=True)
+    shutil.copy(sound, top / "one.shard")
+    shutil.copy(damaged, top / "deep" / "model under a hash name")
+    (top / "note.txt").write_bytes(b"no container")
+    (top / "loop").symlink_to(top)
+    for jobs in (1, 3):
+        code, reports = check("-j", jobs, top)
+        assert code == 1
+        outcomes = {r["source"]: r["outcome"] for r in reports}
+        assert outcomes == {
+            str(top / "one.shard"): "clean",
+            str(top / "deep" / "model under a hash name"): "damaged",
+        }
+
+
+def test_containers_within_are_checked(damaged, tmp_path):
+    outer = tmp_path / "outer.shard"
+    outer.write_bytes(build([entry("inner.shard", damaged.read_bytes())]))
+    code, [report] = check(outer)
+    assert code == 1
+    assert [f["path"] for f in report["faults"]] == ["inner.shard~dir/b/c"]
+
+
+@pytest.mark.parametrize("jobs", (1, 4))
+def test_all_faults_are_found_by_any_number_of_threads(jobs, tmp_path):
+    path = tmp_path / "many.shard"
+    parts = [
+        entry(f"e{i:04}", b"%d" % i, checksum=0xBAD if i % 7 == 0 else None)
+        for i in range(2000)
+    ]
+    path.write_bytes(build(parts, role=9))
+    code, [report] = check("-j", jobs, path)
+    assert code == 1 and report["files"] == 2000
+    assert [f["entry"] for f in report["faults"]] == [
+        f"e{i:04}" for i in range(0, 2000, 7)
+    ]
+
+
+def test_checksums_are_what_sha256sum_checks_in_a_mount(mount, tmp_path):
+    folder = tmp_path / "data"
+    shutil.copytree(GOLDEN / "wshard" / "chunked", folder / "chunked")
+    shutil.copy(EPISODE, folder)
+    names = tmp_path / "names.shard"
+    names.write_bytes(
+        build([entry("back\\slash", b"1"), entry("line\nbreak", b"2"), entry("", b"")])
+    )
+    for source in (EPISODE, folder, names):
+        done = run(CTXFS, "check", "--checksums=sha256", source)
+        assert done.returncode == 0
+        assert len(done.stdout.splitlines()) >= 3
+        assert b"clean" in done.stderr, "what is told is not among the lines"
+        verified = subprocess.run(
+            ["sha256sum", "--check", "--quiet", "--strict"],
+            input=done.stdout, cwd=mount(source).point, capture_output=True,
+            timeout=30, check=False,
+        )
+        assert (verified.returncode, verified.stdout) == (0, b"")
+
+
+def test_no_checksum_of_what_cannot_be_read(damaged):
+    done = run(CTXFS, "check", "--checksums=sha256", damaged)
+    assert done.returncode == 1
+    assert done.stdout == f"{sha256(b'first')}  damaged.shard/a\n".encode()
+    assert b"'b/c'" in done.stderr
+
+
+def test_progress_is_for_terminals(sound, tmp_path):
+    assert run(FSCK, sound).stderr == b""
+    large = tmp_path / "large.shard"
+    zeros = bytes(1 << 20)
+    crc = crc32c(zeros)
+    parts = [entry(f"{i}", zeros, checksum=crc) for i in range(16)]
+    large.write_bytes(build(parts))
+    master, slave = pty.openpty()
+    # Slow enough for a line to be drawn: one thread, many times the same.
+    subprocess.run(
+        [FSCK, "-j", "1", *[large] * 200], stdout=subprocess.DEVNULL,
+        stderr=slave, timeout=60, check=False,
+    )
+    os.close(slave)
+    drawn = b""
+    try:
+        while piece := os.read(master, 1 << 16):
+            drawn += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(master)
+    assert b" % " in drawn and b" left" in drawn
+    assert drawn.endswith(b"\r\x1b[K"), "the line is taken away at the end"
+
+
+# Sealed episodes: what a checksum of each entry cannot tell.
+
+
+def identity_of(parts) -> bytes:
+    listed = {e.name.decode(): sha256(e.data) for e in parts}
+    return json.dumps({"entries": listed, "leaf": "sha256", "v": 1}).encode()
+
+
+def sealed(parts, identity=None) -> bytes:
+    identity = identity_of(parts) if identity is None else identity
+    return build([*parts, entry("meta/identity", identity)], role=WSHARD)
+
+
+def episode_parts(steps=4, start=0, **meta):
+    episode = {"episode_id": "ep", "length_T": steps, **meta}
+    return [
+        entry("meta/wshard", b'{"format":"W-SHARD","version":"0.1"}'),
+        entry("meta/episode", json.dumps(episode).encode()),
+        entry("meta/channels", b'{"channels":[]}'),
+        entry("reward", bytes(4 * steps)),
+        entry("time/ticks", b"".join(
+            (start + i).to_bytes(4, "little") for i in range(steps))),
+    ]
+
+
+def faults_of(path, data: bytes | None = None) -> list[tuple]:
+    if data is not None:
+        path.write_bytes(data)
+    return [(f["kind"], f["reason"]) for f in check(path)[1][0]["faults"]]
+
+
+def test_a_seal_that_holds(tmp_path):
+    assert faults_of(tmp_path / "a.wshard", sealed(episode_parts())) == []
+
+
+def test_a_seal_finds_what_the_crc_cannot(tmp_path):
+    parts = episode_parts()
+    identity = identity_of(parts)
+    parts[3] = entry("reward", b"\1" * 16)  # with a checksum of its own
+    [(kind, reason)] = faults_of(tmp_path / "a.wshard", sealed(parts, identity))
+    assert kind == "checksum" and "'reward'" in reason and "identity" in reason
+
+
+def test_a_seal_is_of_every_entry_and_of_no_other(tmp_path):
+    parts = episode_parts()
+    more = faults_of(
+        tmp_path / "more.wshard",
+        sealed([*parts, entry("signal/x", b"1234")], identity_of(parts)),
+    )
+    assert [r for _, r in more] == ["entry 'signal/x' is not in meta/identity"]
+    fewer = faults_of(tmp_path / "fewer.wshard", sealed(parts[:-1], identity_of(parts)))
+    assert [r for _, r in fewer] == [
+        "meta/identity lists entry 'time/ticks', which is not there"
+    ]
+
+
+def test_a_seal_that_is_none(tmp_path):
+    for identity in (b"{", b"[]", b'{"entries":[]}', b'{"entries":{},"leaf":"md5"}'):
+        found = faults_of(tmp_path / "a.wshard", sealed(episode_parts(), identity))
+        assert any("identity" in r or "parse" in r for _, r in found), identity
+
+
+# Chunked episodes: their files, their seals, and the chain of those.
+
+
+def chunked(folder, break_chain=False, break_file=False):
+    folder.mkdir()
+    chunks, previous = [], ""
+    for k in range(3):
+        parts = episode_parts(start=4 * k, chunk_index=k, total_chunks=3)
+        told = "0" * 64 if break_chain and k == 2 else previous
+        parts.append(
+            entry("meta/provenance", json.dumps({"v": 1, "prev_identity": told}).encode())
+        )
+        data = sealed(parts)
+        previous = sha256(identity_of(parts))
+        name = f"ep_chunk_{k:04}.wshard"
+        chunks.append({
+            "chunk_index": k, "uri": name, "sha256": sha256(data),
+            "identity": previous, "timestep_range": [4 * k, 4 * k + 3],
+            "length_T": 4, "total_chunks": 3,
+        })
+        if break_file and k == 1:
+            data = sealed(parts[:-1])
+        (folder / name).write_bytes(data)
+    manifest = {"episode_id": "ep", "total_chunks": 3, "total_timesteps": 12,
+                "chunks": chunks}
+    path = folder / "ep_manifest.wshard"
+    path.write_bytes(
+        build([entry("meta/manifest", json.dumps(manifest).encode(), content_type=2)],
+              role=MANIFEST)
+    )
+    return path
+
+
+def test_a_chain_that_holds(tmp_path):
+    manifest = chunked(tmp_path / "ep")
+    assert faults_of(manifest) == []
+    assert run(FSCK, manifest.parent).returncode == 0
+
+
+def test_a_broken_chain(tmp_path):
+    found = faults_of(chunked(tmp_path / "ep", break_chain=True))
+    assert [r for _, r in found] == [
+        "meta/provenance of ep_chunk_0002.wshard follows another chunk than "
+        "ep_chunk_0001.wshard"
+    ]
+
+
+def test_a_chunk_that_was_replaced(tmp_path):
+    found = {r for _, r in faults_of(chunked(tmp_path / "ep", break_file=True))}
+    assert {
+        "sha256 of ep_chunk_0001.wshard differs",
+        "identity of ep_chunk_0001.wshard differs",
+    } <= found
+
+
+def test_a_manifest_whose_files_are_others(tmp_path):
+    (tmp_path / "right").write_bytes(b"as listed")
+    (tmp_path / "wrong").write_bytes(b"not as listed")
+    files = [
+        {"uri": "right", "sha256": sha256(b"as listed")},
+        {"uri": "wrong", "sha256": sha256(b"as listed")},
+        {"uri": "absent", "sha256": sha256(b"")},
+        {"uri": "s3://elsewhere/x", "sha256": sha256(b"")},
+    ]
+    metadata = {"profile": "manifest.v1", "manifest": {"files": files}}
+    path = tmp_path / "set.manifest"
+    path.write_bytes(build([], role=MANIFEST, metadata=json.dumps(metadata).encode()))
+    [(kind, reason)] = faults_of(path)
+    assert kind == "checksum" and "'wrong'" in reason

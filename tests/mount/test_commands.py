@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ctxfs ls, cat, info and extract: what a mount shows, without a mount."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from conftest import BIN, GOLDEN, run
+from shard import build, entry
+
+CTXFS = BIN / "ctxfs"
+EPISODE = GOLDEN / "wshard" / "sealed_lz4.wshard"
+# One container of each kind, with directories, views, and files of its making.
+CONTAINERS = [
+    EPISODE,
+    GOLDEN / "shard-profiles" / "llama_micro.mosh",
+    GOLDEN / "shard-profiles" / "dict_u32.cshard",
+    GOLDEN / "shard-profiles" / "chunked_episode" / "ep_001_manifest.wshard",
+    GOLDEN / "mcf" / "q4.mcf",
+    GOLDEN / "cvc" / "v2_columns.cvc",
+    GOLDEN / "mem8" / "archive.m8a",
+]
+
+
+def files_below(root: bytes) -> dict[bytes, bytes]:
+    found = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, root)] = file.read()
+    return found
+
+
+def paths_below(root: bytes) -> set[bytes]:
+    found = set()
+    for folder, folders, names in os.walk(root):
+        at = os.path.relpath(folder, root)
+        found |= {os.path.normpath(os.path.join(at, n)) + b"/" for n in folders}
+        found |= {os.path.normpath(os.path.join(at, n)) for n in names}
+    return found
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """A container of a sound entry and a damaged one."""
+    path = tmp_path / "damaged.shard"
+    path.write_bytes(build([entry("good", b"sound"), entry("bad", b"x", checksum=1)]))
+    return path
+
+
+@pytest.mark.parametrize("container", CONTAINERS, ids=lambda p: p.name)
+def test_ls_lists_what_a_mount_shows(container, mount):
+    listed = run(CTXFS, "ls", "-aR", container)
+    assert listed.returncode == 0, listed.stderr
+    # The mount's own counters are no part of the container.
+    shown = paths_below(os.fsencode(mount(container, "flat").root))
+    assert set(listed.stdout.splitlines()) == shown - {b".ctxfs/stats"}
+
+
+@pytest.mark.parametrize("container", CONTAINERS, ids=lambda p: p.name)
+def test_cat_gives_the_bytes_that_a_mount_gives(container, mount):
+    mounted = files_below(os.fsencode(mount(container, "flat").root))
+    mounted.pop(b".ctxfs/stats")
+    for path in sorted(mounted)[:: max(1, len(mounted) // 25)]:
+        told = run(CTXFS, "cat", f"{container}//{os.fsdecode(path)}")
+        assert told.returncode == 0, told.stderr
+        assert told.stdout == mounted[path]
+
+
+def test_ls_hides_what_is_about_the_container_unless_asked():
+    plain = run(CTXFS, "ls", EPISODE).stdout.split()
+    assert b".ctxfs/" not in plain and b"signal/" in plain and b"views/" in plain
+    assert b".ctxfs/" in run(CTXFS, "ls", "-a", EPISODE).stdout.split()
+    assert b"views/" not in run(CTXFS, "ls", "--views", "none", EPISODE).stdout
+
+
+def test_ls_of_a_path_and_of_a_file():
+    assert run(CTXFS, "ls", f"{EPISODE}//signal").stdout.split() == [
+        b"joint_pos", b"rgb",
+    ]
+    assert run(CTXFS, "ls", f"{EPISODE}//signal/rgb").stdout.split() == [b"rgb"]
+    missing = run(CTXFS, "ls", f"{EPISODE}//signal/nothing")
+    assert missing.returncode == 2 and b"no such file" in missing.stderr
+
+
+def test_ls_details_are_those_of_index_json(mount):
+    index = json.loads((mount(EPISODE) / ".ctxfs" / "index.json").read_text())
+    listed = json.loads(run(CTXFS, "ls", "-R", "--json", EPISODE).stdout)
+    by_path = {one["path"]: one for one in listed}
+    for shown in index:
+        for key in ("kind", "dtype", "shape", "size", "codec", "checksum"):
+            assert by_path[shown["path"]].get(key) == shown.get(key)
+    lines = run(CTXFS, "ls", "-l", f"{EPISODE}//signal").stdout.decode().splitlines()
+    rgb = next(line.split() for line in lines if line.endswith(" rgb"))
+    wanted = by_path["signal/rgb"]
+    assert rgb == [
+        wanted["dtype"], json.dumps(wanted["shape"], separators=(",", ":")),
+        str(wanted["size"]), wanted["codec"], wanted["checksum"], "rgb",
+    ]
+
+
+def test_a_directory_is_a_source_too(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.shard").write_bytes(build([entry("x/y", b"bytes")]))
+    (tmp_path / "plain.txt").write_bytes(b"plain")
+    listed = run(CTXFS, "ls", "-R", "--views", "none", tmp_path).stdout.split()
+    assert sorted(listed) == [
+        b"plain.txt", b"sub/", b"sub/a.shard/", b"sub/a.shard/x/", b"sub/a.shard/x/y",
+    ]
+    for path, data in (("sub/a.shard/x/y", b"bytes"), ("plain.txt", b"plain")):
+        assert run(CTXFS, "cat", f"{tmp_path}//{path}").stdout == data
+
+
+def test_cat_says_what_is_wrong_and_where(damaged):
+    told = run(CTXFS, "cat", f"{damaged}//bad", f"{damaged}//good")
+    assert told.returncode == 4 and told.stdout == b"sound"
+    assert b"damaged.shard//bad" in told.stderr and b"byte " in told.stderr
+    assert run(CTXFS, "cat", f"{damaged}//none").returncode == 2
+    assert run(CTXFS, "cat", damaged).returncode == 2  # a directory
+    assert run(CTXFS, "cat", damaged.parent / "none.shard").returncode == 2
+    assert run(CTXFS, "cat").returncode == 1
+
+
+def test_cat_ends_quietly_when_nobody_reads_on(tmp_path):
+    large = tmp_path / "large.shard"
+    large.write_bytes(build([entry("more than a pipe holds", bytes(1 << 20))]))
+    with subprocess.Popen(
+        [CTXFS, "cat", f"{large}//more than a pipe holds"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as cat:
+        cat.stdout.close()
+        assert cat.stderr.read() == b""
+        assert cat.wait() == -signal.SIGPIPE
+
+
+def test_info_is_info_json(mount):
+    shown = json.loads((mount(EPISODE) / ".ctxfs" / "info.json").read_text())
+    told = json.loads(run(CTXFS, "info", "--json", EPISODE).stdout)
+    assert told == [{**shown, "path": str(EPISODE)}]
+    text = run(CTXFS, "info", EPISODE).stdout.decode()
+    assert "role_name              WShard" in text
+    row = next(line.split() for line in text.splitlines() if " u8 " in line)
+    assert row[:4] == ["lane", "u8", "lz4", "2"]
+
+
+def test_info_of_what_is_damaged(tmp_path):
+    cut = tmp_path / "cut.wshard"
+    cut.write_bytes(EPISODE.read_bytes()[:-100])
+    told = run(CTXFS, "info", cut)
+    assert told.returncode == 4 and b"salvage" in told.stderr
+    told = run(CTXFS, "info", "--salvage", cut)
+    assert told.returncode == 0 and b"warning: " in told.stdout
+
+
+@pytest.mark.parametrize("container", CONTAINERS, ids=lambda p: p.name)
+@pytest.mark.parametrize("jobs", (1, 4))
+def test_extract_writes_what_a_mount_shows(container, jobs, mount, tmp_path):
+    out = tmp_path / "out"
+    done = run(CTXFS, "extract", "-j", jobs, container, out)
+    assert done.returncode == 0, done.stderr
+    mounted = files_below(os.fsencode(mount(container, "flat,views=none").root))
+    assert files_below(os.fsencode(out)) == {
+        path: data for path, data in mounted.items()
+        if b".ctxfs" not in path.split(b"/")
+    }
+
+
+def test_extract_of_a_part(tmp_path):
+    assert run(CTXFS, "extract", f"{EPISODE}//signal", tmp_path / "a").returncode == 0
+    assert sorted(os.listdir(tmp_path / "a")) == ["joint_pos", "rgb"]
+    one = run(CTXFS, "extract", f"{EPISODE}//signal/rgb", tmp_path / "b")
+    assert one.returncode == 0 and os.listdir(tmp_path / "b") == ["rgb"]
+    view = run(CTXFS, "extract", f"{EPISODE}//views/npy/signal", tmp_path / "c")
+    assert view.returncode == 0
+    assert sorted(os.listdir(tmp_path / "c")) == ["joint_pos.npy", "rgb.npy"]
+
+
+def test_extract_never_replaces_unasked(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "reward").write_bytes(b"mine")
+    done = run(CTXFS, "extract", EPISODE, out)
+    assert done.returncode == 2 and b"reward" in done.stderr
+    assert (out / "reward").read_bytes() == b"mine"
+    assert (out / "signal" / "rgb").exists(), "the others are written"
+    again = tmp_path / "again"
+    again.mkdir()
+    (again / "reward").write_bytes(b"mine")
+    assert run(CTXFS, "extract", "--replace", EPISODE, again).returncode == 0
+    assert (again / "reward").read_bytes() != b"mine"
+
+
+def test_extract_follows_no_link(tmp_path):
+    out, outside = tmp_path / "out", tmp_path / "outside"
+    out.mkdir()
+    outside.mkdir()
+    (outside / "file").write_bytes(b"mine")
+    (out / "signal").symlink_to(outside)
+    (out / "reward").symlink_to(outside / "file")
+    (out / "done").symlink_to(outside / "new")
+    done = run(CTXFS, "extract", EPISODE, out)
+    assert done.returncode == 2
+    for name in (b"'signal'", b"'reward'", b"'done'"):
+        assert name in done.stderr
+    # What stands in the way is replaced itself, and not what it leads to.
+    assert run(CTXFS, "extract", "--replace", EPISODE, out).returncode == 2
+    assert not (out / "reward").is_symlink()
+    assert os.listdir(outside) == ["file"]
+    assert (outside / "file").read_bytes() == b"mine"
+
+
+def test_extract_stays_below_its_directory(tmp_path):
+    hostile = tmp_path / "hostile.shard"
+    names = ("../up", "/top", "a/../../b", "..", "c/./d")
+    hostile.write_bytes(build([entry(n, n.encode()) for n in names]))
+    out = tmp_path / "deep" / "out"
+    out.parent.mkdir()
+    assert run(CTXFS, "extract", hostile, out).returncode == 0
+    assert os.listdir(tmp_path / "deep") == ["out"]
+    assert sorted(os.listdir(tmp_path)) == ["deep", "hostile.shard"]
+    found = files_below(os.fsencode(out))
+    assert sorted(found.values()) == sorted(n.encode() for n in names)
+
+
+def test_extract_leaves_no_damaged_file_behind(damaged, tmp_path):
+    out = tmp_path / "out"
+    done = run(CTXFS, "extract", damaged, out)
+    assert done.returncode == 4 and b"'bad'" in done.stderr
+    assert os.listdir(out) == ["good"]
+
+
+@pytest.mark.parametrize("command", ("ls", "cat", "info", "check", "extract"))
+def test_help_and_usage(command):
+    shown = run(CTXFS, command, "--help")
+    assert shown.returncode == 0 and shown.stdout.startswith(b"usage: ctxfs ")
+    wrong = run(CTXFS, command, "--no-such-option", EPISODE, "x")
+    assert wrong.returncode == (2 if command == "check" else 1)
+    assert b"--no-such-option" in wrong.stderr
