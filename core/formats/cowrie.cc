@@ -86,8 +86,7 @@ Result<CowrieValue> ReadCowrie(Bytes bytes) {
                    kHeaderSize};
     }
     const auto kind = static_cast<uint8_t>(flags >> 1 & 3U);
-    Result<Buffer> unpacked =
-        Decompress(kind, length, in.Take(in.remaining()));
+    Result<Buffer> unpacked = Decompress(kind, length, in.Take(in.remaining()));
     if (!unpacked) return std::move(unpacked).error();
     value.unpacked = std::move(*unpacked);
     plain = std::as_const(*value.unpacked).span();
@@ -104,9 +103,9 @@ Result<CowrieValue> ReadCowrie(Bytes bytes) {
 }
 
 Result<Json> DecodeCowrie(Bytes bytes) {
-  Result<CowrieValue> value =
-      LooksLikeCowrieGraph1(bytes) ? ReadCowrieGraph1(bytes, /*numbers=*/true)
-                                   : ReadCowrie(bytes);
+  Result<CowrieValue> value = LooksLikeCowrieGraph1(bytes)
+                                  ? ReadCowrieGraph1(bytes, /*numbers=*/true)
+                                  : ReadCowrie(bytes);
   if (!value) return std::move(value).error();
   return std::move(value->json);
 }

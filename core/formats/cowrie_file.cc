@@ -21,10 +21,9 @@ namespace {
 /// All of `source`: no more than is decoded of any value.
 Result<Buffer> ReadValue(const Source& source) {
   if (source.size() > limits::kCowrieBytes) {
-    return Error{Code::kLimit,
-                 "a cowrie value of " + std::to_string(source.size()) +
-                     " bytes",
-                 0};
+    return Error{
+        Code::kLimit,
+        "a cowrie value of " + std::to_string(source.size()) + " bytes", 0};
   }
   return ReadBuffer(source, 0, source.size(), "cowrie value");
 }
@@ -117,10 +116,9 @@ class CowrieFile final : public Container {
     auto self = std::static_pointer_cast<const CowrieFile>(shared_from_this());
     std::vector<ArrayInfo> all;
     for (uint32_t i = 0; i < entry_count(); ++i) {
-      all.push_back({arrays_[i].name, arrays_[i].dtype, arrays_[i].shape,
-                     [self, i](BlockCache& /*cache*/) {
-                       return self->OpenEntry(i);
-                     }});
+      all.push_back(
+          {arrays_[i].name, arrays_[i].dtype, arrays_[i].shape,
+           [self, i](BlockCache& /*cache*/) { return self->OpenEntry(i); }});
     }
     return all;
   }

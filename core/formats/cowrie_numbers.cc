@@ -95,8 +95,8 @@ Content CowrieElements(const CowrieArray& array,
       content.Append(Range{std::move(data), array.offset, nullptr}, size);
       break;
     case CowrieCoding::kBits:
-      content.Append(Computed{std::make_shared<const BitBytes>(
-                                  std::move(data), array.offset),
+      content.Append(Computed{std::make_shared<const BitBytes>(std::move(data),
+                                                               array.offset),
                               0},
                      size);
       break;
@@ -104,11 +104,10 @@ Content CowrieElements(const CowrieArray& array,
       content.Append(Literal{array.made}, size);
       break;
     default:
-      content.Append(
-          Decoded{std::make_shared<const NumbersBlock>(key, std::move(data),
-                                                       array),
-                  array.first * kWord},
-          size);
+      content.Append(Decoded{std::make_shared<const NumbersBlock>(
+                                 key, std::move(data), array),
+                             array.first * kWord},
+                     size);
   }
   return content;
 }

@@ -138,7 +138,8 @@ Json CowrieDecoder::Bitmask() {
               /*alone=*/true);
   Json bits = Json::array();
   for (uint64_t i = 0; i < count; ++i) {
-    const auto byte = std::to_integer<unsigned>(mask[static_cast<size_t>(i / 8)]);
+    const auto byte =
+        std::to_integer<unsigned>(mask[static_cast<size_t>(i / 8)]);
     bits.push_back((byte >> (i % 8) & 1U) != 0);
   }
   return {{"_type", "bitmask"}, {"count", count}, {"bits", std::move(bits)}};
@@ -181,8 +182,8 @@ Json CowrieDecoder::Adjacency() {
   const uint64_t nodes = Uvarint();
   const uint64_t edges = Uvarint();
   const uint64_t id_size = width == 1 ? 4 : 8;
-  if (ok() && (nodes >= remaining() ||
-               edges > (remaining() - nodes) / id_size)) {
+  if (ok() &&
+      (nodes >= remaining() || edges > (remaining() - nodes) / id_size)) {
     Fail("an adjacency longer than its bytes");
   }
   if (!ok()) return nullptr;
@@ -293,11 +294,12 @@ Json CowrieDecoder::Edges(uint64_t count) {
     }
   }
   if (!ok() || !ids.ok() || edges.empty()) return edges;
-  arrays_.Add({.name = "edge_index",
-               .shape = {2, ids.count()},
-               .coding = CowrieCoding::kText,
-               .made = std::make_shared<const std::string>(ids.from() + ids.to())},
-              /*alone=*/false);
+  arrays_.Add(
+      {.name = "edge_index",
+       .shape = {2, ids.count()},
+       .coding = CowrieCoding::kText,
+       .made = std::make_shared<const std::string>(ids.from() + ids.to())},
+      /*alone=*/false);
   return edges;
 }
 

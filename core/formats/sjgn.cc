@@ -22,7 +22,6 @@
 #include "core/container/container.h"
 #include "core/container/format.h"
 #include "core/container/made_file.h"
-#include "core/content/block.h"
 #include "core/formats/bit_bytes.h"
 #include "core/formats/cowrie.h"
 #include "core/formats/sjgn_cursor.h"
@@ -32,9 +31,9 @@
 namespace ctxfs {
 namespace {
 
-constexpr uint32_t kPlainMagic = 0x4E474A53;   // "SJGN"
-constexpr uint32_t kPackedMagic = 0x5A474A53;  // "SJGZ"
-constexpr uint8_t kMinor1 = 0x10;              // the byte that 1.1 has at 5
+constexpr uint32_t kPlainMagic = 0x4E474A53;      // "SJGN"
+constexpr uint32_t kPackedMagic = 0x5A474A53;     // "SJGZ"
+constexpr uint8_t kMinor1 = 0x10;                 // the byte that 1.1 has at 5
 constexpr uint64_t kMetaKey = uint64_t{1} << 63;  // keys of meta sections
 
 enum Kind : uint64_t { kMeta, kNodes, kEdges, kFeature, kSplit, kAux };
@@ -50,52 +49,6 @@ struct Section {
   std::string name;
   uint64_t offset = 0;
   uint64_t length = 0;
-};
-
-/// A section that is a stream of events.
-struct Table {
-  std::string name;
-  bool edges = false;
-  uint64_t offset = 0;
-  uint64_t length = 0;
-  uint64_t events = 0;
-};
-
-/// What is decoded of a table: its lines, or its ids, of edges first all they
-/// come from, then all they go to.
-class TableBlock final : public Block {
- public:
-  TableBlock(Key key, std::shared_ptr<const Source> data, const Table& table,
-             SjgnWanted wanted)
-      : Block(key), data_(std::move(data)), table_(table), wanted_(wanted) {}
-
-  uint64_t cost() const override { return 2 * table_.length; }
-  Status CheckUnchanged() const override { return data_->CheckUnchanged(); }
-
-  Result<Buffer> Produce() const override {
-    const Result<Buffer> bytes =
-        ReadBuffer(*data_, table_.offset, table_.length, "a graph's table");
-    if (!bytes) return bytes.error();
-    Result<SjgnTable> table = ReadSjgnTable(bytes->span(), table_.offset,
-                                            table_.edges, wanted_);
-    if (!table) return std::move(table).error();
-    std::string text = std::move(table->lines);
-    if (wanted_ == SjgnWanted::kIds) {
-      if (!table->unlisted.empty()) {
-        return Error{Code::kCorrupt, table->unlisted, table_.offset};
-      }
-      text = table->ids.from();
-      if (table_.edges) text += table->ids.to();
-    }
-    Buffer made(text.size());
-    std::copy_n(AsBytes(text).data(), text.size(), made.data());
-    return made;
-  }
-
- private:
-  std::shared_ptr<const Source> data_;
-  const Table table_;
-  SjgnWanted wanted_;
 };
 
 class Graph final : public Container {
@@ -155,11 +108,10 @@ class Graph final : public Container {
         reads_[i].store(true, std::memory_order_release);
         continue;
       }
-      info["warnings"].push_back(
-          Warning{Quote(tables_[i].name) +
-                      " gives no arrays: " + ids.error().what,
-                  ids.error().offset}
-              .Text());
+      info["warnings"].push_back(Warning{
+          Quote(tables_[i].name) + " gives no arrays: " + ids.error().what,
+          ids.error().offset}
+                                     .Text());
     }
     return info;
   }
@@ -267,13 +219,13 @@ class Graph final : public Container {
     return content;
   }
 
-  std::shared_ptr<const TableBlock> LinesBlock(size_t table) const {
-    return std::make_shared<const TableBlock>(
-        Key{owner_, 2 * table}, data_, tables_[table], SjgnWanted::kLines);
+  std::shared_ptr<const Block> LinesBlock(size_t table) const {
+    return DecodeSjgnTable({owner_, 2 * table}, data_, tables_[table],
+                           SjgnWanted::kLines);
   }
-  std::shared_ptr<const TableBlock> IdsBlock(size_t table) const {
-    return std::make_shared<const TableBlock>(
-        Key{owner_, 2 * table + 1}, data_, tables_[table], SjgnWanted::kIds);
+  std::shared_ptr<const Block> IdsBlock(size_t table) const {
+    return DecodeSjgnTable({owner_, 2 * table + 1}, data_, tables_[table],
+                           SjgnWanted::kIds);
   }
 
   /// The arrays of a table's ids; `offset` is where they begin in its block.
@@ -309,8 +261,8 @@ class Graph final : public Container {
   void AddTable(size_t table, std::vector<OwnFile>& files) const {
     OwnFile lines;
     lines.path = "tables/" + tables_[table].name + ".jsonl";
-    lines.open = [block = LinesBlock(table)](
-                     BlockCache& cache) -> Result<Content> {
+    lines.open = [block =
+                      LinesBlock(table)](BlockCache& cache) -> Result<Content> {
       const Result<BlockCache::Pinned> text = cache.Get(*block);
       if (!text) return text.error();
       Content content;
@@ -417,7 +369,7 @@ class Graph final : public Container {
   uint8_t flags_ = 0;
   std::vector<Section> sections_;
   std::vector<SjgnArray> arrays_;
-  std::vector<Table> tables_;
+  std::vector<SjgnSection> tables_;
   std::vector<Warning> warnings_;
   // Tables that are known to read as lists; the others are looked at when
   // someone asks for warnings.

@@ -8,6 +8,7 @@
 //   u32 0
 #include "core/formats/sjgn_table.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -141,9 +142,8 @@ class EventReader {
   }
   void ReadOp() {
     const auto op = event_.find("op");
-    const int64_t number = op == event_.end() || !op->is_number_integer()
-                               ? 0
-                               : op->get<int64_t>();
+    const int64_t number =
+        op == event_.end() || !op->is_number_integer() ? 0 : op->get<int64_t>();
     if (number != 0 && number != 1) fault_ = "an event of unknown operation";
     made_["op"] = number == 0 ? "upsert" : "delete";
   }
@@ -177,8 +177,17 @@ class EventReader {
   std::string fault_;
 };
 
+/// A table, decoded.
+struct Table {
+  std::string lines;  // the events as JSON, one a line
+  /// The ends of edges, or the ids of nodes as `from`.
+  EdgeIds ids;
+  /// Why the table is no list of edges, or of nodes: empty where it is one.
+  std::string unlisted;
+};
+
 /// Adds what an event adds to a list of edges, or of nodes.
-void List(const Json& event, bool edges, SjgnTable& table) {
+void List(const Json& event, bool edges, Table& table) {
   if (event["kind"] != (edges ? "edge" : "node")) {
     table.unlisted = "it has events of another kind";
   } else if (event["op"] != "upsert") {
@@ -191,18 +200,18 @@ void List(const Json& event, bool edges, SjgnTable& table) {
   }
 }
 
-}  // namespace
-
-Result<SjgnTable> ReadSjgnTable(Bytes bytes, uint64_t offset, bool edges,
-                                SjgnWanted wanted) {
+/// All of a table, whose bytes lie at `offset`.
+Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
+                        SjgnWanted wanted) {
   CowrieReader in(bytes, offset);
-  if (AsText(in.Take(4)) != "SJGS" || in.U8() != 1) in.Fail("no stream of events");
+  if (AsText(in.Take(4)) != "SJGS" || in.U8() != 1)
+    in.Fail("no stream of events");
   const uint8_t flags = in.U8();
   Names names;
   ReadNames(in);  // of fields, which the frames have again
   names.labels = ReadNames(in);
   if ((flags & kHasPredicates) != 0) names.predicates = ReadNames(in);
-  SjgnTable table;
+  Table table;
   uint64_t text = 0;
   for (uint64_t length = in.U32(); length != 0 && in.ok(); length = in.U32()) {
     const uint64_t at = in.offset();
@@ -215,8 +224,8 @@ Result<SjgnTable> ReadSjgnTable(Bytes bytes, uint64_t offset, bool edges,
       return Error{Code::kCorrupt, std::move(fault), at};
     }
     if (wanted == SjgnWanted::kLines) {
-      table.lines += reader.made().dump(-1, ' ', false,
-                                        Json::error_handler_t::replace);
+      table.lines +=
+          reader.made().dump(-1, ' ', false, Json::error_handler_t::replace);
       table.lines += '\n';
       if (table.lines.size() > limits::kDecodedBytes) {
         return Error{Code::kLimit, "events of more than 1 GiB of JSON", at};
@@ -230,6 +239,51 @@ Result<SjgnTable> ReadSjgnTable(Bytes bytes, uint64_t offset, bool edges,
   if (!in.ok()) return in.TheError();
   if (!table.ids.ok()) table.unlisted = "its ids are not all whole numbers";
   return table;
+}
+
+class TableBlock final : public Block {
+ public:
+  TableBlock(Key key, std::shared_ptr<const Source> data,
+             const SjgnSection& table, SjgnWanted wanted)
+      : Block(key), data_(std::move(data)), table_(table), wanted_(wanted) {}
+
+  uint64_t cost() const override { return 2 * table_.length; }
+  Status CheckUnchanged() const override { return data_->CheckUnchanged(); }
+
+  Result<Buffer> Produce() const override {
+    const Result<Buffer> bytes =
+        ReadBuffer(*data_, table_.offset, table_.length, "a graph's table");
+    if (!bytes) return bytes.error();
+    Result<Table> table =
+        ReadTable(bytes->span(), table_.offset, table_.edges, wanted_);
+    if (!table) return std::move(table).error();
+    std::string text = std::move(table->lines);
+    if (wanted_ == SjgnWanted::kIds) {
+      if (!table->unlisted.empty()) {
+        return Error{Code::kCorrupt, table->unlisted, table_.offset};
+      }
+      text = table->ids.from();
+      if (table_.edges) text += table->ids.to();
+    }
+    Buffer made(text.size());
+    std::copy_n(AsBytes(text).data(), text.size(), made.data());
+    return made;
+  }
+
+ private:
+  std::shared_ptr<const Source> data_;
+  const SjgnSection table_;
+  SjgnWanted wanted_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Block> DecodeSjgnTable(Key key,
+                                             std::shared_ptr<const Source> data,
+                                             const SjgnSection& table,
+                                             SjgnWanted wanted) {
+  return std::make_shared<const TableBlock>(key, std::move(data), table,
+                                            wanted);
 }
 
 uint64_t CountSjgnEvents(SjgnCursor& in) {
