@@ -44,8 +44,16 @@ const char* KindName(uint64_t kind) {
   return kind < std::size(kNames) ? kNames[kind] : "unknown";
 }
 
+/// What version 1.0 has instead of a section's encoding: 0 JSON, 2 as it is, 3
+/// a stream of events.
+uint8_t ImpliedEncoding(uint64_t kind) {
+  constexpr uint8_t kEncodings[] = {0, 3, 3, 2, 0, 0};
+  return kind < std::size(kEncodings) ? kEncodings[kind] : uint8_t{0};
+}
+
 struct Section {
   uint64_t kind = 0;
+  uint8_t encoding = 0;
   std::string name;
   uint64_t offset = 0;
   uint64_t length = 0;
@@ -79,7 +87,8 @@ class Graph final : public Container {
     for (uint64_t i = 0; in.ok() && i < count; ++i) {
       Section section;
       section.kind = in.Uvarint();
-      if (minor_ == 1) in.U8();  // the encoding, which writers leave 0
+      // Writers leave it 0: told, and not gone by.
+      section.encoding = minor_ == 1 ? in.U8() : ImpliedEncoding(section.kind);
       section.name = in.Text();
       section.length = in.U64();
       section.offset = in.Skip(section.length);
@@ -130,6 +139,7 @@ class Graph final : public Container {
     EntryInfo info;
     info.name = section.name;
     info.kind = KindName(section.kind);
+    info.extra["encoding"] = section.encoding;
     info.size = section.length;
     info.stored_size = section.length;
     info.offset = section.offset;
