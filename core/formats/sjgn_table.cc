@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables of nodes and edges (docs/sjgn.md, section 4).
+// Tables of nodes and edges (docs/sjgn.md, section 3).
 //
 //   "SJGS", u8 1, u8 flags
 //   names of fields, labels, with flag 1 predicates: a count and texts each
