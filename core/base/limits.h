@@ -95,7 +95,7 @@ constexpr uint64_t kColumnGroupRows = 1 << 25;
 /// since their statistics are wrong (docs/columnshard.md, section 4).
 constexpr uint64_t kColumnHeaderBytes = 16 * kMiB;
 
-/// What one cowrie value may ask for (docs/sampleshard.md, section 4): bytes
+/// What one cowrie value may ask for (docs/cowrie.md, section 6): bytes
 /// after its own decompression, nesting, values of any kind, names in its
 /// dictionary, bytes of text that its JSON is made of, bytes of an integer.
 constexpr uint64_t kCowrieBytes = 256 * kMiB;
@@ -104,8 +104,10 @@ constexpr uint64_t kCowrieValues = 4'000'000;
 constexpr uint64_t kCowrieNames = 1'000'000;
 constexpr uint64_t kCowrieText = 256 * kMiB;
 constexpr uint64_t kCowrieBigIntBytes = 512;
-/// Dimensions of a tensor in one (same).
+/// Dimensions of a tensor in one, and arrays that it is looked through for
+/// (same).
 constexpr uint64_t kCowrieRank = 32;
+constexpr size_t kCowrieArrays = 65'536;
 
 /// Pixels along a side of an array's picture, and bytes of one of its pictures:
 /// larger ones are not shown as PNG (docs/views.md, section 6).

@@ -9,6 +9,7 @@ namespace ctxfs {
 
 // A format forgotten here is a format not mounted; one misspelt does not link.
 extern const Format kColumnShard;
+extern const Format kCowrie;
 extern const Format kCvc;
 extern const Format kGemmShard;
 extern const Format kMcf;
@@ -29,7 +30,8 @@ namespace {
 constexpr std::array kFormats = {
     &kWShard,      &kWShardChunks, &kModelShard, &kSampleShard, &kGemmShard,
     &kTraceShard,  &kColumnShard,  &kShard,      &kMcf,         &kCvc,
-    &kMem8Archive, &kMem8,         &kMegaContext, &kSjgn};
+    &kMem8Archive, &kMem8,         &kMegaContext, &kSjgn,
+    &kCowrie};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

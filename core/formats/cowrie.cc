@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cowrie gen2 (docs/sampleshard.md, sections 3 and 4).
+// The frame of cowrie values of generation 2 (docs/cowrie.md, section 1).
 //
 //   0   "SJ", u8 version 2
 //   3   u8 flags: 1 compressed, 2 and 4 by what (gzip, zstd), 8 hints
@@ -9,6 +9,7 @@
 #include "core/formats/cowrie.h"
 
 #include <string>
+#include <utility>
 
 #include "core/base/limits.h"
 #include "core/codec/codec.h"
@@ -49,7 +50,18 @@ Result<Buffer> Decompress(uint8_t kind, uint64_t length, Bytes stored) {
 
 bool LooksLikeCowrie(Bytes bytes) { return AsText(bytes).starts_with("SJ"); }
 
-Result<Json> DecodeCowrie(Bytes bytes) {
+bool LooksLikeCowrieGraph1(Bytes bytes) {
+  constexpr uint8_t kGraphTag = 0x39;
+  constexpr uint8_t kParts2 = 0x03;
+  ByteReader in(bytes);
+  const uint8_t tag = in.U8();
+  const uint8_t parts = in.U8();
+  const uint8_t parts2 = in.U8();
+  return in.ok() && tag == kGraphTag && parts2 <= kParts2 &&
+         (parts | parts2) != 0;
+}
+
+Result<CowrieValue> ReadCowrie(Bytes bytes) {
   ByteReader in(bytes);
   in.Skip(2);
   const uint8_t version = in.U8();
@@ -63,20 +75,39 @@ Result<Json> DecodeCowrie(Bytes bytes) {
                      " is not supported, only 2 is",
                  2};
   }
-  if ((flags & kCompressed) == 0) {
-    return CowrieDecoder(in.Take(in.remaining())).Decode((flags & kHints) != 0);
+  CowrieValue value;
+  Bytes plain = bytes.subspan(kHeaderSize);
+  uint64_t offset = kHeaderSize;
+  bool hints = (flags & kHints) != 0;
+  if ((flags & kCompressed) != 0) {
+    const uint64_t length = in.Uvarint();
+    if (!in.ok()) {
+      return Error{Code::kCorrupt, "cowrie: no length of what is compressed",
+                   kHeaderSize};
+    }
+    const auto kind = static_cast<uint8_t>(flags >> 1 & 3U);
+    Result<Buffer> unpacked = Decompress(kind, length, in.Take(in.remaining()));
+    if (!unpacked) return std::move(unpacked).error();
+    value.unpacked = std::move(*unpacked);
+    plain = std::as_const(*value.unpacked).span();
+    offset = 0;
+    hints = false;  // none within, and no second frame
   }
-  const uint64_t length = in.Uvarint();
-  if (!in.ok()) {
-    return Error{Code::kCorrupt, "cowrie: no length of what is compressed",
-                 kHeaderSize};
-  }
-  const auto kind = static_cast<uint8_t>(flags >> 1 & 3U);
-  const Result<Buffer> plain =
-      Decompress(kind, length, in.Take(in.remaining()));
-  if (!plain) return plain.error();
-  // There are no hints within, and no second frame.
-  return CowrieDecoder(plain->span()).Decode(/*hints=*/false);
+  CowrieArrays arrays;
+  Result<Json> json = CowrieDecoder(plain, offset, arrays).Decode(hints);
+  if (!json) return std::move(json).error();
+  value.json = std::move(*json);
+  value.left_out = arrays.left_out();
+  value.arrays = std::move(arrays).Take();
+  return value;
+}
+
+Result<Json> DecodeCowrie(Bytes bytes) {
+  Result<CowrieValue> value = LooksLikeCowrieGraph1(bytes)
+                                  ? ReadCowrieGraph1(bytes, /*numbers=*/true)
+                                  : ReadCowrie(bytes);
+  if (!value) return std::move(value).error();
+  return std::move(value->json);
 }
 
 }  // namespace ctxfs

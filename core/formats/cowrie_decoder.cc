@@ -8,13 +8,6 @@
 #include "core/formats/cowrie_text.h"
 
 namespace ctxfs {
-namespace {
-
-int64_t UnZigzag(uint64_t value) {
-  return static_cast<int64_t>(value >> 1 ^ (~(value & 1) + 1));
-}
-
-}  // namespace
 
 Result<Json> CowrieDecoder::Decode(bool hints) {
   if (hints) SkipHints();
@@ -86,7 +79,7 @@ Json CowrieDecoder::Basic(uint8_t tag) {
     case 0x02:
       return true;
     case 0x03:
-      return SignedJson(UnZigzag(Uvarint()));
+      return SignedJson(Zigzag());
     case 0x04:
       return std::bit_cast<double>(U64());
     case 0x05:
@@ -141,6 +134,7 @@ Json CowrieDecoder::Invalid(uint8_t tag) {
 }
 
 Json CowrieDecoder::Array(uint64_t count) {
+  const CowrieArrays::Below below(arrays_);
   Json array = Json::array();
   for (; count > 0 && ok(); --count) array.push_back(Value());
   return array;
@@ -150,6 +144,7 @@ Json CowrieDecoder::Object(uint64_t count) {
   Json object = Json::object();
   for (; count > 0 && ok(); --count) {
     const std::string_view name = Name();
+    const CowrieArrays::Below below(arrays_, name);
     Json value = Value();
     // Of equal names the last wins, as in the reference.
     if (ok()) object[std::string(name)] = std::move(value);

@@ -5,18 +5,24 @@
 #include <vector>
 
 #include "core/base/json.h"
+#include "core/formats/cowrie_arrays.h"
 #include "core/formats/cowrie_reader.h"
 
 namespace ctxfs {
 
-/// Decodes what follows a cowrie frame's header into JSON (docs/
-/// sampleshard.md, section 3).
+/// Decodes what follows a cowrie frame's header into JSON (docs/cowrie.md,
+/// sections 1 to 3), and finds the arrays in it.
 class CowrieDecoder : private CowrieReader {
  public:
-  explicit CowrieDecoder(Bytes bytes) : CowrieReader(bytes) {}
+  /// `bytes` lie at `offset`.
+  CowrieDecoder(Bytes bytes, uint64_t offset, CowrieArrays& arrays)
+      : CowrieReader(bytes, offset), arrays_(arrays) {}
 
   /// `hints`: whether column hints come first. To be called once.
   Result<Json> Decode(bool hints);
+
+  /// Bytes of text that it has made.
+  using CowrieReader::text;
 
  private:
   void SkipHints();
@@ -38,17 +44,18 @@ class CowrieDecoder : private CowrieReader {
   Json Tensor();
   Json Image();
   Json Audio();
+  Json Bitmask();
   Json Numbers(uint64_t count);
-  Json Strings();
   Json Adjacency();
   Json RichText();
   Json Delta();
-  /// `typed`: as the reference projects it, alone and in batches.
+  /// `typed`: says what it is, since it is the value itself.
   Json Node(bool typed);
   Json Edge(bool typed);
-  Json Nodes(uint64_t count, bool typed);
-  Json Edges(uint64_t count, bool typed);
+  Json Nodes(uint64_t count);
+  Json Edges(uint64_t count);
 
+  CowrieArrays& arrays_;
   std::vector<std::string_view> names_;
   unsigned depth_ = 0;
 };

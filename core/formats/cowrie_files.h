@@ -9,7 +9,7 @@
 namespace ctxfs {
 
 /// views/json/NAME.json: entries that the index says are cowrie values, as JSON
-/// (docs/sampleshard.md, section 3).
+/// (docs/cowrie.md, section 2).
 std::shared_ptr<const DerivedFiles> CowrieFiles(
     std::shared_ptr<const ShardContainer> shard);
 

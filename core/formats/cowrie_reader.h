@@ -8,23 +8,27 @@
 #include <utility>
 
 #include "core/base/bytes.h"
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/result.h"
 #include "core/base/text.h"
 
 namespace ctxfs {
 
-/// Reads what cowrie values are made of, within their limits (docs/
-/// sampleshard.md, section 4). The first fault stays, and everything stops at
-/// it: later getters return nothing and stay in place.
+/// Reads what cowrie values of either generation are made of, within their
+/// limits (docs/cowrie.md, section 6). The first fault stays, and everything
+/// stops at it: later getters return nothing and stay in place.
 class CowrieReader {
  public:
-  explicit CowrieReader(Bytes bytes) : in_(bytes) {}
+  /// `offset` is where `bytes` lie in what errors and arrays count from.
+  explicit CowrieReader(Bytes bytes, uint64_t offset = 0)
+      : in_(bytes, offset) {}
   CowrieReader(const CowrieReader&) = delete;
   CowrieReader& operator=(const CowrieReader&) = delete;
 
   bool ok() const { return !error_ && in_.ok(); }
   uint64_t remaining() const { return in_.remaining(); }
+  uint64_t offset() const { return in_.offset(); }
 
   void Fail(std::string what, Code code = Code::kCorrupt) {
     if (ok()) error_ = Error{code, "cowrie: " + std::move(what), in_.offset()};
@@ -40,6 +44,11 @@ class CowrieReader {
   uint32_t U32() { return in_.U32(); }
   uint64_t U64() { return in_.U64(); }
   uint64_t Uvarint() { return in_.Uvarint(); }
+  /// A signed number, whose lowest bit is its sign.
+  int64_t Zigzag() {
+    const uint64_t value = in_.Uvarint();
+    return static_cast<int64_t>(value >> 1 ^ (~(value & 1) + 1));
+  }
   Bytes Take(uint64_t n) { return in_.Take(n); }
   void Skip(uint64_t n) { in_.Skip(n); }
 
@@ -63,6 +72,8 @@ class CowrieReader {
     text_ += bytes;
     return ok();
   }
+  /// Bytes of text that were made.
+  uint64_t text() const { return text_; }
   /// Counts values that are made; false for too many.
   bool SpendValues(uint64_t values) {
     if (values > limits::kCowrieValues - values_) {
@@ -81,6 +92,13 @@ class CowrieReader {
   std::string Text() {
     const std::string_view text = View();
     return SpendText(text.size()) ? std::string(text) : std::string();
+  }
+  Json Strings() {
+    Json list = Json::array();
+    for (uint64_t n = Count(1); n > 0 && ok() && SpendValues(1); --n) {
+      list.push_back(Text());
+    }
+    return list;
   }
   std::string Base64Of(Bytes data) {
     return SpendText(data.size() * 2) ? Base64(AsText(data)) : std::string();

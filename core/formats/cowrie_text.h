@@ -9,7 +9,7 @@
 
 namespace ctxfs {
 
-/// What cowrie's scalars are in JSON (docs/sampleshard.md, section 3).
+/// What cowrie's scalars are in JSON (docs/cowrie.md, section 2).
 
 /// A number, or its digits as a string where JSON readers would round it.
 Json SignedJson(int64_t value);

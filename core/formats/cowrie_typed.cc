@@ -18,16 +18,19 @@ namespace {
 struct TensorType {
   uint8_t code;
   const char* name;
-  uint64_t size;  // bytes of an element; packed types count bytes
+  DType dtype;  // packed types are bytes
 };
 
 constexpr TensorType kTensorTypes[] = {
-    {0x01, "float32", 4}, {0x02, "float16", 2}, {0x03, "bfloat16", 2},
-    {0x04, "int8", 1},    {0x05, "int16", 2},   {0x06, "int32", 4},
-    {0x07, "int64", 8},   {0x08, "uint8", 1},   {0x09, "uint16", 2},
-    {0x0A, "uint32", 4},  {0x0B, "uint64", 8},  {0x0C, "float64", 8},
-    {0x0D, "bool", 1},    {0x10, "qint4", 1},   {0x11, "qint2", 1},
-    {0x12, "qint3", 1},   {0x13, "ternary", 1}, {0x14, "binary", 1},
+    {0x01, "float32", DType::kF32},   {0x02, "float16", DType::kF16},
+    {0x03, "bfloat16", DType::kBf16}, {0x04, "int8", DType::kI8},
+    {0x05, "int16", DType::kI16},     {0x06, "int32", DType::kI32},
+    {0x07, "int64", DType::kI64},     {0x08, "uint8", DType::kU8},
+    {0x09, "uint16", DType::kU16},    {0x0A, "uint32", DType::kU32},
+    {0x0B, "uint64", DType::kU64},    {0x0C, "float64", DType::kF64},
+    {0x0D, "bool", DType::kBool},     {0x10, "qint4", DType::kU8},
+    {0x11, "qint2", DType::kU8},      {0x12, "qint3", DType::kU8},
+    {0x13, "ternary", DType::kU8},    {0x14, "binary", DType::kU8},
 };
 
 /// The name of a number, or the number.
@@ -46,20 +49,15 @@ Json CowrieDecoder::Typed(uint8_t tag) {
     case 0x21: {
       const uint8_t store = U8();
       return {{"_type", "tensor_ref"},
-              {"store", store},
+              {"store_id", store},
               {"key", Base64Of(Data())}};
     }
     case 0x22:
       return Image();
     case 0x23:
       return Audio();
-    case 0x24: {
-      const uint64_t bits = Uvarint();
-      const Bytes mask = Take(bits / 8 + (bits % 8 != 0 ? 1 : 0));
-      return {{"_type", "bitmask"},
-              {"count", UnsignedJson(bits)},
-              {"bits", Base64Of(mask)}};
-    }
+    case 0x24:
+      return Bitmask();
     case 0x30:
       return Adjacency();
     case 0x31:
@@ -71,14 +69,15 @@ Json CowrieDecoder::Typed(uint8_t tag) {
     case 0x36:
       return Edge(/*typed=*/true);
     case 0x37:
-      return {{"_type", "node_batch"}, {"nodes", Nodes(Count(3), true)}};
+      return {{"_type", "node_batch"}, {"nodes", Nodes(Count(3))}};
     case 0x38:
-      return {{"_type", "edge_batch"}, {"edges", Edges(Count(4), true)}};
+      return {{"_type", "edge_batch"}, {"edges", Edges(Count(4))}};
     case 0x39: {
       Json graph = Json::object();
       graph["_type"] = "graph_shard";
-      graph["nodes"] = Nodes(Count(3), false);
-      graph["edges"] = Edges(Count(4), false);
+      graph["nodes"] = Nodes(Count(3));
+      graph["edges"] = Edges(Count(4));
+      const CowrieArrays::Below below(arrays_, "metadata");
       graph["metadata"] = Object(Count(2));
       return graph;
     }
@@ -102,7 +101,7 @@ Json CowrieDecoder::Tensor() {
     return nullptr;
   }
   std::vector<uint64_t> shape(rank);
-  std::optional<uint64_t> size = type->size;
+  std::optional<uint64_t> size = DTypeSize(type->dtype);
   for (uint64_t& dim : shape) {
     dim = Uvarint();
     if (size) size = CheckedMul(*size, dim);
@@ -112,6 +111,13 @@ Json CowrieDecoder::Tensor() {
     Fail("a tensor's " + std::to_string(data.size()) +
          " bytes are not what its shape makes");
   }
+  if (!ok()) return nullptr;
+  arrays_.Add({.name = "tensor",
+               .dtype = type->dtype,
+               .shape = shape,
+               .offset = offset() - data.size(),
+               .length = data.size()},
+              /*alone=*/true);
   SpendValues(rank);
   return {{"_type", "tensor"},
           {"dtype", type->name},
@@ -119,12 +125,24 @@ Json CowrieDecoder::Tensor() {
           {"data", Base64Of(data)}};
 }
 
-Json CowrieDecoder::Strings() {
-  Json list = Json::array();
-  for (uint64_t n = Count(1); n > 0 && ok() && SpendValues(1); --n) {
-    list.push_back(Text());
+Json CowrieDecoder::Bitmask() {
+  const uint64_t count = Uvarint();
+  const Bytes mask = Take(count / 8 + (count % 8 != 0 ? 1 : 0));
+  if (!ok() || !SpendValues(count)) return nullptr;
+  arrays_.Add({.name = "mask",
+               .dtype = DType::kBool,
+               .shape = {count},
+               .coding = CowrieCoding::kBits,
+               .offset = offset() - mask.size(),
+               .length = mask.size()},
+              /*alone=*/true);
+  Json bits = Json::array();
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto byte =
+        std::to_integer<unsigned>(mask[static_cast<size_t>(i / 8)]);
+    bits.push_back((byte >> (i % 8) & 1U) != 0);
   }
-  return list;
+  return {{"_type", "bitmask"}, {"count", count}, {"bits", std::move(bits)}};
 }
 
 Json CowrieDecoder::Image() {
@@ -145,7 +163,7 @@ Json CowrieDecoder::Audio() {
   return {{"_type", "audio"},
           {"encoding",
            NameOf(encoding, {"pcm_int16", "pcm_float32", "opus", "aac"})},
-          {"rate", rate},
+          {"sample_rate", rate},
           {"channels", channels},
           {"data", Base64Of(Data())}};
 }
@@ -164,29 +182,39 @@ Json CowrieDecoder::Adjacency() {
   const uint64_t nodes = Uvarint();
   const uint64_t edges = Uvarint();
   const uint64_t id_size = width == 1 ? 4 : 8;
-  if (ok() && (nodes >= remaining() ||
-               edges > (remaining() - nodes) / id_size)) {
+  if (ok() &&
+      (nodes >= remaining() || edges > (remaining() - nodes) / id_size)) {
     Fail("an adjacency longer than its bytes");
   }
   if (!ok()) return nullptr;
+  const uint64_t at = offset();
   Json offsets = Numbers(nodes + 1);
-  Json ids = Json::array();
-  for (uint64_t i = 0; i < edges && SpendValues(1); ++i) {
-    ids.push_back(width == 1 ? Json(static_cast<int32_t>(U32()))
-                             : SignedJson(static_cast<int64_t>(U64())));
-  }
+  arrays_.Add({.name = "indptr",
+               .shape = {nodes + 1},
+               .coding = CowrieCoding::kUvarint,
+               .offset = at,
+               .length = offset() - at},
+              /*alone=*/false);
+  const Bytes ids = Take(edges * id_size);
+  if (!ok()) return nullptr;
+  arrays_.Add({.name = "indices",
+               .dtype = width == 1 ? DType::kI32 : DType::kI64,
+               .shape = {edges},
+               .offset = offset() - ids.size(),
+               .length = ids.size()},
+              /*alone=*/false);
   return {{"_type", "adjlist"},
           {"id_width", width == 1 ? "int32" : "int64"},
           {"node_count", nodes},
           {"edge_count", edges},
           {"row_offsets", std::move(offsets)},
-          {"col_indices", std::move(ids)}};
+          {"col_indices", Base64Of(ids)}};
 }
 
 Json CowrieDecoder::RichText() {
   constexpr uint8_t kTokens = 1;
   constexpr uint8_t kSpans = 2;
-  Json rich = {{"_type", "rich_text"}, {"text", Text()}};
+  Json rich = {{"_type", "richtext"}, {"text", Text()}};
   const uint8_t flags = U8();
   if ((flags & kTokens) != 0) {
     Json tokens = Json::array();
@@ -202,7 +230,7 @@ Json CowrieDecoder::RichText() {
       const uint64_t end = Uvarint();
       spans.push_back({{"start", UnsignedJson(start)},
                        {"end", UnsignedJson(end)},
-                       {"kind", UnsignedJson(Uvarint())}});
+                       {"kind_id", UnsignedJson(Uvarint())}});
     }
     rich["spans"] = std::move(spans);
   }
@@ -211,25 +239,26 @@ Json CowrieDecoder::RichText() {
 
 Json CowrieDecoder::Delta() {
   const uint64_t base = Uvarint();
+  const CowrieArrays::Below below(arrays_);
   Json steps = Json::array();
   for (uint64_t n = Count(2); n > 0 && SpendValues(3); --n) {
     const uint8_t op = U8();
     Json step = Json::object();
-    step["op"] = NameOf(op, {"set", "delete", "append"});
-    if (!step["op"].is_string()) Fail("an unknown step in a delta");
-    step["field"] = std::string(Name());
+    step["op_code"] = NameOf(op, {"set_field", "delete_field", "append_array"});
+    if (!step["op_code"].is_string()) Fail("an unknown step in a delta");
+    step["field_id"] = UnsignedJson(Uvarint());
     if (op != 2) step["value"] = Value();
     steps.push_back(std::move(step));
   }
   return {{"_type", "delta"},
-          {"base", UnsignedJson(base)},
+          {"base_id", UnsignedJson(base)},
           {"ops", std::move(steps)}};
 }
 
 Json CowrieDecoder::Node(bool typed) {
   Json node = Json::object();
-  node["id"] = Text();
   if (typed) node["_type"] = "node";
+  node["id"] = Text();
   node["labels"] = Strings();
   node["props"] = Object(Count(2));
   return node;
@@ -237,23 +266,40 @@ Json CowrieDecoder::Node(bool typed) {
 
 Json CowrieDecoder::Edge(bool typed) {
   Json edge = Json::object();
-  edge[typed ? "fromId" : "from"] = Text();
   if (typed) edge["_type"] = "edge";
-  edge[typed ? "toId" : "to"] = Text();
+  edge["from"] = Text();
+  edge["to"] = Text();
   edge["type"] = Text();
   edge["props"] = Object(Count(2));
   return edge;
 }
 
-Json CowrieDecoder::Nodes(uint64_t count, bool typed) {
+Json CowrieDecoder::Nodes(uint64_t count) {
+  const CowrieArrays::Below below(arrays_);
   Json nodes = Json::array();
-  for (; count > 0 && SpendValues(4); --count) nodes.push_back(Node(typed));
+  for (; count > 0 && SpendValues(4); --count) nodes.push_back(Node(false));
   return nodes;
 }
 
-Json CowrieDecoder::Edges(uint64_t count, bool typed) {
+Json CowrieDecoder::Edges(uint64_t count) {
   Json edges = Json::array();
-  for (; count > 0 && SpendValues(5); --count) edges.push_back(Edge(typed));
+  EdgeIds ids;
+  {
+    const CowrieArrays::Below below(arrays_);
+    for (; count > 0 && SpendValues(5); --count) {
+      edges.push_back(Edge(false));
+      const Json& edge = edges.back();
+      ids.Add(edge["from"].get_ref<const std::string&>(),
+              edge["to"].get_ref<const std::string&>());
+    }
+  }
+  if (!ok() || !ids.ok() || edges.empty()) return edges;
+  arrays_.Add(
+      {.name = "edge_index",
+       .shape = {2, ids.count()},
+       .coding = CowrieCoding::kText,
+       .made = std::make_shared<const std::string>(ids.from() + ids.to())},
+      /*alone=*/false);
   return edges;
 }
 

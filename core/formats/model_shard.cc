@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "core/base/limits.h"
+#include "core/formats/cowrie.h"
 #include "core/formats/cowrie_files.h"
 
 namespace ctxfs {
@@ -27,6 +28,17 @@ struct ScaleForm {
 };
 constexpr ScaleForm kScaleForms[] = {
     {".scales", ""}, {".scale", ""}, {".scales", ".weight"}};
+
+/// Whether an entry that begins with `magic` is shown as a graph: what has a
+/// magic of its own, and what is called cowrie and looks like it.
+bool IsGraph(Bytes magic, uint16_t content_type) {
+  constexpr uint16_t kCowrieType = 3;
+  constexpr auto kGeneration = std::byte{2};
+  if (AsText(magic) == "SJGN" || AsText(magic) == "SJGZ") return true;
+  return content_type == kCowrieType &&
+         ((LooksLikeCowrie(magic) && magic[2] == kGeneration) ||
+          LooksLikeCowrieGraph1(magic));
+}
 
 bool Probe(Bytes head) {
   return HasShardRole(head, kModelRole) || HasShardRole(head, kUnknownRole) ||
@@ -128,7 +140,7 @@ std::vector<SubContainer> ModelShard::SubContainers() const {
     ++sought;
     std::byte magic[4];
     if (!source()->ReadAt(Record(entry).data_offset, magic)) continue;
-    if (AsText(magic) != "SJGN" && AsText(magic) != "SJGZ") continue;
+    if (!IsGraph(magic, Record(entry).content_type)) continue;
     graphs.push_back(
         {"graphs/" + std::string(EntryName(entry).value_or("")),
          [self = Self(), entry]() -> Result<std::shared_ptr<const Source>> {
@@ -145,7 +157,7 @@ std::vector<SubContainer> ModelShard::SubContainers() const {
 }
 
 bool ModelShard::MayBeGraph(uint32_t entry) const {
-  constexpr uint64_t kLeast = 8;
+  constexpr uint64_t kLeast = 6;  // a frame with the shortest value
   constexpr uint16_t kTensorType = 1;
   return HeaderIsCheap(entry) && Record(entry).content_type != kTensorType &&
          EntrySize(entry) >= kLeast && EntrySize(entry) <= limits::kGraphBytes;

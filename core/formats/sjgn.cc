@@ -10,6 +10,7 @@
 // Numbers without a width are unsigned LEB128; texts have their length before
 // them.
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <span>
 #include <string>
@@ -20,15 +21,20 @@
 #include "core/codec/codec.h"
 #include "core/container/container.h"
 #include "core/container/format.h"
+#include "core/container/made_file.h"
+#include "core/formats/bit_bytes.h"
+#include "core/formats/cowrie.h"
 #include "core/formats/sjgn_cursor.h"
+#include "core/formats/sjgn_sections.h"
+#include "core/formats/sjgn_table.h"
 
 namespace ctxfs {
 namespace {
 
-constexpr uint32_t kPlainMagic = 0x4E474A53;   // "SJGN"
-constexpr uint32_t kPackedMagic = 0x5A474A53;  // "SJGZ"
-constexpr uint8_t kMinor1 = 0x10;              // the byte that 1.1 has at 5
-constexpr uint64_t kWordBytes = 8;
+constexpr uint32_t kPlainMagic = 0x4E474A53;      // "SJGN"
+constexpr uint32_t kPackedMagic = 0x5A474A53;     // "SJGZ"
+constexpr uint8_t kMinor1 = 0x10;                 // the byte that 1.1 has at 5
+constexpr uint64_t kMetaKey = uint64_t{1} << 63;  // keys of meta sections
 
 enum Kind : uint64_t { kMeta, kNodes, kEdges, kFeature, kSplit, kAux };
 
@@ -38,55 +44,19 @@ const char* KindName(uint64_t kind) {
   return kind < std::size(kNames) ? kNames[kind] : "unknown";
 }
 
-/// The features' own dtype table.
-std::optional<DType> FeatureType(uint8_t code) {
-  constexpr DType kTypes[] = {DType::kF32,  DType::kF64, DType::kI32,
-                              DType::kI64,  DType::kU32, DType::kU64,
-                              DType::kBool, DType::kF16};
-  if (code >= std::size(kTypes)) return std::nullopt;
-  return kTypes[code];
+/// What version 1.0 has instead of a section's encoding: 0 JSON, 2 as it is, 3
+/// a stream of events.
+uint8_t ImpliedEncoding(uint64_t kind) {
+  constexpr uint8_t kEncodings[] = {0, 3, 3, 2, 0, 0};
+  return kind < std::size(kEncodings) ? kEncodings[kind] : uint8_t{0};
 }
-
-/// A bitmap, a byte for each bit.
-class Bits final : public Transform {
- public:
-  Bits(std::shared_ptr<const Source> source, uint64_t at)
-      : source_(std::move(source)), at_(at) {}
-  Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& /*cache*/) const override {
-    const uint64_t first = offset / 8;
-    Buffer bits(static_cast<size_t>((offset + out.size() + 7) / 8 - first));
-    Status read = source_->ReadAt(at_ + first, bits.span());
-    if (!read) return read;
-    for (size_t i = 0; i < out.size(); ++i) {
-      const uint64_t bit = offset + i - first * 8;
-      out[i] = bits.span()[static_cast<size_t>(bit / 8)] >>
-                   static_cast<unsigned>(bit % 8) &
-               std::byte{1};
-    }
-    return {};
-  }
-
- private:
-  std::shared_ptr<const Source> source_;
-  uint64_t at_;
-};
 
 struct Section {
   uint64_t kind = 0;
+  uint8_t encoding = 0;
   std::string name;
   uint64_t offset = 0;
   uint64_t length = 0;
-};
-
-/// An array within a section: `bits` ones are a byte an element in its file.
-struct Array {
-  std::string name;
-  DType dtype = DType::kI64;
-  std::vector<uint64_t> shape;
-  uint64_t offset = 0;
-  uint64_t size = 0;  // of the file
-  bool bits = false;
 };
 
 class Graph final : public Container {
@@ -100,6 +70,9 @@ class Graph final : public Container {
     const uint8_t major = in.U8();
     flags_ = in.U8();
     minor_ = flags_ == kMinor1 ? 1 : 0;
+    if (in.ok() && flags_ > kMinor1) {  // flags are four bits
+      return Error{Code::kVersion, "SJGN of a later version than 1.1", 5};
+    }
     if (minor_ == 1) flags_ = in.U8();
     if (in.ok() && major != 1) {
       return Error{Code::kVersion,
@@ -114,7 +87,8 @@ class Graph final : public Container {
     for (uint64_t i = 0; in.ok() && i < count; ++i) {
       Section section;
       section.kind = in.Uvarint();
-      if (minor_ == 1) in.U8();  // the encoding, which writers leave 0
+      // Writers leave it 0: told, and not gone by.
+      section.encoding = minor_ == 1 ? in.U8() : ImpliedEncoding(section.kind);
       section.name = in.Text();
       section.length = in.U64();
       section.offset = in.Skip(section.length);
@@ -122,6 +96,7 @@ class Graph final : public Container {
     }
     if (!in.ok()) return in.error();
     for (const Section& section : sections_) ReadBody(section);
+    reads_ = std::vector<std::atomic<bool>>(tables_.size());
     return {};
   }
 
@@ -134,6 +109,18 @@ class Graph final : public Container {
                  {"warnings", Json::array()}};
     for (const Warning& warning : warnings_) {
       info["warnings"].push_back(warning.Text());
+    }
+    for (size_t i = 0; i < tables_.size(); ++i) {
+      if (reads_[i].load(std::memory_order_acquire)) continue;
+      const Result<Buffer> ids = IdsBlock(i)->Produce();
+      if (ids) {
+        reads_[i].store(true, std::memory_order_release);
+        continue;
+      }
+      info["warnings"].push_back(Warning{
+          Quote(tables_[i].name) + " gives no arrays: " + ids.error().what,
+          ids.error().offset}
+                                     .Text());
     }
     return info;
   }
@@ -152,6 +139,7 @@ class Graph final : public Container {
     EntryInfo info;
     info.name = section.name;
     info.kind = KindName(section.kind);
+    info.extra["encoding"] = section.encoding;
     info.size = section.length;
     info.stored_size = section.length;
     info.offset = section.offset;
@@ -164,7 +152,7 @@ class Graph final : public Container {
 
   std::vector<OwnFile> OwnFiles() const override {
     std::vector<OwnFile> files;
-    for (const Array& array : arrays_) {
+    for (const SjgnArray& array : arrays_) {
       OwnFile file;
       file.path = "arrays/" + array.name;
       file.open = [self = Self(), &array](BlockCache& /*cache*/) {
@@ -184,32 +172,39 @@ class Graph final : public Container {
       };
       files.push_back(std::move(file));
     }
+    for (size_t i = 0; i < tables_.size(); ++i) {
+      AddTable(i, files);
+    }
     for (const Section& section : sections_) {
-      // In 1.1 it is a cowrie value: raw, under sections/.
-      if (section.kind != kMeta || minor_ != 0) continue;
-      OwnFile file;
-      file.path = "meta.json";
-      file.open = [self = Self(), &section](BlockCache& /*cache*/) {
-        return Result<Content>(self->Piece(section.offset, section.length));
-      };
-      file.size = section.length;
-      files.push_back(std::move(file));
+      if (section.kind == kMeta) files.push_back(MetaFile(section));
     }
     return files;
   }
 
   std::optional<ArraysUse> ArraysUsed() const override {
-    if (arrays_.empty()) return std::nullopt;
+    if (arrays_.empty() && tables_.empty()) return std::nullopt;
     return ArraysUse{{}};
   }
 
   std::vector<ArrayInfo> Arrays() const override {
     std::vector<ArrayInfo> all;
-    for (const Array& array : arrays_) {
+    for (const SjgnArray& array : arrays_) {
       all.push_back({array.name, array.dtype, array.shape,
                      [self = Self(), &array](BlockCache& /*cache*/) {
                        return Result<Content>(self->Elements(array));
                      }});
+    }
+    BlockCache cache(0);
+    for (size_t i = 0; i < tables_.size(); ++i) {
+      for (const SjgnArray& array : IdsOf(i)) {
+        const Result<Content> ids = OpenIds(i, array, cache);
+        if (!ids) break;
+        all.push_back({array.name, array.dtype, array.shape,
+                       [self = Self(), i, array](BlockCache& blocks) {
+                         return self->OpenIds(i, array, blocks);
+                       },
+                       /*opening_reads=*/true});
+      }
     }
     return all;
   }
@@ -225,114 +220,171 @@ class Graph final : public Container {
     return content;
   }
 
-  Content Elements(const Array& array) const {
+  Content Elements(const SjgnArray& array) const {
     if (!array.bits) return Piece(array.offset, array.size);
     Content content;
     content.Append(
-        Computed{std::make_shared<const Bits>(data_, array.offset), 0},
+        Computed{std::make_shared<const BitBytes>(data_, array.offset), 0},
         array.size);
     return content;
+  }
+
+  std::shared_ptr<const Block> LinesBlock(size_t table) const {
+    return DecodeSjgnTable({owner_, 2 * table}, data_, tables_[table],
+                           SjgnWanted::kLines);
+  }
+  std::shared_ptr<const Block> IdsBlock(size_t table) const {
+    return DecodeSjgnTable({owner_, 2 * table + 1}, data_, tables_[table],
+                           SjgnWanted::kIds);
+  }
+
+  /// The arrays of a table's ids; `offset` is where they begin in its block.
+  std::vector<SjgnArray> IdsOf(size_t table) const {
+    const auto& [name, edges, offset, length, events] = tables_[table];
+    const uint64_t size = events * sizeof(int64_t);
+    SjgnArray first;
+    first.name = name + (edges ? "/src" : "/id");
+    first.shape = {events};
+    first.size = size;
+    if (!edges) return {first};
+    SjgnArray second = first;
+    second.name = name + "/dst";
+    second.offset = size;
+    return {first, second};
+  }
+
+  Result<Content> OpenIds(size_t table, const SjgnArray& array,
+                          BlockCache& cache) const {
+    auto block = IdsBlock(table);
+    const Result<BlockCache::Pinned> ids = cache.Get(*block);
+    if (!ids) return ids.error();
+    // The lengths alone have told how many there are.
+    if ((*ids)->size() != IdsOf(table).size() * array.size) {
+      return Error{Code::kCorrupt, "another number of events than of lengths",
+                   tables_[table].offset};
+    }
+    Content content;
+    content.Append(Decoded{std::move(block), array.offset}, array.size);
+    return content;
+  }
+
+  void AddTable(size_t table, std::vector<OwnFile>& files) const {
+    OwnFile lines;
+    lines.path = "tables/" + tables_[table].name + ".jsonl";
+    lines.open = [block =
+                      LinesBlock(table)](BlockCache& cache) -> Result<Content> {
+      const Result<BlockCache::Pinned> text = cache.Get(*block);
+      if (!text) return text.error();
+      Content content;
+      content.Append(Decoded{block, 0}, (*text)->size());
+      return content;
+    };
+    lines.exists = [open = lines.open](BlockCache& cache) {
+      return Exists(open(cache));
+    };
+    files.push_back(std::move(lines));
+    for (const SjgnArray& array : IdsOf(table)) {
+      OwnFile file;
+      file.path = "arrays/" + array.name;
+      file.size = array.size;
+      file.open = [self = Self(), table, array](BlockCache& cache) {
+        return self->OpenIds(table, array, cache);
+      };
+      file.exists = [open = file.open](BlockCache& cache) {
+        return Exists(open(cache));
+      };
+      file.describe = [self = Self(), table, array] {
+        EntryInfo info;
+        info.kind = "array";
+        info.codec = "cowrie";
+        info.size = array.size;
+        info.stored_size = self->tables_[table].length;
+        info.offset = self->tables_[table].offset;
+        info.verified = "none";
+        info.dtype = DTypeName(array.dtype);
+        info.shape = array.shape;
+        return info;
+      };
+      files.push_back(std::move(file));
+    }
+  }
+
+  /// Whether there is a file that opens like this; the store's failures pass.
+  static Result<bool> Exists(const Result<Content>& opened) {
+    if (opened) return true;
+    if (opened.error().Permanent()) return false;
+    return opened.error();
+  }
+
+  /// The meta section as JSON: what its first bytes say it is, since writers
+  /// leave the encoding 0.
+  OwnFile MetaFile(const Section& section) const {
+    std::byte head[2] = {};
+    const bool packed =
+        section.length > sizeof(head) && section.length <= limits::kJsonBytes &&
+        data_->ReadAt(section.offset, head) && LooksLikeCowrie(head);
+    if (packed) {
+      return MadeFile("meta.json", {owner_, kMetaKey + section.offset}, data_,
+                      [data = data_, section]() -> Result<std::string> {
+                        const Result<Buffer> bytes = ReadBuffer(
+                            *data, section.offset, section.length, "meta");
+                        if (!bytes) return bytes.error();
+                        const Result<Json> meta = DecodeCowrie(bytes->span());
+                        if (!meta) return meta.error();
+                        return FormatJson(*meta);
+                      });
+    }
+    OwnFile file;
+    file.path = "meta.json";
+    file.open = [self = Self(), section](BlockCache& /*cache*/) {
+      return Result<Content>(self->Piece(section.offset, section.length));
+    };
+    file.size = section.length;
+    return file;
   }
 
   /// Finds a section's arrays. One that does not read as its kind stays raw.
   void ReadBody(const Section& section) {
     SjgnCursor in(*data_, section.offset, section.offset + section.length);
-    std::vector<Array> found;
+    std::vector<SjgnArray> found;
     if (section.kind == kFeature) {
-      found.push_back(Feature(in, section));
+      found.push_back(ReadFeature(in, section.name));
     } else if (section.kind == kSplit) {
-      found = Split(in, section);
+      found = ReadSplit(in, section.name);
     } else if (section.kind == kAux) {
-      found = Adjacency(in, section);
+      found = ReadAdjacency(in, section.name);
+    } else if (section.kind == kNodes || section.kind == kEdges) {
+      if (section.length > limits::kGraphBytes) {
+        in.Fail("a table of more than 256 MiB");
+      } else {
+        const uint64_t events = CountSjgnEvents(in);
+        if (in.ok()) {
+          tables_.push_back({section.name, section.kind == kEdges,
+                             section.offset, section.length, events});
+        }
+      }
     } else {
       return;
     }
     if (in.ok()) {
-      for (Array& array : found) arrays_.push_back(std::move(array));
+      for (SjgnArray& array : found) arrays_.push_back(std::move(array));
     } else {
       warnings_.push_back(
           {Quote(section.name) + ": " + in.error().what, in.error().offset});
     }
   }
 
-  static Array Feature(SjgnCursor& in, const Section& section) {
-    Array array;
-    array.name = section.name;
-    if (in.U8() != 1) in.Fail("a feature that is not blocked");
-    in.Text();
-    const std::optional<DType> dtype = FeatureType(in.U8());
-    if (!dtype) in.Fail("unknown dtype");
-    const uint64_t rank = in.Uvarint();
-    if (rank > limits::kKiB) in.Fail("too many dimensions");
-    array.shape.push_back(0);
-    for (uint64_t i = 0; in.ok() && i < rank; ++i) {
-      array.shape.push_back(in.Uvarint());
-    }
-    array.shape[0] = in.Uvarint();
-    if (!in.ok()) return array;
-    array.dtype = *dtype;
-    std::optional<uint64_t> bytes = DTypeSize(*dtype);
-    for (const uint64_t dimension : array.shape) {
-      if (bytes) bytes = CheckedMul(*bytes, dimension);
-    }
-    array.size = in.remaining();
-    if (bytes != array.size) in.Fail("the shape does not fit the bytes");
-    array.offset = in.Skip(array.size);
-    return array;
-  }
-
-  static std::vector<Array> Split(SjgnCursor& in, const Section& section) {
-    const uint8_t mode = in.U8();
-    if (mode > 1) in.Fail("unknown split");
-    const uint64_t nodes = mode == 1 ? in.Uvarint() : 0;
-    std::vector<Array> arrays;
-    for (const char* part : {"train", "val", "test"}) {
-      const uint64_t count = in.Uvarint();
-      Array array;
-      array.name = section.name + "/" + part;
-      array.bits = mode == 1;
-      if (mode == 1) {
-        if (count < nodes / 8 + (nodes % 8 != 0 ? 1 : 0)) {
-          in.Fail("a bitmap that is too short");
-        }
-        array.dtype = DType::kBool;
-        array.shape = {nodes};
-        array.size = nodes;
-        array.offset = in.Skip(count);
-      } else {
-        if (count > in.remaining() / kWordBytes) in.Fail("ends too early");
-        array.shape = {count};
-        array.size = in.ok() ? count * kWordBytes : 0;
-        array.offset = in.Skip(array.size);
-      }
-      arrays.push_back(std::move(array));
-    }
-    return arrays;
-  }
-
-  static std::vector<Array> Adjacency(SjgnCursor& in, const Section& section) {
-    if (in.U8() > 1) in.Fail("neither CSR nor CSC");
-    in.Uvarint();  // nodes and edges: the arrays' own lengths are what counts
-    in.Uvarint();
-    std::vector<Array> arrays;
-    for (const char* part : {"indptr", "indices"}) {
-      Array array;
-      array.name = section.name + "/" + part;
-      array.size = in.Uvarint();
-      if (array.size % kWordBytes != 0) in.Fail("no whole 64-bit numbers");
-      array.shape = {array.size / kWordBytes};
-      array.offset = in.Skip(array.size);
-      arrays.push_back(std::move(array));
-    }
-    return arrays;
-  }
-
   std::shared_ptr<const Source> data_;
   uint8_t minor_ = 0;
   uint8_t flags_ = 0;
   std::vector<Section> sections_;
-  std::vector<Array> arrays_;
+  std::vector<SjgnArray> arrays_;
+  std::vector<SjgnSection> tables_;
   std::vector<Warning> warnings_;
+  // Tables that are known to read as lists; the others are looked at when
+  // someone asks for warnings.
+  mutable std::vector<std::atomic<bool>> reads_;
+  const uint64_t owner_ = NewOwner();
 };
 
 bool Probe(Bytes head) {

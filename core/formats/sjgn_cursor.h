@@ -30,6 +30,11 @@ class SjgnCursor {
     Fill({&byte, 1});
     return std::to_integer<uint8_t>(byte);
   }
+  uint32_t U32() {
+    std::byte bytes[sizeof(uint32_t)] = {};
+    Fill(bytes);
+    return LoadLe<uint32_t>(bytes);
+  }
   uint64_t U64() {
     std::byte bytes[sizeof(uint64_t)] = {};
     Fill(bytes);
@@ -39,6 +44,7 @@ class SjgnCursor {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
       const uint64_t byte = U8();
+      if (shift == 63 && byte > 1) break;  // the tenth has room for one bit
       value |= (byte & 0x7FU) << shift;
       if (byte < 0x80) return value;
     }

@@ -289,7 +289,10 @@ Result<bool> Branch::Exists(NodeId node, bool listing,
                             BlockCache& cache) const {
   if (tree_.IsDirectory(node)) {
     const auto inner = inner_.find(node);
-    if (inner == inner_.end()) return true;
+    if (inner == inner_.end()) {
+      unsigned asked = 0;
+      return node == Tree::kRoot || HoldsAnything(node, asked, cache);
+    }
     return IsContainerEntry(*container_, inner->second, listing, cache);
   }
   if (Entry(node)) return true;
@@ -298,6 +301,28 @@ Result<bool> Branch::Exists(NodeId node, bool listing,
   }
   const OwnFile& own = Own(node);
   return own.exists == nullptr ? Result<bool>(true) : own.exists(cache);
+}
+
+bool Branch::HoldsAnything(NodeId directory, unsigned& asked,
+                           BlockCache& cache) const {
+  // A container of a million entries that are no tensors is not read for it.
+  constexpr unsigned kMostAsked = 256;
+  if (Hanging(directory) != nullptr || Numbered(directory) != nullptr) {
+    return true;
+  }
+  for (uint32_t i = 0; i < tree_.ChildCount(directory); ++i) {
+    const NodeId child = tree_.Child(directory, i);
+    if (tree_.IsDirectory(child)) {
+      if (HoldsAnything(child, asked, cache)) return true;
+      continue;
+    }
+    const std::optional<DerivedFile> file = Derived(child);
+    if (!file || asked++ == kMostAsked) return true;
+    const Result<bool> there =
+        file->table->Exists(file->number, /*listing=*/true, cache);
+    if (!there || *there) return true;
+  }
+  return false;
 }
 
 bool Branch::IsLocked(NodeId node) const {

@@ -64,6 +64,10 @@ class Branch final : public TreeFiles {
   };
 
   std::vector<OwnFile> AboutFiles() const;
+  /// Whether a listing of `directory`, or of one below, would show anything.
+  /// `asked` counts the files that had to be asked whether they are there.
+  bool HoldsAnything(NodeId directory, unsigned& asked,
+                     BlockCache& cache) const;
   std::optional<DerivedFile> Derived(NodeId node) const;
   const OwnFile& Own(NodeId node) const;
   void AddEntries(TreeBuilder& builder) const;

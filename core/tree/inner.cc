@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kExtensions[] = {
     "shard",  "mosh",   "smpl", "cshard", "wshard", "gemm", "gshard", "tshard",
     "umsh",   "manifest", "mcf", "cvc",   "mem8",   "m8a",  "ctx",    "sjgn",
-    "sjgz"};
+    "sjgz",   "cowrie"};
 
 /// Bytes of an encoded container that are kept while it is open.
 constexpr uint64_t kMostDecoded = 64 * limits::kMiB;

@@ -143,3 +143,17 @@ def test_a_damaged_entrys_tensor_is_eio(mount, tmp_path):
     with pytest.raises(OSError) as failed:
         (mounted / "tensors/x").read_bytes()
     assert failed.value.errno == errno.EIO
+
+
+@pytest.mark.parametrize("role", [0, 1, 6])
+def test_without_tensors_there_is_no_directory_of_them(mount, tmp_path, role):
+    """Neither at the top nor below: directories of ours are never empty."""
+    (tmp_path / "none").write_bytes(build([entry("a", b"text"), entry("b/c", b"text")], role=role))
+    mounted = mount(tmp_path / "none")
+    assert not (mounted / "tensors").exists()
+    assert "tensors" not in os.listdir(mounted.root)
+    (tmp_path / "one").write_bytes(
+        build([entry("a/b", b"text"), entry("c/d", tensor(1, [1], b"abcd"))], role=role))
+    mounted = mount(tmp_path / "one")
+    assert os.listdir(mounted / "tensors") == ["c"]
+    assert not (mounted / "tensors/a").exists()

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Cowrie-GNN graphs of golden/shard-profiles, alone and in a GraphShard."""
 
+import hashlib
 import json
 import os
+import struct
 
 import numpy
 import pytest
@@ -12,14 +14,54 @@ from shard import build, entry
 
 FOLDER = GOLDEN / "shard-profiles" / "synthetic"
 NAMES = ("cowrie_gnn_v10.sjgn", "cowrie_gnn_v11.sjgn", "cowrie_gnn_v10.sjgz")
+KEYS = {"file", "sha256", "size", "format", "first_bytes", "expected",
+        "decoded_size", "decodes_to", "decoded_sha256"}
+EXPECTED_KEYS = {"csr_indices", "csr_indptr", "dst", "flags", "num_nodes", "sections",
+                 "src", "test", "train", "val", "x", "x_shape", "y"}
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def lines(path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def check(root, name: str) -> None:
-    name = name.replace("sjgz", "sjgn")
-    expected = json.loads((FOLDER / (name + ".json")).read_text())["expected"]
+    """Every key of the JSON: one that is not known here fails."""
+    answer = json.loads((FOLDER / (name + ".json")).read_text())
+    assert set(answer) <= KEYS
+    whole = (FOLDER / name).read_bytes()
+    assert answer["file"] == name
+    assert len(whole) == answer["size"] and sha256(whole) == answer["sha256"]
+    if "decodes_to" in answer:
+        name = answer["decodes_to"]
+        plain = (FOLDER / name).read_bytes()
+        assert len(plain) == answer["decoded_size"]
+        assert sha256(plain) == answer["decoded_sha256"]
+        for section in json.loads((root / ".ctxfs/index.json").read_text()):
+            start = section["offset"]
+            assert ((root / section["path"]).read_bytes()
+                    == plain[start : start + section["size"]])
+        answer = json.loads((FOLDER / (name + ".json")).read_text())
+        whole = plain
+    expected = answer["expected"]
+    assert set(expected) == EXPECTED_KEYS
+    assert whole[:8].hex() == answer["first_bytes"]
+    info = json.loads((root / ".ctxfs/info.json").read_text())
+    assert "SJGN " + info["version"] == answer["format"]
+    assert info["flags"] == expected["flags"]
+    assert info["warnings"] == []
+    index = json.loads((root / ".ctxfs/index.json").read_text())
+    shown = [{"body_len": e["size"], "encoding": e["encoding"], "kind": e["kind"],
+              "name": e["name"]} for e in index]
+    assert shown[0]["kind"] == "meta"
+    assert shown[1:] == expected["sections"]
     for section in expected["sections"]:
         path = root / "sections" / section["name"]
         assert os.stat(path).st_size == section["body_len"]
+        assert len(path.read_bytes()) == section["body_len"]
 
     def array(path: str):
         file = root / "arrays" / path
@@ -39,11 +81,27 @@ def check(root, name: str) -> None:
         assert len(mask) == expected["num_nodes"]
     assert array("csr:cites/indptr").tolist() == expected["csr_indptr"]
     assert array("csr:cites/indices").tolist() == expected["csr_indices"]
-    if "v10" in name:
-        meta = json.loads((root / "meta.json").read_text())
-        assert meta["dataset_name"] == "toy-cora"
-    else:
-        assert not (root / "meta.json").exists()
+    assert array("edges:cites/src").tolist() == expected["src"]
+    assert array("edges:cites/dst").tolist() == expected["dst"]
+    assert array("nodes:paper/id").tolist() == list(range(expected["num_nodes"]))
+    assert expected["x"].startswith("i/2 ")
+    for path in (root / "arrays").rglob("*"):
+        if path.is_file():
+            view = root / "views/npy" / (str(path.relative_to(root / "arrays")) + ".npy")
+            assert numpy.load(view).tobytes() == path.read_bytes()
+    edges = lines(root / "tables/edges:cites.jsonl")
+    assert edges == [
+        {"kind": "edge", "op": "upsert", "from": str(a), "to": str(b), "type": "cites",
+         "props": {}} for a, b in zip(expected["src"], expected["dst"])]
+    nodes = lines(root / "tables/nodes:paper.jsonl")
+    assert nodes == [
+        {"kind": "node", "op": "upsert", "id": str(i), "labels": ["paper"],
+         "props": {"year": 2000 + i}} for i in range(expected["num_nodes"])]
+    meta = json.loads((root / "meta.json").read_text())
+    assert meta["dataset_name"] == "toy-cora" and meta["directed"] is True
+    assert meta["id_spaces"] == {"paper": {"start": 0, "count": 5}}
+    stored = (root / "sections/meta").read_bytes()
+    assert stored.startswith(b"{" if info["version"] == "1.0" else b"SJ\x02")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -83,3 +141,34 @@ def test_a_shape_that_does_not_fit_stays_raw(mount, tmp_path):
     assert (mounted / "sections/features:paper:x").is_file()
     warnings = json.loads((mounted / ".ctxfs/info.json").read_text())["warnings"]
     assert len(warnings) == 1 and "features:paper:x" in warnings[0]
+
+
+def test_a_table_that_does_not_read_stays_raw(mount, tmp_path):
+    """The sixth edge's end is no number any more, and the nodes no stream."""
+    whole = bytearray((FOLDER / NAMES[0]).read_bytes())
+    at = whole.rindex(b"\x05\x010", 0, whole.index(b"features:paper:x"))
+    whole[at + 2 : at + 3] = b"x"
+    nodes = whole.index(b"SJGS")
+    whole[nodes : nodes + 4] = b"SJGT"
+    (tmp_path / "odd").write_bytes(whole)
+    mounted = mount(tmp_path / "odd")
+    assert not (mounted / "arrays/edges:cites").exists() or not os.listdir(
+        mounted / "arrays/edges:cites")
+    assert lines(mounted / "tables/edges:cites.jsonl")[5]["to"] == "x"
+    assert not (mounted / "tables/nodes:paper.jsonl").exists()
+    assert (mounted / "sections/nodes:paper").read_bytes().startswith(b"SJGT")
+    warnings = json.loads((mounted / ".ctxfs/info.json").read_text())["warnings"]
+    assert len(warnings) == 2
+    assert "not all whole numbers" in warnings[0] + warnings[1]
+    assert all(w.startswith("byte ") for w in warnings)
+
+
+def test_events_of_more_bytes_than_there_are(mount, tmp_path):
+    whole = bytearray((FOLDER / NAMES[0]).read_bytes())
+    at = whole.index(b"SJGS") + 8 + len("\x05paper")
+    assert struct.unpack_from("<I", whole, at) == (40,)
+    struct.pack_into("<I", whole, at, 2**32 - 1)
+    (tmp_path / "odd").write_bytes(whole)
+    mounted = mount(tmp_path / "odd")
+    assert not (mounted / "tables/nodes:paper.jsonl").exists()
+    assert (mounted / "tables/edges:cites.jsonl").stat().st_size > 0

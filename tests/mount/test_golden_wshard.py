@@ -6,7 +6,10 @@ import hashlib
 import json
 import os
 import shutil
+import struct
+import zlib
 
+import numpy
 import pytest
 
 from conftest import GOLDEN
@@ -190,3 +193,103 @@ def test_damage_of_interleaved_lanes_is_found(mount, tmp_path):
             (mounted / lane).read_bytes()
         assert failed.value.errno == errno.EIO
     assert json.loads((mounted / "meta" / "episode").read_bytes())
+
+
+ENTRY = {
+    "name", "name_hex", "offset", "disk_size", "orig_size", "flags", "crc32c",
+    "content_type", "name_hash", "hash_kind", "codec_from", "codec", "lz4", "crc_over",
+    "sha256", "dtype", "shape", "dtype_source", "npy_size", "npy_sha256", "frames",
+    "error",
+}
+
+
+def check_view(mounted, path: str, entry: dict) -> None:
+    """The .npy is what numpy.save writes, byte for byte; bf16 has one of its bits."""
+    view = "raw16" if entry["dtype"] == "bf16" else "npy"
+    npy = mounted / "views" / view / (path + ".npy")
+    assert os.stat(npy).st_size == entry["npy_size"]
+    assert sha256(npy) == entry["npy_sha256"]
+    if "frames" not in entry:
+        return
+    frames = entry["frames"]
+    assert set(frames) == {"count", "height", "width", "channels", "first_sha256",
+                           "last_sha256"}
+    data = (mounted / path).read_bytes()
+    size = len(data) // frames["count"]
+    wide = 2 if entry["dtype"] == "u16" else 1
+    assert size == frames["height"] * frames["width"] * frames["channels"] * wide
+    assert hashlib.sha256(data[:size]).hexdigest() == frames["first_sha256"]
+    assert hashlib.sha256(data[-size:]).hexdigest() == frames["last_sha256"]
+    pictures = mounted / "views" / "frames" / path
+    names = sorted(os.listdir(pictures))
+    assert len(names) == frames["count"]
+    for name, frame in ((names[0], data[:size]), (names[-1], data[-size:])):
+        png = (pictures / name).read_bytes()
+        assert struct.unpack_from(">II", png, 16) == (frames["width"], frames["height"])
+        assert pixels(png) == big_endian(frame, wide)
+
+
+def big_endian(frame: bytes, wide: int) -> bytes:
+    return frame if wide == 1 else numpy.frombuffer(frame, "<u2").astype(">u2").tobytes()
+
+
+def pixels(png: bytes) -> bytes:
+    """What the rows of a PNG hold, whose filters are none, Sub and Up."""
+    at, packed = 8, b""
+    width, height, depth, kind = struct.unpack_from(">IIBB", png, 16)
+    while at < len(png):
+        length, name = struct.unpack_from(">I4s", png, at)
+        if name == b"IDAT":
+            packed += png[at + 8 : at + 8 + length]
+        at += 12 + length
+    pixel = depth // 8 * {0: 1, 2: 3, 6: 4}[kind]
+    rows = numpy.frombuffer(zlib.decompress(packed), "u1").reshape(height, -1)
+    assert rows.shape[1] == 1 + width * pixel
+    made = numpy.zeros((height, width, pixel), "u1")
+    for k, row in enumerate(rows):
+        made[k] = row[1:].reshape(width, pixel)
+        if row[0] == 1:
+            made[k] = numpy.cumsum(made[k], axis=0, dtype="u1")
+        elif row[0] == 2:
+            made[k] += made[k - 1] if k > 0 else 0
+        else:
+            assert row[0] == 0
+    return made.tobytes()
+
+
+@pytest.mark.parametrize(
+    "answer_file", ANSWERS, ids=lambda p: str(p.relative_to(ROOT).with_suffix(""))
+)
+def test_header_index_and_views(answer_file, mount):
+    """The keys that test_golden does not look at."""
+    answer = json.loads(answer_file.read_text())
+    container = container_of(answer_file)
+    whole = container.read_bytes()
+    if "sha256" in answer:
+        assert answer["sha256"] == hashlib.sha256(whole).hexdigest()
+        assert answer["size"] == len(whole)
+    for entry in answer.get("entries", []):
+        assert set(entry) <= ENTRY
+    if expected_exit(answer, container) != 0 or "header" not in answer:
+        return
+    mounted = mount(container)
+    info = json.loads((mounted / ".ctxfs/info.json").read_text())
+    header = answer["header"]
+    for key in ("role", "flags", "alignment", "compression_default", "version"):
+        assert info[key] == header[key], key
+    index = json.loads((mounted / ".ctxfs/index.json").read_text())
+    assert len(index) == header["entry_count"]
+    assert info["container_size"] == header["total_file_size"]
+    for shown, entry in zip(index, answer["entries"]):
+        assert shown["content_type"].split()[0] == str(entry["content_type"])
+        assert shown["flags"] == entry["flags"]
+        if entry.get("crc_over") == "absent":
+            assert shown["checksum"] == ""
+        elif entry["crc32c"] != "00000000":  # nothing, or that of no bytes
+            assert shown["checksum"] == "crc32c:" + entry["crc32c"]
+        repaired = answer.get("repaired", {"entries": {}})["entries"]
+        if "error" in entry or entry["name"] in repaired:
+            continue
+        assert shown["size"] == entry["orig_size"]
+        if "npy_sha256" in entry:
+            check_view(mounted, shown["path"], entry)

@@ -3,6 +3,8 @@
 // Cowrie-GNN graphs by bytes made for it (docs/sjgn.md).
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "core/container/format.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
@@ -18,15 +20,23 @@ std::string Varint(uint64_t value) {
   return bytes + static_cast<char>(value);
 }
 
-std::string Text(const std::string& text) {
-  return Varint(text.size()) + text;
-}
+std::string Text(const std::string& text) { return Varint(text.size()) + text; }
 
 std::string Section(uint64_t kind, const std::string& name,
                     const std::string& body) {
   std::string length(8, '\0');
   Poke(length, 0, uint64_t{body.size()});
   return Varint(kind) + Text(name) + length + body;
+}
+
+/// In version 1.1 each section has a byte more, which writers leave 0.
+std::string Graph11(const std::vector<std::string>& sections) {
+  std::string bytes =
+      std::string("SJGN\x01\x10\x00", 7) + Varint(sections.size());
+  for (const std::string& section : sections) {
+    bytes += section[0] + std::string(1, '\0') + section.substr(1);
+  }
+  return bytes;
 }
 
 std::string Graph(const std::vector<std::string>& sections) {
@@ -39,6 +49,8 @@ ContainerResult Open(std::string bytes) {
   return OpenContainer(std::make_shared<MemorySource>(std::move(bytes)), {});
 }
 
+constexpr uint64_t kNodes = 1;
+constexpr uint64_t kEdges = 2;
 constexpr uint64_t kFeature = 3;
 constexpr uint64_t kSplit = 4;
 constexpr uint64_t kAux = 5;
@@ -73,8 +85,8 @@ TEST(Sjgn, FeaturesAreAsLongAsTheirShape) {
   EXPECT_FALSE(GivesArrays(kFeature, Feature({3}, 2, "x", 8)));
   EXPECT_FALSE(GivesArrays(kFeature, ""));
   EXPECT_FALSE(GivesArrays(kFeature, std::string("\x02\x01x\0\0\0", 6)));
-  EXPECT_FALSE(GivesArrays(
-      kFeature, "\x01" + Text("x") + '\0' + Varint(UINT64_MAX)));
+  EXPECT_FALSE(
+      GivesArrays(kFeature, "\x01" + Text("x") + '\0' + Varint(UINT64_MAX)));
 }
 
 TEST(Sjgn, SplitsHoldWhatTheyCount) {
@@ -117,6 +129,8 @@ TEST(Sjgn, CountsAndVersionsAreLimited) {
   EXPECT_TRUE(Fails(Open(head + Varint(UINT64_MAX)), Code::kLimit));
   EXPECT_TRUE(
       Fails(Open(head + std::string(10, '\xff') + '\1'), Code::kCorrupt));
+  EXPECT_TRUE(
+      Fails(Open(std::string("SJGN\x01\x11\x00\x00", 8)), Code::kVersion, 5));
   EXPECT_TRUE(Fails(Open(std::string("SJGN\x02\x00\x00", 7)), Code::kVersion));
   EXPECT_TRUE(Ok(Open(head + Varint(0))));
   EXPECT_TRUE(Ok(Open(std::string("SJGN\x01\x10\x00\x00", 8))));
@@ -139,6 +153,177 @@ TEST(Sjgn, PackedOnesDecodeToWhatTheySay) {
   for (size_t size = 4; size < 8; ++size) {
     EXPECT_FALSE(Open(packed(0, "").substr(0, size)));
   }
+}
+
+// Tables: streams of events.
+
+/// A cowrie frame of an object, whose values are given as they are stored.
+std::string Event(
+    const std::vector<std::pair<std::string, std::string>>& fields) {
+  std::string frame = std::string("SJ\x02\x00", 4) + Varint(fields.size());
+  std::string object = "\x07" + Varint(fields.size());
+  for (size_t i = 0; i < fields.size(); ++i) {
+    frame += Text(fields[i].first);
+    object += Varint(i) + fields[i].second;
+  }
+  return frame + object;
+}
+
+std::string Small(int number) {
+  return std::string(1, static_cast<char>(0x40 + number));
+}
+
+std::string Edge(const std::string& from, const std::string& to, int op = 0) {
+  return Event({{"k", Small(1)},
+                {"op", Small(op)},
+                {"t", Small(0)},
+                {"f", "\x05" + Text(from)},
+                {"to", "\x05" + Text(to)}});
+}
+
+std::string Node(const std::string& id, int label = 0) {
+  return Event({{"k", Small(0)},
+                {"op", Small(0)},
+                {"id", "\x05" + Text(id)},
+                {"l", "\xC1" + Small(label)}});
+}
+
+const std::string kHead =
+    std::string("SJGS\x01\x00\x00\x01", 8) + Text("label");
+const std::string kEnd(4, '\0');
+
+std::string Frame(const std::string& event) {
+  std::string length(4, '\0');
+  Poke(length, 0, static_cast<uint32_t>(event.size()));
+  return length + event;
+}
+
+std::string Table(const std::vector<std::string>& events) {
+  std::string bytes = kHead;
+  for (const std::string& event : events) bytes += Frame(event);
+  return bytes + kEnd;
+}
+
+/// The file at `path` among those of the format's own making, if it is there.
+std::optional<std::string> OwnFileAt(const Container& graph,
+                                     const std::string& path) {
+  BlockCache cache(1 << 20);
+  for (const OwnFile& file : graph.OwnFiles()) {
+    if (file.path != path) continue;
+    if (file.exists && !*file.exists(cache)) return std::nullopt;
+    const Result<Content> content = file.open(cache);
+    if (!content) return std::nullopt;
+    EXPECT_EQ(file.size.value_or(content->size()), content->size());
+    return *ReadAll(*content, cache);
+  }
+  return std::nullopt;
+}
+
+std::string Words(const std::vector<int64_t>& numbers) {
+  std::string bytes(8 * numbers.size(), '\0');
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    Poke(bytes, 8 * i, static_cast<uint64_t>(numbers[i]));
+  }
+  return bytes;
+}
+
+TEST(Sjgn, TablesAreLinesAndArrays) {
+  const auto graph = Open(
+      Graph({Section(kEdges, "e", Table({Edge("-1", "2"), Edge("3", "4")})),
+             Section(kNodes, "n", Table({Node("7")}))}));
+  ASSERT_TRUE(Ok(graph));
+  EXPECT_TRUE((*graph)->Info()["warnings"].empty());
+  EXPECT_EQ(OwnFileAt(**graph, "arrays/e/src"), Words({-1, 3}));
+  EXPECT_EQ(OwnFileAt(**graph, "arrays/e/dst"), Words({2, 4}));
+  EXPECT_EQ(OwnFileAt(**graph, "arrays/n/id"), Words({7}));
+  EXPECT_EQ(Json::parse(*OwnFileAt(**graph, "tables/n.jsonl")),
+            Json::parse(R"({"kind":"node","op":"upsert","id":"7",
+                            "labels":["label"],"props":{}})"));
+  const std::string lines = *OwnFileAt(**graph, "tables/e.jsonl");
+  EXPECT_EQ(Json::parse(lines.substr(0, lines.find('\n'))),
+            Json::parse(R"({"kind":"edge","op":"upsert","from":"-1","to":"2",
+                            "type":"label","props":{}})"));
+  std::map<std::string, std::vector<uint64_t>> shapes;
+  for (const ArrayInfo& array : (*graph)->Arrays()) {
+    shapes[array.name] = array.shape;
+  }
+  EXPECT_EQ(shapes, (std::map<std::string, std::vector<uint64_t>>{
+                        {"e/src", {2}}, {"e/dst", {2}}, {"n/id", {1}}}));
+}
+
+TEST(Sjgn, EmptyTablesAreEmptyArrays) {
+  const auto graph = Open(Graph({Section(kEdges, "e", Table({}))}));
+  ASSERT_TRUE(Ok(graph));
+  EXPECT_EQ(OwnFileAt(**graph, "arrays/e/src"), "");
+  EXPECT_EQ(OwnFileAt(**graph, "tables/e.jsonl"), "");
+  EXPECT_TRUE((*graph)->Info()["warnings"].empty());
+}
+
+/// Whether there is a JSON of such a table of edges; with a warning there is
+/// no array.
+bool HasLines(const std::string& body) {
+  const auto graph = Open(Graph({Section(kEdges, "e", body)}));
+  EXPECT_TRUE(Ok(graph));
+  EXPECT_EQ((*graph)->Info()["warnings"].size(), 1U);
+  EXPECT_TRUE((*graph)->Arrays().empty());
+  EXPECT_EQ(OwnFileAt(**graph, "arrays/e/src"), std::nullopt);
+  EXPECT_EQ(*ReadEntry(**graph, 0), body) << "raw whatever is in it";
+  return OwnFileAt(**graph, "tables/e.jsonl").has_value();
+}
+
+TEST(Sjgn, WhatIsNoListOfEdgesHasLines) {
+  EXPECT_TRUE(HasLines(Table({Edge("a", "2")})));
+  EXPECT_TRUE(HasLines(Table({Edge("1", "2"), Edge("1", "2", /*op=*/1)})));
+  EXPECT_TRUE(HasLines(Table({Edge("1", "2"), Node("1")})));
+}
+
+TEST(Sjgn, TablesThatDoNotReadStayRaw) {
+  const std::string whole = Table({Edge("1", "2"), Edge("3", "4")});
+  for (size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_FALSE(HasLines(whole.substr(0, size))) << size;
+  }
+  EXPECT_FALSE(HasLines(whole + "x"));
+  EXPECT_FALSE(HasLines(Table({Edge("1", "2", /*op=*/2)})));
+  EXPECT_FALSE(HasLines(Table({"\x40"})));
+  EXPECT_FALSE(HasLines(Table({std::string("SJ\x02\x00\x00\x40", 6)})));
+  EXPECT_FALSE(HasLines(Table({Event({{"k", Small(3)}})})));
+  EXPECT_FALSE(HasLines(Table({Event({{"k", Small(1)}})}))) << "no ends";
+  EXPECT_FALSE(HasLines(Table({Node("1", /*label=*/1)}))) << "no such label";
+  // Packed events: thousands that unpack to much would take hours.
+  EXPECT_FALSE(HasLines(Table({std::string("SJ\x02\x05", 4) + Varint(2) +
+                               Zstd(std::string("\0\xD0", 2))})));
+  // Counts without bytes, in the dictionaries and before an event.
+  EXPECT_FALSE(HasLines(kHead.substr(0, 6) + Varint(UINT64_MAX)));
+  EXPECT_FALSE(HasLines(kHead.substr(0, 7) + Varint(UINT64_MAX)));
+  EXPECT_FALSE(HasLines(kHead + std::string(4, '\xff')));
+}
+
+TEST(Sjgn, LabelsThatAreUsedAgainAndAgainAreLimited) {
+  std::string head = std::string("SJGS\x01\x00\x00\x01", 8);
+  head += Text(std::string(1 << 20, 'x'));
+  const std::string labels = "\x06" + Varint(300) + std::string(300, '\x40');
+  const std::string node =
+      Event({{"k", Small(0)}, {"id", "\x05" + Text("1")}, {"l", labels}});
+  const auto graph =
+      Open(Graph({Section(kNodes, "n", head + Frame(node) + kEnd)}));
+  ASSERT_TRUE(Ok(graph));
+  EXPECT_EQ(OwnFileAt(**graph, "tables/n.jsonl"), std::nullopt);
+}
+
+TEST(Sjgn, MetaIsJsonWhateverItIsStoredAs) {
+  const std::string cowrie = Event({{"a", Small(1)}});
+  for (const auto& bytes : {Graph({Section(0, "meta", cowrie)}),
+                            Graph11({Section(0, "meta", cowrie)}),
+                            Graph({Section(0, "meta", "{\"a\":1}")}),
+                            Graph11({Section(0, "meta", "{\"a\":1}")})}) {
+    const auto graph = Open(bytes);
+    ASSERT_TRUE(Ok(graph));
+    EXPECT_EQ(Json::parse(*OwnFileAt(**graph, "meta.json")),
+              Json::parse("{\"a\":1}"));
+  }
+  const auto cut = Open(Graph({Section(0, "meta", cowrie.substr(0, 6))}));
+  ASSERT_TRUE(Ok(cut));
+  EXPECT_EQ(OwnFileAt(**cut, "meta.json"), std::nullopt);
 }
 
 }  // namespace
