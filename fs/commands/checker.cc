@@ -80,6 +80,9 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
     report.faults.push_back({prefix, std::nullopt, std::move(error)});
   }
   const Branch branch(std::move(container));
+  if (!branch.status()) {
+    report.faults.push_back({prefix, std::nullopt, branch.status().error()});
+  }
   const std::string below = prefix.empty() ? "" : prefix + "/";
   CheckFiles(branch, below, report);
   CheckHanging(branch, below, depth, report);
