@@ -19,6 +19,7 @@
 #include "fs/mount_point.h"
 #include "fs/ops.h"
 #include "fs/sandbox.h"
+#include "fs/seccomp.h"
 #include "fs/server.h"
 #include "fs/sources.h"
 
@@ -131,6 +132,12 @@ bool LoopInSandbox(fuse_session* session, unsigned threads,
       Log(LogLevel::kWarning, "no sandbox: " + sandbox.error().Text());
     } else if (*sandbox == 0) {
       Log(LogLevel::kInfo, "no sandbox: the kernel has no Landlock");
+    }
+    const Result<bool> filter = FilterSyscalls();
+    if (!filter) {
+      Log(LogLevel::kWarning, "no filter: " + filter.error().Text());
+    } else if (!*filter) {
+      Log(LogLevel::kInfo, "no filter: system calls cannot be filtered here");
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     served = Loop(session, threads);
