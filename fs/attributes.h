@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <optional>
 
 namespace ctxfs {
 
@@ -14,6 +17,13 @@ enum class Lifetime : uint8_t {
   kNone,     // may be different each time it is asked for
 };
 
+/// Whose a file is, and what its owner lets others do with it.
+struct Permissions {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  mode_t bits = 0;  // of 0444, or 0555 for a directory
+};
+
 /// What stat tells of a file or a directory.
 struct Attributes {
   bool directory = false;
@@ -21,6 +31,8 @@ struct Attributes {
   uint64_t size = 0;    // bytes; 0 for a directory
   int64_t mtime_ns = 0;
   Lifetime lifetime = Lifetime::kForever;
+  /// Those of the file that it is made from; nothing for what is the mount's.
+  std::optional<Permissions> permissions = std::nullopt;
 };
 
 }  // namespace ctxfs

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/io/beneath.h"
+#include "core/io/readers.h"
 
 namespace ctxfs {
 namespace {
@@ -49,6 +50,16 @@ bool IsWithin(const std::string& path, const std::string& directory) {
 std::string RealPath(const std::string& path) {
   const BeneathFd found = FindAt(path);
   return found.get() >= 0 ? RealPath(found) : path;
+}
+
+/// What is shown of a container is a directory wherever it may be read.
+Permissions PermissionsOf(const struct stat& st, Kind kind) {
+  if (kind == Kind::kDirectory) {
+    return {st.st_uid, st.st_gid, st.st_mode & 0555};
+  }
+  const Readers readers = Readers::Of(st);
+  const mode_t search = kind == Kind::kContainer ? readers.bits >> 2 : 0;
+  return {readers.uid, readers.gid, readers.bits | search};
 }
 
 struct CloseDir {
@@ -88,6 +99,29 @@ bool Mirror::Shows(const std::string& real_path) const {
                      });
 }
 
+bool Mirror::LeadsEveryoneTo(const std::string& real_path) const {
+  // From the source that it lies in down to it.
+  for (const std::string& root : real_roots_) {
+    if (!IsWithin(real_path, root)) continue;
+    for (size_t end = real_path.find('/', root.size() + 1);
+         end != std::string::npos; end = real_path.find('/', end + 1)) {
+      struct stat st {};
+      if (::stat(real_path.substr(0, end).c_str(), &st) != 0 ||
+          (st.st_mode & 0111) != 0111) {
+        return false;
+      }
+    }
+    return true;
+  }
+  return false;
+}
+
+std::optional<Permissions> Mirror::RootPermissions() const {
+  struct stat st {};
+  if (!tops_.empty() || ::stat(root_.c_str(), &st) != 0) return std::nullopt;
+  return PermissionsOf(st, Kind::kDirectory);
+}
+
 Result<Mirror::Place> Mirror::PlaceOf(Inode directory) const {
   Place place{directory, root_, {}};
   std::vector<std::string> names;
@@ -119,7 +153,8 @@ std::string Mirror::PathIn(const Place& place, std::string_view name) const {
 }
 
 Mirror::Node Mirror::NodeOf(const Place& place, const std::string& name,
-                            const FileIdentity& identity, Kind kind) const {
+                            const struct stat& st, Kind kind) const {
+  const FileIdentity identity = FileIdentity::Of(st);
   // A container whose bytes change is another one, with other inodes in it; a
   // plain file or a directory stays what it is.
   FileIdentity lasting = identity;
@@ -130,7 +165,7 @@ Mirror::Node Mirror::NodeOf(const Place& place, const std::string& name,
   text += static_cast<char>(kind);
   text += name;
   return {XXH3_64bits(text.data(), text.size()) | kBit, place.inode,
-          PathIn(place, name), kind, identity};
+          PathIn(place, name), kind, identity, PermissionsOf(st, kind)};
 }
 
 Result<std::optional<Mirror::Node>> Mirror::See(const Place& place,
@@ -143,7 +178,11 @@ Result<std::optional<Mirror::Node>> Mirror::See(const Place& place,
     if (MeansNothing()) return std::optional<Node>();
     return IoError("cannot be found");
   }
-  if (!Shows(RealPath(found))) return std::optional<Node>();
+  const std::string real_path = RealPath(found);
+  if (!Shows(real_path) || (options_.confined && real_path != path &&
+                            !LeadsEveryoneTo(real_path))) {
+    return std::optional<Node>();
+  }
   if (::fstat(found.get(), &st) != 0) return IoError("cannot be examined");
   const bool directory = S_ISDIR(st.st_mode);
   if (!directory && !S_ISREG(st.st_mode)) return std::optional<Node>();
@@ -154,7 +193,7 @@ Result<std::optional<Mirror::Node>> Mirror::See(const Place& place,
       [&](const FileIdentity& outer) { return identity.SameFile(outer); });
   if (directory && loop) return std::optional<Node>();
   return std::optional(
-      NodeOf(place, name, identity,
+      NodeOf(place, name, st,
              kinds_.Of(found.proc_path(), identity, directory)));
 }
 
@@ -167,7 +206,7 @@ std::optional<Mirror::Node> Mirror::SeeFile(const Place& place,
     return std::nullopt;
   }
   const FileIdentity identity = FileIdentity::Of(st);
-  return NodeOf(place, name, identity,
+  return NodeOf(place, name, st,
                 kinds_.Of(PathIn(place, name), identity, false));
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -48,6 +50,7 @@ class Mirror {
     std::string path;  // of the system, absolute
     Kind kind = Kind::kFile;
     FileIdentity identity;
+    Permissions permissions;
   };
 
   /// Shows the directory at `path` at the mount's root.
@@ -78,6 +81,9 @@ class Mirror {
 
   /// Modification time of the root, in nanoseconds since 1970, at mount.
   int64_t mtime_ns() const { return root_identity_.mtime_ns; }
+
+  /// Those of the directory that is shown at the root; nothing for several.
+  std::optional<Permissions> RootPermissions() const;
 
   /// Below the mount's root: "a/b.mcf"; for messages.
   std::string PathOf(Inode inode) const;
@@ -111,7 +117,9 @@ class Mirror {
   std::optional<Node> SeeFile(const Place& place, const std::string& name,
                               int directory_fd) const;
   Node NodeOf(const Place& place, const std::string& name,
-              const FileIdentity& identity, Kind kind) const;
+              const struct stat& st, Kind kind) const;
+  /// Whether everyone who sees the sources comes to where a link leads.
+  bool LeadsEveryoneTo(const std::string& real_path) const;
   bool Shows(const std::string& real_path) const;
 
   const std::vector<Top> tops_;  // empty: root_ is what is shown

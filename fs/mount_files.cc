@@ -19,7 +19,7 @@ MountFiles::MountFiles(std::string_view container, std::string_view own,
         builder.MakeDirectory(kRoot, builder.FreeName(kRoot, own));
     builder.AddFile(directory, stats_.path, 0);
   }
-  tree_ = std::move(builder).Build();
+  tree_ = *std::move(builder).Build();  // three names are not too many
 }
 
 Result<uint64_t> MountFiles::Size(NodeId /*file*/, BlockCache& cache) const {

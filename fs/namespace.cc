@@ -165,7 +165,8 @@ Result<std::shared_ptr<const Container>> Namespace::OpenMirroredContainer(
     Inode inode) const {
   const Result<Mirror::Node> before = mirror_->Find(inode);
   if (!before) return before.error();
-  Result<std::shared_ptr<const Source>> source = OpenSource(before->path);
+  Result<std::shared_ptr<const Source>> source =
+      OpenSource(before->path, options_.audience);
   if (!source) return std::move(source).error();
   // Not another file that has taken its place in between.
   if (const Result<Mirror::Node> after = mirror_->Find(inode); !after) {
@@ -249,25 +250,49 @@ Lifetime Namespace::NamesLast(Inode directory) const {
                                         : Lifetime::kForever;
 }
 
-int64_t Namespace::MtimeOf(const Place& place) const {
-  const int64_t own =
-      place.branch == nullptr ? 0
-                              : place.branch->container().source()->mtime_ns();
-  if (own != 0) return own;
-  // Of what is made in memory: the time of the file that it was made from.
+// Of what is made in memory: what holds of the file that it was made from.
+template <typename Ask>
+auto Namespace::FromStore(const Place& place, const Ask& ask) const
+    -> decltype(ask(std::declval<const Source&>())) {
+  using Answer = decltype(ask(std::declval<const Source&>()));
+  if (place.branch != nullptr) {
+    if (Answer own = ask(*place.branch->container().source())) return own;
+  }
   const std::optional<Grafts::Graft> graft = grafts_.Find(place.graft);
   if (graft && graft->within != 0) {
     const Result<Place> outer = RootOf(graft->within);
-    return outer ? MtimeOf(*outer) : 0;
+    return outer ? FromStore(*outer, ask) : Answer();
   }
-  return top_ != nullptr ? top_->container().source()->mtime_ns()
-                         : mirror_->mtime_ns();
+  return top_ != nullptr ? ask(*top_->container().source()) : Answer();
+}
+
+int64_t Namespace::MtimeOf(const Place& place) const {
+  const int64_t found =
+      FromStore(place, [](const Source& source) { return source.mtime_ns(); });
+  return found == 0 && mirror_ != nullptr ? mirror_->mtime_ns() : found;
+}
+
+std::optional<Permissions> Namespace::PermissionsOf(const Place& place) const {
+  if (place.branch == nullptr) {
+    // The mount's own files, but for the directory its container hangs at.
+    const bool hangs = top_ != nullptr && place.node == own_.container_node();
+    if (!hangs) return std::nullopt;
+    return PermissionsOf({top_.get(), Files::kRoot, 0, top_});
+  }
+  const std::optional<Readers> readers = FromStore(
+      place, [](const Source& source) { return source.readers(); });
+  // A container that no file is behind: for nobody, to be safe.
+  if (!readers) return Permissions{};
+  const bool directory = place.files->IsDirectory(place.node);
+  return Permissions{readers->uid, readers->gid,
+                     readers->bits | (directory ? readers->bits >> 2 : 0)};
 }
 
 Result<Attributes> Namespace::ExamineAt(const Place& place,
                                         BlockCache& cache) const {
   Attributes attributes;
   attributes.mtime_ns = MtimeOf(place);
+  attributes.permissions = PermissionsOf(place);
   attributes.directory = place.files->IsDirectory(place.node);
   if (attributes.directory) return attributes;
   const Result<uint64_t> size = place.files->Size(place.node, cache);
@@ -280,13 +305,22 @@ Result<Attributes> Namespace::ExamineAt(const Place& place,
 
 Attributes Namespace::ExamineNode(const Mirror::Node& node) const {
   const bool file = node.kind == Kind::kFile;
-  return {!file, false, file ? node.identity.size : 0, node.identity.mtime_ns,
-          Lifetime::kMoment};
+  return {!file,
+          false,
+          file ? node.identity.size : 0,
+          node.identity.mtime_ns,
+          Lifetime::kMoment,
+          node.permissions};
 }
 
 Result<Attributes> Namespace::Examine(Inode inode, BlockCache& cache) const {
   if (IsMirroredDirectory(inode) && inode == kRoot) {
-    return Attributes{true, false, 0, mirror_->mtime_ns(), Lifetime::kMoment};
+    return Attributes{true,
+                      false,
+                      0,
+                      mirror_->mtime_ns(),
+                      Lifetime::kMoment,
+                      mirror_->RootPermissions()};
   }
   if (IsMirrored(inode) && mirror_ != nullptr) {
     const Result<Mirror::Node> node = mirror_->Find(inode);
@@ -437,6 +471,7 @@ Result<Namespace::OpenFile> Namespace::Open(Inode inode,
   Result<Content> content = place->files->Open(place->node, cache);
   if (!content) return std::move(content).error();
   OpenFile file{std::move(*content)};
+  file.branch = place->branch;
   if (place->files->IsLive(place->node)) {
     file.lifetime = Lifetime::kNone;
     file.same_pages = false;

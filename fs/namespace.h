@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/container/container.h"
 #include "core/container/format.h"
@@ -42,6 +43,8 @@ class Namespace {
     Lifetime lifetime = Lifetime::kForever;
     /// Whether pages that the kernel has of it are still good.
     bool same_pages = true;
+    /// Keeps what the content is made from.
+    std::shared_ptr<const Branch> branch = nullptr;
     /// Where it is an entry: of which container, and which.
     std::shared_ptr<const Container> container = nullptr;
     uint32_t entry = 0;
@@ -54,6 +57,9 @@ class Namespace {
   Namespace(std::shared_ptr<const Container> container, std::string_view name,
             OwnFile stats, const OpenOptions& options = {},
             const Grafts::Hang& hang = nullptr);
+
+  /// kLimit when the container has too many names to be shown.
+  Status status() const { return top_ == nullptr ? Status() : top_->status(); }
 
   /// Shows what `mirror` has.
   Namespace(std::unique_ptr<Mirror> mirror, OwnFile stats,
@@ -132,7 +138,13 @@ class Namespace {
   Result<Attributes> ExamineAt(const Place& place, BlockCache& cache) const;
   Attributes ExamineNode(const Mirror::Node& node) const;
   Result<OpenFile> OpenMirrored(Inode inode) const;
+  /// Asks the file that `place` is made from, through whatever is made in memory
+  /// on the way: `ask` gives something true where it finds an answer.
+  template <typename Ask>
+  auto FromStore(const Place& place, const Ask& ask) const
+      -> decltype(ask(std::declval<const Source&>()));
   int64_t MtimeOf(const Place& place) const;
+  std::optional<Permissions> PermissionsOf(const Place& place) const;
 
   Result<std::shared_ptr<const Container>> OpenMirroredContainer(
       Inode inode) const;

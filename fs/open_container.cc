@@ -27,7 +27,8 @@ std::string SalvageHint(std::shared_ptr<const Source> source,
 
 Result<std::shared_ptr<const Container>> OpenContainerFile(
     const std::string& path, const OpenOptions& options) {
-  Result<std::shared_ptr<const Source>> source = OpenSource(path);
+  Result<std::shared_ptr<const Source>> source =
+      OpenSource(path, options.audience);
   if (!source) return std::move(source).error();
   Result<std::shared_ptr<const Container>> container =
       OpenContainer(*source, options);

@@ -54,12 +54,11 @@ struct stat StatOf(const Server& server, Inode inode,
   constexpr int64_t kNsPerSecond = 1'000'000'000;
   struct stat st {};
   st.st_ino = inode;
-  st.st_mode = attributes.directory ? S_IFDIR | (0555 & ~server.umask())
-                                    : S_IFREG | (0444 & ~server.umask());
-  if (attributes.locked) st.st_mode = S_IFREG;
+  const Permissions shown = server.Show(attributes);
+  st.st_mode = (attributes.directory ? S_IFDIR : S_IFREG) | shown.bits;
   st.st_nlink = 1;
-  st.st_uid = server.uid();
-  st.st_gid = server.gid();
+  st.st_uid = shown.uid;
+  st.st_gid = shown.gid;
   st.st_size = static_cast<off_t>(attributes.size);
   st.st_blocks =
       static_cast<blkcnt_t>((attributes.size + kBlockSize - 1) / kBlockSize);

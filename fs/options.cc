@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstddef>
@@ -215,6 +216,8 @@ const char* TakeValues(const Raw& raw, MountOptions* options) {
   }
   if (!TakeNumber(raw.uid, 10, &options->uid)) return "uid";
   if (!TakeNumber(raw.gid, 10, &options->gid)) return "gid";
+  options->uid_given = raw.uid != nullptr;
+  options->gid_given = raw.gid != nullptr;
   if (!TakeNumber(raw.umask, 8, &options->umask) || options->umask > 0777) {
     return "umask";
   }
@@ -225,6 +228,13 @@ const char* TakeValues(const Raw& raw, MountOptions* options) {
 }
 
 }  // namespace
+
+bool MountOptions::AllowsOthers() const {
+  return std::any_of(fuse_options.begin(), fuse_options.end(),
+                     [](const std::string& option) {
+                       return option.starts_with("allow_");
+                     });
+}
 
 bool ParseSize(const std::string& text, uint64_t* bytes) {
   std::string digits = text;
@@ -343,9 +353,13 @@ std::string MountUsage() {
          "  readahead=SIZE     the mount's read-ahead, where root may set it\n"
          "  nosandbox          do not confine the daemon to reading the "
          "sources\n"
-         "  uid=N, gid=N       owner and group of the files (default: yours)\n"
+         "  uid=N, gid=N       owner and group of the files (default: yours; "
+         "with\n"
+         "                     allow_other the container's)\n"
          "  umask=MODE         permission bits to take away, in octal\n"
-         "  allow_other        let other users in\n"
+         "  allow_other        let other users in, as far as the container's "
+         "own\n"
+         "                     permissions do\n"
          "  allow_root         let root in\n"
          "  auto_unmount       unmount when the daemon dies\n"
          "  log=LEVEL          error, warning (default), info or debug\n"

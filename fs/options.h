@@ -29,6 +29,8 @@ struct MountOptions {
   uint64_t readahead = 0;  // bytes; 0: the kernel's default
   uid_t uid = 0;           // the mounting user's unless given
   gid_t gid = 0;
+  bool uid_given = false;
+  bool gid_given = false;
   mode_t umask = 0;
   std::vector<std::string> fuse_options;  // handed to the kernel as they are
   bool sandbox = true;
@@ -36,6 +38,9 @@ struct MountOptions {
   LogLevel log = LogLevel::kWarning;
   bool help = false;
   bool version = false;
+
+  /// Whether others than the mounting user see the mount.
+  bool AllowsOthers() const;
 };
 
 /// Reads the command line of mount.ctxfs, argv[0] included. On failure puts

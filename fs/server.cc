@@ -22,8 +22,11 @@ Server::Server(const MountOptions& options)
     : cache_(options.cache_bytes),
       ahead_(cache_, options.cache_bytes),
       verify_at_open_(options.verify == VerifyMode::kOpen),
+      others_(options.AllowsOthers()),
       uid_(options.uid),
       gid_(options.gid),
+      uid_given_(options.uid_given),
+      gid_given_(options.gid_given),
       umask_(options.umask) {}
 
 Server::Server(std::shared_ptr<const Container> container,
@@ -54,6 +57,21 @@ OwnFile Server::StatsFile() {
     return content;
   };
   return {"stats", open, /*live=*/true};
+}
+
+Permissions Server::Show(const Attributes& attributes) const {
+  constexpr mode_t kFile = 0444;
+  constexpr mode_t kDirectory = 0555;
+  Permissions shown{uid_, gid_, attributes.directory ? kDirectory : kFile};
+  if (others_ && attributes.permissions) {
+    // Nobody is to read here what its owner does not let him read there.
+    const Permissions& made_from = *attributes.permissions;
+    if (!uid_given_) shown.uid = made_from.uid;
+    if (!gid_given_) shown.gid = made_from.gid;
+    shown.bits &= made_from.bits;
+  }
+  shown.bits = attributes.locked ? 0 : shown.bits & ~umask_;
+  return shown;
 }
 
 void Server::LogFailure(Inode inode, const Error& error) {

@@ -35,9 +35,9 @@ class Server {
   Stats& stats() { return stats_; }
   Ahead& ahead() { return ahead_; }
   bool verify_at_open() const { return verify_at_open_; }
-  uid_t uid() const { return uid_; }
-  gid_t gid() const { return gid_; }
-  mode_t umask() const { return umask_; }
+
+  /// Whose a file is said to be, and its permission bits.
+  Permissions Show(const Attributes& attributes) const;
 
   /// Logs, once a file, why it could not be read.
   void LogFailure(Inode inode, const Error& error);
@@ -52,8 +52,11 @@ class Server {
   std::unique_ptr<Namespace> files_;
   Ahead ahead_;
   bool verify_at_open_;
+  bool others_;  // whether others than the mounting user see the files
   uid_t uid_;
   gid_t gid_;
+  bool uid_given_;
+  bool gid_given_;
   mode_t umask_;
   Mutex mutex_;
   std::unordered_set<Inode> logged_ CTXFS_GUARDED_BY(mutex_);

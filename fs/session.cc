@@ -19,6 +19,7 @@
 #include "fs/mount_point.h"
 #include "fs/ops.h"
 #include "fs/sandbox.h"
+#include "fs/seccomp.h"
 #include "fs/server.h"
 #include "fs/sources.h"
 
@@ -132,6 +133,12 @@ bool LoopInSandbox(fuse_session* session, unsigned threads,
     } else if (*sandbox == 0) {
       Log(LogLevel::kInfo, "no sandbox: the kernel has no Landlock");
     }
+    const Result<bool> filter = FilterSyscalls();
+    if (!filter) {
+      Log(LogLevel::kWarning, "no filter: " + filter.error().Text());
+    } else if (!*filter) {
+      Log(LogLevel::kInfo, "no filter: system calls cannot be filtered here");
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     served = Loop(session, threads);
   });
@@ -140,13 +147,6 @@ bool LoopInSandbox(fuse_session* session, unsigned threads,
   server.join();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return served;
-}
-
-bool AllowsOthers(const MountOptions& options) {
-  return std::any_of(options.fuse_options.begin(), options.fuse_options.end(),
-                     [](const std::string& option) {
-                       return option.starts_with("allow_");
-                     });
 }
 
 /// The directories whose files serving `sources` may take: containers name
@@ -162,7 +162,7 @@ std::vector<std::string> TreesOf(const Sources& sources,
     return {directory ? path.string() : path.parent_path().string()};
   }
   // Links in a mirrored directory may lead anywhere, unless others see them.
-  if (!AllowsOthers(options)) return {"/"};
+  if (!options.AllowsOthers()) return {"/"};
   if (sources.tops.empty()) return {sources.directory};
   std::vector<std::string> trees;
   for (const Mirror::Top& top : sources.tops) trees.push_back(top.path);
@@ -177,7 +177,7 @@ std::unique_ptr<Server> MakeServer(Sources sources, const MountOptions& options,
                                     open_options,
                                     BaseName(options.sources.front()));
   }
-  const Mirror::Options shown{mount_point, AllowsOthers(options)};
+  const Mirror::Options shown{mount_point, options.AllowsOthers()};
   auto mirror = sources.tops.empty()
                     ? std::make_unique<Mirror>(sources.directory, shown)
                     : std::make_unique<Mirror>(std::move(sources.tops), shown);
@@ -191,6 +191,7 @@ ExitCode Serve(const MountOptions& options,
   OpenOptions open_options;
   open_options.verify = options.verify != VerifyMode::kOff;
   open_options.salvage = options.salvage;
+  if (options.AllowsOthers()) open_options.audience = Audience::kEveryone;
   if (!options.key_file.empty()) {
     Result<std::shared_ptr<const MasterKey>> key =
         ReadKeyFile(options.key_file, options.insecure_key_file);
@@ -216,6 +217,10 @@ ExitCode Serve(const MountOptions& options,
   const std::vector<std::string> trees = TreesOf(*sources, options);
   const std::unique_ptr<Server> server = MakeServer(
       std::move(*sources), options, open_options, mount_point->path());
+  if (const Status shown = server->files().status(); !shown) {
+    Log(LogLevel::kError, Quote(source) + ": " + shown.error().Text());
+    return ExitCodeOf(shown.error());
+  }
   FuseArgs args;
   FillArgs(options, args);
   fuse_session* raw = fuse_session_new(args.get(), &Operations(),

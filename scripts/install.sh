@@ -5,7 +5,7 @@ set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
   liblz4-dev libxxhash-dev nlohmann-json3-dev libisal-dev libssl-dev zlib1g-dev
-  libpng-dev libflatbuffers-dev)
+  libpng-dev libflatbuffers-dev libseccomp-dev)
 test=(libgtest-dev libgmock-dev libbenchmark-dev clang-14
   libclang-rt-14-dev python3 python3-pytest python3-numpy
   python3-cryptography zstd attr util-linux)

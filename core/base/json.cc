@@ -233,15 +233,24 @@ class Builder final : public JsonVisitor {
   explicit Builder(Json& root) : root_(root) {}
 
   bool Enter(const Path& path, bool is_array) override {
+    if (!Count()) return false;
     open_.push_back(Place(path, is_array ? Json::array() : Json::object()));
     return true;
   }
   void Leave(const Path& /*path*/) override { open_.pop_back(); }
   void Scalar(const Path& path, Json value) override {
-    Place(path, std::move(value));
+    if (Count()) Place(path, std::move(value));
   }
 
+  /// Whether there were too many values: then it is not all here.
+  bool too_many() const { return count_ > limits::kJsonValues; }
+
  private:
+  bool Count() {
+    if (!too_many()) ++count_;
+    return !too_many();
+  }
+
   Json* Place(const Path& path, Json value) {
     if (open_.empty()) {
       root_ = std::move(value);
@@ -256,6 +265,7 @@ class Builder final : public JsonVisitor {
   }
 
   Json& root_;
+  uint64_t count_ = 0;
   std::vector<Json*> open_;  // the values we are inside of, outermost first
 };
 
@@ -323,6 +333,11 @@ Result<ParsedJson> ParseJson(std::string_view text, JsonDialect dialect) {
   Builder builder(parsed.value);
   Result<size_t> length = WalkJson(text, dialect, builder);
   if (!length) return std::move(length).error();
+  if (builder.too_many()) {
+    return Error{Code::kLimit, "JSON of more than " +
+                                   std::to_string(limits::kJsonValues) +
+                                   " values is over the limit"};
+  }
   parsed.length = *length;
   return parsed;
 }

@@ -28,7 +28,8 @@ enum class JsonDialect : uint8_t { kStandard, kPython };
 
 /// Parses the one JSON value that `text` starts with and ignores what follows
 /// it. Fails with kCorrupt (offset: byte within `text`) or kLimit (more than
-/// limits::kJsonBytes, nested deeper than limits::kJsonDepth).
+/// limits::kJsonBytes, nested deeper than limits::kJsonDepth, more than
+/// limits::kJsonValues).
 Result<ParsedJson> ParseJson(std::string_view text,
                              JsonDialect dialect = JsonDialect::kStandard);
 
@@ -52,7 +53,7 @@ class JsonVisitor {
 };
 
 /// Walks the one JSON value that `text` starts with and gives its length in
-/// bytes; fails as ParseJson does.
+/// bytes; fails as ParseJson does, but for the number of values.
 Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
                         JsonVisitor& visitor);
 

@@ -19,7 +19,11 @@ constexpr size_t kProbeBytes = 64;
 constexpr uint32_t kEntries = 10'000'000;
 /// Bytes of one container's names (same).
 constexpr uint64_t kNameBytes = 100 * kMiB;
-/// Bytes that one compressed entry may decode to (same).
+/// Files and directories that one container is shown as, and bytes of their
+/// names (docs/robustness.md, section 6).
+constexpr uint32_t kTreeNodes = 24'000'000;
+constexpr uint64_t kTreeNameBytes = 256 * kMiB;
+/// Bytes that one compressed entry may decode to (docs/shard.md, section 15).
 constexpr uint64_t kDecodedBytes = kGiB;
 /// Bytes that one compressed entry may occupy: what incompressible data of
 /// kDecodedBytes takes in any of our codecs, rounded up.
@@ -28,6 +32,16 @@ constexpr uint64_t kStoredBytes = kDecodedBytes + 16 * kMiB;
 /// Tensor headers that info.json is made from: each is a read somewhere in the
 /// container (docs/model_shard.md, section 6).
 constexpr uint32_t kHeadersExamined = 4096;
+
+/// Values of what is kept of this project's conventions in a container's
+/// metadata (docs/conventions.md).
+constexpr uint64_t kConventionValues = 2'000'000;
+
+/// Entries of a container of tensors or lanes whose arrays are views: an array
+/// is a read and some hundred bytes (docs/views.md, section 1).
+constexpr uint32_t kArrayEntries = 1'000'000;
+/// Matrices that a GemmShard's tiles make (docs/conventions.md, section 3).
+constexpr size_t kMatrices = 65'536;
 
 /// Deltas on one another, files that a container's deltas name, and elements
 /// of a LoRA's matrix a, all of which a read needs (docs/conventions.md,
@@ -42,9 +56,11 @@ constexpr uint64_t kGraphSections = 65'536;
 constexpr uint64_t kGraphBytes = 256 * kMiB;
 constexpr uint32_t kGraphsSought = 1024;
 
-/// Bytes and nesting of a container's JSON metadata.
+/// Bytes and nesting of a container's JSON metadata, and values in what is kept
+/// of it as a whole, each of which costs up to 150 bytes.
 constexpr uint64_t kJsonBytes = 100 * kMiB;
 constexpr size_t kJsonDepth = 128;
+constexpr uint64_t kJsonValues = 4'000'000;
 
 /// Sections, tensors, and dims of all tensors together, of one MCF file, and
 /// bytes of its ModelInfo (docs/mcf.md, section 10).

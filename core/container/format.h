@@ -19,6 +19,9 @@ struct OpenOptions {
   bool alone = false;    // opens no file that the container names
   /// What encrypted entries are read with; none: they are listed, not opened.
   std::shared_ptr<const MasterKey> key = nullptr;
+  /// For everyone: of the files that the container names, those are opened that
+  /// all its readers may read.
+  Audience audience = Audience::kMounter;
 };
 
 /// A container format. To add one, write core/formats/NAME.cc that ends in

@@ -9,7 +9,9 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "core/base/limits.h"
 #include "core/formats/tensor_shard.h"
 
 namespace ctxfs {
@@ -135,17 +137,23 @@ class GemmShard final : public TensorShard {
       std::string_view matrix;
       Place place;
       if (!SplitName(EntryName(entry).value_or(""), &matrix, &place)) continue;
-      if (MayBeTensor(entry)) {
-        tiles_[std::string(matrix)].try_emplace(place, entry);
-      }
+      if (!MayBeTensor(entry)) continue;
+      tiles_[std::string(matrix)].emplace_back(place, entry);
+      if (tiles_.size() <= limits::kMatrices) continue;
+      warnings_.push_back({"tiles of more than " +
+                           std::to_string(limits::kMatrices) +
+                           " matrices: none is shown"});
+      tiles_.clear();
+      return {};
     }
+    for (auto& [matrix, tiles] : tiles_) Sort(tiles);
     // Only full grids can be a matrix: the last place says how many there are.
     std::erase_if(tiles_, [](const auto& item) {
       uint64_t columns = 0;
       for (const auto& [place, entry] : item.second) {
         columns = std::max<uint64_t>(columns, uint64_t{place.second} + 1);
       }
-      const uint64_t rows = uint64_t{item.second.rbegin()->first.first} + 1;
+      const uint64_t rows = uint64_t{item.second.back().first.first} + 1;
       return CheckedMul(rows, columns) != item.second.size();
     });
     return {};
@@ -205,7 +213,17 @@ class GemmShard final : public TensorShard {
   }
 
  private:
-  using Tiles = std::map<Place, uint32_t>;  // row by row
+  using Tiles = std::vector<std::pair<Place, uint32_t>>;  // row by row
+
+  /// Of several entries at one place the first is the tile.
+  static void Sort(Tiles& tiles) {
+    std::sort(tiles.begin(), tiles.end());
+    const auto same = [](const auto& a, const auto& b) {
+      return a.first == b.first;
+    };
+    tiles.erase(std::unique(tiles.begin(), tiles.end(), same), tiles.end());
+    tiles.shrink_to_fit();
+  }
 
   std::shared_ptr<const GemmShard> Gemm() const {
     return std::static_pointer_cast<const GemmShard>(shared_from_this());

@@ -8,8 +8,12 @@
 //   __metadata__    JSON of the model
 #include "core/formats/model_shard.h"
 
+#include <xxhash.h>
+
+#include <algorithm>
+#include <compare>
+#include <random>
 #include <string_view>
-#include <unordered_map>
 
 #include "core/base/limits.h"
 #include "core/formats/cowrie.h"
@@ -82,31 +86,47 @@ Json ModelShard::Info() const {
   return info;
 }
 
+// By hashes of the tensors' names: ten million names would take a gigabyte.
 void ModelShard::FindScales() {
-  struct Candidate {
-    uint32_t entry;
-    size_t form;
+  const uint64_t seed = std::random_device()();  // against made collisions
+  const auto hash = [seed](std::string_view name) {
+    return XXH3_64bits_withSeed(name.data(), name.size(), seed);
   };
-  std::unordered_map<std::string, Candidate> by_tensor;
+  const auto tensor_of = [this](uint32_t entry, const ScaleForm& form) {
+    std::string name(EntryName(entry).value_or(""));
+    name.resize(name.size() - form.scales.size());
+    return name += form.tensor;
+  };
+  struct Candidate {
+    uint64_t tensor;  // hash of its name
+    uint32_t form;
+    uint32_t entry;
+    auto operator<=>(const Candidate&) const = default;
+  };
+  std::vector<Candidate> candidates;
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
     const std::string_view name = EntryName(entry).value_or("");
-    for (size_t form = 0; form < std::size(kScaleForms); ++form) {
-      const auto [scales, tensor] = kScaleForms[form];
-      if (!name.ends_with(scales)) continue;
-      std::string of(name.substr(0, name.size() - scales.size()));
-      of += tensor;
-      const auto [at, added] =
-          by_tensor.try_emplace(std::move(of), Candidate{entry, form});
-      if (!added && form < at->second.form) at->second = {entry, form};
+    for (uint32_t form = 0; form < std::size(kScaleForms); ++form) {
+      if (!name.ends_with(kScaleForms[form].scales)) continue;
+      candidates.push_back(
+          {hash(tensor_of(entry, kScaleForms[form])), form, entry});
     }
   }
-  if (by_tensor.empty()) return;
+  if (candidates.empty()) return;
+  // The best form first, and of one form the first entry.
+  std::sort(candidates.begin(), candidates.end());
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
     const std::optional<std::string_view> name = EntryName(entry);
     if (!name) continue;
-    const auto found = by_tensor.find(std::string(*name));
-    if (found == by_tensor.end()) continue;
-    scales_.emplace_back(entry, found->second.entry);
+    const uint64_t wanted = hash(*name);
+    auto found = std::lower_bound(candidates.begin(), candidates.end(),
+                                  Candidate{wanted, 0, 0});
+    while (found != candidates.end() && found->tensor == wanted &&
+           tensor_of(found->entry, kScaleForms[found->form]) != *name) {
+      ++found;
+    }
+    if (found == candidates.end() || found->tensor != wanted) continue;
+    scales_.emplace_back(entry, found->entry);
   }
 }
 
@@ -175,6 +195,7 @@ std::vector<std::shared_ptr<const DerivedFiles>> ModelShard::Derived() const {
 }
 
 std::vector<ArrayInfo> ModelShard::Arrays() const {
+  if (entry_count() > limits::kArrayEntries) return {};
   std::vector<ArrayInfo> arrays = TensorShard::Arrays();
   const std::shared_ptr<const DerivedFiles> files = DequantizedTensors(
       std::static_pointer_cast<const ModelShard>(shared_from_this()));

@@ -24,7 +24,7 @@ class Conventions final : public JsonVisitor {
   explicit Conventions(ByName* kept) : kept_(*kept) {}
 
   bool Enter(const Path& path, bool is_array) override {
-    if (!Replace(path)) return false;
+    if (!Replace(path) || !Count(path)) return false;
     const Json empty = is_array ? Json::array() : Json::object();
     if (path.size() == kAbove) kept_[path[1]] = empty;
     if (path.size() == kSchemeDepth) kept_[path[1]][path[kAbove]] = empty;
@@ -32,7 +32,7 @@ class Conventions final : public JsonVisitor {
   }
   void Leave(const Path& /*path*/) override {}
   void Scalar(const Path& path, Json value) override {
-    if (!Replace(path)) return;
+    if (!Replace(path) || !Count(path)) return;
     if (path.size() == kAbove) {
       kept_[path[1]] = std::move(value);
     } else if (path.size() == kSchemeDepth) {
@@ -41,6 +41,9 @@ class Conventions final : public JsonVisitor {
       kept_[path[1]][path[kAbove]][path.back()] = std::move(value);
     }
   }
+
+  /// Whether there was more than is kept.
+  bool too_many() const { return count_ > limits::kConventionValues; }
 
  private:
   static constexpr size_t kAbove = 4;  // of encryption's or delta's own keys
@@ -61,7 +64,13 @@ class Conventions final : public JsonVisitor {
            path[kAbove] == "delta";
   }
 
+  bool Count(const Path& path) {
+    if (path.size() >= kAbove && !too_many()) ++count_;
+    return !too_many();
+  }
+
   ByName& kept_;
+  uint64_t count_ = 0;
 };
 
 /// Whether metadata can hold anything of ours; most has nothing, and is large.
@@ -85,6 +94,12 @@ Status ShardContainer::ReadConventions() {
   Conventions visitor(&conventions_);
   if (!WalkJson(AsText(text->span()), JsonDialect::kStandard, visitor)) {
     conventions_.clear();  // a warning of the metadata's own
+  }
+  if (visitor.too_many()) {
+    return Error{Code::kLimit,
+                 "metadata: conventions of more than " +
+                     std::to_string(limits::kConventionValues) + " values",
+                 start};
   }
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
     const Json* object = ConventionsOf(entry);

@@ -204,6 +204,7 @@ ArrayInfo TensorShard::TensorArray(std::string name, uint32_t entry,
 }
 
 std::vector<ArrayInfo> TensorShard::Arrays() const {
+  if (entry_count() > limits::kArrayEntries) return {};
   BlockCache cache(0);
   std::vector<ArrayInfo> arrays;
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {

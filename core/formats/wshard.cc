@@ -309,6 +309,7 @@ std::vector<OwnFile> WShardContainer::OwnFiles() const {
 }
 
 std::vector<ArrayInfo> WShardContainer::Arrays() const {
+  if (entry_count() > limits::kArrayEntries) return {};
   auto self =
       std::static_pointer_cast<const WShardContainer>(shared_from_this());
   std::vector<ArrayInfo> arrays;

@@ -30,7 +30,7 @@ struct CloseDir {
 }  // namespace
 
 Result<std::shared_ptr<const DirectorySource>> DirectorySource::Open(
-    const std::string& path) {
+    const std::string& path, Audience audience) {
   char absolute[PATH_MAX];
   if (::realpath(path.c_str(), absolute) == nullptr) {
     return IoError("has no absolute path");
@@ -38,9 +38,10 @@ Result<std::shared_ptr<const DirectorySource>> DirectorySource::Open(
   struct stat st {};
   if (::stat(absolute, &st) != 0) return IoError("cannot be examined");
   if (!S_ISDIR(st.st_mode)) return Error{Code::kIo, "is no directory"};
-  return std::shared_ptr<const DirectorySource>(new DirectorySource(
-      std::string(absolute) + "/",
-      st.st_mtim.tv_sec * kNsPerSecond + st.st_mtim.tv_nsec));
+  return std::shared_ptr<const DirectorySource>(
+      new DirectorySource(std::string(absolute) + "/",
+                          st.st_mtim.tv_sec * kNsPerSecond + st.st_mtim.tv_nsec,
+                          audience, Readers::Of(st)));
 }
 
 Status DirectorySource::ReadAt(uint64_t offset, MutableBytes out) const {
@@ -79,7 +80,7 @@ Result<std::vector<DirectoryEntry>> DirectorySource::List() const {
 
 Result<std::shared_ptr<const Source>> DirectorySource::OpenBeside(
     const std::string& path) const {
-  return FileSource::OpenIn(path_, path);
+  return FileSource::OpenIn(path_, path, audience_, readers_);
 }
 
 Result<std::shared_ptr<const Source>> DirectorySource::OpenDirectoryBeside(
@@ -87,20 +88,26 @@ Result<std::shared_ptr<const Source>> DirectorySource::OpenDirectoryBeside(
   const Result<BeneathFd> found = FindBeneath(path_, path, O_DIRECTORY);
   if (!found) return found.error();
   Result<std::shared_ptr<const DirectorySource>> source =
-      Open(found->proc_path());
+      Open(found->proc_path(), audience_);
   if (!source) return std::move(source).error();
+  if (audience_ == Audience::kEveryone &&
+      !(*source)->readers_.Include(readers_)) {
+    return Error{Code::kIo, "is not for all who may read the container"};
+  }
   return std::shared_ptr<const Source>(std::move(*source));
 }
 
-Result<std::shared_ptr<const Source>> OpenSource(const std::string& path) {
+Result<std::shared_ptr<const Source>> OpenSource(const std::string& path,
+                                                 Audience audience) {
   struct stat st {};
   if (::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) {
     Result<std::shared_ptr<const DirectorySource>> source =
-        DirectorySource::Open(path);
+        DirectorySource::Open(path, audience);
     if (!source) return std::move(source).error();
     return std::shared_ptr<const Source>(std::move(*source));
   }
-  Result<std::shared_ptr<const FileSource>> source = FileSource::Open(path);
+  Result<std::shared_ptr<const FileSource>> source =
+      FileSource::Open(path, audience);
   if (!source) return std::move(source).error();
   return std::shared_ptr<const Source>(std::move(*source));
 }

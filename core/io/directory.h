@@ -15,10 +15,11 @@ class DirectorySource final : public Source {
  public:
   /// Fails with kIo when `path` is no directory that can be opened.
   static Result<std::shared_ptr<const DirectorySource>> Open(
-      const std::string& path);
+      const std::string& path, Audience audience = Audience::kMounter);
 
   uint64_t size() const override { return 0; }
   int64_t mtime_ns() const override { return mtime_ns_; }
+  std::optional<Readers> readers() const override { return readers_; }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   bool is_directory() const override { return true; }
 
@@ -32,14 +33,21 @@ class DirectorySource final : public Source {
       const std::string& path) const override;
 
  private:
-  DirectorySource(std::string path, int64_t mtime_ns)
-      : path_(std::move(path)), mtime_ns_(mtime_ns) {}
+  DirectorySource(std::string path, int64_t mtime_ns, Audience audience,
+                  const Readers& readers)
+      : path_(std::move(path)),
+        mtime_ns_(mtime_ns),
+        audience_(audience),
+        readers_(readers) {}
 
   std::string path_;  // absolute, ending in a slash
   int64_t mtime_ns_;
+  Audience audience_;
+  Readers readers_;
 };
 
 /// The file or directory at `path`.
-Result<std::shared_ptr<const Source>> OpenSource(const std::string& path);
+Result<std::shared_ptr<const Source>> OpenSource(
+    const std::string& path, Audience audience = Audience::kMounter);
 
 }  // namespace ctxfs

@@ -31,6 +31,23 @@ Error IoError(const std::string& what, uint64_t offset = kNoOffset) {
   return {Code::kIo, what + ": " + std::strerror(errno), offset};
 }
 
+/// Whether all of `readers` may go through the directories on the way from
+/// `directory` to `path`.
+bool MayReach(const std::string& directory, const std::string& path,
+              const Readers& readers) {
+  for (size_t end = path.find('/'); end != std::string::npos;
+       end = path.find('/', end + 1)) {
+    const Result<BeneathFd> on_the_way =
+        FindBeneath(directory, path.substr(0, end), O_DIRECTORY);
+    struct stat st {};
+    if (!on_the_way || ::fstat(on_the_way->get(), &st) != 0 ||
+        !Readers::Of(st).Include(readers)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Source>> Source::OpenBeside(
@@ -48,36 +65,43 @@ Result<std::vector<DirectoryEntry>> Source::List() const {
 }
 
 Result<std::shared_ptr<const FileSource>> FileSource::Open(
-    const std::string& path) {
+    const std::string& path, Audience audience) {
   const int fd = ::open(path.c_str(), kOpenFlags);
   if (fd < 0) return IoError("cannot be opened");
-  return Adopt(path, fd);
+  return Adopt(path, fd, audience);
 }
 
 Result<std::shared_ptr<const Source>> FileSource::OpenBeside(
     const std::string& path) const {
-  return OpenIn(path_.substr(0, path_.rfind('/') + 1), path);
+  return OpenIn(path_.substr(0, path_.rfind('/') + 1), path, audience_,
+                readers_);
 }
 
 Result<std::shared_ptr<const Source>> FileSource::OpenIn(
-    const std::string& directory, const std::string& path) {
+    const std::string& directory, const std::string& path, Audience audience,
+    const Readers& readers) {
   Result<BeneathFd> found = FindBeneath(directory, path, 0);
   if (!found) return std::move(found).error();
   struct stat st {};
   if (::fstat(found->get(), &st) != 0) return IoError("cannot be examined");
   if (S_ISDIR(st.st_mode)) return Error{Code::kIo, "is a directory"};
   if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
+  if (audience == Audience::kEveryone &&
+      !(Readers::Of(st).Include(readers) &&
+        MayReach(directory, path, readers))) {
+    return Error{Code::kIo, "is not for all who may read the container"};
+  }
   const int fd = ::open(found->proc_path().c_str(), kOpenFlags);
   if (fd < 0) return IoError("cannot be opened");
   Result<std::shared_ptr<const FileSource>> source =
-      Adopt(directory + path, fd);
+      Adopt(directory + path, fd, audience);
   if (!source) return std::move(source).error();
   return std::shared_ptr<const Source>(std::move(*source));
 }
 
 Result<std::shared_ptr<const FileSource>> FileSource::Adopt(
-    const std::string& path, int fd) {
-  std::shared_ptr<FileSource> source(new FileSource(path, fd));
+    const std::string& path, int fd, Audience audience) {
+  std::shared_ptr<FileSource> source(new FileSource(path, fd, audience));
   struct stat st {};
   if (::fstat(fd, &st) != 0) return IoError("cannot be examined");
   if (S_ISDIR(st.st_mode)) return Error{Code::kIo, "is a directory"};
@@ -87,6 +111,7 @@ Result<std::shared_ptr<const FileSource>> FileSource::Adopt(
     return IoError("has no absolute path");
   }
   source->path_ = absolute;
+  source->readers_ = Readers::Of(st);
   source->device_ = st.st_dev;
   source->inode_ = st.st_ino;
   source->size_ = static_cast<uint64_t>(st.st_size);

@@ -4,13 +4,19 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/bytes.h"
 #include "core/base/result.h"
+#include "core/io/readers.h"
 
 namespace ctxfs {
+
+/// For whom a file is opened: for everyone, then files beside it that fewer may
+/// read than the file itself are not opened for it.
+enum class Audience : uint8_t { kMounter, kEveryone };
 
 /// A name in a directory, and whether that is a directory itself.
 struct DirectoryEntry {
@@ -31,6 +37,9 @@ class Source {
 
   /// Modification time in nanoseconds since 1970, as it was at open.
   virtual int64_t mtime_ns() const { return 0; }
+
+  /// Who might read the store when it was opened; nothing for memory.
+  virtual std::optional<Readers> readers() const { return std::nullopt; }
 
   /// Fills all of `out` with the bytes at `offset`, or fails: kIo, or kStale
   /// when the store is no longer what was opened.
@@ -67,12 +76,14 @@ class FileSource final : public Source {
  public:
   /// Fails with kIo when `path` cannot be opened or is no regular file.
   static Result<std::shared_ptr<const FileSource>> Open(
-      const std::string& path);
+      const std::string& path, Audience audience = Audience::kMounter);
 
   /// The file at `path` in `directory`, which ends in a slash, or below; see
-  /// Source::OpenBeside. What is no regular file is never opened for reading.
+  /// Source::OpenBeside. What is no regular file is never opened for reading,
+  /// nor, for everyone, what is not for all of `readers`.
   static Result<std::shared_ptr<const Source>> OpenIn(
-      const std::string& directory, const std::string& path);
+      const std::string& directory, const std::string& path,
+      Audience audience, const Readers& readers);
 
   ~FileSource() override;
   FileSource(const FileSource&) = delete;
@@ -80,6 +91,7 @@ class FileSource final : public Source {
 
   uint64_t size() const override { return size_; }
   int64_t mtime_ns() const override { return mtime_ns_; }
+  std::optional<Readers> readers() const override { return readers_; }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override;
   Result<std::shared_ptr<const Source>> OpenBeside(
@@ -88,14 +100,17 @@ class FileSource final : public Source {
   static uint64_t AllBytesRead();
 
  private:
-  FileSource(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  FileSource(std::string path, int fd, Audience audience)
+      : path_(std::move(path)), fd_(fd), audience_(audience) {}
 
   /// Takes over `fd`, a file at `path`.
   static Result<std::shared_ptr<const FileSource>> Adopt(
-      const std::string& path, int fd);
+      const std::string& path, int fd, Audience audience);
 
   std::string path_;  // absolute: the daemon changes its directory
   int fd_;
+  Audience audience_;
+  Readers readers_;
   uint64_t device_ = 0;
   uint64_t inode_ = 0;
   uint64_t size_ = 0;
@@ -125,6 +140,7 @@ class SliceSource final : public Source {
 
   uint64_t size() const override { return size_; }
   int64_t mtime_ns() const override { return whole_->mtime_ns(); }
+  std::optional<Readers> readers() const override { return whole_->readers(); }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override { return whole_->CheckUnchanged(); }
 
@@ -142,6 +158,9 @@ class UnpackedSource final : public Source {
 
   uint64_t size() const override { return bytes_.size(); }
   int64_t mtime_ns() const override { return packed_->mtime_ns(); }
+  std::optional<Readers> readers() const override {
+    return packed_->readers();
+  }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override { return packed_->CheckUnchanged(); }
 

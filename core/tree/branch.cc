@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/container/unreadable.h"
 #include "core/tree/index_json.h"
 #include "core/tree/inner.h"
 #include "core/tree/safe_name.h"
@@ -25,8 +26,30 @@ Content LiteralContent(std::string text) {
 }  // namespace
 
 Branch::Branch(std::shared_ptr<const Container> container,
-               std::vector<OwnFile> extra, std::vector<SubContainer> hanging)
-    : container_(std::move(container)), hanging_(hanging.size()) {
+               std::vector<OwnFile> extra, std::vector<SubContainer> hanging,
+               const TreeLimits& most)
+    : container_(std::move(container)),
+      status_(Build(extra, std::move(hanging), most)) {
+  if (status_) return;
+  Clear();
+  container_ = UnreadableContainer(container_->source(), status_.error());
+  (void)Build(std::move(extra), {}, {});
+}
+
+void Branch::Clear() {
+  own_files_.clear();
+  derived_.clear();
+  sub_containers_.clear();
+  grafts_.clear();
+  inner_.clear();
+  numbered_.clear();
+  numbered_at_.clear();
+}
+
+Status Branch::Build(std::vector<OwnFile> extra,
+                     std::vector<SubContainer> hanging,
+                     const TreeLimits& most) {
+  hanging_ = hanging.size();
   if (container_->HasAbout()) own_files_ = AboutFiles();
   for (OwnFile& file : container_->OwnFiles()) {
     own_files_.push_back(std::move(file));
@@ -39,21 +62,26 @@ Branch::Branch(std::shared_ptr<const Container> container,
 
   uint64_t files = container_->entry_count();
   for (const auto& table : derived_) files += table->count();
-  TreeBuilder builder(static_cast<uint32_t>(
-      std::min<uint64_t>(files, 2ULL * container_->entry_count())));
+  TreeBuilder builder(static_cast<uint32_t>(std::min<uint64_t>(
+                          files, 2ULL * container_->entry_count())),
+                      most);
   AddEntries(builder);
   AddMembers(builder);
   // Own files come when every entry has its name: they never take one.
   builder.Settle();
   AddInner(builder);
   AddOwn(builder);
-  tree_ = std::move(builder).Build();
+  Result<Tree> tree = std::move(builder).Build();
+  if (!tree) return std::move(tree).error();
+  tree_ = std::move(*tree);
 
+  total_size_ = 0;
   for (uint32_t entry = 0; entry < container_->entry_count(); ++entry) {
     const std::optional<uint64_t> sum =
         CheckedAdd(total_size_, container_->EntrySize(entry));
     total_size_ = sum.value_or(UINT64_MAX);
   }
+  return {};
 }
 
 std::vector<OwnFile> Branch::AboutFiles() const {
@@ -63,9 +91,8 @@ std::vector<OwnFile> Branch::AboutFiles() const {
          return LiteralContent(FormatJson(container_->Info()));
        }},
       {".ctxfs/index.json",
-       [this](BlockCache& cache) {
-         return OpenIndexJson({index_owner_, 0}, *container_, tree_, cache);
-       }},
+       [index = std::make_shared<const IndexJson>(*container_, tree_)](
+           BlockCache& cache) { return index->Open(cache); }},
       {".ctxfs/container",
        [this](BlockCache& /*cache*/) -> Result<Content> {
          Content content;
@@ -83,7 +110,8 @@ void Branch::AddEntries(TreeBuilder& builder) const {
     top = builder.MakeDirectory(Tree::kRoot, name);
   }
   SafePath path;
-  for (uint32_t entry = 0; entry < container_->entry_count(); ++entry) {
+  for (uint32_t entry = 0; entry < container_->entry_count() && builder.ok();
+       ++entry) {
     const std::optional<std::string> moved = container_->EntryPath(entry);
     const std::optional<std::string_view> name =
         moved ? moved : container_->EntryName(entry);
@@ -239,7 +267,7 @@ void Branch::AddOwn(TreeBuilder& builder) {
     builder.AddFile(directory, name, file++);
   }
   for (const auto& table : derived_) {
-    for (uint32_t i = 0; i < table->count(); ++i, ++file) {
+    for (uint32_t i = 0; i < table->count() && builder.ok(); ++i, ++file) {
       const std::optional<std::string> path = table->Path(i);
       if (!path) continue;
       const auto [directory, name] = places.Find(*path);

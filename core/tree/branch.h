@@ -18,14 +18,18 @@ namespace ctxfs {
 
 /// One container as a tree of files: its entries under their safe names, the
 /// files of its format, and the `.ctxfs` directory (docs/tree.md, section 2).
-/// Immutable.
+/// One of too many names becomes one that cannot be read. Immutable.
 class Branch final : public TreeFiles {
  public:
   /// `extra` are further own files, for whoever mounts the container, and
   /// `hanging` directories at its root, which own files may lie in as well.
   explicit Branch(std::shared_ptr<const Container> container,
                   std::vector<OwnFile> extra = {},
-                  std::vector<SubContainer> hanging = {});
+                  std::vector<SubContainer> hanging = {},
+                  const TreeLimits& most = {});
+
+  /// kLimit when the container had too many names.
+  const Status& status() const { return status_; }
 
   const std::shared_ptr<const Container>& shared_container() const {
     return container_;
@@ -63,6 +67,10 @@ class Branch final : public TreeFiles {
     uint32_t number;
   };
 
+  Status Build(std::vector<OwnFile> extra, std::vector<SubContainer> hanging,
+               const TreeLimits& most);
+  /// Takes back what Build did, for another container.
+  void Clear();
   std::vector<OwnFile> AboutFiles() const;
   /// Whether a listing of `directory`, or of one below, would show anything.
   /// `asked` counts the files that had to be asked whether they are there.
@@ -85,8 +93,8 @@ class Branch final : public TreeFiles {
   std::unordered_map<NodeId, uint32_t> inner_;   // directory -> entry
   std::vector<NumberedFiles> numbered_;
   std::unordered_map<NodeId, NumberedDirectory> numbered_at_;
-  uint64_t index_owner_ = NewOwner();
   uint64_t total_size_ = 0;
+  Status status_;
 };
 
 }  // namespace ctxfs

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tree/index_json.h"
 
+#include <algorithm>
 #include <cstring>
-#include <string>
+#include <utility>
 #include <vector>
 
+#include "core/base/limits.h"
+#include "core/base/mutex.h"
 #include "core/base/text.h"
 
 namespace ctxfs {
@@ -16,44 +19,158 @@ void PutText(Json& object, const char* key, const std::string& bytes) {
   if (!IsUtf8(bytes)) object[std::string(key) + "_hex"] = Hex(bytes);
 }
 
-class IndexBlock final : public Block {
+// What a block is made of: so many entries, or so many bytes of their names,
+// which JSON may say sixteen times as long.
+constexpr uint32_t kEntriesABlock = 65'536;
+constexpr uint64_t kNamesABlock = 4 * limits::kMiB;
+
+}  // namespace
+
+/// What the blocks have in common. Safe for any number of threads.
+class IndexJson::Shared : public std::enable_shared_from_this<Shared> {
  public:
-  IndexBlock(Key key, const Container& container, const Tree& tree)
-      : Block(key), container_(container), tree_(tree) {}
+  Shared(const Container& container, const Tree& tree)
+      : container_(container), tree_(tree) {}
+
+  Result<Content> Open(BlockCache& cache);
+
+  /// The text of entries [first, end).
+  Result<std::string> Text(uint32_t first, uint32_t end);
+
+ private:
+  class Block;
+  struct Part {
+    uint32_t end;   // of its entries
+    uint64_t size;  // of its text, in bytes
+  };
+
+  /// Where the next block ends.
+  uint32_t EndFrom(uint32_t first) const;
+  /// Parsed once while someone holds it: it may be long.
+  Result<std::shared_ptr<const Json>> Metadata();
+  std::shared_ptr<const Block> BlockOf(uint32_t first, uint32_t end);
+
+  const Container& container_;
+  const Tree& tree_;
+  const uint64_t owner_ = NewOwner();
+  Mutex mutex_;
+  std::weak_ptr<const Json> metadata_ CTXFS_GUARDED_BY(mutex_);
+  std::vector<Part> parts_ CTXFS_GUARDED_BY(mutex_);  // empty: not yet known
+};
+
+class IndexJson::Shared::Block final : public ctxfs::Block {
+ public:
+  Block(Key key, std::shared_ptr<Shared> shared, uint32_t end)
+      : ctxfs::Block(key), shared_(std::move(shared)), end_(end) {}
 
   uint64_t cost() const override { return 0; }  // not known before it is made
 
   Result<Buffer> Produce() const override {
-    std::vector<NodeId> nodes(container_.entry_count());
-    for (NodeId node = 0; node < tree_.node_count(); ++node) {
-      if (tree_.IsDirectory(node)) continue;
-      const FileId file = tree_.File(node);
-      if (file < nodes.size()) nodes[file] = node;
-    }
-    const Error store_failed{Code::kIo, "the container cannot be read"};
-    const Json metadata = container_.Metadata();
-    if (metadata.is_discarded()) return store_failed;
-    std::string text = "[";
-    for (uint32_t entry = 0; entry < nodes.size(); ++entry) {
-      EntryInfo info = container_.Describe(entry);
-      if (info.incomplete) return store_failed;
-      container_.Annotate(metadata, info);
-      text += entry == 0 ? "\n" : ",\n";
-      text += EntryJson(info, tree_.Path(nodes[entry]))
-                  .dump(-1, ' ', false, Json::error_handler_t::replace);
-    }
-    text += "\n]\n";
-    Buffer buffer(text.size());
-    std::memcpy(buffer.data(), text.data(), text.size());
+    const Result<std::string> text =
+        shared_->Text(static_cast<uint32_t>(key().index), end_);
+    if (!text) return text.error();
+    Buffer buffer(text->size());
+    std::memcpy(buffer.data(), text->data(), text->size());
     return buffer;
   }
 
  private:
-  const Container& container_;
-  const Tree& tree_;
+  std::shared_ptr<Shared> shared_;
+  uint32_t end_;
 };
 
-}  // namespace
+uint32_t IndexJson::Shared::EndFrom(uint32_t first) const {
+  const uint32_t count = container_.entry_count();
+  const uint32_t most = first + std::min(count - first, kEntriesABlock);
+  uint64_t names = 0;
+  uint32_t end = first;
+  while (end < most && names <= kNamesABlock) {
+    names += container_.EntryName(end++).value_or("").size();
+  }
+  return end;
+}
+
+Result<std::shared_ptr<const Json>> IndexJson::Shared::Metadata() {
+  {
+    const MutexLock lock(mutex_);
+    if (auto known = metadata_.lock()) return known;
+  }
+  auto parsed = std::make_shared<const Json>(container_.Metadata());
+  if (parsed->is_discarded()) {
+    return Error{Code::kIo, "the container cannot be read"};
+  }
+  const MutexLock lock(mutex_);
+  metadata_ = parsed;
+  return parsed;
+}
+
+Result<std::string> IndexJson::Shared::Text(uint32_t first, uint32_t end) {
+  std::vector<NodeId> nodes(end - first);
+  for (NodeId node = 0; node < tree_.node_count(); ++node) {
+    if (tree_.IsDirectory(node)) continue;
+    const FileId file = tree_.File(node);
+    if (file >= first && file < end) nodes[file - first] = node;
+  }
+  const Result<std::shared_ptr<const Json>> metadata = Metadata();
+  if (!metadata) return metadata.error();
+  std::string text = first == 0 ? "[" : "";
+  for (uint32_t entry = first; entry < end; ++entry) {
+    EntryInfo info = container_.Describe(entry);
+    if (info.incomplete) {
+      return Error{Code::kIo, "the container cannot be read"};
+    }
+    container_.Annotate(**metadata, info);
+    text += entry == 0 ? "\n" : ",\n";
+    text += EntryJson(info, tree_.Path(nodes[entry - first]))
+                .dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  if (end == container_.entry_count()) text += "\n]\n";
+  return text;
+}
+
+std::shared_ptr<const IndexJson::Shared::Block> IndexJson::Shared::BlockOf(
+    uint32_t first, uint32_t end) {
+  return std::make_shared<const Block>(Key{owner_, first}, shared_from_this(),
+                                       end);
+}
+
+Result<Content> IndexJson::Shared::Open(BlockCache& cache) {
+  std::vector<Part> parts;
+  {
+    const MutexLock lock(mutex_);
+    parts = parts_;
+  }
+  if (parts.empty()) {
+    const Result<std::shared_ptr<const Json>> held = Metadata();
+    if (!held) return held.error();
+    uint32_t first = 0;
+    do {
+      const uint32_t end = EndFrom(first);
+      const Result<BlockCache::Pinned> made = cache.Get(*BlockOf(first, end));
+      if (!made) return made.error();
+      parts.push_back({end, (*made)->size()});
+      first = end;
+    } while (first < container_.entry_count());
+    const MutexLock lock(mutex_);
+    parts_ = parts;
+  }
+  Content content;
+  uint32_t first = 0;
+  for (const Part& part : parts) {
+    content.Append(Decoded{BlockOf(first, part.end), 0}, part.size);
+    first = part.end;
+  }
+  return content;
+}
+
+IndexJson::IndexJson(const Container& container, const Tree& tree)
+    : shared_(std::make_shared<Shared>(container, tree)) {}
+
+IndexJson::~IndexJson() = default;
+
+Result<Content> IndexJson::Open(BlockCache& cache) const {
+  return shared_->Open(cache);
+}
 
 Json EntryJson(const EntryInfo& info, const std::string& path) {
   Json object = info.extra;
@@ -71,16 +188,6 @@ Json EntryJson(const EntryInfo& info, const std::string& path) {
   if (info.shape) object["shape"] = *info.shape;
   if (!info.note.empty()) object["note"] = info.note;
   return object;
-}
-
-Result<Content> OpenIndexJson(Key key, const Container& container,
-                              const Tree& tree, BlockCache& cache) {
-  auto block = std::make_shared<const IndexBlock>(key, container, tree);
-  Result<BlockCache::Pinned> text = cache.Get(*block);
-  if (!text) return std::move(text).error();
-  Content content;
-  content.Append(Decoded{std::move(block), 0}, (*text)->size());
-  return content;
 }
 
 }  // namespace ctxfs

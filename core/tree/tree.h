@@ -2,10 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/base/limits.h"
+#include "core/base/result.h"
+#include "core/tree/pieces.h"
 
 namespace ctxfs {
 
@@ -58,19 +63,29 @@ class Tree {
   /// The slot of table_ that holds the node, or the free one it would take.
   size_t Slot(NodeId parent, std::string_view name) const;
 
-  std::vector<Node> nodes_;
-  std::vector<char> names_;
+  Pieces<Node, 16> nodes_;
+  Pieces<char, 18> names_;          // none lies in two pieces
   std::vector<uint32_t> children_;  // a directory's count, then its children
   std::vector<uint32_t> table_;  // node ids by (parent, name); a power of two
   uint64_t seed_ = 0;            // against names made to collide
 };
 
+/// How large a Tree may become.
+struct TreeLimits {
+  uint32_t nodes = limits::kTreeNodes;
+  uint64_t name_bytes = limits::kTreeNameBytes;
+};
+
 /// Collects paths into a Tree. Names are safe components; where several files
-/// want one, the lowest file number keeps it (docs/tree.md, section 6).
+/// want one, the lowest file number keeps it (docs/tree.md, section 6). A
+/// builder that has met a limit takes nothing more, for good: one test of ok()
+/// at the end.
 class TreeBuilder {
  public:
   /// `nodes` is a guess at how many there will be.
-  explicit TreeBuilder(uint32_t nodes = 0);
+  explicit TreeBuilder(uint32_t nodes = 0, const TreeLimits& most = {});
+
+  bool ok() const { return !full_; }
 
   /// The directory `name` of `parent`, made if it is not there. A file in its
   /// place is moved aside.
@@ -88,8 +103,8 @@ class TreeBuilder {
   /// `name` if it is free in `parent`, else the first of NAME~2, ... that is.
   std::string FreeName(NodeId parent, std::string_view name) const;
 
-  /// Settles and gives the tree.
-  Tree Build() &&;
+  /// Settles and gives the tree; kLimit for one that would be too large.
+  Result<Tree> Build() &&;
 
  private:
   struct Unnamed {
@@ -98,12 +113,15 @@ class TreeBuilder {
     FileId file;
   };
 
+  /// The root when there is no room for one more.
   NodeId Add(size_t slot, NodeId parent, std::string_view name, uint32_t value,
              bool directory);
   void Rehash(size_t slots);
 
+  const TreeLimits most_;
+  bool full_ = false;
   Tree tree_;
-  std::vector<Unnamed> unnamed_;
+  std::deque<Unnamed> unnamed_;
 };
 
 }  // namespace ctxfs

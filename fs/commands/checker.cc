@@ -83,6 +83,9 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
     report.warnings.push_back((prefix.empty() ? "" : prefix + ": ") + text);
   }
   const Branch branch(std::move(container));
+  if (!branch.status()) {
+    report.faults.push_back({prefix, std::nullopt, branch.status().error()});
+  }
   const std::string below = prefix.empty() ? "" : prefix + "/";
   CheckFiles(branch, below, report);
   CheckHanging(branch, below, depth, report);

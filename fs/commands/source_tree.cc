@@ -50,6 +50,7 @@ Result<std::unique_ptr<SourceTree>> SourceTree::Open(
           : std::make_unique<Namespace>(
                 std::make_unique<Mirror>(sources->directory, Mirror::Options{}),
                 OwnFile{}, options, hang);
+  if (Status shown = files->status(); !shown) return std::move(shown).error();
   return std::unique_ptr<SourceTree>(new SourceTree(std::move(files)));
 }
 

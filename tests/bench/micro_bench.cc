@@ -142,7 +142,7 @@ Tree MakeTree(uint32_t files) {
     const NodeId group = builder.MakeDirectory(layer, i % 2 ? "attn" : "mlp");
     builder.AddFile(group, "q_proj.weight" + std::to_string(i % kPerLayer), i);
   }
-  return std::move(builder).Build();
+  return *std::move(builder).Build();
 }
 
 /// Bytes in use by whoever allocated them.

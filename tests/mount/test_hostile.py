@@ -218,17 +218,34 @@ def test_no_name_of_an_entry_leads_out(mount, tmp_path, name):
     assert not any(f.is_symlink() for f in found)
 
 
-def no_new_privileges(pid) -> list[str]:
+def of_threads(pid, field) -> list[str]:
+    """A line of /proc/PID/status, of each thread, the first thread first."""
     tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
-    status = [(task / "status").read_text() for task in tasks]
-    return [s.split("NoNewPrivs:")[1].split()[0] for s in status]
+    status = [(t / "status").read_text() for t in sorted(tasks, key=lambda t: int(t.name))]
+    return [s.split(field + ":")[1].split()[0] for s in status]
 
 
 def test_the_daemon_gains_no_privileges(mount):
     pid = mount(CONTAINER).pid()
-    assert wait_until(lambda: set(no_new_privileges(pid)) == {"1"})
+    assert wait_until(lambda: set(of_threads(pid, "NoNewPrivs")) == {"1"})
     pid = mount(CONTAINER, "nosandbox").pid()
-    assert set(no_new_privileges(pid)) == {"0"}
+    assert set(of_threads(pid, "NoNewPrivs")) == {"0"}
+
+
+def test_all_who_serve_have_their_system_calls_filtered(mount, tmp_path):
+    path, data = big(tmp_path)
+    mounted = mount(path)
+    pid = mounted.pid()
+    for i in range(8):  # starts workers
+        assert (mounted / f"e{i}").read_bytes() == data
+    threads = of_threads(pid, "Seccomp")
+    assert len(threads) >= 3
+    # The first waits for them, and unmounts in the end.
+    assert threads[0] == "0" and set(threads[1:]) == {"2"}
+    assert run("umount", mounted.point).returncode == 0
+    assert wait_until(lambda: not alive(pid))
+    pid = mount(path, "nosandbox").pid()
+    assert set(of_threads(pid, "Seccomp")) == {"0"}
 
 
 def test_the_sandbox_lets_the_files_of_a_container_be_opened(mount):

@@ -132,17 +132,31 @@ def test_the_daemon_leaves_the_terminal_and_the_folder(mount):
 
 
 def test_no_descriptor_is_passed_on(mount):
-    pid = mount(CONTAINER).pid()
+    """Not the FUSE device's, the containers', nor a directory's that is listed."""
     close_on_exec = 0o2000000
-    for info in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
-        if int(info.name) <= 2:
-            continue
-        flags = next(
-            int(line.split()[1], 8)
-            for line in info.read_text().splitlines()
-            if line.startswith("flags:")
-        )
-        assert flags & close_on_exec, os.readlink(f"/proc/{pid}/fd/{info.name}")
+    folder = GOLDEN / "wshard" / "chunked"
+    mounts = [mount(CONTAINER), mount(CONTAINER, "nosandbox"), mount(folder),
+              mount(GOLDEN / "megacontext" / "good_fp16")]
+    for mounted in mounts:
+        seen = set()
+        run("find", mounted.point, "-type", "f", "-size", "-100k")  # opens them all
+        with subprocess.Popen(["find", mounted.point, "-type", "f", "-exec", "cat", "{}", "+"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as busy:
+            while busy.poll() is None or not seen:
+                for info in pathlib.Path(f"/proc/{mounted.pid()}/fdinfo").iterdir():
+                    if int(info.name) <= 2:
+                        continue
+                    try:
+                        text = info.read_text()
+                        name = os.readlink(info.parent.parent / "fd" / info.name)
+                    except OSError:
+                        continue  # closed by now
+                    flags = next(int(line.split()[1], 8) for line in text.splitlines()
+                                 if line.startswith("flags:"))
+                    assert flags & close_on_exec, name
+                    seen.add(name)
+        assert "/dev/fuse" in seen
+        assert any(name.startswith(str(GOLDEN)) for name in seen) or mounted.source.is_dir()
 
 
 def test_many_readers_see_the_same(mount, tmp_path):

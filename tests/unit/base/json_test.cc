@@ -158,5 +158,16 @@ TEST(FormatJson, ReplacesWhatIsNotUtf8) {
   EXPECT_EQ(FormatJson(object), "{\n \"k\xEF\xBF\xBD\": 1\n}\n");
 }
 
+TEST(Json, KeepsNoMoreValuesThanItsLimit) {
+  const auto zeros = [](uint64_t count) {
+    std::string text = "[0";
+    for (uint64_t i = 1; i < count; ++i) text += ",0";
+    return text + "]";
+  };
+  // The array is a value, too.
+  EXPECT_TRUE(Ok(ParseJson(zeros(limits::kJsonValues - 1))));
+  EXPECT_TRUE(Fails(ParseJson(zeros(limits::kJsonValues)), Code::kLimit));
+}
+
 }  // namespace
 }  // namespace ctxfs

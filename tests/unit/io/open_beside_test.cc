@@ -87,5 +87,48 @@ TEST(MemorySource, HasNothingBesideIt) {
   EXPECT_TRUE(Fails(MemorySource("x").OpenBeside("a"), Code::kNotFound));
 }
 
+// docs/tree.md, section 3: what is shown to everyone is what everyone may read.
+TEST_F(OpenBeside, ForEveryoneOnlyWhatAllReadersMayRead) {
+  const auto mode = [&](const char* name, mode_t bits) {
+    ASSERT_EQ(::chmod(dir_.Path(name).c_str(), bits), 0);
+  };
+  mode("in", 0755);
+  mode("in/sub", 0755);
+  mode("in/manifest", 0640);
+  mode("in/a", 0640);
+  mode("in/sub/b", 0440);
+  const auto everyone =
+      *FileSource::Open(dir_.Path("in/manifest"), Audience::kEveryone);
+  EXPECT_TRUE(Ok(everyone->OpenBeside("a")));
+  EXPECT_TRUE(Ok(everyone->OpenBeside("sub/b")));
+  mode("in/a", 0600);
+  mode("in/sub", 0700);
+  EXPECT_TRUE(Fails(everyone->OpenBeside("a"), Code::kIo));
+  EXPECT_TRUE(Fails(everyone->OpenBeside("sub/b"), Code::kIo));
+  EXPECT_TRUE(Fails(everyone->OpenBeside("sub/../a"), Code::kIo));
+  EXPECT_TRUE(Ok(Open("a"))) << "for whoever mounts it";
+  EXPECT_TRUE(Ok(Open("sub/b")));
+}
+
+TEST(Readers, IncludeThoseOfTheSameOwnersWithNoMoreBits) {
+  const Readers all{1, 1, 0444};
+  const Readers group{1, 2, 0440};
+  EXPECT_TRUE(all.Include({5, 6, 0444}));
+  EXPECT_TRUE(group.Include({1, 2, 0400}));
+  EXPECT_TRUE(group.Include(group));
+  EXPECT_FALSE(group.Include({1, 3, 0440}));
+  EXPECT_FALSE(group.Include({3, 2, 0440}));
+  EXPECT_FALSE(group.Include({1, 2, 0444}));
+  EXPECT_FALSE(group.Include({1, 2, 0404}));
+}
+
+TEST(Readers, OfADirectoryMaySearchItToo) {
+  struct stat st {};
+  st.st_mode = S_IFDIR | 0745;
+  EXPECT_EQ(Readers::Of(st).bits, 0404U);
+  st.st_mode = S_IFREG | 0745;
+  EXPECT_EQ(Readers::Of(st).bits, 0444U);
+}
+
 }  // namespace
 }  // namespace ctxfs

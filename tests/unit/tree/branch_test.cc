@@ -305,5 +305,38 @@ TEST(IndexJson, IsNeverMadeOfHalfWhatThereIs) {
   }
 }
 
+// More entries than a block has, and names that end a block sooner.
+TEST(IndexJson, IsTheSameInBlocks) {
+  for (const size_t length : {size_t{0}, size_t{60'000}}) {
+    const size_t count = length == 0 ? 70'000 : 200;
+    Names names;
+    for (size_t i = 0; i < count; ++i) {
+      names.emplace_back(std::to_string(i) + std::string(length, 'n'));
+    }
+    const Branch branch(Fake(names));
+    const std::string text = *Read(branch, ".ctxfs/index.json");
+    const Json index = Json::parse(text);
+    ASSERT_EQ(index.size(), count);
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(index[i]["name"], *names[i]);
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'),
+              static_cast<ptrdiff_t>(count) + 2);
+  }
+}
+
+TEST(Branch, OfTooManyNamesIsOneThatCannotBeRead) {
+  const auto fake = Fake({"a/b", "a/c", "d"});
+  const TreeLimits enough{.nodes = 9, .name_bytes = 1 << 20};
+  EXPECT_TRUE(Branch(fake, {}, {}, enough).status());
+  const Branch branch(fake, {}, {}, {.nodes = 8, .name_bytes = 1 << 20});
+  ASSERT_FALSE(branch.status());
+  EXPECT_EQ(branch.status().error().code, Code::kLimit);
+  EXPECT_EQ(branch.TotalSize(), 0U);
+  EXPECT_EQ(branch.container().entry_count(), 0U);
+  EXPECT_EQ(*Read(branch, ".ctxfs/container"), "the container's bytes");
+  const std::string info = *Read(branch, ".ctxfs/info.json");
+  EXPECT_NE(info.find("more than 8 files"), std::string::npos) << info;
+  EXPECT_EQ(Find(branch, "d"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace ctxfs

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/unit/testing/heap.h"
+#include "tests/unit/testing/result.h"
 
 namespace ctxfs {
 namespace {
@@ -41,13 +42,13 @@ std::vector<std::string> Placed(const std::vector<std::string>& paths) {
     }
     builder.AddFile(directory, path, file++);
   }
-  return PathsOf(std::move(builder).Build(), file);
+  return PathsOf(*std::move(builder).Build(), file);
 }
 
 using Paths = std::vector<std::string>;
 
 TEST(Tree, OfNothingIsARoot) {
-  const Tree tree = TreeBuilder().Build();
+  const Tree tree = *TreeBuilder().Build();
   EXPECT_EQ(tree.node_count(), 1U);
   EXPECT_TRUE(tree.IsDirectory(Tree::kRoot));
   EXPECT_EQ(tree.Parent(Tree::kRoot), Tree::kRoot);
@@ -66,7 +67,7 @@ TEST(Tree, KnowsNamesParentsPathsAndFiles) {
   builder.AddFile(b, "x", 0);
   builder.AddFile(a, "x", 1);
   builder.AddFile(Tree::kRoot, "x", 2);
-  const Tree tree = std::move(builder).Build();
+  const Tree tree = *std::move(builder).Build();
   ASSERT_EQ(tree.node_count(), 6U);
 
   const NodeId x = *tree.Lookup(b, "x");
@@ -93,7 +94,7 @@ TEST(Tree, ListsChildrenInTheOrderTheyCameUp) {
   builder.AddFile(Tree::kRoot, "a", 2);
   builder.AddFile(z, "before", 3);
   builder.AddFile(Tree::kRoot, "m", 4);
-  const Tree tree = std::move(builder).Build();
+  const Tree tree = *std::move(builder).Build();
   const auto names = [&](NodeId directory) {
     Paths all;
     for (uint32_t i = 0; i < tree.ChildCount(directory); ++i) {
@@ -211,7 +212,7 @@ TEST(TreeBuilder, AgreesWithAMapOnRandomTrees) {
         builder.AddFile(parent, name, next++);
       }
     }
-    const Tree tree = std::move(builder).Build();
+    const Tree tree = *std::move(builder).Build();
     EXPECT_EQ(tree.node_count(), 1 + directories.size() + files.size());
     for (const auto& [place, node] : directories) {
       ASSERT_EQ(tree.Lookup(place.first, place.second), node);
@@ -237,7 +238,7 @@ TEST(TreeBuilder, GivesTheSameTreeForTheSameFiles) {
           builder.MakeDirectory(Tree::kRoot, "d" + std::to_string(i % 7));
       builder.AddFile(d, "f" + std::to_string(i % 100), i);
     }
-    return std::move(builder).Build();
+    return *std::move(builder).Build();
   };
   const Tree one = build();
   const Tree two = build();
@@ -246,6 +247,71 @@ TEST(TreeBuilder, GivesTheSameTreeForTheSameFiles) {
     ASSERT_EQ(one.Path(node), two.Path(node));
     ASSERT_EQ(one.IsDirectory(node), two.IsDirectory(node));
   }
+}
+
+TEST(TreeBuilder, TakesNoMoreNodesThanItsLimit) {
+  for (const uint32_t files : {9U, 10U}) {
+    TreeBuilder builder(0, {.nodes = 12, .name_bytes = 1 << 20});
+    const NodeId d = builder.MakeDirectory(Tree::kRoot, "d");
+    for (FileId i = 0; i < files; ++i) {
+      builder.AddFile(d, "f" + std::to_string(i), i);
+    }
+    builder.AddFile(d, "f0", files);  // Settle makes it one more
+    const bool fits = files == 9;
+    EXPECT_TRUE(builder.ok());
+    builder.Settle();
+    EXPECT_EQ(builder.ok(), fits);
+    builder.MakeDirectory(Tree::kRoot, "too much");
+    EXPECT_FALSE(builder.ok()) << "for good";
+    EXPECT_TRUE(Fails(std::move(builder).Build(), Code::kLimit));
+  }
+}
+
+// Names are found by 32 bits: a limit, and not a wrap.
+TEST(TreeBuilder, TakesNoMoreBytesOfNamesThanItsLimit) {
+  const std::string name(200, 'n');
+  TreeBuilder builder(0, {.nodes = 1'000'000, .name_bytes = 1 << 20});
+  FileId files = 0;
+  while (builder.ok()) {
+    builder.AddFile(Tree::kRoot, name + std::to_string(files), files);
+    ++files;
+    ASSERT_LE(files, (1U << 20) / 200);
+  }
+  EXPECT_GT(files, (1U << 20) / 210 - 10) << "the limit, and not much before";
+  EXPECT_TRUE(Fails(std::move(builder).Build(), Code::kLimit));
+}
+
+TEST(TreeBuilder, TakesLongNamesWhereverAPieceEnds) {
+  TreeBuilder builder;
+  std::vector<std::string> names;
+  for (FileId i = 0; i < 20'000; ++i) {
+    std::string name = std::to_string(i) + "/";
+    name.back() = ':';
+    name.append(i * 7919 % (255 - name.size() + 1), 'x');
+    names.push_back(name);
+    builder.AddFile(Tree::kRoot, names.back(), i);
+  }
+  const Tree tree = *std::move(builder).Build();
+  for (FileId i = 0; i < names.size(); ++i) {
+    const std::optional<NodeId> node = tree.Lookup(Tree::kRoot, names[i]);
+    ASSERT_TRUE(node.has_value());
+    ASSERT_EQ(tree.File(*node), i);
+    ASSERT_EQ(tree.Name(*node), names[i]);
+  }
+}
+
+// What a million pairs of equal names cost is their nodes.
+TEST(TreeBuilder, RemembersNoSearchThatWasShort) {
+  constexpr uint32_t kPairs = 100'000;
+  const int64_t before = HeapBytes();
+  TreeBuilder builder(2 * kPairs);
+  for (FileId i = 0; i < 2 * kPairs; ++i) {
+    builder.AddFile(Tree::kRoot, "name" + std::to_string(i / 2), i);
+  }
+  builder.Settle();
+  EXPECT_LT((HeapBytes() - before) / (2 * kPairs), 16 + 12 + 16 + 12);
+  const Tree tree = *std::move(builder).Build();
+  EXPECT_TRUE(tree.Lookup(Tree::kRoot, "name99999~2").has_value());
 }
 
 TEST(Tree, CostsLittleMemoryForANode) {
@@ -257,7 +323,7 @@ TEST(Tree, CostsLittleMemoryForANode) {
     name.insert(0, 10 - name.size(), 'n');
     builder.AddFile(Tree::kRoot, name, i);
   }
-  const Tree tree = std::move(builder).Build();
+  const Tree tree = *std::move(builder).Build();
   const int64_t bytes = HeapBytes() - before;
   // 16 for the node, 10 for its name, 4 in its parent's list, and 8 in a table
   // that may be twice as large as it would have to be.
