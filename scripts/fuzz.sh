@@ -47,7 +47,7 @@ fuzz() {
   shift
   [ ! -f "$dict" ] || set -- "-dict=$dict" "$@"
   ln -sf fuzz "$bin/fuzz_$target"
-  ASAN_OPTIONS=quarantine_size_mb=16 \
+  ASAN_OPTIONS=quarantine_size_mb=16:malloc_context_size=4 \
     "$bin/fuzz_$target" -timeout=5 -rss_limit_mb=512 -malloc_limit_mb=320 \
     "-max_len=$(longest "$target")" \
     "-artifact_prefix=build/fuzz-crashes/$target-" "$@"

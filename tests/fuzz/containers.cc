@@ -35,9 +35,9 @@ class InputSource final : public Source {
   Bytes bytes_;
 };
 
-/// As it is, salvaged, and unverified: few mutations have the checksum that
-/// they need to be decoded at all. With the key of golden/conventions.
-std::array<OpenOptions, 3> WaysToOpen() {
+/// As it is, with the key of golden/conventions; and salvaged and unverified,
+/// since few mutations have the checksum that they need to be decoded at all.
+std::array<OpenOptions, 2> WaysToOpen() {
   static const auto key = [] {
     std::array<std::byte, MasterKey::kBytes> bytes{};
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i);
@@ -47,19 +47,18 @@ std::array<OpenOptions, 3> WaysToOpen() {
   strict.key = key;
   OpenOptions salvage;
   salvage.salvage = true;
-  OpenOptions unverified = salvage;
-  unverified.verify = false;
-  return {strict, salvage, unverified};
+  salvage.verify = false;
+  return {strict, salvage};
 }
 
 using OpenFunction = decltype(Format::open);
 
-void OpenAndRead(const std::shared_ptr<const Source>& source,
-                 OpenFunction open) {
+void OpenAndRead(const std::shared_ptr<const Source>& source, OpenFunction open,
+                 Depth depth) {
   for (const OpenOptions& options : WaysToOpen()) {
     auto container = open(source, options);
     if (container) {
-      ReadEverything(std::move(*container), options);
+      ReadEverything(std::move(*container), options, depth);
     } else {
       Require(!container.error().what.empty(), "a refusal says why");
     }
@@ -67,9 +66,10 @@ void OpenAndRead(const std::shared_ptr<const Source>& source,
 }
 
 Target FileTarget(std::string name, OpenFunction open) {
-  return {std::move(name), [open](Bytes input) {
-            OpenAndRead(std::make_shared<const InputSource>(input), open);
-          }};
+  return {
+      std::move(name), [open](Bytes input) {
+        OpenAndRead(std::make_shared<const InputSource>(input), open, {2, 8});
+      }};
 }
 
 Target FolderTarget(const std::string& name, OpenFunction open) {
@@ -78,7 +78,8 @@ Target FolderTarget(const std::string& name, OpenFunction open) {
             const auto folder =
                 std::make_shared<const MemoryFolder>(std::move(archive.files));
             auto source = folder->Open(archive.target);
-            if (source) OpenAndRead(*source, open);
+            // What is in the parts is for the targets of their formats.
+            if (source) OpenAndRead(*source, open, {1, 1});
           }};
 }
 

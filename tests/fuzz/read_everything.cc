@@ -18,14 +18,11 @@ namespace ctxfs::fuzz {
 namespace {
 
 // What is more costs time and finds nothing new: bytes of a file, and of all
-// files of one input; nodes of a tree; numbers of a directory of them; depth
-// and number of the containers within one.
+// files of one input; nodes of a tree; numbers of a directory of them.
 constexpr uint64_t kMostOfFile = limits::kMiB;
 constexpr uint64_t kMostRead = 4 * limits::kMiB;
 constexpr uint32_t kMostNodes = 2048;
 constexpr uint32_t kMostNumbered = 4;
-constexpr int kMostDepth = 2;
-constexpr int kMostWithin = 8;
 
 void RequireSafeName(std::string_view name) {
   Require(!name.empty() && name != "." && name != ".." &&
@@ -37,7 +34,8 @@ void RequireSafeName(std::string_view name) {
 
 class Reader {
  public:
-  explicit Reader(const OpenOptions& options) : options_(options) {}
+  Reader(const OpenOptions& options, Depth depth)
+      : options_(options), depth_(depth) {}
 
   void ReadContainer(std::shared_ptr<const Container> container, int depth) {
     ReadEntries(*container);
@@ -47,7 +45,7 @@ class Reader {
     }
     const Branch branch(std::move(container), {}, std::move(hanging));
     const NodeId nodes = std::min(branch.tree().node_count(), kMostNodes);
-    int within = depth < kMostDepth ? kMostWithin : 0;
+    int within = depth < depth_.levels ? depth_.each : 0;
     for (NodeId node = 0; node < nodes; ++node) {
       CheckNode(branch, node);
       if (!branch.IsDirectory(node)) {
@@ -58,7 +56,13 @@ class Reader {
       if (const Files* numbered = branch.Numbered(node))
         ReadNumbered(*numbered);
       const SubContainer* inside = branch.Hanging(node);
-      if (inside != nullptr && within-- > 0) Enter(*inside, depth + 1);
+      if (inside == nullptr) continue;
+      if (inside->open != nullptr) {
+        ReadContainer(inside->open(),
+                      depth_.levels);  // views have none in them
+      } else if (within-- > 0) {
+        Enter(*inside, depth + 1);
+      }
     }
   }
 
@@ -83,7 +87,6 @@ class Reader {
   }
 
   void Enter(const SubContainer& sub, int depth) {
-    if (sub.open != nullptr) return ReadContainer(sub.open(), depth);
     auto source = sub.open_source();
     if (!source) return;
     auto container = OpenContainer(std::move(*source), options_);
@@ -165,6 +168,7 @@ class Reader {
   }
 
   OpenOptions options_;
+  Depth depth_;
   BlockCache cache_{kMostRead};
   uint64_t read_ = 0;
 };
@@ -172,8 +176,8 @@ class Reader {
 }  // namespace
 
 void ReadEverything(std::shared_ptr<const Container> container,
-                    const OpenOptions& options) {
-  Reader(options).ReadContainer(std::move(container), 0);
+                    const OpenOptions& options, Depth depth) {
+  Reader(options, depth).ReadContainer(std::move(container), 0);
 }
 
 }  // namespace ctxfs::fuzz
