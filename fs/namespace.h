@@ -50,8 +50,9 @@ class Namespace {
   /// Shows the container in a directory `name` of the root, or at the root
   /// itself when `name` is empty. `stats` is the mount's own file; containers
   /// within are opened with `options`, and `hang` says what more hangs in each.
-  Namespace(std::shared_ptr<const Container> container, std::string_view name,
-            OwnFile stats, const OpenOptions& options = {},
+  Namespace(const std::shared_ptr<const Container>& container,
+            std::string_view name, const OwnFile& stats,
+            const OpenOptions& options = {},
             const Grafts::Hang& hang = nullptr);
 
   /// Shows what `mirror` has.
@@ -98,9 +99,9 @@ class Namespace {
     Grafts::Number graft = 0;
     std::shared_ptr<const Branch> branch = nullptr;  // keeps `files` alive
   };
-  /// A directory in a tree. Its children are at `inside`: the root of what hangs
-  /// there, or itself. Members of a container may lie below another that is a
-  /// container too: `around` has those, and they come first.
+  /// A directory in a tree. Its children are at `inside`: the root of what
+  /// hangs there, or itself. Members of a container may lie below another that
+  /// is a container too: `around` has those, and they come first.
   struct Directory {
     Place inside;
     std::optional<Place> around;
