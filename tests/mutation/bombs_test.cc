@@ -169,7 +169,8 @@ TEST(BombGraphs, CostWhatIsThereAndNotWhatIsSaid) {
     Poke(packed, 4, static_cast<uint32_t>(claim));
     ForgetPeak();
     const uint64_t before = Peak();
-    const auto container = OpenBytes(packed);
+    const auto container =
+        OpenContainer(std::make_shared<const MemorySource>(packed), {});
     EXPECT_EQ(container.has_value(), claim == graph.size()) << claim;
     if (CTXFS_SANITIZED == 0) {
       EXPECT_LT(Peak(), before + 4 * limits::kMiB) << claim;
