@@ -36,8 +36,8 @@ std::string OwnName(Mirror& mirror) {
 
 }  // namespace
 
-Namespace::Namespace(std::shared_ptr<const Container> container,
-                     std::string_view name, OwnFile stats,
+Namespace::Namespace(const std::shared_ptr<const Container>& container,
+                     std::string_view name, const OwnFile& stats,
                      const OpenOptions& options, const Grafts::Hang& hang)
     : options_(options),
       top_(std::make_shared<const Branch>(
@@ -509,7 +509,7 @@ std::string Namespace::Path(Inode inode) const {
   const auto number = static_cast<Grafts::Number>(inode >> kGraftShift);
   const std::optional<Grafts::Graft> graft = grafts_.Find(number);
   if (!graft) return PathInContainer(inode);
-  const std::string within = Path(graft->at);
+  std::string within = Path(graft->at);
   const Result<Place> place = Find(inode);
   if (!place) return within;
   return within + "/" + place->files->Path(place->node);

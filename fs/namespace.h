@@ -54,8 +54,9 @@ class Namespace {
   /// itself when `name` is empty. `stats` is the mount's own file, if it has a
   /// path; containers within are opened with `options`, and `hang` says what
   /// more hangs in each.
-  Namespace(std::shared_ptr<const Container> container, std::string_view name,
-            OwnFile stats, const OpenOptions& options = {},
+  Namespace(const std::shared_ptr<const Container>& container,
+            std::string_view name, const OwnFile& stats,
+            const OpenOptions& options = {},
             const Grafts::Hang& hang = nullptr);
 
   /// kLimit when the container has too many names to be shown.
@@ -105,9 +106,9 @@ class Namespace {
     Grafts::Number graft = 0;
     std::shared_ptr<const Branch> branch = nullptr;  // keeps `files` alive
   };
-  /// A directory in a tree. Its children are at `inside`: the root of what hangs
-  /// there, or itself. Members of a container may lie below another that is a
-  /// container too: `around` has those, and they come first.
+  /// A directory in a tree. Its children are at `inside`: the root of what
+  /// hangs there, or itself. Members of a container may lie below another that
+  /// is a container too: `around` has those, and they come first.
   struct Directory {
     Place inside;
     std::optional<Place> around;

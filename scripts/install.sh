@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian 12 packages that are missing: install.sh build|demo|test ...
+# Installs the Debian 12 packages that are missing: install.sh build|demo|lint|test ...
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
@@ -11,6 +11,7 @@ test=(libgtest-dev libgmock-dev libbenchmark-dev clang-14
   python3-cryptography zstd attr util-linux)
 clients=(python3-venv jq ffmpeg rsync ripgrep file tar)
 demo=(attr)
+lint=(clang-14 clang-tidy-14 cppcheck gcovr python3)
 
 wanted=()
 for set in "$@"; do
@@ -18,6 +19,7 @@ for set in "$@"; do
     build) wanted+=("${build[@]}") ;;
     clients) wanted+=("${clients[@]}") ;;
     demo) wanted+=("${demo[@]}") ;;
+    lint) wanted+=("${lint[@]}") ;;
     test) wanted+=("${test[@]}") ;;
     *) echo "install.sh: no such set: $set" >&2; exit 1 ;;
   esac

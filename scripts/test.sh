@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, builds, and runs every test. `test.sh asan` (or
-# tsan) runs unit and golden tests under a sanitizer, `test.sh clang` builds
-# with clang and runs the fuzz target for a moment.
+# Installs what is missing, builds, and runs every test; checks the code first.
+# `test.sh dev` leaves that out, `test.sh tidy` has every check of clang-tidy,
+# `test.sh asan` (or tsan) runs unit and golden tests under a sanitizer,
+# `test.sh fuzz` builds with clang and runs the fuzz targets for a moment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,22 +30,15 @@ run() {
   ctest --preset "$1" -j2
 }
 
-# clang sees what g++ does not: lock annotations, and its own warnings.
-build_with_clang() {
-  echo "== clang"
-  cmake --preset fuzz >/dev/null
-  cmake --build --preset fuzz -- --quiet
-  build/fuzz/tests/fuzz/fuzz_open -runs=2000 -seed=1 -max_len=4096 \
-    tests/fuzz/corpus golden/shard golden/cvc golden/mem8 2>&1 | tail -n 1
-}
-
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(dev)
+[ ${#parts[@]} -gt 0 ] || parts=(lint dev)
 for part in "${parts[@]}"; do
   case $part in
     dev) make_clients_venv; run dev ;;
     asan | tsan) run "$part" ;;
-    clang) build_with_clang ;;
+    lint) scripts/lint.sh ;;
+    tidy) scripts/lint.sh --all ;;
+    fuzz) scripts/fuzz.sh --seconds 5 ;;
     *) echo "test.sh: no such part: $part" >&2; exit 1 ;;
   esac
 done

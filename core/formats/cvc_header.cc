@@ -33,7 +33,7 @@ std::optional<float> Float(const Json& object, const char* key) {
   return static_cast<float>(found->get<double>());
 }
 
-Error TooMany(std::string what, uint64_t limit) {
+Error TooMany(const std::string& what, uint64_t limit) {
   return {Code::kLimit,
           "more " + what + " than the limit of " + std::to_string(limit), 0};
 }

@@ -394,9 +394,10 @@ bool Probe(Bytes head) {
 }
 
 /// The SJGN bytes in an SJGZ file, decoded into memory.
-Result<std::shared_ptr<const Source>> Unpack(const Source& packed) {
+Result<std::shared_ptr<const Source>> Unpack(
+    std::shared_ptr<const Source> packed) {
   constexpr uint64_t kFrameAt = 8;
-  Result<Buffer> all = ReadBuffer(packed, 0, packed.size(), "packed graph");
+  Result<Buffer> all = ReadBuffer(*packed, 0, packed->size(), "packed graph");
   if (!all) return std::move(all).error();
   if (all->size() < kFrameAt) {
     return Error{Code::kCorrupt, "ends within the header", all->size()};
@@ -405,15 +406,15 @@ Result<std::shared_ptr<const Source>> Unpack(const Source& packed) {
   if (size > limits::kGraphBytes) {
     return Error{Code::kLimit, "decodes to more than 256 MiB", 4};
   }
-  std::string text(size, '\0');
-  Status decoded = DecodeZstd(all->span().subspan(kFrameAt),
-                              std::as_writable_bytes(std::span(text)));
-  if (!decoded) return Error{Code::kCorrupt, decoded.error().what, kFrameAt};
-  if (!text.starts_with("SJGN")) {
+  Buffer plain(size);  // not cleared: a claim costs nothing
+  Status decoded = DecodeZstd(all->span().subspan(kFrameAt), plain.span());
+  if (!decoded)
+    return Error{decoded.error().code, decoded.error().what, kFrameAt};
+  if (!AsText(plain.span()).starts_with("SJGN")) {
     return Error{Code::kCorrupt, "holds no SJGN", kFrameAt};
   }
-  return std::shared_ptr<const Source>(
-      std::make_shared<const MemorySource>(std::move(text)));
+  return std::shared_ptr<const Source>(std::make_shared<const UnpackedSource>(
+      std::move(packed), std::move(plain)));
 }
 
 Result<std::shared_ptr<const Container>> Open(
@@ -425,7 +426,7 @@ Result<std::shared_ptr<const Container>> Open(
     if (source->size() > limits::kGraphBytes) {
       return Error{Code::kLimit, "is larger than 256 MiB", 0};
     }
-    Result<std::shared_ptr<const Source>> plain = Unpack(*source);
+    Result<std::shared_ptr<const Source>> plain = Unpack(source);
     if (!plain) return std::move(plain).error();
     data = std::move(*plain);
   }

@@ -40,7 +40,7 @@ struct SignLayout {
 class Signs final : public Transform {
  public:
   /// `packed` holds the lane's bytes.
-  Signs(std::shared_ptr<const Block> packed, SignLayout layout)
+  Signs(std::shared_ptr<const Block> packed, const SignLayout& layout)
       : packed_(std::move(packed)), layout_(layout) {}
 
   Status Compute(uint64_t offset, MutableBytes out,

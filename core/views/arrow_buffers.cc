@@ -116,7 +116,7 @@ class TextBlock final : public Block {
   };
 
   TextBlock(Key key, std::shared_ptr<const TableReader> reader, size_t column,
-            Where where, BlockCache& cache)
+            const Where& where, BlockCache& cache)
       : Block(key),
         reader_(std::move(reader)),
         column_(column),

@@ -161,6 +161,23 @@ TEST(BombEntries, CostWhatTheyDecodeToAtTheMost) {
   }
 }
 
+TEST(BombGraphs, CostWhatIsThereAndNotWhatIsSaid) {
+  const std::string graph("SJGN\x01\x00\x00", 7);
+  for (const uint64_t claim : {uint64_t{7}, uint64_t{8}, limits::kGraphBytes,
+                               limits::kGraphBytes + 1}) {
+    std::string packed = std::string("SJGZ\0\0\0\0", 8) + Zstd(graph);
+    Poke(packed, 4, static_cast<uint32_t>(claim));
+    ForgetPeak();
+    const uint64_t before = Peak();
+    const auto container =
+        OpenContainer(std::make_shared<const MemorySource>(packed), {});
+    EXPECT_EQ(container.has_value(), claim == graph.size()) << claim;
+    if (CTXFS_SANITIZED == 0) {
+      EXPECT_LT(Peak(), before + 4 * limits::kMiB) << claim;
+    }
+  }
+}
+
 // A lack of memory is no damage: it is not remembered against the entry.
 TEST(NoMemory, IsToldFromDamage) {
   if (CTXFS_SANITIZED != 0) GTEST_SKIP() << "sanitizers end the process";

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Fuzzes: fuzz.sh [--seconds N] [TARGET...] runs each target (all of them unless
+# some are named) for N seconds, 60 by default, under the sanitizers, beginning
+# with its corpus, the golden containers and what was found earlier. What is new
+# stays in build/fuzz-finds, what crashes in build/fuzz-crashes. fuzz.sh
+# --minimise keeps of all that what reaches code that nothing else reaches, in
+# tests/fuzz/corpus.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=60 minimise=
+while [[ "${1:-}" == --* ]]; do
+  case $1 in
+    --seconds) seconds=$2; shift ;;
+    --minimise) minimise=1 ;;
+    *) echo "fuzz.sh: no such option: $1" >&2; exit 1 ;;
+  esac
+  shift
+done
+
+bin=build/fuzz/tests/fuzz
+corpus=tests/fuzz/corpus
+scripts/install.sh build test
+cmake --preset fuzz >/dev/null
+cmake --build --preset fuzz --target fuzz fuzz_seeds fuzz_replay -- --quiet
+mapfile -t all < <("$bin/fuzz_replay" --list)
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] || targets=("${all[@]}")
+
+rm -rf build/fuzz-seeds
+"$bin/fuzz_seeds" build/fuzz-seeds
+mkdir -p build/fuzz-crashes build/fuzz-logs
+
+# Bytes of an input: small ones are quick, and say more when they crash.
+longest() {
+  case $1 in
+    json | names | options | cowrie | lz4 | gzip | zstd) echo 512 ;;
+    megacontext) echo 1024 ;;
+    columnshard | *_folder) echo 8192 ;;
+    *) echo 4096 ;;
+  esac
+}
+
+# How libFuzzer is called: limits that are far above what any input may cost.
+fuzz() {
+  local target=$1 dict=tests/fuzz/dict/$1.dict
+  shift
+  [ ! -f "$dict" ] || set -- "-dict=$dict" "$@"
+  ln -sf fuzz "$bin/fuzz_$target"
+  ASAN_OPTIONS=quarantine_size_mb=16:malloc_context_size=4 \
+    "$bin/fuzz_$target" -timeout=5 -rss_limit_mb=512 -malloc_limit_mb=320 \
+    "-max_len=$(longest "$target")" \
+    "-artifact_prefix=build/fuzz-crashes/$target-" "$@"
+}
+
+# What a target's inputs come from, where that exists.
+inputs() {
+  for folder in "$corpus/$1" "build/fuzz-seeds/$1"; do
+    [ ! -d "$folder" ] || echo "$folder"
+  done
+}
+
+run() {
+  local target=$1 finds=build/fuzz-finds/$1 log=build/fuzz-logs/$1.log failed=
+  mkdir -p "$finds"
+  # shellcheck disable=SC2046
+  fuzz "$target" "-max_total_time=$seconds" -print_final_stats=1 \
+    "$finds" $(inputs "$target") >"$log" 2>&1 || failed=" FAILED: $log"
+  awk -v target="$target" -v seconds="$seconds" -v failed="$failed" '
+    /^#[0-9]+/ { cov = $4; inputs = $8 }
+    /number_of_executed_units/ { runs = $2 }
+    /average_exec_per_sec/ { rate = $2 }
+    /peak_rss_mb/ { peak = $2 }
+    END { printf "| %s | %d | %d | %d | %d | %s | %d |%s\n", target, seconds,
+          runs, rate, cov, inputs, peak, failed }' "$log"
+  [ -z "$failed" ]
+}
+
+minimise() {
+  local target=$1 merged=build/fuzz-merged/$1
+  rm -rf "$merged"
+  mkdir -p "$merged" "build/fuzz-finds/$target"
+  # Lines that are reached, and not how often: a tenth of the inputs.
+  # shellcheck disable=SC2046
+  fuzz "$target" -set_cover_merge=1 -use_counters=0 "$merged" \
+    $(inputs "$target") "build/fuzz-finds/$target" >"build/fuzz-logs/$target.merge.log" 2>&1
+  mkdir -p "$corpus"
+  rm -rf "${corpus:?}/$target"
+  mv "$merged" "$corpus/$target"
+  echo "$target: $(find "$corpus/$target" -type f | wc -l) files," \
+    "$(du -sb "$corpus/$target" | cut -f1) bytes"
+}
+
+status=0
+if [ -z "$minimise" ]; then
+  echo "| target | seconds | runs | runs/s | coverage | inputs | peak (MiB) |"
+fi
+for target in "${targets[@]}"; do
+  if [ -n "$minimise" ]; then
+    minimise "$target"
+  else
+    run "$target" || status=1
+  fi
+done
+exit $status

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parsers that can be reached without a container around them.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/json.h"
+#include "core/base/limits.h"
+#include "core/codec/codec.h"
+#include "core/formats/cowrie.h"
+#include "core/formats/cowrie_decoder.h"
+#include "core/tree/safe_name.h"
+#include "core/views/view.h"
+#include "fs/options.h"
+#include "tests/fuzz/target.h"
+
+namespace ctxfs::fuzz {
+namespace {
+
+/// Passes over some of what it is told of.
+class ChoosyVisitor final : public JsonVisitor {
+ public:
+  bool Enter(const Path& path, bool /*is_array*/) override {
+    return path.empty() || path.back().size() % 2 == 0;
+  }
+  void Leave(const Path& /*path*/) override {}
+  void Scalar(const Path& /*path*/, Json /*value*/) override {}
+};
+
+void TryJson(Bytes input) {
+  const std::string_view text = AsText(input);
+  const auto standard = ParseJson(text);
+  const auto python = ParseJson(text, JsonDialect::kPython);
+  if (python) {
+    Require(python->length <= text.size(), "a value lies within its text");
+    (void)FormatJson(python->value);
+  }
+  ChoosyVisitor visitor;
+  const Result<size_t> walked = WalkJson(text, JsonDialect::kPython, visitor);
+  Require(walked.has_value() == python.has_value() &&
+              (!walked || *walked == python->length),
+          "what is passed over is read all the same");
+  if (!standard) return;
+  Require(python && python->value == standard->value &&
+              python->length == standard->length,
+          "what is JSON is Python's JSON, and means the same");
+  const auto again = ParseJson(FormatJson(standard->value));
+  Require(again && again->value == standard->value,
+          "what is written is what was read");
+}
+
+/// The room to decode into, as the first two bytes have it; it is just that
+/// large.
+struct Room {
+  explicit Room(Bytes& input) {
+    if (input.size() < 2) return;
+    size = LoadLe<uint16_t>(input.data());
+    input = input.subspan(2);
+    bytes = std::make_unique<std::byte[]>(size);
+  }
+  MutableBytes span() { return {bytes.get(), size}; }
+
+  size_t size = 0;
+  std::unique_ptr<std::byte[]> bytes = std::make_unique<std::byte[]>(0);
+};
+
+void TryLz4(Bytes input) {
+  Room room(input);
+  const Status decoded = DecodeLz4(input, room.span());
+  const std::string whole(AsText(room.span()));
+  const Status lenient = DecodeLz4Lenient(input, room.span());
+  if (decoded) {
+    Require(lenient.has_value() && AsText(room.span()) == whole,
+            "both decoders make the same of it");
+  }
+  std::fill(room.span().begin(), room.span().end(), std::byte{});
+  const size_t prefix = DecodeLz4Prefix(input, room.span());
+  Require(prefix <= room.size, "a prefix fits");
+  if (decoded) {
+    Require(prefix == room.size && AsText(room.span()) == whole,
+            "the prefix of all is all");
+  }
+}
+
+void TryZstd(Bytes input) {
+  constexpr uint64_t kMost = 1 << 20;
+  Room room(input);
+  const Result<ZstdFrame> frame = DecodeZstdFrame(input, kMost);
+  if (frame) {
+    Require(frame->bytes.size() <= kMost && frame->stored_size <= input.size(),
+            "a frame keeps to its limits");
+  }
+  const Status decoded = DecodeZstd(input, room.span());
+  const std::string whole(AsText(room.span()));
+  const size_t prefix = DecodeZstdPrefix(input, room.span());
+  Require(prefix <= room.size, "a prefix fits");
+  if (decoded) {
+    Require(AsText(room.span()).substr(0, prefix) == whole.substr(0, prefix),
+            "a prefix is the beginning");
+  }
+}
+
+void TryGzip(Bytes input) {
+  Room room(input);
+  (void)DecodeGzip(input, room.span());
+}
+
+void TryCowrie(Bytes input) {
+  const Result<Json> framed = DecodeCowrie(input);
+  if (framed) (void)FormatJson(*framed);
+  for (const bool hints : {false, true}) {
+    const Result<Json> bare = CowrieDecoder(input).Decode(hints);
+    if (bare) (void)FormatJson(*bare);
+  }
+}
+
+void RequireComponent(std::string_view component) {
+  Require(!component.empty() && component != "." && component != ".." &&
+              component.size() <= limits::kComponentBytes &&
+              component.find('/') == std::string_view::npos &&
+              component.find('\0') == std::string_view::npos,
+          "a component is a file's name");
+}
+
+std::vector<std::string> Components(std::string_view name) {
+  SafePath path;
+  std::vector<std::string> components;
+  for (const std::string_view component : path.Split(name)) {
+    RequireComponent(component);
+    components.emplace_back(component);
+  }
+  Require(!components.empty() && components.size() <= limits::kComponents + 1,
+          "a name has components, and not too many");
+  return components;
+}
+
+/// Two names, one a line.
+void TryNames(Bytes input) {
+  const std::string_view text = AsText(input);
+  const size_t line = std::min(text.find('\n'), text.size());
+  const std::string_view one = text.substr(0, line);
+  const std::string_view other = text.substr(std::min(line + 1, text.size()));
+  Require((one == other) == (Components(one) == Components(other)),
+          "different names have different paths");
+  for (const std::string_view name : {one, other}) {
+    const std::string safe = SafeComponent(name);
+    RequireComponent(safe);
+    for (const bool before_extension : {false, true}) {
+      const std::string marked = MarkedComponent(safe, "~2", before_extension);
+      RequireComponent(marked);
+      Require(marked != safe, "a marked name is another");
+    }
+  }
+}
+
+/// The command line, an argument a line.
+void TryOptions(Bytes input) {
+  std::vector<std::string> arguments{"mount.ctxfs"};
+  std::string_view rest = AsText(input);
+  while (!rest.empty()) {
+    const size_t line = std::min(rest.find('\n'), rest.size());
+    // What main() gets has no NUL in it.
+    arguments.emplace_back(rest.substr(0, std::min(line, rest.find('\0'))));
+    rest.remove_prefix(std::min(line + 1, rest.size()));
+  }
+  std::vector<const char*> argv;
+  for (const std::string& argument : arguments) {
+    argv.push_back(argument.c_str());
+    uint64_t bytes = 0;
+    (void)ParseSize(argument, &bytes);
+    (void)ParseViews(argument);
+  }
+  argv.push_back(nullptr);
+  MountOptions options;
+  std::string error;
+  const bool parsed = ParseMountOptions(static_cast<int>(arguments.size()),
+                                        argv.data(), &options, &error);
+  Require(parsed != !error.empty(),
+          "a refusal says why, and nothing else does");
+  if (parsed && !options.help && !options.version) {
+    Require(!options.sources.empty(), "there is a source");
+  }
+}
+
+}  // namespace
+
+void AddParserTargets(std::vector<Target>& targets) {
+  targets.push_back({"json", &TryJson});
+  targets.push_back({"lz4", &TryLz4});
+  targets.push_back({"zstd", &TryZstd});
+  targets.push_back({"gzip", &TryGzip});
+  targets.push_back({"cowrie", &TryCowrie});
+  targets.push_back({"names", &TryNames});
+  targets.push_back({"options", &TryOptions});
+}
+
+}  // namespace ctxfs::fuzz

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/read_everything.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/base/json.h"
+#include "core/base/limits.h"
+#include "core/content/content.h"
+#include "core/io/source.h"
+#include "core/tree/branch.h"
+#include "core/views/view.h"
+#include "fs/xattr.h"
+#include "tests/fuzz/target.h"
+
+namespace ctxfs::fuzz {
+namespace {
+
+// What is more costs time and finds nothing new: bytes of a file, and of all
+// files of one input; nodes of a tree; numbers of a directory of them.
+constexpr uint64_t kMostOfFile = limits::kMiB;
+constexpr uint64_t kMostRead = 4 * limits::kMiB;
+constexpr uint32_t kMostNodes = 2048;
+constexpr uint32_t kMostNumbered = 4;
+
+void RequireSafeName(std::string_view name) {
+  Require(!name.empty() && name != "." && name != ".." &&
+              name.size() <= limits::kComponentBytes &&
+              name.find('/') == std::string_view::npos &&
+              name.find('\0') == std::string_view::npos,
+          "a name is one component");
+}
+
+class Reader {
+ public:
+  Reader(const OpenOptions& options, Depth depth)
+      : options_(options), depth_(depth) {}
+
+  void ReadContainer(std::shared_ptr<const Container> container, int depth) {
+    ReadEntries(*container);
+    std::vector<SubContainer> hanging;
+    if (MayHaveViews(*container, AllViews())) {
+      hanging.push_back(ViewsDirectory(container, AllViews()));
+    }
+    const Branch branch(std::move(container), {}, std::move(hanging));
+    const NodeId nodes = std::min(branch.tree().node_count(), kMostNodes);
+    int within = depth < depth_.levels ? depth_.each : 0;
+    for (NodeId node = 0; node < nodes; ++node) {
+      CheckNode(branch, node);
+      if (!branch.IsDirectory(node)) {
+        ReadFile(branch, node);
+        continue;
+      }
+      ListDirectory(branch, node);
+      if (const Files* numbered = branch.Numbered(node))
+        ReadNumbered(*numbered);
+      const SubContainer* inside = branch.Hanging(node);
+      if (inside == nullptr) continue;
+      if (inside->open != nullptr) {
+        ReadContainer(inside->open(),
+                      depth_.levels);  // views have none in them
+      } else if (within-- > 0) {
+        Enter(*inside, depth + 1);
+      }
+    }
+  }
+
+ private:
+  void ReadEntries(const Container& container) {
+    const Json metadata = container.Metadata();
+    const uint32_t entries = std::min(container.entry_count(), kMostNodes);
+    for (uint32_t i = 0; i < entries; ++i) {
+      EntryInfo info = container.Describe(i);
+      Require(info.size == container.EntrySize(i), "an entry has one size");
+      container.Annotate(metadata, info);
+      (void)container.EntryFault(i);
+      (void)container.EntryLocked(i);
+    }
+    for (const ArrayInfo& array : container.Arrays()) {
+      const Result<Content> elements = array.open(cache_);
+      if (!elements) continue;
+      uint64_t size = DTypeSize(array.dtype);
+      for (const uint64_t dimension : array.shape) size *= dimension;
+      Require(elements->size() == size, "an array is as long as its shape");
+    }
+  }
+
+  void Enter(const SubContainer& sub, int depth) {
+    auto source = sub.open_source();
+    if (!source) return;
+    auto container = OpenContainer(std::move(*source), options_);
+    if (container) ReadContainer(std::move(*container), depth);
+  }
+
+  void CheckNode(const Branch& branch, NodeId node) {
+    const Tree& tree = branch.tree();
+    if (node != Tree::kRoot) {
+      RequireSafeName(tree.Name(node));
+      Require(tree.Lookup(tree.Parent(node), tree.Name(node)) == node,
+              "a name leads to its node");
+    }
+    if (const std::optional<EntryInfo> info = branch.Describe(node)) {
+      for (const auto& [name, value] : EntryXattrs(*info, branch.Path(node))) {
+        Require(value.size() < limits::kXattrBytes, "an attribute is short");
+      }
+    }
+  }
+
+  void ListDirectory(const Files& files, NodeId node) {
+    const uint32_t count = std::min(files.ChildCount(node), kMostNodes);
+    for (uint32_t i = 0; i < count; ++i) {
+      const Files::Child child = files.ChildAt(node, i);
+      Require(files.Parent(child.node) == node, "a child has its parent");
+      Require(files.IsDirectory(child.node) == child.directory,
+              "a listing says what is a directory");
+    }
+  }
+
+  /// Files that are computed from their numbers: both ends, and a few between.
+  void ReadNumbered(const Files& directory) {
+    const uint32_t count = directory.ChildCount(Files::kRoot);
+    const uint32_t step = std::max(1U, count / kMostNumbered);
+    for (uint64_t number = 0; number < count; number += step) {
+      const Files::Child child =
+          directory.ChildAt(Files::kRoot, static_cast<uint32_t>(number));
+      RequireSafeName(child.name);
+      Require(directory.Lookup(Files::kRoot, child.name) == child.node,
+              "a number leads to its file");
+      ReadFile(directory, child.node);
+    }
+  }
+
+  void ReadFile(const Files& files, NodeId node) {
+    const Result<bool> exists = files.Exists(node, false, cache_);
+    if (!exists || !*exists) return;
+    (void)files.IsLocked(node);
+    const Result<uint64_t> size = files.Size(node, cache_);
+    const Result<Content> content = files.Open(node, cache_);
+    if (!size || !content) return;
+    Require(content->size() == *size, "a file is as long as it was said to be");
+    if (*size > kMostOfFile || read_ + *size > kMostRead) return;
+    read_ += *size;
+    const Result<std::string> whole = ReadAll(*content, cache_);
+    if (!whole) return;
+    Require(whole->size() == *size, "a read is whole");
+    ReadWindow(*content, *whole);
+    const std::string path = files.Path(node);
+    if (path == ".ctxfs/info.json" || path == ".ctxfs/index.json") {
+      Require(ParseJson(*whole).has_value(), "what is said of it is JSON");
+    }
+  }
+
+  /// A window in the middle is what the whole has there.
+  void ReadWindow(const Content& content, const std::string& whole) {
+    Window window;
+    const size_t at = whole.size() / 3;
+    const size_t length = whole.size() / 2;
+    Require(content.Read(at, length, cache_, window).has_value(),
+            "what was read can be read again");
+    size_t done = 0;
+    for (const Bytes slice : window.slices()) {
+      Require(whole.compare(at + done, slice.size(), AsText(slice)) == 0,
+              "a window holds what the whole has there");
+      done += slice.size();
+    }
+    Require(done == std::min(length, whole.size() - at), "a window is whole");
+  }
+
+  OpenOptions options_;
+  Depth depth_;
+  BlockCache cache_{kMostRead};
+  uint64_t read_ = 0;
+};
+
+}  // namespace
+
+void ReadEverything(std::shared_ptr<const Container> container,
+                    const OpenOptions& options, Depth depth) {
+  Reader(options, depth).ReadContainer(std::move(container), 0);
+}
+
+}  // namespace ctxfs::fuzz

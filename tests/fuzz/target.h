@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+
+namespace ctxfs::fuzz {
+
+/// What takes any bytes whatsoever: it may refuse them, and must neither crash,
+/// hang, nor take more memory than the limits allow.
+struct Target {
+  std::string name;  // its corpus is corpus/NAME, its words are dict/NAME.dict
+  std::function<void(Bytes input)> run;
+};
+
+/// Every target: each container format by itself, formats of several files with
+/// the files beside them, and the parsers that can be reached directly.
+const std::vector<Target>& AllTargets();
+
+/// The target of that name; null for none.
+const Target* FindTarget(const std::string& name);
+
+/// For what must hold of any input: unlike assert, in every build.
+void Require(bool condition, const char* what);
+
+void AddContainerTargets(std::vector<Target>& targets);
+void AddParserTargets(std::vector<Target>& targets);
+
+}  // namespace ctxfs::fuzz
