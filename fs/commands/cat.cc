@@ -9,6 +9,7 @@
 #include "core/base/limits.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/commands.h"
+#include "fs/commands/confine.h"
 #include "fs/commands/source_tree.h"
 
 namespace ctxfs {
@@ -69,6 +70,7 @@ int RunCat(int argc, char** argv) {
     PrintError(arguments.key_file, options.error());
     return static_cast<int>(ExitCode::kKey);
   }
+  ConfineToReading(SourcesOf(arguments.operands));
   ExitCode worst = ExitCode::kOk;
   for (const std::string& operand : arguments.operands) {
     const Status copied = CatOne(operand, arguments, *options);

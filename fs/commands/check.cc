@@ -13,6 +13,7 @@
 #include "fs/commands/arguments.h"
 #include "fs/commands/checker.h"
 #include "fs/commands/commands.h"
+#include "fs/commands/confine.h"
 #include "fs/commands/find_containers.h"
 #include "fs/commands/parallel.h"
 #include "fs/commands/text.h"
@@ -161,6 +162,7 @@ int RunCheck(int argc, char** argv) {
     PrintError(arguments.key_file, open.error());
     return kUnchecked;
   }
+  ConfineToReading(arguments.operands);
   std::vector<Named> containers;
   int worst = FindAll(arguments.operands, &containers);
 

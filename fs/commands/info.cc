@@ -10,6 +10,7 @@
 
 #include "fs/commands/arguments.h"
 #include "fs/commands/commands.h"
+#include "fs/commands/confine.h"
 #include "fs/commands/find_containers.h"
 #include "fs/commands/text.h"
 #include "fs/open_container.h"
@@ -120,6 +121,7 @@ int RunInfo(int argc, char** argv) {
     PrintError(arguments.key_file, options.error());
     return static_cast<int>(ExitCode::kKey);
   }
+  ConfineToReading(arguments.operands);
   ExitCode worst = ExitCode::kOk;
   Json all = Json::array();
   for (const std::string& operand : arguments.operands) {

@@ -7,6 +7,7 @@
 #include "core/tree/index_json.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/commands.h"
+#include "fs/commands/confine.h"
 #include "fs/commands/source_tree.h"
 #include "fs/commands/text.h"
 
@@ -138,6 +139,7 @@ int RunLs(int argc, char** argv) {
     PrintError(arguments.key_file, options.error());
     return static_cast<int>(ExitCode::kKey);
   }
+  ConfineToReading(SourcesOf(arguments.operands));
   ExitCode worst = ExitCode::kOk;
   for (const std::string& operand : arguments.operands) {
     if (arguments.json) std::fputs("[", stdout);

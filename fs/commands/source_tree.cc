@@ -30,6 +30,14 @@ Target ParseTarget(const std::string& argument) {
   return target;
 }
 
+std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments) {
+  std::vector<std::string> sources;
+  for (const std::string& argument : arguments) {
+    sources.push_back(ParseTarget(argument).source);
+  }
+  return sources;
+}
+
 SourceTree::SourceTree(std::unique_ptr<Namespace> files)
     : cache_(kCacheBytes), files_(std::move(files)) {}
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/content/block_cache.h"
@@ -19,6 +20,7 @@ struct Target {
   std::string path;  // below it, without slashes around; empty: all of it
 };
 Target ParseTarget(const std::string& argument);
+std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments);
 
 /// A source as a mount of it with `flat` would show it, without FUSE and without
 /// the mount's own files.

@@ -3,12 +3,13 @@
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 
 import pytest
 
-from conftest import BIN, GOLDEN, run
+from conftest import BIN, GOLDEN, run, wait_until
 from shard import build, entry
 
 CTXFS = BIN / "ctxfs"
@@ -240,3 +241,24 @@ def test_help_and_usage(command):
     wrong = run(CTXFS, command, "--no-such-option", EPISODE, "x")
     assert wrong.returncode == (2 if command == "check" else 1)
     assert b"--no-such-option" in wrong.stderr
+
+
+@pytest.mark.parametrize("command", ("ls", "cat", "info", "check"))
+def test_what_only_reads_is_in_the_sandbox(command, tmp_path):
+    """Stopped while it writes what nobody reads, and looked at."""
+    many = tmp_path / "many.shard"
+    many.write_bytes(build([entry(f"{i:0200}", bytes(600)) for i in range(2000)]))
+    operand = f"{many}//{0:0200}" if command == "cat" else str(many)
+    operands = [operand] * (200 if command in ("cat", "info") else 1)
+    flags = {"ls": ["-lR"], "check": ["--checksums=sha256"]}.get(command, [])
+    with subprocess.Popen(
+        [CTXFS, command, *flags, *operands], stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        def confined():
+            status = (pathlib.Path("/proc") / str(process.pid) / "status").read_text()
+            return "NoNewPrivs:\t1" in status
+
+        assert wait_until(confined)
+        process.stdout.read()
+        assert process.wait(timeout=30) == 0

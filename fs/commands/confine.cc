@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/commands/confine.h"
+
+#include <filesystem>
+
+#include "fs/log.h"
+#include "fs/sandbox.h"
+#include "fs/sources.h"
+
+namespace ctxfs {
+namespace {
+
+/// The directory that a container at `path` may name files in.
+std::string TreeOf(const std::string& path) {
+  namespace fs = std::filesystem;
+  // Links in a plain directory may lead anywhere.
+  if (IsPlainDirectory(path)) return "/";
+  std::error_code failed;
+  const fs::path real = fs::canonical(path, failed);
+  if (failed) return {};  // opening it will tell
+  return fs::is_directory(real, failed) ? real : real.parent_path();
+}
+
+}  // namespace
+
+void ConfineToReading(const std::vector<std::string>& paths) {
+  std::vector<std::string> trees;
+  for (const std::string& path : paths) {
+    if (std::string tree = TreeOf(path); !tree.empty()) {
+      trees.push_back(std::move(tree));
+    }
+  }
+  const Result<int> sandbox = EnterSandbox(trees);
+  if (!sandbox) {
+    Log(LogLevel::kWarning, "no sandbox: " + sandbox.error().Text());
+  }
+}
+
+}  // namespace ctxfs
