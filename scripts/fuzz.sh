@@ -35,7 +35,7 @@ mkdir -p build/fuzz-crashes build/fuzz-logs
 # Bytes of an input: small ones are quick, and say more when they crash.
 longest() {
   case $1 in
-    json | names | options | cowrie | lz4 | gzip | zstd) echo 512 ;;
+    json | names | options | lz4 | gzip | zstd) echo 512 ;;
     megacontext) echo 1024 ;;
     columnshard | *_folder) echo 8192 ;;
     *) echo 4096 ;;

@@ -9,8 +9,6 @@
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/codec/codec.h"
-#include "core/formats/cowrie.h"
-#include "core/formats/cowrie_decoder.h"
 #include "core/tree/safe_name.h"
 #include "core/views/view.h"
 #include "fs/options.h"
@@ -107,15 +105,6 @@ void TryGzip(Bytes input) {
   (void)DecodeGzip(input, room.span());
 }
 
-void TryCowrie(Bytes input) {
-  const Result<Json> framed = DecodeCowrie(input);
-  if (framed) (void)FormatJson(*framed);
-  for (const bool hints : {false, true}) {
-    const Result<Json> bare = CowrieDecoder(input).Decode(hints);
-    if (bare) (void)FormatJson(*bare);
-  }
-}
-
 void RequireComponent(std::string_view component) {
   Require(!component.empty() && component != "." && component != ".." &&
               component.size() <= limits::kComponentBytes &&
@@ -191,7 +180,6 @@ void AddParserTargets(std::vector<Target>& targets) {
   targets.push_back({"lz4", &TryLz4});
   targets.push_back({"zstd", &TryZstd});
   targets.push_back({"gzip", &TryGzip});
-  targets.push_back({"cowrie", &TryCowrie});
   targets.push_back({"names", &TryNames});
   targets.push_back({"options", &TryOptions});
 }

@@ -67,7 +67,9 @@ class Seeds {
         return std::string(format->name);
       }
     }
+    // Of those that no probe tells.
     if (file.ends_with(".m8a")) return "m8a";
+    if (file.ends_with(".cowrie")) return "cowrie";
     return FindTarget(corpus) != nullptr ? corpus : "shard";
   }
 
