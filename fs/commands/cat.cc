@@ -53,9 +53,9 @@ Status CatOne(const std::string& operand, const Arguments& arguments,
   if (!tree) return std::move(tree).error();
   const Result<SourceTree::File> file = (*tree)->Find(target.path);
   if (!file) return file.error();
-  const Result<Content> content = (*tree)->Open(*file);
-  if (!content) return content.error();
-  return Copy(*content, (*tree)->cache());
+  const Result<Namespace::OpenFile> open = (*tree)->Open(*file);
+  if (!open) return open.error();
+  return Copy(open->content, (*tree)->cache());
 }
 
 }  // namespace

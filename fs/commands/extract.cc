@@ -124,10 +124,11 @@ class Extractor {
   }
 
   Status Write(const Job& job) {
-    const Result<Content> content = tree_.Open(job.file);
-    if (!content) return content.error();
+    const Result<Namespace::OpenFile> open = tree_.Open(job.file);
+    if (!open) return open.error();
+    const Content& content = open->content;
     // Nothing is made for a file that turns out to be damaged at once.
-    if (Status verified = content->Verify(tree_.cache()); !verified) {
+    if (Status verified = content.Verify(tree_.cache()); !verified) {
       return verified;
     }
     const char* const name = job.name.c_str();
@@ -137,12 +138,12 @@ class Extractor {
                                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                                   kMode));
     if (out.get() < 0) return SystemError("cannot be written");
-    Status copied = Copy(*content, out);
+    Status copied = Copy(content, out);
     if (!copied) {
       ::unlinkat(job.directory->get(), name, 0);
       return copied;
     }
-    content->Spend(tree_.cache());
+    content.Spend(tree_.cache());
     return {};
   }
 

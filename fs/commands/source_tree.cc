@@ -112,11 +112,9 @@ Result<uint64_t> SourceTree::Size(const File& file) {
   return attributes->size;
 }
 
-Result<Content> SourceTree::Open(const File& file) {
+Result<Namespace::OpenFile> SourceTree::Open(const File& file) {
   if (file.directory) return Error{Code::kNotFound, "is a directory"};
-  Result<Namespace::OpenFile> open = files_->Open(file.inode, cache_);
-  if (!open) return std::move(open).error();
-  return std::move(open->content);
+  return files_->Open(file.inode, cache_);
 }
 
 }  // namespace ctxfs
