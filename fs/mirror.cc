@@ -24,12 +24,12 @@ Error IoError(const std::string& what) {
 }
 
 /// Something of the system, found but not opened: no fifo is disturbed.
-BeneathFd FindAt(const std::string& path) {
-  return BeneathFd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+Fd FindAt(const std::string& path) {
+  return Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
 }
 
 /// Where it is when all links are followed.
-std::string RealPath(const BeneathFd& found) {
+std::string RealPath(const Fd& found) {
   char path[PATH_MAX];
   const ssize_t size =
       ::readlink(found.proc_path().c_str(), path, sizeof(path));
@@ -48,7 +48,7 @@ bool IsWithin(const std::string& path, const std::string& directory) {
 }
 
 std::string RealPath(const std::string& path) {
-  const BeneathFd found = FindAt(path);
+  const Fd found = FindAt(path);
   return found.get() >= 0 ? RealPath(found) : path;
 }
 
@@ -172,7 +172,7 @@ Result<std::optional<Mirror::Node>> Mirror::See(const Place& place,
                                                 const std::string& name) const {
   const std::string path = PathIn(place, name);
   if (path.empty()) return std::optional<Node>();
-  const BeneathFd found = FindAt(path);
+  const Fd found = FindAt(path);
   struct stat st {};
   if (found.get() < 0) {
     if (MeansNothing()) return std::optional<Node>();

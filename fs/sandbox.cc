@@ -13,6 +13,7 @@
 #include <ctime>
 
 #include "core/codec/digest.h"
+#include "core/io/fd.h"
 
 namespace ctxfs {
 namespace {
@@ -41,20 +42,6 @@ RulesetAttr AllOf(int abi) {
   return all;
 }
 
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 Error Failure(const std::string& what) {
   return {Code::kIo, what + ": " + std::strerror(errno)};
 }
@@ -62,7 +49,7 @@ Error Failure(const std::string& what) {
 /// Allows `access` at `path` and below. What is not there needs no permission.
 Status Allow(int ruleset, const std::string& path, uint64_t access) {
   const Fd at(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (at.get() < 0) return {};
+  if (!at.ok()) return {};
   landlock_path_beneath_attr rule{};
   rule.allowed_access = access;
   rule.parent_fd = at.get();
@@ -98,7 +85,7 @@ Result<int> EnterSandbox(const std::vector<std::string>& trees) {
                                  : sizeof(uint64_t);
   const Fd ruleset(
       static_cast<int>(::syscall(SYS_landlock_create_ruleset, &all, size, 0)));
-  if (ruleset.get() < 0) return Failure("no set of rules can be made");
+  if (!ruleset.ok()) return Failure("no set of rules can be made");
   for (const std::string& tree : trees) {
     Status allowed = Allow(ruleset.get(), tree, kReadFile | kReadDir);
     if (!allowed) return std::move(allowed).error();

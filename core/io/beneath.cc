@@ -11,27 +11,22 @@
 
 namespace ctxfs {
 
-BeneathFd::~BeneathFd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-Result<BeneathFd> FindBeneath(const std::string& directory,
-                              const std::string& path, int flags) {
+Result<Fd> FindBeneath(const std::string& directory, const std::string& path,
+                       int flags) {
   if (path.empty() || path.find('\0') != std::string::npos) {
     return Error{Code::kNotFound, "is no file's name"};
   }
-  const int at = ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (at < 0) {
+  const Fd at(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!at.ok()) {
     return Error{Code::kIo, std::string("its directory cannot be opened: ") +
                                 std::strerror(errno)};
   }
-  const BeneathFd holder(at);
   struct open_how how {};
   how.flags = static_cast<decltype(how.flags)>(O_PATH | O_CLOEXEC | flags);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   const auto fd = static_cast<int>(
-      ::syscall(SYS_openat2, at, path.c_str(), &how, sizeof(how)));
-  if (fd >= 0) return BeneathFd(fd);
+      ::syscall(SYS_openat2, at.get(), path.c_str(), &how, sizeof(how)));
+  if (fd >= 0) return Fd(fd);
   const int error = errno;
   if (error == ENOENT || error == ENOTDIR) {
     return Error{Code::kNotFound, "there is no such file"};

@@ -85,7 +85,7 @@ Result<std::shared_ptr<const Source>> DirectorySource::OpenBeside(
 
 Result<std::shared_ptr<const Source>> DirectorySource::OpenDirectoryBeside(
     const std::string& path) const {
-  const Result<BeneathFd> found = FindBeneath(path_, path, O_DIRECTORY);
+  const Result<Fd> found = FindBeneath(path_, path, O_DIRECTORY);
   if (!found) return found.error();
   Result<std::shared_ptr<const DirectorySource>> source =
       Open(found->proc_path(), audience_);

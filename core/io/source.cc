@@ -37,7 +37,7 @@ bool MayReach(const std::string& directory, const std::string& path,
               const Readers& readers) {
   for (size_t end = path.find('/'); end != std::string::npos;
        end = path.find('/', end + 1)) {
-    const Result<BeneathFd> on_the_way =
+    const Result<Fd> on_the_way =
         FindBeneath(directory, path.substr(0, end), O_DIRECTORY);
     struct stat st {};
     if (!on_the_way || ::fstat(on_the_way->get(), &st) != 0 ||
@@ -80,7 +80,7 @@ Result<std::shared_ptr<const Source>> FileSource::OpenBeside(
 Result<std::shared_ptr<const Source>> FileSource::OpenIn(
     const std::string& directory, const std::string& path, Audience audience,
     const Readers& readers) {
-  Result<BeneathFd> found = FindBeneath(directory, path, 0);
+  Result<Fd> found = FindBeneath(directory, path, 0);
   if (!found) return std::move(found).error();
   struct stat st {};
   if (::fstat(found->get(), &st) != 0) return IoError("cannot be examined");

@@ -41,17 +41,23 @@ bool ReadJobs(std::string_view text, unsigned* jobs) {
          *jobs >= 1 && *jobs <= kMost;
 }
 
+/// The key file that was named, if one was.
+struct KeyFile {
+  std::string path;
+  bool insecure = false;
+};
+
 /// Whether `letter` with its value makes sense.
-bool Take(int letter, const char* value, Arguments& arguments) {
+bool Take(int letter, const char* value, Arguments& arguments, KeyFile& key) {
   switch (letter) {
     case 'a': arguments.all = true; return true;
     case 'l': arguments.details = true; return true;
     case 'R': arguments.recursive = true; return true;
     case 'J': arguments.json = true; return true;
     case 'F': arguments.replace = true; return true;
-    case 'S': arguments.salvage = true; return true;
-    case 'K': arguments.key_file = value; return true;
-    case 'I': arguments.insecure_key_file = true; return true;
+    case 'S': arguments.open.salvage = true; return true;
+    case 'K': key.path = value; return true;
+    case 'I': key.insecure = true; return true;
     case 'j': return ReadJobs(value, &arguments.jobs);
     case 'C':
       arguments.sha256 = true;
@@ -70,43 +76,43 @@ std::optional<int> ParseArguments(int argc, char** argv, const Command& command,
   const std::string usage = std::string("usage: ctxfs ") + command.name + " " +
                             command.usage + "\n";
   // A colon: a missing value is ours to tell of, as everything else is.
-  const std::string letters = std::string(":alRj:h");
+  constexpr const char* kLetters = ":alRj:h";
+  const auto wrong = [&command](ExitCode code) {
+    return command.wrong != 0 ? command.wrong : static_cast<int>(code);
+  };
+  KeyFile key;
   opterr = 0;
   optind = 1;
-  for (int letter = 0; (letter = ::getopt_long(argc, argv, letters.c_str(),
-                                               kOptions, nullptr)) != -1;) {
+  for (int letter = 0; (letter = ::getopt_long(argc, argv, kLetters, kOptions,
+                                               nullptr)) != -1;) {
     if (letter == 'h') {
       std::fputs(usage.c_str(), stdout);
       return 0;
     }
     if (std::strchr(command.options, letter) == nullptr ||
-        !Take(letter, optarg, *arguments)) {
+        !Take(letter, optarg, *arguments, key)) {
       std::fprintf(stderr, "ctxfs %s: %s?\n%s", command.name, argv[optind - 1],
                    usage.c_str());
-      return command.usage_error;
+      return wrong(ExitCode::kUsage);
     }
   }
   arguments->operands.assign(argv + optind, argv + argc);
   if (arguments->operands.size() < command.operands) {
     std::fputs(usage.c_str(), stderr);
-    return command.usage_error;
+    return wrong(ExitCode::kUsage);
   }
   if (arguments->jobs == 0) {
     arguments->jobs = std::max(std::thread::hardware_concurrency(), 1U);
   }
-  return std::nullopt;
-}
-
-Result<OpenOptions> OpenOptionsOf(const Arguments& arguments) {
-  OpenOptions options;
-  options.salvage = arguments.salvage;
-  if (!arguments.key_file.empty()) {
-    Result<std::shared_ptr<const MasterKey>> key =
-        ReadKeyFile(arguments.key_file, arguments.insecure_key_file);
-    if (!key) return std::move(key).error();
-    options.key = std::move(*key);
+  if (key.path.empty()) return std::nullopt;
+  Result<std::shared_ptr<const MasterKey>> master =
+      ReadKeyFile(key.path, key.insecure);
+  if (!master) {
+    PrintError(key.path, master.error());
+    return wrong(ExitCode::kKey);
   }
-  return options;
+  arguments->open.key = std::move(*master);
+  return std::nullopt;
 }
 
 void PrintError(const std::string& path, const Error& error) {

@@ -21,11 +21,9 @@ struct Arguments {
   bool json = false;
   bool sha256 = false;  // --checksums=sha256
   bool replace = false;
-  bool salvage = false;
   unsigned jobs = 0;  // -j; as many as there are cores unless given
   std::optional<ViewSet> views;
-  std::string key_file;  // empty: none
-  bool insecure_key_file = false;
+  OpenOptions open;  // of --salvage, and the key that --keyfile names
 };
 
 /// A command, for its command line.
@@ -34,16 +32,15 @@ struct Command {
   const char* usage;    // without the name
   const char* options;  // the letters of kOptions in arguments.cc that it takes
   size_t operands;      // at least
-  int usage_error = static_cast<int>(ExitCode::kUsage);  // what it then returns
+  /// What it returns for what is wrong with its command line; 0: an ExitCode.
+  int wrong = 0;
 };
 
-/// Reads a command line. Returns the code to exit with instead if it is wrong,
-/// which was said on standard error, or if it asks for help.
+/// Reads a command line, and the key that it names. Returns the code to exit
+/// with instead if something is wrong with them, which was said on standard
+/// error, or if it asks for help.
 std::optional<int> ParseArguments(int argc, char** argv, const Command& command,
                                   Arguments* arguments);
-
-/// How containers are to be opened, with the key if one was named.
-Result<OpenOptions> OpenOptionsOf(const Arguments& arguments);
 
 /// "ctxfs: 'path': reason" on standard error.
 void PrintError(const std::string& path, const Error& error);

@@ -45,11 +45,10 @@ Status Copy(const Content& content, BlockCache& cache) {
   return {};
 }
 
-Status CatOne(const std::string& operand, const Arguments& arguments,
-              const OpenOptions& options) {
+Status CatOne(const std::string& operand, const Arguments& arguments) {
   const Target target = ParseTarget(operand);
   Result<std::unique_ptr<SourceTree>> tree = SourceTree::Open(
-      target.source, options, arguments.views.value_or(AllViews()));
+      target.source, arguments.open, arguments.views.value_or(AllViews()));
   if (!tree) return std::move(tree).error();
   const Result<SourceTree::File> file = (*tree)->Find(target.path);
   if (!file) return file.error();
@@ -65,15 +64,10 @@ int RunCat(int argc, char** argv) {
   if (const auto code = ParseArguments(argc, argv, kCommand, &arguments)) {
     return *code;
   }
-  const Result<OpenOptions> options = OpenOptionsOf(arguments);
-  if (!options) {
-    PrintError(arguments.key_file, options.error());
-    return static_cast<int>(ExitCode::kKey);
-  }
   ConfineToReading(SourcesOf(arguments.operands));
   ExitCode worst = ExitCode::kOk;
   for (const std::string& operand : arguments.operands) {
-    const Status copied = CatOne(operand, arguments, *options);
+    const Status copied = CatOne(operand, arguments);
     if (copied) continue;
     PrintError(operand, copied.error());
     worst = ExitCodeOf(copied.error());

@@ -124,6 +124,7 @@ void PrintReport(std::FILE* to, const std::string& path,
 struct Named {
   std::string path;
   std::string mounted;
+  bool found;  // in a directory that was named
 };
 
 /// kUnchecked when some of the sources are not there; that was said.
@@ -136,13 +137,18 @@ int FindAll(const std::vector<std::string>& sources, std::vector<Named>* all) {
       worst = kUnchecked;
       continue;
     }
+    if (paths->empty()) {
+      PrintError(source, {Code::kNotContainer, "there is no container in it"});
+      worst = kUnchecked;
+    }
     for (const std::string& path : *paths) {
       std::string mounted = SafeComponent(BaseName(path));
-      if (path.size() > source.size()) {
+      const bool found = path.size() > source.size();
+      if (found) {
         mounted = path.substr(source.size());
         mounted.erase(0, mounted.find_first_not_of('/'));
       }
-      all->push_back({path, std::move(mounted)});
+      all->push_back({path, std::move(mounted), found});
     }
   }
   return worst;
@@ -157,11 +163,6 @@ int RunCheck(int argc, char** argv) {
   if (const auto code = ParseArguments(argc, argv, kCommand, &arguments)) {
     return *code;
   }
-  const Result<OpenOptions> open = OpenOptionsOf(arguments);
-  if (!open) {
-    PrintError(arguments.key_file, open.error());
-    return kUnchecked;
-  }
   ConfineToReading(arguments.operands);
   std::vector<Named> containers;
   int worst = FindAll(arguments.operands, &containers);
@@ -170,18 +171,17 @@ int RunCheck(int argc, char** argv) {
   const bool many = containers.size() >= 2 * uint64_t{arguments.jobs};
   BlockCache cache(256 * limits::kMiB);
   Progress progress;
-  const Checker checker({.open = *open,
+  const Checker checker({.open = arguments.open,
                          .jobs = many ? 1 : arguments.jobs,
-                         .digests = arguments.sha256,
-                         .alone = containers.size() > arguments.operands.size()},
+                         .digests = arguments.sha256},
                         cache, progress);
   Mutex mutex;
   Json all = Json::array();
   std::FILE* const told = arguments.sha256 ? stderr : stdout;
   ForEachInParallel(
       containers.size(), many ? arguments.jobs : 1, [&](uint64_t i) {
-        const auto& [path, mounted] = containers[i];
-        const CheckReport report = checker.Check(path);
+        const auto& [path, mounted, found] = containers[i];
+        const CheckReport report = checker.Check(path, /*alone=*/found);
         const MutexLock lock(mutex);
         progress.Clear();
         worst = std::max(worst, report.Outcome());

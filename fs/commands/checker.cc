@@ -38,25 +38,24 @@ struct Checker::Outcome {
   std::string digest;
 };
 
-CheckReport Checker::Check(const std::string& path) const {
+CheckReport Checker::Check(const std::string& path, bool alone) const {
   CheckReport report;
   const Result<std::shared_ptr<const Source>> source = OpenSource(path);
   if (!source) {
     report.faults.push_back({"", std::nullopt, source.error()});
     return report;
   }
-  CheckSource(*source, "", 0, report);
+  CheckSource(*source, {"", 0, alone}, report);
   return report;
 }
 
 void Checker::CheckSource(const std::shared_ptr<const Source>& source,
-                          const std::string& prefix, unsigned depth,
-                          CheckReport& report) const {
+                          const Place& place, CheckReport& report) const {
   OpenOptions options = options_.open;
   Result<std::shared_ptr<const Container>> container =
       OpenContainer(source, options);
   if (!container) {
-    report.faults.push_back({prefix, std::nullopt, container.error()});
+    report.faults.push_back({place.path, std::nullopt, container.error()});
     // The rest of a container that breaks a rule is checked all the same.
     options.salvage = true;
     if (container.error().code == Code::kCorrupt) {
@@ -64,34 +63,33 @@ void Checker::CheckSource(const std::shared_ptr<const Source>& source,
     }
     if (!container) return;
   }
-  CheckContainer(std::move(*container), prefix, depth, report);
+  CheckContainer(std::move(*container), place, report);
 }
 
 void Checker::CheckContainer(std::shared_ptr<const Container> container,
-                             const std::string& prefix, unsigned depth,
-                             CheckReport& report) const {
+                             const Place& place, CheckReport& report) const {
   const Json info = container->Info();
-  if (depth == 0) report.format = info.value("format", "");
+  if (place.depth == 0) report.format = info.value("format", "");
   std::set<std::string> said;
   for (Error& error : container->Inspect(cache_)) {
     said.insert(error.Text());
-    report.faults.push_back({prefix, std::nullopt, std::move(error)});
+    report.faults.push_back({place.path, std::nullopt, std::move(error)});
   }
   for (const Json& warning : info.value("warnings", Json::array())) {
     const std::string text = warning.get<std::string>();
     if (said.contains(text)) continue;
-    report.warnings.push_back((prefix.empty() ? "" : prefix + ": ") + text);
+    report.warnings.push_back(place.path.empty() ? text : place.path + ": " + text);
   }
   const Branch branch(std::move(container));
   if (!branch.status()) {
-    report.faults.push_back({prefix, std::nullopt, branch.status().error()});
+    report.faults.push_back(
+        {place.path, std::nullopt, branch.status().error()});
   }
-  const std::string below = prefix.empty() ? "" : prefix + "/";
-  CheckFiles(branch, below, report);
-  CheckHanging(branch, below, depth, report);
+  CheckFiles(branch, place, report);
+  CheckHanging(branch, place, report);
 }
 
-void Checker::CheckFiles(const Branch& branch, const std::string& prefix,
+void Checker::CheckFiles(const Branch& branch, const Place& place,
                          CheckReport& report) const {
   const Tree& tree = branch.tree();
   std::vector<NodeId> files;
@@ -128,7 +126,7 @@ void Checker::CheckFiles(const Branch& branch, const std::string& prefix,
     }
   }
   for (Outcome& outcome : told) {
-    const std::string path = prefix + tree.Path(outcome.node);
+    const std::string path = place.Below(tree.Path(outcome.node));
     if (!outcome.error) {
       report.digests.push_back({path, std::move(outcome.digest)});
       continue;
@@ -176,30 +174,30 @@ Checker::Outcome Checker::CheckFile(const Branch& branch, NodeId node) const {
   return outcome;
 }
 
-void Checker::CheckHanging(const Branch& branch, const std::string& prefix,
-                           unsigned depth, CheckReport& report) const {
+void Checker::CheckHanging(const Branch& branch, const Place& place,
+                           CheckReport& report) const {
   const Tree& tree = branch.tree();
   for (NodeId node = 0; node < tree.node_count(); ++node) {
     if (!tree.IsDirectory(node)) continue;
     const SubContainer* hanging = branch.Hanging(node);
     if (hanging == nullptr || hanging->open_source == nullptr) continue;
-    const std::string path = prefix + tree.Path(node);
+    const std::string path = place.Below(tree.Path(node));
     const Result<bool> exists = branch.Exists(node, /*listing=*/false, cache_);
     if (exists && !*exists) continue;
     Result<std::shared_ptr<const Source>> source =
         exists ? hanging->open_source() : exists.error();
-    if (source && options_.alone &&
+    if (source && place.alone &&
         dynamic_cast<const FileSource*>(source->get()) != nullptr) {
       continue;
     }
-    if (source && depth >= limits::kContainerDepth) {
+    if (source && place.depth >= limits::kContainerDepth) {
       source = Error{Code::kLimit, "containers within containers end here"};
     }
     if (!source) {
       report.faults.push_back({path, std::nullopt, source.error()});
       continue;
     }
-    CheckSource(*source, path, depth + 1, report);
+    CheckSource(*source, {path, place.depth + 1, place.alone}, report);
   }
 }
 

@@ -58,29 +58,37 @@ class Checker {
     OpenOptions open;
     unsigned jobs = 1;     // threads
     bool digests = false;  // sha256 of every file
-    /// Containers that others name, and that are files of their own, will be
-    /// checked in their own right.
-    bool alone = false;
   };
 
   Checker(Options options, BlockCache& cache, Progress& progress)
       : options_(std::move(options)), cache_(cache), progress_(progress) {}
 
-  CheckReport Check(const std::string& path) const;
+  /// `alone`: what it names, and is a file of its own, is checked in its own
+  /// right.
+  CheckReport Check(const std::string& path, bool alone) const;
 
  private:
   struct Outcome;  // of one file
 
+  /// Where a container is that is being checked.
+  struct Place {
+    std::string path;  // below the outermost; empty for that
+    unsigned depth = 0;
+    bool alone = false;
+
+    std::string Below(const std::string& name) const {
+      return path.empty() ? name : path + "/" + name;
+    }
+  };
+
   void CheckSource(const std::shared_ptr<const Source>& source,
-                   const std::string& prefix, unsigned depth,
-                   CheckReport& report) const;
+                   const Place& place, CheckReport& report) const;
   void CheckContainer(std::shared_ptr<const Container> container,
-                      const std::string& prefix, unsigned depth,
-                      CheckReport& report) const;
-  void CheckFiles(const Branch& branch, const std::string& prefix,
+                      const Place& place, CheckReport& report) const;
+  void CheckFiles(const Branch& branch, const Place& place,
                   CheckReport& report) const;
-  void CheckHanging(const Branch& branch, const std::string& prefix,
-                    unsigned depth, CheckReport& report) const;
+  void CheckHanging(const Branch& branch, const Place& place,
+                    CheckReport& report) const;
   Outcome CheckFile(const Branch& branch, NodeId node) const;
 
   const Options options_;

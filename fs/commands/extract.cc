@@ -16,6 +16,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/io/fd.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/commands.h"
 #include "fs/commands/parallel.h"
@@ -37,25 +38,12 @@ Error SystemError(const std::string& what) {
   return {Code::kIo, what + ": " + std::strerror(errno)};
 }
 
-/// A descriptor that is closed at the end.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-using DescriptorPtr = std::shared_ptr<const Descriptor>;
+// Shared by the files that are to be written into it.
+using DirectoryFd = std::shared_ptr<const Fd>;
 
 /// The directory `name` in `above`, made if need be; never what a link there
 /// leads to.
-Result<DescriptorPtr> EnterDirectory(const Descriptor& above,
+Result<DirectoryFd> EnterDirectory(const Fd& above,
                                      const std::string& name) {
   constexpr mode_t kMode = 0777;  // less the umask
   if (::mkdirat(above.get(), name.c_str(), kMode) != 0 && errno != EEXIST) {
@@ -64,13 +52,13 @@ Result<DescriptorPtr> EnterDirectory(const Descriptor& above,
   const int fd = ::openat(above.get(), name.c_str(),
                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return SystemError("cannot be entered");
-  return DescriptorPtr(std::make_shared<const Descriptor>(fd));
+  return DirectoryFd(std::make_shared<const Fd>(fd));
 }
 
 /// A file to write, in a directory that is there.
 struct Job {
   SourceTree::File file;
-  DescriptorPtr directory;
+  DirectoryFd directory;
   std::string name;
 };
 
@@ -80,7 +68,7 @@ class Extractor {
       : tree_(tree), arguments_(arguments) {}
 
   /// Makes the directories, and finds what is to be written into them.
-  void Plan(const SourceTree::File& file, const DescriptorPtr& into,
+  void Plan(const SourceTree::File& file, const DirectoryFd& into,
             const std::string& name) {
     if (!file.directory) {
       jobs_.push_back({file, into, name});
@@ -90,7 +78,7 @@ class Extractor {
       }
       return;
     }
-    const Result<DescriptorPtr> directory =
+    const Result<DirectoryFd> directory =
         name.empty() ? into : EnterDirectory(*into, name);
     if (!directory) return Fail(file.path, directory.error());
     const Status listed =
@@ -134,10 +122,10 @@ class Extractor {
     const char* const name = job.name.c_str();
     if (arguments_.replace) ::unlinkat(job.directory->get(), name, 0);
     constexpr mode_t kMode = 0666;  // less the umask
-    const Descriptor out(::openat(job.directory->get(), name,
+    const Fd out(::openat(job.directory->get(), name,
                                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                                   kMode));
-    if (out.get() < 0) return SystemError("cannot be written");
+    if (!out.ok()) return SystemError("cannot be written");
     Status copied = Copy(content, out);
     if (!copied) {
       ::unlinkat(job.directory->get(), name, 0);
@@ -147,7 +135,7 @@ class Extractor {
     return {};
   }
 
-  Status Copy(const Content& content, const Descriptor& out) {
+  Status Copy(const Content& content, const Fd& out) {
     Window window;
     for (uint64_t at = 0; at < content.size(); at += limits::kMiB) {
       Status read = content.Read(at, limits::kMiB, tree_.cache(), window);
@@ -173,14 +161,14 @@ class Extractor {
   ExitCode worst_ = ExitCode::kOk;
 };
 
-Result<DescriptorPtr> OpenTarget(const std::string& path) {
+Result<DirectoryFd> OpenTarget(const std::string& path) {
   constexpr mode_t kMode = 0777;
   if (::mkdir(path.c_str(), kMode) != 0 && errno != EEXIST) {
     return SystemError("cannot be made");
   }
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return SystemError("cannot be entered");
-  return DescriptorPtr(std::make_shared<const Descriptor>(fd));
+  return DirectoryFd(std::make_shared<const Fd>(fd));
 }
 
 }  // namespace
@@ -194,20 +182,18 @@ int RunExtract(int argc, char** argv) {
     PrintError(path, error);
     return static_cast<int>(ExitCodeOf(error));
   };
-  const Result<OpenOptions> options = OpenOptionsOf(arguments);
-  if (!options) return fail(arguments.key_file, options.error());
   const Target target = ParseTarget(arguments.operands.front());
   // Views say the same again; who wants them says so.
   const bool in_views = target.path.find("views") != std::string::npos;
   const ViewSet views =
       arguments.views.value_or(in_views ? AllViews() : ViewSet());
   const Result<std::unique_ptr<SourceTree>> tree =
-      SourceTree::Open(target.source, *options, views);
+      SourceTree::Open(target.source, arguments.open, views);
   if (!tree) return fail(target.source, tree.error());
   const Result<SourceTree::File> top = (*tree)->Find(target.path);
   if (!top) return fail(arguments.operands.front(), top.error());
   const std::string& directory = arguments.operands.back();
-  const Result<DescriptorPtr> into = OpenTarget(directory);
+  const Result<DirectoryFd> into = OpenTarget(directory);
   if (!into) return fail(directory, into.error());
 
   Extractor extractor(**tree, arguments);

@@ -86,9 +86,9 @@ void PrintFields(const Json& info) {
 }
 
 ExitCode ShowOne(const std::string& path, const Arguments& arguments,
-                 const OpenOptions& options, Json* all) {
+                 Json* all) {
   const Result<std::shared_ptr<const Container>> container =
-      OpenContainerFile(path, options);
+      OpenContainerFile(path, arguments.open);
   if (!container) {
     PrintError(path, container.error());
     return ExitCodeOf(container.error());
@@ -116,11 +116,6 @@ int RunInfo(int argc, char** argv) {
   if (const auto code = ParseArguments(argc, argv, kCommand, &arguments)) {
     return *code;
   }
-  const Result<OpenOptions> options = OpenOptionsOf(arguments);
-  if (!options) {
-    PrintError(arguments.key_file, options.error());
-    return static_cast<int>(ExitCode::kKey);
-  }
   ConfineToReading(arguments.operands);
   ExitCode worst = ExitCode::kOk;
   Json all = Json::array();
@@ -132,7 +127,7 @@ int RunInfo(int argc, char** argv) {
       continue;
     }
     for (const std::string& path : *paths) {
-      const ExitCode code = ShowOne(path, arguments, *options, &all);
+      const ExitCode code = ShowOne(path, arguments, &all);
       if (code != ExitCode::kOk) worst = code;
     }
   }

@@ -108,11 +108,10 @@ class Lister {
 };
 
 /// kOk, or what went wrong, which was said.
-ExitCode ListOne(const std::string& operand, const Arguments& arguments,
-                 const OpenOptions& options) {
+ExitCode ListOne(const std::string& operand, const Arguments& arguments) {
   const Target target = ParseTarget(operand);
   Result<std::unique_ptr<SourceTree>> tree = SourceTree::Open(
-      target.source, options, arguments.views.value_or(AllViews()));
+      target.source, arguments.open, arguments.views.value_or(AllViews()));
   if (!tree) {
     PrintError(target.source, tree.error());
     return ExitCodeOf(tree.error());
@@ -134,11 +133,6 @@ int RunLs(int argc, char** argv) {
   if (const auto code = ParseArguments(argc, argv, kCommand, &arguments)) {
     return *code;
   }
-  const Result<OpenOptions> options = OpenOptionsOf(arguments);
-  if (!options) {
-    PrintError(arguments.key_file, options.error());
-    return static_cast<int>(ExitCode::kKey);
-  }
   ConfineToReading(SourcesOf(arguments.operands));
   ExitCode worst = ExitCode::kOk;
   for (const std::string& operand : arguments.operands) {
@@ -146,7 +140,7 @@ int RunLs(int argc, char** argv) {
     if (!arguments.json && arguments.operands.size() > 1) {
       std::printf("%s:\n", operand.c_str());
     }
-    const ExitCode code = ListOne(operand, arguments, *options);
+    const ExitCode code = ListOne(operand, arguments);
     if (code != ExitCode::kOk) worst = code;
     if (arguments.json) std::fputs("\n]\n", stdout);
   }

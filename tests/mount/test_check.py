@@ -53,6 +53,9 @@ def test_exit_codes(sound, damaged, tmp_path):
     assert run(FSCK, tmp_path / "absent").returncode == 2
     assert run(FSCK, damaged, tmp_path / "absent").returncode == 2
     assert run(FSCK).returncode == 2
+    (tmp_path / "empty").mkdir()
+    nothing = run(FSCK, tmp_path / "empty")
+    assert nothing.returncode == 2 and b"no container" in nothing.stderr
     # fsck(8) hands these to every checker.
     assert run(FSCK, "-a", "-y", "-V", sound).returncode == 0
 
