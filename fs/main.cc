@@ -75,7 +75,8 @@ constexpr Subcommand kSubcommands[] = {
 
 int Usage(std::FILE* to) {
   for (const Subcommand& one : kSubcommands) {
-    std::fprintf(to, "%s ctxfs %s %s\n", &one == kSubcommands ? "usage:" : "      ",
+    std::fprintf(to, "%s ctxfs %s %s\n",
+                 &one == kSubcommands ? "usage:" : "      ",
                  std::string(one.name).c_str(), one.what);
   }
   std::fputs(

@@ -39,8 +39,7 @@ class Namespace::TreeListing final : public Listing {
         at.files->Exists(child.node, /*listing=*/true, cache_);
     if (exists && !*exists) return std::nullopt;
     Name name{files_.InodeOf(at), std::move(child.name), child.directory};
-    if (attributes &&
-        (child.directory || at.files->SizeIsCheap(child.node))) {
+    if (attributes && (child.directory || at.files->SizeIsCheap(child.node))) {
       const Result<Attributes> found = files_.ExamineAt(at, cache_);
       if (found) name.attributes = *found;
     }
@@ -68,8 +67,7 @@ class Namespace::MirrorListing final : public Listing {
     if (!nodes) return std::move(nodes).error();
     names_.clear();
     for (auto& [name, node] : *nodes) {
-      names_.push_back(
-          {node.inode, std::move(name), node.kind != Kind::kFile});
+      names_.push_back({node.inode, std::move(name), node.kind != Kind::kFile});
     }
     if (directory_ != kRoot) return {};
     for (uint32_t i = 0; i < files_.own_.ChildCount(Files::kRoot); ++i) {

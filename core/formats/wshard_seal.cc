@@ -39,8 +39,8 @@ std::vector<Error> WShardContainer::Inspect(BlockCache& cache) const {
     faults.push_back(identity.error());
     return faults;
   }
-  const auto listed = identity->is_object() ? identity->find("entries")
-                                            : identity->end();
+  const auto listed =
+      identity->is_object() ? identity->find("entries") : identity->end();
   if (listed == identity->end() || !listed->is_object() ||
       TextAt(*identity, "leaf") != "sha256") {
     faults.push_back(
@@ -69,10 +69,10 @@ std::vector<Error> WShardContainer::Inspect(BlockCache& cache) const {
   }
   for (const auto& [name, hash] : listed->items()) {
     if (there.contains(name)) continue;
-    faults.push_back({Code::kCorrupt,
-                      "meta/identity lists entry " + Quote(name) +
-                          ", which is not there",
-                      at});
+    faults.push_back(
+        {Code::kCorrupt,
+         "meta/identity lists entry " + Quote(name) + ", which is not there",
+         at});
   }
   return faults;
 }

@@ -50,22 +50,40 @@ struct KeyFile {
 /// Whether `letter` with its value makes sense.
 bool Take(int letter, const char* value, Arguments& arguments, KeyFile& key) {
   switch (letter) {
-    case 'a': arguments.all = true; return true;
-    case 'l': arguments.details = true; return true;
-    case 'R': arguments.recursive = true; return true;
-    case 'J': arguments.json = true; return true;
-    case 'F': arguments.replace = true; return true;
-    case 'S': arguments.open.salvage = true; return true;
-    case 'K': key.path = value; return true;
-    case 'I': key.insecure = true; return true;
-    case 'j': return ReadJobs(value, &arguments.jobs);
+    case 'a':
+      arguments.all = true;
+      return true;
+    case 'l':
+      arguments.details = true;
+      return true;
+    case 'R':
+      arguments.recursive = true;
+      return true;
+    case 'J':
+      arguments.json = true;
+      return true;
+    case 'F':
+      arguments.replace = true;
+      return true;
+    case 'S':
+      arguments.open.salvage = true;
+      return true;
+    case 'K':
+      key.path = value;
+      return true;
+    case 'I':
+      key.insecure = true;
+      return true;
+    case 'j':
+      return ReadJobs(value, &arguments.jobs);
     case 'C':
       arguments.sha256 = true;
       return std::string_view(value) == "sha256";
     case 'V':
       arguments.views = ParseViews(value);
       return arguments.views.has_value();
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -73,8 +91,8 @@ bool Take(int letter, const char* value, Arguments& arguments, KeyFile& key) {
 
 std::optional<int> ParseArguments(int argc, char** argv, const Command& command,
                                   Arguments* arguments) {
-  const std::string usage = std::string("usage: ctxfs ") + command.name + " " +
-                            command.usage + "\n";
+  const std::string usage =
+      std::string("usage: ctxfs ") + command.name + " " + command.usage + "\n";
   // A colon: a missing value is ours to tell of, as everything else is.
   constexpr const char* kLetters = ":alRj:h";
   const auto wrong = [&command](ExitCode code) {

@@ -38,16 +38,26 @@ bool IsForRepair(std::string_view argument) {
 
 const char* CodeName(Code code) {
   switch (code) {
-    case Code::kNotFound: return "missing";
-    case Code::kNotContainer: return "no container";
-    case Code::kVersion: return "version";
-    case Code::kCorrupt: return "corrupt";
-    case Code::kChecksum: return "checksum";
-    case Code::kLimit: return "limit";
-    case Code::kIo: return "read failed";
-    case Code::kStale: return "changed";
-    case Code::kNoMemory: return "memory";
-    case Code::kLocked: return "locked";
+    case Code::kNotFound:
+      return "missing";
+    case Code::kNotContainer:
+      return "no container";
+    case Code::kVersion:
+      return "version";
+    case Code::kCorrupt:
+      return "corrupt";
+    case Code::kChecksum:
+      return "checksum";
+    case Code::kLimit:
+      return "limit";
+    case Code::kIo:
+      return "read failed";
+    case Code::kStale:
+      return "changed";
+    case Code::kNoMemory:
+      return "memory";
+    case Code::kLocked:
+      return "locked";
   }
   return "";
 }
@@ -58,10 +68,17 @@ std::string DigestLine(const std::string& path, const std::string& sha256) {
   std::string escaped;
   for (const char c : path) {
     switch (c) {
-      case '\\': escaped += "\\\\"; break;
-      case '\n': escaped += "\\n"; break;
-      case '\r': escaped += "\\r"; break;
-      default: escaped += c;
+      case '\\':
+        escaped += "\\\\";
+        break;
+      case '\n':
+        escaped += "\\n";
+        break;
+      case '\r':
+        escaped += "\\r";
+        break;
+      default:
+        escaped += c;
     }
   }
   return (escaped == path ? "" : "\\") + sha256 + "  " + escaped;
@@ -104,7 +121,8 @@ void PrintReport(std::FILE* to, const std::string& path,
                  const CheckReport& report) {
   const std::string source = ShownName(path);
   for (const Fault& fault : report.faults) {
-    const std::string where = fault.path.empty() ? "" : Quote(fault.path) + ": ";
+    const std::string where =
+        fault.path.empty() ? "" : Quote(fault.path) + ": ";
     std::fprintf(to, "%s: %s%s\n", source.c_str(), where.c_str(),
                  fault.error.Text().c_str());
   }

@@ -78,7 +78,8 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
   for (const Json& warning : info.value("warnings", Json::array())) {
     const std::string text = warning.get<std::string>();
     if (said.contains(text)) continue;
-    report.warnings.push_back(place.path.empty() ? text : place.path + ": " + text);
+    report.warnings.push_back(place.path.empty() ? text
+                                                 : place.path + ": " + text);
   }
   const Branch branch(std::move(container));
   if (!branch.status()) {
@@ -115,9 +116,8 @@ void Checker::CheckFiles(const Branch& branch, const Place& place,
       told.push_back(std::move(outcome));
     }
   });
-  std::sort(told.begin(), told.end(), [](const Outcome& a, const Outcome& b) {
-    return a.node < b.node;
-  });
+  std::sort(told.begin(), told.end(),
+            [](const Outcome& a, const Outcome& b) { return a.node < b.node; });
   // A file that is made of an entry fails as that does, which was said.
   std::set<std::tuple<Code, uint64_t, std::string>> said;
   for (const Outcome& outcome : told) {

@@ -43,8 +43,7 @@ using DirectoryFd = std::shared_ptr<const Fd>;
 
 /// The directory `name` in `above`, made if need be; never what a link there
 /// leads to.
-Result<DirectoryFd> EnterDirectory(const Fd& above,
-                                     const std::string& name) {
+Result<DirectoryFd> EnterDirectory(const Fd& above, const std::string& name) {
   constexpr mode_t kMode = 0777;  // less the umask
   if (::mkdirat(above.get(), name.c_str(), kMode) != 0 && errno != EEXIST) {
     return SystemError("cannot be made");
@@ -123,8 +122,7 @@ class Extractor {
     if (arguments_.replace) ::unlinkat(job.directory->get(), name, 0);
     constexpr mode_t kMode = 0666;  // less the umask
     const Fd out(::openat(job.directory->get(), name,
-                                  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                                  kMode));
+                          O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
     if (!out.ok()) return SystemError("cannot be written");
     Status copied = Copy(content, out);
     if (!copied) {
@@ -197,9 +195,9 @@ int RunExtract(int argc, char** argv) {
   if (!into) return fail(directory, into.error());
 
   Extractor extractor(**tree, arguments);
-  extractor.Plan(*top, *into,
-                 top->directory ? ""
-                                : top->path.substr(top->path.rfind('/') + 1));
+  extractor.Plan(
+      *top, *into,
+      top->directory ? "" : top->path.substr(top->path.rfind('/') + 1));
   return static_cast<int>(extractor.Run());
 }
 

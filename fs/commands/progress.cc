@@ -27,16 +27,18 @@ void Progress::Draw(Clock::time_point now) {
   const uint64_t done = std::min<uint64_t>(done_, total);
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double rate = static_cast<double>(done) / seconds;
-  const auto left = rate > 0 ? static_cast<uint64_t>(
-                                   static_cast<double>(total - done) / rate)
-                             : 0;
-  const uint64_t percent = total == 0 ? 0 : done / std::max(total / 100, uint64_t{1});
-  std::fprintf(stderr, "\r\x1b[K%3llu %%  %s of %s  %s/s  %llu:%02llu left",
-               static_cast<unsigned long long>(std::min<uint64_t>(percent, 100)),
-               HumanSize(done).c_str(), HumanSize(total).c_str(),
-               HumanSize(static_cast<uint64_t>(rate)).c_str(),
-               static_cast<unsigned long long>(left / 60),
-               static_cast<unsigned long long>(left % 60));
+  const auto left =
+      rate > 0 ? static_cast<uint64_t>(static_cast<double>(total - done) / rate)
+               : 0;
+  const uint64_t percent =
+      total == 0 ? 0 : done / std::max(total / 100, uint64_t{1});
+  std::fprintf(
+      stderr, "\r\x1b[K%3llu %%  %s of %s  %s/s  %llu:%02llu left",
+      static_cast<unsigned long long>(std::min<uint64_t>(percent, 100)),
+      HumanSize(done).c_str(), HumanSize(total).c_str(),
+      HumanSize(static_cast<uint64_t>(rate)).c_str(),
+      static_cast<unsigned long long>(left / 60),
+      static_cast<unsigned long long>(left % 60));
   drawn_ = now;
   dirty_ = true;
 }

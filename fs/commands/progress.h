@@ -9,9 +9,9 @@
 
 namespace ctxfs {
 
-/// A line on standard error, if that is a terminal, that tells how far a command
-/// is, how fast, and how long it will still take; wiped away at the end. Safe
-/// for any number of threads.
+/// A line on standard error, if that is a terminal, that tells how far a
+/// command is, how fast, and how long it will still take; wiped away at the
+/// end. Safe for any number of threads.
 class Progress {
  public:
   Progress();

@@ -41,9 +41,9 @@ std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments) {
 SourceTree::SourceTree(std::unique_ptr<Namespace> files)
     : cache_(kCacheBytes), files_(std::move(files)) {}
 
-Result<std::unique_ptr<SourceTree>> SourceTree::Open(
-    const std::string& source, const OpenOptions& options,
-    const ViewSet& views) {
+Result<std::unique_ptr<SourceTree>> SourceTree::Open(const std::string& source,
+                                                     const OpenOptions& options,
+                                                     const ViewSet& views) {
   std::string failed;
   Result<Sources> sources = FindSources({source}, options, &failed);
   if (!sources) return std::move(sources).error();

@@ -22,8 +22,8 @@ struct Target {
 Target ParseTarget(const std::string& argument);
 std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments);
 
-/// A source as a mount of it with `flat` would show it, without FUSE and without
-/// the mount's own files.
+/// A source as a mount of it with `flat` would show it, without FUSE and
+/// without the mount's own files.
 class SourceTree {
  public:
   static Result<std::unique_ptr<SourceTree>> Open(const std::string& source,
