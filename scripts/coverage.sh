@@ -18,7 +18,7 @@ find "$build" -name '*.gcda' -delete
 "$build/tests/golden/ctxfs_golden" --gtest_brief=1 >"$build/golden.log" 2>&1
 "$build/tests/fuzz/fuzz_replay" tests/fuzz/corpus golden/*
 gcovr --root . --filter core/ -j "$(nproc)" --json-summary "$build/lines.json" \
-  "$build"
+  "$build/CMakeFiles/ctxfs_core.dir"
 
 /usr/bin/python3 - "$build/lines.json" <<'END'
 import collections
