@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/install.sh build test lint
+scripts/install.sh build test
 build=build/coverage
 cmake --preset coverage >/dev/null
 cmake --build --preset coverage \
@@ -17,24 +17,32 @@ find "$build" -name '*.gcda' -delete
   --gtest_filter='-Sandbox.*:*NotQuadratic' >"$build/unit.log" 2>&1
 "$build/tests/golden/ctxfs_golden" --gtest_brief=1 >"$build/golden.log" 2>&1
 "$build/tests/fuzz/fuzz_replay" tests/fuzz/corpus golden/*
-gcovr --root . --filter core/ -j "$(nproc)" --json-summary "$build/lines.json" \
-  "$build"
+(cd "$build/CMakeFiles/ctxfs_core.dir" && find core -name '*.gcda' |
+  xargs -P "$(nproc)" -n 10 gcov -n 2>/dev/null) >"$build/gcov.txt" || true
 
-/usr/bin/python3 - "$build/lines.json" <<'END'
+/usr/bin/python3 - "$build/gcov.txt" <<'END'
 import collections
-import json
+import re
 import sys
 
+# Each file's own lines; of headers, those of whoever includes them are not.
+run = {}
+text = open(sys.argv[1]).read()
+for name, percent, lines in re.findall(
+    r"File '(?:[^'\n]*/)?(core/[^'\n]*\.cc)'\nLines executed:([\d.]+)% of (\d+)", text
+):
+    run[name] = (round(float(percent) * int(lines) / 100), int(lines))
+
 folders = collections.defaultdict(lambda: [0, 0])
-files = json.load(open(sys.argv[1]))["files"]
-for file in files:
-    for folder in (file["filename"].rsplit("/", 1)[0], "core in all"):
-        folders[folder][0] += file["line_covered"]
-        folders[folder][1] += file["line_total"]
+for name, (reached, lines) in run.items():
+    for folder in (name.rsplit("/", 1)[0], "core in all"):
+        folders[folder][0] += reached
+        folders[folder][1] += lines
 print("| folder | lines | run | % |\n|---|---|---|---|")
-for name, (run, lines) in sorted(folders.items()):
-    print(f"| {name} | {lines} | {run} | {100 * run / lines:.1f} |")
+for name, (reached, lines) in sorted(folders.items()):
+    print(f"| {name} | {lines} | {reached} | {100 * reached / lines:.1f} |")
 print("\nlines not run:")
-for file in sorted(files, key=lambda f: f["line_covered"] - f["line_total"])[:15]:
-    print(f"{file['line_total'] - file['line_covered']:5} {file['filename']}")
+for name, (reached, lines) in sorted(run.items(), key=lambda r: r[1][0] - r[1][1])[:15]:
+    print(f"{lines - reached:5} {name}")
+sys.exit(0 if run else 1)
 END

@@ -3,16 +3,18 @@
 # Fuzzes: fuzz.sh [--seconds N] [TARGET...] runs each target (all of them unless
 # some are named) for N seconds, 60 by default, under the sanitizers, beginning
 # with its corpus, the golden containers and what was found earlier. What is new
-# stays in build/fuzz-finds, what crashes in build/fuzz-crashes. fuzz.sh
+# stays in build/fuzz-finds, what crashes in build/fuzz-crashes. --timeout N
+# lets an input take N seconds, not 5, where others use the machine. fuzz.sh
 # --minimise keeps of all that what reaches code that nothing else reaches, in
 # tests/fuzz/corpus.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-seconds=60 minimise=
+seconds=60 minimise= timeout=5
 while [[ "${1:-}" == --* ]]; do
   case $1 in
     --seconds) seconds=$2; shift ;;
+    --timeout) timeout=$2; shift ;;
     --minimise) minimise=1 ;;
     *) echo "fuzz.sh: no such option: $1" >&2; exit 1 ;;
   esac
@@ -49,7 +51,7 @@ fuzz() {
   [ ! -f "$dict" ] || set -- "-dict=$dict" "$@"
   ln -sf fuzz "$bin/fuzz_$target"
   ASAN_OPTIONS=quarantine_size_mb=16:malloc_context_size=4 \
-    "$bin/fuzz_$target" -timeout=5 -rss_limit_mb=512 -malloc_limit_mb=320 \
+    "$bin/fuzz_$target" "-timeout=$timeout" -rss_limit_mb=512 -malloc_limit_mb=320 \
     "-max_len=$(longest "$target")" \
     "-artifact_prefix=build/fuzz-crashes/$target-" "$@"
 }

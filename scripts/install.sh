@@ -11,7 +11,7 @@ test=(libgtest-dev libgmock-dev libbenchmark-dev clang-14
   python3-cryptography zstd attr util-linux)
 clients=(python3-venv jq ffmpeg rsync ripgrep file tar)
 demo=(attr)
-lint=(clang-14 clang-tidy-14 cppcheck gcovr python3)
+lint=(clang-14 clang-tidy-14 cppcheck python3)
 
 wanted=()
 for set in "$@"; do

@@ -408,8 +408,9 @@ Result<std::shared_ptr<const Source>> Unpack(
   }
   Buffer plain(size);  // not cleared: a claim costs nothing
   Status decoded = DecodeZstd(all->span().subspan(kFrameAt), plain.span());
-  if (!decoded)
+  if (!decoded) {
     return Error{decoded.error().code, decoded.error().what, kFrameAt};
+  }
   if (!AsText(plain.span()).starts_with("SJGN")) {
     return Error{Code::kCorrupt, "holds no SJGN", kFrameAt};
   }
