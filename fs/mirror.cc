@@ -313,7 +313,8 @@ std::string Mirror::PathOf(Inode inode) const {
   while (inode != kRoot) {
     const auto found = held_.find(inode);
     if (found == held_.end()) break;
-    path = path.empty() ? found->second.name : found->second.name + "/" + path;
+    if (!path.empty()) path.insert(0, 1, '/');
+    path.insert(0, found->second.name);
     inode = found->second.parent;
   }
   return path;

@@ -48,7 +48,7 @@ Namespace::Namespace(const std::shared_ptr<const Container>& container,
            stats),
       grafts_(limits::kOpenContainers, hang) {}
 
-Namespace::Namespace(std::unique_ptr<Mirror> mirror, OwnFile stats,
+Namespace::Namespace(std::unique_ptr<Mirror> mirror, const OwnFile& stats,
                      const OpenOptions& options, const Grafts::Hang& hang)
     : options_(options),
       mirror_(std::move(mirror)),

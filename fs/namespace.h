@@ -63,7 +63,7 @@ class Namespace {
   Status status() const { return top_ == nullptr ? Status() : top_->status(); }
 
   /// Shows what `mirror` has.
-  Namespace(std::unique_ptr<Mirror> mirror, OwnFile stats,
+  Namespace(std::unique_ptr<Mirror> mirror, const OwnFile& stats,
             const OpenOptions& options = {},
             const Grafts::Hang& hang = nullptr);
 

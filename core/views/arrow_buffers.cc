@@ -203,7 +203,7 @@ Result<TextBuffers> MakeTextBuffers(
     where.size = rows.data.size();
     size += where.size;
     made.nulls += rows.nulls;
-    blocks.push_back(std::move(where));
+    blocks.push_back(where);
   }
   made.wide = size > uint64_t{std::numeric_limits<int32_t>::max()};
   const size_t width = made.wide ? 8 : 4;

@@ -32,6 +32,7 @@ Target ParseTarget(const std::string& argument) {
 
 std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments) {
   std::vector<std::string> sources;
+  sources.reserve(arguments.size());
   for (const std::string& argument : arguments) {
     sources.push_back(ParseTarget(argument).source);
   }
