@@ -12,7 +12,7 @@ cmake --build --preset coverage \
   --target ctxfs_unit ctxfs_golden fuzz_replay -- --quiet
 find "$build" -name '*.gcda' -delete
 # Not the tests that confine the process, which then could not write down what
-# it ran; and one of time, which this build has no use for.
+# it ran; and one that is slow without the optimiser.
 "$build/tests/unit/ctxfs_unit" --gtest_brief=1 \
   --gtest_filter='-Sandbox.*:*NotQuadratic' >"$build/unit.log" 2>&1
 "$build/tests/golden/ctxfs_golden" --gtest_brief=1 >"$build/golden.log" 2>&1
