@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "fs/log.h"
+#include "core/vfs/log.h"
 
 namespace ctxfs {
 namespace {

@@ -17,9 +17,9 @@
 #include "core/base/limits.h"
 #include "core/content/content.h"
 #include "core/content/window.h"
+#include "core/vfs/xattr.h"
 #include "fs/exit_code.h"
 #include "fs/server.h"
-#include "fs/xattr.h"
 
 namespace ctxfs {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/vfs/log.h"
 #include "core/views/view.h"
-#include "fs/log.h"
 
 namespace ctxfs {
 

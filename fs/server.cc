@@ -3,8 +3,8 @@
 
 #include "core/base/text.h"
 #include "core/io/source.h"
+#include "core/vfs/log.h"
 #include "core/views/view.h"
-#include "fs/log.h"
 
 namespace ctxfs {
 namespace {

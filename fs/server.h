@@ -11,8 +11,8 @@
 #include "core/base/mutex.h"
 #include "core/container/container.h"
 #include "core/content/block_cache.h"
-#include "fs/ahead.h"
-#include "fs/namespace.h"
+#include "core/vfs/ahead.h"
+#include "core/vfs/namespace.h"
 #include "fs/options.h"
 #include "fs/stats.h"
 

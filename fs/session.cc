@@ -15,13 +15,13 @@
 
 #include "core/base/text.h"
 #include "core/container/format.h"
-#include "fs/key_file.h"
+#include "core/vfs/key_file.h"
+#include "core/vfs/sources.h"
 #include "fs/mount_point.h"
 #include "fs/ops.h"
-#include "fs/sandbox.h"
-#include "fs/seccomp.h"
+#include "fs/sandbox/sandbox.h"
+#include "fs/sandbox/seccomp.h"
 #include "fs/server.h"
-#include "fs/sources.h"
 
 namespace ctxfs {
 namespace {

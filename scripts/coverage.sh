@@ -17,7 +17,7 @@ find "$build" -name '*.gcda' -delete
   --gtest_filter='-Sandbox.*:*NotQuadratic' >"$build/unit.log" 2>&1
 "$build/tests/golden/ctxfs_golden" --gtest_brief=1 >"$build/golden.log" 2>&1
 "$build/tests/fuzz/fuzz_replay" tests/fuzz/corpus golden/*
-(cd "$build/CMakeFiles/ctxfs_core.dir" && find core -name '*.gcda' |
+(cd "$build/CMakeFiles/libctxfs.dir" && find core -name '*.gcda' |
   xargs -P "$(nproc)" -n 10 gcov -n 2>/dev/null) >"$build/gcov.txt" || true
 
 /usr/bin/python3 - "$build/gcov.txt" <<'END'

@@ -42,7 +42,7 @@ cppcheck --std=c++20 --language=c++ --quiet -I. --inline-suppr \
 echo "== clang-tidy"
 cmake --preset lint >/dev/null
 cmake --build build/lint \
-  --target CMakeFiles/ctxfs_core.dir/cmake_pch.hxx.pch -- --quiet
+  --target core/CMakeFiles/libctxfs.dir/cmake_pch.hxx.pch -- --quiet
 # Who counts what it does not say says so on stderr.
 sort <<<"$files" |
   xargs -P "$(nproc)" -n 1 clang-tidy-14 -p build/lint --quiet "${checks[@]}" \

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "core/base/text.h"
-#include "fs/key_file.h"
+#include "core/vfs/key_file.h"
 
 namespace ctxfs {
 namespace {

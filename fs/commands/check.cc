@@ -10,6 +10,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/tree/safe_name.h"
+#include "core/vfs/sources.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/checker.h"
 #include "fs/commands/commands.h"
@@ -17,7 +18,6 @@
 #include "fs/commands/find_containers.h"
 #include "fs/commands/parallel.h"
 #include "fs/commands/text.h"
-#include "fs/sources.h"
 
 namespace ctxfs {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-#include "fs/log.h"
-#include "fs/sandbox.h"
-#include "fs/sources.h"
+#include "core/vfs/log.h"
+#include "core/vfs/sources.h"
+#include "fs/sandbox/sandbox.h"
 
 namespace ctxfs {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "fs/kinds.h"
-#include "fs/sources.h"
+#include "core/vfs/kinds.h"
+#include "core/vfs/sources.h"
 
 namespace ctxfs {
 

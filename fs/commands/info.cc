@@ -8,12 +8,12 @@
 #include <tuple>
 #include <vector>
 
+#include "core/vfs/open_container.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/commands.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/find_containers.h"
 #include "fs/commands/text.h"
-#include "fs/open_container.h"
 
 namespace ctxfs {
 namespace {

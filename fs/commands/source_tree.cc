@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/vfs/sources.h"
 #include "core/views/view.h"
-#include "fs/sources.h"
 
 namespace ctxfs {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "core/base/result.h"
 #include "core/content/block_cache.h"
+#include "core/vfs/namespace.h"
 #include "core/views/view.h"
-#include "fs/namespace.h"
 
 namespace ctxfs {
 

@@ -10,8 +10,8 @@
 #include "core/content/content.h"
 #include "core/io/source.h"
 #include "core/tree/branch.h"
+#include "core/vfs/xattr.h"
 #include "core/views/view.h"
-#include "fs/xattr.h"
 #include "tests/fuzz/target.h"
 
 namespace ctxfs::fuzz {

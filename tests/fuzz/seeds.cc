@@ -11,7 +11,7 @@
 
 #include "core/base/limits.h"
 #include "core/container/format.h"
-#include "core/formats/cowrie.h"
+#include "core/formats/cowrie/cowrie.h"
 #include "core/io/source.h"
 #include "tests/fuzz/archive.h"
 #include "tests/fuzz/target.h"

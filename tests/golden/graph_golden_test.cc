@@ -9,7 +9,7 @@
 #include "core/base/limits.h"
 #include "core/container/format.h"
 #include "core/content/content.h"
-#include "core/formats/cowrie.h"
+#include "core/formats/cowrie/cowrie.h"
 #include "core/io/source.h"
 #include "tests/golden/golden.h"
 

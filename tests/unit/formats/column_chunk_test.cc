@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/column_chunk.h"
+#include "core/formats/column_shard/chunk.h"
 
 #include <gtest/gtest.h>
 

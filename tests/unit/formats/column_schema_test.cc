@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/column_schema.h"
+#include "core/formats/column_shard/schema.h"
 
 #include <gtest/gtest.h>
 
-#include "core/formats/column_shard.h"
+#include "core/formats/column_shard/column_shard.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/base/limits.h"
 #include "core/container/format.h"
-#include "core/formats/cowrie.h"
+#include "core/formats/cowrie/cowrie.h"
 #include "tests/unit/testing/compress.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"

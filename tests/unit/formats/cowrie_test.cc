@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/cowrie.h"
+#include "core/formats/cowrie/cowrie.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/mcf_quant.h"
+#include "core/formats/mcf/quantisation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What golden/mcf has no file for: limits, salvage, and odd ModelInfo.
-#include "core/formats/mcf.h"
+#include "core/formats/mcf/mcf.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "core/container/format.h"
-#include "core/formats/megacontext_level.h"
-#include "core/formats/megacontext_metadata.h"
+#include "core/formats/megacontext/level.h"
+#include "core/formats/megacontext/metadata.h"
 #include "core/io/directory.h"
 #include "tests/unit/testing/mem8_builder.h"
 #include "tests/unit/testing/result.h"

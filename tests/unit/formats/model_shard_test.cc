@@ -2,7 +2,7 @@
 //
 // ModelShard, GemmShard and what conventions say, by bytes made for it. Real
 // keys, merged values and matrices are tests/golden/conventions_golden_test.cc.
-#include "core/formats/model_shard.h"
+#include "core/formats/model_shard/model_shard.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/sample_shard.h"
+#include "core/formats/sample_shard/sample_shard.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/limits.h"
-#include "core/formats/shard.h"
+#include "core/formats/shard/shard.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"

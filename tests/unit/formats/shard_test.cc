@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/shard.h"
+#include "core/formats/shard/shard.h"
 
 #include <gtest/gtest.h>
 

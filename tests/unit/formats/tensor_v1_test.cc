@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/tensor_v1.h"
+#include "core/formats/model_shard/tensor_v1.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which dtype and shape a lane has: one test a rule, in the rules' order.
-#include "core/formats/wshard_lanes.h"
+#include "core/formats/wshard/lanes.h"
 
 #include <gtest/gtest.h>
 

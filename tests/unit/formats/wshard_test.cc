@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/wshard.h"
+#include "core/formats/wshard/wshard.h"
 
 #include <gtest/gtest.h>
 
-#include "core/formats/wshard_join.h"
-#include "core/formats/wshard_manifest.h"
+#include "core/formats/wshard/join.h"
+#include "core/formats/wshard/manifest.h"
 #include "tests/unit/testing/blocks.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/sandbox.h"
+#include "fs/sandbox/sandbox.h"
 
 #include <dirent.h>
 #include <fcntl.h>

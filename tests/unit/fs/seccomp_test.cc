@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/seccomp.h"
+#include "fs/sandbox/seccomp.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "core/io/directory.h"
-#include "fs/sandbox.h"
+#include "fs/sandbox/sandbox.h"
 #include "tests/unit/testing/temp_dir.h"
 
 namespace ctxfs {

@@ -11,7 +11,7 @@
 
 #include "core/codec/checksum.h"
 #include "core/container/format.h"
-#include "core/formats/shard.h"
+#include "core/formats/shard/shard.h"
 #include "tests/unit/testing/compress.h"
 
 namespace ctxfs {

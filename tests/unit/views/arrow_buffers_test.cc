@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/views/arrow_buffers.h"
+#include "core/views/tables/arrow_buffers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/views/npy_header.h"
+#include "core/views/arrays/npy_header.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/views/safetensors.h"
+#include "core/views/arrays/safetensors.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/views/table_reader.h"
+#include "core/views/tables/table_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/views/vecs.h"
+#include "core/views/arrays/vecs.h"
 
 #include <gtest/gtest.h>
 

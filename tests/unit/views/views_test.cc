@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/tree/branch.h"
-#include "core/views/elements.h"
+#include "core/vfs/namespace.h"
+#include "core/views/arrays/elements.h"
 #include "core/views/view.h"
-#include "fs/namespace.h"
 #include "tests/unit/testing/fake_arrays.h"
 #include "tests/unit/testing/result.h"
 

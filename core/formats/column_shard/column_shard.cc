@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ColumnShard, Shard role 8 (docs/columnshard.md).
+//
+//   RG:NAME      an entry a row group and column: a chunk (column_chunk.cc)
+//   __schema__   the last entry, JSON: columns, row groups, statistics
+//
+// Sizes and shapes follow from the schema's row counts and the index, so that
+// nothing is decoded to list a column; a chunk that says otherwise is EIO.
+#include "core/formats/column_shard/column_shard.h"
+
+#include <string_view>
+#include <utility>
+
+#include "core/base/limits.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr std::string_view kSchemaName = "__schema__";
+
+bool Probe(Bytes head) { return HasShardRole(head, kColumnRole); }
+
+/// The digits before the first colon of a chunk's name, or nothing.
+std::optional<std::string_view> GroupOf(std::string_view name) {
+  const size_t colon = name.find(':');
+  if (colon == std::string_view::npos || colon == 0 ||
+      name.find_first_not_of("0123456789") != colon) {
+    return std::nullopt;
+  }
+  return name.substr(0, colon);
+}
+
+std::string PathOf(const Column& column, ColumnFile file) {
+  const bool valid = file == ColumnFile::kValidity;
+  return "columns/" + column.name + (valid ? ".valid" : "");
+}
+
+/// Every column's values, then every column's validity: "a.valid" may be a
+/// column's name, too.
+class ColumnFiles final : public DerivedFiles {
+ public:
+  explicit ColumnFiles(std::shared_ptr<const ColumnShard> shard)
+      : shard_(std::move(shard)),
+        columns_(static_cast<uint32_t>(shard_->columns().size())) {}
+
+  uint32_t count() const override { return 2 * columns_; }
+
+  std::optional<std::string> Path(uint32_t file) const override {
+    const Column& column = ColumnOf(file);
+    if (Kind(file) == ColumnFile::kValidity && !column.nullable) {
+      return std::nullopt;
+    }
+    return PathOf(column, Kind(file));
+  }
+
+  bool SizeIsCheap(uint32_t file) const override {
+    return Kind(file) == ColumnFile::kValidity || !ColumnOf(file).text();
+  }
+
+  Result<uint64_t> Size(uint32_t file, BlockCache& cache) const override {
+    const Column& column = ColumnOf(file);
+    if (Kind(file) == ColumnFile::kValidity) return column.rows;
+    if (!column.text()) return column.size();
+    const Result<Content> text = Open(file, cache);
+    if (text) return text->size();
+    if (!text.error().Permanent()) return text.error();
+    return 0;
+  }
+
+  EntryInfo Describe(uint32_t file) const override {
+    return shard_->DescribeColumn(file % columns_, Kind(file));
+  }
+
+  Result<Content> Open(uint32_t file, BlockCache& cache) const override {
+    return shard_->OpenColumn(file % columns_, Kind(file), cache);
+  }
+
+ private:
+  ColumnFile Kind(uint32_t file) const {
+    return file < columns_ ? ColumnFile::kValues : ColumnFile::kValidity;
+  }
+  const Column& ColumnOf(uint32_t file) const {
+    return shard_->columns()[file % columns_];
+  }
+
+  std::shared_ptr<const ColumnShard> shard_;
+  uint32_t columns_;
+};
+
+}  // namespace
+
+Status ColumnShard::Load() {
+  if (Status loaded = ShardContainer::Load(); !loaded) return loaded;
+  for (uint32_t i = 0; i < entry_count() && !schema_entry_; ++i) {
+    if (EntryName(i) == kSchemaName) schema_entry_ = i;
+  }
+  if (!schema_entry_) {
+    warnings_.push_back({"there is no entry '__schema__': no columns are "
+                         "shown"});
+    return {};
+  }
+  const Result<Json> schema = ReadSchema(*schema_entry_);
+  // What fails now may work later; the tree must not depend on it.
+  if (!schema && !schema.error().Permanent()) return schema.error();
+  if (!schema) {
+    warnings_.push_back(
+        {"__schema__: " + schema.error().what, schema.error().offset,
+         /*damage=*/true});
+    return {};
+  }
+  Result<ColumnTable> table = ReadColumnTable(*schema, *this);
+  if (!table) return std::move(table).error();
+  table_ = std::move(*table);
+  for (Warning& warning : table_.warnings) {
+    warnings_.push_back(std::move(warning));
+  }
+  text_sizes_.reserve(columns().size());
+  for (const Column& column : columns()) {
+    text_sizes_.emplace_back(column.text() ? column.parts.size() : 0);
+  }
+  return {};
+}
+
+Result<Json> ColumnShard::ReadSchema(uint32_t entry) const {
+  if (EntrySize(entry) > limits::kJsonBytes) {
+    return Error{Code::kLimit,
+                 "is over the limit of " + std::to_string(limits::kJsonBytes) +
+                     " bytes",
+                 Record(entry).data_offset};
+  }
+  const Result<Buffer> text = ReadEntry(entry);
+  if (!text) return text.error();
+  Result<ParsedJson> parsed = ParseJson(AsText(text->span()));
+  if (parsed) return std::move(parsed->value);
+  Error error = std::move(parsed).error();
+  error.offset = Record(entry).data_offset;
+  return error;
+}
+
+Json ColumnShard::Info() const {
+  Json info = ShardContainer::Info();
+  info["rows"] = table_.rows;
+  info["columns"] = columns().size();
+  return info;
+}
+
+std::optional<std::string> ColumnShard::EntryPath(uint32_t entry) const {
+  const std::optional<std::string_view> name = EntryName(entry);
+  if (!name) return std::nullopt;
+  const std::optional<std::string_view> group = GroupOf(*name);
+  if (!group) return std::nullopt;
+  return "row_groups/" + std::string(*group) + "/" +
+         std::string(name->substr(group->size() + 1));
+}
+
+EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file) const {
+  const Column& column = columns()[index];
+  EntryInfo info;
+  info.name = column.name;
+  info.kind = "column";
+  info.verified = "none";
+  bool first = true;
+  for (const ColumnPart& part : column.parts) {
+    const EntryInfo chunk = Describe(part.entry);
+    if (first) {
+      info.offset = chunk.offset;
+      info.codec = chunk.codec;
+      info.verified = chunk.verified;
+    }
+    first = false;
+    info.stored_size += chunk.stored_size;
+    if (info.codec != chunk.codec) info.codec = "mixed";
+    // The worst of them: failed, then not yet, then none.
+    if (chunk.verified == "failed" || info.verified == "yes") {
+      info.verified = chunk.verified;
+    }
+  }
+  if (file == ColumnFile::kValidity) {
+    info.size = column.rows;
+    info.dtype = DTypeName(DType::kBool);
+    info.shape = {column.rows};
+    return info;
+  }
+  info.content_type = ColumnTypeName(column.type);
+  if (column.text()) return info;
+  info.size = column.size();
+  info.dtype = DTypeName(ColumnDType(column.type));
+  info.shape = column.shape();
+  if (column.type == ColumnType::kUint32) {
+    info.note = "the reference writer stores zeros for uint32";
+  } else if (column.per_row != 1) {
+    info.note = "the values of a row are worked out from the chunks' sizes";
+  }
+  return info;
+}
+
+std::vector<OwnFile> ColumnShard::OwnFiles() const {
+  std::vector<OwnFile> files = ShardContainer::OwnFiles();
+  if (!schema_entry_) return files;
+  files.push_back({.path = "schema.json",
+                   .open =
+                       [self = Self()](BlockCache& /*cache*/) {
+                         return self->OpenEntry(*self->schema_entry_);
+                       },
+                   .size = EntrySize(*schema_entry_)});
+  return files;
+}
+
+std::vector<std::shared_ptr<const DerivedFiles>> ColumnShard::Derived() const {
+  if (columns().empty()) return {};
+  return {std::make_shared<const ColumnFiles>(Self())};
+}
+
+std::vector<ArrayInfo> ColumnShard::Arrays() const {
+  std::vector<ArrayInfo> arrays;
+  for (const ColumnFile file : {ColumnFile::kValues, ColumnFile::kValidity}) {
+    for (size_t i = 0; i < columns().size(); ++i) {
+      const Column& column = columns()[i];
+      const bool valid = file == ColumnFile::kValidity;
+      if (valid ? !column.nullable : column.text()) continue;
+      arrays.push_back(
+          {PathOf(column, file),
+           valid ? DType::kBool : ColumnDType(column.type),
+           valid ? std::vector<uint64_t>{column.rows} : column.shape(),
+           [self = Self(), i, file](BlockCache& cache) {
+             return self->OpenColumn(i, file, cache);
+           }});
+    }
+  }
+  return arrays;
+}
+
+std::optional<Table> ColumnShard::RowTable() const {
+  if (columns().empty()) return std::nullopt;
+  Table table;
+  table.rows = columns().front().rows;
+  for (size_t i = 0; i < columns().size(); ++i) {
+    const Column& column = columns()[i];
+    // One of other rows is not of this table; info.json says why.
+    if (column.rows != table.rows) continue;
+    TableColumn made;
+    made.name = column.name;
+    made.kind = column.type == ColumnType::kUuid     ? CellKind::kUuid
+                : column.type == ColumnType::kBytes  ? CellKind::kBytes
+                : column.type == ColumnType::kString ? CellKind::kText
+                                                     : CellKind::kNumber;
+    made.dtype = ColumnDType(column.type);
+    made.per_row = column.per_row;
+    made.list = column.per_row != 1;
+    made.open = [self = Self(), i](BlockCache& cache) {
+      return self->OpenColumn(i, ColumnFile::kValues, cache);
+    };
+    if (column.nullable) {
+      made.open_valid = [self = Self(), i](BlockCache& cache) {
+        return self->OpenColumn(i, ColumnFile::kValidity, cache);
+      };
+    }
+    table.columns.push_back(std::move(made));
+  }
+  return table;
+}
+
+extern const Format kColumnShard;
+const Format kColumnShard{"columnshard", &Probe, &OpenShard<ColumnShard>};
+
+}  // namespace ctxfs

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/formats/column_shard/schema.h"
+#include "core/formats/shard/shard.h"
+
+namespace ctxfs {
+
+/// What a column's two files are made of.
+enum class ColumnFile : uint8_t { kValues, kValidity };
+
+/// A ColumnShard (docs/columnshard.md): a table of typed columns, each in one
+/// chunk a row group. The chunks are the container's entries.
+class ColumnShard final : public ShardContainer {
+ public:
+  using ShardContainer::ShardContainer;
+
+  Status Load() override;
+
+  Json Info() const override;
+  std::optional<std::string> EntryPath(uint32_t entry) const override;
+  std::vector<OwnFile> OwnFiles() const override;
+  std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
+  std::vector<ArrayInfo> Arrays() const override;
+  std::optional<Table> RowTable() const override;
+  std::optional<ArraysUse> ArraysUsed() const override {
+    if (columns().empty()) return std::nullopt;
+    return ArraysUse{{}, "columns"};
+  }
+
+  const std::vector<Column>& columns() const { return table_.columns; }
+
+  /// A column over all row groups. Text is decoded to be measured, once.
+  Result<Content> OpenColumn(size_t column, ColumnFile file,
+                             BlockCache& cache) const;
+  EntryInfo DescribeColumn(size_t column, ColumnFile file) const;
+
+ private:
+  friend class ColumnBlock;
+
+  std::shared_ptr<const ColumnShard> Self() const {
+    return std::static_pointer_cast<const ColumnShard>(shared_from_this());
+  }
+  Result<Json> ReadSchema(uint32_t entry) const;
+  /// Appends the values of a chunk that is stored as it is; false for one that
+  /// has to be decoded first.
+  Result<bool> AppendStored(const Column& column, const ColumnPart& part,
+                            Content& content) const;
+  /// Appends a chunk of text, as long as it turns out to be.
+  Status AppendText(size_t column, size_t part, BlockCache& cache,
+                    Content& content) const;
+
+  std::optional<uint32_t> schema_entry_;
+  ColumnTable table_;
+  // Of each column's parts, where they are text: bytes and one more, 0 while
+  // that is not known.
+  mutable std::vector<std::vector<std::atomic<uint64_t>>> text_sizes_;
+  uint64_t owners_[2] = {NewOwner(), NewOwner()};  // of blocks, by ColumnFile
+};
+
+}  // namespace ctxfs

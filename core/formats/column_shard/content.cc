@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bytes of a ColumnShard's columns, over all row groups (docs/
+// columnshard.md, section 5).
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/formats/column_shard/column_shard.h"
+
+namespace ctxfs {
+namespace {
+
+/// Values of a chunk stored as byte planes, put together again.
+class SplitValues final : public Transform {
+ public:
+  SplitValues(Range planes, uint64_t values, uint64_t width)
+      : planes_(std::move(planes)), values_(values), width_(width) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 BlockCache& cache) const override {
+    if (out.empty()) return {};
+    const uint64_t first = offset / width_;
+    const uint64_t last = (offset + out.size() - 1) / width_;
+    Buffer plane(static_cast<size_t>(last - first + 1));
+    for (uint64_t j = 0; j < width_; ++j) {
+      const uint64_t at = planes_.offset + j * values_ + first;
+      Status read = planes_.gate != nullptr
+                        ? planes_.gate->Read(at, plane.span(), cache)
+                        : planes_.source->ReadAt(at, plane.span());
+      if (!read) return read;
+      for (uint64_t i = first; i <= last; ++i) {
+        const uint64_t byte = i * width_ + j;
+        if (byte < offset || byte - offset >= out.size()) continue;
+        out[static_cast<size_t>(byte - offset)] =
+            plane.data()[static_cast<size_t>(i - first)];
+      }
+    }
+    return {};
+  }
+
+  Status Verify(BlockCache& cache) const override {
+    return planes_.gate != nullptr ? planes_.gate->Pass(cache) : Status();
+  }
+
+ private:
+  Range planes_;
+  uint64_t values_;
+  uint64_t width_;
+};
+
+}  // namespace
+
+/// A chunk decoded: its values, its rows as text, or its validity.
+class ColumnBlock final : public Block {
+ public:
+  ColumnBlock(std::shared_ptr<const ColumnShard> shard, size_t column,
+              size_t part, ColumnFile file)
+      : Block({shard->owners_[static_cast<size_t>(file)],
+               uint64_t{column} << 32 | part}),
+        shard_(std::move(shard)),
+        column_(shard_->columns()[column]),
+        part_(column_.parts[part]),
+        file_(file) {}
+
+  uint64_t cost() const override {
+    return shard_->Record(part_.entry).disk_size +
+           shard_->EntrySize(part_.entry) + size();
+  }
+
+  bool verifies() const override {
+    return static_cast<bool>(
+        shard_->ExpectedChecksum(shard_->Record(part_.entry)));
+  }
+
+  Status CheckUnchanged() const override {
+    return shard_->source()->CheckUnchanged();
+  }
+
+  Result<Buffer> Produce() const override {
+    Result<Buffer> payload = shard_->ReadEntry(part_.entry);
+    if (!payload) return payload;
+    Result<Buffer> made = Make(payload->span());
+    if (made) return made;
+    Error error = std::move(made).error();
+    error.what = "column " + Quote(column_.name) + ": " + error.what;
+    error.offset = shard_->Record(part_.entry).data_offset;
+    return error;
+  }
+
+ private:
+  bool is_text() const {
+    return file_ == ColumnFile::kValues && column_.text();
+  }
+
+  /// Bytes it will have; not known for text.
+  uint64_t size() const {
+    if (file_ == ColumnFile::kValidity) return part_.rows;
+    return part_.rows * column_.row_size();
+  }
+
+  Result<Buffer> Make(Bytes payload) const {
+    const Result<Chunk> chunk =
+        ParseChunk(payload, column_.type, column_.nullable);
+    if (!chunk) return chunk.error();
+    // Text is measured by decoding it, so that fewer rows do no harm.
+    if (is_text() ? chunk->count > part_.rows : chunk->count != part_.rows) {
+      return Error{Code::kCorrupt, "a chunk of " +
+                                       std::to_string(chunk->count) +
+                                       " rows, but the schema says " +
+                                       std::to_string(part_.rows)};
+    }
+    if (is_text()) return DecodeLines(*chunk);
+    Buffer made(static_cast<size_t>(size()));
+    if (file_ == ColumnFile::kValidity) {
+      DecodeValidity(*chunk, made.span());
+      return made;
+    }
+    Status decoded = DecodeFixed(*chunk, column_.per_row, made.span());
+    if (!decoded) return std::move(decoded).error();
+    return made;
+  }
+
+  std::shared_ptr<const ColumnShard> shard_;
+  const Column& column_;
+  ColumnPart part_;
+  ColumnFile file_;
+};
+
+Result<bool> ColumnShard::AppendStored(const Column& column,
+                                       const ColumnPart& part,
+                                       Content& content) const {
+  const ShardRecord record = Record(part.entry);
+  const bool ragged = column.per_row != 1 && column.nullable;
+  if (Encoded(record) || column.text() || ragged) return false;
+  // Its header alone tells how the rest is coded. Should these bytes be
+  // damaged, the gate before the rest fails.
+  std::byte head[kChunkHeaderSize];
+  if (Status read = source()->ReadAt(record.data_offset, head); !read) {
+    return std::move(read).error();
+  }
+  const auto coding = CodingOf(column.type, std::to_integer<uint8_t>(head[0]));
+  const uint64_t values = part.rows * column.per_row;
+  const uint64_t at = record.data_offset + kChunkHeaderSize +
+                      (column.nullable ? ValidityBytes(part.rows) : 0);
+  const uint64_t end = record.data_offset + record.disk_size;
+  const uint64_t width = ColumnTypeWidth(column.type);
+  const bool sound = LoadLe<uint32_t>(head + 1) == part.rows &&
+                     InBounds(at, values * width, end);
+  if (!sound) return false;  // decoding says what is wrong
+  Range stored{source(), at, OpenGate(part.entry)};
+  if (coding == ChunkCoding::kPlain) {
+    content.Append(std::move(stored), values * width);
+    return true;
+  }
+  const uint64_t planes = (end - at) / width;
+  if (coding != ChunkCoding::kByteStreamSplit || (end - at) % width != 0) {
+    return false;
+  }
+  content.Append(
+      Computed{std::make_shared<SplitValues>(std::move(stored), planes, width),
+               0},
+      values * width);
+  return true;
+}
+
+Status ColumnShard::AppendText(size_t column, size_t part, BlockCache& cache,
+                               Content& content) const {
+  auto block = std::make_shared<const ColumnBlock>(Self(), column, part,
+                                                   ColumnFile::kValues);
+  std::atomic<uint64_t>& known = text_sizes_[column][part];
+  uint64_t size = known.load(std::memory_order_relaxed);
+  if (size == 0) {
+    const Result<BlockCache::Pinned> text = cache.Get(*block);
+    if (!text) return text.error();
+    size = (*text)->size() + 1;
+    known.store(size, std::memory_order_relaxed);
+  }
+  content.Append(Decoded{std::move(block), 0}, size - 1);
+  return {};
+}
+
+Result<Content> ColumnShard::OpenColumn(size_t index, ColumnFile file,
+                                        BlockCache& cache) const {
+  const Column& column = columns()[index];
+  const bool values = file == ColumnFile::kValues;
+  Content content;
+  for (size_t i = 0; i < column.parts.size(); ++i) {
+    const ColumnPart& part = column.parts[i];
+    if (values && column.text()) {
+      Status appended = AppendText(index, i, cache, content);
+      if (!appended) return std::move(appended).error();
+      continue;
+    }
+    if (values) {
+      const Result<bool> stored = AppendStored(column, part, content);
+      if (!stored) return stored.error();
+      if (*stored) continue;
+    }
+    content.Append(
+        Decoded{std::make_shared<const ColumnBlock>(Self(), index, i, file), 0},
+        values ? part.rows * column.row_size() : part.rows);
+  }
+  return content;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The schema of a ColumnShard: which chunks make a column, and how many rows
+// and values they hold (docs/columnshard.md, sections 1, 3 and 4).
+#include "core/formats/column_shard/schema.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+
+namespace ctxfs {
+namespace {
+
+Error Corrupt(std::string what, uint64_t at = kNoOffset) {
+  return {Code::kCorrupt, std::move(what), at};
+}
+
+/// The unsigned number at `key`, or nothing.
+std::optional<uint64_t> Number(const Json& object, const char* key) {
+  if (!object.is_object()) return std::nullopt;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_unsigned()) {
+    return std::nullopt;
+  }
+  return found->get<uint64_t>();
+}
+
+/// A column's name, or nothing.
+std::string NameOf(const Json& described) {
+  if (!described.is_object()) return {};
+  const auto name = described.find("name");
+  if (name == described.end() || !name->is_string()) return {};
+  return name->get<std::string>();
+}
+
+/// What the statistics say of a row group, or null.
+Json StatsOf(const Json& described, uint64_t group) {
+  const auto stats = described.find("stats");
+  const bool there = stats != described.end() && stats->is_array() &&
+                     group < stats->size();
+  return there ? (*stats)[static_cast<size_t>(group)] : Json();
+}
+
+/// Entries by name, for as long as columns look for their chunks.
+class EntryNames {
+ public:
+  explicit EntryNames(const ShardContainer& shard)
+      : shard_(shard), order_(shard.entry_count()) {
+    std::iota(order_.begin(), order_.end(), 0U);
+    std::stable_sort(
+        order_.begin(), order_.end(),
+        [this](uint32_t a, uint32_t b) { return Name(a) < Name(b); });
+  }
+
+  /// The first entry of that name.
+  std::optional<uint32_t> Find(std::string_view name) const {
+    const auto found = std::lower_bound(
+        order_.begin(), order_.end(), name,
+        [this](uint32_t a, std::string_view b) { return Name(a) < b; });
+    if (found == order_.end() || shard_.EntryName(*found) != name) {
+      return std::nullopt;
+    }
+    return *found;
+  }
+
+ private:
+  std::string_view Name(uint32_t entry) const {
+    return shard_.EntryName(entry).value_or("");
+  }
+
+  const ShardContainer& shard_;
+  std::vector<uint32_t> order_;
+};
+
+/// Bytes before a chunk's data.
+uint64_t HeadSize(const Column& column, uint64_t rows) {
+  return kChunkHeaderSize + (column.nullable ? ValidityBytes(rows) : 0);
+}
+
+/// Whether a chunk may hold more rows than it has bytes.
+bool MayGrow(ColumnType type) {
+  const auto delta = static_cast<uint8_t>(ChunkCoding::kDelta);
+  return type == ColumnType::kBool ||
+         CodingOf(type, delta) == ChunkCoding::kDelta;
+}
+
+/// How many rows of one value each make a chunk of exactly `size` bytes, or
+/// nothing.
+std::optional<uint64_t> RowsThatMake(const Column& column, uint64_t size) {
+  const uint64_t width = ColumnTypeWidth(column.type);
+  if (width == 0 || size < kChunkHeaderSize) return std::nullopt;
+  const uint64_t bytes = size - kChunkHeaderSize;
+  // n rows take 8 * width * n bits and, if there are validity bits, n more and
+  // at most 7 to fill the last byte up.
+  const uint64_t rows =
+      column.nullable ? bytes * 8 / (8 * width + 1) : bytes / width;
+  if (HeadSize(column, rows) + rows * width != size) return std::nullopt;
+  return rows;
+}
+
+/// Makes a Column of its description.
+class ColumnReader {
+ public:
+  ColumnReader(const Json& schema, const ShardContainer& shard)
+      : shard_(shard),
+        names_(shard),
+        groups_(Number(schema, "row_group_count").value_or(0)),
+        group_rows_(Number(schema, "row_group_size").value_or(UINT32_MAX)) {}
+
+  Result<Column> Read(const Json& described) {
+    Column column;
+    column.name = NameOf(described);
+    if (column.name.empty()) return Corrupt("a column without a name");
+    Status read = seen_.insert(column.name).second
+                      ? ReadColumn(described, column)
+                      : Status(Corrupt("is there twice"));
+    if (read) return column;
+    Error error = std::move(read).error();
+    error.what = "column " + Quote(column.name) + ": " + error.what;
+    return error;
+  }
+
+  /// What is odd about columns that are shown nevertheless.
+  std::vector<Warning> TakeWarnings() { return std::move(warnings_); }
+
+ private:
+  Status ReadColumn(const Json& described, Column& column);
+  Status AddPart(const Json& described, uint64_t group, Column& column);
+  /// The rows of a chunk with fewer bytes than its statistics make: as many as
+  /// its bytes make and its own header says.
+  Result<uint64_t> FewerRows(const Column& column, uint32_t entry,
+                             uint64_t counted);
+  /// The values of a row, worked out from one chunk; 0 where any will do.
+  Result<uint64_t> PerRow(const Column& column, const ColumnPart& part,
+                          uint64_t nulls) const;
+
+  const ShardContainer& shard_;
+  const EntryNames names_;
+  const uint64_t groups_;
+  const uint64_t group_rows_;
+  uint64_t unread_ = limits::kColumnHeaderBytes;
+  // An entry belongs to one column: so no more is kept than there are entries.
+  std::set<std::string, std::less<>> seen_;
+  std::vector<Warning> warnings_;
+};
+
+Status ColumnReader::ReadColumn(const Json& described, Column& column) {
+  const uint64_t number = Number(described, "type").value_or(0);
+  const std::optional<ColumnType> type = ColumnTypeOf(number);
+  if (!type) return Corrupt("type " + std::to_string(number) + " is unknown");
+  column.type = *type;
+  const auto nullable = described.find("nullable");
+  column.nullable = nullable != described.end() && nullable->is_boolean() &&
+                    nullable->get<bool>();
+  uint64_t per_row = 0;
+  for (uint64_t group = 0; group < groups_; ++group) {
+    if (Status added = AddPart(described, group, column); !added) return added;
+    if (column.type != ColumnType::kFloat32) continue;
+    const uint64_t nulls =
+        column.nullable
+            ? Number(StatsOf(described, group), "null_count").value_or(0)
+            : 0;
+    const Result<uint64_t> found = PerRow(column, column.parts.back(), nulls);
+    if (!found) return found.error();
+    if (*found != 0 && per_row != 0 && *found != per_row) {
+      return Corrupt("rows of " + std::to_string(*found) +
+                     " values follow rows of " + std::to_string(per_row));
+    }
+    if (*found != 0) per_row = *found;
+  }
+  if (per_row != 0) column.per_row = per_row;
+  for (const ColumnPart& part : column.parts) {
+    const std::optional<uint64_t> size =
+        CheckedMul(part.rows, column.row_size());
+    if (!size || *size > limits::kDecodedBytes) {
+      return Error{Code::kLimit, "a chunk's values are over the limit of " +
+                                     std::to_string(limits::kDecodedBytes) +
+                                     " bytes"};
+    }
+  }
+  return {};
+}
+
+Status ColumnReader::AddPart(const Json& described, uint64_t group,
+                             Column& column) {
+  const std::string name = std::to_string(group) + ":" + column.name;
+  const std::optional<uint32_t> entry = names_.Find(name);
+  if (!entry) return Corrupt("there is no entry " + Quote(name));
+  if (std::optional<Error> fault = shard_.EntryFault(*entry)) {
+    return *std::move(fault);
+  }
+  const uint64_t at = shard_.Record(*entry).data_offset;
+  const std::optional<uint64_t> counted =
+      Number(StatsOf(described, group), "count");
+  if (!counted || *counted > UINT32_MAX) {
+    return Corrupt("no row count for row group " + std::to_string(group));
+  }
+  uint64_t rows = *counted;
+  if (rows > group_rows_) {
+    return Corrupt(std::to_string(rows) + " rows in a row group of " +
+                   std::to_string(group_rows_));
+  }
+  // The bytes that so many rows take at the least.
+  const uint64_t width = ColumnTypeWidth(column.type);
+  const uint64_t head = HeadSize(column, rows);
+  const uint64_t least = head + rows * (width == 0 ? 1 : width);
+  const uint64_t size = shard_.EntrySize(*entry);
+  const bool grows = MayGrow(column.type);
+  if (!grows && size < least) {
+    const Result<uint64_t> fewer = FewerRows(column, *entry, rows);
+    if (!fewer) return fewer.error();
+    warnings_.push_back({"column " + Quote(column.name) + ": row group " +
+                             std::to_string(group) + " has " +
+                             std::to_string(*fewer) + " rows, not " +
+                             std::to_string(rows),
+                         at});
+    rows = *fewer;
+  }
+  if (grows && size < head) {
+    return Corrupt("a chunk of " + std::to_string(size) +
+                       " bytes cannot hold the validity bits of " +
+                       std::to_string(rows) + " rows",
+                   at);
+  }
+  if (grows && size < least && rows > limits::kColumnGroupRows) {
+    return Error{Code::kLimit,
+                 std::to_string(rows) +
+                     " rows in a row group are over the limit of " +
+                     std::to_string(limits::kColumnGroupRows),
+                 at};
+  }
+  column.parts.push_back({*entry, static_cast<uint32_t>(rows)});
+  column.rows += rows;
+  return {};
+}
+
+Result<uint64_t> ColumnReader::FewerRows(const Column& column, uint32_t entry,
+                                         uint64_t counted) {
+  const ShardRecord record = shard_.Record(entry);
+  const uint64_t size = shard_.EntrySize(entry);
+  const Error refused =
+      Corrupt("a chunk of " + std::to_string(size) + " bytes cannot hold " +
+                  std::to_string(counted) + " rows",
+              record.data_offset);
+  const std::optional<uint64_t> rows = RowsThatMake(column, size);
+  // To know what its header says, all of it is read and verified.
+  const uint64_t cost = std::max(size, record.disk_size);
+  if (!rows || cost > unread_) return refused;
+  unread_ -= cost;
+  const Result<Content> chunk = shard_.OpenEntry(entry);
+  if (!chunk) return chunk.error();
+  BlockCache cache(0);
+  std::byte head[kChunkHeaderSize];
+  if (Status read = ReadInto(*chunk, 0, head, cache); !read) {
+    return std::move(read).error();
+  }
+  if (LoadLe<uint32_t>(head + 1) != *rows) return refused;
+  return *rows;
+}
+
+Result<uint64_t> ColumnReader::PerRow(const Column& column,
+                                      const ColumnPart& part,
+                                      uint64_t nulls) const {
+  const uint64_t width = ColumnTypeWidth(column.type);
+  // AddPart has seen to it that this is no less than nothing.
+  const uint64_t data =
+      shard_.EntrySize(part.entry) - HeadSize(column, part.rows);
+  const uint64_t values = data / width;
+  // A null row holds one value, whatever the others hold.
+  if (nulls > part.rows || values == part.rows || nulls == part.rows) return 0;
+  const uint64_t valid = part.rows - nulls;
+  if (data % width != 0 || values < nulls || (values - nulls) % valid != 0) {
+    return Corrupt(std::to_string(data) +
+                       " bytes are no whole number of values for each of " +
+                       std::to_string(valid) + " valid rows",
+                   shard_.Record(part.entry).data_offset);
+  }
+  return (values - nulls) / valid;
+}
+
+}  // namespace
+
+std::vector<uint64_t> Column::shape() const {
+  if (type == ColumnType::kUuid) return {rows, ColumnTypeWidth(type)};
+  if (per_row != 1) return {rows, per_row};
+  return {rows};
+}
+
+Result<ColumnTable> ReadColumnTable(const Json& schema,
+                                    const ShardContainer& shard) {
+  ColumnTable table;
+  table.rows = Number(schema, "row_count").value_or(0);
+  const auto columns =
+      schema.is_object() ? schema.find("columns") : schema.end();
+  if (!Number(schema, "row_group_count") || columns == schema.end() ||
+      !columns->is_array()) {
+    table.warnings.push_back(
+        {"__schema__ has no row_group_count or no columns"});
+    return table;
+  }
+  if (columns->size() > limits::kColumns) {
+    table.warnings.push_back(
+        {"__schema__ has " + std::to_string(columns->size()) +
+         " columns, over the limit of " + std::to_string(limits::kColumns)});
+    return table;
+  }
+  ColumnReader reader(schema, shard);
+  for (const Json& described : *columns) {
+    Result<Column> column = reader.Read(described);
+    for (Warning& warning : reader.TakeWarnings()) {
+      table.warnings.push_back(std::move(warning));
+    }
+    // What fails now may work later; the tree must not depend on it.
+    if (!column && !column.error().Permanent()) return column.error();
+    if (!column) {
+      table.warnings.push_back(
+          {column.error().what + ": not shown", column.error().offset,
+           /*damage=*/true});
+      continue;
+    }
+    if (column->rows != table.rows) {
+      table.warnings.push_back({"column " + Quote(column->name) + " has " +
+                                std::to_string(column->rows) +
+                                " rows, but row_count is " +
+                                std::to_string(table.rows)});
+    }
+    table.columns.push_back(std::move(*column));
+  }
+  return table;
+}
+
+}  // namespace ctxfs

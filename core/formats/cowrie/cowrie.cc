@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The frame of cowrie values of generation 2 (docs/cowrie.md, section 1).
+//
+//   0   "SJ", u8 version 2
+//   3   u8 flags: 1 compressed, 2 and 4 by what (gzip, zstd), 8 hints
+//   4   uvarint original length, if compressed; what follows is compressed
+//   ..  hints to skip; a dictionary of names; one value
+#include "core/formats/cowrie/cowrie.h"
+
+#include <string>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/codec/codec.h"
+#include "core/formats/cowrie/decoder.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kHeaderSize = 4;
+constexpr uint8_t kVersion = 2;
+constexpr uint8_t kCompressed = 0x01;
+constexpr uint8_t kHints = 0x08;
+
+/// What a frame's compressed bytes decode to.
+Result<Buffer> Decompress(uint8_t kind, uint64_t length, Bytes stored) {
+  constexpr uint8_t kGzip = 1;
+  constexpr uint8_t kZstd = 2;
+  if (length > limits::kCowrieBytes) {
+    return Error{Code::kLimit,
+                 "cowrie: decodes to " + std::to_string(length) +
+                     " bytes, over the limit of " +
+                     std::to_string(limits::kCowrieBytes),
+                 kHeaderSize};
+  }
+  if (kind != kGzip && kind != kZstd) {
+    return Error{Code::kCorrupt,
+                 "cowrie: compression " + std::to_string(kind) + " is unknown",
+                 kHeaderSize - 1};
+  }
+  Buffer plain(static_cast<size_t>(length));
+  Status decoded = kind == kGzip ? DecodeGzip(stored, plain.span())
+                                 : DecodeZstd(stored, plain.span());
+  if (!decoded) return std::move(decoded).error();
+  return plain;
+}
+
+}  // namespace
+
+bool LooksLikeCowrie(Bytes bytes) { return AsText(bytes).starts_with("SJ"); }
+
+bool LooksLikeCowrieGraph1(Bytes bytes) {
+  constexpr uint8_t kGraphTag = 0x39;
+  constexpr uint8_t kParts2 = 0x03;
+  ByteReader in(bytes);
+  const uint8_t tag = in.U8();
+  const uint8_t parts = in.U8();
+  const uint8_t parts2 = in.U8();
+  return in.ok() && tag == kGraphTag && parts2 <= kParts2 &&
+         (parts | parts2) != 0;
+}
+
+Result<CowrieValue> ReadCowrie(Bytes bytes) {
+  ByteReader in(bytes);
+  in.Skip(2);
+  const uint8_t version = in.U8();
+  const uint8_t flags = in.U8();
+  if (!in.ok() || !LooksLikeCowrie(bytes)) {
+    return Error{Code::kCorrupt, "cowrie: no value in a frame", 0};
+  }
+  if (version != kVersion) {
+    return Error{Code::kVersion,
+                 "cowrie: version " + std::to_string(version) +
+                     " is not supported, only 2 is",
+                 2};
+  }
+  CowrieValue value;
+  Bytes plain = bytes.subspan(kHeaderSize);
+  uint64_t offset = kHeaderSize;
+  bool hints = (flags & kHints) != 0;
+  if ((flags & kCompressed) != 0) {
+    const uint64_t length = in.Uvarint();
+    if (!in.ok()) {
+      return Error{Code::kCorrupt, "cowrie: no length of what is compressed",
+                   kHeaderSize};
+    }
+    const auto kind = static_cast<uint8_t>(flags >> 1 & 3U);
+    Result<Buffer> unpacked = Decompress(kind, length, in.Take(in.remaining()));
+    if (!unpacked) return std::move(unpacked).error();
+    value.unpacked = std::move(*unpacked);
+    plain = std::as_const(*value.unpacked).span();
+    offset = 0;
+    hints = false;  // none within, and no second frame
+  }
+  CowrieArrays arrays;
+  Result<Json> json = CowrieDecoder(plain, offset, arrays).Decode(hints);
+  if (!json) return std::move(json).error();
+  value.json = std::move(*json);
+  value.left_out = arrays.left_out();
+  value.arrays = std::move(arrays).Take();
+  return value;
+}
+
+Result<Json> DecodeCowrie(Bytes bytes) {
+  Result<CowrieValue> value = LooksLikeCowrieGraph1(bytes)
+                                  ? ReadCowrieGraph1(bytes, /*numbers=*/true)
+                                  : ReadCowrie(bytes);
+  if (!value) return std::move(value).error();
+  return std::move(value->json);
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/cowrie/decoder.h"
+
+#include <bit>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/formats/cowrie/text.h"
+
+namespace ctxfs {
+
+Result<Json> CowrieDecoder::Decode(bool hints) {
+  if (hints) SkipHints();
+  ReadDictionary();
+  Json value = Value();
+  if (ok() && remaining() != 0) {
+    Fail("bytes follow the value: " + std::to_string(remaining()));
+  }
+  if (!ok()) return TheError();
+  return value;
+}
+
+void CowrieDecoder::SkipHints() {
+  for (uint64_t n = Count(4); n > 0 && ok(); --n) {
+    Data();
+    Skip(1);
+    for (uint64_t rank = Count(1); rank > 0 && ok(); --rank) Uvarint();
+    Skip(1);
+  }
+}
+
+void CowrieDecoder::ReadDictionary() {
+  const uint64_t count = Count(1);
+  if (count > limits::kCowrieNames) {
+    Fail("a dictionary of " + std::to_string(count) + " names", Code::kLimit);
+    return;
+  }
+  for (uint64_t i = 0; i < count && ok(); ++i) names_.push_back(View());
+}
+
+std::string_view CowrieDecoder::Name() {
+  const uint64_t index = Uvarint();
+  if (ok() && index >= names_.size()) {
+    Fail("name " + std::to_string(index) + " of a dictionary of " +
+         std::to_string(names_.size()));
+  }
+  if (!ok()) return {};
+  const std::string_view name = names_[static_cast<size_t>(index)];
+  return SpendText(name.size()) ? name : std::string_view();
+}
+
+Json CowrieDecoder::Value() {
+  if (!SpendValues(1)) return nullptr;
+  if (depth_ == limits::kCowrieDepth) {
+    Fail("nested deeper than " + std::to_string(limits::kCowrieDepth),
+         Code::kLimit);
+    return nullptr;
+  }
+  ++depth_;
+  Json value = Tagged(U8());
+  --depth_;
+  return ok() ? std::move(value) : Json();
+}
+
+Json CowrieDecoder::Tagged(uint8_t tag) {
+  if (tag >= 0x40 && tag <= 0xBF) return tag - 0x40;
+  if (tag >= 0xC0 && tag <= 0xCF) return Array(tag - 0xC0U);
+  if (tag >= 0xD0 && tag <= 0xDF) return Object(tag - 0xD0U);
+  if (tag >= 0xE0 && tag <= 0xEF) return -1 - (tag - 0xE0);
+  return tag < 0x20 ? Basic(tag) : Typed(tag);
+}
+
+Json CowrieDecoder::Basic(uint8_t tag) {
+  switch (tag) {
+    case 0x00:
+      return nullptr;
+    case 0x01:
+      return false;
+    case 0x02:
+      return true;
+    case 0x03:
+      return SignedJson(Zigzag());
+    case 0x04:
+      return std::bit_cast<double>(U64());
+    case 0x05:
+      return Text();
+    case 0x06:
+      return Array(Count(1));
+    case 0x07:
+      return Object(Count(2));
+    case 0x08:
+      return Base64Of(Data());
+    case 0x09:
+      return UnsignedJson(Uvarint());
+    case 0x0A: {
+      const auto scale = static_cast<int8_t>(U8());
+      const Bytes coefficient = Take(16);
+      SpendText(256);
+      return Decimal(BigInteger(coefficient), scale);
+    }
+    case 0x0B:
+      SpendText(32);
+      return DateTime(static_cast<int64_t>(U64()));
+    case 0x0C: {
+      const Bytes uuid = Take(16);
+      return ok() && SpendText(36) ? Json(Uuid(uuid)) : Json();
+    }
+    case 0x0D: {
+      const Bytes integer = Data();
+      const uint64_t size = integer.size();
+      if (size > limits::kCowrieBigIntBytes) {
+        Fail("an integer of " + std::to_string(size) + " bytes", Code::kLimit);
+        return nullptr;
+      }
+      // What it takes goes with the square.
+      return SpendText(size * size) ? BigInteger(integer) : "";
+    }
+    case 0x0E: {
+      const uint64_t type = Uvarint();
+      return {{"_type", "unknown_ext"},
+              {"ext_type", UnsignedJson(type)},
+              {"payload", Base64Of(Data())}};
+    }
+    case 0x0F:
+      return static_cast<double>(std::bit_cast<float>(U32()));
+    default:
+      return Invalid(tag);
+  }
+}
+
+Json CowrieDecoder::Invalid(uint8_t tag) {
+  Fail("tag " + std::to_string(tag) + " is unknown");
+  return nullptr;
+}
+
+Json CowrieDecoder::Array(uint64_t count) {
+  const CowrieArrays::Below below(arrays_);
+  Json array = Json::array();
+  for (; count > 0 && ok(); --count) array.push_back(Value());
+  return array;
+}
+
+Json CowrieDecoder::Object(uint64_t count) {
+  Json object = Json::object();
+  for (; count > 0 && ok(); --count) {
+    const std::string_view name = Name();
+    const CowrieArrays::Below below(arrays_, name);
+    Json value = Value();
+    // Of equal names the last wins, as in the reference.
+    if (ok()) object[std::string(name)] = std::move(value);
+  }
+  return object;
+}
+
+}  // namespace ctxfs

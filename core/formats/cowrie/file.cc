@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cowrie values as containers (docs/cowrie.md): files of their own, and entries
+// of a GraphShard.
+//
+//   "SJ", version 2, ...          generation 2 (cowrie.cc)
+//   0x39, parts, parts            a graph of generation 1 (cowrie_graph1.cc)
+#include <string>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/container/container.h"
+#include "core/container/format.h"
+#include "core/container/made_file.h"
+#include "core/formats/cowrie/cowrie.h"
+#include "core/formats/cowrie/numbers.h"
+
+namespace ctxfs {
+namespace {
+
+/// All of `source`: no more than is decoded of any value.
+Result<Buffer> ReadValue(const Source& source) {
+  if (source.size() > limits::kCowrieBytes) {
+    return Error{
+        Code::kLimit,
+        "a cowrie value of " + std::to_string(source.size()) + " bytes", 0};
+  }
+  return ReadBuffer(source, 0, source.size(), "cowrie value");
+}
+
+class CowrieFile final : public Container {
+ public:
+  using Container::Container;
+
+  Status Load() {
+    const Result<Buffer> bytes = ReadValue(*source());
+    if (!bytes) return bytes.error();
+    graph1_ = LooksLikeCowrieGraph1(bytes->span());
+    Result<CowrieValue> value =
+        graph1_ ? ReadCowrieGraph1(bytes->span(), /*numbers=*/false)
+                : ReadCowrie(bytes->span());
+    if (!value) return std::move(value).error();
+    data_ = source();
+    if (value->unpacked) {
+      packed_ = true;
+      data_ = std::make_shared<const UnpackedSource>(
+          source(), *std::move(value->unpacked));
+    }
+    arrays_ = std::move(value->arrays);
+    left_out_ = value->left_out;
+    return {};
+  }
+
+  Json Info() const override {
+    Json info = {{"format", "cowrie"},
+                 {"generation", graph1_ ? 1 : 2},
+                 {"entries", entry_count()},
+                 {"container_size", source()->size()},
+                 {"decoded_size", data_->size()},
+                 {"warnings", Json::array()}};
+    if (left_out_ > 0) {
+      info["warnings"].push_back(std::to_string(left_out_) +
+                                 " arrays are too many or too large, and in "
+                                 "value.json only");
+    }
+    return info;
+  }
+
+  uint32_t entry_count() const override {
+    return static_cast<uint32_t>(arrays_.size());
+  }
+  std::string_view EntryDirectory() const override { return "arrays"; }
+  bool NamesEntriesItself() const override { return true; }
+  std::optional<std::string_view> EntryName(uint32_t entry) const override {
+    return arrays_[entry].name;
+  }
+  uint64_t EntrySize(uint32_t entry) const override {
+    return CowrieArraySize(arrays_[entry]);
+  }
+  EntryInfo Describe(uint32_t entry) const override {
+    const CowrieArray& array = arrays_[entry];
+    EntryInfo info;
+    info.name = array.name;
+    info.kind = "array";
+    info.size = EntrySize(entry);
+    info.stored_size = array.length;
+    info.offset = array.offset;
+    if (array.coding != CowrieCoding::kPlain || packed_) info.codec = "cowrie";
+    info.verified = "none";
+    info.dtype = DTypeName(array.dtype);
+    info.shape = array.shape;
+    return info;
+  }
+  Result<Content> OpenEntry(uint32_t entry) const override {
+    const CowrieArray& array = arrays_[entry];
+    return CowrieElements(array, data_, {owner_, 1 + array.offset});
+  }
+
+  std::vector<OwnFile> OwnFiles() const override {
+    return {MadeFile("value.json", {owner_, 0}, source(),
+                     [source = source()]() -> Result<std::string> {
+                       const Result<Buffer> bytes = ReadValue(*source);
+                       if (!bytes) return bytes.error();
+                       const Result<Json> value = DecodeCowrie(bytes->span());
+                       if (!value) return value.error();
+                       return FormatJson(*value);
+                     })};
+  }
+
+  std::optional<ArraysUse> ArraysUsed() const override {
+    if (arrays_.empty()) return std::nullopt;
+    return ArraysUse{{}};
+  }
+
+  std::vector<ArrayInfo> Arrays() const override {
+    auto self = std::static_pointer_cast<const CowrieFile>(shared_from_this());
+    std::vector<ArrayInfo> all;
+    for (uint32_t i = 0; i < entry_count(); ++i) {
+      all.push_back(
+          {arrays_[i].name, arrays_[i].dtype, arrays_[i].shape,
+           [self, i](BlockCache& /*cache*/) { return self->OpenEntry(i); }});
+    }
+    return all;
+  }
+
+ private:
+  std::shared_ptr<const Source> data_;  // that the arrays are in
+  bool packed_ = false;                 // data_ is what the file unpacks to
+  bool graph1_ = false;
+  std::vector<CowrieArray> arrays_;
+  uint64_t left_out_ = 0;  // arrays over a limit
+  const uint64_t owner_ = NewOwner();
+};
+
+bool Probe(Bytes head) {
+  constexpr size_t kHeader = 4;
+  constexpr auto kVersion = std::byte{2};
+  constexpr auto kUnusedFlags = std::byte{0xF0};
+  return head.size() > kHeader && LooksLikeCowrie(head) &&
+         head[2] == kVersion && (head[3] & kUnusedFlags) == std::byte{0};
+}
+
+Result<std::shared_ptr<const Container>> Open(
+    std::shared_ptr<const Source> source, const OpenOptions& /*options*/) {
+  auto value = std::make_shared<CowrieFile>(std::move(source));
+  if (Status loaded = value->Load(); !loaded) return std::move(loaded).error();
+  return std::shared_ptr<const Container>(std::move(value));
+}
+
+}  // namespace
+
+extern const Format kCowrie;
+const Format kCowrie{"cowrie", &Probe, &Open, &LooksLikeCowrieGraph1};
+
+}  // namespace ctxfs

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/cowrie/gen1.h"
+
+#include <bit>
+#include <string_view>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/formats/cowrie/cowrie.h"
+#include "core/formats/cowrie/text.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint8_t kObjectTag = 0x07;
+constexpr uint8_t kGraphTag = 0x39;
+
+}  // namespace
+
+Result<CowrieValue> ReadCowrieGraph1(Bytes bytes, bool numbers) {
+  CowrieArrays arrays;
+  Result<Json> json = CowrieGen1(bytes, numbers, arrays).Decode();
+  if (!json) return std::move(json).error();
+  CowrieValue value;
+  value.json = std::move(*json);
+  value.left_out = arrays.left_out();
+  value.arrays = std::move(arrays).Take();
+  return value;
+}
+
+Result<Json> CowrieGen1::Decode() {
+  if (U8() != kGraphTag) Fail("no graph of generation 1");
+  Json graph = Graph();
+  if (ok() && remaining() != 0) {
+    Fail("bytes follow the value: " + std::to_string(remaining()));
+  }
+  if (!ok()) return TheError();
+  return graph;
+}
+
+Json CowrieGen1::Value() {
+  if (!SpendValues(1)) return nullptr;
+  if (depth_ == limits::kCowrieDepth) {
+    Fail("nested deeper than " + std::to_string(limits::kCowrieDepth),
+         Code::kLimit);
+    return nullptr;
+  }
+  ++depth_;
+  Json value = Tagged(U8());
+  --depth_;
+  return ok() ? std::move(value) : Json();
+}
+
+Json CowrieGen1::Tagged(uint8_t tag) {
+  switch (tag) {
+    case 0x00:
+      return nullptr;
+    case 0x01:
+      return false;
+    case 0x02:
+      return true;
+    case 0x03:
+      return SignedJson(Zigzag());
+    case 0x04:
+      return std::bit_cast<double>(U64());
+    case 0x05:
+      return Text();
+    case 0x06:
+      return List(Count(1));
+    case kObjectTag:
+      return Object();
+    case 0x08:
+      return Base64Of(Data());
+    case 0x09:
+      return Plain(DType::kI64);
+    case 0x0A:
+      return Plain(DType::kF64);
+    case 0x0B:
+      return Strings();
+    case 0x0C:
+      return Plain(DType::kF32);
+    case 0x0D:
+      return static_cast<double>(std::bit_cast<float>(U32()));
+    case 0x30:
+      return AdjacencyList();
+    case 0x35:
+      return Node();
+    case 0x36:
+      return Edge();
+    case 0x37: {
+      Json batch = Json::object();
+      batch["nodes"] = Nodes();
+      return batch;
+    }
+    case 0x38:
+      return EdgeBatch();
+    case kGraphTag:
+      return Graph();
+    default:
+      Fail("tag " + std::to_string(tag) + " is unknown");
+      return nullptr;
+  }
+}
+
+Json CowrieGen1::List(uint64_t count) {
+  const CowrieArrays::Below below(arrays_);
+  Json list = Json::array();
+  for (; count > 0 && ok(); --count) list.push_back(Value());
+  return list;
+}
+
+Json CowrieGen1::Object() {
+  Json object = Json::object();
+  for (uint64_t count = Count(2); count > 0 && ok(); --count) {
+    const std::string_view name = View();
+    const CowrieArrays::Below below(arrays_, name);
+    Json value = Value();
+    // Of equal names the last wins, as in the reference.
+    if (SpendText(name.size())) object[std::string(name)] = std::move(value);
+  }
+  return object;
+}
+
+Json CowrieGen1::TaggedObject() {
+  if (U8() != kObjectTag) Fail("no object where one has to be");
+  return Object();
+}
+
+Json CowrieGen1::Element(DType dtype) {
+  switch (dtype) {
+    case DType::kI64:
+      return SignedJson(static_cast<int64_t>(U64()));
+    case DType::kF64:
+      return std::bit_cast<double>(U64());
+    default:
+      return static_cast<double>(std::bit_cast<float>(U32()));
+  }
+}
+
+Json CowrieGen1::Plain(DType dtype) {
+  const uint64_t count = Count(DTypeSize(dtype));
+  arrays_.Add({.name = "values",
+               .dtype = dtype,
+               .shape = {count},
+               .offset = offset(),
+               .length = count * DTypeSize(dtype)},
+              /*alone=*/true);
+  Json list = Json::array();
+  if (!numbers_) Skip(count * DTypeSize(dtype));
+  for (uint64_t i = 0; numbers_ && i < count && SpendValues(1); ++i) {
+    list.push_back(Element(dtype));
+  }
+  return list;
+}
+
+}  // namespace ctxfs

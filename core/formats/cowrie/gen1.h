@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "core/base/json.h"
+#include "core/formats/cowrie/arrays.h"
+#include "core/formats/cowrie/reader.h"
+
+namespace ctxfs {
+
+/// Decodes a graph of cowrie's generation 1 into JSON (docs/cowrie.md, section
+/// 5), and finds the arrays in it.
+class CowrieGen1 : private CowrieReader {
+ public:
+  /// `numbers`: whether the JSON has the numbers of arrays too. Without, they
+  /// are checked all the same.
+  CowrieGen1(Bytes bytes, bool numbers, CowrieArrays& arrays)
+      : CowrieReader(bytes), numbers_(numbers), arrays_(arrays) {}
+
+  /// All of the bytes. To be called once.
+  Result<Json> Decode();
+
+ private:
+  /// Values that may be anything: in metadata and properties.
+  Json Value();
+  Json Tagged(uint8_t tag);
+  Json Object();
+  Json TaggedObject();
+  Json List(uint64_t count);
+  /// Elements of `size` bytes, as they are, in rows of `columns`, or in one.
+  Json Plain(DType dtype);
+  Json Element(DType dtype);
+
+  /// The parts of a graph (cowrie_graph1.cc).
+  Json Graph();
+  Json Node();
+  Json Edge();
+  Json Nodes();
+  Json Edges();
+  Json AdjacencyList();
+  Json EdgeBatch();
+  Json EdgeIndex();
+  Json Adjacency();
+  Json Features(const char* name);
+  Json Labels(const char* name);
+  /// `count` signed numbers.
+  Json Signed(uint64_t count);
+
+  bool numbers_;
+  CowrieArrays& arrays_;
+  unsigned depth_ = 0;
+};
+
+}  // namespace ctxfs

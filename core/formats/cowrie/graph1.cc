@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The graph of cowrie's generation 1, and what it is made of (docs/cowrie.md,
+// section 5).
+//
+//   u8, u8   which parts there are: a bit each, in the order they come in
+//   parts    name, metadata, nodes, edges, edge index, adjacency, features of
+//            nodes and of edges; labels of nodes and of edges
+#include <string>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/formats/cowrie/gen1.h"
+#include "core/formats/cowrie/text.h"
+
+namespace ctxfs {
+
+Json CowrieGen1::Graph() {
+  const auto parts = static_cast<unsigned>(U8());
+  const auto more = static_cast<unsigned>(U8());
+  if (more > 3) Fail("a graph with unknown parts");
+  const auto has = [this](unsigned flags, unsigned bit) {
+    return ok() && (flags >> bit & 1U) != 0;
+  };
+  Json graph = Json::object();
+  if (has(parts, 0)) graph["name"] = Text();
+  if (has(parts, 1)) {
+    const CowrieArrays::Below below(arrays_, "metadata");
+    graph["metadata"] = TaggedObject();
+  }
+  if (has(parts, 2)) graph["nodes"] = Nodes();
+  if (has(parts, 3)) graph["edges"] = Edges();
+  if (has(parts, 4)) graph["edge_index"] = EdgeIndex();
+  if (has(parts, 5)) graph["adjacency"] = Adjacency();
+  if (has(parts, 6)) graph["node_features"] = Features("node_features");
+  if (has(parts, 7)) graph["edge_features"] = Features("edge_features");
+  if (has(more, 0)) graph["node_labels"] = Labels("node_labels");
+  if (has(more, 1)) graph["edge_labels"] = Labels("edge_labels");
+  return graph;
+}
+
+Json CowrieGen1::Node() {
+  Json node = Json::object();
+  node["id"] = Text();
+  node["labels"] = Strings();
+  node["props"] = TaggedObject();
+  return node;
+}
+
+Json CowrieGen1::Edge() {
+  Json edge = Json::object();
+  // Most edges have no id of their own.
+  if (std::string id = Text(); !id.empty()) edge["id"] = std::move(id);
+  edge["type"] = Text();
+  edge["from"] = Text();
+  edge["to"] = Text();
+  edge["props"] = TaggedObject();
+  return edge;
+}
+
+Json CowrieGen1::Nodes() {
+  const CowrieArrays::Below below(arrays_);
+  Json nodes = Json::array();
+  for (uint64_t n = Count(4); n > 0 && SpendValues(4); --n) {
+    nodes.push_back(Node());
+  }
+  return nodes;
+}
+
+Json CowrieGen1::Edges() {
+  const CowrieArrays::Below below(arrays_);
+  Json edges = Json::array();
+  for (uint64_t n = Count(6); n > 0 && SpendValues(6); --n) {
+    edges.push_back(Edge());
+  }
+  return edges;
+}
+
+Json CowrieGen1::Signed(uint64_t count) {
+  Json list = Json::array();
+  for (; count > 0 && ok(); --count) {
+    const int64_t number = Zigzag();
+    if (numbers_ && SpendValues(1)) list.push_back(SignedJson(number));
+  }
+  return list;
+}
+
+Json CowrieGen1::EdgeIndex() {
+  const uint64_t edges = Count(2);
+  const uint64_t at = offset();
+  Json sources = Signed(edges);
+  Json targets = Signed(edges);
+  if (!ok()) return nullptr;
+  arrays_.Add({.name = "edge_index",
+               .shape = {2, edges},
+               .coding = CowrieCoding::kZigzag,
+               .offset = at,
+               .length = offset() - at},
+              /*alone=*/false);
+  return Json::array({std::move(sources), std::move(targets)});
+}
+
+Json CowrieGen1::AdjacencyList() {
+  const int64_t id = Zigzag();
+  return {{"id", SignedJson(id)}, {"neighbors", Signed(Count(1))}};
+}
+
+Json CowrieGen1::Adjacency() {
+  const uint64_t lists = Count(2);
+  const uint64_t at = offset();
+  uint64_t neighbors = 0;
+  Json adjacency = Json::array();
+  for (uint64_t i = 0; i < lists && ok(); ++i) {
+    const int64_t id = Zigzag();
+    const uint64_t count = Count(1);
+    Json list = Signed(count);
+    neighbors += count;
+    if (!numbers_ || !SpendValues(3)) continue;
+    adjacency.push_back(
+        {{"id", SignedJson(id)}, {"neighbors", std::move(list)}});
+  }
+  if (!ok()) return nullptr;
+  const uint64_t length = offset() - at;
+  const auto add = [&](const char* name, uint64_t count, uint64_t first) {
+    arrays_.Add({.name = std::string("adjacency/") + name,
+                 .shape = {count},
+                 .coding = CowrieCoding::kAdjacency,
+                 .offset = at,
+                 .length = length,
+                 .first = first},
+                /*alone=*/false);
+  };
+  add("ids", lists, 0);
+  add("indptr", lists + 1, lists);
+  add("indices", neighbors, 2 * lists + 1);
+  return adjacency;
+}
+
+Json CowrieGen1::Features(const char* name) {
+  const uint64_t rows = Uvarint();
+  const uint64_t columns = Uvarint();
+  const std::optional<uint64_t> elements = CheckedMul(rows, columns);
+  if (ok() && (!elements || *elements > remaining() / sizeof(float))) {
+    Fail("features of more rows and columns than there are bytes");
+  }
+  // Rows of nothing take no bytes.
+  if (ok() && columns == 0 && rows > limits::kCowrieValues) {
+    Fail("features of " + std::to_string(rows) + " empty rows", Code::kLimit);
+  }
+  if (!ok()) return nullptr;
+  arrays_.Add({.name = name,
+               .dtype = DType::kF32,
+               .shape = {rows, columns},
+               .offset = offset(),
+               .length = *elements * sizeof(float)},
+              /*alone=*/false);
+  Json matrix = Json::array();
+  if (!numbers_) Skip(*elements * sizeof(float));
+  for (uint64_t i = 0; numbers_ && i < rows && SpendValues(1); ++i) {
+    Json row = Json::array();
+    for (uint64_t k = 0; k < columns && SpendValues(1); ++k) {
+      row.push_back(Element(DType::kF32));
+    }
+    matrix.push_back(std::move(row));
+  }
+  return matrix;
+}
+
+Json CowrieGen1::Labels(const char* name) {
+  const uint64_t count = Count(1);
+  const uint64_t at = offset();
+  Json labels = Signed(count);
+  if (!ok()) return nullptr;
+  arrays_.Add({.name = name,
+               .shape = {count},
+               .coding = CowrieCoding::kZigzag,
+               .offset = at,
+               .length = offset() - at},
+              /*alone=*/false);
+  return labels;
+}
+
+Json CowrieGen1::EdgeBatch() {
+  const uint64_t edges = Count(2);
+  const bool types = U8() == 1;
+  const bool props = U8() == 1;
+  Json batch = Json::object();
+  batch["sources"] = Signed(edges);
+  batch["targets"] = Signed(edges);
+  const CowrieArrays::Below below(arrays_);
+  if (types) {
+    Json list = Json::array();
+    for (uint64_t i = 0; i < edges && SpendValues(1); ++i) {
+      list.push_back(Text());
+    }
+    batch["types"] = std::move(list);
+  }
+  if (props) {
+    Json list = Json::array();
+    for (uint64_t i = 0; i < edges && SpendValues(1); ++i) {
+      list.push_back(TaggedObject());
+    }
+    batch["props"] = std::move(list);
+  }
+  return batch;
+}
+
+}  // namespace ctxfs

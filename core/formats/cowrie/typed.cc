@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cowrie's values of a type of their own: tensors, media, graphs.
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "core/formats/cowrie/decoder.h"
+#include "core/formats/cowrie/text.h"
+
+namespace ctxfs {
+namespace {
+
+struct TensorType {
+  uint8_t code;
+  const char* name;
+  DType dtype;  // packed types are bytes
+};
+
+constexpr TensorType kTensorTypes[] = {
+    {0x01, "float32", DType::kF32},   {0x02, "float16", DType::kF16},
+    {0x03, "bfloat16", DType::kBf16}, {0x04, "int8", DType::kI8},
+    {0x05, "int16", DType::kI16},     {0x06, "int32", DType::kI32},
+    {0x07, "int64", DType::kI64},     {0x08, "uint8", DType::kU8},
+    {0x09, "uint16", DType::kU16},    {0x0A, "uint32", DType::kU32},
+    {0x0B, "uint64", DType::kU64},    {0x0C, "float64", DType::kF64},
+    {0x0D, "bool", DType::kBool},     {0x10, "qint4", DType::kU8},
+    {0x11, "qint2", DType::kU8},      {0x12, "qint3", DType::kU8},
+    {0x13, "ternary", DType::kU8},    {0x14, "binary", DType::kU8},
+};
+
+/// The name of a number, or the number.
+Json NameOf(uint8_t number, std::initializer_list<const char*> names) {
+  if (number == 0 || number > names.size()) return number;
+  return names.begin()[number - 1];
+}
+
+}  // namespace
+
+Json CowrieDecoder::Typed(uint8_t tag) {
+  SpendValues(4);
+  switch (tag) {
+    case 0x20:
+      return Tensor();
+    case 0x21: {
+      const uint8_t store = U8();
+      return {{"_type", "tensor_ref"},
+              {"store_id", store},
+              {"key", Base64Of(Data())}};
+    }
+    case 0x22:
+      return Image();
+    case 0x23:
+      return Audio();
+    case 0x24:
+      return Bitmask();
+    case 0x30:
+      return Adjacency();
+    case 0x31:
+      return RichText();
+    case 0x32:
+      return Delta();
+    case 0x35:
+      return Node(/*typed=*/true);
+    case 0x36:
+      return Edge(/*typed=*/true);
+    case 0x37:
+      return {{"_type", "node_batch"}, {"nodes", Nodes(Count(3))}};
+    case 0x38:
+      return {{"_type", "edge_batch"}, {"edges", Edges(Count(4))}};
+    case 0x39: {
+      Json graph = Json::object();
+      graph["_type"] = "graph_shard";
+      graph["nodes"] = Nodes(Count(3));
+      graph["edges"] = Edges(Count(4));
+      const CowrieArrays::Below below(arrays_, "metadata");
+      graph["metadata"] = Object(Count(2));
+      return graph;
+    }
+    default:
+      return Invalid(tag);
+  }
+}
+
+Json CowrieDecoder::Tensor() {
+  const uint8_t code = U8();
+  const auto* type =
+      std::find_if(std::begin(kTensorTypes), std::end(kTensorTypes),
+                   [code](const TensorType& t) { return t.code == code; });
+  if (type == std::end(kTensorTypes)) {
+    Fail("tensor type " + std::to_string(code) + " is unknown");
+    return nullptr;
+  }
+  const uint8_t rank = U8();
+  if (rank > limits::kCowrieRank) {
+    Fail("a tensor of rank " + std::to_string(rank), Code::kLimit);
+    return nullptr;
+  }
+  std::vector<uint64_t> shape(rank);
+  std::optional<uint64_t> size = DTypeSize(type->dtype);
+  for (uint64_t& dim : shape) {
+    dim = Uvarint();
+    if (size) size = CheckedMul(*size, dim);
+  }
+  const Bytes data = Data();
+  if (ok() && size != data.size()) {
+    Fail("a tensor's " + std::to_string(data.size()) +
+         " bytes are not what its shape makes");
+  }
+  if (!ok()) return nullptr;
+  arrays_.Add({.name = "tensor",
+               .dtype = type->dtype,
+               .shape = shape,
+               .offset = offset() - data.size(),
+               .length = data.size()},
+              /*alone=*/true);
+  SpendValues(rank);
+  return {{"_type", "tensor"},
+          {"dtype", type->name},
+          {"shape", shape},
+          {"data", Base64Of(data)}};
+}
+
+Json CowrieDecoder::Bitmask() {
+  const uint64_t count = Uvarint();
+  const Bytes mask = Take(count / 8 + (count % 8 != 0 ? 1 : 0));
+  if (!ok() || !SpendValues(count)) return nullptr;
+  arrays_.Add({.name = "mask",
+               .dtype = DType::kBool,
+               .shape = {count},
+               .coding = CowrieCoding::kBits,
+               .offset = offset() - mask.size(),
+               .length = mask.size()},
+              /*alone=*/true);
+  Json bits = Json::array();
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto byte =
+        std::to_integer<unsigned>(mask[static_cast<size_t>(i / 8)]);
+    bits.push_back((byte >> (i % 8) & 1U) != 0);
+  }
+  return {{"_type", "bitmask"}, {"count", count}, {"bits", std::move(bits)}};
+}
+
+Json CowrieDecoder::Image() {
+  const uint8_t format = U8();
+  const uint16_t width = U16();
+  const uint16_t height = U16();
+  return {{"_type", "image"},
+          {"format", NameOf(format, {"jpeg", "png", "webp", "avif", "bmp"})},
+          {"width", width},
+          {"height", height},
+          {"data", Base64Of(Data())}};
+}
+
+Json CowrieDecoder::Audio() {
+  const uint8_t encoding = U8();
+  const uint32_t rate = U32();
+  const uint8_t channels = U8();
+  return {{"_type", "audio"},
+          {"encoding",
+           NameOf(encoding, {"pcm_int16", "pcm_float32", "opus", "aac"})},
+          {"sample_rate", rate},
+          {"channels", channels},
+          {"data", Base64Of(Data())}};
+}
+
+Json CowrieDecoder::Numbers(uint64_t count) {
+  Json list = Json::array();
+  for (; count > 0 && SpendValues(1); --count) {
+    list.push_back(UnsignedJson(Uvarint()));
+  }
+  return list;
+}
+
+Json CowrieDecoder::Adjacency() {
+  const uint8_t width = U8();
+  if (width != 1 && width != 2) Fail("an adjacency of unknown width");
+  const uint64_t nodes = Uvarint();
+  const uint64_t edges = Uvarint();
+  const uint64_t id_size = width == 1 ? 4 : 8;
+  if (ok() &&
+      (nodes >= remaining() || edges > (remaining() - nodes) / id_size)) {
+    Fail("an adjacency longer than its bytes");
+  }
+  if (!ok()) return nullptr;
+  const uint64_t at = offset();
+  Json offsets = Numbers(nodes + 1);
+  arrays_.Add({.name = "indptr",
+               .shape = {nodes + 1},
+               .coding = CowrieCoding::kUvarint,
+               .offset = at,
+               .length = offset() - at},
+              /*alone=*/false);
+  const Bytes ids = Take(edges * id_size);
+  if (!ok()) return nullptr;
+  arrays_.Add({.name = "indices",
+               .dtype = width == 1 ? DType::kI32 : DType::kI64,
+               .shape = {edges},
+               .offset = offset() - ids.size(),
+               .length = ids.size()},
+              /*alone=*/false);
+  return {{"_type", "adjlist"},
+          {"id_width", width == 1 ? "int32" : "int64"},
+          {"node_count", nodes},
+          {"edge_count", edges},
+          {"row_offsets", std::move(offsets)},
+          {"col_indices", Base64Of(ids)}};
+}
+
+Json CowrieDecoder::RichText() {
+  constexpr uint8_t kTokens = 1;
+  constexpr uint8_t kSpans = 2;
+  Json rich = {{"_type", "richtext"}, {"text", Text()}};
+  const uint8_t flags = U8();
+  if ((flags & kTokens) != 0) {
+    Json tokens = Json::array();
+    for (uint64_t n = Count(4); n > 0 && SpendValues(1); --n) {
+      tokens.push_back(static_cast<int32_t>(U32()));
+    }
+    rich["tokens"] = std::move(tokens);
+  }
+  if ((flags & kSpans) != 0) {
+    Json spans = Json::array();
+    for (uint64_t n = Count(3); n > 0 && SpendValues(4); --n) {
+      const uint64_t start = Uvarint();
+      const uint64_t end = Uvarint();
+      spans.push_back({{"start", UnsignedJson(start)},
+                       {"end", UnsignedJson(end)},
+                       {"kind_id", UnsignedJson(Uvarint())}});
+    }
+    rich["spans"] = std::move(spans);
+  }
+  return rich;
+}
+
+Json CowrieDecoder::Delta() {
+  const uint64_t base = Uvarint();
+  const CowrieArrays::Below below(arrays_);
+  Json steps = Json::array();
+  for (uint64_t n = Count(2); n > 0 && SpendValues(3); --n) {
+    const uint8_t op = U8();
+    Json step = Json::object();
+    step["op_code"] = NameOf(op, {"set_field", "delete_field", "append_array"});
+    if (!step["op_code"].is_string()) Fail("an unknown step in a delta");
+    step["field_id"] = UnsignedJson(Uvarint());
+    if (op != 2) step["value"] = Value();
+    steps.push_back(std::move(step));
+  }
+  return {{"_type", "delta"},
+          {"base_id", UnsignedJson(base)},
+          {"ops", std::move(steps)}};
+}
+
+Json CowrieDecoder::Node(bool typed) {
+  Json node = Json::object();
+  if (typed) node["_type"] = "node";
+  node["id"] = Text();
+  node["labels"] = Strings();
+  node["props"] = Object(Count(2));
+  return node;
+}
+
+Json CowrieDecoder::Edge(bool typed) {
+  Json edge = Json::object();
+  if (typed) edge["_type"] = "edge";
+  edge["from"] = Text();
+  edge["to"] = Text();
+  edge["type"] = Text();
+  edge["props"] = Object(Count(2));
+  return edge;
+}
+
+Json CowrieDecoder::Nodes(uint64_t count) {
+  const CowrieArrays::Below below(arrays_);
+  Json nodes = Json::array();
+  for (; count > 0 && SpendValues(4); --count) nodes.push_back(Node(false));
+  return nodes;
+}
+
+Json CowrieDecoder::Edges(uint64_t count) {
+  Json edges = Json::array();
+  EdgeIds ids;
+  {
+    const CowrieArrays::Below below(arrays_);
+    for (; count > 0 && SpendValues(5); --count) {
+      edges.push_back(Edge(false));
+      const Json& edge = edges.back();
+      ids.Add(edge["from"].get_ref<const std::string&>(),
+              edge["to"].get_ref<const std::string&>());
+    }
+  }
+  if (!ok() || !ids.ok() || edges.empty()) return edges;
+  arrays_.Add(
+      {.name = "edge_index",
+       .shape = {2, ids.count()},
+       .coding = CowrieCoding::kText,
+       .made = std::make_shared<const std::string>(ids.from() + ids.to())},
+      /*alone=*/false);
+  return edges;
+}
+
+}  // namespace ctxfs

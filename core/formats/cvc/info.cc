@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a vector collection says of itself: info.json, the records of its
+// columns, and the names and records of its other files (docs/cvc.md,
+// section 6).
+#include <algorithm>
+#include <cstdio>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/formats/cvc/cvc.h"
+
+namespace ctxfs {
+namespace {
+
+// Of a million faults the first hundred tell enough.
+constexpr size_t kFaultsShown = 100;
+
+}  // namespace
+
+std::string_view CvcFaultText(CvcFault fault) {
+  switch (fault) {
+    case CvcFault::kSound:
+      return "sound";
+    case CvcFault::kUnknownCodec:
+      return "the compression is not known";
+    case CvcFault::kNoMin:
+      return "min is not a number";
+    case CvcFault::kNoScale:
+      return "scale is not a number";
+    case CvcFault::kWrongSize:
+      return "the stored size is not that of its rows";
+    case CvcFault::kDType:
+      return "the dtype is not known, or not the column's";
+    case CvcFault::kLosslessHead:
+      return "the lossless data does not begin as its rows demand";
+    case CvcFault::kNoLocation:
+      break;
+    case CvcFault::kOutsideChunk:
+      return "offset and size do not lie within the chunk";
+    case CvcFault::kTruncated:
+      return "the file ends within the chunk";
+    case CvcFault::kUnlocated:
+      return "an earlier chunk is damaged, so this one cannot be found";
+    case CvcFault::kInHeader:
+      return "the header was written over the chunk";
+    case CvcFault::kOutsideFile:
+      return "file_offset lies outside the file";
+    case CvcFault::kOverlap:
+      return "the chunk overlaps another";
+  }
+  return "the column is not in the chunk";
+}
+
+Error CvcContainer::PieceError(uint32_t chunk, uint32_t column) const {
+  const CvcPiece* piece = FindPiece(chunk, column);
+  const CvcChunk& record = header_.chunks[chunk];
+  CvcFault fault = piece != nullptr ? piece->fault : CvcFault::kNoLocation;
+  if (piece == nullptr && record.fault != CvcFault::kSound) {
+    fault = record.fault;
+  }
+  uint64_t offset = json_at_;
+  if (fault < CvcFault::kNoLocation) offset = record.payload + piece->offset;
+  if (fault == CvcFault::kTruncated) offset = record.payload;
+  return {Code::kCorrupt,
+          "chunk " + std::to_string(chunk) + " of column " +
+              Quote(header_.columns[column].name) + ": " +
+              std::string(CvcFaultText(fault)),
+          offset};
+}
+
+Json CvcContainer::Info() const {
+  Json warnings = Json::array();
+  for (const std::string& text : header_.warnings) warnings.push_back(text);
+  if (!has_checksums()) {
+    warnings.push_back("this version has no checksums: damage is not noticed");
+  }
+  uint64_t stored = 0;
+  uint64_t decoded = 0;
+  uint64_t unreadable = 0;  // parts of columns
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    const CvcColumn& column = header_.columns[i];
+    stored += column.stored;
+    decoded += EntrySize(i);
+    unreadable += chunks_with_rows_ - column.sound;
+    if (column.sound == chunks_with_rows_) continue;
+    for (uint32_t chunk = 0; chunk < header_.chunks.size(); ++chunk) {
+      if (warnings.size() >= kFaultsShown) break;
+      const CvcPiece* piece = FindPiece(chunk, i);
+      const bool sound = piece != nullptr && piece->fault == CvcFault::kSound;
+      if (sound || ChunkRows(chunk) == 0) continue;
+      warnings.push_back(PieceError(chunk, i).Text());
+    }
+  }
+  const bool all_found =
+      !header_.has_offsets && (header_.chunks.empty() ||
+                               header_.chunks.back().fault == CvcFault::kSound);
+  if (all_found && end_ < source()->size() && !header_.chunks.empty()) {
+    warnings.push_back(Warning{std::to_string(source()->size() - end_) +
+                                   " bytes follow the last chunk",
+                               end_}
+                           .Text());
+  }
+  return {{"format", "cvc"},
+          {"version", version_},
+          {"layout", header_.columnar ? "columnar" : "single"},
+          {"chunks_by_file_offset", header_.has_offsets},
+          {"rows", header_.num_vectors},
+          {"entries", entry_count()},
+          {"chunks", header_.chunks.size()},
+          {"sections", header_.sections.size()},
+          {"parts_unreadable", unreadable},
+          {"header_size", json_size_},
+          {"container_size", source()->size()},
+          {"stored_size", stored},
+          {"decoded_size", decoded},
+          {"salvaged", options_.salvage},
+          {"warnings", std::move(warnings)}};
+}
+
+EntryInfo CvcContainer::Describe(uint32_t entry) const {
+  const CvcColumn& column = header_.columns[entry];
+  EntryInfo info;
+  info.name = column.name;
+  info.kind = "column";
+  info.size = EntrySize(entry);
+  info.stored_size = column.stored;
+  info.offset = json_at_ + json_size_;
+  for (uint32_t i = 0; i < header_.chunks.size(); ++i) {
+    const CvcPiece* piece = FindPiece(i, entry);
+    if (piece == nullptr || !piece->HasBytes()) continue;
+    info.offset = header_.chunks[i].payload + piece->offset;
+    break;
+  }
+  info.codec = column.codec_text;
+  info.dtype = DTypeName(column.dtype);
+  info.shape = {header_.num_vectors, column.dimension};
+  info.extra["stored_dtype"] = column.dtype_text;
+  info.extra["chunks"] = header_.chunks.size();
+  const uint64_t bad = chunks_with_rows_ - column.sound;
+  if (bad > 0) {
+    info.extra["chunks_unreadable"] = bad;
+    info.note = std::to_string(bad) + " of its chunks cannot be read";
+  }
+  if (!has_checksums()) {
+    info.verified = "none";
+    return info;
+  }
+  info.verified = header_.chunks.empty() ? "none" : "yes";
+  for (const AtomicVerdict& verdict : *verdicts_) {
+    const Verdict found = verdict.load(std::memory_order_acquire);
+    if (found == Verdict::kFailed) info.verified = "failed";
+    if (found == Verdict::kFailed) break;
+    if (found == Verdict::kUnknown) info.verified = "no";
+  }
+  return info;
+}
+
+std::string CvcContainer::VerifiedText(uint32_t chunk) const {
+  if (!has_checksums()) return "none";
+  switch ((*verdicts_)[chunk].load(std::memory_order_acquire)) {
+    case Verdict::kPassed:
+      return "yes";
+    case Verdict::kFailed:
+      return "failed";
+    case Verdict::kUnknown:
+      break;
+  }
+  return "no";
+}
+
+std::vector<OwnFile> CvcContainer::OwnFiles() const {
+  auto self = std::static_pointer_cast<const CvcContainer>(shared_from_this());
+  OwnFile header;
+  header.path = "header.json";
+  header.size = json_size_;
+  header.open = [self](BlockCache& /*cache*/) -> Result<Content> {
+    Content content;
+    content.Append(Range{self->source(), self->json_at_, nullptr},
+                   self->json_size_);
+    return content;
+  };
+  return {std::move(header)};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of a column, decoded (docs/cvc.md, section 3): any window, straight from
+// the stored bytes that it needs.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "core/codec/convert.h"
+#include "core/formats/cvc/cvc.h"
+
+namespace ctxfs {
+namespace {
+
+// Elements decoded at a time: few enough that what they are read into stays in
+// the L2 cache, enough that the system calls of a read do not count.
+constexpr size_t kPiece = 32768;
+constexpr size_t kElement = 4;  // bytes of a decoded float
+
+/// What part of a column one chunk holds, and how to read elements of it.
+class PieceReader {
+ public:
+  PieceReader(const Source& source, const CvcChunk& chunk,
+              const CvcPiece& piece, uint64_t elements)
+      : source_(source),
+        piece_(piece),
+        at_(chunk.payload + piece.offset),
+        elements_(elements) {}
+
+  /// Puts the decoded bytes from `offset` on into `out`.
+  Status Read(uint64_t offset, MutableBytes out) {
+    if (piece_.codec == CvcCodec::kNone) {
+      return source_.ReadAt(at_ + offset, out);
+    }
+    if (piece_.codec == CvcCodec::kLossless) {
+      if (Status planes = FindPlanes(); !planes) return planes;
+    }
+    while (!out.empty()) {
+      const uint64_t first = offset / kElement;
+      const auto skip = static_cast<size_t>(offset % kElement);
+      size_t taken = 0;
+      if (skip == 0 && out.size() >= kElement) {
+        const size_t count = std::min(out.size() / kElement, kPiece);
+        taken = count * kElement;
+        Status read = ReadElements(first, out.first(taken));
+        if (!read) return read;
+      } else {  // a window may begin and end within an element
+        std::array<std::byte, kElement> whole;
+        if (Status read = ReadElements(first, whole); !read) return read;
+        taken = std::min(out.size(), kElement - skip);
+        std::memcpy(out.data(), whole.data() + skip, taken);
+      }
+      out = out.subspan(taken);
+      offset += taken;
+    }
+    return {};
+  }
+
+ private:
+  Status ReadElements(uint64_t first, MutableBytes out) {
+    const size_t count = out.size() / kElement;
+    if (piece_.codec == CvcCodec::kLossless) {
+      for (unsigned plane = 0; plane < 4; ++plane) {
+        Status read = ReadPlane(plane, first, count, out);
+        if (!read) return read;
+      }
+      return {};
+    }
+    const size_t size = piece_.codec == CvcCodec::kFp16 ? 2 : 1;
+    const MutableBytes in = MutableBytes(stored_).first(count * size);
+    if (Status read = source_.ReadAt(at_ + first * size, in); !read) {
+      return read;
+    }
+    if (piece_.codec == CvcCodec::kFp16) {
+      HalvesToFloats(in, out);
+    } else {
+      BytesToFloats(in, piece_.scale, piece_.min, out);
+    }
+    return {};
+  }
+
+  Error Corrupt(std::string what) const {
+    return {Code::kCorrupt, std::move(what), at_};
+  }
+
+  /// The header of each plane: a count, the dictionary, and codes after it.
+  Status FindPlanes() {
+    std::array<std::byte, 8> head;
+    if (Status read = source_.ReadAt(at_, head); !read) return read;
+    if (LoadLe<uint32_t>(head.data()) != elements_) {
+      return Corrupt("lossless data of another number of values");
+    }
+    uint64_t at = head.size();
+    for (unsigned i = 0; i < 4; ++i) {
+      Plane& plane = planes_[i];
+      plane.width = static_cast<unsigned>(head[4 + i]);
+      if (plane.width < 1 || plane.width > 8) {
+        return Corrupt("lossless codes of " + std::to_string(plane.width) +
+                       " bits");
+      }
+      std::array<std::byte, 2 + 256> bytes;
+      const uint64_t there = piece_.size - at;
+      const MutableBytes in = MutableBytes(bytes).first(
+          static_cast<size_t>(std::min<uint64_t>(bytes.size(), there)));
+      if (Status read = source_.ReadAt(at_ + at, in); !read) return read;
+      if (in.size() >= 2) plane.dict_size = LoadLe<uint16_t>(in.data());
+      const uint64_t codes = (elements_ * plane.width + 7) / 8;
+      if (in.size() < 2 || plane.dict_size > 256 ||
+          !InBounds(2 + plane.dict_size, codes, there)) {
+        return Corrupt("a plane of lossless data does not fit");
+      }
+      std::memcpy(plane.dict.data(), in.data() + 2, plane.dict_size);
+      plane.codes = at_ + at + 2 + plane.dict_size;
+      at += 2 + plane.dict_size + codes;
+    }
+    return {};
+  }
+
+  Status ReadPlane(unsigned which, uint64_t first, size_t count,
+                   MutableBytes out) {
+    const Plane& plane = planes_[which];
+    const uint64_t first_bit = first * plane.width;
+    const uint64_t end = (first_bit + count * plane.width + 7) / 8;
+    const MutableBytes in =
+        MutableBytes(stored_).first(static_cast<size_t>(end - first_bit / 8));
+    Status read = source_.ReadAt(plane.codes + first_bit / 8, in);
+    if (!read) return read;
+    const auto bit = static_cast<unsigned>(first_bit % 8);
+    if (!UnpackPlane(in, bit, plane.width, plane.dict.data(), plane.dict_size,
+                     which, out)) {
+      return Corrupt("a lossless code is not in its dictionary");
+    }
+    return {};
+  }
+
+  struct Plane {
+    uint64_t codes = 0;  // offset in the file
+    unsigned width = 0;
+    unsigned dict_size = 0;
+    std::array<uint8_t, 256> dict = {};
+  };
+
+  const Source& source_;
+  const CvcPiece& piece_;
+  const uint64_t at_;  // offset in the file
+  const uint64_t elements_;
+  std::array<Plane, 4> planes_;
+  std::array<std::byte, 2 * kPiece> stored_;  // at most two bytes an element
+};
+
+class Rows final : public Transform {
+ public:
+  Rows(std::shared_ptr<const CvcContainer> container, uint32_t column,
+       uint64_t first_row, uint64_t rows)
+      : container_(std::move(container)),
+        column_(column),
+        first_row_(first_row),
+        rows_(rows) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 BlockCache& cache) const override {
+    const CvcHeader& header = container_->header();
+    const CvcColumn& column = header.columns[column_];
+    const uint64_t row_bytes = column.row_bytes();
+    offset += first_row_ * row_bytes;
+    while (!out.empty()) {
+      const uint32_t chunk = container_->ChunkOfRow(offset / row_bytes);
+      if (Status passed = Pass(chunk, cache); !passed) return passed;
+      const CvcChunk& record = header.chunks[chunk];
+      const uint64_t rows = container_->ChunkRows(chunk);
+      const uint64_t at = offset - record.first_row * row_bytes;
+      const MutableBytes own = out.first(static_cast<size_t>(
+          std::min<uint64_t>(out.size(), rows * row_bytes - at)));
+      PieceReader reader(*container_->source(), record,
+                         *container_->FindPiece(chunk, column_),
+                         rows * column.dimension);
+      if (Status read = reader.Read(at, own); !read) return read;
+      out = out.subspan(own.size());
+      offset += own.size();
+    }
+    return {};
+  }
+
+  Status Verify(BlockCache& cache) const override {
+    const uint64_t end = first_row_ + rows_;
+    for (uint64_t row = first_row_; row < end;) {
+      const uint32_t chunk = container_->ChunkOfRow(row);
+      if (Status passed = Pass(chunk, cache); !passed) return passed;
+      row = container_->header().chunks[chunk].first_row +
+            container_->ChunkRows(chunk);
+    }
+    return {};
+  }
+
+ private:
+  /// Whether the column's rows of a chunk are sound and what they should be.
+  Status Pass(uint32_t chunk, BlockCache& cache) const {
+    const CvcPiece* piece = container_->FindPiece(chunk, column_);
+    if (piece == nullptr || piece->fault != CvcFault::kSound) {
+      return container_->PieceError(chunk, column_);
+    }
+    const std::optional<Gate> gate = container_->GateOf(chunk);
+    return gate ? gate->Pass(cache) : Status();
+  }
+
+  std::shared_ptr<const CvcContainer> container_;
+  uint32_t column_;
+  uint64_t first_row_;
+  uint64_t rows_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Transform> CvcRows(
+    std::shared_ptr<const CvcContainer> container, uint32_t column,
+    uint64_t first_row, uint64_t rows) {
+  return std::make_shared<const Rows>(std::move(container), column, first_row,
+                                      rows);
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tables of a vector collection (docs/cvc.md, sections 2 and 4), from what
+// the header says of them.
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/formats/cvc/draft.h"
+
+namespace ctxfs {
+namespace {
+
+std::optional<DType> DTypeOfText(std::string_view name) {
+  constexpr std::pair<std::string_view, DType> kTypes[] = {
+      {"float32", DType::kF32}, {"float16", DType::kF16},
+      {"int32", DType::kI32},   {"int64", DType::kI64},
+      {"int8", DType::kI8},     {"uint8", DType::kU8}};
+  for (const auto& [text, dtype] : kTypes) {
+    if (text == name) return dtype;
+  }
+  return std::nullopt;
+}
+
+class Maker {
+ public:
+  explicit Maker(CvcDraft draft) : draft_(std::move(draft)) {}
+  Result<CvcHeader> Finish();
+
+ private:
+  Status FinishColumns();
+  Status FinishRows();
+  void FinishPieces();
+  void FinishSections();
+
+  CvcDraft draft_;
+  CvcHeader header_;
+};
+
+Status Maker::FinishColumns() {
+  if (!header_.columnar) {
+    const std::optional<uint64_t> dimension =
+        JsonCount(draft_.top, "dimension");
+    const std::optional<std::string> codec =
+        JsonText(draft_.top, "compression");
+    if (!dimension || *dimension == 0) {
+      return CvcCorrupt("dimension is not a positive number");
+    }
+    if (!codec) return CvcCorrupt("compression is not a name");
+    CvcColumn column;
+    column.name = "vectors";
+    column.dimension = *dimension;
+    column.dtype_text = "float32";
+    column.codec_text = *codec;
+    header_.columns.push_back(std::move(column));
+  } else {
+    if (!draft_.top.contains("columns") || !draft_.top["columns"].is_array()) {
+      return CvcCorrupt("columns is not an array");
+    }
+    std::set<std::string> names;
+    for (const Json& object : draft_.columns) {
+      const std::string which =
+          "column " + std::to_string(header_.columns.size()) + ": ";
+      if (!object.is_object()) return CvcCorrupt(which + "is not an object");
+      const std::optional<std::string> name = JsonText(object, "name");
+      const std::optional<uint64_t> dimension = JsonCount(object, "dimension");
+      const std::optional<std::string> dtype = JsonText(object, "dtype");
+      const std::optional<std::string> codec = JsonText(object, "compression");
+      if (!name || !dtype || !codec) {
+        return CvcCorrupt(which + "name, dtype or compression is not a text");
+      }
+      if (!dimension || *dimension == 0) {
+        return CvcCorrupt(which + "dimension is not a positive number");
+      }
+      if (!names.insert(*name).second) {
+        return CvcCorrupt(which + "the name " + Quote(*name) + " is taken");
+      }
+      CvcColumn column;
+      column.name = *name;
+      column.dimension = *dimension;
+      column.dtype_text = *dtype;
+      column.codec_text = *codec;
+      header_.columns.push_back(std::move(column));
+    }
+  }
+  for (CvcColumn& column : header_.columns) {
+    column.codec = CvcCodecOf(column.codec_text);
+    column.declared = DTypeOfText(column.dtype_text);
+    if (column.codec == CvcCodec::kNone && column.declared) {
+      column.dtype = *column.declared;
+    }
+  }
+  return {};
+}
+
+Status Maker::FinishRows() {
+  constexpr uint64_t kLargestElement = 8;
+  uint64_t rows = 0;
+  for (CvcChunk& chunk : draft_.chunks) {
+    const uint64_t own = std::exchange(chunk.first_row, rows);
+    const std::optional<uint64_t> sum = CheckedAdd(rows, own);
+    rows = sum.value_or(UINT64_MAX);
+    if (!sum) break;
+  }
+  if (rows != header_.num_vectors) {
+    return CvcCorrupt("num_vectors is " + std::to_string(header_.num_vectors) +
+                      ", but the chunks have " + std::to_string(rows) +
+                      " rows");
+  }
+  for (const CvcColumn& column : header_.columns) {
+    const uint64_t row =
+        CheckedMul(column.dimension, kLargestElement).value_or(UINT64_MAX);
+    const uint64_t size =
+        CheckedMul(row, std::max<uint64_t>(rows, 1)).value_or(UINT64_MAX);
+    if (size > static_cast<uint64_t>(INT64_MAX)) {
+      return CvcCorrupt("column " + Quote(column.name) + " of " +
+                        std::to_string(rows) + " rows of " +
+                        std::to_string(column.dimension) + " is too large");
+    }
+  }
+  return {};
+}
+
+void Maker::FinishPieces() {
+  std::unordered_map<std::string_view, uint32_t> listed;
+  for (uint32_t i = 0; i < header_.columns.size(); ++i) {
+    listed.emplace(header_.columns[i].name, i);
+  }
+  std::vector<uint32_t> column_of;  // by the number of the name in the chunks
+  for (const std::string& name : draft_.names) {
+    const auto found = listed.find(name);
+    column_of.push_back(found != listed.end() ? found->second
+                                              : CvcDraft::kWholeChunk);
+  }
+  for (size_t i = 0; i < draft_.chunks.size(); ++i) {
+    const size_t end = i + 1 < draft_.chunks.size()
+                           ? draft_.chunks[i + 1].first_piece
+                           : draft_.raw.size();
+    const size_t first = draft_.chunks[i].first_piece;
+    const size_t kept = header_.pieces.size();
+    for (size_t k = first; k < end; ++k) {
+      CvcDraft::Piece& raw = draft_.raw[k];
+      const bool whole = raw.piece.column == CvcDraft::kWholeChunk;
+      if (whole == header_.columnar) continue;
+      const uint32_t column = whole ? 0 : column_of[raw.piece.column];
+      if (column == CvcDraft::kWholeChunk) continue;  // not in the schema
+      raw.piece.column = column;
+      if (raw.inherits) raw.piece.codec = header_.columns[column].codec;
+      if (raw.piece.fault == CvcFault::kSound) {
+        if (raw.piece.codec == CvcCodec::kUnknown) {
+          raw.piece.fault = CvcFault::kUnknownCodec;
+        } else if (raw.piece.codec == CvcCodec::kInt8) {
+          if (!raw.has_min) raw.piece.fault = CvcFault::kNoMin;
+          if (!raw.has_scale) raw.piece.fault = CvcFault::kNoScale;
+        }
+      }
+      header_.pieces.push_back(raw.piece);
+    }
+    draft_.chunks[i].first_piece = static_cast<uint32_t>(kept);
+    std::sort(header_.pieces.begin() + static_cast<std::ptrdiff_t>(kept),
+              header_.pieces.end(),
+              [](const auto& a, const auto& b) { return a.column < b.column; });
+  }
+  header_.chunks = std::move(draft_.chunks);
+}
+
+void Maker::FinishSections() {
+  if (draft_.labels > limits::kCvcLabels ||
+      draft_.sections.size() * header_.columns.size() >
+          limits::kCvcSectionFiles) {
+    header_.warnings.emplace_back("sections are not shown: there are too many");
+    return;
+  }
+  for (auto& [key, section] : draft_.sections) {
+    // They are apart, so together no more than there are rows.
+    uint64_t left = header_.num_vectors;
+    const auto is_bad = [&](const auto& range) {
+      const uint64_t rows = range.second - range.first;
+      if (range.second > header_.num_vectors || rows > left) return true;
+      left -= rows;
+      return false;
+    };
+    const size_t before = section.ranges.size();
+    const auto sound =
+        std::remove_if(section.ranges.begin(), section.ranges.end(), is_bad);
+    section.ranges.erase(sound, section.ranges.end());
+    draft_.bad_sections += before - section.ranges.size();
+    if (!section.ranges.empty()) {
+      header_.sections.push_back(std::move(section));
+    }
+  }
+  if (draft_.bad_sections > 0) {
+    header_.warnings.push_back(std::to_string(draft_.bad_sections) +
+                               " sections have no rows that there are");
+  }
+}
+
+Result<CvcHeader> Maker::Finish() {
+  if (!draft_.is_object) return CvcCorrupt("the header is not a JSON object");
+  if (draft_.limit_error) return *std::move(draft_.limit_error);
+  const std::string format =
+      draft_.top.contains("format_type")
+          ? JsonText(draft_.top, "format_type").value_or("?")
+          : "single";
+  if (format != "single" && format != "columnar") {
+    return CvcCorrupt("format_type is neither single nor columnar");
+  }
+  header_.columnar = format == "columnar";
+  const std::optional<uint64_t> rows = JsonCount(draft_.top, "num_vectors");
+  if (!rows) return CvcCorrupt("num_vectors is not a count");
+  header_.num_vectors = *rows;
+  if (!draft_.top.contains("chunks") || !draft_.top["chunks"].is_array()) {
+    return CvcCorrupt("chunks is not an array");
+  }
+  if (draft_.chunk_error) return *std::move(draft_.chunk_error);
+  const auto flag = draft_.top.find("mmap_optimized");
+  const bool flagged = flag != draft_.top.end() && *flag == true;
+  if ((draft_.with_offset > 0 || flagged) &&
+      draft_.with_offset != draft_.chunks.size()) {
+    return CvcCorrupt(std::to_string(draft_.with_offset) + " of " +
+                      std::to_string(draft_.chunks.size()) +
+                      " chunks have a file_offset");
+  }
+  header_.has_offsets = draft_.with_offset > 0;
+  if (Status columns = FinishColumns(); !columns) {
+    return std::move(columns).error();
+  }
+  if (Status summed = FinishRows(); !summed) return std::move(summed).error();
+  FinishPieces();
+  FinishSections();
+  return std::move(header_);
+}
+
+}  // namespace
+
+std::string_view CvcCodecName(CvcCodec codec) {
+  constexpr std::string_view kNames[] = {"fp16", "int8", "none", "lossless",
+                                         "unknown"};
+  return kNames[static_cast<size_t>(codec)];
+}
+
+CvcCodec CvcCodecOf(std::string_view name) {
+  for (const CvcCodec codec : {CvcCodec::kFp16, CvcCodec::kInt8,
+                               CvcCodec::kNone, CvcCodec::kLossless}) {
+    if (CvcCodecName(codec) == name) return codec;
+  }
+  return CvcCodec::kUnknown;
+}
+
+Result<CvcHeader> CvcTables(CvcDraft draft) {
+  return Maker(std::move(draft)).Finish();
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GemmShard: Shard role 3. Tiles as tensors, and the matrices that they make
+// (docs/conventions.md, section 3).
+//
+//   MATRIX/ROW,COL   a tile: TensorV1, row-major, of two dimensions
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "core/formats/model_shard/tensor_shard.h"
+
+namespace ctxfs {
+namespace {
+
+
+/// Where a tile stands in its matrix, in tiles.
+using Place = std::pair<uint32_t, uint32_t>;
+
+/// The number that all of `text` is, as it would be written.
+std::optional<uint32_t> Number(std::string_view text) {
+  uint32_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const bool canonical = text == "0" || (!text.empty() && text[0] != '0');
+  if (error != std::errc() || stop != end || !canonical) return std::nullopt;
+  return value;
+}
+
+/// Splits "MATRIX/ROW,COL".
+bool SplitName(std::string_view name, std::string_view* matrix, Place* place) {
+  const size_t slash = name.rfind('/');
+  if (slash == std::string_view::npos || slash == 0) return false;
+  const std::string_view last = name.substr(slash + 1);
+  const size_t comma = last.find(',');
+  if (comma == std::string_view::npos) return false;
+  const auto row = Number(last.substr(0, comma));
+  const auto column = Number(last.substr(comma + 1));
+  if (!row || !column) return false;
+  *matrix = name.substr(0, slash);
+  *place = {*row, *column};
+  return true;
+}
+
+/// A full grid of tiles that fit together.
+struct Grid {
+  DType dtype = DType::kU8;
+  std::string_view type_name;
+  std::vector<uint64_t> rows;     // where each row of tiles starts, and the end
+  std::vector<uint64_t> columns;  // the same
+  std::vector<uint32_t> entries;  // row by row
+
+  uint64_t height() const { return rows.back(); }
+  uint64_t width() const { return columns.back(); }
+  uint64_t size() const { return height() * width() * DTypeSize(dtype); }
+};
+
+/// A matrix, put together from its tiles for the window that is read.
+class Assembled final : public Transform {
+ public:
+  Assembled(std::shared_ptr<const TensorShard> shard, Grid grid)
+      : shard_(std::move(shard)), grid_(std::move(grid)) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 BlockCache& cache) const override {
+    const uint64_t line = grid_.width() * DTypeSize(grid_.dtype);
+    const uint64_t end = offset + out.size();
+    const auto above =
+        std::upper_bound(grid_.rows.begin(), grid_.rows.end(), offset / line);
+    for (auto row = static_cast<size_t>(above - grid_.rows.begin()) - 1;
+         row + 1 < grid_.rows.size() && grid_.rows[row] * line < end; ++row) {
+      for (size_t column = 0; column + 1 < grid_.columns.size(); ++column) {
+        Status copied = CopyTile(row, column, offset, out, cache);
+        if (!copied) return copied;
+      }
+    }
+    return {};
+  }
+
+  Status Verify(BlockCache& cache) const override {
+    for (const uint32_t entry : grid_.entries) {
+      const Result<Content> tile = shard_->OpenTensor(entry, cache);
+      if (!tile) return tile.error();
+      if (Status good = tile->Verify(cache); !good) return good;
+    }
+    return {};
+  }
+
+ private:
+  /// Copies what of a tile lies in the window [offset, offset + out.size()):
+  /// the lines of the tile that the window touches are read at once.
+  Status CopyTile(size_t row, size_t column, uint64_t offset, MutableBytes out,
+                  BlockCache& cache) const {
+    const uint64_t size = DTypeSize(grid_.dtype);
+    const uint64_t line = grid_.width() * size;
+    const uint64_t end = offset + out.size();
+    const uint64_t left = grid_.columns[column] * size;
+    const uint64_t wide = grid_.columns[column + 1] * size - left;
+    const uint64_t first = std::max(grid_.rows[row], offset / line);
+    const uint64_t last = std::min(grid_.rows[row + 1], (end - 1) / line + 1);
+    if (first >= last || wide == 0) return {};
+
+    const size_t tiles = grid_.columns.size() - 1;
+    const Result<Content> tile =
+        shard_->OpenTensor(grid_.entries[row * tiles + column], cache);
+    if (!tile) return tile.error();
+    Buffer lines(static_cast<size_t>((last - first) * wide));
+    Status read =
+        ReadInto(*tile, (first - grid_.rows[row]) * wide, lines.span(), cache);
+    if (!read) return read;
+    for (uint64_t y = first; y < last; ++y) {
+      const uint64_t start = y * line + left;
+      const uint64_t from = std::max(start, offset);
+      const uint64_t to = std::min(start + wide, end);
+      if (from >= to) continue;
+      std::copy_n(lines.data() + (y - first) * wide + (from - start), to - from,
+                  out.data() + (from - offset));
+    }
+    return {};
+  }
+
+  std::shared_ptr<const TensorShard> shard_;
+  Grid grid_;
+};
+
+class GemmShard final : public TensorShard {
+ public:
+  using TensorShard::TensorShard;
+
+  Status Load() override {
+    if (Status loaded = TensorShard::Load(); !loaded) return loaded;
+    for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+      std::string_view matrix;
+      Place place;
+      if (!SplitName(EntryName(entry).value_or(""), &matrix, &place)) continue;
+      if (!MayBeTensor(entry)) continue;
+      tiles_[std::string(matrix)].emplace_back(place, entry);
+      if (tiles_.size() <= limits::kMatrices) continue;
+      warnings_.push_back({"tiles of more than " +
+                           std::to_string(limits::kMatrices) +
+                           " matrices: none is shown"});
+      tiles_.clear();
+      return {};
+    }
+    for (auto& [matrix, tiles] : tiles_) Sort(tiles);
+    // Only full grids can be a matrix: the last place says how many there are.
+    std::erase_if(tiles_, [](const auto& item) {
+      uint64_t columns = 0;
+      for (const auto& [place, entry] : item.second) {
+        columns = std::max<uint64_t>(columns, uint64_t{place.second} + 1);
+      }
+      const uint64_t rows = uint64_t{item.second.back().first.first} + 1;
+      return CheckedMul(rows, columns) != item.second.size();
+    });
+    return {};
+  }
+
+  std::vector<OwnFile> OwnFiles() const override {
+    std::vector<OwnFile> files = TensorShard::OwnFiles();
+    for (const auto& [name, tiles] : tiles_) {
+      OwnFile file;
+      file.path = "matrices/" + name;
+      file.open = [self = Gemm(), &tiles = tiles](BlockCache& cache) {
+        return self->OpenMatrix(tiles, cache);
+      };
+      file.describe = [self = Gemm(), &tiles = tiles] {
+        return self->DescribeMatrix(tiles);
+      };
+      file.exists = [self = Gemm(),
+                     &tiles = tiles](BlockCache& cache) -> Result<bool> {
+        const Result<Grid> grid = self->Fit(tiles, cache);
+        if (!grid && !grid.error().Permanent()) return grid.error();
+        return grid.has_value();
+      };
+      files.push_back(std::move(file));
+    }
+    return files;
+  }
+
+  std::vector<ArrayInfo> Arrays() const override {
+    std::vector<ArrayInfo> arrays = TensorShard::Arrays();
+    BlockCache cache(0);
+    for (const auto& [name, tiles] : tiles_) {
+      const Result<Grid> grid = Fit(tiles, cache);
+      if (!grid) continue;
+      arrays.push_back({name,
+                        grid->dtype,
+                        {grid->height(), grid->width()},
+                        [self = Gemm(), &tiles = tiles](BlockCache& blocks) {
+                          return self->OpenMatrix(tiles, blocks);
+                        },
+                        /*opening_reads=*/true});
+    }
+    return arrays;
+  }
+
+  Json Info() const override {
+    Json info = TensorShard::Info();
+    BlockCache cache(0);
+    for (const auto& [name, tiles] : tiles_) {
+      const Result<Grid> grid = Fit(tiles, cache);
+      if (grid) continue;
+      info["warnings"].push_back(
+          Error{grid.error().code, name + ": no matrix: " + grid.error().what,
+                grid.error().offset}
+              .Text());
+    }
+    return info;
+  }
+
+ private:
+  using Tiles = std::vector<std::pair<Place, uint32_t>>;  // row by row
+
+  /// Of several entries at one place the first is the tile.
+  static void Sort(Tiles& tiles) {
+    std::sort(tiles.begin(), tiles.end());
+    const auto same = [](const auto& a, const auto& b) {
+      return a.first == b.first;
+    };
+    tiles.erase(std::unique(tiles.begin(), tiles.end(), same), tiles.end());
+    tiles.shrink_to_fit();
+  }
+
+  std::shared_ptr<const GemmShard> Gemm() const {
+    return std::static_pointer_cast<const GemmShard>(shared_from_this());
+  }
+
+  /// Reads the tiles' headers; kCorrupt for tiles that make no matrix.
+  Result<Grid> Fit(const Tiles& tiles, BlockCache& cache) const {
+    Grid grid;
+    grid.rows = {0};
+    grid.columns = {0};
+    for (const auto& [place, entry] : tiles) {
+      const Result<TensorHeader> tile = Header(entry, cache);
+      if (!tile) return tile.error();
+      const auto unfit = [this, at = entry](const char* why) {
+        return Error{Code::kCorrupt, Label(at) + ": " + why,
+                     Record(at).data_offset};
+      };
+      if (tile->shape.size() != 2) return unfit("not of two dimensions");
+      if (grid.entries.empty()) {
+        grid.dtype = tile->dtype;
+        grid.type_name = tile->type_name;
+      }
+      if (tile->type_name != grid.type_name) return unfit("of another dtype");
+      const auto [row, column] = place;
+      if (column == 0) grid.rows.push_back(grid.rows.back() + tile->shape[0]);
+      if (row == 0) {
+        grid.columns.push_back(grid.columns.back() + tile->shape[1]);
+      }
+      const auto size_at = [](const std::vector<uint64_t>& ends, uint32_t i) {
+        return ends[i + 1] - ends[i];
+      };
+      if (tile->shape[0] == 0 || tile->shape[1] == 0 ||
+          size_at(grid.rows, row) != tile->shape[0] ||
+          size_at(grid.columns, column) != tile->shape[1]) {
+        return unfit("its shape does not fit the others'");
+      }
+      grid.entries.push_back(entry);
+    }
+    // Tiles are of equal shape but for the last of a row or a column.
+    for (const std::vector<uint64_t>* ends : {&grid.rows, &grid.columns}) {
+      for (size_t i = 1; i < ends->size(); ++i) {
+        const uint64_t size = (*ends)[i] - (*ends)[i - 1];
+        const bool last = i + 1 == ends->size();
+        if (size > (*ends)[1] || (!last && size != (*ends)[1])) {
+          return Error{Code::kCorrupt, "the tiles are of different shapes"};
+        }
+      }
+    }
+    return grid;
+  }
+
+  Result<Content> OpenMatrix(const Tiles& tiles, BlockCache& cache) const {
+    Result<Grid> grid = Fit(tiles, cache);
+    if (!grid) return std::move(grid).error();
+    const uint64_t size = grid->size();
+    Content content;
+    content.Append(
+        Computed{std::make_shared<const Assembled>(Self(), std::move(*grid)),
+                 0},
+        size);
+    return content;
+  }
+
+  EntryInfo DescribeMatrix(const Tiles& tiles) const {
+    BlockCache cache(0);
+    EntryInfo info;
+    info.kind = "matrix";
+    info.verified = "none";
+    const Result<Grid> grid = Fit(tiles, cache);
+    if (!grid) return info;
+    info.size = grid->size();
+    info.dtype = grid->type_name;
+    info.shape = {grid->height(), grid->width()};
+    info.note = std::to_string(tiles.size()) +
+                " tiles, each verified as it is "
+                "read";
+    return info;
+  }
+
+  std::map<std::string, Tiles> tiles_;
+};
+
+bool Probe(Bytes head) { return HasShardRole(head, kGemmRole); }
+
+}  // namespace
+
+extern const Format kGemmShard;
+const Format kGemmShard{"gemm_shard", &Probe, &OpenShard<GemmShard>};
+
+}  // namespace ctxfs

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/formats/graph/sjgn_cursor.h"
+
+namespace ctxfs {
+
+/// An array within a section: `bits` ones are a byte an element in its file.
+struct SjgnArray {
+  std::string name;
+  DType dtype = DType::kI64;
+  std::vector<uint64_t> shape;
+  uint64_t offset = 0;
+  uint64_t size = 0;  // of the file
+  bool bits = false;
+};
+
+/// The arrays in a section called `name`. They are there if `in` is still ok().
+SjgnArray ReadFeature(SjgnCursor& in, const std::string& name);
+std::vector<SjgnArray> ReadSplit(SjgnCursor& in, const std::string& name);
+std::vector<SjgnArray> ReadAdjacency(SjgnCursor& in, const std::string& name);
+
+}  // namespace ctxfs

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables of nodes and edges (docs/sjgn.md, section 3).
+//
+//   "SJGS", u8 1, u8 flags
+//   names of fields, labels, with flag 1 predicates: a count and texts each
+//   u32 length and an object of cowrie's generation 2, again and again
+//   u32 0
+#include "core/formats/graph/sjgn_table.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/formats/cowrie/decoder.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint8_t kHasPredicates = 0x01;
+constexpr uint64_t kNode = 0;
+constexpr uint64_t kEdge = 1;
+constexpr uint64_t kTriple = 2;
+
+/// The dictionaries that events refer to.
+struct Names {
+  std::vector<std::string_view> labels;
+  std::vector<std::string_view> predicates;
+};
+
+std::vector<std::string_view> ReadNames(CowrieReader& in) {
+  std::vector<std::string_view> names;
+  const uint64_t count = in.Count(1);
+  if (count > limits::kCowrieNames) {
+    in.Fail("a dictionary of " + std::to_string(count) + " names",
+            Code::kLimit);
+  }
+  for (uint64_t i = 0; i < count && in.ok(); ++i) names.push_back(in.View());
+  return names;
+}
+
+/// An object, after the head of its frame. `text` is what all frames make.
+Result<Json> ReadFrame(Bytes frame, uint64_t offset, uint64_t& text) {
+  constexpr uint64_t kHeaderSize = 4;
+  constexpr uint8_t kVersion = 2;
+  constexpr uint8_t kHints = 0x08;
+  ByteReader in(frame, offset);
+  const Bytes magic = in.Take(2);
+  const uint8_t version = in.U8();
+  const uint8_t flags = in.U8();
+  // No writer packs what is this small; unpacking thousands would take hours.
+  if (!in.ok() || AsText(magic) != "SJ" || version != kVersion ||
+      (flags & ~kHints) != 0) {
+    return Error{Code::kCorrupt, "an event that is no cowrie value as it is",
+                 offset};
+  }
+  CowrieArrays arrays;
+  CowrieDecoder decoder(frame.subspan(kHeaderSize), offset + kHeaderSize,
+                        arrays);
+  Result<Json> event = decoder.Decode((flags & kHints) != 0);
+  if (!event) return event;
+  text += decoder.text();
+  if (text > limits::kCowrieText) {
+    return Error{Code::kLimit, "the events' text is over the limit", offset};
+  }
+  if (!event->is_object()) {
+    return Error{Code::kCorrupt, "an event that is no object", offset};
+  }
+  return event;
+}
+
+/// Puts an event's fields under the names that graphs have in JSON. Says what
+/// it is that does not fit; nothing where all does.
+class EventReader {
+ public:
+  /// `text` counts what all events of a table make.
+  EventReader(const Json& event, const Names& names, uint64_t& text)
+      : event_(event), names_(names), text_(text) {}
+
+  std::string Read() {
+    const auto kind = event_.find("k");
+    if (kind == event_.end() || !kind->is_number_integer()) {
+      return "an event of no kind";
+    }
+    const auto number = kind->get<int64_t>();
+    if (number == static_cast<int64_t>(kNode)) {
+      ReadNode();
+    } else if (number == static_cast<int64_t>(kEdge)) {
+      ReadEdge();
+    } else if (number == static_cast<int64_t>(kTriple)) {
+      ReadTriple();
+    } else {
+      return "an event of unknown kind";
+    }
+    ReadOp();
+    if (const auto ts = event_.find("ts"); ts != event_.end()) {
+      made_["ts"] = *ts;
+    }
+    return fault_;
+  }
+
+  const Json& made() const { return made_; }
+
+ private:
+  void ReadNode() {
+    made_["kind"] = "node";
+    Text("id", "id");
+    Json labels = Json::array();
+    if (const auto found = event_.find("l"); found != event_.end()) {
+      if (!found->is_array()) fault_ = "labels that are no list";
+      for (const Json& label : *found) {
+        labels.push_back(NameOf(label, names_.labels));
+        if (!fault_.empty()) break;
+      }
+    }
+    made_["labels"] = std::move(labels);
+    Props();
+  }
+  void ReadEdge() {
+    made_["kind"] = "edge";
+    if (event_.contains("id")) Text("id", "id");
+    Text("f", "from");
+    Text("to", "to");
+    if (const auto type = event_.find("t"); type != event_.end()) {
+      made_["type"] = NameOf(*type, names_.labels);
+    }
+    Props();
+  }
+  void ReadTriple() {
+    made_["kind"] = "triple";
+    made_["subject"] = event_.value("s", Json());
+    if (const auto predicate = event_.find("pr"); predicate != event_.end()) {
+      made_["predicate"] = NameOf(*predicate, names_.predicates);
+    }
+    made_["object"] = event_.value("o", Json());
+    if (const auto graph = event_.find("g"); graph != event_.end()) {
+      made_["graph"] = *graph;
+    }
+  }
+  void ReadOp() {
+    const auto op = event_.find("op");
+    const int64_t number =
+        op == event_.end() || !op->is_number_integer() ? 0 : op->get<int64_t>();
+    if (number != 0 && number != 1) fault_ = "an event of unknown operation";
+    made_["op"] = number == 0 ? "upsert" : "delete";
+  }
+  void Text(const char* field, const char* name) {
+    const auto text = event_.find(field);
+    if (text == event_.end() || !text->is_string()) {
+      fault_ = std::string("an event without a text for ") + name;
+      return;
+    }
+    made_[name] = *text;
+  }
+  void Props() { made_["props"] = event_.value("p", Json::object()); }
+  Json NameOf(const Json& index, const std::vector<std::string_view>& names) {
+    if (index.is_number_integer() && index.get<int64_t>() >= 0 &&
+        index.get<uint64_t>() < names.size()) {
+      const auto name = names[static_cast<size_t>(index.get<uint64_t>())];
+      // A long name may be used again and again.
+      text_ += name.size();
+      if (text_ <= limits::kCowrieText) return std::string(name);
+      fault_ = "labels of more text than the limit";
+      return nullptr;
+    }
+    fault_ = "a label that is not in the dictionary";
+    return nullptr;
+  }
+
+  const Json& event_;
+  const Names& names_;
+  uint64_t& text_;
+  Json made_ = Json::object();
+  std::string fault_;
+};
+
+/// A table, decoded.
+struct Table {
+  std::string lines;  // the events as JSON, one a line
+  /// The ends of edges, or the ids of nodes as `from`.
+  EdgeIds ids;
+  /// Why the table is no list of edges, or of nodes: empty where it is one.
+  std::string unlisted;
+};
+
+/// Adds what an event adds to a list of edges, or of nodes.
+void List(const Json& event, bool edges, Table& table) {
+  if (event["kind"] != (edges ? "edge" : "node")) {
+    table.unlisted = "it has events of another kind";
+  } else if (event["op"] != "upsert") {
+    table.unlisted = "it has events that delete";
+  } else if (edges) {
+    table.ids.Add(event["from"].get_ref<const std::string&>(),
+                  event["to"].get_ref<const std::string&>());
+  } else {
+    table.ids.Add(event["id"].get_ref<const std::string&>(), "0");
+  }
+}
+
+/// All of a table, whose bytes lie at `offset`.
+Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
+                        SjgnWanted wanted) {
+  CowrieReader in(bytes, offset);
+  if (AsText(in.Take(4)) != "SJGS" || in.U8() != 1)
+    in.Fail("no stream of events");
+  const uint8_t flags = in.U8();
+  Names names;
+  ReadNames(in);  // of fields, which the frames have again
+  names.labels = ReadNames(in);
+  if ((flags & kHasPredicates) != 0) names.predicates = ReadNames(in);
+  Table table;
+  uint64_t text = 0;
+  for (uint64_t length = in.U32(); length != 0 && in.ok(); length = in.U32()) {
+    const uint64_t at = in.offset();
+    const Bytes frame = in.Take(length);
+    if (!in.ok()) break;
+    const Result<Json> event = ReadFrame(frame, at, text);
+    if (!event) return event.error();
+    EventReader reader(*event, names, text);
+    if (std::string fault = reader.Read(); !fault.empty()) {
+      return Error{Code::kCorrupt, std::move(fault), at};
+    }
+    if (wanted == SjgnWanted::kLines) {
+      table.lines +=
+          reader.made().dump(-1, ' ', false, Json::error_handler_t::replace);
+      table.lines += '\n';
+      if (table.lines.size() > limits::kDecodedBytes) {
+        return Error{Code::kLimit, "events of more than 1 GiB of JSON", at};
+      }
+    } else {
+      List(reader.made(), edges, table);
+      if (!table.unlisted.empty()) return table;
+    }
+  }
+  if (in.ok() && in.remaining() != 0) in.Fail("bytes follow the last event");
+  if (!in.ok()) return in.TheError();
+  if (!table.ids.ok()) table.unlisted = "its ids are not all whole numbers";
+  return table;
+}
+
+class TableBlock final : public Block {
+ public:
+  TableBlock(Key key, std::shared_ptr<const Source> data,
+             const SjgnSection& table, SjgnWanted wanted)
+      : Block(key), data_(std::move(data)), table_(table), wanted_(wanted) {}
+
+  uint64_t cost() const override { return 2 * table_.length; }
+  Status CheckUnchanged() const override { return data_->CheckUnchanged(); }
+
+  Result<Buffer> Produce() const override {
+    const Result<Buffer> bytes =
+        ReadBuffer(*data_, table_.offset, table_.length, "a graph's table");
+    if (!bytes) return bytes.error();
+    Result<Table> table =
+        ReadTable(bytes->span(), table_.offset, table_.edges, wanted_);
+    if (!table) return std::move(table).error();
+    std::string text = std::move(table->lines);
+    if (wanted_ == SjgnWanted::kIds) {
+      if (!table->unlisted.empty()) {
+        return Error{Code::kCorrupt, table->unlisted, table_.offset};
+      }
+      text = table->ids.from();
+      if (table_.edges) text += table->ids.to();
+    }
+    Buffer made(text.size());
+    std::copy_n(AsBytes(text).data(), text.size(), made.data());
+    return made;
+  }
+
+ private:
+  std::shared_ptr<const Source> data_;
+  const SjgnSection table_;
+  SjgnWanted wanted_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Block> DecodeSjgnTable(Key key,
+                                             std::shared_ptr<const Source> data,
+                                             const SjgnSection& table,
+                                             SjgnWanted wanted) {
+  return std::make_shared<const TableBlock>(key, std::move(data), table,
+                                            wanted);
+}
+
+uint64_t CountSjgnEvents(SjgnCursor& in) {
+  in.Skip(5);
+  const uint8_t flags = in.U8();
+  const int dictionaries = (flags & kHasPredicates) != 0 ? 3 : 2;
+  for (int i = 0; i < dictionaries; ++i) {
+    for (uint64_t n = in.Uvarint(); n > 0 && in.ok(); --n) {
+      in.Skip(in.Uvarint());
+    }
+  }
+  for (uint64_t events = 0; in.ok(); ++events) {
+    const uint64_t length = in.U32();
+    if (length == 0) return in.ok() ? events : 0;
+    in.Skip(length);
+  }
+  return 0;
+}
+
+}  // namespace ctxfs

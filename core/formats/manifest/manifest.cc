@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Manifest of form A, Shard role 4 (docs/manifest.md): metadata that lists
+// files. Nothing is fetched, and nothing outside the manifest's directory is
+// opened.
+#include "core/formats/manifest/manifest.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/formats/manifest/file_digest.h"
+#include "core/formats/shard/shard.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr size_t kVerdictWidth = 8;  // of the longest, "absent", with quotes
+
+/// The path that a URI is below the manifest's directory; empty for one that
+/// is no relative path or `file:` and a path. OpenBeside sees to the rest.
+std::string PathOf(std::string_view uri) {
+  if (uri.starts_with("file:")) uri.remove_prefix(5);
+  const size_t colon = uri.find(':');
+  if (uri.starts_with("/") || colon < uri.find('/')) return {};
+  while (uri.starts_with("./")) uri.remove_prefix(2);
+  return std::string(uri);
+}
+
+bool IsContainer(const Source& source) {
+  const Result<Buffer> head = ReadBuffer(
+      source, 0, std::min<uint64_t>(source.size(), limits::kProbeBytes),
+      "header");
+  return head && std::any_of(Formats().begin(), Formats().end(),
+                             [&head](const Format* format) {
+                               return format->probe(head->span());
+                             });
+}
+
+}  // namespace
+
+class Manifest final : public ShardContainer {
+ public:
+  using ShardContainer::ShardContainer;
+
+  Status Load() override;
+  std::vector<Error> Inspect(BlockCache& cache) const override;
+  std::vector<OwnFile> OwnFiles() const override;
+  std::vector<SubContainer> SubContainers() const override;
+
+ private:
+  friend class VerdictsBlock;
+
+  enum class Kind : uint8_t { kElsewhere, kAbsent, kFile, kContainer };
+  struct Reference {
+    Json described;      // as the metadata has it
+    std::string path;    // below the directory; empty if elsewhere
+    std::string sha256;  // lower case; empty for none
+    Kind kind = Kind::kElsewhere;
+    uint64_t size = 0;   // bytes, where it is there
+    std::string reason;  // why it is not shown
+    bool shown = false;  // under parts/; once only
+  };
+
+  std::shared_ptr<const Manifest> Self() const {
+    return std::static_pointer_cast<const Manifest>(shared_from_this());
+  }
+  void Look(Reference& reference) const;
+  /// Whether the file has the hash that the manifest gives; remembered, but
+  /// for kNotFound when it is no longer there.
+  Result<Verdict> Check(size_t reference) const;
+  Json Listing() const;
+  OwnFile PartFile(size_t reference) const;
+  OwnFile VerdictsFile() const;
+
+  const uint64_t block_owner_ = NewOwner();
+  bool has_list_ = false;
+  std::vector<Reference> references_;
+  mutable std::vector<AtomicVerdict> found_;
+};
+
+/// `.ctxfs/sha256.json`: every file hashed when this is read, not before. Its
+/// length is known without, since verdicts are padded.
+class VerdictsBlock final : public Block {
+ public:
+  VerdictsBlock(Key key, std::shared_ptr<const Manifest> manifest)
+      : Block(key), manifest_(std::move(manifest)) {}
+
+  uint64_t cost() const override { return limits::kMiB; }
+
+  uint64_t size() const {
+    return Text([](size_t) { return "none"; }).size();
+  }
+
+  Result<Buffer> Produce() const override {
+    std::vector<std::string> words;
+    for (size_t i = 0; i < manifest_->references_.size(); ++i) {
+      const Manifest::Reference& reference = manifest_->references_[i];
+      const bool there = reference.kind >= Manifest::Kind::kFile;
+      if (!there || reference.sha256.empty()) {
+        words.emplace_back(there ? "none" : "absent");
+        continue;
+      }
+      const Result<Verdict> verdict = manifest_->Check(i);
+      if (!verdict && verdict.error().code == Code::kNotFound) {
+        words.emplace_back("absent");  // by now
+        continue;
+      }
+      if (!verdict) return verdict.error();
+      words.emplace_back(*verdict == Verdict::kPassed ? "yes" : "failed");
+    }
+    const std::string text = Text([&words](size_t i) { return words[i]; });
+    Buffer made(text.size());
+    std::memcpy(made.data(), text.data(), text.size());
+    return made;
+  }
+
+ private:
+  template <typename WordOf>
+  std::string Text(const WordOf& word_of) const {
+    std::string text = "[";
+    for (size_t i = 0; i < manifest_->references_.size(); ++i) {
+      const Json uri = TextAt(manifest_->references_[i].described, "uri");
+      std::string word = '"' + std::string(word_of(i)) + '"';
+      word.resize(kVerdictWidth, ' ');
+      text += i == 0 ? "\n" : ",\n";
+      text += R"({"uri": )" +
+              uri.dump(-1, ' ', false, Json::error_handler_t::replace) +
+              R"(, "verified": )" + word + "}";
+    }
+    return text + "\n]\n";
+  }
+
+  std::shared_ptr<const Manifest> manifest_;
+};
+
+Status Manifest::Load() {
+  if (Status loaded = ShardContainer::Load(); !loaded) return loaded;
+  const Json metadata = Metadata();
+  if (metadata.is_discarded()) {  // it may be readable later
+    return Error{Code::kIo, "the metadata cannot be read",
+                 header().schema_offset};
+  }
+  const auto manifest =
+      metadata.is_object() ? metadata.find("manifest") : metadata.end();
+  if (manifest == metadata.end() || !manifest->is_object()) return {};
+  has_list_ = true;
+  const auto files = manifest->find("files");
+  if (files == manifest->end() || !files->is_array()) return {};
+  if (files->size() > limits::kManifestFiles) {
+    warnings_.push_back({"a manifest of " + std::to_string(files->size()) +
+                         " files, over the limit of " +
+                         std::to_string(limits::kManifestFiles) +
+                         ": none is looked at"});
+    return {};
+  }
+  std::set<std::string> shown;
+  for (const Json& described : *files) {
+    Reference reference;
+    reference.described = described;
+    reference.path = PathOf(TextAt(described, "uri"));
+    reference.sha256 = LowerHex(TextAt(described, "sha256"));
+    Look(reference);
+    reference.shown =
+        reference.kind >= Kind::kFile && shown.insert(reference.path).second;
+    references_.push_back(std::move(reference));
+  }
+  found_ = std::vector<AtomicVerdict>(references_.size());
+  return {};
+}
+
+void Manifest::Look(Reference& reference) const {
+  if (reference.path.empty()) {
+    reference.reason = "not a path within the manifest's directory";
+    return;
+  }
+  const Result<std::shared_ptr<const Source>> source =
+      this->source()->OpenBeside(reference.path);
+  if (!source) {
+    reference.reason = source.error().what;
+    if (source.error().code != Code::kCorrupt) reference.kind = Kind::kAbsent;
+    return;
+  }
+  reference.size = (*source)->size();
+  reference.kind = IsContainer(**source) ? Kind::kContainer : Kind::kFile;
+}
+
+Result<Verdict> Manifest::Check(size_t index) const {
+  const Verdict known = found_[index].load(std::memory_order_acquire);
+  if (known != Verdict::kUnknown) return known;
+  const Reference& reference = references_[index];
+  Result<std::shared_ptr<const Source>> source =
+      this->source()->OpenBeside(reference.path);
+  if (!source) return std::move(source).error();
+  const Result<std::string> digest = FileDigest(**source);
+  if (!digest) return digest.error();
+  const Verdict verdict =
+      *digest == reference.sha256 ? Verdict::kPassed : Verdict::kFailed;
+  found_[index].store(verdict, std::memory_order_release);
+  return verdict;
+}
+
+std::vector<Error> Manifest::Inspect(BlockCache& cache) const {
+  std::vector<Error> faults = ShardContainer::Inspect(cache);
+  for (size_t i = 0; i < references_.size(); ++i) {
+    const Reference& reference = references_[i];
+    if (reference.kind < Kind::kFile || reference.sha256.empty()) continue;
+    const Result<Verdict> verdict = Check(i);
+    if (!verdict) {
+      faults.push_back(verdict.error());
+    } else if (*verdict == Verdict::kFailed) {
+      faults.push_back({Code::kChecksum, "the sha256 of " +
+                                             Quote(reference.path) +
+                                             " is not what the manifest has"});
+    }
+  }
+  return faults;
+}
+
+Json Manifest::Listing() const {
+  Json listing = Json::array();
+  for (size_t i = 0; i < references_.size(); ++i) {
+    const Reference& reference = references_[i];
+    Json one =
+        reference.described.is_object() ? reference.described : Json::object();
+    const bool there = reference.kind >= Kind::kFile;
+    one["present"] = there;
+    if (there) one["size"] = reference.size;
+    if (there) one["path"] = "parts/" + reference.path;
+    if (!there) one["note"] = reference.reason;
+    const Verdict verdict = found_[i].load(std::memory_order_acquire);
+    one["verified"] = verdict == Verdict::kPassed   ? "yes"
+                      : verdict == Verdict::kFailed ? "failed"
+                      : reference.sha256.empty()    ? "none"
+                                                    : "no";
+    listing.push_back(std::move(one));
+  }
+  return listing;
+}
+
+OwnFile Manifest::PartFile(size_t index) const {
+  OwnFile file;
+  file.path = "parts/" + references_[index].path;
+  file.size = references_[index].size;
+  file.open = [self = Self(), index](BlockCache& /*cache*/) -> Result<Content> {
+    const Reference& reference = self->references_[index];
+    Result<std::shared_ptr<const Source>> part =
+        self->source()->OpenBeside(reference.path);
+    if (!part) return std::move(part).error();
+    if ((*part)->size() != reference.size) {
+      return Error{Code::kStale, "the file changed under the mount"};
+    }
+    Content content;
+    content.Append(Range{std::move(*part), 0, nullptr}, reference.size);
+    return content;
+  };
+  return file;
+}
+
+OwnFile Manifest::VerdictsFile() const {
+  OwnFile file;
+  file.path = ".ctxfs/sha256.json";
+  file.open = [self = Self()](BlockCache& /*cache*/) -> Result<Content> {
+    auto block =
+        std::make_shared<const VerdictsBlock>(Key{self->block_owner_, 0}, self);
+    const uint64_t size = block->size();
+    Content content;
+    content.Append(Decoded{std::move(block), 0}, size);
+    return content;
+  };
+  return file;
+}
+
+std::vector<OwnFile> Manifest::OwnFiles() const {
+  std::vector<OwnFile> files = ShardContainer::OwnFiles();
+  if (!has_list_) return files;
+  OwnFile listing;
+  listing.path = ".ctxfs/manifest.json";
+  listing.live = true;
+  listing.open = [self = Self()](BlockCache& /*cache*/) -> Result<Content> {
+    auto text =
+        std::make_shared<const std::string>(FormatJson(self->Listing()));
+    const uint64_t size = text->size();
+    Content content;
+    content.Append(Literal{std::move(text)}, size);
+    return content;
+  };
+  files.push_back(std::move(listing));
+  files.push_back(VerdictsFile());
+  for (size_t i = 0; i < references_.size(); ++i) {
+    if (references_[i].shown && references_[i].kind == Kind::kFile) {
+      files.push_back(PartFile(i));
+    }
+  }
+  return files;
+}
+
+std::vector<SubContainer> Manifest::SubContainers() const {
+  std::vector<SubContainer> parts;
+  for (const Reference& reference : references_) {
+    if (!reference.shown || reference.kind != Kind::kContainer) continue;
+    parts.push_back(
+        {"parts/" + reference.path, [self = Self(), path = reference.path] {
+           return self->source()->OpenBeside(path);
+         }});
+  }
+  return parts;
+}
+
+Result<std::shared_ptr<const Container>> OpenManifest(
+    std::shared_ptr<const Source> source, const OpenOptions& options) {
+  return OpenShard<Manifest>(std::move(source), options);
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MCF, a model in one file (docs/mcf.md; section 11 is what this file does).
+//
+//   0                   header, 40 bytes, or more that we do not know
+//   section_dir_offset  directory, section_count records of 24 bytes; at the
+//                       end of the file, as writers have it
+//   anywhere            sections: TensorIndex (records of 40 bytes, dims and
+//                       names, by offsets within the section), TensorData,
+//                       ModelInfo, QuantInfo, and files of the model as they
+//                       are
+#include "core/formats/mcf/mcf.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+
+namespace ctxfs {
+
+namespace {
+
+constexpr uint32_t kMagic = 0x0046434D;  // "MCF\0"
+constexpr uint64_t kHeaderSize = 40;
+constexpr uint64_t kSectionSize = 24;
+constexpr uint64_t kSectionAlignment = 8;
+constexpr uint64_t kIndexHeaderSize = 48;
+constexpr uint64_t kDimSize = 8;
+constexpr uint32_t kHighestDType = 0xFFFF;
+
+// Bytes within the header, a directory record, the index and its records that
+// faults point at.
+constexpr uint64_t kMajorAt = 4;
+constexpr uint64_t kHeaderSizeAt = 8;
+constexpr uint64_t kSectionCountAt = 12;
+constexpr uint64_t kDirectoryAt = 16;
+constexpr uint64_t kFileSizeAt = 24;
+constexpr uint64_t kOffsetAt = 8;
+constexpr uint64_t kTensorCountAt = 8;
+constexpr uint64_t kEntriesAt = 16;
+constexpr uint64_t kDimsAt = 24;
+constexpr uint64_t kStringsAt = 32;
+constexpr uint64_t kDTypeAt = 8;
+constexpr uint64_t kRankAt = 12;
+constexpr uint64_t kDataOffsetAt = 24;
+
+bool Probe(Bytes head) {
+  return head.size() >= 4 && LoadLe<uint32_t>(head.data()) == kMagic;
+}
+
+McfTensor ParseTensor(Bytes record) {
+  ByteReader in(record);
+  McfTensor tensor;
+  tensor.name_offset = in.U32();
+  tensor.name_length = in.U32();
+  tensor.dtype = in.U32();
+  tensor.rank = in.U32();
+  tensor.dim_offset = in.U32();
+  in.Skip(4);  // reserved
+  tensor.data_offset = in.U64();
+  tensor.data_size = in.U64();
+  return tensor;
+}
+
+}  // namespace
+
+Status McfContainer::Load() {
+  if (Status read = ReadHeader(); !read) return read;
+  if (Status read = ReadDirectory(); !read) return read;
+  if (const McfSection* data = Find(kMcfTensorData)) tensor_data_ = *data;
+  // What follows does not stop a mount (docs/mcf.md, section 12).
+  if (const McfSection* index = Find(kMcfTensorIndex)) {
+    if (Status read = ReadTensorIndex(*index); !read) {
+      if (!read.error().Permanent()) return read;
+      tensor_count_ = 0;
+      warnings_.push_back({"TensorIndex, so no tensors: " + read.error().what,
+                           read.error().offset, /*damage=*/true});
+    }
+    NoteTensorsOutsideData();
+  } else if (tensor_data_) {
+    warnings_.push_back({"there is TensorData, but no TensorIndex"});
+  }
+  if (const McfSection* info = Find(kMcfModelInfo)) {
+    if (Status read = ReadModelInfo(*info); !read) return read;
+  }
+  if (const McfSection* info = Find(kMcfQuantInfo)) {
+    if (Status read = ReadQuantInfo(*info); !read) return read;
+  }
+  return {};
+}
+
+Status McfContainer::Fault(Error error) {
+  if (!options_.salvage) return error;
+  warnings_.push_back({std::move(error.what), error.offset});
+  return {};
+}
+
+Status McfContainer::ReadHeader() {
+  const uint64_t size = source()->size();
+  if (size < kHeaderSize) {
+    return Error{Code::kCorrupt, "the file ends within the header of 40 bytes",
+                 size};
+  }
+  Result<Buffer> bytes = ReadBuffer(*source(), 0, kHeaderSize, "header");
+  if (!bytes) return std::move(bytes).error();
+  ByteReader in(bytes->span());
+  in.Skip(4);  // the magic, which the probe has seen
+  header_.major = in.U16();
+  header_.minor = in.U16();
+  header_.header_size = in.U32();
+  header_.section_count = in.U32();
+  header_.section_dir_offset = in.U64();
+  header_.file_size = in.U64();
+  header_.flags = in.U64();
+
+  if (header_.header_size < kHeaderSize) {
+    return Error{Code::kCorrupt,
+                 "header_size is " + std::to_string(header_.header_size) +
+                     ", less than 40",
+                 kHeaderSizeAt};
+  }
+  if (header_.section_count == 0) {
+    return Error{Code::kCorrupt, "section_count is 0", kSectionCountAt};
+  }
+  if (header_.major != 1) {
+    return Error{Code::kVersion,
+                 "MCF version " + std::to_string(header_.major) + "." +
+                     std::to_string(header_.minor) +
+                     " is not supported, only 1 is",
+                 kMajorAt};
+  }
+  if (header_.file_size != size) {
+    const char* how =
+        header_.file_size > size ? "truncated" : "followed by other bytes";
+    Status fault =
+        Fault({Code::kCorrupt,
+               std::string("the container is ") + how + ": file_size " +
+                   std::to_string(header_.file_size) + ", but the file has " +
+                   std::to_string(size),
+               kFileSizeAt});
+    if (!fault) return fault;
+  }
+  if (header_.header_size > size) {
+    return Error{Code::kCorrupt,
+                 "the file ends within the header of " +
+                     std::to_string(header_.header_size) + " bytes",
+                 kHeaderSizeAt};
+  }
+  return {};
+}
+
+Status McfContainer::ReadDirectory() {
+  const uint64_t start = header_.section_dir_offset;
+  const uint64_t length = kSectionSize * header_.section_count;
+  if (start < header_.header_size) {
+    return Error{Code::kCorrupt,
+                 "the section directory at " + std::to_string(start) +
+                     " lies within the header",
+                 kDirectoryAt};
+  }
+  if (!InBounds(start, length, source()->size())) {
+    return Error{Code::kCorrupt,
+                 "the section directory of " +
+                     std::to_string(header_.section_count) + " sections at " +
+                     std::to_string(start) + " runs past the end at " +
+                     std::to_string(source()->size()),
+                 kDirectoryAt};
+  }
+  if (header_.section_count > limits::kMcfSections) {
+    return Error{Code::kLimit,
+                 "section_count " + std::to_string(header_.section_count) +
+                     " is over the limit of " +
+                     std::to_string(limits::kMcfSections),
+                 kSectionCountAt};
+  }
+  Result<Buffer> bytes =
+      ReadBuffer(*source(), start, length, "section directory");
+  if (!bytes) return std::move(bytes).error();
+  ByteReader in(bytes->span());
+  for (uint32_t i = 0; i < header_.section_count; ++i) {
+    McfSection section;
+    section.type = in.U32();
+    section.version = in.U32();
+    section.offset = in.U64();
+    section.size = in.U64();
+    if (Status checked = CheckSection(i, section); !checked) {
+      if (Status fault = Fault(std::move(checked).error()); !fault) {
+        return fault;
+      }
+      continue;
+    }
+    sections_.push_back(section);
+  }
+  return {};
+}
+
+Status McfContainer::CheckSection(uint32_t index,
+                                  const McfSection& section) const {
+  const uint64_t directory = header_.section_dir_offset;
+  const uint64_t directory_end =
+      directory + kSectionSize * header_.section_count;
+  std::string fault;
+  if (!InBounds(section.offset, section.size, source()->size())) {
+    fault = "runs past the end at " + std::to_string(source()->size());
+  } else if (section.offset < header_.header_size) {
+    fault = "overlaps the header";
+  } else if (section.offset < directory_end &&
+             section.offset + section.size > directory) {
+    fault = "overlaps the section directory";
+  } else if (section.offset % kSectionAlignment != 0) {
+    fault = "does not start at a multiple of 8";
+  } else {
+    return {};
+  }
+  return Error{Code::kCorrupt,
+               "section " + std::to_string(index) + ": " +
+                   std::to_string(section.size) + " bytes at " +
+                   std::to_string(section.offset) + ": " + fault,
+               directory + kSectionSize * index + kOffsetAt};
+}
+
+const McfSection* McfContainer::Find(uint32_t type) const {
+  for (const McfSection& section : sections_) {
+    if (section.type == type) return &section;
+  }
+  return nullptr;
+}
+
+Status McfContainer::ReadTensorIndex(const McfSection& section) {
+  Result<Buffer> head =
+      ReadBuffer(*source(), section.offset,
+                 std::min(section.size, kIndexHeaderSize), "TensorIndex");
+  if (!head) return std::move(head).error();
+  ByteReader in(head->span(), section.offset);
+  const uint32_t version = in.U32();
+  tensor_flags_ = in.U32();
+  const uint32_t count = in.U32();
+  const uint32_t dims_count = in.U32();
+  const uint64_t entries = in.U64();
+  const uint64_t dims = in.U64();
+  const uint64_t strings = in.U64();
+  const uint64_t strings_size = in.U64();
+  const auto corrupt = [&section](std::string what, uint64_t at) {
+    return Error{Code::kCorrupt, std::move(what), section.offset + at};
+  };
+  if (!in.ok()) return corrupt("it ends within its header of 48 bytes", 0);
+  if (version != 1) {
+    return Error{Code::kVersion,
+                 "its version is " + std::to_string(version) + ", not 1",
+                 section.offset};
+  }
+  if (count == 0) return corrupt("tensor_count is 0", kTensorCountAt);
+  if (!InBounds(entries, McfTensor::kSize * count, section.size)) {
+    return corrupt(std::to_string(count) + " entries run past its end",
+                   kEntriesAt);
+  }
+  if (!InBounds(dims, kDimSize * dims_count, section.size)) {
+    return corrupt(std::to_string(dims_count) + " dims run past its end",
+                   kDimsAt);
+  }
+  if (!InBounds(strings, strings_size, section.size)) {
+    return corrupt("the names run past its end", kStringsAt);
+  }
+  if (count > limits::kMcfTensors) {
+    return Error{Code::kLimit,
+                 "tensor_count " + std::to_string(count) +
+                     " is over the limit of " +
+                     std::to_string(limits::kMcfTensors),
+                 section.offset + kTensorCountAt};
+  }
+  entries_at_ = section.offset + entries;
+  Result<Buffer> table =
+      ReadBuffer(*source(), entries_at_, McfTensor::kSize * count, "tensor entries");
+  if (!table) return std::move(table).error();
+  entries_ = std::move(*table);
+  tensor_count_ = count;
+
+  uint64_t dims_used = 0;
+  uint64_t names_used = 0;
+  Status checked =
+      CheckTensors(dims_count, strings_size, dims_used, names_used);
+  if (!checked) return checked;
+  Result<Buffer> dim_table = ReadBuffer(*source(), section.offset + dims,
+                                        dims_used * kDimSize, "dims");
+  if (!dim_table) return std::move(dim_table).error();
+  Result<Buffer> names = ReadBuffer(*source(), section.offset + strings,
+                                    names_used, "tensor names");
+  if (!names) return std::move(names).error();
+  dims_ = std::move(*dim_table);
+  names_ = std::move(*names);
+  return {};
+}
+
+Status McfContainer::CheckTensors(uint64_t dims_count, uint64_t strings_size,
+                                  uint64_t& dims_used,
+                                  uint64_t& names_used) const {
+  // Names and dims may be shared, so what all of them come to has its limit as
+  // well as how far they reach.
+  uint64_t all_dims = 0;
+  uint64_t all_names = 0;
+  for (uint32_t i = 0; i < tensor_count_; ++i) {
+    const McfTensor tensor = Tensor(i);
+    const uint64_t at = entries_at_ + McfTensor::kSize * i;
+    const std::string label = "tensor " + std::to_string(i) + ": ";
+    if (!InBounds(tensor.name_offset, tensor.name_length, strings_size)) {
+      return Error{Code::kCorrupt, label + "its name lies outside the names",
+                   at};
+    }
+    if (tensor.dtype > kHighestDType) {
+      return Error{
+          Code::kCorrupt,
+          label + "dtype " + std::to_string(tensor.dtype) + " is over 65535",
+          at + kDTypeAt};
+    }
+    if (tensor.rank > 0 &&
+        !InBounds(tensor.dim_offset, tensor.rank, dims_count)) {
+      return Error{Code::kCorrupt, label + "its dims lie outside the dims",
+                   at + kRankAt};
+    }
+    all_names += tensor.name_length;
+    all_dims += tensor.rank;
+    names_used =
+        std::max(names_used, uint64_t{tensor.name_offset} + tensor.name_length);
+    if (tensor.rank > 0) {
+      dims_used =
+          std::max(dims_used, uint64_t{tensor.dim_offset} + tensor.rank);
+    }
+    if (std::max(all_names, names_used) > limits::kNameBytes) {
+      return Error{Code::kLimit,
+                   label + "the names take more than " +
+                       std::to_string(limits::kNameBytes) + " bytes",
+                   at};
+    }
+    if (std::max(all_dims, dims_used) > limits::kMcfDims) {
+      return Error{Code::kLimit,
+                   label + "the shapes take more than " +
+                       std::to_string(limits::kMcfDims) + " dims",
+                   at + kRankAt};
+    }
+  }
+  return {};
+}
+
+bool McfContainer::LiesInTensorData(const McfTensor& tensor) const {
+  return tensor_data_ && tensor.data_offset >= tensor_data_->offset &&
+         InBounds(tensor.data_offset - tensor_data_->offset, tensor.data_size,
+                  tensor_data_->size);
+}
+
+void McfContainer::NoteTensorsOutsideData() {
+  uint32_t outside = 0;
+  uint32_t first = 0;
+  for (uint32_t i = 0; i < tensor_count_; ++i) {
+    if (LiesInTensorData(Tensor(i)) || EntryFault(i)) continue;
+    if (outside++ == 0) first = i;
+  }
+  if (outside == 0) return;
+  warnings_.push_back({std::to_string(outside) +
+                           " tensors lie outside the TensorData section, the "
+                           "first of them " +
+                           Label(first),
+                       entries_at_ + McfTensor::kSize * first + kDataOffsetAt});
+}
+
+McfTensor McfContainer::Tensor(uint32_t entry) const {
+  return ParseTensor(entries_.span().subspan(McfTensor::kSize * entry, McfTensor::kSize));
+}
+
+std::vector<uint64_t> McfContainer::Shape(const McfTensor& tensor) const {
+  std::vector<uint64_t> shape(tensor.rank);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    shape[i] =
+        LoadLe<uint64_t>(dims_.data() + (tensor.dim_offset + i) * kDimSize);
+  }
+  return shape;
+}
+
+std::string McfContainer::Label(uint32_t entry) const {
+  return "tensor " + std::to_string(entry) + " " + Quote(*EntryName(entry));
+}
+
+std::optional<std::string_view> McfContainer::EntryName(uint32_t entry) const {
+  const McfTensor tensor = Tensor(entry);
+  return AsText(names_.span().subspan(tensor.name_offset, tensor.name_length));
+}
+
+std::optional<Error> McfContainer::EntryFault(uint32_t entry) const {
+  const McfTensor tensor = Tensor(entry);
+  if (InBounds(tensor.data_offset, tensor.data_size, source()->size())) {
+    return std::nullopt;
+  }
+  return Error{Code::kCorrupt,
+               Label(entry) + ": " + std::to_string(tensor.data_size) +
+                   " bytes at " + std::to_string(tensor.data_offset) +
+                   " run past the end at " + std::to_string(source()->size()),
+               entries_at_ + McfTensor::kSize * entry + kDataOffsetAt};
+}
+
+uint64_t McfContainer::EntrySize(uint32_t entry) const {
+  return EntryFault(entry) ? 0 : Tensor(entry).data_size;
+}
+
+Result<Content> McfContainer::OpenEntry(uint32_t entry) const {
+  if (std::optional<Error> fault = EntryFault(entry)) return *std::move(fault);
+  const McfTensor tensor = Tensor(entry);
+  Content content;
+  content.Append(Range{source(), tensor.data_offset, nullptr},
+                 tensor.data_size);
+  return content;
+}
+
+namespace {
+
+Result<std::shared_ptr<const Container>> Open(
+    std::shared_ptr<const Source> source, const OpenOptions& options) {
+  auto mcf = std::make_shared<McfContainer>(std::move(source), options);
+  if (Status loaded = mcf->Load(); !loaded) return std::move(loaded).error();
+  return std::shared_ptr<const Container>(std::move(mcf));
+}
+
+}  // namespace
+
+extern const Format kMcf;
+const Format kMcf{"mcf", &Probe, &Open};
+
+}  // namespace ctxfs

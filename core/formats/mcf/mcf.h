@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/json.h"
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/container/format.h"
+#include "core/formats/mcf/quantisation.h"
+
+namespace ctxfs {
+
+/// docs/mcf.md, section 2; sizes in bytes, offsets absolute.
+struct McfHeader {
+  uint16_t major = 0;
+  uint16_t minor = 0;
+  uint32_t header_size = 0;
+  uint32_t section_count = 0;
+  uint64_t section_dir_offset = 0;
+  uint64_t file_size = 0;
+  uint64_t flags = 0;
+};
+
+/// docs/mcf.md, section 3.
+struct McfSection {
+  uint32_t type = 0;
+  uint32_t version = 0;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
+enum McfSectionType : uint32_t {
+  kMcfModelInfo = 0x0001,
+  kMcfQuantInfo = 0x0002,
+  kMcfTensorIndex = 0x0003,
+  kMcfTensorData = 0x0004,
+};
+
+/// docs/mcf.md, section 4: an entry of the TensorIndex.
+struct McfTensor {
+  static constexpr uint64_t kSize = 40;  // bytes of its record
+
+  uint32_t name_offset = 0;
+  uint32_t name_length = 0;
+  uint32_t dtype = 0;
+  uint32_t rank = 0;
+  uint32_t dim_offset = 0;  // in dims, not bytes
+  uint64_t data_offset = 0;
+  uint64_t data_size = 0;
+};
+
+/// "f32", "q4", ...; "dtype_64" for a code that is none.
+std::string McfDTypeName(uint32_t code);
+/// The plain type of a code; nothing for quantised and unknown ones.
+std::optional<DType> McfPlainDType(uint32_t code);
+
+/// The fields of a ModelInfo section (docs/mcf.md, section 9). Fails with
+/// kCorrupt or kLimit; offsets count from the section's start.
+Result<Json> ParseMcfModelInfo(Bytes section);
+
+/// docs/mcf.md, section 8: what the writer says of one quantised tensor.
+struct McfQuantRecord {
+  uint32_t tensor_index = 0;
+  uint8_t method = 0;  // a dtype code
+  uint8_t domain = 0;  // 0 weights, 1 activations
+  uint16_t block_size = 0;
+  uint16_t super_size = 0;
+  float min_clip = 0;
+  float max_clip = 0;
+};
+
+/// The records of a QuantInfo section; errors as with ParseMcfModelInfo.
+Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section);
+Json McfQuantRecordJson(const McfQuantRecord& record);
+
+/// An MCF model: its tensors as entries, and its sections as files.
+class McfContainer final : public Container {
+ public:
+  McfContainer(std::shared_ptr<const Source> source, const OpenOptions& options)
+      : Container(std::move(source)), options_(options) {}
+
+  /// Reads and checks header, section directory and TensorIndex; touches no
+  /// tensor. To be called once, before anything else.
+  Status Load();
+
+  Json Info() const override;
+  std::vector<Error> Inspect(BlockCache& cache) const override;
+  uint32_t entry_count() const override { return tensor_count_; }
+  std::optional<std::string_view> EntryName(uint32_t entry) const override;
+  uint64_t EntrySize(uint32_t entry) const override;
+  EntryInfo Describe(uint32_t entry) const override;
+  std::optional<Error> EntryFault(uint32_t entry) const override;
+  Result<Content> OpenEntry(uint32_t entry) const override;
+  std::string_view EntryDirectory() const override { return "tensors"; }
+  std::vector<OwnFile> OwnFiles() const override;
+  std::vector<ArrayInfo> Arrays() const override;
+  std::optional<ArraysUse> ArraysUsed() const override {
+    if (tensor_count_ == 0) return std::nullopt;
+    return ArraysUse{"model"};
+  }
+
+ private:
+  class TextBlock;
+
+  /// Load's steps, in order; the first that fails refuses the container.
+  Status ReadHeader();
+  Status ReadDirectory();
+
+  /// Refuses the container, or notes the fault when salvaging.
+  Status Fault(Error error);
+  Status CheckSection(uint32_t index, const McfSection& section) const;
+  /// The first section of a type.
+  const McfSection* Find(uint32_t type) const;
+
+  /// Fails where there can be no tensors.
+  Status ReadTensorIndex(const McfSection& section);
+  /// Also finds how far entries reach into dims and names.
+  Status CheckTensors(uint64_t dims_count, uint64_t strings_size,
+                      uint64_t& dims_used, uint64_t& names_used) const;
+  bool LiesInTensorData(const McfTensor& tensor) const;
+  void NoteTensorsOutsideData();
+  Status ReadModelInfo(const McfSection& section);
+  Status ReadQuantInfo(const McfSection& section);
+
+  McfTensor Tensor(uint32_t entry) const;
+  std::vector<uint64_t> Shape(const McfTensor& tensor) const;
+  std::string Label(uint32_t entry) const;
+  /// How the bytes of a quantised tensor become values, and whether those of
+  /// any other have the right size. The error says why not.
+  Result<McfQuantLayout> QuantLayout(const McfTensor& tensor) const;
+  Status CheckPlain(const McfTensor& tensor) const;
+  Result<Content> OpenValues(uint32_t entry) const;
+  Result<Content> OpenCodes(uint32_t entry) const;
+  EntryInfo DescribeValues(uint32_t entry) const;
+  OwnFile SectionFile(std::string path, const McfSection& section) const;
+  OwnFile TextFile(const char* path, uint64_t number,
+                   std::string (McfContainer::*text)() const) const;
+  std::string TensorsJson() const;
+  std::string ModelInfoJson() const;
+  std::string QuantInfoJson() const;
+
+  const OpenOptions options_;
+  const uint64_t owner_ = NewOwner();
+  McfHeader header_;
+  std::vector<McfSection> sections_;
+  uint32_t tensor_count_ = 0;
+  uint32_t tensor_flags_ = 0;
+  uint64_t entries_at_ = 0;  // in the file
+  Buffer entries_;           // tensor_count_ records as they are in the file
+  Buffer dims_;              // tables as far as entries reach into them
+  Buffer names_;
+  std::optional<McfSection> tensor_data_;
+  Json model_info_;  // null where there is none
+  std::vector<McfQuantRecord> quant_info_;
+  bool has_quant_info_ = false;
+  std::vector<Warning> warnings_;
+};
+
+}  // namespace ctxfs

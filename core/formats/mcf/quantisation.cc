@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Quantised payloads of MCF (docs/mcf.md, sections 6 and 7): where the parts
+// of a block lie, and any window of the values computed from them.
+//
+//   q8, q4     float16 scales, a block each | codes
+//   k6 .. k2   float16 scales, eight blocks each | sub-scales, a block each |
+//              codes
+//   int8, int4 float32 scale | float32 zero, of activations | codes
+//
+// Each region starts at a multiple of 64 from the payload's start. Blocks are
+// numbered through all rows, and so are the scales of each kind: the blocks of
+// a window are one range of each region.
+#include "core/formats/mcf/quantisation.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "core/codec/dequant.h"
+#include "core/codec/half.h"
+
+namespace ctxfs {
+namespace {
+
+using Kind = McfQuantLayout::Kind;
+
+constexpr uint64_t kRegionAlignment = 64;
+constexpr uint64_t kHalfBytes = 2;
+constexpr uint64_t kBlocksPerSuper = 8;
+// int8 and int4: the scale at 0 and the zero at 64.
+constexpr uint64_t kZeroAt = 64;
+constexpr uint64_t kWeightsCodesAt = 64;
+constexpr uint64_t kActivationsCodesAt = 128;
+
+// Blocks worked on at once: half a MiB of values, which stay in the cache.
+constexpr uint64_t kBatch = 4096;
+
+unsigned BitsOf(uint32_t dtype) {
+  switch (dtype) {
+    case 0x10:  // int8
+    case 0x20:  // q8
+      return 8;
+    case 0x11:  // int4
+    case 0x21:  // q4
+    case 0x31:  // k4
+      return 4;
+    case 0x30:  // k6
+      return 6;
+    case 0x32:  // k3
+      return 3;
+    case 0x33:  // k2
+      return 2;
+    default:
+      return 0;
+  }
+}
+
+constexpr uint32_t kFirstWithBlocks = 0x20;
+constexpr uint32_t kFirstWithSupers = 0x30;
+
+uint64_t AlignUp(uint64_t size) {
+  return (size + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment;
+}
+
+uint64_t DivideUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+Error Unfit(std::string what) { return {Code::kCorrupt, std::move(what)}; }
+
+Error WrongSize(uint64_t have, const std::string& want) {
+  return Unfit("its " + std::to_string(have) + " bytes are not the " + want +
+               " that its type and shape need");
+}
+
+/// Section 7: which of the two layouts it is shows in the size alone.
+Result<McfQuantLayout> OneScaleLayout(McfQuantLayout layout,
+                                      std::span<const uint64_t> shape,
+                                      uint64_t size) {
+  const std::optional<uint64_t> elements = McfElements(shape);
+  if (!elements) return Unfit("its shape has more than 2^64 elements");
+  const uint64_t count = *elements;
+  const uint64_t codes = layout.bits == 8 ? count : DivideUp(count, 2);
+  if (size != codes &&
+      (size < codes || (size - codes != kWeightsCodesAt &&
+                        size - codes != kActivationsCodesAt))) {
+    const std::string n = std::to_string(codes);
+    return WrongSize(size, n + ", " + n + " + 64 or " + n + " + 128");
+  }
+  layout.codes_at = size - codes;
+  layout.kind = layout.codes_at == 0 ? Kind::kCodesOnly : Kind::kOneScale;
+  layout.has_zero = layout.codes_at == kActivationsCodesAt;
+  layout.rows = 1;
+  layout.columns = count;
+  layout.blocks_per_row = DivideUp(count, kBlockCodes);
+  return layout;
+}
+
+/// Section 6.
+Result<McfQuantLayout> BlockLayout(McfQuantLayout layout,
+                                   std::span<const uint64_t> shape,
+                                   uint64_t size) {
+  if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
+    return Unfit("its shape is not one of two dims above zero");
+  }
+  layout.rows = shape[0];
+  layout.columns = shape[1];
+  layout.blocks_per_row = DivideUp(layout.columns, kBlockCodes);
+  const std::optional<uint64_t> blocks =
+      CheckedMul(layout.rows, layout.blocks_per_row);
+  // So the sums below cannot wrap: a block takes eight bytes at least.
+  if (!blocks || *blocks > size / BlockBytes(2)) {
+    return WrongSize(size, "more");
+  }
+  if (layout.kind == Kind::kBlockScales) {
+    layout.codes_at = AlignUp(*blocks * kHalfBytes);
+  } else {
+    layout.supers_per_row = DivideUp(layout.blocks_per_row, kBlocksPerSuper);
+    layout.sub_scales_at =
+        AlignUp(layout.rows * layout.supers_per_row * kHalfBytes);
+    layout.codes_at = AlignUp(layout.sub_scales_at + *blocks);
+  }
+  const uint64_t want = layout.codes_at + *blocks * BlockBytes(layout.bits);
+  if (size != want) return WrongSize(size, std::to_string(want));
+  return layout;
+}
+
+/// Four stored bytes as the float they are.
+float FloatAt(const std::byte* p) {
+  return std::bit_cast<float>(LoadLe<uint32_t>(p));
+}
+
+class ValuesTransform final : public Transform {
+ public:
+  ValuesTransform(std::shared_ptr<const Source> source, uint64_t offset,
+                  const McfQuantLayout& layout)
+      : source_(std::move(source)), offset_(offset), layout_(layout) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 BlockCache& /*cache*/) const override {
+    if (out.empty()) return {};
+    const uint64_t last_byte = offset + out.size() - 1;
+    const uint64_t last = BlockOf(last_byte / sizeof(float));
+    for (uint64_t block = BlockOf(offset / sizeof(float)); block <= last;) {
+      const uint64_t count = std::min(kBatch, last - block + 1);
+      Result<Batch> batch = ReadBatch(block, count);
+      if (!batch) return std::move(batch).error();
+      Fill(*batch, offset, out);
+      block += count;
+    }
+    return {};
+  }
+
+ private:
+  /// Some blocks that follow one another, as they are stored.
+  struct Batch {
+    uint64_t first = 0;
+    uint64_t count = 0;
+    Buffer codes;
+    std::vector<float> scales;  // one a block, but for kOneScale
+    float scale = 0;            // kOneScale
+    float zero = 0;
+  };
+
+  uint64_t BlockOf(uint64_t element) const {
+    return element / layout_.columns * layout_.blocks_per_row +
+           element % layout_.columns / kBlockCodes;
+  }
+
+  Result<Buffer> Read(uint64_t at, uint64_t length, const char* what) const {
+    return ReadBuffer(*source_, offset_ + at, length, what);
+  }
+
+  Result<Batch> ReadBatch(uint64_t first, uint64_t count) const {
+    Batch batch;
+    batch.first = first;
+    batch.count = count;
+    Status scales = layout_.kind == Kind::kOneScale      ? ReadScale(batch)
+                    : layout_.kind == Kind::kBlockScales ? ReadScales(batch)
+                                                         : ReadSupers(batch);
+    if (!scales) return std::move(scales).error();
+    // The last block of int8 and int4 ends with the payload's last code.
+    const uint64_t at = layout_.codes_at + first * BlockBytes(layout_.bits);
+    const size_t whole = count * BlockBytes(layout_.bits);
+    const size_t there = std::min(whole, layout_.payload_size - at);
+    batch.codes = Buffer(whole);
+    if (Status read =
+            source_->ReadAt(offset_ + at, batch.codes.span().first(there));
+        !read) {
+      return std::move(read).error();
+    }
+    std::memset(batch.codes.data() + there, 0, whole - there);
+    return batch;
+  }
+
+  Status ReadScale(Batch& batch) const {
+    Result<Buffer> head = Read(
+        0, layout_.has_zero ? kZeroAt + sizeof(float) : sizeof(float), "scale");
+    if (!head) return std::move(head).error();
+    batch.scale = FloatAt(head->data());
+    if (layout_.has_zero) batch.zero = FloatAt(head->data() + kZeroAt);
+    return {};
+  }
+
+  Status ReadScales(Batch& batch) const {
+    Result<Buffer> halves =
+        Read(batch.first * kHalfBytes, batch.count * kHalfBytes, "scales");
+    if (!halves) return std::move(halves).error();
+    batch.scales.resize(batch.count);
+    for (size_t i = 0; i < batch.count; ++i) {
+      batch.scales[i] =
+          HalfToFloat(LoadLe<uint16_t>(halves->data() + i * kHalfBytes));
+    }
+    return {};
+  }
+
+  Status ReadSupers(Batch& batch) const {
+    Result<Buffer> subs =
+        Read(layout_.sub_scales_at + batch.first, batch.count, "sub-scales");
+    if (!subs) return std::move(subs).error();
+    const uint64_t first = SuperOf(batch.first);
+    const uint64_t last = SuperOf(batch.first + batch.count - 1);
+    Result<Buffer> supers =
+        Read(first * kHalfBytes, (last - first + 1) * kHalfBytes, "scales");
+    if (!supers) return std::move(supers).error();
+
+    batch.scales.resize(batch.count);
+    uint64_t in_row = batch.first % layout_.blocks_per_row;
+    const std::byte* super = supers->data();
+    for (size_t i = 0; i < batch.count; ++i) {
+      const auto sub = LoadLe<uint8_t>(subs->data() + i) & 0x3F;
+      const float whole = HalfToFloat(LoadLe<uint16_t>(super));
+      // Of a sub-scale of zero nothing comes, not even of an infinite scale.
+      batch.scales[i] =
+          sub == 0 ? 0.0F : whole * (static_cast<float>(sub) / 32.0F);
+      ++in_row;
+      const bool row_ends = in_row == layout_.blocks_per_row;
+      if (row_ends || in_row % kBlocksPerSuper == 0) super += kHalfBytes;
+      if (row_ends) in_row = 0;
+    }
+    return {};
+  }
+
+  uint64_t SuperOf(uint64_t block) const {
+    return block / layout_.blocks_per_row * layout_.supers_per_row +
+           block % layout_.blocks_per_row / kBlocksPerSuper;
+  }
+
+  /// `count` blocks of the batch from its block `i` on.
+  void Decode(const Batch& batch, size_t i, size_t count,
+              std::byte* out) const {
+    const std::byte* codes = batch.codes.data() + i * BlockBytes(layout_.bits);
+    if (layout_.kind == Kind::kOneScale) {
+      FastestDequant().affine(layout_.bits, codes, batch.scale, batch.zero,
+                              count, out);
+    } else {
+      FastestDequant().blocks(layout_.bits, codes, batch.scales.data() + i,
+                              count, out);
+    }
+  }
+
+  /// Puts into `out`, the window at `offset`, what the batch has of it.
+  void Fill(const Batch& batch, uint64_t offset, MutableBytes out) const {
+    const uint64_t end = offset + out.size();
+    for (uint64_t i = 0; i < batch.count;) {
+      const uint64_t row = (batch.first + i) / layout_.blocks_per_row;
+      const uint64_t column =
+          (batch.first + i) % layout_.blocks_per_row * kBlockCodes;
+      const uint64_t at = (row * layout_.columns + column) * sizeof(float);
+      // Whole blocks whose values follow one another are decoded in place;
+      // where rows are made of whole blocks, that goes on into the next.
+      uint64_t run = layout_.columns % kBlockCodes == 0
+                         ? batch.count - i
+                         : (layout_.columns - column) / kBlockCodes;
+      run =
+          at < offset || at >= end
+              ? 0
+              : std::min({run, batch.count - i, (end - at) / kBlockFloatBytes});
+      if (run > 0) {
+        Decode(batch, i, run, out.data() + (at - offset));
+        i += run;
+        continue;
+      }
+      std::byte values[kBlockFloatBytes];
+      Decode(batch, i, 1, values);
+      const uint64_t length =
+          std::min<uint64_t>(kBlockCodes, layout_.columns - column) *
+          sizeof(float);
+      const uint64_t from = std::max(at, offset);
+      const uint64_t to = std::min(at + length, end);
+      if (from < to) {
+        std::memcpy(out.data() + (from - offset), values + (from - at),
+                    to - from);
+      }
+      ++i;
+    }
+  }
+
+  std::shared_ptr<const Source> source_;
+  const uint64_t offset_;
+  const McfQuantLayout layout_;
+};
+
+/// Two codes a byte, the lower first, each stored as code + 8.
+class NibbleTransform final : public Transform {
+ public:
+  NibbleTransform(std::shared_ptr<const Source> source, uint64_t offset)
+      : source_(std::move(source)), offset_(offset) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 BlockCache& /*cache*/) const override {
+    if (out.empty()) return {};
+    const uint64_t first = offset / 2;
+    const uint64_t last = (offset + out.size() - 1) / 2;
+    Result<Buffer> bytes =
+        ReadBuffer(*source_, offset_ + first, last - first + 1, "codes");
+    if (!bytes) return std::move(bytes).error();
+    for (size_t i = 0; i < out.size(); ++i) {
+      const uint64_t element = offset + i;
+      const auto pair = LoadLe<uint8_t>(bytes->data() + (element / 2 - first));
+      const int nibble = element % 2 == 0 ? pair & 15 : pair >> 4;
+      out[i] = static_cast<std::byte>(nibble - 8);
+    }
+    return {};
+  }
+
+ private:
+  std::shared_ptr<const Source> source_;
+  const uint64_t offset_;
+};
+
+}  // namespace
+
+std::optional<uint64_t> McfElements(std::span<const uint64_t> shape) {
+  // A dim of zero makes nothing of all others, however large they are.
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+  uint64_t count = 1;
+  for (const uint64_t dim : shape) {
+    const std::optional<uint64_t> product = CheckedMul(count, dim);
+    if (!product) return std::nullopt;
+    count = *product;
+  }
+  return count;
+}
+
+bool IsMcfQuantised(uint32_t dtype) { return BitsOf(dtype) != 0; }
+
+Result<McfQuantLayout> McfLayoutOf(uint32_t dtype,
+                                   std::span<const uint64_t> shape,
+                                   uint64_t size) {
+  // So that 16 times the payload, its values, is a number still.
+  if (size > UINT64_MAX / 16) return Unfit("it is too large to decode");
+  McfQuantLayout layout;
+  layout.bits = BitsOf(dtype);
+  layout.payload_size = size;
+  if (dtype < kFirstWithBlocks) return OneScaleLayout(layout, shape, size);
+  layout.kind =
+      dtype < kFirstWithSupers ? Kind::kBlockScales : Kind::kSuperScales;
+  return BlockLayout(layout, shape, size);
+}
+
+std::shared_ptr<const Transform> McfValues(std::shared_ptr<const Source> source,
+                                           uint64_t offset,
+                                           const McfQuantLayout& layout) {
+  return std::make_shared<const ValuesTransform>(std::move(source), offset,
+                                                 layout);
+}
+
+std::shared_ptr<const Transform> McfNibbles(
+    std::shared_ptr<const Source> source, uint64_t offset) {
+  return std::make_shared<const NibbleTransform>(std::move(source), offset);
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two binary sections of MCF that describe the model: ModelInfo
+// (docs/mcf.md, section 9) and QuantInfo (section 8).
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/formats/mcf/mcf.h"
+
+namespace ctxfs {
+namespace {
+
+// ModelInfo.
+constexpr uint64_t kInfoSize = 88;
+constexpr uint64_t kPairSize = 24;
+constexpr uint64_t kFlagsAt = 4;
+constexpr uint64_t kModelNameAt = 56;
+constexpr uint64_t kBaseModelAt = 64;
+constexpr uint64_t kPairsAt = 80;
+enum PairType : uint32_t { kU32 = 1, kF32 = 2, kBlob = 3 };
+
+// QuantInfo.
+constexpr uint64_t kQuantHeaderSize = 8;
+constexpr uint64_t kRecordSize = 24;
+
+/// The shortest decimal that reads back as `value`, so that 0.1F is 0.1; null
+/// for what JSON has no number for.
+Json FloatJson(float value) {
+  if (!std::isfinite(value)) return nullptr;
+  char text[32];
+  const char* end = std::to_chars(text, std::end(text), value).ptr;
+  double shortest = 0;
+  std::from_chars(text, end, shortest);
+  return shortest;
+}
+
+Json NameOf(std::span<const char* const> names, uint32_t number) {
+  return number < names.size() ? names[number] : "unknown";
+}
+
+/// Reads what the offsets of a ModelInfo section point at.
+class InfoReader {
+ public:
+  explicit InfoReader(Bytes section) : section_(section) {}
+
+  Result<uint32_t> U32At(uint64_t offset) const {
+    if (!InBounds(offset, sizeof(uint32_t), section_.size())) {
+      return Error{Code::kCorrupt, "an offset lies outside the section",
+                   offset};
+    }
+    return LoadLe<uint32_t>(section_.data() + offset);
+  }
+
+  /// A length and as many bytes. Blobs may be shared, so all that were read
+  /// have one limit.
+  Result<std::string> BlobAt(uint64_t offset) {
+    const Result<uint32_t> length = U32At(offset);
+    if (!length) return length.error();
+    const uint64_t start = offset + sizeof(uint32_t);
+    if (!InBounds(start, *length, section_.size())) {
+      return Error{Code::kCorrupt, "a text runs past the section's end",
+                   offset};
+    }
+    taken_ += *length;
+    if (taken_ > limits::kMcfModelInfoBytes) {
+      return Error{Code::kLimit,
+                   "its texts take more than " +
+                       std::to_string(limits::kMcfModelInfoBytes) + " bytes",
+                   offset};
+    }
+    return std::string(AsText(section_.subspan(start, *length)));
+  }
+
+ private:
+  Bytes section_;
+  uint64_t taken_ = 0;
+};
+
+Result<Json> PairValue(InfoReader& reader, uint32_t type, uint64_t offset) {
+  if (type == kBlob) {
+    if (offset == 0) return Json{{"string", ""}};
+    Result<std::string> blob = reader.BlobAt(offset);
+    if (!blob) return std::move(blob).error();
+    if (IsUtf8(*blob)) return Json{{"string", *std::move(blob)}};
+    return Json{{"bytes_hex", Hex(*blob)}};
+  }
+  const Result<uint32_t> word = reader.U32At(offset);
+  if (!word) return word.error();
+  if (type == kU32) return Json{{"u32", *word}};
+  return Json{{"f32", FloatJson(std::bit_cast<float>(*word))}};
+}
+
+Result<Json> ParsePairs(Bytes section, InfoReader& reader, uint32_t count,
+                        uint64_t offset) {
+  Json pairs = Json::object();
+  if (count == 0) return pairs;
+  if (offset == 0 || !InBounds(offset, kPairSize * count, section.size())) {
+    return Error{Code::kCorrupt,
+                 "the table of " + std::to_string(count) +
+                     " pairs lies outside the section",
+                 kPairsAt};
+  }
+  ByteReader in(section.subspan(offset), offset);
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t at = in.offset();
+    const uint64_t key_offset = in.U64();
+    const uint32_t type = in.U32();
+    in.Skip(4);
+    const uint64_t value_offset = in.U64();
+    Result<std::string> key = reader.BlobAt(key_offset);
+    if (!key) return std::move(key).error();
+    if (key->empty()) return Error{Code::kCorrupt, "a key is empty", at};
+    if (type < kU32 || type > kBlob) {
+      return Error{Code::kCorrupt,
+                   "the value of " + Quote(*key) + " has type " +
+                       std::to_string(type) + ", which is none",
+                   at};
+    }
+    Result<Json> value = PairValue(reader, type, value_offset);
+    if (!value) return std::move(value).error();
+    pairs.emplace(*std::move(key), *std::move(value));
+  }
+  return pairs;
+}
+
+}  // namespace
+
+Result<Json> ParseMcfModelInfo(Bytes section) {
+  static constexpr const char* kArchitectures[] = {
+      "unknown", "LLaMA", "Mistral", "Qwen", "Gemma", "Granite", "SmolLM3"};
+  static constexpr const char* kRopeTypes[] = {"none", "standard", "linear",
+                                               "yarn"};
+  if (section.size() < kInfoSize) {
+    return Error{Code::kCorrupt, "it is shorter than its 88 bytes of fields",
+                 0};
+  }
+  ByteReader in(section);
+  const uint32_t version = in.U32();
+  const uint32_t flags = in.U32();
+  if (version != 1) {
+    return Error{Code::kCorrupt,
+                 "its version is " + std::to_string(version) + ", not 1", 0};
+  }
+  if (flags != 0) {
+    return Error{Code::kCorrupt,
+                 "its flags are " + std::to_string(flags) + ", not 0",
+                 kFlagsAt};
+  }
+  Json info = Json::object();
+  const uint32_t arch = in.U32();
+  info["arch"] = arch;
+  info["arch_name"] = NameOf(kArchitectures, arch);
+  in.Skip(4);
+  for (const char* field :
+       {"vocab_size", "hidden_size", "layer_count", "head_count",
+        "head_count_kv", "context_length", "train_context"}) {
+    info[field] = in.U32();
+  }
+  const uint32_t rope_type = in.U32();
+  info["rope_type"] = rope_type;
+  info["rope_type_name"] = NameOf(kRopeTypes, rope_type);
+  info["rope_freq_base"] = FloatJson(std::bit_cast<float>(in.U32()));
+  info["rope_scale"] = FloatJson(std::bit_cast<float>(in.U32()));
+
+  InfoReader reader(section);
+  for (const auto& [field, at] : {std::pair{"model_name", kModelNameAt},
+                                  std::pair{"base_model", kBaseModelAt}}) {
+    const auto offset = LoadLe<uint64_t>(section.data() + at);
+    Result<std::string> text = offset == 0 ? Result<std::string>(std::string())
+                                           : reader.BlobAt(offset);
+    if (!text) return std::move(text).error();
+    if (!IsUtf8(*text)) info[std::string(field) + "_hex"] = Hex(*text);
+    info[field] = *std::move(text);
+  }
+  in.Skip(16);
+  const uint32_t pair_count = in.U32();
+  in.Skip(4);
+  Result<Json> pairs = ParsePairs(section, reader, pair_count, in.U64());
+  if (!pairs) return std::move(pairs).error();
+  info["extras"] = *std::move(pairs);
+  return info;
+}
+
+namespace {
+
+/// The combinations that are defined.
+bool IsKnown(const McfQuantRecord& record) {
+  switch (record.method) {
+    case 0x10:  // int8, int4
+    case 0x11:
+      return record.domain <= 1 && record.block_size == 0 &&
+             record.super_size == 0;
+    case 0x20:  // q8, q4
+    case 0x21:
+      return record.domain == 0 && record.block_size == 32 &&
+             record.super_size == 0;
+    case 0x30:  // k6, k4, k3, k2
+    case 0x31:
+    case 0x32:
+    case 0x33:
+      return record.domain == 0 && record.block_size == 32 &&
+             record.super_size == 256;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section) {
+  ByteReader in(section);
+  const uint32_t version = in.U32();
+  const uint32_t count = in.U32();
+  if (!in.ok()) {
+    return Error{Code::kCorrupt, "it ends within its header of 8 bytes", 0};
+  }
+  if (version != 1) {
+    return Error{Code::kCorrupt,
+                 "its version is " + std::to_string(version) + ", not 1", 0};
+  }
+  if (!InBounds(kQuantHeaderSize, kRecordSize * count, section.size())) {
+    return Error{Code::kCorrupt,
+                 std::to_string(count) + " records run past its end", 4};
+  }
+  std::vector<McfQuantRecord> records(count);
+  for (McfQuantRecord& record : records) {
+    const uint64_t at = in.offset();
+    record.tensor_index = in.U32();
+    record.method = in.U8();
+    record.domain = in.U8();
+    record.block_size = in.U16();
+    record.super_size = in.U16();
+    uint32_t reserved = in.U16();
+    reserved |= in.U32();
+    record.min_clip = std::bit_cast<float>(in.U32());
+    record.max_clip = std::bit_cast<float>(in.U32());
+    if (reserved != 0 || !IsKnown(record)) {
+      return Error{Code::kCorrupt,
+                   "the record of tensor " +
+                       std::to_string(record.tensor_index) +
+                       " is of no defined combination",
+                   at};
+    }
+  }
+  return records;
+}
+
+Json McfQuantRecordJson(const McfQuantRecord& record) {
+  return {{"tensor_index", record.tensor_index},
+          {"method", record.method},
+          {"method_name", McfDTypeName(record.method)},
+          {"domain", record.domain},
+          {"block_size", record.block_size},
+          {"super_size", record.super_size},
+          {"min_clip", FloatJson(record.min_clip)},
+          {"max_clip", FloatJson(record.max_clip)}};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// .m8a, files of the MEM8 family in one (docs/mem8.md, section 7). Members that
+// are containers are directories, the others entries.
+//
+//   0    "M8AR", or "RA8M" from those who wrote it as a number
+//   4    u16 version, u16 count of members
+//   8    u32 total size, of what nobody says
+//   12   u32 time of making, in seconds since 1970
+//   16   MD5, of what nobody says
+//   32   the table of members (mem8_members.cc)
+#include "core/formats/mem8/archive.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/codec/digest.h"
+#include "core/container/made_file.h"
+#include "core/formats/mem8/kind.h"
+#include "core/formats/mem8/members.h"
+
+namespace ctxfs {
+namespace {
+
+using SourcePtr = std::shared_ptr<const Source>;
+
+constexpr uint64_t kHeaderSize = 32;
+constexpr uint64_t kVersionAt = 4;
+constexpr uint64_t kTotalAt = 8;
+constexpr uint64_t kMd5At = 16;
+constexpr size_t kMd5Size = 16;
+constexpr uint16_t kVersion1 = 0x0001;  // read as 1.0
+
+class Mem8Archive final : public Container {
+ public:
+  Mem8Archive(SourcePtr source, SourcePtr file)
+      : Container(std::move(source)), file_(std::move(file)) {}
+
+  /// Reads header and table. To be called once, before anything else.
+  Status Load();
+
+  Json Info() const override;
+  uint32_t entry_count() const override {
+    return static_cast<uint32_t>(files_.size());
+  }
+  std::optional<std::string_view> EntryName(uint32_t entry) const override {
+    return Member(entry).stored_path;
+  }
+  std::optional<std::string> EntryPath(uint32_t entry) const override {
+    return Member(entry).path;
+  }
+  uint64_t EntrySize(uint32_t entry) const override {
+    return EntryFault(entry) ? 0 : Member(entry).size;
+  }
+  EntryInfo Describe(uint32_t entry) const override;
+  std::optional<Error> EntryFault(uint32_t entry) const override;
+  Result<Content> OpenEntry(uint32_t entry) const override;
+  std::vector<OwnFile> OwnFiles() const override;
+  std::vector<SubContainer> SubContainers() const override;
+
+ private:
+  const Mem8Member& Member(uint32_t entry) const {
+    return members_.members[files_[entry]];
+  }
+  void CheckSizes();
+  Result<std::string> RootVerdict() const;
+  Result<std::string> MakeArchiveJson() const;
+  Json Header() const;
+
+  const SourcePtr file_;  // the archive: the source, or unpacked from it
+  uint16_t version_ = 0;
+  uint32_t total_ = 0;
+  uint32_t created_ = 0;
+  std::string root_md5_;  // hex
+  Mem8Members members_;
+  std::vector<uint32_t> files_;  // members that are entries, by number
+  std::vector<Warning> warnings_;
+};
+
+Status Mem8Archive::Load() {
+  if (file_->size() < kHeaderSize) {
+    return Error{Code::kCorrupt, "shorter than the 32-byte header",
+                 file_->size()};
+  }
+  const Result<Buffer> header = ReadBuffer(*file_, 0, kHeaderSize, "header");
+  if (!header) return header.error();
+  if (file_ != source()) {
+    warnings_.push_back({"archive is zstd-compressed as a whole", 0});
+  }
+  if (AsText(header->span()).starts_with("RA8M")) {
+    warnings_.push_back({"byte-swapped magic", 0});
+  }
+  ByteReader in(header->span().subspan(kVersionAt), kVersionAt);
+  version_ = in.U16();
+  const uint16_t count = in.U16();
+  total_ = in.U32();
+  created_ = in.U32();
+  root_md5_ = Hex(AsText(in.Take(kMd5Size)));
+  if (version_ == kVersion1) {
+    warnings_.push_back({"version 0x0001 read as 1.0", kVersionAt});
+  } else if (version_ >> 8 != 1) {
+    return Error{Code::kVersion,
+                 "unsupported version " + std::to_string(version_ >> 8) + "." +
+                     std::to_string(version_ & 0xFF),
+                 kVersionAt};
+  }
+  Result<Mem8Members> members = ReadMem8Members(*file_, count);
+  if (!members) return std::move(members).error();
+  members_ = std::move(*members);
+  for (uint32_t i = 0; i < members_.members.size(); ++i) {
+    if (!members_.members[i].container) files_.push_back(i);
+  }
+  CheckSizes();
+  return {};
+}
+
+void Mem8Archive::CheckSizes() {
+  const uint64_t size = file_->size();
+  if (members_.skipped > 0) {
+    warnings_.push_back(
+        {std::to_string(members_.skipped) + " members skipped, see status",
+         kHeaderSize});
+  }
+  if (total_ != size && total_ != size - kHeaderSize &&
+      total_ != size - members_.data_at) {
+    warnings_.push_back({"total size disagrees", kTotalAt});
+  }
+  uint64_t first = size;
+  for (const Mem8Member& member : members_.members) {
+    if (member.extent == Mem8Extent::kSound && member.size > 0) {
+      first = std::min(first, members_.OffsetOf(member));
+    }
+  }
+  if (first > members_.data_at) {
+    warnings_.push_back(
+        {"bytes after the table belong to no member", members_.data_at});
+  }
+}
+
+/// What the root checksum is of, by trying: "absent", "ok over ...",
+/// "mismatch", or "not computed" for an archive too large to be read for this.
+Result<std::string> Mem8Archive::RootVerdict() const {
+  if (root_md5_ == std::string(2 * kMd5Size, '0')) return std::string("absent");
+  if (file_->size() > limits::kDigestedBytes) {
+    return std::string("not computed: the archive is large");
+  }
+  Md5 after_header;
+  Md5 data;
+  Md5 zeroed;
+  std::array<std::byte, kMd5Size> zeros{};
+  for (uint64_t at = 0; at < file_->size(); at += limits::kMiB) {
+    const uint64_t length = std::min(limits::kMiB, file_->size() - at);
+    const Result<Buffer> bytes = ReadBuffer(*file_, at, length, "archive");
+    if (!bytes) return bytes.error();
+    const auto from = [&](uint64_t start) {
+      return bytes->span().subspan(static_cast<size_t>(
+          std::min(length, start > at ? start - at : uint64_t{0})));
+    };
+    after_header.Update(from(kHeaderSize));
+    data.Update(from(members_.data_at));
+    if (at == 0) {
+      zeroed.Update(bytes->span().first(kMd5At));
+      zeroed.Update(zeros);
+    }
+    zeroed.Update(from(kMd5At + kMd5Size));
+  }
+  if (after_header.Hex() == root_md5_) {
+    return std::string("ok over bytes 32 to the end");
+  }
+  if (data.Hex() == root_md5_) return std::string("ok over the data area");
+  if (zeroed.Hex() == root_md5_) {
+    return std::string("ok over the file with the checksum zero");
+  }
+  return std::string("mismatch");
+}
+
+Json Mem8Archive::Header() const {
+  return {{"version", version_},
+          {"file_count", members_.members.size()},
+          {"total_size", total_},
+          {"created", created_},
+          {"root_md5", root_md5_}};
+}
+
+Json Mem8Archive::Info() const {
+  Json warnings = Json::array();
+  for (const Warning& warning : warnings_) warnings.push_back(warning.Text());
+  return {
+      {"format", "m8a"},
+      {"version", version_ == kVersion1 ? "1.0"
+                                        : std::to_string(version_ >> 8) + "." +
+                                              std::to_string(version_ & 0xFF)},
+      {"header", Header()},
+      {"members", members_.members.size()},
+      {"entries", entry_count()},
+      {"container_size", source()->size()},
+      {"warnings", std::move(warnings)}};
+}
+
+Result<std::string> Mem8Archive::MakeArchiveJson() const {
+  Result<std::string> verdict = RootVerdict();
+  if (!verdict) return verdict;
+  Json json = {{"header", Header()},
+               {"data_starts_at", members_.data_at},
+               {"offsets_relative_to",
+                members_.base == 0 ? "file start" : "data start"}};
+  Json& warnings = json["warnings"] = Json::array();
+  for (const Warning& warning : warnings_) warnings.push_back(warning.Text());
+  if (*verdict == "absent") warnings.push_back("root checksum absent");
+  if (*verdict == "mismatch") {
+    warnings.push_back("root checksum matches nothing");
+  }
+  json["root_checksum"] = *std::move(verdict);
+  Json& members = json["members"] = Json::array();
+  for (const Mem8Member& member : members_.members) {
+    Json one = {
+        {"path", member.stored_path}, {"path_hex", Hex(member.stored_path)},
+        {"shown_as", member.path},    {"offset_field", member.offset_field},
+        {"size_field", member.size},  {"file_offset", nullptr},
+        {"status", member.status}};
+    if (member.extent == Mem8Extent::kSound) {
+      one["file_offset"] = members_.OffsetOf(member);
+    }
+    members.push_back(std::move(one));
+  }
+  return FormatJson(json);
+}
+
+std::optional<Error> Mem8Archive::EntryFault(uint32_t entry) const {
+  const Mem8Member& member = Member(entry);
+  if (member.extent == Mem8Extent::kSound) return std::nullopt;
+  return Error{Code::kCorrupt, member.status, members_.OffsetOf(member)};
+}
+
+EntryInfo Mem8Archive::Describe(uint32_t entry) const {
+  const Mem8Member& member = Member(entry);
+  EntryInfo info;
+  info.name = std::string(member.stored_path);
+  info.kind = "member";
+  info.size = EntrySize(entry);
+  info.stored_size = member.size;
+  info.offset = members_.OffsetOf(member);
+  info.verified = "none";
+  if (member.status != "ok") info.note = member.status;
+  info.extra["member"] = files_[entry];
+  return info;
+}
+
+Result<Content> Mem8Archive::OpenEntry(uint32_t entry) const {
+  if (std::optional<Error> fault = EntryFault(entry)) return *std::move(fault);
+  const Mem8Member& member = Member(entry);
+  Content content;
+  content.Append(Range{file_, members_.OffsetOf(member), nullptr}, member.size);
+  return content;
+}
+
+std::vector<OwnFile> Mem8Archive::OwnFiles() const {
+  auto self = std::static_pointer_cast<const Mem8Archive>(shared_from_this());
+  std::vector<OwnFile> files;
+  files.push_back(MadeFile("archive.json", {NewOwner(), 0}, source(),
+                           [self] { return self->MakeArchiveJson(); }));
+  return files;
+}
+
+std::vector<SubContainer> Mem8Archive::SubContainers() const {
+  std::vector<SubContainer> containers;
+  for (const Mem8Member& member : members_.members) {
+    if (!member.container) continue;
+    SubContainer one;
+    one.path = member.path;
+    one.among_entries = true;
+    one.open_source = [file = file_, at = members_.OffsetOf(member),
+                       size = member.size]() -> Result<SourcePtr> {
+      return SourcePtr(std::make_shared<const SliceSource>(file, at, size));
+    };
+    containers.push_back(std::move(one));
+  }
+  return containers;
+}
+
+bool Probe(Bytes head) { return Mem8KindOfHead(head) == Mem8Kind::kArchive; }
+
+Result<std::shared_ptr<const Container>> Open(SourcePtr source,
+                                              const OpenOptions& options) {
+  return OpenMem8Archive(source, source, options);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Container>> OpenMem8Archive(
+    SourcePtr source, SourcePtr file, const OpenOptions& /*options*/) {
+  auto container =
+      std::make_shared<Mem8Archive>(std::move(source), std::move(file));
+  if (Status loaded = container->Load(); !loaded) {
+    return std::move(loaded).error();
+  }
+  return std::shared_ptr<const Container>(std::move(container));
+}
+
+extern const Format kMem8Archive;
+const Format kMem8Archive{"m8a", &Probe, &Open};
+
+}  // namespace ctxfs

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fields of the eight sections that are known (docs/mem8.md, section 5).
+#include "core/formats/mem8/fields.h"
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+
+namespace ctxfs {
+namespace {
+
+enum Type : uint8_t {
+  kIdentity = 1,
+  kContext,
+  kStructure,
+  kCompilation,
+  kCache,
+  kAiContext,
+  kRelationships,
+  kSensorArbitration,
+};
+
+constexpr uint32_t kItemSize = 5;       // of a concept or a structure entry
+constexpr uint16_t kNoString = 0xFFFF;  // no table has so many
+
+struct TypeInfo {
+  std::string_view name;
+  uint32_t size;    // without what the counts count
+  uint32_t counts;  // u8 counts, ...
+  uint32_t first;   // ... the first of which is here
+  uint32_t each;    // bytes of what they count
+};
+
+constexpr std::array<TypeInfo, 9> kTypes = {
+    {{},
+     {"identity", 17, 0, 0, 0},
+     {"context", 1, 1, 0, kItemSize},
+     {"structure", 1, 1, 0, kItemSize},
+     {"compilation", 7, 0, 0, 0},
+     {"cache", 40, 0, 0, 0},
+     {"ai_context", 3, 2, 1, 2},
+     {"relationships", 2, 2, 0, 2},
+     {"sensor_arbitration", 13, 0, 0, 0}}};
+
+const TypeInfo* Known(uint8_t type) {
+  return type > 0 && type < kTypes.size() ? &kTypes[type] : nullptr;
+}
+
+/// Where the string numbers of a sound section are.
+std::vector<uint32_t> StringPlaces(uint8_t type, uint32_t content) {
+  std::vector<uint32_t> places;
+  switch (type) {
+    case kIdentity:
+      return {0, 3};
+    case kContext:
+    case kStructure:
+      for (uint32_t at = 1; at < content; at += kItemSize) {
+        places.push_back(at);
+        places.push_back(at + 2);
+      }
+      return places;
+    case kAiContext:
+    case kRelationships:
+      for (uint32_t at = kTypes[type].size; at < content; at += 2) {
+        places.push_back(at);
+      }
+      return places;
+    default:
+      return {};
+  }
+}
+
+/// The shortest decimal that reads back as `value`; null for what JSON has no
+/// number for.
+Json FloatJson(float value) {
+  if (!std::isfinite(value)) return nullptr;
+  char text[32];
+  const char* end = std::to_chars(text, std::end(text), value).ptr;
+  double shortest = 0;
+  std::from_chars(text, end, shortest);
+  return shortest;
+}
+
+Json NameOf(std::span<const std::string_view> names, uint8_t number) {
+  if (number >= names.size()) return nullptr;
+  return std::string(names[number]);
+}
+
+/// Reads the fields of one sound section in order.
+class FieldReader {
+ public:
+  FieldReader(const Mem8Layout& layout, Bytes image, Bytes payload)
+      : layout_(layout), image_(image), in_(payload, 0, layout.big_endian) {}
+
+  Json Identity() {
+    Json fields;
+    String(fields, "path");
+    fields["project_type"] = in_.U8();
+    String(fields, "purpose");
+    fields["version"] = in_.U32();
+    fields["created"] = in_.U32();
+    fields["modified"] = in_.U32();
+    return fields;
+  }
+
+  Json Context() {
+    Json concepts = Json::array();
+    for (unsigned left = in_.U8(); left > 0; --left) {
+      Json one;
+      String(one, "name");
+      String(one, "description");
+      one["importance"] = in_.U8();
+      concepts.push_back(std::move(one));
+    }
+    return {{"concepts", std::move(concepts)}};
+  }
+
+  Json Structure() {
+    Json entries = Json::array();
+    for (unsigned left = in_.U8(); left > 0; --left) {
+      Json one;
+      String(one, "path");
+      String(one, "purpose");
+      const uint8_t flags = in_.U8();
+      one["flags"] = flags;
+      one["is_directory"] = (flags & 1) != 0;
+      one["has_mem8"] = (flags & 2) != 0;
+      one["is_key_file"] = (flags & 4) != 0;
+      one["is_historic"] = (flags & 8) != 0;
+      entries.push_back(std::move(one));
+    }
+    return {{"entries", std::move(entries)}};
+  }
+
+  Json Compilation() {
+    constexpr std::string_view kStatus[] = {"failed", "partial", "success"};
+    const uint8_t status = in_.U8();
+    Json fields = {{"status", status},
+                   {"status_name", NameOf(kStatus, status)}};
+    fields["last_build"] = in_.U32();
+    fields["errors"] = in_.U8();
+    fields["warnings"] = in_.U8();
+    return fields;
+  }
+
+  Json Cache() {
+    constexpr uint64_t kSha256Bytes = 32;
+    Json fields;
+    fields["directory_crc"] = in_.U32();
+    fields["content_sha256"] = Hex(AsText(in_.Take(kSha256Bytes)));
+    fields["expires"] = in_.U32();
+    return fields;
+  }
+
+  Json AiContext() {
+    constexpr std::string_view kDepth[] = {"surface", "moderate", "deep"};
+    const uint8_t depth = in_.U8();
+    const unsigned hints = in_.U8();
+    const unsigned historic = in_.U8();
+    Json fields = {{"understanding", depth},
+                   {"understanding_name", NameOf(kDepth, depth)}};
+    fields["hints"] = Strings(hints);
+    fields["historic"] = Strings(historic);
+    return fields;
+  }
+
+  Json Relationships() {
+    const unsigned upstream = in_.U8();
+    const unsigned downstream = in_.U8();
+    Json fields;
+    fields["upstream"] = Strings(upstream);
+    fields["downstream"] = Strings(downstream);
+    return fields;
+  }
+
+  Json SensorArbitration() {
+    Json fields;
+    fields["subconscious_weight"] = FloatJson(std::bit_cast<float>(in_.U32()));
+    fields["llm_weight"] = FloatJson(std::bit_cast<float>(in_.U32()));
+    fields["override_threshold"] = in_.U8();
+    fields["independence_date"] = in_.U32();
+    return fields;
+  }
+
+  uint64_t text() const { return text_; }
+  /// The first number that no string has.
+  std::optional<uint16_t> bad_string() const { return bad_string_; }
+
+ private:
+  Json StringAt(uint16_t number) {
+    if (number >= layout_.strings.size()) {
+      if (number != kNoString && !bad_string_) bad_string_ = number;
+      return nullptr;
+    }
+    const Mem8Layout::String& string = layout_.strings[number];
+    text_ += string.size;
+    // Past the limit the answer is thrown away: no need to hold it.
+    if (text_ > limits::kMem8JsonBytes) return nullptr;
+    return std::string(AsText(image_.subspan(string.at, string.size)));
+  }
+
+  void String(Json& fields, const std::string& key) {
+    const uint16_t number = in_.U16();
+    fields[key] = StringAt(number);
+    fields[key + "_index"] = number;
+  }
+
+  Json Strings(unsigned count) {
+    Json strings = Json::array();
+    for (; count > 0; --count) strings.push_back(StringAt(in_.U16()));
+    return strings;
+  }
+
+  const Mem8Layout& layout_;
+  Bytes image_;
+  Mem8Reader in_;
+  uint64_t text_ = 0;
+  std::optional<uint16_t> bad_string_;
+};
+
+}  // namespace
+
+std::string Mem8TypeText(uint8_t type) {
+  return "0x" + Hex({reinterpret_cast<const char*>(&type), 1});
+}
+
+std::string_view Mem8SectionName(uint8_t type) {
+  const TypeInfo* known = Known(type);
+  return known == nullptr ? std::string_view() : known->name;
+}
+
+std::optional<uint32_t> Mem8ContentSize(uint8_t type, Bytes payload) {
+  const TypeInfo* known = Known(type);
+  if (known == nullptr) return std::nullopt;
+  uint32_t size = known->size;
+  for (uint32_t i = 0; i < known->counts; ++i) {
+    const size_t at = known->first + i;
+    if (at >= payload.size()) break;
+    size += known->each * std::to_integer<uint32_t>(payload[at]);
+  }
+  return size;
+}
+
+Mem8Fault FindMem8Fault(const Mem8Layout& layout, Bytes payload, uint8_t type) {
+  const std::optional<uint32_t> content = Mem8ContentSize(type, payload);
+  if (!content) return Mem8Fault::kSound;
+  if (payload.size() < Known(type)->size) return Mem8Fault::kTooShort;
+  if (payload.size() < *content) return Mem8Fault::kCount;
+  for (const uint32_t at : StringPlaces(type, *content)) {
+    Mem8Reader in(payload.subspan(at), at, layout.big_endian);
+    const uint16_t number = in.U16();
+    if (number >= layout.strings.size() && number != kNoString) {
+      return Mem8Fault::kStringIndex;
+    }
+  }
+  return Mem8Fault::kSound;
+}
+
+std::string_view Mem8FaultText(Mem8Fault fault) {
+  constexpr std::string_view kTexts[] = {"", "shorter than its fields",
+                                         "count runs past the section",
+                                         "string index out of range"};
+  return kTexts[static_cast<size_t>(fault)];
+}
+
+Result<Json> DecodeMem8Section(const Mem8Layout& layout, Bytes image,
+                               const Mem8Section& section, uint64_t& text) {
+  const Bytes payload = image.subspan(section.payload_at(), section.size);
+  const std::string error(Mem8FaultText(section.fault));
+  if (section.fault == Mem8Fault::kTooShort ||
+      section.fault == Mem8Fault::kCount) {
+    return Json{{"error", error}};
+  }
+  FieldReader reader(layout, image, payload);
+  Json fields;
+  switch (section.type) {
+    case kIdentity:
+      fields = reader.Identity();
+      break;
+    case kContext:
+      fields = reader.Context();
+      break;
+    case kStructure:
+      fields = reader.Structure();
+      break;
+    case kCompilation:
+      fields = reader.Compilation();
+      break;
+    case kCache:
+      fields = reader.Cache();
+      break;
+    case kAiContext:
+      fields = reader.AiContext();
+      break;
+    case kRelationships:
+      fields = reader.Relationships();
+      break;
+    case kSensorArbitration:
+      fields = reader.SensorArbitration();
+      break;
+    default:
+      text += payload.size();
+      fields["raw_hex"] = Hex(AsText(payload));
+  }
+  text += reader.text();
+  if (text > limits::kMem8JsonBytes) {
+    return Error{Code::kLimit,
+                 "the strings that it repeats are over the limit of " +
+                     std::to_string(limits::kMem8JsonBytes) + " bytes",
+                 section.offset};
+  }
+  if (const std::optional<uint16_t> bad = reader.bad_string()) {
+    fields["error"] = error + ": " + std::to_string(*bad);
+  }
+  return fields;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a file to its image (docs/mem8.md, section 2).
+//
+//   0    "MEM8", or "8MEM" from those who wrote it as a number
+//   4    u16 version, u16 flags
+//   8    u32 CRC-32 of bytes 12 to the end
+//   12   u32 offset of the jump table, 0 for none
+//   16   the body; with the flag, one zstd frame of it
+#include "core/formats/mem8/image.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/codec/checksum.h"
+#include "core/codec/codec.h"
+#include "core/formats/mem8/kind.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kVersionAt = 4;
+constexpr uint64_t kCheckedAt = 12;  // what the CRC covers starts here
+constexpr uint64_t kBodyAt = Mem8Image::kBodyAt;
+constexpr uint16_t kVersion1 = 0x0001;  // a real writer's 1.0
+constexpr uint16_t kFirstReservedFlag = 5;
+
+constexpr std::array<const char*, kFirstReservedFlag> kFlags = {
+    "compressed", "encrypted", "has parent", "has snapshots", "has metrics"};
+
+Mem8Header ParseHeader(Bytes file, bool big_endian) {
+  Mem8Reader in(file.subspan(kVersionAt), kVersionAt, big_endian);
+  Mem8Header header;
+  header.swapped_magic = AsText(file).starts_with("8MEM");
+  header.big_endian = big_endian;
+  header.version = in.U16();
+  header.flags = in.U16();
+  header.crc_stored = in.U32();
+  header.index_offset = in.U32();
+  return header;
+}
+
+/// The plain image of a file whose body is a zstd frame.
+Result<Buffer> Unpack(Bytes file, std::vector<Warning>& warnings) {
+  const Bytes body = file.subspan(kBodyAt);
+  if (!LooksLikeZstd(body)) {
+    return Error{Code::kCorrupt,
+                 "the flags say compressed, but no zstd frame follows",
+                 kBodyAt};
+  }
+  Result<ZstdFrame> frame = DecodeZstdFrame(body, limits::kMem8Bytes - kBodyAt);
+  if (!frame) {
+    Error error = std::move(frame).error();
+    error.offset = kBodyAt;
+    return error;
+  }
+  if (frame->stored_size < body.size()) {
+    warnings.push_back({std::to_string(body.size() - frame->stored_size) +
+                            " bytes after the zstd frame",
+                        kBodyAt + frame->stored_size});
+  }
+  Buffer image(kBodyAt + frame->bytes.size());
+  std::memcpy(image.data(), file.data(), kBodyAt);
+  if (frame->bytes.size() > 0) {
+    std::memcpy(image.data() + kBodyAt, frame->bytes.data(),
+                frame->bytes.size());
+  }
+  return image;
+}
+
+void WarnOfHeader(Mem8Image& image) {
+  const Mem8Header& header = image.header;
+  const auto warn = [&image](std::string text, uint64_t at) {
+    image.warnings.push_back({std::move(text), at});
+  };
+  if (header.swapped_magic) warn("byte-swapped magic", 0);
+  if (header.big_endian) warn("every number is big-endian", kVersionAt);
+  if (header.version == kVersion1) {
+    warn("version 0x0001 read as 1.0", kVersionAt);
+  }
+  if (header.flags >> kFirstReservedFlag != 0) {
+    warn("reserved flag bits set", kVersionAt + 2);
+  }
+  if (header.crc == Mem8Crc::kAbsent) warn("crc not computed", 8);
+  if (header.crc == Mem8Crc::kMismatch) warn("crc mismatch", 8);
+  if (header.crc == Mem8Crc::kOkOverDecompressed) {
+    warn("crc over decompressed body", 8);
+  }
+  if (header.encrypted()) {
+    warn(
+        "encrypted, with an algorithm that nobody documents: the header is "
+        "all there is to see",
+        kVersionAt + 2);
+  }
+}
+
+}  // namespace
+
+std::string_view Mem8CrcName(Mem8Crc crc) {
+  constexpr std::string_view kNames[] = {"ok", "ok-over-decompressed", "absent",
+                                         "mismatch"};
+  return kNames[static_cast<size_t>(crc)];
+}
+
+std::string Mem8Header::VersionText() const {
+  if (version == kVersion1) return "1.0";
+  return std::to_string(version >> 8) + "." + std::to_string(version & 0xFF);
+}
+
+Json Mem8Header::FlagNames() const {
+  Json names = Json::array();
+  for (size_t bit = 0; bit < kFlags.size(); ++bit) {
+    if ((flags >> bit & 1) != 0) names.push_back(kFlags[bit]);
+  }
+  return names;
+}
+
+Result<Mem8Image> ReadMem8Image(const Source& source) {
+  const uint64_t size = source.size();
+  Result<Buffer> head = ReadBuffer(
+      source, 0, std::min<uint64_t>(size, limits::kProbeBytes), "header");
+  if (!head) return std::move(head).error();
+  if (size > limits::kMem8Bytes) {
+    const Mem8Kind kind = Mem8KindOf(head->span(), size, std::nullopt);
+    if (kind != Mem8Kind::kMem8) return NotMem8(kind);
+    return Error{Code::kLimit,
+                 std::to_string(size) + " bytes are over the limit of " +
+                     std::to_string(limits::kMem8Bytes),
+                 0};
+  }
+  Result<Buffer> file = ReadBuffer(source, 0, size, "file");
+  if (!file) return std::move(file).error();
+  std::optional<uint32_t> crc;
+  if (size >= kBodyAt) crc = Crc32(file->span().subspan(kCheckedAt));
+  const Mem8Kind kind = Mem8KindOf(head->span(), size, crc);
+  if (kind != Mem8Kind::kMem8 && kind != Mem8Kind::kMem8BigEndian) {
+    return NotMem8(kind);
+  }
+  if (size < kBodyAt) {
+    return Error{Code::kCorrupt, "shorter than the 16-byte header", size};
+  }
+  Mem8Image image;
+  image.header = ParseHeader(file->span(), kind == Mem8Kind::kMem8BigEndian);
+  Mem8Header& header = image.header;
+  header.crc_found = *crc;
+  // The relatives of version 1 have been told apart.
+  if (header.version >> 8 != 1 && header.version != kVersion1) {
+    return Error{Code::kVersion, "unsupported version " + header.VersionText(),
+                 kVersionAt};
+  }
+  header.crc = header.crc_stored == 0      ? Mem8Crc::kAbsent
+               : header.crc_stored == *crc ? Mem8Crc::kOk
+                                           : Mem8Crc::kMismatch;
+  if (header.encrypted()) {
+    image.bytes = Buffer(kBodyAt);
+    std::memcpy(image.bytes.data(), file->data(), kBodyAt);
+  } else if (header.compressed()) {
+    Result<Buffer> plain = Unpack(file->span(), image.warnings);
+    if (!plain) return std::move(plain).error();
+    image.bytes = std::move(*plain);
+    if (header.crc == Mem8Crc::kMismatch &&
+        Crc32(image.bytes.span().subspan(kCheckedAt)) == header.crc_stored) {
+      header.crc = Mem8Crc::kOkOverDecompressed;
+    }
+  } else {
+    image.bytes = std::move(*file);
+  }
+  WarnOfHeader(image);
+  return image;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The family (docs/mem8.md, section 1): who else writes "MEM8" at byte 0, and
+// what else is called .mem8.
+#include "core/formats/mem8/kind.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/codec/codec.h"
+
+namespace ctxfs {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr size_t kVersionAt = 4;
+constexpr size_t kCountAt = 6;
+constexpr size_t kCrcAt = 8;
+constexpr size_t kFrequencyAt = 10;
+constexpr uint64_t kFrequency440 = 0x407B800000000000;  // the double 440.0
+constexpr uint64_t kBlocksHeader = 30;
+constexpr uint64_t kBlock = 4096;
+
+uint16_t U16At(Bytes head, size_t at) {
+  return LoadLe<uint16_t>(head.data() + at);
+}
+uint32_t U32At(Bytes head, size_t at) {
+  return LoadLe<uint32_t>(head.data() + at);
+}
+
+bool IsPrintable(std::byte b) {
+  return b >= std::byte{' '} && b < std::byte{0x7F};
+}
+
+/// Whether a file of version 1 cannot be a .mem8, by what its relatives' own
+/// writers put where a .mem8 has its string table.
+Mem8Kind KindOfVersion1(Bytes head) {
+  if (head.size() >= kFrequencyAt + 8 &&
+      LoadLe<uint64_t>(head.data() + kFrequencyAt) == kFrequency440) {
+    return Mem8Kind::kBlocks;
+  }
+  constexpr size_t kEntryAt = 16;
+  constexpr size_t kEntrySize = 16;
+  if (head.size() < kEntryAt + 8) return Mem8Kind::kMem8;
+  // A u64 size and a u64 time, both below 2^32, where a .mem8 has its index
+  // offset and the end of an empty table.
+  if (U16At(head, kCountAt) != 0 && U32At(head, 12) == 0 &&
+      U32At(head, 20) == 0) {
+    return Mem8Kind::kSections;
+  }
+  if (head.size() >= kEntryAt + kEntrySize && U16At(head, kCountAt) != 0 &&
+      std::all_of(head.begin() + kEntryAt, head.begin() + kEntryAt + 4,
+                  IsPrintable) &&
+      head[29] == std::byte{0} && head[30] == std::byte{0} &&
+      head[31] == std::byte{0}) {
+    return Mem8Kind::kFourCc;
+  }
+  return Mem8Kind::kMem8;
+}
+
+/// Whether the head of a text file, cut at the probe's length, is UTF-8 without
+/// control characters.
+bool IsText(Bytes head) {
+  const std::string_view text = AsText(head);
+  for (const char c : text) {
+    const bool blank = c == '\t' || c == '\n' || c == '\r';
+    if (!blank && static_cast<unsigned char>(c) < ' ') return false;
+  }
+  for (size_t cut = 0; cut < 4 && cut <= text.size(); ++cut) {
+    if (IsUtf8(text.substr(0, text.size() - cut))) return true;
+    if (head.size() < limits::kProbeBytes) return false;
+  }
+  return false;
+}
+
+bool IsZlib(Bytes head) {
+  constexpr unsigned kModulus = 31;
+  if (head.size() < 2 || head[0] != std::byte{0x78}) return false;
+  return (0x7800U + std::to_integer<unsigned>(head[1])) % kModulus == 0;
+}
+
+}  // namespace
+
+Mem8Kind Mem8KindOfHead(Bytes head) {
+  const std::string_view text = AsText(head);
+  if (text.empty()) return Mem8Kind::kUnknown;
+  if (LooksLikeZstd(head)) return Mem8Kind::kPacked;
+  if (text.starts_with("M8AR") || text.starts_with("RA8M")) {
+    return Mem8Kind::kArchive;
+  }
+  if (text.starts_with("M8\x02\x09")) return Mem8Kind::kM8Sections;
+  if (text.starts_with("M8MEGA")) return Mem8Kind::kSessions;
+  if (text.starts_with("M8MEM")) return Mem8Kind::kMemories;
+  if (text.starts_with("T8R\0"sv)) return Mem8Kind::kT8r;
+  if (text.starts_with("MEM8,")) return Mem8Kind::kCapsule;
+  if (text.starts_with("MEM8") || text.starts_with("8MEM")) {
+    const bool version1 =
+        head.size() >= kVersionAt + 2 && U16At(head, kVersionAt) == 1;
+    return version1 ? KindOfVersion1(head) : Mem8Kind::kMem8;
+  }
+  if (text.substr(std::min<size_t>(8, text.size())).starts_with("8MEM")) {
+    return Mem8Kind::kNative;
+  }
+  if (IsZlib(head)) return Mem8Kind::kZlib;
+  if (text[0] == '{' || text[0] == '[') return Mem8Kind::kJson;
+  return IsText(head) ? Mem8Kind::kText : Mem8Kind::kUnknown;
+}
+
+Mem8Kind Mem8KindOf(Bytes head, uint64_t size, std::optional<uint32_t> crc) {
+  const std::string_view text = AsText(head);
+  const bool magic = text.starts_with("MEM8") || text.starts_with("8MEM");
+  if (!magic || text.starts_with("MEM8,")) {
+    const Mem8Kind kind = Mem8KindOfHead(head);
+    const bool whole_blocks = size % kBlock == 0;
+    return kind == Mem8Kind::kNative && !whole_blocks ? Mem8Kind::kUnknown
+                                                      : kind;
+  }
+  constexpr size_t kHeader = 16;
+  if (head.size() < kHeader || U16At(head, kVersionAt) != 1) {
+    return Mem8Kind::kMem8;
+  }
+  const uint32_t stored = U32At(head, kCrcAt);
+  if (crc == stored) return Mem8Kind::kMem8;
+  if (crc == __builtin_bswap32(stored)) return Mem8Kind::kMem8BigEndian;
+  if (size == kBlocksHeader + kBlock * U32At(head, kCountAt)) {
+    return Mem8Kind::kBlocks;
+  }
+  return stored == size ? Mem8Kind::kFourCc : Mem8Kind::kSections;
+}
+
+Error NotMem8(Mem8Kind kind) {
+  const auto name = [kind]() -> std::string_view {
+    switch (kind) {
+      case Mem8Kind::kBlocks:
+        return ": MEM8 block file, not .mem8";
+      case Mem8Kind::kSections:
+        return ": MEM8 section file, not .mem8";
+      case Mem8Kind::kM8Sections:
+        return ": M8 section file, not .mem8";
+      case Mem8Kind::kFourCc:
+        return ": MEM8 4cc file, not .mem8";
+      case Mem8Kind::kNative:
+        return ": native MEM8 block file, not .mem8";
+      case Mem8Kind::kCapsule:
+        return ": MEM8 text capsule, not binary .mem8";
+      case Mem8Kind::kMemories:
+        return ": M8MEM memory file, not .mem8";
+      case Mem8Kind::kSessions:
+        return ": M8MEGA session file, not .mem8";
+      case Mem8Kind::kT8r:
+        return ": T8R file, not .mem8";
+      case Mem8Kind::kZlib:
+        return ": zlib stream, not binary .mem8";
+      case Mem8Kind::kPacked:
+        return ": zstd frame that holds neither a .mem8 nor an .m8a";
+      case Mem8Kind::kJson:
+        return ": JSON text, not binary .mem8";
+      case Mem8Kind::kText:
+        return ": text, not binary .mem8";
+      default:
+        return "";
+    }
+  };
+  return {Code::kNotContainer,
+          "not a container of a known format" + std::string(name()), 0};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MEM8, a directory's memory in one small file (docs/mem8.md). Entries are the
+// sections' payloads; the JSON views are made of them when someone reads one.
+#include <algorithm>
+#include <array>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/codec/checksum.h"
+#include "core/codec/codec.h"
+#include "core/container/format.h"
+#include "core/container/made_file.h"
+#include "core/formats/mem8/archive.h"
+#include "core/formats/mem8/fields.h"
+#include "core/formats/mem8/image.h"
+#include "core/formats/mem8/kind.h"
+#include "core/formats/mem8/sections.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kImageBlock = 0;
+constexpr uint64_t kFirstViewBlock = 1;
+
+using SourcePtr = std::shared_ptr<const Source>;
+
+/// The image once more, of a file whose CRC-32 was found to be `crc` when it
+/// was opened, and judged then.
+Result<Mem8Image> ReadImageAgain(const Source& file, uint32_t crc) {
+  Result<Mem8Image> image = ReadMem8Image(file);
+  if (image && image->header.crc_found != crc) {
+    return Error{Code::kStale, "the container changed under the mount"};
+  }
+  return image;
+}
+
+/// The image as a block: the sections' payloads are slices of it.
+class ImageBlock final : public Block {
+ public:
+  ImageBlock(Key key, SourcePtr file, const Mem8Image& image)
+      : Block(key),
+        file_(std::move(file)),
+        crc_(image.header.crc_found),
+        verifies_(image.header.crc != Mem8Crc::kAbsent),
+        cost_(image.bytes.size() + file_->size()) {}
+
+  uint64_t cost() const override { return cost_; }
+  bool verifies() const override { return verifies_; }
+  Status CheckUnchanged() const override { return file_->CheckUnchanged(); }
+
+  Result<Buffer> Produce() const override {
+    Result<Mem8Image> image = ReadImageAgain(*file_, crc_);
+    if (!image) return std::move(image).error();
+    return std::move(image->bytes);
+  }
+
+ private:
+  SourcePtr file_;
+  uint32_t crc_;
+  bool verifies_;
+  uint64_t cost_;
+};
+
+class Mem8Container final : public Container {
+ public:
+  /// `file` is the .mem8: the source itself, or what was unpacked from it.
+  Mem8Container(SourcePtr source, SourcePtr file, const OpenOptions& options)
+      : Container(std::move(source)),
+        file_(std::move(file)),
+        verify_(options.verify) {}
+
+  /// Reads the file. To be called once, before anything else.
+  Status Load();
+
+  Json Info() const override;
+  std::vector<Error> Inspect(BlockCache& /*cache*/) const override {
+    return DamageIn(warnings_);
+  }
+  uint32_t entry_count() const override {
+    return static_cast<uint32_t>(layout_.sections.size());
+  }
+  std::optional<std::string_view> EntryName(uint32_t entry) const override {
+    return names_[layout_.sections[entry].type];
+  }
+  uint64_t EntrySize(uint32_t entry) const override {
+    return Refused() ? 0 : layout_.sections[entry].size;
+  }
+  EntryInfo Describe(uint32_t entry) const override;
+  std::optional<Error> EntryFault(uint32_t /*entry*/) const override {
+    return Refused();
+  }
+  Result<Content> OpenEntry(uint32_t entry) const override;
+  std::string_view EntryDirectory() const override { return "sections"; }
+  std::vector<OwnFile> OwnFiles() const override;
+
+  /// The text of a view.
+  using Make = Result<Json> (Mem8Container::*)(Bytes image,
+                                               uint32_t section) const;
+  Result<Json> MakeHeader(Bytes image, uint32_t section) const;
+  Result<Json> MakeStrings(Bytes image, uint32_t section) const;
+  Result<Json> MakeSummary(Bytes image, uint32_t section) const;
+  Result<Json> MakeSection(Bytes image, uint32_t section) const;
+
+ private:
+  /// Why no decoded byte may be had, if none may.
+  std::optional<Error> Refused() const;
+  Json Warnings() const;
+  OwnFile View(std::string path, Make make, uint32_t section,
+               uint64_t number) const;
+
+  const SourcePtr file_;
+  const bool verify_;
+  const uint64_t owner_ = NewOwner();
+  std::array<std::string, 256> names_;  // of sections, by type: "01.bin"
+  Mem8Header header_;
+  Mem8Layout layout_;
+  std::vector<Warning> warnings_;
+  std::shared_ptr<const Block> image_;
+};
+
+Status Mem8Container::Load() {
+  Result<Mem8Image> image = ReadMem8Image(*file_);
+  if (!image) return std::move(image).error();
+  header_ = image->header;
+  if (file_ != source()) {
+    warnings_.push_back({"the file is zstd-compressed as a whole", 0});
+  }
+  warnings_.insert(warnings_.end(), image->warnings.begin(),
+                   image->warnings.end());
+  for (unsigned type = 0; type < names_.size(); ++type) {
+    const char byte = static_cast<char>(type);
+    names_[type] = Hex({&byte, 1}) + ".bin";
+  }
+  image_ = std::make_shared<const ImageBlock>(Key{owner_, kImageBlock}, file_,
+                                              *image);
+  if (header_.encrypted()) return {};
+  Result<Mem8Layout> layout = FindMem8Sections(*image);
+  if (!layout) return std::move(layout).error();
+  layout_ = std::move(*layout);
+  warnings_.insert(warnings_.end(), layout_.warnings.begin(),
+                   layout_.warnings.end());
+  layout_.warnings.clear();
+  return {};
+}
+
+std::optional<Error> Mem8Container::Refused() const {
+  if (header_.encrypted()) {
+    return Error{Code::kCorrupt, "the file is encrypted, nobody knows how"};
+  }
+  if (verify_ && header_.crc == Mem8Crc::kMismatch) {
+    const Checksum stored{ChecksumKind::kCrc32, header_.crc_stored};
+    const Checksum found{ChecksumKind::kCrc32, header_.crc_found};
+    return Error{Code::kChecksum,
+                 "crc mismatch: the header has " + stored.Text() +
+                     ", the bytes have " + found.Text(),
+                 8};
+  }
+  return std::nullopt;
+}
+
+Json Mem8Container::Warnings() const {
+  Json texts = Json::array();
+  for (const Warning& warning : warnings_) texts.push_back(warning.Text());
+  return texts;
+}
+
+Json Mem8Container::Info() const {
+  Json info = *MakeHeader({}, 0);
+  info["format"] = "mem8";
+  info["version"] = header_.VersionText();
+  info["container_size"] = source()->size();
+  info["entries"] = entry_count();
+  info["strings"] = layout_.strings.size();
+  return info;
+}
+
+Result<Json> Mem8Container::MakeHeader(Bytes /*image*/,
+                                       uint32_t /*section*/) const {
+  Json json = {{"version", header_.version},
+               {"flags", header_.flags},
+               {"flag_names", header_.FlagNames()},
+               {"crc32_stored", header_.crc_stored},
+               {"crc32_over_12_to_eof", header_.crc_found},
+               {"index_offset", header_.index_offset},
+               {"crc", std::string(Mem8CrcName(header_.crc))},
+               {"byte_order", header_.big_endian ? "big" : "little"},
+               {"warnings", Warnings()}};
+  if (header_.encrypted()) {
+    json["note"] = "encrypted: what follows the header cannot be read";
+  } else {
+    json["length_convention"] = std::string(Mem8LengthName(layout_.length));
+  }
+  return json;
+}
+
+Result<Json> Mem8Container::MakeStrings(Bytes image,
+                                        uint32_t /*section*/) const {
+  return Mem8Strings(layout_, image);
+}
+
+Result<Json> Mem8Container::MakeSummary(Bytes image,
+                                        uint32_t /*section*/) const {
+  Json sections = Json::array();
+  uint64_t text = 0;
+  for (const Mem8Section& section : layout_.sections) {
+    Result<Json> decoded = DecodeMem8Section(layout_, image, section, text);
+    if (!decoded) return decoded;
+    const std::string_view name = Mem8SectionName(section.type);
+    sections.push_back({{"type", section.type},
+                        {"offset", section.offset},
+                        {"length_field", section.length_field},
+                        {"payload_bytes", section.size},
+                        {"name", name.empty() ? Json() : Json(name)},
+                        {"decoded", std::move(*decoded)}});
+  }
+  return Json{{"sections", std::move(sections)}};
+}
+
+Result<Json> Mem8Container::MakeSection(Bytes image, uint32_t section) const {
+  uint64_t text = 0;
+  return DecodeMem8Section(layout_, image, layout_.sections[section], text);
+}
+
+EntryInfo Mem8Container::Describe(uint32_t entry) const {
+  const Mem8Section& section = layout_.sections[entry];
+  EntryInfo info;
+  info.name = names_[section.type];
+  info.kind = "section";
+  info.size = EntrySize(entry);
+  info.stored_size = section.size;
+  info.offset = section.payload_at();
+  info.verified = header_.crc == Mem8Crc::kAbsent || !verify_ ? "none"
+                  : header_.crc == Mem8Crc::kMismatch         ? "failed"
+                                                              : "yes";
+  if (header_.crc != Mem8Crc::kAbsent) {
+    // Of all the file's bytes from 12 on.
+    info.checksum = Checksum{ChecksumKind::kCrc32, header_.crc_stored}.Text();
+  }
+  info.extra["type"] = section.type;
+  const std::string_view name = Mem8SectionName(section.type);
+  if (!name.empty()) info.extra["section"] = name;
+  if (header_.compressed()) {
+    info.codec = "zstd";
+    info.note = "the offset is that in the decompressed file";
+  }
+  if (section.fault != Mem8Fault::kSound) {
+    info.note = Mem8FaultText(section.fault);
+  }
+  if (const std::optional<Error> refused = Refused()) {
+    info.note = refused->what;
+  }
+  return info;
+}
+
+Result<Content> Mem8Container::OpenEntry(uint32_t entry) const {
+  if (std::optional<Error> refused = Refused()) return *std::move(refused);
+  const Mem8Section& section = layout_.sections[entry];
+  Content content;
+  content.Append(Decoded{image_, section.payload_at()}, section.size);
+  return content;
+}
+
+OwnFile Mem8Container::View(std::string path, Make make, uint32_t section,
+                            uint64_t number) const {
+  const std::optional<Error> refused = Refused();
+  // The header of an encrypted file is not encrypted.
+  if (refused && (!header_.encrypted() || make != &Mem8Container::MakeHeader)) {
+    return RefusedFile(std::move(path), *refused);
+  }
+  auto self = std::static_pointer_cast<const Mem8Container>(shared_from_this());
+  return MadeFile(std::move(path), {owner_, number}, source(),
+                  [self, make, section]() -> Result<std::string> {
+                    const Result<Mem8Image> image =
+                        ReadImageAgain(*self->file_, self->header_.crc_found);
+                    if (!image) return image.error();
+                    const Result<Json> json =
+                        ((*self).*make)(image->bytes.span(), section);
+                    if (!json) return json.error();
+                    return FormatJson(*json);
+                  });
+}
+
+std::vector<OwnFile> Mem8Container::OwnFiles() const {
+  uint64_t number = kFirstViewBlock;
+  const auto view = [this, &number](std::string path, Make make,
+                                    uint32_t section = 0) {
+    return View(std::move(path), make, section, number++);
+  };
+  std::vector<OwnFile> files;
+  files.push_back(view("header.json", &Mem8Container::MakeHeader));
+  files.push_back(view("strings.json", &Mem8Container::MakeStrings));
+  files.push_back(view("summary.json", &Mem8Container::MakeSummary));
+  std::array<uint32_t, 256> seen{};
+  for (uint32_t i = 0; i < layout_.sections.size(); ++i) {
+    const uint8_t type = layout_.sections[i].type;
+    std::string name(Mem8SectionName(type));
+    if (name.empty()) continue;
+    // Numbered here: thousands of equal names would each be searched for.
+    if (++seen[type] > 1) name += "~" + std::to_string(seen[type]);
+    files.push_back(view(name + ".json", &Mem8Container::MakeSection, i));
+  }
+  return files;
+}
+
+bool Probe(Bytes head) { return Mem8KindOfHead(head) == Mem8Kind::kMem8; }
+
+bool Resembles(Bytes head) {
+  return Mem8KindOfHead(head) != Mem8Kind::kUnknown;
+}
+
+Result<std::shared_ptr<const Container>> OpenFile(SourcePtr source,
+                                                  SourcePtr file,
+                                                  const OpenOptions& options) {
+  auto container = std::make_shared<Mem8Container>(std::move(source),
+                                                   std::move(file), options);
+  if (Status loaded = container->Load(); !loaded) {
+    return std::move(loaded).error();
+  }
+  return std::shared_ptr<const Container>(std::move(container));
+}
+
+/// A zstd frame of a whole file: unpacked once, and looked at again.
+Result<std::shared_ptr<const Container>> OpenPacked(
+    SourcePtr source, const OpenOptions& options) {
+  Error refusal = NotMem8(Mem8Kind::kPacked);
+  if (source->size() > limits::kMem8Bytes) return refusal;
+  Result<Buffer> stored = ReadBuffer(*source, 0, source->size(), "file");
+  if (!stored) return std::move(stored).error();
+  Result<ZstdFrame> frame = DecodeZstdFrame(stored->span(), limits::kMem8Bytes);
+  if (!frame) {
+    refusal.what += ": " + frame.error().what;
+    return refusal;
+  }
+  const Mem8Kind kind = Mem8KindOfHead(frame->bytes.span().first(
+      std::min(frame->bytes.size(), limits::kProbeBytes)));
+  auto file =
+      std::make_shared<const UnpackedSource>(source, std::move(frame->bytes));
+  switch (kind) {
+    case Mem8Kind::kArchive:
+      return OpenMem8Archive(std::move(source), std::move(file), options);
+    case Mem8Kind::kMem8:
+      return OpenFile(std::move(source), std::move(file), options);
+    default:
+      return refusal;
+  }
+}
+
+Result<std::shared_ptr<const Container>> Open(SourcePtr source,
+                                              const OpenOptions& options) {
+  constexpr uint64_t kMagicSize = 4;
+  Result<Buffer> magic =
+      ReadBuffer(*source, 0, std::min(source->size(), kMagicSize), "magic");
+  if (!magic) return std::move(magic).error();
+  if (LooksLikeZstd(magic->span())) {
+    return OpenPacked(std::move(source), options);
+  }
+  return OpenFile(source, source, options);
+}
+
+}  // namespace
+
+extern const Format kMem8;
+const Format kMem8{"mem8", &Probe, &Open, &Resembles};
+
+}  // namespace ctxfs

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The members of an .m8a (docs/mem8.md, section 7).
+//
+//   32   for each: u16 length, path, u32 offset, u32 size; packed
+//   ...  the members' bytes
+#include "core/formats/mem8/members.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/formats/mem8/kind.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kTableAt = 32;
+constexpr uint64_t kFixedSize = 10;  // of a member in the table, but its path
+constexpr uint64_t kFirstWindow = 64 * limits::kKiB;
+
+/// The members in `table`; nothing when it ends within one.
+bool ParseTable(uint16_t count, Mem8Members& members) {
+  ByteReader in(members.table.span(), kTableAt);
+  members.members.clear();
+  members.members.reserve(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    Mem8Member member;
+    member.stored_path = AsText(in.Take(in.U16()));
+    member.offset_field = in.U32();
+    member.size = in.U32();
+    if (!in.ok()) return false;
+    members.members.push_back(std::move(member));
+  }
+  members.data_at = in.offset();
+  return true;
+}
+
+/// Reads as much as the table takes: its length is told nowhere.
+Status ReadTable(const Source& file, uint16_t count, Mem8Members& members) {
+  const uint64_t left = file.size() - kTableAt;
+  const Error cut{Code::kCorrupt, "path table truncated", kTableAt};
+  if (kFixedSize * count > left) return cut;
+  constexpr uint64_t kMost =
+      limits::kNameBytes + kFixedSize * (uint64_t{UINT16_MAX} + 1);
+  for (uint64_t window = std::min(kFirstWindow, left);;
+       window = std::min({4 * window, left, kMost})) {
+    Result<Buffer> table = ReadBuffer(file, kTableAt, window, "path table");
+    if (!table) return std::move(table).error();
+    members.table = std::move(*table);
+    if (ParseTable(count, members)) return {};
+    if (window == left) return cut;
+    if (window == kMost) {
+      return Error{Code::kLimit,
+                   "its paths take more than " +
+                       std::to_string(limits::kNameBytes) + " bytes",
+                   kTableAt};
+    }
+  }
+}
+
+/// The first bytes of what may be a member, as many as there are.
+Result<size_t> ReadHead(const Source& file, uint64_t at, uint64_t size,
+                        MutableBytes head) {
+  const auto length =
+      static_cast<size_t>(std::min<uint64_t>(size, head.size()));
+  if (Status read = file.ReadAt(at, head.first(length)); !read) {
+    return std::move(read).error();
+  }
+  return length;
+}
+
+/// What the offsets count from is said nowhere: whichever way more members
+/// start with a magic, from the start of the file if that is equal.
+Result<uint64_t> FindBase(const Source& file, const Mem8Members& members) {
+  uint64_t from_start = 0;
+  uint64_t from_table = 0;
+  std::array<std::byte, limits::kProbeBytes> space;
+  for (const Mem8Member& member : members.members) {
+    if (member.size == 0) continue;
+    if (member.offset_field == 0) return members.data_at;
+    const auto starts = [&](uint64_t at) -> Result<bool> {
+      if (at < members.data_at || !InBounds(at, member.size, file.size())) {
+        return false;
+      }
+      const Result<size_t> head = ReadHead(file, at, member.size, space);
+      if (!head) return head.error();
+      const Mem8Kind kind = Mem8KindOfHead(Bytes(space).first(*head));
+      return kind == Mem8Kind::kMem8 || kind == Mem8Kind::kArchive ||
+             kind == Mem8Kind::kPacked;
+    };
+    const Result<bool> one = starts(member.offset_field);
+    if (!one) return one.error();
+    const Result<bool> other = starts(members.data_at + member.offset_field);
+    if (!other) return other.error();
+    if (*one) ++from_start;
+    if (*other) ++from_table;
+  }
+  return from_table > from_start ? members.data_at : 0;
+}
+
+struct PathVerdict {
+  std::string path;  // without what may be dropped; empty: it is no good
+  std::string status;
+};
+
+PathVerdict JudgePath(std::string_view stored) {
+  if (stored.empty()) return {"", "skip: empty path"};
+  if (stored.starts_with('/')) return {"", "skip: absolute"};
+  if (stored.find('\0') != std::string_view::npos) {
+    return {"", "skip: NUL in path"};
+  }
+  std::string path;
+  bool dots = false;
+  bool empties = false;
+  for (std::string_view rest = stored; !rest.empty();) {
+    const size_t end = std::min(rest.find('/'), rest.size());
+    const std::string_view component = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (component == "..") return {"", "skip: '..' component"};
+    if (component.size() > limits::kComponentBytes) {
+      return {"", "skip: component over 255 bytes"};
+    }
+    dots = dots || component == ".";
+    empties = empties || component.empty();
+    if (component.empty() || component == ".") continue;
+    if (!path.empty()) path += '/';
+    path += component;
+  }
+  if (path.empty()) return {"", "skip: empty path"};
+  std::string status = "ok";
+  if (path != stored) {
+    status += " as " + path;
+    if (dots) status += " ('.' components dropped)";
+    if (empties) status += " (empty components dropped)";
+  } else if (!IsUtf8(stored)) {
+    status += ": name is bytes, not UTF-8";
+  }
+  return {std::move(path), std::move(status)};
+}
+
+/// `path` with `mark` before the extension of its last component.
+std::string Marked(const std::string& path, const std::string& mark) {
+  const size_t name = path.rfind('/') + 1;
+  const size_t dot = path.rfind('.');
+  const bool extension = dot != std::string::npos && dot > name;
+  std::string marked = path;
+  return marked.insert(extension ? dot : path.size(), mark);
+}
+
+void JudgePaths(Mem8Members& members) {
+  std::unordered_map<std::string, uint32_t> seen;
+  for (Mem8Member& member : members.members) {
+    PathVerdict verdict = JudgePath(member.stored_path);
+    const bool skip = verdict.path.empty();
+    member.status = std::move(verdict.status);
+    member.path =
+        skip ? std::string(member.stored_path) : std::move(verdict.path);
+    const uint32_t times = ++seen[member.path];
+    if (times > 1) {
+      member.path = Marked(member.path, "~" + std::to_string(times));
+      if (!skip) member.status = "skip: duplicate (first wins)";
+    }
+    if (skip || times > 1) ++members.skipped;
+  }
+}
+
+Status JudgeExtent(const Source& file, const Mem8Members& members,
+                   Mem8Member& member) {
+  const uint64_t at = members.OffsetOf(member);
+  const auto refuse = [&member](Mem8Extent extent, const char* why) {
+    member.extent = extent;
+    member.status = why;
+    return Status();
+  };
+  if (!InBounds(at, member.size, file.size())) {
+    // A size that would fit by itself: the sum was made to wrap in 32 bits.
+    const bool wraps = uint64_t{member.offset_field} + member.size > UINT32_MAX;
+    return refuse(
+        Mem8Extent::kOutOfRange,
+        wraps && member.offset_field > file.size() && member.size <= file.size()
+            ? "out of range (u32 overflow)"
+            : "out of range");
+  }
+  if (member.size == 0) {
+    if (member.status == "ok") member.status = "ok: an empty member";
+    return {};
+  }
+  if (at < members.data_at) {
+    return refuse(Mem8Extent::kInTable, "range overlaps header or table");
+  }
+  std::array<std::byte, limits::kProbeBytes> space;
+  const Result<size_t> head = ReadHead(file, at, member.size, space);
+  if (!head) return head.error();
+  const Mem8Kind kind = Mem8KindOfHead(Bytes(space).first(*head));
+  member.container = kind == Mem8Kind::kMem8 || kind == Mem8Kind::kArchive;
+  if (!member.container && member.status == "ok") {
+    member.status = "ok: not a .mem8, shown as a file";
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Mem8Members> ReadMem8Members(const Source& file, uint16_t count) {
+  Mem8Members members;
+  if (Status read = ReadTable(file, count, members); !read) {
+    return std::move(read).error();
+  }
+  const Result<uint64_t> base = FindBase(file, members);
+  if (!base) return base.error();
+  members.base = *base;
+  JudgePaths(members);
+  for (Mem8Member& member : members.members) {
+    Status judged = JudgeExtent(file, members, member);
+    if (!judged) return std::move(judged).error();
+  }
+  return members;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/base/result.h"
+#include "core/formats/mem8/image.h"
+
+namespace ctxfs {
+
+/// What the length of a section counts (docs/mem8.md, section 4): it is found
+/// out for each file, since its description contradicts itself.
+enum class Mem8Length : uint8_t { kPayload, kTotal, kTypeAndPayload };
+
+/// "payload", "total", "type+payload".
+std::string_view Mem8LengthName(Mem8Length length);
+
+/// Why a section's fields cannot be told, or not all of them.
+enum class Mem8Fault : uint8_t { kSound, kTooShort, kCount, kStringIndex };
+
+struct Mem8Section {
+  uint8_t type = 0;
+  uint16_t length_field = 0;
+  uint32_t offset = 0;  // of the type, in the image
+  uint32_t size = 0;    // of the payload, which starts 3 bytes further on
+  Mem8Fault fault = Mem8Fault::kSound;
+
+  static constexpr uint32_t kHead = 3;
+  uint32_t payload_at() const { return offset + kHead; }
+};
+
+/// Where everything is in an image: eight bytes a string, a record a section,
+/// and none of the image's bytes.
+struct Mem8Layout {
+  struct String {
+    uint32_t at;
+    uint32_t size;
+  };
+
+  bool big_endian = false;
+  Mem8Length length = Mem8Length::kPayload;
+  std::vector<String> strings;
+  std::vector<Mem8Section> sections;  // in order
+  std::vector<Warning> warnings;
+};
+
+/// Finds the strings and sections. Fails when the string table is cut; what is
+/// wrong further on is told in warnings and faults, and hides nothing else.
+Result<Mem8Layout> FindMem8Sections(const Mem8Image& image);
+
+/// All strings, as an array.
+Json Mem8Strings(const Mem8Layout& layout, Bytes image);
+
+}  // namespace ctxfs

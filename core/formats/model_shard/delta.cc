@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which tensors a delta is made of, and whether they fit (docs/conventions.md,
+// section 2). What they make is computed in model_merge.cc.
+#include "core/formats/model_shard/delta.h"
+
+#include <set>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/container/entry_files.h"
+#include "core/formats/model_shard/merge.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr std::string_view kHashPrefix = "sha256:";
+
+/// The header of an entry whose elements are numbers: of packed ones nobody
+/// knows what they stand for.
+Result<TensorHeader> Numbers(const TensorShard& shard, uint32_t entry,
+                             BlockCache& cache) {
+  Result<TensorHeader> header = shard.Header(entry, cache);
+  if (header && header->type_name != DTypeName(header->dtype)) {
+    return Error{Code::kCorrupt,
+                 "its elements are " + std::string(header->type_name)};
+  }
+  return header;
+}
+
+/// The entries of those names; of several of one name the first.
+std::unordered_map<std::string, uint32_t> FindEntries(
+    const TensorShard& shard, const std::set<std::string>& names) {
+  std::unordered_map<std::string, uint32_t> found;
+  for (uint32_t entry = 0; entry < shard.entry_count(); ++entry) {
+    const std::optional<std::string_view> stored = shard.EntryName(entry);
+    if (!stored) continue;
+    std::string name(*stored);
+    if (names.contains(name)) found.try_emplace(std::move(name), entry);
+  }
+  return found;
+}
+
+}  // namespace
+
+void Deltas::Add(uint32_t entry, const Json& object) {
+  Spec spec;
+  spec.kind = TextAt(object, "kind");
+  spec.base = TextAt(object, "base");
+  spec.base_file = TextAt(object, "base_file");
+  spec.base_hash = TextAt(object, "base_hash");
+  if (spec.base_hash.starts_with(kHashPrefix)) {
+    spec.base_hash.erase(0, kHashPrefix.size());
+  }
+  for (char& digit : spec.base_hash) {
+    if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit | 0x20);
+  }
+  spec.other = TextAt(object, spec.kind == "lora" ? "a" : "indices");
+  const auto alpha = object.find("alpha");
+  if (alpha != object.end() && alpha->is_number()) {
+    spec.alpha = alpha->get<double>();
+  }
+  specs_.emplace(entry, std::move(spec));
+}
+
+void Deltas::Load(const TensorShard* shard, const OpenOptions& options) {
+  shard_ = shard;
+  if (specs_.empty()) return;
+  verdicts_ = std::make_shared<std::map<uint32_t, AtomicVerdict>>();
+  std::map<std::string, std::set<std::string>> names;
+  for (const auto& [entry, spec] : specs_) {
+    (*verdicts_)[entry] = Verdict::kUnknown;
+    names[spec.base_file].insert(spec.base);
+    names[""].insert(spec.other);
+  }
+  for (const auto& [file, wanted] : names) {
+    Base& base = bases_[file];
+    if (file.empty()) {
+      base.entries = FindEntries(*shard, wanted);
+      continue;
+    }
+    if (options.alone || bases_.size() > limits::kBaseFiles) {
+      base.why = "too many files, or a file of a file";
+      continue;
+    }
+    Result<std::shared_ptr<const Source>> source =
+        shard->source()->OpenBeside(file);
+    if (!source) {
+      base.why = source.error().what;
+      continue;
+    }
+    OpenOptions alone = options;
+    alone.alone = true;
+    const Result<std::shared_ptr<const Container>> container =
+        OpenContainer(*source, alone);
+    if (container) {
+      base.shard = std::dynamic_pointer_cast<const TensorShard>(*container);
+    }
+    if (base.shard == nullptr) {
+      base.why = container ? "is no Shard of tensors" : container.error().what;
+      continue;
+    }
+    base.entries = FindEntries(*base.shard, wanted);
+  }
+}
+
+Result<uint32_t> Deltas::Find(const Base& base, const std::string& name) const {
+  const auto found = base.entries.find(name);
+  if (found != base.entries.end()) return found->second;
+  return Error{Code::kCorrupt, "no entry " + Quote(name)};
+}
+
+Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
+    uint32_t entry, BlockCache& cache) const {
+  Result<std::shared_ptr<const Resolved>> delta = Resolve(entry, 1, cache);
+  if (delta) return delta;
+  Error error = std::move(delta).error();
+  error.what = "not merged: " + error.what;
+  if (error.offset == kNoOffset) {
+    error.offset = shard_->Record(entry).data_offset;
+  }
+  return error;
+}
+
+Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
+    uint32_t entry, unsigned depth, BlockCache& cache) const {
+  const auto unfit = [](std::string why) {
+    return Error{Code::kCorrupt, std::move(why)};
+  };
+  if (depth > limits::kDeltaDepth) {
+    return unfit("a cycle, or more than " +
+                 std::to_string(limits::kDeltaDepth) +
+                 " deltas on one another");
+  }
+  const Spec& spec = specs_.at(entry);
+  auto delta = std::make_shared<Resolved>();
+  Result<TensorHeader> self = Numbers(*shard_, entry, cache);
+  if (!self) return std::move(self).error();
+
+  const Base& base = bases_.at(spec.base_file);
+  if (!spec.base_file.empty() && base.shard == nullptr) {
+    return unfit("base_file " + Quote(spec.base_file) + ": " + base.why);
+  }
+  const Result<uint32_t> base_entry = Find(base, spec.base);
+  if (!base_entry) return base_entry.error();
+  delta->outside = base.shard;
+  delta->base_entry = *base_entry;
+  delta->base_hash = spec.base_hash;
+  delta->entry = entry;
+  if (spec.base_file.empty() && Has(*base_entry)) {
+    Result<std::shared_ptr<const Resolved>> below =
+        Resolve(*base_entry, depth + 1, cache);
+    if (!below) return below;
+    delta->below = std::move(*below);
+    delta->shape = delta->below->shape;
+    delta->base_type = DType::kF32;
+  } else {
+    const TensorShard& shard = base.shard != nullptr ? *base.shard : *shard_;
+    Result<TensorHeader> header = Numbers(shard, *base_entry, cache);
+    if (!header) return std::move(header).error();
+    delta->shape = header->shape;
+    delta->base_type = header->dtype;
+    delta->elements = header->elements();
+  }
+  if (delta->below != nullptr) delta->elements = delta->below->elements;
+  const uint64_t rows = delta->shape.empty() ? 1 : delta->shape[0];
+  delta->columns = rows == 0 ? 0 : delta->elements / rows;
+  if (delta->elements > INT64_MAX / sizeof(float)) {
+    return unfit("too many elements");
+  }
+
+  delta->own_type = self->dtype;
+  delta->own_count = self->elements();
+  if (spec.kind == "scale") {
+    delta->kind = Resolved::Kind::kScale;
+    delta->per_row = !self->shape.empty();
+    if (delta->per_row &&
+        (delta->shape.empty() || self->shape != std::vector<uint64_t>{rows})) {
+      return unfit("the scale is neither one number nor one a row");
+    }
+    return std::shared_ptr<const Resolved>(std::move(delta));
+  }
+
+  const Result<uint32_t> other = Find(bases_.at(""), spec.other);
+  if (!other) return other.error();
+  Result<TensorHeader> header = Numbers(*shard_, *other, cache);
+  if (!header) return std::move(header).error();
+  delta->other = *other;
+  delta->other_type = header->dtype;
+  if (spec.kind == "lora") {
+    delta->kind = Resolved::Kind::kLora;
+    if (delta->shape.size() != 2 || header->shape.size() != 2 ||
+        self->shape.size() != 2 || self->shape[0] != delta->shape[0] ||
+        header->shape[1] != delta->shape[1] ||
+        header->shape[0] != self->shape[1]) {
+      return unfit("base, a and b do not fit together");
+    }
+    delta->rank = self->shape[1];
+    if (header->elements() > limits::kLoraElements) {
+      return unfit("a is too large");
+    }
+    if (!spec.alpha) return unfit("no alpha");
+    if (delta->rank > 0) {
+      delta->factor =
+          static_cast<float>(*spec.alpha / static_cast<double>(delta->rank));
+    }
+  } else if (spec.kind == "sparse") {
+    delta->kind = Resolved::Kind::kSparse;
+    if (header->dtype != DType::kI64 && header->dtype != DType::kU64) {
+      return unfit("the indices are no 64-bit integers");
+    }
+    if (header->elements() != self->elements()) {
+      return unfit("there are not as many indices as values");
+    }
+  } else {
+    return unfit("unknown kind " + Quote(spec.kind));
+  }
+  return std::shared_ptr<const Resolved>(std::move(delta));
+}
+
+const std::vector<uint64_t>& Deltas::Shape(const Resolved& delta) {
+  return delta.shape;
+}
+
+Result<Content> Deltas::Open(uint32_t entry, std::shared_ptr<const void> owner,
+                             BlockCache& cache) const {
+  const Result<std::shared_ptr<const Resolved>> delta = Resolve(entry, cache);
+  if (!delta) return delta.error();
+  const MergePlace place{shard_, std::move(owner), owner_, verdicts_};
+  return OpenMerged(place, **delta, cache);
+}
+
+namespace {
+
+class Merged final : public EntryFiles {
+ public:
+  Merged(std::shared_ptr<const TensorShard> shard, const Deltas& deltas)
+      : EntryFiles(shard, "merged"),
+        shard_(std::move(shard)),
+        deltas_(deltas) {}
+
+  bool MayHave(uint32_t entry) const override { return deltas_.Has(entry); }
+  Result<bool> Exists(uint32_t entry, bool /*listing*/,
+                      BlockCache& cache) const override {
+    const auto delta = deltas_.Resolve(entry, cache);
+    if (!delta && !delta.error().Permanent()) return delta.error();
+    return delta.has_value();
+  }
+  bool SizeIsCheap(uint32_t /*entry*/) const override { return false; }
+  Result<uint64_t> Size(uint32_t entry, BlockCache& cache) const override {
+    const auto delta = deltas_.Resolve(entry, cache);
+    if (delta) return (*delta)->elements * sizeof(float);
+    if (delta.error().Permanent()) return uint64_t{0};
+    return delta.error();
+  }
+  Result<Content> Open(uint32_t entry, BlockCache& cache) const override {
+    return deltas_.Open(entry, shard_, cache);
+  }
+  EntryInfo Describe(uint32_t entry) const override {
+    EntryInfo info = shard_->Describe(entry);
+    BlockCache cache(0);
+    const auto delta = deltas_.Resolve(entry, cache);
+    info.kind = "merged";
+    info.dtype = DTypeName(DType::kF32);
+    info.shape.reset();
+    if (delta) info.shape = (*delta)->shape;
+    info.note = deltas_.specs().at(entry).kind + " applied to " +
+                Quote(deltas_.specs().at(entry).base);
+    return info;
+  }
+
+ private:
+  std::shared_ptr<const TensorShard> shard_;
+  const Deltas& deltas_;
+};
+
+}  // namespace
+
+std::shared_ptr<const DerivedFiles> MergedTensors(
+    std::shared_ptr<const TensorShard> owner, const Deltas& deltas) {
+  return std::make_shared<const Merged>(std::move(owner), deltas);
+}
+
+}  // namespace ctxfs

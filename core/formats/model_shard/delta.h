@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/formats/model_shard/tensor_shard.h"
+
+namespace ctxfs {
+
+/// The deltas that a container's metadata describes (docs/conventions.md,
+/// section 2). Immutable once loaded; holds a plain pointer to its container.
+class Deltas {
+ public:
+  struct Spec {
+    std::string kind;
+    std::string base;
+    std::string base_file;  // empty: the same container
+    std::string base_hash;  // 64 hex digits, or empty
+    std::string other;      // lora: `a`; sparse: `indices`
+    std::optional<double> alpha;  // lora
+  };
+  /// A delta whose tensors fit together.
+  struct Resolved;
+
+  /// Of each entry what `object` says; the entries that it names are looked up,
+  /// the files that it names opened, in Load.
+  void Add(uint32_t entry, const Json& object);
+  void Load(const TensorShard* shard, const OpenOptions& options);
+
+  bool Has(uint32_t entry) const { return specs_.contains(entry); }
+  const std::map<uint32_t, Spec>& specs() const { return specs_; }
+
+  /// Reads the headers of all that the merged tensor is made of; kCorrupt for
+  /// what does not fit, cycles and chains of more than limits::kDeltaDepth.
+  Result<std::shared_ptr<const Resolved>> Resolve(uint32_t entry,
+                                                  BlockCache& cache) const;
+  /// The shape of what Resolve gives.
+  static const std::vector<uint64_t>& Shape(const Resolved& delta);
+  /// The merged tensor as float32; `owner` keeps the container alive.
+  Result<Content> Open(uint32_t entry, std::shared_ptr<const void> owner,
+                       BlockCache& cache) const;
+
+ private:
+  struct Base {
+    std::shared_ptr<const TensorShard> shard;  // null: could not be opened
+    std::string why;
+    std::unordered_map<std::string, uint32_t> entries;
+  };
+
+  Result<std::shared_ptr<const Resolved>> Resolve(uint32_t entry,
+                                                  unsigned depth,
+                                                  BlockCache& cache) const;
+  Result<uint32_t> Find(const Base& base, const std::string& name) const;
+
+  const TensorShard* shard_ = nullptr;
+  std::map<uint32_t, Spec> specs_;
+  std::map<std::string, Base> bases_;  // by base_file; "" is our own
+  uint64_t owner_ = NewOwner();
+  std::shared_ptr<std::map<uint32_t, AtomicVerdict>> verdicts_;
+};
+
+/// merged/NAME of `owner`, whose deltas are `deltas`.
+std::shared_ptr<const DerivedFiles> MergedTensors(
+    std::shared_ptr<const TensorShard> owner, const Deltas& deltas);
+
+}  // namespace ctxfs

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// merged/NAME, computed for the window that is read (docs/conventions.md,
+// section 2). All arithmetic is float32.
+#include "core/formats/model_shard/merge.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/codec/float_window.h"
+#include "core/codec/widen.h"
+#include "core/content/sha256_of.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kPiece = 64 * 1024;  // elements computed at once
+
+/// Elements [first, first + to.size()) of a tensor, as floats.
+Status ReadFloats(const Content& content, DType dtype, uint64_t first,
+                  std::span<float> to, BlockCache& cache) {
+  Buffer bytes(to.size() * DTypeSize(dtype));
+  Status read =
+      ReadInto(content, first * DTypeSize(dtype), bytes.span(), cache);
+  if (read) WidenToFloat(dtype, bytes.span(), to);
+  return read;
+}
+
+/// What the payloads of a delta are read through.
+struct Tensors {
+  Content base;     // elements, of the base or of what it is merged to
+  Content payload;  // of the base entry, header included: what is hashed
+  Content own;
+  Content other;
+};
+
+class Merge final : public Transform {
+ public:
+  Merge(MergePlace place, Deltas::Resolved delta, Tensors tensors)
+      : place_(std::move(place)),
+        delta_(std::move(delta)),
+        tensors_(std::move(tensors)) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 BlockCache& cache) const override {
+    if (Status checked = Check(cache); !checked) return checked;
+    std::vector<float> a;
+    if (delta_.kind == Deltas::Resolved::Kind::kLora) {
+      a.resize(static_cast<size_t>(delta_.rank * delta_.columns));
+      Status read = ReadFloats(tensors_.other, delta_.other_type, 0, a, cache);
+      if (!read) return read;
+    }
+    return FillFloats(
+        offset, out, kPiece, [&](uint64_t first, std::span<float> to) {
+          Status read =
+              ReadFloats(tensors_.base, delta_.base_type, first, to, cache);
+          if (!read) return read;
+          switch (delta_.kind) {
+            case Deltas::Resolved::Kind::kLora:
+              return AddLora(a, first, to, cache);
+            case Deltas::Resolved::Kind::kScale:
+              return Scale(first, to, cache);
+            case Deltas::Resolved::Kind::kSparse:
+              break;
+          }
+          return Replace(first, to, cache);
+        });
+  }
+
+  Status Verify(BlockCache& cache) const override {
+    for (const Content* content :
+         {&tensors_.base, &tensors_.own, &tensors_.other}) {
+      if (Status verified = content->Verify(cache); !verified) return verified;
+    }
+    return Check(cache);
+  }
+
+ private:
+  /// What takes reading all of something is checked once a mount: the base's
+  /// hash, and that indices ascend.
+  Status Check(BlockCache& cache) const {
+    AtomicVerdict& verdict = place_.verdicts->at(delta_.entry);
+    const auto settled = [&] {
+      return verdict.load(std::memory_order_acquire) != Verdict::kUnknown;
+    };
+    if (!settled()) {
+      Status scanned =
+          cache.Once({place_.key_owner, delta_.entry}, settled, [&] {
+            Status good = CheckHash(cache);
+            if (good) good = CheckIndices(cache);
+            if (good || good.error().Permanent()) {
+              verdict.store(good ? Verdict::kPassed : Verdict::kFailed,
+                            std::memory_order_release);
+            }
+            return good;
+          });
+      if (!scanned) return scanned;
+    }
+    if (verdict.load(std::memory_order_acquire) == Verdict::kFailed) {
+      return Error{Code::kChecksum,
+                   "the base is not the one meant, or the indices are no "
+                   "ascending positions in it",
+                   place_.shard->Record(delta_.entry).data_offset};
+    }
+    return {};
+  }
+
+  Status CheckHash(BlockCache& cache) const {
+    if (delta_.base_hash.empty()) return {};
+    const Result<std::string> hash = Sha256Of(tensors_.payload, cache);
+    if (!hash) return hash.error();
+    if (*hash == delta_.base_hash) return {};
+    return Error{Code::kChecksum, "the base's SHA-256 is " + *hash};
+  }
+
+  Status CheckIndices(BlockCache& cache) const {
+    if (delta_.kind != Deltas::Resolved::Kind::kSparse) return {};
+    uint64_t least = 0;  // of the next index
+    for (uint64_t at = 0; at < delta_.own_count; at += kPiece) {
+      const uint64_t n = std::min(kPiece, delta_.own_count - at);
+      Result<std::vector<uint64_t>> indices = Indices(at, n, cache);
+      if (!indices) return std::move(indices).error();
+      for (const uint64_t index : *indices) {
+        if (index < least || index >= delta_.elements) {
+          return Error{Code::kCorrupt, "an index out of order or range"};
+        }
+        least = index + 1;
+      }
+    }
+    return {};
+  }
+
+  /// Negative ones are far out of range.
+  Result<std::vector<uint64_t>> Indices(uint64_t first, uint64_t count,
+                                        BlockCache& cache) const {
+    Buffer bytes(static_cast<size_t>(count * sizeof(uint64_t)));
+    Status read =
+        ReadInto(tensors_.other, first * sizeof(uint64_t), bytes.span(), cache);
+    if (!read) return std::move(read).error();
+    std::vector<uint64_t> indices;
+    ByteReader in(bytes.span());
+    while (in.remaining() > 0) indices.push_back(in.U64());
+    return indices;
+  }
+
+  /// `to` holds the base's elements from `first` on; they become the merged.
+  Status AddLora(const std::vector<float>& a, uint64_t first,
+                 std::span<float> to, BlockCache& cache) const {
+    std::vector<float> b(static_cast<size_t>(delta_.rank));
+    std::vector<float> sums;
+    for (size_t done = 0; done < to.size();) {
+      const uint64_t row = (first + done) / delta_.columns;
+      const uint64_t column = (first + done) % delta_.columns;
+      const size_t n = static_cast<size_t>(
+          std::min<uint64_t>(to.size() - done, delta_.columns - column));
+      Status read = ReadFloats(tensors_.own, delta_.own_type, row * delta_.rank,
+                               b, cache);
+      if (!read) return read;
+      sums.assign(n, 0);
+      for (size_t k = 0; k < b.size(); ++k) {
+        const float* of_a =
+            a.data() + k * static_cast<size_t>(delta_.columns) + column;
+        for (size_t j = 0; j < n; ++j) sums[j] += b[k] * of_a[j];
+      }
+      for (size_t j = 0; j < n; ++j) to[done + j] += delta_.factor * sums[j];
+      done += n;
+    }
+    return {};
+  }
+
+  Status Scale(uint64_t first, std::span<float> to, BlockCache& cache) const {
+    const auto row_of = [this](uint64_t element) {
+      return delta_.per_row ? element / delta_.columns : 0;
+    };
+    const uint64_t row = row_of(first);
+    std::vector<float> scales(
+        static_cast<size_t>(row_of(first + to.size() - 1) - row + 1));
+    Status read = ReadFloats(tensors_.own, delta_.own_type, row, scales, cache);
+    if (!read) return read;
+    for (size_t i = 0; i < to.size(); ++i) {
+      to[i] *= scales[static_cast<size_t>(row_of(first + i) - row)];
+    }
+    return {};
+  }
+
+  Status Replace(uint64_t first, std::span<float> to, BlockCache& cache) const {
+    // The first index that is not before the window, by bisection.
+    uint64_t low = 0;
+    for (uint64_t high = delta_.own_count; low < high;) {
+      const uint64_t middle = low + (high - low) / 2;
+      const Result<std::vector<uint64_t>> at = Indices(middle, 1, cache);
+      if (!at) return at.error();
+      if (at->front() < first) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    // They ascend: no more of them than elements can lie within.
+    const uint64_t most = std::min<uint64_t>(to.size(), delta_.own_count - low);
+    const Result<std::vector<uint64_t>> indices = Indices(low, most, cache);
+    if (!indices) return indices.error();
+    std::vector<float> values(static_cast<size_t>(most));
+    Status read = ReadFloats(tensors_.own, delta_.own_type, low, values, cache);
+    if (!read) return read;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const uint64_t at = (*indices)[i] - first;
+      if (at >= to.size()) break;
+      to[static_cast<size_t>(at)] = values[i];
+    }
+    return {};
+  }
+
+  MergePlace place_;
+  Deltas::Resolved delta_;
+  Tensors tensors_;
+};
+
+}  // namespace
+
+Result<Content> OpenMerged(const MergePlace& place,
+                           const Deltas::Resolved& delta, BlockCache& cache) {
+  const TensorShard& base =
+      delta.outside != nullptr ? *delta.outside : *place.shard;
+  Tensors tensors;
+  Result<Content> content = delta.below != nullptr
+                                ? OpenMerged(place, *delta.below, cache)
+                                : base.OpenTensor(delta.base_entry, cache);
+  if (!content) return content;
+  tensors.base = std::move(*content);
+  content = base.OpenEntry(delta.base_entry);
+  if (!content) return content;
+  tensors.payload = std::move(*content);
+  content = place.shard->OpenTensor(delta.entry, cache);
+  if (!content) return content;
+  tensors.own = std::move(*content);
+  if (delta.kind != Deltas::Resolved::Kind::kScale) {
+    content = place.shard->OpenTensor(delta.other, cache);
+    if (!content) return content;
+    tensors.other = std::move(*content);
+  }
+  Content merged;
+  merged.Append(
+      Computed{std::make_shared<const Merge>(place, delta, std::move(tensors)),
+               0},
+      delta.elements * sizeof(float));
+  return merged;
+}
+
+}  // namespace ctxfs

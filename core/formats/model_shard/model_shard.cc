@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModelShard: Shard roles 1, 0 and 6 (docs/model_shard.md).
+//
+//   NAME            a tensor, TensorV1: a header and the elements
+//   NAME.scales     float scales of the int8 tensor NAME; also NAME.scale, or
+//                   BASE.scales for BASE.weight
+//   __metadata__    JSON of the model
+#include "core/formats/model_shard/model_shard.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <compare>
+#include <random>
+#include <string_view>
+
+#include "core/base/limits.h"
+#include "core/formats/cowrie/cowrie.h"
+#include "core/formats/graph/cowrie_files.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr std::string_view kMetadataName = "__metadata__";
+
+// The three forms, best first: what the scales' name ends in, and what stands
+// there in the tensor's.
+struct ScaleForm {
+  std::string_view scales;
+  std::string_view tensor;
+};
+constexpr ScaleForm kScaleForms[] = {
+    {".scales", ""}, {".scale", ""}, {".scales", ".weight"}};
+
+/// Whether an entry that begins with `magic` is shown as a graph: what has a
+/// magic of its own, and what is called cowrie and looks like it.
+bool IsGraph(Bytes magic, uint16_t content_type) {
+  constexpr uint16_t kCowrieType = 3;
+  constexpr auto kGeneration = std::byte{2};
+  if (AsText(magic) == "SJGN" || AsText(magic) == "SJGZ") return true;
+  return content_type == kCowrieType &&
+         ((LooksLikeCowrie(magic) && magic[2] == kGeneration) ||
+          LooksLikeCowrieGraph1(magic));
+}
+
+bool Probe(Bytes head) {
+  return HasShardRole(head, kModelRole) || HasShardRole(head, kUnknownRole) ||
+         HasShardRole(head, kGraphRole);
+}
+
+}  // namespace
+
+Status ModelShard::Load() {
+  if (Status loaded = TensorShard::Load(); !loaded) return loaded;
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    if (EntryName(entry) == kMetadataName && !EntryFault(entry) &&
+        !EntryLocked(entry)) {
+      metadata_ = entry;
+    }
+  }
+  FindScales();
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    const Json* conventions = ConventionsOf(entry);
+    if (conventions == nullptr) continue;
+    const auto delta = conventions->find("delta");
+    if (delta != conventions->end() && delta->is_object()) {
+      deltas_.Add(entry, *delta);
+    }
+  }
+  deltas_.Load(this, options_);
+  return {};
+}
+
+Json ModelShard::Info() const {
+  Json info = TensorShard::Info();
+  BlockCache cache(0);
+  for (const auto& [entry, spec] : deltas_.specs()) {
+    const auto delta = deltas_.Resolve(entry, cache);
+    if (delta) continue;
+    info["warnings"].push_back(Error{delta.error().code,
+                                     Label(entry) + ": " + delta.error().what,
+                                     delta.error().offset}
+                                   .Text());
+  }
+  return info;
+}
+
+// By hashes of the tensors' names: ten million names would take a gigabyte.
+void ModelShard::FindScales() {
+  const uint64_t seed = std::random_device()();  // against made collisions
+  const auto hash = [seed](std::string_view name) {
+    return XXH3_64bits_withSeed(name.data(), name.size(), seed);
+  };
+  const auto tensor_of = [this](uint32_t entry, const ScaleForm& form) {
+    std::string name(EntryName(entry).value_or(""));
+    name.resize(name.size() - form.scales.size());
+    return name += form.tensor;
+  };
+  struct Candidate {
+    uint64_t tensor;  // hash of its name
+    uint32_t form;
+    uint32_t entry;
+    auto operator<=>(const Candidate&) const = default;
+  };
+  std::vector<Candidate> candidates;
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    const std::string_view name = EntryName(entry).value_or("");
+    for (uint32_t form = 0; form < std::size(kScaleForms); ++form) {
+      if (!name.ends_with(kScaleForms[form].scales)) continue;
+      candidates.push_back(
+          {hash(tensor_of(entry, kScaleForms[form])), form, entry});
+    }
+  }
+  if (candidates.empty()) return;
+  // The best form first, and of one form the first entry.
+  std::sort(candidates.begin(), candidates.end());
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    const std::optional<std::string_view> name = EntryName(entry);
+    if (!name) continue;
+    const uint64_t wanted = hash(*name);
+    auto found = std::lower_bound(candidates.begin(), candidates.end(),
+                                  Candidate{wanted, 0, 0});
+    while (found != candidates.end() && found->tensor == wanted &&
+           tensor_of(found->entry, kScaleForms[found->form]) != *name) {
+      ++found;
+    }
+    if (found == candidates.end() || found->tensor != wanted) continue;
+    scales_.emplace_back(entry, found->entry);
+  }
+}
+
+std::optional<uint32_t> ModelShard::ScalesOf(uint32_t entry) const {
+  const auto found = std::lower_bound(scales_.begin(), scales_.end(),
+                                      std::pair<uint32_t, uint32_t>(entry, 0));
+  if (found == scales_.end() || found->first != entry) return std::nullopt;
+  return found->second;
+}
+
+std::vector<OwnFile> ModelShard::OwnFiles() const {
+  std::vector<OwnFile> files = TensorShard::OwnFiles();
+  if (metadata_) {
+    OwnFile model{"model.json",
+                  [self = Self(), entry = *metadata_](BlockCache& /*cache*/) {
+                    return self->OpenEntry(entry);
+                  }};
+    model.size = EntrySize(*metadata_);
+    files.push_back(std::move(model));
+  }
+  return files;
+}
+
+std::vector<SubContainer> ModelShard::SubContainers() const {
+  std::vector<SubContainer> graphs;
+  if (header().role != kGraphRole) return graphs;
+  uint32_t sought = 0;
+  for (uint32_t entry = 0;
+       entry < entry_count() && sought < limits::kGraphsSought; ++entry) {
+    if (!MayBeGraph(entry)) continue;
+    ++sought;
+    std::byte magic[4];
+    if (!source()->ReadAt(Record(entry).data_offset, magic)) continue;
+    if (!IsGraph(magic, Record(entry).content_type)) continue;
+    graphs.push_back(
+        {"graphs/" + std::string(EntryName(entry).value_or("")),
+         [self = Self(), entry]() -> Result<std::shared_ptr<const Source>> {
+           BlockCache cache(0);
+           const Result<Content> content = self->OpenEntry(entry);
+           if (!content) return content.error();
+           Result<std::string> bytes = ReadAll(*content, cache);
+           if (!bytes) return std::move(bytes).error();
+           return std::shared_ptr<const Source>(
+               std::make_shared<const MemorySource>(std::move(*bytes)));
+         }});
+  }
+  return graphs;
+}
+
+bool ModelShard::MayBeGraph(uint32_t entry) const {
+  constexpr uint64_t kLeast = 6;  // a frame with the shortest value
+  constexpr uint16_t kTensorType = 1;
+  return HeaderIsCheap(entry) && Record(entry).content_type != kTensorType &&
+         EntrySize(entry) >= kLeast && EntrySize(entry) <= limits::kGraphBytes;
+}
+
+std::vector<std::shared_ptr<const DerivedFiles>> ModelShard::Derived() const {
+  std::vector<std::shared_ptr<const DerivedFiles>> all = TensorShard::Derived();
+  if (!scales_.empty()) {
+    all.push_back(DequantizedTensors(
+        std::static_pointer_cast<const ModelShard>(shared_from_this())));
+  }
+  if (header().role == kGraphRole) all.push_back(CowrieFiles(Self()));
+  if (!deltas_.specs().empty()) all.push_back(MergedTensors(Self(), deltas_));
+  return all;
+}
+
+std::vector<ArrayInfo> ModelShard::Arrays() const {
+  if (entry_count() > limits::kArrayEntries) return {};
+  std::vector<ArrayInfo> arrays = TensorShard::Arrays();
+  const std::shared_ptr<const DerivedFiles> files = DequantizedTensors(
+      std::static_pointer_cast<const ModelShard>(shared_from_this()));
+  BlockCache cache(0);
+  for (const auto& [entry, scales] : scales_) {
+    const Result<Dequantized> array = ExamineDequantized(*this, entry, cache);
+    if (!array) continue;
+    arrays.push_back({"dequantized/" + std::string(*EntryName(entry)),
+                      DType::kF32, array->shape,
+                      [files, entry = entry](BlockCache& blocks) {
+                        return files->Open(entry, blocks);
+                      },
+                      /*opening_reads=*/true});
+  }
+  for (const auto& [entry, spec] : deltas_.specs()) {
+    const auto delta = deltas_.Resolve(entry, cache);
+    if (!delta) continue;
+    arrays.push_back({"merged/" + std::string(*EntryName(entry)), DType::kF32,
+                      Deltas::Shape(**delta),
+                      [self = Self(), this, entry = entry](BlockCache& blocks) {
+                        return deltas_.Open(entry, self, blocks);
+                      },
+                      /*opening_reads=*/true});
+  }
+  return arrays;
+}
+
+extern const Format kModelShard;
+const Format kModelShard{"model_shard", &Probe, &OpenShard<ModelShard>};
+
+}  // namespace ctxfs

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/formats/model_shard/delta.h"
+#include "core/formats/model_shard/tensor_shard.h"
+
+namespace ctxfs {
+
+/// A ModelShard: tensors, int8 tensors with their scales, the model's own
+/// metadata (docs/model_shard.md).
+class ModelShard : public TensorShard {
+ public:
+  using TensorShard::TensorShard;
+
+  Status Load() override;
+  std::vector<OwnFile> OwnFiles() const override;
+  std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
+  std::vector<ArrayInfo> Arrays() const override;
+  std::optional<ArraysUse> ArraysUsed() const override {
+    std::optional<ArraysUse> use = TensorShard::ArraysUsed();
+    if (use) use->together = "model";
+    return use;
+  }
+  std::vector<SubContainer> SubContainers() const override;
+  Json Info() const override;
+
+  /// The entry that by its name holds the scales of `entry`.
+  std::optional<uint32_t> ScalesOf(uint32_t entry) const;
+
+ private:
+  void FindScales();
+  /// Whether an entry is to be looked at for a graph: its bytes are there as
+  /// they are, and it does not say it is a tensor.
+  bool MayBeGraph(uint32_t entry) const;
+
+  std::optional<uint32_t> metadata_;  // the entry `__metadata__`
+  Deltas deltas_;
+  // A tensor and its scales, by name alone; in the order of the tensors.
+  std::vector<std::pair<uint32_t, uint32_t>> scales_;
+};
+
+/// dequantized/NAME of `shard` (docs/model_shard.md, section 4).
+std::shared_ptr<const DerivedFiles> DequantizedTensors(
+    std::shared_ptr<const ModelShard> shard);
+
+/// What dequantized/NAME is: kCorrupt where the scales do not fit.
+struct Dequantized {
+  std::vector<uint64_t> shape;
+  uint64_t size = 0;  // bytes of float32
+};
+Result<Dequantized> ExamineDequantized(const ModelShard& shard, uint32_t entry,
+                                       BlockCache& cache);
+
+}  // namespace ctxfs

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dequantized/NAME: an int8 tensor times its scales, as float32
+// (docs/model_shard.md, section 4).
+#include <span>
+#include <utility>
+
+#include "core/codec/float_window.h"
+#include "core/codec/widen.h"
+#include "core/container/entry_files.h"
+#include "core/formats/model_shard/model_shard.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kPiece = 64 * 1024;  // elements computed at once
+
+/// An int8 tensor and what it is multiplied with.
+struct Quantized {
+  TensorHeader weights;
+  TensorHeader scales;
+  uint32_t scales_entry = 0;
+  uint64_t columns = 0;  // elements that share a scale; 0: all do
+};
+
+Result<Quantized> Examine(const ModelShard& shard, uint32_t entry,
+                          BlockCache& cache) {
+  const std::optional<uint32_t> scales_entry = shard.ScalesOf(entry);
+  const auto unfit = [&](const char* why) {
+    return Error{Code::kCorrupt, std::string("no scales: ") + why,
+                 shard.Record(entry).data_offset};
+  };
+  if (!scales_entry) return unfit("no entry of such a name");
+  Result<TensorHeader> weights = shard.Header(entry, cache);
+  if (!weights) return std::move(weights).error();
+  if (weights->dtype != DType::kI8) return unfit("the tensor is not int8");
+  Result<TensorHeader> scales = shard.Header(*scales_entry, cache);
+  if (!scales) return std::move(scales).error();
+  if (scales->dtype != DType::kF32 && scales->dtype != DType::kF16 &&
+      scales->dtype != DType::kBf16) {
+    return unfit("they are no floats");
+  }
+  Quantized found{std::move(*weights), std::move(*scales), *scales_entry, 0};
+  const std::vector<uint64_t>& shape = found.weights.shape;
+  const uint64_t count = found.scales.elements();
+  if (count != 1) {
+    if (shape.size() != 2 || count != shape[0]) {
+      return unfit("neither one nor one for each row");
+    }
+    found.columns = shape[1];
+  }
+  if (found.weights.data_size > INT64_MAX / sizeof(float)) {
+    return unfit("too many elements");
+  }
+  return found;
+}
+
+class Dequantize final : public Transform {
+ public:
+  Dequantize(Content weights, Content scales, DType dtype, uint64_t columns)
+      : weights_(std::move(weights)),
+        scales_(std::move(scales)),
+        dtype_(dtype),
+        columns_(columns) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 BlockCache& cache) const override {
+    return FillFloats(offset, out, kPiece,
+                      [&](uint64_t first, std::span<float> floats) {
+                        return Multiply(first, floats, cache);
+                      });
+  }
+
+  Status Verify(BlockCache& cache) const override {
+    if (Status verified = weights_.Verify(cache); !verified) return verified;
+    return scales_.Verify(cache);
+  }
+
+ private:
+  Status Multiply(uint64_t first, std::span<float> floats,
+                  BlockCache& cache) const {
+    Buffer bytes(floats.size());
+    Status read = ReadInto(weights_, first, bytes.span(), cache);
+    if (!read) return read;
+    WidenToFloat(DType::kI8, bytes.span(), floats);
+
+    const auto row_of = [this](uint64_t element) {
+      return columns_ == 0 ? 0 : element / columns_;
+    };
+    const uint64_t row = row_of(first);
+    const uint64_t rows = row_of(first + floats.size() - 1) - row + 1;
+    Buffer stored(static_cast<size_t>(rows * DTypeSize(dtype_)));
+    read = ReadInto(scales_, row * DTypeSize(dtype_), stored.span(), cache);
+    if (!read) return read;
+    std::vector<float> scales(static_cast<size_t>(rows));
+    WidenToFloat(dtype_, stored.span(), scales);
+    for (size_t i = 0; i < floats.size(); ++i) {
+      floats[i] *= scales[static_cast<size_t>(row_of(first + i) - row)];
+    }
+    return {};
+  }
+
+  Content weights_;
+  Content scales_;
+  DType dtype_;
+  uint64_t columns_;
+};
+
+class DequantizedFiles final : public EntryFiles {
+ public:
+  explicit DequantizedFiles(std::shared_ptr<const ModelShard> shard)
+      : EntryFiles(shard, "dequantized"), shard_(std::move(shard)) {}
+
+  bool MayHave(uint32_t entry) const override {
+    return shard_->ScalesOf(entry) && shard_->MayBeTensor(entry);
+  }
+  Result<bool> Exists(uint32_t entry, bool listing,
+                      BlockCache& cache) const override {
+    const bool believed = shard_->BelievedTensor(entry) ||
+                          shard_->BelievedTensor(*shard_->ScalesOf(entry));
+    if (listing && believed) return true;
+    const Result<Quantized> found = Examine(*shard_, entry, cache);
+    if (found) return true;
+    if (found.error().Permanent()) return believed;
+    return found.error();
+  }
+  bool SizeIsCheap(uint32_t entry) const override {
+    return shard_->HeaderIsCheap(entry) &&
+           shard_->HeaderIsCheap(*shard_->ScalesOf(entry));
+  }
+  Result<uint64_t> Size(uint32_t entry, BlockCache& cache) const override {
+    const Result<Quantized> found = Examine(*shard_, entry, cache);
+    if (found) return found->weights.data_size * sizeof(float);
+    if (found.error().Permanent()) return uint64_t{0};
+    return found.error();
+  }
+  Result<Content> Open(uint32_t entry, BlockCache& cache) const override {
+    const Result<Quantized> found = Examine(*shard_, entry, cache);
+    if (!found) return found.error();
+    Result<Content> weights = shard_->OpenTensor(entry, cache);
+    if (!weights) return std::move(weights).error();
+    Result<Content> scales = shard_->OpenTensor(found->scales_entry, cache);
+    if (!scales) return std::move(scales).error();
+    Content content;
+    content.Append(Computed{std::make_shared<const Dequantize>(
+                                std::move(*weights), std::move(*scales),
+                                found->scales.dtype, found->columns),
+                            0},
+                   found->weights.data_size * sizeof(float));
+    return content;
+  }
+  EntryInfo Describe(uint32_t entry) const override {
+    EntryInfo info = shard_->Describe(entry);
+    info.kind = "dequantized";
+    if (info.shape) info.dtype = DTypeName(DType::kF32);
+    info.note = "int8 times the scales of entry " +
+                std::to_string(*shard_->ScalesOf(entry));
+    return info;
+  }
+
+ private:
+  std::shared_ptr<const ModelShard> shard_;
+};
+
+}  // namespace
+
+std::shared_ptr<const DerivedFiles> DequantizedTensors(
+    std::shared_ptr<const ModelShard> shard) {
+  return std::make_shared<const DequantizedFiles>(std::move(shard));
+}
+
+Result<Dequantized> ExamineDequantized(const ModelShard& shard, uint32_t entry,
+                                       BlockCache& cache) {
+  Result<Quantized> found = Examine(shard, entry, cache);
+  if (!found) return std::move(found).error();
+  return Dequantized{found->weights.shape,
+                     found->weights.data_size * sizeof(float)};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Entries of a Shard as tensors (docs/model_shard.md, sections 2 and 3).
+#include "core/formats/model_shard/tensor_shard.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/container/entry_files.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint16_t kTensorType = 1;
+constexpr uint64_t kFixedHeader = 4;
+
+// What of a compressed entry is read for its header: first what holds any
+// usual one, then what holds a zstd block of incompressible bytes.
+constexpr uint64_t kHeadPieces[] = {4 * limits::kKiB, 160 * limits::kKiB};
+
+/// Whether `head` holds all of the header that it begins with.
+bool HoldsHeader(Bytes head) {
+  return head.size() >= kFixedHeader &&
+         head.size() >= kFixedHeader + 8 * std::to_integer<uint64_t>(head[1]);
+}
+
+/// tensors/NAME: the elements of NAME.
+class Tensors final : public EntryFiles {
+ public:
+  explicit Tensors(std::shared_ptr<const TensorShard> shard)
+      : EntryFiles(shard, "tensors"), shard_(std::move(shard)) {}
+
+  bool MayHave(uint32_t entry) const override {
+    return shard_->MayBeTensor(entry);
+  }
+  Result<bool> Exists(uint32_t entry, bool listing,
+                      BlockCache& cache) const override {
+    // What a listing shows stays there when looked up, damaged or not.
+    const bool believed = shard_->BelievedTensor(entry);
+    if (listing && believed) return true;
+    const Result<TensorHeader> header = shard_->Header(entry, cache);
+    if (header) return true;
+    if (header.error().Permanent()) return believed;
+    return header.error();
+  }
+  bool SizeIsCheap(uint32_t entry) const override {
+    return shard_->HeaderIsCheap(entry);
+  }
+  Result<uint64_t> Size(uint32_t entry, BlockCache& cache) const override {
+    const Result<TensorHeader> header = shard_->Header(entry, cache);
+    if (header) return header->data_size;
+    if (header.error().Permanent()) return uint64_t{0};
+    return header.error();
+  }
+  Result<Content> Open(uint32_t entry, BlockCache& cache) const override {
+    return shard_->OpenTensor(entry, cache);
+  }
+  EntryInfo Describe(uint32_t entry) const override {
+    return shard_->DescribeTensor(entry);
+  }
+
+ private:
+  std::shared_ptr<const TensorShard> shard_;
+};
+
+}  // namespace
+
+bool IsReservedName(std::string_view name) {
+  constexpr std::string_view kMark = "__";
+  return name.size() >= 2 * kMark.size() && name.starts_with(kMark) &&
+         name.ends_with(kMark);
+}
+
+bool TensorShard::MayBeTensor(uint32_t entry) const {
+  return !IsReservedName(EntryName(entry).value_or("")) &&
+         !EntryLocked(entry) && EntrySize(entry) >= kFixedHeader;
+}
+
+bool TensorShard::HeaderIsCheap(uint32_t entry) const {
+  return IsPlain(entry);
+}
+
+bool TensorShard::BelievedTensor(uint32_t entry) const {
+  return !HeaderIsCheap(entry) && Record(entry).content_type == kTensorType;
+}
+
+Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry) const {
+  const ShardRecord record = Record(entry);
+  const uint64_t wanted = std::min(EntrySize(entry), TensorHeader::kMostBytes);
+  if (HeaderIsCheap(entry)) {
+    Result<Buffer> head =
+        ReadBuffer(*source(), record.data_offset, wanted, "tensor header");
+    if (!head) return std::move(head).error();
+    return std::optional(std::move(*head));
+  }
+  // Encrypted, or perhaps stored raw, which the checksum alone can tell.
+  if (Seal(entry) != nullptr || record.disk_size == record.orig_size)
+    return std::optional<Buffer>();
+  for (const uint64_t piece : kHeadPieces) {
+    Result<Buffer> stored =
+        ReadBuffer(*source(), record.data_offset,
+                   std::min(piece, record.disk_size), "tensor header");
+    if (!stored) return std::move(stored).error();
+    Buffer head(static_cast<size_t>(wanted));
+    const size_t got = DecodePrefix(PickCodec(record, stored->span()),
+                                    stored->span(), head.span());
+    if (!HoldsHeader(head.span().first(got))) continue;
+    Buffer exact(got);
+    std::copy_n(head.data(), got, exact.data());
+    return std::optional(std::move(exact));
+  }
+  return std::optional<Buffer>();
+}
+
+Result<TensorHeader> TensorShard::Parse(uint32_t entry, Bytes head) const {
+  // A model's tensors may have bytes after them; elsewhere a tensor is what
+  // fits to the byte.
+  const bool exact = header().role != kModelRole;
+  return ParseTensorV1(head, EntrySize(entry), exact,
+                       Record(entry).data_offset);
+}
+
+std::optional<Result<TensorHeader>> TensorShard::CheapHeader(
+    uint32_t entry) const {
+  if (!MayBeTensor(entry)) {
+    return Error{Code::kCorrupt, "no tensor: too short, or a reserved name",
+                 Record(entry).data_offset};
+  }
+  Result<std::optional<Buffer>> head = Head(entry);
+  if (!head) return std::move(head).error();
+  if (!*head) return std::nullopt;
+  return Parse(entry, (*head)->span());
+}
+
+Result<TensorHeader> TensorShard::Header(uint32_t entry,
+                                         BlockCache& cache) const {
+  if (std::optional<Result<TensorHeader>> cheap = CheapHeader(entry)) {
+    return *std::move(cheap);
+  }
+  if (!BelievedTensor(entry)) {
+    return Error{Code::kCorrupt, "no tensor: its first bytes do not decode",
+                 Record(entry).data_offset};
+  }
+  const Result<Content> content = OpenEntry(entry);
+  if (!content) return content.error();
+  Buffer head(
+      static_cast<size_t>(std::min(content->size(), TensorHeader::kMostBytes)));
+  if (Status read = ReadInto(*content, 0, head.span(), cache); !read) {
+    return std::move(read).error();
+  }
+  return Parse(entry, head.span());
+}
+
+Result<Content> TensorShard::OpenTensor(uint32_t entry,
+                                        BlockCache& cache) const {
+  const Result<TensorHeader> header = Header(entry, cache);
+  if (!header) return header.error();
+  const Result<Content> content = OpenEntry(entry);
+  if (!content) return content.error();
+  return content->Slice(header->header_size, header->data_size);
+}
+
+EntryInfo TensorShard::Describe(uint32_t entry) const {
+  EntryInfo info = ShardContainer::Describe(entry);
+  const std::optional<Result<TensorHeader>> header = CheapHeader(entry);
+  if (!header || !*header) return info;
+  info.kind = "tensor";
+  info.dtype = (*header)->type_name;
+  info.shape = (*header)->shape;
+  if (info.note.empty()) info.note = (*header)->note;
+  return info;
+}
+
+EntryInfo TensorShard::DescribeTensor(uint32_t entry) const {
+  EntryInfo info = Describe(entry);
+  const std::optional<Result<TensorHeader>> header = CheapHeader(entry);
+  if (!header) return info;
+  if (!*header) {
+    info.size = 0;
+    info.note = header->error().what;
+    return info;
+  }
+  info.size = (*header)->data_size;
+  if (HeaderIsCheap(entry)) {
+    info.offset += (*header)->header_size;
+    info.stored_size = info.size;
+  }
+  return info;
+}
+
+std::vector<std::shared_ptr<const DerivedFiles>> TensorShard::Derived() const {
+  return {std::make_shared<const Tensors>(Self())};
+}
+
+ArrayInfo TensorShard::TensorArray(std::string name, uint32_t entry,
+                                   const TensorHeader& header) const {
+  return {std::move(name), header.dtype, header.shape,
+          [self = Self(), entry](BlockCache& cache) {
+            return self->OpenTensor(entry, cache);
+          },
+          /*opening_reads=*/true};
+}
+
+std::vector<ArrayInfo> TensorShard::Arrays() const {
+  if (entry_count() > limits::kArrayEntries) return {};
+  BlockCache cache(0);
+  std::vector<ArrayInfo> arrays;
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    const std::optional<std::string_view> name = EntryName(entry);
+    if (!name || !MayBeTensor(entry)) continue;
+    const Result<TensorHeader> header = Header(entry, cache);
+    if (header)
+      arrays.push_back(TensorArray(std::string(*name), entry, *header));
+  }
+  return arrays;
+}
+
+std::optional<ArraysUse> TensorShard::ArraysUsed() const {
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    if (MayBeTensor(entry)) return ArraysUse{{}};
+  }
+  return std::nullopt;
+}
+
+Json TensorShard::Info() const {
+  Json info = ShardContainer::Info();
+  // Headers lie all over the container: of a million a few thousand are read.
+  uint32_t tensors = 0;
+  uint32_t examined = 0;
+  for (uint32_t entry = 0;
+       entry < entry_count() && examined < limits::kHeadersExamined; ++entry) {
+    if (EntryFault(entry) || IsReservedName(EntryName(entry).value_or(""))) {
+      continue;
+    }
+    ++examined;
+    const std::optional<Result<TensorHeader>> header = CheapHeader(entry);
+    if (!header) continue;
+    if (*header) {
+      ++tensors;
+    } else if (Record(entry).content_type == kTensorType) {
+      info["warnings"].push_back(Error{
+          header->error().code, Label(entry) + ": " + header->error().what,
+          header->error().offset}
+                                     .Text());
+    }
+  }
+  info["tensors"] = tensors;
+  info["tensors_examined"] = examined;
+  return info;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TensorV1, the payload of a tensor (docs/model_shard.md, section 2).
+//
+//   0           u8   dtype code
+//   1           u8   number of dimensions
+//   2           u16  flags, without meaning
+//   4           u64  each dimension, outermost first
+//   4 + 8*ndim       the elements, row-major
+#include "core/formats/model_shard/tensor_v1.h"
+
+#include <string>
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kFixedBytes = 4;
+constexpr uint64_t kMostElements = INT64_MAX;  // as the reference reader has it
+
+struct TypeCode {
+  uint8_t code;
+  DType dtype;
+  std::string_view name;  // empty: the dtype's own
+};
+
+// Codes from 0x10 on are packed in ways that nothing tells: bytes.
+constexpr TypeCode kTypes[] = {
+    {0x01, DType::kF32, {}},      {0x02, DType::kF16, {}},
+    {0x03, DType::kBf16, {}},     {0x04, DType::kI8, {}},
+    {0x05, DType::kI16, {}},      {0x06, DType::kI32, {}},
+    {0x07, DType::kI64, {}},      {0x08, DType::kU8, {}},
+    {0x09, DType::kU16, {}},      {0x0A, DType::kU32, {}},
+    {0x0B, DType::kU64, {}},      {0x0C, DType::kF64, {}},
+    {0x10, DType::kU8, "qint4"},  {0x11, DType::kU8, "qint2"},
+    {0x12, DType::kU8, "qint3"},  {0x13, DType::kU8, "ternary"},
+    {0x14, DType::kU8, "binary"},
+};
+constexpr uint8_t kBf16OrOldF64 = 0x03;
+constexpr uint8_t kU16OrOldBf16 = 0x09;
+
+const TypeCode* TypeOf(uint8_t code) {
+  for (const TypeCode& type : kTypes) {
+    if (type.code == code) return &type;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
+                                   bool exact, uint64_t offset) {
+  const auto no_tensor = [&](std::string why) {
+    return Error{Code::kCorrupt, "no tensor: " + std::move(why), offset};
+  };
+  ByteReader in(head);
+  TensorHeader tensor;
+  tensor.code = in.U8();
+  const uint8_t dimensions = in.U8();
+  in.Skip(2);
+  if (!in.ok()) return no_tensor("too short for a header");
+  const TypeCode* type = TypeOf(tensor.code);
+  if (type == nullptr) {
+    return no_tensor("unknown dtype " + std::to_string(tensor.code));
+  }
+  tensor.header_size = kFixedBytes + uint64_t{8} * dimensions;
+  if (in.remaining() < uint64_t{8} * dimensions) {
+    return no_tensor("too short for " + std::to_string(dimensions) +
+                     " dimensions");
+  }
+  uint64_t elements = 1;
+  for (unsigned i = 0; i < dimensions; ++i) {
+    const uint64_t dimension = in.U64();
+    const auto product = CheckedMul(elements, dimension);
+    if (dimension > kMostElements || !product || *product > kMostElements) {
+      return no_tensor("the product of its dimensions overflows");
+    }
+    elements = *product;
+    tensor.shape.push_back(dimension);
+  }
+
+  tensor.dtype = type->dtype;
+  const uint64_t there = payload_size - tensor.header_size;
+  // Old writers meant float64 by 0x03: only then are there four times as many
+  // bytes. 0x09 was their bfloat16; nothing tells it from uint16.
+  if (tensor.code == kBf16OrOldF64 && elements > 0 &&
+      CheckedMul(elements, DTypeSize(DType::kF64)) == there) {
+    tensor.dtype = DType::kF64;
+    tensor.note = "float64 by the old dtype table: the length says so";
+  }
+  if (tensor.code == kU16OrOldBf16) {
+    tensor.note = "uint16, or bfloat16 if the writer was an old one";
+  }
+  tensor.type_name = type->name.empty() ? DTypeName(tensor.dtype) : type->name;
+  if (!type->name.empty()) {
+    tensor.note = "packed in a way that the format does not tell: bytes";
+  }
+  const auto bytes = CheckedMul(elements, DTypeSize(tensor.dtype));
+  if (!bytes || *bytes > kMostElements) {
+    return no_tensor("the product of its dimensions overflows");
+  }
+  if (*bytes > there || (exact && *bytes != there)) {
+    return no_tensor("its dimensions make " + std::to_string(*bytes) +
+                     " bytes, but " + std::to_string(there) + " are there");
+  }
+  tensor.data_size = *bytes;
+  return tensor;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SampleShard, Shard role 2 (docs/sampleshard.md): an entry a sample, called
+// by its number, a cowrie value or JSON.
+#include "core/formats/sample_shard/sample_shard.h"
+
+#include <algorithm>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/formats/cowrie/cowrie.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint16_t kHasChecksums = 0x0020;
+constexpr uint16_t kJsonType = 2;
+constexpr uint16_t kCowrieType = 3;
+
+constexpr uint64_t kChecksumPiece = 256 * limits::kKiB;
+
+bool Probe(Bytes head) { return HasShardRole(head, kSampleRole); }
+
+/// What a metadata section says of the data set; null for nothing.
+Json DataSet(const Json& metadata) {
+  if (!metadata.is_object()) return nullptr;
+  for (const char* key : {"sample_shard", "profile_meta"}) {
+    const auto found = metadata.find(key);
+    if (found != metadata.end()) return *found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<int64_t> SampleId(std::string_view name) {
+  constexpr std::string_view kBlanks = " \t\n\r\f\v";
+  const size_t first = name.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return std::nullopt;
+  name = name.substr(first, name.find_last_not_of(kBlanks) + 1 - first);
+  const bool negative = name[0] == '-';
+  if (negative || name[0] == '+') name.remove_prefix(1);
+  int64_t id = 0;
+  bool digit = false;  // whether the last character was one
+  for (const char c : name) {
+    if (c == '_' && digit) {
+      digit = false;
+      continue;
+    }
+    if (c < '0' || c > '9') return std::nullopt;
+    digit = true;
+    if (__builtin_mul_overflow(id, 10, &id) ||
+        __builtin_add_overflow(id, c - '0', &id)) {
+      id = INT64_MAX;
+    }
+  }
+  if (!digit) return std::nullopt;
+  return negative ? -id : id;
+}
+
+Status SampleShard::Load() {
+  if (Status loaded = ShardContainer::Load(); !loaded) return loaded;
+  if ((header().flags & kHasChecksums) == 0) {
+    kinds_ = std::vector<std::atomic<ChecksumKind>>(entry_count());
+  }
+  return {};
+}
+
+Checksum SampleShard::StoredChecksum(const ShardRecord& record) const {
+  Checksum checksum = ShardContainer::StoredChecksum(record);
+  // Load asks before there are any.
+  if (checksum && !kinds_.empty() &&
+      kinds_[record.number].load(std::memory_order_acquire) ==
+          ChecksumKind::kCrc32) {
+    checksum.kind = ChecksumKind::kCrc32;
+  }
+  return checksum;
+}
+
+Status SampleShard::FindChecksum(uint32_t entry) const {
+  const ShardRecord record = Record(entry);
+  // The first writer set no flag and compressed nothing.
+  if (kinds_.empty() || !options_.verify || Encoded(record) ||
+      record.checksum == 0 || EntryFault(entry) ||
+      kinds_[entry].load(std::memory_order_acquire) != ChecksumKind::kNone) {
+    return {};
+  }
+  Buffer piece(static_cast<size_t>(std::min(record.disk_size, kChecksumPiece)));
+  uint32_t crc32c = 0;
+  uint32_t crc32 = 0;
+  for (uint64_t done = 0; done < record.disk_size;) {
+    const MutableBytes bytes = piece.span().first(static_cast<size_t>(
+        std::min<uint64_t>(record.disk_size - done, piece.size())));
+    Status read = source()->ReadAt(record.data_offset + done, bytes);
+    if (!read) return read;
+    crc32c = Crc32c(bytes, crc32c);
+    crc32 = Crc32(bytes, crc32);
+    done += bytes.size();
+  }
+  const bool ieee = crc32c != record.checksum && crc32 == record.checksum;
+  kinds_[entry].store(ieee ? ChecksumKind::kCrc32 : ChecksumKind::kCrc32c,
+                      std::memory_order_release);
+  // Known now, and not to be read for again. A failure is left to the first
+  // read, which counts and reports it.
+  if (ieee || crc32c == record.checksum) {
+    VerdictOf(entry)->store(Verdict::kPassed, std::memory_order_release);
+  }
+  return {};
+}
+
+Result<Content> SampleShard::OpenEntry(uint32_t entry) const {
+  if (Status found = FindChecksum(entry); !found) {
+    return std::move(found).error();
+  }
+  return ShardContainer::OpenEntry(entry);
+}
+
+Json SampleShard::Info() const {
+  Json info = ShardContainer::Info();
+  uint64_t samples = 0;
+  for (uint32_t i = 0; i < entry_count(); ++i) samples += IsSample(i) ? 1U : 0U;
+  info["samples"] = samples;
+  const auto ieee = static_cast<uint64_t>(std::count_if(
+      kinds_.begin(), kinds_.end(), [](const std::atomic<ChecksumKind>& kind) {
+        return kind.load(std::memory_order_acquire) == ChecksumKind::kCrc32;
+      }));
+  if (ieee > 0) {
+    info["warnings"].push_back(
+        std::to_string(ieee) +
+        " of the entries read so far have a CRC-32 (IEEE), as the first writer "
+        "made them, and are verified by that");
+  }
+  return info;
+}
+
+EntryInfo SampleShard::Describe(uint32_t entry) const {
+  EntryInfo info = ShardContainer::Describe(entry);
+  if (IsSample(entry)) info.kind = "sample";
+  if (info.note.empty() && info.checksum.starts_with("crc32:")) {
+    info.note = "the checksum is CRC-32 (IEEE), not CRC-32C";
+  }
+  return info;
+}
+
+bool SampleShard::IsSample(uint32_t entry) const {
+  const std::string_view name = EntryName(entry).value_or("");
+  if (name.starts_with("__")) return false;
+  const uint16_t type = Record(entry).content_type;
+  return type == kJsonType || type == kCowrieType || SampleId(name).has_value();
+}
+
+std::vector<uint32_t> SampleShard::SamplesInOrder() const {
+  struct Sample {
+    bool unnumbered;
+    int64_t id;
+    uint32_t entry;
+    auto operator<=>(const Sample&) const = default;
+  };
+  std::vector<Sample> samples;
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    if (!IsSample(i)) continue;
+    const std::optional<int64_t> id = SampleId(EntryName(i).value_or(""));
+    samples.push_back({!id, id.value_or(0), i});
+  }
+  std::sort(samples.begin(), samples.end());
+  std::vector<uint32_t> order;
+  order.reserve(samples.size());
+  for (const Sample& sample : samples) order.push_back(sample.entry);
+  return order;
+}
+
+Result<std::string> SampleShard::Line(uint32_t entry) const {
+  const auto fail = [&](Error error) {
+    error.what =
+        "sample " + Quote(EntryName(entry).value_or("")) + ": " + error.what;
+    error.offset = Record(entry).data_offset;
+    return error;
+  };
+  if (Status found = FindChecksum(entry); !found) {
+    return fail(std::move(found).error());
+  }
+  const Result<Buffer> bytes = ReadEntry(entry);
+  if (!bytes) return fail(bytes.error());
+  Json value;
+  if (LooksLikeCowrie(bytes->span())) {
+    Result<Json> cowrie = DecodeCowrie(bytes->span());
+    if (!cowrie) return fail(std::move(cowrie).error());
+    value = std::move(*cowrie);
+  } else {
+    // Old samples are what Python's json module wrote.
+    const std::string_view text = AsText(bytes->span());
+    Result<ParsedJson> parsed = ParseJson(text, JsonDialect::kPython);
+    if (!parsed) return fail(std::move(parsed).error());
+    if (text.find_first_not_of(" \t\r\n", parsed->length) != text.npos) {
+      return fail({Code::kCorrupt, "bytes follow the JSON value"});
+    }
+    value = std::move(parsed->value);
+  }
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::vector<OwnFile> SampleShard::OwnFiles() const {
+  std::vector<OwnFile> files = ShardContainer::OwnFiles();
+  if (const Json data_set = DataSet(Metadata()); !data_set.is_null()) {
+    auto text = std::make_shared<const std::string>(FormatJson(data_set));
+    files.push_back({.path = "dataset.json",
+                     .open = [text](BlockCache& /*cache*/) -> Result<Content> {
+                       Content content;
+                       content.Append(Literal{text}, text->size());
+                       return content;
+                     },
+                     .size = text->size()});
+  }
+  return files;
+}
+
+std::vector<std::shared_ptr<const DerivedFiles>> SampleShard::Derived() const {
+  return SampleViews(
+      std::static_pointer_cast<const SampleShard>(shared_from_this()));
+}
+
+extern const Format kSampleShard;
+const Format kSampleShard{"sampleshard", &Probe, &OpenShard<SampleShard>};
+
+}  // namespace ctxfs

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/formats/shard/shard.h"
+
+namespace ctxfs {
+
+/// The number that a sample's name is, as the reference reads it: blanks
+/// around, a sign, digits with single underscores between. Cut to 64 bits;
+/// nothing for other names.
+std::optional<int64_t> SampleId(std::string_view name);
+
+/// A SampleShard (docs/sampleshard.md): an entry a training sample, a cowrie
+/// value or JSON.
+class SampleShard final : public ShardContainer {
+ public:
+  using ShardContainer::ShardContainer;
+
+  Status Load() override;
+
+  Json Info() const override;
+  Result<Content> OpenEntry(uint32_t entry) const override;
+  EntryInfo Describe(uint32_t entry) const override;
+  std::vector<OwnFile> OwnFiles() const override;
+  std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
+
+  /// Whether the entry is a sample, by its name and content type alone.
+  bool IsSample(uint32_t entry) const;
+  /// All samples by their numbers, as the reference goes through them; those
+  /// without a number last.
+  std::vector<uint32_t> SamplesInOrder() const;
+  /// A sample as one line of JSON. Fails with kCorrupt or kLimit when it is
+  /// none, at the entry's first byte.
+  Result<std::string> Line(uint32_t entry) const;
+
+ private:
+  Checksum StoredChecksum(const ShardRecord& record) const override;
+  /// Settles by which checksum an entry goes, and its verdict, by reading it
+  /// once (docs/sampleshard.md, section 2).
+  Status FindChecksum(uint32_t entry) const;
+
+  // What FindChecksum has found; empty where all are CRC-32C.
+  mutable std::vector<std::atomic<ChecksumKind>> kinds_;
+};
+
+/// views/json/NAME.json, each sample on a line of its own, and
+/// views/samples.jsonl, all of them in order (sample_views.cc).
+std::vector<std::shared_ptr<const DerivedFiles>> SampleViews(
+    const std::shared_ptr<const SampleShard>& shard);
+
+}  // namespace ctxfs

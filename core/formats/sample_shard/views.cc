@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Samples as JSON (docs/sampleshard.md, section 5): views/json/ and
+// views/samples.jsonl. How long a text is is known once it has been made.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/container/entry_files.h"
+#include "core/formats/sample_shard/sample_shard.h"
+
+namespace ctxfs {
+namespace {
+
+// How many samples of samples.jsonl are decoded together.
+constexpr size_t kSamplesABlock = 256;
+
+/// Samples as JSON, one a line.
+class SampleBlock final : public Block {
+ public:
+  SampleBlock(Key key, std::shared_ptr<const SampleShard> shard,
+              std::vector<uint32_t> samples)
+      : Block(key), shard_(std::move(shard)), samples_(std::move(samples)) {}
+
+  uint64_t cost() const override {
+    uint64_t bytes = 0;
+    for (const uint32_t sample : samples_) bytes += shard_->EntrySize(sample);
+    return 2 * bytes;  // about; not known before it is made
+  }
+
+  Status CheckUnchanged() const override {
+    return shard_->source()->CheckUnchanged();
+  }
+
+  Result<Buffer> Produce() const override {
+    std::string text;
+    for (const uint32_t sample : samples_) {
+      const Result<std::string> line = shard_->Line(sample);
+      if (!line) return line.error();
+      if (line->size() > limits::kDecodedBytes - text.size()) {
+        return Error{Code::kLimit, "samples of more than " +
+                                       std::to_string(limits::kDecodedBytes) +
+                                       " bytes of JSON"};
+      }
+      text += *line;
+    }
+    Buffer made(text.size());
+    if (!text.empty()) std::memcpy(made.data(), text.data(), text.size());
+    return made;
+  }
+
+ private:
+  std::shared_ptr<const SampleShard> shard_;
+  std::vector<uint32_t> samples_;
+};
+
+/// Of a file that has to be made to be measured: 0 for what cannot be.
+Result<uint64_t> SizeOf(const Result<Content>& made) {
+  if (made) return made->size();
+  if (!made.error().Permanent()) return made.error();
+  return 0;
+}
+
+class JsonFiles final : public EntryFiles {
+ public:
+  explicit JsonFiles(std::shared_ptr<const SampleShard> shard)
+      : EntryFiles(shard, "views/json", ".json"), shard_(std::move(shard)) {}
+
+  bool MayHave(uint32_t entry) const override {
+    // The reference's README calls samples sample/000007, which its code
+    // passes by.
+    const std::string_view name = shard_->EntryName(entry).value_or("");
+    return shard_->IsSample(entry) ||
+           (name.starts_with("sample/") && SampleId(name.substr(7)));
+  }
+
+  bool SizeIsCheap(uint32_t /*entry*/) const override { return false; }
+
+  Result<uint64_t> Size(uint32_t entry, BlockCache& cache) const override {
+    return SizeOf(Open(entry, cache));
+  }
+
+  Result<Content> Open(uint32_t entry, BlockCache& cache) const override {
+    auto block = std::make_shared<const SampleBlock>(
+        Key{owner_, entry}, shard_, std::vector<uint32_t>{entry});
+    const Result<BlockCache::Pinned> made = cache.Get(*block);
+    if (!made) return made.error();
+    Content content;
+    content.Append(Decoded{std::move(block), 0}, (*made)->size());
+    return content;
+  }
+
+ private:
+  std::shared_ptr<const SampleShard> shard_;
+  const uint64_t owner_ = NewOwner();
+};
+
+/// samples.jsonl, in blocks. How long they turn out to be is kept, so that only
+/// the first look decodes them all.
+class LinesFile final : public DerivedFiles {
+ public:
+  explicit LinesFile(std::shared_ptr<const SampleShard> shard)
+      : shard_(std::move(shard)),
+        order_(shard_->SamplesInOrder()),
+        sizes_((order_.size() + kSamplesABlock - 1) / kSamplesABlock) {}
+
+  uint32_t count() const override { return order_.empty() ? 0 : 1; }
+
+  std::optional<std::string> Path(uint32_t /*file*/) const override {
+    return "views/samples.jsonl";
+  }
+
+  bool SizeIsCheap(uint32_t /*file*/) const override { return false; }
+
+  Result<uint64_t> Size(uint32_t file, BlockCache& cache) const override {
+    return SizeOf(Open(file, cache));
+  }
+
+  Result<Content> Open(uint32_t /*file*/, BlockCache& cache) const override {
+    Content content;
+    for (size_t k = 0; k < sizes_.size(); ++k) {
+      const auto begin =
+          order_.begin() + static_cast<ptrdiff_t>(k * kSamplesABlock);
+      const auto end = order_.end() - begin > ptrdiff_t{kSamplesABlock}
+                           ? begin + ptrdiff_t{kSamplesABlock}
+                           : order_.end();
+      auto block = std::make_shared<const SampleBlock>(
+          Key{owner_, k}, shard_, std::vector<uint32_t>(begin, end));
+      uint64_t size = sizes_[k].load(std::memory_order_relaxed);
+      if (size == 0) {  // a sample takes two bytes at the least
+        const Result<BlockCache::Pinned> made = cache.Get(*block);
+        if (!made) return made.error();
+        size = (*made)->size();
+        sizes_[k].store(size, std::memory_order_relaxed);
+      }
+      content.Append(Decoded{std::move(block), 0}, size);
+    }
+    return content;
+  }
+
+ private:
+  std::shared_ptr<const SampleShard> shard_;
+  std::vector<uint32_t> order_;
+  mutable std::vector<std::atomic<uint64_t>> sizes_;  // of blocks; 0: not yet
+  const uint64_t owner_ = NewOwner();
+};
+
+}  // namespace
+
+std::vector<std::shared_ptr<const DerivedFiles>> SampleViews(
+    const std::shared_ptr<const SampleShard>& shard) {
+  return {std::make_shared<const JsonFiles>(shard),
+          std::make_shared<const LinesFile>(shard)};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An entry's bytes: where they are, how they are encoded, and what stands
+// before them (docs/shard.md, sections 9 and 10).
+#include <string>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/formats/shard/shard.h"
+
+namespace ctxfs {
+namespace {
+
+// The one header flag that changes anything.
+constexpr uint16_t kHasChecksums = 0x0020;
+
+// Bytes within a record that faults point at.
+constexpr uint64_t kOrigSizeAt = 32;
+
+}  // namespace
+
+/// An entry's bytes, decoded if they are encoded.
+class ShardBlock final : public Block {
+ public:
+  ShardBlock(std::shared_ptr<const ShardContainer> container, uint32_t entry)
+      : Block({container->owner_, entry}),
+        container_(std::move(container)),
+        record_(container_->Record(entry)),
+        checksum_(container_->ExpectedChecksum(record_)),
+        verdict_(container_->VerdictOf(entry)) {
+    if (!container_->Encoded(record_)) record_.orig_size = record_.disk_size;
+  }
+
+  uint64_t cost() const override {
+    return record_.disk_size + record_.orig_size;
+  }
+
+  bool verifies() const override { return static_cast<bool>(checksum_); }
+
+  Status CheckUnchanged() const override {
+    return container_->source()->CheckUnchanged();
+  }
+
+  Result<Buffer> Produce() const override {
+    if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
+      return At({Code::kCorrupt, "damaged, as an earlier read has found"});
+    }
+    Result<Buffer> stored =
+        ReadBuffer(*container_->source(), record_.data_offset,
+                   record_.disk_size, "stored data");
+    if (!stored) return std::move(stored).error();
+    Result<Buffer> decoded = DecodeAndCheck(std::move(*stored));
+    if (!decoded) {
+      if (decoded.error().Permanent()) {
+        verdict_->store(Verdict::kFailed, std::memory_order_release);
+      }
+      return At(std::move(decoded).error());
+    }
+    if (checksum_) verdict_->store(Verdict::kPassed, std::memory_order_release);
+    return decoded;
+  }
+
+ private:
+  Error At(Error error) const {
+    error.offset = record_.data_offset;
+    return error;
+  }
+
+  /// Sections 9.3 and 10: the codec is a matter of flags that writers set in
+  /// four ways, and the checksum is over decoded or stored bytes; the checksum
+  /// decides.
+  Result<Buffer> DecodeAndCheck(Buffer stored) const {
+    const bool same_size = record_.disk_size == record_.orig_size;
+    if (same_size && checksum_ && checksum_.Matches(stored.span())) {
+      return stored;  // flagged compressed, stored raw
+    }
+    Buffer decoded(static_cast<size_t>(record_.orig_size));
+    const Codec codec = container_->PickCodec(record_, stored.span());
+    if (codec == Codec::kNone && !same_size) {
+      return Error{Code::kCorrupt,
+                   "flagged as compressed, but neither the entry nor the "
+                   "header names a codec"};
+    }
+    Status status = Decode(codec, stored.span(), decoded.span());
+    if (!status && same_size && !checksum_) return stored;
+    if (!status) return std::move(status).error();
+    if (!checksum_.Matches(decoded.span()) &&
+        !checksum_.Matches(stored.span())) {
+      return Error{Code::kChecksum,
+                   "checksum mismatch: neither the decoded "
+                   "nor the stored bytes are " +
+                       checksum_.Text()};
+    }
+    return decoded;
+  }
+
+  std::shared_ptr<const ShardContainer> container_;
+  ShardRecord record_;
+  Checksum checksum_;
+  std::shared_ptr<AtomicVerdict> verdict_;
+};
+
+Codec ShardContainer::PickCodec(const ShardRecord& record, Bytes stored) const {
+  if (!record.compressed()) return Codec::kNone;
+  if (record.ambiguous_codec()) {
+    return LooksLikeZstd(stored) ? Codec::kZstd : Codec::kLz4;
+  }
+  if (record.zstd()) return Codec::kZstd;
+  if (record.lz4()) return Codec::kLz4;
+  if (header_.compression_default == 1) return Codec::kZstd;
+  if (header_.compression_default == 2) return Codec::kLz4;
+  return Codec::kNone;
+}
+
+Checksum ShardContainer::StoredChecksum(const ShardRecord& record) const {
+  // Section 10: a value of 0 means "none" only where the flag is clear.
+  const bool present =
+      (header_.flags & kHasChecksums) != 0 || record.checksum != 0;
+  return present ? Checksum{ChecksumKind::kCrc32c, record.checksum}
+                 : Checksum{};
+}
+
+Checksum ShardContainer::ExpectedChecksum(const ShardRecord& record) const {
+  return options_.verify ? StoredChecksum(record) : Checksum{};
+}
+
+std::shared_ptr<AtomicVerdict> ShardContainer::VerdictOf(uint32_t entry) const {
+  return {verdicts_, &(*verdicts_)[entry]};
+}
+
+bool ShardContainer::Encoded(const ShardRecord& record) const {
+  if (!record.compressed()) return false;
+  const bool named = record.zstd() || record.lz4() ||
+                     header_.compression_default == 1 ||
+                     header_.compression_default == 2;
+  return named || header_.role != kWShardRole;
+}
+
+bool ShardContainer::IsPlain(uint32_t entry) const {
+  return !Encoded(Record(entry)) && Seal(entry) == nullptr;
+}
+
+Result<Buffer> ShardContainer::Payload(uint32_t entry) const {
+  auto self =
+      std::static_pointer_cast<const ShardContainer>(shared_from_this());
+  return ShardBlock(std::move(self), entry).Produce();
+}
+
+Result<std::shared_ptr<const Block>> ShardContainer::OpenBlock(
+    uint32_t entry) const {
+  if (std::optional<Error> fault = EntryFault(entry)) {
+    return *std::move(fault);
+  }
+  if (Seal(entry) != nullptr) return OpenSealedBlock(entry);
+  const ShardRecord record = Record(entry);
+  const uint64_t size = Encoded(record) ? record.orig_size : record.disk_size;
+  if (size > limits::kDecodedBytes || record.disk_size > limits::kStoredBytes) {
+    return Error{Code::kLimit,
+                 "decodes " + std::to_string(record.disk_size) + " bytes to " +
+                     std::to_string(size) + ", over the limit of " +
+                     std::to_string(limits::kDecodedBytes),
+                 ShardRecord::At(entry, kOrigSizeAt)};
+  }
+  auto self =
+      std::static_pointer_cast<const ShardContainer>(shared_from_this());
+  return std::shared_ptr<const Block>(
+      std::make_shared<ShardBlock>(std::move(self), entry));
+}
+
+std::shared_ptr<const Gate> ShardContainer::OpenGate(uint32_t entry) const {
+  const ShardRecord record = Record(entry);
+  const Checksum checksum = ExpectedChecksum(record);
+  if (!checksum) return nullptr;
+  const Gate::Guarded guarded{source(), record.data_offset, record.disk_size,
+                              checksum};
+  return std::make_shared<Gate>(Key{owner_, entry}, guarded, VerdictOf(entry));
+}
+
+Result<Content> ShardContainer::OpenEntry(uint32_t entry) const {
+  if (std::optional<Error> fault = EntryFault(entry)) {
+    return *std::move(fault);
+  }
+  const ShardRecord record = Record(entry);
+  Content content;
+  if (!IsPlain(entry)) {
+    Result<std::shared_ptr<const Block>> block = OpenBlock(entry);
+    if (!block) return std::move(block).error();
+    content.Append(Decoded{std::move(*block), 0}, EntrySize(entry));
+  } else {
+    content.Append(Range{source(), record.data_offset, OpenGate(entry)},
+                   record.disk_size);
+  }
+  return content;
+}
+
+}  // namespace ctxfs

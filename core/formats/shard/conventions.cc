@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// This project's conventions in a Shard's metadata (docs/conventions.md):
+//
+//   entry_metadata[NAME].extra.ctxfs.encryption
+//   entry_metadata[NAME].extra.ctxfs.delta
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/formats/shard/shard.h"
+
+namespace ctxfs {
+namespace {
+
+/// Keeps what is ours of the metadata: of each NAME an object of "encryption"
+/// and "delta", themselves objects of scalars, or else what stands there.
+class Conventions final : public JsonVisitor {
+ public:
+  using ByName = std::unordered_map<std::string, Json>;
+
+  explicit Conventions(ByName* kept) : kept_(*kept) {}
+
+  bool Enter(const Path& path, bool is_array) override {
+    if (!Replace(path) || !Count(path)) return false;
+    const Json empty = is_array ? Json::array() : Json::object();
+    if (path.size() == kAbove) kept_[path[1]] = empty;
+    if (path.size() == kSchemeDepth) kept_[path[1]][path[kAbove]] = empty;
+    return !is_array;
+  }
+  void Leave(const Path& /*path*/) override {}
+  void Scalar(const Path& path, Json value) override {
+    if (!Replace(path) || !Count(path)) return;
+    if (path.size() == kAbove) {
+      kept_[path[1]] = std::move(value);
+    } else if (path.size() == kSchemeDepth) {
+      kept_[path[1]][path[kAbove]] = std::move(value);
+    } else if (path.size() > kSchemeDepth) {
+      kept_[path[1]][path[kAbove]][path.back()] = std::move(value);
+    }
+  }
+
+  /// Whether there was more than is kept.
+  bool too_many() const { return count_ > limits::kConventionValues; }
+
+ private:
+  static constexpr size_t kAbove = 4;  // of encryption's or delta's own keys
+  static constexpr size_t kSchemeDepth = kAbove + 1;
+
+  /// Whether `path` leads to what is ours. Of equal keys the last one holds: it
+  /// makes forgotten what an earlier one has said.
+  bool Replace(const Path& path) {
+    constexpr std::string_view kTrunk[] = {"entry_metadata", "", "extra",
+                                           "ctxfs"};
+    if (path.size() > kSchemeDepth + 1) return false;
+    for (size_t i = 0; i < std::min(path.size(), std::size(kTrunk)); ++i) {
+      if (i != 1 && path[i] != kTrunk[i]) return false;
+    }
+    if (path.size() == 1) kept_.clear();
+    if (path.size() > 1 && path.size() <= kAbove) kept_.erase(path[1]);
+    return path.size() <= kAbove || path[kAbove] == "encryption" ||
+           path[kAbove] == "delta";
+  }
+
+  bool Count(const Path& path) {
+    if (path.size() >= kAbove && !too_many()) ++count_;
+    return !too_many();
+  }
+
+  ByName& kept_;
+  uint64_t count_ = 0;
+};
+
+/// Whether metadata can hold anything of ours; most has nothing, and is large.
+bool MayHaveConventions(std::string_view text) {
+  return text.find("\"ctxfs\"") != std::string_view::npos ||
+         text.find("\\u") != std::string_view::npos;
+}
+
+}  // namespace
+
+Status ShardContainer::ReadConventions() {
+  const uint64_t start = header_.schema_offset;
+  if (start == 0 || start >= source()->size()) return {};
+  // Without them an encrypted entry would be taken for an open one: what cannot
+  // be read for now refuses the container.
+  Result<Buffer> text = ReadBuffer(
+      *source(), start, std::min(source()->size() - start, limits::kJsonBytes),
+      "metadata");
+  if (!text) return std::move(text).error();
+  if (!MayHaveConventions(AsText(text->span()))) return {};
+  Conventions visitor(&conventions_);
+  if (!WalkJson(AsText(text->span()), JsonDialect::kStandard, visitor)) {
+    conventions_.clear();  // a warning of the metadata's own
+  }
+  if (visitor.too_many()) {
+    return Error{Code::kLimit,
+                 "metadata: conventions of more than " +
+                     std::to_string(limits::kConventionValues) + " values",
+                 start};
+  }
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    const Json* object = ConventionsOf(entry);
+    if (object == nullptr) continue;
+    for (const char* key : {"encryption", "delta"}) {
+      const bool there = object->contains(key);
+      if (object->is_object() && !there) continue;
+      if (there && object->at(key).is_object()) continue;
+      warnings_.push_back(
+          {Label(entry) + ": " + (there ? key : "ctxfs") + ": no object",
+           start});
+      break;
+    }
+    const auto encryption = object->find("encryption");
+    if (encryption == object->end() || !encryption->is_object()) continue;
+    if (!EntryFault(entry)) AddSeal(entry, *encryption);
+  }
+  return {};
+}
+
+const Json* ShardContainer::ConventionsOf(uint32_t entry) const {
+  if (conventions_.empty()) return nullptr;
+  const std::optional<std::string_view> name = EntryName(entry);
+  if (!name) return nullptr;
+  const auto found = conventions_.find(std::string(*name));
+  return found == conventions_.end() ? nullptr : &found->second;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a Shard container says of itself and its entries: info.json, the
+// records of index.json, and the metadata section (docs/shard.md, sections
+// 3 to 6 and 11).
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/formats/shard/shard.h"
+
+namespace ctxfs {
+namespace {
+
+// Of a million faults the first hundred tell enough.
+constexpr size_t kFaultsShown = 100;
+
+std::string RoleName(uint8_t role) {
+  switch (role) {
+    case 0x01:
+      return "ModelShard";
+    case 0x02:
+      return "SampleShard";
+    case 0x03:
+      return "GemmShard";
+    case 0x04:
+      return "Manifest";
+    case 0x05:
+      return "WShard";
+    case 0x06:
+      return "GraphShard";
+    case 0x07:
+      return "TraceShard";
+    case 0x08:
+      return "ColumnShard";
+    case 0x10:
+      return "VectorIndex";
+    default:
+      return "unknown";
+  }
+}
+
+/// "10 blob": the number too, since names of 11 to 15 have changed (section 6).
+std::string ContentTypeText(uint16_t type) {
+  constexpr const char* kNames[] = {
+      "unknown",        "tensor",        "json",         "cowrie",
+      "glyph",          "text",          "image",        "audio",
+      "video",          "proto",         "blob",         "qmln",
+      "tensor_v3",      "anchor_shared", "delta_expert", "codebook_shared",
+      "expert_indices", "column"};
+  constexpr uint16_t kUser = 0x8000;
+  std::string name = "unknown";
+  if (type < std::size(kNames)) name = kNames[type];
+  if (type >= kUser) name = "user:" + std::to_string(type - kUser);
+  return std::to_string(type) + " " + name;
+}
+
+}  // namespace
+
+Json ShardContainer::Info() const {
+  std::vector<Warning> warnings = warnings_;
+  uint64_t stored = 0;
+  uint64_t decoded = 0;
+  uint64_t unreadable = 0;
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    if (std::optional<Error> fault = EntryFault(i)) {
+      if (++unreadable <= kFaultsShown) {
+        warnings.push_back({std::move(fault->what), fault->offset});
+      }
+      continue;
+    }
+    stored += Record(i).disk_size;
+    decoded += EntrySize(i);
+  }
+  if (header_.schema_offset != 0) {
+    const Result<ParsedJson> parsed = ParseMetadata();
+    if (!parsed) {
+      warnings.push_back(
+          {"metadata: " + parsed.error().what, parsed.error().offset});
+    }
+  }
+
+  Json info = {{"format", "shard"},
+               {"version", header_.version},
+               {"role", header_.role},
+               {"role_name", RoleName(header_.role)},
+               {"flags", header_.flags},
+               {"alignment", header_.alignment},
+               {"compression_default", header_.compression_default},
+               {"entries", entry_count()},
+               {"entries_unreadable", unreadable},
+               {"container_size", source()->size()},
+               {"stored_size", stored},
+               {"decoded_size", decoded},
+               {"salvaged", options_.salvage},
+               {"warnings", Json::array()}};
+  for (const Warning& warning : warnings) {
+    info["warnings"].push_back(warning.Text());
+  }
+  return info;
+}
+
+std::vector<Error> ShardContainer::Inspect(BlockCache& /*cache*/) const {
+  std::vector<Error> faults = DamageIn(warnings_);
+  if (header_.schema_offset == 0) return faults;
+  if (const Result<ParsedJson> parsed = ParseMetadata(); !parsed) {
+    faults.push_back({parsed.error().code, "metadata: " + parsed.error().what,
+                      parsed.error().offset});
+  }
+  return faults;
+}
+
+EntryInfo ShardContainer::Describe(uint32_t entry) const {
+  const ShardRecord record = Record(entry);
+  EntryInfo info;
+  if (const auto name = EntryName(entry)) info.name = *name;
+  info.kind = "entry";
+  info.size = EntrySize(entry);
+  info.stored_size = record.disk_size;
+  info.offset = record.data_offset;
+  info.content_type = ContentTypeText(record.content_type);
+  info.extra["flags"] = record.flags;
+  if (record.tag_bits != 0) info.extra["tag_bits"] = record.tag_bits;
+
+  const std::optional<Error> fault = EntryFault(entry);
+  if (fault) info.note = fault->what;
+  if (Encoded(record)) {
+    // Where both codec bits are set, PickCodec looks at the first bytes.
+    std::byte head[4] = {};
+    MutableBytes bytes(head, std::min<uint64_t>(4, record.disk_size));
+    if (record.ambiguous_codec()) {
+      const bool read =
+          !fault && source()->ReadAt(record.data_offset, bytes).has_value();
+      if (!read) bytes = {};
+      info.incomplete = !read && !fault;
+    }
+    info.codec = CodecName(PickCodec(record, bytes));
+    if (!fault && record.orig_size > limits::kDecodedBytes) {
+      info.note = "its decoded size is over the limit of 1 GiB";
+    }
+  }
+
+  const ShardSeal* seal = Seal(entry);
+  if (seal != nullptr) {
+    info.codec = "aes-256-gcm";
+    if (EntryLocked(entry)) {
+      info.note = "encrypted: to be read with -o keyfile=";
+    }
+  }
+  const Checksum checksum = StoredChecksum(record);
+  info.checksum = checksum.Text();
+  info.verified = checksum || seal != nullptr ? "no" : "none";
+  const Verdict verdict = (*verdicts_)[entry].load(std::memory_order_acquire);
+  if (verdict == Verdict::kPassed) info.verified = "yes";
+  if (verdict == Verdict::kFailed) info.verified = "failed";
+  return info;
+}
+
+Result<Buffer> ShardContainer::ReadEntry(uint32_t entry) const {
+  const Result<std::shared_ptr<const Block>> block = OpenBlock(entry);
+  if (!block) return block.error();
+  return (*block)->Produce();
+}
+
+Result<ParsedJson> ShardContainer::ParseMetadata() const {
+  const uint64_t start = header_.schema_offset;
+  const uint64_t size = source()->size();
+  if (start > size) {
+    return Error{Code::kCorrupt, "lies past the end at " + std::to_string(size),
+                 start};
+  }
+  if (start == size) return ParsedJson{nullptr, 0};
+  Result<Buffer> text = ReadBuffer(
+      *source(), start, std::min(size - start, limits::kJsonBytes), "metadata");
+  if (!text) return std::move(text).error();
+  Result<ParsedJson> parsed = ParseJson(AsText(text->span()));
+  if (!parsed) {
+    Error error = std::move(parsed).error();
+    error.offset = start + (error.offset == kNoOffset ? 0 : error.offset);
+    return error;
+  }
+  const auto follows = AsText(text->span()).substr(parsed->length);
+  parsed->length +=
+      std::min(follows.find_first_not_of(" \t\r\n"), follows.size());
+  return parsed;
+}
+
+Json ShardContainer::Metadata() const {
+  if (header_.schema_offset == 0) return nullptr;
+  Result<ParsedJson> parsed = ParseMetadata();
+  if (parsed) return std::move(parsed->value);
+  return parsed.error().Permanent() ? Json() : Json(Json::value_t::discarded);
+}
+
+void ShardContainer::Annotate(const Json& metadata, EntryInfo& info) const {
+  if (!metadata.is_object()) return;
+  const auto tags = metadata.find("tag_dictionary");
+  if (info.extra.contains("tag_bits") && tags != metadata.end() &&
+      tags->is_array()) {
+    const auto bits = info.extra["tag_bits"].get<uint32_t>();
+    Json names = Json::array();
+    for (size_t k = 0; k < std::min<size_t>(tags->size(), 16); ++k) {
+      if ((bits >> k & 1U) != 0) names.push_back((*tags)[k]);
+    }
+    info.extra["tags"] = std::move(names);
+  }
+  const auto entries = metadata.find("entry_metadata");
+  if (entries == metadata.end() || !entries->is_object() || !info.name) return;
+  const auto own = entries->find(*info.name);
+  if (own != entries->end()) info.extra["metadata"] = *own;
+}
+
+Result<Content> ShardContainer::OpenMetadata() const {
+  const uint64_t start = header_.schema_offset;
+  uint64_t length = source()->size() - start;
+  // What follows the value is no metadata; what is no value is shown whole.
+  const Result<ParsedJson> parsed = ParseMetadata();
+  if (parsed) length = std::min<uint64_t>(length, parsed->length);
+  if (!parsed && !parsed.error().Permanent()) return parsed.error();
+  Content content;
+  content.Append(Range{source(), start, nullptr}, length);
+  return content;
+}
+
+std::vector<OwnFile> ShardContainer::OwnFiles() const {
+  const uint64_t start = header_.schema_offset;
+  if (start == 0 || start >= source()->size()) return {};
+  auto self =
+      std::static_pointer_cast<const ShardContainer>(shared_from_this());
+  return {{".ctxfs/metadata.json",
+           [self](BlockCache& /*cache*/) { return self->OpenMetadata(); }}};
+}
+
+}  // namespace ctxfs

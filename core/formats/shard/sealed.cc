@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Encrypted entries (docs/conventions.md, section 1). The payload of one is
+//
+//   nonce (12), ciphertext, tag (16); AES-256-GCM
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/codec/aead.h"
+#include "core/formats/shard/shard.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr size_t kLeastSalt = 16;
+constexpr size_t kMostSalt = 64;
+constexpr uint64_t kAeadBytes = kAeadNonceBytes + kAeadTagBytes;
+
+/// The bytes of standard base64 with padding; empty for what is none.
+std::string FromBase64(const std::string& text) {
+  if (text.size() % 4 != 0 || text.size() > 2 * kMostSalt) return {};
+  std::string bytes(text.size() / 4 * 3, '\0');
+  const int n =
+      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                      reinterpret_cast<const unsigned char*>(text.data()),
+                      static_cast<int>(text.size()));
+  if (n < 0) return {};
+  const size_t padding = text.size() - text.find_last_not_of('=') - 1;
+  if (padding > 2) return {};
+  bytes.resize(static_cast<size_t>(n) - padding);
+  return bytes;
+}
+
+/// Reads `encryption`; `why` says what is wrong with it when nothing comes.
+std::optional<ShardSeal> ParseSeal(const Json& object, std::string_view name,
+                                   std::string* why) {
+  ShardSeal seal;
+  const std::string inner = TextAt(object, "inner_codec");
+  seal.salt = FromBase64(TextAt(object, "salt"));
+  seal.info = "shard-entry:" + std::string(name);
+  const auto info = object.find("info");
+  if (info != object.end() && info->is_string()) seal.info = *info;
+  const auto size = object.find("inner_size");
+  if (TextAt(object, "scheme") != "aes-256-gcm" ||
+      TextAt(object, "kdf") != "hkdf-sha256") {
+    *why = "unknown scheme";
+  } else if (seal.salt.size() < kLeastSalt || seal.salt.size() > kMostSalt) {
+    *why = "the salt is not 16 to 64 bytes of base64";
+  } else if (info != object.end() && !info->is_string() && !info->is_null()) {
+    *why = "info is no text";
+  } else if (inner == "none") {
+    return seal;
+  } else if (inner != "zstd" && inner != "lz4") {
+    *why = "unknown inner_codec";
+  } else if (size == object.end() || !size->is_number_unsigned()) {
+    *why = "no inner_size";
+  } else {
+    seal.inner = inner == "zstd" ? Codec::kZstd : Codec::kLz4;
+    seal.inner_size = size->get<uint64_t>();
+    return seal;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+/// An encrypted entry, opened: decrypted whole, checked against its tag, and
+/// decoded; in memory that is not dumped.
+class SealedBlock final : public Block {
+ public:
+  SealedBlock(std::shared_ptr<const ShardContainer> container, uint32_t entry)
+      : Block({container->owner_, entry}),
+        container_(std::move(container)),
+        entry_(entry),
+        record_(container_->Record(entry)),
+        seal_(*container_->Seal(entry)),
+        verdict_(container_->VerdictOf(entry)) {}
+
+  uint64_t cost() const override {
+    return record_.disk_size + record_.orig_size +
+           container_->EntrySize(entry_);
+  }
+  bool verifies() const override { return true; }
+  Status CheckUnchanged() const override {
+    return container_->source()->CheckUnchanged();
+  }
+
+  Result<Buffer> Produce() const override {
+    if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
+      return At({Code::kChecksum, "damaged, as an earlier read has found"});
+    }
+    Result<Buffer> plain = Unseal();
+    if (plain) {
+      verdict_->store(Verdict::kPassed, std::memory_order_release);
+    } else if (plain.error().Permanent()) {
+      verdict_->store(Verdict::kFailed, std::memory_order_release);
+    }
+    if (!plain) return At(std::move(plain).error());
+    return plain;
+  }
+
+ private:
+  Error At(Error error) const {
+    error.offset = record_.data_offset;
+    return error;
+  }
+
+  Result<Buffer> Unseal() const {
+    const Result<Buffer> payload = container_->Payload(entry_);
+    if (!payload) return payload.error();
+    const Result<Buffer> key = DeriveKey(
+        *container_->options_.key, AsBytes(seal_.salt), AsBytes(seal_.info));
+    if (!key) return key.error();
+    Result<Buffer> plain = OpenSealed(
+        key->span(), AsBytes(*container_->EntryName(entry_)), payload->span());
+    if (!plain || seal_.inner == Codec::kNone) return plain;
+    Buffer decoded = SecretBuffer(static_cast<size_t>(seal_.inner_size));
+    Status status = Decode(seal_.inner, plain->span(), decoded.span());
+    if (!status) return std::move(status).error();
+    return decoded;
+  }
+
+  std::shared_ptr<const ShardContainer> container_;
+  uint32_t entry_;
+  ShardRecord record_;
+  ShardSeal seal_;
+  std::shared_ptr<AtomicVerdict> verdict_;
+};
+
+void ShardContainer::AddSeal(uint32_t entry, const Json& encryption) {
+  std::string why;
+  std::optional<ShardSeal> seal =
+      ParseSeal(encryption, *EntryName(entry), &why);
+  if (seal) {
+    seals_.emplace(entry, *std::move(seal));
+  } else {
+    warnings_.push_back(
+        {Label(entry) + ": encryption: " + why, header_.schema_offset});
+  }
+}
+
+const ShardSeal* ShardContainer::Seal(uint32_t entry) const {
+  if (seals_.empty()) return nullptr;
+  const auto found = seals_.find(entry);
+  return found == seals_.end() ? nullptr : &found->second;
+}
+
+bool ShardContainer::EntryLocked(uint32_t entry) const {
+  return options_.key == nullptr && Seal(entry) != nullptr;
+}
+
+uint64_t ShardContainer::SealedSize(const ShardSeal& seal,
+                                    uint64_t payload) const {
+  uint64_t size = seal.inner_size;
+  if (seal.inner == Codec::kNone) {
+    size = payload - std::min(payload, kAeadBytes);
+  }
+  return size > limits::kDecodedBytes ? 0 : size;
+}
+
+Result<std::shared_ptr<const Block>> ShardContainer::OpenSealedBlock(
+    uint32_t entry) const {
+  const ShardRecord record = Record(entry);
+  if (EntryLocked(entry)) {
+    return Error{Code::kLocked, "encrypted, and there is no key",
+                 record.data_offset};
+  }
+  const ShardSeal& seal = *Seal(entry);
+  const uint64_t payload =
+      Encoded(record) ? record.orig_size : record.disk_size;
+  if (std::max(record.disk_size, payload) > limits::kStoredBytes ||
+      (seal.inner != Codec::kNone && seal.inner_size > limits::kDecodedBytes)) {
+    return Error{Code::kLimit, "decrypts to more than 1 GiB",
+                 record.data_offset};
+  }
+  auto self =
+      std::static_pointer_cast<const ShardContainer>(shared_from_this());
+  return std::shared_ptr<const Block>(
+      std::make_shared<const SealedBlock>(std::move(self), entry));
+}
+
+}  // namespace ctxfs

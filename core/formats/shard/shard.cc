@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shard v2, any role (docs/shard.md; section 18 is what this file does).
+//
+//   0                     header, 64 bytes
+//   64                    index, entry_count records of 48 bytes
+//   string_table_offset   names, found by (offset, length) in the index
+//   data_section_offset   entry data, in any order, each raw or one zstd or
+//                         lz4 stream, checksummed by CRC-32C when decoded
+//   schema_offset         metadata, one JSON object, to the end of the file
+#include "core/formats/shard/shard.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+
+namespace ctxfs {
+
+namespace {
+
+constexpr uint32_t kMagic = 0x44524853;  // "SHRD"
+constexpr uint64_t kHeaderSize = ShardHeader::kSize;
+constexpr uint64_t kRecordSize = ShardRecord::kSize;
+
+// Bytes within the header and within a record that faults point at.
+constexpr uint64_t kVersionAt = 4;
+constexpr uint64_t kRoleAt = 5;
+constexpr uint64_t kEntrySizeAt = 10;
+constexpr uint64_t kEntryCountAt = 12;
+constexpr uint64_t kStringTableAt = 16;
+constexpr uint64_t kDataSectionAt = 24;
+constexpr uint64_t kSchemaAt = 32;
+constexpr uint64_t kTotalSizeAt = 40;
+constexpr uint64_t kNameOffsetAt = 8;
+constexpr uint64_t kNameLengthAt = 12;
+constexpr uint64_t kDataOffsetAt = 16;
+
+bool Probe(Bytes head) {
+  return head.size() >= 4 && LoadLe<uint32_t>(head.data()) == kMagic;
+}
+
+}  // namespace
+
+bool HasShardRole(Bytes head, uint8_t role) {
+  return head.size() > kRoleAt && Probe(head) &&
+         std::to_integer<uint8_t>(head[kRoleAt]) == role;
+}
+
+ShardContainer::ShardContainer(std::shared_ptr<const Source> source,
+                               const OpenOptions& options)
+    : Container(std::move(source)), options_(options) {}
+
+Status ShardContainer::Load() {
+  for (const auto step :
+       {&ShardContainer::ReadHeader, &ShardContainer::ReadIndex,
+        &ShardContainer::ReadNames, &ShardContainer::CheckEntries,
+        &ShardContainer::ReadConventions}) {
+    if (Status done = (this->*step)(); !done) return done;
+  }
+  return {};
+}
+
+Status ShardContainer::Fault(Error error) {
+  if (!options_.salvage) return error;
+  warnings_.push_back({std::move(error.what), error.offset});
+  return {};
+}
+
+Status ShardContainer::ReadHeader() {
+  const uint64_t size = source()->size();
+  if (size < kHeaderSize) {
+    return Error{Code::kCorrupt, "the file ends within the header of 64 bytes",
+                 size};
+  }
+  Result<Buffer> bytes = ReadBuffer(*source(), 0, kHeaderSize, "header");
+  if (!bytes) return std::move(bytes).error();
+  ByteReader in(bytes->span());
+  in.Skip(4);  // the magic, which the probe has seen
+  header_.version = in.U8();
+  header_.role = in.U8();
+  header_.flags = in.U16();
+  header_.alignment = in.U8();
+  header_.compression_default = in.U8();
+  header_.index_entry_size = in.U16();
+  header_.entry_count = in.U32();
+  header_.string_table_offset = in.U64();
+  header_.data_section_offset = in.U64();
+  header_.schema_offset = in.U64();
+  header_.total_file_size = in.U64();
+
+  if (header_.version != 2) {
+    return Error{Code::kVersion,
+                 "Shard version " + std::to_string(header_.version) +
+                     " is not supported, only 2 is",
+                 kVersionAt};
+  }
+  if (header_.index_entry_size != kRecordSize) {
+    return Error{Code::kCorrupt,
+                 "index_entry_size is " +
+                     std::to_string(header_.index_entry_size) + ", not 48",
+                 kEntrySizeAt};
+  }
+  if (header_.entry_count > limits::kEntries) {
+    return Error{Code::kLimit,
+                 "entry_count " + std::to_string(header_.entry_count) +
+                     " is over the limit of " +
+                     std::to_string(limits::kEntries),
+                 kEntryCountAt};
+  }
+  if (header_.total_file_size != size) {
+    const char* how = header_.total_file_size > size
+                          ? "truncated"
+                          : "followed by other bytes";
+    return Fault({Code::kCorrupt,
+                  std::string("the container is ") + how +
+                      ": total_file_size " +
+                      std::to_string(header_.total_file_size) +
+                      ", but the file has " + std::to_string(size),
+                  kTotalSizeAt});
+  }
+  return {};
+}
+
+Status ShardContainer::ReadIndex() {
+  const uint64_t bytes = kRecordSize * header_.entry_count;
+  if (!InBounds(kHeaderSize, bytes, source()->size())) {
+    return Error{Code::kCorrupt,
+                 "the file ends within the index of " +
+                     std::to_string(header_.entry_count) + " entries",
+                 kEntryCountAt};
+  }
+  Result<Buffer> index = ReadBuffer(*source(), kHeaderSize, bytes, "index");
+  if (!index) return std::move(index).error();
+  index_ = std::move(*index);
+  verdicts_ = std::make_shared<std::vector<AtomicVerdict>>(header_.entry_count);
+  return {};
+}
+
+Status ShardContainer::ReadNames() {
+  const uint64_t size = source()->size();
+  uint64_t start = header_.string_table_offset;
+  uint64_t end = header_.data_section_offset;
+  data_floor_ = end;
+  if (start > end || end > size) {
+    const bool inverted = start > end;
+    Status fault = Fault(
+        {Code::kCorrupt,
+         inverted ? "string_table_offset " + std::to_string(start) +
+                        " lies after data_section_offset " + std::to_string(end)
+                  : "data_section_offset " + std::to_string(end) +
+                        " lies past the end at " + std::to_string(size),
+         inverted ? kStringTableAt : kDataSectionAt});
+    if (!fault) return fault;
+    // Salvage: what names there are lie before the end, data after the index.
+    start = std::min(start, size);
+    end = inverted ? start : size;
+    data_floor_ = std::min(data_floor_, ShardRecord::At(header_.entry_count));
+  }
+  names_size_ = end - start;
+
+  uint64_t used = 0;
+  uint64_t total = 0;  // names may share bytes: a small table, a huge tree
+  uint64_t outside = 0;
+  uint32_t first_outside = 0;
+  for (uint32_t i = 0; i < header_.entry_count; ++i) {
+    const ShardRecord record = Record(i);
+    if (InBounds(record.name_offset, record.name_length, names_size_)) {
+      used = std::max(used, uint64_t{record.name_offset} + record.name_length);
+      total += record.name_length;
+    } else if (outside++ == 0) {
+      first_outside = i;
+    }
+  }
+  if (total > limits::kNameBytes || used > limits::kNameBytes) {
+    return Error{Code::kLimit,
+                 "names of " + std::to_string(std::max(used, total)) +
+                     " bytes are over the limit of " +
+                     std::to_string(limits::kNameBytes),
+                 kStringTableAt};
+  }
+  if (outside > 0) {
+    warnings_.push_back({std::to_string(outside) +
+                             " names lie outside the string table, the first "
+                             "that of entry " +
+                             std::to_string(first_outside),
+                         ShardRecord::At(first_outside, kNameOffsetAt),
+                         /*damage=*/true});
+  }
+  Result<Buffer> names = ReadBuffer(*source(), start, used, "string table");
+  if (!names) return std::move(names).error();
+  names_ = std::move(*names);
+  return {};
+}
+
+Status ShardContainer::CheckEntries() {
+  if (!options_.salvage) {
+    for (uint32_t i = 0; i < header_.entry_count; ++i) {
+      if (std::optional<Error> fault = EntryFault(i)) {
+        return *std::move(fault);
+      }
+    }
+  }
+  if (Status overlaps = CheckOverlaps(); !overlaps) return overlaps;
+  const uint64_t schema = header_.schema_offset;
+  if (schema > source()->size()) {
+    warnings_.push_back(
+        {"the metadata lies past the end, at " + std::to_string(schema),
+         kSchemaAt, /*damage=*/true});
+  }
+  return {};
+}
+
+Status ShardContainer::CheckOverlaps() {
+  // Old streamed episodes interleave their lanes: no fault there
+  // (docs/shard.md, section 18).
+  if (header_.role == kWShardRole) return {};
+
+  // Most writers lay data out in index order: then nothing need be sorted.
+  uint64_t end = 0;
+  bool ordered = true;
+  for (uint32_t i = 0; ordered && i < header_.entry_count; ++i) {
+    const ShardRecord record = Record(i);
+    if (record.disk_size == 0 || EntryFault(i)) continue;
+    ordered = record.data_offset >= end;
+    end = record.data_offset + record.disk_size;
+  }
+  if (ordered) return {};
+
+  std::vector<uint32_t> order(header_.entry_count);
+  std::iota(order.begin(), order.end(), 0U);
+  std::erase_if(order, [&](uint32_t i) {
+    return Record(i).disk_size == 0 || EntryFault(i).has_value();
+  });
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    const uint64_t at_a = Record(a).data_offset;
+    const uint64_t at_b = Record(b).data_offset;
+    return at_a != at_b ? at_a < at_b : a < b;
+  });
+  uint64_t reach = 0;     // where the data seen so far ends
+  uint32_t furthest = 0;  // the entry that ends there
+  for (const uint32_t i : order) {
+    const ShardRecord record = Record(i);
+    if (record.data_offset < reach) {
+      if (overlapping_.empty()) {
+        Status fault = Fault(
+            {Code::kCorrupt, Label(i) + " shares bytes with " + Label(furthest),
+             ShardRecord::At(i, kDataOffsetAt)});
+        if (!fault) return fault;
+        overlapping_.resize(header_.entry_count);
+      }
+      overlapping_[i] = true;
+      overlapping_[furthest] = true;
+    }
+    if (record.data_offset + record.disk_size > reach) {
+      reach = record.data_offset + record.disk_size;
+      furthest = i;
+    }
+  }
+  return {};
+}
+
+ShardRecord ShardContainer::Record(uint32_t entry) const {
+  ByteReader in(index_.span().subspan(kRecordSize * entry, kRecordSize));
+  ShardRecord record{.number = entry};
+  record.name_hash = in.U64();
+  record.name_offset = in.U32();
+  record.name_length = in.U16();
+  record.flags = in.U16();
+  record.data_offset = in.U64();
+  record.disk_size = in.U64();
+  record.orig_size = in.U64();
+  record.checksum = in.U32();
+  record.content_type = in.U16();
+  record.tag_bits = in.U16();
+  return record;
+}
+
+std::string ShardContainer::Label(uint32_t entry) const {
+  const std::optional<std::string_view> name = EntryName(entry);
+  return "entry " + std::to_string(entry) + (name ? " " + Quote(*name) : "");
+}
+
+std::optional<std::string_view> ShardContainer::EntryName(
+    uint32_t entry) const {
+  // Asked for so often that the rest of the record is left alone.
+  const std::byte* record = index_.data() + kRecordSize * entry;
+  const auto offset = LoadLe<uint32_t>(record + kNameOffsetAt);
+  const auto length = LoadLe<uint16_t>(record + kNameLengthAt);
+  // names_ holds all that lies within the table, and nothing else.
+  if (!InBounds(offset, length, names_.size())) return std::nullopt;
+  return AsText(names_.span().subspan(offset, length));
+}
+
+std::optional<Error> ShardContainer::EntryFault(uint32_t entry) const {
+  const ShardRecord record = Record(entry);
+  if (record.data_offset < data_floor_) {
+    return Error{
+        Code::kCorrupt,
+        Label(entry) + ": data_offset " + std::to_string(record.data_offset) +
+            " lies before the data section at " + std::to_string(data_floor_),
+        ShardRecord::At(entry, kDataOffsetAt)};
+  }
+  if (!InBounds(record.data_offset, record.disk_size, source()->size())) {
+    return Error{Code::kCorrupt,
+                 Label(entry) + ": " + std::to_string(record.disk_size) +
+                     " bytes at " + std::to_string(record.data_offset) +
+                     " run past the end at " + std::to_string(source()->size()),
+                 ShardRecord::At(entry, kDataOffsetAt)};
+  }
+  // Only a checksum can tell whose the shared bytes are.
+  if (!overlapping_.empty() && overlapping_[entry] && !StoredChecksum(record)) {
+    return Error{
+        Code::kCorrupt,
+        Label(entry) + " shares bytes with another and has no checksum",
+        ShardRecord::At(entry, kDataOffsetAt)};
+  }
+  return std::nullopt;
+}
+
+uint64_t ShardContainer::EntrySize(uint32_t entry) const {
+  const ShardRecord record = Record(entry);
+  if (EntryFault(entry)) return 0;
+  const uint64_t payload =
+      Encoded(record) ? record.orig_size : record.disk_size;
+  if (const ShardSeal* seal = Seal(entry)) return SealedSize(*seal, payload);
+  const bool too_large = Encoded(record) && payload > limits::kDecodedBytes;
+  return too_large ? 0 : payload;
+}
+
+extern const Format kShard;
+const Format kShard{"shard", &Probe, &OpenShard<ShardContainer>};
+
+}  // namespace ctxfs

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The manifest of an episode in chunks: a Shard container of role 4 with one
+// JSON entry, meta/manifest, that lists the episode's files in its own
+// directory (docs/wshard.md, section 9).
+//
+//   chunks/FILE/    each chunk as a container
+//   episode/LANE    the lanes joined along time, if the chunks are continuous
+#include <algorithm>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/formats/manifest/file_digest.h"
+#include "core/formats/manifest/manifest.h"
+#include "core/formats/wshard/join.h"
+#include "core/formats/wshard/manifest.h"
+#include "core/formats/wshard/wshard.h"
+
+namespace ctxfs {
+namespace {
+
+bool Probe(Bytes head) { return HasShardRole(head, kManifestRole); }
+
+class WShardChunks final : public ShardContainer {
+ public:
+  using ShardContainer::ShardContainer;
+
+  /// Opens the chunks, too, as far as they can be; touches no lane.
+  Status Load() override;
+
+  /// Whether it is a manifest at all.
+  bool has_manifest() const { return entry_.has_value(); }
+
+  Json Info() const override;
+  std::vector<Error> Inspect(BlockCache& cache) const override;
+  std::vector<OwnFile> OwnFiles() const override;
+  std::vector<SubContainer> SubContainers() const override;
+  std::vector<ArrayInfo> Arrays() const override;
+  std::optional<ArraysUse> ArraysUsed() const override {
+    if (join_.lanes.empty()) return std::nullopt;
+    return ArraysUse{"episode", "episode"};
+  }
+
+ private:
+  void OpenChunks();
+  Result<std::shared_ptr<const WShardContainer>> OpenChunk(
+      const ChunkRef& chunk) const;
+  void Disjoin(std::string why) { manifest_.faults.push_back(std::move(why)); }
+  Result<Content> OpenLane(const JoinedLane& lane) const;
+  /// Of all chunks together: verified when every one is.
+  EntryInfo DescribeLane(const JoinedLane& joined) const;
+  /// "ok", "differs", or why there is no verdict on a chunk's sha256.
+  std::string CheckDigest(size_t k) const;
+  /// Compares it, however long that takes.
+  void Digest(size_t k) const;
+  /// What does not fit in chunk k's identity, and in that of the one before it
+  /// as chunk k has it; empty for nothing.
+  std::string CheckChain(size_t k) const;
+  bool DigestsAreCheap() const;
+
+  std::optional<uint32_t> entry_;
+  ChunkManifest manifest_;
+  Chunks chunks_;  // in order, null for those that cannot be opened
+  std::vector<uint64_t> ends_;  // step of the episode after each chunk's last
+  Join join_;                   // empty unless the chunks are continuous
+  mutable std::vector<AtomicVerdict> digests_;
+};
+
+Status WShardChunks::Load() {
+  if (Status loaded = ShardContainer::Load(); !loaded) return loaded;
+  for (uint32_t i = 0; i < entry_count() && !entry_; ++i) {
+    if (EntryName(i) == "meta/manifest") entry_ = i;
+  }
+  if (!entry_) return {};
+  const Result<Json> json = ReadEntryJson(*this, *entry_);
+  if (!json && !json.error().Permanent()) return json.error();
+  if (!json) {
+    Disjoin("meta/manifest: " + json.error().Text());
+    return {};
+  }
+  manifest_ = ChunkManifest::Parse(*json);
+  if (manifest_.chunks.size() > limits::kChunks) {
+    Disjoin(std::to_string(manifest_.chunks.size()) +
+            " chunks are over the limit of " + std::to_string(limits::kChunks));
+    return {};
+  }
+  OpenChunks();
+  if (!manifest_.faults.empty()) return {};
+  join_ = JoinLanes(chunks_);
+  if (join_.left_out > 0) {
+    warnings_.push_back({std::to_string(join_.left_out) +
+                         " lanes are not joined: they are not in every chunk, "
+                         "or not of the same type"});
+  }
+  return {};
+}
+
+void WShardChunks::OpenChunks() {
+  digests_ = std::vector<AtomicVerdict>(manifest_.chunks.size());
+  uint64_t end = 0;
+  for (const ChunkRef& chunk : manifest_.chunks) {
+    std::shared_ptr<const WShardContainer> opened;
+    if (StaysInside(chunk.uri)) {
+      Result<std::shared_ptr<const WShardContainer>> result = OpenChunk(chunk);
+      if (result) {
+        opened = *std::move(result);
+      } else if (result.error().code == Code::kNotFound) {
+        Disjoin("missing file " + chunk.uri);
+      } else {
+        Disjoin(chunk.uri + " cannot be opened: " + result.error().Text());
+      }
+    }
+    if (opened != nullptr) {
+      if (chunk.length && opened->length() != chunk.length) {
+        Disjoin("length_T of " + chunk.uri + " differs from the manifest");
+      }
+      const std::optional<uint64_t> sum =
+          CheckedAdd(end, opened->length().value_or(0));
+      if (!sum) Disjoin("the chunks have too many steps");
+      end = sum.value_or(end);
+    }
+    ends_.push_back(end);
+    chunks_.push_back(std::move(opened));
+  }
+}
+
+Result<std::shared_ptr<const WShardContainer>> WShardChunks::OpenChunk(
+    const ChunkRef& chunk) const {
+  Result<std::shared_ptr<const Source>> file = source()->OpenBeside(chunk.uri);
+  if (!file) return std::move(file).error();
+  const Result<Buffer> head = ReadBuffer(
+      **file, 0, std::min<uint64_t>((*file)->size(), limits::kProbeBytes),
+      "header");
+  if (!head) return head.error();
+  if (!HasShardRole(head->span(), kWShardRole)) {
+    return Error{Code::kCorrupt, "it is no episode", 0};
+  }
+  auto opened = std::make_shared<WShardContainer>(*std::move(file), options_);
+  if (Status loaded = opened->Load(); !loaded) return std::move(loaded).error();
+  return std::shared_ptr<const WShardContainer>(std::move(opened));
+}
+
+Result<Content> WShardChunks::OpenLane(const JoinedLane& lane) const {
+  Result<Content> joined = OpenJoined(chunks_, lane);
+  if (!joined || lane.name != "time/ticks") return joined;
+  std::vector<GlobalTicks::Piece> pieces;
+  for (size_t k = 0; k < ends_.size(); ++k) {
+    const uint64_t start = k == 0 ? 0 : ends_[k - 1];
+    pieces.push_back({ends_[k], manifest_.chunks[k].start.value_or(start)});
+  }
+  const uint64_t size = joined->size();
+  Content global;
+  global.Append(Computed{std::make_shared<const GlobalTicks>(*std::move(joined),
+                                                             std::move(pieces)),
+                         0},
+                size);
+  return global;
+}
+
+EntryInfo WShardChunks::DescribeLane(const JoinedLane& joined) const {
+  EntryInfo info;
+  info.name = joined.name;
+  info.kind = "joined lane";
+  info.dtype = DTypeName(joined.lane.dtype);
+  info.shape = joined.lane.shape;
+  if (joined.lane.guess) {
+    info.note =
+        std::string("dtype and shape are a guess: ") + joined.lane.source;
+  }
+  for (size_t k = 0; k < chunks_.size(); ++k) {
+    const EntryInfo part = chunks_[k]->Describe(joined.entries[k]);
+    info.size += part.size;
+    info.stored_size += part.stored_size;
+    if (k == 0) {
+      info.codec = part.codec;
+      info.verified = part.verified;
+    }
+    if (info.codec != part.codec) info.codec = "mixed";
+    if (part.verified == "failed") info.verified = "failed";
+    if (info.verified != part.verified && info.verified != "failed") {
+      info.verified = "no";
+    }
+  }
+  return info;
+}
+
+std::vector<OwnFile> WShardChunks::OwnFiles() const {
+  std::vector<OwnFile> files = ShardContainer::OwnFiles();
+  auto self = std::static_pointer_cast<const WShardChunks>(shared_from_this());
+  for (size_t i = 0; i < join_.lanes.size(); ++i) {
+    const JoinedLane& joined = join_.lanes[i];
+    uint64_t size = 0;
+    for (size_t k = 0; k < chunks_.size(); ++k) {
+      size += chunks_[k]->EntrySize(joined.entries[k]);
+    }
+    files.push_back(
+        {.path = "episode/" + joined.name,
+         .open =
+             [self, i](BlockCache& /*cache*/) {
+               return self->OpenLane(self->join_.lanes[i]);
+             },
+         .size = size,
+         .describe = [self,
+                      i] { return self->DescribeLane(self->join_.lanes[i]); }});
+  }
+  return files;
+}
+
+std::vector<SubContainer> WShardChunks::SubContainers() const {
+  std::vector<SubContainer> chunks;
+  for (const ChunkRef& chunk : manifest_.chunks) {
+    if (chunk.uri.empty() || !StaysInside(chunk.uri)) continue;
+    if (chunks.size() == limits::kDerivedFiles) break;
+    chunks.push_back(
+        {"chunks/" + chunk.uri, [manifest = source(), uri = chunk.uri] {
+           return manifest->OpenBeside(uri);
+         }});
+  }
+  return chunks;
+}
+
+std::vector<ArrayInfo> WShardChunks::Arrays() const {
+  std::vector<ArrayInfo> arrays;
+  auto self = std::static_pointer_cast<const WShardChunks>(shared_from_this());
+  for (size_t i = 0; i < join_.lanes.size(); ++i) {
+    const JoinedLane& joined = join_.lanes[i];
+    arrays.push_back({"episode/" + joined.name, joined.lane.dtype,
+                      joined.lane.shape, [self, i](BlockCache& /*cache*/) {
+                        return self->OpenLane(self->join_.lanes[i]);
+                      }});
+  }
+  return arrays;
+}
+
+bool WShardChunks::DigestsAreCheap() const {
+  uint64_t bytes = 0;
+  for (const auto& chunk : chunks_) {
+    if (chunk == nullptr) continue;
+    const uint64_t size = chunk->source()->size();
+    if (size > limits::kDigestedBytes - bytes) return false;
+    bytes += size;
+  }
+  return true;
+}
+
+std::string WShardChunks::CheckDigest(size_t k) const {
+  if (manifest_.chunks[k].sha256.empty()) return "none";
+  if (k >= chunks_.size() || chunks_[k] == nullptr) return "not checked";
+  if (digests_[k] == Verdict::kUnknown && DigestsAreCheap()) Digest(k);
+  const Verdict verdict = digests_[k];
+  if (verdict == Verdict::kUnknown) return "not checked";
+  return verdict == Verdict::kPassed ? "ok" : "differs";
+}
+
+void WShardChunks::Digest(size_t k) const {
+  const Result<std::string> digest = FileDigest(*chunks_[k]->source());
+  if (!digest) return;
+  const bool same = *digest == LowerHex(manifest_.chunks[k].sha256);
+  digests_[k] = same ? Verdict::kPassed : Verdict::kFailed;
+}
+
+std::string WShardChunks::CheckChain(size_t k) const {
+  if (k == 0 || chunks_[k - 1] == nullptr) return {};
+  const Result<std::string> said = chunks_[k]->PreviousIdentity();
+  const Result<std::optional<std::string>> own = chunks_[k - 1]->Identity();
+  if (!said || said->empty() || !own || !*own || **own == *said) return {};
+  return "meta/provenance of " + manifest_.chunks[k].uri +
+         " follows another chunk than " + manifest_.chunks[k - 1].uri;
+}
+
+std::vector<Error> WShardChunks::Inspect(BlockCache& cache) const {
+  std::vector<Error> faults = ShardContainer::Inspect(cache);
+  for (size_t k = 0; k < chunks_.size(); ++k) {
+    if (chunks_[k] == nullptr) continue;
+    if (!manifest_.chunks[k].sha256.empty()) Digest(k);
+    if (std::string chain = CheckChain(k); !chain.empty()) {
+      faults.push_back({Code::kCorrupt, std::move(chain)});
+    }
+  }
+  const Json info = Info();
+  if (!info["continuity"].is_array()) return faults;
+  for (const Json& fault : info["continuity"]) {
+    faults.push_back({Code::kCorrupt, fault.get<std::string>()});
+  }
+  return faults;
+}
+
+Json WShardChunks::Info() const {
+  Json info = ShardContainer::Info();
+  Json continuity = manifest_.faults;
+  Json chunks = Json::array();
+  for (size_t k = 0; k < manifest_.chunks.size(); ++k) {
+    const ChunkRef& chunk = manifest_.chunks[k];
+    Json shown = {{"chunk_index", chunk.index},
+                  {"uri", chunk.uri},
+                  {"sha256", CheckDigest(k)}};
+    if (chunk.length) shown["length_T"] = *chunk.length;
+    if (chunk.start && chunk.last) {
+      shown["timestep_range"] = {*chunk.start, *chunk.last};
+    }
+    if (shown["sha256"] == "differs") {
+      continuity.push_back("sha256 of " + chunk.uri + " differs");
+    }
+    if (!chunk.identity.empty() && k < chunks_.size() &&
+        chunks_[k] != nullptr) {
+      const Result<std::optional<std::string>> own = chunks_[k]->Identity();
+      const bool same = own && *own == chunk.identity;
+      shown["identity"] = same ? "ok" : "differs";
+      if (!same) continuity.push_back("identity of " + chunk.uri + " differs");
+    }
+    chunks.push_back(std::move(shown));
+  }
+  info["episode"] = manifest_.episode;
+  info["chunks"] = std::move(chunks);
+  for (const Json& fault : continuity) info["warnings"].push_back(fault);
+  info["continuity"] = continuity.empty() ? Json("ok") : std::move(continuity);
+  info["joined_lanes"] = join_.lanes.size();
+  return info;
+}
+
+Result<std::shared_ptr<const Container>> Open(
+    std::shared_ptr<const Source> source, const OpenOptions& options) {
+  auto chunks = std::make_shared<WShardChunks>(source, options);
+  if (Status loaded = chunks->Load(); !loaded) return std::move(loaded).error();
+  if (!chunks->has_manifest()) {
+    return OpenManifest(std::move(source), options);  // or of the other form
+  }
+  return std::shared_ptr<const Container>(std::move(chunks));
+}
+
+}  // namespace
+
+extern const Format kWShardChunks;
+const Format kWShardChunks{"wshard_chunks", &Probe, &Open};
+
+}  // namespace ctxfs

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an episode says of itself and its lanes: info.json, the records of
+// index.json, and its identity (docs/wshard.md, sections 2, 3 and 7).
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "core/formats/wshard/wshard.h"
+
+namespace ctxfs {
+namespace {
+
+/// How many entries have the name of an earlier one.
+size_t CountRepeatedNames(const ShardContainer& container) {
+  std::vector<uint64_t> hashes;
+  for (uint32_t i = 0; i < container.entry_count(); ++i) {
+    if (const std::optional<std::string_view> name = container.EntryName(i)) {
+      hashes.push_back(XXH3_64bits(name->data(), name->size()));
+    }
+  }
+  std::sort(hashes.begin(), hashes.end());
+  const auto end = std::unique(hashes.begin(), hashes.end());
+  return static_cast<size_t>(hashes.end() - end);
+}
+
+}  // namespace
+
+Json WShardContainer::Info() const {
+  Json info = ShardContainer::Info();
+  info["episode"] = episode_;
+  Json& warnings = info["warnings"];
+  if (const size_t repeated = CountRepeatedNames(*this); repeated > 0) {
+    warnings.push_back("duplicate names: " + std::to_string(repeated) +
+                       " entries are called as an earlier one");
+  }
+  size_t lanes = 0;
+  size_t guesses = 0;
+  size_t other_lengths = 0;
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    const std::optional<Lane> lane = LaneOf(i);
+    if (!lane) continue;
+    ++lanes;
+    if (lane->guess) ++guesses;
+    if (length() && lane->shape[0] != *length()) ++other_lengths;
+  }
+  info["lanes"] = lanes;
+  info["lanes_guessed"] = guesses;
+  if (other_lengths > 0) {
+    warnings.push_back(std::to_string(other_lengths) +
+                       " lanes have another number of steps than length_T, " +
+                       std::to_string(*length()));
+  }
+  if (interleaving_ != nullptr) {
+    Json names = Json::array();
+    for (size_t k = 0; k < interleaving_->lane_count(); ++k) {
+      names.push_back(EntryName(interleaving_->entry(k)).value_or(""));
+    }
+    info["repaired"] = {{"flush_interval", interleaving_->interval()},
+                        {"entries", std::move(names)}};
+  }
+  const Result<std::optional<std::string>> identity = Identity();
+  if (!identity && identity.error().Permanent()) {
+    // The same text each time: a second read does not say what the first found.
+    warnings.push_back(
+        Warning{"meta/identity: damaged", identity.error().offset}.Text());
+  } else if (!identity) {
+    warnings.push_back("meta/identity: " + identity.error().Text());
+  } else if (*identity) {
+    info["identity"] = **identity;
+  }
+  return info;
+}
+
+EntryInfo WShardContainer::Describe(uint32_t entry) const {
+  EntryInfo info = ShardContainer::Describe(entry);
+  const auto add_note = [&info](const std::string& note) {
+    if (!info.note.empty()) info.note += "; ";
+    info.note += note;
+  };
+  std::string why_not;
+  if (std::optional<Lane> lane = LaneOf(entry, &why_not)) {
+    info.kind = "lane";
+    info.dtype = DTypeName(lane->dtype);
+    info.shape = std::move(lane->shape);
+    info.extra["dtype_source"] = lane->source;
+    if (lane->guess) {
+      add_note(std::string("dtype and shape are a guess: ") + lane->source);
+    }
+  }
+  if (!why_not.empty()) add_note("no array: " + why_not);
+  if (const std::optional<SignLayout> layout = SignsOf(entry)) {
+    info.extra["residual_layout"] = layout->name();
+    info.extra["residual_signs"] = SignsPath(entry);
+  }
+  if (IsRepaired(entry)) {
+    add_note(
+        "put together from the runs of an old stream writer; `checksum` "
+        "is of the bytes that the index gives");
+    info.extra["repaired"] = true;
+  }
+  return info;
+}
+
+EntryInfo WShardContainer::DescribeSigns(uint32_t entry,
+                                         const SignLayout& layout) const {
+  EntryInfo info = ShardContainer::Describe(entry);
+  info.name = SignsPath(entry);
+  info.kind = "signs";
+  info.size = layout.decoded_size();
+  info.dtype = DTypeName(DType::kI8);
+  info.shape = layout.shape();
+  info.note =
+      "1 for a set bit, -1 for a clear one: a clear one may be no sign at all, "
+      "and TypeScript writers set bits for the opposite sign";
+  info.extra = {{"residual_layout", layout.name()}};
+  return info;
+}
+
+// Two things are said of entries: the metadata section, and meta/channels.
+Json WShardContainer::Metadata() const {
+  Json section = ShardContainer::Metadata();
+  if (section.is_discarded()) return section;
+  Json metadata = {{"section", std::move(section)}};
+  Json& by_block = metadata["channels"] = Json::object();
+  if (!known_.channels) return metadata;
+  Result<Json> channels = ReadEntryJson(*this, *known_.channels);
+  if (!channels || !channels->is_object()) return metadata;
+  const auto list = channels->find("channels");
+  if (list == channels->end() || !list->is_array()) {
+    by_block = std::move(*channels);
+    return metadata;
+  }
+  for (Json& element : *list) {
+    if (!element.is_object()) continue;
+    const auto text = [&element](const char* key) {
+      const auto found = element.find(key);
+      return found != element.end() && found->is_string()
+                 ? std::optional(found->get<std::string>())
+                 : std::nullopt;
+    };
+    std::optional<std::string> block = text("signal_block");
+    if (!block && text("id")) block = "signal/" + *text("id");
+    if (block) by_block.emplace(*block, std::move(element));
+  }
+  return metadata;
+}
+
+void WShardContainer::Annotate(const Json& metadata, EntryInfo& info) const {
+  ShardContainer::Annotate(metadata["section"], info);
+  const Json& channels = metadata["channels"];
+  const auto own = channels.find(info.name.value_or(""));
+  if (own != channels.end()) info.extra["channel"] = *own;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/wshard/join.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <string_view>
+
+#include "core/base/limits.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr std::string_view kTicks = "time/ticks";
+constexpr size_t kTickSize = 4;
+
+struct ChunkLane {
+  uint32_t entry;
+  Lane lane;
+};
+using ChunkLanes = std::map<std::string_view, ChunkLane>;
+
+/// The lanes of a chunk that may be joined; of equal names the first.
+ChunkLanes LanesOf(const WShardContainer& chunk) {
+  ChunkLanes lanes;
+  for (uint32_t i = 0; i < chunk.entry_count(); ++i) {
+    const std::string_view name = chunk.EntryName(i).value_or("");
+    if (name.starts_with("meta/") || name.starts_with("residual/")) continue;
+    std::optional<Lane> lane = chunk.LaneOf(i);
+    if (!lane) continue;
+    if (lane->shape[0] != chunk.length()) continue;
+    // The one lane that is changed as it is joined.
+    if (name == kTicks &&
+        (lane->dtype != DType::kI32 || lane->shape.size() != 1)) {
+      continue;
+    }
+    lanes.try_emplace(name, ChunkLane{i, *std::move(lane)});
+  }
+  return lanes;
+}
+
+bool SameStep(const Lane& a, const Lane& b) {
+  return a.dtype == b.dtype && std::equal(a.shape.begin() + 1, a.shape.end(),
+                                          b.shape.begin() + 1, b.shape.end());
+}
+
+}  // namespace
+
+Join JoinLanes(const Chunks& chunks) {
+  Join join;
+  if (chunks.empty()) return join;
+  const WShardContainer& first = *chunks[0];
+  ChunkLanes lanes = LanesOf(first);
+  std::map<std::string_view, JoinedLane> joined;
+  for (auto& [name, own] : lanes) {
+    joined.emplace(
+        name, JoinedLane{std::string(name), std::move(own.lane), {own.entry}});
+  }
+  for (size_t k = 1; k < chunks.size(); ++k) {
+    const ChunkLanes others = LanesOf(*chunks[k]);
+    for (auto it = joined.begin(); it != joined.end();) {
+      const auto other = others.find(it->first);
+      if (other == others.end() ||
+          !SameStep(it->second.lane, other->second.lane)) {
+        ++join.left_out;
+        it = joined.erase(it);
+        continue;
+      }
+      JoinedLane& lane = it->second;
+      lane.lane.shape[0] += other->second.lane.shape[0];
+      lane.lane.guess = lane.lane.guess || other->second.lane.guess;
+      lane.entries.push_back(other->second.entry);
+      ++it;
+    }
+  }
+  for (auto& [name, lane] : joined) join.lanes.push_back(std::move(lane));
+  std::sort(join.lanes.begin(), join.lanes.end(),
+            [](const JoinedLane& a, const JoinedLane& b) {
+              return a.entries[0] < b.entries[0];
+            });
+  if (join.lanes.size() > limits::kDerivedFiles) {
+    join.left_out += join.lanes.size() - limits::kDerivedFiles;
+    join.lanes.resize(limits::kDerivedFiles);
+  }
+  return join;
+}
+
+Result<Content> OpenJoined(const Chunks& chunks, const JoinedLane& lane) {
+  Content whole;
+  for (size_t k = 0; k < chunks.size(); ++k) {
+    const Result<Content> part = chunks[k]->OpenEntry(lane.entries[k]);
+    if (!part) return part.error();
+    whole.Append(*part);
+  }
+  return whole;
+}
+
+Status GlobalTicks::Compute(uint64_t offset, MutableBytes out,
+                            BlockCache& cache) const {
+  uint64_t tick = offset / kTickSize;
+  size_t skip = offset % kTickSize;  // bytes of the first tick not asked for
+  const uint64_t end = offset + out.size();
+  const auto length = static_cast<size_t>(
+      end - tick * kTickSize + (kTickSize - end % kTickSize) % kTickSize);
+  Window window;
+  Status read = local_.Read(tick * kTickSize, length, cache, window);
+  if (!read) return read;
+  // A tick may lie across two slices.
+  std::array<std::byte, kTickSize> bytes;
+  size_t have = 0;
+  auto piece = std::upper_bound(
+      pieces_.begin(), pieces_.end(), tick,
+      [](uint64_t at, const Piece& one) { return at < one.end; });
+  for (const Bytes slice : window.slices()) {
+    for (const std::byte byte : slice) {
+      bytes[have++] = byte;
+      if (have < kTickSize) continue;
+      have = 0;
+      while (tick >= piece->end) ++piece;
+      const auto local = static_cast<int32_t>(LoadLe<uint32_t>(bytes.data()));
+      constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+      if (piece->start > static_cast<uint64_t>(kMost) ||
+          static_cast<int64_t>(piece->start) + local > kMost) {
+        return Error{Code::kLimit, "step " + std::to_string(tick) +
+                                       ": its tick is over 2^31 - 1"};
+      }
+      const auto global =
+          static_cast<uint32_t>(static_cast<int64_t>(piece->start) + local);
+      for (size_t i = skip; i < kTickSize && !out.empty(); ++i) {
+        out[0] = static_cast<std::byte>(global >> (8 * i) & 0xFFU);
+        out = out.subspan(1);
+      }
+      skip = 0;
+      ++tick;
+    }
+  }
+  return {};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a lane's bytes are. meta/channels is the only place that says so, and
+// its writers leave out more than they list: actions, predictions, reward and
+// done are told by rule, by size, or not at all (docs/wshard.md, section 3).
+#include "core/formats/wshard/lanes.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "core/base/bytes.h"
+#include "core/base/limits.h"
+#include "core/base/text.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr const char* kDeclared = "meta/channels";
+constexpr const char* kImplied = "implied";
+
+/// The member `key` of an object, or null.
+const Json* Member(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? nullptr : &*found;
+}
+
+const std::string* Text(const Json* value) {
+  return value == nullptr ? nullptr : value->get_ptr<const std::string*>();
+}
+
+/// [T] or [T, ...] elements of `dtype`, if they divide the bytes.
+std::optional<Lane> Steps(DType dtype, const std::vector<uint64_t>& shape,
+                          uint64_t elements, uint64_t size, const char* source,
+                          bool guess) {
+  const std::optional<uint64_t> step = CheckedMul(elements, DTypeSize(dtype));
+  if (!step || *step == 0 || size % *step != 0) return std::nullopt;
+  Lane lane{dtype, {size / *step}, source, guess};
+  lane.shape.insert(lane.shape.end(), shape.begin(), shape.end());
+  return lane;
+}
+
+std::optional<Lane> Scalars(DType dtype, uint64_t size, const char* source,
+                            bool guess = false) {
+  return Steps(dtype, {}, 1, size, source, guess);
+}
+
+/// Whether `size` bytes are exactly `each` for every one of `steps`, which are
+/// some.
+bool IsEach(uint64_t size, std::optional<uint64_t> steps, uint64_t each) {
+  if (!steps || *steps == 0) return false;
+  const std::optional<uint64_t> all = CheckedMul(*steps, each);
+  return all && *all == size;
+}
+
+}  // namespace
+
+std::optional<DType> LaneDType(std::string_view name) {
+  // Longest prefixes first: "bfloat16" is no "float16".
+  constexpr std::array<std::array<std::string_view, 2>, 4> kLong = {
+      {{"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}}};
+  if (name.size() > 16) return std::nullopt;
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  for (const auto& [prefix, letter] : kLong) {
+    if (lower.starts_with(prefix)) {
+      lower.replace(0, prefix.size(), letter);
+      break;
+    }
+  }
+  return DTypeOf(lower);
+}
+
+LaneTable::LaneTable(const Json& channels, std::optional<uint64_t> length)
+    : length_(length) {
+  if (!channels.is_object()) return;
+  const Json* list = Member(channels, "channels");
+  if (list != nullptr && list->is_array()) {
+    for (const Json& element : *list) {
+      const std::string* id =
+          element.is_object() ? Text(Member(element, "id")) : nullptr;
+      const std::string* block =
+          element.is_object() ? Text(Member(element, "signal_block")) : nullptr;
+      if (id == nullptr && block == nullptr) {
+        ++unusable_;
+        continue;
+      }
+      Declare(id, block != nullptr ? *block : "signal/" + *id, element);
+    }
+    return;
+  }
+  // The first Go writer's form: a map keyed by the block's name.
+  for (const auto& [block, element] : channels.items()) {
+    if (element.is_object()) {
+      Declare(nullptr, block, element);
+    } else {
+      ++unusable_;
+    }
+  }
+}
+
+void LaneTable::Declare(const std::string* id, std::string block,
+                        const Json& element) {
+  Channel channel;
+  channel.is_signal = block.starts_with("signal/");
+  if (const std::string* dtype = Text(Member(element, "dtype"))) {
+    channel.dtype_text = *dtype;
+    channel.dtype = LaneDType(*dtype);
+  }
+  if (const Json* shape = Member(element, "shape"); shape != nullptr) {
+    bool usable = shape->is_array() && shape->size() <= limits::kRank;
+    for (size_t i = 0; usable && i < shape->size(); ++i) {
+      const auto* size = (*shape)[i].get_ptr<const Json::number_unsigned_t*>();
+      const std::optional<uint64_t> product =
+          size == nullptr ? std::nullopt : CheckedMul(channel.elements, *size);
+      usable = product.has_value();
+      if (!usable) break;
+      channel.elements = *product;
+      channel.shape.push_back(*size);
+    }
+    if (!usable) {
+      ++unusable_;
+      return;
+    }
+  }
+  const auto index = static_cast<uint32_t>(channels_.size());
+  channels_.push_back(std::move(channel));
+  by_block_.try_emplace(std::move(block), index);
+  if (id != nullptr) by_id_.try_emplace(*id, index);
+}
+
+const LaneTable::Channel* LaneTable::At(const Names& names,
+                                        std::string_view name) const {
+  const auto found = names.find(name);
+  return found == names.end() ? nullptr : &channels_[found->second];
+}
+
+const LaneTable::Channel* LaneTable::SignalOf(std::string_view path) const {
+  path = path.substr(0, limits::kChannelIdBytes);
+  while (true) {
+    const size_t slash = path.rfind('/');
+    if (slash == std::string_view::npos) return nullptr;
+    path = path.substr(0, slash);
+    const Channel* channel = At(by_block_, "signal/" + std::string(path));
+    if (channel == nullptr) channel = At(by_id_, path);
+    if (channel != nullptr && channel->is_signal) return channel;
+  }
+}
+
+std::optional<uint64_t> LaneTable::SignalElements(std::string_view id) const {
+  const Channel* channel = At(by_block_, "signal/" + std::string(id));
+  if (channel == nullptr) return std::nullopt;
+  return channel->elements;
+}
+
+std::optional<Lane> LaneTable::FlatF32(uint64_t size, const char* source,
+                                       bool guess) const {
+  if (!length_ || *length_ == 0) return std::nullopt;
+  const uint64_t elements = size / sizeof(float) / *length_;
+  if (!IsEach(size, length_, elements * sizeof(float))) return std::nullopt;
+  return Steps(DType::kF32, {elements}, elements, size, source, guess);
+}
+
+std::optional<Lane> LaneTable::Action(std::string_view id,
+                                      uint64_t size) const {
+  const Channel* channel = At(by_id_, id);
+  if (channel != nullptr && channel->dtype) {
+    std::optional<Lane> lane =
+        Steps(*channel->dtype, channel->shape, channel->elements, size,
+              "channel of the same id", true);
+    if (lane) return lane;
+  }
+  return FlatF32(size, "not declared: f32, the rule of the reference readers",
+                 true);
+}
+
+std::optional<Lane> LaneTable::Prediction(std::string_view path, uint64_t size,
+                                          bool uncertainty) const {
+  const Channel* signal = SignalOf(path);
+  if (signal == nullptr) return std::nullopt;
+  const auto as = [&](DType dtype, const char* source) -> std::optional<Lane> {
+    const std::optional<uint64_t> step =
+        CheckedMul(signal->elements, DTypeSize(dtype));
+    if (!step || !IsEach(size, length_, *step)) return std::nullopt;
+    return Steps(dtype, signal->shape, signal->elements, size, source, true);
+  };
+  std::optional<Lane> lane;
+  if (signal->dtype) lane = as(*signal->dtype, "inferred: as its signal");
+  if (!lane) lane = as(DType::kF32, "inferred: f32 in the shape of its signal");
+  if (!lane && uncertainty && IsEach(size, length_, sizeof(float))) {
+    lane = Scalars(DType::kF32, size, "inferred: one f32 a step", true);
+  }
+  return lane;
+}
+
+std::optional<Lane> LaneTable::Find(std::string_view name, uint64_t size,
+                                    std::string* why_not) const {
+  if (const Channel* channel = At(by_block_, name)) {
+    std::optional<Lane> lane;
+    if (channel->dtype) {
+      lane = Steps(*channel->dtype, channel->shape, channel->elements, size,
+                   kDeclared, false);
+    }
+    if (!lane && why_not != nullptr) {
+      *why_not = channel->dtype
+                     ? "its bytes are no whole number of the declared steps"
+                     : "its declared dtype " + Quote(channel->dtype_text) +
+                           " is not known";
+    }
+    return lane;
+  }
+  if (name == "reward") {
+    if (IsEach(size, length_, sizeof(double))) {
+      return Scalars(DType::kF64, size, "implied, 8 bytes a step", true);
+    }
+    return Scalars(DType::kF32, size, kImplied);
+  }
+  if (name == "done") {
+    if (IsEach(size, length_, sizeof(float))) {
+      return Scalars(DType::kF32, size, "inferred from size", true);
+    }
+    return Scalars(DType::kBool, size, kImplied);
+  }
+  if (name == "time/ticks") return Scalars(DType::kI32, size, kImplied);
+  if (name == "time/timestamps_ns") return Scalars(DType::kI64, size, kImplied);
+
+  const auto below = [&](std::string_view prefix) {
+    const bool is = name.starts_with(prefix) && name.size() > prefix.size();
+    return is ? std::optional(name.substr(prefix.size())) : std::nullopt;
+  };
+  if (const auto id = below("action/")) return Action(*id, size);
+  if (below("omen/latent_action_codebook/")) {
+    return Scalars(DType::kI32, size, kImplied);
+  }
+  if (below("omen/latent_action/")) return FlatF32(size, kImplied, false);
+  if (const auto path = below("omen/")) return Prediction(*path, size, false);
+  if (const auto path = below("uncert/")) return Prediction(*path, size, true);
+  return std::nullopt;
+}
+
+}  // namespace ctxfs

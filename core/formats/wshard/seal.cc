@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The seal of an episode: meta/identity has the sha256 of every other entry's
+// decoded bytes, and its own sha256 names the episode; meta/provenance has the
+// name of the one before (docs/wshard.md, section 7).
+#include <set>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/codec/digest.h"
+#include "core/content/sha256_of.h"
+#include "core/formats/manifest/file_digest.h"
+#include "core/formats/wshard/wshard.h"
+
+namespace ctxfs {
+
+Result<std::optional<std::string>> WShardContainer::Identity() const {
+  if (!known_.identity) return std::optional<std::string>();
+  Result<std::string> text = ReadMetaEntry(*this, *known_.identity);
+  if (!text) return std::move(text).error();
+  Sha256 digest;
+  digest.Update(AsBytes(*text));
+  return std::optional<std::string>(digest.Hex());
+}
+
+Result<std::string> WShardContainer::PreviousIdentity() const {
+  if (!known_.provenance) return std::string();
+  const Result<Json> provenance = ReadEntryJson(*this, *known_.provenance);
+  if (!provenance) return provenance.error();
+  return LowerHex(TextAt(*provenance, "prev_identity"));
+}
+
+std::vector<Error> WShardContainer::Inspect(BlockCache& cache) const {
+  std::vector<Error> faults = ShardContainer::Inspect(cache);
+  if (!known_.identity) return faults;
+  const uint64_t at = Describe(*known_.identity).offset;
+  const Result<Json> identity = ReadEntryJson(*this, *known_.identity);
+  if (!identity) {
+    faults.push_back(identity.error());
+    return faults;
+  }
+  const auto listed =
+      identity->is_object() ? identity->find("entries") : identity->end();
+  if (listed == identity->end() || !listed->is_object() ||
+      TextAt(*identity, "leaf") != "sha256") {
+    faults.push_back(
+        {Code::kCorrupt, "meta/identity lists no sha256 of entries", at});
+    return faults;
+  }
+  std::set<std::string> there;
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    const std::string name(EntryName(entry).value_or(""));
+    if (entry == *known_.identity || !there.insert(name).second) continue;
+    const auto hash = listed->find(name);
+    if (hash == listed->end() || !hash->is_string()) {
+      faults.push_back({Code::kCorrupt,
+                        "entry " + Quote(name) + " is not in meta/identity",
+                        at});
+      continue;
+    }
+    const Result<Content> content = OpenEntry(entry);
+    if (!content) continue;  // a fault of its own
+    const Result<std::string> digest = Sha256Of(*content, cache);
+    if (!digest || *digest == LowerHex(hash->get<std::string>())) continue;
+    faults.push_back({Code::kChecksum,
+                      "the sha256 of entry " + Quote(name) +
+                          " is not what meta/identity has",
+                      Describe(entry).offset});
+  }
+  for (const auto& [name, hash] : listed->items()) {
+    if (there.contains(name)) continue;
+    faults.push_back(
+        {Code::kCorrupt,
+         "meta/identity lists entry " + Quote(name) + ", which is not there",
+         at});
+  }
+  return faults;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WShard, the episode profile of Shard v2 (role 5; docs/wshard.md). Entries are
+// lanes: bare row-major arrays [T, ...] without a header of their own.
+//
+//   meta/wshard, meta/episode, meta/channels   JSON; channels alone declares
+//                                              dtypes and shapes
+//   meta/identity, meta/provenance, meta/models  JSON, of some writers
+//   signal/ID, action/ID, reward, done         observations and what was done
+//   omen/SIGNAL/MODEL, uncert/SIGNAL/...       predictions and their spread
+//   residual/SIGNAL/sign2nddiff                one bit a step
+//   time/ticks, time/timestamps_ns             the time axis
+#include "core/formats/wshard/wshard.h"
+
+#include <algorithm>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/formats/wshard/residual.h"
+
+namespace ctxfs {
+namespace {
+
+bool Probe(Bytes head) { return HasShardRole(head, kWShardRole); }
+
+/// The value of the first of `keys` that is of the wanted kind, or null.
+Json Pick(const Json& object, std::initializer_list<const char*> keys,
+          bool (Json::*is_wanted)() const noexcept) {
+  if (!object.is_object()) return nullptr;
+  for (const char* key : keys) {
+    const auto found = object.find(key);
+    if (found != object.end() && ((*found).*is_wanted)()) return *found;
+  }
+  return nullptr;
+}
+
+/// [start, end], as chunk writers leave it.
+Json PickRange(const Json& object) {
+  Json range = Pick(object, {"timestep_range"}, &Json::is_array);
+  const bool pair = range.size() == 2 && range[0].is_number_integer() &&
+                    range[1].is_number_integer();
+  return pair ? range : Json();
+}
+
+}  // namespace
+
+Result<std::string> ReadMetaEntry(const ShardContainer& container,
+                                  uint32_t entry) {
+  const uint64_t size = container.EntrySize(entry);
+  const uint64_t stored = container.Record(entry).disk_size;
+  if (std::max(size, stored) > limits::kEpisodeJsonBytes) {
+    return Error{Code::kLimit, std::to_string(size) +
+                                   " bytes are over the limit of " +
+                                   std::to_string(limits::kEpisodeJsonBytes)};
+  }
+  const Result<Content> content = container.OpenEntry(entry);
+  if (!content) return content.error();
+  BlockCache cache(0);
+  return ReadAll(*content, cache);
+}
+
+Result<Json> ReadEntryJson(const ShardContainer& container, uint32_t entry) {
+  const Result<std::string> text = ReadMetaEntry(container, entry);
+  if (!text) return text.error();
+  Result<ParsedJson> parsed = ParseJson(*text);
+  if (!parsed) {
+    return Error{parsed.error().code, "not JSON: " + parsed.error().what,
+                 container.Record(entry).data_offset};
+  }
+  return std::move(parsed->value);
+}
+
+Status WShardContainer::Load() {
+  if (Status loaded = ShardContainer::Load(); !loaded) return loaded;
+  known_ = FindKnown();
+  Result<Json> wshard = ReadMeta(known_.wshard, "meta/wshard");
+  if (!wshard) return std::move(wshard).error();
+  Result<Json> episode = ReadMeta(known_.episode, "meta/episode");
+  if (!episode) return std::move(episode).error();
+  Result<Json> channels = ReadMeta(known_.channels, "meta/channels");
+  if (!channels) return std::move(channels).error();
+
+  const Json length =
+      Pick(*episode, {"length_T", "length_t"}, &Json::is_number_unsigned);
+  std::optional<uint64_t> steps = LengthBySize();
+  if (!length.is_null()) steps = length.get<uint64_t>();
+  lanes_ = LaneTable(*channels, steps);
+  if (lanes_.unusable() > 0) {
+    warnings_.push_back({std::to_string(lanes_.unusable()) +
+                         " elements of meta/channels make no sense"});
+  }
+
+  Json timebase = Pick(*episode, {"timebase"}, &Json::is_object);
+  if (timebase.is_null()) {
+    timebase = Pick(*wshard, {"timebase"}, &Json::is_object);
+  }
+  const Json env = Pick(*episode, {"env_id"}, &Json::is_string);
+  episode_ = {{"id", Pick(*episode, {"episode_id", "id"}, &Json::is_string)},
+              {"env_id", env.is_null() ? Json("") : env},
+              {"length_T", steps ? Json(*steps) : Json()},
+              {"length_T_declared", !length.is_null()},
+              {"timebase", std::move(timebase)},
+              {"chunk_index",
+               Pick(*episode, {"chunk_index"}, &Json::is_number_integer)},
+              {"total_chunks",
+               Pick(*episode, {"total_chunks"}, &Json::is_number_integer)},
+              {"timestep_range", PickRange(*episode)}};
+  FindInterleaving();
+  return {};
+}
+
+WShardContainer::Known WShardContainer::FindKnown() const {
+  Known known;
+  const std::pair<std::string_view, std::optional<uint32_t>*> wanted[] = {
+      {"meta/wshard", &known.wshard},
+      {"meta/episode", &known.episode},
+      {"meta/channels", &known.channels},
+      {"meta/identity", &known.identity},
+      {"meta/provenance", &known.provenance},
+      {"done", &known.done},
+      {"time/ticks", &known.ticks},
+      {"reward", &known.reward}};
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    const std::optional<std::string_view> name = EntryName(i);
+    if (!name) continue;
+    for (const auto& [text, entry] : wanted) {
+      if (*name == text && !*entry) *entry = i;
+    }
+  }
+  return known;
+}
+
+Result<Json> WShardContainer::ReadMeta(std::optional<uint32_t> entry,
+                                       const char* name) {
+  if (!entry) {
+    warnings_.push_back({std::string("there is no ") + name});
+    return Json();
+  }
+  Result<Json> json = ReadEntryJson(*this, *entry);
+  if (json) return json;
+  // What fails now may work later; types must not depend on it.
+  if (!json.error().Permanent()) return json;
+  warnings_.push_back(
+      {std::string(name) + ": " + json.error().what, json.error().offset,
+       /*damage=*/true});
+  return Json();
+}
+
+std::optional<uint64_t> WShardContainer::LengthBySize() const {
+  const auto steps = [this](std::optional<uint32_t> entry,
+                            uint64_t each) -> std::optional<uint64_t> {
+    if (!entry || EntryFault(*entry)) return std::nullopt;
+    return EntrySize(*entry) / each;
+  };
+  if (const auto by_done = steps(known_.done, 1)) return by_done;
+  if (const auto by_ticks = steps(known_.ticks, 4)) return by_ticks;
+  return steps(known_.reward, 4);
+}
+
+std::vector<StoredLane> WShardContainer::OverlappingLanes() const {
+  std::vector<StoredLane> lanes;
+  uint64_t end = 0;
+  bool ordered = true;
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    const ShardRecord record = Record(i);
+    if (record.disk_size == 0 || !IsPlain(i) || EntryFault(i) ||
+        EntryName(i).value_or("").starts_with("meta/")) {
+      continue;
+    }
+    lanes.push_back({i, record.data_offset, record.disk_size});
+    ordered = ordered && record.data_offset >= end;
+    end = record.data_offset + record.disk_size;
+  }
+  if (ordered) return {};
+  std::sort(
+      lanes.begin(), lanes.end(), [](const StoredLane& a, const StoredLane& b) {
+        return a.offset != b.offset ? a.offset < b.offset : a.entry < b.entry;
+      });
+  end = 0;
+  for (const StoredLane& lane : lanes) {
+    if (lane.offset < end) return lanes;
+    end = lane.offset + lane.size;
+  }
+  return {};
+}
+
+void WShardContainer::FindInterleaving() {
+  const std::vector<StoredLane> lanes = OverlappingLanes();
+  if (lanes.empty()) return;
+  std::optional<Interleaving> found =
+      Interleaving::Find(lanes, length().value_or(0), source()->size());
+  for (uint32_t i = 0; found && i < entry_count(); ++i) {
+    const ShardRecord record = Record(i);
+    if (record.disk_size == 0 || EntryFault(i) || found->IndexOf(i)) continue;
+    // Bytes of any other entry among them: it was not written like that.
+    if (record.data_offset < found->end() &&
+        record.data_offset + record.disk_size > found->start()) {
+      found.reset();
+    }
+  }
+  if (!found) {
+    shares_bytes_.resize(entry_count());
+    uint64_t end = 0;
+    uint32_t furthest = 0;
+    for (const StoredLane& lane : lanes) {
+      if (lane.offset < end) {
+        shares_bytes_[lane.entry] = true;
+        shares_bytes_[furthest] = true;
+      }
+      if (lane.offset + lane.size > end) {
+        end = lane.offset + lane.size;
+        furthest = lane.entry;
+      }
+    }
+    warnings_.push_back(
+        {"lanes share bytes, as old stream writers leave them, but not in a "
+         "way that can be repaired: their bytes are shown as they are stored",
+         lanes[0].offset});
+    return;
+  }
+  auto gates = std::make_shared<std::vector<std::shared_ptr<const Gate>>>();
+  for (const StoredLane& lane : lanes) {
+    if (auto gate = OpenGate(lane.entry)) gates->push_back(std::move(gate));
+  }
+  gates_ = std::move(gates);
+  interleaving_ = std::make_shared<const Interleaving>(*std::move(found));
+  warnings_.push_back(
+      {"an old stream writer has interleaved the lanes every " +
+           std::to_string(interleaving_->interval()) +
+           " steps: repaired, and checked only as far as the checksums of the "
+           "extents in the index go",
+       lanes[0].offset});
+}
+
+std::optional<Lane> WShardContainer::LaneOf(uint32_t entry,
+                                            std::string* why_not) const {
+  const std::optional<std::string_view> name = EntryName(entry);
+  if (!name || EntryFault(entry)) return std::nullopt;
+  if (SharesBytes(entry)) {
+    if (why_not != nullptr) *why_not = "it shares bytes with another lane";
+    return std::nullopt;
+  }
+  const ShardRecord record = Record(entry);
+  if (Encoded(record) && record.orig_size > limits::kDecodedBytes) {
+    return std::nullopt;
+  }
+  return lanes_.Find(*name, EntrySize(entry), why_not);
+}
+
+Result<Content> WShardContainer::OpenEntry(uint32_t entry) const {
+  if (interleaving_ == nullptr) return ShardContainer::OpenEntry(entry);
+  const std::optional<size_t> index = interleaving_->IndexOf(entry);
+  if (!index) return ShardContainer::OpenEntry(entry);
+  Content content;
+  content.Append(
+      Computed{
+          std::make_shared<const RepairedLane>(
+              RepairedLane::Stored{source(), interleaving_, gates_}, *index),
+          0},
+      EntrySize(entry));
+  return content;
+}
+
+std::string WShardContainer::SignsPath(uint32_t entry) const {
+  return "residual_signs/" +
+         std::string(*ResidualSignal(EntryName(entry).value_or("")));
+}
+
+std::optional<SignLayout> WShardContainer::SignsOf(uint32_t entry) const {
+  const auto signal = ResidualSignal(EntryName(entry).value_or(""));
+  if (!signal || EntryFault(entry) || IsRepaired(entry)) return std::nullopt;
+  const uint64_t size = EntrySize(entry);
+  if (size > limits::kDecodedBytes) return std::nullopt;
+  return SignLayout::Find(size, length(), lanes_.SignalElements(*signal));
+}
+
+WShardContainer::OpenFile WShardContainer::OpenSigns(
+    uint32_t entry, const SignLayout& layout) const {
+  auto self =
+      std::static_pointer_cast<const WShardContainer>(shared_from_this());
+  return [self, entry, layout](BlockCache& /*cache*/) -> Result<Content> {
+    Result<std::shared_ptr<const Block>> packed = self->OpenBlock(entry);
+    if (!packed) return std::move(packed).error();
+    Content content;
+    content.Append(
+        Computed{std::make_shared<const Signs>(std::move(*packed), layout), 0},
+        layout.decoded_size());
+    return content;
+  };
+}
+
+std::vector<OwnFile> WShardContainer::OwnFiles() const {
+  auto self =
+      std::static_pointer_cast<const WShardContainer>(shared_from_this());
+  std::vector<OwnFile> files = ShardContainer::OwnFiles();
+  size_t derived = 0;
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    const std::optional<SignLayout> layout = SignsOf(i);
+    if (!layout) continue;
+    if (++derived > limits::kDerivedFiles) break;
+    files.push_back({.path = SignsPath(i),
+                     .open = OpenSigns(i, *layout),
+                     .size = layout->decoded_size(),
+                     .describe = [self, i, layout = *layout] {
+                       return self->DescribeSigns(i, layout);
+                     }});
+  }
+  return files;
+}
+
+std::vector<ArrayInfo> WShardContainer::Arrays() const {
+  if (entry_count() > limits::kArrayEntries) return {};
+  auto self =
+      std::static_pointer_cast<const WShardContainer>(shared_from_this());
+  std::vector<ArrayInfo> arrays;
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    if (std::optional<Lane> lane = LaneOf(i)) {
+      arrays.push_back(
+          {std::string(*EntryName(i)), lane->dtype, std::move(lane->shape),
+           [self, i](BlockCache& /*cache*/) { return self->OpenEntry(i); }});
+    } else if (const std::optional<SignLayout> layout = SignsOf(i)) {
+      arrays.push_back(
+          {SignsPath(i), DType::kI8, layout->shape(), OpenSigns(i, *layout)});
+    }
+  }
+  return arrays;
+}
+
+std::optional<ArraysUse> WShardContainer::ArraysUsed() const {
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    if (LaneOf(i) || SignsOf(i)) return ArraysUse{"episode"};
+  }
+  return std::nullopt;
+}
+
+extern const Format kWShard;
+const Format kWShard{"wshard", &Probe, &OpenShard<WShardContainer>};
+
+}  // namespace ctxfs

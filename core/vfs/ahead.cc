@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/ahead.h"
+
+#include <algorithm>
+
+#include "core/content/content.h"
+
+namespace ctxfs {
+namespace {
+
+// Smaller ones are made faster than a thread is woken.
+constexpr uint64_t kSmallest = 256 * 1024;
+// Entries under way or done before their reader comes.
+constexpr uint32_t kDepth = 2;
+
+}  // namespace
+
+Ahead::Ahead(BlockCache& cache, uint64_t budget)
+    : cache_(cache), largest_(budget / (2 * (kDepth + 1))) {}
+
+Ahead::~Ahead() {
+  std::vector<std::thread> threads;
+  {
+    const MutexLock lock(mutex_);
+    stop_ = true;
+    queue_.clear();
+    changed_.NotifyAll();
+    threads.swap(threads_);
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void Ahead::Note(const Namespace::OpenFile& file, uint64_t offset,
+                 uint64_t end) {
+  const uint64_t size = file.content.size();
+  if (file.container == nullptr || size < kSmallest ||
+      (offset != 0 && end < size)) {
+    return;
+  }
+  const MutexLock lock(mutex_);
+  if (offset == 0) Begun(file);
+  if (end >= size) {
+    ended_[next_ended_++ % ended_.size()] = {file.container.get(), file.entry};
+  }
+}
+
+void Ahead::Begun(const Namespace::OpenFile& file) {
+  const uint32_t entry = file.entry;
+  const Container* const container = file.container.get();
+  if (entry == 0 || std::find(ended_.begin(), ended_.end(),
+                              Entry{container, entry - 1}) == ended_.end()) {
+    return;
+  }
+  if (container != run_ || entry >= scheduled_ ||
+      scheduled_ > uint64_t{entry} + 1 + kDepth) {
+    run_ = container;
+    scheduled_ = uint64_t{entry} + 1;  // another run than the last
+    queue_.clear();
+  }
+  const uint64_t until = std::min<uint64_t>(uint64_t{entry} + 1 + kDepth,
+                                            container->entry_count());
+  while (scheduled_ < until) {
+    const auto next = static_cast<uint32_t>(scheduled_++);
+    if (container->EntrySize(next) <= largest_) {
+      queue_.push_back({file.container, next});
+    }
+  }
+  if (queue_.empty()) return;
+  if (threads_.empty()) Start();
+  changed_.NotifyAll();
+}
+
+void Ahead::Start() {
+  const unsigned cores = std::max(std::thread::hardware_concurrency(), 1U);
+  for (unsigned i = 0; i < std::min(cores, kDepth); ++i) {
+    threads_.emplace_back([this] { Run(); });
+  }
+}
+
+void Ahead::Run() {
+  MutexLock lock(mutex_);
+  while (!stop_) {
+    if (queue_.empty()) {
+      changed_.Wait(mutex_);
+      continue;
+    }
+    std::optional<Job> job = std::move(queue_.front());
+    queue_.pop_front();
+    lock.Unlock();
+    if (Result<Content> content = job->container->OpenEntry(job->entry)) {
+      content->Prepare(cache_);
+    }
+    job.reset();  // perhaps the last to hold the container
+    lock.Lock();
+  }
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/base/mutex.h"
+#include "core/container/container.h"
+#include "core/content/block_cache.h"
+#include "core/vfs/namespace.h"
+
+namespace ctxfs {
+
+/// Decodes and verifies entries before they are read, once a reader has read an
+/// entry to its end and begun the next: that goes on while another is served.
+/// Best effort: what fails here fails again, and is told, when it is read.
+class Ahead {
+ public:
+  Ahead(BlockCache& cache, uint64_t budget);
+  ~Ahead();
+  Ahead(const Ahead&) = delete;
+  Ahead& operator=(const Ahead&) = delete;
+
+  /// Bytes [offset, end) of a file are being read.
+  void Note(const Namespace::OpenFile& file, uint64_t offset, uint64_t end);
+
+ private:
+  struct Entry {
+    const Container* container = nullptr;  // to compare, not to use
+    uint32_t entry = 0;
+    bool operator==(const Entry&) const = default;
+  };
+  struct Job {
+    std::shared_ptr<const Container> container;
+    uint32_t entry;
+  };
+
+  void Begun(const Namespace::OpenFile& file) CTXFS_REQUIRES(mutex_);
+  void Start() CTXFS_REQUIRES(mutex_);
+  void Run();
+
+  BlockCache& cache_;
+  const uint64_t largest_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::array<Entry, 8> ended_ CTXFS_GUARDED_BY(mutex_);
+  size_t next_ended_ CTXFS_GUARDED_BY(mutex_) = 0;
+  const Container* run_ CTXFS_GUARDED_BY(mutex_) = nullptr;  // to compare
+  uint64_t scheduled_ CTXFS_GUARDED_BY(mutex_) = 0;  // all below, of this run
+  std::deque<Job> queue_ CTXFS_GUARDED_BY(mutex_);
+  bool stop_ CTXFS_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_ CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/mutex.h"
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/tree/branch.h"
+#include "core/vfs/attributes.h"
+
+namespace ctxfs {
+
+/// The containers that hang in a mount, by number. One is opened when someone
+/// first looks inside, and those not used for longest are closed again when
+/// there are too many; what is looked at next opens it anew, with the same
+/// nodes. Safe for any number of threads.
+class Grafts {
+ public:
+  using Number = uint32_t;  // below 2^31, never 0
+  /// Opens a container, anew at each call. Fails only if it may not fail again,
+  /// or if what was there is no more: what is damaged opens as unreadable.
+  using Open = std::function<Result<std::shared_ptr<const Container>>()>;
+
+  /// What hangs in a container besides its own: see Branch.
+  using Hang = std::function<std::vector<SubContainer>(
+      const std::shared_ptr<const Container>&)>;
+
+  /// What hangs somewhere.
+  struct Graft {
+    Inode at;        // the directory it hangs at
+    Number within;   // the graft that the directory is in; 0 for none
+    unsigned depth;  // how many containers it lies within
+    NodeId node;     // of the graft it is within, where that is one
+    Open open;       // null: the numbered files at `node`
+  };
+
+  /// `most` containers are kept open, or more while they are in use. `hang` is
+  /// asked of each that is opened; null: nothing more hangs in any.
+  explicit Grafts(size_t most, Hang hang = nullptr)
+      : most_(most), hang_(std::move(hang)) {}
+
+  /// The number of what hangs at `graft.at`, the same for every mount but for
+  /// one chance in two billion.
+  Number Add(Graft graft);
+
+  /// A copy; nothing for what was dropped.
+  std::optional<Graft> Find(Number number) const;
+
+  /// The container, opened if it is not; kStale for what was dropped.
+  Result<std::shared_ptr<const Branch>> Get(Number number) const;
+
+  /// Forgets what hangs at `at`, and whatever hangs in that.
+  void Drop(Inode at);
+
+  struct Totals {
+    uint64_t containers = 0;
+    uint64_t nodes = 0;
+    uint64_t bytes = 0;  // of their entries, decoded
+    uint64_t hung = 0;   // nodes of what hangs in them besides their own
+  };
+  /// Of what is open now.
+  Totals Sum() const;
+
+ private:
+  struct Slot {
+    explicit Slot(Graft what) : graft(std::move(what)) {}
+
+    const Graft graft;
+    Mutex opening;  // held while it is opened, so that one thread does
+    std::shared_ptr<const Branch> branch;  // under mutex_; null: closed
+    std::list<Number>::iterator used;      // where branch is not null
+    std::vector<Number> inside;            // what hangs in it; under mutex_
+  };
+
+  std::shared_ptr<Slot> SlotOf(Number number) const;
+  std::shared_ptr<const Branch> Use(Slot& slot) const;
+  void Keep(Number number, Slot& slot,
+            std::shared_ptr<const Branch> branch) const;
+  void DropOne(Number number,
+               std::vector<std::shared_ptr<const Branch>>& closed)
+      CTXFS_REQUIRES(mutex_);
+
+  const size_t most_;
+  const Hang hang_;
+  mutable Mutex mutex_;
+  std::unordered_map<Number, std::shared_ptr<Slot>> slots_
+      CTXFS_GUARDED_BY(mutex_);
+  std::unordered_map<Inode, Number> by_place_ CTXFS_GUARDED_BY(mutex_);
+  mutable std::list<Number> used_ CTXFS_GUARDED_BY(mutex_);  // latest first
+};
+
+}  // namespace ctxfs

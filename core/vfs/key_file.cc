@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/key_file.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+namespace ctxfs {
+namespace {
+
+constexpr size_t kHexBytes = 2 * MasterKey::kBytes;
+
+Error Unreadable() {
+  return {Code::kIo,
+          std::string("the key cannot be read: ") + std::strerror(errno)};
+}
+
+int Digit(std::byte c) {
+  const auto digit = std::to_integer<int>(c);
+  if (digit >= '0' && digit <= '9') return digit - '0';
+  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
+  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
+  return -1;
+}
+
+/// Turns the digits in `text` into the bytes they stand for, in place.
+bool FromHex(MutableBytes text) {
+  constexpr int kBase = 16;
+  for (size_t i = 0; i < MasterKey::kBytes; ++i) {
+    const int high = Digit(text[2 * i]);
+    const int low = Digit(text[2 * i + 1]);
+    if (high < 0 || low < 0) return false;
+    text[i] = static_cast<std::byte>(high * kBase + low);
+  }
+  return true;
+}
+
+/// Fills `text` as far as the file goes; how many bytes that were.
+std::optional<size_t> ReadSome(int fd, MutableBytes text) {
+  size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t n = ::read(fd, text.data() + size, text.size() - size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return std::nullopt;
+    if (n == 0) break;
+    size += static_cast<size_t>(n);
+  }
+  return size;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const MasterKey>> ReadKeyFile(const std::string& path,
+                                                     bool insecure) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return Unreadable();
+  // One byte more than any key: what is longer is none.
+  Buffer text = SecretBuffer(kHexBytes + 2, /*locked=*/true);
+  struct stat st {};
+  const bool examined = ::fstat(fd, &st) == 0;
+  const std::optional<size_t> read =
+      examined ? ReadSome(fd, text.span()) : std::nullopt;
+  const Error unreadable = Unreadable();
+  ::close(fd);
+  if (!read) return unreadable;
+  constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+  if ((st.st_mode & kOthers) != 0 && !insecure) {
+    return Error{Code::kIo,
+                 "others than its owner may use the key file: chmod 600, or "
+                 "-o insecure_keyfile"};
+  }
+  size_t size = *read;
+  if (size == kHexBytes + 1 && text.data()[kHexBytes] == std::byte{'\n'}) {
+    --size;
+  }
+  const bool key =
+      size == MasterKey::kBytes || (size == kHexBytes && FromHex(text.span()));
+  if (!key) {
+    return Error{Code::kCorrupt, "holds no key of 32 bytes or 64 hex digits"};
+  }
+  (void)::prctl(PR_SET_DUMPABLE, 0);
+  return std::make_shared<const MasterKey>(
+      text.span().first(MasterKey::kBytes));
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/vfs/attributes.h"
+
+namespace ctxfs {
+
+/// A directory as one who has opened it sees it. Names are numbered from 0 and
+/// keep their numbers until the next Rewind.
+class Listing {
+ public:
+  struct Name {
+    Inode inode = 0;
+    std::string name;
+    bool directory = false;
+    /// Where they cost little to tell, and may be told unasked.
+    std::optional<Attributes> attributes = std::nullopt;
+  };
+
+  Listing() = default;
+  virtual ~Listing() = default;
+  Listing(const Listing&) = delete;
+  Listing& operator=(const Listing&) = delete;
+
+  /// To be called before the first At, and when the reader starts over.
+  virtual Status Rewind() { return {}; }
+
+  virtual uint64_t count() const = 0;
+
+  /// Nothing for a name that turns out to be no file's. `attributes`: whether
+  /// they are wanted.
+  virtual std::optional<Name> At(uint64_t index, bool attributes) const = 0;
+
+  /// Whether Rewind can only find the same again.
+  virtual bool immutable() const { return true; }
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/namespace.h"
+
+#include <utility>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/container/unreadable.h"
+#include "core/io/directory.h"
+#include "core/vfs/log.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr std::string_view kOwnDirectory = ".ctxfs";
+constexpr unsigned kGraftShift = 32;
+
+std::vector<OwnFile> FlatStats(OwnFile stats) {
+  if (stats.path.empty()) return {};
+  stats.path = std::string(kOwnDirectory) + "/" + stats.path;
+  return {std::move(stats)};
+}
+
+/// What our directory is called beside those that `mirror` has at the root.
+std::string OwnName(Mirror& mirror) {
+  std::string name(kOwnDirectory);
+  for (unsigned n = 2;; ++n) {
+    const Result<std::optional<Mirror::Node>> taken =
+        mirror.Lookup(Namespace::kRoot, name);
+    if (!taken || !*taken) return name;
+    mirror.Forget((*taken)->inode, 1);
+    name = std::string(kOwnDirectory) + "~" + std::to_string(n);
+  }
+}
+
+}  // namespace
+
+Namespace::Namespace(const std::shared_ptr<const Container>& container,
+                     std::string_view name, const OwnFile& stats,
+                     const OpenOptions& options, const Grafts::Hang& hang)
+    : options_(options),
+      top_(std::make_shared<const Branch>(
+          container,
+          name.empty() ? FlatStats(stats) : std::vector<OwnFile>{},
+          hang == nullptr ? std::vector<SubContainer>{} : hang(container))),
+      own_(name, name.empty() || stats.path.empty() ? "" : kOwnDirectory,
+           stats),
+      grafts_(limits::kOpenContainers, hang) {}
+
+Namespace::Namespace(std::unique_ptr<Mirror> mirror, const OwnFile& stats,
+                     const OpenOptions& options, const Grafts::Hang& hang)
+    : options_(options),
+      mirror_(std::move(mirror)),
+      own_("", stats.path.empty() ? "" : OwnName(*mirror_), stats),
+      grafts_(limits::kOpenContainers, hang) {}
+
+// Inodes below 2^32: 1 is the mount's root; then the rest of its own files;
+// then the top branch's nodes but for its root, which is the directory it hangs
+// at. Above: a graft's number, then the node's. With the highest bit: mirrored.
+Result<Namespace::Place> Namespace::Find(Inode inode) const {
+  const auto number = static_cast<Grafts::Number>(inode >> kGraftShift);
+  if (number != 0) {
+    Result<Place> place = RootOf(number);
+    if (place) place->node = static_cast<NodeId>(inode);
+    return place;
+  }
+  const uint64_t index = inode - kRoot;
+  if (index < own_.node_count()) {
+    const auto node = static_cast<NodeId>(index);
+    if (top_ != nullptr && node == own_.container_node()) {
+      return Place{top_.get(), Files::kRoot, 0, top_};
+    }
+    return Place{&own_, node, 0, nullptr};
+  }
+  return Place{top_.get(), static_cast<NodeId>(index - own_.node_count() + 1),
+               0, top_};
+}
+
+Result<Namespace::Place> Namespace::RootOf(Grafts::Number number) const {
+  const std::optional<Grafts::Graft> graft = grafts_.Find(number);
+  if (!graft) return Error{Code::kStale, "the container is there no more"};
+  Place place{nullptr, Files::kRoot, number, top_};
+  if (graft->open != nullptr || graft->within != 0) {
+    Result<std::shared_ptr<const Branch>> branch = grafts_.Get(number);
+    if (!branch) return std::move(branch).error();
+    place.branch = std::move(*branch);
+  }
+  place.files = graft->open != nullptr ? place.branch.get()
+                                       : place.branch->Numbered(graft->node);
+  return place;
+}
+
+Inode Namespace::InodeOf(const Place& place) const {
+  if (place.graft != 0 && place.node == Files::kRoot) {
+    const std::optional<Grafts::Graft> graft = grafts_.Find(place.graft);
+    return graft ? graft->at : kRoot;
+  }
+  if (place.graft != 0) return Inode{place.graft} << kGraftShift | place.node;
+  if (place.branch == nullptr) return kRoot + place.node;
+  if (place.node == Files::kRoot) return kRoot + own_.container_node();
+  return kRoot + own_.node_count() + place.node - 1;
+}
+
+Result<Namespace::Directory> Namespace::Enter(Place place) const {
+  const bool container = place.files->Hanging(place.node) != nullptr;
+  if (!container && place.files->Numbered(place.node) == nullptr) {
+    return Directory{std::move(place), std::nullopt};
+  }
+  const std::optional<Grafts::Graft> outer = grafts_.Find(place.graft);
+  Grafts::Graft graft{InodeOf(place), place.graft, outer ? outer->depth + 1 : 1,
+                      place.node, nullptr};
+  if (container) {
+    graft.open = [this, within = place.graft, node = place.node,
+                  depth = graft.depth] {
+      return OpenHanging(within, node, depth);
+    };
+  }
+  Result<Place> root = RootOf(grafts_.Add(std::move(graft)));
+  if (!root) return std::move(root).error();
+  Directory directory{std::move(*root), std::nullopt};
+  if (place.files->ChildCount(place.node) > 0) {
+    directory.around = std::move(place);
+  }
+  return directory;
+}
+
+Result<Namespace::Place> Namespace::EnterContainer(
+    const Mirror::Node& node) const {
+  return RootOf(grafts_.Add(
+      {node.inode, 0, 0, Files::kRoot,
+       [this, inode = node.inode] { return OpenMirroredContainer(inode); }}));
+}
+
+Result<std::optional<Namespace::Directory>> Namespace::DirectoryAt(
+    Inode inode) const {
+  std::optional<Directory> directory;
+  if (!IsMirroredDirectory(inode)) {
+    Result<Place> place = Find(inode);
+    if (!place) return std::move(place).error();
+    Result<Directory> entered = Enter(std::move(*place));
+    if (!entered) return std::move(entered).error();
+    directory = std::move(*entered);
+    return directory;
+  }
+  if (inode == kRoot) return directory;
+  const Result<Mirror::Node> node = mirror_->Find(inode);
+  if (!node) return node.error();
+  if (node->kind != Kind::kContainer) return directory;
+  Result<Place> root = EnterContainer(*node);
+  if (!root) return std::move(root).error();
+  directory = Directory{std::move(*root), std::nullopt};
+  return directory;
+}
+
+// What is damaged is shown as such, with the reason; what may be sound when it
+// is tried again is an error now.
+Result<std::shared_ptr<const Container>> Namespace::Unreadable(
+    std::shared_ptr<const Source> source, Error reason) const {
+  if (!reason.Permanent()) return reason;
+  return UnreadableContainer(std::move(source), std::move(reason));
+}
+
+Result<std::shared_ptr<const Container>> Namespace::OpenMirroredContainer(
+    Inode inode) const {
+  const Result<Mirror::Node> before = mirror_->Find(inode);
+  if (!before) return before.error();
+  Result<std::shared_ptr<const Source>> source =
+      OpenSource(before->path, options_.audience);
+  if (!source) return std::move(source).error();
+  // Not another file that has taken its place in between.
+  if (const Result<Mirror::Node> after = mirror_->Find(inode); !after) {
+    return after.error();
+  }
+  Result<std::shared_ptr<const Container>> container =
+      OpenContainer(*source, options_);
+  if (container) return container;
+  Log(LogLevel::kWarning, Quote(mirror_->PathOf(inode)) + ": " +
+                              container.error().Text());
+  return Unreadable(*source, std::move(container).error());
+}
+
+Result<std::shared_ptr<const Container>> Namespace::OpenHanging(
+    Grafts::Number within, NodeId node, unsigned depth) const {
+  Result<std::shared_ptr<const Branch>> outer = top_;
+  if (within != 0) outer = grafts_.Get(within);
+  if (!outer) return std::move(outer).error();
+  const SubContainer& hanging = *(*outer)->Hanging(node);
+  if (hanging.open != nullptr) return hanging.open();
+  Result<std::shared_ptr<const Source>> source = hanging.open_source();
+  if (!source) return Unreadable(nullptr, std::move(source).error());
+  if (depth > limits::kContainerDepth) {
+    return Unreadable(
+        *source, {Code::kLimit, "containers within containers end here"});
+  }
+  Result<std::shared_ptr<const Container>> container =
+      OpenContainer(*source, options_);
+  if (container) return container;
+  return Unreadable(*source, std::move(container).error());
+}
+
+std::optional<Namespace::Found> Namespace::LookupOwn(
+    std::string_view name) const {
+  const std::optional<NodeId> node = own_.Lookup(Files::kRoot, name);
+  if (!node) return std::nullopt;
+  return Found{kRoot + *node, {true, false, 0, mirror_->mtime_ns()}};
+}
+
+Result<std::optional<Namespace::Found>> Namespace::LookupMirrored(
+    Inode directory, std::string_view name) const {
+  const Result<std::optional<Mirror::Node>> node =
+      mirror_->Lookup(directory, name);
+  if (!node) return node.error();
+  if (*node) return std::optional(Found{(*node)->inode, ExamineNode(**node)});
+  return directory == kRoot ? LookupOwn(name) : std::optional<Found>();
+}
+
+Result<std::optional<Namespace::Found>> Namespace::Lookup(
+    Inode directory, std::string_view name, BlockCache& cache) const {
+  Result<std::optional<Directory>> at = DirectoryAt(directory);
+  if (!at) return std::move(at).error();
+  if (!*at) return LookupMirrored(directory, name);
+  Place place = std::move((*at)->inside);
+  std::optional<NodeId> node;
+  if (const std::optional<Place>& around = (*at)->around) {
+    node = around->files->Lookup(around->node, name);
+    if (node) place = *around;
+  }
+  if (!node) node = place.files->Lookup(place.node, name);
+  if (!node) return std::optional<Found>();
+  place.node = *node;
+  const Result<bool> exists =
+      place.files->Exists(*node, /*listing=*/false, cache);
+  if (!exists) return exists.error();
+  if (!*exists) return std::optional<Found>();
+  const Result<Attributes> attributes = ExamineAt(place, cache);
+  if (!attributes) return attributes.error();
+  return std::optional(Found{InodeOf(place), *attributes});
+}
+
+void Namespace::Forget(Inode inode, uint64_t count) {
+  if (IsMirrored(inode) && mirror_ != nullptr &&
+      mirror_->Forget(inode, count)) {
+    grafts_.Drop(inode);
+  }
+}
+
+Lifetime Namespace::NamesLast(Inode directory) const {
+  return IsMirroredDirectory(directory) ? Lifetime::kMoment
+                                        : Lifetime::kForever;
+}
+
+// Of what is made in memory: what holds of the file that it was made from.
+template <typename Ask>
+auto Namespace::FromStore(const Place& place, const Ask& ask) const
+    -> decltype(ask(std::declval<const Source&>())) {
+  using Answer = decltype(ask(std::declval<const Source&>()));
+  if (place.branch != nullptr) {
+    if (Answer own = ask(*place.branch->container().source())) return own;
+  }
+  const std::optional<Grafts::Graft> graft = grafts_.Find(place.graft);
+  if (graft && graft->within != 0) {
+    const Result<Place> outer = RootOf(graft->within);
+    return outer ? FromStore(*outer, ask) : Answer();
+  }
+  return top_ != nullptr ? ask(*top_->container().source()) : Answer();
+}
+
+int64_t Namespace::MtimeOf(const Place& place) const {
+  const int64_t found =
+      FromStore(place, [](const Source& source) { return source.mtime_ns(); });
+  return found == 0 && mirror_ != nullptr ? mirror_->mtime_ns() : found;
+}
+
+std::optional<Permissions> Namespace::PermissionsOf(const Place& place) const {
+  if (place.branch == nullptr) {
+    // The mount's own files, but for the directory its container hangs at.
+    const bool hangs = top_ != nullptr && place.node == own_.container_node();
+    if (!hangs) return std::nullopt;
+    return PermissionsOf({top_.get(), Files::kRoot, 0, top_});
+  }
+  const std::optional<Readers> readers = FromStore(
+      place, [](const Source& source) { return source.readers(); });
+  // A container that no file is behind: for nobody, to be safe.
+  if (!readers) return Permissions{};
+  const bool directory = place.files->IsDirectory(place.node);
+  return Permissions{readers->uid, readers->gid,
+                     readers->bits | (directory ? readers->bits >> 2 : 0)};
+}
+
+Result<Attributes> Namespace::ExamineAt(const Place& place,
+                                        BlockCache& cache) const {
+  Attributes attributes;
+  attributes.mtime_ns = MtimeOf(place);
+  attributes.permissions = PermissionsOf(place);
+  attributes.directory = place.files->IsDirectory(place.node);
+  if (attributes.directory) return attributes;
+  const Result<uint64_t> size = place.files->Size(place.node, cache);
+  if (!size) return size.error();
+  attributes.size = *size;
+  attributes.locked = place.files->IsLocked(place.node);
+  if (place.files->IsLive(place.node)) attributes.lifetime = Lifetime::kNone;
+  return attributes;
+}
+
+Attributes Namespace::ExamineNode(const Mirror::Node& node) const {
+  const bool file = node.kind == Kind::kFile;
+  return {!file,
+          false,
+          file ? node.identity.size : 0,
+          node.identity.mtime_ns,
+          Lifetime::kMoment,
+          node.permissions};
+}
+
+Result<Attributes> Namespace::Examine(Inode inode, BlockCache& cache) const {
+  if (IsMirroredDirectory(inode) && inode == kRoot) {
+    return Attributes{true,
+                      false,
+                      0,
+                      mirror_->mtime_ns(),
+                      Lifetime::kMoment,
+                      mirror_->RootPermissions()};
+  }
+  if (IsMirrored(inode) && mirror_ != nullptr) {
+    const Result<Mirror::Node> node = mirror_->Find(inode);
+    if (!node) return node.error();
+    return ExamineNode(*node);
+  }
+  const Result<Place> place = Find(inode);
+  if (!place) return place.error();
+  return ExamineAt(*place, cache);
+}
+
+Inode Namespace::Parent(Inode inode) const {
+  if (IsMirrored(inode) && mirror_ != nullptr) return mirror_->Parent(inode);
+  Result<Place> place = Find(inode);
+  if (!place) return kRoot;
+  if (place->branch == top_ && place->graft == 0 &&
+      place->node == Files::kRoot) {
+    return kRoot + own_.Parent(own_.container_node());
+  }
+  place->node = place->files->Parent(place->node);
+  return InodeOf(*place);
+}
+
+Result<Namespace::OpenFile> Namespace::OpenMirrored(Inode inode) const {
+  const Result<Mirror::Node> node = mirror_->Find(inode);
+  if (!node) return node.error();
+  const Result<std::shared_ptr<const FileSource>> source =
+      FileSource::Open(node->path);
+  if (!source) return source.error();
+  const Result<Mirror::Node> after = mirror_->Find(inode);
+  if (!after) return after.error();
+  OpenFile file;
+  file.content.Append(Range{*source, 0, nullptr}, (*source)->size());
+  file.lifetime = Lifetime::kMoment;
+  file.same_pages = mirror_->Reopen(inode, after->identity);
+  return file;
+}
+
+Result<Namespace::OpenFile> Namespace::Open(Inode inode,
+                                            BlockCache& cache) const {
+  if (IsMirrored(inode) && mirror_ != nullptr) return OpenMirrored(inode);
+  const Result<Place> place = Find(inode);
+  if (!place) return place.error();
+  if (place->branch != nullptr) {
+    const Source& source = *place->branch->container().source();
+    if (Status fresh = source.CheckUnchanged(); !fresh) {
+      return std::move(fresh).error();
+    }
+  }
+  Result<Content> content = place->files->Open(place->node, cache);
+  if (!content) return std::move(content).error();
+  OpenFile file{std::move(*content)};
+  file.branch = place->branch;
+  if (place->files->IsLive(place->node)) {
+    file.lifetime = Lifetime::kNone;
+    file.same_pages = false;
+  }
+  if (const auto entry = place->files->Entry(place->node)) {
+    file.container = place->branch->shared_container();
+    file.entry = *entry;
+  }
+  return file;
+}
+
+Result<std::optional<EntryInfo>> Namespace::Describe(Inode inode) const {
+  if (IsMirrored(inode)) return std::optional<EntryInfo>();
+  const Result<Place> place = Find(inode);
+  if (!place) return place.error();
+  if (place->files->IsDirectory(place->node)) return std::optional<EntryInfo>();
+  return place->files->Describe(place->node);
+}
+
+std::string Namespace::PathInContainer(Inode inode) const {
+  const Result<Place> place = Find(inode);
+  if (!place) return {};
+  const std::optional<Grafts::Graft> graft = grafts_.Find(place->graft);
+  std::string path = place->files->Path(place->node);
+  if (!graft) return path;
+  // Numbered files and views are in no container of their own.
+  if (graft->open != nullptr && place->branch->container().HasAbout()) {
+    return path;
+  }
+  return PathInContainer(graft->at) + "/" + path;
+}
+
+std::string Namespace::Path(Inode inode) const {
+  if (IsMirrored(inode)) return mirror_ ? mirror_->PathOf(inode) : "";
+  const auto number = static_cast<Grafts::Number>(inode >> kGraftShift);
+  const std::optional<Grafts::Graft> graft = grafts_.Find(number);
+  if (!graft) return PathInContainer(inode);
+  std::string within = Path(graft->at);
+  const Result<Place> place = Find(inode);
+  if (!place) return within;
+  return within + "/" + place->files->Path(place->node);
+}
+
+Grafts::Totals Namespace::Totals() const {
+  Grafts::Totals totals = grafts_.Sum();
+  if (top_ != nullptr) {
+    totals = {totals.containers + 1, top_->NodeCount() - 1, top_->TotalSize(),
+              totals.hung};
+  }
+  totals.nodes += own_.node_count() + totals.hung;
+  return totals;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/container/container.h"
+#include "core/container/format.h"
+#include "core/content/block_cache.h"
+#include "core/content/content.h"
+#include "core/tree/branch.h"
+#include "core/tree/files.h"
+#include "core/vfs/attributes.h"
+#include "core/vfs/grafts.h"
+#include "core/vfs/listing.h"
+#include "core/vfs/mirror.h"
+#include "core/vfs/mount_files.h"
+
+namespace ctxfs {
+
+/// The mount's files by inode number. The root is a small tree of the mount's
+/// own, with either a container grafted onto it that stays open, or a Mirror's
+/// directories beside it. Containers in those, and containers in containers,
+/// are grafts, opened when someone first looks inside. An inode number is that
+/// of a mirrored file, or the number of a graft (0 for the mount and its own
+/// container) and a node's index: the same on every mount of the same files.
+class Namespace {
+ public:
+  static constexpr Inode kRoot = 1;
+
+  struct Found {
+    Inode inode = 0;
+    Attributes attributes;
+  };
+
+  /// A file that is open.
+  struct OpenFile {
+    Content content;
+    Lifetime lifetime = Lifetime::kForever;
+    /// Whether pages that the kernel has of it are still good.
+    bool same_pages = true;
+    /// Keeps what the content is made from.
+    std::shared_ptr<const Branch> branch = nullptr;
+    /// Where it is an entry: of which container, and which.
+    std::shared_ptr<const Container> container = nullptr;
+    uint32_t entry = 0;
+  };
+
+  /// Shows the container in a directory `name` of the root, or at the root
+  /// itself when `name` is empty. `stats` is the mount's own file, if it has a
+  /// path; containers within are opened with `options`, and `hang` says what
+  /// more hangs in each.
+  Namespace(const std::shared_ptr<const Container>& container,
+            std::string_view name, const OwnFile& stats,
+            const OpenOptions& options = {},
+            const Grafts::Hang& hang = nullptr);
+
+  /// kLimit when the container has too many names to be shown.
+  Status status() const { return top_ == nullptr ? Status() : top_->status(); }
+
+  /// Shows what `mirror` has.
+  Namespace(std::unique_ptr<Mirror> mirror, const OwnFile& stats,
+            const OpenOptions& options = {},
+            const Grafts::Hang& hang = nullptr);
+
+  /// What `name` is in `directory`; nothing for nothing. Counts as a look-up of
+  /// the kernel's, until Forget.
+  Result<std::optional<Found>> Lookup(Inode directory, std::string_view name,
+                                      BlockCache& cache) const;
+  void Forget(Inode inode, uint64_t count);
+
+  /// How long it holds that a name is not in `directory`.
+  Lifetime NamesLast(Inode directory) const;
+
+  /// The attributes of any file; measuring an own file may mean making it.
+  Result<Attributes> Examine(Inode inode, BlockCache& cache) const;
+
+  Result<std::unique_ptr<Listing>> OpenDirectory(Inode inode,
+                                                 BlockCache& cache) const;
+  Inode Parent(Inode inode) const;
+
+  Result<OpenFile> Open(Inode inode, BlockCache& cache) const;
+
+  /// What is known of a file, or nothing for a file of no interest.
+  Result<std::optional<EntryInfo>> Describe(Inode inode) const;
+
+  /// A file's path below its container's directory, or below the root where it
+  /// is in none.
+  std::string PathInContainer(Inode inode) const;
+  /// Below the root, through whatever it lies in: for messages.
+  std::string Path(Inode inode) const;
+
+  /// Sums over the mount's own container, or the containers that are open.
+  Grafts::Totals Totals() const;
+
+ private:
+  /// A node of the mount's own files (no branch), of a branch, or of numbered
+  /// files that a branch has.
+  struct Place {
+    const Files* files = nullptr;
+    NodeId node = Files::kRoot;
+    Grafts::Number graft = 0;
+    std::shared_ptr<const Branch> branch = nullptr;  // keeps `files` alive
+  };
+  /// A directory in a tree. Its children are at `inside`: the root of what
+  /// hangs there, or itself. Members of a container may lie below another that
+  /// is a container too: `around` has those, and they come first.
+  struct Directory {
+    Place inside;
+    std::optional<Place> around;
+  };
+  class TreeListing;
+  class MirrorListing;
+
+  static bool IsMirrored(Inode inode) { return (inode & Mirror::kBit) != 0; }
+  /// Whether a directory is one of the system's, in whole or in part.
+  bool IsMirroredDirectory(Inode inode) const {
+    return mirror_ != nullptr && (inode == kRoot || IsMirrored(inode));
+  }
+
+  Result<Place> Find(Inode inode) const;
+  Result<Place> RootOf(Grafts::Number graft) const;
+  Inode InodeOf(const Place& place) const;
+
+  /// Opens what hangs at a directory, if anything does.
+  Result<Directory> Enter(Place place) const;
+  Result<Place> EnterContainer(const Mirror::Node& node) const;
+  /// The directory whose children a request is about; nothing for one that is
+  /// the system's.
+  Result<std::optional<Directory>> DirectoryAt(Inode inode) const;
+
+  std::optional<Found> LookupOwn(std::string_view name) const;
+  Result<std::optional<Found>> LookupMirrored(Inode directory,
+                                              std::string_view name) const;
+  Result<Attributes> ExamineAt(const Place& place, BlockCache& cache) const;
+  Attributes ExamineNode(const Mirror::Node& node) const;
+  Result<OpenFile> OpenMirrored(Inode inode) const;
+  /// Asks the file that `place` is made from, through whatever is made in memory
+  /// on the way: `ask` gives something true where it finds an answer.
+  template <typename Ask>
+  auto FromStore(const Place& place, const Ask& ask) const
+      -> decltype(ask(std::declval<const Source&>()));
+  int64_t MtimeOf(const Place& place) const;
+  std::optional<Permissions> PermissionsOf(const Place& place) const;
+
+  Result<std::shared_ptr<const Container>> OpenMirroredContainer(
+      Inode inode) const;
+  Result<std::shared_ptr<const Container>> OpenHanging(Grafts::Number within,
+                                                       NodeId node,
+                                                       unsigned depth) const;
+  Result<std::shared_ptr<const Container>> Unreadable(
+      std::shared_ptr<const Source> source, Error reason) const;
+
+  const OpenOptions options_;
+  const std::unique_ptr<Mirror> mirror_;  // null: top_ is shown
+  const std::shared_ptr<const Branch> top_;
+  const MountFiles own_;
+  mutable Grafts grafts_;
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Directories of a Namespace, as those who open them see them.
+#include <utility>
+#include <vector>
+
+#include "core/vfs/namespace.h"
+
+namespace ctxfs {
+
+/// A directory whose children are in a tree.
+class Namespace::TreeListing final : public Listing {
+ public:
+  TreeListing(const Namespace& files, Directory directory, BlockCache& cache)
+      : files_(files), directory_(std::move(directory)), cache_(cache) {
+    if (const std::optional<Place>& around = directory_.around) {
+      first_ = around->files->ChildCount(around->node);
+    }
+  }
+
+  uint64_t count() const override {
+    const Place& inside = directory_.inside;
+    return uint64_t{first_} + inside.files->ChildCount(inside.node);
+  }
+
+  std::optional<Name> At(uint64_t index, bool attributes) const override {
+    const bool first = index < first_;
+    Place at = first ? *directory_.around : directory_.inside;
+    const auto number = static_cast<uint32_t>(first ? index : index - first_);
+    Files::Child child = at.files->ChildAt(at.node, number);
+    at.node = child.node;
+    // A member below this container that has the name has it alone.
+    if (!first && first_ > 0 &&
+        directory_.around->files->Lookup(directory_.around->node, child.name)) {
+      return std::nullopt;
+    }
+    // What cannot be told, for an I/O error, is listed: to look it up tells.
+    const Result<bool> exists =
+        at.files->Exists(child.node, /*listing=*/true, cache_);
+    if (exists && !*exists) return std::nullopt;
+    Name name{files_.InodeOf(at), std::move(child.name), child.directory};
+    if (attributes && (child.directory || at.files->SizeIsCheap(child.node))) {
+      const Result<Attributes> found = files_.ExamineAt(at, cache_);
+      if (found) name.attributes = *found;
+    }
+    return name;
+  }
+
+ private:
+  const Namespace& files_;
+  const Directory directory_;
+  uint32_t first_ = 0;  // how many of the names are those around
+  BlockCache& cache_;
+};
+
+/// One of the system's directories, as it was when the reader began; at the
+/// root with what is the mount's own. No attributes are told unasked: the
+/// kernel would have to be trusted to forget.
+class Namespace::MirrorListing final : public Listing {
+ public:
+  MirrorListing(const Namespace& files, Inode directory)
+      : files_(files), directory_(directory) {}
+
+  Status Rewind() override {
+    Result<std::vector<std::pair<std::string, Mirror::Node>>> nodes =
+        files_.mirror_->List(directory_);
+    if (!nodes) return std::move(nodes).error();
+    names_.clear();
+    for (auto& [name, node] : *nodes) {
+      names_.push_back({node.inode, std::move(name), node.kind != Kind::kFile});
+    }
+    if (directory_ != kRoot) return {};
+    for (uint32_t i = 0; i < files_.own_.ChildCount(Files::kRoot); ++i) {
+      Files::Child child = files_.own_.ChildAt(Files::kRoot, i);
+      names_.push_back(
+          {kRoot + child.node, std::move(child.name), child.directory});
+    }
+    return {};
+  }
+
+  uint64_t count() const override { return names_.size(); }
+  std::optional<Name> At(uint64_t index, bool /*attributes*/) const override {
+    return names_[index];
+  }
+  bool immutable() const override { return false; }
+
+ private:
+  const Namespace& files_;
+  const Inode directory_;
+  std::vector<Name> names_;
+};
+
+Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(
+    Inode inode, BlockCache& cache) const {
+  std::unique_ptr<Listing> listing;
+  Result<std::optional<Directory>> directory = DirectoryAt(inode);
+  if (!directory) return std::move(directory).error();
+  if (*directory) {
+    listing =
+        std::make_unique<TreeListing>(*this, std::move(**directory), cache);
+  } else {
+    listing = std::make_unique<MirrorListing>(*this, inode);
+  }
+  return listing;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/open_container.h"
+
+#include "core/io/directory.h"
+
+namespace ctxfs {
+namespace {
+
+/// "; with -o salvage 2 of 3 entries can be opened", or nothing.
+std::string SalvageHint(std::shared_ptr<const Source> source,
+                        OpenOptions options) {
+  options.salvage = true;
+  const Result<std::shared_ptr<const Container>> container =
+      OpenContainer(std::move(source), options);
+  if (!container) return {};
+  const uint32_t entries = (*container)->entry_count();
+  uint32_t readable = 0;
+  for (uint32_t i = 0; i < entries; ++i) {
+    if (!(*container)->EntryFault(i)) ++readable;
+  }
+  if (readable == 0) return {};
+  return "; with -o salvage " + std::to_string(readable) + " of " +
+         std::to_string(entries) + " entries can be opened";
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Container>> OpenContainerFile(
+    const std::string& path, const OpenOptions& options) {
+  Result<std::shared_ptr<const Source>> source =
+      OpenSource(path, options.audience);
+  if (!source) return std::move(source).error();
+  Result<std::shared_ptr<const Container>> container =
+      OpenContainer(*source, options);
+  if (!container && container.error().code == Code::kCorrupt &&
+      !options.salvage) {
+    Error error = std::move(container).error();
+    error.what += SalvageHint(*source, options);
+    return error;
+  }
+  return container;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/views/arrays/elements.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/base/bytes.h"
+#include "core/base/limits.h"
+#include "core/base/mutex.h"
+#include "core/codec/float_window.h"
+#include "core/codec/widen.h"
+#include "core/views/view.h"
+
+namespace ctxfs {
+namespace {
+
+class Widening final : public Transform {
+ public:
+  Widening(DType from, Content elements)
+      : from_(from), elements_(std::move(elements)) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 BlockCache& cache) const override {
+    constexpr uint64_t kMost = 64 * limits::kKiB;
+    const uint64_t width = DTypeSize(from_);
+    Buffer narrow(static_cast<size_t>(
+        width * std::min<uint64_t>(kMost, out.size() / sizeof(float) + 2)));
+    return FillFloats(
+        offset, out, kMost,
+        [&](uint64_t first, std::span<float> floats) -> Status {
+          const MutableBytes bytes =
+              narrow.span().first(floats.size() * static_cast<size_t>(width));
+          Status read = ReadInto(elements_, first * width, bytes, cache);
+          if (read) WidenToFloat(from_, bytes, floats);
+          return read;
+        });
+  }
+  Status Verify(BlockCache& cache) const override {
+    return elements_.Verify(cache);
+  }
+
+ private:
+  DType from_;
+  Content elements_;
+};
+
+/// Elements that are opened when they are first read. What failed is tried
+/// again: it may have been the store.
+class LateElements final : public Transform {
+ public:
+  explicit LateElements(ArrayInfo array) : array_(std::move(array)) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 BlockCache& cache) const override {
+    const Result<Content> content = Open(cache);
+    if (!content) return content.error();
+    return ReadInto(*content, offset, out, cache);
+  }
+  Status Verify(BlockCache& cache) const override {
+    const Result<Content> content = Open(cache);
+    if (!content) return content.error();
+    return content->Verify(cache);
+  }
+
+ private:
+  Result<Content> Open(BlockCache& cache) const {
+    {
+      const MutexLock lock(mutex_);
+      if (opened_ != nullptr) return *opened_;
+    }
+    Result<Content> content = OpenElements(array_, cache);
+    if (!content) return content;
+    auto kept = std::make_shared<const Content>(*content);
+    const MutexLock lock(mutex_);
+    if (opened_ == nullptr) opened_ = std::move(kept);
+    return content;
+  }
+
+  ArrayInfo array_;
+  mutable Mutex mutex_;
+  mutable std::shared_ptr<const Content> opened_ CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+uint64_t BytesOf(const ArrayInfo& array) { return BytesOf(array, array.dtype); }
+
+uint64_t BytesOf(const ArrayInfo& array, DType as) {
+  return CountOf(array) * DTypeSize(as);
+}
+
+Result<Content> OpenElements(const ArrayInfo& array, BlockCache& cache) {
+  Result<Content> content = array.open(cache);
+  if (content && content->size() != BytesOf(array)) {
+    return Error{Code::kCorrupt, "an array of " +
+                                     std::to_string(content->size()) +
+                                     " bytes whose shape says " +
+                                     std::to_string(BytesOf(array))};
+  }
+  return content;
+}
+
+Content WidenElements(DType from, const Content& elements) {
+  const uint64_t count = elements.size() / DTypeSize(from);
+  Content wide;
+  wide.Append(Computed{std::make_shared<const Widening>(from, elements), 0},
+              count * sizeof(float));
+  return wide;
+}
+
+Content ElementsAmongOthers(const ArrayInfo& array, BlockCache& cache) {
+  if (!array.opening_reads) {
+    Result<Content> content = OpenElements(array, cache);
+    if (content) return std::move(*content);
+  }
+  Content late;
+  late.Append(Computed{std::make_shared<const LateElements>(array), 0},
+              BytesOf(array));
+  return late;
+}
+
+}  // namespace ctxfs

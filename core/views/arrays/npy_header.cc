@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/views/arrays/npy_header.h"
+
+#include <string_view>
+
+namespace ctxfs {
+namespace {
+
+constexpr std::string_view Descr(DType dtype) {
+  // Of bfloat16 the bits.
+  constexpr std::string_view kDescrs[] = {"|b1", "|i1", "|u1", "<i2", "<u2",
+                                          "<i4", "<u4", "<i8", "<u8", "<f2",
+                                          "<u2", "<f4", "<f8"};
+  return kDescrs[static_cast<size_t>(dtype)];
+}
+
+/// As Python writes a tuple: "()", "(3,)", "(3, 4)".
+std::string Tuple(const std::vector<uint64_t>& shape) {
+  std::string text = "(";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string(shape[i]);
+  }
+  return text + (shape.size() == 1 ? ",)" : ")");
+}
+
+}  // namespace
+
+std::string NpyHeader(DType dtype, const std::vector<uint64_t>& shape) {
+  constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);
+  constexpr size_t kAlignment = 64;
+  constexpr size_t kGrowth =
+      21;  // numpy lets the first dimension grow in place
+  std::string dict = "{'descr': '" + std::string(Descr(dtype)) +
+                     "', 'fortran_order': False, 'shape': " + Tuple(shape) +
+                     ", }";
+  if (!shape.empty()) {
+    dict.append(kGrowth - std::to_string(shape[0]).size(), ' ');
+  }
+  // Where nothing would be needed numpy puts a whole line of spaces.
+  const size_t before = kMagic.size() + 2 + dict.size() + 1;
+  dict.append(kAlignment - before % kAlignment, ' ');
+  dict += '\n';
+  std::string header(kMagic);
+  header += static_cast<char>(dict.size() & 0xFF);
+  header += static_cast<char>(dict.size() >> 8);
+  return header + dict;
+}
+
+}  // namespace ctxfs

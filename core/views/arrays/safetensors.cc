@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// model.safetensors and its like: every array of the container in one file
+// (docs/views.md, section 3).
+#include "core/views/arrays/safetensors.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "core/base/bytes.h"
+#include "core/base/limits.h"
+#include "core/views/arrays/elements.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr size_t kLengthBytes = 8;
+constexpr size_t kPage = 4096;
+// What is said of a container in a file is read up to this size.
+constexpr uint64_t kMostMetadata = limits::kMiB;
+constexpr std::string_view kMetadataKey = "__metadata__";
+
+constexpr std::string_view TypeName(DType dtype) {
+  constexpr std::string_view kNames[] = {"BOOL", "I8",  "U8",  "I16", "U16",
+                                         "I32",  "U32", "I64", "U64", "F16",
+                                         "BF16", "F32", "F64"};
+  return kNames[static_cast<size_t>(dtype)];
+}
+
+/// JSON text without white space; what is not UTF-8 becomes U+FFFD.
+std::string Text(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Keys that are used once.
+class Keys {
+ public:
+  Keys() { used_.emplace(kMetadataKey); }
+
+  /// `name` as UTF-8, or with the first of ~2, ~3, ... that makes it new.
+  std::string Take(const std::string& name) {
+    std::string key = Json::parse(Text(name)).get<std::string>();
+    if (used_.insert(key).second) return key;
+    unsigned& n = next_.try_emplace(key, 2).first->second;
+    while (true) {
+      std::string marked = key + "~" + std::to_string(n++);
+      if (used_.insert(marked).second) return marked;
+    }
+  }
+
+ private:
+  std::unordered_set<std::string> used_;
+  std::unordered_map<std::string, unsigned> next_;
+};
+
+std::string MetadataText(const Json& metadata) {
+  Json strings = Json::object();
+  if (metadata.is_object()) {
+    for (const auto& [key, value] : metadata.items()) {
+      strings[key] = value.is_string() ? value : Json(Text(value));
+    }
+  }
+  // Without it loaders of models refuse the file; they ask for no other.
+  if (!strings.contains("format")) strings["format"] = "pt";
+  return Text(strings);
+}
+
+}  // namespace
+
+std::optional<SafetensorsLayout> LayOutSafetensors(
+    const std::vector<ArrayInfo>& arrays, const Json& metadata) {
+  SafetensorsLayout layout;
+  layout.order.resize(arrays.size());
+  std::iota(layout.order.begin(), layout.order.end(), 0U);
+  std::stable_sort(layout.order.begin(), layout.order.end(),
+                   [&arrays](uint32_t a, uint32_t b) {
+                     return DTypeSize(arrays[a].dtype) >
+                            DTypeSize(arrays[b].dtype);
+                   });
+  // Names in the container's order: the first keeps its own.
+  Keys keys;
+  std::vector<std::string> names;
+  names.reserve(arrays.size());
+  for (const ArrayInfo& array : arrays) names.push_back(keys.Take(array.name));
+
+  std::string json =
+      "{\"" + std::string(kMetadataKey) + "\":" + MetadataText(metadata);
+  uint64_t data = 0;
+  for (const uint32_t i : layout.order) {
+    const ArrayInfo& array = arrays[i];
+    const std::optional<uint64_t> end = CheckedAdd(data, BytesOf(array));
+    if (!end || *end > INT64_MAX) return std::nullopt;
+    json += "," + Text(names[i]) + ":{\"dtype\":\"";
+    json += TypeName(array.dtype);
+    json += "\",\"shape\":" + Text(array.shape) + ",\"data_offsets\":[" +
+            std::to_string(data) + "," + std::to_string(*end) + "]}";
+    data = *end;
+    if (json.size() > limits::kSafetensorsHeaderBytes) return std::nullopt;
+  }
+  json += '}';
+  json.append((kPage - (kLengthBytes + json.size()) % kPage) % kPage, ' ');
+  if (json.size() > limits::kSafetensorsHeaderBytes) return std::nullopt;
+
+  layout.header.reserve(kLengthBytes + json.size());
+  for (unsigned byte = 0; byte < kLengthBytes; ++byte) {
+    layout.header += static_cast<char>(json.size() >> (8 * byte) & 0xFF);
+  }
+  layout.header += json;
+  layout.size = layout.header.size() + data;
+  return layout;
+}
+
+namespace {
+
+/// What the container says of itself: its metadata, or else the file that it
+/// shows it in.
+Json MetadataOf(const Container& container) {
+  constexpr std::string_view kFiles[] = {"model.json", "model_info.json",
+                                         "metadata.json", "header.json"};
+  Json all = container.Metadata();
+  if (!all.is_object()) all = Json::object();
+  BlockCache cache(kMostMetadata);
+  for (const OwnFile& file : container.OwnFiles()) {
+    if (std::find(std::begin(kFiles), std::end(kFiles), file.path) ==
+        std::end(kFiles)) {
+      continue;
+    }
+    const Result<Content> content = file.open(cache);
+    if (!content || content->size() > kMostMetadata) continue;
+    const Result<std::string> text = ReadAll(*content, cache);
+    if (!text) continue;
+    const Result<ParsedJson> parsed = ParseJson(*text, JsonDialect::kPython);
+    if (!parsed || !parsed->value.is_object()) continue;
+    for (const auto& [key, value] : parsed->value.items()) {
+      if (!all.contains(key)) all[key] = value;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::optional<OwnFile> SafetensorsFile(const Viewed& viewed, std::string path) {
+  if (viewed.arrays->empty()) return std::nullopt;
+  std::optional<SafetensorsLayout> layout =
+      LayOutSafetensors(*viewed.arrays, MetadataOf(*viewed.container));
+  if (!layout) return std::nullopt;
+  OwnFile file;
+  file.path = std::move(path);
+  file.size = layout->size;
+  file.open =
+      [arrays = viewed.arrays,
+       header = std::make_shared<const std::string>(std::move(layout->header)),
+       order = std::move(layout->order)](BlockCache& cache) -> Result<Content> {
+    Content content;
+    content.Append(Literal{header}, header->size());
+    for (const uint32_t i : order) {
+      content.Append(ElementsAmongOthers((*arrays)[i], cache));
+    }
+    return content;
+  };
+  return file;
+}
+
+namespace {
+
+bool MayHave(const Container& container) {
+  const std::optional<ArraysUse> use = container.ArraysUsed();
+  return use && !use->together.empty();
+}
+
+void Make(const Viewed& viewed, ViewFiles& into) {
+  if (viewed.use.together.empty()) return;
+  std::optional<OwnFile> file = SafetensorsFile(
+      viewed, std::string(viewed.use.together) + ".safetensors");
+  if (file) into.own.push_back(std::move(*file));
+}
+
+}  // namespace
+
+extern const View kSafetensorsView;
+const View kSafetensorsView{"safetensors", &MayHave, &Make};
+
+}  // namespace ctxfs

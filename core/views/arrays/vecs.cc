@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fvecs/NAME.fvecs, .ivecs and .bvecs: columns of vectors as the tools for
+// nearest neighbours read them (docs/views.md, section 5).
+#include "core/views/arrays/vecs.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/bytes.h"
+#include "core/base/limits.h"
+#include "core/views/arrays/elements.h"
+#include "core/views/view.h"
+
+namespace ctxfs {
+namespace {
+
+class Vecs final : public Transform {
+ public:
+  Vecs(Content elements, uint32_t dimension, uint32_t width)
+      : elements_(std::move(elements)),
+        dimension_(dimension),
+        row_(uint64_t{dimension} * width) {
+    for (unsigned i = 0; i < kPrefix; ++i) {
+      prefix_[i] = static_cast<std::byte>(dimension_ >> (8 * i) & 0xFF);
+    }
+  }
+
+  // The bytes of a window's rows are read at once, then each to its place.
+  Status Compute(uint64_t offset, MutableBytes out,
+                 BlockCache& cache) const override {
+    while (!out.empty()) {
+      const size_t n = std::min<size_t>(out.size(), limits::kMiB);
+      if (Status filled = Fill(offset, out.first(n), cache); !filled) {
+        return filled;
+      }
+      out = out.subspan(n);
+      offset += n;
+    }
+    return {};
+  }
+  Status Verify(BlockCache& cache) const override {
+    return elements_.Verify(cache);
+  }
+
+ private:
+  static constexpr uint64_t kPrefix = 4;
+
+  /// How many bytes of elements stand before `offset`.
+  uint64_t Before(uint64_t offset) const {
+    const uint64_t whole = offset / (row_ + kPrefix);
+    const uint64_t rest = offset % (row_ + kPrefix);
+    return whole * row_ + (rest > kPrefix ? rest - kPrefix : 0);
+  }
+
+  Status Fill(uint64_t offset, MutableBytes out, BlockCache& cache) const {
+    const uint64_t first = Before(offset);
+    Buffer bytes(static_cast<size_t>(Before(offset + out.size()) - first));
+    if (Status read = ReadInto(elements_, first, bytes.span(), cache); !read) {
+      return read;
+    }
+    Bytes from = bytes.span();
+    while (!out.empty()) {
+      const uint64_t within = offset % (row_ + kPrefix);
+      const bool prefix = within < kPrefix;
+      const uint64_t left = prefix ? kPrefix - within : row_ + kPrefix - within;
+      const size_t n =
+          static_cast<size_t>(std::min<uint64_t>(left, out.size()));
+      if (prefix) {
+        std::memcpy(out.data(), prefix_.data() + within, n);
+      } else {
+        std::memcpy(out.data(), from.data(), n);
+        from = from.subspan(n);
+      }
+      out = out.subspan(n);
+      offset += n;
+    }
+    return {};
+  }
+
+  Content elements_;
+  uint32_t dimension_;
+  uint64_t row_;  // bytes of a row's elements
+  std::array<std::byte, kPrefix> prefix_{};
+};
+
+/// The suffix of a dtype's files, empty for one that has none. 16-bit floats
+/// are widened.
+std::string_view Suffix(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBf16:
+      return ".fvecs";
+    case DType::kI32:
+      return ".ivecs";
+    case DType::kU8:
+      return ".bvecs";
+    default:
+      return {};
+  }
+}
+
+DType Shown(DType dtype) {
+  return Suffix(dtype) == ".fvecs" ? DType::kF32 : dtype;
+}
+
+class VecsFiles final : public DerivedFiles {
+ public:
+  explicit VecsFiles(std::shared_ptr<const std::vector<ArrayInfo>> arrays)
+      : arrays_(std::move(arrays)) {}
+
+  uint32_t count() const override {
+    return static_cast<uint32_t>(arrays_->size());
+  }
+  std::optional<std::string> Path(uint32_t file) const override {
+    const ArrayInfo& array = (*arrays_)[file];
+    const std::string_view suffix = Suffix(array.dtype);
+    if (suffix.empty() || array.shape.size() != 2 || array.shape[1] == 0 ||
+        array.shape[1] > INT32_MAX) {
+      return std::nullopt;
+    }
+    return "fvecs/" + array.name + std::string(suffix);
+  }
+  Result<uint64_t> Size(uint32_t file, BlockCache& /*cache*/) const override {
+    const ArrayInfo& array = (*arrays_)[file];
+    return BytesOf(array, Shown(array.dtype)) +
+           array.shape[0] * sizeof(uint32_t);
+  }
+  EntryInfo Describe(uint32_t file) const override {
+    const ArrayInfo& array = (*arrays_)[file];
+    EntryInfo info;
+    info.kind = "view";
+    info.dtype = DTypeName(Shown(array.dtype));
+    info.shape = array.shape;
+    return info;
+  }
+  Result<Content> Open(uint32_t file, BlockCache& cache) const override {
+    const ArrayInfo& array = (*arrays_)[file];
+    Result<Content> elements = OpenElements(array, cache);
+    if (!elements) return elements;
+    const DType shown = Shown(array.dtype);
+    return VecsContent(shown == array.dtype
+                           ? *elements
+                           : WidenElements(array.dtype, *elements),
+                       static_cast<uint32_t>(array.shape[1]),
+                       static_cast<uint32_t>(DTypeSize(shown)));
+  }
+
+ private:
+  std::shared_ptr<const std::vector<ArrayInfo>> arrays_;
+};
+
+bool MayHave(const Container& container) {
+  const std::optional<ArraysUse> use = container.ArraysUsed();
+  return use && use->vectors;
+}
+
+void Make(const Viewed& viewed, ViewFiles& into) {
+  if (!viewed.use.vectors) return;
+  into.derived.push_back(std::make_shared<const VecsFiles>(viewed.arrays));
+}
+
+}  // namespace
+
+Content VecsContent(const Content& elements, uint32_t dimension,
+                    uint32_t width) {
+  const uint64_t rows = elements.size() / (uint64_t{dimension} * width);
+  Content content;
+  content.Append(
+      Computed{std::make_shared<const Vecs>(elements, dimension, width), 0},
+      elements.size() + rows * sizeof(uint32_t));
+  return content;
+}
+
+extern const View kFvecsView;
+const View kFvecsView{"fvecs", &MayHave, &Make};
+
+}  // namespace ctxfs

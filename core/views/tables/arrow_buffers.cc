@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/views/tables/arrow_buffers.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/content/block.h"
+#include "core/views/tables/table_cells.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kPiece = 64 * limits::kKiB;
+// Rows of text that are decoded together: a multiple of 8, for their bits.
+constexpr uint64_t kRowsABlock = 8192;
+
+class BitsOf final : public Transform {
+ public:
+  explicit BitsOf(Content bytes) : bytes_(std::move(bytes)) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 BlockCache& cache) const override {
+    Buffer piece(static_cast<size_t>(
+        std::min<uint64_t>(kPiece, 8 * uint64_t{out.size()})));
+    for (size_t at = 0; at < out.size(); at += kPiece / 8) {
+      const uint64_t first = 8 * (offset + at);
+      const uint64_t size = std::min<uint64_t>(
+          {kPiece, 8 * uint64_t{out.size() - at}, bytes_.size() - first});
+      const MutableBytes part = piece.span().first(static_cast<size_t>(size));
+      Status read = ReadInto(bytes_, first, part, cache);
+      if (!read) return read;
+      for (size_t i = 0; i < part.size(); ++i) {
+        if (i % 8 == 0) out[at + i / 8] = std::byte{0};
+        if (part[i] == std::byte{0}) continue;
+        out[at + i / 8] |= std::byte{1} << (i % 8);
+      }
+    }
+    return {};
+  }
+
+  Status Verify(BlockCache& cache) const override {
+    return bytes_.Verify(cache);
+  }
+
+ private:
+  Content bytes_;
+};
+
+/// What base64 of our own making stands for.
+std::string FromBase64(std::string_view text) {
+  std::string bytes;
+  uint32_t bits = 0;
+  unsigned count = 0;
+  for (const char c : text) {
+    const uint32_t digit = c >= 'A' && c <= 'Z'   ? uint32_t(c - 'A')
+                           : c >= 'a' && c <= 'z' ? uint32_t(c - 'a' + 26)
+                           : c >= '0' && c <= '9' ? uint32_t(c - '0' + 52)
+                           : c == '+'             ? 62
+                           : c == '/'             ? 63
+                                                  : 64;
+    if (digit == 64) break;  // padding
+    bits = bits << 6 | digit;
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      bytes += static_cast<char>(bits >> count & 0xFF);
+    }
+  }
+  return bytes;
+}
+
+/// The rows of some lines, end to end.
+struct Rows {
+  std::string data;
+  std::vector<uint64_t> ends;  // of each row in it
+  std::string valid;           // bits
+  uint64_t nulls = 0;
+};
+
+Rows RowsOf(const Cells& cells) {
+  Rows rows;
+  rows.ends.reserve(cells.lines.size());
+  rows.valid.resize((cells.lines.size() + 7) / 8);
+  for (size_t i = 0; i < cells.lines.size(); ++i) {
+    if (const auto text = TextOf(cells.lines[i])) {
+      rows.data +=
+          cells.column->kind == CellKind::kBytes ? FromBase64(*text) : *text;
+      char& bits = rows.valid[i / 8];
+      bits = static_cast<char>(bits | 1 << (i % 8));
+    } else {
+      ++rows.nulls;
+    }
+    rows.ends.push_back(rows.data.size());
+  }
+  return rows;
+}
+
+/// Some rows of a column: their ends in all of its data, then the data, then
+/// the bits of the valid ones.
+class TextBlock final : public Block {
+ public:
+  struct Where {
+    uint64_t first = 0;  // row
+    uint64_t count = 0;
+    uint64_t line = 0;  // where the first row's is, bytes
+    uint64_t data = 0;  // of the first row in all the data, bytes
+    uint64_t size = 0;  // of the data, bytes
+    bool wide = false;
+
+    uint64_t offsets_size() const { return count * (wide ? 8 : 4); }
+    uint64_t valid_size() const { return (count + 7) / 8; }
+  };
+
+  TextBlock(Key key, std::shared_ptr<const TableReader> reader, size_t column,
+            const Where& where, BlockCache& cache)
+      : Block(key),
+        reader_(std::move(reader)),
+        column_(column),
+        where_(where),
+        cache_(cache) {}
+
+  uint64_t cost() const override { return 0; }  // it reads blocks
+  Status CheckUnchanged() const override {
+    return reader_->container().source()->CheckUnchanged();
+  }
+
+  Result<Buffer> Produce() const override {
+    uint64_t line = where_.line;
+    const Result<Cells> cells =
+        reader_->Read(column_, where_.first, where_.count, line, cache_);
+    if (!cells) return cells.error();
+    const Rows rows = RowsOf(*cells);
+    if (rows.data.size() != where_.size) {
+      return Error{Code::kCorrupt, "rows are not as long as they were"};
+    }
+    std::string made;
+    made.reserve(static_cast<size_t>(where_.offsets_size() + where_.size +
+                                     where_.valid_size()));
+    for (const uint64_t end : rows.ends) {
+      const uint64_t offset = where_.data + end;
+      for (unsigned i = 0; i < (where_.wide ? 8U : 4U); ++i) {
+        made += static_cast<char>(offset >> (8 * i) & 0xFF);
+      }
+    }
+    made += rows.data;
+    made += rows.valid;
+    Buffer buffer(made.size());
+    std::memcpy(buffer.data(), made.data(), made.size());
+    return buffer;
+  }
+
+ private:
+  std::shared_ptr<const TableReader> reader_;
+  size_t column_;
+  Where where_;
+  BlockCache& cache_;
+};
+
+}  // namespace
+
+Content PackBits(const Content& bytes) {
+  Content bits;
+  bits.Append(Computed{std::make_shared<const BitsOf>(bytes), 0},
+              bytes.size() / 8 + (bytes.size() % 8 != 0 ? 1 : 0));
+  return bits;
+}
+
+Result<uint64_t> CountZeros(const Content& bytes, BlockCache& cache) {
+  uint64_t zeros = 0;
+  Buffer piece(static_cast<size_t>(std::min(kPiece, bytes.size())));
+  for (uint64_t at = 0; at < bytes.size(); at += kPiece) {
+    const MutableBytes part = piece.span().first(
+        static_cast<size_t>(std::min(kPiece, bytes.size() - at)));
+    Status read = ReadInto(bytes, at, part, cache);
+    if (!read) return std::move(read).error();
+    zeros += static_cast<uint64_t>(
+        std::count(part.begin(), part.end(), std::byte{0}));
+  }
+  return zeros;
+}
+
+Result<TextBuffers> MakeTextBuffers(
+    const std::shared_ptr<const TableReader>& reader, size_t column,
+    BlockCache& cache) {
+  TextBuffers made;
+  std::vector<TextBlock::Where> blocks;
+  uint64_t line = 0;
+  uint64_t size = 0;
+  for (uint64_t first = 0; first < reader->rows(); first += kRowsABlock) {
+    TextBlock::Where where;
+    where.first = first;
+    where.count = std::min(kRowsABlock, reader->rows() - first);
+    where.line = line;
+    where.data = size;
+    const Result<Cells> cells =
+        reader->Read(column, first, where.count, line, cache);
+    if (!cells) return cells.error();
+    const Rows rows = RowsOf(*cells);
+    where.size = rows.data.size();
+    size += where.size;
+    made.nulls += rows.nulls;
+    blocks.push_back(where);
+  }
+  made.wide = size > uint64_t{std::numeric_limits<int32_t>::max()};
+  const size_t width = made.wide ? 8 : 4;
+  made.offsets.Append(Literal{std::make_shared<const std::string>(width, '\0')},
+                      width);
+  const uint64_t owner = NewOwner();
+  for (TextBlock::Where& where : blocks) {
+    where.wide = made.wide;
+    auto block = std::make_shared<const TextBlock>(
+        Key{owner, where.first}, reader, column, where, cache);
+    const uint64_t data_at = where.offsets_size();
+    made.offsets.Append(Decoded{block, 0}, data_at);
+    made.data.Append(Decoded{block, data_at}, where.size);
+    made.valid.Append(Decoded{block, data_at + where.size}, where.valid_size());
+  }
+  return made;
+}
+
+}  // namespace ctxfs

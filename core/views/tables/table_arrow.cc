@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table as an Arrow IPC file (docs/views.md, section 8): one record batch,
+// not compressed, whose numbers are the columns' own bytes.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "core/base/json.h"
+#include "core/base/limits.h"
+#include "core/views/arrays/elements.h"
+#include "core/views/measured_file.h"
+#include "core/views/tables/arrow_buffers.h"
+#include "core/views/tables/arrow_message.h"
+#include "core/views/tables/table_reader.h"
+#include "core/views/view.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+
+/// `name` with U+FFFD for what is no UTF-8.
+std::string Utf8(std::string_view name) {
+  return Json::parse(
+             Json(name).dump(-1, ' ', false, Json::error_handler_t::replace))
+      .get<std::string>();
+}
+
+/// Type and width of a number as Arrow has them; bf16 is widened to float32.
+void SetNumber(DType dtype, ArrowField& field) {
+  field.width = static_cast<int32_t>(8 * DTypeSize(Widened(dtype)));
+  switch (dtype) {
+    case DType::kBool:
+      field.kind = ArrowKind::kBool;
+      return;
+    case DType::kI8:
+    case DType::kI16:
+    case DType::kI32:
+    case DType::kI64:
+      field.kind = ArrowKind::kInt;
+      return;
+    case DType::kU8:
+    case DType::kU16:
+    case DType::kU32:
+    case DType::kU64:
+      field.kind = ArrowKind::kUint;
+      return;
+    case DType::kBf16:
+    case DType::kF16:
+    case DType::kF32:
+    case DType::kF64:
+      field.kind = ArrowKind::kFloat;
+      return;
+  }
+}
+
+/// A file as it is put together.
+class Batch {
+ public:
+  Batch(std::shared_ptr<const TableReader> reader, BlockCache& cache)
+      : reader_(std::move(reader)), cache_(cache) {}
+
+  Status Add(size_t column) {
+    const TableColumn& from = reader_->table().columns[column];
+    ArrowField field;
+    field.name = Utf8(from.name);
+    field.nullable = from.lines() || from.open_valid != nullptr;
+    Status added =
+        from.lines() ? AddLines(column, field) : AddValues(column, field);
+    fields_.push_back(std::move(field));
+    return added;
+  }
+
+  Content Finish() {
+    const std::string schema = ArrowSchemaMessage(fields_);
+    const std::string batch = ArrowBatchMessage(Signed(reader_->rows()), nodes_,
+                                                buffers_, Signed(body_.size()));
+    Content file;
+    AppendText(ArrowMagic() + schema, file);
+    const ArrowBlock block{Signed(file.size()),
+                           static_cast<int32_t>(batch.size()), 0,
+                           Signed(body_.size())};
+    AppendText(batch, file);
+    file.Append(body_);
+    AppendText(ArrowFooter(fields_, {block}), file);
+    return file;
+  }
+
+ private:
+  static int64_t Signed(uint64_t n) { return static_cast<int64_t>(n); }
+
+  static void AppendText(std::string text, Content& to) {
+    const size_t size = text.size();
+    to.Append(Literal{std::make_shared<const std::string>(std::move(text))},
+              size);
+  }
+
+  void AddNode(uint64_t length, uint64_t nulls) {
+    nodes_.push_back({Signed(length), Signed(nulls)});
+  }
+
+  void AddBuffer(const Content& bytes) {
+    buffers_.push_back({Signed(body_.size()), Signed(bytes.size())});
+    body_.Append(bytes);
+    const uint64_t over = bytes.size() % kAlignment;
+    if (over != 0) AppendText(std::string(kAlignment - over, '\0'), body_);
+  }
+
+  Status AddValues(size_t column, ArrowField& field) {
+    const TableColumn& from = reader_->table().columns[column];
+    const Result<uint64_t> nulls = CountZeros(reader_->valid(column), cache_);
+    if (!nulls) return nulls.error();
+    AddNode(reader_->rows(), *nulls);
+    AddBuffer(*nulls == 0 ? Content() : PackBits(reader_->valid(column)));
+    if (from.kind == CellKind::kUuid) {
+      field.kind = ArrowKind::kFixedBinary;
+      field.width = 16;
+      AddBuffer(reader_->values(column));
+      return {};
+    }
+    SetNumber(from.dtype, field);
+    if (from.list) {
+      if (from.per_row > uint64_t{std::numeric_limits<int32_t>::max()}) {
+        return Error{Code::kLimit, "rows of more values than Arrow's lists"};
+      }
+      field.list_size = static_cast<int32_t>(from.per_row);
+      AddNode(reader_->rows() * from.per_row, 0);
+      AddBuffer({});
+    }
+    const Content& values = reader_->values(column);
+    AddBuffer(from.dtype == DType::kBool   ? PackBits(values)
+              : from.dtype == DType::kBf16 ? WidenElements(from.dtype, values)
+                                           : values);
+    return {};
+  }
+
+  Status AddLines(size_t column, ArrowField& field) {
+    Result<TextBuffers> text = MakeTextBuffers(reader_, column, cache_);
+    if (!text) return std::move(text).error();
+    const bool bytes =
+        reader_->table().columns[column].kind == CellKind::kBytes;
+    field.kind = bytes ? ArrowKind::kBinary : ArrowKind::kUtf8;
+    field.width = text->wide ? 64 : 32;
+    AddNode(reader_->rows(), text->nulls);
+    AddBuffer(text->nulls == 0 ? Content() : text->valid);
+    AddBuffer(text->offsets);
+    AddBuffer(text->data);
+    return {};
+  }
+
+  std::shared_ptr<const TableReader> reader_;
+  BlockCache& cache_;
+  std::vector<ArrowField> fields_;
+  std::vector<ArrowNode> nodes_;
+  std::vector<ArrowBuffer> buffers_;
+  Content body_;
+};
+
+Result<Content> MakeArrow(const std::shared_ptr<const Container>& container,
+                          BlockCache& cache) {
+  std::optional<Table> table = container->RowTable();
+  if (!table) return Error{Code::kCorrupt, "the table is gone"};
+  auto reader = TableReader::Open(container, std::move(*table), cache);
+  if (!reader) return std::move(reader).error();
+  Batch batch(*reader, cache);
+  for (size_t i = 0; i < (*reader)->columns(); ++i) {
+    if (Status added = batch.Add(i); !added) return std::move(added).error();
+  }
+  return batch.Finish();
+}
+
+bool MayHave(const Container& container) {
+  return container.RowTable().has_value();
+}
+
+void Make(const Viewed& viewed, ViewFiles& into) {
+  if (!MayHave(*viewed.container)) return;
+  into.derived.push_back(std::make_shared<const MeasuredFile>(
+      "table.arrow", [container = viewed.container](BlockCache& cache) {
+        return MakeArrow(container, cache);
+      }));
+}
+
+}  // namespace
+
+extern const View kArrowView;
+const View kArrowView{"arrow", &MayHave, &Make};
+
+}  // namespace ctxfs

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/views/tables/table_cells.h"
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "core/base/bytes.h"
+#include "core/base/json.h"
+#include "core/codec/half.h"
+
+namespace ctxfs {
+namespace {
+
+template <typename T>
+T Load(const std::byte* at) {
+  if constexpr (sizeof(T) == 1) return std::bit_cast<T>(LoadLe<uint8_t>(at));
+  if constexpr (sizeof(T) == 2) return std::bit_cast<T>(LoadLe<uint16_t>(at));
+  if constexpr (sizeof(T) == 4) return std::bit_cast<T>(LoadLe<uint32_t>(at));
+  if constexpr (sizeof(T) == 8) return std::bit_cast<T>(LoadLe<uint64_t>(at));
+}
+
+template <typename T>
+void AppendDigits(T value, std::string& text) {
+  std::array<char, 40> digits;
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  text.append(digits.data(), end);
+}
+
+/// A float that is a whole number says so, or readers take it for an integer.
+template <typename T>
+void AppendFloat(T value, bool json, std::string& text) {
+  if (!std::isfinite(value)) {
+    text += json                ? "null"
+            : std::isnan(value) ? "NaN"
+            : value > 0         ? "inf"
+                                : "-inf";
+    return;
+  }
+  const size_t before = text.size();
+  AppendDigits(value, text);
+  if (text.find_first_of(".e", before) == std::string::npos) text += ".0";
+}
+
+void AppendNumber(DType dtype, const std::byte* at, bool json,
+                  std::string& text) {
+  switch (dtype) {
+    case DType::kBool:
+      text += *at == std::byte{0} ? "false" : "true";
+      return;
+    case DType::kI8:
+      return AppendDigits(int{Load<int8_t>(at)}, text);
+    case DType::kU8:
+      return AppendDigits(unsigned{Load<uint8_t>(at)}, text);
+    case DType::kI16:
+      return AppendDigits(Load<int16_t>(at), text);
+    case DType::kU16:
+      return AppendDigits(Load<uint16_t>(at), text);
+    case DType::kI32:
+      return AppendDigits(Load<int32_t>(at), text);
+    case DType::kU32:
+      return AppendDigits(Load<uint32_t>(at), text);
+    case DType::kI64:
+      return AppendDigits(Load<int64_t>(at), text);
+    case DType::kU64:
+      return AppendDigits(Load<uint64_t>(at), text);
+    case DType::kF16:
+      return AppendFloat(HalfToFloat(LoadLe<uint16_t>(at)), json, text);
+    case DType::kBf16:
+      return AppendFloat(
+          std::bit_cast<float>(uint32_t{LoadLe<uint16_t>(at)} << 16), json,
+          text);
+    case DType::kF32:
+      return AppendFloat(Load<float>(at), json, text);
+    case DType::kF64:
+      return AppendFloat(Load<double>(at), json, text);
+  }
+}
+
+void AppendUuid(const std::byte* at, std::string& text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (size_t i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    const auto byte = std::to_integer<unsigned>(at[i]);
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+}
+
+/// A list, as JSON has it: in CSV too, where it is in quotes.
+void AppendList(const TableColumn& column, const std::byte* at,
+                std::string& text) {
+  text += '[';
+  for (uint64_t i = 0; i < column.per_row; ++i) {
+    if (i != 0) text += ',';
+    AppendNumber(column.dtype, at + i * DTypeSize(column.dtype), true, text);
+  }
+  text += ']';
+}
+
+}  // namespace
+
+std::optional<std::string> TextOf(const std::string& line) {
+  const Json value = Json::parse(line, nullptr, false);
+  if (!value.is_string()) return std::nullopt;
+  return value.get<std::string>();
+}
+
+void AppendJsonCell(const Cells& cells, uint64_t row, std::string& text) {
+  const TableColumn& column = *cells.column;
+  if (column.lines()) {
+    text += cells.lines[row];
+  } else if (!cells.IsValid(row)) {
+    text += "null";
+  } else if (column.kind == CellKind::kUuid) {
+    text += '"';
+    AppendUuid(cells.at(row), text);
+    text += '"';
+  } else if (column.list) {
+    AppendList(column, cells.at(row), text);
+  } else {
+    AppendNumber(column.dtype, cells.at(row), true, text);
+  }
+}
+
+void AppendCsvField(std::string_view field, std::string& text) {
+  // A space at an end is cut off by some readers.
+  const bool bare = !field.empty() &&
+                    field.find_first_of(",\"\r\n") == std::string_view::npos &&
+                    field.front() != ' ' && field.back() != ' ';
+  if (bare) {
+    text += field;
+    return;
+  }
+  text += '"';
+  for (const char c : field) {
+    if (c == '"') text += '"';
+    text += c;
+  }
+  text += '"';
+}
+
+void AppendCsvCell(const Cells& cells, uint64_t row, std::string& text) {
+  const TableColumn& column = *cells.column;
+  if (column.lines()) {
+    if (const auto value = TextOf(cells.lines[row])) {
+      AppendCsvField(*value, text);
+    }
+  } else if (!cells.IsValid(row)) {
+    return;
+  } else if (column.kind == CellKind::kUuid) {
+    AppendUuid(cells.at(row), text);
+  } else if (column.list) {
+    std::string list;
+    AppendList(column, cells.at(row), list);
+    AppendCsvField(list, text);
+  } else {
+    AppendNumber(column.dtype, cells.at(row), false, text);
+  }
+}
+
+}  // namespace ctxfs

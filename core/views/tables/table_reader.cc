@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/views/tables/table_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kPiece = 64 * limits::kKiB;
+
+/// The `count` lines of `text` from `at` on, which then is behind them.
+Result<std::vector<std::string>> ReadLines(const Content& text, uint64_t count,
+                                           uint64_t& at, BlockCache& cache) {
+  std::vector<std::string> lines;
+  lines.reserve(static_cast<size_t>(count));
+  std::string line;
+  uint64_t bytes = 0;
+  Buffer piece(static_cast<size_t>(std::min(kPiece, text.size() - at)));
+  for (uint64_t next = at; lines.size() < count;) {
+    const uint64_t size = std::min<uint64_t>(piece.size(), text.size() - next);
+    if (size == 0) {
+      return Error{Code::kCorrupt, "it has fewer rows than the table"};
+    }
+    const MutableBytes part = piece.span().first(static_cast<size_t>(size));
+    if (Status read = ReadInto(text, next, part, cache); !read) {
+      return std::move(read).error();
+    }
+    next += size;
+    std::string_view rest = AsText(part);
+    while (lines.size() < count) {
+      const size_t end = rest.find('\n');
+      line += rest.substr(0, end);
+      if (end == std::string_view::npos) break;
+      at += line.size() + 1;
+      bytes += line.size();
+      if (bytes > limits::kDecodedBytes) {
+        return Error{Code::kLimit, "rows of too much text"};
+      }
+      lines.push_back(std::move(line));
+      line.clear();
+      rest.remove_prefix(end + 1);
+    }
+    if (line.size() > limits::kDecodedBytes) {
+      return Error{Code::kLimit, "a row of too much text"};
+    }
+  }
+  return lines;
+}
+
+Result<Buffer> ReadWindow(const Content& content, uint64_t at, uint64_t size,
+                          BlockCache& cache) {
+  Buffer window(static_cast<size_t>(size));
+  Status read = ReadInto(content, at, window.span(), cache);
+  if (!read) return std::move(read).error();
+  return window;
+}
+
+Error Of(const TableColumn& column, Error error) {
+  error.what = "column " + Quote(column.name) + ": " + error.what;
+  return error;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const TableReader>> TableReader::Open(
+    std::shared_ptr<const Container> container, Table table,
+    BlockCache& cache) {
+  std::shared_ptr<TableReader> reader(
+      new TableReader(std::move(container), std::move(table)));
+  for (const TableColumn& column : reader->table_.columns) {
+    Result<Content> values = column.open(cache);
+    if (!values) return values.error();
+    if (!column.lines() &&
+        values->size() != reader->rows() * column.row_size()) {
+      return Of(column, {Code::kCorrupt, "it is not as long as the table"});
+    }
+    reader->values_.push_back(std::move(*values));
+    Content valid;
+    if (column.open_valid != nullptr && !column.lines()) {
+      Result<Content> opened = column.open_valid(cache);
+      if (!opened) return opened.error();
+      if (opened->size() != reader->rows()) {
+        return Of(column, {Code::kCorrupt, "not every row is valid or null"});
+      }
+      valid = std::move(*opened);
+    }
+    reader->valid_.push_back(std::move(valid));
+  }
+  return std::shared_ptr<const TableReader>(std::move(reader));
+}
+
+Result<Cells> TableReader::Read(size_t index, uint64_t first, uint64_t count,
+                                uint64_t& line, BlockCache& cache) const {
+  Cells cells;
+  cells.column = &table_.columns[index];
+  if (cells.column->lines()) {
+    Result<std::vector<std::string>> lines =
+        ReadLines(values_[index], count, line, cache);
+    if (!lines) return Of(*cells.column, std::move(lines).error());
+    cells.lines = std::move(*lines);
+    return cells;
+  }
+  const uint64_t row = cells.column->row_size();
+  Result<Buffer> values =
+      ReadWindow(values_[index], first * row, count * row, cache);
+  if (!values) return std::move(values).error();
+  cells.values = std::move(*values);
+  if (valid_[index].size() == 0) return cells;
+  Result<Buffer> valid = ReadWindow(valid_[index], first, count, cache);
+  if (!valid) return std::move(valid).error();
+  cells.valid = std::move(*valid);
+  return cells;
+}
+
+}  // namespace ctxfs

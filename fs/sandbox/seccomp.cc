@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/sandbox/seccomp.h"
+
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ctxfs {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kSanitized = __has_feature(address_sanitizer) ||
+                            __has_feature(thread_sanitizer) ||
+                            __has_feature(memory_sanitizer);
+#else
+constexpr bool kSanitized = false;
+#endif
+
+// What glibc, libfuse and we call while files are served, whatever the
+// arguments. Files are opened with any: what may be opened is Landlock's.
+constexpr int kAllowed[] = {
+    // the FUSE device, containers
+    SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(readv), SCMP_SYS(preadv),
+    SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(lseek), SCMP_SYS(splice),
+    SCMP_SYS(vmsplice), SCMP_SYS(tee), SCMP_SYS(pipe2), SCMP_SYS(fcntl),
+    SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(open), SCMP_SYS(openat),
+    SCMP_SYS(openat2), SCMP_SYS(close), SCMP_SYS(fadvise64),
+    // names and attributes
+    SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(fstat), SCMP_SYS(newfstatat),
+    SCMP_SYS(statx), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
+    SCMP_SYS(getdents64), SCMP_SYS(getcwd), SCMP_SYS(access),
+    SCMP_SYS(faccessat), SCMP_SYS(faccessat2),
+    // memory
+    SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise),
+    SCMP_SYS(mlock), SCMP_SYS(mlock2), SCMP_SYS(munlock),
+    // threads, and their signals
+    SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
+    SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(sched_yield),
+    SCMP_SYS(sched_getaffinity), SCMP_SYS(membarrier), SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
+    SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(restart_syscall),
+    // time, chance, and who we are
+    SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(time),
+    SCMP_SYS(getrandom), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid),
+    SCMP_SYS(getegid), SCMP_SYS(uname), SCMP_SYS(sysinfo),
+    // the system log, by the one kind of socket that can be made
+    SCMP_SYS(connect), SCMP_SYS(sendto), SCMP_SYS(sendmsg)};
+
+/// A call that is allowed with some arguments.
+struct Conditional {
+  int call;
+  std::vector<scmp_arg_cmp> arguments;
+};
+
+scmp_arg_cmp Is(unsigned argument, uint64_t value) {
+  return {argument, SCMP_CMP_EQ, value, 0};
+}
+
+scmp_arg_cmp Masked(unsigned argument, uint64_t mask, uint64_t value) {
+  return {argument, SCMP_CMP_MASKED_EQ, mask, value};
+}
+
+std::vector<Conditional> Conditionals() {
+  const auto self = static_cast<uint64_t>(::getpid());
+  return {
+      // No code but what was there from the start.
+      {SCMP_SYS(mmap), {Masked(2, PROT_EXEC, 0)}},
+      {SCMP_SYS(mprotect), {Masked(2, PROT_EXEC, 0)}},
+      // Threads of this process, no processes.
+      {SCMP_SYS(clone),
+       {Masked(0, CLONE_THREAD | CLONE_VM | CLONE_NEWUSER | CLONE_NEWNS,
+               CLONE_THREAD | CLONE_VM)}},
+      {SCMP_SYS(tgkill), {Is(0, self)}},
+      {SCMP_SYS(socket), {Is(0, AF_UNIX)}},
+      // libfuse gives each worker a channel of its own.
+      {SCMP_SYS(ioctl), {Is(1, FUSE_DEV_IOC_CLONE)}},
+      {SCMP_SYS(prctl), {Is(0, PR_SET_NAME)}},
+      {SCMP_SYS(prctl), {Is(0, PR_GET_NO_NEW_PRIVS)}},
+  };
+}
+
+struct Release {
+  void operator()(void* filter) const { ::seccomp_release(filter); }
+};
+
+Error Failure(const char* what, int negative_errno) {
+  return {Code::kIo, std::string(what) + ": " + std::strerror(-negative_errno)};
+}
+
+}  // namespace
+
+Result<bool> FilterSyscalls() {
+  if (kSanitized) return false;
+  // A C library that calls something new must not end the readers.
+  const std::unique_ptr<void, Release> filter(
+      ::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
+  if (filter == nullptr) return Error{Code::kNoMemory, "no system call filter"};
+  int done = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH,
+                                SCMP_ACT_KILL_PROCESS);
+  for (const int call : kAllowed) {
+    if (done == 0) {
+      done = ::seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0);
+    }
+  }
+  for (const Conditional& one : Conditionals()) {
+    if (done == 0) {
+      done = ::seccomp_rule_add_array(
+          filter.get(), SCMP_ACT_ALLOW, one.call,
+          static_cast<unsigned>(one.arguments.size()), one.arguments.data());
+    }
+  }
+  // Its flags are in memory that a filter cannot see; the C library then takes
+  // clone, whose flags are in a register.
+  if (done == 0) {
+    done = ::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS),
+                              SCMP_SYS(clone3), 0);
+  }
+  if (done != 0) return Failure("the system call filter cannot be made", done);
+  const int loaded = ::seccomp_load(filter.get());
+  if (loaded == -EINVAL || loaded == -ENOSYS || loaded == -ECANCELED) {
+    return false;  // a kernel without
+  }
+  if (loaded != 0) {
+    return Failure("the system call filter cannot be put into force", loaded);
+  }
+  return true;
+}
+
+}  // namespace ctxfs
