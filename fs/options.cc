@@ -50,8 +50,8 @@ struct Raw {
 
   Raw() = default;
   ~Raw() {
-    for (char* text : {keyfile, verify, views, cache, threads, readahead, uid, gid,
-                       umask, log, ignored}) {
+    for (char* text : {keyfile, verify, views, cache, threads, readahead, uid,
+                       gid, umask, log, ignored}) {
       std::free(text);
     }
   }
@@ -230,10 +230,9 @@ const char* TakeValues(const Raw& raw, MountOptions* options) {
 }  // namespace
 
 bool MountOptions::AllowsOthers() const {
-  return std::any_of(fuse_options.begin(), fuse_options.end(),
-                     [](const std::string& option) {
-                       return option.starts_with("allow_");
-                     });
+  return std::any_of(
+      fuse_options.begin(), fuse_options.end(),
+      [](const std::string& option) { return option.starts_with("allow_"); });
 }
 
 bool ParseSize(const std::string& text, uint64_t* bytes) {
@@ -320,26 +319,31 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
 }
 
 std::string MountUsage() {
-  return std::string("usage: mount.ctxfs SOURCE... MOUNTPOINT [-o OPTION[,OPTION...]] [-f] "
-         "[-v]\n"
-         "Shows the entries of machine-learning containers as read-only "
-         "files.\n"
-         "A source is a container, or a directory with containers in it.\n"
-         "\n"
-         "  -f                 stay in the foreground, log to standard error\n"
-         "  -v                 say more (the same as -o log=info)\n"
-         "  -h, -V             this text; the version\n"
-         "\n"
-         "  flat               show the container's contents at the mount's "
-         "root\n"
-         "  verify=WHEN        read (default): at an entry's first read; open: "
-         "when\n"
-         "                     it is opened, so that mmap readers get an "
-         "error\n"
-         "                     instead of a signal; off: never\n"
-         "  views=LIST         which views to offer under views/: all "
-         "(default),\n"
-         "                     none, or names of ") +
+  return std::string(
+             "usage: mount.ctxfs SOURCE... MOUNTPOINT [-o OPTION[,OPTION...]] "
+             "[-f] "
+             "[-v]\n"
+             "Shows the entries of machine-learning containers as read-only "
+             "files.\n"
+             "A source is a container, or a directory with containers in it.\n"
+             "\n"
+             "  -f                 stay in the foreground, log to standard "
+             "error\n"
+             "  -v                 say more (the same as -o log=info)\n"
+             "  -h, -V             this text; the version\n"
+             "\n"
+             "  flat               show the container's contents at the "
+             "mount's "
+             "root\n"
+             "  verify=WHEN        read (default): at an entry's first read; "
+             "open: "
+             "when\n"
+             "                     it is opened, so that mmap readers get an "
+             "error\n"
+             "                     instead of a signal; off: never\n"
+             "  views=LIST         which views to offer under views/: all "
+             "(default),\n"
+             "                     none, or names of ") +
          ViewNames() +
          "\n"
          "  salvage            mount a damaged container as far as it can be "

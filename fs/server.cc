@@ -47,9 +47,9 @@ Server::Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
 }
 
 OwnFile Server::StatsFile() {
-  const auto open = [this](BlockCache& cache) -> Result<Content> {
+  const auto open = [this](const ReadContext& context) -> Result<Content> {
     auto text = std::make_shared<const std::string>(
-        stats_.Text(cache.stats(), files_->Totals().containers,
+        stats_.Text(context.cache().stats(), files_->Totals().containers,
                     FileSource::AllBytesRead()));
     const uint64_t size = text->size();
     Content content;
@@ -82,8 +82,9 @@ void Server::LogFailure(Inode inode, const Error& error) {
     if (logged_.size() >= kMostLogged || !logged_.insert(inode).second) return;
   }
   const std::string where =
-      name_.empty() ? Quote(files_->Path(inode))
-                    : Quote(name_) + ": " + Quote(files_->PathInContainer(inode));
+      name_.empty()
+          ? Quote(files_->Path(inode))
+          : Quote(name_) + ": " + Quote(files_->PathInContainer(inode));
   Log(LogLevel::kError, where + ": " + error.Text());
 }
 

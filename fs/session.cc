@@ -240,8 +240,8 @@ ExitCode Serve(const MountOptions& options,
       Quote(options.sources.front()) + " is mounted at " + mount_point->path());
   ready();
   const unsigned threads = ThreadCount(options);
-  const bool served = options.sandbox ? LoopInSandbox(raw, threads, trees)
-                                      : Loop(raw, threads);
+  const bool served =
+      options.sandbox ? LoopInSandbox(raw, threads, trees) : Loop(raw, threads);
   return served ? ExitCode::kOk : ExitCode::kFuse;
 }
 

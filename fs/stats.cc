@@ -43,8 +43,8 @@ void Stats::CountReply(uint64_t bytes, std::chrono::nanoseconds took) {
   latency_[bucket].fetch_add(1, std::memory_order_relaxed);
 }
 
-std::string Stats::Text(const BlockCache::Stats& cache,
-                        uint64_t containers, uint64_t bytes) const {
+std::string Stats::Text(const BlockCache::Stats& cache, uint64_t containers,
+                        uint64_t bytes) const {
   constexpr const char* kCounter = "counter";
   constexpr const char* kGauge = "gauge";
   Writer out;

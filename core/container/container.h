@@ -16,8 +16,8 @@
 #include "core/container/entry.h"
 #include "core/container/numbered.h"
 #include "core/container/table.h"
-#include "core/content/block_cache.h"
 #include "core/content/content.h"
+#include "core/content/read_context.h"
 #include "core/io/source.h"
 
 namespace ctxfs {
@@ -41,14 +41,14 @@ std::vector<Error> DamageIn(const std::vector<Warning>& warnings);
 /// the data of a tensor without its header. It never takes an entry's name.
 struct OwnFile {
   std::string path;  // made safe like an entry's name
-  std::function<Result<Content>(BlockCache&)> open;
+  std::function<Result<Content>(const ReadContext&)> open;
   bool live = false;  // its bytes may differ from one open to the next
   /// Its length where that is known without opening it, so that listings tell.
   std::optional<uint64_t> size = std::nullopt;
   /// What its extended attributes say, where there is something to say.
   std::function<EntryInfo()> describe = nullptr;
   /// Whether it is there at all, where that takes reading to know.
-  std::function<Result<bool>(BlockCache&)> exists = nullptr;
+  std::function<Result<bool>(const ReadContext&)> exists = nullptr;
 };
 
 /// An array that a container holds: what views are made of.
@@ -58,7 +58,7 @@ struct ArrayInfo {
   std::vector<uint64_t> shape;  // outermost first; empty for a scalar
   /// The elements, little-endian and row-major: exactly as many bytes as dtype
   /// and shape make, which was checked against the bytes that are there.
-  std::function<Result<Content>(BlockCache&)> open;
+  std::function<Result<Content>(const ReadContext&)> open;
   /// Whether `open` reads the container, so that it is put off.
   bool opening_reads = false;
 };
@@ -133,7 +133,7 @@ class Container : public std::enable_shared_from_this<Container> {
   /// The faults that neither opening the container nor reading its files finds:
   /// in what is said of several entries, or of other files. Reads all that it
   /// takes; for a check, not for a mount.
-  virtual std::vector<Error> Inspect(BlockCache& /*cache*/) const {
+  virtual std::vector<Error> Inspect(const ReadContext& /*context*/) const {
     return {};
   }
 

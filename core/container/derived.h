@@ -7,8 +7,8 @@
 
 #include "core/base/result.h"
 #include "core/container/entry.h"
-#include "core/content/block_cache.h"
 #include "core/content/content.h"
+#include "core/content/read_context.h"
 
 namespace ctxfs {
 
@@ -32,7 +32,7 @@ class DerivedFiles {
   /// Whether the file is there, where that takes reading to know. `listing`:
   /// asked for a directory's listing, which is not to decode anything.
   virtual Result<bool> Exists(uint32_t /*file*/, bool /*listing*/,
-                              BlockCache& /*cache*/) const {
+                              const ReadContext& /*context*/) const {
     return true;
   }
 
@@ -40,12 +40,14 @@ class DerivedFiles {
   virtual bool SizeIsCheap(uint32_t /*file*/) const { return true; }
 
   /// Length of the file in bytes; 0 for one that cannot be read.
-  virtual Result<uint64_t> Size(uint32_t file, BlockCache& cache) const = 0;
+  virtual Result<uint64_t> Size(uint32_t file,
+                                const ReadContext& context) const = 0;
 
   /// What its extended attributes say; decodes nothing.
   virtual EntryInfo Describe(uint32_t /*file*/) const { return {}; }
 
-  virtual Result<Content> Open(uint32_t file, BlockCache& cache) const = 0;
+  virtual Result<Content> Open(uint32_t file,
+                               const ReadContext& context) const = 0;
 };
 
 }  // namespace ctxfs

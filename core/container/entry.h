@@ -25,7 +25,7 @@ struct EntryInfo {
   std::string dtype;         // empty unless the entry is an array
   std::optional<std::vector<uint64_t>> shape;
   std::string note;             // why something is a guess or cannot be read
-  bool incomplete = false;  // the store failed while this was made
+  bool incomplete = false;      // the store failed while this was made
   Json extra = Json::object();  // whatever else the container says of it
 };
 

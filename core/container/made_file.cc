@@ -14,7 +14,7 @@ class TextBlock final : public Block {
   uint64_t cost() const override { return 0; }  // not known before it is made
   Status CheckUnchanged() const override { return source_->CheckUnchanged(); }
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     const Result<std::string> text = make_();
     if (!text) return text.error();
     Buffer buffer(text->size());
@@ -35,8 +35,8 @@ OwnFile MadeFile(std::string path, Key key,
                                                  std::move(make));
   OwnFile file;
   file.path = std::move(path);
-  file.open = [block](BlockCache& cache) -> Result<Content> {
-    const Result<BlockCache::Pinned> text = cache.Get(*block);
+  file.open = [block](const ReadContext& context) -> Result<Content> {
+    const Result<BlockCache::Pinned> text = context.Get(*block);
     if (!text) return text.error();
     Content content;
     content.Append(Decoded{block, 0}, (*text)->size());
@@ -49,7 +49,8 @@ OwnFile RefusedFile(std::string path, Error why) {
   OwnFile file;
   file.path = std::move(path);
   file.size = 0;
-  file.open = [why = std::move(why)](BlockCache& /*cache*/) -> Result<Content> {
+  file.open = [why = std::move(why)](
+                  const ReadContext& /*context*/) -> Result<Content> {
     return why;
   };
   return file;

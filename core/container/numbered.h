@@ -7,8 +7,8 @@
 
 #include "core/base/result.h"
 #include "core/container/entry.h"
-#include "core/content/block_cache.h"
 #include "core/content/content.h"
+#include "core/content/read_context.h"
 
 namespace ctxfs {
 
@@ -22,7 +22,8 @@ struct NumberedFiles {
   std::string suffix;   // what follows the number, such as ".png"
   /// Bytes of a file; null where it has to be opened to be measured.
   std::function<uint64_t(uint32_t file)> size;
-  std::function<Result<Content>(uint32_t file, BlockCache& cache)> open;
+  std::function<Result<Content>(uint32_t file, const ReadContext& context)>
+      open;
   /// What its extended attributes say, where there is something to say.
   std::function<EntryInfo(uint32_t file)> describe = nullptr;
 };

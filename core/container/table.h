@@ -8,8 +8,8 @@
 
 #include "core/base/dtype.h"
 #include "core/base/result.h"
-#include "core/content/block_cache.h"
 #include "core/content/content.h"
+#include "core/content/read_context.h"
 
 namespace ctxfs {
 
@@ -29,10 +29,10 @@ struct TableColumn {
   /// Values of a row: more than one makes the cell a list. 1 unless numbers.
   uint64_t per_row = 1;
   /// The values of all rows, little-endian and row-major, or the lines.
-  std::function<Result<Content>(BlockCache&)> open;
+  std::function<Result<Content>(const ReadContext&)> open;
   /// One byte a row, 0 for null; null itself where no row can be. Lines say so
   /// themselves, and so `open` has them.
-  std::function<Result<Content>(BlockCache&)> open_valid = nullptr;
+  std::function<Result<Content>(const ReadContext&)> open_valid = nullptr;
   /// Whether each row is a list, even of one value.
   bool list = false;
 

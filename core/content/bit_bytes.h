@@ -18,7 +18,7 @@ class BitBytes final : public Transform {
       : source_(std::move(source)), at_(at) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& /*cache*/) const override {
+                 const ReadContext& /*context*/) const override {
     const uint64_t first = offset / 8;
     Buffer bits(static_cast<size_t>((offset + out.size() + 7) / 8 - first));
     Status read = source_->ReadAt(at_ + first, bits.span());

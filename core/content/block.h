@@ -10,10 +10,12 @@
 
 namespace ctxfs {
 
+class ReadContext;
+
 /// Bytes that exist only after work: produced whole or not at all, and handed
-/// out by the BlockCache alone. Immutable. A Block reads through the cache itself
-/// only if its cost is 0 and what it reads does not: then nothing that it waits
-/// for can wait for it, neither for its memory nor for its end.
+/// out by the BlockCache alone. Immutable. A Block reads through the cache
+/// itself only if its cost is 0 and what it reads does not: then nothing that
+/// it waits for can wait for it, neither for its memory nor for its end.
 class Block {
  public:
   explicit Block(Key key) : key_(key) {}
@@ -26,7 +28,7 @@ class Block {
   virtual uint64_t cost() const = 0;
 
   /// Makes all the bytes and checks them against their checksum.
-  virtual Result<Buffer> Produce() const = 0;
+  virtual Result<Buffer> Produce(const ReadContext& context) const = 0;
 
   /// Whether Produce has a checksum to compare with.
   virtual bool verifies() const { return false; }

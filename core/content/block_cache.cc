@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "core/content/read_context.h"
+
 namespace ctxfs {
 namespace {
 
@@ -78,6 +80,11 @@ void BlockCache::Spend(const Block& block) {
 }
 
 Result<BlockCache::Pinned> BlockCache::Get(const Block& block) {
+  return Get(block, ReadContext(*this));
+}
+
+Result<BlockCache::Pinned> BlockCache::Get(const Block& block,
+                                           const ReadContext& context) {
   const Key key = block.key();
   Pinned found;
   MutexLock lock(mutex_);
@@ -93,19 +100,20 @@ Result<BlockCache::Pinned> BlockCache::Get(const Block& block) {
   if (!Enter(key, look)) return found;
 
   Result<Pinned> kept = CatchBadAlloc<Result<Pinned>>(
-      [&]() CTXFS_REQUIRES(mutex_) { return ProduceAndKeep(block); });
+      [&]() CTXFS_REQUIRES(mutex_) { return ProduceAndKeep(block, context); });
   Leave(key);
   return kept;
 }
 
-Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(const Block& block) {
+Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
+    const Block& block, const ReadContext& context) {
   const uint64_t cost = block.cost();
   while (in_production_ > 0 && cost > Room()) changed_.Wait(mutex_);
   in_production_ += cost;
   EvictTo(Room());
   mutex_.unlock();
   Result<Buffer> produced =
-      CatchBadAlloc<Result<Buffer>>([&] { return block.Produce(); });
+      CatchBadAlloc<Result<Buffer>>([&] { return block.Produce(context); });
   mutex_.lock();
   in_production_ -= cost;
   if (!produced) {

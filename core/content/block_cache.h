@@ -40,6 +40,7 @@ class BlockCache {
 
   /// The block's bytes, from memory or produced now. Failures are not kept:
   /// the next Get tries again.
+  Result<Pinned> Get(const Block& block, const ReadContext& context);
   Result<Pinned> Get(const Block& block);
 
   /// Runs `work` unless `done` already holds; while it runs, others with the
@@ -77,7 +78,8 @@ class BlockCache {
   bool Enter(Key key, const std::function<bool()>& done) CTXFS_REQUIRES(mutex_);
   void Leave(Key key) CTXFS_REQUIRES(mutex_);
   /// Lets go of the lock while the block is being produced.
-  Result<Pinned> ProduceAndKeep(const Block& block) CTXFS_REQUIRES(mutex_);
+  Result<Pinned> ProduceAndKeep(const Block& block, const ReadContext& context)
+      CTXFS_REQUIRES(mutex_);
   /// What the blocks being produced leave of the budget.
   uint64_t Room() const CTXFS_REQUIRES(mutex_);
   void EvictTo(uint64_t bytes) CTXFS_REQUIRES(mutex_);

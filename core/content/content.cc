@@ -11,7 +11,7 @@ namespace {
 struct ExtentReader {
   uint64_t at;
   size_t length;
-  BlockCache& cache;
+  const ReadContext& context;
   Window& window;
 
   Status operator()(const Literal& extent) const {
@@ -23,12 +23,12 @@ struct ExtentReader {
   Status operator()(const Range& extent) const {
     const MutableBytes out = window.AppendScratch(length);
     if (extent.gate != nullptr) {
-      return extent.gate->Read(extent.offset + at, out, cache);
+      return extent.gate->Read(extent.offset + at, out, context);
     }
     return extent.source->ReadAt(extent.offset + at, out);
   }
   Status operator()(const Decoded& extent) const {
-    Result<BlockCache::Pinned> block = cache.Get(*extent.block);
+    Result<BlockCache::Pinned> block = context.Get(*extent.block);
     if (!block) return std::move(block).error();
     if (Status fresh = extent.block->CheckUnchanged(); !fresh) return fresh;
     const uint64_t from = extent.offset + at;
@@ -41,23 +41,23 @@ struct ExtentReader {
   }
   Status operator()(const Computed& extent) const {
     return extent.transform->Compute(extent.offset + at,
-                                     window.AppendScratch(length), cache);
+                                     window.AppendScratch(length), context);
   }
 };
 
 struct ExtentVerifier {
-  BlockCache& cache;
+  const ReadContext& context;
 
   Status operator()(const Literal& /*extent*/) const { return {}; }
   Status operator()(const Range& extent) const {
-    return extent.gate != nullptr ? extent.gate->Pass(cache) : Status();
+    return extent.gate != nullptr ? extent.gate->Pass(context) : Status();
   }
   Status operator()(const Decoded& extent) const {
-    Result<BlockCache::Pinned> block = cache.Get(*extent.block);
+    Result<BlockCache::Pinned> block = context.Get(*extent.block);
     return block ? Status() : Status(std::move(block).error());
   }
   Status operator()(const Computed& extent) const {
-    return extent.transform->Verify(cache);
+    return extent.transform->Verify(context);
   }
 };
 
@@ -109,7 +109,7 @@ Content Content::Slice(uint64_t offset, uint64_t length) const {
   return slice;
 }
 
-Status Content::Read(uint64_t offset, size_t length, BlockCache& cache,
+Status Content::Read(uint64_t offset, size_t length, const ReadContext& context,
                      Window& window) const {
   window.Clear();
   if (offset >= size()) return {};
@@ -121,7 +121,7 @@ Status Content::Read(uint64_t offset, size_t length, BlockCache& cache,
     const uint64_t start = i == 0 ? 0 : ends_[i - 1];
     const uint64_t stop = std::min(ends_[i], end);
     const ExtentReader reader{
-        offset - start, static_cast<size_t>(stop - offset), cache, window};
+        offset - start, static_cast<size_t>(stop - offset), context, window};
     if (reader.length > 0) {
       if (Status read = std::visit(reader, extents_[i]); !read) {
         window.Clear();
@@ -134,60 +134,60 @@ Status Content::Read(uint64_t offset, size_t length, BlockCache& cache,
   return {};
 }
 
-Status Content::Verify(BlockCache& cache) const {
+Status Content::Verify(const ReadContext& context) const {
   for (const Extent& extent : extents_) {
-    Status verified = std::visit(ExtentVerifier{cache}, extent);
+    Status verified = std::visit(ExtentVerifier{context}, extent);
     if (!verified) return verified;
   }
   return {};
 }
 
-Status Content::Scan(BlockCache& cache) const {
+Status Content::Scan(const ReadContext& context) const {
   constexpr uint64_t kPiece = 1 << 20;
   Window window;
   uint64_t at = 0;
   for (size_t i = 0; i < extents_.size(); ++i) {
     const Extent& extent = extents_[i];
-    Status verified = std::visit(ExtentVerifier{cache}, extent);
+    Status verified = std::visit(ExtentVerifier{context}, extent);
     if (!verified) return verified;
     const auto* range = std::get_if<Range>(&extent);
     if (range != nullptr && range->gate != nullptr) at = ends_[i];
     for (uint64_t length = 0; at < ends_[i]; at += length) {
       length = std::min(kPiece, ends_[i] - at);
-      Status read = Read(at, static_cast<size_t>(length), cache, window);
+      Status read = Read(at, static_cast<size_t>(length), context, window);
       if (!read) return read;
     }
   }
   window.Clear();
-  Spend(cache);
+  Spend(context);
   return {};
 }
 
-void Content::Prepare(BlockCache& cache) const {
+void Content::Prepare(const ReadContext& context) const {
   for (const Extent& extent : extents_) {
     if (const auto* decoded = std::get_if<Decoded>(&extent)) {
-      if (!cache.Get(*decoded->block)) return;
+      if (!context.Get(*decoded->block)) return;
     } else if (const auto* range = std::get_if<Range>(&extent)) {
-      if (range->gate != nullptr && !range->gate->Pass(cache)) return;
+      if (range->gate != nullptr && !range->gate->Pass(context)) return;
     }
   }
 }
 
-void Content::Spend(BlockCache& cache) const {
+void Content::Spend(const ReadContext& context) const {
   for (const Extent& extent : extents_) {
     if (const auto* decoded = std::get_if<Decoded>(&extent)) {
-      cache.Spend(*decoded->block);
+      context.cache().Spend(*decoded->block);
     }
   }
 }
 
 Status ReadInto(const Content& content, uint64_t offset, MutableBytes out,
-                BlockCache& cache) {
+                const ReadContext& context) {
   if (!InBounds(offset, out.size(), content.size())) {
     return Error{Code::kCorrupt, "read past the end of a file", offset};
   }
   Window window;
-  Status read = content.Read(offset, out.size(), cache, window);
+  Status read = content.Read(offset, out.size(), context, window);
   if (!read) return read;
   for (const Bytes slice : window.slices()) {
     std::copy(slice.begin(), slice.end(), out.begin());
@@ -196,10 +196,11 @@ Status ReadInto(const Content& content, uint64_t offset, MutableBytes out,
   return {};
 }
 
-Result<std::string> ReadAll(const Content& content, BlockCache& cache) {
+Result<std::string> ReadAll(const Content& content,
+                            const ReadContext& context) {
   // A file of no bytes may still be a damaged one.
   if (content.size() == 0) {
-    if (Status verified = content.Verify(cache); !verified) {
+    if (Status verified = content.Verify(context); !verified) {
       return std::move(verified).error();
     }
   }
@@ -207,7 +208,8 @@ Result<std::string> ReadAll(const Content& content, BlockCache& cache) {
   std::string all;
   Window window;
   while (all.size() < content.size()) {
-    if (Status read = content.Read(all.size(), kPiece, cache, window); !read) {
+    if (Status read = content.Read(all.size(), kPiece, context, window);
+        !read) {
       return std::move(read).error();
     }
     for (const Bytes slice : window.slices()) all += AsText(slice);

@@ -9,8 +9,8 @@
 
 #include "core/base/bytes.h"
 #include "core/base/result.h"
-#include "core/content/block_cache.h"
 #include "core/content/gate.h"
+#include "core/content/read_context.h"
 #include "core/content/window.h"
 #include "core/io/source.h"
 
@@ -41,9 +41,9 @@ class Transform {
  public:
   virtual ~Transform() = default;
   virtual Status Compute(uint64_t offset, MutableBytes out,
-                         BlockCache& cache) const = 0;
+                         const ReadContext& context) const = 0;
   /// Makes sure of what the bytes are computed from.
-  virtual Status Verify(BlockCache& /*cache*/) const { return {}; }
+  virtual Status Verify(const ReadContext& /*context*/) const { return {}; }
 };
 
 /// Bytes of a transform from `offset` on.
@@ -75,22 +75,22 @@ class Content {
 
   /// Puts the bytes [offset, offset + length) into `window`, all of them, cut
   /// at the end of the file only. Nothing is there after an Error.
-  Status Read(uint64_t offset, size_t length, BlockCache& cache,
+  Status Read(uint64_t offset, size_t length, const ReadContext& context,
               Window& window) const;
 
   /// Produces the blocks and passes the gates that a reader is about to want.
   /// What fails is told when it is read.
-  void Prepare(BlockCache& cache) const;
+  void Prepare(const ReadContext& context) const;
 
   /// Tells the cache that a reader has got to the end.
-  void Spend(BlockCache& cache) const;
+  void Spend(const ReadContext& context) const;
 
   /// Makes sure of every extent now instead of at its first read.
-  Status Verify(BlockCache& cache) const;
+  Status Verify(const ReadContext& context) const;
 
   /// The same, and reads whatever that did not: bytes that no checksum covers,
   /// and those that are computed.
-  Status Scan(BlockCache& cache) const;
+  Status Scan(const ReadContext& context) const;
 
  private:
   std::vector<Extent> extents_;
@@ -99,9 +99,9 @@ class Content {
 
 /// Fills `out` with the bytes at `offset`, all of which are in the file.
 Status ReadInto(const Content& content, uint64_t offset, MutableBytes out,
-                BlockCache& cache);
+                const ReadContext& context);
 
 /// All of `content` as one string: for tests and small files.
-Result<std::string> ReadAll(const Content& content, BlockCache& cache);
+Result<std::string> ReadAll(const Content& content, const ReadContext& context);
 
 }  // namespace ctxfs

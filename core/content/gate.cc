@@ -18,15 +18,15 @@ Error Gate::Mismatch() const {
           guarded_.offset};
 }
 
-Status Gate::Settle(bool matches, BlockCache& cache) const {
+Status Gate::Settle(bool matches, const ReadContext& context) const {
   const Verdict found = matches ? Verdict::kPassed : Verdict::kFailed;
   verdict_->store(found, std::memory_order_release);
-  cache.CountVerdict(found);
+  context.cache().CountVerdict(found);
   if (!matches) return Mismatch();
   return {};
 }
 
-Status Gate::Scan(BlockCache& cache) const {
+Status Gate::Scan(const ReadContext& context) const {
   Buffer piece(static_cast<size_t>(std::min(guarded_.length, kScanBytes)));
   Checksummer sum(guarded_.checksum.kind);
   for (uint64_t done = 0; done < guarded_.length;) {
@@ -38,29 +38,30 @@ Status Gate::Scan(BlockCache& cache) const {
     sum.Update(bytes);
     done += bytes.size();
   }
-  return Settle(sum.Matches(guarded_.checksum), cache);
+  return Settle(sum.Matches(guarded_.checksum), context);
 }
 
-Status Gate::Pass(BlockCache& cache) const {
+Status Gate::Pass(const ReadContext& context) const {
   if (verdict() == Verdict::kUnknown) {
-    Status scanned = cache.Once(
+    Status scanned = context.cache().Once(
         key_, [this] { return verdict() != Verdict::kUnknown; },
-        [&] { return Scan(cache); });
+        [&] { return Scan(context); });
     if (!scanned) return scanned;
   }
   if (verdict() == Verdict::kFailed) return Mismatch();
   return {};
 }
 
-Status Gate::Read(uint64_t offset, MutableBytes out, BlockCache& cache) const {
+Status Gate::Read(uint64_t offset, MutableBytes out,
+                  const ReadContext& context) const {
   // A read of everything is its own scan: small entries are read once.
   const bool whole = offset == guarded_.offset && out.size() == guarded_.length;
   if (!whole || verdict() != Verdict::kUnknown) {
-    if (Status passed = Pass(cache); !passed) return passed;
+    if (Status passed = Pass(context); !passed) return passed;
     return guarded_.source->ReadAt(offset, out);
   }
   if (Status read = guarded_.source->ReadAt(offset, out); !read) return read;
-  return Settle(guarded_.checksum.Matches(out), cache);
+  return Settle(guarded_.checksum.Matches(out), context);
 }
 
 }  // namespace ctxfs

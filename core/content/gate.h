@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/codec/checksum.h"
-#include "core/content/block_cache.h"
+#include "core/content/read_context.h"
 #include "core/content/verdict.h"
 #include "core/io/source.h"
 
@@ -28,16 +28,17 @@ class Gate {
 
   /// Reads [offset, offset + out.size()), which lies within the guarded bytes,
   /// after making sure of them. Fails with kChecksum when they do not match.
-  Status Read(uint64_t offset, MutableBytes out, BlockCache& cache) const;
+  Status Read(uint64_t offset, MutableBytes out,
+              const ReadContext& context) const;
 
   /// Makes sure of the guarded bytes, by reading them all if need be.
-  Status Pass(BlockCache& cache) const;
+  Status Pass(const ReadContext& context) const;
 
  private:
   Verdict verdict() const { return verdict_->load(std::memory_order_acquire); }
   Error Mismatch() const;
-  Status Scan(BlockCache& cache) const;
-  Status Settle(bool matches, BlockCache& cache) const;
+  Status Scan(const ReadContext& context) const;
+  Status Settle(bool matches, const ReadContext& context) const;
 
   Key key_;
   Guarded guarded_;

@@ -9,6 +9,7 @@
 namespace ctxfs {
 
 /// SHA-256 of all of `content`, verified, as lower-case hex digits.
-Result<std::string> Sha256Of(const Content& content, BlockCache& cache);
+Result<std::string> Sha256Of(const Content& content,
+                             const ReadContext& context);
 
 }  // namespace ctxfs

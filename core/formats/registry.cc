@@ -28,10 +28,9 @@ namespace {
 
 // Profiles of Shard before Shard itself, which takes any of them.
 constexpr std::array kFormats = {
-    &kWShard,      &kWShardChunks, &kModelShard, &kSampleShard, &kGemmShard,
-    &kTraceShard,  &kColumnShard,  &kShard,      &kMcf,         &kCvc,
-    &kMem8Archive, &kMem8,         &kMegaContext, &kSjgn,
-    &kCowrie};
+    &kWShard,      &kWShardChunks, &kModelShard,  &kSampleShard, &kGemmShard,
+    &kTraceShard,  &kColumnShard,  &kShard,       &kMcf,         &kCvc,
+    &kMem8Archive, &kMem8,         &kMegaContext, &kSjgn,        &kCowrie};
 
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {

@@ -66,7 +66,6 @@ class Source {
   /// The directory at `path`, with what OpenBeside says of files.
   virtual Result<std::shared_ptr<const Source>> OpenDirectoryBeside(
       const std::string& path) const;
-
 };
 
 /// A regular file, read by pread. The identity (device, inode, size, mtime) is
@@ -82,8 +81,8 @@ class FileSource final : public Source {
   /// Source::OpenBeside. What is no regular file is never opened for reading,
   /// nor, for everyone, what is not for all of `readers`.
   static Result<std::shared_ptr<const Source>> OpenIn(
-      const std::string& directory, const std::string& path,
-      Audience audience, const Readers& readers);
+      const std::string& directory, const std::string& path, Audience audience,
+      const Readers& readers);
 
   ~FileSource() override;
   FileSource(const FileSource&) = delete;
@@ -158,9 +157,7 @@ class UnpackedSource final : public Source {
 
   uint64_t size() const override { return bytes_.size(); }
   int64_t mtime_ns() const override { return packed_->mtime_ns(); }
-  std::optional<Readers> readers() const override {
-    return packed_->readers();
-  }
+  std::optional<Readers> readers() const override { return packed_->readers(); }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override { return packed_->CheckUnchanged(); }
 

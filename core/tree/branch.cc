@@ -87,14 +87,14 @@ Status Branch::Build(std::vector<OwnFile> extra,
 std::vector<OwnFile> Branch::AboutFiles() const {
   return {
       {".ctxfs/info.json",
-       [this](BlockCache& /*cache*/) -> Result<Content> {
+       [this](const ReadContext& /*context*/) -> Result<Content> {
          return LiteralContent(FormatJson(container_->Info()));
        }},
       {".ctxfs/index.json",
        [index = std::make_shared<const IndexJson>(*container_, tree_)](
-           BlockCache& cache) { return index->Open(cache); }},
+           const ReadContext& context) { return index->Open(context); }},
       {".ctxfs/container",
-       [this](BlockCache& /*cache*/) -> Result<Content> {
+       [this](const ReadContext& /*context*/) -> Result<Content> {
          Content content;
          content.Append(Range{container_->source(), 0, nullptr},
                         container_->source()->size());
@@ -314,25 +314,25 @@ const OwnFile& Branch::Own(NodeId node) const {
 }
 
 Result<bool> Branch::Exists(NodeId node, bool listing,
-                            BlockCache& cache) const {
+                            const ReadContext& context) const {
   if (tree_.IsDirectory(node)) {
     const auto inner = inner_.find(node);
     if (inner == inner_.end()) {
       unsigned asked = 0;
-      return node == Tree::kRoot || HoldsAnything(node, asked, cache);
+      return node == Tree::kRoot || HoldsAnything(node, asked, context);
     }
-    return IsContainerEntry(*container_, inner->second, listing, cache);
+    return IsContainerEntry(*container_, inner->second, listing, context);
   }
   if (Entry(node)) return true;
   if (const std::optional<DerivedFile> file = Derived(node)) {
-    return file->table->Exists(file->number, listing, cache);
+    return file->table->Exists(file->number, listing, context);
   }
   const OwnFile& own = Own(node);
-  return own.exists == nullptr ? Result<bool>(true) : own.exists(cache);
+  return own.exists == nullptr ? Result<bool>(true) : own.exists(context);
 }
 
 bool Branch::HoldsAnything(NodeId directory, unsigned& asked,
-                           BlockCache& cache) const {
+                           const ReadContext& context) const {
   // A container of a million entries that are no tensors is not read for it.
   constexpr unsigned kMostAsked = 256;
   if (Hanging(directory) != nullptr || Numbered(directory) != nullptr) {
@@ -341,13 +341,13 @@ bool Branch::HoldsAnything(NodeId directory, unsigned& asked,
   for (uint32_t i = 0; i < tree_.ChildCount(directory); ++i) {
     const NodeId child = tree_.Child(directory, i);
     if (tree_.IsDirectory(child)) {
-      if (HoldsAnything(child, asked, cache)) return true;
+      if (HoldsAnything(child, asked, context)) return true;
       continue;
     }
     const std::optional<DerivedFile> file = Derived(child);
     if (!file || asked++ == kMostAsked) return true;
     const Result<bool> there =
-        file->table->Exists(file->number, /*listing=*/true, cache);
+        file->table->Exists(file->number, /*listing=*/true, context);
     if (!there || *there) return true;
   }
   return false;
@@ -366,20 +366,20 @@ bool Branch::IsLive(NodeId node) const {
 bool Branch::IsData(NodeId node) const {
   if (Entry(node)) return true;
   const std::optional<DerivedFile> derived = Derived(node);
-  const std::string path = derived ? derived->table->Path(derived->number)
-                                         .value_or("")
-                                   : Own(node).path;
+  const std::string path =
+      derived ? derived->table->Path(derived->number).value_or("")
+              : Own(node).path;
   return !path.starts_with(".ctxfs/") && !path.starts_with("views/");
 }
 
-Result<Content> Branch::Open(NodeId node, BlockCache& cache) const {
+Result<Content> Branch::Open(NodeId node, const ReadContext& context) const {
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->OpenEntry(*entry);
   }
   if (const std::optional<DerivedFile> file = Derived(node)) {
-    return file->table->Open(file->number, cache);
+    return file->table->Open(file->number, context);
   }
-  return Own(node).open(cache);
+  return Own(node).open(context);
 }
 
 bool Branch::SizeIsCheap(NodeId node) const {
@@ -390,15 +390,15 @@ bool Branch::SizeIsCheap(NodeId node) const {
   return Own(node).size.has_value();
 }
 
-Result<uint64_t> Branch::Size(NodeId node, BlockCache& cache) const {
+Result<uint64_t> Branch::Size(NodeId node, const ReadContext& context) const {
   if (const std::optional<uint32_t> entry = Entry(node)) {
     return container_->EntrySize(*entry);
   }
   if (const std::optional<DerivedFile> file = Derived(node)) {
-    return file->table->Size(file->number, cache);
+    return file->table->Size(file->number, context);
   }
   if (const std::optional<uint64_t> size = Own(node).size) return *size;
-  Result<Content> content = Open(node, cache);
+  Result<Content> content = Open(node, context);
   if (!content) return std::move(content).error();
   return content->size();
 }

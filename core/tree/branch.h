@@ -9,8 +9,8 @@
 
 #include "core/base/result.h"
 #include "core/container/container.h"
-#include "core/content/block_cache.h"
 #include "core/content/content.h"
+#include "core/content/read_context.h"
 #include "core/tree/numbered.h"
 #include "core/tree/tree_files.h"
 
@@ -39,12 +39,12 @@ class Branch final : public TreeFiles {
   const SubContainer* Hanging(NodeId directory) const override;
   const Files* Numbered(NodeId directory) const override;
   Result<bool> Exists(NodeId node, bool listing,
-                      BlockCache& cache) const override;
-  Result<uint64_t> Size(NodeId file, BlockCache& cache) const override;
+                      const ReadContext& context) const override;
+  Result<uint64_t> Size(NodeId file, const ReadContext& context) const override;
   bool SizeIsCheap(NodeId file) const override;
   bool IsLocked(NodeId file) const override;
   bool IsLive(NodeId file) const override;
-  Result<Content> Open(NodeId file, BlockCache& cache) const override;
+  Result<Content> Open(NodeId file, const ReadContext& context) const override;
   std::optional<EntryInfo> Describe(NodeId file) const override;
   std::optional<uint32_t> Entry(NodeId file) const override;
 
@@ -75,7 +75,7 @@ class Branch final : public TreeFiles {
   /// Whether a listing of `directory`, or of one below, would show anything.
   /// `asked` counts the files that had to be asked whether they are there.
   bool HoldsAnything(NodeId directory, unsigned& asked,
-                     BlockCache& cache) const;
+                     const ReadContext& context) const;
   std::optional<DerivedFile> Derived(NodeId node) const;
   const OwnFile& Own(NodeId node) const;
   void AddEntries(TreeBuilder& builder) const;
@@ -87,8 +87,8 @@ class Branch final : public TreeFiles {
   // File numbers: the entries', then own files', then those of each table.
   std::vector<OwnFile> own_files_;
   std::vector<std::shared_ptr<const DerivedFiles>> derived_;
-  std::vector<SubContainer> sub_containers_;  // see AddOwn
-  size_t hanging_ = 0;  // of them, for whoever mounts
+  std::vector<SubContainer> sub_containers_;     // see AddOwn
+  size_t hanging_ = 0;                           // of them, for whoever mounts
   std::unordered_map<NodeId, uint32_t> grafts_;  // directory -> sub-container
   std::unordered_map<NodeId, uint32_t> inner_;   // directory -> entry
   std::vector<NumberedFiles> numbered_;

@@ -9,8 +9,8 @@
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/container/entry.h"
-#include "core/content/block_cache.h"
 #include "core/content/content.h"
+#include "core/content/read_context.h"
 #include "core/tree/tree.h"
 
 namespace ctxfs {
@@ -53,13 +53,14 @@ class Files {
 
   /// Whether what has a name is there: see DerivedFiles::Exists.
   virtual Result<bool> Exists(NodeId /*node*/, bool /*listing*/,
-                              BlockCache& /*cache*/) const {
+                              const ReadContext& /*context*/) const {
     return true;
   }
 
   /// Bytes of a file. One of our making may have to be made to be measured: ask
   /// at look-up, and for a listing only where it is cheap.
-  virtual Result<uint64_t> Size(NodeId file, BlockCache& cache) const = 0;
+  virtual Result<uint64_t> Size(NodeId file,
+                                const ReadContext& context) const = 0;
   /// Whether Size takes a small read at the most.
   virtual bool SizeIsCheap(NodeId file) const = 0;
 
@@ -68,7 +69,8 @@ class Files {
   /// Whether a file's bytes may differ from one open to the next.
   virtual bool IsLive(NodeId /*file*/) const { return false; }
 
-  virtual Result<Content> Open(NodeId file, BlockCache& cache) const = 0;
+  virtual Result<Content> Open(NodeId file,
+                               const ReadContext& context) const = 0;
 
   /// What is known of a file, or nothing for a file of no interest.
   virtual std::optional<EntryInfo> Describe(NodeId /*file*/) const {

@@ -32,7 +32,7 @@ class IndexJson::Shared : public std::enable_shared_from_this<Shared> {
   Shared(const Container& container, const Tree& tree)
       : container_(container), tree_(tree) {}
 
-  Result<Content> Open(BlockCache& cache);
+  Result<Content> Open(const ReadContext& context);
 
   /// The text of entries [first, end).
   Result<std::string> Text(uint32_t first, uint32_t end);
@@ -65,7 +65,7 @@ class IndexJson::Shared::Block final : public ctxfs::Block {
 
   uint64_t cost() const override { return 0; }  // not known before it is made
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     const Result<std::string> text =
         shared_->Text(static_cast<uint32_t>(key().index), end_);
     if (!text) return text.error();
@@ -134,7 +134,7 @@ std::shared_ptr<const IndexJson::Shared::Block> IndexJson::Shared::BlockOf(
                                        end);
 }
 
-Result<Content> IndexJson::Shared::Open(BlockCache& cache) {
+Result<Content> IndexJson::Shared::Open(const ReadContext& context) {
   std::vector<Part> parts;
   {
     const MutexLock lock(mutex_);
@@ -146,7 +146,7 @@ Result<Content> IndexJson::Shared::Open(BlockCache& cache) {
     uint32_t first = 0;
     do {
       const uint32_t end = EndFrom(first);
-      const Result<BlockCache::Pinned> made = cache.Get(*BlockOf(first, end));
+      const Result<BlockCache::Pinned> made = context.Get(*BlockOf(first, end));
       if (!made) return made.error();
       parts.push_back({end, (*made)->size()});
       first = end;
@@ -168,8 +168,8 @@ IndexJson::IndexJson(const Container& container, const Tree& tree)
 
 IndexJson::~IndexJson() = default;
 
-Result<Content> IndexJson::Open(BlockCache& cache) const {
-  return shared_->Open(cache);
+Result<Content> IndexJson::Open(const ReadContext& context) const {
+  return shared_->Open(context);
 }
 
 Json EntryJson(const EntryInfo& info, const std::string& path) {

@@ -7,8 +7,8 @@
 #include "core/base/json.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
-#include "core/content/block_cache.h"
 #include "core/content/content.h"
+#include "core/content/read_context.h"
 #include "core/tree/tree.h"
 
 namespace ctxfs {
@@ -27,7 +27,7 @@ class IndexJson {
   IndexJson& operator=(const IndexJson&) = delete;
 
   /// The first time makes all of it, to know how long it is.
-  Result<Content> Open(BlockCache& cache) const;
+  Result<Content> Open(const ReadContext& context) const;
 
  private:
   class Shared;

@@ -11,9 +11,9 @@ namespace ctxfs {
 namespace {
 
 constexpr std::string_view kExtensions[] = {
-    "shard",  "mosh",   "smpl", "cshard", "wshard", "gemm", "gshard", "tshard",
-    "umsh",   "manifest", "mcf", "cvc",   "mem8",   "m8a",  "ctx",    "sjgn",
-    "sjgz",   "cowrie"};
+    "shard",  "mosh",   "smpl", "cshard",   "wshard", "gemm",
+    "gshard", "tshard", "umsh", "manifest", "mcf",    "cvc",
+    "mem8",   "m8a",    "ctx",  "sjgn",     "sjgz",   "cowrie"};
 
 /// Bytes of an encoded container that are kept while it is open.
 constexpr uint64_t kMostDecoded = 64 * limits::kMiB;
@@ -34,7 +34,7 @@ bool MayBeContainer(std::string_view name) {
 }
 
 Result<bool> IsContainerEntry(const Container& container, uint32_t entry,
-                              bool listing, BlockCache& cache) {
+                              bool listing, const ReadContext& context) {
   const EntryInfo info = container.Describe(entry);
   if (info.size == 0) return false;
   const uint64_t size = std::min<uint64_t>(info.size, limits::kProbeBytes);
@@ -49,7 +49,7 @@ Result<bool> IsContainerEntry(const Container& container, uint32_t entry,
   const Result<Content> content = container.OpenEntry(entry);
   if (!content) return false;  // the file beside it says why
   Buffer head(static_cast<size_t>(size));
-  const Status read = ReadInto(*content, 0, head.span(), cache);
+  const Status read = ReadInto(*content, 0, head.span(), context);
   if (read) return IsContainer(head.span());
   if (read.error().Permanent()) return false;
   return read.error();
@@ -60,9 +60,10 @@ Result<std::shared_ptr<const Source>> OpenContainerEntry(
   const Result<Content> content = container.OpenEntry(entry);
   if (!content) return content.error();
   BlockCache cache(0);
+  const ReadContext context(cache);
   const EntryInfo info = container.Describe(entry);
   if (IsStoredAsItIs(info)) {
-    if (Status verified = content->Verify(cache); !verified) {
+    if (Status verified = content->Verify(context); !verified) {
       return std::move(verified).error();
     }
     return std::shared_ptr<const Source>(std::make_shared<const SliceSource>(
@@ -75,7 +76,7 @@ Result<std::shared_ptr<const Source>> OpenContainerEntry(
                  info.offset};
   }
   Buffer bytes(static_cast<size_t>(content->size()));
-  if (Status read = ReadInto(*content, 0, bytes.span(), cache); !read) {
+  if (Status read = ReadInto(*content, 0, bytes.span(), context); !read) {
     return std::move(read).error();
   }
   return std::shared_ptr<const Source>(std::make_shared<const UnpackedSource>(

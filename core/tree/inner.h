@@ -7,7 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/container/container.h"
-#include "core/content/block_cache.h"
+#include "core/content/read_context.h"
 
 namespace ctxfs {
 
@@ -18,7 +18,7 @@ bool MayBeContainer(std::string_view name);
 /// Whether the entry is one, by its first bytes. `listing`: it is not to be
 /// decoded, and believed if it would have to be.
 Result<bool> IsContainerEntry(const Container& container, uint32_t entry,
-                              bool listing, BlockCache& cache);
+                              bool listing, const ReadContext& context);
 
 /// The entry as a container's bytes, verified: where they are if they are
 /// stored as they are; else decoded, kLimit for too many.

@@ -39,9 +39,10 @@ std::optional<NodeId> NumberedDirectory::Lookup(NodeId /*directory*/,
   return file + 1;
 }
 
-Result<uint64_t> NumberedDirectory::Size(NodeId file, BlockCache& cache) const {
+Result<uint64_t> NumberedDirectory::Size(NodeId file,
+                                         const ReadContext& context) const {
   if (files_->size != nullptr) return files_->size(file - 1);
-  Result<Content> content = Open(file, cache);
+  Result<Content> content = Open(file, context);
   if (content) return content->size();
   if (!content.error().Permanent()) return std::move(content).error();
   return 0;  // it is there, and cannot be read

@@ -27,12 +27,12 @@ class NumberedDirectory final : public Files {
     return files_->count;
   }
   Child ChildAt(NodeId directory, uint32_t index) const override;
-  Result<uint64_t> Size(NodeId file, BlockCache& cache) const override;
+  Result<uint64_t> Size(NodeId file, const ReadContext& context) const override;
   bool SizeIsCheap(NodeId /*file*/) const override {
     return files_->size != nullptr;
   }
-  Result<Content> Open(NodeId file, BlockCache& cache) const override {
-    return files_->open(file - 1, cache);
+  Result<Content> Open(NodeId file, const ReadContext& context) const override {
+    return files_->open(file - 1, context);
   }
   std::optional<EntryInfo> Describe(NodeId file) const override;
 

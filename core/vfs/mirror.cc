@@ -80,8 +80,8 @@ Mirror::Mirror(std::vector<Top> tops, Options options)
   for (const Top& top : tops_) {
     struct stat st {};
     if (::stat(top.path.c_str(), &st) == 0) {
-      root_identity_.mtime_ns = std::max(root_identity_.mtime_ns,
-                                         FileIdentity::Of(st).mtime_ns);
+      root_identity_.mtime_ns =
+          std::max(root_identity_.mtime_ns, FileIdentity::Of(st).mtime_ns);
     }
     real_roots_.push_back(RealPath(top.path));
   }
@@ -164,8 +164,12 @@ Mirror::Node Mirror::NodeOf(const Place& place, const std::string& name,
   text.append(reinterpret_cast<const char*>(&place.inode), sizeof(Inode));
   text += static_cast<char>(kind);
   text += name;
-  return {XXH3_64bits(text.data(), text.size()) | kBit, place.inode,
-          PathIn(place, name), kind, identity, PermissionsOf(st, kind)};
+  return {XXH3_64bits(text.data(), text.size()) | kBit,
+          place.inode,
+          PathIn(place, name),
+          kind,
+          identity,
+          PermissionsOf(st, kind)};
 }
 
 Result<std::optional<Mirror::Node>> Mirror::See(const Place& place,
@@ -179,8 +183,8 @@ Result<std::optional<Mirror::Node>> Mirror::See(const Place& place,
     return IoError("cannot be found");
   }
   const std::string real_path = RealPath(found);
-  if (!Shows(real_path) || (options_.confined && real_path != path &&
-                            !LeadsEveryoneTo(real_path))) {
+  if (!Shows(real_path) ||
+      (options_.confined && real_path != path && !LeadsEveryoneTo(real_path))) {
     return std::optional<Node>();
   }
   if (::fstat(found.get(), &st) != 0) return IoError("cannot be examined");
@@ -192,9 +196,8 @@ Result<std::optional<Mirror::Node>> Mirror::See(const Place& place,
       place.line.begin(), place.line.end(),
       [&](const FileIdentity& outer) { return identity.SameFile(outer); });
   if (directory && loop) return std::optional<Node>();
-  return std::optional(
-      NodeOf(place, name, st,
-             kinds_.Of(found.proc_path(), identity, directory)));
+  return std::optional(NodeOf(
+      place, name, st, kinds_.Of(found.proc_path(), identity, directory)));
 }
 
 std::optional<Mirror::Node> Mirror::SeeFile(const Place& place,
@@ -223,9 +226,9 @@ Result<std::optional<Mirror::Node>> Mirror::Lookup(Inode directory,
         node.inode,
         Held{directory, std::string(name), node.kind, node.identity, 0});
     Held& held = at->second;
-    if (added || (held.parent == directory && held.name == name &&
-                  held.kind == node.kind &&
-                  held.identity.SameFile(node.identity))) {
+    if (added ||
+        (held.parent == directory && held.name == name &&
+         held.kind == node.kind && held.identity.SameFile(node.identity))) {
       held.identity = node.identity;
       ++held.count;
       return seen;

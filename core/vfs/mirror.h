@@ -68,13 +68,12 @@ class Mirror {
   /// What an inode is now; kStale when it is something else or nothing.
   Result<Node> Find(Inode inode) const;
 
-  /// Says that the file at `inode` is being opened as `identity`; whether it was
-  /// the same when it was last opened.
+  /// Says that the file at `inode` is being opened as `identity`; whether it
+  /// was the same when it was last opened.
   bool Reopen(Inode inode, const FileIdentity& identity);
 
   /// Everything in `directory`, in no order.
-  Result<std::vector<std::pair<std::string, Node>>> List(
-      Inode directory) const;
+  Result<std::vector<std::pair<std::string, Node>>> List(Inode directory) const;
 
   /// The directory that `inode` is in, as it was looked up; kRoot if unknown.
   Inode Parent(Inode inode) const;

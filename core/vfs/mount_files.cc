@@ -22,8 +22,9 @@ MountFiles::MountFiles(std::string_view container, std::string_view own,
   tree_ = *std::move(builder).Build();  // three names are not too many
 }
 
-Result<uint64_t> MountFiles::Size(NodeId /*file*/, BlockCache& cache) const {
-  Result<Content> content = stats_.open(cache);
+Result<uint64_t> MountFiles::Size(NodeId /*file*/,
+                                  const ReadContext& context) const {
+  Result<Content> content = stats_.open(context);
   if (!content) return std::move(content).error();
   return content->size();
 }

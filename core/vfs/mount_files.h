@@ -20,11 +20,12 @@ class MountFiles final : public TreeFiles {
   NodeId container_node() const { return container_; }
   uint32_t node_count() const { return tree_.node_count(); }
 
-  Result<uint64_t> Size(NodeId file, BlockCache& cache) const override;
+  Result<uint64_t> Size(NodeId file, const ReadContext& context) const override;
   bool SizeIsCheap(NodeId /*file*/) const override { return false; }
   bool IsLive(NodeId /*file*/) const override { return true; }
-  Result<Content> Open(NodeId /*file*/, BlockCache& cache) const override {
-    return stats_.open(cache);
+  Result<Content> Open(NodeId /*file*/,
+                       const ReadContext& context) const override {
+    return stats_.open(context);
   }
 
  private:

@@ -41,8 +41,7 @@ Namespace::Namespace(const std::shared_ptr<const Container>& container,
                      const OpenOptions& options, const Grafts::Hang& hang)
     : options_(options),
       top_(std::make_shared<const Branch>(
-          container,
-          name.empty() ? FlatStats(stats) : std::vector<OwnFile>{},
+          container, name.empty() ? FlatStats(stats) : std::vector<OwnFile>{},
           hang == nullptr ? std::vector<SubContainer>{} : hang(container))),
       own_(name, name.empty() || stats.path.empty() ? "" : kOwnDirectory,
            stats),
@@ -127,9 +126,10 @@ Result<Namespace::Directory> Namespace::Enter(Place place) const {
 
 Result<Namespace::Place> Namespace::EnterContainer(
     const Mirror::Node& node) const {
-  return RootOf(grafts_.Add(
-      {node.inode, 0, 0, Files::kRoot,
-       [this, inode = node.inode] { return OpenMirroredContainer(inode); }}));
+  return RootOf(
+      grafts_.Add({node.inode, 0, 0, Files::kRoot, [this, inode = node.inode] {
+                     return OpenMirroredContainer(inode);
+                   }}));
 }
 
 Result<std::optional<Namespace::Directory>> Namespace::DirectoryAt(
@@ -175,8 +175,8 @@ Result<std::shared_ptr<const Container>> Namespace::OpenMirroredContainer(
   Result<std::shared_ptr<const Container>> container =
       OpenContainer(*source, options_);
   if (container) return container;
-  Log(LogLevel::kWarning, Quote(mirror_->PathOf(inode)) + ": " +
-                              container.error().Text());
+  Log(LogLevel::kWarning,
+      Quote(mirror_->PathOf(inode)) + ": " + container.error().Text());
   return Unreadable(*source, std::move(container).error());
 }
 
@@ -190,8 +190,8 @@ Result<std::shared_ptr<const Container>> Namespace::OpenHanging(
   Result<std::shared_ptr<const Source>> source = hanging.open_source();
   if (!source) return Unreadable(nullptr, std::move(source).error());
   if (depth > limits::kContainerDepth) {
-    return Unreadable(
-        *source, {Code::kLimit, "containers within containers end here"});
+    return Unreadable(*source,
+                      {Code::kLimit, "containers within containers end here"});
   }
   Result<std::shared_ptr<const Container>> container =
       OpenContainer(*source, options_);
@@ -216,7 +216,7 @@ Result<std::optional<Namespace::Found>> Namespace::LookupMirrored(
 }
 
 Result<std::optional<Namespace::Found>> Namespace::Lookup(
-    Inode directory, std::string_view name, BlockCache& cache) const {
+    Inode directory, std::string_view name, const ReadContext& context) const {
   Result<std::optional<Directory>> at = DirectoryAt(directory);
   if (!at) return std::move(at).error();
   if (!*at) return LookupMirrored(directory, name);
@@ -230,10 +230,10 @@ Result<std::optional<Namespace::Found>> Namespace::Lookup(
   if (!node) return std::optional<Found>();
   place.node = *node;
   const Result<bool> exists =
-      place.files->Exists(*node, /*listing=*/false, cache);
+      place.files->Exists(*node, /*listing=*/false, context);
   if (!exists) return exists.error();
   if (!*exists) return std::optional<Found>();
-  const Result<Attributes> attributes = ExamineAt(place, cache);
+  const Result<Attributes> attributes = ExamineAt(place, context);
   if (!attributes) return attributes.error();
   return std::optional(Found{InodeOf(place), *attributes});
 }
@@ -279,8 +279,8 @@ std::optional<Permissions> Namespace::PermissionsOf(const Place& place) const {
     if (!hangs) return std::nullopt;
     return PermissionsOf({top_.get(), Files::kRoot, 0, top_});
   }
-  const std::optional<Readers> readers = FromStore(
-      place, [](const Source& source) { return source.readers(); });
+  const std::optional<Readers> readers =
+      FromStore(place, [](const Source& source) { return source.readers(); });
   // A container that no file is behind: for nobody, to be safe.
   if (!readers) return Permissions{};
   const bool directory = place.files->IsDirectory(place.node);
@@ -289,13 +289,13 @@ std::optional<Permissions> Namespace::PermissionsOf(const Place& place) const {
 }
 
 Result<Attributes> Namespace::ExamineAt(const Place& place,
-                                        BlockCache& cache) const {
+                                        const ReadContext& context) const {
   Attributes attributes;
   attributes.mtime_ns = MtimeOf(place);
   attributes.permissions = PermissionsOf(place);
   attributes.directory = place.files->IsDirectory(place.node);
   if (attributes.directory) return attributes;
-  const Result<uint64_t> size = place.files->Size(place.node, cache);
+  const Result<uint64_t> size = place.files->Size(place.node, context);
   if (!size) return size.error();
   attributes.size = *size;
   attributes.locked = place.files->IsLocked(place.node);
@@ -313,7 +313,8 @@ Attributes Namespace::ExamineNode(const Mirror::Node& node) const {
           node.permissions};
 }
 
-Result<Attributes> Namespace::Examine(Inode inode, BlockCache& cache) const {
+Result<Attributes> Namespace::Examine(Inode inode,
+                                      const ReadContext& context) const {
   if (IsMirroredDirectory(inode) && inode == kRoot) {
     return Attributes{true,
                       false,
@@ -329,7 +330,7 @@ Result<Attributes> Namespace::Examine(Inode inode, BlockCache& cache) const {
   }
   const Result<Place> place = Find(inode);
   if (!place) return place.error();
-  return ExamineAt(*place, cache);
+  return ExamineAt(*place, context);
 }
 
 Inode Namespace::Parent(Inode inode) const {
@@ -360,7 +361,7 @@ Result<Namespace::OpenFile> Namespace::OpenMirrored(Inode inode) const {
 }
 
 Result<Namespace::OpenFile> Namespace::Open(Inode inode,
-                                            BlockCache& cache) const {
+                                            const ReadContext& context) const {
   if (IsMirrored(inode) && mirror_ != nullptr) return OpenMirrored(inode);
   const Result<Place> place = Find(inode);
   if (!place) return place.error();
@@ -370,7 +371,7 @@ Result<Namespace::OpenFile> Namespace::Open(Inode inode,
       return std::move(fresh).error();
     }
   }
-  Result<Content> content = place->files->Open(place->node, cache);
+  Result<Content> content = place->files->Open(place->node, context);
   if (!content) return std::move(content).error();
   OpenFile file{std::move(*content)};
   file.branch = place->branch;

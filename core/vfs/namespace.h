@@ -10,8 +10,8 @@
 
 #include "core/container/container.h"
 #include "core/container/format.h"
-#include "core/content/block_cache.h"
 #include "core/content/content.h"
+#include "core/content/read_context.h"
 #include "core/tree/branch.h"
 #include "core/tree/files.h"
 #include "core/vfs/attributes.h"
@@ -70,20 +70,20 @@ class Namespace {
   /// What `name` is in `directory`; nothing for nothing. Counts as a look-up of
   /// the kernel's, until Forget.
   Result<std::optional<Found>> Lookup(Inode directory, std::string_view name,
-                                      BlockCache& cache) const;
+                                      const ReadContext& context) const;
   void Forget(Inode inode, uint64_t count);
 
   /// How long it holds that a name is not in `directory`.
   Lifetime NamesLast(Inode directory) const;
 
   /// The attributes of any file; measuring an own file may mean making it.
-  Result<Attributes> Examine(Inode inode, BlockCache& cache) const;
+  Result<Attributes> Examine(Inode inode, const ReadContext& context) const;
 
-  Result<std::unique_ptr<Listing>> OpenDirectory(Inode inode,
-                                                 BlockCache& cache) const;
+  Result<std::unique_ptr<Listing>> OpenDirectory(
+      Inode inode, const ReadContext& context) const;
   Inode Parent(Inode inode) const;
 
-  Result<OpenFile> Open(Inode inode, BlockCache& cache) const;
+  Result<OpenFile> Open(Inode inode, const ReadContext& context) const;
 
   /// What is known of a file, or nothing for a file of no interest.
   Result<std::optional<EntryInfo>> Describe(Inode inode) const;
@@ -136,11 +136,12 @@ class Namespace {
   std::optional<Found> LookupOwn(std::string_view name) const;
   Result<std::optional<Found>> LookupMirrored(Inode directory,
                                               std::string_view name) const;
-  Result<Attributes> ExamineAt(const Place& place, BlockCache& cache) const;
+  Result<Attributes> ExamineAt(const Place& place,
+                               const ReadContext& context) const;
   Attributes ExamineNode(const Mirror::Node& node) const;
   Result<OpenFile> OpenMirrored(Inode inode) const;
-  /// Asks the file that `place` is made from, through whatever is made in memory
-  /// on the way: `ask` gives something true where it finds an answer.
+  /// Asks the file that `place` is made from, through whatever is made in
+  /// memory on the way: `ask` gives something true where it finds an answer.
   template <typename Ask>
   auto FromStore(const Place& place, const Ask& ask) const
       -> decltype(ask(std::declval<const Source&>()));

@@ -91,13 +91,13 @@ class Namespace::MirrorListing final : public Listing {
 };
 
 Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(
-    Inode inode, BlockCache& cache) const {
+    Inode inode, const ReadContext& context) const {
   std::unique_ptr<Listing> listing;
   Result<std::optional<Directory>> directory = DirectoryAt(inode);
   if (!directory) return std::move(directory).error();
   if (*directory) {
-    listing =
-        std::make_unique<TreeListing>(*this, std::move(**directory), cache);
+    listing = std::make_unique<TreeListing>(*this, std::move(**directory),
+                                            context.cache());
   } else {
     listing = std::make_unique<MirrorListing>(*this, inode);
   }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/result.h"
-#include "core/content/block_cache.h"
+#include "core/content/read_context.h"
 
 namespace ctxfs {
 
@@ -16,16 +16,16 @@ namespace ctxfs {
 template <typename T>
 class MadeOnce {
  public:
-  using Make = std::function<Result<T>(BlockCache&)>;
+  using Make = std::function<Result<T>(const ReadContext&)>;
 
   explicit MadeOnce(Make make) : make_(std::move(make)) {}
 
   /// What was made lives as long as this.
-  Result<const T*> Get(BlockCache& cache) const {
+  Result<const T*> Get(const ReadContext& context) const {
     const auto done = [this] { return made_.load() != nullptr; };
     if (!done()) {
-      Status made = cache.Once({owner_, 0}, done, [&]() -> Status {
-        Result<T> value = make_(cache);
+      Status made = context.cache().Once({owner_, 0}, done, [&]() -> Status {
+        Result<T> value = make_(context);
         if (!value) return std::move(value).error();
         kept_ = std::make_unique<const T>(std::move(*value));
         made_.store(kept_.get());

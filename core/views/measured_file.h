@@ -24,15 +24,17 @@ class MeasuredFile final : public DerivedFiles {
   }
   bool SizeIsCheap(uint32_t /*file*/) const override { return false; }
 
-  Result<uint64_t> Size(uint32_t /*file*/, BlockCache& cache) const override {
-    const Result<const Content*> made = content_.Get(cache);
+  Result<uint64_t> Size(uint32_t /*file*/,
+                        const ReadContext& context) const override {
+    const Result<const Content*> made = content_.Get(context);
     if (made) return (*made)->size();
     if (!made.error().Permanent()) return made.error();
     return 0;
   }
 
-  Result<Content> Open(uint32_t /*file*/, BlockCache& cache) const override {
-    const Result<const Content*> made = content_.Get(cache);
+  Result<Content> Open(uint32_t /*file*/,
+                       const ReadContext& context) const override {
+    const Result<const Content*> made = content_.Get(context);
     if (!made) return made.error();
     return **made;
   }

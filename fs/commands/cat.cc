@@ -32,11 +32,11 @@ Status WriteOut(Bytes bytes) {
   return {};
 }
 
-Status Copy(const Content& content, BlockCache& cache) {
-  if (content.size() == 0) return content.Verify(cache);
+Status Copy(const Content& content, const ReadContext& context) {
+  if (content.size() == 0) return content.Verify(context);
   Window window;
   for (uint64_t at = 0; at < content.size(); at += limits::kMiB) {
-    Status read = content.Read(at, limits::kMiB, cache, window);
+    Status read = content.Read(at, limits::kMiB, context, window);
     if (!read) return read;
     for (const Bytes slice : window.slices()) {
       if (Status wrote = WriteOut(slice); !wrote) return wrote;

@@ -98,7 +98,7 @@ class ZeroBlock final : public Block {
  public:
   explicit ZeroBlock(uint64_t index) : Block({1, index}) {}
   uint64_t cost() const override { return kDecoded; }
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     Buffer buffer(kDecoded);
     std::memset(buffer.data(), 0, buffer.size());
     return buffer;

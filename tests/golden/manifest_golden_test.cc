@@ -61,16 +61,16 @@ TEST_P(ManifestGolden, EveryReferenceIsListed) {
     // What is there is what stands in the folder under a plain name.
     const std::string uri = files[i]["uri"];
     const bool there = uri.find('/') == std::string::npos &&
-                       std::filesystem::exists(golden::PathOf(GetParam())
-                                                   .replace_filename(uri));
+                       std::filesystem::exists(
+                           golden::PathOf(GetParam()).replace_filename(uri));
     EXPECT_EQ(listing[i]["present"], there) << uri;
     EXPECT_EQ(Find("parts", uri).has_value(), there) << uri;
     if (!there) {
       EXPECT_EQ(verdicts[i]["verified"], "absent") << uri;
       continue;
     }
-    const std::string digest = golden::Sha256(golden::ReadFile(
-        golden::PathOf(GetParam()).replace_filename(uri)));
+    const std::string digest = golden::Sha256(
+        golden::ReadFile(golden::PathOf(GetParam()).replace_filename(uri)));
     const char* verdict = digest == files[i]["sha256"] ? "yes" : "failed";
     EXPECT_EQ(verdicts[i]["verified"], verdict) << uri;
     EXPECT_EQ(listing[i]["verified"], verdict) << uri;

@@ -146,8 +146,8 @@ TEST_P(ColumnGolden, ColumnsAreWhatTheyDecodeTo) {
     ASSERT_EQ(valid.size(), rows);
     const std::optional<EntryInfo> info =
         branch_->Describe(*Find("columns/" + name));
-    const std::vector<uint64_t> shape = info->shape.value_or(
-        std::vector<uint64_t>());
+    const std::vector<uint64_t> shape =
+        info->shape.value_or(std::vector<uint64_t>());
     const size_t per_row = type == 11 && shape.size() == 2 ? shape[1] : 1;
     std::istringstream lines(data);
     std::string text;

@@ -58,11 +58,12 @@ class ColumnFiles final : public DerivedFiles {
     return Kind(file) == ColumnFile::kValidity || !ColumnOf(file).text();
   }
 
-  Result<uint64_t> Size(uint32_t file, BlockCache& cache) const override {
+  Result<uint64_t> Size(uint32_t file,
+                        const ReadContext& context) const override {
     const Column& column = ColumnOf(file);
     if (Kind(file) == ColumnFile::kValidity) return column.rows;
     if (!column.text()) return column.size();
-    const Result<Content> text = Open(file, cache);
+    const Result<Content> text = Open(file, context);
     if (text) return text->size();
     if (!text.error().Permanent()) return text.error();
     return 0;
@@ -72,8 +73,9 @@ class ColumnFiles final : public DerivedFiles {
     return shard_->DescribeColumn(file % columns_, Kind(file));
   }
 
-  Result<Content> Open(uint32_t file, BlockCache& cache) const override {
-    return shard_->OpenColumn(file % columns_, Kind(file), cache);
+  Result<Content> Open(uint32_t file,
+                       const ReadContext& context) const override {
+    return shard_->OpenColumn(file % columns_, Kind(file), context);
   }
 
  private:
@@ -96,17 +98,18 @@ Status ColumnShard::Load() {
     if (EntryName(i) == kSchemaName) schema_entry_ = i;
   }
   if (!schema_entry_) {
-    warnings_.push_back({"there is no entry '__schema__': no columns are "
-                         "shown"});
+    warnings_.push_back(
+        {"there is no entry '__schema__': no columns are "
+         "shown"});
     return {};
   }
   const Result<Json> schema = ReadSchema(*schema_entry_);
   // What fails now may work later; the tree must not depend on it.
   if (!schema && !schema.error().Permanent()) return schema.error();
   if (!schema) {
-    warnings_.push_back(
-        {"__schema__: " + schema.error().what, schema.error().offset,
-         /*damage=*/true});
+    warnings_.push_back({"__schema__: " + schema.error().what,
+                         schema.error().offset,
+                         /*damage=*/true});
     return {};
   }
   Result<ColumnTable> table = ReadColumnTable(*schema, *this);
@@ -124,10 +127,10 @@ Status ColumnShard::Load() {
 
 Result<Json> ColumnShard::ReadSchema(uint32_t entry) const {
   if (EntrySize(entry) > limits::kJsonBytes) {
-    return Error{Code::kLimit,
-                 "is over the limit of " + std::to_string(limits::kJsonBytes) +
-                     " bytes",
-                 Record(entry).data_offset};
+    return Error{
+        Code::kLimit,
+        "is over the limit of " + std::to_string(limits::kJsonBytes) + " bytes",
+        Record(entry).data_offset};
   }
   const Result<Buffer> text = ReadEntry(entry);
   if (!text) return text.error();
@@ -200,7 +203,7 @@ std::vector<OwnFile> ColumnShard::OwnFiles() const {
   if (!schema_entry_) return files;
   files.push_back({.path = "schema.json",
                    .open =
-                       [self = Self()](BlockCache& /*cache*/) {
+                       [self = Self()](const ReadContext& /*context*/) {
                          return self->OpenEntry(*self->schema_entry_);
                        },
                    .size = EntrySize(*schema_entry_)});
@@ -223,8 +226,8 @@ std::vector<ArrayInfo> ColumnShard::Arrays() const {
           {PathOf(column, file),
            valid ? DType::kBool : ColumnDType(column.type),
            valid ? std::vector<uint64_t>{column.rows} : column.shape(),
-           [self = Self(), i, file](BlockCache& cache) {
-             return self->OpenColumn(i, file, cache);
+           [self = Self(), i, file](const ReadContext& context) {
+             return self->OpenColumn(i, file, context);
            }});
     }
   }
@@ -248,12 +251,12 @@ std::optional<Table> ColumnShard::RowTable() const {
     made.dtype = ColumnDType(column.type);
     made.per_row = column.per_row;
     made.list = column.per_row != 1;
-    made.open = [self = Self(), i](BlockCache& cache) {
-      return self->OpenColumn(i, ColumnFile::kValues, cache);
+    made.open = [self = Self(), i](const ReadContext& context) {
+      return self->OpenColumn(i, ColumnFile::kValues, context);
     };
     if (column.nullable) {
-      made.open_valid = [self = Self(), i](BlockCache& cache) {
-        return self->OpenColumn(i, ColumnFile::kValidity, cache);
+      made.open_valid = [self = Self(), i](const ReadContext& context) {
+        return self->OpenColumn(i, ColumnFile::kValidity, context);
       };
     }
     table.columns.push_back(std::move(made));

@@ -39,7 +39,7 @@ class ColumnShard final : public ShardContainer {
 
   /// A column over all row groups. Text is decoded to be measured, once.
   Result<Content> OpenColumn(size_t column, ColumnFile file,
-                             BlockCache& cache) const;
+                             const ReadContext& context) const;
   EntryInfo DescribeColumn(size_t column, ColumnFile file) const;
 
  private:
@@ -54,7 +54,7 @@ class ColumnShard final : public ShardContainer {
   Result<bool> AppendStored(const Column& column, const ColumnPart& part,
                             Content& content) const;
   /// Appends a chunk of text, as long as it turns out to be.
-  Status AppendText(size_t column, size_t part, BlockCache& cache,
+  Status AppendText(size_t column, size_t part, const ReadContext& context,
                     Content& content) const;
 
   std::optional<uint32_t> schema_entry_;

@@ -18,7 +18,7 @@ class SplitValues final : public Transform {
       : planes_(std::move(planes)), values_(values), width_(width) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& cache) const override {
+                 const ReadContext& context) const override {
     if (out.empty()) return {};
     const uint64_t first = offset / width_;
     const uint64_t last = (offset + out.size() - 1) / width_;
@@ -26,7 +26,7 @@ class SplitValues final : public Transform {
     for (uint64_t j = 0; j < width_; ++j) {
       const uint64_t at = planes_.offset + j * values_ + first;
       Status read = planes_.gate != nullptr
-                        ? planes_.gate->Read(at, plane.span(), cache)
+                        ? planes_.gate->Read(at, plane.span(), context)
                         : planes_.source->ReadAt(at, plane.span());
       if (!read) return read;
       for (uint64_t i = first; i <= last; ++i) {
@@ -39,8 +39,8 @@ class SplitValues final : public Transform {
     return {};
   }
 
-  Status Verify(BlockCache& cache) const override {
-    return planes_.gate != nullptr ? planes_.gate->Pass(cache) : Status();
+  Status Verify(const ReadContext& context) const override {
+    return planes_.gate != nullptr ? planes_.gate->Pass(context) : Status();
   }
 
  private:
@@ -77,7 +77,7 @@ class ColumnBlock final : public Block {
     return shard_->source()->CheckUnchanged();
   }
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     Result<Buffer> payload = shard_->ReadEntry(part_.entry);
     if (!payload) return payload;
     Result<Buffer> made = Make(payload->span());
@@ -164,14 +164,15 @@ Result<bool> ColumnShard::AppendStored(const Column& column,
   return true;
 }
 
-Status ColumnShard::AppendText(size_t column, size_t part, BlockCache& cache,
+Status ColumnShard::AppendText(size_t column, size_t part,
+                               const ReadContext& context,
                                Content& content) const {
   auto block = std::make_shared<const ColumnBlock>(Self(), column, part,
                                                    ColumnFile::kValues);
   std::atomic<uint64_t>& known = text_sizes_[column][part];
   uint64_t size = known.load(std::memory_order_relaxed);
   if (size == 0) {
-    const Result<BlockCache::Pinned> text = cache.Get(*block);
+    const Result<BlockCache::Pinned> text = context.Get(*block);
     if (!text) return text.error();
     size = (*text)->size() + 1;
     known.store(size, std::memory_order_relaxed);
@@ -181,14 +182,14 @@ Status ColumnShard::AppendText(size_t column, size_t part, BlockCache& cache,
 }
 
 Result<Content> ColumnShard::OpenColumn(size_t index, ColumnFile file,
-                                        BlockCache& cache) const {
+                                        const ReadContext& context) const {
   const Column& column = columns()[index];
   const bool values = file == ColumnFile::kValues;
   Content content;
   for (size_t i = 0; i < column.parts.size(); ++i) {
     const ColumnPart& part = column.parts[i];
     if (values && column.text()) {
-      Status appended = AppendText(index, i, cache, content);
+      Status appended = AppendText(index, i, context, content);
       if (!appended) return std::move(appended).error();
       continue;
     }

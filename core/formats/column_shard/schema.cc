@@ -42,8 +42,8 @@ std::string NameOf(const Json& described) {
 /// What the statistics say of a row group, or null.
 Json StatsOf(const Json& described, uint64_t group) {
   const auto stats = described.find("stats");
-  const bool there = stats != described.end() && stats->is_array() &&
-                     group < stats->size();
+  const bool there =
+      stats != described.end() && stats->is_array() && group < stats->size();
   return there ? (*stats)[static_cast<size_t>(group)] : Json();
 }
 
@@ -256,6 +256,7 @@ Result<uint64_t> ColumnReader::FewerRows(const Column& column, uint32_t entry,
   const Result<Content> chunk = shard_.OpenEntry(entry);
   if (!chunk) return chunk.error();
   BlockCache cache(0);
+  const ReadContext context(cache);
   std::byte head[kChunkHeaderSize];
   if (Status read = ReadInto(*chunk, 0, head, cache); !read) {
     return std::move(read).error();
@@ -319,9 +320,9 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
     // What fails now may work later; the tree must not depend on it.
     if (!column && !column.error().Permanent()) return column.error();
     if (!column) {
-      table.warnings.push_back(
-          {column.error().what + ": not shown", column.error().offset,
-           /*damage=*/true});
+      table.warnings.push_back({column.error().what + ": not shown",
+                                column.error().offset,
+                                /*damage=*/true});
       continue;
     }
     if (column->rows != table.rows) {

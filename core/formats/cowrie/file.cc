@@ -116,9 +116,10 @@ class CowrieFile final : public Container {
     auto self = std::static_pointer_cast<const CowrieFile>(shared_from_this());
     std::vector<ArrayInfo> all;
     for (uint32_t i = 0; i < entry_count(); ++i) {
-      all.push_back(
-          {arrays_[i].name, arrays_[i].dtype, arrays_[i].shape,
-           [self, i](BlockCache& /*cache*/) { return self->OpenEntry(i); }});
+      all.push_back({arrays_[i].name, arrays_[i].dtype, arrays_[i].shape,
+                     [self, i](const ReadContext& /*context*/) {
+                       return self->OpenEntry(i);
+                     }});
     }
     return all;
   }

@@ -31,7 +31,7 @@ class NumbersBlock final : public Block {
   uint64_t cost() const override { return (1 + 3 * kWord) * length_ + kWord; }
   Status CheckUnchanged() const override { return data_->CheckUnchanged(); }
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     const Result<Buffer> coded = ReadBuffer(*data_, offset_, length_, "array");
     if (!coded) return coded.error();
     CowrieReader in(coded->span(), offset_);

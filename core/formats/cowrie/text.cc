@@ -81,11 +81,11 @@ std::string DateTime(int64_t ns) {
   const auto seconds = static_cast<unsigned>(rest / kSecond);
   const auto fraction = static_cast<unsigned>(rest % kSecond);
   char text[64];
-  std::snprintf(
-      text, sizeof(text), "%04d-%02u-%02uT%02u:%02u:%02u",
-      static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-      static_cast<unsigned>(date.day()), seconds / 3600, seconds / 60 % 60,
-      seconds % 60);
+  std::snprintf(text, sizeof(text), "%04d-%02u-%02uT%02u:%02u:%02u",
+                static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()),
+                static_cast<unsigned>(date.day()), seconds / 3600,
+                seconds / 60 % 60, seconds % 60);
   std::string iso = text;
   if (fraction != 0) {
     const bool micro = fraction % 1000 == 0;

@@ -329,8 +329,7 @@ Result<Content> CvcContainer::OpenEntry(uint32_t entry) const {
   return content;
 }
 
-std::vector<std::shared_ptr<const DerivedFiles>> CvcContainer::Derived()
-    const {
+std::vector<std::shared_ptr<const DerivedFiles>> CvcContainer::Derived() const {
   auto self = std::static_pointer_cast<const CvcContainer>(shared_from_this());
   return {CvcChunkFiles(self), CvcSectionFiles(self)};
 }
@@ -341,11 +340,12 @@ std::vector<ArrayInfo> CvcContainer::Arrays() const {
   for (uint32_t i = 0; i < entry_count(); ++i) {
     const CvcColumn& column = header_.columns[i];
     if (column.sound != chunks_with_rows_) continue;  // not all of it is there
-    arrays.push_back(
-        {std::string(EntryDirectory()) + "/" + column.name,
-         column.dtype,
-         {header_.num_vectors, column.dimension},
-         [self, i](BlockCache& /*cache*/) { return self->OpenEntry(i); }});
+    arrays.push_back({std::string(EntryDirectory()) + "/" + column.name,
+                      column.dtype,
+                      {header_.num_vectors, column.dimension},
+                      [self, i](const ReadContext& /*context*/) {
+                        return self->OpenEntry(i);
+                      }});
   }
   return arrays;
 }
@@ -363,7 +363,9 @@ std::optional<Table> CvcContainer::RowTable() const {
     made.dtype = column.dtype;
     made.per_row = column.dimension;
     made.list = true;
-    made.open = [self, i](BlockCache& /*cache*/) { return self->OpenEntry(i); };
+    made.open = [self, i](const ReadContext& /*context*/) {
+      return self->OpenEntry(i);
+    };
     table.columns.push_back(std::move(made));
   }
   if (table.columns.empty()) return std::nullopt;

@@ -24,7 +24,8 @@ class ChunkFiles final : public DerivedFiles {
     return directory + header().columns[header().pieces[file].column].name;
   }
 
-  Result<uint64_t> Size(uint32_t file, BlockCache& /*cache*/) const override {
+  Result<uint64_t> Size(uint32_t file,
+                        const ReadContext& /*context*/) const override {
     const CvcPiece& piece = header().pieces[file];
     return piece.HasBytes() ? piece.size : 0;
   }
@@ -50,7 +51,8 @@ class ChunkFiles final : public DerivedFiles {
     return info;
   }
 
-  Result<Content> Open(uint32_t file, BlockCache& /*cache*/) const override {
+  Result<Content> Open(uint32_t file,
+                       const ReadContext& /*context*/) const override {
     const CvcPiece& piece = header().pieces[file];
     const uint32_t chunk = container_->ChunkOfPiece(file);
     if (!piece.HasBytes()) return container_->PieceError(chunk, piece.column);
@@ -87,7 +89,8 @@ class SectionFiles final : public DerivedFiles {
            header().columns[Column(file)].name;
   }
 
-  Result<uint64_t> Size(uint32_t file, BlockCache& /*cache*/) const override {
+  Result<uint64_t> Size(uint32_t file,
+                        const ReadContext& /*context*/) const override {
     const CvcColumn& column = header().columns[Column(file)];
     if (container_->IsUnreadable(column)) return uint64_t{0};
     return Rows(file) * column.row_bytes();
@@ -105,7 +108,8 @@ class SectionFiles final : public DerivedFiles {
     return info;
   }
 
-  Result<Content> Open(uint32_t file, BlockCache& /*cache*/) const override {
+  Result<Content> Open(uint32_t file,
+                       const ReadContext& /*context*/) const override {
     const uint32_t number = Column(file);
     const CvcColumn& column = header().columns[number];
     if (container_->IsUnreadable(column)) {

@@ -174,7 +174,7 @@ std::vector<OwnFile> CvcContainer::OwnFiles() const {
   OwnFile header;
   header.path = "header.json";
   header.size = json_size_;
-  header.open = [self](BlockCache& /*cache*/) -> Result<Content> {
+  header.open = [self](const ReadContext& /*context*/) -> Result<Content> {
     Content content;
     content.Append(Range{self->source(), self->json_at_, nullptr},
                    self->json_size_);

@@ -158,14 +158,14 @@ class Rows final : public Transform {
         rows_(rows) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& cache) const override {
+                 const ReadContext& context) const override {
     const CvcHeader& header = container_->header();
     const CvcColumn& column = header.columns[column_];
     const uint64_t row_bytes = column.row_bytes();
     offset += first_row_ * row_bytes;
     while (!out.empty()) {
       const uint32_t chunk = container_->ChunkOfRow(offset / row_bytes);
-      if (Status passed = Pass(chunk, cache); !passed) return passed;
+      if (Status passed = Pass(chunk, context); !passed) return passed;
       const CvcChunk& record = header.chunks[chunk];
       const uint64_t rows = container_->ChunkRows(chunk);
       const uint64_t at = offset - record.first_row * row_bytes;
@@ -181,11 +181,11 @@ class Rows final : public Transform {
     return {};
   }
 
-  Status Verify(BlockCache& cache) const override {
+  Status Verify(const ReadContext& context) const override {
     const uint64_t end = first_row_ + rows_;
     for (uint64_t row = first_row_; row < end;) {
       const uint32_t chunk = container_->ChunkOfRow(row);
-      if (Status passed = Pass(chunk, cache); !passed) return passed;
+      if (Status passed = Pass(chunk, context); !passed) return passed;
       row = container_->header().chunks[chunk].first_row +
             container_->ChunkRows(chunk);
     }
@@ -194,13 +194,13 @@ class Rows final : public Transform {
 
  private:
   /// Whether the column's rows of a chunk are sound and what they should be.
-  Status Pass(uint32_t chunk, BlockCache& cache) const {
+  Status Pass(uint32_t chunk, const ReadContext& context) const {
     const CvcPiece* piece = container_->FindPiece(chunk, column_);
     if (piece == nullptr || piece->fault != CvcFault::kSound) {
       return container_->PieceError(chunk, column_);
     }
     const std::optional<Gate> gate = container_->GateOf(chunk);
-    return gate ? gate->Pass(cache) : Status();
+    return gate ? gate->Pass(context) : Status();
   }
 
   std::shared_ptr<const CvcContainer> container_;

@@ -17,7 +17,6 @@
 namespace ctxfs {
 namespace {
 
-
 /// Where a tile stands in its matrix, in tiles.
 using Place = std::pair<uint32_t, uint32_t>;
 
@@ -66,7 +65,7 @@ class Assembled final : public Transform {
       : shard_(std::move(shard)), grid_(std::move(grid)) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& cache) const override {
+                 const ReadContext& context) const override {
     const uint64_t line = grid_.width() * DTypeSize(grid_.dtype);
     const uint64_t end = offset + out.size();
     const auto above =
@@ -74,18 +73,18 @@ class Assembled final : public Transform {
     for (auto row = static_cast<size_t>(above - grid_.rows.begin()) - 1;
          row + 1 < grid_.rows.size() && grid_.rows[row] * line < end; ++row) {
       for (size_t column = 0; column + 1 < grid_.columns.size(); ++column) {
-        Status copied = CopyTile(row, column, offset, out, cache);
+        Status copied = CopyTile(row, column, offset, out, context);
         if (!copied) return copied;
       }
     }
     return {};
   }
 
-  Status Verify(BlockCache& cache) const override {
+  Status Verify(const ReadContext& context) const override {
     for (const uint32_t entry : grid_.entries) {
-      const Result<Content> tile = shard_->OpenTensor(entry, cache);
+      const Result<Content> tile = shard_->OpenTensor(entry, context);
       if (!tile) return tile.error();
-      if (Status good = tile->Verify(cache); !good) return good;
+      if (Status good = tile->Verify(context); !good) return good;
     }
     return {};
   }
@@ -94,7 +93,7 @@ class Assembled final : public Transform {
   /// Copies what of a tile lies in the window [offset, offset + out.size()):
   /// the lines of the tile that the window touches are read at once.
   Status CopyTile(size_t row, size_t column, uint64_t offset, MutableBytes out,
-                  BlockCache& cache) const {
+                  const ReadContext& context) const {
     const uint64_t size = DTypeSize(grid_.dtype);
     const uint64_t line = grid_.width() * size;
     const uint64_t end = offset + out.size();
@@ -106,11 +105,11 @@ class Assembled final : public Transform {
 
     const size_t tiles = grid_.columns.size() - 1;
     const Result<Content> tile =
-        shard_->OpenTensor(grid_.entries[row * tiles + column], cache);
+        shard_->OpenTensor(grid_.entries[row * tiles + column], context);
     if (!tile) return tile.error();
     Buffer lines(static_cast<size_t>((last - first) * wide));
-    Status read =
-        ReadInto(*tile, (first - grid_.rows[row]) * wide, lines.span(), cache);
+    Status read = ReadInto(*tile, (first - grid_.rows[row]) * wide,
+                           lines.span(), context);
     if (!read) return read;
     for (uint64_t y = first; y < last; ++y) {
       const uint64_t start = y * line + left;
@@ -164,15 +163,15 @@ class GemmShard final : public TensorShard {
     for (const auto& [name, tiles] : tiles_) {
       OwnFile file;
       file.path = "matrices/" + name;
-      file.open = [self = Gemm(), &tiles = tiles](BlockCache& cache) {
-        return self->OpenMatrix(tiles, cache);
+      file.open = [self = Gemm(), &tiles = tiles](const ReadContext& context) {
+        return self->OpenMatrix(tiles, context);
       };
       file.describe = [self = Gemm(), &tiles = tiles] {
         return self->DescribeMatrix(tiles);
       };
-      file.exists = [self = Gemm(),
-                     &tiles = tiles](BlockCache& cache) -> Result<bool> {
-        const Result<Grid> grid = self->Fit(tiles, cache);
+      file.exists = [self = Gemm(), &tiles = tiles](
+                        const ReadContext& context) -> Result<bool> {
+        const Result<Grid> grid = self->Fit(tiles, context);
         if (!grid && !grid.error().Permanent()) return grid.error();
         return grid.has_value();
       };
@@ -184,16 +183,18 @@ class GemmShard final : public TensorShard {
   std::vector<ArrayInfo> Arrays() const override {
     std::vector<ArrayInfo> arrays = TensorShard::Arrays();
     BlockCache cache(0);
+    const ReadContext context(cache);
     for (const auto& [name, tiles] : tiles_) {
-      const Result<Grid> grid = Fit(tiles, cache);
+      const Result<Grid> grid = Fit(tiles, context);
       if (!grid) continue;
-      arrays.push_back({name,
-                        grid->dtype,
-                        {grid->height(), grid->width()},
-                        [self = Gemm(), &tiles = tiles](BlockCache& blocks) {
-                          return self->OpenMatrix(tiles, blocks);
-                        },
-                        /*opening_reads=*/true});
+      arrays.push_back(
+          {name,
+           grid->dtype,
+           {grid->height(), grid->width()},
+           [self = Gemm(), &tiles = tiles](const ReadContext& request) {
+             return self->OpenMatrix(tiles, request);
+           },
+           /*opening_reads=*/true});
     }
     return arrays;
   }
@@ -201,8 +202,9 @@ class GemmShard final : public TensorShard {
   Json Info() const override {
     Json info = TensorShard::Info();
     BlockCache cache(0);
+    const ReadContext context(cache);
     for (const auto& [name, tiles] : tiles_) {
-      const Result<Grid> grid = Fit(tiles, cache);
+      const Result<Grid> grid = Fit(tiles, context);
       if (grid) continue;
       info["warnings"].push_back(
           Error{grid.error().code, name + ": no matrix: " + grid.error().what,
@@ -230,12 +232,12 @@ class GemmShard final : public TensorShard {
   }
 
   /// Reads the tiles' headers; kCorrupt for tiles that make no matrix.
-  Result<Grid> Fit(const Tiles& tiles, BlockCache& cache) const {
+  Result<Grid> Fit(const Tiles& tiles, const ReadContext& context) const {
     Grid grid;
     grid.rows = {0};
     grid.columns = {0};
     for (const auto& [place, entry] : tiles) {
-      const Result<TensorHeader> tile = Header(entry, cache);
+      const Result<TensorHeader> tile = Header(entry, context);
       if (!tile) return tile.error();
       const auto unfit = [this, at = entry](const char* why) {
         return Error{Code::kCorrupt, Label(at) + ": " + why,
@@ -275,8 +277,9 @@ class GemmShard final : public TensorShard {
     return grid;
   }
 
-  Result<Content> OpenMatrix(const Tiles& tiles, BlockCache& cache) const {
-    Result<Grid> grid = Fit(tiles, cache);
+  Result<Content> OpenMatrix(const Tiles& tiles,
+                             const ReadContext& context) const {
+    Result<Grid> grid = Fit(tiles, context);
     if (!grid) return std::move(grid).error();
     const uint64_t size = grid->size();
     Content content;
@@ -289,10 +292,11 @@ class GemmShard final : public TensorShard {
 
   EntryInfo DescribeMatrix(const Tiles& tiles) const {
     BlockCache cache(0);
+    const ReadContext context(cache);
     EntryInfo info;
     info.kind = "matrix";
     info.verified = "none";
-    const Result<Grid> grid = Fit(tiles, cache);
+    const Result<Grid> grid = Fit(tiles, context);
     if (!grid) return info;
     info.size = grid->size();
     info.dtype = grid->type_name;

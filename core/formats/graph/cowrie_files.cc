@@ -24,21 +24,24 @@ class CowrieJson final : public EntryFiles {
 
   bool SizeIsCheap(uint32_t /*entry*/) const override { return false; }
 
-  Result<uint64_t> Size(uint32_t entry, BlockCache& cache) const override {
-    const Result<Content> made = Open(entry, cache);
+  Result<uint64_t> Size(uint32_t entry,
+                        const ReadContext& context) const override {
+    const Result<Content> made = Open(entry, context);
     if (made) return made->size();
     if (made.error().Permanent()) return uint64_t{0};
     return made.error();
   }
 
-  Result<Content> Open(uint32_t entry, BlockCache& cache) const override {
+  Result<Content> Open(uint32_t entry,
+                       const ReadContext& context) const override {
     const Result<Content> content = shard_->OpenEntry(entry);
     if (!content) return content.error();
     if (content->size() > limits::kCowrieBytes) {
-      return Error{Code::kLimit, "a cowrie value of " +
-                                     std::to_string(content->size()) + " bytes"};
+      return Error{
+          Code::kLimit,
+          "a cowrie value of " + std::to_string(content->size()) + " bytes"};
     }
-    const Result<std::string> bytes = ReadAll(*content, cache);
+    const Result<std::string> bytes = ReadAll(*content, context);
     if (!bytes) return bytes.error();
     const Result<Json> value = DecodeCowrie(AsBytes(*bytes));
     if (!value) return value.error();

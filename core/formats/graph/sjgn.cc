@@ -110,9 +110,11 @@ class Graph final : public Container {
     for (const Warning& warning : warnings_) {
       info["warnings"].push_back(warning.Text());
     }
+    BlockCache cache(0);
+    const ReadContext context(cache);
     for (size_t i = 0; i < tables_.size(); ++i) {
       if (reads_[i].load(std::memory_order_acquire)) continue;
-      const Result<Buffer> ids = IdsBlock(i)->Produce();
+      const Result<Buffer> ids = IdsBlock(i)->Produce(context);
       if (ids) {
         reads_[i].store(true, std::memory_order_release);
         continue;
@@ -155,7 +157,7 @@ class Graph final : public Container {
     for (const SjgnArray& array : arrays_) {
       OwnFile file;
       file.path = "arrays/" + array.name;
-      file.open = [self = Self(), &array](BlockCache& /*cache*/) {
+      file.open = [self = Self(), &array](const ReadContext& /*context*/) {
         return Result<Content>(self->Elements(array));
       };
       file.size = array.size;
@@ -190,18 +192,19 @@ class Graph final : public Container {
     std::vector<ArrayInfo> all;
     for (const SjgnArray& array : arrays_) {
       all.push_back({array.name, array.dtype, array.shape,
-                     [self = Self(), &array](BlockCache& /*cache*/) {
+                     [self = Self(), &array](const ReadContext& /*context*/) {
                        return Result<Content>(self->Elements(array));
                      }});
     }
     BlockCache cache(0);
+    const ReadContext context(cache);
     for (size_t i = 0; i < tables_.size(); ++i) {
       for (const SjgnArray& array : IdsOf(i)) {
-        const Result<Content> ids = OpenIds(i, array, cache);
+        const Result<Content> ids = OpenIds(i, array, context);
         if (!ids) break;
         all.push_back({array.name, array.dtype, array.shape,
-                       [self = Self(), i, array](BlockCache& blocks) {
-                         return self->OpenIds(i, array, blocks);
+                       [self = Self(), i, array](const ReadContext& request) {
+                         return self->OpenIds(i, array, request);
                        },
                        /*opening_reads=*/true});
       }
@@ -254,9 +257,9 @@ class Graph final : public Container {
   }
 
   Result<Content> OpenIds(size_t table, const SjgnArray& array,
-                          BlockCache& cache) const {
+                          const ReadContext& context) const {
     auto block = IdsBlock(table);
-    const Result<BlockCache::Pinned> ids = cache.Get(*block);
+    const Result<BlockCache::Pinned> ids = context.Get(*block);
     if (!ids) return ids.error();
     // The lengths alone have told how many there are.
     if ((*ids)->size() != IdsOf(table).size() * array.size) {
@@ -271,27 +274,27 @@ class Graph final : public Container {
   void AddTable(size_t table, std::vector<OwnFile>& files) const {
     OwnFile lines;
     lines.path = "tables/" + tables_[table].name + ".jsonl";
-    lines.open = [block =
-                      LinesBlock(table)](BlockCache& cache) -> Result<Content> {
-      const Result<BlockCache::Pinned> text = cache.Get(*block);
+    lines.open = [block = LinesBlock(table)](
+                     const ReadContext& context) -> Result<Content> {
+      const Result<BlockCache::Pinned> text = context.Get(*block);
       if (!text) return text.error();
       Content content;
       content.Append(Decoded{block, 0}, (*text)->size());
       return content;
     };
-    lines.exists = [open = lines.open](BlockCache& cache) {
-      return Exists(open(cache));
+    lines.exists = [open = lines.open](const ReadContext& context) {
+      return Exists(open(context));
     };
     files.push_back(std::move(lines));
     for (const SjgnArray& array : IdsOf(table)) {
       OwnFile file;
       file.path = "arrays/" + array.name;
       file.size = array.size;
-      file.open = [self = Self(), table, array](BlockCache& cache) {
-        return self->OpenIds(table, array, cache);
+      file.open = [self = Self(), table, array](const ReadContext& context) {
+        return self->OpenIds(table, array, context);
       };
-      file.exists = [open = file.open](BlockCache& cache) {
-        return Exists(open(cache));
+      file.exists = [open = file.open](const ReadContext& context) {
+        return Exists(open(context));
       };
       file.describe = [self = Self(), table, array] {
         EntryInfo info;
@@ -336,7 +339,7 @@ class Graph final : public Container {
     }
     OwnFile file;
     file.path = "meta.json";
-    file.open = [self = Self(), section](BlockCache& /*cache*/) {
+    file.open = [self = Self(), section](const ReadContext& /*context*/) {
       return Result<Content>(self->Piece(section.offset, section.length));
     };
     file.size = section.length;

@@ -250,7 +250,7 @@ class TableBlock final : public Block {
   uint64_t cost() const override { return 2 * table_.length; }
   Status CheckUnchanged() const override { return data_->CheckUnchanged(); }
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     const Result<Buffer> bytes =
         ReadBuffer(*data_, table_.offset, table_.length, "a graph's table");
     if (!bytes) return bytes.error();

@@ -46,7 +46,7 @@ class Manifest final : public ShardContainer {
   using ShardContainer::ShardContainer;
 
   Status Load() override;
-  std::vector<Error> Inspect(BlockCache& cache) const override;
+  std::vector<Error> Inspect(const ReadContext& context) const override;
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<SubContainer> SubContainers() const override;
 
@@ -94,7 +94,7 @@ class VerdictsBlock final : public Block {
     return Text([](size_t) { return "none"; }).size();
   }
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     std::vector<std::string> words;
     for (size_t i = 0; i < manifest_->references_.size(); ++i) {
       const Manifest::Reference& reference = manifest_->references_[i];
@@ -202,8 +202,8 @@ Result<Verdict> Manifest::Check(size_t index) const {
   return verdict;
 }
 
-std::vector<Error> Manifest::Inspect(BlockCache& cache) const {
-  std::vector<Error> faults = ShardContainer::Inspect(cache);
+std::vector<Error> Manifest::Inspect(const ReadContext& context) const {
+  std::vector<Error> faults = ShardContainer::Inspect(context);
   for (size_t i = 0; i < references_.size(); ++i) {
     const Reference& reference = references_[i];
     if (reference.kind < Kind::kFile || reference.sha256.empty()) continue;
@@ -244,7 +244,8 @@ OwnFile Manifest::PartFile(size_t index) const {
   OwnFile file;
   file.path = "parts/" + references_[index].path;
   file.size = references_[index].size;
-  file.open = [self = Self(), index](BlockCache& /*cache*/) -> Result<Content> {
+  file.open = [self = Self(),
+               index](const ReadContext& /*context*/) -> Result<Content> {
     const Reference& reference = self->references_[index];
     Result<std::shared_ptr<const Source>> part =
         self->source()->OpenBeside(reference.path);
@@ -262,7 +263,8 @@ OwnFile Manifest::PartFile(size_t index) const {
 OwnFile Manifest::VerdictsFile() const {
   OwnFile file;
   file.path = ".ctxfs/sha256.json";
-  file.open = [self = Self()](BlockCache& /*cache*/) -> Result<Content> {
+  file.open = [self =
+                   Self()](const ReadContext& /*context*/) -> Result<Content> {
     auto block =
         std::make_shared<const VerdictsBlock>(Key{self->block_owner_, 0}, self);
     const uint64_t size = block->size();
@@ -279,7 +281,8 @@ std::vector<OwnFile> Manifest::OwnFiles() const {
   OwnFile listing;
   listing.path = ".ctxfs/manifest.json";
   listing.live = true;
-  listing.open = [self = Self()](BlockCache& /*cache*/) -> Result<Content> {
+  listing.open =
+      [self = Self()](const ReadContext& /*context*/) -> Result<Content> {
     auto text =
         std::make_shared<const std::string>(FormatJson(self->Listing()));
     const uint64_t size = text->size();

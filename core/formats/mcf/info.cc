@@ -110,7 +110,7 @@ class McfContainer::TextBlock final : public Block {
 
   uint64_t cost() const override { return 0; }  // not known before it is made
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     const std::string text = (*container_.*text_)();
     Buffer buffer(text.size());
     std::memcpy(buffer.data(), text.data(), text.size());
@@ -168,7 +168,7 @@ Status McfContainer::ReadQuantInfo(const McfSection& section) {
   return {};
 }
 
-std::vector<Error> McfContainer::Inspect(BlockCache& /*cache*/) const {
+std::vector<Error> McfContainer::Inspect(const ReadContext& /*context*/) const {
   std::vector<Error> faults = DamageIn(warnings_);
   for (uint32_t i = 0; i < tensor_count_; ++i) {
     if (EntryFault(i)) continue;  // who reads it sees it
@@ -317,7 +317,8 @@ EntryInfo McfContainer::DescribeValues(uint32_t entry) const {
 
 OwnFile McfContainer::SectionFile(std::string path,
                                   const McfSection& section) const {
-  const auto open = [source = source(), section](BlockCache& /*cache*/) {
+  const auto open = [source = source(),
+                     section](const ReadContext& /*context*/) {
     Content content;
     content.Append(Range{source, section.offset, nullptr}, section.size);
     return Result<Content>(std::move(content));
@@ -340,9 +341,10 @@ OwnFile McfContainer::TextFile(const char* path, uint64_t number,
                                TextBlock::Text text) const {
   auto self = std::static_pointer_cast<const McfContainer>(shared_from_this());
   const Key key{owner_, number};
-  return {path, [self, key, text](BlockCache& cache) -> Result<Content> {
+  return {path,
+          [self, key, text](const ReadContext& context) -> Result<Content> {
             auto block = std::make_shared<const TextBlock>(key, self, text);
-            Result<BlockCache::Pinned> made = cache.Get(*block);
+            Result<BlockCache::Pinned> made = context.Get(*block);
             if (!made) return std::move(made).error();
             Content content;
             content.Append(Decoded{std::move(block), 0}, (*made)->size());
@@ -377,11 +379,12 @@ std::vector<OwnFile> McfContainer::OwnFiles() const {
     if (!IsMcfQuantised(tensor.dtype) || EntryFault(i)) continue;
     const Result<McfQuantLayout> layout = QuantLayout(tensor);
     if (!layout || layout->kind == McfQuantLayout::Kind::kCodesOnly) continue;
-    files.push_back(
-        {"dequantized/" + std::string(*EntryName(i)),
-         [self, i](BlockCache& /*cache*/) { return self->OpenValues(i); },
-         false, layout->value_bytes(),
-         [self, i] { return self->DescribeValues(i); }});
+    files.push_back({"dequantized/" + std::string(*EntryName(i)),
+                     [self, i](const ReadContext& /*context*/) {
+                       return self->OpenValues(i);
+                     },
+                     false, layout->value_bytes(),
+                     [self, i] { return self->DescribeValues(i); }});
   }
   return files;
 }
@@ -398,7 +401,7 @@ std::vector<ArrayInfo> McfContainer::Arrays() const {
     if (const std::optional<DType> plain = McfPlainDType(tensor.dtype)) {
       if (!CheckPlain(tensor)) continue;
       array.dtype = *plain;
-      array.open = [self, i](BlockCache& /*cache*/) {
+      array.open = [self, i](const ReadContext& /*context*/) {
         return self->OpenEntry(i);
       };
     } else if (IsMcfQuantised(tensor.dtype)) {
@@ -406,7 +409,7 @@ std::vector<ArrayInfo> McfContainer::Arrays() const {
       if (!layout) continue;
       const bool codes = layout->kind == McfQuantLayout::Kind::kCodesOnly;
       array.dtype = codes ? DType::kI8 : DType::kF32;
-      array.open = [self, i, codes](BlockCache& /*cache*/) {
+      array.open = [self, i, codes](const ReadContext& /*context*/) {
         return codes ? self->OpenCodes(i) : self->OpenValues(i);
       };
     } else {

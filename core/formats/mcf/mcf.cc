@@ -270,8 +270,8 @@ Status McfContainer::ReadTensorIndex(const McfSection& section) {
                  section.offset + kTensorCountAt};
   }
   entries_at_ = section.offset + entries;
-  Result<Buffer> table =
-      ReadBuffer(*source(), entries_at_, McfTensor::kSize * count, "tensor entries");
+  Result<Buffer> table = ReadBuffer(*source(), entries_at_,
+                                    McfTensor::kSize * count, "tensor entries");
   if (!table) return std::move(table).error();
   entries_ = std::move(*table);
   tensor_count_ = count;
@@ -364,7 +364,8 @@ void McfContainer::NoteTensorsOutsideData() {
 }
 
 McfTensor McfContainer::Tensor(uint32_t entry) const {
-  return ParseTensor(entries_.span().subspan(McfTensor::kSize * entry, McfTensor::kSize));
+  return ParseTensor(
+      entries_.span().subspan(McfTensor::kSize * entry, McfTensor::kSize));
 }
 
 std::vector<uint64_t> McfContainer::Shape(const McfTensor& tensor) const {

@@ -91,7 +91,7 @@ class McfContainer final : public Container {
   Status Load();
 
   Json Info() const override;
-  std::vector<Error> Inspect(BlockCache& cache) const override;
+  std::vector<Error> Inspect(const ReadContext& context) const override;
   uint32_t entry_count() const override { return tensor_count_; }
   std::optional<std::string_view> EntryName(uint32_t entry) const override;
   uint64_t EntrySize(uint32_t entry) const override;

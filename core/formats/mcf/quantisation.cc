@@ -137,7 +137,7 @@ class ValuesTransform final : public Transform {
       : source_(std::move(source)), offset_(offset), layout_(layout) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& /*cache*/) const override {
+                 const ReadContext& /*context*/) const override {
     if (out.empty()) return {};
     const uint64_t last_byte = offset + out.size() - 1;
     const uint64_t last = BlockOf(last_byte / sizeof(float));
@@ -308,7 +308,7 @@ class NibbleTransform final : public Transform {
       : source_(std::move(source)), offset_(offset) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& /*cache*/) const override {
+                 const ReadContext& /*context*/) const override {
     if (out.empty()) return {};
     const uint64_t first = offset / 2;
     const uint64_t last = (offset + out.size() - 1) / 2;

@@ -324,7 +324,7 @@ std::vector<OwnFile> MegaContext::OwnFiles() const {
     OwnFile own;
     own.path = std::move(path);
     own.size = file->size();
-    own.open = [file](BlockCache& /*cache*/) -> Result<Content> {
+    own.open = [file](const ReadContext& /*context*/) -> Result<Content> {
       Content content;
       content.Append(Range{file, 0, nullptr}, file->size());
       return content;
@@ -388,7 +388,8 @@ NumberedFiles MegaContext::Blocks(const ContextLevel& level) const {
     return std::min(each, whole - block * each);
   };
   blocks.open = [self, of = &level, each, size = blocks.size](
-                    uint32_t block, BlockCache& /*cache*/) -> Result<Content> {
+                    uint32_t block,
+                    const ReadContext& /*context*/) -> Result<Content> {
     return Part(*of, block * each, size(block));
   };
   return blocks;
@@ -401,8 +402,9 @@ NumberedFiles MegaContext::Gists(const ContextLevel& level) const {
   gists.count =
       static_cast<uint32_t>(std::min<uint64_t>(level.entries, UINT32_MAX - 1));
   gists.size = [each = level.entry_size](uint32_t /*gist*/) { return each; };
-  gists.open = [self, of = &level](uint32_t gist,
-                                   BlockCache& /*cache*/) -> Result<Content> {
+  gists.open = [self, of = &level](
+                   uint32_t gist,
+                   const ReadContext& /*context*/) -> Result<Content> {
     return Part(*of, gist * of->entry_size, of->entry_size);
   };
   return gists;
@@ -426,9 +428,10 @@ std::vector<ArrayInfo> MegaContext::Arrays() const {
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < levels_.size(); ++i) {
     if (levels_[i].fault) continue;
-    arrays.push_back(
-        {names_[i], levels_[i].dtype, levels_[i].Shape(),
-         [self, i](BlockCache& /*cache*/) { return self->OpenEntry(i); }});
+    arrays.push_back({names_[i], levels_[i].dtype, levels_[i].Shape(),
+                      [self, i](const ReadContext& /*context*/) {
+                        return self->OpenEntry(i);
+                      }});
   }
   return arrays;
 }
@@ -472,7 +475,7 @@ Result<std::shared_ptr<const Container>> Open(SourcePtr source,
 }  // namespace
 
 extern const Format kMegaContext;
-const Format kMegaContext{"megacontext", &Probe, &Open, nullptr,
-                          &ProbeDirectory, &ResemblesDirectory};
+const Format kMegaContext{"megacontext", &Probe,          &Open,
+                          nullptr,       &ProbeDirectory, &ResemblesDirectory};
 
 }  // namespace ctxfs

@@ -49,7 +49,7 @@ class ImageBlock final : public Block {
   bool verifies() const override { return verifies_; }
   Status CheckUnchanged() const override { return file_->CheckUnchanged(); }
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     Result<Mem8Image> image = ReadImageAgain(*file_, crc_);
     if (!image) return std::move(image).error();
     return std::move(image->bytes);
@@ -74,7 +74,7 @@ class Mem8Container final : public Container {
   Status Load();
 
   Json Info() const override;
-  std::vector<Error> Inspect(BlockCache& /*cache*/) const override {
+  std::vector<Error> Inspect(const ReadContext& /*context*/) const override {
     return DamageIn(warnings_);
   }
   uint32_t entry_count() const override {

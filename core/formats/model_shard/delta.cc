@@ -20,8 +20,8 @@ constexpr std::string_view kHashPrefix = "sha256:";
 /// The header of an entry whose elements are numbers: of packed ones nobody
 /// knows what they stand for.
 Result<TensorHeader> Numbers(const TensorShard& shard, uint32_t entry,
-                             BlockCache& cache) {
-  Result<TensorHeader> header = shard.Header(entry, cache);
+                             const ReadContext& context) {
+  Result<TensorHeader> header = shard.Header(entry, context);
   if (header && header->type_name != DTypeName(header->dtype)) {
     return Error{Code::kCorrupt,
                  "its elements are " + std::string(header->type_name)};
@@ -112,8 +112,8 @@ Result<uint32_t> Deltas::Find(const Base& base, const std::string& name) const {
 }
 
 Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
-    uint32_t entry, BlockCache& cache) const {
-  Result<std::shared_ptr<const Resolved>> delta = Resolve(entry, 1, cache);
+    uint32_t entry, const ReadContext& context) const {
+  Result<std::shared_ptr<const Resolved>> delta = Resolve(entry, 1, context);
   if (delta) return delta;
   Error error = std::move(delta).error();
   error.what = "not merged: " + error.what;
@@ -124,7 +124,7 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
 }
 
 Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
-    uint32_t entry, unsigned depth, BlockCache& cache) const {
+    uint32_t entry, unsigned depth, const ReadContext& context) const {
   const auto unfit = [](std::string why) {
     return Error{Code::kCorrupt, std::move(why)};
   };
@@ -135,7 +135,7 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
   }
   const Spec& spec = specs_.at(entry);
   auto delta = std::make_shared<Resolved>();
-  Result<TensorHeader> self = Numbers(*shard_, entry, cache);
+  Result<TensorHeader> self = Numbers(*shard_, entry, context);
   if (!self) return std::move(self).error();
 
   const Base& base = bases_.at(spec.base_file);
@@ -150,14 +150,14 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
   delta->entry = entry;
   if (spec.base_file.empty() && Has(*base_entry)) {
     Result<std::shared_ptr<const Resolved>> below =
-        Resolve(*base_entry, depth + 1, cache);
+        Resolve(*base_entry, depth + 1, context);
     if (!below) return below;
     delta->below = std::move(*below);
     delta->shape = delta->below->shape;
     delta->base_type = DType::kF32;
   } else {
     const TensorShard& shard = base.shard != nullptr ? *base.shard : *shard_;
-    Result<TensorHeader> header = Numbers(shard, *base_entry, cache);
+    Result<TensorHeader> header = Numbers(shard, *base_entry, context);
     if (!header) return std::move(header).error();
     delta->shape = header->shape;
     delta->base_type = header->dtype;
@@ -184,7 +184,7 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
 
   const Result<uint32_t> other = Find(bases_.at(""), spec.other);
   if (!other) return other.error();
-  Result<TensorHeader> header = Numbers(*shard_, *other, cache);
+  Result<TensorHeader> header = Numbers(*shard_, *other, context);
   if (!header) return std::move(header).error();
   delta->other = *other;
   delta->other_type = header->dtype;
@@ -224,11 +224,11 @@ const std::vector<uint64_t>& Deltas::Shape(const Resolved& delta) {
 }
 
 Result<Content> Deltas::Open(uint32_t entry, std::shared_ptr<const void> owner,
-                             BlockCache& cache) const {
-  const Result<std::shared_ptr<const Resolved>> delta = Resolve(entry, cache);
+                             const ReadContext& context) const {
+  const Result<std::shared_ptr<const Resolved>> delta = Resolve(entry, context);
   if (!delta) return delta.error();
   const MergePlace place{shard_, std::move(owner), owner_, verdicts_};
-  return OpenMerged(place, **delta, cache);
+  return OpenMerged(place, **delta, context);
 }
 
 namespace {
@@ -242,25 +242,28 @@ class Merged final : public EntryFiles {
 
   bool MayHave(uint32_t entry) const override { return deltas_.Has(entry); }
   Result<bool> Exists(uint32_t entry, bool /*listing*/,
-                      BlockCache& cache) const override {
-    const auto delta = deltas_.Resolve(entry, cache);
+                      const ReadContext& context) const override {
+    const auto delta = deltas_.Resolve(entry, context);
     if (!delta && !delta.error().Permanent()) return delta.error();
     return delta.has_value();
   }
   bool SizeIsCheap(uint32_t /*entry*/) const override { return false; }
-  Result<uint64_t> Size(uint32_t entry, BlockCache& cache) const override {
-    const auto delta = deltas_.Resolve(entry, cache);
+  Result<uint64_t> Size(uint32_t entry,
+                        const ReadContext& context) const override {
+    const auto delta = deltas_.Resolve(entry, context);
     if (delta) return (*delta)->elements * sizeof(float);
     if (delta.error().Permanent()) return uint64_t{0};
     return delta.error();
   }
-  Result<Content> Open(uint32_t entry, BlockCache& cache) const override {
-    return deltas_.Open(entry, shard_, cache);
+  Result<Content> Open(uint32_t entry,
+                       const ReadContext& context) const override {
+    return deltas_.Open(entry, shard_, context);
   }
   EntryInfo Describe(uint32_t entry) const override {
     EntryInfo info = shard_->Describe(entry);
     BlockCache cache(0);
-    const auto delta = deltas_.Resolve(entry, cache);
+    const ReadContext context(cache);
+    const auto delta = deltas_.Resolve(entry, context);
     info.kind = "merged";
     info.dtype = DTypeName(DType::kF32);
     info.shape.reset();

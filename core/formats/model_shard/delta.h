@@ -21,9 +21,9 @@ class Deltas {
   struct Spec {
     std::string kind;
     std::string base;
-    std::string base_file;  // empty: the same container
-    std::string base_hash;  // 64 hex digits, or empty
-    std::string other;      // lora: `a`; sparse: `indices`
+    std::string base_file;        // empty: the same container
+    std::string base_hash;        // 64 hex digits, or empty
+    std::string other;            // lora: `a`; sparse: `indices`
     std::optional<double> alpha;  // lora
   };
   /// A delta whose tensors fit together.
@@ -39,13 +39,13 @@ class Deltas {
 
   /// Reads the headers of all that the merged tensor is made of; kCorrupt for
   /// what does not fit, cycles and chains of more than limits::kDeltaDepth.
-  Result<std::shared_ptr<const Resolved>> Resolve(uint32_t entry,
-                                                  BlockCache& cache) const;
+  Result<std::shared_ptr<const Resolved>> Resolve(
+      uint32_t entry, const ReadContext& context) const;
   /// The shape of what Resolve gives.
   static const std::vector<uint64_t>& Shape(const Resolved& delta);
   /// The merged tensor as float32; `owner` keeps the container alive.
   Result<Content> Open(uint32_t entry, std::shared_ptr<const void> owner,
-                       BlockCache& cache) const;
+                       const ReadContext& context) const;
 
  private:
   struct Base {
@@ -54,9 +54,8 @@ class Deltas {
     std::unordered_map<std::string, uint32_t> entries;
   };
 
-  Result<std::shared_ptr<const Resolved>> Resolve(uint32_t entry,
-                                                  unsigned depth,
-                                                  BlockCache& cache) const;
+  Result<std::shared_ptr<const Resolved>> Resolve(
+      uint32_t entry, unsigned depth, const ReadContext& context) const;
   Result<uint32_t> Find(const Base& base, const std::string& name) const;
 
   const TensorShard* shard_ = nullptr;

@@ -20,10 +20,10 @@ constexpr uint64_t kPiece = 64 * 1024;  // elements computed at once
 
 /// Elements [first, first + to.size()) of a tensor, as floats.
 Status ReadFloats(const Content& content, DType dtype, uint64_t first,
-                  std::span<float> to, BlockCache& cache) {
+                  std::span<float> to, const ReadContext& context) {
   Buffer bytes(to.size() * DTypeSize(dtype));
   Status read =
-      ReadInto(content, first * DTypeSize(dtype), bytes.span(), cache);
+      ReadInto(content, first * DTypeSize(dtype), bytes.span(), context);
   if (read) WidenToFloat(dtype, bytes.span(), to);
   return read;
 }
@@ -44,52 +44,54 @@ class Merge final : public Transform {
         tensors_(std::move(tensors)) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& cache) const override {
-    if (Status checked = Check(cache); !checked) return checked;
+                 const ReadContext& context) const override {
+    if (Status checked = Check(context); !checked) return checked;
     std::vector<float> a;
     if (delta_.kind == Deltas::Resolved::Kind::kLora) {
       a.resize(static_cast<size_t>(delta_.rank * delta_.columns));
-      Status read = ReadFloats(tensors_.other, delta_.other_type, 0, a, cache);
+      Status read =
+          ReadFloats(tensors_.other, delta_.other_type, 0, a, context);
       if (!read) return read;
     }
     return FillFloats(
         offset, out, kPiece, [&](uint64_t first, std::span<float> to) {
           Status read =
-              ReadFloats(tensors_.base, delta_.base_type, first, to, cache);
+              ReadFloats(tensors_.base, delta_.base_type, first, to, context);
           if (!read) return read;
           switch (delta_.kind) {
             case Deltas::Resolved::Kind::kLora:
-              return AddLora(a, first, to, cache);
+              return AddLora(a, first, to, context);
             case Deltas::Resolved::Kind::kScale:
-              return Scale(first, to, cache);
+              return Scale(first, to, context);
             case Deltas::Resolved::Kind::kSparse:
               break;
           }
-          return Replace(first, to, cache);
+          return Replace(first, to, context);
         });
   }
 
-  Status Verify(BlockCache& cache) const override {
+  Status Verify(const ReadContext& context) const override {
     for (const Content* content :
          {&tensors_.base, &tensors_.own, &tensors_.other}) {
-      if (Status verified = content->Verify(cache); !verified) return verified;
+      if (Status verified = content->Verify(context); !verified)
+        return verified;
     }
-    return Check(cache);
+    return Check(context);
   }
 
  private:
   /// What takes reading all of something is checked once a mount: the base's
   /// hash, and that indices ascend.
-  Status Check(BlockCache& cache) const {
+  Status Check(const ReadContext& context) const {
     AtomicVerdict& verdict = place_.verdicts->at(delta_.entry);
     const auto settled = [&] {
       return verdict.load(std::memory_order_acquire) != Verdict::kUnknown;
     };
     if (!settled()) {
       Status scanned =
-          cache.Once({place_.key_owner, delta_.entry}, settled, [&] {
-            Status good = CheckHash(cache);
-            if (good) good = CheckIndices(cache);
+          context.cache().Once({place_.key_owner, delta_.entry}, settled, [&] {
+            Status good = CheckHash(context);
+            if (good) good = CheckIndices(context);
             if (good || good.error().Permanent()) {
               verdict.store(good ? Verdict::kPassed : Verdict::kFailed,
                             std::memory_order_release);
@@ -107,20 +109,20 @@ class Merge final : public Transform {
     return {};
   }
 
-  Status CheckHash(BlockCache& cache) const {
+  Status CheckHash(const ReadContext& context) const {
     if (delta_.base_hash.empty()) return {};
-    const Result<std::string> hash = Sha256Of(tensors_.payload, cache);
+    const Result<std::string> hash = Sha256Of(tensors_.payload, context);
     if (!hash) return hash.error();
     if (*hash == delta_.base_hash) return {};
     return Error{Code::kChecksum, "the base's SHA-256 is " + *hash};
   }
 
-  Status CheckIndices(BlockCache& cache) const {
+  Status CheckIndices(const ReadContext& context) const {
     if (delta_.kind != Deltas::Resolved::Kind::kSparse) return {};
     uint64_t least = 0;  // of the next index
     for (uint64_t at = 0; at < delta_.own_count; at += kPiece) {
       const uint64_t n = std::min(kPiece, delta_.own_count - at);
-      Result<std::vector<uint64_t>> indices = Indices(at, n, cache);
+      Result<std::vector<uint64_t>> indices = Indices(at, n, context);
       if (!indices) return std::move(indices).error();
       for (const uint64_t index : *indices) {
         if (index < least || index >= delta_.elements) {
@@ -134,10 +136,10 @@ class Merge final : public Transform {
 
   /// Negative ones are far out of range.
   Result<std::vector<uint64_t>> Indices(uint64_t first, uint64_t count,
-                                        BlockCache& cache) const {
+                                        const ReadContext& context) const {
     Buffer bytes(static_cast<size_t>(count * sizeof(uint64_t)));
-    Status read =
-        ReadInto(tensors_.other, first * sizeof(uint64_t), bytes.span(), cache);
+    Status read = ReadInto(tensors_.other, first * sizeof(uint64_t),
+                           bytes.span(), context);
     if (!read) return std::move(read).error();
     std::vector<uint64_t> indices;
     ByteReader in(bytes.span());
@@ -147,7 +149,7 @@ class Merge final : public Transform {
 
   /// `to` holds the base's elements from `first` on; they become the merged.
   Status AddLora(const std::vector<float>& a, uint64_t first,
-                 std::span<float> to, BlockCache& cache) const {
+                 std::span<float> to, const ReadContext& context) const {
     std::vector<float> b(static_cast<size_t>(delta_.rank));
     std::vector<float> sums;
     for (size_t done = 0; done < to.size();) {
@@ -156,7 +158,7 @@ class Merge final : public Transform {
       const size_t n = static_cast<size_t>(
           std::min<uint64_t>(to.size() - done, delta_.columns - column));
       Status read = ReadFloats(tensors_.own, delta_.own_type, row * delta_.rank,
-                               b, cache);
+                               b, context);
       if (!read) return read;
       sums.assign(n, 0);
       for (size_t k = 0; k < b.size(); ++k) {
@@ -170,14 +172,16 @@ class Merge final : public Transform {
     return {};
   }
 
-  Status Scale(uint64_t first, std::span<float> to, BlockCache& cache) const {
+  Status Scale(uint64_t first, std::span<float> to,
+               const ReadContext& context) const {
     const auto row_of = [this](uint64_t element) {
       return delta_.per_row ? element / delta_.columns : 0;
     };
     const uint64_t row = row_of(first);
     std::vector<float> scales(
         static_cast<size_t>(row_of(first + to.size() - 1) - row + 1));
-    Status read = ReadFloats(tensors_.own, delta_.own_type, row, scales, cache);
+    Status read =
+        ReadFloats(tensors_.own, delta_.own_type, row, scales, context);
     if (!read) return read;
     for (size_t i = 0; i < to.size(); ++i) {
       to[i] *= scales[static_cast<size_t>(row_of(first + i) - row)];
@@ -185,12 +189,13 @@ class Merge final : public Transform {
     return {};
   }
 
-  Status Replace(uint64_t first, std::span<float> to, BlockCache& cache) const {
+  Status Replace(uint64_t first, std::span<float> to,
+                 const ReadContext& context) const {
     // The first index that is not before the window, by bisection.
     uint64_t low = 0;
     for (uint64_t high = delta_.own_count; low < high;) {
       const uint64_t middle = low + (high - low) / 2;
-      const Result<std::vector<uint64_t>> at = Indices(middle, 1, cache);
+      const Result<std::vector<uint64_t>> at = Indices(middle, 1, context);
       if (!at) return at.error();
       if (at->front() < first) {
         low = middle + 1;
@@ -200,10 +205,11 @@ class Merge final : public Transform {
     }
     // They ascend: no more of them than elements can lie within.
     const uint64_t most = std::min<uint64_t>(to.size(), delta_.own_count - low);
-    const Result<std::vector<uint64_t>> indices = Indices(low, most, cache);
+    const Result<std::vector<uint64_t>> indices = Indices(low, most, context);
     if (!indices) return indices.error();
     std::vector<float> values(static_cast<size_t>(most));
-    Status read = ReadFloats(tensors_.own, delta_.own_type, low, values, cache);
+    Status read =
+        ReadFloats(tensors_.own, delta_.own_type, low, values, context);
     if (!read) return read;
     for (size_t i = 0; i < values.size(); ++i) {
       const uint64_t at = (*indices)[i] - first;
@@ -221,23 +227,24 @@ class Merge final : public Transform {
 }  // namespace
 
 Result<Content> OpenMerged(const MergePlace& place,
-                           const Deltas::Resolved& delta, BlockCache& cache) {
+                           const Deltas::Resolved& delta,
+                           const ReadContext& context) {
   const TensorShard& base =
       delta.outside != nullptr ? *delta.outside : *place.shard;
   Tensors tensors;
   Result<Content> content = delta.below != nullptr
-                                ? OpenMerged(place, *delta.below, cache)
-                                : base.OpenTensor(delta.base_entry, cache);
+                                ? OpenMerged(place, *delta.below, context)
+                                : base.OpenTensor(delta.base_entry, context);
   if (!content) return content;
   tensors.base = std::move(*content);
   content = base.OpenEntry(delta.base_entry);
   if (!content) return content;
   tensors.payload = std::move(*content);
-  content = place.shard->OpenTensor(delta.entry, cache);
+  content = place.shard->OpenTensor(delta.entry, context);
   if (!content) return content;
   tensors.own = std::move(*content);
   if (delta.kind != Deltas::Resolved::Kind::kScale) {
-    content = place.shard->OpenTensor(delta.other, cache);
+    content = place.shard->OpenTensor(delta.other, context);
     if (!content) return content;
     tensors.other = std::move(*content);
   }

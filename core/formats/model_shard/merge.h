@@ -47,6 +47,7 @@ struct MergePlace {
 
 /// The merged tensor, computed row by row.
 Result<Content> OpenMerged(const MergePlace& place,
-                           const Deltas::Resolved& delta, BlockCache& cache);
+                           const Deltas::Resolved& delta,
+                           const ReadContext& context);
 
 }  // namespace ctxfs

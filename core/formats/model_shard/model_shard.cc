@@ -75,8 +75,9 @@ Status ModelShard::Load() {
 Json ModelShard::Info() const {
   Json info = TensorShard::Info();
   BlockCache cache(0);
+  const ReadContext context(cache);
   for (const auto& [entry, spec] : deltas_.specs()) {
-    const auto delta = deltas_.Resolve(entry, cache);
+    const auto delta = deltas_.Resolve(entry, context);
     if (delta) continue;
     info["warnings"].push_back(Error{delta.error().code,
                                      Label(entry) + ": " + delta.error().what,
@@ -140,8 +141,8 @@ std::optional<uint32_t> ModelShard::ScalesOf(uint32_t entry) const {
 std::vector<OwnFile> ModelShard::OwnFiles() const {
   std::vector<OwnFile> files = TensorShard::OwnFiles();
   if (metadata_) {
-    OwnFile model{"model.json",
-                  [self = Self(), entry = *metadata_](BlockCache& /*cache*/) {
+    OwnFile model{"model.json", [self = Self(), entry = *metadata_](
+                                    const ReadContext& /*context*/) {
                     return self->OpenEntry(entry);
                   }};
     model.size = EntrySize(*metadata_);
@@ -165,9 +166,10 @@ std::vector<SubContainer> ModelShard::SubContainers() const {
         {"graphs/" + std::string(EntryName(entry).value_or("")),
          [self = Self(), entry]() -> Result<std::shared_ptr<const Source>> {
            BlockCache cache(0);
+           const ReadContext context(cache);
            const Result<Content> content = self->OpenEntry(entry);
            if (!content) return content.error();
-           Result<std::string> bytes = ReadAll(*content, cache);
+           Result<std::string> bytes = ReadAll(*content, context);
            if (!bytes) return std::move(bytes).error();
            return std::shared_ptr<const Source>(
                std::make_shared<const MemorySource>(std::move(*bytes)));
@@ -200,25 +202,27 @@ std::vector<ArrayInfo> ModelShard::Arrays() const {
   const std::shared_ptr<const DerivedFiles> files = DequantizedTensors(
       std::static_pointer_cast<const ModelShard>(shared_from_this()));
   BlockCache cache(0);
+  const ReadContext context(cache);
   for (const auto& [entry, scales] : scales_) {
-    const Result<Dequantized> array = ExamineDequantized(*this, entry, cache);
+    const Result<Dequantized> array = ExamineDequantized(*this, entry, context);
     if (!array) continue;
     arrays.push_back({"dequantized/" + std::string(*EntryName(entry)),
                       DType::kF32, array->shape,
-                      [files, entry = entry](BlockCache& blocks) {
-                        return files->Open(entry, blocks);
+                      [files, entry = entry](const ReadContext& request) {
+                        return files->Open(entry, request);
                       },
                       /*opening_reads=*/true});
   }
   for (const auto& [entry, spec] : deltas_.specs()) {
-    const auto delta = deltas_.Resolve(entry, cache);
+    const auto delta = deltas_.Resolve(entry, context);
     if (!delta) continue;
-    arrays.push_back({"merged/" + std::string(*EntryName(entry)), DType::kF32,
-                      Deltas::Shape(**delta),
-                      [self = Self(), this, entry = entry](BlockCache& blocks) {
-                        return deltas_.Open(entry, self, blocks);
-                      },
-                      /*opening_reads=*/true});
+    arrays.push_back(
+        {"merged/" + std::string(*EntryName(entry)), DType::kF32,
+         Deltas::Shape(**delta),
+         [self = Self(), this, entry = entry](const ReadContext& request) {
+           return deltas_.Open(entry, self, request);
+         },
+         /*opening_reads=*/true});
   }
   return arrays;
 }

@@ -55,6 +55,6 @@ struct Dequantized {
   uint64_t size = 0;  // bytes of float32
 };
 Result<Dequantized> ExamineDequantized(const ModelShard& shard, uint32_t entry,
-                                       BlockCache& cache);
+                                       const ReadContext& context);
 
 }  // namespace ctxfs

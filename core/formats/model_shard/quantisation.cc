@@ -24,17 +24,17 @@ struct Quantized {
 };
 
 Result<Quantized> Examine(const ModelShard& shard, uint32_t entry,
-                          BlockCache& cache) {
+                          const ReadContext& context) {
   const std::optional<uint32_t> scales_entry = shard.ScalesOf(entry);
   const auto unfit = [&](const char* why) {
     return Error{Code::kCorrupt, std::string("no scales: ") + why,
                  shard.Record(entry).data_offset};
   };
   if (!scales_entry) return unfit("no entry of such a name");
-  Result<TensorHeader> weights = shard.Header(entry, cache);
+  Result<TensorHeader> weights = shard.Header(entry, context);
   if (!weights) return std::move(weights).error();
   if (weights->dtype != DType::kI8) return unfit("the tensor is not int8");
-  Result<TensorHeader> scales = shard.Header(*scales_entry, cache);
+  Result<TensorHeader> scales = shard.Header(*scales_entry, context);
   if (!scales) return std::move(scales).error();
   if (scales->dtype != DType::kF32 && scales->dtype != DType::kF16 &&
       scales->dtype != DType::kBf16) {
@@ -64,23 +64,23 @@ class Dequantize final : public Transform {
         columns_(columns) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& cache) const override {
+                 const ReadContext& context) const override {
     return FillFloats(offset, out, kPiece,
                       [&](uint64_t first, std::span<float> floats) {
-                        return Multiply(first, floats, cache);
+                        return Multiply(first, floats, context);
                       });
   }
 
-  Status Verify(BlockCache& cache) const override {
-    if (Status verified = weights_.Verify(cache); !verified) return verified;
-    return scales_.Verify(cache);
+  Status Verify(const ReadContext& context) const override {
+    if (Status verified = weights_.Verify(context); !verified) return verified;
+    return scales_.Verify(context);
   }
 
  private:
   Status Multiply(uint64_t first, std::span<float> floats,
-                  BlockCache& cache) const {
+                  const ReadContext& context) const {
     Buffer bytes(floats.size());
-    Status read = ReadInto(weights_, first, bytes.span(), cache);
+    Status read = ReadInto(weights_, first, bytes.span(), context);
     if (!read) return read;
     WidenToFloat(DType::kI8, bytes.span(), floats);
 
@@ -90,7 +90,7 @@ class Dequantize final : public Transform {
     const uint64_t row = row_of(first);
     const uint64_t rows = row_of(first + floats.size() - 1) - row + 1;
     Buffer stored(static_cast<size_t>(rows * DTypeSize(dtype_)));
-    read = ReadInto(scales_, row * DTypeSize(dtype_), stored.span(), cache);
+    read = ReadInto(scales_, row * DTypeSize(dtype_), stored.span(), context);
     if (!read) return read;
     std::vector<float> scales(static_cast<size_t>(rows));
     WidenToFloat(dtype_, stored.span(), scales);
@@ -115,11 +115,11 @@ class DequantizedFiles final : public EntryFiles {
     return shard_->ScalesOf(entry) && shard_->MayBeTensor(entry);
   }
   Result<bool> Exists(uint32_t entry, bool listing,
-                      BlockCache& cache) const override {
+                      const ReadContext& context) const override {
     const bool believed = shard_->BelievedTensor(entry) ||
                           shard_->BelievedTensor(*shard_->ScalesOf(entry));
     if (listing && believed) return true;
-    const Result<Quantized> found = Examine(*shard_, entry, cache);
+    const Result<Quantized> found = Examine(*shard_, entry, context);
     if (found) return true;
     if (found.error().Permanent()) return believed;
     return found.error();
@@ -128,18 +128,20 @@ class DequantizedFiles final : public EntryFiles {
     return shard_->HeaderIsCheap(entry) &&
            shard_->HeaderIsCheap(*shard_->ScalesOf(entry));
   }
-  Result<uint64_t> Size(uint32_t entry, BlockCache& cache) const override {
-    const Result<Quantized> found = Examine(*shard_, entry, cache);
+  Result<uint64_t> Size(uint32_t entry,
+                        const ReadContext& context) const override {
+    const Result<Quantized> found = Examine(*shard_, entry, context);
     if (found) return found->weights.data_size * sizeof(float);
     if (found.error().Permanent()) return uint64_t{0};
     return found.error();
   }
-  Result<Content> Open(uint32_t entry, BlockCache& cache) const override {
-    const Result<Quantized> found = Examine(*shard_, entry, cache);
+  Result<Content> Open(uint32_t entry,
+                       const ReadContext& context) const override {
+    const Result<Quantized> found = Examine(*shard_, entry, context);
     if (!found) return found.error();
-    Result<Content> weights = shard_->OpenTensor(entry, cache);
+    Result<Content> weights = shard_->OpenTensor(entry, context);
     if (!weights) return std::move(weights).error();
-    Result<Content> scales = shard_->OpenTensor(found->scales_entry, cache);
+    Result<Content> scales = shard_->OpenTensor(found->scales_entry, context);
     if (!scales) return std::move(scales).error();
     Content content;
     content.Append(Computed{std::make_shared<const Dequantize>(
@@ -170,8 +172,8 @@ std::shared_ptr<const DerivedFiles> DequantizedTensors(
 }
 
 Result<Dequantized> ExamineDequantized(const ModelShard& shard, uint32_t entry,
-                                       BlockCache& cache) {
-  Result<Quantized> found = Examine(shard, entry, cache);
+                                       const ReadContext& context) {
+  Result<Quantized> found = Examine(shard, entry, context);
   if (!found) return std::move(found).error();
   return Dequantized{found->weights.shape,
                      found->weights.data_size * sizeof(float)};

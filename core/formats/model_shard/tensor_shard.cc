@@ -36,11 +36,11 @@ class Tensors final : public EntryFiles {
     return shard_->MayBeTensor(entry);
   }
   Result<bool> Exists(uint32_t entry, bool listing,
-                      BlockCache& cache) const override {
+                      const ReadContext& context) const override {
     // What a listing shows stays there when looked up, damaged or not.
     const bool believed = shard_->BelievedTensor(entry);
     if (listing && believed) return true;
-    const Result<TensorHeader> header = shard_->Header(entry, cache);
+    const Result<TensorHeader> header = shard_->Header(entry, context);
     if (header) return true;
     if (header.error().Permanent()) return believed;
     return header.error();
@@ -48,14 +48,16 @@ class Tensors final : public EntryFiles {
   bool SizeIsCheap(uint32_t entry) const override {
     return shard_->HeaderIsCheap(entry);
   }
-  Result<uint64_t> Size(uint32_t entry, BlockCache& cache) const override {
-    const Result<TensorHeader> header = shard_->Header(entry, cache);
+  Result<uint64_t> Size(uint32_t entry,
+                        const ReadContext& context) const override {
+    const Result<TensorHeader> header = shard_->Header(entry, context);
     if (header) return header->data_size;
     if (header.error().Permanent()) return uint64_t{0};
     return header.error();
   }
-  Result<Content> Open(uint32_t entry, BlockCache& cache) const override {
-    return shard_->OpenTensor(entry, cache);
+  Result<Content> Open(uint32_t entry,
+                       const ReadContext& context) const override {
+    return shard_->OpenTensor(entry, context);
   }
   EntryInfo Describe(uint32_t entry) const override {
     return shard_->DescribeTensor(entry);
@@ -78,9 +80,7 @@ bool TensorShard::MayBeTensor(uint32_t entry) const {
          !EntryLocked(entry) && EntrySize(entry) >= kFixedHeader;
 }
 
-bool TensorShard::HeaderIsCheap(uint32_t entry) const {
-  return IsPlain(entry);
-}
+bool TensorShard::HeaderIsCheap(uint32_t entry) const { return IsPlain(entry); }
 
 bool TensorShard::BelievedTensor(uint32_t entry) const {
   return !HeaderIsCheap(entry) && Record(entry).content_type == kTensorType;
@@ -135,7 +135,7 @@ std::optional<Result<TensorHeader>> TensorShard::CheapHeader(
 }
 
 Result<TensorHeader> TensorShard::Header(uint32_t entry,
-                                         BlockCache& cache) const {
+                                         const ReadContext& context) const {
   if (std::optional<Result<TensorHeader>> cheap = CheapHeader(entry)) {
     return *std::move(cheap);
   }
@@ -147,15 +147,15 @@ Result<TensorHeader> TensorShard::Header(uint32_t entry,
   if (!content) return content.error();
   Buffer head(
       static_cast<size_t>(std::min(content->size(), TensorHeader::kMostBytes)));
-  if (Status read = ReadInto(*content, 0, head.span(), cache); !read) {
+  if (Status read = ReadInto(*content, 0, head.span(), context); !read) {
     return std::move(read).error();
   }
   return Parse(entry, head.span());
 }
 
 Result<Content> TensorShard::OpenTensor(uint32_t entry,
-                                        BlockCache& cache) const {
-  const Result<TensorHeader> header = Header(entry, cache);
+                                        const ReadContext& context) const {
+  const Result<TensorHeader> header = Header(entry, context);
   if (!header) return header.error();
   const Result<Content> content = OpenEntry(entry);
   if (!content) return content.error();
@@ -197,8 +197,8 @@ std::vector<std::shared_ptr<const DerivedFiles>> TensorShard::Derived() const {
 ArrayInfo TensorShard::TensorArray(std::string name, uint32_t entry,
                                    const TensorHeader& header) const {
   return {std::move(name), header.dtype, header.shape,
-          [self = Self(), entry](BlockCache& cache) {
-            return self->OpenTensor(entry, cache);
+          [self = Self(), entry](const ReadContext& context) {
+            return self->OpenTensor(entry, context);
           },
           /*opening_reads=*/true};
 }
@@ -206,11 +206,12 @@ ArrayInfo TensorShard::TensorArray(std::string name, uint32_t entry,
 std::vector<ArrayInfo> TensorShard::Arrays() const {
   if (entry_count() > limits::kArrayEntries) return {};
   BlockCache cache(0);
+  const ReadContext context(cache);
   std::vector<ArrayInfo> arrays;
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
     const std::optional<std::string_view> name = EntryName(entry);
     if (!name || !MayBeTensor(entry)) continue;
-    const Result<TensorHeader> header = Header(entry, cache);
+    const Result<TensorHeader> header = Header(entry, context);
     if (header)
       arrays.push_back(TensorArray(std::string(*name), entry, *header));
   }

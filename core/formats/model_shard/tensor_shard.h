@@ -34,10 +34,10 @@ class TensorShard : public ShardContainer {
 
   /// The header, read anew at each call: unverified, but no byte of the data is
   /// served before the whole entry is. kCorrupt for what is no tensor.
-  Result<TensorHeader> Header(uint32_t entry, BlockCache& cache) const;
+  Result<TensorHeader> Header(uint32_t entry, const ReadContext& context) const;
 
   /// The entry's elements, without the header, behind the entry's checksum.
-  Result<Content> OpenTensor(uint32_t entry, BlockCache& cache) const;
+  Result<Content> OpenTensor(uint32_t entry, const ReadContext& context) const;
 
   /// What is said of tensors/NAME.
   EntryInfo DescribeTensor(uint32_t entry) const;

@@ -203,13 +203,14 @@ std::vector<OwnFile> SampleShard::OwnFiles() const {
   std::vector<OwnFile> files = ShardContainer::OwnFiles();
   if (const Json data_set = DataSet(Metadata()); !data_set.is_null()) {
     auto text = std::make_shared<const std::string>(FormatJson(data_set));
-    files.push_back({.path = "dataset.json",
-                     .open = [text](BlockCache& /*cache*/) -> Result<Content> {
-                       Content content;
-                       content.Append(Literal{text}, text->size());
-                       return content;
-                     },
-                     .size = text->size()});
+    files.push_back(
+        {.path = "dataset.json",
+         .open = [text](const ReadContext& /*context*/) -> Result<Content> {
+           Content content;
+           content.Append(Literal{text}, text->size());
+           return content;
+         },
+         .size = text->size()});
   }
   return files;
 }

@@ -33,7 +33,7 @@ class SampleBlock final : public Block {
     return shard_->source()->CheckUnchanged();
   }
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     std::string text;
     for (const uint32_t sample : samples_) {
       const Result<std::string> line = shard_->Line(sample);
@@ -77,14 +77,16 @@ class JsonFiles final : public EntryFiles {
 
   bool SizeIsCheap(uint32_t /*entry*/) const override { return false; }
 
-  Result<uint64_t> Size(uint32_t entry, BlockCache& cache) const override {
-    return SizeOf(Open(entry, cache));
+  Result<uint64_t> Size(uint32_t entry,
+                        const ReadContext& context) const override {
+    return SizeOf(Open(entry, context));
   }
 
-  Result<Content> Open(uint32_t entry, BlockCache& cache) const override {
+  Result<Content> Open(uint32_t entry,
+                       const ReadContext& context) const override {
     auto block = std::make_shared<const SampleBlock>(
         Key{owner_, entry}, shard_, std::vector<uint32_t>{entry});
-    const Result<BlockCache::Pinned> made = cache.Get(*block);
+    const Result<BlockCache::Pinned> made = context.Get(*block);
     if (!made) return made.error();
     Content content;
     content.Append(Decoded{std::move(block), 0}, (*made)->size());
@@ -113,11 +115,13 @@ class LinesFile final : public DerivedFiles {
 
   bool SizeIsCheap(uint32_t /*file*/) const override { return false; }
 
-  Result<uint64_t> Size(uint32_t file, BlockCache& cache) const override {
-    return SizeOf(Open(file, cache));
+  Result<uint64_t> Size(uint32_t file,
+                        const ReadContext& context) const override {
+    return SizeOf(Open(file, context));
   }
 
-  Result<Content> Open(uint32_t /*file*/, BlockCache& cache) const override {
+  Result<Content> Open(uint32_t /*file*/,
+                       const ReadContext& context) const override {
     Content content;
     for (size_t k = 0; k < sizes_.size(); ++k) {
       const auto begin =
@@ -129,7 +133,7 @@ class LinesFile final : public DerivedFiles {
           Key{owner_, k}, shard_, std::vector<uint32_t>(begin, end));
       uint64_t size = sizes_[k].load(std::memory_order_relaxed);
       if (size == 0) {  // a sample takes two bytes at the least
-        const Result<BlockCache::Pinned> made = cache.Get(*block);
+        const Result<BlockCache::Pinned> made = context.Get(*block);
         if (!made) return made.error();
         size = (*made)->size();
         sizes_[k].store(size, std::memory_order_relaxed);

@@ -41,7 +41,7 @@ class ShardBlock final : public Block {
     return container_->source()->CheckUnchanged();
   }
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
       return At({Code::kCorrupt, "damaged, as an earlier read has found"});
     }
@@ -143,7 +143,8 @@ bool ShardContainer::IsPlain(uint32_t entry) const {
 Result<Buffer> ShardContainer::Payload(uint32_t entry) const {
   auto self =
       std::static_pointer_cast<const ShardContainer>(shared_from_this());
-  return ShardBlock(std::move(self), entry).Produce();
+  BlockCache none(0);
+  return ShardBlock(std::move(self), entry).Produce(none);
 }
 
 Result<std::shared_ptr<const Block>> ShardContainer::OpenBlock(

@@ -102,7 +102,8 @@ Json ShardContainer::Info() const {
   return info;
 }
 
-std::vector<Error> ShardContainer::Inspect(BlockCache& /*cache*/) const {
+std::vector<Error> ShardContainer::Inspect(
+    const ReadContext& /*context*/) const {
   std::vector<Error> faults = DamageIn(warnings_);
   if (header_.schema_offset == 0) return faults;
   if (const Result<ParsedJson> parsed = ParseMetadata(); !parsed) {
@@ -161,7 +162,8 @@ EntryInfo ShardContainer::Describe(uint32_t entry) const {
 Result<Buffer> ShardContainer::ReadEntry(uint32_t entry) const {
   const Result<std::shared_ptr<const Block>> block = OpenBlock(entry);
   if (!block) return block.error();
-  return (*block)->Produce();
+  BlockCache none(0);
+  return (*block)->Produce(none);
 }
 
 Result<ParsedJson> ShardContainer::ParseMetadata() const {
@@ -229,8 +231,9 @@ std::vector<OwnFile> ShardContainer::OwnFiles() const {
   if (start == 0 || start >= source()->size()) return {};
   auto self =
       std::static_pointer_cast<const ShardContainer>(shared_from_this());
-  return {{".ctxfs/metadata.json",
-           [self](BlockCache& /*cache*/) { return self->OpenMetadata(); }}};
+  return {{".ctxfs/metadata.json", [self](const ReadContext& /*context*/) {
+             return self->OpenMetadata();
+           }}};
 }
 
 }  // namespace ctxfs

@@ -89,7 +89,7 @@ class SealedBlock final : public Block {
     return container_->source()->CheckUnchanged();
   }
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
       return At({Code::kChecksum, "damaged, as an earlier read has found"});
     }

@@ -46,8 +46,7 @@ class TraceShard final : public ShardContainer {
       if (name.size() > kEvents.size() && name.starts_with(kEvents)) {
         events_.push_back(entry);
         const uint16_t type = Record(entry).content_type;
-        all_values_ =
-            all_values_ && (type == kJsonType || type == kCowrieType);
+        all_values_ = all_values_ && (type == kJsonType || type == kCowrieType);
       }
     }
     std::stable_sort(events_.begin(), events_.end(),
@@ -64,8 +63,8 @@ class TraceShard final : public ShardContainer {
     auto self = std::static_pointer_cast<const TraceShard>(shared_from_this());
     OwnFile file;
     file.path = "views/events.jsonl";
-    file.open = [self](BlockCache& cache) -> Result<Content> {
-      Result<std::string> lines = self->Lines(cache);
+    file.open = [self](const ReadContext& context) -> Result<Content> {
+      Result<std::string> lines = self->Lines(context);
       if (!lines) return std::move(lines).error();
       auto text = std::make_shared<const std::string>(std::move(*lines));
       const uint64_t size = text->size();
@@ -73,9 +72,10 @@ class TraceShard final : public ShardContainer {
       content.Append(Literal{std::move(text)}, size);
       return content;
     };
-    file.exists = [self](BlockCache& cache) -> Result<bool> {
-      if (self->all_values_) return true;  // so they say: not read for a listing
-      const Result<std::string> lines = self->Lines(cache);
+    file.exists = [self](const ReadContext& context) -> Result<bool> {
+      if (self->all_values_)
+        return true;  // so they say: not read for a listing
+      const Result<std::string> lines = self->Lines(context);
       if (!lines && !lines.error().Permanent()) return lines.error();
       return lines.has_value();
     };
@@ -93,7 +93,7 @@ class TraceShard final : public ShardContainer {
 
   /// The events, one JSON value a line, in the order of their keys; kCorrupt
   /// when one is neither JSON nor cowrie.
-  Result<std::string> Lines(BlockCache& cache) const {
+  Result<std::string> Lines(const ReadContext& context) const {
     std::string lines;
     for (const uint32_t entry : events_) {
       const Result<Content> content = OpenEntry(entry);
@@ -102,7 +102,7 @@ class TraceShard final : public ShardContainer {
           lines.size() > limits::kJsonBytes) {
         return Error{Code::kLimit, "the events are too many for one file"};
       }
-      const Result<std::string> text = ReadAll(*content, cache);
+      const Result<std::string> text = ReadAll(*content, context);
       if (!text) return text.error();
       const Result<Json> event = Event(*text);
       if (!event) return event.error();

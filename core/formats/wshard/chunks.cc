@@ -32,7 +32,7 @@ class WShardChunks final : public ShardContainer {
   bool has_manifest() const { return entry_.has_value(); }
 
   Json Info() const override;
-  std::vector<Error> Inspect(BlockCache& cache) const override;
+  std::vector<Error> Inspect(const ReadContext& context) const override;
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<SubContainer> SubContainers() const override;
   std::vector<ArrayInfo> Arrays() const override;
@@ -196,7 +196,7 @@ std::vector<OwnFile> WShardChunks::OwnFiles() const {
     files.push_back(
         {.path = "episode/" + joined.name,
          .open =
-             [self, i](BlockCache& /*cache*/) {
+             [self, i](const ReadContext& /*context*/) {
                return self->OpenLane(self->join_.lanes[i]);
              },
          .size = size,
@@ -225,7 +225,8 @@ std::vector<ArrayInfo> WShardChunks::Arrays() const {
   for (size_t i = 0; i < join_.lanes.size(); ++i) {
     const JoinedLane& joined = join_.lanes[i];
     arrays.push_back({"episode/" + joined.name, joined.lane.dtype,
-                      joined.lane.shape, [self, i](BlockCache& /*cache*/) {
+                      joined.lane.shape,
+                      [self, i](const ReadContext& /*context*/) {
                         return self->OpenLane(self->join_.lanes[i]);
                       }});
   }
@@ -268,8 +269,8 @@ std::string WShardChunks::CheckChain(size_t k) const {
          " follows another chunk than " + manifest_.chunks[k - 1].uri;
 }
 
-std::vector<Error> WShardChunks::Inspect(BlockCache& cache) const {
-  std::vector<Error> faults = ShardContainer::Inspect(cache);
+std::vector<Error> WShardChunks::Inspect(const ReadContext& context) const {
+  std::vector<Error> faults = ShardContainer::Inspect(context);
   for (size_t k = 0; k < chunks_.size(); ++k) {
     if (chunks_[k] == nullptr) continue;
     if (!manifest_.chunks[k].sha256.empty()) Digest(k);

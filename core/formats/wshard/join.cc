@@ -97,14 +97,14 @@ Result<Content> OpenJoined(const Chunks& chunks, const JoinedLane& lane) {
 }
 
 Status GlobalTicks::Compute(uint64_t offset, MutableBytes out,
-                            BlockCache& cache) const {
+                            const ReadContext& context) const {
   uint64_t tick = offset / kTickSize;
   size_t skip = offset % kTickSize;  // bytes of the first tick not asked for
   const uint64_t end = offset + out.size();
   const auto length = static_cast<size_t>(
       end - tick * kTickSize + (kTickSize - end % kTickSize) % kTickSize);
   Window window;
-  Status read = local_.Read(tick * kTickSize, length, cache, window);
+  Status read = local_.Read(tick * kTickSize, length, context, window);
   if (!read) return read;
   // A tick may lie across two slices.
   std::array<std::byte, kTickSize> bytes;

@@ -47,9 +47,9 @@ class GlobalTicks final : public Transform {
 
   /// kLimit for a tick that i32 cannot hold.
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& cache) const override;
-  Status Verify(BlockCache& cache) const override {
-    return local_.Verify(cache);
+                 const ReadContext& context) const override;
+  Status Verify(const ReadContext& context) const override {
+    return local_.Verify(context);
   }
 
  private:

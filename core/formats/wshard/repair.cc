@@ -63,8 +63,8 @@ std::optional<size_t> Interleaving::IndexOf(uint32_t entry) const {
 }
 
 Status RepairedLane::Compute(uint64_t offset, MutableBytes out,
-                             BlockCache& cache) const {
-  if (Status passed = Verify(cache); !passed) return passed;
+                             const ReadContext& context) const {
+  if (Status passed = Verify(context); !passed) return passed;
   while (!out.empty()) {
     const Interleaving::Run run = stored_.interleaving->Locate(index_, offset);
     const size_t length =
@@ -77,9 +77,9 @@ Status RepairedLane::Compute(uint64_t offset, MutableBytes out,
   return {};
 }
 
-Status RepairedLane::Verify(BlockCache& cache) const {
+Status RepairedLane::Verify(const ReadContext& context) const {
   for (const std::shared_ptr<const Gate>& gate : *stored_.gates) {
-    if (Status passed = gate->Pass(cache); !passed) return passed;
+    if (Status passed = gate->Pass(context); !passed) return passed;
   }
   return {};
 }

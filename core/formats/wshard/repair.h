@@ -78,8 +78,8 @@ class RepairedLane final : public Transform {
       : stored_(std::move(stored)), index_(index) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& cache) const override;
-  Status Verify(BlockCache& cache) const override;
+                 const ReadContext& context) const override;
+  Status Verify(const ReadContext& context) const override;
 
  private:
   Stored stored_;

@@ -51,8 +51,8 @@ std::vector<uint64_t> SignLayout::shape() const {
   return {steps, dimensions};
 }
 
-Result<BlockCache::Pinned> Signs::Packed(BlockCache& cache) const {
-  Result<BlockCache::Pinned> packed = cache.Get(*packed_);
+Result<BlockCache::Pinned> Signs::Packed(const ReadContext& context) const {
+  Result<BlockCache::Pinned> packed = context.Get(*packed_);
   if (!packed) return packed;
   if (Status fresh = packed_->CheckUnchanged(); !fresh) {
     return std::move(fresh).error();
@@ -75,8 +75,8 @@ Result<const std::byte*> Signs::Track(const std::byte* packed,
 }
 
 Status Signs::Compute(uint64_t offset, MutableBytes out,
-                      BlockCache& cache) const {
-  const Result<BlockCache::Pinned> packed = Packed(cache);
+                      const ReadContext& context) const {
+  const Result<BlockCache::Pinned> packed = Packed(context);
   if (!packed) return packed.error();
   uint64_t step = offset / layout_.dimensions;
   uint64_t dimension = offset % layout_.dimensions;
@@ -94,8 +94,8 @@ Status Signs::Compute(uint64_t offset, MutableBytes out,
   return {};
 }
 
-Status Signs::Verify(BlockCache& cache) const {
-  const Result<BlockCache::Pinned> packed = Packed(cache);
+Status Signs::Verify(const ReadContext& context) const {
+  const Result<BlockCache::Pinned> packed = Packed(context);
   if (!packed) return packed.error();
   for (uint64_t d = 0; d < layout_.dimensions; ++d) {
     const Result<const std::byte*> track = Track((*packed)->data(), d);

@@ -44,11 +44,11 @@ class Signs final : public Transform {
       : packed_(std::move(packed)), layout_(layout) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& cache) const override;
-  Status Verify(BlockCache& cache) const override;
+                 const ReadContext& context) const override;
+  Status Verify(const ReadContext& context) const override;
 
  private:
-  Result<BlockCache::Pinned> Packed(BlockCache& cache) const;
+  Result<BlockCache::Pinned> Packed(const ReadContext& context) const;
   /// Where a dimension's bits start; fails when its prefix is not their length.
   Result<const std::byte*> Track(const std::byte* packed,
                                  uint64_t dimension) const;

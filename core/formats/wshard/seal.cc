@@ -30,8 +30,8 @@ Result<std::string> WShardContainer::PreviousIdentity() const {
   return LowerHex(TextAt(*provenance, "prev_identity"));
 }
 
-std::vector<Error> WShardContainer::Inspect(BlockCache& cache) const {
-  std::vector<Error> faults = ShardContainer::Inspect(cache);
+std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
+  std::vector<Error> faults = ShardContainer::Inspect(context);
   if (!known_.identity) return faults;
   const uint64_t at = Describe(*known_.identity).offset;
   const Result<Json> identity = ReadEntryJson(*this, *known_.identity);
@@ -60,7 +60,7 @@ std::vector<Error> WShardContainer::Inspect(BlockCache& cache) const {
     }
     const Result<Content> content = OpenEntry(entry);
     if (!content) continue;  // a fault of its own
-    const Result<std::string> digest = Sha256Of(*content, cache);
+    const Result<std::string> digest = Sha256Of(*content, context);
     if (!digest || *digest == LowerHex(hash->get<std::string>())) continue;
     faults.push_back({Code::kChecksum,
                       "the sha256 of entry " + Quote(name) +

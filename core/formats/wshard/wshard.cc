@@ -56,7 +56,8 @@ Result<std::string> ReadMetaEntry(const ShardContainer& container,
   const Result<Content> content = container.OpenEntry(entry);
   if (!content) return content.error();
   BlockCache cache(0);
-  return ReadAll(*content, cache);
+  const ReadContext context(cache);
+  return ReadAll(*content, context);
 }
 
 Result<Json> ReadEntryJson(const ShardContainer& container, uint32_t entry) {
@@ -140,9 +141,9 @@ Result<Json> WShardContainer::ReadMeta(std::optional<uint32_t> entry,
   if (json) return json;
   // What fails now may work later; types must not depend on it.
   if (!json.error().Permanent()) return json;
-  warnings_.push_back(
-      {std::string(name) + ": " + json.error().what, json.error().offset,
-       /*damage=*/true});
+  warnings_.push_back({std::string(name) + ": " + json.error().what,
+                       json.error().offset,
+                       /*damage=*/true});
   return Json();
 }
 
@@ -278,7 +279,8 @@ WShardContainer::OpenFile WShardContainer::OpenSigns(
     uint32_t entry, const SignLayout& layout) const {
   auto self =
       std::static_pointer_cast<const WShardContainer>(shared_from_this());
-  return [self, entry, layout](BlockCache& /*cache*/) -> Result<Content> {
+  return [self, entry,
+          layout](const ReadContext& /*context*/) -> Result<Content> {
     Result<std::shared_ptr<const Block>> packed = self->OpenBlock(entry);
     if (!packed) return std::move(packed).error();
     Content content;
@@ -315,9 +317,11 @@ std::vector<ArrayInfo> WShardContainer::Arrays() const {
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < entry_count(); ++i) {
     if (std::optional<Lane> lane = LaneOf(i)) {
-      arrays.push_back(
-          {std::string(*EntryName(i)), lane->dtype, std::move(lane->shape),
-           [self, i](BlockCache& /*cache*/) { return self->OpenEntry(i); }});
+      arrays.push_back({std::string(*EntryName(i)), lane->dtype,
+                        std::move(lane->shape),
+                        [self, i](const ReadContext& /*context*/) {
+                          return self->OpenEntry(i);
+                        }});
     } else if (const std::optional<SignLayout> layout = SignsOf(i)) {
       arrays.push_back(
           {SignsPath(i), DType::kI8, layout->shape(), OpenSigns(i, *layout)});

@@ -34,7 +34,7 @@ class WShardContainer final : public ShardContainer {
   Json Info() const override;
   EntryInfo Describe(uint32_t entry) const override;
   Result<Content> OpenEntry(uint32_t entry) const override;
-  std::vector<Error> Inspect(BlockCache& cache) const override;
+  std::vector<Error> Inspect(const ReadContext& context) const override;
   Json Metadata() const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
   std::vector<OwnFile> OwnFiles() const override;
@@ -53,8 +53,8 @@ class WShardContainer final : public ShardContainer {
   /// and alignment; nothing for episodes that are not sealed.
   Result<std::optional<std::string>> Identity() const;
 
-  /// The identity of the chunk before this one, as meta/provenance has it; empty
-  /// for none.
+  /// The identity of the chunk before this one, as meta/provenance has it;
+  /// empty for none.
   Result<std::string> PreviousIdentity() const;
 
  private:
@@ -64,7 +64,7 @@ class WShardContainer final : public ShardContainer {
     std::optional<uint32_t> done, ticks, reward;
   };
 
-  using OpenFile = std::function<Result<Content>(BlockCache&)>;
+  using OpenFile = std::function<Result<Content>(const ReadContext&)>;
 
   Known FindKnown() const;
   /// null, with a warning, for metadata that is not there or no JSON.

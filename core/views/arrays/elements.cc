@@ -22,7 +22,7 @@ class Widening final : public Transform {
       : from_(from), elements_(std::move(elements)) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& cache) const override {
+                 const ReadContext& context) const override {
     constexpr uint64_t kMost = 64 * limits::kKiB;
     const uint64_t width = DTypeSize(from_);
     Buffer narrow(static_cast<size_t>(
@@ -32,13 +32,13 @@ class Widening final : public Transform {
         [&](uint64_t first, std::span<float> floats) -> Status {
           const MutableBytes bytes =
               narrow.span().first(floats.size() * static_cast<size_t>(width));
-          Status read = ReadInto(elements_, first * width, bytes, cache);
+          Status read = ReadInto(elements_, first * width, bytes, context);
           if (read) WidenToFloat(from_, bytes, floats);
           return read;
         });
   }
-  Status Verify(BlockCache& cache) const override {
-    return elements_.Verify(cache);
+  Status Verify(const ReadContext& context) const override {
+    return elements_.Verify(context);
   }
 
  private:
@@ -53,24 +53,24 @@ class LateElements final : public Transform {
   explicit LateElements(ArrayInfo array) : array_(std::move(array)) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& cache) const override {
-    const Result<Content> content = Open(cache);
+                 const ReadContext& context) const override {
+    const Result<Content> content = Open(context);
     if (!content) return content.error();
-    return ReadInto(*content, offset, out, cache);
+    return ReadInto(*content, offset, out, context);
   }
-  Status Verify(BlockCache& cache) const override {
-    const Result<Content> content = Open(cache);
+  Status Verify(const ReadContext& context) const override {
+    const Result<Content> content = Open(context);
     if (!content) return content.error();
-    return content->Verify(cache);
+    return content->Verify(context);
   }
 
  private:
-  Result<Content> Open(BlockCache& cache) const {
+  Result<Content> Open(const ReadContext& context) const {
     {
       const MutexLock lock(mutex_);
       if (opened_ != nullptr) return *opened_;
     }
-    Result<Content> content = OpenElements(array_, cache);
+    Result<Content> content = OpenElements(array_, context);
     if (!content) return content;
     auto kept = std::make_shared<const Content>(*content);
     const MutexLock lock(mutex_);
@@ -91,8 +91,9 @@ uint64_t BytesOf(const ArrayInfo& array, DType as) {
   return CountOf(array) * DTypeSize(as);
 }
 
-Result<Content> OpenElements(const ArrayInfo& array, BlockCache& cache) {
-  Result<Content> content = array.open(cache);
+Result<Content> OpenElements(const ArrayInfo& array,
+                             const ReadContext& context) {
+  Result<Content> content = array.open(context);
   if (content && content->size() != BytesOf(array)) {
     return Error{Code::kCorrupt, "an array of " +
                                      std::to_string(content->size()) +
@@ -110,9 +111,10 @@ Content WidenElements(DType from, const Content& elements) {
   return wide;
 }
 
-Content ElementsAmongOthers(const ArrayInfo& array, BlockCache& cache) {
+Content ElementsAmongOthers(const ArrayInfo& array,
+                            const ReadContext& context) {
   if (!array.opening_reads) {
-    Result<Content> content = OpenElements(array, cache);
+    Result<Content> content = OpenElements(array, context);
     if (content) return std::move(*content);
   }
   Content late;

@@ -4,8 +4,8 @@
 #include "core/base/dtype.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
-#include "core/content/block_cache.h"
 #include "core/content/content.h"
+#include "core/content/read_context.h"
 
 namespace ctxfs {
 
@@ -21,7 +21,8 @@ uint64_t BytesOf(const ArrayInfo& array, DType as);
 
 /// The elements of an array; kCorrupt when they are not as many bytes as its
 /// shape says.
-Result<Content> OpenElements(const ArrayInfo& array, BlockCache& cache);
+Result<Content> OpenElements(const ArrayInfo& array,
+                             const ReadContext& context);
 
 /// Those of 16-bit floats as float32: exact, and any window of them computed
 /// from the same window of theirs.
@@ -29,6 +30,6 @@ Content WidenElements(DType from, const Content& elements);
 
 /// The elements of an array among others, which stay readable when it is not:
 /// what fails to open fails when it is read.
-Content ElementsAmongOthers(const ArrayInfo& array, BlockCache& cache);
+Content ElementsAmongOthers(const ArrayInfo& array, const ReadContext& context);
 
 }  // namespace ctxfs

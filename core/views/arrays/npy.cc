@@ -44,7 +44,8 @@ class NpyFiles final : public DerivedFiles {
     }
     return "npy/" + array.name + ".npy";
   }
-  Result<uint64_t> Size(uint32_t file, BlockCache& /*cache*/) const override {
+  Result<uint64_t> Size(uint32_t file,
+                        const ReadContext& /*context*/) const override {
     const ArrayInfo& array = (*arrays_)[file];
     return NpyHeader(Shown(array), array.shape).size() +
            BytesOf(array, Shown(array));
@@ -60,9 +61,10 @@ class NpyFiles final : public DerivedFiles {
     }
     return info;
   }
-  Result<Content> Open(uint32_t file, BlockCache& cache) const override {
+  Result<Content> Open(uint32_t file,
+                       const ReadContext& context) const override {
     const ArrayInfo& array = (*arrays_)[file];
-    Result<Content> elements = OpenElements(array, cache);
+    Result<Content> elements = OpenElements(array, context);
     if (!elements) return elements;
     auto header = std::make_shared<const std::string>(
         NpyHeader(Shown(array), array.shape));

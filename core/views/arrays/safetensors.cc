@@ -125,14 +125,15 @@ Json MetadataOf(const Container& container) {
   Json all = container.Metadata();
   if (!all.is_object()) all = Json::object();
   BlockCache cache(kMostMetadata);
+  const ReadContext context(cache);
   for (const OwnFile& file : container.OwnFiles()) {
     if (std::find(std::begin(kFiles), std::end(kFiles), file.path) ==
         std::end(kFiles)) {
       continue;
     }
-    const Result<Content> content = file.open(cache);
+    const Result<Content> content = file.open(context);
     if (!content || content->size() > kMostMetadata) continue;
-    const Result<std::string> text = ReadAll(*content, cache);
+    const Result<std::string> text = ReadAll(*content, context);
     if (!text) continue;
     const Result<ParsedJson> parsed = ParseJson(*text, JsonDialect::kPython);
     if (!parsed || !parsed->value.is_object()) continue;
@@ -156,11 +157,12 @@ std::optional<OwnFile> SafetensorsFile(const Viewed& viewed, std::string path) {
   file.open =
       [arrays = viewed.arrays,
        header = std::make_shared<const std::string>(std::move(layout->header)),
-       order = std::move(layout->order)](BlockCache& cache) -> Result<Content> {
+       order = std::move(layout->order)](
+          const ReadContext& context) -> Result<Content> {
     Content content;
     content.Append(Literal{header}, header->size());
     for (const uint32_t i : order) {
-      content.Append(ElementsAmongOthers((*arrays)[i], cache));
+      content.Append(ElementsAmongOthers((*arrays)[i], context));
     }
     return content;
   };

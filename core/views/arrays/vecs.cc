@@ -33,10 +33,10 @@ class Vecs final : public Transform {
 
   // The bytes of a window's rows are read at once, then each to its place.
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& cache) const override {
+                 const ReadContext& context) const override {
     while (!out.empty()) {
       const size_t n = std::min<size_t>(out.size(), limits::kMiB);
-      if (Status filled = Fill(offset, out.first(n), cache); !filled) {
+      if (Status filled = Fill(offset, out.first(n), context); !filled) {
         return filled;
       }
       out = out.subspan(n);
@@ -44,8 +44,8 @@ class Vecs final : public Transform {
     }
     return {};
   }
-  Status Verify(BlockCache& cache) const override {
-    return elements_.Verify(cache);
+  Status Verify(const ReadContext& context) const override {
+    return elements_.Verify(context);
   }
 
  private:
@@ -58,10 +58,12 @@ class Vecs final : public Transform {
     return whole * row_ + (rest > kPrefix ? rest - kPrefix : 0);
   }
 
-  Status Fill(uint64_t offset, MutableBytes out, BlockCache& cache) const {
+  Status Fill(uint64_t offset, MutableBytes out,
+              const ReadContext& context) const {
     const uint64_t first = Before(offset);
     Buffer bytes(static_cast<size_t>(Before(offset + out.size()) - first));
-    if (Status read = ReadInto(elements_, first, bytes.span(), cache); !read) {
+    if (Status read = ReadInto(elements_, first, bytes.span(), context);
+        !read) {
       return read;
     }
     Bytes from = bytes.span();
@@ -127,7 +129,8 @@ class VecsFiles final : public DerivedFiles {
     }
     return "fvecs/" + array.name + std::string(suffix);
   }
-  Result<uint64_t> Size(uint32_t file, BlockCache& /*cache*/) const override {
+  Result<uint64_t> Size(uint32_t file,
+                        const ReadContext& /*context*/) const override {
     const ArrayInfo& array = (*arrays_)[file];
     return BytesOf(array, Shown(array.dtype)) +
            array.shape[0] * sizeof(uint32_t);
@@ -140,9 +143,10 @@ class VecsFiles final : public DerivedFiles {
     info.shape = array.shape;
     return info;
   }
-  Result<Content> Open(uint32_t file, BlockCache& cache) const override {
+  Result<Content> Open(uint32_t file,
+                       const ReadContext& context) const override {
     const ArrayInfo& array = (*arrays_)[file];
-    Result<Content> elements = OpenElements(array, cache);
+    Result<Content> elements = OpenElements(array, context);
     if (!elements) return elements;
     const DType shown = Shown(array.dtype);
     return VecsContent(shown == array.dtype

@@ -43,20 +43,20 @@ std::optional<Picture> PictureOf(const ArrayInfo& array) {
 class FrameBlock final : public Block {
  public:
   FrameBlock(Key key, std::shared_ptr<const Source> source, Picture picture,
-             Content pixels, BlockCache& cache)
+             Content pixels, const ReadContext& context)
       : Block(key),
         source_(std::move(source)),
         picture_(picture),
         pixels_(std::move(pixels)),
-        cache_(cache) {}
+        context_(context) {}
 
   // It reads blocks: none of those may ever wait for it to be done.
   uint64_t cost() const override { return 0; }
   Status CheckUnchanged() const override { return source_->CheckUnchanged(); }
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     Buffer pixels(static_cast<size_t>(picture_.size()));
-    if (Status read = ReadInto(pixels_, 0, pixels.span(), cache_); !read) {
+    if (Status read = ReadInto(pixels_, 0, pixels.span(), context_); !read) {
       return std::move(read).error();
     }
     return EncodePng(picture_, pixels.span());
@@ -66,7 +66,7 @@ class FrameBlock final : public Block {
   std::shared_ptr<const Source> source_;
   Picture picture_;
   Content pixels_;
-  BlockCache& cache_;
+  ReadContext context_;
 };
 
 NumberedFiles Frames(std::shared_ptr<const Container> container,
@@ -79,13 +79,14 @@ NumberedFiles Frames(std::shared_ptr<const Container> container,
   files.suffix = ".png";
   files.open = [container = std::move(container), arrays = std::move(arrays),
                 index, picture, owner = NewOwner()](
-                   uint32_t frame, BlockCache& cache) -> Result<Content> {
-    const Result<Content> all = (*arrays)[index].open(cache);
+                   uint32_t frame,
+                   const ReadContext& context) -> Result<Content> {
+    const Result<Content> all = (*arrays)[index].open(context);
     if (!all) return all.error();
     auto block = std::make_shared<const FrameBlock>(
         Key{owner, frame}, container->source(), picture,
-        all->Slice(frame * picture.size(), picture.size()), cache);
-    const Result<BlockCache::Pinned> made = cache.Get(*block);
+        all->Slice(frame * picture.size(), picture.size()), context);
+    const Result<BlockCache::Pinned> made = context.Get(*block);
     if (!made) return made.error();
     Content content;
     content.Append(Decoded{std::move(block), 0}, (*made)->size());

@@ -23,7 +23,7 @@ class BitsOf final : public Transform {
   explicit BitsOf(Content bytes) : bytes_(std::move(bytes)) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& cache) const override {
+                 const ReadContext& context) const override {
     Buffer piece(static_cast<size_t>(
         std::min<uint64_t>(kPiece, 8 * uint64_t{out.size()})));
     for (size_t at = 0; at < out.size(); at += kPiece / 8) {
@@ -31,7 +31,7 @@ class BitsOf final : public Transform {
       const uint64_t size = std::min<uint64_t>(
           {kPiece, 8 * uint64_t{out.size() - at}, bytes_.size() - first});
       const MutableBytes part = piece.span().first(static_cast<size_t>(size));
-      Status read = ReadInto(bytes_, first, part, cache);
+      Status read = ReadInto(bytes_, first, part, context);
       if (!read) return read;
       for (size_t i = 0; i < part.size(); ++i) {
         if (i % 8 == 0) out[at + i / 8] = std::byte{0};
@@ -42,8 +42,8 @@ class BitsOf final : public Transform {
     return {};
   }
 
-  Status Verify(BlockCache& cache) const override {
-    return bytes_.Verify(cache);
+  Status Verify(const ReadContext& context) const override {
+    return bytes_.Verify(context);
   }
 
  private:
@@ -116,22 +116,22 @@ class TextBlock final : public Block {
   };
 
   TextBlock(Key key, std::shared_ptr<const TableReader> reader, size_t column,
-            const Where& where, BlockCache& cache)
+            const Where& where, const ReadContext& context)
       : Block(key),
         reader_(std::move(reader)),
         column_(column),
         where_(where),
-        cache_(cache) {}
+        context_(context) {}
 
   uint64_t cost() const override { return 0; }  // it reads blocks
   Status CheckUnchanged() const override {
     return reader_->container().source()->CheckUnchanged();
   }
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     uint64_t line = where_.line;
     const Result<Cells> cells =
-        reader_->Read(column_, where_.first, where_.count, line, cache_);
+        reader_->Read(column_, where_.first, where_.count, line, context_);
     if (!cells) return cells.error();
     const Rows rows = RowsOf(*cells);
     if (rows.data.size() != where_.size) {
@@ -157,7 +157,7 @@ class TextBlock final : public Block {
   std::shared_ptr<const TableReader> reader_;
   size_t column_;
   Where where_;
-  BlockCache& cache_;
+  ReadContext context_;
 };
 
 }  // namespace
@@ -169,13 +169,13 @@ Content PackBits(const Content& bytes) {
   return bits;
 }
 
-Result<uint64_t> CountZeros(const Content& bytes, BlockCache& cache) {
+Result<uint64_t> CountZeros(const Content& bytes, const ReadContext& context) {
   uint64_t zeros = 0;
   Buffer piece(static_cast<size_t>(std::min(kPiece, bytes.size())));
   for (uint64_t at = 0; at < bytes.size(); at += kPiece) {
     const MutableBytes part = piece.span().first(
         static_cast<size_t>(std::min(kPiece, bytes.size() - at)));
-    Status read = ReadInto(bytes, at, part, cache);
+    Status read = ReadInto(bytes, at, part, context);
     if (!read) return std::move(read).error();
     zeros += static_cast<uint64_t>(
         std::count(part.begin(), part.end(), std::byte{0}));
@@ -185,7 +185,7 @@ Result<uint64_t> CountZeros(const Content& bytes, BlockCache& cache) {
 
 Result<TextBuffers> MakeTextBuffers(
     const std::shared_ptr<const TableReader>& reader, size_t column,
-    BlockCache& cache) {
+    const ReadContext& context) {
   TextBuffers made;
   std::vector<TextBlock::Where> blocks;
   uint64_t line = 0;
@@ -197,7 +197,7 @@ Result<TextBuffers> MakeTextBuffers(
     where.line = line;
     where.data = size;
     const Result<Cells> cells =
-        reader->Read(column, first, where.count, line, cache);
+        reader->Read(column, first, where.count, line, context);
     if (!cells) return cells.error();
     const Rows rows = RowsOf(*cells);
     where.size = rows.data.size();
@@ -213,7 +213,7 @@ Result<TextBuffers> MakeTextBuffers(
   for (TextBlock::Where& where : blocks) {
     where.wide = made.wide;
     auto block = std::make_shared<const TextBlock>(
-        Key{owner, where.first}, reader, column, where, cache);
+        Key{owner, where.first}, reader, column, where, context);
     const uint64_t data_at = where.offsets_size();
     made.offsets.Append(Decoded{block, 0}, data_at);
     made.data.Append(Decoded{block, data_at}, where.size);

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "core/base/result.h"
-#include "core/content/block_cache.h"
 #include "core/content/content.h"
+#include "core/content/read_context.h"
 #include "core/views/tables/table_reader.h"
 
 namespace ctxfs {
@@ -15,7 +15,7 @@ namespace ctxfs {
 Content PackBits(const Content& bytes);
 
 /// Bytes that are 0.
-Result<uint64_t> CountZeros(const Content& bytes, BlockCache& cache);
+Result<uint64_t> CountZeros(const Content& bytes, const ReadContext& context);
 
 /// A column of lines as Arrow's buffers.
 struct TextBuffers {
@@ -29,6 +29,6 @@ struct TextBuffers {
 /// Reads the column once, to measure it.
 Result<TextBuffers> MakeTextBuffers(
     const std::shared_ptr<const TableReader>& reader, size_t column,
-    BlockCache& cache);
+    const ReadContext& context);
 
 }  // namespace ctxfs

@@ -60,8 +60,8 @@ void SetNumber(DType dtype, ArrowField& field) {
 /// A file as it is put together.
 class Batch {
  public:
-  Batch(std::shared_ptr<const TableReader> reader, BlockCache& cache)
-      : reader_(std::move(reader)), cache_(cache) {}
+  Batch(std::shared_ptr<const TableReader> reader, const ReadContext& context)
+      : reader_(std::move(reader)), context_(context) {}
 
   Status Add(size_t column) {
     const TableColumn& from = reader_->table().columns[column];
@@ -111,7 +111,7 @@ class Batch {
 
   Status AddValues(size_t column, ArrowField& field) {
     const TableColumn& from = reader_->table().columns[column];
-    const Result<uint64_t> nulls = CountZeros(reader_->valid(column), cache_);
+    const Result<uint64_t> nulls = CountZeros(reader_->valid(column), context_);
     if (!nulls) return nulls.error();
     AddNode(reader_->rows(), *nulls);
     AddBuffer(*nulls == 0 ? Content() : PackBits(reader_->valid(column)));
@@ -138,7 +138,7 @@ class Batch {
   }
 
   Status AddLines(size_t column, ArrowField& field) {
-    Result<TextBuffers> text = MakeTextBuffers(reader_, column, cache_);
+    Result<TextBuffers> text = MakeTextBuffers(reader_, column, context_);
     if (!text) return std::move(text).error();
     const bool bytes =
         reader_->table().columns[column].kind == CellKind::kBytes;
@@ -152,7 +152,7 @@ class Batch {
   }
 
   std::shared_ptr<const TableReader> reader_;
-  BlockCache& cache_;
+  ReadContext context_;
   std::vector<ArrowField> fields_;
   std::vector<ArrowNode> nodes_;
   std::vector<ArrowBuffer> buffers_;
@@ -160,12 +160,12 @@ class Batch {
 };
 
 Result<Content> MakeArrow(const std::shared_ptr<const Container>& container,
-                          BlockCache& cache) {
+                          const ReadContext& context) {
   std::optional<Table> table = container->RowTable();
   if (!table) return Error{Code::kCorrupt, "the table is gone"};
-  auto reader = TableReader::Open(container, std::move(*table), cache);
+  auto reader = TableReader::Open(container, std::move(*table), context);
   if (!reader) return std::move(reader).error();
-  Batch batch(*reader, cache);
+  Batch batch(*reader, context);
   for (size_t i = 0; i < (*reader)->columns(); ++i) {
     if (Status added = batch.Add(i); !added) return std::move(added).error();
   }
@@ -179,8 +179,9 @@ bool MayHave(const Container& container) {
 void Make(const Viewed& viewed, ViewFiles& into) {
   if (!MayHave(*viewed.container)) return;
   into.derived.push_back(std::make_shared<const MeasuredFile>(
-      "table.arrow", [container = viewed.container](BlockCache& cache) {
-        return MakeArrow(container, cache);
+      "table.arrow",
+      [container = viewed.container](const ReadContext& context) {
+        return MakeArrow(container, context);
       }));
 }
 

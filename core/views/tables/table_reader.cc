@@ -14,7 +14,8 @@ constexpr uint64_t kPiece = 64 * limits::kKiB;
 
 /// The `count` lines of `text` from `at` on, which then is behind them.
 Result<std::vector<std::string>> ReadLines(const Content& text, uint64_t count,
-                                           uint64_t& at, BlockCache& cache) {
+                                           uint64_t& at,
+                                           const ReadContext& context) {
   std::vector<std::string> lines;
   lines.reserve(static_cast<size_t>(count));
   std::string line;
@@ -26,7 +27,7 @@ Result<std::vector<std::string>> ReadLines(const Content& text, uint64_t count,
       return Error{Code::kCorrupt, "it has fewer rows than the table"};
     }
     const MutableBytes part = piece.span().first(static_cast<size_t>(size));
-    if (Status read = ReadInto(text, next, part, cache); !read) {
+    if (Status read = ReadInto(text, next, part, context); !read) {
       return std::move(read).error();
     }
     next += size;
@@ -52,9 +53,9 @@ Result<std::vector<std::string>> ReadLines(const Content& text, uint64_t count,
 }
 
 Result<Buffer> ReadWindow(const Content& content, uint64_t at, uint64_t size,
-                          BlockCache& cache) {
+                          const ReadContext& context) {
   Buffer window(static_cast<size_t>(size));
-  Status read = ReadInto(content, at, window.span(), cache);
+  Status read = ReadInto(content, at, window.span(), context);
   if (!read) return std::move(read).error();
   return window;
 }
@@ -68,11 +69,11 @@ Error Of(const TableColumn& column, Error error) {
 
 Result<std::shared_ptr<const TableReader>> TableReader::Open(
     std::shared_ptr<const Container> container, Table table,
-    BlockCache& cache) {
+    const ReadContext& context) {
   std::shared_ptr<TableReader> reader(
       new TableReader(std::move(container), std::move(table)));
   for (const TableColumn& column : reader->table_.columns) {
-    Result<Content> values = column.open(cache);
+    Result<Content> values = column.open(context);
     if (!values) return values.error();
     if (!column.lines() &&
         values->size() != reader->rows() * column.row_size()) {
@@ -81,7 +82,7 @@ Result<std::shared_ptr<const TableReader>> TableReader::Open(
     reader->values_.push_back(std::move(*values));
     Content valid;
     if (column.open_valid != nullptr && !column.lines()) {
-      Result<Content> opened = column.open_valid(cache);
+      Result<Content> opened = column.open_valid(context);
       if (!opened) return opened.error();
       if (opened->size() != reader->rows()) {
         return Of(column, {Code::kCorrupt, "not every row is valid or null"});
@@ -94,23 +95,24 @@ Result<std::shared_ptr<const TableReader>> TableReader::Open(
 }
 
 Result<Cells> TableReader::Read(size_t index, uint64_t first, uint64_t count,
-                                uint64_t& line, BlockCache& cache) const {
+                                uint64_t& line,
+                                const ReadContext& context) const {
   Cells cells;
   cells.column = &table_.columns[index];
   if (cells.column->lines()) {
     Result<std::vector<std::string>> lines =
-        ReadLines(values_[index], count, line, cache);
+        ReadLines(values_[index], count, line, context);
     if (!lines) return Of(*cells.column, std::move(lines).error());
     cells.lines = std::move(*lines);
     return cells;
   }
   const uint64_t row = cells.column->row_size();
   Result<Buffer> values =
-      ReadWindow(values_[index], first * row, count * row, cache);
+      ReadWindow(values_[index], first * row, count * row, context);
   if (!values) return std::move(values).error();
   cells.values = std::move(*values);
   if (valid_[index].size() == 0) return cells;
-  Result<Buffer> valid = ReadWindow(valid_[index], first, count, cache);
+  Result<Buffer> valid = ReadWindow(valid_[index], first, count, context);
   if (!valid) return std::move(valid).error();
   cells.valid = std::move(*valid);
   return cells;

@@ -9,8 +9,8 @@
 
 #include "core/base/result.h"
 #include "core/container/container.h"
-#include "core/content/block_cache.h"
 #include "core/content/content.h"
+#include "core/content/read_context.h"
 
 namespace ctxfs {
 
@@ -34,7 +34,7 @@ class TableReader {
  public:
   static Result<std::shared_ptr<const TableReader>> Open(
       std::shared_ptr<const Container> container, Table table,
-      BlockCache& cache);
+      const ReadContext& context);
 
   const Container& container() const { return *container_; }
   const Table& table() const { return table_; }
@@ -49,7 +49,7 @@ class TableReader {
   /// one behind the last. Fails with kCorrupt where there are too few lines, as
   /// reading does otherwise.
   Result<Cells> Read(size_t column, uint64_t first, uint64_t count,
-                     uint64_t& line, BlockCache& cache) const;
+                     uint64_t& line, const ReadContext& context) const;
 
  private:
   TableReader(std::shared_ptr<const Container> container, Table table)

@@ -59,14 +59,14 @@ std::string CsvHeader(const Table& table) {
 /// then that of the row behind the last.
 Result<std::string> Render(const TableReader& reader, Style style,
                            uint64_t first, uint64_t count, Place& place,
-                           BlockCache& cache) {
+                           const ReadContext& context) {
   std::vector<Cells> columns;
   size_t lines = 0;
   uint64_t none = 0;
   for (size_t i = 0; i < reader.columns(); ++i) {
     const bool has_lines = reader.table().columns[i].lines();
     uint64_t& line = has_lines ? place[lines++] : none;
-    Result<Cells> cells = reader.Read(i, first, count, line, cache);
+    Result<Cells> cells = reader.Read(i, first, count, line, context);
     if (!cells) return std::move(cells).error();
     columns.push_back(std::move(*cells));
   }
@@ -101,24 +101,24 @@ Buffer ToBuffer(std::string_view text) {
 class RowsBlock final : public Block {
  public:
   RowsBlock(Key key, Reader reader, Style style, uint64_t first, uint64_t count,
-            Place place, BlockCache& cache)
+            Place place, const ReadContext& context)
       : Block(key),
         reader_(std::move(reader)),
         style_(style),
         first_(first),
         count_(count),
         place_(std::move(place)),
-        cache_(cache) {}
+        context_(context) {}
 
   uint64_t cost() const override { return 0; }  // it reads blocks
   Status CheckUnchanged() const override {
     return reader_->container().source()->CheckUnchanged();
   }
 
-  Result<Buffer> Produce() const override {
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     Place place = place_;
     const Result<std::string> text =
-        Render(*reader_, style_, first_, count_, place, cache_);
+        Render(*reader_, style_, first_, count_, place, context_);
     if (!text) return text.error();
     return ToBuffer(*text);
   }
@@ -129,7 +129,7 @@ class RowsBlock final : public Block {
   uint64_t first_;
   uint64_t count_;
   Place place_;
-  BlockCache& cache_;
+  ReadContext context_;
 };
 
 /// The same when it has just been measured, for the cache to keep.
@@ -137,7 +137,9 @@ class RenderedBlock final : public Block {
  public:
   RenderedBlock(Key key, const std::string& text) : Block(key), text_(text) {}
   uint64_t cost() const override { return text_.size(); }
-  Result<Buffer> Produce() const override { return ToBuffer(text_); }
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+    return ToBuffer(text_);
+  }
 
  private:
   const std::string& text_;
@@ -145,12 +147,12 @@ class RenderedBlock final : public Block {
 
 /// The whole file, in blocks. Renders all of it once, to measure it.
 Result<Content> MakeText(const std::shared_ptr<const Container>& container,
-                         Style style, BlockCache& cache) {
+                         Style style, const ReadContext& context) {
   std::optional<Table> table = container->RowTable();
   if (!table) return Error{Code::kCorrupt, "the table is gone"};
   const std::string header = style == Style::kCsv ? CsvHeader(*table) : "";
   Result<Reader> reader =
-      TableReader::Open(container, std::move(*table), cache);
+      TableReader::Open(container, std::move(*table), context);
   if (!reader) return std::move(reader).error();
   uint64_t width = 0;  // values of a row
   Place place;
@@ -172,16 +174,16 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
     const uint64_t count = std::min(step, rows - first);
     const Key key{owner, first};
     auto block = std::make_shared<const RowsBlock>(key, *reader, style, first,
-                                                   count, place, cache);
+                                                   count, place, context);
     const Result<std::string> text =
-        Render(**reader, style, first, count, place, cache);
+        Render(**reader, style, first, count, place, context);
     if (!text) return text.error();
     if (text->size() > limits::kTableText - content.size()) {
       return Error{Code::kLimit, "a table of more than " +
                                      std::to_string(limits::kTableText) +
                                      " bytes of text"};
     }
-    if (auto kept = cache.Get(RenderedBlock(key, *text)); !kept) {
+    if (auto kept = context.Get(RenderedBlock(key, *text)); !kept) {
       return kept.error();
     }
     content.Append(Decoded{std::move(block), 0}, text->size());
@@ -193,8 +195,8 @@ std::shared_ptr<const DerivedFiles> TextFile(
     std::string path, std::shared_ptr<const Container> container, Style style) {
   return std::make_shared<const MeasuredFile>(
       std::move(path),
-      [container = std::move(container), style](BlockCache& cache) {
-        return MakeText(container, style, cache);
+      [container = std::move(container), style](const ReadContext& context) {
+        return MakeText(container, style, context);
       });
 }
 

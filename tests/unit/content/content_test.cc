@@ -45,13 +45,13 @@ std::shared_ptr<const Block> BlockOf(uint64_t index, std::string bytes) {
 class Alphabet final : public Transform {
  public:
   Status Compute(uint64_t offset, MutableBytes out,
-                 BlockCache& /*cache*/) const override {
+                 const ReadContext& /*context*/) const override {
     for (std::byte& b : out) {
       b = static_cast<std::byte>('a' + offset++ % 26);
     }
     return {};
   }
-  Status Verify(BlockCache& /*cache*/) const override {
+  Status Verify(const ReadContext& /*context*/) const override {
     if (damaged) return Error{Code::kChecksum, "damaged", 5};
     return {};
   }
@@ -208,7 +208,9 @@ TEST(Content, ServesNoKeptBytesOfAStoreThatChanged) {
    public:
     Stale() : Block({78, 12}) {}
     uint64_t cost() const override { return 1; }
-    Result<Buffer> Produce() const override { return BufferOf("x"); }
+    Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+      return BufferOf("x");
+    }
     Status CheckUnchanged() const override {
       if (stale) return Error{Code::kStale, "gone"};
       return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/column_shard/chunk.h"
-
 #include <gtest/gtest.h>
+
+#include "core/formats/column_shard/chunk.h"
 
 namespace ctxfs {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/column_shard/schema.h"
-
 #include <gtest/gtest.h>
 
 #include "core/formats/column_shard/column_shard.h"
+#include "core/formats/column_shard/schema.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -79,8 +78,8 @@ TEST(ColumnSchema, RowGroupsInOrder) {
 
 TEST(ColumnSchema, CompressedChunksAreTheSame) {
   const std::string split = Payload(4, 2, "aAbBcCdD");
-  for (const ShardEntry& entry : {Raw("0:x", split), ZstdEntry("0:x", split),
-                                  Lz4Entry("0:x", split)}) {
+  for (const ShardEntry& entry :
+       {Raw("0:x", split), ZstdEntry("0:x", split), Lz4Entry("0:x", split)}) {
     const auto shard = Group(
         2, Json::array({Described("x", ColumnType::kFloat32, {Stats(2)})}),
         {entry});
@@ -112,17 +111,16 @@ TEST(ColumnSchema, BytesCountAndNotWhatIsSaidOfThem) {
 
 TEST(ColumnSchema, FewerRowsWithValidityBits) {
   for (uint32_t rows = 0; rows < 40; ++rows) {
-    const std::string payload =
-        Payload(0, rows, std::string((rows + 7) / 8, '\xFF') +
-                             std::string(rows * 2, 'x'));
+    const std::string payload = Payload(
+        0, rows,
+        std::string((rows + 7) / 8, '\xFF') + std::string(rows * 2, 'x'));
     const auto shard = Group(
         40,
         Json::array({Described("x", ColumnType::kUint16, {Stats(40)}, true)}),
         {rows % 2 == 0 ? Raw("0:x", payload) : ZstdEntry("0:x", payload)});
     ASSERT_EQ(shard->columns().size(), 1U) << rows;
     EXPECT_EQ(shard->columns()[0].rows, rows);
-    EXPECT_EQ(*Column0(*shard, ColumnFile::kValidity),
-              std::string(rows, '\1'));
+    EXPECT_EQ(*Column0(*shard, ColumnFile::kValidity), std::string(rows, '\1'));
   }
 }
 
@@ -175,24 +173,24 @@ TEST(ColumnSchema, RowsThatNothingStoresAreLimited) {
 }
 
 TEST(ColumnSchema, ARowGroupHoldsNoMoreThanItsSize) {
-  const auto shard = Table(
-      {{"row_count", 3},
-       {"row_group_count", 1},
-       {"row_group_size", 2},
-       {"columns",
-        Json::array({Described("x", ColumnType::kUint8, {Stats(3)})})}},
-      {Raw("0:x", Payload(0, 3, "abc"))});
+  const auto shard =
+      Table({{"row_count", 3},
+             {"row_group_count", 1},
+             {"row_group_size", 2},
+             {"columns",
+              Json::array({Described("x", ColumnType::kUint8, {Stats(3)})})}},
+            {Raw("0:x", Payload(0, 3, "abc"))});
   EXPECT_TRUE(Warns(*shard, "3 rows in a row group of 2"));
 }
 
 TEST(ColumnSchema, VectorsAreAsLongInEveryGroup) {
   const auto vectors = [](const std::string& first, const std::string& second) {
-    return Table({{"row_count", 3},
-                  {"row_group_count", 2},
-                  {"columns", Json::array({Described("x", ColumnType::kFloat32,
-                                                     {Stats(2), Stats(1)})})}},
-                 {Raw("0:x", Payload(0, 2, first)),
-                  Raw("1:x", Payload(0, 1, second))});
+    return Table(
+        {{"row_count", 3},
+         {"row_group_count", 2},
+         {"columns", Json::array({Described("x", ColumnType::kFloat32,
+                                            {Stats(2), Stats(1)})})}},
+        {Raw("0:x", Payload(0, 2, first)), Raw("1:x", Payload(0, 1, second))});
   };
   const auto shard = vectors(std::string(24, 'a'), std::string(12, 'b'));
   ASSERT_EQ(shard->columns().size(), 1U);
@@ -217,10 +215,10 @@ TEST(ColumnSchema, NothingOfASchemaRefusesAContainer) {
         R"({"row_group_count": 1, "columns": [{"name": "x", "type": 2,
             "stats": [{"count": 1e3}]}]})"}) {
     auto shard = std::make_shared<ColumnShard>(
-        std::make_shared<MemorySource>(BuildShard(
-            {.entries = {Raw("0:x", Payload(0, 1, "a")),
-                         Raw("__schema__", schema)},
-             .role = kColumnRole})),
+        std::make_shared<MemorySource>(
+            BuildShard({.entries = {Raw("0:x", Payload(0, 1, "a")),
+                                    Raw("__schema__", schema)},
+                        .role = kColumnRole})),
         OpenOptions());
     ASSERT_TRUE(Ok(shard->Load())) << schema;
     EXPECT_TRUE(shard->columns().empty()) << schema;

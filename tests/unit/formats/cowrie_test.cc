@@ -2,7 +2,6 @@
 #include "core/formats/cowrie/cowrie.h"
 
 #include <gtest/gtest.h>
-
 #include <zlib.h>
 
 #include "core/base/limits.h"
@@ -94,8 +93,7 @@ TEST(Cowrie, Tensors) {
   const std::string bytes = Framed("\xD1\x01\x20\x08\x02\x02\x01\x02\x07\x09"s);
   const Result<Json> cowrie = DecodeCowrie(AsBytes(bytes));
   ASSERT_TRUE(cowrie) << cowrie.error().Text();
-  EXPECT_EQ((*cowrie)["bc"],
-            Json::parse(R"({"_type":"tensor","dtype":"uint8",
+  EXPECT_EQ((*cowrie)["bc"], Json::parse(R"({"_type":"tensor","dtype":"uint8",
                             "shape":[2,1],"data":"Bwk="})"));
   // Too few bytes, a shape that overflows, an unknown type, too many axes.
   EXPECT_EQ(CodeOf(Framed("\x20\x01\x01\x02\x04zzzz"s)), Code::kCorrupt);

@@ -28,9 +28,9 @@ class ManifestTest : public testing::Test {
   }
 
   void Open(const Json& metadata, uint8_t role = kManifestRole) {
-    const std::string path = dir_.Write(
-        "in/list.manifest",
-        BuildShard({.role = role, .metadata = metadata.dump()}));
+    const std::string path =
+        dir_.Write("in/list.manifest",
+                   BuildShard({.role = role, .metadata = metadata.dump()}));
     auto container = OpenContainer(*FileSource::Open(path), OpenOptions());
     ASSERT_TRUE(Ok(container));
     container_ = *container;
@@ -72,7 +72,8 @@ class ManifestTest : public testing::Test {
 TEST_F(ManifestTest, FilesAreFilesAndContainersDirectories) {
   Write("a.txt", "plain");
   Write("sub/b.smpl", BuildShard({.entries = {Raw("0", "1")}, .role = 2}));
-  OpenFiles(Json::array({{{"uri", "a.txt"}}, {{"uri", "file:sub/b.smpl"}},
+  OpenFiles(Json::array({{{"uri", "a.txt"}},
+                         {{"uri", "file:sub/b.smpl"}},
                          {{"uri", "./a.txt"}}}));
   EXPECT_EQ(*Read("parts/a.txt"), "plain");
   ASSERT_TRUE(Find("parts/sub/b.smpl"));
@@ -92,10 +93,18 @@ TEST_F(ManifestTest, FilesAreFilesAndContainersDirectories) {
 TEST_F(ManifestTest, NothingElsewhereIsTouched) {
   dir_.Write("outside", "secret");
   std::filesystem::create_symlink("../outside", dir_.Path("in/link"));
-  const char* const elsewhere[] = {"s3://bucket/a", "http:a", "../outside",
-                                   "sub/../../outside", "/etc/passwd",
-                                   "file:///etc/passwd", "file://host/a",
-                                   "link", "", ".", "sub", "no-such-file"};
+  const char* const elsewhere[] = {"s3://bucket/a",
+                                   "http:a",
+                                   "../outside",
+                                   "sub/../../outside",
+                                   "/etc/passwd",
+                                   "file:///etc/passwd",
+                                   "file://host/a",
+                                   "link",
+                                   "",
+                                   ".",
+                                   "sub",
+                                   "no-such-file"};
   Json files = Json::array();
   for (const char* uri : elsewhere) files.push_back({{"uri", uri}});
   files.push_back(4);
@@ -138,8 +147,8 @@ TEST_F(ManifestTest, HashesAreComparedWhenSomeoneAsks) {
 
 TEST_F(ManifestTest, VerdictsAreAsLongAsTheyWereSaidToBe) {
   Write("a", "1");
-  OpenFiles(Json::array({{{"uri", "a"}, {"sha256", "00"}},
-                         {{"uri", "\"quoted\xC3\xA9\n"}}}));
+  OpenFiles(Json::array(
+      {{{"uri", "a"}, {"sha256", "00"}}, {{"uri", "\"quoted\xC3\xA9\n"}}}));
   const Result<uint64_t> size =
       branch_->Size(*Find(".ctxfs/sha256.json"), cache_);
   EXPECT_EQ(Read(".ctxfs/sha256.json")->size(), *size);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/mcf/quantisation.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "core/codec/half.h"
+#include "core/formats/mcf/quantisation.h"
 
 namespace ctxfs {
 namespace {

@@ -119,9 +119,8 @@ TEST(Sealed, IsLockedWithoutAKeyInEveryRole) {
 
 TEST(Sealed, PayloadsThatAreTooShortHoldNothing) {
   for (const size_t size : {0U, 1U, 27U, 28U}) {
-    const auto shard =
-        Model({Raw("x", std::string(size, 'x'))},
-              {{"x", {{"encryption", Seal()}}}}, 1, WithKey());
+    const auto shard = Model({Raw("x", std::string(size, 'x'))},
+                             {{"x", {{"encryption", Seal()}}}}, 1, WithKey());
     EXPECT_EQ(shard->EntrySize(0), 0U);
     BlockCache cache(1 << 20);
     const Result<Content> content = shard->OpenEntry(0);
@@ -172,9 +171,8 @@ TEST(Sealed, WhatDoesNotParseIsRawAndSaysSo) {
 TEST(Conventions, AreReadHoweverTheyAreWritten) {
   const std::string seal = Seal().dump();
   const auto sealed = [&](const std::string& metadata) {
-    const auto opened =
-        OpenSpec({.entries = {Raw("x", std::string(40, 'x'))},
-                  .metadata = metadata});
+    const auto opened = OpenSpec(
+        {.entries = {Raw("x", std::string(40, 'x'))}, .metadata = metadata});
     EXPECT_TRUE(Ok(opened));
     return (*opened)->EntryLocked(0);
   };
@@ -244,9 +242,9 @@ TEST(ModelShard, EntriesWithoutANameAreNumbered) {
 }
 
 TEST(EntryFiles, ComeUnderTheirEntrysNames) {
-  const auto model = Model({Raw("a/b", Tensor(kF32, {}, Floats(1))),
-                            Raw("short", "abc"), Raw("__own__", Floats(9)),
-                            Raw("", Tensor(kF32, {}, Floats(1)))});
+  const auto model =
+      Model({Raw("a/b", Tensor(kF32, {}, Floats(1))), Raw("short", "abc"),
+             Raw("__own__", Floats(9)), Raw("", Tensor(kF32, {}, Floats(1)))});
   const auto tables = model->Derived();
   ASSERT_EQ(tables.size(), 1U);
   EXPECT_EQ(tables[0]->count(), 4U);
@@ -358,9 +356,9 @@ TEST(GemmShard, NamesOfTilesAreNumbersAndGridsFull) {
 
 TEST(GemmShard, TilesThatDoNotFitMakeNoMatrix) {
   const auto matrix = [](std::string first, std::string second) {
-    const auto gemm = Model({Raw("A/0,0", std::move(first)),
-                             Raw("A/1,0", std::move(second))},
-                            Json::object(), kGemmRole);
+    const auto gemm =
+        Model({Raw("A/0,0", std::move(first)), Raw("A/1,0", std::move(second))},
+              Json::object(), kGemmRole);
     const bool there = !Paths(gemm, "matrices/").empty();
     EXPECT_EQ(WarningsAbout(*gemm, "A: no matrix"), there ? 0U : 1U);
     return there;

@@ -16,10 +16,10 @@ class Samples {
  public:
   explicit Samples(std::vector<ShardEntry> entries, uint16_t flags = 0)
       : shard_(std::make_shared<SampleShard>(
-            std::make_shared<MemorySource>(BuildShard(
-                {.entries = std::move(entries),
-                 .flags = flags,
-                 .role = kSampleRole})),
+            std::make_shared<MemorySource>(
+                BuildShard({.entries = std::move(entries),
+                            .flags = flags,
+                            .role = kSampleRole})),
             OpenOptions())) {
     EXPECT_TRUE(Ok(shard_->Load()));
   }
@@ -158,9 +158,9 @@ TEST(SampleShard, WithoutSamplesThereAreNoViews) {
 
 TEST(SampleShard, OursNeverHidesAnEntry) {
   const Branch branch(*OpenContainer(
-      std::make_shared<MemorySource>(BuildShard(
-          {.entries = {Raw("views", "x"), Raw("1", "2")},
-           .role = kSampleRole})),
+      std::make_shared<MemorySource>(
+          BuildShard({.entries = {Raw("views", "x"), Raw("1", "2")},
+                      .role = kSampleRole})),
       OpenOptions()));
   EXPECT_TRUE(branch.Entry(*branch.tree().Lookup(Tree::kRoot, "views")));
   EXPECT_TRUE(branch.tree().Lookup(Tree::kRoot, "views~2"));

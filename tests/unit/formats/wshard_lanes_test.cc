@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which dtype and shape a lane has: one test a rule, in the rules' order.
-#include "core/formats/wshard/lanes.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "core/formats/wshard/lanes.h"
 
 namespace ctxfs {
 namespace {

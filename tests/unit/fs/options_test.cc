@@ -121,13 +121,9 @@ Arguments Documented() {
 }
 
 TEST(MountOptions, AreAllThatTheUsageNames) {
-  const std::map<std::string, std::string> samples = {{"WHEN", "open"},
-                                                      {"SIZE", "64M"},
-                                                      {"N", "7"},
-                                                      {"MODE", "022"},
-                                                      {"LEVEL", "info"},
-                                                      {"PATH", "/key"},
-                                                      {"LIST", "npy:hf"}};
+  const std::map<std::string, std::string> samples = {
+      {"WHEN", "open"},  {"SIZE", "64M"},  {"N", "7"},        {"MODE", "022"},
+      {"LEVEL", "info"}, {"PATH", "/key"}, {"LIST", "npy:hf"}};
   const Arguments documented = Documented();
   EXPECT_GE(documented.size(), 16U);
   for (std::string option : documented) {
@@ -193,8 +189,8 @@ TEST(MountOptions, RefuseWhatTheyDoNotKnow) {
 
 TEST(MountOptions, WantTwoOperands) {
   for (const Arguments& arguments :
-       {Arguments{}, Arguments{"source"},
-        Arguments{"source", "-o", "mnt"}, Arguments{"--", "source"}}) {
+       {Arguments{}, Arguments{"source"}, Arguments{"source", "-o", "mnt"},
+        Arguments{"--", "source"}}) {
     EXPECT_FALSE(Parse(arguments).ok) << arguments.size();
   }
   EXPECT_FALSE(Parse({"source", "mnt", "-o"}).ok) << "an option is missing";

@@ -29,7 +29,9 @@ class TestBlock final : public Block {
         verifies_(verifies) {}
 
   uint64_t cost() const override { return cost_; }
-  Result<Buffer> Produce() const override { return produce_(); }
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+    return produce_();
+  }
   bool verifies() const override { return verifies_; }
 
  private:

@@ -13,16 +13,15 @@ namespace ctxfs {
 inline ArrayInfo Array(std::string name, DType dtype,
                        std::vector<uint64_t> shape, std::string bytes) {
   return {std::move(name), dtype, std::move(shape),
-          [bytes = std::move(bytes)](BlockCache& /*cache*/) -> Result<Content> {
-            return TextContent(bytes);
-          }};
+          [bytes = std::move(bytes)](const ReadContext& /*context*/)
+              -> Result<Content> { return TextContent(bytes); }};
 }
 
 /// An array that cannot be opened.
 inline ArrayInfo BrokenArray(std::string name, DType dtype,
                              std::vector<uint64_t> shape) {
   return {std::move(name), dtype, std::move(shape),
-          [](BlockCache& /*cache*/) -> Result<Content> {
+          [](const ReadContext& /*context*/) -> Result<Content> {
             return Error{Code::kCorrupt, "broken", 7};
           }};
 }

@@ -25,7 +25,7 @@ inline Content TextContent(std::string text) {
 inline OwnFile TextFile(std::string path, std::string text) {
   OwnFile file;
   file.path = std::move(path);
-  file.open = [text](BlockCache& /*cache*/) -> Result<Content> {
+  file.open = [text](const ReadContext& /*context*/) -> Result<Content> {
     return TextContent(text);
   };
   return file;

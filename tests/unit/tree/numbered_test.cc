@@ -15,7 +15,8 @@ NumberedFiles Numbers(uint32_t count, unsigned digits, std::string suffix) {
   files.count = count;
   files.digits = digits;
   files.suffix = std::move(suffix);
-  files.open = [](uint32_t file, BlockCache& /*cache*/) -> Result<Content> {
+  files.open = [](uint32_t file,
+                  const ReadContext& /*context*/) -> Result<Content> {
     return TextContent(std::string(file, 'x'));
   };
   return files;

@@ -80,11 +80,11 @@ TEST_F(AheadTest, DecodesTheNextTwoOnceOneIsReadAndTheNextBegun) {
 TEST_F(AheadTest, DoesNothingWithoutASequence) {
   {
     Ahead ahead(cache_, 64 * limits::kMiB);
-    ahead.Note(File(0), 0, 4096);     // begun, not read to its end
-    ahead.Note(File(1), 0, 4096);     // so this is no sequel
-    ahead.Note(File(4), 0, kSize);    // read alone
-    ahead.Note(File(2), 4096, 8192);  // in the middle
-    ahead.Note(File(0, 100), 0, 100);        // small
+    ahead.Note(File(0), 0, 4096);      // begun, not read to its end
+    ahead.Note(File(1), 0, 4096);      // so this is no sequel
+    ahead.Note(File(4), 0, kSize);     // read alone
+    ahead.Note(File(2), 4096, 8192);   // in the middle
+    ahead.Note(File(0, 100), 0, 100);  // small
   }  // its threads, had there been any, are done
   EXPECT_EQ(Produced(), 0U);
 }

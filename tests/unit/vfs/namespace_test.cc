@@ -93,7 +93,8 @@ void List(const Namespace& files, Inode directory, const std::string& path,
       EXPECT_NE(inode, child->inode) << other << " and " << path << child->name;
     }
     EXPECT_TRUE(all.emplace(path + child->name, child->inode).second);
-    if (child->directory) List(files, child->inode, path + child->name + "/", all);
+    if (child->directory)
+      List(files, child->inode, path + child->name + "/", all);
   }
 }
 
@@ -210,7 +211,8 @@ std::shared_ptr<FakeContainer> WithBlocks(uint32_t count) {
   blocks.path = "LOD0/blocks";
   blocks.count = count;
   blocks.size = [](uint32_t file) { return std::to_string(file).size(); };
-  blocks.open = [](uint32_t file, BlockCache& /*cache*/) -> Result<Content> {
+  blocks.open = [](uint32_t file,
+                   const ReadContext& /*context*/) -> Result<Content> {
     return TextContent(std::to_string(file));
   };
   fake->numbered = {blocks};
@@ -384,8 +386,8 @@ TEST(InnerContainer, StandsBesideTheEntryThatItIs) {
                    ZstdEntry("prose.mcf", Prose(900)), Raw("noext", inner),
                    Raw("a/raw.shard~dir", "theirs")},
        .role = 16});
-  const auto container = OpenContainer(
-      std::make_shared<MemorySource>(outer), OpenOptions());
+  const auto container =
+      OpenContainer(std::make_shared<MemorySource>(outer), OpenOptions());
   ASSERT_TRUE(Ok(container));
   const Namespace files(*container, "top", StatsFile());
   EXPECT_EQ(*Read(files, "top/a/raw.shard"), inner);
@@ -397,8 +399,7 @@ TEST(InnerContainer, StandsBesideTheEntryThatItIs) {
   EXPECT_EQ(Walk(files, "top/prose.mcf~dir"), std::nullopt) << "when looked up";
   EXPECT_EQ(Walk(files, "top/noext~dir"), std::nullopt);
   BlockCache cache(0);
-  const auto listing =
-      files.OpenDirectory(*Walk(files, "top"), cache);
+  const auto listing = files.OpenDirectory(*Walk(files, "top"), cache);
   std::set<std::string> names;
   for (uint64_t i = 0; i < (*listing)->count(); ++i) {
     if (const auto name = (*listing)->At(i, false)) names.insert(name->name);
@@ -408,7 +409,8 @@ TEST(InnerContainer, StandsBesideTheEntryThatItIs) {
 }
 
 TEST(InnerContainer, OfADamagedEntryIsNotThereAndItsFileSaysWhy) {
-  const std::string inner = BuildShard({.entries = {Raw("x", "h")}, .role = 16});
+  const std::string inner =
+      BuildShard({.entries = {Raw("x", "h")}, .role = 16});
   ShardSpec spec{.entries = {Raw("r.shard", inner)}, .role = 16};
   std::string outer = BuildShard(spec);
   outer[outer.find("SHRD", 64) + 40] ^= 1;  // in the entry, past its magic

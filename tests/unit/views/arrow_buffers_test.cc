@@ -66,7 +66,7 @@ TEST_F(ArrowBuffersTest, TextOfSeveralBlocks) {
   table.rows = kRows;
   table.columns.resize(1);
   table.columns[0].kind = CellKind::kText;
-  table.columns[0].open = [lines](BlockCache&) -> Result<Content> {
+  table.columns[0].open = [lines](const ReadContext&) -> Result<Content> {
     return TextContent(lines);
   };
   const auto reader =

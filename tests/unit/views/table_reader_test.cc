@@ -15,7 +15,7 @@ TableColumn Lines(std::string text) {
   TableColumn column;
   column.name = "text";
   column.kind = CellKind::kText;
-  column.open = [text](BlockCache&) -> Result<Content> {
+  column.open = [text](const ReadContext&) -> Result<Content> {
     return TextContent(text);
   };
   return column;
@@ -24,11 +24,11 @@ TableColumn Lines(std::string text) {
 TableColumn Bytes8(std::string values, std::string valid = "") {
   TableColumn column;
   column.name = "bytes";
-  column.open = [values](BlockCache&) -> Result<Content> {
+  column.open = [values](const ReadContext&) -> Result<Content> {
     return TextContent(values);
   };
   if (!valid.empty()) {
-    column.open_valid = [valid](BlockCache&) -> Result<Content> {
+    column.open_valid = [valid](const ReadContext&) -> Result<Content> {
       return TextContent(valid);
     };
   }
