@@ -43,13 +43,13 @@ class Samples:
         return [a / b for a, b in pairs]
 
 
-def build_release() -> pathlib.Path:
+def build_benchmarks() -> pathlib.Path:
     for command in (
-        ["cmake", "--preset", "release"],
-        ["cmake", "--build", "--preset", "release"],
+        ["cmake", "--preset", "bench"],
+        ["cmake", "--build", "--preset", "bench"],
     ):
         subprocess.run(command, cwd=ROOT, check=True, stdout=sys.stderr)
-    return ROOT / "build" / "release"
+    return ROOT / "build" / "bench"
 
 
 def load() -> str:
@@ -273,7 +273,7 @@ def parse_args() -> argparse.Namespace:
 
 
 def measure(args: argparse.Namespace, scratch: pathlib.Path) -> None:
-    tools = lib.Tools((args.build or build_release()).resolve(), scratch)
+    tools = lib.Tools((args.build or build_benchmarks()).resolve(), scratch)
     rounds = 2 if args.quick else args.rounds
     print("\n".join(["## ctxfs benchmark", "", *(f"- {one}" for one in machine())]))
     print(f"- Rounds: {rounds}\n", flush=True)

@@ -80,7 +80,7 @@ def run(python: pathlib.Path, program: str, *args) -> tuple[list[float], list[st
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release")
+    options.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bench")
     options.add_argument("--scratch", type=pathlib.Path)
     options.add_argument("--mb", type=int, default=256)
     options.add_argument("--rounds", type=int, default=5)

@@ -5,14 +5,13 @@ import errno
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 
 import pytest
 
 import shard
 from conftest import (
-    BIN, GOLDEN, is_mounted, mount_command, run, wait_until,
+    BIN, GOLDEN, mount_command, run, wait_until,
 )
 
 SHARDS = GOLDEN / "shard"
@@ -218,20 +217,3 @@ def test_check(tmp_path):
     assert run(BIN / "fsck.ctxfs", SHARDS / "bad_entries_overlap.shard").returncode == 1
     assert run(BIN / "fsck.ctxfs", tmp_path / "nothing").returncode == 2
     assert run(BIN / "fsck.ctxfs").returncode == 2
-
-
-def test_install_puts_everything_where_it_is_looked_for(tmp_path):
-    build = BIN if (BIN / "cmake_install.cmake").exists() else None
-    if build is None:
-        pytest.skip("not run from a build folder")
-    done = run("cmake", "--install", build, env={**os.environ, "DESTDIR": str(tmp_path)})
-    assert done.returncode == 0, done.stderr
-    for helper in ("mount.ctxfs", "fsck.ctxfs"):
-        link = tmp_path / "sbin" / helper
-        assert link.is_symlink()
-        target = tmp_path / os.readlink(link).lstrip("/")
-        assert os.access(target, os.X_OK)
-    manual = next(tmp_path.rglob("ctxfs.8"))
-    assert b".TH" in manual.read_bytes()
-    assert shutil.which("ctxfs", path=str(target.parent))
-    assert not is_mounted(tmp_path)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The rules of `cmake --install`, and the `uninstall` target. Components:
+# runtime (the program, its helpers and manuals), development (libctxfs) and
+# license; cmake/package.cmake makes packages of them.
+include(CMakePackageConfigHelpers)
+
+# mount(8) and fsck(8) look for helpers only in /sbin, which is /usr/sbin on a
+# system with merged /usr.
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  set(default_helper_dir sbin)
+else()
+  set(default_helper_dir /sbin)
+endif()
+set(CTXFS_HELPER_DIR ${default_helper_dir} CACHE STRING
+  "Directory of mount.ctxfs and fsck.ctxfs: absolute, or below the prefix")
+
+install(TARGETS ctxfs RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+  COMPONENT runtime)
+
+# The prefix is known only when installing (--prefix), so the links are made
+# then. They are installed as files, which puts them into the manifest.
+set(links ${PROJECT_BINARY_DIR}/helpers)
+install(CODE "
+  set(bin_dir \"${CMAKE_INSTALL_BINDIR}\")
+  set(helper_dir \"${CTXFS_HELPER_DIR}\")
+  set(links \"${links}\")
+  include(\"${PROJECT_SOURCE_DIR}/cmake/link_helpers.cmake\")"
+  COMPONENT runtime)
+install(FILES ${links}/mount.ctxfs ${links}/fsck.ctxfs
+  DESTINATION ${CTXFS_HELPER_DIR} COMPONENT runtime)
+
+# Writes the gzip-compressed contents of `file` to `output`, without a time.
+find_program(CTXFS_GZIP gzip REQUIRED)
+function(ctxfs_gzip file output)
+  execute_process(COMMAND ${CTXFS_GZIP} -9nc ${file} OUTPUT_FILE ${output}
+    COMMAND_ERROR_IS_FATAL ANY)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND
+    PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+endfunction()
+
+set(manuals ${PROJECT_BINARY_DIR}/man)
+configure_file(docs/ctxfs.8 ${manuals}/ctxfs.8 @ONLY)
+ctxfs_gzip(${manuals}/ctxfs.8 ${manuals}/ctxfs.8.gz)
+foreach(name mount.ctxfs fsck.ctxfs)
+  file(CREATE_LINK ctxfs.8.gz ${manuals}/${name}.8.gz SYMBOLIC)
+endforeach()
+install(FILES ${manuals}/ctxfs.8.gz ${manuals}/mount.ctxfs.8.gz
+  ${manuals}/fsck.ctxfs.8.gz
+  DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT runtime)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT license)
+
+# libctxfs: find_package(ctxfs) and `pkg-config ctxfs`.
+set(headers_dir ${CMAKE_INSTALL_INCLUDEDIR}/ctxfs)
+set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ctxfs)
+set(pkg_config_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(TARGETS libctxfs EXPORT ctxfsTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+  INCLUDES DESTINATION ${headers_dir})
+install(EXPORT ctxfsTargets NAMESPACE ctxfs:: DESTINATION ${config_dir}
+  COMPONENT development)
+file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
+  core/*.h)
+foreach(header ${headers})
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${header} DESTINATION ${headers_dir}/${folder}
+    COMPONENT development)
+endforeach()
+
+configure_package_config_file(cmake/ctxfsConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/ctxfsConfig.cmake INSTALL_DESTINATION ${config_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/ctxfsConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/ctxfsConfig.cmake
+  ${PROJECT_BINARY_DIR}/ctxfsConfigVersion.cmake
+  DESTINATION ${config_dir} COMPONENT development)
+
+cmake_path(ABSOLUTE_PATH pkg_config_dir BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}
+  OUTPUT_VARIABLE absolute_dir)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${absolute_dir}
+  OUTPUT_VARIABLE CTXFS_PREFIX_FROM_PC)
+configure_file(cmake/ctxfs.pc.in ${PROJECT_BINARY_DIR}/ctxfs.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/ctxfs.pc DESTINATION ${pkg_config_dir}
+  COMPONENT development)
+
+add_custom_target(uninstall
+  COMMAND ${CMAKE_COMMAND} -D binary_dir=${PROJECT_BINARY_DIR}
+          -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake
+  COMMENT "Removing the files of the last cmake --install")

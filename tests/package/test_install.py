@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cmake --install, its manifest, uninstalling, and using the installed library."""
+
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from mounting import BIN, GOLDEN, ROOT, run
+
+CONTAINER = GOLDEN / "shard" / "comp_mixed.shard"
+HELPERS = ("mount.ctxfs", "fsck.ctxfs")
+CONSUMER = pathlib.Path(__file__).parent / "consumer"
+
+pytestmark = pytest.mark.skipif(
+    not (BIN / "cmake_install.cmake").exists(), reason="not a build directory"
+)
+
+
+def install(stage, *args) -> None:
+    done = run("cmake", "--install", BIN, *args, env={**os.environ, "DESTDIR": str(stage)})
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def files_below(folder) -> set[str]:
+    """Absolute names of files and links, as if `folder` were the root."""
+    return {
+        "/" + os.path.relpath(os.path.join(parent, name), folder)
+        for parent, folders, names in os.walk(folder)
+        for name in [*names, *(f for f in folders if os.path.islink(os.path.join(parent, f)))]
+    }
+
+
+def resolve(stage, path: str) -> pathlib.Path:
+    """The file that the link at `path` leads to if `stage` is the root."""
+    target = os.path.join(os.path.dirname(path), os.readlink(f"{stage}{path}"))
+    return pathlib.Path(f"{stage}{os.path.normpath(target)}")
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """An installation with the prefix /usr."""
+    stage = tmp_path_factory.mktemp("stage")
+    install(stage, "--prefix", "/usr")
+    return stage
+
+
+def test_helpers_lead_to_the_program(prefix, tmp_path):
+    install(tmp_path)
+    for stage in (prefix, tmp_path):
+        found = files_below(stage)
+        [program] = [name for name in found if name.endswith("/bin/ctxfs")]
+        for helper in HELPERS:
+            [link] = [name for name in found if name.endswith(f"/sbin/{helper}")]
+            assert resolve(stage, link) == pathlib.Path(f"{stage}{program}")
+            assert os.access(resolve(stage, link), os.X_OK)
+
+
+def test_nothing_is_outside_the_prefix_but_the_helpers(prefix):
+    outside = {name for name in files_below(prefix) if not name.startswith("/usr/")}
+    assert outside <= {f"/sbin/{helper}" for helper in HELPERS}
+
+
+def test_every_command_has_a_manual(prefix):
+    for name in ("ctxfs", *HELPERS):
+        page = prefix / "usr/share/man/man8" / f"{name}.8.gz"
+        text = gzip.decompress(page.read_bytes()).decode()
+        assert text.count(".TH ") == 1 and "@" not in text.splitlines()[2]
+
+
+def test_a_moved_tree_works(tmp_path):
+    """A helper directory below the prefix has relative links."""
+    build = tmp_path / "build"
+    build.mkdir()
+    script = f"""
+        set(CMAKE_INSTALL_PREFIX {tmp_path}/usr)
+        set(bin_dir bin)
+        set(helper_dir sbin)
+        set(links {build})
+        include({ROOT}/cmake/link_helpers.cmake)
+    """
+    (tmp_path / "links.cmake").write_text(script)
+    assert run("cmake", "-P", tmp_path / "links.cmake").returncode == 0
+    for helper in HELPERS:
+        assert os.readlink(build / helper) == "../bin/ctxfs"
+
+
+def test_the_manifest_lists_every_file_and_uninstall_removes_them(tmp_path):
+    (tmp_path / "usr/bin").mkdir(parents=True)
+    (tmp_path / "usr/bin/other").touch()
+    install(tmp_path, "--prefix", "/usr")
+    installed = files_below(tmp_path) - {"/usr/bin/other"}
+    manifest = (BIN / "install_manifest.txt").read_text().splitlines()
+    assert sorted(manifest) == sorted(installed)
+    done = run("cmake", "--build", BIN, "--target", "uninstall",
+               env={**os.environ, "DESTDIR": str(tmp_path)})
+    assert done.returncode == 0, done.stderr.decode()
+    assert files_below(tmp_path) == {"/usr/bin/other"}
+    left = {path.name for path in tmp_path.rglob("*") if path.is_dir()}
+    assert "ctxfs" not in left and {"bin", "man8"} <= left
+    again = run("cmake", "--build", BIN, "--target", "uninstall")
+    assert again.returncode != 0 and b"not installed" in again.stdout + again.stderr
+
+
+def build_with_cmake(prefix, folder) -> pathlib.Path:
+    for command in (
+        ["cmake", "-S", CONSUMER, "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}/usr"],
+        ["cmake", "--build", folder],
+    ):
+        subprocess.run(command, check=True, timeout=300, stdout=subprocess.DEVNULL)
+    return folder / "consumer"
+
+
+def build_with_pkg_config(prefix, folder) -> pathlib.Path:
+    [config] = prefix.rglob("ctxfs.pc")
+    path = f"{config.parent}:{os.environ.get('PKG_CONFIG_PATH', '')}"
+    flags = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "ctxfs"], check=True, timeout=30,
+        capture_output=True, text=True, env={**os.environ, "PKG_CONFIG_PATH": path},
+    ).stdout.split()
+    program = folder / "consumer"
+    subprocess.run(["c++", CONSUMER / "consumer.cc", "-o", program, *flags],
+                   check=True, timeout=300)
+    return program
+
+
+@pytest.mark.parametrize("build", (build_with_cmake, build_with_pkg_config))
+def test_a_program_uses_the_installed_library(build, prefix, tmp_path):
+    told = run(build(prefix, tmp_path), CONTAINER)
+    assert told.returncode == 0
+    assert json.loads(told.stdout)["format"] == "shard"
+
+
+def test_the_library_has_a_version(prefix):
+    [config] = prefix.rglob("ctxfs.pc")
+    version = run(BIN / "ctxfs", "--version").stdout.decode().split()[1]
+    assert f"Version: {version}\n" in config.read_text()
+    [config] = prefix.rglob("ctxfsConfigVersion.cmake")
+    assert f'"{version}"' in config.read_text()
+
+
+def test_presets_of_users():
+    """No benchmark library, and a newer compiler's warning breaks no build."""
+    shown = run("cmake", "--preset", "release", "-N", cwd=ROOT).stdout.decode()
+    assert 'CMAKE_BUILD_TYPE="Release"' in shown
+    for name in ("CTXFS_BENCH", "CTXFS_WERROR", "CMAKE_CXX_COMPILER"):
+        assert name not in shown
+    for preset in ("dev", "asan", "tsan"):
+        shown = run("cmake", "--preset", preset, "-N", cwd=ROOT).stdout.decode()
+        assert 'CTXFS_WERROR="ON"' in shown
