@@ -8,7 +8,10 @@ from conftest import BIN
 
 PAGES = sorted((console.ROOT / "docs").glob("*.md"))
 BLOCKS = [(page.stem, block) for page in PAGES for block in console.blocks(page)]
-FORMATS = ["cvc", "mcf", "shard", "wshard"]
+FORMATS = [
+    "columnshard", "conventions", "cowrie", "cvc", "manifest", "mcf", "megacontext",
+    "mem8", "model_shard", "sampleshard", "shard", "sjgn", "wshard",
+]
 
 
 @pytest.mark.parametrize("page", FORMATS)
