@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The console blocks of docs, run as they are: each command, and its output."""
 
+import re
+
 import pytest
 
 import console
@@ -24,3 +26,19 @@ def test_a_format_page_starts_with_a_mount(page):
 @pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[page for page, _ in BLOCKS])
 def test_console_block(page, block, tmp_path):
     console.check(block, tmp_path, BIN)
+
+
+def cells(row: str) -> int:
+    """The number of cells of a table row; a `|` of a cell's text is written `\\|`."""
+    return len(re.findall(r"(?<!\\)\|", row)) - 1
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted(console.ROOT.glob("*.md"))], ids=lambda p: p.stem)
+def test_rows_have_the_cells_of_their_header(page):
+    header = 0
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        if not line.startswith("|"):
+            header = 0
+            continue
+        header = header or cells(line)
+        assert cells(line) == header, f"{page.name}:{number}: {line}"
