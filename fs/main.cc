@@ -2,12 +2,16 @@
 //
 // One binary under three names: ctxfs, mount.ctxfs, fsck.ctxfs.
 #include <malloc.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fs/commands/arguments.h"
 #include "fs/commands/commands.h"
 #include "fs/daemon.h"
 #include "fs/options.h"
@@ -21,7 +25,8 @@ int RunMount(int argc, char** argv) {
   MountOptions options;
   std::string error;
   if (!ParseMountOptions(argc, argv, &options, &error)) {
-    std::fprintf(stderr, "ctxfs: %s; -h shows how\n", error.c_str());
+    std::fprintf(stderr, "ctxfs: %s; try 'ctxfs mount --help'\n",
+                 error.c_str());
     return static_cast<int>(ExitCode::kUsage);
   }
   if (options.help) {
@@ -41,11 +46,12 @@ int RunMount(int argc, char** argv) {
 }
 
 int RunUmountCommand(int argc, char** argv) {
-  if (argc != 2) {
-    std::fputs("usage: ctxfs umount MOUNTPOINT\n", stderr);
-    return static_cast<int>(ExitCode::kUsage);
+  constexpr Command kUmount{"ctxfs umount", "MOUNTPOINT", "", 1, 1};
+  Arguments arguments;
+  if (const auto code = ParseArguments(argc, argv, kUmount, &arguments)) {
+    return *code;
   }
-  return static_cast<int>(RunUmount(argv[1]));
+  return static_cast<int>(RunUmount(arguments.operands.front().c_str()));
 }
 
 /// Large memory is the kernel's again as soon as it is freed
@@ -60,30 +66,72 @@ void GiveMemoryBack() {
 struct Subcommand {
   std::string_view name;
   int (*run)(int argc, char** argv);
-  const char* what;
+  const char* usage;
 };
 
 constexpr Subcommand kSubcommands[] = {
-    {"mount", &RunMount, "SOURCE... MOUNTPOINT   shows them as files"},
-    {"umount", &RunUmountCommand, "MOUNTPOINT            ends that"},
-    {"ls", &RunLs, "SOURCE[//PATH]...         names, with -l what is known"},
-    {"cat", &RunCat, "SOURCE//PATH...          bytes to standard output"},
-    {"info", &RunInfo, "SOURCE...               what is in a container"},
-    {"check", &RunCheck, "SOURCE...              whether all of it is sound"},
-    {"extract", &RunExtract, "SOURCE[//PATH] DIR   writes files out"},
+    {"mount", &RunMount, "SOURCE... MOUNTPOINT   show containers as files"},
+    {"umount", &RunUmountCommand, "MOUNTPOINT            unmount"},
+    {"ls", &RunLs, "SOURCE[//PATH]...         list files; -l with details"},
+    {"cat", &RunCat, "SOURCE//PATH...          write files to standard output"},
+    {"info", &RunInfo, "SOURCE...               describe containers"},
+    {"check", &RunCheck, "SOURCE...              verify every checksum"},
+    {"extract", &RunExtract, "SOURCE[//PATH] DIR   copy files to a directory"},
 };
 
-int Usage(std::FILE* to) {
+const Subcommand* FindSubcommand(std::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(kSubcommands), std::end(kSubcommands),
+                   [name](const Subcommand& one) { return one.name == name; });
+  return found == std::end(kSubcommands) ? nullptr : found;
+}
+
+void PrintUsage(std::FILE* to) {
   for (const Subcommand& one : kSubcommands) {
     std::fprintf(to, "%s ctxfs %s %s\n",
                  &one == kSubcommands ? "usage:" : "      ",
-                 std::string(one.name).c_str(), one.what);
+                 std::string(one.name).c_str(), one.usage);
   }
   std::fputs(
-      "-h after a command tells its options; ctxfs --version. mount.ctxfs is\n"
-      "'ctxfs mount', fsck.ctxfs is 'ctxfs check'; see ctxfs(8).\n",
+      "'ctxfs help COMMAND' lists the options of a command; ctxfs --version.\n"
+      "'ctxfs SOURCE MOUNTPOINT' and mount.ctxfs are 'ctxfs mount', "
+      "fsck.ctxfs\n"
+      "is 'ctxfs check' with the exit codes of fsck(8). Manual: ctxfs(8).\n",
       to);
-  return static_cast<int>(to == stdout ? ExitCode::kOk : ExitCode::kUsage);
+}
+
+int UnknownCommand(const std::string& word) {
+  std::fprintf(stderr,
+               "ctxfs: '%s' is not a command and no such file exists; "
+               "try 'ctxfs --help'\n",
+               word.c_str());
+  return static_cast<int>(ExitCode::kUsage);
+}
+
+/// ctxfs help [COMMAND]
+int RunHelp(int argc, char** argv) {
+  if (argc < 2) {
+    PrintUsage(stdout);
+    return 0;
+  }
+  const Subcommand* const command = FindSubcommand(argv[1]);
+  if (command == nullptr) {
+    std::fprintf(stderr, "ctxfs: '%s' is not a command; try 'ctxfs --help'\n",
+                 argv[1]);
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  char help[] = "--help";
+  char* words[] = {argv[1], help, nullptr};
+  return command->run(2, words);
+}
+
+/// Whether `ctxfs WORD ...` mounts. mount.fuse(8) runs `ctxfs SOURCE MOUNTPOINT
+/// -o OPTIONS` for the type fuse.ctxfs; a word that is neither a path nor an
+/// option is more likely a misspelt command.
+bool IsSourceOrOption(const std::string& word) {
+  struct stat st {};
+  return word.starts_with('-') || word.find('/') != std::string::npos ||
+         ::lstat(word.c_str(), &st) == 0;
 }
 
 int Main(int argc, char** argv) {
@@ -91,17 +139,20 @@ int Main(int argc, char** argv) {
   const std::string_view called = argv[0];
   const std::string_view name = called.substr(called.rfind('/') + 1);
   if (name == "mount.ctxfs") return RunMount(argc, argv);
-  if (name == "fsck.ctxfs") return RunCheck(argc, argv);
-
-  const std::string_view command = argc > 1 ? argv[1] : "";
-  for (const Subcommand& one : kSubcommands) {
-    if (command == one.name) return one.run(argc - 1, argv + 1);
+  if (name == "fsck.ctxfs") return RunFsck(argc, argv);
+  if (argc < 2) {
+    PrintUsage(stderr);
+    return static_cast<int>(ExitCode::kUsage);
   }
-  if (command == "--version" || command == "-V") {
-    std::printf("ctxfs %s\n", kVersion);
-    return 0;
+  const std::string word = argv[1];
+  if (const Subcommand* const command = FindSubcommand(word)) {
+    return command->run(argc - 1, argv + 1);
   }
-  return Usage(command == "--help" || command == "-h" ? stdout : stderr);
+  if (word == "help" || word == "--help" || word == "-h") {
+    return RunHelp(argc - 1, argv + 1);
+  }
+  // mount.ctxfs understands --version.
+  return IsSourceOrOption(word) ? RunMount(argc, argv) : UnknownCommand(word);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@
 namespace ctxfs {
 namespace {
 
-// Every option of every command, by a letter: small ones may be given as such.
+// All options of all commands. Each has a letter; a lower-case letter and R are
+// also short options.
 constexpr option kOptions[] = {
     {"all", no_argument, nullptr, 'a'},
     {"long", no_argument, nullptr, 'l'},
@@ -41,13 +42,13 @@ bool ReadJobs(std::string_view text, unsigned* jobs) {
          *jobs >= 1 && *jobs <= kMost;
 }
 
-/// The key file that was named, if one was.
+/// The value of --keyfile; `path` is empty if it was not given.
 struct KeyFile {
   std::string path;
   bool insecure = false;
 };
 
-/// Whether `letter` with its value makes sense.
+/// Stores an option. Fails if `value` is invalid for it.
 bool Take(int letter, const char* value, Arguments& arguments, KeyFile& key) {
   switch (letter) {
     case 'a':
@@ -87,38 +88,90 @@ bool Take(int letter, const char* value, Arguments& arguments, KeyFile& key) {
   }
 }
 
+/// Prints a usage error and returns the exit code for it.
+int UsageError(const Command& command, const std::string& reason) {
+  std::fprintf(stderr, "%s: %s; try '%s --help'\n", command.name,
+               reason.c_str(), command.name);
+  return command.usage_error;
+}
+
+/// The option that getopt_long returned `letter` for, as the user spells it.
+/// `index` is of kOptions, or -1 for a short option.
+std::string OptionName(int letter, int index) {
+  if (index >= 0) return std::string("--") + kOptions[index].name;
+  return std::string("-") + static_cast<char>(letter);
+}
+
+/// The word that getopt_long did not accept. `before` is optind before the
+/// call.
+std::string RejectedOption(char** argv, int before) {
+  const std::string_view word = argv[optind - 1];
+  const bool within_word = optind == before;  // in the middle of "-xl"
+  if (optopt == 0 || (!within_word && word.starts_with("--"))) {
+    return std::string(word);
+  }
+  return OptionName(optopt, -1);
+}
+
+/// Parses the options and leaves optind at the first operand. Returns the
+/// reason of a usage error; empty if there is none.
+std::string TakeOptions(int argc, char** argv, const Command& command,
+                        Arguments* arguments, KeyFile* key, bool* help) {
+  // With the leading colon getopt_long prints nothing and returns ':' for a
+  // missing value.
+  constexpr const char* kLetters = ":alRj:h";
+  opterr = 0;
+  optind = 1;
+  while (true) {
+    const int before = optind;
+    int index = -1;
+    const int letter = ::getopt_long(argc, argv, kLetters, kOptions, &index);
+    if (letter == -1) return "";
+    if (letter == 'h') {
+      *help = true;
+      return "";
+    }
+    if (letter == ':') {
+      return "option '" + RejectedOption(argv, before) + "' needs a value";
+    }
+    if (letter == '?') {
+      return "unknown option '" + RejectedOption(argv, before) + "'";
+    }
+    const std::string name = OptionName(letter, index);
+    if (std::strchr(command.options, letter) == nullptr) {
+      return "unknown option '" + name + "'";
+    }
+    if (!Take(letter, optarg, *arguments, *key)) {
+      return "invalid value '" + std::string(optarg) + "' for option '" + name +
+             "'";
+    }
+  }
+}
+
+/// The reason of a usage error in the number of operands; empty if there is
+/// none.
+std::string CheckOperands(const std::vector<std::string>& operands,
+                          const Command& command) {
+  if (operands.size() < command.min_operands) return "missing operand";
+  if (operands.size() <= command.max_operands) return "";
+  return "unexpected operand '" + operands[command.max_operands] + "'";
+}
+
 }  // namespace
 
 std::optional<int> ParseArguments(int argc, char** argv, const Command& command,
                                   Arguments* arguments) {
-  const std::string usage =
-      std::string("usage: ctxfs ") + command.name + " " + command.usage + "\n";
-  // A colon: a missing value is ours to tell of, as everything else is.
-  constexpr const char* kLetters = ":alRj:h";
-  const auto wrong = [&command](ExitCode code) {
-    return command.wrong != 0 ? command.wrong : static_cast<int>(code);
-  };
   KeyFile key;
-  opterr = 0;
-  optind = 1;
-  for (int letter = 0; (letter = ::getopt_long(argc, argv, kLetters, kOptions,
-                                               nullptr)) != -1;) {
-    if (letter == 'h') {
-      std::fputs(usage.c_str(), stdout);
-      return 0;
-    }
-    if (std::strchr(command.options, letter) == nullptr ||
-        !Take(letter, optarg, *arguments, key)) {
-      std::fprintf(stderr, "ctxfs %s: %s?\n%s", command.name, argv[optind - 1],
-                   usage.c_str());
-      return wrong(ExitCode::kUsage);
-    }
+  bool help = false;
+  std::string reason = TakeOptions(argc, argv, command, arguments, &key, &help);
+  if (help) {
+    std::printf("usage: %s %s\n", command.name, command.usage);
+    return 0;
   }
+  if (!reason.empty()) return UsageError(command, reason);
   arguments->operands.assign(argv + optind, argv + argc);
-  if (arguments->operands.size() < command.operands) {
-    std::fputs(usage.c_str(), stderr);
-    return wrong(ExitCode::kUsage);
-  }
+  reason = CheckOperands(arguments->operands, command);
+  if (!reason.empty()) return UsageError(command, reason);
   if (arguments->jobs == 0) {
     arguments->jobs = std::max(std::thread::hardware_concurrency(), 1U);
   }
@@ -127,7 +180,7 @@ std::optional<int> ParseArguments(int argc, char** argv, const Command& command,
       ReadKeyFile(key.path, key.insecure);
   if (!master) {
     PrintError(key.path, master.error());
-    return wrong(ExitCode::kKey);
+    return command.key_error;
   }
   arguments->open.key = std::move(*master);
   return std::nullopt;

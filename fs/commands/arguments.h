@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +14,7 @@
 
 namespace ctxfs {
 
-/// What a command was asked for.
+/// The parsed arguments of a command.
 struct Arguments {
   std::vector<std::string> operands;
   bool all = false;        // -a
@@ -26,19 +28,20 @@ struct Arguments {
   OpenOptions open;  // of --salvage, and the key that --keyfile names
 };
 
-/// A command, for its command line.
+/// The command line of a command.
 struct Command {
-  const char* name;
+  const char* name;     // as a user types it: "ctxfs ls"
   const char* usage;    // without the name
-  const char* options;  // the letters of kOptions in arguments.cc that it takes
-  size_t operands;      // at least
-  /// What it returns for what is wrong with its command line; 0: an ExitCode.
-  int wrong = 0;
+  const char* options;  // the letters of kOptions in arguments.cc it takes
+  size_t min_operands;
+  size_t max_operands = SIZE_MAX;
+  int usage_error = static_cast<int>(ExitCode::kUsage);  // exit code
+  int key_error = static_cast<int>(ExitCode::kKey);      // exit code
 };
 
-/// Reads a command line, and the key that it names. Returns the code to exit
-/// with instead if something is wrong with them, which was said on standard
-/// error, or if it asks for help.
+/// Parses a command line and reads the key file it names. If that fails, prints
+/// why on standard error and returns the exit code. Returns 0 after printing
+/// the help if the command line asks for it.
 std::optional<int> ParseArguments(int argc, char** argv, const Command& command,
                                   Arguments* arguments);
 

@@ -16,7 +16,9 @@ namespace ctxfs {
 namespace {
 
 const Command kCommand{
-    "cat", "[--views LIST] [--salvage] [--keyfile PATH] SOURCE//PATH...",
+    "ctxfs cat",
+    "[--views LIST] [--salvage] [--keyfile PATH] [--insecure-keyfile] "
+    "SOURCE//PATH...",
     "VSKI", 1};
 
 Status WriteOut(Bytes bytes) {

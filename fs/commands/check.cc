@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs check, fsck.ctxfs: everything read, every checksum verified.
+// ctxfs check and fsck.ctxfs: reads everything and verifies every checksum.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -22,14 +22,60 @@
 namespace ctxfs {
 namespace {
 
-constexpr int kUnchecked = 2;
+constexpr const char* kUsage =
+    "[--json] [-j N] [--checksums=sha256] [--salvage] [--keyfile PATH] "
+    "[--insecure-keyfile] SOURCE...";
 
-const Command kCommand{"check",
-                       "[--json] [-j N] [--checksums=sha256] [--salvage] "
-                       "[--keyfile PATH] SOURCE...",
-                       "JjCSKI", 1, kUnchecked};
+/// The findings that decide the exit code.
+struct Findings {
+  bool damaged = false;
+  bool unchecked = false;  // something could not be read or opened
 
-/// fsck(8) hands these to every checker; we only ever look.
+  void Add(const CheckReport& report) {
+    for (const Fault& fault : report.faults) {
+      (fault.IsDamage() ? damaged : unchecked) = true;
+    }
+  }
+};
+
+/// A name of the check, with its exit codes.
+struct Program {
+  Command command;
+  int damaged;
+  int unchecked;
+  bool add;  // both codes at once are added, or else `unchecked` is returned
+};
+
+constexpr Program kCheck{{.name = "ctxfs check",
+                          .usage = kUsage,
+                          .options = "JjCSKI",
+                          .min_operands = 1,
+                          .usage_error = 2,
+                          .key_error = 2},
+                         1,
+                         2,
+                         false};
+
+// The codes of fsck(8), which are bits: 4 "filesystem errors left uncorrected",
+// 8 "operational error", 16 "usage or syntax error". Its 1 means "corrected".
+constexpr Program kFsck{{.name = "fsck.ctxfs",
+                         .usage = kUsage,
+                         .options = "JjCSKI",
+                         .min_operands = 1,
+                         .usage_error = 16,
+                         .key_error = 8},
+                        4,
+                        8,
+                        true};
+
+int ExitCodeOf(const Findings& findings, const Program& program) {
+  const int damaged = findings.damaged ? program.damaged : 0;
+  if (!findings.unchecked) return damaged;
+  return program.unchecked + (program.add ? damaged : 0);
+}
+
+/// fsck(8) passes these to every checker; a check that changes nothing ignores
+/// them.
 bool IsForRepair(std::string_view argument) {
   constexpr std::string_view kIgnored[] = {"-a", "-p", "-n", "-y", "-f", "-V"};
   return std::find(std::begin(kIgnored), std::end(kIgnored), argument) !=
@@ -138,26 +184,30 @@ void PrintReport(std::FILE* to, const std::string& path,
                                            : (count + " faults").c_str());
 }
 
-/// A container to check, and where a mount of what it was named by shows it.
+/// A container to check.
 struct Named {
   std::string path;
-  std::string mounted;
-  bool found;  // in a directory that was named
+  std::string mounted;  // its path in a mount of the source
+  bool found;           // below a directory that is the source
 };
 
-/// kUnchecked when some of the sources are not there; that was said.
-int FindAll(const std::vector<std::string>& sources, std::vector<Named>* all) {
-  int worst = 0;
+/// Returns the containers of all sources. Prints the sources that have none.
+std::vector<Named> FindAll(const std::vector<std::string>& sources,
+                           Findings* findings) {
+  std::vector<Named> all;
+  const auto unusable = [findings](const std::string& source,
+                                   const Error& error) {
+    PrintError(source, error);
+    findings->unchecked = true;
+  };
   for (const std::string& source : sources) {
     const Result<std::vector<std::string>> paths = FindContainers(source);
     if (!paths) {
-      PrintError(source, paths.error());
-      worst = kUnchecked;
+      unusable(source, paths.error());
       continue;
     }
     if (paths->empty()) {
-      PrintError(source, {Code::kNotContainer, "there is no container in it"});
-      worst = kUnchecked;
+      unusable(source, {Code::kNotContainer, "there is no container in it"});
     }
     for (const std::string& path : *paths) {
       std::string mounted = SafeComponent(BaseName(path));
@@ -166,26 +216,18 @@ int FindAll(const std::vector<std::string>& sources, std::vector<Named>* all) {
         mounted = path.substr(source.size());
         mounted.erase(0, mounted.find_first_not_of('/'));
       }
-      all->push_back({path, std::move(mounted), found});
+      all.push_back({path, std::move(mounted), found});
     }
   }
-  return worst;
+  return all;
 }
 
-}  // namespace
+/// Checks every source and prints the reports.
+Findings CheckAll(const Arguments& arguments) {
+  Findings findings;
+  const std::vector<Named> containers = FindAll(arguments.operands, &findings);
 
-int RunCheck(int argc, char** argv) {
-  argc = static_cast<int>(std::remove_if(argv + 1, argv + argc, IsForRepair) -
-                          argv);
-  Arguments arguments;
-  if (const auto code = ParseArguments(argc, argv, kCommand, &arguments)) {
-    return *code;
-  }
-  ConfineToReading(arguments.operands);
-  std::vector<Named> containers;
-  int worst = FindAll(arguments.operands, &containers);
-
-  // Many containers are checked side by side, a few one after the other.
+  // Either many containers are checked at once, or the files of one.
   const bool many = containers.size() >= 2 * uint64_t{arguments.jobs};
   BlockCache cache(256 * limits::kMiB);
   Progress progress;
@@ -195,19 +237,19 @@ int RunCheck(int argc, char** argv) {
                         cache, progress);
   Mutex mutex;
   Json all = Json::array();
-  std::FILE* const told = arguments.sha256 ? stderr : stdout;
+  std::FILE* const reports = arguments.sha256 ? stderr : stdout;
   ForEachInParallel(
       containers.size(), many ? arguments.jobs : 1, [&](uint64_t i) {
         const auto& [path, mounted, found] = containers[i];
         const CheckReport report = checker.Check(path, /*alone=*/found);
         const MutexLock lock(mutex);
         progress.Clear();
-        worst = std::max(worst, report.Outcome());
+        findings.Add(report);
         if (arguments.json) {
           all.push_back(ReportJson(path, report));
           return;
         }
-        PrintReport(told, path, report);
+        PrintReport(reports, path, report);
         for (const FileDigest& file : report.digests) {
           std::puts(DigestLine(mounted + "/" + file.path, file.sha256).c_str());
         }
@@ -215,7 +257,25 @@ int RunCheck(int argc, char** argv) {
   if (arguments.json) {
     std::puts(all.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
   }
-  return worst;
+  return findings;
 }
+
+int Run(int argc, char** argv, const Program& program) {
+  argc = static_cast<int>(std::remove_if(argv + 1, argv + argc, IsForRepair) -
+                          argv);
+  Arguments arguments;
+  if (const auto code =
+          ParseArguments(argc, argv, program.command, &arguments)) {
+    return *code;
+  }
+  ConfineToReading(arguments.operands);
+  return ExitCodeOf(CheckAll(arguments), program);
+}
+
+}  // namespace
+
+int RunCheck(int argc, char** argv) { return Run(argc, argv, kCheck); }
+
+int RunFsck(int argc, char** argv) { return Run(argc, argv, kFsck); }
 
 }  // namespace ctxfs

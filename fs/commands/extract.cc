@@ -27,10 +27,10 @@ namespace ctxfs {
 namespace {
 
 const Command kCommand{
-    "extract",
+    "ctxfs extract",
     "[-a] [-j N] [--replace] [--views LIST] [--salvage] [--keyfile PATH] "
-    "SOURCE[//PATH] DIR",
-    "ajFVSKI", 2};
+    "[--insecure-keyfile] SOURCE[//PATH] DIR",
+    "ajFVSKI", 2, 2};
 
 constexpr std::string_view kAbout = ".ctxfs";
 

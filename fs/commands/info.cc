@@ -19,7 +19,9 @@ namespace ctxfs {
 namespace {
 
 const Command kCommand{
-    "info", "[--json] [--salvage] [--keyfile PATH] SOURCE...", "JSKI", 1};
+    "ctxfs info",
+    "[--json] [--salvage] [--keyfile PATH] [--insecure-keyfile] SOURCE...",
+    "JSKI", 1};
 
 /// Entries that are alike, as the table counts them.
 struct Group {

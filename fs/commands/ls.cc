@@ -17,9 +17,9 @@ namespace {
 constexpr std::string_view kAbout = ".ctxfs";
 
 const Command kCommand{
-    "ls",
+    "ctxfs ls",
     "[-alR] [--json] [--views LIST] [--salvage] [--keyfile PATH] "
-    "SOURCE[//PATH]...",
+    "[--insecure-keyfile] SOURCE[//PATH]...",
     "alRJVSKI", 1};
 
 class Lister {

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import BIN, GOLDEN, run
+from conftest import BIN, GOLDEN, ROOT, run
 from shard import build, crc32c, entry
 
 CTXFS = BIN / "ctxfs"
@@ -44,20 +44,60 @@ def damaged(tmp_path):
     return path
 
 
-def test_exit_codes(sound, damaged, tmp_path):
+CHECK_CODES = {"clean": 0, "damaged": 1, "unchecked": 2, "both": 2, "usage": 2}
+# fsck(8): 4 "filesystem errors left uncorrected", 8 "operational error", which
+# are bits, 16 "usage or syntax error"; 1 would be "errors corrected".
+FSCK_CODES = {"clean": 0, "damaged": 4, "unchecked": 8, "both": 12, "usage": 16}
+
+
+@pytest.mark.parametrize(
+    "command, codes", (((CTXFS, "check"), CHECK_CODES), ((FSCK,), FSCK_CODES)),
+    ids=("check", "fsck"),
+)
+def test_exit_codes(command, codes, sound, damaged, tmp_path):
+    def code(*args):
+        return run(*command, *args).returncode
+
     (tmp_path / "text").write_bytes(b"no container")
-    assert run(FSCK, sound).returncode == 0
-    assert run(FSCK, damaged).returncode == 1
-    assert run(FSCK, sound, damaged).returncode == 1
-    assert run(FSCK, tmp_path / "text").returncode == 2
-    assert run(FSCK, tmp_path / "absent").returncode == 2
-    assert run(FSCK, damaged, tmp_path / "absent").returncode == 2
-    assert run(FSCK).returncode == 2
+    assert code(sound) == codes["clean"]
+    assert code(damaged) == codes["damaged"]
+    assert code(sound, damaged) == codes["damaged"]
+    assert code(tmp_path / "text") == codes["unchecked"]
+    assert code(tmp_path / "absent") == codes["unchecked"]
+    assert code(damaged, tmp_path / "absent") == codes["both"]
+    assert code(tmp_path / "absent", damaged) == codes["both"]
+    assert code() == code("--nosuch", sound) == codes["usage"]
+    assert code("--keyfile", tmp_path / "absent", sound) == codes["unchecked"]
+    assert code("--help") == 0
     (tmp_path / "empty").mkdir()
-    nothing = run(FSCK, tmp_path / "empty")
-    assert nothing.returncode == 2 and b"no container" in nothing.stderr
-    # fsck(8) hands these to every checker.
-    assert run(FSCK, "-a", "-y", "-V", sound).returncode == 0
+    nothing = run(*command, tmp_path / "empty")
+    assert nothing.returncode == codes["unchecked"]
+    assert b"no container" in nothing.stderr
+    # fsck(8) passes these to every checker.
+    assert code("-a", "-y", "-V", sound) == codes["clean"]
+
+
+def test_fsck_names_itself(sound):
+    assert run(FSCK, "--help").stdout.startswith(b"usage: fsck.ctxfs [")
+    assert run(FSCK, "--nosuch", sound).stderr.startswith(b"fsck.ctxfs: ")
+
+
+def test_the_checksum_example_of_the_manual(mount, sound, tmp_path):
+    """The shell line of docs/commands.md, with paths that exist."""
+    text = (ROOT / "docs" / "commands.md").read_text()
+    [line] = [one for one in text.splitlines()
+              if one.startswith("ctxfs check --checksums=sha256 ")]
+    assert "model.mosh" in line and "/mnt/x" in line
+    folder = tmp_path / "here"
+    folder.mkdir()
+    shutil.copy(sound, folder / "model.mosh")
+    point = mount(folder / "model.mosh").point
+    done = run(
+        "bash", "-c", line.replace("/mnt/x", str(point)), cwd=folder,
+        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "LC_ALL": "C"},
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout == b"model.mosh/a: OK\nmodel.mosh/b/c: OK\n"
 
 
 def test_a_fault_has_entry_and_byte(damaged):

@@ -214,6 +214,10 @@ def test_check(tmp_path):
     faulty = run(BIN / "ctxfs", "check", SHARDS / "crc_mismatch_raw.shard", CONTAINER)
     assert faulty.returncode == 1
     assert b"'bad': byte " in faulty.stdout and b"checksum" in faulty.stdout
-    assert run(BIN / "fsck.ctxfs", SHARDS / "bad_entries_overlap.shard").returncode == 1
-    assert run(BIN / "fsck.ctxfs", tmp_path / "nothing").returncode == 2
-    assert run(BIN / "fsck.ctxfs").returncode == 2
+    for command, damaged, unchecked, usage in (
+        ([BIN / "ctxfs", "check"], 1, 2, 2), ([BIN / "fsck.ctxfs"], 4, 8, 16),
+    ):
+        overlap = run(*command, SHARDS / "bad_entries_overlap.shard")
+        assert overlap.returncode == damaged
+        assert run(*command, tmp_path / "nothing").returncode == unchecked
+        assert run(*command).returncode == usage
