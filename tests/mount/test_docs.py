@@ -42,3 +42,9 @@ def test_rows_have_the_cells_of_their_header(page):
             continue
         header = header or cells(line)
         assert cells(line) == header, f"{page.name}:{number}: {line}"
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted(console.ROOT.glob("*.md"))], ids=lambda p: p.stem)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+        assert (page.parent / target).exists(), target
