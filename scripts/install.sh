@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian 12 packages that are missing: install.sh build|demo|lint|test ...
+# Installs the Debian 12 packages that are missing: install.sh build|demo|lint|package|test ...
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
@@ -11,6 +11,8 @@ test=(libgtest-dev libgmock-dev libbenchmark-dev clang-14
   python3-cryptography zstd attr util-linux)
 clients=(python3-venv jq ffmpeg rsync ripgrep file tar)
 demo=(attr)
+package=(dpkg-dev file)
+package_test=(debootstrap lintian python3 python3-pytest util-linux)
 lint=(clang-14 clang-tidy-14 cppcheck python3)
 
 wanted=()
@@ -20,6 +22,8 @@ for set in "$@"; do
     clients) wanted+=("${clients[@]}") ;;
     demo) wanted+=("${demo[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
+    package) wanted+=("${package[@]}") ;;
+    package_test) wanted+=("${package_test[@]}") ;;
     test) wanted+=("${test[@]}") ;;
     *) echo "install.sh: no such set: $set" >&2; exit 1 ;;
   esac

@@ -3,11 +3,10 @@
 # Installs what is missing, builds, and runs every test; checks the code first.
 # `test.sh dev` leaves that out, `test.sh tidy` has every check of clang-tidy,
 # `test.sh asan` (or tsan) runs unit and golden tests under a sanitizer,
-# `test.sh fuzz` builds with clang and runs the fuzz targets for a moment.
+# `test.sh fuzz` builds with clang and runs the fuzz targets for a moment,
+# `test.sh package` makes the packages and tries them in a Debian of their own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-
-scripts/install.sh build test
 
 # The clients' versions are what tests/clients/requirements.txt says; the
 # environment is made anew when that changes.
@@ -32,6 +31,7 @@ run() {
 
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=(lint dev)
+[ "${parts[*]}" = package ] || scripts/install.sh build test
 for part in "${parts[@]}"; do
   case $part in
     dev) make_clients_venv; run dev ;;
@@ -39,6 +39,11 @@ for part in "${parts[@]}"; do
     lint) scripts/lint.sh ;;
     tidy) scripts/lint.sh --all ;;
     fuzz) scripts/fuzz.sh --seconds 5 ;;
+    package)
+      scripts/install.sh package_test
+      scripts/package.sh
+      ctest --preset package
+      ;;
     *) echo "test.sh: no such part: $part" >&2; exit 1 ;;
   esac
 done

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# `cpack` in a build of the preset `package` makes ctxfs_VERSION-1_ARCH.deb,
+# libctxfs-dev_VERSION-1_ARCH.deb (both for Debian 12) and a .tar.gz of the
+# whole installation (scripts/package.sh).
+set(CTXFS_MAINTAINER "ctxfs maintainers <ctxfs@example.org>" CACHE STRING
+  "Maintainer of the packages, as in Debian's control file")
+
+# Files that only Debian packages have. Debian policy 12.5 and 12.7 name them.
+set(debian ${PROJECT_BINARY_DIR}/debian)
+string(TIMESTAMP CTXFS_PACKAGE_DATE "%a, %d %b %Y %H:%M:%S +0000" UTC)
+configure_file(packaging/debian/changelog.in ${debian}/changelog @ONLY)
+ctxfs_gzip(${debian}/changelog ${debian}/changelog.Debian.gz)
+ctxfs_gzip(${PROJECT_SOURCE_DIR}/CHANGES.md ${debian}/changelog.gz)
+foreach(package ctxfs libctxfs-dev)
+  install(FILES packaging/debian/copyright ${debian}/changelog.Debian.gz
+    ${debian}/changelog.gz
+    DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package}
+    COMPONENT debian-${package} EXCLUDE_FROM_ALL)
+endforeach()
+
+set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_PACKAGE_CONTACT "${CTXFS_MAINTAINER}")
+set(CPACK_PACKAGE_VENDOR ctxfs)
+set(CPACK_PACKAGE_FILE_NAME
+  ctxfs-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_STRIP_FILES ON)
+set(CPACK_ERROR_ON_ABSOLUTE_INSTALL_DESTINATION ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+  WORLD_READ WORLD_EXECUTE)
+
+# A .deb per group of components; the .tar.gz is what `cmake --install` installs.
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL
+  runtime debian-ctxfs development debian-libctxfs-dev)
+set(CPACK_COMPONENT_RUNTIME_GROUP ctxfs)
+set(CPACK_COMPONENT_DEBIAN-CTXFS_GROUP ctxfs)
+set(CPACK_COMPONENT_DEVELOPMENT_GROUP libctxfs-dev)
+set(CPACK_COMPONENT_DEBIAN-LIBCTXFS-DEV_GROUP libctxfs-dev)
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+set(CPACK_DEBIAN_CTXFS_PACKAGE_NAME ctxfs)
+set(CPACK_DEBIAN_CTXFS_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_CTXFS_PACKAGE_SHLIBDEPS ON)
+# fusermount3 mounts for users that are not root; mount.fuse serves the type
+# fuse.ctxfs.
+set(CPACK_DEBIAN_CTXFS_PACKAGE_DEPENDS fuse3)
+set(CPACK_DEBIAN_CTXFS_DESCRIPTION
+"mount machine-learning containers as read-only files
+ctxfs shows every entry of a model, data set or episode container as a
+file, decompressed and verified against its checksum when it is first
+read, so that ordinary tools work on it and nothing has to be extracted.
+Further files show the same data for numpy, safetensors, pandas and others.
+
+It reads Shard v2 and its profiles (ModelShard, SampleShard, ColumnShard,
+WShard), MCF, CVC, MEM8, MegaContext, Cowrie and SJGN.")
+
+set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_NAME libctxfs-dev)
+set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_DEPENDS "libisal-dev, liblz4-dev, \
+libpng-dev, libssl-dev, libxxhash-dev, libzstd-dev, nlohmann-json3-dev, \
+zlib1g-dev")
+set(CPACK_DEBIAN_LIBCTXFS-DEV_DESCRIPTION
+"library that reads machine-learning containers (development files)
+libctxfs opens the containers that ctxfs mounts: their entries, arrays and
+the tree of files of a mount, without FUSE.
+
+This package contains the static library, its headers, and files for
+CMake's find_package and pkg-config.")
+
+include(CPack)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The packages of scripts/package.sh, in a Debian of their own."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from debian_tree import DebianTree, make_base
+from mounting import BIN, GOLDEN, ROOT, run
+
+CONTAINER = GOLDEN / "shard" / "comp_mixed.shard"
+DAMAGED = GOLDEN / "shard" / "crc_mismatch_raw.shard"
+ENTRIES = json.loads(CONTAINER.with_suffix(".shard.json").read_text())["entries"]
+SUMS = "".join(f"{e['decoded_sha256']}  {e['name']}\n" for e in ENTRIES)
+MACHINE = os.uname().machine
+# Of a script in a tree: waits until every daemon has ended, or fails.
+ALL_ENDED = """
+    for i in $(seq 100); do grep -qs ctxfs /proc/[0-9]*/comm || break; sleep 0.1; done
+    ! grep -s ctxfs /proc/[0-9]*/comm
+"""
+
+
+def package(name: str) -> pathlib.Path:
+    [found] = BIN.glob(f"{name}_*.deb")
+    return found
+
+
+def field(deb: pathlib.Path, name: str) -> str:
+    return run("dpkg-deb", "--field", deb, name).stdout.decode().strip()
+
+
+def files_of(deb: pathlib.Path) -> set[str]:
+    listed = run("dpkg-deb", "--contents", deb).stdout.decode().splitlines()
+    paths = (line.split(maxsplit=5)[5].split(" -> ")[0].lstrip(".") for line in listed)
+    return {path for path in paths if not path.endswith("/")}
+
+
+@pytest.fixture(scope="session")
+def base():
+    archive = BIN / "bookworm.tar"
+    if not archive.exists():
+        make_base(archive)
+    return archive
+
+
+@pytest.fixture
+def tree(base, tmp_path):
+    yield DebianTree(tmp_path / "root", base)
+    subprocess.run(["rm", "-rf", "--one-file-system", tmp_path / "root"], check=True)
+
+
+def test_lintian_finds_no_error():
+    done = run("lintian", "--allow-root", "--fail-on", "error", package("ctxfs"),
+               package("libctxfs-dev"))
+    assert done.returncode == 0, done.stdout.decode()
+
+
+def test_contents():
+    files = files_of(package("ctxfs"))
+    assert files == {
+        "/usr/bin/ctxfs", "/usr/sbin/mount.ctxfs", "/usr/sbin/fsck.ctxfs",
+        "/usr/share/doc/ctxfs/changelog.gz", "/usr/share/doc/ctxfs/copyright",
+        "/usr/share/doc/ctxfs/changelog.Debian.gz",
+        *(f"/usr/share/man/man8/{name}.8.gz"
+          for name in ("ctxfs", "mount.ctxfs", "fsck.ctxfs")),
+    }
+    library = files_of(package("libctxfs-dev"))
+    assert not files & library
+    assert {"libctxfs.a", "ctxfs.pc", "ctxfsConfig.cmake", "format.h"} <= {
+        os.path.basename(path) for path in library
+    }
+    for deb in (package("ctxfs"), package("libctxfs-dev")):
+        owners = {line.split()[1]
+                  for line in run("dpkg-deb", "--contents", deb).stdout.decode().splitlines()}
+        assert owners == {"root/root"}
+        inside = run("dpkg-deb", "--info", deb).stdout.decode()
+        assert "conffiles" not in inside and "postinst" not in inside
+
+
+def test_dependencies():
+    """Of the program: its libraries, by dpkg-shlibdeps, and fusermount3."""
+    depends = re.findall(r"([\w.+-]+)(?: \(|,|$)", field(package("ctxfs"), "Depends"))
+    needed = run("ldd", BIN / "ctxfs").stdout.decode()
+    for library, owner in (("libfuse3", "libfuse3-3"), ("libisal", "libisal2"),
+                           ("libseccomp", "libseccomp2"), ("libzstd", "libzstd1")):
+        assert library in needed and owner in depends
+    assert "fuse3" in depends and "libc6" in depends
+    assert field(package("ctxfs"), "Section") == "utils"
+    version = run(BIN / "ctxfs", "--version").stdout.decode().split()[1]
+    assert field(package("ctxfs"), "Version") == f"{version}-1"
+
+
+def test_install_use_and_remove(tree):
+    tree.copy_in(package("ctxfs"), CONTAINER, DAMAGED)
+    depends = field(package("ctxfs"), "Depends")
+    tree.run(f"apt-get update -q; apt-get satisfy -qy --no-install-recommends '{depends}'")
+    tree.run("useradd --create-home someone; cp /tmp/*.shard /srv")
+    before = tree.contents()
+    tree.run("dpkg --install /tmp/ctxfs_*.deb")
+
+    listed = tree.run(f"""
+        mkdir /mnt/root
+        echo '/srv/{CONTAINER.name} /mnt/root ctxfs ro,noauto,nofail,flat 0 0' > /tmp/fstab
+        for how in "-t ctxfs -o flat /srv/{CONTAINER.name}" "-T /tmp/fstab" \
+                   "-t fuse.ctxfs -o flat /srv/{CONTAINER.name}"; do
+            mount $how /mnt/root
+            (cd /mnt/root && sha256sum --check --quiet --strict) <<'END'\n{SUMS}END
+            ls /mnt/root
+            umount /mnt/root
+            {ALL_ENDED}
+        done
+        rmdir /mnt/root
+    """)
+    assert listed.split().count("z") == 3
+
+    # Another user, by fusermount3.
+    tree.run(f"""
+        cat > /tmp/as_user <<'END'
+            cd
+            ctxfs mount -o flat /srv/{CONTAINER.name} mnt
+            (cd mnt && sha256sum --check --quiet --strict) < /tmp/sums
+            fusermount3 -u mnt
+END
+        printf '%s' '{SUMS}' > /tmp/sums
+        su someone -c 'bash -e /tmp/as_user'
+        {ALL_ENDED}
+        test ! -e /home/someone/mnt
+    """)
+
+    codes = tree.run(f"""
+        for args in "ctxfs check" "fsck.ctxfs"; do
+            for file in {CONTAINER.name} {DAMAGED.name} absent; do
+                code=0; $args /srv/$file >/dev/null 2>&1 || code=$?; echo $code
+            done
+        done
+        # fsck(8) finds the program by the type.
+        code=0; fsck -t ctxfs /srv/{DAMAGED.name} >/dev/null 2>&1 || code=$?; echo $code
+    """)
+    assert codes.split() == ["0", "1", "2", "0", "4", "8", "4"]
+
+    tree.run("dpkg --purge ctxfs")
+    assert tree.contents() == before
+
+
+def test_the_library_package_can_be_installed(tree):
+    tree.copy_in(package("libctxfs-dev"))
+    tree.run("apt-get update -q; apt-get install -qy --simulate /tmp/libctxfs-dev_*.deb")
+
+
+def test_the_archive_works_where_it_is_unpacked(tree):
+    [archive] = BIN.glob(f"ctxfs-*-linux-{MACHINE}.tar.gz")
+    tree.copy_in(archive, package("ctxfs"), CONTAINER)
+    depends = field(package("ctxfs"), "Depends")
+    tree.run(f"apt-get update -q; apt-get satisfy -qy --no-install-recommends '{depends}'")
+    told = tree.run(f"""
+        tar -C /opt -xf /tmp/{archive.name}
+        cd /opt/{archive.name.removesuffix('.tar.gz')}
+        test -e LICENSE || find . -name LICENSE | grep -q .
+        bin/ctxfs cat /tmp/{CONTAINER.name}//z/text | sha256sum
+        sbin/mount.ctxfs -o flat /tmp/{CONTAINER.name} /mnt
+        sha256sum /mnt/z/text
+        umount /mnt
+    """)
+    [text] = [e for e in ENTRIES if e["name"] == "z/text"]
+    assert told.split()[0] == told.split()[2] == text["decoded_sha256"]
+
+
+def test_the_image(tree):
+    """The last stage of the Dockerfile, command by command, in a directory."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    last = max(i for i, line in enumerate(lines) if line.startswith("FROM "))
+    first, copy, command, entry = lines[last:]
+    assert first == "FROM debian:12-slim"
+    source = re.fullmatch(r"COPY --from=build /src/build/package/(\S+) /tmp/", copy)
+    tree.copy_in(*BIN.glob(source[1]))
+    tree.run(command.removeprefix("RUN "))
+    assert not list((tree.root / "tmp").iterdir())
+    tree.copy_in(CONTAINER)
+    [program] = json.loads(entry.removeprefix("ENTRYPOINT "))
+    listed = tree.run(f"{program} ls -R --views none /tmp/{CONTAINER.name}")
+    assert {e["name"] for e in ENTRIES} <= set(listed.split())
