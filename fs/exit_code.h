@@ -39,6 +39,7 @@ inline ExitCode ExitCodeOf(const Error& error) {
     case Code::kIo:
     case Code::kStale:
     case Code::kNoMemory:
+    case Code::kInterrupted:
       break;
   }
   return ExitCode::kSource;
@@ -56,6 +57,8 @@ inline int ErrnoOf(const Error& error) {
       return ENOMEM;
     case Code::kLocked:
       return EACCES;
+    case Code::kInterrupted:
+      return EINTR;
     default:
       return EIO;
   }

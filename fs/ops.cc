@@ -16,6 +16,7 @@
 
 #include "core/base/limits.h"
 #include "core/content/content.h"
+#include "core/content/read_context.h"
 #include "core/content/window.h"
 #include "core/vfs/xattr.h"
 #include "fs/exit_code.h"
@@ -32,6 +33,16 @@ constexpr uint32_t kPreferredIo = 128 * 1024;
 Server& ServerOf(fuse_req_t req) {
   return *static_cast<Server*>(fuse_req_userdata(req));
 }
+
+/// Whether the kernel has told us that the caller of a request got a signal.
+class RequestInterrupt final : public Interrupt {
+ public:
+  explicit RequestInterrupt(fuse_req_t req) : req_(req) {}
+  bool interrupted() const override { return fuse_req_interrupted(req_) != 0; }
+
+ private:
+  fuse_req_t req_;  // not to be asked once it has been answered
+};
 
 /// Runs `answer`, which replies itself and returns 0, or returns a positive
 /// errno to reply with. The one place where an exception is caught: nothing
@@ -93,8 +104,10 @@ void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
   Reply(req, [&] {
     if (std::strlen(name) > limits::kComponentBytes) return ENAMETOOLONG;
     Server& server = ServerOf(req);
+    const RequestInterrupt interrupt(req);
+    const ReadContext context(server.cache(), interrupt);
     Result<std::optional<Namespace::Found>> found =
-        server.files().Lookup(parent, name, server.cache());
+        server.files().Lookup(parent, name, context);
     if (!found) {
       server.LogFailure(parent, found.error());
       return ErrnoOf(found.error());
@@ -128,8 +141,10 @@ void ForgetMulti(fuse_req_t req, size_t count, fuse_forget_data* forgets) {
 void GetAttr(fuse_req_t req, fuse_ino_t inode, fuse_file_info* /*fi*/) {
   Reply(req, [&] {
     Server& server = ServerOf(req);
+    const RequestInterrupt interrupt(req);
+    const ReadContext context(server.cache(), interrupt);
     const Result<Attributes> attributes =
-        server.files().Examine(inode, server.cache());
+        server.files().Examine(inode, context);
     if (!attributes) {
       server.LogFailure(inode, attributes.error());
       return ErrnoOf(attributes.error());
@@ -149,12 +164,13 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
   Reply(req, [&] {
     if ((fi->flags & O_ACCMODE) != O_RDONLY) return EROFS;
     Server& server = ServerOf(req);
-    Result<Namespace::OpenFile> opened =
-        server.files().Open(inode, server.cache());
+    const RequestInterrupt interrupt(req);
+    const ReadContext context(server.cache(), interrupt);
+    Result<Namespace::OpenFile> opened = server.files().Open(inode, context);
     // No READ ever comes for an empty file, so this is when to find out
     // whether it should be one.
     if (opened && (server.verify_at_open() || opened->content.size() == 0)) {
-      if (Status verified = opened->content.Verify(server.cache()); !verified) {
+      if (Status verified = opened->content.Verify(context); !verified) {
         opened = std::move(verified).error();
       }
     }
@@ -181,19 +197,21 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
   thread_local std::vector<iovec> slices;
   Reply(req, [&] {
     Server& server = ServerOf(req);
+    const RequestInterrupt interrupt(req);
+    const ReadContext context(server.cache(), interrupt);
     const auto& file = *reinterpret_cast<const Namespace::OpenFile*>(fi->fh);
     const auto from = static_cast<uint64_t>(offset);
     const bool counted = file.lifetime != Lifetime::kNone;
     if (counted) server.stats().CountRequest();
     server.ahead().Note(file, from, from + size);
-    Status read = file.content.Read(from, size, server.cache(), window);
+    Status read = file.content.Read(from, size, context, window);
     if (!read) {
       server.stats().CountError();
       server.LogFailure(inode, read.error());
       return ErrnoOf(read.error());
     }
     // Not after the reply: a release may follow that at once.
-    if (from + size >= file.content.size()) file.content.Spend(server.cache());
+    if (from + size >= file.content.size()) file.content.Spend(context);
     slices.clear();
     uint64_t bytes = 0;
     for (const Bytes slice : window.slices()) {
@@ -218,8 +236,10 @@ void Release(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
 void OpenDir(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
   Reply(req, [&] {
     Server& server = ServerOf(req);
+    const RequestInterrupt interrupt(req);
+    const ReadContext context(server.cache(), interrupt);
     Result<std::unique_ptr<Listing>> listing =
-        server.files().OpenDirectory(inode, server.cache());
+        server.files().OpenDirectory(inode, context);
     if (!listing) {
       server.LogFailure(inode, listing.error());
       return ErrnoOf(listing.error());
@@ -240,10 +260,12 @@ void ReleaseDir(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
 /// One name of a listing. Positions: 0 is ".", 1 is "..", then the names.
 std::optional<Listing::Name> NameAt(const Namespace& files,
                                     const Listing& listing, Inode directory,
-                                    uint64_t position, bool attributes) {
+                                    uint64_t position, bool attributes,
+                                    const ReadContext& context) {
   if (position == 0) return Listing::Name{directory, ".", true};
-  if (position == 1) return Listing::Name{files.Parent(directory), "..", true};
-  return listing.At(position - 2, attributes);
+  if (position == 1)
+    return Listing::Name{files.Parent(directory, context), "..", true};
+  return listing.At(position - 2, attributes, context);
 }
 
 /// What readdirplus tells of a name; where it costs much, the name alone, and
@@ -265,6 +287,8 @@ void List(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
           const fuse_file_info* fi, bool plus) {
   Reply(req, [&] {
     Server& server = ServerOf(req);
+    const RequestInterrupt interrupt(req);
+    const ReadContext context(server.cache(), interrupt);
     auto& listing = *reinterpret_cast<Listing*>(fi->fh);
     if (offset == 0) {
       if (Status listed = listing.Rewind(); !listed) {
@@ -277,7 +301,8 @@ void List(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
     const uint64_t end = listing.count() + 2;
     for (auto at = static_cast<uint64_t>(offset); at < end; ++at) {
       const std::optional<Listing::Name> name =
-          NameAt(server.files(), listing, inode, at, plus);
+          NameAt(server.files(), listing, inode, at, plus, context);
+      if (!context.Check()) return EINTR;
       if (!name) continue;
       const fuse_entry_param entry = EntryOf(server, *name);
       const auto next = static_cast<off_t>(at + 1);
@@ -324,11 +349,13 @@ void StatFs(fuse_req_t req, fuse_ino_t /*inode*/) {
 
 using Xattrs = std::vector<std::pair<std::string, std::string>>;
 
-Result<Xattrs> XattrsOf(const Server& server, Inode inode) {
-  Result<std::optional<EntryInfo>> info = server.files().Describe(inode);
+Result<Xattrs> XattrsOf(Server& server, Inode inode) {
+  const ReadContext context(server.cache());
+  Result<std::optional<EntryInfo>> info =
+      server.files().Describe(inode, context);
   if (!info) return std::move(info).error();
   if (!*info) return Xattrs();
-  return EntryXattrs(**info, server.files().PathInContainer(inode));
+  return EntryXattrs(**info, server.files().PathInContainer(inode, context));
 }
 
 /// A size of 0 asks how much there is.

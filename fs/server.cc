@@ -75,6 +75,7 @@ Permissions Server::Show(const Attributes& attributes) const {
 }
 
 void Server::LogFailure(Inode inode, const Error& error) {
+  if (error.code == Code::kInterrupted) return;
   // A reader that tries again and again must not fill the log.
   constexpr size_t kMostLogged = 10'000;
   {
@@ -83,8 +84,8 @@ void Server::LogFailure(Inode inode, const Error& error) {
   }
   const std::string where =
       name_.empty()
-          ? Quote(files_->Path(inode))
-          : Quote(name_) + ": " + Quote(files_->PathInContainer(inode));
+          ? Quote(files_->Path(inode, cache_))
+          : Quote(name_) + ": " + Quote(files_->PathInContainer(inode, cache_));
   Log(LogLevel::kError, where + ": " + error.Text());
 }
 

@@ -153,6 +153,11 @@ constexpr size_t kOpenContainers = 512;
 /// How deep containers are opened within containers.
 constexpr unsigned kContainerDepth = 8;
 
+/// Work that one request may cause (Work, docs/robustness.md): a constant, and
+/// so many bytes for each byte of the file that the container is in.
+constexpr uint64_t kWorkBytes = 16 * kMiB;
+constexpr uint64_t kWorkFactor = 1024;
+
 /// Bytes of one extended attribute's value: some tools read them all.
 constexpr size_t kXattrBytes = 4 * kKiB;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -59,6 +60,11 @@ class CTXFS_SCOPED_CAPABILITY MutexLock {
 class CondVar {
  public:
   void Wait(Mutex& mutex) CTXFS_REQUIRES(mutex) { condition_.wait(mutex); }
+  /// Returns after `time` at the latest.
+  void WaitFor(Mutex& mutex, std::chrono::milliseconds time)
+      CTXFS_REQUIRES(mutex) {
+    condition_.wait_for(mutex, time);
+  }
   void NotifyAll() { condition_.notify_all(); }
 
  private:

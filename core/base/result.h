@@ -21,6 +21,7 @@ enum class Code : uint8_t {
   kStale,         // the store no longer holds what was opened
   kNoMemory,      // an allocation failed; worth trying again
   kLocked,        // encrypted, and no key was given
+  kInterrupted,   // the requester gave up; says nothing about the file
 };
 
 constexpr uint64_t kNoOffset = UINT64_MAX;
@@ -32,9 +33,11 @@ struct Error {
   std::string what;
   uint64_t offset = kNoOffset;
 
-  /// Damage stays; a failed store or allocation may work the next time.
+  /// Whether the same request fails again. A failed read or allocation, or an
+  /// interrupted request, may succeed the next time.
   bool Permanent() const {
-    return code != Code::kIo && code != Code::kStale && code != Code::kNoMemory;
+    return code != Code::kIo && code != Code::kStale &&
+           code != Code::kNoMemory && code != Code::kInterrupted;
   }
 
   /// "byte 80: entry 0: ..." or just the text.

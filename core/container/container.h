@@ -80,13 +80,15 @@ class Container;
 /// opened when someone first looks inside.
 struct SubContainer {
   std::string path;  // made safe like an entry's name
-  /// Where its bytes are; null where `open` makes it without any.
-  std::function<Result<std::shared_ptr<const Source>>()> open_source;
+  /// Opens its bytes; null where `open` makes it without any.
+  std::function<Result<std::shared_ptr<const Source>>(const ReadContext&)>
+      open_source;
   /// Whether it is a member as entries are, so that it lies in the directories
   /// that they make. More of them may lie below it.
   bool among_entries = false;
-  /// Opens it in place of open_source. Does not fail.
-  std::function<std::shared_ptr<const Container>()> open = nullptr;
+  /// Opens it in place of open_source. Fails only if it may succeed later.
+  std::function<Result<std::shared_ptr<const Container>>(const ReadContext&)>
+      open = nullptr;
 };
 
 /// An opened container: a table of entries, parsed once and immutable. An
@@ -102,8 +104,13 @@ class Container : public std::enable_shared_from_this<Container> {
 
   const std::shared_ptr<const Source>& source() const { return source_; }
 
-  /// What info.json says: format, version, counts, sizes, and the warnings.
-  virtual Json Info() const = 0;
+  /// Bytes of all files that the container is made from: what a request to it
+  /// may cost is a multiple of them.
+  virtual uint64_t StoredSize() const { return source_->stored_size(); }
+
+  /// The contents of info.json: format, version, counts, sizes, warnings. If
+  /// `context` is interrupted, the result is incomplete and must not be used.
+  virtual Json Info(const ReadContext& context) const = 0;
 
   virtual uint32_t entry_count() const = 0;
 
@@ -145,7 +152,8 @@ class Container : public std::enable_shared_from_this<Container> {
   virtual void Annotate(const Json& /*metadata*/, EntryInfo& /*info*/) const {}
 
   /// The entry's bytes. Fails for an entry that is known to be unreadable.
-  virtual Result<Content> OpenEntry(uint32_t entry) const = 0;
+  virtual Result<Content> OpenEntry(uint32_t entry,
+                                    const ReadContext& context) const = 0;
 
   /// The directory that all entries lie in, empty for the container's root.
   virtual std::string_view EntryDirectory() const { return {}; }
@@ -172,8 +180,11 @@ class Container : public std::enable_shared_from_this<Container> {
   virtual std::vector<NumberedFiles> Numbered() const { return {}; }
 
   /// Every array that the container holds, in the order of its files. May read
-  /// a little of each: not to be asked before someone wants to know.
-  virtual std::vector<ArrayInfo> Arrays() const { return {}; }
+  /// a little of each, so it is called when someone looks into a view. If
+  /// `context` is interrupted, the result is incomplete and must not be used.
+  virtual std::vector<ArrayInfo> Arrays(const ReadContext& /*context*/) const {
+    return {};
+  }
 
   /// The container as a table, where it is one. Reads nothing.
   virtual std::optional<Table> RowTable() const { return std::nullopt; }

@@ -9,6 +9,7 @@
 #include "core/base/result.h"
 #include "core/base/secret.h"
 #include "core/container/container.h"
+#include "core/content/read_context.h"
 #include "core/io/source.h"
 
 namespace ctxfs {
@@ -34,7 +35,8 @@ struct Format {
   bool (*probe)(Bytes head);
 
   Result<std::shared_ptr<const Container>> (*open)(
-      std::shared_ptr<const Source> source, const OpenOptions& options);
+      std::shared_ptr<const Source> source, const OpenOptions& options,
+      const ReadContext& context);
 
   /// Whether what starts with `head`, and no probe recognises, is worth opening
   /// when someone says that it is a container: a packed one, or a relative that
@@ -61,6 +63,7 @@ bool ResemblesContainer(const Source& directory);
 /// Opens `source` with the first format that recognises it, or that it
 /// resembles; kNotContainer when none does.
 Result<std::shared_ptr<const Container>> OpenContainer(
-    std::shared_ptr<const Source> source, const OpenOptions& options);
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context = LoneContext());
 
 }  // namespace ctxfs

@@ -9,7 +9,7 @@ class Unreadable final : public Container {
   Unreadable(std::shared_ptr<const Source> source, Error reason)
       : Container(std::move(source)), reason_(std::move(reason)) {}
 
-  Json Info() const override {
+  Json Info(const ReadContext& /*context*/) const override {
     return {{"format", nullptr},
             {"entries", 0},
             {"container_size", source()->size()},
@@ -24,7 +24,10 @@ class Unreadable final : public Container {
   }
   uint64_t EntrySize(uint32_t) const override { return 0; }
   EntryInfo Describe(uint32_t) const override { return {}; }
-  Result<Content> OpenEntry(uint32_t) const override { return reason_; }
+  Result<Content> OpenEntry(uint32_t,
+                            const ReadContext& /*context*/) const override {
+    return reason_;
+  }
 
  private:
   Error reason_;

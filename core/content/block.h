@@ -13,9 +13,9 @@ namespace ctxfs {
 class ReadContext;
 
 /// Bytes that exist only after work: produced whole or not at all, and handed
-/// out by the BlockCache alone. Immutable. A Block reads through the cache
-/// itself only if its cost is 0 and what it reads does not: then nothing that
-/// it waits for can wait for it, neither for its memory nor for its end.
+/// out by the BlockCache alone. Immutable. A Block may read through the cache
+/// only if its cost is 0 and the blocks it reads do not read through the cache
+/// themselves; otherwise two blocks could wait for each other.
 class Block {
  public:
   explicit Block(Key key) : key_(key) {}
@@ -27,7 +27,10 @@ class Block {
   /// Memory that Produce will take at its peak, as far as it is known.
   virtual uint64_t cost() const = 0;
 
-  /// Makes all the bytes and checks them against their checksum.
+  /// Makes all the bytes and checks them against their checksum. `context` is
+  /// that of the request which needs them first. It counts as interrupted only
+  /// while every request that waits for the block is; a long Produce asks
+  /// context.Check() every few milliseconds.
   virtual Result<Buffer> Produce(const ReadContext& context) const = 0;
 
   /// Whether Produce has a checksum to compare with.

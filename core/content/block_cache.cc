@@ -2,6 +2,7 @@
 #include "core/content/block_cache.h"
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <utility>
 
@@ -22,22 +23,74 @@ R CatchBadAlloc(const Work& work) {
   }
 }
 
+/// A cost of 0 says that it is not known.
+uint64_t WorkOf(const Block& block) {
+  const uint64_t cost = block.cost();
+  return cost == 0 ? Interrupt::kUnknownWork : cost;
+}
+
 }  // namespace
 
 uint64_t BlockCache::Room() const {
   return budget_ - std::min(budget_, in_production_);
 }
 
-bool BlockCache::Enter(Key key, const std::function<bool()>& done) {
-  while (!done()) {
-    if (running_.insert(key).second) return true;
-    changed_.Wait(mutex_);
+/// Interrupts shared work when the request that runs it is interrupted and no
+/// other waits for it. One that comes later waits for this work to stop, and
+/// then does it anew.
+class BlockCache::SharedWork final : public Interrupt {
+ public:
+  SharedWork(const Interrupt& first, const Running& running)
+      : first_(first), running_(running) {}
+
+  bool interrupted() const override {
+    if (given_up_.load(std::memory_order_relaxed)) return true;
+    if (!first_.interrupted() ||
+        running_.waiting.load(std::memory_order_relaxed) > 0) {
+      return false;
+    }
+    given_up_.store(true, std::memory_order_relaxed);
+    return true;
   }
-  return false;
+
+ private:
+  const Interrupt& first_;  // of the request that runs the work
+  const Running& running_;
+  mutable std::atomic<bool> given_up_ = false;
+};
+
+void BlockCache::Wait() {
+  constexpr std::chrono::milliseconds kMoment(20);
+  changed_.WaitFor(mutex_, kMoment);
+}
+
+Result<std::shared_ptr<BlockCache::Running>> BlockCache::Enter(
+    Key key, uint64_t bytes, const ReadContext& context,
+    const std::function<bool()>& done) {
+  while (!done()) {
+    const auto other = running_.find(key);
+    const bool idle = other == running_.end();
+    Status wanted = context.CheckFor(idle ? bytes : Interrupt::kUnknownWork);
+    if (!wanted) return std::move(wanted).error();
+    if (idle) {
+      auto running = std::make_shared<Running>();
+      running_.emplace(key, running);
+      return running;
+    }
+    const std::shared_ptr<Running> awaited = other->second;
+    ++awaited->waiting;
+    ++stats_.waiting;
+    while (awaited->running && !context.interrupt().interrupted()) Wait();
+    --awaited->waiting;
+    --stats_.waiting;
+  }
+  return std::shared_ptr<Running>();
 }
 
 void BlockCache::Leave(Key key) {
-  running_.erase(key);
+  const auto running = running_.find(key);
+  running->second->running = false;
+  running_.erase(running);
   changed_.NotifyAll();
 }
 
@@ -97,10 +150,16 @@ Result<BlockCache::Pinned> BlockCache::Get(const Block& block,
     ++stats_.hits;
     return true;
   };
-  if (!Enter(key, look)) return found;
+  const Result<std::shared_ptr<Running>> entered =
+      Enter(key, WorkOf(block), context, look);
+  if (!entered) return entered.error();
+  if (*entered == nullptr) return found;
 
-  Result<Pinned> kept = CatchBadAlloc<Result<Pinned>>(
-      [&]() CTXFS_REQUIRES(mutex_) { return ProduceAndKeep(block, context); });
+  const SharedWork shared(context.interrupt(), **entered);
+  Result<Pinned> kept =
+      CatchBadAlloc<Result<Pinned>>([&]() CTXFS_REQUIRES(mutex_) {
+        return ProduceAndKeep(block, context.With(shared));
+      });
   Leave(key);
   return kept;
 }
@@ -108,7 +167,14 @@ Result<BlockCache::Pinned> BlockCache::Get(const Block& block,
 Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
     const Block& block, const ReadContext& context) {
   const uint64_t cost = block.cost();
-  while (in_production_ > 0 && cost > Room()) changed_.Wait(mutex_);
+  // Before anything is made: the request may not cause it.
+  if (Status may = context.Spend(cost); !may) return std::move(may).error();
+  while (in_production_ > 0 && cost > Room()) {
+    if (Status wanted = context.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
+    Wait();
+  }
   in_production_ += cost;
   EvictTo(Room());
   mutex_.unlock();
@@ -135,12 +201,18 @@ Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
   return bytes;
 }
 
-Status BlockCache::Once(Key key, const std::function<bool()>& done,
-                        const std::function<Status()>& work) {
+Status BlockCache::Once(Key key, const ReadContext& context,
+                        const std::function<bool()>& done,
+                        const std::function<Status(const ReadContext&)>& work) {
   MutexLock lock(mutex_);
-  if (!Enter(key, done)) return {};
+  const Result<std::shared_ptr<Running>> entered =
+      Enter(key, Interrupt::kUnknownWork, context, done);
+  if (!entered) return entered.error();
+  if (*entered == nullptr) return {};
   lock.Unlock();
-  Status outcome = CatchBadAlloc<Status>(work);
+  const SharedWork shared(context.interrupt(), **entered);
+  Status outcome =
+      CatchBadAlloc<Status>([&] { return work(context.With(shared)); });
   lock.Lock();
   Leave(key);
   return outcome;

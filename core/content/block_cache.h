@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "core/base/bytes.h"
 #include "core/base/mutex.h"
@@ -18,6 +18,9 @@ namespace ctxfs {
 /// The one bounded store of produced bytes, and the one place where threads
 /// wait for each other: work of one key runs once at a time, without a lock,
 /// and serves all who wait for it. The least recently used block goes first.
+///
+/// A request that is interrupted stops waiting. Work that it runs itself stops
+/// too, unless another request that is not interrupted waits for it.
 ///
 /// `budget` bounds kept blocks plus those being produced. A block larger than
 /// the budget is produced when nothing else is, and kept alone until another
@@ -32,6 +35,7 @@ class BlockCache {
     uint64_t evictions = 0;  // blocks let go, ever
     uint64_t passed = 0;     // verifications, ever
     uint64_t failed = 0;
+    uint64_t waiting = 0;  // requests that wait for the work of another, now
   };
 
   using Pinned = std::shared_ptr<const Buffer>;
@@ -44,9 +48,11 @@ class BlockCache {
   Result<Pinned> Get(const Block& block);
 
   /// Runs `work` unless `done` already holds; while it runs, others with the
-  /// same key wait, and then ask `done` again.
-  Status Once(Key key, const std::function<bool()>& done,
-              const std::function<Status()>& work);
+  /// same key wait, and then ask `done` again. `work` gets a context that is
+  /// interrupted only while `context` and all who wait are.
+  Status Once(Key key, const ReadContext& context,
+              const std::function<bool()>& done,
+              const std::function<Status(const ReadContext&)>& work);
 
   /// Counts a verification's outcome.
   void CountVerdict(Verdict verdict);
@@ -73,10 +79,24 @@ class BlockCache {
     bool spent = false;
   };
 
-  /// Marks `key` as running, after waiting for whoever runs it. Returns false
-  /// as soon as `done` holds instead.
-  bool Enter(Key key, const std::function<bool()>& done) CTXFS_REQUIRES(mutex_);
+  /// Work that is being done for one request while others wait for it.
+  struct Running {
+    bool running = true;  // under mutex_
+    std::atomic<uint32_t> waiting = 0;
+  };
+  class SharedWork;
+
+  /// Marks `key` as running, after waiting for the thread that runs it, if any.
+  /// Returns null as soon as `done` holds, kInterrupted if `context` is or may
+  /// not take work of `bytes` bytes.
+  Result<std::shared_ptr<Running>> Enter(Key key, uint64_t bytes,
+                                         const ReadContext& context,
+                                         const std::function<bool()>& done)
+      CTXFS_REQUIRES(mutex_);
   void Leave(Key key) CTXFS_REQUIRES(mutex_);
+  /// Waits for any change, or for a moment, after which an interrupt is
+  /// noticed.
+  void Wait() CTXFS_REQUIRES(mutex_);
   /// Lets go of the lock while the block is being produced.
   Result<Pinned> ProduceAndKeep(const Block& block, const ReadContext& context)
       CTXFS_REQUIRES(mutex_);
@@ -88,7 +108,8 @@ class BlockCache {
   const uint64_t budget_;
   mutable Mutex mutex_;
   CondVar changed_;
-  std::unordered_set<Key, KeyHash> running_ CTXFS_GUARDED_BY(mutex_);
+  std::unordered_map<Key, std::shared_ptr<Running>, KeyHash> running_
+      CTXFS_GUARDED_BY(mutex_);
   std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // most recent first
   std::unordered_map<Key, std::list<Kept>::iterator, KeyHash> by_key_
       CTXFS_GUARDED_BY(mutex_);

@@ -120,6 +120,10 @@ Status Content::Read(uint64_t offset, size_t length, const ReadContext& context,
   while (offset < end) {
     const uint64_t start = i == 0 ? 0 : ends_[i - 1];
     const uint64_t stop = std::min(ends_[i], end);
+    if (Status wanted = context.Check(); !wanted) {
+      window.Clear();
+      return wanted;
+    }
     const ExtentReader reader{
         offset - start, static_cast<size_t>(stop - offset), context, window};
     if (reader.length > 0) {
@@ -136,6 +140,7 @@ Status Content::Read(uint64_t offset, size_t length, const ReadContext& context,
 
 Status Content::Verify(const ReadContext& context) const {
   for (const Extent& extent : extents_) {
+    if (Status wanted = context.Check(); !wanted) return wanted;
     Status verified = std::visit(ExtentVerifier{context}, extent);
     if (!verified) return verified;
   }

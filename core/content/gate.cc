@@ -29,7 +29,9 @@ Status Gate::Settle(bool matches, const ReadContext& context) const {
 Status Gate::Scan(const ReadContext& context) const {
   Buffer piece(static_cast<size_t>(std::min(guarded_.length, kScanBytes)));
   Checksummer sum(guarded_.checksum.kind);
+  if (Status may = context.Spend(guarded_.length); !may) return may;
   for (uint64_t done = 0; done < guarded_.length;) {
+    if (Status wanted = context.Check(); !wanted) return wanted;
     const uint64_t left = guarded_.length - done;
     const MutableBytes bytes = piece.span().first(
         static_cast<size_t>(std::min<uint64_t>(left, piece.size())));
@@ -44,8 +46,8 @@ Status Gate::Scan(const ReadContext& context) const {
 Status Gate::Pass(const ReadContext& context) const {
   if (verdict() == Verdict::kUnknown) {
     Status scanned = context.cache().Once(
-        key_, [this] { return verdict() != Verdict::kUnknown; },
-        [&] { return Scan(context); });
+        key_, context, [this] { return verdict() != Verdict::kUnknown; },
+        [this](const ReadContext& shared) { return Scan(shared); });
     if (!scanned) return scanned;
   }
   if (verdict() == Verdict::kFailed) return Mismatch();

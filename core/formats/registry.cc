@@ -72,36 +72,39 @@ bool ResemblesContainer(const Source& directory) {
 namespace {
 
 Result<std::shared_ptr<const Container>> OpenDirectory(
-    std::shared_ptr<const Source> directory, const OpenOptions& options) {
+    std::shared_ptr<const Source> directory, const OpenOptions& options,
+    const ReadContext& context) {
   const Format* last = nullptr;
   for (const Format* format : Formats()) {
     if (format->probe_directory == nullptr) continue;
     if (format->probe_directory(*directory)) {
-      return format->open(std::move(directory), options);
+      return format->open(std::move(directory), options, context);
     }
     last = format;
   }
   // Nobody knows better what is missing.
-  return last->open(std::move(directory), options);
+  return last->open(std::move(directory), options, context);
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const Container>> OpenContainer(
-    std::shared_ptr<const Source> source, const OpenOptions& options) {
-  if (source->is_directory()) return OpenDirectory(std::move(source), options);
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
+  if (source->is_directory())
+    return OpenDirectory(std::move(source), options, context);
   const uint64_t head_size =
       std::min<uint64_t>(source->size(), limits::kProbeBytes);
   Result<Buffer> head = ReadBuffer(*source, 0, head_size, "header");
   if (!head) return std::move(head).error();
   for (const Format* format : Formats()) {
     if (format->probe(head->span())) {
-      return format->open(std::move(source), options);
+      return format->open(std::move(source), options, context);
     }
   }
   for (const Format* format : Formats()) {
     if (format->resembles != nullptr && format->resembles(head->span())) {
-      return format->open(std::move(source), options);
+      return format->open(std::move(source), options, context);
     }
   }
   return Error{Code::kNotContainer, Unrecognised(head->span()), 0};

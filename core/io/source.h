@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -34,6 +35,10 @@ class Source {
 
   /// Length in bytes, as it was at open.
   virtual uint64_t size() const = 0;
+
+  /// The most bytes of a real file that these bytes can come from: less than
+  /// size() where they were unpacked.
+  virtual uint64_t stored_size() const { return size(); }
 
   /// Modification time in nanoseconds since 1970, as it was at open.
   virtual int64_t mtime_ns() const { return 0; }
@@ -138,6 +143,9 @@ class SliceSource final : public Source {
       : whole_(std::move(whole)), offset_(offset), size_(size) {}
 
   uint64_t size() const override { return size_; }
+  uint64_t stored_size() const override {
+    return std::min(size_, whole_->stored_size());
+  }
   int64_t mtime_ns() const override { return whole_->mtime_ns(); }
   std::optional<Readers> readers() const override { return whole_->readers(); }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
@@ -156,6 +164,7 @@ class UnpackedSource final : public Source {
       : packed_(std::move(packed)), bytes_(std::move(bytes)) {}
 
   uint64_t size() const override { return bytes_.size(); }
+  uint64_t stored_size() const override { return packed_->stored_size(); }
   int64_t mtime_ns() const override { return packed_->mtime_ns(); }
   std::optional<Readers> readers() const override { return packed_->readers(); }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;

@@ -15,6 +15,9 @@
 namespace ctxfs {
 namespace {
 
+// How many files are added between two questions whether to give up.
+constexpr uint32_t kFilesACheck = 16'384;
+
 Content LiteralContent(std::string text) {
   auto shared = std::make_shared<const std::string>(std::move(text));
   const uint64_t size = shared->size();
@@ -27,13 +30,13 @@ Content LiteralContent(std::string text) {
 
 Branch::Branch(std::shared_ptr<const Container> container,
                std::vector<OwnFile> extra, std::vector<SubContainer> hanging,
-               const TreeLimits& most)
+               const TreeLimits& most, const Interrupt& interrupt)
     : container_(std::move(container)),
-      status_(Build(extra, std::move(hanging), most)) {
-  if (status_) return;
+      status_(Build(extra, std::move(hanging), most, interrupt)) {
+  if (status_ || !status_.error().Permanent()) return;
   Clear();
   container_ = UnreadableContainer(container_->source(), status_.error());
-  (void)Build(std::move(extra), {}, {});
+  (void)Build(std::move(extra), {}, {}, NeverInterrupted());
 }
 
 void Branch::Clear() {
@@ -47,8 +50,8 @@ void Branch::Clear() {
 }
 
 Status Branch::Build(std::vector<OwnFile> extra,
-                     std::vector<SubContainer> hanging,
-                     const TreeLimits& most) {
+                     std::vector<SubContainer> hanging, const TreeLimits& most,
+                     const Interrupt& interrupt) {
   hanging_ = hanging.size();
   if (container_->HasAbout()) own_files_ = AboutFiles();
   for (OwnFile& file : container_->OwnFiles()) {
@@ -65,12 +68,12 @@ Status Branch::Build(std::vector<OwnFile> extra,
   TreeBuilder builder(static_cast<uint32_t>(std::min<uint64_t>(
                           files, 2ULL * container_->entry_count())),
                       most);
-  AddEntries(builder);
+  if (Status added = AddEntries(builder, interrupt); !added) return added;
   AddMembers(builder);
   // Own files come when every entry has its name: they never take one.
   builder.Settle();
-  AddInner(builder);
-  AddOwn(builder);
+  if (Status added = AddInner(builder, interrupt); !added) return added;
+  if (Status added = AddOwn(builder, interrupt); !added) return added;
   Result<Tree> tree = std::move(builder).Build();
   if (!tree) return std::move(tree).error();
   tree_ = std::move(*tree);
@@ -87,8 +90,12 @@ Status Branch::Build(std::vector<OwnFile> extra,
 std::vector<OwnFile> Branch::AboutFiles() const {
   return {
       {".ctxfs/info.json",
-       [this](const ReadContext& /*context*/) -> Result<Content> {
-         return LiteralContent(FormatJson(container_->Info()));
+       [this](const ReadContext& context) -> Result<Content> {
+         const Json info = container_->Info(context);
+         if (Status wanted = context.Check(); !wanted) {
+           return std::move(wanted).error();
+         }
+         return LiteralContent(FormatJson(info));
        }},
       {".ctxfs/index.json",
        [index = std::make_shared<const IndexJson>(*container_, tree_)](
@@ -103,7 +110,8 @@ std::vector<OwnFile> Branch::AboutFiles() const {
   };
 }
 
-void Branch::AddEntries(TreeBuilder& builder) const {
+Status Branch::AddEntries(TreeBuilder& builder,
+                          const Interrupt& interrupt) const {
   NodeId top = Tree::kRoot;
   if (const std::string_view name = container_->EntryDirectory();
       !name.empty()) {
@@ -112,6 +120,9 @@ void Branch::AddEntries(TreeBuilder& builder) const {
   SafePath path;
   for (uint32_t entry = 0; entry < container_->entry_count() && builder.ok();
        ++entry) {
+    if (entry % kFilesACheck == 0) {
+      if (Status wanted = interrupt.Check(); !wanted) return wanted;
+    }
     const std::optional<std::string> moved = container_->EntryPath(entry);
     const std::optional<std::string_view> name =
         moved ? moved : container_->EntryName(entry);
@@ -127,6 +138,7 @@ void Branch::AddEntries(TreeBuilder& builder) const {
     }
     builder.AddFile(directory, components.back(), entry);
   }
+  return {};
 }
 
 void Branch::AddMembers(TreeBuilder& builder) {
@@ -150,13 +162,16 @@ void Branch::AddMembers(TreeBuilder& builder) {
 }
 
 // NAME~dir beside an entry that is a container itself.
-void Branch::AddInner(TreeBuilder& builder) {
+Status Branch::AddInner(TreeBuilder& builder, const Interrupt& interrupt) {
   constexpr std::string_view kMark = "~dir";
-  if (!container_->EntriesMayBeContainers()) return;
+  if (!container_->EntriesMayBeContainers()) return {};
   SafePath path;
   for (uint32_t entry = 0; entry < container_->entry_count() &&
                            inner_.size() < limits::kInnerContainers;
        ++entry) {
+    if (entry % kFilesACheck == 0) {
+      if (Status wanted = interrupt.Check(); !wanted) return wanted;
+    }
     const std::optional<std::string> moved = container_->EntryPath(entry);
     const std::optional<std::string_view> name =
         moved ? moved : container_->EntryName(entry);
@@ -178,10 +193,12 @@ void Branch::AddInner(TreeBuilder& builder) {
         builder.MakeDirectory(above, builder.FreeName(above, marked));
     grafts_.emplace(directory, static_cast<uint32_t>(sub_containers_.size()));
     inner_.emplace(directory, entry);
-    sub_containers_.push_back({marked, [container = container_, entry] {
-                                 return OpenContainerEntry(*container, entry);
-                               }});
+    sub_containers_.push_back(
+        {marked, [container = container_, entry](const ReadContext& context) {
+           return OpenContainerEntry(*container, entry, context);
+         }});
   }
+  return {};
 }
 
 namespace {
@@ -237,7 +254,7 @@ class OwnPlaces {
 
 }  // namespace
 
-void Branch::AddOwn(TreeBuilder& builder) {
+Status Branch::AddOwn(TreeBuilder& builder, const Interrupt& interrupt) {
   OwnPlaces places(builder, container_->NamesEntriesItself());
   // Directories first, so that no file has to be moved aside for one.
   // Containers of the format's, then what hangs here, then inner containers,
@@ -268,12 +285,16 @@ void Branch::AddOwn(TreeBuilder& builder) {
   }
   for (const auto& table : derived_) {
     for (uint32_t i = 0; i < table->count() && builder.ok(); ++i, ++file) {
+      if (i % kFilesACheck == 0) {
+        if (Status wanted = interrupt.Check(); !wanted) return wanted;
+      }
       const std::optional<std::string> path = table->Path(i);
       if (!path) continue;
       const auto [directory, name] = places.Find(*path);
       builder.AddFile(directory, name, file);
     }
   }
+  return {};
 }
 
 const SubContainer* Branch::Hanging(NodeId directory) const {
@@ -374,7 +395,7 @@ bool Branch::IsData(NodeId node) const {
 
 Result<Content> Branch::Open(NodeId node, const ReadContext& context) const {
   if (const std::optional<uint32_t> entry = Entry(node)) {
-    return container_->OpenEntry(*entry);
+    return container_->OpenEntry(*entry, context);
   }
   if (const std::optional<DerivedFile> file = Derived(node)) {
     return file->table->Open(file->number, context);

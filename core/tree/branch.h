@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/interrupt.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/content/content.h"
@@ -26,9 +27,11 @@ class Branch final : public TreeFiles {
   explicit Branch(std::shared_ptr<const Container> container,
                   std::vector<OwnFile> extra = {},
                   std::vector<SubContainer> hanging = {},
-                  const TreeLimits& most = {});
+                  const TreeLimits& most = {},
+                  const Interrupt& interrupt = NeverInterrupted());
 
-  /// kLimit when the container had too many names.
+  /// kLimit when the container had too many names, kInterrupted when building
+  /// was; a tree that is incomplete for that must not be used.
   const Status& status() const { return status_; }
 
   const std::shared_ptr<const Container>& shared_container() const {
@@ -68,7 +71,7 @@ class Branch final : public TreeFiles {
   };
 
   Status Build(std::vector<OwnFile> extra, std::vector<SubContainer> hanging,
-               const TreeLimits& most);
+               const TreeLimits& most, const Interrupt& interrupt);
   /// Takes back what Build did, for another container.
   void Clear();
   std::vector<OwnFile> AboutFiles() const;
@@ -78,10 +81,10 @@ class Branch final : public TreeFiles {
                      const ReadContext& context) const;
   std::optional<DerivedFile> Derived(NodeId node) const;
   const OwnFile& Own(NodeId node) const;
-  void AddEntries(TreeBuilder& builder) const;
+  Status AddEntries(TreeBuilder& builder, const Interrupt& interrupt) const;
   void AddMembers(TreeBuilder& builder);
-  void AddInner(TreeBuilder& builder);
-  void AddOwn(TreeBuilder& builder);
+  Status AddInner(TreeBuilder& builder, const Interrupt& interrupt);
+  Status AddOwn(TreeBuilder& builder, const Interrupt& interrupt);
 
   std::shared_ptr<const Container> container_;
   // File numbers: the entries', then own files', then those of each table.

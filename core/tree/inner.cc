@@ -46,7 +46,7 @@ Result<bool> IsContainerEntry(const Container& container, uint32_t entry,
     return head.error();
   }
   if (listing) return true;
-  const Result<Content> content = container.OpenEntry(entry);
+  const Result<Content> content = container.OpenEntry(entry, context);
   if (!content) return false;  // the file beside it says why
   Buffer head(static_cast<size_t>(size));
   const Status read = ReadInto(*content, 0, head.span(), context);
@@ -56,11 +56,9 @@ Result<bool> IsContainerEntry(const Container& container, uint32_t entry,
 }
 
 Result<std::shared_ptr<const Source>> OpenContainerEntry(
-    const Container& container, uint32_t entry) {
-  const Result<Content> content = container.OpenEntry(entry);
+    const Container& container, uint32_t entry, const ReadContext& context) {
+  const Result<Content> content = container.OpenEntry(entry, context);
   if (!content) return content.error();
-  BlockCache cache(0);
-  const ReadContext context(cache);
   const EntryInfo info = container.Describe(entry);
   if (IsStoredAsItIs(info)) {
     if (Status verified = content->Verify(context); !verified) {

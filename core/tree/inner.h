@@ -23,6 +23,6 @@ Result<bool> IsContainerEntry(const Container& container, uint32_t entry,
 /// The entry as a container's bytes, verified: where they are if they are
 /// stored as they are; else decoded, kLimit for too many.
 Result<std::shared_ptr<const Source>> OpenContainerEntry(
-    const Container& container, uint32_t entry);
+    const Container& container, uint32_t entry, const ReadContext& context);
 
 }  // namespace ctxfs

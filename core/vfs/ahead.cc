@@ -87,7 +87,8 @@ void Ahead::Run() {
     std::optional<Job> job = std::move(queue_.front());
     queue_.pop_front();
     lock.Unlock();
-    if (Result<Content> content = job->container->OpenEntry(job->entry)) {
+    if (Result<Content> content =
+            job->container->OpenEntry(job->entry, cache_)) {
       content->Prepare(cache_);
     }
     job.reset();  // perhaps the last to hold the container

@@ -35,22 +35,43 @@ std::shared_ptr<Grafts::Slot> Grafts::SlotOf(Number number) const {
   return found == slots_.end() ? nullptr : found->second;
 }
 
-Result<std::shared_ptr<const Branch>> Grafts::Get(Number number) const {
+Result<std::shared_ptr<const Branch>> Grafts::Get(
+    Number number, const ReadContext& context) const {
   const std::shared_ptr<Slot> slot = SlotOf(number);
   if (slot == nullptr) {
     return Error{Code::kStale, "the container is there no more"};
   }
-  if (auto branch = Use(*slot)) return branch;
-  if (slot->graft.open == nullptr) return Get(slot->graft.within);
-  const MutexLock opening(slot->opening);
-  if (auto branch = Use(*slot)) return branch;
-  Result<std::shared_ptr<const Container>> container = slot->graft.open();
+  std::shared_ptr<const Branch> branch = Use(*slot);
+  if (branch != nullptr) return branch;
+  if (slot->graft.open == nullptr) return Get(slot->graft.within, context);
+  const auto is_open = [&] {
+    branch = Use(*slot);
+    return branch != nullptr;
+  };
+  const auto open = [&](const ReadContext& shared) -> Status {
+    Result<std::shared_ptr<const Branch>> opened = Open(*slot, shared);
+    if (!opened) return std::move(opened).error();
+    branch = std::move(*opened);
+    Keep(number, *slot, branch);
+    return {};
+  };
+  Status opened =
+      context.cache().Once({slot->opening, 0}, context, is_open, open);
+  if (!opened) return std::move(opened).error();
+  return branch;
+}
+
+Result<std::shared_ptr<const Branch>> Grafts::Open(
+    const Slot& slot, const ReadContext& context) const {
+  Result<std::shared_ptr<const Container>> container = slot.graft.open(context);
   if (!container) return std::move(container).error();
   std::vector<SubContainer> hanging;
   if (hang_ != nullptr) hanging = hang_(*container);
   auto branch = std::make_shared<const Branch>(
-      std::move(*container), std::vector<OwnFile>{}, std::move(hanging));
-  Keep(number, *slot, branch);
+      std::move(*container), std::vector<OwnFile>{}, std::move(hanging),
+      TreeLimits(), context.interrupt());
+  const Status& built = branch->status();
+  if (!built && !built.error().Permanent()) return built.error();
   return std::shared_ptr<const Branch>(std::move(branch));
 }
 
@@ -67,6 +88,8 @@ void Grafts::Keep(Number number, Slot& slot,
   const MutexLock lock(mutex_);
   const auto found = slots_.find(number);
   if (found == slots_.end() || found->second.get() != &slot) return;  // dropped
+  // A thread that uses another cache may have opened it in the meantime.
+  if (slot.branch != nullptr) return;
   used_.push_front(number);
   slot.used = used_.begin();
   slot.branch = std::move(branch);

@@ -14,6 +14,7 @@
 #include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
+#include "core/content/read_context.h"
 #include "core/tree/branch.h"
 #include "core/vfs/attributes.h"
 
@@ -26,9 +27,11 @@ namespace ctxfs {
 class Grafts {
  public:
   using Number = uint32_t;  // below 2^31, never 0
-  /// Opens a container, anew at each call. Fails only if it may not fail again,
-  /// or if what was there is no more: what is damaged opens as unreadable.
-  using Open = std::function<Result<std::shared_ptr<const Container>>()>;
+  /// Opens a container, anew at each call. Fails only on transient errors or
+  /// when the source has disappeared (kStale). Permanent damage opens as an
+  /// unreadable container.
+  using Opener = std::function<Result<std::shared_ptr<const Container>>(
+      const ReadContext&)>;
 
   /// What hangs in a container besides its own: see Branch.
   using Hang = std::function<std::vector<SubContainer>(
@@ -40,7 +43,7 @@ class Grafts {
     Number within;   // the graft that the directory is in; 0 for none
     unsigned depth;  // how many containers it lies within
     NodeId node;     // of the graft it is within, where that is one
-    Open open;       // null: the numbered files at `node`
+    Opener open;     // null: the numbered files at `node`
   };
 
   /// `most` containers are kept open, or more while they are in use. `hang` is
@@ -55,8 +58,10 @@ class Grafts {
   /// A copy; nothing for what was dropped.
   std::optional<Graft> Find(Number number) const;
 
-  /// The container, opened if it is not; kStale for what was dropped.
-  Result<std::shared_ptr<const Branch>> Get(Number number) const;
+  /// The container, opened if it is not; kStale for what was dropped. Threads
+  /// that use the same cache open it once.
+  Result<std::shared_ptr<const Branch>> Get(Number number,
+                                            const ReadContext& context) const;
 
   /// Forgets what hangs at `at`, and whatever hangs in that.
   void Drop(Inode at);
@@ -75,13 +80,15 @@ class Grafts {
     explicit Slot(Graft what) : graft(std::move(what)) {}
 
     const Graft graft;
-    Mutex opening;  // held while it is opened, so that one thread does
+    const uint64_t opening = NewOwner();   // names the work of opening it
     std::shared_ptr<const Branch> branch;  // under mutex_; null: closed
     std::list<Number>::iterator used;      // where branch is not null
     std::vector<Number> inside;            // what hangs in it; under mutex_
   };
 
   std::shared_ptr<Slot> SlotOf(Number number) const;
+  Result<std::shared_ptr<const Branch>> Open(const Slot& slot,
+                                             const ReadContext& context) const;
   std::shared_ptr<const Branch> Use(Slot& slot) const;
   void Keep(Number number, Slot& slot,
             std::shared_ptr<const Branch> branch) const;

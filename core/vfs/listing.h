@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/content/read_context.h"
 #include "core/vfs/attributes.h"
 
 namespace ctxfs {
@@ -32,9 +33,10 @@ class Listing {
 
   virtual uint64_t count() const = 0;
 
-  /// Nothing for a name that turns out to be no file's. `attributes`: whether
-  /// they are wanted.
-  virtual std::optional<Name> At(uint64_t index, bool attributes) const = 0;
+  /// Returns nothing for a name that turns out to have no file. `attributes`:
+  /// whether to fill in Name::attributes.
+  virtual std::optional<Name> At(uint64_t index, bool attributes,
+                                 const ReadContext& context) const = 0;
 
   /// Whether Rewind can only find the same again.
   virtual bool immutable() const { return true; }

@@ -57,10 +57,11 @@ Namespace::Namespace(std::unique_ptr<Mirror> mirror, const OwnFile& stats,
 // Inodes below 2^32: 1 is the mount's root; then the rest of its own files;
 // then the top branch's nodes but for its root, which is the directory it hangs
 // at. Above: a graft's number, then the node's. With the highest bit: mirrored.
-Result<Namespace::Place> Namespace::Find(Inode inode) const {
+Result<Namespace::Place> Namespace::Find(Inode inode,
+                                         const ReadContext& context) const {
   const auto number = static_cast<Grafts::Number>(inode >> kGraftShift);
   if (number != 0) {
-    Result<Place> place = RootOf(number);
+    Result<Place> place = RootOf(number, context);
     if (place) place->node = static_cast<NodeId>(inode);
     return place;
   }
@@ -76,12 +77,13 @@ Result<Namespace::Place> Namespace::Find(Inode inode) const {
                0, top_};
 }
 
-Result<Namespace::Place> Namespace::RootOf(Grafts::Number number) const {
+Result<Namespace::Place> Namespace::RootOf(Grafts::Number number,
+                                           const ReadContext& context) const {
   const std::optional<Grafts::Graft> graft = grafts_.Find(number);
   if (!graft) return Error{Code::kStale, "the container is there no more"};
   Place place{nullptr, Files::kRoot, number, top_};
   if (graft->open != nullptr || graft->within != 0) {
-    Result<std::shared_ptr<const Branch>> branch = grafts_.Get(number);
+    Result<std::shared_ptr<const Branch>> branch = grafts_.Get(number, context);
     if (!branch) return std::move(branch).error();
     place.branch = std::move(*branch);
   }
@@ -101,7 +103,8 @@ Inode Namespace::InodeOf(const Place& place) const {
   return kRoot + own_.node_count() + place.node - 1;
 }
 
-Result<Namespace::Directory> Namespace::Enter(Place place) const {
+Result<Namespace::Directory> Namespace::Enter(
+    Place place, const ReadContext& context) const {
   const bool container = place.files->Hanging(place.node) != nullptr;
   if (!container && place.files->Numbered(place.node) == nullptr) {
     return Directory{std::move(place), std::nullopt};
@@ -111,11 +114,11 @@ Result<Namespace::Directory> Namespace::Enter(Place place) const {
                       place.node, nullptr};
   if (container) {
     graft.open = [this, within = place.graft, node = place.node,
-                  depth = graft.depth] {
-      return OpenHanging(within, node, depth);
+                  depth = graft.depth](const ReadContext& request) {
+      return OpenHanging(within, node, depth, request);
     };
   }
-  Result<Place> root = RootOf(grafts_.Add(std::move(graft)));
+  Result<Place> root = RootOf(grafts_.Add(std::move(graft)), context);
   if (!root) return std::move(root).error();
   Directory directory{std::move(*root), std::nullopt};
   if (place.files->ChildCount(place.node) > 0) {
@@ -125,20 +128,22 @@ Result<Namespace::Directory> Namespace::Enter(Place place) const {
 }
 
 Result<Namespace::Place> Namespace::EnterContainer(
-    const Mirror::Node& node) const {
+    const Mirror::Node& node, const ReadContext& context) const {
   return RootOf(
-      grafts_.Add({node.inode, 0, 0, Files::kRoot, [this, inode = node.inode] {
-                     return OpenMirroredContainer(inode);
-                   }}));
+      grafts_.Add({node.inode, 0, 0, Files::kRoot,
+                   [this, inode = node.inode](const ReadContext& request) {
+                     return OpenMirroredContainer(inode, request);
+                   }}),
+      context);
 }
 
 Result<std::optional<Namespace::Directory>> Namespace::DirectoryAt(
-    Inode inode) const {
+    Inode inode, const ReadContext& context) const {
   std::optional<Directory> directory;
   if (!IsMirroredDirectory(inode)) {
-    Result<Place> place = Find(inode);
+    Result<Place> place = Find(inode, context);
     if (!place) return std::move(place).error();
-    Result<Directory> entered = Enter(std::move(*place));
+    Result<Directory> entered = Enter(std::move(*place), context);
     if (!entered) return std::move(entered).error();
     directory = std::move(*entered);
     return directory;
@@ -147,7 +152,7 @@ Result<std::optional<Namespace::Directory>> Namespace::DirectoryAt(
   const Result<Mirror::Node> node = mirror_->Find(inode);
   if (!node) return node.error();
   if (node->kind != Kind::kContainer) return directory;
-  Result<Place> root = EnterContainer(*node);
+  Result<Place> root = EnterContainer(*node, context);
   if (!root) return std::move(root).error();
   directory = Directory{std::move(*root), std::nullopt};
   return directory;
@@ -162,7 +167,7 @@ Result<std::shared_ptr<const Container>> Namespace::Unreadable(
 }
 
 Result<std::shared_ptr<const Container>> Namespace::OpenMirroredContainer(
-    Inode inode) const {
+    Inode inode, const ReadContext& context) const {
   const Result<Mirror::Node> before = mirror_->Find(inode);
   if (!before) return before.error();
   Result<std::shared_ptr<const Source>> source =
@@ -173,28 +178,31 @@ Result<std::shared_ptr<const Container>> Namespace::OpenMirroredContainer(
     return after.error();
   }
   Result<std::shared_ptr<const Container>> container =
-      OpenContainer(*source, options_);
-  if (container) return container;
+      OpenContainer(*source, options_, context);
+  if (container || container.error().code == Code::kInterrupted) {
+    return container;
+  }
   Log(LogLevel::kWarning,
       Quote(mirror_->PathOf(inode)) + ": " + container.error().Text());
   return Unreadable(*source, std::move(container).error());
 }
 
 Result<std::shared_ptr<const Container>> Namespace::OpenHanging(
-    Grafts::Number within, NodeId node, unsigned depth) const {
+    Grafts::Number within, NodeId node, unsigned depth,
+    const ReadContext& context) const {
   Result<std::shared_ptr<const Branch>> outer = top_;
-  if (within != 0) outer = grafts_.Get(within);
+  if (within != 0) outer = grafts_.Get(within, context);
   if (!outer) return std::move(outer).error();
   const SubContainer& hanging = *(*outer)->Hanging(node);
-  if (hanging.open != nullptr) return hanging.open();
-  Result<std::shared_ptr<const Source>> source = hanging.open_source();
+  if (hanging.open != nullptr) return hanging.open(context);
+  Result<std::shared_ptr<const Source>> source = hanging.open_source(context);
   if (!source) return Unreadable(nullptr, std::move(source).error());
   if (depth > limits::kContainerDepth) {
     return Unreadable(*source,
                       {Code::kLimit, "containers within containers end here"});
   }
   Result<std::shared_ptr<const Container>> container =
-      OpenContainer(*source, options_);
+      OpenContainer(*source, options_, context);
   if (container) return container;
   return Unreadable(*source, std::move(container).error());
 }
@@ -217,7 +225,7 @@ Result<std::optional<Namespace::Found>> Namespace::LookupMirrored(
 
 Result<std::optional<Namespace::Found>> Namespace::Lookup(
     Inode directory, std::string_view name, const ReadContext& context) const {
-  Result<std::optional<Directory>> at = DirectoryAt(directory);
+  Result<std::optional<Directory>> at = DirectoryAt(directory, context);
   if (!at) return std::move(at).error();
   if (!*at) return LookupMirrored(directory, name);
   Place place = std::move((*at)->inside);
@@ -252,7 +260,8 @@ Lifetime Namespace::NamesLast(Inode directory) const {
 
 // Of what is made in memory: what holds of the file that it was made from.
 template <typename Ask>
-auto Namespace::FromStore(const Place& place, const Ask& ask) const
+auto Namespace::FromStore(const Place& place, const Ask& ask,
+                          const ReadContext& context) const
     -> decltype(ask(std::declval<const Source&>())) {
   using Answer = decltype(ask(std::declval<const Source&>()));
   if (place.branch != nullptr) {
@@ -260,27 +269,29 @@ auto Namespace::FromStore(const Place& place, const Ask& ask) const
   }
   const std::optional<Grafts::Graft> graft = grafts_.Find(place.graft);
   if (graft && graft->within != 0) {
-    const Result<Place> outer = RootOf(graft->within);
-    return outer ? FromStore(*outer, ask) : Answer();
+    const Result<Place> outer = RootOf(graft->within, context);
+    return outer ? FromStore(*outer, ask, context) : Answer();
   }
   return top_ != nullptr ? ask(*top_->container().source()) : Answer();
 }
 
-int64_t Namespace::MtimeOf(const Place& place) const {
-  const int64_t found =
-      FromStore(place, [](const Source& source) { return source.mtime_ns(); });
+int64_t Namespace::MtimeOf(const Place& place,
+                           const ReadContext& context) const {
+  const int64_t found = FromStore(
+      place, [](const Source& source) { return source.mtime_ns(); }, context);
   return found == 0 && mirror_ != nullptr ? mirror_->mtime_ns() : found;
 }
 
-std::optional<Permissions> Namespace::PermissionsOf(const Place& place) const {
+std::optional<Permissions> Namespace::PermissionsOf(
+    const Place& place, const ReadContext& context) const {
   if (place.branch == nullptr) {
     // The mount's own files, but for the directory its container hangs at.
     const bool hangs = top_ != nullptr && place.node == own_.container_node();
     if (!hangs) return std::nullopt;
-    return PermissionsOf({top_.get(), Files::kRoot, 0, top_});
+    return PermissionsOf({top_.get(), Files::kRoot, 0, top_}, context);
   }
-  const std::optional<Readers> readers =
-      FromStore(place, [](const Source& source) { return source.readers(); });
+  const std::optional<Readers> readers = FromStore(
+      place, [](const Source& source) { return source.readers(); }, context);
   // A container that no file is behind: for nobody, to be safe.
   if (!readers) return Permissions{};
   const bool directory = place.files->IsDirectory(place.node);
@@ -291,8 +302,8 @@ std::optional<Permissions> Namespace::PermissionsOf(const Place& place) const {
 Result<Attributes> Namespace::ExamineAt(const Place& place,
                                         const ReadContext& context) const {
   Attributes attributes;
-  attributes.mtime_ns = MtimeOf(place);
-  attributes.permissions = PermissionsOf(place);
+  attributes.mtime_ns = MtimeOf(place, context);
+  attributes.permissions = PermissionsOf(place, context);
   attributes.directory = place.files->IsDirectory(place.node);
   if (attributes.directory) return attributes;
   const Result<uint64_t> size = place.files->Size(place.node, context);
@@ -328,14 +339,14 @@ Result<Attributes> Namespace::Examine(Inode inode,
     if (!node) return node.error();
     return ExamineNode(*node);
   }
-  const Result<Place> place = Find(inode);
+  const Result<Place> place = Find(inode, context);
   if (!place) return place.error();
   return ExamineAt(*place, context);
 }
 
-Inode Namespace::Parent(Inode inode) const {
+Inode Namespace::Parent(Inode inode, const ReadContext& context) const {
   if (IsMirrored(inode) && mirror_ != nullptr) return mirror_->Parent(inode);
-  Result<Place> place = Find(inode);
+  Result<Place> place = Find(inode, context);
   if (!place) return kRoot;
   if (place->branch == top_ && place->graft == 0 &&
       place->node == Files::kRoot) {
@@ -363,7 +374,7 @@ Result<Namespace::OpenFile> Namespace::OpenMirrored(Inode inode) const {
 Result<Namespace::OpenFile> Namespace::Open(Inode inode,
                                             const ReadContext& context) const {
   if (IsMirrored(inode) && mirror_ != nullptr) return OpenMirrored(inode);
-  const Result<Place> place = Find(inode);
+  const Result<Place> place = Find(inode, context);
   if (!place) return place.error();
   if (place->branch != nullptr) {
     const Source& source = *place->branch->container().source();
@@ -386,16 +397,18 @@ Result<Namespace::OpenFile> Namespace::Open(Inode inode,
   return file;
 }
 
-Result<std::optional<EntryInfo>> Namespace::Describe(Inode inode) const {
+Result<std::optional<EntryInfo>> Namespace::Describe(
+    Inode inode, const ReadContext& context) const {
   if (IsMirrored(inode)) return std::optional<EntryInfo>();
-  const Result<Place> place = Find(inode);
+  const Result<Place> place = Find(inode, context);
   if (!place) return place.error();
   if (place->files->IsDirectory(place->node)) return std::optional<EntryInfo>();
   return place->files->Describe(place->node);
 }
 
-std::string Namespace::PathInContainer(Inode inode) const {
-  const Result<Place> place = Find(inode);
+std::string Namespace::PathInContainer(Inode inode,
+                                       const ReadContext& context) const {
+  const Result<Place> place = Find(inode, context);
   if (!place) return {};
   const std::optional<Grafts::Graft> graft = grafts_.Find(place->graft);
   std::string path = place->files->Path(place->node);
@@ -404,16 +417,16 @@ std::string Namespace::PathInContainer(Inode inode) const {
   if (graft->open != nullptr && place->branch->container().HasAbout()) {
     return path;
   }
-  return PathInContainer(graft->at) + "/" + path;
+  return PathInContainer(graft->at, context) + "/" + path;
 }
 
-std::string Namespace::Path(Inode inode) const {
+std::string Namespace::Path(Inode inode, const ReadContext& context) const {
   if (IsMirrored(inode)) return mirror_ ? mirror_->PathOf(inode) : "";
   const auto number = static_cast<Grafts::Number>(inode >> kGraftShift);
   const std::optional<Grafts::Graft> graft = grafts_.Find(number);
-  if (!graft) return PathInContainer(inode);
-  std::string within = Path(graft->at);
-  const Result<Place> place = Find(inode);
+  if (!graft) return PathInContainer(inode, context);
+  std::string within = Path(graft->at, context);
+  const Result<Place> place = Find(inode, context);
   if (!place) return within;
   return within + "/" + place->files->Path(place->node);
 }

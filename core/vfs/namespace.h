@@ -81,18 +81,19 @@ class Namespace {
 
   Result<std::unique_ptr<Listing>> OpenDirectory(
       Inode inode, const ReadContext& context) const;
-  Inode Parent(Inode inode) const;
+  Inode Parent(Inode inode, const ReadContext& context) const;
 
   Result<OpenFile> Open(Inode inode, const ReadContext& context) const;
 
   /// What is known of a file, or nothing for a file of no interest.
-  Result<std::optional<EntryInfo>> Describe(Inode inode) const;
+  Result<std::optional<EntryInfo>> Describe(Inode inode,
+                                            const ReadContext& context) const;
 
   /// A file's path below its container's directory, or below the root where it
   /// is in none.
-  std::string PathInContainer(Inode inode) const;
+  std::string PathInContainer(Inode inode, const ReadContext& context) const;
   /// Below the root, through whatever it lies in: for messages.
-  std::string Path(Inode inode) const;
+  std::string Path(Inode inode, const ReadContext& context) const;
 
   /// Sums over the mount's own container, or the containers that are open.
   Grafts::Totals Totals() const;
@@ -122,16 +123,18 @@ class Namespace {
     return mirror_ != nullptr && (inode == kRoot || IsMirrored(inode));
   }
 
-  Result<Place> Find(Inode inode) const;
-  Result<Place> RootOf(Grafts::Number graft) const;
+  Result<Place> Find(Inode inode, const ReadContext& context) const;
+  Result<Place> RootOf(Grafts::Number graft, const ReadContext& context) const;
   Inode InodeOf(const Place& place) const;
 
   /// Opens what hangs at a directory, if anything does.
-  Result<Directory> Enter(Place place) const;
-  Result<Place> EnterContainer(const Mirror::Node& node) const;
+  Result<Directory> Enter(Place place, const ReadContext& context) const;
+  Result<Place> EnterContainer(const Mirror::Node& node,
+                               const ReadContext& context) const;
   /// The directory whose children a request is about; nothing for one that is
   /// the system's.
-  Result<std::optional<Directory>> DirectoryAt(Inode inode) const;
+  Result<std::optional<Directory>> DirectoryAt(
+      Inode inode, const ReadContext& context) const;
 
   std::optional<Found> LookupOwn(std::string_view name) const;
   Result<std::optional<Found>> LookupMirrored(Inode directory,
@@ -143,16 +146,18 @@ class Namespace {
   /// Asks the file that `place` is made from, through whatever is made in
   /// memory on the way: `ask` gives something true where it finds an answer.
   template <typename Ask>
-  auto FromStore(const Place& place, const Ask& ask) const
+  auto FromStore(const Place& place, const Ask& ask,
+                 const ReadContext& context) const
       -> decltype(ask(std::declval<const Source&>()));
-  int64_t MtimeOf(const Place& place) const;
-  std::optional<Permissions> PermissionsOf(const Place& place) const;
+  int64_t MtimeOf(const Place& place, const ReadContext& context) const;
+  std::optional<Permissions> PermissionsOf(const Place& place,
+                                           const ReadContext& context) const;
 
   Result<std::shared_ptr<const Container>> OpenMirroredContainer(
-      Inode inode) const;
-  Result<std::shared_ptr<const Container>> OpenHanging(Grafts::Number within,
-                                                       NodeId node,
-                                                       unsigned depth) const;
+      Inode inode, const ReadContext& context) const;
+  Result<std::shared_ptr<const Container>> OpenHanging(
+      Grafts::Number within, NodeId node, unsigned depth,
+      const ReadContext& context) const;
   Result<std::shared_ptr<const Container>> Unreadable(
       std::shared_ptr<const Source> source, Error reason) const;
 

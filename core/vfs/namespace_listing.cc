@@ -11,8 +11,8 @@ namespace ctxfs {
 /// A directory whose children are in a tree.
 class Namespace::TreeListing final : public Listing {
  public:
-  TreeListing(const Namespace& files, Directory directory, BlockCache& cache)
-      : files_(files), directory_(std::move(directory)), cache_(cache) {
+  TreeListing(const Namespace& files, Directory directory)
+      : files_(files), directory_(std::move(directory)) {
     if (const std::optional<Place>& around = directory_.around) {
       first_ = around->files->ChildCount(around->node);
     }
@@ -23,7 +23,8 @@ class Namespace::TreeListing final : public Listing {
     return uint64_t{first_} + inside.files->ChildCount(inside.node);
   }
 
-  std::optional<Name> At(uint64_t index, bool attributes) const override {
+  std::optional<Name> At(uint64_t index, bool attributes,
+                         const ReadContext& context) const override {
     const bool first = index < first_;
     Place at = first ? *directory_.around : directory_.inside;
     const auto number = static_cast<uint32_t>(first ? index : index - first_);
@@ -36,11 +37,11 @@ class Namespace::TreeListing final : public Listing {
     }
     // What cannot be told, for an I/O error, is listed: to look it up tells.
     const Result<bool> exists =
-        at.files->Exists(child.node, /*listing=*/true, cache_);
+        at.files->Exists(child.node, /*listing=*/true, context);
     if (exists && !*exists) return std::nullopt;
     Name name{files_.InodeOf(at), std::move(child.name), child.directory};
     if (attributes && (child.directory || at.files->SizeIsCheap(child.node))) {
-      const Result<Attributes> found = files_.ExamineAt(at, cache_);
+      const Result<Attributes> found = files_.ExamineAt(at, context);
       if (found) name.attributes = *found;
     }
     return name;
@@ -50,7 +51,6 @@ class Namespace::TreeListing final : public Listing {
   const Namespace& files_;
   const Directory directory_;
   uint32_t first_ = 0;  // how many of the names are those around
-  BlockCache& cache_;
 };
 
 /// One of the system's directories, as it was when the reader began; at the
@@ -79,7 +79,8 @@ class Namespace::MirrorListing final : public Listing {
   }
 
   uint64_t count() const override { return names_.size(); }
-  std::optional<Name> At(uint64_t index, bool /*attributes*/) const override {
+  std::optional<Name> At(uint64_t index, bool /*attributes*/,
+                         const ReadContext& /*context*/) const override {
     return names_[index];
   }
   bool immutable() const override { return false; }
@@ -93,11 +94,10 @@ class Namespace::MirrorListing final : public Listing {
 Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(
     Inode inode, const ReadContext& context) const {
   std::unique_ptr<Listing> listing;
-  Result<std::optional<Directory>> directory = DirectoryAt(inode);
+  Result<std::optional<Directory>> directory = DirectoryAt(inode, context);
   if (!directory) return std::move(directory).error();
   if (*directory) {
-    listing = std::make_unique<TreeListing>(*this, std::move(**directory),
-                                            context.cache());
+    listing = std::make_unique<TreeListing>(*this, std::move(**directory));
   } else {
     listing = std::make_unique<MirrorListing>(*this, inode);
   }

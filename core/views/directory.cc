@@ -29,12 +29,13 @@ std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
 }
 
 /// Asks for the arrays, once for all views.
-Viewed LookAt(std::shared_ptr<const Container> container) {
+Viewed LookAt(std::shared_ptr<const Container> container,
+              const ReadContext& context) {
   Viewed viewed;
   std::vector<ArrayInfo> arrays;
   if (const std::optional<ArraysUse> use = container->ArraysUsed()) {
     viewed.use = *use;
-    arrays = container->Arrays();
+    arrays = container->Arrays(context);
   }
   std::erase_if(arrays, [](const ArrayInfo& one) { return !IsUsual(one); });
   const std::string directory = std::string(viewed.use.directory) + "/";
@@ -67,7 +68,9 @@ class ViewsContainer final : public Container {
   }
   bool HasAbout() const override { return false; }
 
-  Json Info() const override { return Json::object(); }
+  Json Info(const ReadContext& /*context*/) const override {
+    return Json::object();
+  }
   uint32_t entry_count() const override { return 0; }
 
   // There is no entry that any of these could be asked of.
@@ -76,7 +79,8 @@ class ViewsContainer final : public Container {
   }
   uint64_t EntrySize(uint32_t) const override { return 0; }
   EntryInfo Describe(uint32_t) const override { return {}; }
-  Result<Content> OpenEntry(uint32_t) const override {
+  Result<Content> OpenEntry(uint32_t,
+                            const ReadContext& /*context*/) const override {
     return Error{Code::kNotFound, "views have no entries"};
   }
 
@@ -107,8 +111,16 @@ SubContainer ViewsDirectory(std::shared_ptr<const Container> container,
                             const ViewSet& views) {
   SubContainer directory;
   directory.path = "views";
-  directory.open = [container = std::move(container), views] {
-    return std::make_shared<const ViewsContainer>(LookAt(container), views);
+  directory.open = [container = std::move(container),
+                    views](const ReadContext& context)
+      -> Result<std::shared_ptr<const Container>> {
+    const Viewed viewed = LookAt(container, context);
+    auto made = std::make_shared<const ViewsContainer>(viewed, views);
+    // Interrupted, the arrays are incomplete.
+    if (Status wanted = context.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
+    return std::shared_ptr<const Container>(std::move(made));
   };
   return directory;
 }

@@ -11,8 +11,8 @@
 
 namespace ctxfs {
 
-/// Something that is made when first wanted, by one thread for all who wait,
-/// and kept. What cannot be made is tried again by the next.
+/// A value that is made at its first use, by one thread for all who wait for
+/// it, and then kept. After a failure the next use tries again.
 template <typename T>
 class MadeOnce {
  public:
@@ -24,13 +24,14 @@ class MadeOnce {
   Result<const T*> Get(const ReadContext& context) const {
     const auto done = [this] { return made_.load() != nullptr; };
     if (!done()) {
-      Status made = context.cache().Once({owner_, 0}, done, [&]() -> Status {
-        Result<T> value = make_(context);
+      const auto make = [this](const ReadContext& shared) -> Status {
+        Result<T> value = make_(shared);
         if (!value) return std::move(value).error();
         kept_ = std::make_unique<const T>(std::move(*value));
         made_.store(kept_.get());
         return {};
-      });
+      };
+      Status made = context.cache().Once({owner_, 0}, context, done, make);
       if (!made) return std::move(made).error();
     }
     return made_.load();

@@ -104,6 +104,8 @@ const char* CodeName(Code code) {
       return "memory";
     case Code::kLocked:
       return "locked";
+    case Code::kInterrupted:
+      return "interrupted";
   }
   return "";
 }

@@ -90,7 +90,7 @@ Status SourceTree::ForEach(const File& directory,
   if (Status ready = (*listing)->Rewind(); !ready) return ready;
   const std::string above = directory.path.empty() ? "" : directory.path + "/";
   for (uint64_t i = 0; i < (*listing)->count(); ++i) {
-    const std::optional<Listing::Name> name = (*listing)->At(i, false);
+    const std::optional<Listing::Name> name = (*listing)->At(i, false, cache_);
     if (!name) continue;
     // A mirrored file is known by its inode for as long as it is looked up.
     const bool mirrored = (name->inode & Mirror::kBit) != 0;

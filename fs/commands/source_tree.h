@@ -49,7 +49,7 @@ class SourceTree {
   Result<uint64_t> Size(const File& file);
   Result<Namespace::OpenFile> Open(const File& file);
   Result<std::optional<EntryInfo>> Describe(const File& file) const {
-    return files_->Describe(file.inode);
+    return files_->Describe(file.inode, cache_);
   }
 
   BlockCache& cache() { return cache_; }

@@ -108,7 +108,8 @@ void Windows(benchmark::State& state) {
           dtype, kRows, columns, RandomBytes(codes_at + blocks * 4 * bits))),
       OpenOptions());
   BlockCache cache(0);
-  const Content content = *(*container)->Arrays().at(0).open(cache);
+  const Content content =
+      *(*container)->Arrays(LoneContext()).at(0).open(cache);
   constexpr size_t kWindow = 1 << 20;
   Window window;
   uint64_t at = 0;

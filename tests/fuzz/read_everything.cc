@@ -77,7 +77,7 @@ class Reader {
       (void)container.EntryFault(i);
       (void)container.EntryLocked(i);
     }
-    for (const ArrayInfo& array : container.Arrays()) {
+    for (const ArrayInfo& array : container.Arrays(LoneContext())) {
       const Result<Content> elements = array.open(cache_);
       if (!elements) continue;
       uint64_t size = DTypeSize(array.dtype);
@@ -87,7 +87,7 @@ class Reader {
   }
 
   void Enter(const SubContainer& sub, int depth) {
-    auto source = sub.open_source();
+    auto source = sub.open_source(LoneContext());
     if (!source) return;
     auto container = OpenContainer(std::move(*source), options_);
     if (container) ReadContainer(std::move(*container), depth);

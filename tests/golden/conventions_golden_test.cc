@@ -51,7 +51,8 @@ TEST(Encryption, OpensWithTheKeyAlone) {
     EXPECT_EQ(without->EntryLocked(i), sealed);
     EXPECT_FALSE(with_key->EntryLocked(i));
     EXPECT_EQ(without->EntrySize(i), with_key->EntrySize(i));
-    const Result<std::string> bytes = Read(with_key->OpenEntry(i), cache);
+    const Result<std::string> bytes =
+        Read(with_key->OpenEntry(i, LoneContext()), cache);
     if (entry.contains("error")) {
       EXPECT_FALSE(bytes);
       continue;
@@ -60,8 +61,9 @@ TEST(Encryption, OpensWithTheKeyAlone) {
     EXPECT_EQ(with_key->EntrySize(i), entry["size"]);
     EXPECT_EQ(golden::Sha256(*bytes), entry["sha256"]);
     if (!sealed) continue;
-    EXPECT_EQ(without->OpenEntry(i).error().code, Code::kLocked);
-    const Result<std::string> guess = Read(wrong->OpenEntry(i), cache);
+    EXPECT_EQ(without->OpenEntry(i, LoneContext()).error().code, Code::kLocked);
+    const Result<std::string> guess =
+        Read(wrong->OpenEntry(i, LoneContext()), cache);
     ASSERT_FALSE(guess);
     EXPECT_EQ(guess.error().code, Code::kChecksum);
   }
@@ -87,7 +89,7 @@ TEST(Deltas, MergeToTheExpectedValues) {
   for (const char* name : {"deltas.mosh", "adapter.mosh"}) {
     const Json answer = Answer(name);
     size_t found = 0;
-    for (const ArrayInfo& array : Open(name)->Arrays()) {
+    for (const ArrayInfo& array : Open(name)->Arrays(LoneContext())) {
       if (!array.name.starts_with("merged/")) continue;
       const std::string tensor = array.name.substr(7);
       SCOPED_TRACE(tensor);
@@ -119,7 +121,7 @@ TEST(Deltas, MergeToTheExpectedValues) {
 TEST(Tiles, MakeTheExpectedMatrices) {
   const Json answer = Answer("tiles.gemm");
   size_t found = 0;
-  for (const ArrayInfo& array : Open("tiles.gemm")->Arrays()) {
+  for (const ArrayInfo& array : Open("tiles.gemm")->Arrays(LoneContext())) {
     EXPECT_EQ(std::count(answer["missing"].begin(), answer["missing"].end(),
                          array.name),
               0);

@@ -108,7 +108,7 @@ void CvcGolden::CheckColumn(const Container& container, uint32_t i,
     EXPECT_EQ(info.dtype, DTypeText(answer["decoded_dtype"]));
     EXPECT_EQ(info.size, answer["nbytes"]);
   }
-  const Result<Content> content = container.OpenEntry(i);
+  const Result<Content> content = container.OpenEntry(i, LoneContext());
   const Result<std::string> bytes = content
                                         ? ReadAll(*content, cache_)
                                         : Result<std::string>(content.error());
@@ -157,7 +157,7 @@ void CvcGolden::CheckChunkColumn(const Container& container, const Json& chunk,
     const Result<Content> content = stored->second.Open(cache_);
     EXPECT_FALSE(content && ReadAll(*content, cache_));
   }
-  const Result<Content> whole = container.OpenEntry(i);
+  const Result<Content> whole = container.OpenEntry(i, LoneContext());
   if (!whole) {
     EXPECT_TRUE(answer.contains("error"));
     return;
@@ -224,7 +224,7 @@ TEST_P(CvcGolden, BehavesAsItsJsonSays) {
   ASSERT_TRUE(opened) << opened.error().Text();
   if (!reader_.contains("columns")) return;  // either, and we accept
   const Container& container = **opened;
-  const Json info = container.Info();
+  const Json info = container.Info(LoneContext());
   const Json& layout = reader_["layout"];
   EXPECT_EQ(info["version"],
             std::to_string(layout["version"][0].get<int>()) + "." +
@@ -246,7 +246,7 @@ TEST_P(CvcGolden, BehavesAsItsJsonSays) {
     CheckColumn(container, i, columns[i]);
     if (columns[i].contains("sha256_decoded")) ++complete;
   }
-  EXPECT_GE(container.Arrays().size(), complete);
+  EXPECT_GE(container.Arrays(LoneContext()).size(), complete);
   for (const Json& chunk : reader_["chunks"]) {
     if (!chunk.contains("index")) continue;  // left out of the answer
     SCOPED_TRACE("chunk " + chunk["index"].dump());

@@ -67,7 +67,7 @@ Json Element(DType dtype, const std::string& bytes, size_t i) {
 /// An array as nested lists.
 Json ListOf(const Container& container, const std::string& name) {
   BlockCache cache(limits::kMiB);
-  for (const ArrayInfo& array : container.Arrays()) {
+  for (const ArrayInfo& array : container.Arrays(LoneContext())) {
     if (array.name != name) continue;
     const Result<Content> content = array.open(cache);
     EXPECT_TRUE(content) << name;
@@ -111,7 +111,7 @@ TEST(GraphGolden, Generation1) {
   ExpectKeys(expected, {"name", "edge_index", "node_features", "node_labels"});
   const auto graph = Open("graphshard_gen1.cowrie");
   EXPECT_EQ(Json::parse(ReadOwn(*graph, "value.json")), expected);
-  EXPECT_EQ(graph->Arrays().size(), 3U);
+  EXPECT_EQ(graph->Arrays(LoneContext()).size(), 3U);
   for (const char* name : {"edge_index", "node_features", "node_labels"}) {
     EXPECT_EQ(ListOf(*graph, name), expected[name]) << name;
   }
@@ -141,7 +141,7 @@ TEST_P(SjgnGolden, EveryKey) {
   ExpectKeys(expected,
              {"csr_indices", "csr_indptr", "dst", "flags", "num_nodes",
               "sections", "src", "test", "train", "val", "x", "x_shape", "y"});
-  const Json info = graph->Info();
+  const Json info = graph->Info(LoneContext());
   EXPECT_EQ("SJGN " + info["version"].get<std::string>(), answer["format"]);
   EXPECT_EQ(info["flags"], expected["flags"]);
   EXPECT_TRUE(info["warnings"].empty()) << info["warnings"];
@@ -203,7 +203,7 @@ TEST(GraphGolden, ValuesInAGraphShard) {
   BlockCache cache(limits::kMiB);
   size_t graphs = 0;
   for (const SubContainer& sub : shard->SubContainers()) {
-    const auto source = sub.open_source();
+    const auto source = sub.open_source(LoneContext());
     ASSERT_TRUE(source) << sub.path;
     const auto value = OpenContainer(*source, {});
     ASSERT_TRUE(value) << sub.path;
@@ -218,7 +218,7 @@ TEST(GraphGolden, ValuesInAGraphShard) {
     }
   }
   EXPECT_EQ(graphs, 3U);
-  for (const ArrayInfo& array : shard->Arrays()) {
+  for (const ArrayInfo& array : shard->Arrays(LoneContext())) {
     if (array.name != "x") continue;
     EXPECT_EQ(golden::Sha256(*ReadAll(*array.open(cache), cache)),
               expected["x_sha256"]);
@@ -252,7 +252,7 @@ TEST(GraphGolden, DamagedValuesAreReadOrRefused) {
             OpenContainer(std::make_shared<const MemorySource>(damaged), {});
         if (!container) continue;
         BlockCache cache(limits::kMiB);
-        for (const ArrayInfo& array : (*container)->Arrays()) {
+        for (const ArrayInfo& array : (*container)->Arrays(LoneContext())) {
           const Result<Content> content = array.open(cache);
           ASSERT_TRUE(content);
           EXPECT_TRUE(ReadAll(*content, cache)) << name << " " << at;

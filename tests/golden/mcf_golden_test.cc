@@ -157,8 +157,9 @@ void McfGolden::CheckTensors(const Container& container) {
   const bool readable = index.value("ok", false) && !wraps;
   ASSERT_EQ(container.entry_count(), readable ? tensors.size() : 0);
   if (!readable && !index.empty()) {
-    EXPECT_NE(container.Info()["warnings"].dump().find("no tensors"),
-              std::string::npos);
+    EXPECT_NE(
+        container.Info(LoneContext())["warnings"].dump().find("no tensors"),
+        std::string::npos);
   }
   for (uint32_t i = 0; i < container.entry_count(); ++i) {
     const Json& tensor = tensors[i];
@@ -170,7 +171,7 @@ void McfGolden::CheckTensors(const Container& container) {
     EXPECT_EQ(Json(*info.shape), tensor["shape"]);
     EXPECT_EQ(info.offset, tensor["offset"]);
     EXPECT_EQ(info.stored_size, tensor["size"]);
-    const Result<Content> content = container.OpenEntry(i);
+    const Result<Content> content = container.OpenEntry(i, LoneContext());
     if (!tensor["raw"]["ok"].get<bool>()) {
       ASSERT_FALSE(content);
       EXPECT_NE(content.error().offset, kNoOffset);
@@ -203,7 +204,7 @@ void McfGolden::CheckArrays(const Container& container) {
     answers.emplace(StoredName(tensor), tensor);
   }
   size_t values = 0;
-  for (const ArrayInfo& array : container.Arrays()) {
+  for (const ArrayInfo& array : container.Arrays(LoneContext())) {
     SCOPED_TRACE(array.name);
     const Result<Content> content = array.open(cache_);
     ASSERT_TRUE(content);
@@ -276,7 +277,7 @@ void McfGolden::CheckFiles(std::shared_ptr<const Container> container) {
       EXPECT_EQ(golden::Sha256(files[name]), sections[type]["sha256"]);
     }
   }
-  const Json info = container->Info();
+  const Json info = container->Info(LoneContext());
   ASSERT_EQ(info["sections"].size(), answer_["sections"].size());
   for (size_t i = 0; i < info["sections"].size(); ++i) {
     Json section = answer_["sections"][i];
@@ -327,7 +328,7 @@ TEST_P(McfGolden, BehavesAsItsJsonSays) {
     return;
   }
   ASSERT_TRUE(container) << container.error().Text();
-  const Json info = (*container)->Info();
+  const Json info = (*container)->Info(LoneContext());
   EXPECT_EQ(info["version"], answer_["header"]["major"]);
   EXPECT_EQ(info["minor_version"], answer_["header"]["minor"]);
   EXPECT_EQ(info["flags"], answer_["header"]["flags"]);

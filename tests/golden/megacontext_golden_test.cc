@@ -147,7 +147,7 @@ void MegaContextGolden::CheckSnapshots(const Branch& branch) {
   std::set<std::string> paths;
   for (const SubContainer& sub : branch.sub_containers()) {
     paths.insert(sub.path);
-    const auto source = sub.open_source();
+    const auto source = sub.open_source(LoneContext());
     ASSERT_TRUE(source);
     const Result<ContainerPtr> snapshot = OpenContainer(*source, {});
     ASSERT_TRUE(snapshot) << snapshot.error().Text();

@@ -117,7 +117,8 @@ void Mem8Golden::CheckRefusal(const Error& error) {
 void Mem8Golden::CheckMem8(const ContainerPtr& container) {
   const Branch branch(container);
   if (answer_.contains("warnings")) {
-    EXPECT_EQ(Texts(container->Info()["warnings"]), Texts(answer_["warnings"]));
+    EXPECT_EQ(Texts(container->Info(LoneContext())["warnings"]),
+              Texts(answer_["warnings"]));
   }
   const Json header = ReadJson(branch, "header.json");
   if (answer_.contains("header"))
@@ -202,7 +203,7 @@ void Mem8Golden::CheckMember(const Branch& branch, const Json& member,
   }
   ASSERT_TRUE(node) << path;
   if (const SubContainer* hanging = branch.Hanging(*node)) {
-    const auto source = hanging->open_source();
+    const auto source = hanging->open_source(LoneContext());
     ASSERT_TRUE(source);
     const Result<Buffer> bytes =
         ReadBuffer(**source, 0, (*source)->size(), "member");

@@ -75,7 +75,7 @@ TEST_P(ModelGolden, TensorsAreWhatTheJsonSays) {
   const std::shared_ptr<const Container> container = Open(GetParam());
   const Branch branch(container);
   const std::map<std::string, std::string> files = Files(branch);
-  const std::vector<ArrayInfo> arrays = container->Arrays();
+  const std::vector<ArrayInfo> arrays = container->Arrays(LoneContext());
   const auto array_of = [&](const std::string& name) -> const ArrayInfo* {
     for (const ArrayInfo& array : arrays) {
       if (array.name == name) return &array;
@@ -87,7 +87,7 @@ TEST_P(ModelGolden, TensorsAreWhatTheJsonSays) {
     const Json& entry = answer_["entries"][i];
     const std::string name = entry["name"];
     SCOPED_TRACE(name);
-    const Result<Content> raw = container->OpenEntry(i);
+    const Result<Content> raw = container->OpenEntry(i, LoneContext());
     ASSERT_TRUE(raw);
     const Result<std::string> payload = ReadAll(*raw, cache);
     ASSERT_TRUE(payload);

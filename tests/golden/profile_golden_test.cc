@@ -111,7 +111,7 @@ TEST_P(ProfileGolden, EntriesAreWhatTheyWere) {
   const Json& entries = answer_["entries"];
   ASSERT_EQ(container.entry_count(), entries.size());
   for (uint32_t i = 0; i < entries.size(); ++i) {
-    const Result<Content> content = container.OpenEntry(i);
+    const Result<Content> content = container.OpenEntry(i, LoneContext());
     ASSERT_TRUE(content);
     const Result<std::string> bytes = ReadAll(*content, cache_);
     ASSERT_TRUE(bytes) << bytes.error().Text();
@@ -166,7 +166,7 @@ TEST_P(ColumnGolden, ColumnsAreWhatTheyDecodeTo) {
 }
 
 TEST_P(ProfileGolden, ArraysAreAsLongAsTheirShapes) {
-  for (const ArrayInfo& array : branch_->container().Arrays()) {
+  for (const ArrayInfo& array : branch_->container().Arrays(LoneContext())) {
     uint64_t size = DTypeSize(array.dtype);
     for (const uint64_t dim : array.shape) size *= dim;
     const Result<Content> content = array.open(cache_);

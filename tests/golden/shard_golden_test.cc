@@ -72,7 +72,7 @@ void CheckEntry(const Container& container, uint32_t i, const Json& answer,
   EXPECT_EQ(info.name.value_or(""), StoredName(answer));
 
   BlockCache cache(limits::kGiB);
-  const Result<Content> content = container.OpenEntry(i);
+  const Result<Content> content = container.OpenEntry(i, LoneContext());
   const Result<std::string> bytes =
       content ? ReadAll(*content, cache) : Result<std::string>(content.error());
   if (answer["decoded_sha256"].is_null() && ieee) {

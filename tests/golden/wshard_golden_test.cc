@@ -112,7 +112,7 @@ void CheckEntry(const Container& container, uint32_t i, const Json& answer,
   EXPECT_EQ(info.stored_size, answer["disk_size"]);
   EXPECT_EQ(info.extra["flags"], answer["flags"]);
   EXPECT_EQ(info.codec, answer["codec"]);
-  const Result<std::string> bytes = Read(container.OpenEntry(i));
+  const Result<std::string> bytes = Read(container.OpenEntry(i, LoneContext()));
   if (answer.contains("error")) {
     EXPECT_FALSE(bytes) << "must not be readable: " << answer["error"];
     return;
@@ -163,7 +163,7 @@ TEST_P(WShardGolden, ShowsWhatItsJsonSays) {
     CheckEntry(**container, i, entries[i], repaired);
   }
 
-  const Json info = (*container)->Info();
+  const Json info = (*container)->Info(LoneContext());
   if (answer_.contains("episode") && !answer_["episode"].is_null()) {
     for (const auto& [key, value] : answer_["episode"].items()) {
       EXPECT_EQ(info["episode"][key], value) << key;
@@ -187,7 +187,7 @@ TEST_P(WShardGolden, ArraysAreWhole) {
   const Result<std::shared_ptr<const Container>> container = Open(true);
   if (!container) return;
   BlockCache cache(limits::kGiB);
-  for (const ArrayInfo& array : (*container)->Arrays()) {
+  for (const ArrayInfo& array : (*container)->Arrays(LoneContext())) {
     SCOPED_TRACE(array.name);
     uint64_t size = DTypeSize(array.dtype);
     for (const uint64_t n : array.shape) size *= n;
@@ -234,13 +234,13 @@ TEST_P(WShardGolden, JoinsChunks) {
   if (!answer_.contains("continuity")) return;
   const Result<std::shared_ptr<const Container>> container = Open(false);
   ASSERT_TRUE(container) << container.error().Text();
-  const Json info = (*container)->Info();
+  const Json info = (*container)->Info(LoneContext());
   EXPECT_EQ(info["continuity"], answer_["continuity"]);
   EXPECT_EQ(info["warnings"].empty(), answer_["continuity"] == "ok");
 
   std::vector<std::string> joined;
   BlockCache cache(limits::kGiB);
-  for (const ArrayInfo& array : (*container)->Arrays()) {
+  for (const ArrayInfo& array : (*container)->Arrays(LoneContext())) {
     joined.push_back(array.name);
   }
   if (!answer_.contains("concatenated")) {
@@ -251,7 +251,7 @@ TEST_P(WShardGolden, JoinsChunks) {
   }
   // "time/ticks" is there as it is in the chunks, and counted through.
   EXPECT_EQ(joined.size() + 1, answer_["concatenated"].size());
-  for (const ArrayInfo& array : (*container)->Arrays()) {
+  for (const ArrayInfo& array : (*container)->Arrays(LoneContext())) {
     SCOPED_TRACE(array.name);
     const Json expected = ConcatenatedAt(answer_, array.name);
     EXPECT_EQ(Json(DTypeName(array.dtype)), expected["dtype"]);

@@ -56,7 +56,7 @@ class Reader {
       const EntryInfo info = container->Describe(i);
       Require(info.size == container->EntrySize(i), "an entry has one size");
     }
-    for (const ArrayInfo& array : container->Arrays()) {
+    for (const ArrayInfo& array : container->Arrays(LoneContext())) {
       const Result<Content> elements = array.open(cache_);
       if (!elements) continue;
       uint64_t size = DTypeSize(array.dtype);
@@ -72,7 +72,7 @@ class Reader {
             ? std::min(kMostWithin, branch.sub_containers().size())
             : 0;
     for (size_t i = 0; i < within; ++i) {
-      auto source = branch.sub_containers()[i].open_source();
+      auto source = branch.sub_containers()[i].open_source(LoneContext());
       if (source) Open(std::move(*source), depth + 1);
     }
   }
@@ -224,7 +224,7 @@ void AddFiles(const std::shared_ptr<const Source>& source,
   }
   if (depth == kMostDepth) return;
   for (const SubContainer& within : branch.sub_containers()) {
-    auto inside = within.open_source();
+    auto inside = within.open_source(LoneContext());
     if (inside) AddFiles(*inside, options, depth + 1, reference);
   }
 }

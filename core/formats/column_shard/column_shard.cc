@@ -92,8 +92,8 @@ class ColumnFiles final : public DerivedFiles {
 
 }  // namespace
 
-Status ColumnShard::Load() {
-  if (Status loaded = ShardContainer::Load(); !loaded) return loaded;
+Status ColumnShard::Load(const ReadContext& context) {
+  if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
   for (uint32_t i = 0; i < entry_count() && !schema_entry_; ++i) {
     if (EntryName(i) == kSchemaName) schema_entry_ = i;
   }
@@ -103,7 +103,7 @@ Status ColumnShard::Load() {
          "shown"});
     return {};
   }
-  const Result<Json> schema = ReadSchema(*schema_entry_);
+  const Result<Json> schema = ReadSchema(*schema_entry_, context);
   // What fails now may work later; the tree must not depend on it.
   if (!schema && !schema.error().Permanent()) return schema.error();
   if (!schema) {
@@ -112,7 +112,7 @@ Status ColumnShard::Load() {
                          /*damage=*/true});
     return {};
   }
-  Result<ColumnTable> table = ReadColumnTable(*schema, *this);
+  Result<ColumnTable> table = ReadColumnTable(*schema, *this, context);
   if (!table) return std::move(table).error();
   table_ = std::move(*table);
   for (Warning& warning : table_.warnings) {
@@ -125,14 +125,15 @@ Status ColumnShard::Load() {
   return {};
 }
 
-Result<Json> ColumnShard::ReadSchema(uint32_t entry) const {
+Result<Json> ColumnShard::ReadSchema(uint32_t entry,
+                                     const ReadContext& context) const {
   if (EntrySize(entry) > limits::kJsonBytes) {
     return Error{
         Code::kLimit,
         "is over the limit of " + std::to_string(limits::kJsonBytes) + " bytes",
         Record(entry).data_offset};
   }
-  const Result<Buffer> text = ReadEntry(entry);
+  const Result<Buffer> text = ReadEntry(entry, context);
   if (!text) return text.error();
   Result<ParsedJson> parsed = ParseJson(AsText(text->span()));
   if (parsed) return std::move(parsed->value);
@@ -141,8 +142,8 @@ Result<Json> ColumnShard::ReadSchema(uint32_t entry) const {
   return error;
 }
 
-Json ColumnShard::Info() const {
-  Json info = ShardContainer::Info();
+Json ColumnShard::Info(const ReadContext& context) const {
+  Json info = ShardContainer::Info(context);
   info["rows"] = table_.rows;
   info["columns"] = columns().size();
   return info;
@@ -203,8 +204,8 @@ std::vector<OwnFile> ColumnShard::OwnFiles() const {
   if (!schema_entry_) return files;
   files.push_back({.path = "schema.json",
                    .open =
-                       [self = Self()](const ReadContext& /*context*/) {
-                         return self->OpenEntry(*self->schema_entry_);
+                       [self = Self()](const ReadContext& context) {
+                         return self->OpenEntry(*self->schema_entry_, context);
                        },
                    .size = EntrySize(*schema_entry_)});
   return files;
@@ -215,7 +216,8 @@ std::vector<std::shared_ptr<const DerivedFiles>> ColumnShard::Derived() const {
   return {std::make_shared<const ColumnFiles>(Self())};
 }
 
-std::vector<ArrayInfo> ColumnShard::Arrays() const {
+std::vector<ArrayInfo> ColumnShard::Arrays(
+    const ReadContext& /*context*/) const {
   std::vector<ArrayInfo> arrays;
   for (const ColumnFile file : {ColumnFile::kValues, ColumnFile::kValidity}) {
     for (size_t i = 0; i < columns().size(); ++i) {
@@ -226,8 +228,8 @@ std::vector<ArrayInfo> ColumnShard::Arrays() const {
           {PathOf(column, file),
            valid ? DType::kBool : ColumnDType(column.type),
            valid ? std::vector<uint64_t>{column.rows} : column.shape(),
-           [self = Self(), i, file](const ReadContext& context) {
-             return self->OpenColumn(i, file, context);
+           [self = Self(), i, file](const ReadContext& request) {
+             return self->OpenColumn(i, file, request);
            }});
     }
   }

@@ -22,13 +22,13 @@ class ColumnShard final : public ShardContainer {
  public:
   using ShardContainer::ShardContainer;
 
-  Status Load() override;
+  Status Load(const ReadContext& context) override;
 
-  Json Info() const override;
+  Json Info(const ReadContext& context) const override;
   std::optional<std::string> EntryPath(uint32_t entry) const override;
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
-  std::vector<ArrayInfo> Arrays() const override;
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
   std::optional<Table> RowTable() const override;
   std::optional<ArraysUse> ArraysUsed() const override {
     if (columns().empty()) return std::nullopt;
@@ -48,7 +48,7 @@ class ColumnShard final : public ShardContainer {
   std::shared_ptr<const ColumnShard> Self() const {
     return std::static_pointer_cast<const ColumnShard>(shared_from_this());
   }
-  Result<Json> ReadSchema(uint32_t entry) const;
+  Result<Json> ReadSchema(uint32_t entry, const ReadContext& context) const;
   /// Appends the values of a chunk that is stored as it is; false for one that
   /// has to be decoded first.
   Result<bool> AppendStored(const Column& column, const ColumnPart& part,

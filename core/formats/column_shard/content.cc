@@ -77,8 +77,8 @@ class ColumnBlock final : public Block {
     return shard_->source()->CheckUnchanged();
   }
 
-  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
-    Result<Buffer> payload = shard_->ReadEntry(part_.entry);
+  Result<Buffer> Produce(const ReadContext& context) const override {
+    Result<Buffer> payload = shard_->ReadEntry(part_.entry, context);
     if (!payload) return payload;
     Result<Buffer> made = Make(payload->span());
     if (made) return made;

@@ -107,9 +107,11 @@ std::optional<uint64_t> RowsThatMake(const Column& column, uint64_t size) {
 /// Makes a Column of its description.
 class ColumnReader {
  public:
-  ColumnReader(const Json& schema, const ShardContainer& shard)
+  ColumnReader(const Json& schema, const ShardContainer& shard,
+               const ReadContext& context)
       : shard_(shard),
         names_(shard),
+        context_(context),
         groups_(Number(schema, "row_group_count").value_or(0)),
         group_rows_(Number(schema, "row_group_size").value_or(UINT32_MAX)) {}
 
@@ -142,6 +144,7 @@ class ColumnReader {
 
   const ShardContainer& shard_;
   const EntryNames names_;
+  const ReadContext& context_;
   const uint64_t groups_;
   const uint64_t group_rows_;
   uint64_t unread_ = limits::kColumnHeaderBytes;
@@ -253,12 +256,10 @@ Result<uint64_t> ColumnReader::FewerRows(const Column& column, uint32_t entry,
   const uint64_t cost = std::max(size, record.disk_size);
   if (!rows || cost > unread_) return refused;
   unread_ -= cost;
-  const Result<Content> chunk = shard_.OpenEntry(entry);
+  const Result<Content> chunk = shard_.OpenEntry(entry, context_);
   if (!chunk) return chunk.error();
-  BlockCache cache(0);
-  const ReadContext context(cache);
   std::byte head[kChunkHeaderSize];
-  if (Status read = ReadInto(*chunk, 0, head, cache); !read) {
+  if (Status read = ReadInto(*chunk, 0, head, context_); !read) {
     return std::move(read).error();
   }
   if (LoadLe<uint32_t>(head + 1) != *rows) return refused;
@@ -294,7 +295,8 @@ std::vector<uint64_t> Column::shape() const {
 }
 
 Result<ColumnTable> ReadColumnTable(const Json& schema,
-                                    const ShardContainer& shard) {
+                                    const ShardContainer& shard,
+                                    const ReadContext& context) {
   ColumnTable table;
   table.rows = Number(schema, "row_count").value_or(0);
   const auto columns =
@@ -311,7 +313,7 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
          " columns, over the limit of " + std::to_string(limits::kColumns)});
     return table;
   }
-  ColumnReader reader(schema, shard);
+  ColumnReader reader(schema, shard, context);
   for (const Json& described : *columns) {
     Result<Column> column = reader.Read(described);
     for (Warning& warning : reader.TakeWarnings()) {

@@ -48,6 +48,7 @@ struct ColumnTable {
 /// but those that the statistics are wrong about. Fails only when the store
 /// does.
 Result<ColumnTable> ReadColumnTable(const Json& schema,
-                                    const ShardContainer& shard);
+                                    const ShardContainer& shard,
+                                    const ReadContext& context);
 
 }  // namespace ctxfs

@@ -32,7 +32,7 @@ class CowrieFile final : public Container {
  public:
   using Container::Container;
 
-  Status Load() {
+  Status Load(const ReadContext& /*context*/) {
     const Result<Buffer> bytes = ReadValue(*source());
     if (!bytes) return bytes.error();
     graph1_ = LooksLikeCowrieGraph1(bytes->span());
@@ -51,7 +51,7 @@ class CowrieFile final : public Container {
     return {};
   }
 
-  Json Info() const override {
+  Json Info(const ReadContext& /*context*/) const override {
     Json info = {{"format", "cowrie"},
                  {"generation", graph1_ ? 1 : 2},
                  {"entries", entry_count()},
@@ -91,7 +91,8 @@ class CowrieFile final : public Container {
     info.shape = array.shape;
     return info;
   }
-  Result<Content> OpenEntry(uint32_t entry) const override {
+  Result<Content> OpenEntry(uint32_t entry,
+                            const ReadContext& /*context*/) const override {
     const CowrieArray& array = arrays_[entry];
     return CowrieElements(array, data_, {owner_, 1 + array.offset});
   }
@@ -112,13 +113,13 @@ class CowrieFile final : public Container {
     return ArraysUse{{}};
   }
 
-  std::vector<ArrayInfo> Arrays() const override {
+  std::vector<ArrayInfo> Arrays(const ReadContext& /*context*/) const override {
     auto self = std::static_pointer_cast<const CowrieFile>(shared_from_this());
     std::vector<ArrayInfo> all;
     for (uint32_t i = 0; i < entry_count(); ++i) {
       all.push_back({arrays_[i].name, arrays_[i].dtype, arrays_[i].shape,
-                     [self, i](const ReadContext& /*context*/) {
-                       return self->OpenEntry(i);
+                     [self, i](const ReadContext& context) {
+                       return self->OpenEntry(i, context);
                      }});
     }
     return all;
@@ -142,9 +143,11 @@ bool Probe(Bytes head) {
 }
 
 Result<std::shared_ptr<const Container>> Open(
-    std::shared_ptr<const Source> source, const OpenOptions& /*options*/) {
+    std::shared_ptr<const Source> source, const OpenOptions& /*options*/,
+    const ReadContext& context) {
   auto value = std::make_shared<CowrieFile>(std::move(source));
-  if (Status loaded = value->Load(); !loaded) return std::move(loaded).error();
+  if (Status loaded = value->Load(context); !loaded)
+    return std::move(loaded).error();
   return std::shared_ptr<const Container>(std::move(value));
 }
 

@@ -41,7 +41,7 @@ bool OpensObject(Bytes head, uint64_t at) {
 
 }  // namespace
 
-Status CvcContainer::Load() {
+Status CvcContainer::Load(const ReadContext& /*context*/) {
   for (const auto step :
        {&CvcContainer::ReadPrelude, &CvcContainer::ReadHeader,
         &CvcContainer::LocateChunks, &CvcContainer::CheckPieces}) {
@@ -315,7 +315,8 @@ uint64_t CvcContainer::EntrySize(uint32_t entry) const {
   return IsUnreadable(column) ? 0 : header_.num_vectors * column.row_bytes();
 }
 
-Result<Content> CvcContainer::OpenEntry(uint32_t entry) const {
+Result<Content> CvcContainer::OpenEntry(uint32_t entry,
+                                        const ReadContext& /*context*/) const {
   if (IsUnreadable(header_.columns[entry])) {
     return PieceError(ChunkOfRow(0), entry);
   }
@@ -334,7 +335,8 @@ std::vector<std::shared_ptr<const DerivedFiles>> CvcContainer::Derived() const {
   return {CvcChunkFiles(self), CvcSectionFiles(self)};
 }
 
-std::vector<ArrayInfo> CvcContainer::Arrays() const {
+std::vector<ArrayInfo> CvcContainer::Arrays(
+    const ReadContext& /*context*/) const {
   auto self = std::static_pointer_cast<const CvcContainer>(shared_from_this());
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < entry_count(); ++i) {
@@ -343,8 +345,8 @@ std::vector<ArrayInfo> CvcContainer::Arrays() const {
     arrays.push_back({std::string(EntryDirectory()) + "/" + column.name,
                       column.dtype,
                       {header_.num_vectors, column.dimension},
-                      [self, i](const ReadContext& /*context*/) {
-                        return self->OpenEntry(i);
+                      [self, i](const ReadContext& context) {
+                        return self->OpenEntry(i, context);
                       }});
   }
   return arrays;
@@ -363,8 +365,8 @@ std::optional<Table> CvcContainer::RowTable() const {
     made.dtype = column.dtype;
     made.per_row = column.dimension;
     made.list = true;
-    made.open = [self, i](const ReadContext& /*context*/) {
-      return self->OpenEntry(i);
+    made.open = [self, i](const ReadContext& context) {
+      return self->OpenEntry(i, context);
     };
     table.columns.push_back(std::move(made));
   }
@@ -375,9 +377,10 @@ std::optional<Table> CvcContainer::RowTable() const {
 namespace {
 
 Result<std::shared_ptr<const Container>> Open(
-    std::shared_ptr<const Source> source, const OpenOptions& options) {
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
   auto container = std::make_shared<CvcContainer>(std::move(source), options);
-  if (Status loaded = container->Load(); !loaded) {
+  if (Status loaded = container->Load(context); !loaded) {
     return std::move(loaded).error();
   }
   return std::shared_ptr<const Container>(std::move(container));

@@ -113,9 +113,9 @@ class CvcContainer final : public Container {
 
   /// Reads prelude, header and the chunks' prefixes. To be called once, before
   /// anything else.
-  Status Load();
+  Status Load(const ReadContext& context);
 
-  Json Info() const override;
+  Json Info(const ReadContext& context) const override;
   uint32_t entry_count() const override {
     return static_cast<uint32_t>(header_.columns.size());
   }
@@ -124,11 +124,12 @@ class CvcContainer final : public Container {
   }
   uint64_t EntrySize(uint32_t entry) const override;
   EntryInfo Describe(uint32_t entry) const override;
-  Result<Content> OpenEntry(uint32_t entry) const override;
+  Result<Content> OpenEntry(uint32_t entry,
+                            const ReadContext& context) const override;
   std::string_view EntryDirectory() const override { return "columns"; }
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
-  std::vector<ArrayInfo> Arrays() const override;
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
   std::optional<Table> RowTable() const override;
   std::optional<ArraysUse> ArraysUsed() const override {
     for (const CvcColumn& column : header_.columns) {

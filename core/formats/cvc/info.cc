@@ -69,7 +69,7 @@ Error CvcContainer::PieceError(uint32_t chunk, uint32_t column) const {
           offset};
 }
 
-Json CvcContainer::Info() const {
+Json CvcContainer::Info(const ReadContext& /*context*/) const {
   Json warnings = Json::array();
   for (const std::string& text : header_.warnings) warnings.push_back(text);
   if (!has_checksums()) {

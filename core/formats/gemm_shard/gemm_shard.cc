@@ -130,8 +130,8 @@ class GemmShard final : public TensorShard {
  public:
   using TensorShard::TensorShard;
 
-  Status Load() override {
-    if (Status loaded = TensorShard::Load(); !loaded) return loaded;
+  Status Load(const ReadContext& context) override {
+    if (Status loaded = TensorShard::Load(context); !loaded) return loaded;
     for (uint32_t entry = 0; entry < entry_count(); ++entry) {
       std::string_view matrix;
       Place place;
@@ -180,10 +180,8 @@ class GemmShard final : public TensorShard {
     return files;
   }
 
-  std::vector<ArrayInfo> Arrays() const override {
-    std::vector<ArrayInfo> arrays = TensorShard::Arrays();
-    BlockCache cache(0);
-    const ReadContext context(cache);
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override {
+    std::vector<ArrayInfo> arrays = TensorShard::Arrays(context);
     for (const auto& [name, tiles] : tiles_) {
       const Result<Grid> grid = Fit(tiles, context);
       if (!grid) continue;
@@ -199,10 +197,8 @@ class GemmShard final : public TensorShard {
     return arrays;
   }
 
-  Json Info() const override {
-    Json info = TensorShard::Info();
-    BlockCache cache(0);
-    const ReadContext context(cache);
+  Json Info(const ReadContext& context) const override {
+    Json info = TensorShard::Info(context);
     for (const auto& [name, tiles] : tiles_) {
       const Result<Grid> grid = Fit(tiles, context);
       if (grid) continue;
@@ -291,12 +287,10 @@ class GemmShard final : public TensorShard {
   }
 
   EntryInfo DescribeMatrix(const Tiles& tiles) const {
-    BlockCache cache(0);
-    const ReadContext context(cache);
     EntryInfo info;
     info.kind = "matrix";
     info.verified = "none";
-    const Result<Grid> grid = Fit(tiles, context);
+    const Result<Grid> grid = Fit(tiles, LoneContext());
     if (!grid) return info;
     info.size = grid->size();
     info.dtype = grid->type_name;

@@ -34,7 +34,7 @@ class CowrieJson final : public EntryFiles {
 
   Result<Content> Open(uint32_t entry,
                        const ReadContext& context) const override {
-    const Result<Content> content = shard_->OpenEntry(entry);
+    const Result<Content> content = shard_->OpenEntry(entry, context);
     if (!content) return content.error();
     if (content->size() > limits::kCowrieBytes) {
       return Error{

@@ -65,7 +65,7 @@ class Graph final : public Container {
   Graph(std::shared_ptr<const Source> file, std::shared_ptr<const Source> data)
       : Container(std::move(file)), data_(std::move(data)) {}
 
-  Status Load() {
+  Status Load(const ReadContext& /*context*/) {
     SjgnCursor in(*data_, 4, data_->size());
     const uint8_t major = in.U8();
     flags_ = in.U8();
@@ -100,7 +100,7 @@ class Graph final : public Container {
     return {};
   }
 
-  Json Info() const override {
+  Json Info(const ReadContext& context) const override {
     Json info = {{"format", "sjgn"},
                  {"version", "1." + std::to_string(minor_)},
                  {"flags", flags_},
@@ -110,8 +110,6 @@ class Graph final : public Container {
     for (const Warning& warning : warnings_) {
       info["warnings"].push_back(warning.Text());
     }
-    BlockCache cache(0);
-    const ReadContext context(cache);
     for (size_t i = 0; i < tables_.size(); ++i) {
       if (reads_[i].load(std::memory_order_acquire)) continue;
       const Result<Buffer> ids = IdsBlock(i)->Produce(context);
@@ -148,7 +146,8 @@ class Graph final : public Container {
     info.verified = "none";
     return info;
   }
-  Result<Content> OpenEntry(uint32_t entry) const override {
+  Result<Content> OpenEntry(uint32_t entry,
+                            const ReadContext& /*context*/) const override {
     return Piece(sections_[entry].offset, sections_[entry].length);
   }
 
@@ -188,7 +187,7 @@ class Graph final : public Container {
     return ArraysUse{{}};
   }
 
-  std::vector<ArrayInfo> Arrays() const override {
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override {
     std::vector<ArrayInfo> all;
     for (const SjgnArray& array : arrays_) {
       all.push_back({array.name, array.dtype, array.shape,
@@ -196,8 +195,6 @@ class Graph final : public Container {
                        return Result<Content>(self->Elements(array));
                      }});
     }
-    BlockCache cache(0);
-    const ReadContext context(cache);
     for (size_t i = 0; i < tables_.size(); ++i) {
       for (const SjgnArray& array : IdsOf(i)) {
         const Result<Content> ids = OpenIds(i, array, context);
@@ -422,7 +419,8 @@ Result<std::shared_ptr<const Source>> Unpack(
 }
 
 Result<std::shared_ptr<const Container>> Open(
-    std::shared_ptr<const Source> source, const OpenOptions& /*options*/) {
+    std::shared_ptr<const Source> source, const OpenOptions& /*options*/,
+    const ReadContext& context) {
   Result<Buffer> magic = ReadBuffer(*source, 0, 4, "magic");
   if (!magic) return std::move(magic).error();
   std::shared_ptr<const Source> data = source;
@@ -435,7 +433,8 @@ Result<std::shared_ptr<const Container>> Open(
     data = std::move(*plain);
   }
   auto graph = std::make_shared<Graph>(std::move(source), std::move(data));
-  if (Status loaded = graph->Load(); !loaded) return std::move(loaded).error();
+  if (Status loaded = graph->Load(context); !loaded)
+    return std::move(loaded).error();
   return std::shared_ptr<const Container>(std::move(graph));
 }
 

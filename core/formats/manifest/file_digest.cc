@@ -9,10 +9,14 @@
 
 namespace ctxfs {
 
-Result<std::string> FileDigest(const Source& source) {
+Result<std::string> FileDigest(const Source& source,
+                               const ReadContext& context) {
   constexpr uint64_t kPiece = 256 * limits::kKiB;
   Sha256 digest;
   for (uint64_t at = 0; at < source.size(); at += kPiece) {
+    if (Status wanted = context.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
     const Result<Buffer> piece =
         ReadBuffer(source, at, std::min(kPiece, source.size() - at), "file");
     if (!piece) return piece.error();

@@ -4,12 +4,14 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/content/read_context.h"
 #include "core/io/source.h"
 
 namespace ctxfs {
 
 /// SHA-256 of all of `source` as lower-case hex digits, read in pieces.
-Result<std::string> FileDigest(const Source& source);
+Result<std::string> FileDigest(const Source& source,
+                               const ReadContext& context);
 
 /// Hex digits as FileDigest writes them.
 std::string LowerHex(std::string digits);

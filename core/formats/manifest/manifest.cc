@@ -45,7 +45,7 @@ class Manifest final : public ShardContainer {
  public:
   using ShardContainer::ShardContainer;
 
-  Status Load() override;
+  Status Load(const ReadContext& context) override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<SubContainer> SubContainers() const override;
@@ -70,7 +70,7 @@ class Manifest final : public ShardContainer {
   void Look(Reference& reference) const;
   /// Whether the file has the hash that the manifest gives; remembered, but
   /// for kNotFound when it is no longer there.
-  Result<Verdict> Check(size_t reference) const;
+  Result<Verdict> Check(size_t reference, const ReadContext& context) const;
   Json Listing() const;
   OwnFile PartFile(size_t reference) const;
   OwnFile VerdictsFile() const;
@@ -94,7 +94,7 @@ class VerdictsBlock final : public Block {
     return Text([](size_t) { return "none"; }).size();
   }
 
-  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+  Result<Buffer> Produce(const ReadContext& context) const override {
     std::vector<std::string> words;
     for (size_t i = 0; i < manifest_->references_.size(); ++i) {
       const Manifest::Reference& reference = manifest_->references_[i];
@@ -103,7 +103,7 @@ class VerdictsBlock final : public Block {
         words.emplace_back(there ? "none" : "absent");
         continue;
       }
-      const Result<Verdict> verdict = manifest_->Check(i);
+      const Result<Verdict> verdict = manifest_->Check(i, context);
       if (!verdict && verdict.error().code == Code::kNotFound) {
         words.emplace_back("absent");  // by now
         continue;
@@ -136,8 +136,8 @@ class VerdictsBlock final : public Block {
   std::shared_ptr<const Manifest> manifest_;
 };
 
-Status Manifest::Load() {
-  if (Status loaded = ShardContainer::Load(); !loaded) return loaded;
+Status Manifest::Load(const ReadContext& context) {
+  if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
   const Json metadata = Metadata();
   if (metadata.is_discarded()) {  // it may be readable later
     return Error{Code::kIo, "the metadata cannot be read",
@@ -162,6 +162,7 @@ Status Manifest::Load() {
     reference.described = described;
     reference.path = PathOf(TextAt(described, "uri"));
     reference.sha256 = LowerHex(TextAt(described, "sha256"));
+    if (Status wanted = context.Check(); !wanted) return wanted;
     Look(reference);
     reference.shown =
         reference.kind >= Kind::kFile && shown.insert(reference.path).second;
@@ -187,14 +188,15 @@ void Manifest::Look(Reference& reference) const {
   reference.kind = IsContainer(**source) ? Kind::kContainer : Kind::kFile;
 }
 
-Result<Verdict> Manifest::Check(size_t index) const {
+Result<Verdict> Manifest::Check(size_t index,
+                                const ReadContext& context) const {
   const Verdict known = found_[index].load(std::memory_order_acquire);
   if (known != Verdict::kUnknown) return known;
   const Reference& reference = references_[index];
   Result<std::shared_ptr<const Source>> source =
       this->source()->OpenBeside(reference.path);
   if (!source) return std::move(source).error();
-  const Result<std::string> digest = FileDigest(**source);
+  const Result<std::string> digest = FileDigest(**source, context);
   if (!digest) return digest.error();
   const Verdict verdict =
       *digest == reference.sha256 ? Verdict::kPassed : Verdict::kFailed;
@@ -207,7 +209,7 @@ std::vector<Error> Manifest::Inspect(const ReadContext& context) const {
   for (size_t i = 0; i < references_.size(); ++i) {
     const Reference& reference = references_[i];
     if (reference.kind < Kind::kFile || reference.sha256.empty()) continue;
-    const Result<Verdict> verdict = Check(i);
+    const Result<Verdict> verdict = Check(i, context);
     if (!verdict) {
       faults.push_back(verdict.error());
     } else if (*verdict == Verdict::kFailed) {
@@ -304,17 +306,19 @@ std::vector<SubContainer> Manifest::SubContainers() const {
   std::vector<SubContainer> parts;
   for (const Reference& reference : references_) {
     if (!reference.shown || reference.kind != Kind::kContainer) continue;
-    parts.push_back(
-        {"parts/" + reference.path, [self = Self(), path = reference.path] {
-           return self->source()->OpenBeside(path);
-         }});
+    parts.push_back({"parts/" + reference.path,
+                     [self = Self(),
+                      path = reference.path](const ReadContext& /*context*/) {
+                       return self->source()->OpenBeside(path);
+                     }});
   }
   return parts;
 }
 
 Result<std::shared_ptr<const Container>> OpenManifest(
-    std::shared_ptr<const Source> source, const OpenOptions& options) {
-  return OpenShard<Manifest>(std::move(source), options);
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
+  return OpenShard<Manifest>(std::move(source), options, context);
 }
 
 }  // namespace ctxfs

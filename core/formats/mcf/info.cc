@@ -188,7 +188,7 @@ std::vector<Error> McfContainer::Inspect(const ReadContext& /*context*/) const {
   return faults;
 }
 
-Json McfContainer::Info() const {
+Json McfContainer::Info(const ReadContext& /*context*/) const {
   std::vector<Warning> warnings = warnings_;
   uint64_t stored = 0;
   uint64_t unreadable = 0;
@@ -295,9 +295,10 @@ Result<Content> McfContainer::OpenValues(uint32_t entry) const {
   return content;
 }
 
-Result<Content> McfContainer::OpenCodes(uint32_t entry) const {
+Result<Content> McfContainer::OpenCodes(uint32_t entry,
+                                        const ReadContext& context) const {
   const McfTensor tensor = Tensor(entry);
-  if (tensor.dtype != kInt4) return OpenEntry(entry);
+  if (tensor.dtype != kInt4) return OpenEntry(entry, context);
   const Result<McfQuantLayout> layout = QuantLayout(tensor);
   if (!layout) return layout.error();
   Content content;
@@ -389,7 +390,8 @@ std::vector<OwnFile> McfContainer::OwnFiles() const {
   return files;
 }
 
-std::vector<ArrayInfo> McfContainer::Arrays() const {
+std::vector<ArrayInfo> McfContainer::Arrays(
+    const ReadContext& /*context*/) const {
   auto self = std::static_pointer_cast<const McfContainer>(shared_from_this());
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < tensor_count_; ++i) {
@@ -401,16 +403,16 @@ std::vector<ArrayInfo> McfContainer::Arrays() const {
     if (const std::optional<DType> plain = McfPlainDType(tensor.dtype)) {
       if (!CheckPlain(tensor)) continue;
       array.dtype = *plain;
-      array.open = [self, i](const ReadContext& /*context*/) {
-        return self->OpenEntry(i);
+      array.open = [self, i](const ReadContext& context) {
+        return self->OpenEntry(i, context);
       };
     } else if (IsMcfQuantised(tensor.dtype)) {
       const Result<McfQuantLayout> layout = QuantLayout(tensor);
       if (!layout) continue;
       const bool codes = layout->kind == McfQuantLayout::Kind::kCodesOnly;
       array.dtype = codes ? DType::kI8 : DType::kF32;
-      array.open = [self, i, codes](const ReadContext& /*context*/) {
-        return codes ? self->OpenCodes(i) : self->OpenValues(i);
+      array.open = [self, i, codes](const ReadContext& context) {
+        return codes ? self->OpenCodes(i, context) : self->OpenValues(i);
       };
     } else {
       continue;

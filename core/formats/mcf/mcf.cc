@@ -65,7 +65,7 @@ McfTensor ParseTensor(Bytes record) {
 
 }  // namespace
 
-Status McfContainer::Load() {
+Status McfContainer::Load(const ReadContext& /*context*/) {
   if (Status read = ReadHeader(); !read) return read;
   if (Status read = ReadDirectory(); !read) return read;
   if (const McfSection* data = Find(kMcfTensorData)) tensor_data_ = *data;
@@ -402,7 +402,8 @@ uint64_t McfContainer::EntrySize(uint32_t entry) const {
   return EntryFault(entry) ? 0 : Tensor(entry).data_size;
 }
 
-Result<Content> McfContainer::OpenEntry(uint32_t entry) const {
+Result<Content> McfContainer::OpenEntry(uint32_t entry,
+                                        const ReadContext& /*context*/) const {
   if (std::optional<Error> fault = EntryFault(entry)) return *std::move(fault);
   const McfTensor tensor = Tensor(entry);
   Content content;
@@ -414,9 +415,11 @@ Result<Content> McfContainer::OpenEntry(uint32_t entry) const {
 namespace {
 
 Result<std::shared_ptr<const Container>> Open(
-    std::shared_ptr<const Source> source, const OpenOptions& options) {
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
   auto mcf = std::make_shared<McfContainer>(std::move(source), options);
-  if (Status loaded = mcf->Load(); !loaded) return std::move(loaded).error();
+  if (Status loaded = mcf->Load(context); !loaded)
+    return std::move(loaded).error();
   return std::shared_ptr<const Container>(std::move(mcf));
 }
 

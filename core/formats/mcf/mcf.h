@@ -88,19 +88,20 @@ class McfContainer final : public Container {
 
   /// Reads and checks header, section directory and TensorIndex; touches no
   /// tensor. To be called once, before anything else.
-  Status Load();
+  Status Load(const ReadContext& context);
 
-  Json Info() const override;
+  Json Info(const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   uint32_t entry_count() const override { return tensor_count_; }
   std::optional<std::string_view> EntryName(uint32_t entry) const override;
   uint64_t EntrySize(uint32_t entry) const override;
   EntryInfo Describe(uint32_t entry) const override;
   std::optional<Error> EntryFault(uint32_t entry) const override;
-  Result<Content> OpenEntry(uint32_t entry) const override;
+  Result<Content> OpenEntry(uint32_t entry,
+                            const ReadContext& context) const override;
   std::string_view EntryDirectory() const override { return "tensors"; }
   std::vector<OwnFile> OwnFiles() const override;
-  std::vector<ArrayInfo> Arrays() const override;
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
   std::optional<ArraysUse> ArraysUsed() const override {
     if (tensor_count_ == 0) return std::nullopt;
     return ArraysUse{"model"};
@@ -137,7 +138,7 @@ class McfContainer final : public Container {
   Result<McfQuantLayout> QuantLayout(const McfTensor& tensor) const;
   Status CheckPlain(const McfTensor& tensor) const;
   Result<Content> OpenValues(uint32_t entry) const;
-  Result<Content> OpenCodes(uint32_t entry) const;
+  Result<Content> OpenCodes(uint32_t entry, const ReadContext& context) const;
   EntryInfo DescribeValues(uint32_t entry) const;
   OwnFile SectionFile(std::string path, const McfSection& section) const;
   OwnFile TextFile(const char* path, uint64_t number,

@@ -78,9 +78,9 @@ class MegaContext final : public Container {
   explicit MegaContext(SourcePtr source) : Container(std::move(source)) {}
 
   /// Reads the levels' headers. To be called once, before anything else.
-  Status Load();
+  Status Load(const ReadContext& /*context*/);
 
-  Json Info() const override;
+  Json Info(const ReadContext& /*context*/) const override;
   uint32_t entry_count() const override {
     return static_cast<uint32_t>(levels_.size());
   }
@@ -95,12 +95,13 @@ class MegaContext final : public Container {
   std::optional<Error> EntryFault(uint32_t entry) const override {
     return levels_[entry].fault;
   }
-  Result<Content> OpenEntry(uint32_t entry) const override;
+  Result<Content> OpenEntry(uint32_t entry,
+                            const ReadContext& /*context*/) const override;
   bool NamesEntriesItself() const override { return true; }
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<SubContainer> SubContainers() const override;
   std::vector<NumberedFiles> Numbered() const override;
-  std::vector<ArrayInfo> Arrays() const override;
+  std::vector<ArrayInfo> Arrays(const ReadContext& /*context*/) const override;
   std::optional<ArraysUse> ArraysUsed() const override {
     for (const ContextLevel& level : levels_) {
       if (!level.fault) return ArraysUse{"tree"};
@@ -128,7 +129,7 @@ class MegaContext final : public Container {
   std::vector<std::string> warnings_;
 };
 
-Status MegaContext::Load() {
+Status MegaContext::Load(const ReadContext& /*context*/) {
   if (Status loaded = source()->is_directory() ? LoadTree() : LoadFile();
       !loaded) {
     return loaded;
@@ -271,7 +272,7 @@ Json MegaContext::TreeJson() const {
           {"warnings", warnings_}};
 }
 
-Json MegaContext::Info() const {
+Json MegaContext::Info(const ReadContext& /*context*/) const {
   uint64_t stored = 0;
   for (const ContextLevel& level : levels_) {
     if (level.source != nullptr) stored += level.source->size();
@@ -292,7 +293,8 @@ Content MegaContext::Part(const ContextLevel& level, uint64_t offset,
   return content;
 }
 
-Result<Content> MegaContext::OpenEntry(uint32_t entry) const {
+Result<Content> MegaContext::OpenEntry(uint32_t entry,
+                                       const ReadContext& /*context*/) const {
   const ContextLevel& level = levels_[entry];
   if (level.fault) return *level.fault;
   return Part(level, 0, level.payload_size());
@@ -364,8 +366,9 @@ std::vector<SubContainer> MegaContext::SubContainers() const {
   for (const std::string& name : snapshots_) {
     SubContainer snapshot;
     snapshot.path = std::string(kCheckpoints) + "/" + name;
-    snapshot.open_source = [tree = source(),
-                            path = snapshot.path]() -> Result<SourcePtr> {
+    snapshot.open_source =
+        [tree = source(), path = snapshot.path](
+            const ReadContext& /*context*/) -> Result<SourcePtr> {
       Result<SourcePtr> directory = tree->OpenDirectoryBeside(path);
       if (!directory) return directory;
       return SourcePtr(std::make_shared<const SnapshotSource>(
@@ -423,14 +426,15 @@ std::vector<NumberedFiles> MegaContext::Numbered() const {
   return numbered;
 }
 
-std::vector<ArrayInfo> MegaContext::Arrays() const {
+std::vector<ArrayInfo> MegaContext::Arrays(
+    const ReadContext& /*context*/) const {
   auto self = std::static_pointer_cast<const MegaContext>(shared_from_this());
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < levels_.size(); ++i) {
     if (levels_[i].fault) continue;
     arrays.push_back({names_[i], levels_[i].dtype, levels_[i].Shape(),
-                      [self, i](const ReadContext& /*context*/) {
-                        return self->OpenEntry(i);
+                      [self, i](const ReadContext& context) {
+                        return self->OpenEntry(i, context);
                       }});
   }
   return arrays;
@@ -464,9 +468,10 @@ bool ResemblesDirectory(const Source& directory) {
 }
 
 Result<std::shared_ptr<const Container>> Open(SourcePtr source,
-                                              const OpenOptions& /*options*/) {
+                                              const OpenOptions& /*options*/,
+                                              const ReadContext& context) {
   auto container = std::make_shared<MegaContext>(std::move(source));
-  if (Status loaded = container->Load(); !loaded) {
+  if (Status loaded = container->Load(context); !loaded) {
     return std::move(loaded).error();
   }
   return std::shared_ptr<const Container>(std::move(container));

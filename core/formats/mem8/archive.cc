@@ -39,9 +39,9 @@ class Mem8Archive final : public Container {
       : Container(std::move(source)), file_(std::move(file)) {}
 
   /// Reads header and table. To be called once, before anything else.
-  Status Load();
+  Status Load(const ReadContext& /*context*/);
 
-  Json Info() const override;
+  Json Info(const ReadContext& /*context*/) const override;
   uint32_t entry_count() const override {
     return static_cast<uint32_t>(files_.size());
   }
@@ -56,7 +56,8 @@ class Mem8Archive final : public Container {
   }
   EntryInfo Describe(uint32_t entry) const override;
   std::optional<Error> EntryFault(uint32_t entry) const override;
-  Result<Content> OpenEntry(uint32_t entry) const override;
+  Result<Content> OpenEntry(uint32_t entry,
+                            const ReadContext& /*context*/) const override;
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<SubContainer> SubContainers() const override;
 
@@ -79,7 +80,7 @@ class Mem8Archive final : public Container {
   std::vector<Warning> warnings_;
 };
 
-Status Mem8Archive::Load() {
+Status Mem8Archive::Load(const ReadContext& /*context*/) {
   if (file_->size() < kHeaderSize) {
     return Error{Code::kCorrupt, "shorter than the 32-byte header",
                  file_->size()};
@@ -184,7 +185,7 @@ Json Mem8Archive::Header() const {
           {"root_md5", root_md5_}};
 }
 
-Json Mem8Archive::Info() const {
+Json Mem8Archive::Info(const ReadContext& /*context*/) const {
   Json warnings = Json::array();
   for (const Warning& warning : warnings_) warnings.push_back(warning.Text());
   return {
@@ -248,7 +249,8 @@ EntryInfo Mem8Archive::Describe(uint32_t entry) const {
   return info;
 }
 
-Result<Content> Mem8Archive::OpenEntry(uint32_t entry) const {
+Result<Content> Mem8Archive::OpenEntry(uint32_t entry,
+                                       const ReadContext& /*context*/) const {
   if (std::optional<Error> fault = EntryFault(entry)) return *std::move(fault);
   const Mem8Member& member = Member(entry);
   Content content;
@@ -272,7 +274,8 @@ std::vector<SubContainer> Mem8Archive::SubContainers() const {
     one.path = member.path;
     one.among_entries = true;
     one.open_source = [file = file_, at = members_.OffsetOf(member),
-                       size = member.size]() -> Result<SourcePtr> {
+                       size = member.size](
+                          const ReadContext& /*context*/) -> Result<SourcePtr> {
       return SourcePtr(std::make_shared<const SliceSource>(file, at, size));
     };
     containers.push_back(std::move(one));
@@ -283,17 +286,19 @@ std::vector<SubContainer> Mem8Archive::SubContainers() const {
 bool Probe(Bytes head) { return Mem8KindOfHead(head) == Mem8Kind::kArchive; }
 
 Result<std::shared_ptr<const Container>> Open(SourcePtr source,
-                                              const OpenOptions& options) {
-  return OpenMem8Archive(source, source, options);
+                                              const OpenOptions& options,
+                                              const ReadContext& context) {
+  return OpenMem8Archive(source, source, options, context);
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const Container>> OpenMem8Archive(
-    SourcePtr source, SourcePtr file, const OpenOptions& /*options*/) {
+    SourcePtr source, SourcePtr file, const OpenOptions& /*options*/,
+    const ReadContext& context) {
   auto container =
       std::make_shared<Mem8Archive>(std::move(source), std::move(file));
-  if (Status loaded = container->Load(); !loaded) {
+  if (Status loaded = container->Load(context); !loaded) {
     return std::move(loaded).error();
   }
   return std::shared_ptr<const Container>(std::move(container));

@@ -71,9 +71,9 @@ class Mem8Container final : public Container {
         verify_(options.verify) {}
 
   /// Reads the file. To be called once, before anything else.
-  Status Load();
+  Status Load(const ReadContext& /*context*/);
 
-  Json Info() const override;
+  Json Info(const ReadContext& /*context*/) const override;
   std::vector<Error> Inspect(const ReadContext& /*context*/) const override {
     return DamageIn(warnings_);
   }
@@ -90,7 +90,8 @@ class Mem8Container final : public Container {
   std::optional<Error> EntryFault(uint32_t /*entry*/) const override {
     return Refused();
   }
-  Result<Content> OpenEntry(uint32_t entry) const override;
+  Result<Content> OpenEntry(uint32_t entry,
+                            const ReadContext& /*context*/) const override;
   std::string_view EntryDirectory() const override { return "sections"; }
   std::vector<OwnFile> OwnFiles() const override;
 
@@ -119,7 +120,7 @@ class Mem8Container final : public Container {
   std::shared_ptr<const Block> image_;
 };
 
-Status Mem8Container::Load() {
+Status Mem8Container::Load(const ReadContext& /*context*/) {
   Result<Mem8Image> image = ReadMem8Image(*file_);
   if (!image) return std::move(image).error();
   header_ = image->header;
@@ -165,7 +166,7 @@ Json Mem8Container::Warnings() const {
   return texts;
 }
 
-Json Mem8Container::Info() const {
+Json Mem8Container::Info(const ReadContext& /*context*/) const {
   Json info = *MakeHeader({}, 0);
   info["format"] = "mem8";
   info["version"] = header_.VersionText();
@@ -253,7 +254,8 @@ EntryInfo Mem8Container::Describe(uint32_t entry) const {
   return info;
 }
 
-Result<Content> Mem8Container::OpenEntry(uint32_t entry) const {
+Result<Content> Mem8Container::OpenEntry(uint32_t entry,
+                                         const ReadContext& /*context*/) const {
   if (std::optional<Error> refused = Refused()) return *std::move(refused);
   const Mem8Section& section = layout_.sections[entry];
   Content content;
@@ -311,10 +313,11 @@ bool Resembles(Bytes head) {
 
 Result<std::shared_ptr<const Container>> OpenFile(SourcePtr source,
                                                   SourcePtr file,
-                                                  const OpenOptions& options) {
+                                                  const OpenOptions& options,
+                                                  const ReadContext& context) {
   auto container = std::make_shared<Mem8Container>(std::move(source),
                                                    std::move(file), options);
-  if (Status loaded = container->Load(); !loaded) {
+  if (Status loaded = container->Load(context); !loaded) {
     return std::move(loaded).error();
   }
   return std::shared_ptr<const Container>(std::move(container));
@@ -322,7 +325,7 @@ Result<std::shared_ptr<const Container>> OpenFile(SourcePtr source,
 
 /// A zstd frame of a whole file: unpacked once, and looked at again.
 Result<std::shared_ptr<const Container>> OpenPacked(
-    SourcePtr source, const OpenOptions& options) {
+    SourcePtr source, const OpenOptions& options, const ReadContext& context) {
   Error refusal = NotMem8(Mem8Kind::kPacked);
   if (source->size() > limits::kMem8Bytes) return refusal;
   Result<Buffer> stored = ReadBuffer(*source, 0, source->size(), "file");
@@ -338,24 +341,26 @@ Result<std::shared_ptr<const Container>> OpenPacked(
       std::make_shared<const UnpackedSource>(source, std::move(frame->bytes));
   switch (kind) {
     case Mem8Kind::kArchive:
-      return OpenMem8Archive(std::move(source), std::move(file), options);
+      return OpenMem8Archive(std::move(source), std::move(file), options,
+                             context);
     case Mem8Kind::kMem8:
-      return OpenFile(std::move(source), std::move(file), options);
+      return OpenFile(std::move(source), std::move(file), options, context);
     default:
       return refusal;
   }
 }
 
 Result<std::shared_ptr<const Container>> Open(SourcePtr source,
-                                              const OpenOptions& options) {
+                                              const OpenOptions& options,
+                                              const ReadContext& context) {
   constexpr uint64_t kMagicSize = 4;
   Result<Buffer> magic =
       ReadBuffer(*source, 0, std::min(source->size(), kMagicSize), "magic");
   if (!magic) return std::move(magic).error();
   if (LooksLikeZstd(magic->span())) {
-    return OpenPacked(std::move(source), options);
+    return OpenPacked(std::move(source), options, context);
   }
-  return OpenFile(source, source, options);
+  return OpenFile(source, source, options, context);
 }
 
 }  // namespace

@@ -64,9 +64,10 @@ void Deltas::Add(uint32_t entry, const Json& object) {
   specs_.emplace(entry, std::move(spec));
 }
 
-void Deltas::Load(const TensorShard* shard, const OpenOptions& options) {
+Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
+                    const ReadContext& context) {
   shard_ = shard;
-  if (specs_.empty()) return;
+  if (specs_.empty()) return {};
   verdicts_ = std::make_shared<std::map<uint32_t, AtomicVerdict>>();
   std::map<std::string, std::set<std::string>> names;
   for (const auto& [entry, spec] : specs_) {
@@ -93,7 +94,10 @@ void Deltas::Load(const TensorShard* shard, const OpenOptions& options) {
     OpenOptions alone = options;
     alone.alone = true;
     const Result<std::shared_ptr<const Container>> container =
-        OpenContainer(*source, alone);
+        OpenContainer(*source, alone, context);
+    if (!container && container.error().code == Code::kInterrupted) {
+      return container.error();
+    }
     if (container) {
       base.shard = std::dynamic_pointer_cast<const TensorShard>(*container);
     }
@@ -103,6 +107,7 @@ void Deltas::Load(const TensorShard* shard, const OpenOptions& options) {
     }
     base.entries = FindEntries(*base.shard, wanted);
   }
+  return {};
 }
 
 Result<uint32_t> Deltas::Find(const Base& base, const std::string& name) const {
@@ -261,9 +266,7 @@ class Merged final : public EntryFiles {
   }
   EntryInfo Describe(uint32_t entry) const override {
     EntryInfo info = shard_->Describe(entry);
-    BlockCache cache(0);
-    const ReadContext context(cache);
-    const auto delta = deltas_.Resolve(entry, context);
+    const auto delta = deltas_.Resolve(entry, LoneContext());
     info.kind = "merged";
     info.dtype = DTypeName(DType::kF32);
     info.shape.reset();

@@ -32,7 +32,8 @@ class Deltas {
   /// Of each entry what `object` says; the entries that it names are looked up,
   /// the files that it names opened, in Load.
   void Add(uint32_t entry, const Json& object);
-  void Load(const TensorShard* shard, const OpenOptions& options);
+  Status Load(const TensorShard* shard, const OpenOptions& options,
+              const ReadContext& context);
 
   bool Has(uint32_t entry) const { return specs_.contains(entry); }
   const std::map<uint32_t, Spec>& specs() const { return specs_; }

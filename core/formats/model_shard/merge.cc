@@ -88,10 +88,11 @@ class Merge final : public Transform {
       return verdict.load(std::memory_order_acquire) != Verdict::kUnknown;
     };
     if (!settled()) {
-      Status scanned =
-          context.cache().Once({place_.key_owner, delta_.entry}, settled, [&] {
-            Status good = CheckHash(context);
-            if (good) good = CheckIndices(context);
+      Status scanned = context.cache().Once(
+          {place_.key_owner, delta_.entry}, context, settled,
+          [&](const ReadContext& shared) {
+            Status good = CheckHash(shared);
+            if (good) good = CheckIndices(shared);
             if (good || good.error().Permanent()) {
               verdict.store(good ? Verdict::kPassed : Verdict::kFailed,
                             std::memory_order_release);
@@ -237,7 +238,7 @@ Result<Content> OpenMerged(const MergePlace& place,
                                 : base.OpenTensor(delta.base_entry, context);
   if (!content) return content;
   tensors.base = std::move(*content);
-  content = base.OpenEntry(delta.base_entry);
+  content = base.OpenEntry(delta.base_entry, context);
   if (!content) return content;
   tensors.payload = std::move(*content);
   content = place.shard->OpenTensor(delta.entry, context);

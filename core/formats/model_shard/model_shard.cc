@@ -51,8 +51,8 @@ bool Probe(Bytes head) {
 
 }  // namespace
 
-Status ModelShard::Load() {
-  if (Status loaded = TensorShard::Load(); !loaded) return loaded;
+Status ModelShard::Load(const ReadContext& context) {
+  if (Status loaded = TensorShard::Load(context); !loaded) return loaded;
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
     if (EntryName(entry) == kMetadataName && !EntryFault(entry) &&
         !EntryLocked(entry)) {
@@ -68,14 +68,11 @@ Status ModelShard::Load() {
       deltas_.Add(entry, *delta);
     }
   }
-  deltas_.Load(this, options_);
-  return {};
+  return deltas_.Load(this, options_, context);
 }
 
-Json ModelShard::Info() const {
-  Json info = TensorShard::Info();
-  BlockCache cache(0);
-  const ReadContext context(cache);
+Json ModelShard::Info(const ReadContext& context) const {
+  Json info = TensorShard::Info(context);
   for (const auto& [entry, spec] : deltas_.specs()) {
     const auto delta = deltas_.Resolve(entry, context);
     if (delta) continue;
@@ -142,8 +139,8 @@ std::vector<OwnFile> ModelShard::OwnFiles() const {
   std::vector<OwnFile> files = TensorShard::OwnFiles();
   if (metadata_) {
     OwnFile model{"model.json", [self = Self(), entry = *metadata_](
-                                    const ReadContext& /*context*/) {
-                    return self->OpenEntry(entry);
+                                    const ReadContext& context) {
+                    return self->OpenEntry(entry, context);
                   }};
     model.size = EntrySize(*metadata_);
     files.push_back(std::move(model));
@@ -164,10 +161,9 @@ std::vector<SubContainer> ModelShard::SubContainers() const {
     if (!IsGraph(magic, Record(entry).content_type)) continue;
     graphs.push_back(
         {"graphs/" + std::string(EntryName(entry).value_or("")),
-         [self = Self(), entry]() -> Result<std::shared_ptr<const Source>> {
-           BlockCache cache(0);
-           const ReadContext context(cache);
-           const Result<Content> content = self->OpenEntry(entry);
+         [self = Self(), entry](const ReadContext& context)
+             -> Result<std::shared_ptr<const Source>> {
+           const Result<Content> content = self->OpenEntry(entry, context);
            if (!content) return content.error();
            Result<std::string> bytes = ReadAll(*content, context);
            if (!bytes) return std::move(bytes).error();
@@ -196,13 +192,11 @@ std::vector<std::shared_ptr<const DerivedFiles>> ModelShard::Derived() const {
   return all;
 }
 
-std::vector<ArrayInfo> ModelShard::Arrays() const {
+std::vector<ArrayInfo> ModelShard::Arrays(const ReadContext& context) const {
   if (entry_count() > limits::kArrayEntries) return {};
-  std::vector<ArrayInfo> arrays = TensorShard::Arrays();
+  std::vector<ArrayInfo> arrays = TensorShard::Arrays(context);
   const std::shared_ptr<const DerivedFiles> files = DequantizedTensors(
       std::static_pointer_cast<const ModelShard>(shared_from_this()));
-  BlockCache cache(0);
-  const ReadContext context(cache);
   for (const auto& [entry, scales] : scales_) {
     const Result<Dequantized> array = ExamineDequantized(*this, entry, context);
     if (!array) continue;

@@ -18,17 +18,17 @@ class ModelShard : public TensorShard {
  public:
   using TensorShard::TensorShard;
 
-  Status Load() override;
+  Status Load(const ReadContext& context) override;
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
-  std::vector<ArrayInfo> Arrays() const override;
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
   std::optional<ArraysUse> ArraysUsed() const override {
     std::optional<ArraysUse> use = TensorShard::ArraysUsed();
     if (use) use->together = "model";
     return use;
   }
   std::vector<SubContainer> SubContainers() const override;
-  Json Info() const override;
+  Json Info(const ReadContext& context) const override;
 
   /// The entry that by its name holds the scales of `entry`.
   std::optional<uint32_t> ScalesOf(uint32_t entry) const;

@@ -143,7 +143,7 @@ Result<TensorHeader> TensorShard::Header(uint32_t entry,
     return Error{Code::kCorrupt, "no tensor: its first bytes do not decode",
                  Record(entry).data_offset};
   }
-  const Result<Content> content = OpenEntry(entry);
+  const Result<Content> content = OpenEntry(entry, context);
   if (!content) return content.error();
   Buffer head(
       static_cast<size_t>(std::min(content->size(), TensorHeader::kMostBytes)));
@@ -157,7 +157,7 @@ Result<Content> TensorShard::OpenTensor(uint32_t entry,
                                         const ReadContext& context) const {
   const Result<TensorHeader> header = Header(entry, context);
   if (!header) return header.error();
-  const Result<Content> content = OpenEntry(entry);
+  const Result<Content> content = OpenEntry(entry, context);
   if (!content) return content.error();
   return content->Slice(header->header_size, header->data_size);
 }
@@ -203,10 +203,8 @@ ArrayInfo TensorShard::TensorArray(std::string name, uint32_t entry,
           /*opening_reads=*/true};
 }
 
-std::vector<ArrayInfo> TensorShard::Arrays() const {
+std::vector<ArrayInfo> TensorShard::Arrays(const ReadContext& context) const {
   if (entry_count() > limits::kArrayEntries) return {};
-  BlockCache cache(0);
-  const ReadContext context(cache);
   std::vector<ArrayInfo> arrays;
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
     const std::optional<std::string_view> name = EntryName(entry);
@@ -225,8 +223,8 @@ std::optional<ArraysUse> TensorShard::ArraysUsed() const {
   return std::nullopt;
 }
 
-Json TensorShard::Info() const {
-  Json info = ShardContainer::Info();
+Json TensorShard::Info(const ReadContext& context) const {
+  Json info = ShardContainer::Info(context);
   // Headers lie all over the container: of a million a few thousand are read.
   uint32_t tensors = 0;
   uint32_t examined = 0;

@@ -18,10 +18,10 @@ class TensorShard : public ShardContainer {
  public:
   using ShardContainer::ShardContainer;
 
-  Json Info() const override;
+  Json Info(const ReadContext& context) const override;
   EntryInfo Describe(uint32_t entry) const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
-  std::vector<ArrayInfo> Arrays() const override;
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
   std::optional<ArraysUse> ArraysUsed() const override;
 
   /// Whether the entry's name and size allow it to be a tensor.

@@ -58,8 +58,8 @@ std::optional<int64_t> SampleId(std::string_view name) {
   return negative ? -id : id;
 }
 
-Status SampleShard::Load() {
-  if (Status loaded = ShardContainer::Load(); !loaded) return loaded;
+Status SampleShard::Load(const ReadContext& context) {
+  if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
   if ((header().flags & kHasChecksums) == 0) {
     kinds_ = std::vector<std::atomic<ChecksumKind>>(entry_count());
   }
@@ -77,7 +77,8 @@ Checksum SampleShard::StoredChecksum(const ShardRecord& record) const {
   return checksum;
 }
 
-Status SampleShard::FindChecksum(uint32_t entry) const {
+Status SampleShard::FindChecksum(uint32_t entry,
+                                 const ReadContext& context) const {
   const ShardRecord record = Record(entry);
   // The first writer set no flag and compressed nothing.
   if (kinds_.empty() || !options_.verify || Encoded(record) ||
@@ -89,6 +90,7 @@ Status SampleShard::FindChecksum(uint32_t entry) const {
   uint32_t crc32c = 0;
   uint32_t crc32 = 0;
   for (uint64_t done = 0; done < record.disk_size;) {
+    if (Status wanted = context.Check(); !wanted) return wanted;
     const MutableBytes bytes = piece.span().first(static_cast<size_t>(
         std::min<uint64_t>(record.disk_size - done, piece.size())));
     Status read = source()->ReadAt(record.data_offset + done, bytes);
@@ -108,15 +110,16 @@ Status SampleShard::FindChecksum(uint32_t entry) const {
   return {};
 }
 
-Result<Content> SampleShard::OpenEntry(uint32_t entry) const {
-  if (Status found = FindChecksum(entry); !found) {
+Result<Content> SampleShard::OpenEntry(uint32_t entry,
+                                       const ReadContext& context) const {
+  if (Status found = FindChecksum(entry, context); !found) {
     return std::move(found).error();
   }
-  return ShardContainer::OpenEntry(entry);
+  return ShardContainer::OpenEntry(entry, context);
 }
 
-Json SampleShard::Info() const {
-  Json info = ShardContainer::Info();
+Json SampleShard::Info(const ReadContext& context) const {
+  Json info = ShardContainer::Info(context);
   uint64_t samples = 0;
   for (uint32_t i = 0; i < entry_count(); ++i) samples += IsSample(i) ? 1U : 0U;
   info["samples"] = samples;
@@ -169,17 +172,18 @@ std::vector<uint32_t> SampleShard::SamplesInOrder() const {
   return order;
 }
 
-Result<std::string> SampleShard::Line(uint32_t entry) const {
+Result<std::string> SampleShard::Line(uint32_t entry,
+                                      const ReadContext& context) const {
   const auto fail = [&](Error error) {
     error.what =
         "sample " + Quote(EntryName(entry).value_or("")) + ": " + error.what;
     error.offset = Record(entry).data_offset;
     return error;
   };
-  if (Status found = FindChecksum(entry); !found) {
+  if (Status found = FindChecksum(entry, context); !found) {
     return fail(std::move(found).error());
   }
-  const Result<Buffer> bytes = ReadEntry(entry);
+  const Result<Buffer> bytes = ReadEntry(entry, context);
   if (!bytes) return fail(bytes.error());
   Json value;
   if (LooksLikeCowrie(bytes->span())) {

@@ -24,10 +24,11 @@ class SampleShard final : public ShardContainer {
  public:
   using ShardContainer::ShardContainer;
 
-  Status Load() override;
+  Status Load(const ReadContext& context) override;
 
-  Json Info() const override;
-  Result<Content> OpenEntry(uint32_t entry) const override;
+  Json Info(const ReadContext& context) const override;
+  Result<Content> OpenEntry(uint32_t entry,
+                            const ReadContext& context) const override;
   EntryInfo Describe(uint32_t entry) const override;
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
@@ -39,13 +40,13 @@ class SampleShard final : public ShardContainer {
   std::vector<uint32_t> SamplesInOrder() const;
   /// A sample as one line of JSON. Fails with kCorrupt or kLimit when it is
   /// none, at the entry's first byte.
-  Result<std::string> Line(uint32_t entry) const;
+  Result<std::string> Line(uint32_t entry, const ReadContext& context) const;
 
  private:
   Checksum StoredChecksum(const ShardRecord& record) const override;
   /// Settles by which checksum an entry goes, and its verdict, by reading it
   /// once (docs/sampleshard.md, section 2).
-  Status FindChecksum(uint32_t entry) const;
+  Status FindChecksum(uint32_t entry, const ReadContext& context) const;
 
   // What FindChecksum has found; empty where all are CRC-32C.
   mutable std::vector<std::atomic<ChecksumKind>> kinds_;

@@ -33,10 +33,13 @@ class SampleBlock final : public Block {
     return shard_->source()->CheckUnchanged();
   }
 
-  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+  Result<Buffer> Produce(const ReadContext& context) const override {
     std::string text;
     for (const uint32_t sample : samples_) {
-      const Result<std::string> line = shard_->Line(sample);
+      if (Status wanted = context.Check(); !wanted) {
+        return std::move(wanted).error();
+      }
+      const Result<std::string> line = shard_->Line(sample, context);
       if (!line) return line.error();
       if (line->size() > limits::kDecodedBytes - text.size()) {
         return Error{Code::kLimit, "samples of more than " +

@@ -140,11 +140,11 @@ bool ShardContainer::IsPlain(uint32_t entry) const {
   return !Encoded(Record(entry)) && Seal(entry) == nullptr;
 }
 
-Result<Buffer> ShardContainer::Payload(uint32_t entry) const {
+Result<Buffer> ShardContainer::Payload(uint32_t entry,
+                                       const ReadContext& context) const {
   auto self =
       std::static_pointer_cast<const ShardContainer>(shared_from_this());
-  BlockCache none(0);
-  return ShardBlock(std::move(self), entry).Produce(none);
+  return ShardBlock(std::move(self), entry).Produce(context);
 }
 
 Result<std::shared_ptr<const Block>> ShardContainer::OpenBlock(
@@ -177,7 +177,8 @@ std::shared_ptr<const Gate> ShardContainer::OpenGate(uint32_t entry) const {
   return std::make_shared<Gate>(Key{owner_, entry}, guarded, VerdictOf(entry));
 }
 
-Result<Content> ShardContainer::OpenEntry(uint32_t entry) const {
+Result<Content> ShardContainer::OpenEntry(
+    uint32_t entry, const ReadContext& /*context*/) const {
   if (std::optional<Error> fault = EntryFault(entry)) {
     return *std::move(fault);
   }

@@ -81,7 +81,7 @@ bool MayHaveConventions(std::string_view text) {
 
 }  // namespace
 
-Status ShardContainer::ReadConventions() {
+Status ShardContainer::ReadConventions(const ReadContext& context) {
   const uint64_t start = header_.schema_offset;
   if (start == 0 || start >= source()->size()) return {};
   // Without them an encrypted entry would be taken for an open one: what cannot
@@ -102,6 +102,9 @@ Status ShardContainer::ReadConventions() {
                  start};
   }
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    if (entry % kEntriesACheck == 0) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+    }
     const Json* object = ConventionsOf(entry);
     if (object == nullptr) continue;
     for (const char* key : {"encryption", "delta"}) {

@@ -59,12 +59,13 @@ std::string ContentTypeText(uint16_t type) {
 
 }  // namespace
 
-Json ShardContainer::Info() const {
+Json ShardContainer::Info(const ReadContext& context) const {
   std::vector<Warning> warnings = warnings_;
   uint64_t stored = 0;
   uint64_t decoded = 0;
   uint64_t unreadable = 0;
   for (uint32_t i = 0; i < entry_count(); ++i) {
+    if (i % kEntriesACheck == 0 && !context.Check()) break;
     if (std::optional<Error> fault = EntryFault(i)) {
       if (++unreadable <= kFaultsShown) {
         warnings.push_back({std::move(fault->what), fault->offset});
@@ -159,11 +160,11 @@ EntryInfo ShardContainer::Describe(uint32_t entry) const {
   return info;
 }
 
-Result<Buffer> ShardContainer::ReadEntry(uint32_t entry) const {
+Result<Buffer> ShardContainer::ReadEntry(uint32_t entry,
+                                         const ReadContext& context) const {
   const Result<std::shared_ptr<const Block>> block = OpenBlock(entry);
   if (!block) return block.error();
-  BlockCache none(0);
-  return (*block)->Produce(none);
+  return (*block)->Produce(context);
 }
 
 Result<ParsedJson> ShardContainer::ParseMetadata() const {

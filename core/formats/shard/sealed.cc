@@ -93,7 +93,7 @@ class SealedBlock final : public Block {
     if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
       return At({Code::kChecksum, "damaged, as an earlier read has found"});
     }
-    Result<Buffer> plain = Unseal();
+    Result<Buffer> plain = Unseal(context);
     if (plain) {
       verdict_->store(Verdict::kPassed, std::memory_order_release);
     } else if (plain.error().Permanent()) {
@@ -109,8 +109,8 @@ class SealedBlock final : public Block {
     return error;
   }
 
-  Result<Buffer> Unseal() const {
-    const Result<Buffer> payload = container_->Payload(entry_);
+  Result<Buffer> Unseal(const ReadContext& context) const {
+    const Result<Buffer> payload = container_->Payload(entry_, context);
     if (!payload) return payload.error();
     const Result<Buffer> key = DeriveKey(
         *container_->options_.key, AsBytes(seal_.salt), AsBytes(seal_.info));

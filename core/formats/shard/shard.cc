@@ -53,12 +53,12 @@ ShardContainer::ShardContainer(std::shared_ptr<const Source> source,
                                const OpenOptions& options)
     : Container(std::move(source)), options_(options) {}
 
-Status ShardContainer::Load() {
+Status ShardContainer::Load(const ReadContext& context) {
   for (const auto step :
        {&ShardContainer::ReadHeader, &ShardContainer::ReadIndex,
         &ShardContainer::ReadNames, &ShardContainer::CheckEntries,
         &ShardContainer::ReadConventions}) {
-    if (Status done = (this->*step)(); !done) return done;
+    if (Status done = (this->*step)(context); !done) return done;
   }
   return {};
 }
@@ -69,7 +69,7 @@ Status ShardContainer::Fault(Error error) {
   return {};
 }
 
-Status ShardContainer::ReadHeader() {
+Status ShardContainer::ReadHeader(const ReadContext& /*context*/) {
   const uint64_t size = source()->size();
   if (size < kHeaderSize) {
     return Error{Code::kCorrupt, "the file ends within the header of 64 bytes",
@@ -124,7 +124,7 @@ Status ShardContainer::ReadHeader() {
   return {};
 }
 
-Status ShardContainer::ReadIndex() {
+Status ShardContainer::ReadIndex(const ReadContext& /*context*/) {
   const uint64_t bytes = kRecordSize * header_.entry_count;
   if (!InBounds(kHeaderSize, bytes, source()->size())) {
     return Error{Code::kCorrupt,
@@ -139,7 +139,7 @@ Status ShardContainer::ReadIndex() {
   return {};
 }
 
-Status ShardContainer::ReadNames() {
+Status ShardContainer::ReadNames(const ReadContext& context) {
   const uint64_t size = source()->size();
   uint64_t start = header_.string_table_offset;
   uint64_t end = header_.data_section_offset;
@@ -166,6 +166,9 @@ Status ShardContainer::ReadNames() {
   uint64_t outside = 0;
   uint32_t first_outside = 0;
   for (uint32_t i = 0; i < header_.entry_count; ++i) {
+    if (i % kEntriesACheck == 0) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+    }
     const ShardRecord record = Record(i);
     if (InBounds(record.name_offset, record.name_length, names_size_)) {
       used = std::max(used, uint64_t{record.name_offset} + record.name_length);
@@ -195,15 +198,18 @@ Status ShardContainer::ReadNames() {
   return {};
 }
 
-Status ShardContainer::CheckEntries() {
+Status ShardContainer::CheckEntries(const ReadContext& context) {
   if (!options_.salvage) {
     for (uint32_t i = 0; i < header_.entry_count; ++i) {
+      if (i % kEntriesACheck == 0) {
+        if (Status wanted = context.Check(); !wanted) return wanted;
+      }
       if (std::optional<Error> fault = EntryFault(i)) {
         return *std::move(fault);
       }
     }
   }
-  if (Status overlaps = CheckOverlaps(); !overlaps) return overlaps;
+  if (Status overlaps = CheckOverlaps(context); !overlaps) return overlaps;
   const uint64_t schema = header_.schema_offset;
   if (schema > source()->size()) {
     warnings_.push_back(
@@ -213,7 +219,7 @@ Status ShardContainer::CheckEntries() {
   return {};
 }
 
-Status ShardContainer::CheckOverlaps() {
+Status ShardContainer::CheckOverlaps(const ReadContext& context) {
   // Old streamed episodes interleave their lanes: no fault there
   // (docs/shard.md, section 18).
   if (header_.role == kWShardRole) return {};
@@ -222,6 +228,9 @@ Status ShardContainer::CheckOverlaps() {
   uint64_t end = 0;
   bool ordered = true;
   for (uint32_t i = 0; ordered && i < header_.entry_count; ++i) {
+    if (i % kEntriesACheck == 0) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+    }
     const ShardRecord record = Record(i);
     if (record.disk_size == 0 || EntryFault(i)) continue;
     ordered = record.data_offset >= end;

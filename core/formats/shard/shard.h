@@ -36,6 +36,10 @@ struct ShardHeader {
   uint64_t total_file_size = 0;
 };
 
+/// How many entries are looked at between two questions whether the request is
+/// interrupted.
+constexpr uint32_t kEntriesACheck = 16'384;
+
 /// Roles that change how a container is read (docs/shard.md, section 4).
 constexpr uint8_t kUnknownRole = 0;
 constexpr uint8_t kModelRole = 1;
@@ -99,16 +103,17 @@ class ShardContainer : public Container {
 
   /// Reads and checks header, index and names; touches no entry's data. To be
   /// called once, before anything else.
-  virtual Status Load();
+  virtual Status Load(const ReadContext& context);
 
-  Json Info() const override;
+  Json Info(const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   uint32_t entry_count() const override { return header_.entry_count; }
   std::optional<std::string_view> EntryName(uint32_t entry) const override;
   uint64_t EntrySize(uint32_t entry) const override;
   EntryInfo Describe(uint32_t entry) const override;
   std::optional<Error> EntryFault(uint32_t entry) const override;
-  Result<Content> OpenEntry(uint32_t entry) const override;
+  Result<Content> OpenEntry(uint32_t entry,
+                            const ReadContext& context) const override;
   bool EntryLocked(uint32_t entry) const override;
   Json Metadata() const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
@@ -137,7 +142,7 @@ class ShardContainer : public Container {
   std::string Label(uint32_t entry) const;
   /// All of an entry's bytes, decoded and verified, not through the cache: for
   /// blocks that are made of them and for what Load must know.
-  Result<Buffer> ReadEntry(uint32_t entry) const;
+  Result<Buffer> ReadEntry(uint32_t entry, const ReadContext& context) const;
   /// The checksum in the index, and the one to verify against.
   virtual Checksum StoredChecksum(const ShardRecord& record) const;
   Checksum ExpectedChecksum(const ShardRecord& record) const;
@@ -149,21 +154,21 @@ class ShardContainer : public Container {
 
  private:
   /// Load's steps, in order; the first that fails refuses the container.
-  Status ReadHeader();
-  Status ReadIndex();
-  Status ReadNames();
-  Status CheckEntries();
-  Status ReadConventions();
+  Status ReadHeader(const ReadContext& context);
+  Status ReadIndex(const ReadContext& context);
+  Status ReadNames(const ReadContext& context);
+  Status CheckEntries(const ReadContext& context);
+  Status ReadConventions(const ReadContext& context);
 
   /// Refuses the container, or notes the fault when salvaging.
   Status Fault(Error error);
-  Status CheckOverlaps();
+  Status CheckOverlaps(const ReadContext& context);
   /// The value at schema_offset, its length with the blanks that follow it.
   Result<ParsedJson> ParseMetadata() const;
   Result<Content> OpenMetadata() const;
 
   /// An entry's bytes, decoded but not decrypted, not through the cache.
-  Result<Buffer> Payload(uint32_t entry) const;
+  Result<Buffer> Payload(uint32_t entry, const ReadContext& context) const;
   void AddSeal(uint32_t entry, const Json& encryption);
   /// Of an entry whose payload has so many bytes; 0 where that is too many.
   uint64_t SealedSize(const ShardSeal& seal, uint64_t payload) const;
@@ -187,9 +192,11 @@ class ShardContainer : public Container {
 /// The `open` of a format whose containers are a T.
 template <typename T>
 Result<std::shared_ptr<const Container>> OpenShard(
-    std::shared_ptr<const Source> source, const OpenOptions& options) {
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context = LoneContext()) {
   auto shard = std::make_shared<T>(std::move(source), options);
-  if (Status loaded = shard->Load(); !loaded) return std::move(loaded).error();
+  if (Status loaded = shard->Load(context); !loaded)
+    return std::move(loaded).error();
   return std::shared_ptr<const Container>(std::move(shard));
 }
 

@@ -39,8 +39,8 @@ class TraceShard final : public ShardContainer {
  public:
   using ShardContainer::ShardContainer;
 
-  Status Load() override {
-    if (Status loaded = ShardContainer::Load(); !loaded) return loaded;
+  Status Load(const ReadContext& context) override {
+    if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
     for (uint32_t entry = 0; entry < entry_count(); ++entry) {
       const std::string_view name = EntryName(entry).value_or("");
       if (name.size() > kEvents.size() && name.starts_with(kEvents)) {
@@ -96,7 +96,7 @@ class TraceShard final : public ShardContainer {
   Result<std::string> Lines(const ReadContext& context) const {
     std::string lines;
     for (const uint32_t entry : events_) {
-      const Result<Content> content = OpenEntry(entry);
+      const Result<Content> content = OpenEntry(entry, context);
       if (!content) return content.error();
       if (content->size() > limits::kJsonBytes ||
           lines.size() > limits::kJsonBytes) {

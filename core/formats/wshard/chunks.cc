@@ -26,36 +26,37 @@ class WShardChunks final : public ShardContainer {
   using ShardContainer::ShardContainer;
 
   /// Opens the chunks, too, as far as they can be; touches no lane.
-  Status Load() override;
+  Status Load(const ReadContext& context) override;
 
   /// Whether it is a manifest at all.
   bool has_manifest() const { return entry_.has_value(); }
 
-  Json Info() const override;
+  Json Info(const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<SubContainer> SubContainers() const override;
-  std::vector<ArrayInfo> Arrays() const override;
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
   std::optional<ArraysUse> ArraysUsed() const override {
     if (join_.lanes.empty()) return std::nullopt;
     return ArraysUse{"episode", "episode"};
   }
 
  private:
-  void OpenChunks();
+  Status OpenChunks(const ReadContext& context);
   Result<std::shared_ptr<const WShardContainer>> OpenChunk(
-      const ChunkRef& chunk) const;
+      const ChunkRef& chunk, const ReadContext& context) const;
   void Disjoin(std::string why) { manifest_.faults.push_back(std::move(why)); }
-  Result<Content> OpenLane(const JoinedLane& lane) const;
+  Result<Content> OpenLane(const JoinedLane& lane,
+                           const ReadContext& context) const;
   /// Of all chunks together: verified when every one is.
   EntryInfo DescribeLane(const JoinedLane& joined) const;
   /// "ok", "differs", or why there is no verdict on a chunk's sha256.
-  std::string CheckDigest(size_t k) const;
+  std::string CheckDigest(size_t k, const ReadContext& context) const;
   /// Compares it, however long that takes.
-  void Digest(size_t k) const;
+  void Digest(size_t k, const ReadContext& context) const;
   /// What does not fit in chunk k's identity, and in that of the one before it
   /// as chunk k has it; empty for nothing.
-  std::string CheckChain(size_t k) const;
+  std::string CheckChain(size_t k, const ReadContext& context) const;
   bool DigestsAreCheap() const;
 
   std::optional<uint32_t> entry_;
@@ -66,13 +67,13 @@ class WShardChunks final : public ShardContainer {
   mutable std::vector<AtomicVerdict> digests_;
 };
 
-Status WShardChunks::Load() {
-  if (Status loaded = ShardContainer::Load(); !loaded) return loaded;
+Status WShardChunks::Load(const ReadContext& context) {
+  if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
   for (uint32_t i = 0; i < entry_count() && !entry_; ++i) {
     if (EntryName(i) == "meta/manifest") entry_ = i;
   }
   if (!entry_) return {};
-  const Result<Json> json = ReadEntryJson(*this, *entry_);
+  const Result<Json> json = ReadEntryJson(*this, *entry_, context);
   if (!json && !json.error().Permanent()) return json.error();
   if (!json) {
     Disjoin("meta/manifest: " + json.error().Text());
@@ -84,7 +85,7 @@ Status WShardChunks::Load() {
             " chunks are over the limit of " + std::to_string(limits::kChunks));
     return {};
   }
-  OpenChunks();
+  if (Status opened = OpenChunks(context); !opened) return opened;
   if (!manifest_.faults.empty()) return {};
   join_ = JoinLanes(chunks_);
   if (join_.left_out > 0) {
@@ -95,15 +96,18 @@ Status WShardChunks::Load() {
   return {};
 }
 
-void WShardChunks::OpenChunks() {
+Status WShardChunks::OpenChunks(const ReadContext& context) {
   digests_ = std::vector<AtomicVerdict>(manifest_.chunks.size());
   uint64_t end = 0;
   for (const ChunkRef& chunk : manifest_.chunks) {
     std::shared_ptr<const WShardContainer> opened;
     if (StaysInside(chunk.uri)) {
-      Result<std::shared_ptr<const WShardContainer>> result = OpenChunk(chunk);
+      Result<std::shared_ptr<const WShardContainer>> result =
+          OpenChunk(chunk, context);
       if (result) {
         opened = *std::move(result);
+      } else if (result.error().code == Code::kInterrupted) {
+        return result.error();
       } else if (result.error().code == Code::kNotFound) {
         Disjoin("missing file " + chunk.uri);
       } else {
@@ -122,10 +126,11 @@ void WShardChunks::OpenChunks() {
     ends_.push_back(end);
     chunks_.push_back(std::move(opened));
   }
+  return {};
 }
 
 Result<std::shared_ptr<const WShardContainer>> WShardChunks::OpenChunk(
-    const ChunkRef& chunk) const {
+    const ChunkRef& chunk, const ReadContext& context) const {
   Result<std::shared_ptr<const Source>> file = source()->OpenBeside(chunk.uri);
   if (!file) return std::move(file).error();
   const Result<Buffer> head = ReadBuffer(
@@ -136,12 +141,14 @@ Result<std::shared_ptr<const WShardContainer>> WShardChunks::OpenChunk(
     return Error{Code::kCorrupt, "it is no episode", 0};
   }
   auto opened = std::make_shared<WShardContainer>(*std::move(file), options_);
-  if (Status loaded = opened->Load(); !loaded) return std::move(loaded).error();
+  if (Status loaded = opened->Load(context); !loaded)
+    return std::move(loaded).error();
   return std::shared_ptr<const WShardContainer>(std::move(opened));
 }
 
-Result<Content> WShardChunks::OpenLane(const JoinedLane& lane) const {
-  Result<Content> joined = OpenJoined(chunks_, lane);
+Result<Content> WShardChunks::OpenLane(const JoinedLane& lane,
+                                       const ReadContext& context) const {
+  Result<Content> joined = OpenJoined(chunks_, lane, context);
   if (!joined || lane.name != "time/ticks") return joined;
   std::vector<GlobalTicks::Piece> pieces;
   for (size_t k = 0; k < ends_.size(); ++k) {
@@ -196,8 +203,8 @@ std::vector<OwnFile> WShardChunks::OwnFiles() const {
     files.push_back(
         {.path = "episode/" + joined.name,
          .open =
-             [self, i](const ReadContext& /*context*/) {
-               return self->OpenLane(self->join_.lanes[i]);
+             [self, i](const ReadContext& context) {
+               return self->OpenLane(self->join_.lanes[i], context);
              },
          .size = size,
          .describe = [self,
@@ -211,23 +218,24 @@ std::vector<SubContainer> WShardChunks::SubContainers() const {
   for (const ChunkRef& chunk : manifest_.chunks) {
     if (chunk.uri.empty() || !StaysInside(chunk.uri)) continue;
     if (chunks.size() == limits::kDerivedFiles) break;
-    chunks.push_back(
-        {"chunks/" + chunk.uri, [manifest = source(), uri = chunk.uri] {
-           return manifest->OpenBeside(uri);
-         }});
+    chunks.push_back({"chunks/" + chunk.uri,
+                      [manifest = source(),
+                       uri = chunk.uri](const ReadContext& /*context*/) {
+                        return manifest->OpenBeside(uri);
+                      }});
   }
   return chunks;
 }
 
-std::vector<ArrayInfo> WShardChunks::Arrays() const {
+std::vector<ArrayInfo> WShardChunks::Arrays(
+    const ReadContext& /*context*/) const {
   std::vector<ArrayInfo> arrays;
   auto self = std::static_pointer_cast<const WShardChunks>(shared_from_this());
   for (size_t i = 0; i < join_.lanes.size(); ++i) {
     const JoinedLane& joined = join_.lanes[i];
     arrays.push_back({"episode/" + joined.name, joined.lane.dtype,
-                      joined.lane.shape,
-                      [self, i](const ReadContext& /*context*/) {
-                        return self->OpenLane(self->join_.lanes[i]);
+                      joined.lane.shape, [self, i](const ReadContext& context) {
+                        return self->OpenLane(self->join_.lanes[i], context);
                       }});
   }
   return arrays;
@@ -244,26 +252,29 @@ bool WShardChunks::DigestsAreCheap() const {
   return true;
 }
 
-std::string WShardChunks::CheckDigest(size_t k) const {
+std::string WShardChunks::CheckDigest(size_t k,
+                                      const ReadContext& context) const {
   if (manifest_.chunks[k].sha256.empty()) return "none";
   if (k >= chunks_.size() || chunks_[k] == nullptr) return "not checked";
-  if (digests_[k] == Verdict::kUnknown && DigestsAreCheap()) Digest(k);
+  if (digests_[k] == Verdict::kUnknown && DigestsAreCheap()) Digest(k, context);
   const Verdict verdict = digests_[k];
   if (verdict == Verdict::kUnknown) return "not checked";
   return verdict == Verdict::kPassed ? "ok" : "differs";
 }
 
-void WShardChunks::Digest(size_t k) const {
-  const Result<std::string> digest = FileDigest(*chunks_[k]->source());
+void WShardChunks::Digest(size_t k, const ReadContext& context) const {
+  const Result<std::string> digest = FileDigest(*chunks_[k]->source(), context);
   if (!digest) return;
   const bool same = *digest == LowerHex(manifest_.chunks[k].sha256);
   digests_[k] = same ? Verdict::kPassed : Verdict::kFailed;
 }
 
-std::string WShardChunks::CheckChain(size_t k) const {
+std::string WShardChunks::CheckChain(size_t k,
+                                     const ReadContext& context) const {
   if (k == 0 || chunks_[k - 1] == nullptr) return {};
-  const Result<std::string> said = chunks_[k]->PreviousIdentity();
-  const Result<std::optional<std::string>> own = chunks_[k - 1]->Identity();
+  const Result<std::string> said = chunks_[k]->PreviousIdentity(context);
+  const Result<std::optional<std::string>> own =
+      chunks_[k - 1]->Identity(context);
   if (!said || said->empty() || !own || !*own || **own == *said) return {};
   return "meta/provenance of " + manifest_.chunks[k].uri +
          " follows another chunk than " + manifest_.chunks[k - 1].uri;
@@ -273,12 +284,12 @@ std::vector<Error> WShardChunks::Inspect(const ReadContext& context) const {
   std::vector<Error> faults = ShardContainer::Inspect(context);
   for (size_t k = 0; k < chunks_.size(); ++k) {
     if (chunks_[k] == nullptr) continue;
-    if (!manifest_.chunks[k].sha256.empty()) Digest(k);
-    if (std::string chain = CheckChain(k); !chain.empty()) {
+    if (!manifest_.chunks[k].sha256.empty()) Digest(k, context);
+    if (std::string chain = CheckChain(k, context); !chain.empty()) {
       faults.push_back({Code::kCorrupt, std::move(chain)});
     }
   }
-  const Json info = Info();
+  const Json info = Info(context);
   if (!info["continuity"].is_array()) return faults;
   for (const Json& fault : info["continuity"]) {
     faults.push_back({Code::kCorrupt, fault.get<std::string>()});
@@ -286,15 +297,15 @@ std::vector<Error> WShardChunks::Inspect(const ReadContext& context) const {
   return faults;
 }
 
-Json WShardChunks::Info() const {
-  Json info = ShardContainer::Info();
+Json WShardChunks::Info(const ReadContext& context) const {
+  Json info = ShardContainer::Info(context);
   Json continuity = manifest_.faults;
   Json chunks = Json::array();
   for (size_t k = 0; k < manifest_.chunks.size(); ++k) {
     const ChunkRef& chunk = manifest_.chunks[k];
     Json shown = {{"chunk_index", chunk.index},
                   {"uri", chunk.uri},
-                  {"sha256", CheckDigest(k)}};
+                  {"sha256", CheckDigest(k, context)}};
     if (chunk.length) shown["length_T"] = *chunk.length;
     if (chunk.start && chunk.last) {
       shown["timestep_range"] = {*chunk.start, *chunk.last};
@@ -304,7 +315,8 @@ Json WShardChunks::Info() const {
     }
     if (!chunk.identity.empty() && k < chunks_.size() &&
         chunks_[k] != nullptr) {
-      const Result<std::optional<std::string>> own = chunks_[k]->Identity();
+      const Result<std::optional<std::string>> own =
+          chunks_[k]->Identity(context);
       const bool same = own && *own == chunk.identity;
       shown["identity"] = same ? "ok" : "differs";
       if (!same) continuity.push_back("identity of " + chunk.uri + " differs");
@@ -320,11 +332,14 @@ Json WShardChunks::Info() const {
 }
 
 Result<std::shared_ptr<const Container>> Open(
-    std::shared_ptr<const Source> source, const OpenOptions& options) {
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
   auto chunks = std::make_shared<WShardChunks>(source, options);
-  if (Status loaded = chunks->Load(); !loaded) return std::move(loaded).error();
+  if (Status loaded = chunks->Load(context); !loaded)
+    return std::move(loaded).error();
   if (!chunks->has_manifest()) {
-    return OpenManifest(std::move(source), options);  // or of the other form
+    return OpenManifest(std::move(source), options,
+                        context);  // or of the other form
   }
   return std::shared_ptr<const Container>(std::move(chunks));
 }

@@ -26,8 +26,8 @@ size_t CountRepeatedNames(const ShardContainer& container) {
 
 }  // namespace
 
-Json WShardContainer::Info() const {
-  Json info = ShardContainer::Info();
+Json WShardContainer::Info(const ReadContext& context) const {
+  Json info = ShardContainer::Info(context);
   info["episode"] = episode_;
   Json& warnings = info["warnings"];
   if (const size_t repeated = CountRepeatedNames(*this); repeated > 0) {
@@ -38,6 +38,7 @@ Json WShardContainer::Info() const {
   size_t guesses = 0;
   size_t other_lengths = 0;
   for (uint32_t i = 0; i < entry_count(); ++i) {
+    if (i % kEntriesACheck == 0 && !context.Check()) break;
     const std::optional<Lane> lane = LaneOf(i);
     if (!lane) continue;
     ++lanes;
@@ -59,7 +60,7 @@ Json WShardContainer::Info() const {
     info["repaired"] = {{"flush_interval", interleaving_->interval()},
                         {"entries", std::move(names)}};
   }
-  const Result<std::optional<std::string>> identity = Identity();
+  const Result<std::optional<std::string>> identity = Identity(context);
   if (!identity && identity.error().Permanent()) {
     // The same text each time: a second read does not say what the first found.
     warnings.push_back(
@@ -124,7 +125,7 @@ Json WShardContainer::Metadata() const {
   Json metadata = {{"section", std::move(section)}};
   Json& by_block = metadata["channels"] = Json::object();
   if (!known_.channels) return metadata;
-  Result<Json> channels = ReadEntryJson(*this, *known_.channels);
+  Result<Json> channels = ReadEntryJson(*this, *known_.channels, LoneContext());
   if (!channels || !channels->is_object()) return metadata;
   const auto list = channels->find("channels");
   if (list == channels->end() || !list->is_array()) {

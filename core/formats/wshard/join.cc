@@ -86,10 +86,11 @@ Join JoinLanes(const Chunks& chunks) {
   return join;
 }
 
-Result<Content> OpenJoined(const Chunks& chunks, const JoinedLane& lane) {
+Result<Content> OpenJoined(const Chunks& chunks, const JoinedLane& lane,
+                           const ReadContext& context) {
   Content whole;
   for (size_t k = 0; k < chunks.size(); ++k) {
-    const Result<Content> part = chunks[k]->OpenEntry(lane.entries[k]);
+    const Result<Content> part = chunks[k]->OpenEntry(lane.entries[k], context);
     if (!part) return part.error();
     whole.Append(*part);
   }

@@ -32,7 +32,8 @@ struct Join {
 Join JoinLanes(const Chunks& chunks);
 
 /// The lane's bytes in all chunks, without a copy.
-Result<Content> OpenJoined(const Chunks& chunks, const JoinedLane& lane);
+Result<Content> OpenJoined(const Chunks& chunks, const JoinedLane& lane,
+                           const ReadContext& context);
 
 /// i32 ticks that start anew in each chunk, counted through the episode.
 class GlobalTicks final : public Transform {

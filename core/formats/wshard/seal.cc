@@ -14,18 +14,21 @@
 
 namespace ctxfs {
 
-Result<std::optional<std::string>> WShardContainer::Identity() const {
+Result<std::optional<std::string>> WShardContainer::Identity(
+    const ReadContext& context) const {
   if (!known_.identity) return std::optional<std::string>();
-  Result<std::string> text = ReadMetaEntry(*this, *known_.identity);
+  Result<std::string> text = ReadMetaEntry(*this, *known_.identity, context);
   if (!text) return std::move(text).error();
   Sha256 digest;
   digest.Update(AsBytes(*text));
   return std::optional<std::string>(digest.Hex());
 }
 
-Result<std::string> WShardContainer::PreviousIdentity() const {
+Result<std::string> WShardContainer::PreviousIdentity(
+    const ReadContext& context) const {
   if (!known_.provenance) return std::string();
-  const Result<Json> provenance = ReadEntryJson(*this, *known_.provenance);
+  const Result<Json> provenance =
+      ReadEntryJson(*this, *known_.provenance, context);
   if (!provenance) return provenance.error();
   return LowerHex(TextAt(*provenance, "prev_identity"));
 }
@@ -34,7 +37,7 @@ std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
   std::vector<Error> faults = ShardContainer::Inspect(context);
   if (!known_.identity) return faults;
   const uint64_t at = Describe(*known_.identity).offset;
-  const Result<Json> identity = ReadEntryJson(*this, *known_.identity);
+  const Result<Json> identity = ReadEntryJson(*this, *known_.identity, context);
   if (!identity) {
     faults.push_back(identity.error());
     return faults;
@@ -48,7 +51,7 @@ std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
     return faults;
   }
   std::set<std::string> there;
-  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+  for (uint32_t entry = 0; entry < entry_count() && context.Check(); ++entry) {
     const std::string name(EntryName(entry).value_or(""));
     if (entry == *known_.identity || !there.insert(name).second) continue;
     const auto hash = listed->find(name);
@@ -58,7 +61,7 @@ std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
                         at});
       continue;
     }
-    const Result<Content> content = OpenEntry(entry);
+    const Result<Content> content = OpenEntry(entry, context);
     if (!content) continue;  // a fault of its own
     const Result<std::string> digest = Sha256Of(*content, context);
     if (!digest || *digest == LowerHex(hash->get<std::string>())) continue;

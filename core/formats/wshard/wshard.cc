@@ -45,7 +45,7 @@ Json PickRange(const Json& object) {
 }  // namespace
 
 Result<std::string> ReadMetaEntry(const ShardContainer& container,
-                                  uint32_t entry) {
+                                  uint32_t entry, const ReadContext& context) {
   const uint64_t size = container.EntrySize(entry);
   const uint64_t stored = container.Record(entry).disk_size;
   if (std::max(size, stored) > limits::kEpisodeJsonBytes) {
@@ -53,15 +53,14 @@ Result<std::string> ReadMetaEntry(const ShardContainer& container,
                                    " bytes are over the limit of " +
                                    std::to_string(limits::kEpisodeJsonBytes)};
   }
-  const Result<Content> content = container.OpenEntry(entry);
+  const Result<Content> content = container.OpenEntry(entry, context);
   if (!content) return content.error();
-  BlockCache cache(0);
-  const ReadContext context(cache);
   return ReadAll(*content, context);
 }
 
-Result<Json> ReadEntryJson(const ShardContainer& container, uint32_t entry) {
-  const Result<std::string> text = ReadMetaEntry(container, entry);
+Result<Json> ReadEntryJson(const ShardContainer& container, uint32_t entry,
+                           const ReadContext& context) {
+  const Result<std::string> text = ReadMetaEntry(container, entry, context);
   if (!text) return text.error();
   Result<ParsedJson> parsed = ParseJson(*text);
   if (!parsed) {
@@ -71,14 +70,14 @@ Result<Json> ReadEntryJson(const ShardContainer& container, uint32_t entry) {
   return std::move(parsed->value);
 }
 
-Status WShardContainer::Load() {
-  if (Status loaded = ShardContainer::Load(); !loaded) return loaded;
+Status WShardContainer::Load(const ReadContext& context) {
+  if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
   known_ = FindKnown();
-  Result<Json> wshard = ReadMeta(known_.wshard, "meta/wshard");
+  Result<Json> wshard = ReadMeta(known_.wshard, "meta/wshard", context);
   if (!wshard) return std::move(wshard).error();
-  Result<Json> episode = ReadMeta(known_.episode, "meta/episode");
+  Result<Json> episode = ReadMeta(known_.episode, "meta/episode", context);
   if (!episode) return std::move(episode).error();
-  Result<Json> channels = ReadMeta(known_.channels, "meta/channels");
+  Result<Json> channels = ReadMeta(known_.channels, "meta/channels", context);
   if (!channels) return std::move(channels).error();
 
   const Json length =
@@ -132,12 +131,13 @@ WShardContainer::Known WShardContainer::FindKnown() const {
 }
 
 Result<Json> WShardContainer::ReadMeta(std::optional<uint32_t> entry,
-                                       const char* name) {
+                                       const char* name,
+                                       const ReadContext& context) {
   if (!entry) {
     warnings_.push_back({std::string("there is no ") + name});
     return Json();
   }
-  Result<Json> json = ReadEntryJson(*this, *entry);
+  Result<Json> json = ReadEntryJson(*this, *entry, context);
   if (json) return json;
   // What fails now may work later; types must not depend on it.
   if (!json.error().Permanent()) return json;
@@ -248,10 +248,12 @@ std::optional<Lane> WShardContainer::LaneOf(uint32_t entry,
   return lanes_.Find(*name, EntrySize(entry), why_not);
 }
 
-Result<Content> WShardContainer::OpenEntry(uint32_t entry) const {
-  if (interleaving_ == nullptr) return ShardContainer::OpenEntry(entry);
+Result<Content> WShardContainer::OpenEntry(uint32_t entry,
+                                           const ReadContext& context) const {
+  if (interleaving_ == nullptr)
+    return ShardContainer::OpenEntry(entry, context);
   const std::optional<size_t> index = interleaving_->IndexOf(entry);
-  if (!index) return ShardContainer::OpenEntry(entry);
+  if (!index) return ShardContainer::OpenEntry(entry, context);
   Content content;
   content.Append(
       Computed{
@@ -310,17 +312,19 @@ std::vector<OwnFile> WShardContainer::OwnFiles() const {
   return files;
 }
 
-std::vector<ArrayInfo> WShardContainer::Arrays() const {
+std::vector<ArrayInfo> WShardContainer::Arrays(
+    const ReadContext& context) const {
   if (entry_count() > limits::kArrayEntries) return {};
   auto self =
       std::static_pointer_cast<const WShardContainer>(shared_from_this());
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < entry_count(); ++i) {
+    if (i % kEntriesACheck == 0 && !context.Check()) break;
     if (std::optional<Lane> lane = LaneOf(i)) {
       arrays.push_back({std::string(*EntryName(i)), lane->dtype,
                         std::move(lane->shape),
-                        [self, i](const ReadContext& /*context*/) {
-                          return self->OpenEntry(i);
+                        [self, i](const ReadContext& request) {
+                          return self->OpenEntry(i, request);
                         }});
     } else if (const std::optional<SignLayout> layout = SignsOf(i)) {
       arrays.push_back(

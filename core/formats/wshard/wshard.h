@@ -18,10 +18,11 @@ namespace ctxfs {
 /// All of a metadata entry, verified; kLimit for one of more bytes than
 /// limits::kEpisodeJsonBytes (docs/wshard.md, section 2).
 Result<std::string> ReadMetaEntry(const ShardContainer& container,
-                                  uint32_t entry);
+                                  uint32_t entry, const ReadContext& context);
 
 /// The same, as JSON.
-Result<Json> ReadEntryJson(const ShardContainer& container, uint32_t entry);
+Result<Json> ReadEntryJson(const ShardContainer& container, uint32_t entry,
+                           const ReadContext& context);
 
 /// A WShard episode: the lanes of one recording, each an entry of a Shard
 /// container of role 5 (docs/wshard.md).
@@ -29,16 +30,17 @@ class WShardContainer final : public ShardContainer {
  public:
   using ShardContainer::ShardContainer;
 
-  Status Load() override;
+  Status Load(const ReadContext& context) override;
 
-  Json Info() const override;
+  Json Info(const ReadContext& context) const override;
   EntryInfo Describe(uint32_t entry) const override;
-  Result<Content> OpenEntry(uint32_t entry) const override;
+  Result<Content> OpenEntry(uint32_t entry,
+                            const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Json Metadata() const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
   std::vector<OwnFile> OwnFiles() const override;
-  std::vector<ArrayInfo> Arrays() const override;
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
   std::optional<ArraysUse> ArraysUsed() const override;
 
   /// Steps of the episode: as it says itself, or as its lanes do.
@@ -51,11 +53,11 @@ class WShardContainer final : public ShardContainer {
 
   /// sha256 of meta/identity, which names a sealed episode whatever its codec
   /// and alignment; nothing for episodes that are not sealed.
-  Result<std::optional<std::string>> Identity() const;
+  Result<std::optional<std::string>> Identity(const ReadContext& context) const;
 
   /// The identity of the chunk before this one, as meta/provenance has it;
   /// empty for none.
-  Result<std::string> PreviousIdentity() const;
+  Result<std::string> PreviousIdentity(const ReadContext& context) const;
 
  private:
   /// Entries that say something of others; of equal names the first.
@@ -68,7 +70,8 @@ class WShardContainer final : public ShardContainer {
 
   Known FindKnown() const;
   /// null, with a warning, for metadata that is not there or no JSON.
-  Result<Json> ReadMeta(std::optional<uint32_t> entry, const char* name);
+  Result<Json> ReadMeta(std::optional<uint32_t> entry, const char* name,
+                        const ReadContext& context);
   std::optional<uint64_t> LengthBySize() const;
   /// Repairs lanes that share bytes, or marks those that cannot be.
   void FindInterleaving();

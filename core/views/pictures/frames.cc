@@ -43,20 +43,19 @@ std::optional<Picture> PictureOf(const ArrayInfo& array) {
 class FrameBlock final : public Block {
  public:
   FrameBlock(Key key, std::shared_ptr<const Source> source, Picture picture,
-             Content pixels, const ReadContext& context)
+             Content pixels)
       : Block(key),
         source_(std::move(source)),
         picture_(picture),
-        pixels_(std::move(pixels)),
-        context_(context) {}
+        pixels_(std::move(pixels)) {}
 
   // It reads blocks: none of those may ever wait for it to be done.
   uint64_t cost() const override { return 0; }
   Status CheckUnchanged() const override { return source_->CheckUnchanged(); }
 
-  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+  Result<Buffer> Produce(const ReadContext& context) const override {
     Buffer pixels(static_cast<size_t>(picture_.size()));
-    if (Status read = ReadInto(pixels_, 0, pixels.span(), context_); !read) {
+    if (Status read = ReadInto(pixels_, 0, pixels.span(), context); !read) {
       return std::move(read).error();
     }
     return EncodePng(picture_, pixels.span());
@@ -66,7 +65,6 @@ class FrameBlock final : public Block {
   std::shared_ptr<const Source> source_;
   Picture picture_;
   Content pixels_;
-  ReadContext context_;
 };
 
 NumberedFiles Frames(std::shared_ptr<const Container> container,
@@ -85,7 +83,7 @@ NumberedFiles Frames(std::shared_ptr<const Container> container,
     if (!all) return all.error();
     auto block = std::make_shared<const FrameBlock>(
         Key{owner, frame}, container->source(), picture,
-        all->Slice(frame * picture.size(), picture.size()), context);
+        all->Slice(frame * picture.size(), picture.size()));
     const Result<BlockCache::Pinned> made = context.Get(*block);
     if (!made) return made.error();
     Content content;

@@ -116,22 +116,21 @@ class TextBlock final : public Block {
   };
 
   TextBlock(Key key, std::shared_ptr<const TableReader> reader, size_t column,
-            const Where& where, const ReadContext& context)
+            const Where& where)
       : Block(key),
         reader_(std::move(reader)),
         column_(column),
-        where_(where),
-        context_(context) {}
+        where_(where) {}
 
   uint64_t cost() const override { return 0; }  // it reads blocks
   Status CheckUnchanged() const override {
     return reader_->container().source()->CheckUnchanged();
   }
 
-  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+  Result<Buffer> Produce(const ReadContext& context) const override {
     uint64_t line = where_.line;
     const Result<Cells> cells =
-        reader_->Read(column_, where_.first, where_.count, line, context_);
+        reader_->Read(column_, where_.first, where_.count, line, context);
     if (!cells) return cells.error();
     const Rows rows = RowsOf(*cells);
     if (rows.data.size() != where_.size) {
@@ -157,7 +156,6 @@ class TextBlock final : public Block {
   std::shared_ptr<const TableReader> reader_;
   size_t column_;
   Where where_;
-  ReadContext context_;
 };
 
 }  // namespace
@@ -212,8 +210,8 @@ Result<TextBuffers> MakeTextBuffers(
   const uint64_t owner = NewOwner();
   for (TextBlock::Where& where : blocks) {
     where.wide = made.wide;
-    auto block = std::make_shared<const TextBlock>(
-        Key{owner, where.first}, reader, column, where, context);
+    auto block = std::make_shared<const TextBlock>(Key{owner, where.first},
+                                                   reader, column, where);
     const uint64_t data_at = where.offsets_size();
     made.offsets.Append(Decoded{block, 0}, data_at);
     made.data.Append(Decoded{block, data_at}, where.size);

@@ -152,7 +152,7 @@ class Batch {
   }
 
   std::shared_ptr<const TableReader> reader_;
-  ReadContext context_;
+  const ReadContext& context_;
   std::vector<ArrowField> fields_;
   std::vector<ArrowNode> nodes_;
   std::vector<ArrowBuffer> buffers_;

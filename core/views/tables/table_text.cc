@@ -101,24 +101,23 @@ Buffer ToBuffer(std::string_view text) {
 class RowsBlock final : public Block {
  public:
   RowsBlock(Key key, Reader reader, Style style, uint64_t first, uint64_t count,
-            Place place, const ReadContext& context)
+            Place place)
       : Block(key),
         reader_(std::move(reader)),
         style_(style),
         first_(first),
         count_(count),
-        place_(std::move(place)),
-        context_(context) {}
+        place_(std::move(place)) {}
 
   uint64_t cost() const override { return 0; }  // it reads blocks
   Status CheckUnchanged() const override {
     return reader_->container().source()->CheckUnchanged();
   }
 
-  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+  Result<Buffer> Produce(const ReadContext& context) const override {
     Place place = place_;
     const Result<std::string> text =
-        Render(*reader_, style_, first_, count_, place, context_);
+        Render(*reader_, style_, first_, count_, place, context);
     if (!text) return text.error();
     return ToBuffer(*text);
   }
@@ -129,7 +128,6 @@ class RowsBlock final : public Block {
   uint64_t first_;
   uint64_t count_;
   Place place_;
-  ReadContext context_;
 };
 
 /// The same when it has just been measured, for the cache to keep.
@@ -174,7 +172,7 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
     const uint64_t count = std::min(step, rows - first);
     const Key key{owner, first};
     auto block = std::make_shared<const RowsBlock>(key, *reader, style, first,
-                                                   count, place, context);
+                                                   count, place);
     const Result<std::string> text =
         Render(**reader, style, first, count, place, context);
     if (!text) return text.error();

@@ -14,7 +14,7 @@ TEST(UnreadableContainer, HasTheReasonTheBytesAndNoEntry) {
       UnreadableContainer(source, {Code::kCorrupt, "torn", 40});
   EXPECT_EQ(container->entry_count(), 0U);
   EXPECT_EQ(container->source(), source);
-  const Json info = container->Info();
+  const Json info = container->Info(LoneContext());
   EXPECT_EQ(info["error"], "byte 40: torn");
   EXPECT_EQ(info["warnings"], Json::array({"byte 40: torn"}));
   EXPECT_EQ(info["container_size"], 5);
@@ -25,7 +25,7 @@ TEST(UnreadableContainer, NeedsNoSource) {
   const auto container = UnreadableContainer(nullptr, {Code::kIo, "gone"});
   ASSERT_NE(container->source(), nullptr);
   EXPECT_EQ(container->source()->size(), 0U);
-  EXPECT_EQ(container->Info()["error"], "gone");
+  EXPECT_EQ(container->Info(LoneContext())["error"], "gone");
 }
 
 }  // namespace

@@ -325,8 +325,8 @@ TEST(BlockCacheOnce, RunsWorkOnceForAllWhoWait) {
   InThreads(kThreads, [&](int) {
     arrived.count_down();
     const Status status = cache.Once(
-        {1, 0}, [&] { return done.load(); },
-        [&]() -> Status {
+        {1, 0}, cache, [&] { return done.load(); },
+        [&](const ReadContext&) -> Status {
           arrived.wait();
           ++ran;
           done = true;
@@ -342,8 +342,8 @@ TEST(BlockCacheOnce, AsksBeforeItWorks) {
   BlockCache cache(1000);
   bool ran = false;
   EXPECT_TRUE(Ok(cache.Once(
-      {1, 0}, [] { return true; },
-      [&]() -> Status {
+      {1, 0}, cache, [] { return true; },
+      [&](const ReadContext&) -> Status {
         ran = true;
         return {};
       })));
@@ -358,8 +358,8 @@ TEST(BlockCacheOnce, LetsTheNextTryAfterAFailure) {
   InThreads(kThreads, [&](int) {
     arrived.count_down();
     const Status status = cache.Once(
-        {1, 0}, [&] { return ran >= 3; },
-        [&]() -> Status {
+        {1, 0}, cache, [&] { return ran >= 3; },
+        [&](const ReadContext&) -> Status {
           arrived.wait();
           if (++ran == 1) throw std::bad_alloc();
           if (ran == 2) return Error{Code::kIo, "broken"};

@@ -52,7 +52,8 @@ std::shared_ptr<const ColumnShard> Group(uint64_t rows, const Json& columns,
 }
 
 bool Warns(const ColumnShard& shard, const std::string& part) {
-  return shard.Info()["warnings"].dump().find(part) != std::string::npos;
+  return shard.Info(LoneContext())["warnings"].dump().find(part) !=
+         std::string::npos;
 }
 
 Result<std::string> Column0(const ColumnShard& shard,
@@ -70,7 +71,7 @@ TEST(ColumnSchema, RowGroupsInOrder) {
        {"columns", Json::array({Described("a:b", ColumnType::kInt16,
                                           {Stats(2), Stats(1)})})}},
       {Raw("1:a:b", Payload(0, 1, "ef")), Raw("0:a:b", Payload(0, 2, "abcd"))});
-  EXPECT_EQ(shard->Info()["warnings"], Json::array());
+  EXPECT_EQ(shard->Info(LoneContext())["warnings"], Json::array());
   EXPECT_EQ(*Column0(*shard), "abcdef");
   EXPECT_EQ(shard->EntryPath(0), "row_groups/1/a:b");
   EXPECT_EQ(shard->EntryPath(2), std::nullopt);
@@ -222,7 +223,7 @@ TEST(ColumnSchema, NothingOfASchemaRefusesAContainer) {
         OpenOptions());
     ASSERT_TRUE(Ok(shard->Load())) << schema;
     EXPECT_TRUE(shard->columns().empty()) << schema;
-    EXPECT_FALSE(shard->Info()["warnings"].empty()) << schema;
+    EXPECT_FALSE(shard->Info(LoneContext())["warnings"].empty()) << schema;
   }
 }
 

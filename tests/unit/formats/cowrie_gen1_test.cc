@@ -198,7 +198,7 @@ ContainerResult Open(std::string bytes) {
 /// An array's elements by its name; says so where there is none.
 std::string Elements(const Container& container, const std::string& name) {
   BlockCache cache(limits::kMiB);
-  for (const ArrayInfo& array : container.Arrays()) {
+  for (const ArrayInfo& array : container.Arrays(LoneContext())) {
     if (array.name != name) continue;
     const Result<Content> content = array.open(cache);
     EXPECT_TRUE(content);
@@ -223,7 +223,7 @@ std::string Words(const std::vector<int64_t>& numbers) {
 TEST(CowrieFile, ArraysOfGeneration1) {
   const auto graph = Open(kWhole);
   ASSERT_TRUE(Ok(graph));
-  EXPECT_EQ((*graph)->Info()["generation"], 1);
+  EXPECT_EQ((*graph)->Info(LoneContext())["generation"], 1);
   const Container& c = **graph;
   EXPECT_EQ(Elements(c, "edge_index"), Words({0, 1, 2, -3}));
   EXPECT_EQ(Elements(c, "adjacency/ids"), Words({0, 1}));
@@ -233,7 +233,7 @@ TEST(CowrieFile, ArraysOfGeneration1) {
   EXPECT_EQ(Elements(c, "node_labels"), Words({1, -1}));
   EXPECT_EQ(Elements(c, "edge_labels"), Words({-64}));
   EXPECT_EQ(Elements(c, "metadata/k"), "\0\0\0\0\0\0\xF8\x3F"s);
-  EXPECT_EQ(c.Arrays().size(), 9U);
+  EXPECT_EQ(c.Arrays(LoneContext()).size(), 9U);
 }
 
 TEST(CowrieFile, OnlyWhoIsToldTakesGeneration1) {
@@ -265,7 +265,7 @@ TEST(CowrieFile, ArraysOfGeneration2) {
   // In a list it has no name, and is in the JSON only.
   const auto listed = Open(Framed("\xC1\x24\x01\x01"s));
   ASSERT_TRUE(Ok(listed));
-  EXPECT_TRUE((*listed)->Arrays().empty());
+  EXPECT_TRUE((*listed)->Arrays(LoneContext()).empty());
 }
 
 TEST(CowrieFile, EdgesOfNumbersAreAnArray) {
@@ -287,7 +287,7 @@ TEST(CowrieFile, EdgesOfNumbersAreAnArray) {
                                    "\x01"
                                    "1\x01t\x00"s));
     ASSERT_TRUE(Ok(graph));
-    EXPECT_TRUE((*graph)->Arrays().empty()) << id;
+    EXPECT_TRUE((*graph)->Arrays(LoneContext()).empty()) << id;
   }
 }
 

@@ -47,7 +47,7 @@ Result<ContainerPtr> Open(std::string bytes) {
 
 std::string Read(const ContainerPtr& container, uint32_t column = 0) {
   BlockCache cache(limits::kMiB);
-  const Result<Content> content = container->OpenEntry(column);
+  const Result<Content> content = container->OpenEntry(column, LoneContext());
   if (!content) return "error: " + content.error().Text();
   const Result<std::string> bytes = ReadAll(*content, cache);
   return bytes ? *bytes : "error: " + bytes.error().Text();
@@ -71,7 +71,7 @@ TEST(Cvc, ReadsVersion010) {
       Open(Old(Single(R"("chunks":[{"rows":2}])")) + OldChunk(kHalves));
   ASSERT_TRUE(container) << container.error().Text();
   EXPECT_EQ(Read(*container), kDecoded);
-  EXPECT_EQ((*container)->Info()["version"], "0.1");
+  EXPECT_EQ((*container)->Info(LoneContext())["version"], "0.1");
   EXPECT_EQ((*container)->Describe(0).verified, "none");
 }
 
@@ -112,10 +112,10 @@ TEST(Cvc, ReadsColumns) {
   const auto wrong = Open(New(json, 2) + Chunk("abcd" + kHalves));
   ASSERT_TRUE(wrong) << wrong.error().Text();
   EXPECT_EQ(Read(*wrong, 0), kDecoded);
-  EXPECT_FALSE((*wrong)->OpenEntry(1));
+  EXPECT_FALSE((*wrong)->OpenEntry(1, LoneContext()));
   EXPECT_EQ((*wrong)->EntrySize(1), 0U);
-  EXPECT_EQ((*wrong)->Arrays().size(), 1U);
-  EXPECT_EQ((*wrong)->Info()["parts_unreadable"], 1);
+  EXPECT_EQ((*wrong)->Arrays(LoneContext()).size(), 1U);
+  EXPECT_EQ((*wrong)->Info(LoneContext())["parts_unreadable"], 1);
 }
 
 TEST(Cvc, ReadsInt8WithTwoRoundings) {
@@ -166,7 +166,7 @@ TEST(Cvc, ReadsLosslessFromAnyByte) {
       "\x00\x00\x00\x40\x00\x00\x80\x3F",
       16);
   EXPECT_EQ(Read(*container), expected);
-  const Result<Content> content = (*container)->OpenEntry(0);
+  const Result<Content> content = (*container)->OpenEntry(0, LoneContext());
   BlockCache cache(0);
   Window window;
   for (size_t at = 0; at < 16; ++at) {
@@ -204,7 +204,7 @@ TEST(Cvc, FollowsFileOffsetsAndSeesWhatIsOverrun) {
                              uint64_t{401}, uint64_t{412}}) {
     const auto container = Open(make(bad, 412));
     ASSERT_TRUE(container);
-    const Result<Content> content = (*container)->OpenEntry(0);
+    const Result<Content> content = (*container)->OpenEntry(0, LoneContext());
     BlockCache cache(0);
     Window window;
     // Two equal offsets: the first chunk has the bytes, the other overlaps.
@@ -255,7 +255,7 @@ TEST(Cvc, JoinsTheRowsOfAValueAndSaysWhereItCannot) {
                                           "sections/n=1/vectors",
                                           "sections/s=a/b/vectors"}));
   EXPECT_EQ(files, 4U);  // 1 and "1" are two
-  EXPECT_FALSE((*container)->Info()["warnings"].empty());
+  EXPECT_FALSE((*container)->Info(LoneContext())["warnings"].empty());
 }
 
 /// Counts reads and bytes.
@@ -298,7 +298,7 @@ TEST(Cvc, AHundredThousandChunksCostTheirRecords) {
   }
 
   // A window costs the chunks it touches: checksum and bytes of each.
-  const Result<Content> content = (*container)->OpenEntry(0);
+  const Result<Content> content = (*container)->OpenEntry(0, LoneContext());
   BlockCache cache(0);
   Window window;
   source->reads = 0;

@@ -79,7 +79,7 @@ TEST_F(ManifestTest, FilesAreFilesAndContainersDirectories) {
   ASSERT_TRUE(Find("parts/sub/b.smpl"));
   const SubContainer* part = branch_->Hanging(*Find("parts/sub/b.smpl"));
   ASSERT_NE(part, nullptr);
-  const auto source = part->open_source();
+  const auto source = part->open_source(LoneContext());
   ASSERT_TRUE(Ok(source));
   EXPECT_TRUE(Ok(OpenContainer(*source, OpenOptions())));
   // Named twice, there once.
@@ -185,8 +185,9 @@ TEST_F(ManifestTest, TooManyFilesAreNotLookedAt) {
   Json files = Json::array();
   for (int i = 0; i <= 100'000; ++i) files.push_back(i);
   OpenFiles(files);
-  EXPECT_NE(container_->Info()["warnings"].dump().find("over the limit"),
-            std::string::npos);
+  EXPECT_NE(
+      container_->Info(LoneContext())["warnings"].dump().find("over the limit"),
+      std::string::npos);
   EXPECT_EQ(Listing(), Json::array());
 }
 

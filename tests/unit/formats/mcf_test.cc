@@ -89,13 +89,14 @@ std::shared_ptr<const Container> Open(std::string bytes, bool salvage = false) {
 }
 
 bool Warns(const Container& container, const std::string& text) {
-  return container.Info()["warnings"].dump().find(text) != std::string::npos;
+  return container.Info(LoneContext())["warnings"].dump().find(text) !=
+         std::string::npos;
 }
 
 TEST(Mcf, TensorsOfEveryRankAreArrays) {
   const auto container = Open(Mcf({Index({{1, 6, 0, 1}, {1, 6, 3, 1}}, 3, 1)}));
   ASSERT_EQ(container->entry_count(), 2U);
-  EXPECT_EQ(container->Arrays().size(), 2U);
+  EXPECT_EQ(container->Arrays(LoneContext()).size(), 2U);
   EXPECT_EQ(container->Describe(0).shape, std::vector<uint64_t>{});
   EXPECT_EQ(container->Describe(1).shape, (std::vector<uint64_t>{1, 1, 1}));
 }

@@ -198,7 +198,7 @@ TEST(MegaContextTree, TheNewNameWinsOverTheOld) {
   ASSERT_TRUE(Ok(tree));
   ASSERT_EQ((*tree)->entry_count(), 1U);
   EXPECT_EQ((*tree)->EntrySize(0), 8U);
-  EXPECT_NE((*tree)->Info()["warnings"].dump().find("left out"),
+  EXPECT_NE((*tree)->Info(LoneContext())["warnings"].dump().find("left out"),
             std::string::npos);
 }
 

@@ -45,7 +45,7 @@ Json ReadJson(const ContainerPtr& container, std::string_view path) {
 }
 
 bool Warns(const ContainerPtr& container, const std::string& text) {
-  const Json info = container->Info();
+  const Json info = container->Info(LoneContext());
   return std::any_of(info["warnings"].begin(), info["warnings"].end(),
                      [&text](const std::string& warning) {
                        return warning.find(text) != std::string::npos;
@@ -318,7 +318,7 @@ TEST(Mem8Archive, MembersAreDirectoriesOrFiles) {
   EXPECT_EQ(*Read(*archive, "empty"), "");
   EXPECT_EQ(branch.sub_containers().size(), 2U);
   for (const SubContainer& sub : branch.sub_containers()) {
-    EXPECT_TRUE(Ok(OpenContainer(*sub.open_source(), {})));
+    EXPECT_TRUE(Ok(OpenContainer(*sub.open_source(LoneContext()), {})));
   }
 }
 

@@ -76,7 +76,7 @@ Json Seal() {
 
 size_t WarningsAbout(const Container& container, const std::string& what) {
   size_t count = 0;
-  const Json info = container.Info();
+  const Json info = container.Info(LoneContext());
   for (const Json& warning : info["warnings"]) {
     count += warning.get<std::string>().find(what) != std::string::npos;
   }
@@ -123,7 +123,7 @@ TEST(Sealed, PayloadsThatAreTooShortHoldNothing) {
                              {{"x", {{"encryption", Seal()}}}}, 1, WithKey());
     EXPECT_EQ(shard->EntrySize(0), 0U);
     BlockCache cache(1 << 20);
-    const Result<Content> content = shard->OpenEntry(0);
+    const Result<Content> content = shard->OpenEntry(0, LoneContext());
     ASSERT_TRUE(Ok(content));
     EXPECT_FALSE(content->Verify(cache)) << size;
   }
@@ -137,7 +137,7 @@ TEST(Sealed, ClaimedSizesAreLimited) {
     const auto shard = Model({Raw("x", std::string(40, 'x'))},
                              {{"x", {{"encryption", seal}}}}, 1, WithKey());
     EXPECT_EQ(shard->EntrySize(0), 0U);
-    EXPECT_TRUE(Fails(shard->OpenEntry(0), Code::kLimit));
+    EXPECT_TRUE(Fails(shard->OpenEntry(0, LoneContext()), Code::kLimit));
   }
 }
 
@@ -238,7 +238,7 @@ TEST(ModelShard, EntriesWithoutANameAreNumbered) {
             (std::vector<std::string>{"#0", ".scales"}));
   EXPECT_TRUE(Paths(*opened, "dequantized/").empty());
   EXPECT_TRUE(Paths(*opened, "merged/").empty());
-  EXPECT_EQ((*opened)->Arrays().size(), 1U);
+  EXPECT_EQ((*opened)->Arrays(LoneContext()).size(), 1U);
 }
 
 TEST(EntryFiles, ComeUnderTheirEntrysNames) {

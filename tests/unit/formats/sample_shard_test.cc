@@ -84,7 +84,7 @@ TEST(SampleShard, SamplesAreLines) {
   EXPECT_EQ(table->Path(2), std::nullopt);
   EXPECT_EQ(table->Path(3), std::nullopt);
   EXPECT_FALSE(table->SizeIsCheap(0));
-  EXPECT_EQ(samples->Info()["samples"], 2);
+  EXPECT_EQ(samples->Info(LoneContext())["samples"], 2);
 }
 
 TEST(SampleShard, WhatPythonWritesIsMadeJson) {
@@ -106,8 +106,9 @@ TEST(SampleShard, TheFirstWritersChecksums) {
   EXPECT_EQ(samples->Describe(0).checksum.substr(0, 6), "crc32:");
   EXPECT_EQ(samples->Describe(0).verified, "yes");
   EXPECT_EQ(samples->Describe(1).checksum.substr(0, 7), "crc32c:");
-  EXPECT_NE(samples->Info()["warnings"].dump().find("1 of the entries"),
-            std::string::npos);
+  EXPECT_NE(
+      samples->Info(LoneContext())["warnings"].dump().find("1 of the entries"),
+      std::string::npos);
   EXPECT_EQ(*samples.Json(0), "1\n");
 }
 

@@ -40,7 +40,7 @@ TEST(ShardInfo, CountsAndNamesWhatTheHeaderHolds) {
   std::string bytes = BuildShard(
       {{Raw("a", "0123456789"), ZstdEntry("b", text)}, 0x00A2, 2, 1});
   Poke(bytes, 8, uint8_t{32});
-  const Json info = MustOpen(bytes)->Info();
+  const Json info = MustOpen(bytes)->Info(LoneContext());
   EXPECT_EQ(info["format"], "shard");
   EXPECT_EQ(info["version"], 2);
   EXPECT_EQ(info["role"], 2);
@@ -66,14 +66,15 @@ TEST(ShardInfo, KnowsRolesByNumber) {
   for (const auto& [role, name] : roles) {
     ShardSpec spec;
     spec.role = role;
-    EXPECT_EQ(MustOpen(BuildShard(spec))->Info()["role_name"], name);
+    EXPECT_EQ(MustOpen(BuildShard(spec))->Info(LoneContext())["role_name"],
+              name);
   }
 }
 
 TEST(ShardInfo, ListsFaultsOfASalvagedContainer) {
   std::string bytes = BuildShard({{Raw("a", "0123456789"), Raw("b", "xy")}});
   Poke(bytes, RecordField(0, kDataOffsetField), uint64_t{3});
-  const Json info = MustOpen(bytes, kSalvage)->Info();
+  const Json info = MustOpen(bytes, kSalvage)->Info(LoneContext());
   EXPECT_EQ(info["salvaged"], true);
   EXPECT_EQ(info["entries_unreadable"], 1);
   EXPECT_EQ(info["stored_size"], 2);
@@ -203,7 +204,8 @@ TEST(ShardMetadata, IsOneJsonValueAndWhatFollowsIsNot) {
           MustOpen(BuildShard({{Raw("a", "hello")}, flags, 1, 0, c.section}));
       EXPECT_EQ(shard->Metadata(), c.value) << c.section;
       EXPECT_EQ(*MetadataFile(*shard), c.file);
-      EXPECT_EQ(shard->Info()["warnings"].size(), c.warnings) << c.section;
+      EXPECT_EQ(shard->Info(LoneContext())["warnings"].size(), c.warnings)
+          << c.section;
       EXPECT_EQ(*ReadEntry(*shard, 0), "hello");
     }
   }
@@ -212,7 +214,7 @@ TEST(ShardMetadata, IsOneJsonValueAndWhatFollowsIsNot) {
 TEST(ShardMetadata, PointsAtItsBadByte) {
   const std::string bytes =
       BuildShard({{Raw("a", "hello")}, 0x0020, 1, 0, R"({"a":x})"});
-  const Json warnings = MustOpen(bytes)->Info()["warnings"];
+  const Json warnings = MustOpen(bytes)->Info(LoneContext())["warnings"];
   ASSERT_EQ(warnings.size(), 1U);
   const size_t bad = bytes.rfind('x');
   EXPECT_EQ(warnings[0].get<std::string>().find("byte " + std::to_string(bad) +
@@ -230,7 +232,9 @@ TEST(ShardMetadata, MayBeMissingOrOutOfReach) {
     const auto shard = MustOpen(patched);
     EXPECT_EQ(shard->Metadata(), nullptr);
     EXPECT_TRUE(Fails(MetadataFile(*shard), Code::kNotFound));
-    EXPECT_EQ(shard->Info()["warnings"].empty(), at <= bytes.size()) << at;
+    EXPECT_EQ(shard->Info(LoneContext())["warnings"].empty(),
+              at <= bytes.size())
+        << at;
     EXPECT_EQ(*ReadEntry(*shard, 0), "hello");
   }
 }

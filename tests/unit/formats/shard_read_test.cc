@@ -176,10 +176,10 @@ TEST(ShardRead, LimitsWhatAnEntryMayDecodeTo) {
     ASSERT_TRUE(Ok(opened)) << "it is that entry's fault alone";
     if (size == limits::kDecodedBytes) {
       EXPECT_EQ((*opened)->EntrySize(0), size);
-      EXPECT_TRUE(Ok((*opened)->OpenEntry(0)));
+      EXPECT_TRUE(Ok((*opened)->OpenEntry(0, LoneContext())));
     } else {
       EXPECT_EQ((*opened)->EntrySize(0), 0U);
-      EXPECT_TRUE(Fails((*opened)->OpenEntry(0), Code::kLimit,
+      EXPECT_TRUE(Fails((*opened)->OpenEntry(0, LoneContext()), Code::kLimit,
                         RecordField(0, kOrigSizeField)));
       EXPECT_NE((*opened)->Describe(0).note, "");
     }
@@ -200,7 +200,7 @@ TEST(ShardRead, LimitsWhatAnEntryMayDecodeFrom) {
     const ContainerResult opened = OpenShard<ShardContainer>(
         std::make_shared<SparseSource>(head, size), {});
     ASSERT_TRUE(Ok(opened));
-    const Result<Content> content = (*opened)->OpenEntry(0);
+    const Result<Content> content = (*opened)->OpenEntry(0, LoneContext());
     EXPECT_EQ(content.has_value(), stored == limits::kStoredBytes);
     if (!content) {
       EXPECT_TRUE(Fails(content, Code::kLimit));
@@ -248,7 +248,7 @@ TEST(ShardRead, VerifiesAnEntryOnceForAllItsOpens) {
   Window window;
   source->ForgetAccesses();
   for (uint64_t i = 0; i < 5; ++i) {
-    const Result<Content> content = (*opened)->OpenEntry(0);
+    const Result<Content> content = (*opened)->OpenEntry(0, LoneContext());
     ASSERT_TRUE(Ok(content));
     ASSERT_TRUE(Ok(content->Read(i * 10, 10, cache, window)));
   }
@@ -264,7 +264,7 @@ TEST(ShardRead, ReadsOnlyTheWindowWhereNothingVerifies) {
   const ContainerResult opened = OpenShard<ShardContainer>(source, {});
   ASSERT_TRUE(Ok(opened));
   source->ForgetAccesses();
-  const Result<Content> content = (*opened)->OpenEntry(0);
+  const Result<Content> content = (*opened)->OpenEntry(0, LoneContext());
   ASSERT_TRUE(Ok(content));
   BlockCache cache(1 << 20);
   Window window;

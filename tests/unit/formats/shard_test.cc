@@ -158,12 +158,12 @@ TEST(ShardOpen, SalvagesWhatIsWhole) {
         << Ok(opened).message();
     if (!opened || !fault.salvaged) continue;
     EXPECT_EQ(Readable(**opened), *fault.salvaged);
-    EXPECT_FALSE((*opened)->Info()["warnings"].empty());
+    EXPECT_FALSE((*opened)->Info(LoneContext())["warnings"].empty());
     for (uint32_t i = 0; i < 3; ++i) {
       const std::optional<Error> entry_fault = (*opened)->EntryFault(i);
       if (!entry_fault) continue;
-      EXPECT_TRUE(Fails((*opened)->OpenEntry(i), entry_fault->code,
-                        RecordField(i, kDataOffsetField)));
+      EXPECT_TRUE(Fails((*opened)->OpenEntry(i, LoneContext()),
+                        entry_fault->code, RecordField(i, kDataOffsetField)));
       EXPECT_EQ((*opened)->Describe(i).note, entry_fault->what);
     }
   }
@@ -292,7 +292,7 @@ TEST(ShardOpen, GivesNoNameThatLiesOutsideTheTable) {
     ASSERT_TRUE(Ok(opened));
     EXPECT_EQ((*opened)->EntryName(1), c.name) << c.offset << " " << c.length;
     EXPECT_EQ(Readable(**opened), kAll);
-    const Json warnings = (*opened)->Info()["warnings"];
+    const Json warnings = (*opened)->Info(LoneContext())["warnings"];
     ASSERT_EQ(warnings.size(), c.name ? 0U : 1U);
     if (!c.name) {
       EXPECT_EQ(warnings[0].get<std::string>().find("byte 120: "), 0U)

@@ -67,8 +67,9 @@ std::string Feature(const std::vector<uint64_t>& dims, uint64_t rows,
 bool GivesArrays(uint64_t kind, const std::string& body) {
   const auto graph = Open(Graph({Section(kind, "s", body)}));
   EXPECT_TRUE(Ok(graph));
-  const size_t arrays = (*graph)->Arrays().size();
-  EXPECT_EQ((*graph)->Info()["warnings"].size(), arrays == 0 ? 1U : 0U);
+  const size_t arrays = (*graph)->Arrays(LoneContext()).size();
+  EXPECT_EQ((*graph)->Info(LoneContext())["warnings"].size(),
+            arrays == 0 ? 1U : 0U);
   EXPECT_EQ(*ReadEntry(**graph, 0), body) << "raw whatever is in it";
   return arrays > 0;
 }
@@ -232,7 +233,7 @@ TEST(Sjgn, TablesAreLinesAndArrays) {
       Graph({Section(kEdges, "e", Table({Edge("-1", "2"), Edge("3", "4")})),
              Section(kNodes, "n", Table({Node("7")}))}));
   ASSERT_TRUE(Ok(graph));
-  EXPECT_TRUE((*graph)->Info()["warnings"].empty());
+  EXPECT_TRUE((*graph)->Info(LoneContext())["warnings"].empty());
   EXPECT_EQ(OwnFileAt(**graph, "arrays/e/src"), Words({-1, 3}));
   EXPECT_EQ(OwnFileAt(**graph, "arrays/e/dst"), Words({2, 4}));
   EXPECT_EQ(OwnFileAt(**graph, "arrays/n/id"), Words({7}));
@@ -244,7 +245,7 @@ TEST(Sjgn, TablesAreLinesAndArrays) {
             Json::parse(R"({"kind":"edge","op":"upsert","from":"-1","to":"2",
                             "type":"label","props":{}})"));
   std::map<std::string, std::vector<uint64_t>> shapes;
-  for (const ArrayInfo& array : (*graph)->Arrays()) {
+  for (const ArrayInfo& array : (*graph)->Arrays(LoneContext())) {
     shapes[array.name] = array.shape;
   }
   EXPECT_EQ(shapes, (std::map<std::string, std::vector<uint64_t>>{
@@ -256,7 +257,7 @@ TEST(Sjgn, EmptyTablesAreEmptyArrays) {
   ASSERT_TRUE(Ok(graph));
   EXPECT_EQ(OwnFileAt(**graph, "arrays/e/src"), "");
   EXPECT_EQ(OwnFileAt(**graph, "tables/e.jsonl"), "");
-  EXPECT_TRUE((*graph)->Info()["warnings"].empty());
+  EXPECT_TRUE((*graph)->Info(LoneContext())["warnings"].empty());
 }
 
 /// Whether there is a JSON of such a table of edges; with a warning there is
@@ -264,8 +265,8 @@ TEST(Sjgn, EmptyTablesAreEmptyArrays) {
 bool HasLines(const std::string& body) {
   const auto graph = Open(Graph({Section(kEdges, "e", body)}));
   EXPECT_TRUE(Ok(graph));
-  EXPECT_EQ((*graph)->Info()["warnings"].size(), 1U);
-  EXPECT_TRUE((*graph)->Arrays().empty());
+  EXPECT_EQ((*graph)->Info(LoneContext())["warnings"].size(), 1U);
+  EXPECT_TRUE((*graph)->Arrays(LoneContext()).empty());
   EXPECT_EQ(OwnFileAt(**graph, "arrays/e/src"), std::nullopt);
   EXPECT_EQ(*ReadEntry(**graph, 0), body) << "raw whatever is in it";
   return OwnFileAt(**graph, "tables/e.jsonl").has_value();

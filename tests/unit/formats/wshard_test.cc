@@ -42,7 +42,7 @@ TEST(WShard, CompressedMetadataIsRead) {
               2);
   EXPECT_EQ(episode->length(), 4U);
   EXPECT_EQ(episode->Describe(2).dtype, "i16");
-  EXPECT_EQ(episode->Info()["episode"]["id"], "e");
+  EXPECT_EQ(episode->Info(LoneContext())["episode"]["id"], "e");
 }
 
 TEST(WShard, MetadataNeverStopsAMount) {
@@ -53,14 +53,15 @@ TEST(WShard, MetadataNeverStopsAMount) {
         Episode({Raw("meta/episode", text), Raw("meta/channels", text),
                  Raw("done", std::string(6, '\0'))});
     EXPECT_EQ(episode->length(), 6U) << text;
-    EXPECT_EQ(episode->Info()["episode"]["id"], nullptr);
+    EXPECT_EQ(episode->Info(LoneContext())["episode"]["id"], nullptr);
   }
 }
 
 TEST(WShard, MetadataOverTheLimitIsNotRead) {
   const std::string zeros(17 << 20, ' ');
   const auto episode = Episode({ZstdEntry("meta/episode", zeros)});
-  EXPECT_NE(episode->Info().dump().find("over the limit"), std::string::npos);
+  EXPECT_NE(episode->Info(LoneContext()).dump().find("over the limit"),
+            std::string::npos);
 }
 
 TEST(WShard, LengthComesFromTheLanesWhereNothingSaysIt) {
@@ -87,10 +88,11 @@ TEST(WShard, AFlagWithoutACodecMeansRawBytes) {
 
 TEST(WShard, IdentityIsTheDigestOfItsEntry) {
   const auto episode = Episode({ZstdEntry("meta/identity", "abc")});
-  EXPECT_EQ(episode->Info()["identity"],
+  EXPECT_EQ(episode->Info(LoneContext())["identity"],
             "ba7816bf8f01cfea414140de5dae2223"
             "b00361a396177a9cb410ff61f20015ad");
-  EXPECT_FALSE(Episode({Raw("done", "")})->Info().contains("identity"));
+  EXPECT_FALSE(
+      Episode({Raw("done", "")})->Info(LoneContext()).contains("identity"));
 }
 
 /// Five steps of lanes "a" (1 byte a step) and "b" (2 bytes), two at a time.
@@ -121,7 +123,7 @@ TEST(WShard, RepairsInterleavedLanes) {
   const auto repaired = open(Interleaved(5));
   EXPECT_EQ(*ReadLane(*repaired, 2), "12345");
   EXPECT_EQ(*ReadLane(*repaired, 1), "AaBbCcDdEe");
-  EXPECT_EQ(repaired->Info()["repaired"]["flush_interval"], 2);
+  EXPECT_EQ(repaired->Info(LoneContext())["repaired"]["flush_interval"], 2);
   EXPECT_EQ(repaired->Describe(1).extra["repaired"], true);
 
   // A byte of "b" within the extent of "a": neither is to be trusted.
@@ -134,9 +136,9 @@ TEST(WShard, RepairsInterleavedLanes) {
   // Steps that explain nothing: the bytes as they are, and no arrays.
   const auto odd = open(Interleaved(10));
   EXPECT_EQ(*ReadLane(*odd, 1), "AaBb34CcDd");
-  EXPECT_TRUE(odd->Arrays().empty());
+  EXPECT_TRUE(odd->Arrays(LoneContext()).empty());
   EXPECT_NE(odd->Describe(1).note, "");
-  EXPECT_FALSE(odd->Info().contains("repaired"));
+  EXPECT_FALSE(odd->Info(LoneContext()).contains("repaired"));
 }
 
 TEST(Interleaving, RefusesWhatItDoesNotExplain) {

@@ -32,7 +32,7 @@ class FakeArrays final : public FakeContainer {
   FakeArrays(std::vector<ArrayInfo> arrays, std::optional<ArraysUse> use)
       : FakeContainer({}), arrays_(std::move(arrays)), use_(use) {}
 
-  std::vector<ArrayInfo> Arrays() const override {
+  std::vector<ArrayInfo> Arrays(const ReadContext& /*context*/) const override {
     ++asked;
     return arrays_;
   }

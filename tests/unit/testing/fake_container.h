@@ -38,7 +38,9 @@ class FakeContainer : public Container {
       : Container(std::make_shared<MemorySource>("the container's bytes")),
         names_(std::move(names)) {}
 
-  Json Info() const override { return {{"format", "fake"}}; }
+  Json Info(const ReadContext& /*context*/) const override {
+    return {{"format", "fake"}};
+  }
   uint32_t entry_count() const override {
     return static_cast<uint32_t>(names_.size());
   }
@@ -55,7 +57,8 @@ class FakeContainer : public Container {
     info.size = EntrySize(entry);
     return info;
   }
-  Result<Content> OpenEntry(uint32_t entry) const override {
+  Result<Content> OpenEntry(uint32_t entry,
+                            const ReadContext& /*context*/) const override {
     return TextContent(BytesOf(entry));
   }
   std::string_view EntryDirectory() const override { return directory; }

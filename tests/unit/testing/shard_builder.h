@@ -133,7 +133,7 @@ inline const OpenOptions kNoVerify{false, false};
 /// An entry's bytes, through a cache of their own unless one is given.
 inline Result<std::string> ReadEntry(const Container& container, uint32_t entry,
                                      BlockCache& cache) {
-  Result<Content> content = container.OpenEntry(entry);
+  Result<Content> content = container.OpenEntry(entry, LoneContext());
   if (!content) return std::move(content).error();
   return ReadAll(*content, cache);
 }

@@ -78,13 +78,15 @@ void List(const Namespace& files, Inode directory, const std::string& path,
   ASSERT_TRUE(Ok(listing));
   ASSERT_TRUE(Ok((*listing)->Rewind()));
   for (uint64_t i = 0; i < (*listing)->count(); ++i) {
-    const std::optional<Listing::Name> child = (*listing)->At(i, true);
+    const std::optional<Listing::Name> child =
+        (*listing)->At(i, true, LoneContext());
     if (!child) continue;
     const auto found = LookUp(files, directory, child->name);
     ASSERT_TRUE(found.has_value()) << child->name;
     EXPECT_EQ(found->inode, child->inode) << child->name;
     EXPECT_EQ(found->attributes.directory, child->directory);
-    EXPECT_EQ(files.Parent(child->inode), directory) << path << child->name;
+    EXPECT_EQ(files.Parent(child->inode, LoneContext()), directory)
+        << path << child->name;
     EXPECT_EQ(Examine(files, child->inode).directory, child->directory);
     if (child->attributes) {
       EXPECT_EQ(child->attributes->size, found->attributes.size);
@@ -133,11 +135,12 @@ TEST(Namespace, HangsTheContainerBelowItsName) {
                 "model.mcf/.ctxfs/info.json", "model.mcf/.ctxfs/index.json",
                 "model.mcf/.ctxfs/container", ".ctxfs", ".ctxfs/stats"}));
   EXPECT_EQ(files.Totals().nodes, paths.size() + 1) << "and the root";
-  EXPECT_EQ(files.Parent(Namespace::kRoot), Namespace::kRoot);
+  EXPECT_EQ(files.Parent(Namespace::kRoot, LoneContext()), Namespace::kRoot);
   EXPECT_TRUE(Examine(files, Namespace::kRoot).directory);
   EXPECT_EQ(*Read(files, "model.mcf/d/e/c"), "of d/e/c");
   EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S");
-  EXPECT_EQ(files.PathInContainer(paths.at("model.mcf/d/b")), "d/b");
+  EXPECT_EQ(files.PathInContainer(paths.at("model.mcf/d/b"), LoneContext()),
+            "d/b");
   EXPECT_EQ(files.Totals().bytes, 4 + 6 + 8U);
 }
 
@@ -149,7 +152,7 @@ TEST(Namespace, ShowsTheContainerAtTheRootWhenFlat) {
                                    ".ctxfs/info.json", ".ctxfs/index.json",
                                    ".ctxfs/container", ".ctxfs/stats"}));
   EXPECT_EQ(files.Totals().nodes, paths.size() + 1);
-  EXPECT_EQ(files.Parent(Namespace::kRoot), Namespace::kRoot);
+  EXPECT_EQ(files.Parent(Namespace::kRoot, LoneContext()), Namespace::kRoot);
   EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S");
   EXPECT_EQ(*Read(files, "d/b"), "of d/b");
 }
@@ -178,9 +181,9 @@ TEST(Namespace, KnowsWhatItsFilesAre) {
     const Inode entry = *Walk(files, below + "d/b");
     const Inode info = *Walk(files, below + ".ctxfs/info.json");
     const Inode stats = *Walk(files, ".ctxfs/stats");
-    EXPECT_EQ((*files.Describe(entry))->name, "d/b");
-    EXPECT_FALSE((*files.Describe(info)).has_value());
-    EXPECT_FALSE((*files.Describe(stats)).has_value());
+    EXPECT_EQ((*files.Describe(entry, LoneContext()))->name, "d/b");
+    EXPECT_FALSE((*files.Describe(info, LoneContext())).has_value());
+    EXPECT_FALSE((*files.Describe(stats, LoneContext())).has_value());
     EXPECT_EQ(Examine(files, stats).lifetime, Lifetime::kNone);
     EXPECT_EQ(Examine(files, entry).lifetime, Lifetime::kForever);
     EXPECT_EQ(Examine(files, info).lifetime, Lifetime::kForever);
@@ -226,8 +229,8 @@ TEST(NumberedInNamespace, FilesAreWhereTheirNumbersSay) {
   EXPECT_EQ(paths.count("top/LOD0/blocks/000030"), 0U);
   EXPECT_EQ(*Read(files, "top/LOD0/blocks/000017"), "17");
   const Inode block = paths.at("top/LOD0/blocks/000017");
-  EXPECT_EQ(files.PathInContainer(block), "LOD0/blocks/000017");
-  EXPECT_FALSE((*files.Describe(block)).has_value());
+  EXPECT_EQ(files.PathInContainer(block, LoneContext()), "LOD0/blocks/000017");
+  EXPECT_FALSE((*files.Describe(block, LoneContext())).has_value());
   EXPECT_EQ(AllPaths(Namespace(WithBlocks(30), "top", StatsFile())), paths);
   EXPECT_EQ(files.Totals().nodes, paths.size() + 1);
 }
@@ -238,11 +241,12 @@ TEST(NumberedInNamespace, ABillionFilesCostNothing) {
   const Inode blocks = *Walk(files, "LOD0/blocks");
   EXPECT_EQ(ChildCount(files, blocks), count);
   BlockCache cache(0);
-  const auto last = (*files.OpenDirectory(blocks, cache))->At(count - 1, true);
+  const auto last =
+      (*files.OpenDirectory(blocks, cache))->At(count - 1, true, LoneContext());
   EXPECT_EQ(last->name, "4294967293");
   EXPECT_EQ(last->attributes->size, last->name.size());
   EXPECT_EQ(LookUp(files, blocks, last->name)->inode, last->inode);
-  EXPECT_EQ(files.Parent(last->inode), blocks);
+  EXPECT_EQ(files.Parent(last->inode, LoneContext()), blocks);
   EXPECT_EQ(*Read(files, "LOD0/blocks/4294967293"), "4294967293");
   EXPECT_FALSE(LookUp(files, blocks, "4294967294").has_value());
 }
@@ -264,7 +268,8 @@ class Nest : public ::testing::Test {
  protected:
   std::shared_ptr<FakeContainer> Make() {
     const auto fake = Fake();
-    const auto open = [this]() -> Result<std::shared_ptr<const Source>> {
+    const auto open =
+        [this](const ReadContext&) -> Result<std::shared_ptr<const Source>> {
       ++opened;
       if (broken) return Error{Code::kIo, "broken"};
       return std::shared_ptr<const Source>(
@@ -293,8 +298,12 @@ TEST_F(Nest, IsOpenedWhenSomeoneLooksInside) {
   EXPECT_EQ(*Read(files, "top/chunks/1/in/x"), "hello");
   EXPECT_EQ(opened, 2);
   EXPECT_EQ(*Read(files, "top/chunks/0/.ctxfs/container"), bytes);
-  EXPECT_EQ(files.PathInContainer(*Walk(files, "top/chunks/1/in/x")), "in/x");
-  EXPECT_EQ((*files.Describe(*Walk(files, "top/chunks/1/in/x")))->name, "in/x");
+  EXPECT_EQ(
+      files.PathInContainer(*Walk(files, "top/chunks/1/in/x"), LoneContext()),
+      "in/x");
+  EXPECT_EQ(
+      (*files.Describe(*Walk(files, "top/chunks/1/in/x"), LoneContext()))->name,
+      "in/x");
 }
 
 TEST_F(Nest, MayHaveOthersBelowIt) {
@@ -317,10 +326,11 @@ TEST_F(Nest, MayHaveOthersBelowIt) {
   std::multiset<std::string> names;
   const auto listing = files.OpenDirectory(good, cache);
   for (uint64_t i = 0; i < (*listing)->count(); ++i) {
-    const std::optional<Listing::Name> child = (*listing)->At(i, true);
+    const std::optional<Listing::Name> child =
+        (*listing)->At(i, true, LoneContext());
     if (!child) continue;
     names.insert(child->name);
-    EXPECT_EQ(files.Parent(child->inode), good) << child->name;
+    EXPECT_EQ(files.Parent(child->inode, LoneContext()), good) << child->name;
     EXPECT_EQ(LookUp(files, good, child->name)->inode, child->inode);
   }
   EXPECT_EQ(names, (std::multiset<std::string>{"z", "child", "in", ".ctxfs"}));
@@ -402,7 +412,8 @@ TEST(InnerContainer, StandsBesideTheEntryThatItIs) {
   const auto listing = files.OpenDirectory(*Walk(files, "top"), cache);
   std::set<std::string> names;
   for (uint64_t i = 0; i < (*listing)->count(); ++i) {
-    if (const auto name = (*listing)->At(i, false)) names.insert(name->name);
+    if (const auto name = (*listing)->At(i, false, LoneContext()))
+      names.insert(name->name);
   }
   EXPECT_EQ(names.count("text.shard~dir"), 0U) << "told by its first bytes";
   EXPECT_EQ(names.count("zstd.mosh~dir"), 1U);

@@ -32,7 +32,7 @@ std::shared_ptr<FakeArrays> Model() {
 /// What is in views/, by path.
 std::map<std::string, std::string> ViewsOf(
     const std::shared_ptr<const Container>& container, const ViewSet& views) {
-  const Branch branch(ViewsDirectory(container, views).open());
+  const Branch branch(*ViewsDirectory(container, views).open(LoneContext()));
   BlockCache cache(1 << 20);
   std::map<std::string, std::string> files;
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
@@ -152,7 +152,8 @@ std::vector<std::string> List(const Namespace& files, Inode directory) {
   EXPECT_TRUE(Ok(listing));
   std::vector<std::string> names;
   for (uint64_t i = 0; listing && i < (*listing)->count(); ++i) {
-    if (auto name = (*listing)->At(i, false)) names.push_back(name->name);
+    if (auto name = (*listing)->At(i, false, LoneContext()))
+      names.push_back(name->name);
   }
   return names;
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/result.h"
+
+namespace ctxfs {
+
+/// Tells a long computation whether anyone still waits for its result.
+class Interrupt {
+ public:
+  Interrupt() = default;
+  virtual ~Interrupt() = default;
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  /// Whether to give up. Once true, stays true. Safe to call from any thread,
+  /// and cheap enough to be called once per 64 KiB of work.
+  virtual bool interrupted() const = 0;
+
+  /// Whether to start work of about `bytes` bytes, or to wait for work of
+  /// another thread: kUnknownWork. A request that is to be answered at once
+  /// starts only small work, and is repeated elsewhere when this is false.
+  virtual bool MayTake(uint64_t /*bytes*/) const { return !interrupted(); }
+  static constexpr uint64_t kUnknownWork = UINT64_MAX;
+
+  /// kInterrupted if the computation is to give up. A caller that gets this
+  /// error returns it and keeps nothing of what it has made so far.
+  Status Check() const {
+    if (!interrupted()) return {};
+    return Error{Code::kInterrupted, "interrupted"};
+  }
+  /// The same, before work of about `bytes` bytes.
+  Status CheckFor(uint64_t bytes) const {
+    if (MayTake(bytes)) return {};
+    return Error{Code::kInterrupted, "interrupted"};
+  }
+};
+
+/// For work that always runs to its end.
+inline const Interrupt& NeverInterrupted() {
+  class Never final : public Interrupt {
+   public:
+    bool interrupted() const override { return false; }
+  };
+  static const Never never;
+  return never;
+}
+
+}  // namespace ctxfs

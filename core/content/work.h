@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/base/result.h"
+
+namespace ctxfs {
+
+/// Bounds the work that one request may cause: the bytes that are decoded,
+/// computed, rendered as text or scanned for it. The bound grows with the bytes
+/// that are stored, so a container of a few hundred bytes cannot keep a
+/// processor busy, whatever sizes it claims. Safe for any number of threads.
+class Work {
+ public:
+  /// At most `most` bytes, for a request to a file of `stored` bytes.
+  Work(uint64_t most, uint64_t stored) : most_(most), stored_(stored) {}
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+
+  /// Counts `bytes`, before they are made. Fails with kLimit once there are
+  /// more than the request may cause; the caller then makes none of them.
+  Status Spend(uint64_t bytes) {
+    const uint64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
+    if (bytes <= most_ && before <= most_ - bytes) return {};
+    return Error{Code::kLimit, "needs " + std::to_string(before + bytes) +
+                                   " bytes of work, and a file of " +
+                                   std::to_string(stored_) +
+                                   " bytes may cause " + std::to_string(most_) +
+                                   " (see -o max_expansion)"};
+  }
+
+ private:
+  const uint64_t most_;
+  const uint64_t stored_;
+  std::atomic<uint64_t> used_ = 0;
+};
+
+/// The bound as a mount sets it: a constant and a multiple of the bytes stored.
+struct WorkLimit {
+  uint64_t base = limits::kWorkBytes;
+  uint64_t factor = limits::kWorkFactor;  // 0: no bound
+
+  uint64_t For(uint64_t stored) const {
+    if (factor == 0) return UINT64_MAX;
+    const uint64_t room = UINT64_MAX - base;
+    return base + (stored > room / factor ? room : stored * factor);
+  }
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/base/interrupt.h"
+
+namespace ctxfs {
+
+/// An Interrupt that a test sets.
+class SettableInterrupt final : public Interrupt {
+ public:
+  bool interrupted() const override { return set_; }
+  void Set() { set_ = true; }
+
+ private:
+  std::atomic<bool> set_ = false;
+};
+
+/// Interrupts at the question after the first `answers`: a loop that asks less
+/// often than it should runs on.
+class InterruptAfter final : public Interrupt {
+ public:
+  explicit InterruptAfter(uint64_t answers) : left_(answers) {}
+
+  bool interrupted() const override {
+    ++asked_;
+    if (left_ == 0) return true;
+    --left_;
+    return false;
+  }
+  uint64_t asked() const { return asked_; }
+
+ private:
+  mutable std::atomic<uint64_t> left_;
+  mutable std::atomic<uint64_t> asked_ = 0;
+};
+
+}  // namespace ctxfs
