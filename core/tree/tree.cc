@@ -7,12 +7,10 @@
 #include <bit>
 #include <random>
 #include <span>
-#include <unordered_map>
 #include <utility>
 
 #include "core/base/bytes.h"
 #include "core/base/limits.h"
-#include "core/tree/safe_name.h"
 
 namespace ctxfs {
 
@@ -43,10 +41,19 @@ std::optional<NodeId> Tree::Lookup(NodeId directory,
 }
 
 std::string Tree::Path(NodeId node) const {
-  if (node == kRoot) return {};
-  const std::string above = Path(Parent(node));
-  return above.empty() ? std::string(Name(node))
-                       : above + "/" + std::string(Name(node));
+  size_t size = 0;
+  for (NodeId at = node; at != kRoot; at = Parent(at)) {
+    size += Name(at).size() + 1;
+  }
+  if (size == 0) return {};
+  std::string path(size - 1, '/');
+  // From the end: a path of 255 long components is not copied 255 times.
+  for (NodeId at = node; at != kRoot; at = Parent(at)) {
+    const std::string_view name = Name(at);
+    size -= name.size() + 1;
+    path.replace(size, name.size(), name);
+  }
+  return path;
 }
 
 TreeBuilder::TreeBuilder(uint32_t nodes, const TreeLimits& most) : most_(most) {
@@ -105,48 +112,30 @@ void TreeBuilder::AddFile(NodeId parent, std::string_view name, FileId file) {
   }
 }
 
-std::string TreeBuilder::FreeName(NodeId parent, std::string_view name) const {
-  std::string free(name);
-  for (uint64_t n = 2; tree_.Lookup(parent, free); ++n) {
-    free = MarkedComponent(name, "~" + std::to_string(n), true);
-  }
-  return free;
+std::string TreeBuilder::FreeName(NodeId parent, std::string_view name) {
+  return free_names_.Find({parent, name}, [&](const std::string& one) {
+    return tree_.Lookup(parent, one).has_value();
+  });
 }
 
 void TreeBuilder::Settle() {
-  // A search that has gone on for so long is not begun anew by the next file.
-  constexpr uint64_t kLong = 4;
   std::sort(unnamed_.begin(), unnamed_.end(),
             [](const Unnamed& a, const Unnamed& b) { return a.file < b.file; });
-  // Where the search for a free number goes on, for a million equal names; by
-  // what is numbered, since long names are cut alike. For a million pairs of
-  // equal names it stays empty.
-  std::unordered_map<std::string, uint64_t> next;
   for (; !unnamed_.empty() && ok(); unnamed_.pop_front()) {
     const Unnamed one = unnamed_.front();
     const std::string wanted(tree_.Name(one.taken_by));
-    const bool beside_directory = tree_.IsDirectory(one.taken_by);
-    const std::string mark = beside_directory ? "~file" : "";
-    const auto marked = [&](const std::string& number) {
-      return MarkedComponent(wanted, mark + number,
-                             /*before_extension=*/!beside_directory);
-    };
-    const uint64_t first = beside_directory ? 1 : 2;
-    uint64_t n = first;
-    uint64_t* reached = nullptr;
-    size_t slot = 0;
-    std::string name;
-    while (true) {
-      name = marked(n == 1 ? "" : "~" + std::to_string(n));
-      slot = tree_.Slot(one.parent, name);
-      ++n;
-      if (tree_.table_[slot] == Tree::kFree) break;
-      if (reached == nullptr && n == first + kLong) {
-        reached = &next[std::to_string(one.parent) + "/" + marked("")];
-        n = std::max(n, *reached);
-      }
+    FreeNames::Series series{one.parent, wanted};
+    if (tree_.IsDirectory(one.taken_by)) {
+      series.mark = "~file";
+    } else {
+      series.first_is_taken = true;
     }
-    if (reached != nullptr) *reached = n;
+    size_t slot = 0;
+    const std::string name =
+        free_names_.Find(series, [&](const std::string& candidate) {
+          slot = tree_.Slot(one.parent, candidate);
+          return tree_.table_[slot] != Tree::kFree;
+        });
     Add(slot, one.parent, name, one.file, false);
   }
 }
@@ -177,6 +166,7 @@ Result<Tree> TreeBuilder::Build() && {
   }
   nodes.shrink_to_fit();
   tree_.names_.shrink_to_fit();
+  tree_.names_tried_ = free_names_.tried();
   return std::move(tree_);
 }
 

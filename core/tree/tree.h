@@ -10,6 +10,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/result.h"
+#include "core/tree/free_names.h"
 #include "core/tree/pieces.h"
 
 namespace ctxfs {
@@ -48,6 +49,9 @@ class Tree {
   /// From the root: "a/b", empty for the root itself.
   std::string Path(NodeId node) const;
 
+  /// How many names were tried while free ones were searched for.
+  uint64_t names_tried() const { return names_tried_; }
+
  private:
   friend class TreeBuilder;
 
@@ -68,6 +72,7 @@ class Tree {
   std::vector<uint32_t> children_;  // a directory's count, then its children
   std::vector<uint32_t> table_;  // node ids by (parent, name); a power of two
   uint64_t seed_ = 0;            // against names made to collide
+  uint64_t names_tried_ = 0;
 };
 
 /// How large a Tree may become.
@@ -101,7 +106,7 @@ class TreeBuilder {
   void Settle();
 
   /// `name` if it is free in `parent`, else the first of NAME~2, ... that is.
-  std::string FreeName(NodeId parent, std::string_view name) const;
+  std::string FreeName(NodeId parent, std::string_view name);
 
   /// Settles and gives the tree; kLimit for one that would be too large.
   Result<Tree> Build() &&;
@@ -121,6 +126,7 @@ class TreeBuilder {
   const TreeLimits most_;
   bool full_ = false;
   Tree tree_;
+  FreeNames free_names_;
   std::deque<Unnamed> unnamed_;
 };
 

@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/container/unreadable.h"
 #include "core/io/directory.h"
+#include "core/tree/free_names.h"
 #include "core/vfs/log.h"
 
 namespace ctxfs {
@@ -22,16 +23,16 @@ std::vector<OwnFile> FlatStats(OwnFile stats) {
   return {std::move(stats)};
 }
 
-/// What our directory is called beside those that `mirror` has at the root.
+/// The name of our directory at the root: one that `mirror` does not have.
 std::string OwnName(Mirror& mirror) {
-  std::string name(kOwnDirectory);
-  for (unsigned n = 2;; ++n) {
-    const Result<std::optional<Mirror::Node>> taken =
-        mirror.Lookup(Namespace::kRoot, name);
-    if (!taken || !*taken) return name;
-    mirror.Forget((*taken)->inode, 1);
-    name = std::string(kOwnDirectory) + "~" + std::to_string(n);
-  }
+  return FreeNames().Find({.name = kOwnDirectory},
+                          [&](const std::string& name) {
+                            const Result<std::optional<Mirror::Node>> found =
+                                mirror.Lookup(Namespace::kRoot, name);
+                            if (!found || !*found) return false;
+                            mirror.Forget((*found)->inode, 1);
+                            return true;
+                          });
 }
 
 }  // namespace

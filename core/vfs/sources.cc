@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
+#include <unordered_set>
 
 #include "core/base/limits.h"
 #include "core/io/directory.h"
+#include "core/tree/free_names.h"
 #include "core/tree/safe_name.h"
 #include "core/vfs/open_container.h"
 
@@ -70,17 +71,17 @@ Result<Sources> FindSources(const std::vector<std::string>& paths,
     sources.container = std::move(*container);
     return sources;
   }
-  std::set<std::string> names;
+  std::unordered_set<std::string> names;
+  FreeNames free_names;
   for (const std::string& source : paths) {
     *failed = source;
     if (Status shown = CheckTop(source); !shown) return shown.error();
     Result<std::string> path = AbsolutePath(source);
     if (!path) return std::move(path).error();
     const std::string name = SafeComponent(BaseName(*path));
-    std::string free = name;
-    for (unsigned n = 2; !names.insert(free).second; ++n) {
-      free = MarkedComponent(name, "~" + std::to_string(n), true);
-    }
+    std::string free = free_names.Find(
+        {.name = name},
+        [&](const std::string& one) { return !names.insert(one).second; });
     sources.tops.push_back({std::move(free), std::move(*path)});
   }
   return sources;

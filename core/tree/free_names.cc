@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tree/free_names.h"
+
+#include <algorithm>
+
+#include "core/tree/safe_name.h"
+
+namespace ctxfs {
+namespace {
+
+/// The name with `number` in it; 1 stands for no number.
+std::string Numbered(const FreeNames::Series& series, uint64_t number) {
+  if (number == 1 && series.mark.empty()) return std::string(series.name);
+  std::string mark(series.mark);
+  if (number > 1) mark += "~" + std::to_string(number);
+  return MarkedComponent(series.name, mark,
+                         /*before_extension=*/series.mark.empty());
+}
+
+/// Equal for series of equal names. Long names that are shortened alike have
+/// the same numbered names, so they are one series. A slash is in no name.
+std::string KeyOf(const FreeNames::Series& series) {
+  return std::to_string(series.directory) + std::string(series.mark) + "/" +
+         MarkedComponent(series.name, "/", series.mark.empty());
+}
+
+}  // namespace
+
+std::string FreeNames::Find(
+    const Series& series,
+    const std::function<bool(const std::string&)>& taken) {
+  constexpr uint64_t kTriesBeforeMemory = 4;
+  const uint64_t first = series.first_is_taken ? 2 : 1;
+  uint64_t* next = nullptr;
+  for (uint64_t number = first;; ++number) {
+    if (next == nullptr && number == first + kTriesBeforeMemory) {
+      next = &next_.try_emplace(KeyOf(series), number).first->second;
+      number = *next;
+    }
+    std::string name = Numbered(series, number);
+    ++tried_;
+    const bool free = !taken(name);
+    if (next != nullptr) *next = number + 1;
+    if (free) return name;
+  }
+}
+
+}  // namespace ctxfs
