@@ -40,13 +40,14 @@ inline ExitCode ExitCodeOf(const Error& error) {
     case Code::kStale:
     case Code::kNoMemory:
     case Code::kInterrupted:
+    case Code::kTooManyFiles:
       break;
   }
   return ExitCode::kSource;
 }
 
-/// The positive errno that a reader sees. Damage, limits and I/O errors alike
-/// are EIO: the file is there and cannot be had.
+/// Returns the positive errno for a reader. Damage, limits and I/O errors are
+/// EIO; EMFILE and ENFILE are passed on, for the daemon's own limits.
 inline int ErrnoOf(const Error& error) {
   switch (error.code) {
     case Code::kNotFound:
@@ -55,6 +56,8 @@ inline int ErrnoOf(const Error& error) {
       return ESTALE;
     case Code::kNoMemory:
       return ENOMEM;
+    case Code::kTooManyFiles:
+      return error.sys_errno != 0 ? error.sys_errno : EMFILE;
     case Code::kLocked:
       return EACCES;
     case Code::kInterrupted:

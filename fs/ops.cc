@@ -268,12 +268,12 @@ std::optional<Listing::Name> NameAt(const Namespace& files,
   return listing.At(position - 2, attributes, context);
 }
 
-/// What readdirplus tells of a name; where it costs much, the name alone, and
-/// the kernel looks up what it needs.
+/// Returns what readdirplus answers for a name: where attributes cost much, the
+/// name alone, and the kernel looks up what it needs.
 fuse_entry_param EntryOf(const Server& server, const Listing::Name& name) {
   fuse_entry_param entry{};
   entry.attr.st_ino = name.inode;
-  entry.attr.st_mode = name.directory ? S_IFDIR : S_IFREG;
+  if (name.type_known) entry.attr.st_mode = name.directory ? S_IFDIR : S_IFREG;
   if (name.attributes) {
     entry.ino = name.inode;
     entry.attr = StatOf(server, name.inode, *name.attributes);

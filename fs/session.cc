@@ -15,6 +15,9 @@
 
 #include "core/base/text.h"
 #include "core/container/format.h"
+#include "core/io/descriptors.h"
+#include "core/io/mount_guard.h"
+#include "core/io/walk.h"
 #include "core/vfs/key_file.h"
 #include "core/vfs/sources.h"
 #include "fs/mount_point.h"
@@ -169,6 +172,15 @@ std::vector<std::string> TreesOf(const Sources& sources,
   return trees;
 }
 
+/// Keeps this process out of what ctxfs serves, but for the sources themselves.
+void GuardMounts(const std::vector<std::string>& sources) {
+  for (const std::string& source : sources) (void)PermitPath(source);
+  if (const Status started = MountGuard::Start(); !started) {
+    Log(LogLevel::kWarning,
+        "other mounts of ctxfs are not told apart: " + started.error().Text());
+  }
+}
+
 std::unique_ptr<Server> MakeServer(Sources sources, const MountOptions& options,
                                    const OpenOptions& open_options,
                                    const std::string& mount_point) {
@@ -214,6 +226,8 @@ ExitCode Serve(const MountOptions& options,
     return ExitCode::kMountPoint;
   }
 
+  GuardMounts(options.sources);
+  Descriptors::RaiseLimit(ThreadCount(options));
   const std::vector<std::string> trees = TreesOf(*sources, options);
   const std::unique_ptr<Server> server = MakeServer(
       std::move(*sources), options, open_options, mount_point->path());

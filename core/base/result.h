@@ -20,6 +20,7 @@ enum class Code : uint8_t {
   kIo,            // the store failed; worth trying again
   kStale,         // the store no longer holds what was opened
   kNoMemory,      // an allocation failed; worth trying again
+  kTooManyFiles,  // no file descriptor is free; worth trying again
   kLocked,        // encrypted, and no key was given
   kInterrupted,   // the requester gave up; says nothing about the file
 };
@@ -32,12 +33,19 @@ struct Error {
   Code code;
   std::string what;
   uint64_t offset = kNoOffset;
+  int sys_errno = 0;  // of the system call that failed; 0 if none did
+
+  /// Returns whether the process or the system ran out of descriptors or
+  /// memory: the file that was to be opened or read may be sound.
+  bool Exhausted() const {
+    return code == Code::kNoMemory || code == Code::kTooManyFiles;
+  }
 
   /// Whether the same request fails again. A failed read or allocation, or an
   /// interrupted request, may succeed the next time.
   bool Permanent() const {
     return code != Code::kIo && code != Code::kStale &&
-           code != Code::kNoMemory && code != Code::kInterrupted;
+           code != Code::kInterrupted && !Exhausted();
   }
 
   /// "byte 80: entry 0: ..." or just the text.

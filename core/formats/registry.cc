@@ -86,13 +86,12 @@ Result<std::shared_ptr<const Container>> OpenDirectory(
   return last->open(std::move(directory), options, context);
 }
 
-}  // namespace
-
-Result<std::shared_ptr<const Container>> OpenContainer(
+Result<std::shared_ptr<const Container>> OpenRecognised(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
-  if (source->is_directory())
+  if (source->is_directory()) {
     return OpenDirectory(std::move(source), options, context);
+  }
   const uint64_t head_size =
       std::min<uint64_t>(source->size(), limits::kProbeBytes);
   Result<Buffer> head = ReadBuffer(*source, 0, head_size, "header");
@@ -108,6 +107,19 @@ Result<std::shared_ptr<const Container>> OpenContainer(
     }
   }
   return Error{Code::kNotContainer, Unrecognised(head->span()), 0};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Container>> OpenContainer(
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
+  Result<std::shared_ptr<const Container>> opened =
+      OpenRecognised(source, options, context);
+  if (std::optional<Error> shortage = source->Shortage()) {
+    return *std::move(shortage);
+  }
+  return opened;
 }
 
 }  // namespace ctxfs

@@ -2,12 +2,11 @@
 #include "core/io/beneath.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <utility>
+
+#include "core/io/walk.h"
 
 namespace ctxfs {
 
@@ -16,26 +15,18 @@ Result<Fd> FindBeneath(const std::string& directory, const std::string& path,
   if (path.empty() || path.find('\0') != std::string::npos) {
     return Error{Code::kNotFound, "is no file's name"};
   }
-  const Fd at(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!at.ok()) {
-    return Error{Code::kIo, std::string("its directory cannot be opened: ") +
-                                std::strerror(errno)};
-  }
-  struct open_how how {};
-  how.flags = static_cast<decltype(how.flags)>(O_PATH | O_CLOEXEC | flags);
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  const auto fd = static_cast<int>(
-      ::syscall(SYS_openat2, at.get(), path.c_str(), &how, sizeof(how)));
-  if (fd >= 0) return Fd(fd);
-  const int error = errno;
-  if (error == ENOENT || error == ENOTDIR) {
+  Result<Fd> base = FindPath(directory, O_DIRECTORY);
+  if (!base) return std::move(base).error();
+  Result<Fd> found = FindPathBelow(std::move(*base), path, flags);
+  if (found) return found;
+  const int number = found.error().sys_errno;
+  if (number == ENOENT || number == ENOTDIR) {
     return Error{Code::kNotFound, "there is no such file"};
   }
-  if (error == EXDEV) {
+  if (number == EXDEV) {
     return Error{Code::kCorrupt, "leads out of the directory"};
   }
-  return Error{Code::kIo,
-               std::string("cannot be opened: ") + std::strerror(error)};
+  return found;
 }
 
 }  // namespace ctxfs

@@ -8,10 +8,11 @@
 
 namespace ctxfs {
 
-/// What is at `path` in `directory` or below it, found but not opened for
-/// reading (O_PATH), which disturbs no fifo and no device: kCorrupt for a path
-/// that leads out of it, by "..", from the root, or through a link; kNotFound
-/// for nothing; kIo otherwise. `flags` are further ones of open(2).
+/// Finds what is at `path` in `directory` or below without opening it for
+/// reading (O_PATH). Fails with kCorrupt for a path that leads out of it, by
+/// "..", from the root, through a link, or into another mount of ctxfs
+/// (FindPath); with kNotFound where nothing is. `flags` are further ones of
+/// open(2): O_DIRECTORY.
 Result<Fd> FindBeneath(const std::string& directory, const std::string& path,
                        int flags);
 

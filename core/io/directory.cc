@@ -7,21 +7,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
-#include <cstring>
 
 #include "core/base/limits.h"
 #include "core/io/beneath.h"
+#include "core/io/io_error.h"
+#include "core/io/walk.h"
 
 namespace ctxfs {
 namespace {
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
-
-Error IoError(const std::string& what) {
-  return {Code::kIo, what + ": " + std::strerror(errno)};
-}
 
 struct CloseDir {
   void operator()(DIR* dir) const { ::closedir(dir); }
@@ -31,15 +26,13 @@ struct CloseDir {
 
 Result<std::shared_ptr<const DirectorySource>> DirectorySource::Open(
     const std::string& path, Audience audience) {
-  char absolute[PATH_MAX];
-  if (::realpath(path.c_str(), absolute) == nullptr) {
-    return IoError("has no absolute path");
-  }
+  const Fd found(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!found.ok()) return IoError("cannot be opened");
   struct stat st {};
-  if (::stat(absolute, &st) != 0) return IoError("cannot be examined");
+  if (::fstat(found.get(), &st) != 0) return IoError("cannot be examined");
   if (!S_ISDIR(st.st_mode)) return Error{Code::kIo, "is no directory"};
   return std::shared_ptr<const DirectorySource>(
-      new DirectorySource(std::string(absolute) + "/",
+      new DirectorySource(found.real_path() + "/",
                           st.st_mtim.tv_sec * kNsPerSecond + st.st_mtim.tv_nsec,
                           audience, Readers::Of(st)));
 }
@@ -50,7 +43,14 @@ Status DirectorySource::ReadAt(uint64_t offset, MutableBytes out) const {
 }
 
 Result<std::vector<DirectoryEntry>> DirectorySource::List() const {
-  const std::unique_ptr<DIR, CloseDir> dir(::opendir(path_.c_str()));
+  return Noted(ListOnce());
+}
+
+Result<std::vector<DirectoryEntry>> DirectorySource::ListOnce() const {
+  const Result<Fd> found = FindPath(path_, O_DIRECTORY);
+  if (!found) return found.error();
+  const std::unique_ptr<DIR, CloseDir> dir(
+      ::opendir(found->proc_path().c_str()));
   if (dir == nullptr) return IoError("cannot be listed");
   std::vector<DirectoryEntry> entries;
   while (true) {
@@ -80,10 +80,15 @@ Result<std::vector<DirectoryEntry>> DirectorySource::List() const {
 
 Result<std::shared_ptr<const Source>> DirectorySource::OpenBeside(
     const std::string& path) const {
-  return FileSource::OpenIn(path_, path, audience_, readers_);
+  return Noted(FileSource::OpenIn(path_, path, audience_, readers_));
 }
 
 Result<std::shared_ptr<const Source>> DirectorySource::OpenDirectoryBeside(
+    const std::string& path) const {
+  return Noted(OpenDirectoryOnce(path));
+}
+
+Result<std::shared_ptr<const Source>> DirectorySource::OpenDirectoryOnce(
     const std::string& path) const {
   const Result<Fd> found = FindBeneath(path_, path, O_DIRECTORY);
   if (!found) return found.error();

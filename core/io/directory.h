@@ -33,6 +33,10 @@ class DirectorySource final : public Source {
       const std::string& path) const override;
 
  private:
+  Result<std::vector<DirectoryEntry>> ListOnce() const;
+  Result<std::shared_ptr<const Source>> OpenDirectoryOnce(
+      const std::string& path) const;
+
   DirectorySource(std::string path, int64_t mtime_ns, Audience audience,
                   const Readers& readers)
       : path_(std::move(path)),

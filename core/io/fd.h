@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits.h>
 #include <unistd.h>
 
 #include <string>
@@ -16,10 +17,21 @@ class Fd {
     if (fd_ >= 0) ::close(fd_);
   }
   Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&&) = delete;
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
 
   bool ok() const { return fd_ >= 0; }
   int get() const { return fd_; }
+
+  /// Returns the absolute path that it has now, without links; empty if it
+  /// cannot be told, and ending in " (deleted)" if it has none.
+  std::string real_path() const {
+    char path[PATH_MAX];
+    const ssize_t size = ::readlink(proc_path().c_str(), path, sizeof(path));
+    return {path, size < 0 ? 0 : static_cast<size_t>(size)};
+  }
 
   /// A path to open the same thing by, whatever becomes of its name.
   std::string proc_path() const {

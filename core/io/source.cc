@@ -7,11 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "core/io/beneath.h"
+#include "core/io/io_error.h"
+#include "core/io/walk.h"
 
 namespace ctxfs {
 namespace {
@@ -19,17 +20,7 @@ namespace {
 // Non-blocking, so that a fifo of that name cannot hold us up.
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
-constexpr int64_t kNsPerSecond = 1'000'000'000;
-
-int64_t MtimeNs(const struct stat& st) {
-  return st.st_mtim.tv_sec * kNsPerSecond + st.st_mtim.tv_nsec;
-}
-
 std::atomic<uint64_t> g_bytes_read = 0;
-
-Error IoError(const std::string& what, uint64_t offset = kNoOffset) {
-  return {Code::kIo, what + ": " + std::strerror(errno), offset};
-}
 
 /// Whether all of `readers` may go through the directories on the way from
 /// `directory` to `path`.
@@ -64,17 +55,28 @@ Result<std::vector<DirectoryEntry>> Source::List() const {
   return Error{Code::kNotFound, "is no directory"};
 }
 
+void Source::NoteShortage(const Error& error) const {
+  shortage_.store(error.sys_errno != 0 ? error.sys_errno : ENOMEM,
+                  std::memory_order_relaxed);
+}
+
+std::optional<Error> Source::Shortage() const {
+  const int number = shortage_.load(std::memory_order_relaxed);
+  if (number == 0) return std::nullopt;
+  return SystemError("a file that belongs to it cannot be opened", number);
+}
+
 Result<std::shared_ptr<const FileSource>> FileSource::Open(
     const std::string& path, Audience audience) {
-  const int fd = ::open(path.c_str(), kOpenFlags);
-  if (fd < 0) return IoError("cannot be opened");
-  return Adopt(path, fd, audience);
+  Fd fd(::open(path.c_str(), kOpenFlags));
+  if (!fd.ok()) return IoError("cannot be opened");
+  return Adopt(std::move(fd), audience);
 }
 
 Result<std::shared_ptr<const Source>> FileSource::OpenBeside(
     const std::string& path) const {
-  return OpenIn(path_.substr(0, path_.rfind('/') + 1), path, audience_,
-                readers_);
+  return Noted(
+      OpenIn(path_.substr(0, path_.rfind('/') + 1), path, audience_, readers_));
 }
 
 Result<std::shared_ptr<const Source>> FileSource::OpenIn(
@@ -91,43 +93,36 @@ Result<std::shared_ptr<const Source>> FileSource::OpenIn(
         MayReach(directory, path, readers))) {
     return Error{Code::kIo, "is not for all who may read the container"};
   }
-  const int fd = ::open(found->proc_path().c_str(), kOpenFlags);
-  if (fd < 0) return IoError("cannot be opened");
   Result<std::shared_ptr<const FileSource>> source =
-      Adopt(directory + path, fd, audience);
+      Open(found->proc_path(), audience);
   if (!source) return std::move(source).error();
   return std::shared_ptr<const Source>(std::move(*source));
 }
 
-Result<std::shared_ptr<const FileSource>> FileSource::Adopt(
-    const std::string& path, int fd, Audience audience) {
-  std::shared_ptr<FileSource> source(new FileSource(path, fd, audience));
+Result<std::shared_ptr<const FileSource>> FileSource::Adopt(Fd fd,
+                                                            Audience audience) {
   struct stat st {};
-  if (::fstat(fd, &st) != 0) return IoError("cannot be examined");
+  if (::fstat(fd.get(), &st) != 0) return IoError("cannot be examined");
   if (S_ISDIR(st.st_mode)) return Error{Code::kIo, "is a directory"};
   if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
-  char absolute[PATH_MAX];
-  if (::realpath(path.c_str(), absolute) == nullptr) {
-    return IoError("has no absolute path");
-  }
-  source->path_ = absolute;
-  source->readers_ = Readers::Of(st);
-  source->device_ = st.st_dev;
-  source->inode_ = st.st_ino;
-  source->size_ = static_cast<uint64_t>(st.st_size);
-  source->mtime_ns_ = MtimeNs(st);
-  return std::shared_ptr<const FileSource>(std::move(source));
+  return std::shared_ptr<const FileSource>(
+      new FileSource(std::move(fd), st, audience));
 }
 
-FileSource::~FileSource() { ::close(fd_); }
+FileSource::FileSource(Fd fd, const struct stat& st, Audience audience)
+    : fd_(std::move(fd)),
+      path_(fd_.real_path()),
+      audience_(audience),
+      readers_(Readers::Of(st)),
+      identity_(FileIdentity::Of(st)) {}
 
 Status FileSource::ReadAt(uint64_t offset, MutableBytes out) const {
-  if (!InBounds(offset, out.size(), size_)) {
+  if (!InBounds(offset, out.size(), size())) {
     return Error{Code::kCorrupt, "read past the end", offset};
   }
   size_t done = 0;
   while (done < out.size()) {
-    const ssize_t n = ::pread(fd_, out.data() + done, out.size() - done,
+    const ssize_t n = ::pread(fd_.get(), out.data() + done, out.size() - done,
                               static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return IoError("cannot be read", offset + done);
@@ -147,14 +142,15 @@ uint64_t FileSource::AllBytesRead() {
 
 Status FileSource::CheckUnchanged() const {
   struct stat st {};
-  if (::fstat(fd_, &st) != 0) return IoError("cannot be examined");
-  if (static_cast<uint64_t>(st.st_size) != size_ || MtimeNs(st) != mtime_ns_) {
+  if (::fstat(fd_.get(), &st) != 0) return IoError("cannot be examined");
+  if (FileIdentity::Of(st) != identity_) {
     changed_.store(true, std::memory_order_relaxed);
   }
   // A name that is gone or out of reach replaces nothing: the bytes are still
   // those that were opened.
-  if (::stat(path_.c_str(), &st) == 0 &&
-      (st.st_dev != device_ || st.st_ino != inode_)) {
+  const Result<Fd> named = FindPath(path_);
+  if (named && ::fstat(named->get(), &st) == 0 &&
+      !identity_.SameFile(FileIdentity::Of(st))) {
     changed_.store(true, std::memory_order_relaxed);
   }
   if (changed_.load(std::memory_order_relaxed)) {

@@ -11,6 +11,9 @@
 
 #include "core/base/bytes.h"
 #include "core/base/result.h"
+#include "core/io/descriptors.h"
+#include "core/io/fd.h"
+#include "core/io/identity.h"
 #include "core/io/readers.h"
 
 namespace ctxfs {
@@ -71,6 +74,25 @@ class Source {
   /// The directory at `path`, with what OpenBeside says of files.
   virtual Result<std::shared_ptr<const Source>> OpenDirectoryBeside(
       const std::string& path) const;
+
+  /// Returns the error of the last List, OpenBeside or OpenDirectoryBeside that
+  /// failed because descriptors or memory ran out, if any did. A format may
+  /// take such a failure for a missing file, so a container is not believed
+  /// when its source has one.
+  std::optional<Error> Shortage() const;
+
+ protected:
+  /// Returns `result`, after noting its error if that is a shortage.
+  template <typename T>
+  Result<T> Noted(Result<T> result) const {
+    if (!result && result.error().Exhausted()) NoteShortage(result.error());
+    return result;
+  }
+
+ private:
+  void NoteShortage(const Error& error) const;
+
+  mutable std::atomic<int> shortage_ = 0;  // errno, or 0
 };
 
 /// A regular file, read by pread. The identity (device, inode, size, mtime) is
@@ -89,12 +111,12 @@ class FileSource final : public Source {
       const std::string& directory, const std::string& path, Audience audience,
       const Readers& readers);
 
-  ~FileSource() override;
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
 
-  uint64_t size() const override { return size_; }
-  int64_t mtime_ns() const override { return mtime_ns_; }
+  uint64_t size() const override { return identity_.size; }
+  int64_t mtime_ns() const override { return identity_.mtime_ns; }
+  const FileIdentity& identity() const { return identity_; }
   std::optional<Readers> readers() const override { return readers_; }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override;
@@ -104,21 +126,17 @@ class FileSource final : public Source {
   static uint64_t AllBytesRead();
 
  private:
-  FileSource(std::string path, int fd, Audience audience)
-      : path_(std::move(path)), fd_(fd), audience_(audience) {}
+  FileSource(Fd fd, const struct stat& st, Audience audience);
 
-  /// Takes over `fd`, a file at `path`.
-  static Result<std::shared_ptr<const FileSource>> Adopt(
-      const std::string& path, int fd, Audience audience);
+  static Result<std::shared_ptr<const FileSource>> Adopt(Fd fd,
+                                                         Audience audience);
 
-  std::string path_;  // absolute: the daemon changes its directory
-  int fd_;
-  Audience audience_;
-  Readers readers_;
-  uint64_t device_ = 0;
-  uint64_t inode_ = 0;
-  uint64_t size_ = 0;
-  int64_t mtime_ns_ = 0;
+  const Fd fd_;
+  const Descriptors::Use counted_;
+  const std::string path_;  // absolute, without links
+  const Audience audience_;
+  const Readers readers_;
+  const FileIdentity identity_;
   mutable std::atomic<bool> changed_ = false;  // a change is never forgiven
 };
 

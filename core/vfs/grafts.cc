@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "core/io/descriptors.h"
+
 namespace ctxfs {
 
 Grafts::Number Grafts::Add(Graft graft) {
@@ -53,6 +55,9 @@ Result<std::shared_ptr<const Branch>> Grafts::Get(
     if (!opened) return std::move(opened).error();
     branch = std::move(*opened);
     Keep(number, *slot, branch);
+    // This one is in use and stays.
+    while (!Descriptors::HaveRoom(0) && CloseOldest()) {
+    }
     return {};
   };
   Status opened =
@@ -63,7 +68,7 @@ Result<std::shared_ptr<const Branch>> Grafts::Get(
 
 Result<std::shared_ptr<const Branch>> Grafts::Open(
     const Slot& slot, const ReadContext& context) const {
-  Result<std::shared_ptr<const Container>> container = slot.graft.open(context);
+  Result<std::shared_ptr<const Container>> container = OpenOne(slot, context);
   if (!container) return std::move(container).error();
   std::vector<SubContainer> hanging;
   if (hang_ != nullptr) hanging = hang_(*container);
@@ -73,6 +78,30 @@ Result<std::shared_ptr<const Branch>> Grafts::Open(
   const Status& built = branch->status();
   if (!built && !built.error().Permanent()) return built.error();
   return std::shared_ptr<const Branch>(std::move(branch));
+}
+
+Result<std::shared_ptr<const Container>> Grafts::OpenOne(
+    const Slot& slot, const ReadContext& context) const {
+  Result<std::shared_ptr<const Container>> opened = slot.graft.open(context);
+  // Others that nobody uses may hold the descriptors that it needs.
+  while (!opened && opened.error().code == Code::kTooManyFiles &&
+         CloseOldest()) {
+    opened = slot.graft.open(context);
+  }
+  return opened;
+}
+
+bool Grafts::CloseOldest() const {
+  std::shared_ptr<const Branch> closed;  // freed after the lock is released
+  const MutexLock lock(mutex_);
+  for (auto it = used_.rbegin(); it != used_.rend(); ++it) {
+    std::shared_ptr<const Branch>& branch = slots_.at(*it)->branch;
+    if (branch.use_count() > 1) continue;
+    closed = std::exchange(branch, nullptr);
+    used_.erase(std::next(it).base());
+    return true;
+  }
+  return false;
 }
 
 std::shared_ptr<const Branch> Grafts::Use(Slot& slot) const {

@@ -63,6 +63,10 @@ class Grafts {
   Result<std::shared_ptr<const Branch>> Get(Number number,
                                             const ReadContext& context) const;
 
+  /// Closes the container that was not used for longest and that nobody uses
+  /// now. Returns false if there is none.
+  bool CloseOldest() const;
+
   /// Forgets what hangs at `at`, and whatever hangs in that.
   void Drop(Inode at);
 
@@ -92,6 +96,8 @@ class Grafts {
   std::shared_ptr<const Branch> Use(Slot& slot) const;
   void Keep(Number number, Slot& slot,
             std::shared_ptr<const Branch> branch) const;
+  Result<std::shared_ptr<const Container>> OpenOne(
+      const Slot& slot, const ReadContext& context) const;
   void DropOne(Number number,
                std::vector<std::shared_ptr<const Branch>>& closed)
       CTXFS_REQUIRES(mutex_);

@@ -4,7 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <optional>
+#include <cerrno>
 
 #include "core/base/limits.h"
 #include "core/container/format.h"
@@ -14,17 +14,27 @@
 namespace ctxfs {
 namespace {
 
-/// Nothing where it cannot be told: another time it may.
-std::optional<Kind> Probe(const std::string& path, bool directory) {
+/// Returns whether a failure to probe says nothing about the file: the same
+/// probe can succeed the next time.
+bool IsTransient(const Error& error) {
+  return error.Exhausted() || error.sys_errno == EIO;
+}
+
+/// Fails where the file cannot be opened or read.
+Result<Kind> Probe(const std::string& path, bool directory) {
   const Result<std::shared_ptr<const Source>> source = OpenSource(path);
-  if (!source) return std::nullopt;
+  if (!source) return source.error();
   if (directory) {
-    return IsContainerDirectory(**source) ? Kind::kContainer : Kind::kDirectory;
+    const bool container = IsContainerDirectory(**source);
+    if (std::optional<Error> shortage = (*source)->Shortage()) {
+      return *std::move(shortage);
+    }
+    return container ? Kind::kContainer : Kind::kDirectory;
   }
   const Result<Buffer> head = ReadBuffer(
       **source, 0, std::min<uint64_t>((*source)->size(), limits::kProbeBytes),
       "head");
-  if (!head) return std::nullopt;
+  if (!head) return head.error();
   return IsContainer(head->span()) ? Kind::kContainer : Kind::kFile;
 }
 
@@ -34,17 +44,19 @@ size_t Kinds::Hash::operator()(const FileIdentity& identity) const {
   return XXH3_64bits(&identity, sizeof(identity));
 }
 
-Kind Kinds::Of(const std::string& path, const FileIdentity& identity,
-               bool directory) {
-  // A directory's time tells of its names alone, and not of what they hold.
-  if (directory) return Probe(path, directory).value_or(Kind::kDirectory);
-  {
+Result<Kind> Kinds::Of(const std::string& path, const FileIdentity& identity,
+                       bool directory) {
+  // A directory's times change with its names, not with their files' bytes: the
+  // answer is not kept.
+  if (!directory) {
     const MutexLock lock(mutex_);
     const auto found = known_.find(identity);
     if (found != known_.end()) return found->second;
   }
-  const std::optional<Kind> kind = Probe(path, directory);
-  if (!kind) return Kind::kFile;
+  const Result<Kind> kind = Probe(path, directory);
+  if (!kind && IsTransient(kind.error())) return kind.error();
+  if (directory) return kind ? *kind : Kind::kDirectory;
+  if (!kind) return Kind::kFile;  // not kept: it may become readable
   constexpr size_t kMostKnown = 100'000;
   const MutexLock lock(mutex_);
   if (known_.size() >= kMostKnown) known_.clear();

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/base/mutex.h"
+#include "core/base/result.h"
 #include "core/io/identity.h"
 
 namespace ctxfs {
@@ -19,10 +20,11 @@ enum class Kind : uint8_t { kDirectory, kFile, kContainer };
 /// Safe for any number of threads.
 class Kinds {
  public:
-  /// The regular file or directory at `path`, which is `identity`. What cannot
-  /// be read is no container.
-  Kind Of(const std::string& path, const FileIdentity& identity,
-          bool directory);
+  /// Returns what the regular file or directory at `path` is; `identity` is
+  /// its own. A file that the daemon may not open is a plain file. Fails when
+  /// that cannot be found out now: kTooManyFiles, kNoMemory, or kIo for EIO.
+  Result<Kind> Of(const std::string& path, const FileIdentity& identity,
+                  bool directory);
 
  private:
   struct Hash {

@@ -19,6 +19,8 @@ class Listing {
     Inode inode = 0;
     std::string name;
     bool directory = false;
+    /// False when it could not be found out; then `directory` says nothing.
+    bool type_known = true;
     /// Where they cost little to tell, and may be told unasked.
     std::optional<Attributes> attributes = std::nullopt;
   };

@@ -1,45 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vfs/mirror.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <unistd.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
-#include "core/io/beneath.h"
+#include "core/io/io_error.h"
 #include "core/io/readers.h"
+#include "core/io/walk.h"
 
 namespace ctxfs {
 namespace {
 
-Error IoError(const std::string& what) {
-  return {Code::kIo, what + ": " + std::strerror(errno)};
-}
-
-/// Something of the system, found but not opened: no fifo is disturbed.
-Fd FindAt(const std::string& path) {
-  return Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
-}
-
-/// Where it is when all links are followed.
-std::string RealPath(const Fd& found) {
-  char path[PATH_MAX];
-  const ssize_t size =
-      ::readlink(found.proc_path().c_str(), path, sizeof(path));
-  return {path, static_cast<size_t>(std::max<ssize_t>(size, 0))};
-}
-
-/// Whether errno says that there is nothing to be shown.
-bool MeansNothing() {
-  return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ||
-         errno == EACCES || errno == ENAMETOOLONG;
+/// Returns whether a failure to find a file means that nothing is shown there.
+bool MeansNothing(const Error& error) {
+  switch (error.sys_errno) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case EACCES:
+    case ENAMETOOLONG:
+    case EXDEV:  // ctxfs is mounted there
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool IsWithin(const std::string& path, const std::string& directory) {
@@ -48,11 +36,11 @@ bool IsWithin(const std::string& path, const std::string& directory) {
 }
 
 std::string RealPath(const std::string& path) {
-  const Fd found = FindAt(path);
-  return found.get() >= 0 ? RealPath(found) : path;
+  const Result<Fd> found = FindPath(path);
+  return found ? found->real_path() : path;
 }
 
-/// What is shown of a container is a directory wherever it may be read.
+/// A container is shown as a directory, and whoever may read it may search it.
 Permissions PermissionsOf(const struct stat& st, Kind kind) {
   if (kind == Kind::kDirectory) {
     return {st.st_uid, st.st_gid, st.st_mode & 0555};
@@ -61,10 +49,6 @@ Permissions PermissionsOf(const struct stat& st, Kind kind) {
   const mode_t search = kind == Kind::kContainer ? readers.bits >> 2 : 0;
   return {readers.uid, readers.gid, readers.bits | search};
 }
-
-struct CloseDir {
-  void operator()(DIR* dir) const { ::closedir(dir); }
-};
 
 }  // namespace
 
@@ -117,8 +101,10 @@ bool Mirror::LeadsEveryoneTo(const std::string& real_path) const {
 }
 
 std::optional<Permissions> Mirror::RootPermissions() const {
+  if (!tops_.empty()) return std::nullopt;
+  const Result<Fd> found = FindPath(root_);
   struct stat st {};
-  if (!tops_.empty() || ::stat(root_.c_str(), &st) != 0) return std::nullopt;
+  if (!found || ::fstat(found->get(), &st) != 0) return std::nullopt;
   return PermissionsOf(st, Kind::kDirectory);
 }
 
@@ -133,7 +119,7 @@ Result<Mirror::Place> Mirror::PlaceOf(Inode directory) const {
         return Error{Code::kStale, "the directory is there no more"};
       }
       names.push_back(found->second.name);
-      place.line.push_back(found->second.identity);
+      place.line.push_back(found->second.node.identity);
       inode = found->second.parent;
     }
   }
@@ -152,88 +138,78 @@ std::string Mirror::PathIn(const Place& place, std::string_view name) const {
   return {};
 }
 
-Mirror::Node Mirror::NodeOf(const Place& place, const std::string& name,
-                            const struct stat& st, Kind kind) const {
-  const FileIdentity identity = FileIdentity::Of(st);
+Inode Mirror::InodeOf(Inode parent, std::string_view name,
+                      const FileIdentity& identity, Kind kind) {
   // A container whose bytes change is another one, with other inodes in it; a
   // plain file or a directory stays what it is.
   FileIdentity lasting = identity;
   if (kind != Kind::kContainer) lasting.size = 0;
   if (kind != Kind::kContainer) lasting.mtime_ns = 0;
   std::string text(reinterpret_cast<const char*>(&lasting), sizeof(lasting));
-  text.append(reinterpret_cast<const char*>(&place.inode), sizeof(Inode));
+  text.append(reinterpret_cast<const char*>(&parent), sizeof(Inode));
   text += static_cast<char>(kind);
   text += name;
-  return {XXH3_64bits(text.data(), text.size()) | kBit,
-          place.inode,
-          PathIn(place, name),
-          kind,
-          identity,
-          PermissionsOf(st, kind)};
+  return XXH3_64bits(text.data(), text.size()) | kBit;
 }
 
-Result<std::optional<Mirror::Node>> Mirror::See(const Place& place,
-                                                const std::string& name) const {
+bool Mirror::Loops(const Place& place, const FileIdentity& directory) {
+  return std::any_of(
+      place.line.begin(), place.line.end(),
+      [&](const FileIdentity& outer) { return directory.SameFile(outer); });
+}
+
+Result<std::optional<Mirror::Found>> Mirror::See(const Place& place,
+                                                 std::string_view name,
+                                                 bool probe) const {
   const std::string path = PathIn(place, name);
-  if (path.empty()) return std::optional<Node>();
-  const Fd found = FindAt(path);
-  struct stat st {};
-  if (found.get() < 0) {
-    if (MeansNothing()) return std::optional<Node>();
-    return IoError("cannot be found");
-  }
-  const std::string real_path = RealPath(found);
+  if (path.empty()) return std::optional<Found>();
+  Result<Fd> fd = FindPath(path);
+  if (!fd && MeansNothing(fd.error())) return std::optional<Found>();
+  if (!fd) return std::move(fd).error();
+  const std::string real_path = fd->real_path();
   if (!Shows(real_path) ||
       (options_.confined && real_path != path && !LeadsEveryoneTo(real_path))) {
-    return std::optional<Node>();
+    return std::optional<Found>();
   }
-  if (::fstat(found.get(), &st) != 0) return IoError("cannot be examined");
+  struct stat st {};
+  if (::fstat(fd->get(), &st) != 0) return IoError("cannot be examined");
   const bool directory = S_ISDIR(st.st_mode);
-  if (!directory && !S_ISREG(st.st_mode)) return std::optional<Node>();
+  if (!directory && !S_ISREG(st.st_mode)) return std::optional<Found>();
   const FileIdentity identity = FileIdentity::Of(st);
   // A link to a directory that it lies in would have no end.
-  const bool loop = std::any_of(
-      place.line.begin(), place.line.end(),
-      [&](const FileIdentity& outer) { return identity.SameFile(outer); });
-  if (directory && loop) return std::optional<Node>();
-  return std::optional(NodeOf(
-      place, name, st, kinds_.Of(found.proc_path(), identity, directory)));
-}
-
-std::optional<Mirror::Node> Mirror::SeeFile(const Place& place,
-                                            const std::string& name,
-                                            int directory_fd) const {
-  struct stat st {};
-  if (::fstatat(directory_fd, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-      !S_ISREG(st.st_mode)) {
-    return std::nullopt;
+  if (directory && Loops(place, identity)) return std::optional<Found>();
+  Result<Kind> kind = Kind::kDirectory;
+  if (!directory || probe) {
+    kind = kinds_.Of(fd->proc_path(), identity, directory);
   }
-  const FileIdentity identity = FileIdentity::Of(st);
-  return NodeOf(place, name, st,
-                kinds_.Of(PathIn(place, name), identity, false));
+  if (!kind) return std::move(kind).error();
+  return std::optional(
+      Found{{InodeOf(place.inode, name, identity, *kind), *kind, directory,
+             identity, PermissionsOf(st, *kind)},
+            std::move(*fd)});
 }
 
 Result<std::optional<Mirror::Node>> Mirror::Lookup(Inode directory,
                                                    std::string_view name) {
   const Result<Place> place = PlaceOf(directory);
   if (!place) return place.error();
-  Result<std::optional<Node>> seen = See(*place, std::string(name));
-  if (!seen || !*seen) return seen;
-  Node& node = **seen;
+  const Result<std::optional<Found>> seen = See(*place, name, /*probe=*/true);
+  if (!seen) return seen.error();
+  if (!*seen) return std::optional<Node>();
+  Node node = (*seen)->node;
   const MutexLock lock(mutex_);
   while (true) {
     const auto [at, added] = held_.try_emplace(
-        node.inode,
-        Held{directory, std::string(name), node.kind, node.identity, 0});
+        node.inode, Held{directory, std::string(name), node, 0});
     Held& held = at->second;
-    if (added ||
-        (held.parent == directory && held.name == name &&
-         held.kind == node.kind && held.identity.SameFile(node.identity))) {
-      held.identity = node.identity;
+    if (added || (held.parent == directory && held.name == name &&
+                  held.node.kind == node.kind &&
+                  held.node.identity.SameFile(node.identity))) {
+      held.node = node;
       ++held.count;
-      return seen;
+      return std::optional(node);
     }
-    node.inode = (node.inode + 1) | kBit;  // another's
+    node.inode = (node.inode + 1) | kBit;  // the hash is that of another file
   }
 }
 
@@ -244,25 +220,39 @@ bool Mirror::Forget(Inode inode, uint64_t count) {
   found->second.count -= std::min(found->second.count, count);
   if (found->second.count > 0) return false;
   held_.erase(found);
+  listed_.erase(inode);
   return true;
 }
 
-Result<Mirror::Node> Mirror::Find(Inode inode) const {
+bool Mirror::StillIs(const Node& held, const Node& now) {
+  if (!held.identity.SameFile(now.identity) ||
+      held.directory != now.directory) {
+    return false;
+  }
+  // A directory was not probed again.
+  if (!now.directory && held.kind != now.kind) return false;
+  return held.kind != Kind::kContainer ||
+         (held.identity.size == now.identity.size &&
+          held.identity.mtime_ns == now.identity.mtime_ns);
+}
+
+Result<Mirror::Found> Mirror::Find(Inode inode) const {
   const Error stale{Code::kStale, "the file is there no more"};
-  Inode parent = 0;
-  std::string name;
+  std::optional<Held> held;
   {
     const MutexLock lock(mutex_);
     const auto found = held_.find(inode);
     if (found == held_.end()) return stale;
-    parent = found->second.parent;
-    name = found->second.name;
+    held = found->second;
   }
-  const Result<Place> place = PlaceOf(parent);
+  const Result<Place> place = PlaceOf(held->parent);
   if (!place) return place.error();
-  Result<std::optional<Node>> seen = See(*place, name);
+  Result<std::optional<Found>> seen = See(*place, held->name, /*probe=*/false);
   if (!seen) return std::move(seen).error();
-  if (!*seen || (*seen)->inode != inode) return stale;
+  if (!*seen || !StillIs(held->node, (*seen)->node)) return stale;
+  Node& node = (*seen)->node;
+  node.inode = inode;
+  node.kind = held->node.kind;
   return std::move(**seen);
 }
 
@@ -271,37 +261,6 @@ bool Mirror::Reopen(Inode inode, const FileIdentity& identity) {
   const auto found = held_.find(inode);
   if (found == held_.end()) return false;
   return std::exchange(found->second.opened, identity) == identity;
-}
-
-Result<std::vector<std::pair<std::string, Mirror::Node>>> Mirror::List(
-    Inode directory) const {
-  const Result<Place> place = PlaceOf(directory);
-  if (!place) return place.error();
-  std::vector<std::pair<std::string, Node>> nodes;
-  const auto add = [&](const std::string& name) {
-    // What cannot be examined now is not hidden by that from those that can.
-    Result<std::optional<Node>> seen = See(*place, name);
-    if (seen && *seen) nodes.emplace_back(name, std::move(**seen));
-  };
-  if (place->path.empty()) {
-    for (const Top& top : tops_) add(top.name);
-    return nodes;
-  }
-  const std::unique_ptr<DIR, CloseDir> dir(::opendir(place->path.c_str()));
-  if (dir == nullptr) return IoError("cannot be listed");
-  while (true) {
-    errno = 0;
-    const struct dirent* one = ::readdir(dir.get());
-    if (one == nullptr && errno != 0) return IoError("cannot be listed");
-    if (one == nullptr) return nodes;
-    const std::string name = one->d_name;
-    if (name == "." || name == "..") continue;
-    if (one->d_type != DT_REG || options_.confined) {
-      add(name);
-    } else if (auto node = SeeFile(*place, name, ::dirfd(dir.get()))) {
-      nodes.emplace_back(name, std::move(*node));
-    }
-  }
 }
 
 Inode Mirror::Parent(Inode inode) const {

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,17 +14,20 @@
 
 #include "core/base/mutex.h"
 #include "core/base/result.h"
+#include "core/io/fd.h"
 #include "core/io/identity.h"
 #include "core/vfs/attributes.h"
 #include "core/vfs/kinds.h"
+#include "core/vfs/snapshot.h"
 
 namespace ctxfs {
 
 /// Directories of the system as the mount shows them (docs/tree.md, section 1):
-/// sub-directories, containers, and other regular files; links as what they
-/// lead to. Whatever else there is does not appear and is never opened. Nothing
-/// is kept but what the kernel has looked up and not yet forgotten. Safe for
-/// any number of threads.
+/// sub-directories, containers, and other regular files; a link as its target.
+/// Everything else does not appear and is never opened, nor is anything that is
+/// mounted there by ctxfs (MountGuard). Keeps only what the kernel has looked
+/// up and not yet forgotten, and the directories that are being listed. Safe
+/// for any number of threads.
 class Mirror {
  public:
   static constexpr Inode kRoot = 1;
@@ -43,14 +47,19 @@ class Mirror {
     bool confined = false;
   };
 
-  /// What is known of a mirrored file or directory.
+  /// A mirrored file or directory.
   struct Node {
     Inode inode = 0;
-    Inode parent = 0;
-    std::string path;  // of the system, absolute
     Kind kind = Kind::kFile;
+    bool directory = false;  // in the system: a container may be one
     FileIdentity identity;
     Permissions permissions;
+  };
+
+  /// A node, and its file or directory, found but not opened.
+  struct Found {
+    Node node;
+    Fd fd;
   };
 
   /// Shows the directory at `path` at the mount's root.
@@ -58,22 +67,25 @@ class Mirror {
   /// Shows `tops` there.
   Mirror(std::vector<Top> tops, Options options);
 
-  /// What `name` is in `directory`: the mount's root, or one of ours. Counts as
-  /// a look-up of the kernel's, until Forget. Nothing for what is not there.
+  /// Returns what `name` is in `directory` (the mount's root, or one of ours),
+  /// or nothing. Counts as a look-up of the kernel's until Forget. A directory
+  /// is probed here and nowhere else: it may be a container of several files.
   Result<std::optional<Node>> Lookup(Inode directory, std::string_view name);
 
-  /// Takes back `count` look-ups; whether the inode is now unknown.
+  /// Takes back `count` look-ups. Returns whether the inode is now unknown.
   bool Forget(Inode inode, uint64_t count);
 
-  /// What an inode is now; kStale when it is something else or nothing.
-  Result<Node> Find(Inode inode) const;
+  /// Returns what an inode is now; kStale when it is something else or nothing.
+  Result<Found> Find(Inode inode) const;
 
-  /// Says that the file at `inode` is being opened as `identity`; whether it
-  /// was the same when it was last opened.
+  /// Notes that the file at `inode` is being opened as `identity`. Returns
+  /// whether it was the same when it was last opened.
   bool Reopen(Inode inode, const FileIdentity& identity);
 
-  /// Everything in `directory`, in no order.
-  Result<std::vector<std::pair<std::string, Node>>> List(Inode directory) const;
+  /// Returns everything in `directory`, in no order, without opening any
+  /// sub-directory. All who list a directory share a snapshot of it while it
+  /// does not change.
+  Result<std::shared_ptr<const DirectorySnapshot>> List(Inode directory);
 
   /// The directory that `inode` is in, as it was looked up; kRoot if unknown.
   Inode Parent(Inode inode) const;
@@ -92,34 +104,45 @@ class Mirror {
   struct Held {
     Inode parent;
     std::string name;
-    Kind kind;
-    FileIdentity identity;
+    Node node;  // as it was looked up
     uint64_t count;
-    FileIdentity opened = {};  // as what it was last opened
+    FileIdentity opened = {};  // when it was last opened
   };
 
   /// Where a directory is, and which directories it lies in, itself included.
   struct Place {
     Inode inode;
-    std::string path;  // empty: the top, of which tops_ tell
+    std::string path;  // empty: the top, which tops_ describe
     std::vector<FileIdentity> line;
   };
+
+  /// The latest listing of a directory, while someone has it open.
+  struct Listed {
+    Mutex taking;  // held while it is taken, so that one thread does
+    std::weak_ptr<const DirectorySnapshot> snapshot CTXFS_GUARDED_BY(taking);
+    FileIdentity identity CTXFS_GUARDED_BY(taking);
+    std::chrono::steady_clock::time_point taken CTXFS_GUARDED_BY(taking);
+  };
+  class Lister;
 
   /// kStale for an inode that the kernel does not hold.
   Result<Place> PlaceOf(Inode directory) const;
   /// The path of what is called `name`; empty for nothing.
   std::string PathIn(const Place& place, std::string_view name) const;
-  /// What `name` is, if it is anything that is shown.
-  Result<std::optional<Node>> See(const Place& place,
-                                  const std::string& name) const;
-  /// The same for what is known to be a regular file, and no link.
-  std::optional<Node> SeeFile(const Place& place, const std::string& name,
-                              int directory_fd) const;
-  Node NodeOf(const Place& place, const std::string& name,
-              const struct stat& st, Kind kind) const;
+  /// Returns what `name` is, if it is shown. Unless `probe`, a container that
+  /// is a directory counts as a directory.
+  Result<std::optional<Found>> See(const Place& place, std::string_view name,
+                                   bool probe) const;
+  static Inode InodeOf(Inode parent, std::string_view name,
+                       const FileIdentity& identity, Kind kind);
+  static bool StillIs(const Node& held, const Node& now);
+  /// Whether a directory is one of those that `place` lies in.
+  static bool Loops(const Place& place, const FileIdentity& directory);
   /// Whether everyone who sees the sources comes to where a link leads.
   bool LeadsEveryoneTo(const std::string& real_path) const;
   bool Shows(const std::string& real_path) const;
+
+  std::shared_ptr<Listed> ListedAt(Inode directory);
 
   const std::vector<Top> tops_;  // empty: root_ is what is shown
   const std::string root_;
@@ -129,6 +152,8 @@ class Mirror {
   mutable Kinds kinds_;
   mutable Mutex mutex_;
   std::unordered_map<Inode, Held> held_ CTXFS_GUARDED_BY(mutex_);
+  std::unordered_map<Inode, std::shared_ptr<Listed>> listed_
+      CTXFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ctxfs

@@ -7,6 +7,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/unreadable.h"
+#include "core/io/descriptors.h"
 #include "core/io/directory.h"
 #include "core/tree/free_names.h"
 #include "core/vfs/log.h"
@@ -150,10 +151,10 @@ Result<std::optional<Namespace::Directory>> Namespace::DirectoryAt(
     return directory;
   }
   if (inode == kRoot) return directory;
-  const Result<Mirror::Node> node = mirror_->Find(inode);
-  if (!node) return node.error();
-  if (node->kind != Kind::kContainer) return directory;
-  Result<Place> root = EnterContainer(*node, context);
+  const Result<Mirror::Found> found = mirror_->Find(inode);
+  if (!found) return found.error();
+  if (found->node.kind != Kind::kContainer) return directory;
+  Result<Place> root = EnterContainer(found->node, context);
   if (!root) return std::move(root).error();
   directory = Directory{std::move(*root), std::nullopt};
   return directory;
@@ -169,15 +170,11 @@ Result<std::shared_ptr<const Container>> Namespace::Unreadable(
 
 Result<std::shared_ptr<const Container>> Namespace::OpenMirroredContainer(
     Inode inode, const ReadContext& context) const {
-  const Result<Mirror::Node> before = mirror_->Find(inode);
-  if (!before) return before.error();
+  const Result<Mirror::Found> found = mirror_->Find(inode);
+  if (!found) return found.error();
   Result<std::shared_ptr<const Source>> source =
-      OpenSource(before->path, options_.audience);
+      OpenSource(found->fd.proc_path(), options_.audience);
   if (!source) return std::move(source).error();
-  // Not another file that has taken its place in between.
-  if (const Result<Mirror::Node> after = mirror_->Find(inode); !after) {
-    return after.error();
-  }
   Result<std::shared_ptr<const Container>> container =
       OpenContainer(*source, options_, context);
   if (container || container.error().code == Code::kInterrupted) {
@@ -336,9 +333,9 @@ Result<Attributes> Namespace::Examine(Inode inode,
                       mirror_->RootPermissions()};
   }
   if (IsMirrored(inode) && mirror_ != nullptr) {
-    const Result<Mirror::Node> node = mirror_->Find(inode);
-    if (!node) return node.error();
-    return ExamineNode(*node);
+    const Result<Mirror::Found> found = mirror_->Find(inode);
+    if (!found) return found.error();
+    return ExamineNode(found->node);
   }
   const Result<Place> place = Find(inode, context);
   if (!place) return place.error();
@@ -358,17 +355,24 @@ Inode Namespace::Parent(Inode inode, const ReadContext& context) const {
 }
 
 Result<Namespace::OpenFile> Namespace::OpenMirrored(Inode inode) const {
-  const Result<Mirror::Node> node = mirror_->Find(inode);
-  if (!node) return node.error();
+  const Result<Mirror::Found> found = mirror_->Find(inode);
+  if (!found) return found.error();
+  // Containers that nobody uses go first.
+  while (!Descriptors::HaveRoom(1) && grafts_.CloseOldest()) {
+  }
+  if (!Descriptors::HaveRoom(1)) {
+    return Error{Code::kTooManyFiles,
+                 "not opened: " + std::to_string(Descriptors::held()) +
+                     " files are open, which is all that the daemon's limit "
+                     "on descriptors allows"};
+  }
   const Result<std::shared_ptr<const FileSource>> source =
-      FileSource::Open(node->path);
+      FileSource::Open(found->fd.proc_path());
   if (!source) return source.error();
-  const Result<Mirror::Node> after = mirror_->Find(inode);
-  if (!after) return after.error();
   OpenFile file;
   file.content.Append(Range{*source, 0, nullptr}, (*source)->size());
   file.lifetime = Lifetime::kMoment;
-  file.same_pages = mirror_->Reopen(inode, after->identity);
+  file.same_pages = mirror_->Reopen(inode, (*source)->identity());
   return file;
 }
 

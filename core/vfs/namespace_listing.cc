@@ -54,41 +54,48 @@ class Namespace::TreeListing final : public Listing {
 };
 
 /// One of the system's directories, as it was when the reader began; at the
-/// root with what is the mount's own. No attributes are told unasked: the
-/// kernel would have to be trusted to forget.
+/// root followed by the mount's own files. Gives no attributes: the kernel
+/// would keep them, and the files may change.
 class Namespace::MirrorListing final : public Listing {
  public:
   MirrorListing(const Namespace& files, Inode directory)
       : files_(files), directory_(directory) {}
 
   Status Rewind() override {
-    Result<std::vector<std::pair<std::string, Mirror::Node>>> nodes =
+    Result<std::shared_ptr<const DirectorySnapshot>> listed =
         files_.mirror_->List(directory_);
-    if (!nodes) return std::move(nodes).error();
-    names_.clear();
-    for (auto& [name, node] : *nodes) {
-      names_.push_back({node.inode, std::move(name), node.kind != Kind::kFile});
-    }
-    if (directory_ != kRoot) return {};
-    for (uint32_t i = 0; i < files_.own_.ChildCount(Files::kRoot); ++i) {
-      Files::Child child = files_.own_.ChildAt(Files::kRoot, i);
-      names_.push_back(
-          {kRoot + child.node, std::move(child.name), child.directory});
-    }
+    if (!listed) return std::move(listed).error();
+    mirrored_ = std::move(*listed);
+    if (directory_ == kRoot) own_ = files_.own_.ChildCount(Files::kRoot);
     return {};
   }
 
-  uint64_t count() const override { return names_.size(); }
+  uint64_t count() const override { return MirroredCount() + own_; }
+
   std::optional<Name> At(uint64_t index, bool /*attributes*/,
                          const ReadContext& /*context*/) const override {
-    return names_[index];
+    using Type = DirectorySnapshot::Type;
+    if (index < MirroredCount()) {
+      const DirectorySnapshot::Name name = mirrored_->At(index);
+      return Name{name.inode, std::string(name.name),
+                  name.type == Type::kDirectory, name.type != Type::kUnknown};
+    }
+    Files::Child child = files_.own_.ChildAt(
+        Files::kRoot, static_cast<uint32_t>(index - MirroredCount()));
+    return Name{kRoot + child.node, std::move(child.name), child.directory};
   }
+
   bool immutable() const override { return false; }
 
  private:
+  uint64_t MirroredCount() const {
+    return mirrored_ == nullptr ? 0 : mirrored_->count();
+  }
+
   const Namespace& files_;
   const Inode directory_;
-  std::vector<Name> names_;
+  std::shared_ptr<const DirectorySnapshot> mirrored_;  // null before Rewind
+  uint32_t own_ = 0;  // names of the mount's own, after those
 };
 
 Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(

@@ -93,15 +93,19 @@ Status SourceTree::ForEach(const File& directory,
     const std::optional<Listing::Name> name = (*listing)->At(i, false, cache_);
     if (!name) continue;
     // A mirrored file is known by its inode for as long as it is looked up.
-    const bool mirrored = (name->inode & Mirror::kBit) != 0;
+    File file{above + name->name, name->inode, name->directory};
+    const bool mirrored =
+        (name->inode & Mirror::kBit) != 0 || !name->type_known;
     if (mirrored) {
       const Result<std::optional<Namespace::Found>> found =
           files_->Lookup(directory.inode, name->name, cache_);
       if (!found) return found.error();
       if (!*found) continue;  // gone since
+      file.inode = (*found)->inode;
+      file.directory = (*found)->attributes.directory;
     }
-    Status visited = visit({above + name->name, name->inode, name->directory});
-    if (mirrored) files_->Forget(name->inode, 1);
+    Status visited = visit(file);
+    if (mirrored) files_->Forget(file.inode, 1);
     if (!visited) return visited;
   }
   return {};

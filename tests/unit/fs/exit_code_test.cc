@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
+#include "core/io/io_error.h"
+
 namespace ctxfs {
 namespace {
 
@@ -23,6 +27,7 @@ TEST(ExitCode, AndErrnoFollowFromEveryCode) {
       {Code::kIo, ExitCode::kSource, EIO, false},
       {Code::kStale, ExitCode::kSource, ESTALE, false},
       {Code::kNoMemory, ExitCode::kSource, ENOMEM, false},
+      {Code::kTooManyFiles, ExitCode::kSource, EMFILE, false},
   };
   for (const Case& c : kCases) {
     const Error error{c.code, "what"};
@@ -30,6 +35,16 @@ TEST(ExitCode, AndErrnoFollowFromEveryCode) {
     EXPECT_EQ(ErrnoOf(error), c.error_number) << static_cast<int>(c.code);
     EXPECT_EQ(error.Permanent(), c.permanent) << static_cast<int>(c.code);
   }
+}
+
+TEST(ExitCode, PassesOnWhichLimitOfDescriptorsWasReached) {
+  for (const int number : {EMFILE, ENFILE}) {
+    const Error error = SystemError("cannot be opened", number);
+    EXPECT_EQ(error.code, Code::kTooManyFiles);
+    EXPECT_EQ(ErrnoOf(error), number);
+  }
+  EXPECT_EQ(ErrnoOf(SystemError("cannot be opened", ENOMEM)), ENOMEM);
+  EXPECT_EQ(ErrnoOf(SystemError("cannot be opened", EACCES)), EIO);
 }
 
 TEST(ExitCode, HasTheNumbersOfTheManual) {

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/walk.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "core/io/io_error.h"
+#include "core/io/mount_guard.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr int kFound = O_PATH | O_CLOEXEC;
+
+Error CannotFind(int number) { return SystemError("cannot be found", number); }
+
+struct About {
+  dev_t device;
+  mode_t mode;
+};
+
+/// Returns what `fd` is without asking its file system: FUSE answers
+/// AT_STATX_DONT_SYNC from what the kernel knows.
+Result<About> Examine(int fd) {
+  struct statx st {};
+  constexpr int kFlags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
+  if (::statx(fd, "", kFlags, STATX_TYPE, &st) != 0) return CannotFind(errno);
+  return About{::makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_mode};
+}
+
+/// One walk along a path. Lets the kernel walk as far as one file system goes,
+/// and takes single steps across mount points, so that each can be refused
+/// before anything is looked up behind it.
+class Walker {
+ public:
+  enum class Mode : uint8_t { kGuard, kPermit };
+
+  Walker(std::string path, int flags, bool below, Mode mode)
+      : rest_(std::move(path)), flags_(flags), below_(below), mode_(mode) {}
+
+  Result<Fd> Walk(Fd base) {
+    const Result<About> about = Examine(base.get());
+    if (!about) return about.error();
+    line_.push_back({std::move(base), about->device});
+    bool crossed = true;
+    while (true) {
+      if (crossed && mode_ == Mode::kGuard) {
+        Result<Fd> found = WalkOneFileSystem();
+        if (found || !MayContinue(found.error().sys_errno)) return found;
+      }
+      const std::string name = NextName();
+      if (name.empty()) return std::move(line_.back().fd);
+      const Result<bool> step = name == ".." ? StepUp() : Step(name);
+      if (!step) return step.error();
+      crossed = *step;
+    }
+  }
+
+ private:
+  struct Directory {
+    Fd fd;
+    dev_t device;
+  };
+
+  /// All of the rest, unless it crosses a mount point.
+  Result<Fd> WalkOneFileSystem() const {
+    const size_t from = rest_.find_first_not_of('/');
+    if (from == std::string::npos) return CannotFind(EXDEV);
+    open_how how{};
+    how.flags = static_cast<decltype(how.flags)>(kFound | flags_);
+    how.resolve = RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS;
+    if (below_) how.resolve |= RESOLVE_BENEATH;
+    const auto fd =
+        static_cast<int>(::syscall(SYS_openat2, line_.back().fd.get(),
+                                   rest_.c_str() + from, &how, sizeof(how)));
+    if (fd < 0) return CannotFind(errno);
+    return Fd(fd);
+  }
+
+  /// Returns whether single steps may get further than openat2 did.
+  static bool MayContinue(int number) {
+    return number == EXDEV || number == EAGAIN || number == ENOSYS ||
+           number == EPERM;
+  }
+
+  /// Takes the next component off the rest; empty at the end.
+  std::string NextName() {
+    std::string name;
+    do {
+      const size_t from = std::min(rest_.find_first_not_of('/'), rest_.size());
+      const size_t to = std::min(rest_.find('/', from), rest_.size());
+      name = rest_.substr(from, to - from);
+      rest_.erase(0, to);
+    } while (name == ".");
+    return name;
+  }
+
+  /// Goes to the directory above, which was entered on the way down.
+  Result<bool> StepUp() {
+    if (line_.size() > 1) {
+      line_.pop_back();
+    } else if (below_) {
+      return CannotFind(EXDEV);
+    }
+    return false;
+  }
+
+  /// Goes to `name`, or puts the target of a link before the rest; whether
+  /// that led to another file system.
+  Result<bool> Step(const std::string& name) {
+    const bool last = rest_.find_first_not_of('/') == std::string::npos;
+    const bool directory = !last || (flags_ & O_DIRECTORY) != 0;
+    const int here = line_.back().fd.get();
+    // O_DIRECTORY mounts what is mounted automatically.
+    Fd fd(::openat(here, name.c_str(),
+                   kFound | O_NOFOLLOW | (directory ? O_DIRECTORY : 0)));
+    const bool other = !fd.ok() && errno == ENOTDIR && directory;
+    if (other) fd = Fd(::openat(here, name.c_str(), kFound | O_NOFOLLOW));
+    if (!fd.ok()) return CannotFind(errno);
+    const Result<About> about = Examine(fd.get());
+    if (!about) return about.error();
+    const bool crosses = about->device != line_.back().device;
+    if (crosses && mode_ == Mode::kPermit) MountGuard::Permit(about->device);
+    if (crosses && MountGuard::Forbids(about->device)) return CannotFind(EXDEV);
+    if (S_ISLNK(about->mode)) return Follow(fd);
+    if (other) return CannotFind(ENOTDIR);
+    line_.push_back({std::move(fd), about->device});
+    return crosses;
+  }
+
+  Result<bool> Follow(const Fd& link) {
+    constexpr unsigned kMostLinks = 40;  // as the kernel follows
+    if (++links_ > kMostLinks) return CannotFind(ELOOP);
+    char target[PATH_MAX];
+    const ssize_t size = ::readlinkat(link.get(), "", target, sizeof(target));
+    if (size < 0) return CannotFind(errno);
+    rest_.insert(0, "/").insert(0, target, static_cast<size_t>(size));
+    if (rest_.starts_with('/')) {
+      if (below_) return CannotFind(EXDEV);
+      line_.erase(line_.begin() + 1, line_.end());
+    }
+    return true;  // the kernel may walk on from here
+  }
+
+  std::vector<Directory> line_;  // from the base down to where the walk is
+  std::string rest_;
+  const int flags_;
+  const bool below_;
+  const Mode mode_;
+  unsigned links_ = 0;
+};
+
+Result<Fd> WalkFromRoot(const std::string& path, int flags, Walker::Mode mode) {
+  std::error_code failed;
+  std::string absolute = std::filesystem::absolute(path, failed);
+  if (failed) return CannotFind(failed.value());
+  Fd root(::open("/", kFound | O_DIRECTORY));
+  if (!root.ok()) return CannotFind(errno);
+  return Walker(std::move(absolute), flags, /*below=*/false, mode)
+      .Walk(std::move(root));
+}
+
+}  // namespace
+
+Result<Fd> FindPath(const std::string& path, int flags) {
+  if (MountGuard::started()) {
+    return WalkFromRoot(path, flags, Walker::Mode::kGuard);
+  }
+  Fd fd(::open(path.c_str(), kFound | flags));
+  if (!fd.ok()) return CannotFind(errno);
+  return fd;
+}
+
+Result<Fd> FindPathBelow(Fd base, const std::string& path, int flags) {
+  if (path.starts_with('/')) return CannotFind(EXDEV);
+  return Walker(path, flags, /*below=*/true, Walker::Mode::kGuard)
+      .Walk(std::move(base));
+}
+
+Status PermitPath(const std::string& path) {
+  const Result<Fd> found = WalkFromRoot(path, 0, Walker::Mode::kPermit);
+  return found ? Status() : Status(found.error());
+}
+
+}  // namespace ctxfs

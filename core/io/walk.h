@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+#include "core/io/fd.h"
+
+namespace ctxfs {
+
+/// Finds the file or directory at `path`, following links, without opening it
+/// for reading (O_PATH): neither a fifo nor a device notices. `flags` are
+/// further ones of open(2): O_DIRECTORY. Once MountGuard is started, the walk
+/// ends with EXDEV where it would enter a file system that the guard forbids,
+/// and no request reaches that file system. Errors have a sys_errno.
+Result<Fd> FindPath(const std::string& path, int flags = 0);
+
+/// The same for a path below `base`: EXDEV as well for one that leads out of
+/// it, by "..", from the root, or through a link.
+Result<Fd> FindPathBelow(Fd base, const std::string& path, int flags);
+
+/// Permits every file system that the walk to `path` enters, so that a SOURCE
+/// may lie on a mount of ctxfs (MountGuard::Permit).
+Status PermitPath(const std::string& path);
+
+}  // namespace ctxfs

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/walk.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/io/mount_guard.h"
+#include "tests/unit/testing/result.h"
+#include "tests/unit/testing/temp_dir.h"
+
+namespace ctxfs {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Paths are walked in steps once the guard is started.
+class Walk : public testing::Test {
+ protected:
+  Walk() {
+    EXPECT_TRUE(Ok(MountGuard::Start()));
+    fs::create_directories(dir_.Path("a/b/c"));
+    dir_.Write("a/file", "1");
+    dir_.Write("a/b/c/deep", "2");
+    Link("b", "a/to_b");
+    Link("to_b", "a/to_to_b");
+    Link("../a/./b//c", "a/round");
+    Link(dir_.Path("a/b"), "absolute");
+    Link("/proc/self/status", "out");
+    Link("loop", "loop");
+    Link("none", "dangling");
+  }
+  ~Walk() override { MountGuard::Stop(); }
+
+  void Link(const std::string& target, const std::string& name) const {
+    fs::create_symlink(target, dir_.Path(name));
+  }
+
+  const TempDir dir_;
+};
+
+/// Compares what FindPath finds, and how it fails, with what the kernel does.
+void ExpectAsTheKernel(const std::string& path, int flags) {
+  SCOPED_TRACE(path);
+  const int fd = ::open(path.c_str(), O_PATH | O_CLOEXEC | flags);
+  const int number = fd < 0 ? errno : 0;
+  const Fd expected(fd);
+  const Result<Fd> found = FindPath(path, flags);
+  ASSERT_EQ(found.has_value(), expected.ok());
+  if (!found) {
+    EXPECT_EQ(found.error().sys_errno, number);
+    return;
+  }
+  struct stat one {};
+  struct stat other {};
+  ASSERT_EQ(::fstat(found->get(), &one), 0);
+  ASSERT_EQ(::fstat(expected.get(), &other), 0);
+  EXPECT_EQ(one.st_dev, other.st_dev);
+  EXPECT_EQ(one.st_ino, other.st_ino);
+}
+
+TEST_F(Walk, GoesWhereTheKernelGoes) {
+  std::vector<std::string> paths = {"/",
+                                    "//",
+                                    "/proc",
+                                    "/proc/self/stat",
+                                    "/proc/../proc/./sys/kernel/ostype",
+                                    "/dev/null",
+                                    "/dev/shm/..",
+                                    "/sys/kernel",
+                                    "/../..",
+                                    "/none/x"};
+  for (const char* name : {"",
+                           "a",
+                           "a/",
+                           "a//b/../file",
+                           "a/to_b/c/deep",
+                           "a/to_to_b",
+                           "a/round",
+                           "a/round/deep",
+                           "absolute/c/deep",
+                           "absolute/../file",
+                           "out",
+                           "loop",
+                           "loop/x",
+                           "dangling",
+                           "dangling/x",
+                           "a/file",
+                           "a/file/x",
+                           "a/file/..",
+                           "none",
+                           "a/none/b"}) {
+    paths.push_back(dir_.Path(name));
+  }
+  for (const std::string& path : paths) {
+    ExpectAsTheKernel(path, 0);
+    ExpectAsTheKernel(path, O_DIRECTORY);
+  }
+}
+
+TEST_F(Walk, StaysBelowItsBaseAcrossMounts) {
+  const auto below = [](const std::string& base, const std::string& path) {
+    return FindPathBelow(*FindPath(base), path, 0);
+  };
+  // /proc and /dev/shm are file systems of their own.
+  EXPECT_TRUE(Ok(below("/", "proc/sys/kernel")));
+  EXPECT_TRUE(Ok(below("/", "proc/sys/../sys/kernel")));
+  for (const char* path : {"..", "../a", "../proc/sys", "sys/../..", "/proc",
+                           "sys/../../proc/sys"}) {
+    const Result<Fd> found = below("/proc", path);
+    ASSERT_FALSE(found.has_value()) << path;
+    EXPECT_EQ(found.error().sys_errno, EXDEV) << path;
+  }
+}
+
+TEST_F(Walk, OpensNothingForReading) {
+  ASSERT_EQ(::mkfifo(dir_.Path("fifo").c_str(), 0600), 0);
+  EXPECT_TRUE(Ok(FindPath(dir_.Path("fifo"))));
+}
+
+TEST(MountGuard, ForbidsNothingUntilItIsStarted) {
+  EXPECT_FALSE(MountGuard::started());
+  EXPECT_FALSE(MountGuard::Forbids(0));
+  ASSERT_TRUE(Ok(MountGuard::Start()));
+  struct stat st {};
+  for (const char* path : {"/", "/proc", "/dev", "/sys"}) {
+    ASSERT_EQ(::stat(path, &st), 0);
+    EXPECT_FALSE(MountGuard::Forbids(st.st_dev)) << path;
+  }
+  MountGuard::Stop();
+  EXPECT_FALSE(MountGuard::started());
+}
+
+}  // namespace
+}  // namespace ctxfs

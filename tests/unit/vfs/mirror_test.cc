@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/mirror.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/io/fd.h"
+#include "tests/unit/testing/result.h"
+#include "tests/unit/testing/shard_builder.h"
+#include "tests/unit/testing/temp_dir.h"
+
+namespace ctxfs {
+namespace {
+
+namespace fs = std::filesystem;
+using Type = DirectorySnapshot::Type;
+
+/// Takes every descriptor of the process but `left`.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t left) {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const Fd lowest(::open("/", O_PATH | O_CLOEXEC));
+    struct rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(lowest.get()) + left;
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  struct rlimit before_ {};
+};
+
+class MirrorTest : public testing::Test {
+ protected:
+  MirrorTest() : mirror_(dir_.Path("in"), {}) {
+    fs::create_directories(dir_.Path("in/sub/deep"));
+    dir_.Write("in/c.shard", BuildShard({{Raw("a", "hello")}}));
+    dir_.Write("in/plain", "text");
+    dir_.Write("in/sub/file", "x");
+  }
+
+  std::map<std::string, Type> List(Inode directory) {
+    const auto listed = mirror_.List(directory);
+    EXPECT_TRUE(Ok(listed));
+    std::map<std::string, Type> names;
+    for (uint64_t i = 0; listed && i < (*listed)->count(); ++i) {
+      const DirectorySnapshot::Name name = (*listed)->At(i);
+      names.emplace(name.name, name.type);
+    }
+    return names;
+  }
+
+  Mirror::Node Lookup(const std::string& name) {
+    const auto found = mirror_.Lookup(Mirror::kRoot, name);
+    EXPECT_TRUE(Ok(found));
+    EXPECT_TRUE(found && *found) << name;
+    return found && *found ? **found : Mirror::Node();
+  }
+
+  const TempDir dir_;
+  Mirror mirror_;
+};
+
+const std::map<std::string, Type> kNames = {{"sub", Type::kDirectory},
+                                            {"c.shard", Type::kDirectory},
+                                            {"plain", Type::kFile}};
+
+TEST_F(MirrorTest, ListsWhatLookupsFind) {
+  EXPECT_EQ(List(Mirror::kRoot), kNames);
+  const auto listed = mirror_.List(Mirror::kRoot);
+  for (uint64_t i = 0; i < (*listed)->count(); ++i) {
+    const DirectorySnapshot::Name name = (*listed)->At(i);
+    const Mirror::Node node = Lookup(std::string(name.name));
+    EXPECT_EQ(node.inode, name.inode) << name.name;
+    EXPECT_EQ(node.kind != Kind::kFile, name.type == Type::kDirectory);
+    EXPECT_EQ(mirror_.Find(node.inode)->node.kind, node.kind);
+  }
+  const Mirror::Node sub = Lookup("sub");
+  EXPECT_EQ(List(sub.inode),
+            (std::map<std::string, Type>{{"deep", Type::kDirectory},
+                                         {"file", Type::kFile}}));
+}
+
+/// Returns how often a directory was opened since the last call.
+size_t Opened(int watch) {
+  char events[4096];
+  size_t count = 0;
+  ssize_t size = 0;
+  while ((size = ::read(watch, events, sizeof(events))) > 0) {
+    count += static_cast<size_t>(size) / sizeof(inotify_event);
+  }
+  return count;
+}
+
+// issue 13: two mounts of which each listed, and so opened, the other one's
+// root waited for each other for good.
+TEST_F(MirrorTest, ListsADirectoryWithoutOpeningThoseInIt) {
+  const Fd watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  ASSERT_GE(::inotify_add_watch(watch.get(), dir_.Path("in/sub").c_str(),
+                                IN_OPEN | IN_ONLYDIR),
+            0);
+  EXPECT_EQ(List(Mirror::kRoot), kNames);
+  EXPECT_EQ(Opened(watch.get()), 0U);
+  const Mirror::Node sub = Lookup("sub");
+  EXPECT_GT(Opened(watch.get()), 0U) << "a look-up probes";
+  EXPECT_TRUE(Ok(mirror_.Find(sub.inode)));
+  EXPECT_EQ(Opened(watch.get()), 0U) << "what is known is not probed again";
+}
+
+TEST_F(MirrorTest, SharesASnapshotWhileADirectoryDoesNotChange) {
+  const auto first = mirror_.List(Mirror::kRoot);
+  const auto second = mirror_.List(Mirror::kRoot);
+  ASSERT_TRUE(Ok(first));
+  EXPECT_EQ(first->get(), second->get());
+  dir_.Write("in/new", "new");
+  const auto third = mirror_.List(Mirror::kRoot);
+  ASSERT_TRUE(Ok(third));
+  EXPECT_NE(first->get(), third->get());
+  EXPECT_EQ((*first)->count(), 3U) << "as when it was taken";
+  EXPECT_EQ((*third)->count(), 4U);
+}
+
+TEST_F(MirrorTest, KeepsNoSnapshotThatNobodyReads) {
+  std::weak_ptr<const DirectorySnapshot> kept = *mirror_.List(Mirror::kRoot);
+  EXPECT_TRUE(kept.expired());
+}
+
+TEST_F(MirrorTest, TakesAChangedListingForAnotherAndAnEqualOneForTheSame) {
+  const auto first = mirror_.List(Mirror::kRoot);
+  // The directory's times change, its names do not.
+  dir_.Write("in/new", "new");
+  fs::remove(dir_.Path("in/new"));
+  EXPECT_EQ(mirror_.List(Mirror::kRoot)->get(), first->get());
+}
+
+// issue 13: without a descriptor to probe it by, a container was a plain file.
+TEST_F(MirrorTest, WithoutDescriptorsNothingChangesItsType) {
+  {
+    // One to find it by, none to open it.
+    const FewDescriptors few(1);
+    EXPECT_TRUE(
+        Fails(mirror_.Lookup(Mirror::kRoot, "c.shard"), Code::kTooManyFiles));
+    EXPECT_TRUE(
+        Fails(mirror_.Lookup(Mirror::kRoot, "sub"), Code::kTooManyFiles));
+  }
+  {
+    const FewDescriptors none(0);
+    EXPECT_TRUE(
+        Fails(mirror_.Lookup(Mirror::kRoot, "plain"), Code::kTooManyFiles));
+    EXPECT_TRUE(Fails(mirror_.List(Mirror::kRoot), Code::kTooManyFiles));
+  }
+  {
+    // Enough to list by, but not to probe.
+    const FewDescriptors few(2);
+    EXPECT_EQ(List(Mirror::kRoot),
+              (std::map<std::string, Type>{{"sub", Type::kDirectory},
+                                           {"c.shard", Type::kUnknown},
+                                           {"plain", Type::kUnknown}}));
+  }
+  EXPECT_EQ(Lookup("c.shard").kind, Kind::kContainer);
+  EXPECT_EQ(List(Mirror::kRoot), kNames);
+}
+
+TEST(DirectorySnapshot, NumbersItsNames) {
+  DirectorySnapshot snapshot;
+  const std::string names[] = {"a", std::string(255, 'x'), "", "c"};
+  for (const std::string& name : names) {
+    EXPECT_TRUE(snapshot.Add(name.size() + 1, name, Type::kFile));
+  }
+  snapshot.ShrinkToFit();
+  ASSERT_EQ(snapshot.count(), 4U);
+  for (uint64_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(snapshot.At(i).name, names[i]);
+    EXPECT_EQ(snapshot.At(i).inode, names[i].size() + 1);
+  }
+}
+
+}  // namespace
+}  // namespace ctxfs
