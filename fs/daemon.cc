@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "core/vfs/log.h"
+#include "fs/log/sinks.h"
 
 namespace ctxfs {
 namespace {
@@ -24,7 +25,7 @@ void Detach() {
     }
     if (null > STDERR_FILENO) ::close(null);
   }
-  LogToSyslog();
+  SetLogSink(SyslogSink());
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace ctxfs {
 
 /// Runs `serve` in a child process of its own session and waits until it is
 /// ready. `serve` calls the function it is given once the mount answers; from
-/// then on its standard streams are closed and its log is the syslog. Returns,
+/// then on its standard streams are /dev/null and it logs to syslog. Returns,
 /// in the parent, kOk when it is ready and else what `serve` returned. The
 /// child never returns.
 ExitCode RunInBackground(

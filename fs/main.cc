@@ -14,6 +14,8 @@
 #include "fs/commands/arguments.h"
 #include "fs/commands/commands.h"
 #include "fs/daemon.h"
+#include "fs/inherited.h"
+#include "fs/log/sinks.h"
 #include "fs/options.h"
 #include "fs/session.h"
 #include "fs/version.h"
@@ -22,6 +24,7 @@ namespace ctxfs {
 namespace {
 
 int RunMount(int argc, char** argv) {
+  const InheritedDescriptors inherited = InheritedDescriptors::Find();
   MountOptions options;
   std::string error;
   if (!ParseMountOptions(argc, argv, &options, &error)) {
@@ -39,7 +42,10 @@ int RunMount(int argc, char** argv) {
   }
   SetLogLevel(options.log);
   const auto serve = [&](const std::function<void()>& ready) {
-    return Serve(options, ready);
+    return Serve(options, [&] {
+      inherited.Close();
+      ready();
+    });
   };
   return static_cast<int>(options.foreground ? serve([] {})
                                              : RunInBackground(serve));
@@ -136,6 +142,7 @@ bool IsSourceOrOption(const std::string& word) {
 
 int Main(int argc, char** argv) {
   GiveMemoryBack();
+  SetLogSink(StderrSink());
   const std::string_view called = argv[0];
   const std::string_view name = called.substr(called.rfind('/') + 1);
   if (name == "mount.ctxfs") return RunMount(argc, argv);

@@ -22,29 +22,39 @@ Error Unusable(const std::string& path, const std::string& why) {
   return {Code::kIo, "mount point " + path + " " + why};
 }
 
+/// Returns 0 or the errno of examining the file or mount at `path`.
+int Examine(const std::string& path, struct stat* st) {
+  if (::stat(path.c_str(), st) != 0) return errno;
+  // The kernel may still have the attributes of a dead mount; for these it asks
+  // the daemon.
+  struct statvfs about {};
+  return ::statvfs(path.c_str(), &about) == 0 ? 0 : errno;
+}
+
+/// Whether an errno says that the daemon of a mount has died.
+bool IsDead(int failed) { return failed == ENOTCONN || failed == ECONNABORTED; }
+
 }  // namespace
 
 Result<MountPoint> MountPoint::Prepare(const std::string& path) {
   struct stat st {};
-  int failed = ::stat(path.c_str(), &st) == 0 ? 0 : errno;
-  // Of a dead mount the kernel may still know the attributes; this it asks for.
-  struct statvfs about {};
-  if (failed == 0 && ::statvfs(path.c_str(), &about) != 0) failed = errno;
-  if (failed == ENOTCONN || failed == ECONNABORTED) {
-    // Its daemon died; the mount is of no use to anybody.
-    (void)Unmount(path, /*lazy=*/true);
-    failed = ::stat(path.c_str(), &st) == 0 ? 0 : errno;
+  int failed = Examine(path, &st);
+  // A dead mount is of no use to anyone. There may be others below it.
+  while (IsDead(failed) && Unmount(path, /*lazy=*/true) == 0) {
+    failed = Examine(path, &st);
   }
   bool made = false;
   if (failed == ENOENT) {
     if (::mkdir(path.c_str(), 0755) != 0) {
-      return Unusable(path,
-                      std::string("cannot be made: ") + std::strerror(errno));
+      return Unusable(
+          path, std::string("cannot be created: ") + std::strerror(errno));
     }
     made = true;
   } else if (failed != 0) {
-    return Unusable(path,
-                    std::string("cannot be used: ") + std::strerror(failed));
+    return Unusable(path, (IsDead(failed) ? "has a dead mount that cannot be "
+                                            "unmounted: "
+                                          : "cannot be used: ") +
+                              std::string(std::strerror(failed)));
   } else if (!S_ISDIR(st.st_mode)) {
     return Unusable(path, "is not a directory");
   }

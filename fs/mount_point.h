@@ -7,18 +7,20 @@
 
 namespace ctxfs {
 
-/// The directory a mount is put on: made if it is not there, and then removed
-/// again; cleaned of a dead daemon's mount first.
+/// The directory that is mounted on. One that this class created it removes
+/// again.
 class MountPoint {
  public:
-  /// Fails when `path` is not, and cannot be made, a directory.
+  /// Unmounts all mounts at `path` whose daemons are dead, and creates the
+  /// directory if it does not exist. Fails with kIo if `path` is not a
+  /// directory afterwards.
   static Result<MountPoint> Prepare(const std::string& path);
 
   MountPoint(MountPoint&& other) noexcept;
   MountPoint& operator=(MountPoint&&) = delete;
   ~MountPoint();
 
-  /// Absolute: the daemon changes its directory.
+  /// Absolute, because the daemon changes its working directory.
   const std::string& path() const { return path_; }
 
  private:
@@ -29,8 +31,8 @@ class MountPoint {
   bool made_;
 };
 
-/// Takes away whatever is mounted at `path`, as fusermount3 does. `lazy` also
-/// when it is in use. Returns 0 or a positive errno.
+/// Unmounts the topmost mount at `path`, as fusermount3 does; with `lazy` even
+/// if it is in use. Returns 0 or a positive errno.
 int Unmount(const std::string& path, bool lazy);
 
 /// Sets the read-ahead of the filesystem mounted at `path`; only root may.

@@ -77,16 +77,20 @@ Permissions Server::Show(const Attributes& attributes) const {
 void Server::LogFailure(Inode inode, const Error& error) {
   if (error.code == Code::kInterrupted) return;
   // A reader that tries again and again must not fill the log.
-  constexpr size_t kMostLogged = 10'000;
+  constexpr size_t kMostRemembered = 10'000;
   {
     const MutexLock lock(mutex_);
-    if (logged_.size() >= kMostLogged || !logged_.insert(inode).second) return;
+    if (logged_.size() >= kMostRemembered) logged_.clear();
+    if (!logged_.insert(inode).second) return;
   }
   const std::string where =
       name_.empty()
           ? Quote(files_->Path(inode, cache_))
           : Quote(name_) + ": " + Quote(files_->PathInContainer(inode, cache_));
-  Log(LogLevel::kError, where + ": " + error.Text());
+  if (Log(LogLevel::kError, where + ": " + error.Text())) return;
+  // Suppressed by the rate limit: logged when it fails again.
+  const MutexLock lock(mutex_);
+  logged_.erase(inode);
 }
 
 }  // namespace ctxfs

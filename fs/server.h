@@ -39,7 +39,8 @@ class Server {
   /// Whose a file is said to be, and its permission bits.
   Permissions Show(const Attributes& attributes) const;
 
-  /// Logs, once a file, why it could not be read.
+  /// Logs why a file could not be read. A file is logged once, and again after
+  /// 10,000 others have failed.
   void LogFailure(Inode inode, const Error& error);
 
  private:

@@ -2,13 +2,12 @@
 #include "fs/session.h"
 
 #include <fuse_lowlevel.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,10 +19,11 @@
 #include "core/io/walk.h"
 #include "core/vfs/key_file.h"
 #include "core/vfs/sources.h"
+#include "fs/log/relay.h"
+#include "fs/loop.h"
 #include "fs/mount_point.h"
 #include "fs/ops.h"
-#include "fs/sandbox/sandbox.h"
-#include "fs/sandbox/seccomp.h"
+#include "fs/sandbox/confinement.h"
 #include "fs/server.h"
 
 namespace ctxfs {
@@ -105,71 +105,25 @@ bool AnswerInit(fuse_session* session) {
   return got > 0;
 }
 
-/// Serves until unmounted or signalled. The number of a signal is no failure.
-bool Loop(fuse_session* session, unsigned threads) {
-  fuse_loop_config* config = fuse_loop_cfg_create();
-  fuse_loop_cfg_set_clone_fd(config, 1);
-  fuse_loop_cfg_set_max_threads(config, threads);
-  fuse_loop_cfg_set_idle_threads(config, threads);
-  const int ended = fuse_session_loop_mt(session, config);
-  fuse_loop_cfg_destroy(config);
-  return ended >= 0;
-}
-
-/// The same, in a thread that can do no more than it takes. The thread that
-/// waits for it is the one that will unmount: for that it needs what the other
-/// gives up. Signals go to the one that serves.
-bool LoopInSandbox(fuse_session* session, unsigned threads,
-                   const std::vector<std::string>& trees) {
-  sigset_t ending;
-  sigset_t before;
-  sigemptyset(&ending);
-  for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
-    sigaddset(&ending, number);
-  }
-  pthread_sigmask(SIG_BLOCK, &ending, &before);
-  bool served = false;
-  std::thread server([&] {
-    const Result<int> sandbox = EnterSandbox(trees);
-    if (!sandbox) {
-      Log(LogLevel::kWarning, "no sandbox: " + sandbox.error().Text());
-    } else if (*sandbox == 0) {
-      Log(LogLevel::kInfo, "no sandbox: the kernel has no Landlock");
-    }
-    const Result<bool> filter = FilterSyscalls();
-    if (!filter) {
-      Log(LogLevel::kWarning, "no filter: " + filter.error().Text());
-    } else if (!*filter) {
-      Log(LogLevel::kInfo, "no filter: system calls cannot be filtered here");
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    served = Loop(session, threads);
-  });
-  // root needs no helper to unmount; others execute fusermount3, set-uid.
-  if (::geteuid() == 0) DenyNewPrivileges();
-  server.join();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return served;
-}
-
-/// The directories whose files serving `sources` may take: containers name
-/// files beside and below them, mirrored directories have more of them.
-std::vector<std::string> TreesOf(const Sources& sources,
-                                 const MountOptions& options) {
+/// What serving `sources` may have to open: a container can name files beside
+/// and below it, and a mirrored directory changes.
+Confinement ConfinementOf(const Sources& sources, const MountOptions& options) {
   std::error_code failed;
   if (sources.container != nullptr) {
     const std::filesystem::path path =
         std::filesystem::canonical(options.sources.front(), failed);
     if (failed) return {};
-    const bool directory = sources.container->source()->is_directory();
-    return {directory ? path.string() : path.parent_path().string()};
+    if (sources.container->source()->is_directory()) return {{path}, ""};
+    return {{path.parent_path()}, path};
   }
   // Links in a mirrored directory may lead anywhere, unless others see them.
-  if (!options.AllowsOthers()) return {"/"};
-  if (sources.tops.empty()) return {sources.directory};
-  std::vector<std::string> trees;
-  for (const Mirror::Top& top : sources.tops) trees.push_back(top.path);
-  return trees;
+  if (!options.AllowsOthers()) return {{"/"}, ""};
+  if (sources.tops.empty()) return {{sources.directory}, ""};
+  Confinement confinement;
+  for (const Mirror::Top& top : sources.tops) {
+    confinement.trees.push_back(top.path);
+  }
+  return confinement;
 }
 
 /// Keeps this process out of what ctxfs serves, but for the sources themselves.
@@ -228,7 +182,13 @@ ExitCode Serve(const MountOptions& options,
 
   GuardMounts(options.sources);
   Descriptors::RaiseLimit(ThreadCount(options));
-  const std::vector<std::string> trees = TreesOf(*sources, options);
+  const Result<std::unique_ptr<LogRelay>> relay = LogRelay::Make({});
+  if (!relay) {
+    Log(LogLevel::kError, relay.error().Text());
+    return ExitCode::kFuse;
+  }
+  std::optional<Confinement> confinement;
+  if (options.sandbox) confinement = ConfinementOf(*sources, options);
   const std::unique_ptr<Server> server = MakeServer(
       std::move(*sources), options, open_options, mount_point->path());
   if (const Status shown = server->files().status(); !shown) {
@@ -253,9 +213,7 @@ ExitCode Serve(const MountOptions& options,
   Log(LogLevel::kInfo,
       Quote(options.sources.front()) + " is mounted at " + mount_point->path());
   ready();
-  const unsigned threads = ThreadCount(options);
-  const bool served =
-      options.sandbox ? LoopInSandbox(raw, threads, trees) : Loop(raw, threads);
+  const bool served = RunLoop(raw, ThreadCount(options), confinement, **relay);
   return served ? ExitCode::kOk : ExitCode::kFuse;
 }
 

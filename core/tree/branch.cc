@@ -17,6 +17,7 @@ namespace {
 
 // How many files are added between two questions whether to give up.
 constexpr uint32_t kFilesACheck = 16'384;
+constexpr std::string_view kMetadata = ".ctxfs/";
 
 Content LiteralContent(std::string text) {
   auto shared = std::make_shared<const std::string>(std::move(text));
@@ -47,6 +48,7 @@ void Branch::Clear() {
   inner_.clear();
   numbered_.clear();
   numbered_at_.clear();
+  metadata_.reset();
 }
 
 Status Branch::Build(std::vector<OwnFile> extra,
@@ -282,6 +284,7 @@ Status Branch::AddOwn(TreeBuilder& builder, const Interrupt& interrupt) {
   for (const OwnFile& own : own_files_) {
     const auto [directory, name] = places.Find(own.path);
     builder.AddFile(directory, name, file++);
+    if (own.path.starts_with(kMetadata)) metadata_ = places.Top(".ctxfs");
   }
   for (const auto& table : derived_) {
     for (uint32_t i = 0; i < table->count() && builder.ok(); ++i, ++file) {
@@ -390,7 +393,7 @@ bool Branch::IsData(NodeId node) const {
   const std::string path =
       derived ? derived->table->Path(derived->number).value_or("")
               : Own(node).path;
-  return !path.starts_with(".ctxfs/") && !path.starts_with("views/");
+  return !path.starts_with(kMetadata) && !path.starts_with("views/");
 }
 
 Result<Content> Branch::Open(NodeId node, const ReadContext& context) const {

@@ -41,6 +41,9 @@ class Branch final : public TreeFiles {
 
   const SubContainer* Hanging(NodeId directory) const override;
   const Files* Numbered(NodeId directory) const override;
+  bool IsMetadata(NodeId directory) const override {
+    return directory == metadata_;
+  }
   Result<bool> Exists(NodeId node, bool listing,
                       const ReadContext& context) const override;
   Result<uint64_t> Size(NodeId file, const ReadContext& context) const override;
@@ -96,6 +99,7 @@ class Branch final : public TreeFiles {
   std::unordered_map<NodeId, uint32_t> inner_;   // directory -> entry
   std::vector<NumberedFiles> numbered_;
   std::unordered_map<NodeId, NumberedDirectory> numbered_at_;
+  std::optional<NodeId> metadata_;
   uint64_t total_size_ = 0;
   Status status_;
 };

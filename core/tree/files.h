@@ -51,6 +51,10 @@ class Files {
   }
   virtual const Files* Numbered(NodeId /*directory*/) const { return nullptr; }
 
+  /// Whether a directory holds the files that describe the container, and no
+  /// entries: `.ctxfs`, or `.ctxfs~2` beside an entry of that name.
+  virtual bool IsMetadata(NodeId /*directory*/) const { return false; }
+
   /// Whether what has a name is there: see DerivedFiles::Exists.
   virtual Result<bool> Exists(NodeId /*node*/, bool /*listing*/,
                               const ReadContext& /*context*/) const {

@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vfs/log.h"
 
-#include <syslog.h>
-
-#include <cstdio>
+#include <iterator>
+#include <utility>
 
 namespace ctxfs {
 namespace {
 
 LogLevel g_level = LogLevel::kWarning;
-bool g_syslog = false;
 
-int SyslogPriority(LogLevel level) {
-  switch (level) {
-    case LogLevel::kError:
-      return LOG_ERR;
-    case LogLevel::kWarning:
-      return LOG_WARNING;
-    case LogLevel::kInfo:
-      return LOG_INFO;
-    case LogLevel::kDebug:
-      break;
-  }
-  return LOG_DEBUG;
+LogSink& Sink() {
+  static LogSink sink;
+  return sink;
 }
 
 }  // namespace
@@ -40,18 +29,12 @@ bool ParseLogLevel(std::string_view text, LogLevel* level) {
 
 void SetLogLevel(LogLevel level) { g_level = level; }
 
-void LogToSyslog() {
-  openlog("ctxfs", LOG_PID, LOG_DAEMON);
-  g_syslog = true;
+LogSink SetLogSink(LogSink sink) {
+  return std::exchange(Sink(), std::move(sink));
 }
 
-void Log(LogLevel level, const std::string& message) {
-  if (level > g_level) return;
-  if (g_syslog) {
-    syslog(SyslogPriority(level), "%s", message.c_str());
-  } else {
-    std::fprintf(stderr, "ctxfs: %s\n", message.c_str());
-  }
+bool Log(LogLevel level, const std::string& message) {
+  return level <= g_level && Sink() != nullptr && Sink()(level, message);
 }
 
 }  // namespace ctxfs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -14,10 +15,17 @@ bool ParseLogLevel(std::string_view text, LogLevel* level);
 /// Messages above `level` are dropped. Set before threads start.
 void SetLogLevel(LogLevel level);
 
-/// From here on to syslog instead of standard error.
-void LogToSyslog();
+/// A destination of messages, called from any thread. Returns false if it
+/// drops the message.
+using LogSink = std::function<bool(LogLevel level, const std::string& message)>;
 
-/// One line, from any thread.
-void Log(LogLevel level, const std::string& message);
+/// Sends messages to `sink` from now on and returns the sink before it. Without
+/// a sink every message is dropped: the library prints nothing itself. Not to
+/// be called while another thread logs.
+LogSink SetLogSink(LogSink sink);
+
+/// Logs one message. Returns false if it was dropped, for its level or by the
+/// sink. Callable from any thread.
+bool Log(LogLevel level, const std::string& message);
 
 }  // namespace ctxfs

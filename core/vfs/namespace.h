@@ -83,6 +83,10 @@ class Namespace {
       Inode inode, const ReadContext& context) const;
   Inode Parent(Inode inode, const ReadContext& context) const;
 
+  /// Whether a directory is the `.ctxfs` of a container, whatever it is called
+  /// beside an entry of that name.
+  bool IsMetadata(Inode directory) const;
+
   Result<OpenFile> Open(Inode inode, const ReadContext& context) const;
 
   /// What is known of a file, or nothing for a file of no interest.

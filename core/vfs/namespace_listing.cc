@@ -98,6 +98,12 @@ class Namespace::MirrorListing final : public Listing {
   uint32_t own_ = 0;  // names of the mount's own, after those
 };
 
+bool Namespace::IsMetadata(Inode directory) const {
+  if (IsMirroredDirectory(directory)) return false;
+  const Result<Place> place = Find(directory);
+  return place && place->files->IsMetadata(place->node);
+}
+
 Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(
     Inode inode, const ReadContext& context) const {
   std::unique_ptr<Listing> listing;

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs extract: writes files out, verified, and nowhere but below a directory.
+// ctxfs extract: writes verified files into a directory.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
-#include "core/io/fd.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/commands.h"
+#include "fs/commands/new_file.h"
 #include "fs/commands/parallel.h"
 #include "fs/commands/progress.h"
 #include "fs/commands/source_tree.h"
+#include "fs/commands/target.h"
 
 namespace ctxfs {
 namespace {
@@ -32,141 +32,154 @@ const Command kCommand{
     "[--insecure-keyfile] SOURCE[//PATH] DIR",
     "ajFVSKI", 2, 2};
 
-constexpr std::string_view kAbout = ".ctxfs";
-
-Error SystemError(const std::string& what) {
-  return {Code::kIo, what + ": " + std::strerror(errno)};
+std::string LastComponent(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
 }
 
-// Shared by the files that are to be written into it.
-using DirectoryFd = std::shared_ptr<const Fd>;
-
-/// The directory `name` in `above`, made if need be; never what a link there
-/// leads to.
-Result<DirectoryFd> EnterDirectory(const Fd& above, const std::string& name) {
-  constexpr mode_t kMode = 0777;  // less the umask
-  if (::mkdirat(above.get(), name.c_str(), kMode) != 0 && errno != EEXIST) {
-    return SystemError("cannot be made");
-  }
-  const int fd = ::openat(above.get(), name.c_str(),
-                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return SystemError("cannot be entered");
-  return DirectoryFd(std::make_shared<const Fd>(fd));
-}
-
-/// A file to write, in a directory that is there.
+/// A file to write, in a directory that exists.
 struct Job {
   SourceTree::File file;
-  DirectoryFd directory;
-  std::string name;
+  size_t directory;
 };
 
 class Extractor {
  public:
-  Extractor(SourceTree& tree, const Arguments& arguments)
-      : tree_(tree), arguments_(arguments) {}
+  Extractor(SourceTree& tree, TargetTree& target, const Arguments& arguments)
+      : tree_(tree), target_(target), arguments_(arguments) {}
 
-  /// Makes the directories, and finds what is to be written into them.
-  void Plan(const SourceTree::File& file, const DirectoryFd& into,
-            const std::string& name) {
-    if (!file.directory) {
-      jobs_.push_back({file, into, name});
-      if (!progress_.shown()) return;
-      if (const Result<uint64_t> size = tree_.Size(file)) {
-        progress_.Expect(*size);
-      }
-      return;
-    }
-    const Result<DirectoryFd> directory =
-        name.empty() ? into : EnterDirectory(*into, name);
-    if (!directory) return Fail(file.path, directory.error());
+  /// Creates the directory, if it is one, and all below it, and collects the
+  /// files to write into them.
+  void Plan(const SourceTree::File& file, size_t into) {
+    if (!file.directory) return AddJob(file, into);
     const Status listed =
-        tree_.ForEach(file, [&](const SourceTree::File& child) {
-          std::string last = child.path.substr(child.path.rfind('/') + 1);
-          if (arguments_.all || !last.starts_with(kAbout)) {
-            Plan(child, *directory, last);
+        tree_.ForEach(file, arguments_.all, [&](const SourceTree::File& child) {
+          if (!child.directory) {
+            AddJob(child, into);
+            return Status();
+          }
+          const Result<size_t> directory =
+              target_.Add(into, LastComponent(child.path));
+          if (directory) {
+            Plan(child, *directory);
+          } else {
+            Fail(jobs_.size(), child.path, directory.error());
           }
           return Status();
         });
-    if (!listed) Fail(file.path, listed.error());
+    if (!listed) Fail(jobs_.size(), file.path, listed.error());
   }
 
-  /// Writes them.
+  /// Writes the files, and prints how many.
   ExitCode Run() {
     ForEachInParallel(jobs_.size(), arguments_.jobs, [this](uint64_t i) {
-      const Job& job = jobs_[i];
-      const Status written = Write(job);
-      if (!written) Fail(job.file.path, written.error());
+      const Status written = Write(jobs_[i]);
+      if (!written) Fail(i, jobs_[i].file.path, written.error());
+    });
+    // The files' names, too, are to be on disk.
+    ForEachInParallel(target_.count(), arguments_.jobs, [this](uint64_t i) {
+      const Status flushed = Flush(i);
+      if (!flushed) Fail(jobs_.size(), target_.Path(i), flushed.error());
     });
     progress_.Clear();
-    return worst_;
+    std::printf("%llu files (%llu bytes) written, %llu failed\n",
+                static_cast<unsigned long long>(files_.load()),
+                static_cast<unsigned long long>(bytes_.load()),
+                static_cast<unsigned long long>(failures_));
+    return code_;
   }
 
  private:
-  void Fail(const std::string& path, const Error& error) {
+  void AddJob(const SourceTree::File& file, size_t into) {
+    jobs_.push_back({file, into});
+    if (!progress_.shown()) return;
+    if (const Result<uint64_t> size = tree_.Size(file)) {
+      progress_.Expect(*size);
+    }
+  }
+
+  /// `place` orders failures: the exit code is that of the last in the tree,
+  /// whichever thread was the last.
+  void Fail(uint64_t place, const std::string& path, const Error& error) {
     const MutexLock lock(mutex_);
     progress_.Clear();
     PrintError(path, error);
-    worst_ = ExitCodeOf(error);
+    ++failures_;
+    if (place < last_failure_) return;
+    last_failure_ = place;
+    code_ = ExitCodeOf(error);
   }
 
   Status Write(const Job& job) {
     const Result<Namespace::OpenFile> open = tree_.Open(job.file);
     if (!open) return open.error();
     const Content& content = open->content;
-    // Nothing is made for a file that turns out to be damaged at once.
+    Result<DirectoryFd> directory = target_.Open(job.directory);
+    if (!directory) return std::move(directory).error();
+    const std::string name = LastComponent(job.file.path);
+    // Fails before anything is decoded. Commit checks it again.
+    struct stat st {};
+    if (!arguments_.replace && ::fstatat((*directory)->get(), name.c_str(), &st,
+                                         AT_SYMLINK_NOFOLLOW) == 0) {
+      errno = EEXIST;
+      return SystemError("cannot be written");
+    }
     if (Status verified = content.Verify(tree_.cache()); !verified) {
       return verified;
     }
-    const char* const name = job.name.c_str();
-    if (arguments_.replace) ::unlinkat(job.directory->get(), name, 0);
-    constexpr mode_t kMode = 0666;  // less the umask
-    const Fd out(::openat(job.directory->get(), name,
-                          O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
-    if (!out.ok()) return SystemError("cannot be written");
-    Status copied = Copy(content, out);
-    if (!copied) {
-      ::unlinkat(job.directory->get(), name, 0);
-      return copied;
+    Result<NewFile> out = NewFile::Create(std::move(*directory));
+    if (!out) return std::move(out).error();
+    if (Status copied = Copy(content, *out); !copied) return copied;
+    if (Status done = out->Commit(name, arguments_.replace); !done) {
+      return done;
     }
     content.Spend(tree_.cache());
+    ++files_;
+    bytes_ += content.size();
     return {};
   }
 
-  Status Copy(const Content& content, const Fd& out) {
+  Status Copy(const Content& content, NewFile& out) {
     Window window;
     for (uint64_t at = 0; at < content.size(); at += limits::kMiB) {
       Status read = content.Read(at, limits::kMiB, tree_.cache(), window);
       if (!read) return read;
-      for (Bytes rest : window.slices()) {
-        while (!rest.empty()) {
-          const ssize_t wrote = ::write(out.get(), rest.data(), rest.size());
-          if (wrote < 0 && errno == EINTR) continue;
-          if (wrote < 0) return SystemError("cannot be written");
-          rest = rest.subspan(static_cast<size_t>(wrote));
-        }
+      for (const Bytes slice : window.slices()) {
+        if (Status wrote = out.Write(slice); !wrote) return wrote;
       }
       progress_.Add(std::min(limits::kMiB, content.size() - at));
     }
     return {};
   }
 
+  Status Flush(size_t directory) const {
+    const Result<DirectoryFd> open = target_.Open(directory);
+    if (!open) return open.error();
+    // Some file systems cannot flush a directory, and need not.
+    if (::fsync((*open)->get()) != 0 && errno != EINVAL) {
+      return SystemError("cannot be written");
+    }
+    return {};
+  }
+
   SourceTree& tree_;
+  TargetTree& target_;
   const Arguments& arguments_;
   std::vector<Job> jobs_;
   Progress progress_;
+  std::atomic<uint64_t> files_ = 0;  // written
+  std::atomic<uint64_t> bytes_ = 0;
   Mutex mutex_;
-  ExitCode worst_ = ExitCode::kOk;
+  uint64_t failures_ = 0;
+  uint64_t last_failure_ = 0;
+  ExitCode code_ = ExitCode::kOk;
 };
 
-Result<DirectoryFd> OpenTarget(const std::string& path) {
-  constexpr mode_t kMode = 0777;
-  if (::mkdir(path.c_str(), kMode) != 0 && errno != EEXIST) {
-    return SystemError("cannot be made");
-  }
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return SystemError("cannot be entered");
-  return DirectoryFd(std::make_shared<const Fd>(fd));
+/// Whether a path leads into a container's `views`, or what they are called
+/// beside an entry of that name.
+bool LeadsIntoViews(const std::string& path) {
+  const std::string slashed = "/" + path + "/";
+  return slashed.find("/views/") != std::string::npos ||
+         slashed.find("/views~") != std::string::npos;
 }
 
 }  // namespace
@@ -181,23 +194,20 @@ int RunExtract(int argc, char** argv) {
     return static_cast<int>(ExitCodeOf(error));
   };
   const Target target = ParseTarget(arguments.operands.front());
-  // Views say the same again; who wants them says so.
-  const bool in_views = target.path.find("views") != std::string::npos;
-  const ViewSet views =
-      arguments.views.value_or(in_views ? AllViews() : ViewSet());
+  // Views show the same data again, so they are only written on request.
+  const ViewSet views = arguments.views.value_or(
+      LeadsIntoViews(target.path) ? AllViews() : ViewSet());
   const Result<std::unique_ptr<SourceTree>> tree =
       SourceTree::Open(target.source, arguments.open, views);
   if (!tree) return fail(target.source, tree.error());
   const Result<SourceTree::File> top = (*tree)->Find(target.path);
   if (!top) return fail(arguments.operands.front(), top.error());
   const std::string& directory = arguments.operands.back();
-  const Result<DirectoryFd> into = OpenTarget(directory);
+  Result<TargetTree> into = TargetTree::Make(directory);
   if (!into) return fail(directory, into.error());
 
-  Extractor extractor(**tree, arguments);
-  extractor.Plan(
-      *top, *into,
-      top->directory ? "" : top->path.substr(top->path.rfind('/') + 1));
+  Extractor extractor(**tree, *into, arguments);
+  extractor.Plan(*top, TargetTree::kTop);
   return static_cast<int>(extractor.Run());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs ls: names, and what is known of what they name without decoding it.
+// ctxfs ls: lists names, and what is known of the files without decoding them.
 #include <cstdio>
 
 #include "core/base/text.h"
@@ -13,8 +13,6 @@
 
 namespace ctxfs {
 namespace {
-
-constexpr std::string_view kAbout = ".ctxfs";
 
 const Command kCommand{
     "ctxfs ls",
@@ -29,18 +27,16 @@ class Lister {
 
   Status List(const SourceTree::File& file) {
     if (!file.directory) return Show(file);
-    return tree_.ForEach(file, [this](const SourceTree::File& child) {
-      const std::string_view name = NameOf(child);
-      if (!arguments_.all && name.starts_with(kAbout)) return Status();
+    const auto visit = [this](const SourceTree::File& child) {
       if (Status shown = Show(child); !shown) return shown;
       if (!child.directory || !arguments_.recursive) return Status();
       return List(child);
-    });
+    };
+    return tree_.ForEach(file, arguments_.all, visit);
   }
 
-  /// Whether all that was asked for could be told.
+  /// False if the size of a file is unknown.
   bool complete() const { return complete_; }
-  uint64_t shown() const { return shown_; }
 
  private:
   static std::string_view NameOf(const SourceTree::File& file) {
@@ -58,7 +54,7 @@ class Lister {
     return {};
   }
 
-  /// What is known of a file; its size is asked of the file itself.
+  /// Describes a file. Its size may have to be measured by decoding it.
   EntryInfo InfoOf(const SourceTree::File& file) {
     EntryInfo info;
     if (Result<std::optional<EntryInfo>> known = tree_.Describe(file);
@@ -107,7 +103,7 @@ class Lister {
   uint64_t shown_ = 0;
 };
 
-/// kOk, or what went wrong, which was said.
+/// Returns kOk, or the code of an error that it has printed.
 ExitCode ListOne(const std::string& operand, const Arguments& arguments) {
   const Target target = ParseTarget(operand);
   Result<std::unique_ptr<SourceTree>> tree = SourceTree::Open(

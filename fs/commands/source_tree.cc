@@ -82,7 +82,7 @@ Result<SourceTree::File> SourceTree::Find(std::string_view path) {
   return file;
 }
 
-Status SourceTree::ForEach(const File& directory,
+Status SourceTree::ForEach(const File& directory, bool metadata,
                            const std::function<Status(const File&)>& visit) {
   Result<std::unique_ptr<Listing>> listing =
       files_->OpenDirectory(directory.inode, cache_);
@@ -92,11 +92,10 @@ Status SourceTree::ForEach(const File& directory,
   for (uint64_t i = 0; i < (*listing)->count(); ++i) {
     const std::optional<Listing::Name> name = (*listing)->At(i, false, cache_);
     if (!name) continue;
-    // A mirrored file is known by its inode for as long as it is looked up.
+    // The inode of a mirrored file is valid from its first look-up on. It is
+    // not forgotten: `visit` may keep the file.
     File file{above + name->name, name->inode, name->directory};
-    const bool mirrored =
-        (name->inode & Mirror::kBit) != 0 || !name->type_known;
-    if (mirrored) {
+    if ((name->inode & Mirror::kBit) != 0 || !name->type_known) {
       const Result<std::optional<Namespace::Found>> found =
           files_->Lookup(directory.inode, name->name, cache_);
       if (!found) return found.error();
@@ -104,8 +103,10 @@ Status SourceTree::ForEach(const File& directory,
       file.inode = (*found)->inode;
       file.directory = (*found)->attributes.directory;
     }
+    if (!metadata && file.directory && files_->IsMetadata(file.inode)) {
+      continue;
+    }
     Status visited = visit(file);
-    if (mirrored) files_->Forget(file.inode, 1);
     if (!visited) return visited;
   }
   return {};

@@ -40,9 +40,10 @@ class SourceTree {
   /// kNotFound when nothing is there.
   Result<File> Find(std::string_view path);
 
-  /// Calls `visit` with what `directory` holds, in the order of the container,
-  /// until that fails. Nothing is decoded for it.
-  Status ForEach(const File& directory,
+  /// Calls `visit` with each child of `directory`, in the order of the
+  /// container, until a call fails. `metadata`: also with the directory that
+  /// describes a container, `.ctxfs`. Decodes nothing.
+  Status ForEach(const File& directory, bool metadata,
                  const std::function<Status(const File&)>& visit);
 
   /// Bytes of a file; measuring one may mean making it.

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <ctime>
 
 #include "core/codec/digest.h"
 #include "core/io/fd.h"
@@ -18,7 +17,7 @@
 namespace ctxfs {
 namespace {
 
-// The system's header may be older than the kernel.
+// As in linux/landlock.h of the kernel, which may be newer than the header.
 struct RulesetAttr {
   uint64_t handled_access_fs;
   uint64_t handled_access_net;  // from interface 4
@@ -46,7 +45,7 @@ Error Failure(const std::string& what) {
   return {Code::kIo, what + ": " + std::strerror(errno)};
 }
 
-/// Allows `access` at `path` and below. What is not there needs no permission.
+/// Allows `access` at `path` and below. A path that does not exist is ignored.
 Status Allow(int ruleset, const std::string& path, uint64_t access) {
   const Fd at(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!at.ok()) return {};
@@ -55,15 +54,14 @@ Status Allow(int ruleset, const std::string& path, uint64_t access) {
   rule.parent_fd = at.get();
   if (::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH,
                 &rule, 0) != 0) {
-    return Failure(path + " cannot be allowed");
+    return Failure(path + ": cannot be added to the Landlock rules");
   }
   return {};
 }
 
-/// What reads files of the system when it is first used: from here on it could
-/// not.
-void LoadWhatIsLoadedOnce() {
-  ::tzset();  // syslog's time
+/// Loads what OpenSSL reads from files when a digest is first used, which the
+/// confined threads could not read.
+void LoadDigests() {
   Sha256 digest;
   (void)digest.Hex();
 }
@@ -73,7 +71,7 @@ void LoadWhatIsLoadedOnce() {
 void DenyNewPrivileges() { (void)::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
 
 Result<int> EnterSandbox(const std::vector<std::string>& trees) {
-  LoadWhatIsLoadedOnce();
+  LoadDigests();
   DenyNewPrivileges();
   const auto abi =
       static_cast<int>(::syscall(SYS_landlock_create_ruleset, nullptr, 0,
@@ -85,19 +83,19 @@ Result<int> EnterSandbox(const std::vector<std::string>& trees) {
                                  : sizeof(uint64_t);
   const Fd ruleset(
       static_cast<int>(::syscall(SYS_landlock_create_ruleset, &all, size, 0)));
-  if (!ruleset.ok()) return Failure("no set of rules can be made");
+  if (!ruleset.ok()) return Failure("the Landlock rules cannot be made");
   for (const std::string& tree : trees) {
     Status allowed = Allow(ruleset.get(), tree, kReadFile | kReadDir);
     if (!allowed) return std::move(allowed).error();
   }
-  // libfuse opens it once more for every worker.
+  // libfuse opens it again for every worker.
   const uint64_t device =
       kReadFile | kWriteFile | (abi >= 5 ? kIoctlDevice : 0);
   if (Status allowed = Allow(ruleset.get(), "/dev/fuse", device); !allowed) {
     return std::move(allowed).error();
   }
   if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) {
-    return Failure("the rules cannot be put into force");
+    return Failure("the Landlock rules cannot be applied");
   }
   return abi;
 }

@@ -8,17 +8,18 @@
 
 namespace ctxfs {
 
-/// Takes from the calling thread, and from every thread that it starts from
-/// then on, what serving files does not need: new privileges, and of the file
-/// system everything but reading below `trees`, which are directories, and the
-/// FUSE device. Nor can they connect anywhere by TCP, where the kernel knows
-/// how to deny that. What is open already stays open. For good.
+/// Denies the calling thread, and every thread that it starts from then on, new
+/// privileges and all use of the file system but reading below `trees`, which
+/// are directories, and opening the FUSE device. From Landlock interface 4 on
+/// they cannot bind or connect TCP sockets, from 6 on neither connect to
+/// abstract UNIX sockets nor signal other processes. Open files stay open.
+/// Cannot be undone.
 ///
-/// The number of the kernel's Landlock interface, 0 where it has none: then
-/// only new privileges are denied.
+/// Returns the version of the kernel's Landlock interface; 0 if it has none,
+/// and then only new privileges are denied.
 Result<int> EnterSandbox(const std::vector<std::string>& trees);
 
-/// Sees to it that neither this process nor what it starts gains privileges by
+/// Denies the calling thread, and everything it starts, new privileges by
 /// executing a file.
 void DenyNewPrivileges();
 

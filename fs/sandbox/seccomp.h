@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "core/base/result.h"
 
 namespace ctxfs {
 
-/// Refuses the calling thread, and every thread that it starts from then on,
-/// all system calls but those that serving files takes: EPERM. Nothing is
-/// executed, mapped to be executed, traced or mounted any more, no socket but
-/// the system log's is made, no process is started and none but this one is
-/// sent a signal. Needs PR_SET_NO_NEW_PRIVS. For good.
+/// Refuses with EPERM, to the calling thread and every thread that it starts
+/// from then on, all system calls that serving files does not need. Among those
+/// are calls that execute, trace or mount, map memory that can be executed,
+/// make sockets or processes, and signal other processes. Needs
+/// PR_SET_NO_NEW_PRIVS. Cannot be undone.
 ///
-/// False where it is not done: the kernel cannot, or the program is built with
-/// a sanitizer, which does more than serve.
+/// Returns false if there is no filter: the kernel has none, or the program is
+/// built with a sanitizer, which makes other calls.
 Result<bool> FilterSyscalls();
+
+/// The calls that the filter allows, with all arguments or with some. A call
+/// may be listed twice.
+std::vector<int> AllowedSyscalls();
 
 }  // namespace ctxfs

@@ -30,22 +30,35 @@ def mount_command(source, point, *options, flags=()) -> list[str]:
     return command
 
 
-def is_mounted(point) -> bool:
-    """Whether something is mounted there, dead daemons' mounts included."""
+def mounts_at(point) -> list[str]:
+    """The lines of all mounts there, dead daemons' mounts included."""
     name = str(point).replace("\\", "\\134").replace(" ", "\\040")
     with open("/proc/self/mountinfo", encoding="utf-8") as table:
-        return any(line.split()[4] == name for line in table)
+        return [line for line in table if line.split()[4] == name]
 
 
-def daemon_of(point) -> int:
-    """The process that serves a mount."""
+def is_mounted(point) -> bool:
+    """Whether something is mounted there, dead daemons' mounts included."""
+    return bool(mounts_at(point))
+
+
+def daemons_of(point) -> list[int]:
+    """The processes that serve mounts at a directory."""
+    found = []
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         with contextlib.suppress(OSError):
             words = (entry / "cmdline").read_bytes().split(b"\0")
             if b"ctxfs" in words[0] and os.fsencode(str(point)) in words:
-                return int(entry.name)
+                found.append(int(entry.name))
+    return found
+
+
+def daemon_of(point) -> int:
+    """The process that serves a mount."""
+    for pid in daemons_of(point):
+        return pid
     raise LookupError(f"nothing serves {point}")
 
 

@@ -2,8 +2,10 @@
 """From mounting to unmounting, in good order and in bad."""
 
 import errno
+import fcntl
 import os
 import pathlib
+import select
 import signal
 import subprocess
 import threading
@@ -12,7 +14,8 @@ import pytest
 
 import shard
 from conftest import (
-    BIN, GOLDEN, alive, daemon_of, is_mounted, mount_command, run, wait_until,
+    BIN, GOLDEN, alive, daemon_of, daemons_of, is_mounted, mount_command, mounts_at, run,
+    wait_until,
 )
 
 CONTAINER = GOLDEN / "shard" / "comp_mixed.shard"
@@ -82,6 +85,83 @@ def test_a_dead_daemons_mount_is_replaced(mount, tmp_path):
     done = run(*mount_command(CONTAINER, mounted.point))
     assert done.returncode == 0, done.stderr
     assert os.listdir(mounted.root)
+
+
+def test_all_dead_mounts_of_a_stack_are_replaced(mount):
+    mounted = mount(CONTAINER)
+    pids = [mounted.pid()]
+    for source in (CONTAINER.parent, CONTAINER):
+        assert run(*mount_command(source, mounted.point)).returncode == 0
+        pids += [p for p in daemons_of(mounted.point) if p not in pids]
+    assert len(pids) == 3
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: not any(map(alive, pids)))
+    assert len(mounts_at(mounted.point)) == 3
+    done = run(*mount_command(CONTAINER, mounted.point))
+    assert done.returncode == 0, done.stderr
+    assert os.listdir(mounted.root)
+    assert len(mounts_at(mounted.point)) == 1
+    assert run("umount", mounted.point).returncode == 0
+    assert not is_mounted(mounted.point)
+
+
+def test_a_live_mount_below_dead_ones_stays(mount):
+    mounted = mount(CONTAINER)
+    below = mounted.pid()
+    assert run(*mount_command(CONTAINER.parent, mounted.point)).returncode == 0
+    [above] = [p for p in daemons_of(mounted.point) if p != below]
+    os.kill(above, signal.SIGKILL)
+    assert wait_until(lambda: not alive(above))
+    assert run(*mount_command(CONTAINER, mounted.point)).returncode == 0
+    assert len(mounts_at(mounted.point)) == 2 and alive(below)
+    assert run("umount", mounted.point).returncode == 0
+    assert os.listdir(mounted.root)
+
+
+@pytest.mark.parametrize("flags", [[], ["-f"]], ids=["background", "foreground"])
+def test_inherited_descriptors_are_closed(tmp_path, flags):
+    """The reader of a pipe whose writers have ended sees its end."""
+    point = tmp_path / "mnt"
+    reader, writer = os.pipe()
+    # A number far above those that the daemon uses, and one among them.
+    high = fcntl.fcntl(writer, fcntl.F_DUPFD, 300)
+    daemon = subprocess.Popen(
+        mount_command(CONTAINER, point, flags=flags), pass_fds=[writer, high],
+        stderr=subprocess.PIPE)
+    os.close(writer)
+    os.close(high)
+    try:
+        assert wait_until((point / CONTAINER.name).exists)
+        assert select.select([reader], [], [], 10)[0], "somebody holds the other end"
+        assert os.read(reader, 1) == b""
+        assert os.listdir(point / CONTAINER.name)
+        if flags:  # standard error stays
+            os.kill(daemon.pid, 0)
+            assert os.readlink(f"/proc/{daemon.pid}/fd/2").startswith("pipe:")
+    finally:
+        run("umount", "-l", point)
+        os.close(reader)
+        assert daemon.wait(timeout=30) == 0
+        daemon.stderr.close()
+
+
+def test_a_source_and_a_key_can_be_inherited_descriptors(tmp_path):
+    point = tmp_path / "mnt"
+    key = tmp_path / "key"
+    key.write_bytes(bytes(32))
+    key.chmod(0o600)
+    descriptors = [os.open(path, os.O_RDONLY) for path in (CONTAINER, key)]
+    source, keyfile = (f"/dev/fd/{d}" for d in descriptors)
+    done = run(*mount_command(source, point, f"keyfile={keyfile}", "flat"),
+               pass_fds=descriptors)
+    try:
+        assert done.returncode == 0, done.stderr
+        assert ".ctxfs" in os.listdir(point)
+    finally:
+        run("umount", "-l", point)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 def test_unmounting_while_reading(mount, tmp_path):

@@ -127,6 +127,43 @@ def test_promise_2_the_log_names_container_entry_and_byte(tmp_path, damaged):
     assert daemon.returncode == 0
 
 
+def test_promise_2_the_log_recovers_after_12000_failing_files(tmp_path):
+    flood = [f"flood{i}" for i in range(12_000)]
+    later = [f"later{i}" for i in range(1_000)]
+    path = write(tmp_path, *(shard.entry(n, b"x", checksum=1) for n in flood + later))
+    point, log = tmp_path / "fg", tmp_path / "log"
+    failed = 0
+
+    def fail(name):
+        nonlocal failed
+        with fails_with(errno.EIO):
+            (point / path.name / name).read_bytes()
+        failed += 1
+
+    def fails_and_is_logged(name):
+        fail(name)
+        return wait_until(lambda: f"'{name}'" in log.read_text(), seconds=0.2)
+
+    with open(log, "wb") as stderr:
+        daemon = subprocess.Popen(mount_command(path, point, flags=["-f"]), stderr=stderr)
+    try:
+        assert wait_until((point / path.name).exists)
+        for name in flood:
+            fail(name)
+        names = iter(later)
+        assert wait_until(lambda: fails_and_is_logged(next(names)))
+    finally:
+        run("umount", "-l", point)
+        assert daemon.wait(timeout=30) == 0
+    lines = log.read_text().splitlines()
+    logged = [line for line in lines if "checksum" in line]
+    suppressed = sum(int(line.split()[-1]) for line in lines if "suppressed" in line)
+    assert 0 < len(logged) < failed, "there is a limit"
+    assert len(set(logged)) == len(logged), "a file is logged once"
+    # A file whose message was suppressed can fail, and be counted, again.
+    assert len(logged) + suppressed >= failed
+
+
 def test_promise_2_undecodable_is_eio(mount, tmp_path):
     path = write(
         tmp_path,

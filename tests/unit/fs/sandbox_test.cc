@@ -7,7 +7,6 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +16,7 @@
 #include <thread>
 
 #include "core/io/directory.h"
+#include "tests/unit/testing/child.h"
 #include "tests/unit/testing/temp_dir.h"
 
 namespace ctxfs {
@@ -28,16 +28,6 @@ int Opening(const std::filesystem::path& path, int flags) {
   if (fd < 0) return errno;
   ::close(fd);
   return 0;
-}
-
-/// Runs `work` in a process of its own: there is no way out of a sandbox.
-/// What it returns, or -1 for a process that died.
-int InChild(const std::function<int()>& work) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(work());
-  int status = 0;
-  if (::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
-  return WEXITSTATUS(status);
 }
 
 class Sandbox : public testing::Test {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/commands/new_file.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <utility>
+
+namespace ctxfs {
+namespace {
+
+constexpr const char* kCannotWrite = "cannot be written";
+
+std::string TemporaryName() {
+  uint64_t number = 0;
+  (void)!::getrandom(&number, sizeof(number), 0);
+  char name[40];
+  std::snprintf(name, sizeof(name), ".ctxfs-%016" PRIx64 ".part", number);
+  return name;
+}
+
+/// Renames within a directory, unless there is a file called `to`.
+bool RenameToFreeName(int directory, const char* from, const char* to) {
+  if (::syscall(SYS_renameat2, directory, from, directory, to,
+                RENAME_NOREPLACE) == 0) {
+    return true;
+  }
+  // NFS, among others, has no such rename; a link does not replace either.
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  return ::linkat(directory, from, directory, to, 0) == 0 &&
+         ::unlinkat(directory, from, 0) == 0;
+}
+
+}  // namespace
+
+Result<NewFile> NewFile::Create(DirectoryFd directory) {
+  constexpr mode_t kMode = 0666;  // less the umask
+  std::string name = TemporaryName();
+  const int fd = ::openat(directory->get(), name.c_str(),
+                          O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
+  if (fd < 0) return SystemError(kCannotWrite);
+  return NewFile(std::move(directory), std::move(name), fd);
+}
+
+NewFile::~NewFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (!temporary_.empty()) {
+    ::unlinkat(directory_->get(), temporary_.c_str(), 0);
+  }
+}
+
+NewFile::NewFile(NewFile&& other) noexcept
+    : directory_(std::move(other.directory_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+Status NewFile::Write(Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(fd_, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return SystemError(kCannotWrite);
+    bytes = bytes.subspan(static_cast<size_t>(wrote));
+  }
+  return {};
+}
+
+Status NewFile::Commit(const std::string& name, bool replace) {
+  // A full disk may be noticed here only, and on NFS when the file is closed.
+  if (::fsync(fd_) != 0) return SystemError(kCannotWrite);
+  if (::close(std::exchange(fd_, -1)) != 0) return SystemError(kCannotWrite);
+  const int directory = directory_->get();
+  const bool renamed =
+      replace ? ::renameat(directory, temporary_.c_str(), directory,
+                           name.c_str()) == 0
+              : RenameToFreeName(directory, temporary_.c_str(), name.c_str());
+  if (!renamed) return SystemError(kCannotWrite);
+  temporary_.clear();
+  return {};
+}
+
+}  // namespace ctxfs

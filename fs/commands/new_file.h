@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "fs/commands/target.h"
+
+namespace ctxfs {
+
+/// A file that is written under a temporary name and gets its own when it is
+/// complete and on disk. Whatever happens before, the name is as it was.
+class NewFile {
+ public:
+  /// Creates ".ctxfs-NUMBER.part" in `directory`.
+  static Result<NewFile> Create(DirectoryFd directory);
+
+  /// Removes the temporary file unless Commit succeeded.
+  ~NewFile();
+  NewFile(NewFile&& other) noexcept;
+  NewFile& operator=(NewFile&&) = delete;
+
+  Status Write(Bytes bytes);
+
+  /// Flushes the file to disk, closes it, and gives it `name`. With `replace` a
+  /// file of that name is replaced, otherwise the call fails if there is one.
+  Status Commit(const std::string& name, bool replace);
+
+ private:
+  NewFile(DirectoryFd directory, std::string temporary, int fd)
+      : directory_(std::move(directory)),
+        temporary_(std::move(temporary)),
+        fd_(fd) {}
+
+  DirectoryFd directory_;
+  std::string temporary_;  // empty: there is no such file
+  int fd_;                 // negative: closed
+};
+
+}  // namespace ctxfs

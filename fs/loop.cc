@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/loop.h"
+
+#include <fuse_lowlevel.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "core/vfs/log.h"
+#include "fs/sandbox/sandbox.h"
+
+namespace ctxfs {
+namespace {
+
+/// Serves until unmounted or signalled. The number of a signal is no failure.
+bool Serve(fuse_session* session, unsigned threads) {
+  fuse_loop_config* config = fuse_loop_cfg_create();
+  fuse_loop_cfg_set_clone_fd(config, 1);
+  fuse_loop_cfg_set_max_threads(config, threads);
+  fuse_loop_cfg_set_idle_threads(config, threads);
+  const int ended = fuse_session_loop_mt(session, config);
+  fuse_loop_cfg_destroy(config);
+  return ended >= 0;
+}
+
+/// Keeps the signals that end the daemon from the calling thread and, until it
+/// calls Unblock, from a thread that it starts.
+class EndingSignals {
+ public:
+  EndingSignals() {
+    sigset_t ending;
+    sigemptyset(&ending);
+    for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
+      sigaddset(&ending, number);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &ending, &before_);
+  }
+  ~EndingSignals() { Unblock(); }
+  EndingSignals(const EndingSignals&) = delete;
+  EndingSignals& operator=(const EndingSignals&) = delete;
+
+  void Unblock() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+bool RunLoop(fuse_session* session, unsigned threads,
+             const std::optional<Confinement>& confinement, LogRelay& relay) {
+  // libfuse's loop ends when a signal interrupts the thread that is in it.
+  const EndingSignals signals;
+  const LogSink target =
+      SetLogSink([&relay](LogLevel level, const std::string& message) {
+        return relay.Send(level, message);
+      });
+  bool served = false;
+  std::thread server([&] {
+    if (confinement) Confine(*confinement);
+    signals.Unblock();
+    served = Serve(session, threads);
+    relay.Stop();
+  });
+  // root unmounts by a system call; others execute fusermount3, which is
+  // set-uid.
+  if (confinement && ::geteuid() == 0) DenyNewPrivileges();
+  relay.Run(target);
+  server.join();
+  (void)SetLogSink(target);
+  return served;
+}
+
+}  // namespace ctxfs

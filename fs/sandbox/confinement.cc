@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/sandbox/confinement.h"
+
+#include "core/vfs/log.h"
+#include "fs/sandbox/privileges.h"
+#include "fs/sandbox/sandbox.h"
+#include "fs/sandbox/seccomp.h"
+
+namespace ctxfs {
+namespace {
+
+void Restrict(const std::vector<std::string>& trees) {
+  const Result<int> sandbox = EnterSandbox(trees);
+  if (!sandbox) {
+    Log(LogLevel::kWarning,
+        "file access is not restricted: " + sandbox.error().Text());
+  } else if (*sandbox == 0) {
+    Log(LogLevel::kInfo,
+        "file access is not restricted: the kernel has no Landlock");
+  }
+}
+
+void Drop(const Privileges& kept) {
+  if (DropPrivileges(kept)) {
+    Log(LogLevel::kInfo, "serving " + kept.Text());
+  } else {
+    Log(LogLevel::kWarning, "privileges cannot be dropped");
+  }
+}
+
+void Filter() {
+  const Result<bool> filter = FilterSyscalls();
+  if (!filter) {
+    Log(LogLevel::kWarning,
+        "system calls are not filtered: " + filter.error().Text());
+  } else if (!*filter) {
+    Log(LogLevel::kInfo,
+        "system calls are not filtered: not supported by the kernel, or by a "
+        "build with a sanitizer");
+  }
+}
+
+}  // namespace
+
+void Confine(const Confinement& confinement) {
+  const Privileges kept = confinement.container.empty()
+                              ? Privileges{.nobody = false, .read_all = true}
+                              : LeastPrivileges(confinement.container);
+  // In this order: the rules name directories that only the user of the process
+  // may be able to open, and the filter refuses what the others need.
+  Restrict(confinement.trees);
+  Drop(kept);
+  Filter();
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ctxfs {
+
+/// What the threads that serve a mount are still to read.
+struct Confinement {
+  /// Directories: files below them may be opened at any time.
+  std::vector<std::string> trees;
+  /// The one file that is served, an absolute path. Empty if files of any owner
+  /// may be opened later, as in a mirrored directory.
+  std::string container;
+};
+
+/// Takes from the calling thread, and from every thread that it starts from
+/// then on, all that serving does not need: files outside of `trees` and
+/// writing (EnterSandbox), privileges (DropPrivileges), and system calls
+/// (FilterSyscalls). Logs which of it the kernel cannot do. For good.
+void Confine(const Confinement& confinement);
+
+}  // namespace ctxfs
