@@ -17,6 +17,7 @@ namespace ctxfs {
 namespace {
 
 void Detach() {
+  ::setsid();
   (void)::chdir("/");
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null >= 0) {
@@ -45,7 +46,9 @@ ExitCode RunInBackground(
   }
   if (child == 0) {
     ::close(pipe_ends[0]);
-    ::setsid();
+    // Stays in the process group until the mount answers. An autofs trigger
+    // (x-systemd.automount) lets only the group of mount(8) through and blocks
+    // all others until the mount is there.
     const ExitCode code = serve([&] {
       Detach();
       (void)!::write(pipe_ends[1], "", 1);

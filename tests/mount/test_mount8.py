@@ -2,6 +2,7 @@
 """`ctxfs SOURCE MOUNTPOINT`, which mount(8) runs for the type fuse.ctxfs."""
 
 import os
+import pathlib
 
 import pytest
 
@@ -88,3 +89,16 @@ def test_fstab(point, tmp_path):
         umount {point}
     """)
     assert listed.split()[0] == "1" and ".ctxfs" in listed.split()
+
+
+def test_automount(tmp_path):
+    """x-systemd.automount: whoever looks waits in the kernel until it is mounted."""
+    point = tmp_path / "mnt"
+    point.mkdir()
+    script = pathlib.Path(__file__).with_name("automount.py")
+    done = run("unshare", "-m", "/usr/bin/python3", script, point,
+               BIN / "mount.ctxfs", CONTAINER, point, "-o", "flat")
+    if b"No such device" in done.stderr:
+        pytest.skip("the kernel has no autofs")
+    assert done.returncode == 0, done.stderr.decode()
+    assert b".ctxfs" in done.stdout.split()
