@@ -10,13 +10,12 @@
 
 #include "core/base/limits.h"
 #include "core/io/beneath.h"
+#include "core/io/companions.h"
 #include "core/io/io_error.h"
 #include "core/io/walk.h"
 
 namespace ctxfs {
 namespace {
-
-constexpr int64_t kNsPerSecond = 1'000'000'000;
 
 struct CloseDir {
   void operator()(DIR* dir) const { ::closedir(dir); }
@@ -25,16 +24,45 @@ struct CloseDir {
 }  // namespace
 
 Result<std::shared_ptr<const DirectorySource>> DirectorySource::Open(
-    const std::string& path, Audience audience) {
+    const std::string& path, const SourceOptions& options) {
   const Fd found(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!found.ok()) return IoError("cannot be opened");
   struct stat st {};
   if (::fstat(found.get(), &st) != 0) return IoError("cannot be examined");
   if (!S_ISDIR(st.st_mode)) return Error{Code::kIo, "is no directory"};
+  auto companions =
+      options.watch_ctime ? std::make_shared<Companions>() : nullptr;
   return std::shared_ptr<const DirectorySource>(
-      new DirectorySource(found.real_path() + "/",
-                          st.st_mtim.tv_sec * kNsPerSecond + st.st_mtim.tv_nsec,
-                          audience, Readers::Of(st)));
+      new DirectorySource(found.real_path() + "/", FileIdentity::Of(st),
+                          options, Readers::Of(st), std::move(companions)));
+}
+
+DirectorySource::DirectorySource(std::string path, const FileIdentity& identity,
+                                 const SourceOptions& options,
+                                 const Readers& readers,
+                                 std::shared_ptr<Companions> companions)
+    : path_(std::move(path)),
+      identity_(identity),
+      options_(options),
+      readers_(readers),
+      companions_(std::move(companions)) {}
+
+Result<std::shared_ptr<const Source>> DirectorySource::Renew() const {
+  const Error stale{Code::kStale, "the directory changed under the mount"};
+  if (companions_ == nullptr) return stale;
+  const Result<Fd> found = FindPath(path_);
+  struct stat st {};
+  if (found && ::fstat(found->get(), &st) == 0 &&
+      !identity_.SameFile(FileIdentity::Of(st))) {
+    return stale;
+  }
+  std::shared_ptr<DirectorySource> renewed(
+      new DirectorySource(path_, identity_, options_, readers_,
+                          std::make_shared<Companions>(*companions_)));
+  const MutexLock lock(mutex_);
+  const MutexLock other(renewed->mutex_);
+  renewed->listed_ = listed_;
+  return std::shared_ptr<const Source>(std::move(renewed));
 }
 
 Status DirectorySource::ReadAt(uint64_t offset, MutableBytes out) const {
@@ -43,7 +71,15 @@ Status DirectorySource::ReadAt(uint64_t offset, MutableBytes out) const {
 }
 
 Result<std::vector<DirectoryEntry>> DirectorySource::List() const {
-  return Noted(ListOnce());
+  if (companions_ == nullptr) return Noted(ListOnce());
+  {
+    const MutexLock lock(mutex_);
+    if (listed_) return *listed_;
+  }
+  Result<std::vector<DirectoryEntry>> listed = Noted(ListOnce());
+  const MutexLock lock(mutex_);
+  if (listed) listed_ = *listed;
+  return listed;
 }
 
 Result<std::vector<DirectoryEntry>> DirectorySource::ListOnce() const {
@@ -80,12 +116,16 @@ Result<std::vector<DirectoryEntry>> DirectorySource::ListOnce() const {
 
 Result<std::shared_ptr<const Source>> DirectorySource::OpenBeside(
     const std::string& path) const {
-  return Noted(FileSource::OpenIn(path_, path, audience_, readers_));
+  const auto open = [&] {
+    return FileSource::OpenIn(path_, path, options_, readers_);
+  };
+  return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
 }
 
 Result<std::shared_ptr<const Source>> DirectorySource::OpenDirectoryBeside(
     const std::string& path) const {
-  return Noted(OpenDirectoryOnce(path));
+  const auto open = [&] { return OpenDirectoryOnce(path); };
+  return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
 }
 
 Result<std::shared_ptr<const Source>> DirectorySource::OpenDirectoryOnce(
@@ -93,9 +133,9 @@ Result<std::shared_ptr<const Source>> DirectorySource::OpenDirectoryOnce(
   const Result<Fd> found = FindBeneath(path_, path, O_DIRECTORY);
   if (!found) return found.error();
   Result<std::shared_ptr<const DirectorySource>> source =
-      Open(found->proc_path(), audience_);
+      Open(found->proc_path(), options_);
   if (!source) return std::move(source).error();
-  if (audience_ == Audience::kEveryone &&
+  if (options_.audience == Audience::kEveryone &&
       !(*source)->readers_.Include(readers_)) {
     return Error{Code::kIo, "is not for all who may read the container"};
   }
@@ -103,16 +143,16 @@ Result<std::shared_ptr<const Source>> DirectorySource::OpenDirectoryOnce(
 }
 
 Result<std::shared_ptr<const Source>> OpenSource(const std::string& path,
-                                                 Audience audience) {
+                                                 const SourceOptions& options) {
   struct stat st {};
   if (::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) {
     Result<std::shared_ptr<const DirectorySource>> source =
-        DirectorySource::Open(path, audience);
+        DirectorySource::Open(path, options);
     if (!source) return std::move(source).error();
     return std::shared_ptr<const Source>(std::move(*source));
   }
   Result<std::shared_ptr<const FileSource>> source =
-      FileSource::Open(path, audience);
+      FileSource::Open(path, options);
   if (!source) return std::move(source).error();
   return std::shared_ptr<const Source>(std::move(*source));
 }

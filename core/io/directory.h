@@ -5,20 +5,25 @@
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/io/source.h"
 
 namespace ctxfs {
 
 /// A directory, for containers that are several files. It has no bytes; its
-/// files are opened beneath it, and each of them watches over itself.
+/// files are opened beneath it, and each of them notices its own changes.
 class DirectorySource final : public Source {
  public:
   /// Fails with kIo when `path` is no directory that can be opened.
   static Result<std::shared_ptr<const DirectorySource>> Open(
-      const std::string& path, Audience audience = Audience::kMounter);
+      const std::string& path, const SourceOptions& options = {});
 
   uint64_t size() const override { return 0; }
-  int64_t mtime_ns() const override { return mtime_ns_; }
+  int64_t mtime_ns() const override { return identity_.mtime_ns; }
+  FileIdentity identity() const override { return identity_; }
+  /// Fails only if its path leads to another directory. Lists what was listed
+  /// before, so that a directory whose files are being removed stays readable.
+  Result<std::shared_ptr<const Source>> Renew() const override;
   std::optional<Readers> readers() const override { return readers_; }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   bool is_directory() const override { return true; }
@@ -37,21 +42,23 @@ class DirectorySource final : public Source {
   Result<std::shared_ptr<const Source>> OpenDirectoryOnce(
       const std::string& path) const;
 
-  DirectorySource(std::string path, int64_t mtime_ns, Audience audience,
-                  const Readers& readers)
-      : path_(std::move(path)),
-        mtime_ns_(mtime_ns),
-        audience_(audience),
-        readers_(readers) {}
+  DirectorySource(std::string path, const FileIdentity& identity,
+                  const SourceOptions& options, const Readers& readers,
+                  std::shared_ptr<Companions> companions);
 
-  std::string path_;  // absolute, ending in a slash
-  int64_t mtime_ns_;
-  Audience audience_;
-  Readers readers_;
+  const std::string path_;  // absolute, ending in a slash
+  const FileIdentity identity_;
+  const SourceOptions options_;
+  const Readers readers_;
+  const std::shared_ptr<Companions> companions_;  // null unless watch_ctime
+  mutable Mutex mutex_;
+  /// What List returned, with watch_ctime.
+  mutable std::optional<std::vector<DirectoryEntry>> listed_
+      CTXFS_GUARDED_BY(mutex_);
 };
 
 /// The file or directory at `path`.
 Result<std::shared_ptr<const Source>> OpenSource(
-    const std::string& path, Audience audience = Audience::kMounter);
+    const std::string& path, const SourceOptions& options = {});
 
 }  // namespace ctxfs

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "core/io/beneath.h"
+#include "core/io/companions.h"
 #include "core/io/io_error.h"
 #include "core/io/walk.h"
 
@@ -51,6 +53,10 @@ Result<std::shared_ptr<const Source>> Source::OpenDirectoryBeside(
   return Error{Code::kNotFound, "there are no directories beside this one"};
 }
 
+Result<std::shared_ptr<const Source>> Source::Renew() const {
+  return Error{Code::kStale, "it is opened anew with what it lies in"};
+}
+
 Result<std::vector<DirectoryEntry>> Source::List() const {
   return Error{Code::kNotFound, "is no directory"};
 }
@@ -67,54 +73,58 @@ std::optional<Error> Source::Shortage() const {
 }
 
 Result<std::shared_ptr<const FileSource>> FileSource::Open(
-    const std::string& path, Audience audience) {
+    const std::string& path, const SourceOptions& options) {
   Fd fd(::open(path.c_str(), kOpenFlags));
   if (!fd.ok()) return IoError("cannot be opened");
-  return Adopt(std::move(fd), audience);
+  struct stat st {};
+  if (::fstat(fd.get(), &st) != 0) return IoError("cannot be examined");
+  if (S_ISDIR(st.st_mode)) return Error{Code::kIo, "is a directory"};
+  if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
+  auto companions =
+      options.watch_ctime ? std::make_shared<Companions>() : nullptr;
+  return std::shared_ptr<const FileSource>(
+      new FileSource(std::make_shared<const File>(std::move(fd)), st, options,
+                     std::move(companions)));
 }
 
 Result<std::shared_ptr<const Source>> FileSource::OpenBeside(
     const std::string& path) const {
-  return Noted(
-      OpenIn(path_.substr(0, path_.rfind('/') + 1), path, audience_, readers_));
+  const auto open = [&] {
+    return OpenIn(path_.substr(0, path_.rfind('/') + 1), path, options_,
+                  readers_);
+  };
+  return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
 }
 
 Result<std::shared_ptr<const Source>> FileSource::OpenIn(
-    const std::string& directory, const std::string& path, Audience audience,
-    const Readers& readers) {
+    const std::string& directory, const std::string& path,
+    const SourceOptions& options, const Readers& readers) {
   Result<Fd> found = FindBeneath(directory, path, 0);
   if (!found) return std::move(found).error();
   struct stat st {};
   if (::fstat(found->get(), &st) != 0) return IoError("cannot be examined");
   if (S_ISDIR(st.st_mode)) return Error{Code::kIo, "is a directory"};
   if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
-  if (audience == Audience::kEveryone &&
+  if (options.audience == Audience::kEveryone &&
       !(Readers::Of(st).Include(readers) &&
         MayReach(directory, path, readers))) {
     return Error{Code::kIo, "is not for all who may read the container"};
   }
   Result<std::shared_ptr<const FileSource>> source =
-      Open(found->proc_path(), audience);
+      Open(found->proc_path(), options);
   if (!source) return std::move(source).error();
   return std::shared_ptr<const Source>(std::move(*source));
 }
 
-Result<std::shared_ptr<const FileSource>> FileSource::Adopt(Fd fd,
-                                                            Audience audience) {
-  struct stat st {};
-  if (::fstat(fd.get(), &st) != 0) return IoError("cannot be examined");
-  if (S_ISDIR(st.st_mode)) return Error{Code::kIo, "is a directory"};
-  if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
-  return std::shared_ptr<const FileSource>(
-      new FileSource(std::move(fd), st, audience));
-}
-
-FileSource::FileSource(Fd fd, const struct stat& st, Audience audience)
-    : fd_(std::move(fd)),
-      path_(fd_.real_path()),
-      audience_(audience),
+FileSource::FileSource(std::shared_ptr<const File> file, const struct stat& st,
+                       const SourceOptions& options,
+                       std::shared_ptr<Companions> companions)
+    : file_(std::move(file)),
+      path_(file_->fd.real_path()),
+      options_(options),
       readers_(Readers::Of(st)),
-      identity_(FileIdentity::Of(st)) {}
+      identity_(FileIdentity::Of(st)),
+      companions_(std::move(companions)) {}
 
 Status FileSource::ReadAt(uint64_t offset, MutableBytes out) const {
   if (!InBounds(offset, out.size(), size())) {
@@ -122,12 +132,13 @@ Status FileSource::ReadAt(uint64_t offset, MutableBytes out) const {
   }
   size_t done = 0;
   while (done < out.size()) {
-    const ssize_t n = ::pread(fd_.get(), out.data() + done, out.size() - done,
-                              static_cast<off_t>(offset + done));
+    const ssize_t n =
+        ::pread(file_->fd.get(), out.data() + done, out.size() - done,
+                static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return IoError("cannot be read", offset + done);
     if (n == 0) {
-      changed_.store(true, std::memory_order_relaxed);
+      state_.store(State::kChanged, std::memory_order_relaxed);
       break;  // it was longer when it was opened
     }
     done += static_cast<size_t>(n);
@@ -140,23 +151,61 @@ uint64_t FileSource::AllBytesRead() {
   return g_bytes_read.load(std::memory_order_relaxed);
 }
 
-Status FileSource::CheckUnchanged() const {
-  struct stat st {};
-  if (::fstat(fd_.get(), &st) != 0) return IoError("cannot be examined");
-  if (FileIdentity::Of(st) != identity_) {
-    changed_.store(true, std::memory_order_relaxed);
+bool FileSource::PathIsDue() const {
+  if (!options_.watch_ctime) return true;
+  constexpr int64_t kMomentNs = 1'000'000'000;
+  struct timespec time {};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  const int64_t now = FileIdentity::Nanoseconds(time);
+  if (now - path_examined_ns_.load(std::memory_order_relaxed) < kMomentNs) {
+    return false;
   }
+  path_examined_ns_.store(now, std::memory_order_relaxed);
+  return true;
+}
+
+bool FileSource::PathLeadsElsewhere() const {
   // A name that is gone or out of reach replaces nothing: the bytes are still
   // those that were opened.
   const Result<Fd> named = FindPath(path_);
-  if (named && ::fstat(named->get(), &st) == 0 &&
-      !identity_.SameFile(FileIdentity::Of(st))) {
-    changed_.store(true, std::memory_order_relaxed);
+  struct stat st {};
+  return named && ::fstat(named->get(), &st) == 0 &&
+         !identity_.SameFile(FileIdentity::Of(st));
+}
+
+Result<struct stat> FileSource::Examine(bool path) const {
+  struct stat st {};
+  if (::fstat(file_->fd.get(), &st) != 0) return IoError("cannot be examined");
+  const FileIdentity now = FileIdentity::Of(st);
+  const bool touched =
+      options_.watch_ctime && now.ctime_ns != identity_.ctime_ns;
+  if (!now.EqualButForCtime(identity_) ||
+      ((path || touched) && PathLeadsElsewhere())) {
+    state_.store(State::kChanged, std::memory_order_relaxed);
+  } else if (touched) {
+    State unchanged = State::kUnchanged;
+    state_.compare_exchange_strong(unchanged, State::kTouched,
+                                   std::memory_order_relaxed);
   }
-  if (changed_.load(std::memory_order_relaxed)) {
+  return st;
+}
+
+Status FileSource::CheckUnchanged() const {
+  const Result<struct stat> examined = Examine(PathIsDue());
+  if (!examined) return examined.error();
+  if (state_.load(std::memory_order_relaxed) == State::kUnchanged) return {};
+  return Error{Code::kStale, "the container changed under the mount"};
+}
+
+Result<std::shared_ptr<const Source>> FileSource::Renew() const {
+  const Result<struct stat> examined = Examine(/*path=*/true);
+  if (!examined) return examined.error();
+  if (companions_ == nullptr ||
+      state_.load(std::memory_order_relaxed) == State::kChanged) {
     return Error{Code::kStale, "the container changed under the mount"};
   }
-  return {};
+  return std::shared_ptr<const Source>(new FileSource(
+      file_, *examined, options_, std::make_shared<Companions>(*companions_)));
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -18,9 +19,16 @@
 
 namespace ctxfs {
 
-/// For whom a file is opened: for everyone, then files beside it that fewer may
-/// read than the file itself are not opened for it.
+/// For whom a file is opened. For everyone: files beside it that fewer may read
+/// than the file itself are not opened for it.
 enum class Audience : uint8_t { kMounter, kEveryone };
+
+struct SourceOptions {
+  Audience audience = Audience::kMounter;
+  /// A change of ctime alone makes a file stale as well. Whoever opens a file
+  /// with it calls Renew and reads again what was read.
+  bool watch_ctime = false;
+};
 
 /// A name in a directory, and whether that is a directory itself.
 struct DirectoryEntry {
@@ -56,6 +64,21 @@ class Source {
   /// kStale when the store is no longer what was opened. Asked before bytes
   /// kept from an earlier ReadAt are served.
   virtual Status CheckUnchanged() const { return {}; }
+
+  /// Returns the same file or directory as it is now, if nothing but its ctime
+  /// changed since it was opened; it need not have a name any more. kStale if
+  /// anything else changed. Files beside it that lost their names can be opened
+  /// again while this source's own are open.
+  virtual Result<std::shared_ptr<const Source>> Renew() const;
+
+  /// Returns which file it was when it was opened; zeros where it is none.
+  virtual FileIdentity identity() const { return {}; }
+
+  /// Returns a digest of everything that opening the container has read, where
+  /// that was recorded (DigestingSource).
+  virtual std::optional<uint64_t> opening_digest() const {
+    return std::nullopt;
+  }
 
   /// Whether this is a directory.
   virtual bool is_directory() const { return false; }
@@ -95,49 +118,69 @@ class Source {
   mutable std::atomic<int> shortage_ = 0;  // errno, or 0
 };
 
-/// A regular file, read by pread. The identity (device, inode, size, mtime) is
-/// compared after every read: bytes of a file that was cut, written to or
-/// replaced by another of its name are never passed on.
+class Companions;
+
+/// A regular file, read by pread. Its FileIdentity is compared after every
+/// read: bytes of a file that was cut, written to or replaced by another of its
+/// name are never passed on. With watch_ctime, whether its path leads to
+/// another file is looked at when ctime changes and at most once a second
+/// otherwise, since replacing or removing a file changes its ctime.
 class FileSource final : public Source {
  public:
   /// Fails with kIo when `path` cannot be opened or is no regular file.
   static Result<std::shared_ptr<const FileSource>> Open(
-      const std::string& path, Audience audience = Audience::kMounter);
+      const std::string& path, const SourceOptions& options = {});
 
-  /// The file at `path` in `directory`, which ends in a slash, or below; see
-  /// Source::OpenBeside. What is no regular file is never opened for reading,
-  /// nor, for everyone, what is not for all of `readers`.
+  /// Opens the file at `path` in `directory`, which ends in a slash, or below;
+  /// see Source::OpenBeside. A file that is not regular is never opened for
+  /// reading, nor, for everyone, one that not all of `readers` may read.
   static Result<std::shared_ptr<const Source>> OpenIn(
-      const std::string& directory, const std::string& path, Audience audience,
-      const Readers& readers);
+      const std::string& directory, const std::string& path,
+      const SourceOptions& options, const Readers& readers);
 
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
 
   uint64_t size() const override { return identity_.size; }
   int64_t mtime_ns() const override { return identity_.mtime_ns; }
-  const FileIdentity& identity() const { return identity_; }
+  FileIdentity identity() const override { return identity_; }
   std::optional<Readers> readers() const override { return readers_; }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override;
+  Result<std::shared_ptr<const Source>> Renew() const override;
   Result<std::shared_ptr<const Source>> OpenBeside(
       const std::string& path) const override;
   /// By all files of the process, those that are closed among them.
   static uint64_t AllBytesRead();
 
  private:
-  FileSource(Fd fd, const struct stat& st, Audience audience);
+  /// An open file, which a source shares with the one it was renewed from.
+  struct File {
+    explicit File(Fd opened) : fd(std::move(opened)) {}
+    const Fd fd;
+    const Descriptors::Use counted;
+  };
+  /// A change is never forgiven; Renew forgives one of ctime alone.
+  enum class State : uint8_t { kUnchanged, kTouched, kChanged };
 
-  static Result<std::shared_ptr<const FileSource>> Adopt(Fd fd,
-                                                         Audience audience);
+  FileSource(std::shared_ptr<const File> file, const struct stat& st,
+             const SourceOptions& options,
+             std::shared_ptr<Companions> companions);
 
-  const Fd fd_;
-  const Descriptors::Use counted_;
+  /// Compares the file with what was opened, and its path if `path` says so or
+  /// ctime changed. kIo if the file cannot be examined.
+  Result<struct stat> Examine(bool path) const;
+  bool PathIsDue() const;
+  bool PathLeadsElsewhere() const;
+
+  const std::shared_ptr<const File> file_;
   const std::string path_;  // absolute, without links
-  const Audience audience_;
+  const SourceOptions options_;
   const Readers readers_;
   const FileIdentity identity_;
-  mutable std::atomic<bool> changed_ = false;  // a change is never forgiven
+  const std::shared_ptr<Companions> companions_;  // null unless watch_ctime
+  mutable std::atomic<State> state_ = State::kUnchanged;
+  mutable std::atomic<int64_t> path_examined_ns_ = 0;  // CLOCK_MONOTONIC
 };
 
 /// Bytes in memory: for tests, fuzzing, and containers within containers.

@@ -9,6 +9,19 @@
 
 namespace ctxfs {
 
+void PageLedger::Renew() {
+  renewed_ = true;
+  opened_.clear();
+}
+
+bool PageLedger::Open(NodeId file) {
+  // Pages of files that are forgotten here are dropped once more than need be.
+  constexpr size_t kMostOpened = 1'000'000;
+  if (!renewed_) return true;
+  if (opened_.size() >= kMostOpened) opened_.clear();
+  return !opened_.insert(file).second;
+}
+
 Grafts::Number Grafts::Add(Graft graft) {
   constexpr Number kMask = 0x7FFFFFFF;
   const MutexLock lock(mutex_);
@@ -51,10 +64,11 @@ Result<std::shared_ptr<const Branch>> Grafts::Get(
     return branch != nullptr;
   };
   const auto open = [&](const ReadContext& shared) -> Status {
-    Result<std::shared_ptr<const Branch>> opened = Open(*slot, shared);
+    Result<std::shared_ptr<const Branch>> opened =
+        Open(slot->graft.open, shared);
     if (!opened) return std::move(opened).error();
+    if (Status kept = Keep(number, *slot, *opened); !kept) return kept;
     branch = std::move(*opened);
-    Keep(number, *slot, branch);
     // This one is in use and stays.
     while (!Descriptors::HaveRoom(0) && CloseOldest()) {
     }
@@ -67,8 +81,8 @@ Result<std::shared_ptr<const Branch>> Grafts::Get(
 }
 
 Result<std::shared_ptr<const Branch>> Grafts::Open(
-    const Slot& slot, const ReadContext& context) const {
-  Result<std::shared_ptr<const Container>> container = OpenOne(slot, context);
+    const Opener& opener, const ReadContext& context) const {
+  Result<std::shared_ptr<const Container>> container = OpenOne(opener, context);
   if (!container) return std::move(container).error();
   std::vector<SubContainer> hanging;
   if (hang_ != nullptr) hanging = hang_(*container);
@@ -81,24 +95,23 @@ Result<std::shared_ptr<const Branch>> Grafts::Open(
 }
 
 Result<std::shared_ptr<const Container>> Grafts::OpenOne(
-    const Slot& slot, const ReadContext& context) const {
-  Result<std::shared_ptr<const Container>> opened = slot.graft.open(context);
+    const Opener& opener, const ReadContext& context) const {
+  Result<std::shared_ptr<const Container>> opened = opener(context);
   // Others that nobody uses may hold the descriptors that it needs.
   while (!opened && opened.error().code == Code::kTooManyFiles &&
          CloseOldest()) {
-    opened = slot.graft.open(context);
+    opened = opener(context);
   }
   return opened;
 }
 
 bool Grafts::CloseOldest() const {
-  std::shared_ptr<const Branch> closed;  // freed after the lock is released
+  Branches closed;  // freed after the lock is released: that may take long
   const MutexLock lock(mutex_);
   for (auto it = used_.rbegin(); it != used_.rend(); ++it) {
-    std::shared_ptr<const Branch>& branch = slots_.at(*it)->branch;
-    if (branch.use_count() > 1) continue;
-    closed = std::exchange(branch, nullptr);
-    used_.erase(std::next(it).base());
+    Slot& slot = *slots_.at(*it);
+    if (slot.branch.use_count() > 1) continue;
+    Close(slot, closed);
     return true;
   }
   return false;
@@ -110,18 +123,130 @@ std::shared_ptr<const Branch> Grafts::Use(Slot& slot) const {
   return slot.branch;
 }
 
-void Grafts::Keep(Number number, Slot& slot,
-                  std::shared_ptr<const Branch> branch) const {
-  // Closed after the lock is let go of: it may mean freeing much.
-  std::vector<std::shared_ptr<const Branch>> closed;
+void Grafts::Close(Slot& slot, Branches& closed) const {
+  if (slot.branch == nullptr) return;
+  closed.push_back(std::exchange(slot.branch, nullptr));
+  used_.erase(slot.used);
+}
+
+void Grafts::RenewInside(const Slot& slot, Branches& closed) const {
+  for (const Number number : slot.inside) {
+    Slot& inner = *slots_.at(number);
+    Close(inner, closed);
+    inner.pages.Renew();
+    RenewInside(inner, closed);
+  }
+}
+
+bool Grafts::IsAnother(const Slot& slot, const Opening& now) {
+  if (!slot.opened_as) return false;
+  const Opening& before = *slot.opened_as;
+  // A file that a container names may have been missing or unreadable, and then
+  // become readable, without a change of the directory that it appears as.
+  const bool comparable = slot.graft.depth == 0 ? now.digest || before.digest
+                                                : now.digest && before.digest;
+  return comparable &&
+         (now.digest != before.digest || now.nodes != before.nodes);
+}
+
+Status Grafts::Accept(Slot& slot, const Branch& branch, bool lose,
+                      Branches& closed) const {
+  const Source& source = *branch.container().source();
+  const Opening now{source.opening_digest(), branch.NodeCount(),
+                    source.identity().ctime_ns};
+  const bool another = slot.lost || IsAnother(slot, now);
+  slot.lost = slot.lost || (another && lose);
+  if (another) {
+    return Error{Code::kStale, "the container was replaced by another"};
+  }
+  if (slot.opened_as && now.ctime_ns != slot.opened_as->ctime_ns) {
+    slot.pages.Renew();
+    RenewInside(slot, closed);
+  }
+  slot.opened_as = now;
+  return {};
+}
+
+Status Grafts::Renew(Number number, const std::shared_ptr<const Branch>& old,
+                     const Opener& reopen, bool lose,
+                     const ReadContext& context) const {
+  const std::shared_ptr<Slot> slot = SlotOf(number);
+  if (slot == nullptr) {
+    return Error{Code::kStale, "the container is there no more"};
+  }
+  const auto is_renewed = [&] { return Opened(number) != old; };
+  const auto renew = [&](const ReadContext& shared) -> Status {
+    Result<std::shared_ptr<const Branch>> opened = Open(reopen, shared);
+    if (!opened) return std::move(opened).error();
+    Branches closed;
+    const MutexLock lock(mutex_);
+    if (slot->branch != old) return {};
+    Status accepted = Accept(*slot, **opened, lose, closed);
+    if (!accepted) return accepted;
+    // ctime is the same if a file that the container names has changed.
+    slot->pages.Renew();
+    RenewInside(*slot, closed);
+    closed.push_back(std::exchange(slot->branch, std::move(*opened)));
+    return {};
+  };
+  return context.cache().Once({slot->opening, 0}, context, is_renewed, renew);
+}
+
+void Grafts::Lose(Number number) const {
   const MutexLock lock(mutex_);
   const auto found = slots_.find(number);
-  if (found == slots_.end() || found->second.get() != &slot) return;  // dropped
+  if (found != slots_.end()) found->second->lost = true;
+}
+
+bool Grafts::IsLost(Number number) const {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  return found != slots_.end() && found->second->lost;
+}
+
+void Grafts::RenewAll() const {
+  Branches closed;
+  const MutexLock lock(mutex_);
+  for (const auto& [number, slot] : slots_) {
+    Close(*slot, closed);
+    slot->pages.Renew();
+  }
+}
+
+std::shared_ptr<const Branch> Grafts::Opened(Number number) const {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  return found == slots_.end() ? nullptr : found->second->branch;
+}
+
+std::optional<Grafts::Number> Grafts::At(Inode at) const {
+  const MutexLock lock(mutex_);
+  const auto found = by_place_.find(at);
+  if (found == by_place_.end()) return std::nullopt;
+  return found->second;
+}
+
+bool Grafts::PagesAreGood(Number number, NodeId file) const {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  return found != slots_.end() && found->second->pages.Open(file);
+}
+
+Status Grafts::Keep(Number number, Slot& slot,
+                    const std::shared_ptr<const Branch>& branch) const {
+  Branches closed;  // freed after the lock is released: that may take long
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  if (found == slots_.end() || found->second.get() != &slot) return {};
   // A thread that uses another cache may have opened it in the meantime.
-  if (slot.branch != nullptr) return;
+  if (slot.branch != nullptr) return {};
+  if (Status accepted = Accept(slot, *branch, /*lose=*/true, closed);
+      !accepted) {
+    return accepted;
+  }
   used_.push_front(number);
   slot.used = used_.begin();
-  slot.branch = std::move(branch);
+  slot.branch = branch;
   for (auto it = std::prev(used_.end()); used_.size() > most_;) {
     Slot& oldest = *slots_.at(*it);
     const bool last = it == used_.begin();
@@ -133,6 +258,7 @@ void Grafts::Keep(Number number, Slot& slot,
     if (last) break;
     it = next;
   }
+  return {};
 }
 
 void Grafts::Drop(Inode at) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,20 @@
 #include "core/vfs/attributes.h"
 
 namespace ctxfs {
+
+/// Remembers which files of a container were opened since it was renewed: the
+/// kernel's pages of all others may be of its earlier bytes.
+class PageLedger {
+ public:
+  void Renew();
+  /// Notes that a file is being opened. Returns whether the pages that the
+  /// kernel has of it are good.
+  bool Open(NodeId file);
+
+ private:
+  bool renewed_ = false;  // until then all pages are good
+  std::unordered_set<NodeId> opened_;
+};
 
 /// The containers that hang in a mount, by number. One is opened when someone
 /// first looks inside, and those not used for longest are closed again when
@@ -63,6 +78,30 @@ class Grafts {
   Result<std::shared_ptr<const Branch>> Get(Number number,
                                             const ReadContext& context) const;
 
+  /// The container if it is open, or null.
+  std::shared_ptr<const Branch> Opened(Number number) const;
+
+  /// The number of what hangs at `at`.
+  std::optional<Number> At(Inode at) const;
+
+  /// Replaces the container `old` by what `reopen` opens, and closes what is
+  /// inside. Does nothing if `old` is not open here any more. Fails with kStale
+  /// if `reopen` opens another container, which is then lost if `lose`.
+  Status Renew(Number number, const std::shared_ptr<const Branch>& old,
+               const Opener& reopen, bool lose,
+               const ReadContext& context) const;
+
+  /// Lost is a container in whose place another one was found: its nodes are
+  /// not those that the kernel knows, so Get fails with kStale until Drop.
+  void Lose(Number number) const;
+  bool IsLost(Number number) const;
+
+  /// Closes everything, since what it is in was renewed.
+  void RenewAll() const;
+
+  /// PageLedger::Open for a file of a container or of numbered files.
+  bool PagesAreGood(Number number, NodeId file) const;
+
   /// Closes the container that was not used for longest and that nobody uses
   /// now. Returns false if there is none.
   bool CloseOldest() const;
@@ -80,6 +119,13 @@ class Grafts {
   Totals Sum() const;
 
  private:
+  /// What identifies an opening of a container.
+  struct Opening {
+    std::optional<uint64_t> digest;
+    uint64_t nodes = 0;
+    int64_t ctime_ns = 0;
+  };
+
   struct Slot {
     explicit Slot(Graft what) : graft(std::move(what)) {}
 
@@ -88,19 +134,29 @@ class Grafts {
     std::shared_ptr<const Branch> branch;  // under mutex_; null: closed
     std::list<Number>::iterator used;      // where branch is not null
     std::vector<Number> inside;            // what hangs in it; under mutex_
+    std::optional<Opening> opened_as;      // the latest; under mutex_
+    bool lost = false;  // another container is in its place; under mutex_
+    PageLedger pages;   // under mutex_
   };
+  using Branches = std::vector<std::shared_ptr<const Branch>>;
 
   std::shared_ptr<Slot> SlotOf(Number number) const;
-  Result<std::shared_ptr<const Branch>> Open(const Slot& slot,
+  Result<std::shared_ptr<const Branch>> Open(const Opener& opener,
                                              const ReadContext& context) const;
   std::shared_ptr<const Branch> Use(Slot& slot) const;
-  void Keep(Number number, Slot& slot,
-            std::shared_ptr<const Branch> branch) const;
+  Status Keep(Number number, Slot& slot,
+              const std::shared_ptr<const Branch>& branch) const;
   Result<std::shared_ptr<const Container>> OpenOne(
-      const Slot& slot, const ReadContext& context) const;
-  void DropOne(Number number,
-               std::vector<std::shared_ptr<const Branch>>& closed)
+      const Opener& opener, const ReadContext& context) const;
+  /// kStale if the slot's nodes were those of another container.
+  Status Accept(Slot& slot, const Branch& branch, bool lose,
+                Branches& closed) const CTXFS_REQUIRES(mutex_);
+  static bool IsAnother(const Slot& slot, const Opening& now);
+  void Close(Slot& slot, Branches& closed) const CTXFS_REQUIRES(mutex_);
+  /// Closes what is inside, to be opened anew from what is there now.
+  void RenewInside(const Slot& slot, Branches& closed) const
       CTXFS_REQUIRES(mutex_);
+  void DropOne(Number number, Branches& closed) CTXFS_REQUIRES(mutex_);
 
   const size_t most_;
   const Hang hang_;

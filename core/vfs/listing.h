@@ -31,7 +31,7 @@ class Listing {
   Listing& operator=(const Listing&) = delete;
 
   /// To be called before the first At, and when the reader starts over.
-  virtual Status Rewind() { return {}; }
+  virtual Status Rewind(const ReadContext& /*context*/) { return {}; }
 
   virtual uint64_t count() const = 0;
 

@@ -143,6 +143,7 @@ Inode Mirror::InodeOf(Inode parent, std::string_view name,
   // A container whose bytes change is another one, with other inodes in it; a
   // plain file or a directory stays what it is.
   FileIdentity lasting = identity;
+  lasting.ctime_ns = 0;
   if (kind != Kind::kContainer) lasting.size = 0;
   if (kind != Kind::kContainer) lasting.mtime_ns = 0;
   std::string text(reinterpret_cast<const char*>(&lasting), sizeof(lasting));
@@ -202,14 +203,14 @@ Result<std::optional<Mirror::Node>> Mirror::Lookup(Inode directory,
     const auto [at, added] = held_.try_emplace(
         node.inode, Held{directory, std::string(name), node, 0});
     Held& held = at->second;
-    if (added || (held.parent == directory && held.name == name &&
-                  held.node.kind == node.kind &&
+    if (added || (!held.retired && held.parent == directory &&
+                  held.name == name && held.node.kind == node.kind &&
                   held.node.identity.SameFile(node.identity))) {
       held.node = node;
       ++held.count;
       return std::optional(node);
     }
-    node.inode = (node.inode + 1) | kBit;  // the hash is that of another file
+    node.inode = (node.inode + 1) | kBit;  // this one is another file's
   }
 }
 
@@ -232,8 +233,7 @@ bool Mirror::StillIs(const Node& held, const Node& now) {
   // A directory was not probed again.
   if (!now.directory && held.kind != now.kind) return false;
   return held.kind != Kind::kContainer ||
-         (held.identity.size == now.identity.size &&
-          held.identity.mtime_ns == now.identity.mtime_ns);
+         held.identity.EqualButForCtime(now.identity);
 }
 
 Result<Mirror::Found> Mirror::Find(Inode inode) const {
@@ -242,7 +242,7 @@ Result<Mirror::Found> Mirror::Find(Inode inode) const {
   {
     const MutexLock lock(mutex_);
     const auto found = held_.find(inode);
-    if (found == held_.end()) return stale;
+    if (found == held_.end() || found->second.retired) return stale;
     held = found->second;
   }
   const Result<Place> place = PlaceOf(held->parent);
@@ -254,6 +254,12 @@ Result<Mirror::Found> Mirror::Find(Inode inode) const {
   node.inode = inode;
   node.kind = held->node.kind;
   return std::move(**seen);
+}
+
+void Mirror::Retire(Inode inode) {
+  const MutexLock lock(mutex_);
+  const auto found = held_.find(inode);
+  if (found != held_.end()) found->second.retired = true;
 }
 
 bool Mirror::Reopen(Inode inode, const FileIdentity& identity) {

@@ -14,6 +14,7 @@
 
 #include "core/base/mutex.h"
 #include "core/base/result.h"
+#include "core/content/read_context.h"
 #include "core/io/fd.h"
 #include "core/io/identity.h"
 #include "core/vfs/attributes.h"
@@ -82,10 +83,15 @@ class Mirror {
   /// whether it was the same when it was last opened.
   bool Reopen(Inode inode, const FileIdentity& identity);
 
+  /// Makes the container at `inode` stale for good: its bytes are another
+  /// container's. Its name is found under another inode from now on.
+  void Retire(Inode inode);
+
   /// Returns everything in `directory`, in no order, without opening any
   /// sub-directory. All who list a directory share a snapshot of it while it
-  /// does not change.
-  Result<std::shared_ptr<const DirectorySnapshot>> List(Inode directory);
+  /// does not change, and one thread takes it for those who wait.
+  Result<std::shared_ptr<const DirectorySnapshot>> List(
+      Inode directory, const ReadContext& context);
 
   /// The directory that `inode` is in, as it was looked up; kRoot if unknown.
   Inode Parent(Inode inode) const;
@@ -107,6 +113,7 @@ class Mirror {
     Node node;  // as it was looked up
     uint64_t count;
     FileIdentity opened = {};  // when it was last opened
+    bool retired = false;
   };
 
   /// Where a directory is, and which directories it lies in, itself included.
@@ -118,10 +125,10 @@ class Mirror {
 
   /// The latest listing of a directory, while someone has it open.
   struct Listed {
-    Mutex taking;  // held while it is taken, so that one thread does
-    std::weak_ptr<const DirectorySnapshot> snapshot CTXFS_GUARDED_BY(taking);
-    FileIdentity identity CTXFS_GUARDED_BY(taking);
-    std::chrono::steady_clock::time_point taken CTXFS_GUARDED_BY(taking);
+    const uint64_t taking = NewOwner();  // names the work of listing it
+    std::weak_ptr<const DirectorySnapshot> snapshot;  // all under mutex_
+    FileIdentity identity;
+    std::chrono::steady_clock::time_point taken;
   };
   class Lister;
 

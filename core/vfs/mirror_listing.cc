@@ -38,8 +38,8 @@ Type TypeOf(Kind kind) {
 /// that is mounted by ctxfs is sent a request.
 class Mirror::Lister {
  public:
-  Lister(const Mirror& mirror, const Place& place)
-      : mirror_(mirror), place_(place) {}
+  Lister(const Mirror& mirror, const Place& place, const ReadContext& context)
+      : mirror_(mirror), place_(place), context_(context) {}
 
   Result<DirectorySnapshot> ListTops() {
     for (const Top& top : mirror_.tops_) {
@@ -58,6 +58,7 @@ class Mirror::Lister {
     fd_ = ::dirfd(dir.get());
     device_ = st.st_dev;
     real_path_ = found.real_path();
+    snapshot_.Reserve();
     while (true) {
       errno = 0;
       const struct dirent* one = ::readdir(dir.get());
@@ -73,6 +74,7 @@ class Mirror::Lister {
 
  private:
   Status Add(const std::string& name, unsigned char type) {
+    if (Status interrupted = context_.Check(); !interrupted) return interrupted;
     if (name == "." || name == "..") return {};
     if (mirror_.options_.confined) return AddSeen(name);
     if (type == DT_REG) return AddFile(name);
@@ -148,6 +150,7 @@ class Mirror::Lister {
 
   const Mirror& mirror_;
   const Place& place_;
+  const ReadContext& context_;
   DirectorySnapshot snapshot_;
   int fd_ = -1;
   dev_t device_ = 0;
@@ -161,8 +164,9 @@ std::shared_ptr<Mirror::Listed> Mirror::ListedAt(Inode directory) {
   return listed;
 }
 
-Result<std::shared_ptr<const DirectorySnapshot>> Mirror::List(Inode directory) {
-  // A directory does not tell when a file in it becomes a container.
+Result<std::shared_ptr<const DirectorySnapshot>> Mirror::List(
+    Inode directory, const ReadContext& context) {
+  // A directory's times do not tell when a file in it becomes a container.
   constexpr std::chrono::seconds kMoment(1);
   const Result<Place> place = PlaceOf(directory);
   if (!place) return place.error();
@@ -177,24 +181,32 @@ Result<std::shared_ptr<const DirectorySnapshot>> Mirror::List(Inode directory) {
   const FileIdentity identity = FileIdentity::Of(st);
 
   const std::shared_ptr<Listed> listed = ListedAt(directory);
-  const MutexLock lock(listed->taking);
-  const auto now = std::chrono::steady_clock::now();
-  std::shared_ptr<const DirectorySnapshot> last = listed->snapshot.lock();
-  if (last != nullptr && identity == listed->identity &&
-      now - listed->taken < kMoment) {
-    return last;
-  }
-  Lister lister(*this, *place);
-  Result<DirectorySnapshot> taken =
-      top ? lister.ListTops() : lister.List(*found);
-  if (!taken) return std::move(taken).error();
-  if (last == nullptr || *last != *taken) {
-    last = std::make_shared<const DirectorySnapshot>(std::move(*taken));
-  }
-  listed->snapshot = last;
-  listed->identity = identity;
-  listed->taken = now;
-  return last;
+  std::shared_ptr<const DirectorySnapshot> snapshot;
+  const auto is_taken = [&] {
+    const MutexLock lock(mutex_);
+    snapshot = listed->snapshot.lock();
+    return snapshot != nullptr && identity == listed->identity &&
+           std::chrono::steady_clock::now() - listed->taken < kMoment;
+  };
+  const auto take = [&](const ReadContext& shared) -> Status {
+    const auto now = std::chrono::steady_clock::now();
+    Lister lister(*this, *place, shared);
+    Result<DirectorySnapshot> taken =
+        top ? lister.ListTops() : lister.List(*found);
+    if (!taken) return std::move(taken).error();
+    if (snapshot == nullptr || *snapshot != *taken) {
+      snapshot = std::make_shared<const DirectorySnapshot>(std::move(*taken));
+    }
+    const MutexLock lock(mutex_);
+    listed->snapshot = snapshot;
+    listed->identity = identity;
+    listed->taken = now;
+    return {};
+  };
+  Status done =
+      context.cache().Once({listed->taking, 0}, context, is_taken, take);
+  if (!done) return std::move(done).error();
+  return snapshot;
 }
 
 }  // namespace ctxfs

@@ -11,6 +11,7 @@
 #include "core/io/directory.h"
 #include "core/tree/free_names.h"
 #include "core/vfs/log.h"
+#include "core/vfs/open_container.h"
 
 namespace ctxfs {
 namespace {
@@ -42,9 +43,14 @@ Namespace::Namespace(const std::shared_ptr<const Container>& container,
                      std::string_view name, const OwnFile& stats,
                      const OpenOptions& options, const Grafts::Hang& hang)
     : options_(options),
-      top_(std::make_shared<const Branch>(
-          container, name.empty() ? FlatStats(stats) : std::vector<OwnFile>{},
-          hang == nullptr ? std::vector<SubContainer>{} : hang(container))),
+      make_top_(
+          [extra = name.empty() ? FlatStats(stats) : std::vector<OwnFile>{},
+           hang](const std::shared_ptr<const Container>& shown) {
+            return std::make_shared<const Branch>(
+                shown, extra,
+                hang == nullptr ? std::vector<SubContainer>{} : hang(shown));
+          }),
+      top_(make_top_(container)),
       own_(name, name.empty() || stats.path.empty() ? "" : kOwnDirectory,
            stats),
       grafts_(limits::kOpenContainers, hang) {}
@@ -70,20 +76,22 @@ Result<Namespace::Place> Namespace::Find(Inode inode,
   const uint64_t index = inode - kRoot;
   if (index < own_.node_count()) {
     const auto node = static_cast<NodeId>(index);
-    if (top_ != nullptr && node == own_.container_node()) {
-      return Place{top_.get(), Files::kRoot, 0, top_};
+    if (mirror_ == nullptr && node == own_.container_node()) {
+      const std::shared_ptr<const Branch> top = Top();
+      return Place{top.get(), Files::kRoot, 0, top};
     }
     return Place{&own_, node, 0, nullptr};
   }
-  return Place{top_.get(), static_cast<NodeId>(index - own_.node_count() + 1),
-               0, top_};
+  const std::shared_ptr<const Branch> top = Top();
+  return Place{top.get(), static_cast<NodeId>(index - own_.node_count() + 1), 0,
+               top};
 }
 
 Result<Namespace::Place> Namespace::RootOf(Grafts::Number number,
                                            const ReadContext& context) const {
   const std::optional<Grafts::Graft> graft = grafts_.Find(number);
   if (!graft) return Error{Code::kStale, "the container is there no more"};
-  Place place{nullptr, Files::kRoot, number, top_};
+  Place place{nullptr, Files::kRoot, number, Top()};
   if (graft->open != nullptr || graft->within != 0) {
     Result<std::shared_ptr<const Branch>> branch = grafts_.Get(number, context);
     if (!branch) return std::move(branch).error();
@@ -131,12 +139,14 @@ Result<Namespace::Directory> Namespace::Enter(
 
 Result<Namespace::Place> Namespace::EnterContainer(
     const Mirror::Node& node, const ReadContext& context) const {
-  return RootOf(
+  const Grafts::Number number =
       grafts_.Add({node.inode, 0, 0, Files::kRoot,
                    [this, inode = node.inode](const ReadContext& request) {
                      return OpenMirroredContainer(inode, request);
-                   }}),
-      context);
+                   }});
+  Result<Place> root = RootOf(number, context);
+  if (!root && grafts_.IsLost(number)) mirror_->Retire(node.inode);
+  return root;
 }
 
 Result<std::optional<Namespace::Directory>> Namespace::DirectoryAt(
@@ -173,10 +183,10 @@ Result<std::shared_ptr<const Container>> Namespace::OpenMirroredContainer(
   const Result<Mirror::Found> found = mirror_->Find(inode);
   if (!found) return found.error();
   Result<std::shared_ptr<const Source>> source =
-      OpenSource(found->fd.proc_path(), options_.audience);
+      OpenSource(found->fd.proc_path(), options_.source_options());
   if (!source) return std::move(source).error();
   Result<std::shared_ptr<const Container>> container =
-      OpenContainer(*source, options_, context);
+      OpenRecorded(*source, options_, context);
   if (container || container.error().code == Code::kInterrupted) {
     return container;
   }
@@ -188,7 +198,7 @@ Result<std::shared_ptr<const Container>> Namespace::OpenMirroredContainer(
 Result<std::shared_ptr<const Container>> Namespace::OpenHanging(
     Grafts::Number within, NodeId node, unsigned depth,
     const ReadContext& context) const {
-  Result<std::shared_ptr<const Branch>> outer = top_;
+  Result<std::shared_ptr<const Branch>> outer = Top();
   if (within != 0) outer = grafts_.Get(within, context);
   if (!outer) return std::move(outer).error();
   const SubContainer& hanging = *(*outer)->Hanging(node);
@@ -200,7 +210,7 @@ Result<std::shared_ptr<const Container>> Namespace::OpenHanging(
                       {Code::kLimit, "containers within containers end here"});
   }
   Result<std::shared_ptr<const Container>> container =
-      OpenContainer(*source, options_, context);
+      OpenRecorded(*source, options_, context);
   if (container) return container;
   return Unreadable(*source, std::move(container).error());
 }
@@ -221,7 +231,7 @@ Result<std::optional<Namespace::Found>> Namespace::LookupMirrored(
   return directory == kRoot ? LookupOwn(name) : std::optional<Found>();
 }
 
-Result<std::optional<Namespace::Found>> Namespace::Lookup(
+Result<std::optional<Namespace::Found>> Namespace::LookupOnce(
     Inode directory, std::string_view name, const ReadContext& context) const {
   Result<std::optional<Directory>> at = DirectoryAt(directory, context);
   if (!at) return std::move(at).error();
@@ -270,7 +280,8 @@ auto Namespace::FromStore(const Place& place, const Ask& ask,
     const Result<Place> outer = RootOf(graft->within, context);
     return outer ? FromStore(*outer, ask, context) : Answer();
   }
-  return top_ != nullptr ? ask(*top_->container().source()) : Answer();
+  const std::shared_ptr<const Branch> top = Top();
+  return top != nullptr ? ask(*top->container().source()) : Answer();
 }
 
 int64_t Namespace::MtimeOf(const Place& place,
@@ -284,9 +295,10 @@ std::optional<Permissions> Namespace::PermissionsOf(
     const Place& place, const ReadContext& context) const {
   if (place.branch == nullptr) {
     // The mount's own files, but for the directory its container hangs at.
-    const bool hangs = top_ != nullptr && place.node == own_.container_node();
+    const std::shared_ptr<const Branch> top = Top();
+    const bool hangs = top != nullptr && place.node == own_.container_node();
     if (!hangs) return std::nullopt;
-    return PermissionsOf({top_.get(), Files::kRoot, 0, top_}, context);
+    return PermissionsOf({top.get(), Files::kRoot, 0, top}, context);
   }
   const std::optional<Readers> readers = FromStore(
       place, [](const Source& source) { return source.readers(); }, context);
@@ -346,7 +358,7 @@ Inode Namespace::Parent(Inode inode, const ReadContext& context) const {
   if (IsMirrored(inode) && mirror_ != nullptr) return mirror_->Parent(inode);
   Result<Place> place = Find(inode, context);
   if (!place) return kRoot;
-  if (place->branch == top_ && place->graft == 0 &&
+  if (place->branch != nullptr && place->graft == 0 &&
       place->node == Files::kRoot) {
     return kRoot + own_.Parent(own_.container_node());
   }
@@ -367,17 +379,18 @@ Result<Namespace::OpenFile> Namespace::OpenMirrored(Inode inode) const {
                      "on descriptors allows"};
   }
   const Result<std::shared_ptr<const FileSource>> source =
-      FileSource::Open(found->fd.proc_path());
+      FileSource::Open(found->fd.proc_path(), options_.source_options());
   if (!source) return source.error();
   OpenFile file;
+  file.source = *source;
   file.content.Append(Range{*source, 0, nullptr}, (*source)->size());
   file.lifetime = Lifetime::kMoment;
   file.same_pages = mirror_->Reopen(inode, (*source)->identity());
   return file;
 }
 
-Result<Namespace::OpenFile> Namespace::Open(Inode inode,
-                                            const ReadContext& context) const {
+Result<Namespace::OpenFile> Namespace::OpenOnce(
+    Inode inode, const ReadContext& context) const {
   if (IsMirrored(inode) && mirror_ != nullptr) return OpenMirrored(inode);
   const Result<Place> place = Find(inode, context);
   if (!place) return place.error();
@@ -391,6 +404,7 @@ Result<Namespace::OpenFile> Namespace::Open(Inode inode,
   if (!content) return std::move(content).error();
   OpenFile file{std::move(*content)};
   file.branch = place->branch;
+  file.same_pages = PagesAreGood(*place);
   if (place->files->IsLive(place->node)) {
     file.lifetime = Lifetime::kNone;
     file.same_pages = false;
@@ -405,9 +419,16 @@ Result<Namespace::OpenFile> Namespace::Open(Inode inode,
 Result<std::optional<EntryInfo>> Namespace::Describe(
     Inode inode, const ReadContext& context) const {
   if (IsMirrored(inode)) return std::optional<EntryInfo>();
-  const Result<Place> place = Find(inode, context);
+  Result<Place> place = Find(inode, context);
   if (!place) return place.error();
   if (place->files->IsDirectory(place->node)) return std::optional<EntryInfo>();
+  // What was verified before a change of ctime is not verified now.
+  if (place->branch != nullptr &&
+      !place->branch->container().source()->CheckUnchanged() &&
+      Renew(inode, context)) {
+    place = Find(inode, context);
+    if (!place) return place.error();
+  }
   return place->files->Describe(place->node);
 }
 
@@ -438,8 +459,8 @@ std::string Namespace::Path(Inode inode, const ReadContext& context) const {
 
 Grafts::Totals Namespace::Totals() const {
   Grafts::Totals totals = grafts_.Sum();
-  if (top_ != nullptr) {
-    totals = {totals.containers + 1, top_->NodeCount() - 1, top_->TotalSize(),
+  if (const std::shared_ptr<const Branch> top = Top()) {
+    totals = {totals.containers + 1, top->NodeCount() - 1, top->TotalSize(),
               totals.hung};
   }
   totals.nodes += own_.node_count() + totals.hung;

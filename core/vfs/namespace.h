@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "core/base/mutex.h"
 #include "core/container/container.h"
 #include "core/container/format.h"
 #include "core/content/content.h"
@@ -43,8 +48,9 @@ class Namespace {
     Lifetime lifetime = Lifetime::kForever;
     /// Whether pages that the kernel has of it are still good.
     bool same_pages = true;
-    /// Keeps what the content is made from.
+    /// Keeps what the content is made from: a container, or a mirrored file.
     std::shared_ptr<const Branch> branch = nullptr;
+    std::shared_ptr<const Source> source = nullptr;
     /// Where it is an entry: of which container, and which.
     std::shared_ptr<const Container> container = nullptr;
     uint32_t entry = 0;
@@ -60,7 +66,10 @@ class Namespace {
             const Grafts::Hang& hang = nullptr);
 
   /// kLimit when the container has too many names to be shown.
-  Status status() const { return top_ == nullptr ? Status() : top_->status(); }
+  Status status() const {
+    const std::shared_ptr<const Branch> top = Top();
+    return top == nullptr ? Status() : top->status();
+  }
 
   /// Shows what `mirror` has.
   Namespace(std::unique_ptr<Mirror> mirror, const OwnFile& stats,
@@ -85,9 +94,21 @@ class Namespace {
 
   /// Whether a directory is the `.ctxfs` of a container, whatever it is called
   /// beside an entry of that name.
-  bool IsMetadata(Inode directory) const;
+  bool IsMetadata(Inode directory, const ReadContext& context) const;
 
   Result<OpenFile> Open(Inode inode, const ReadContext& context) const;
+
+  /// Opens a file again whose reads fail with kStale: where nothing but ctime
+  /// changed, the container is opened anew, nothing of it is verified any more,
+  /// and the file goes on. kStale for any other change. `renew` says that
+  /// opening the file alone did not help: a file that the container names has
+  /// changed.
+  Result<OpenFile> Reopen(Inode inode, const OpenFile& file, bool renew,
+                          const ReadContext& context) const;
+
+  /// Notes that Reopen did not help. For a moment it then opens nothing anew
+  /// but what is stale itself.
+  void GiveUp(Inode inode) const;
 
   /// What is known of a file, or nothing for a file of no interest.
   Result<std::optional<EntryInfo>> Describe(Inode inode,
@@ -127,6 +148,31 @@ class Namespace {
     return mirror_ != nullptr && (inode == kRoot || IsMirrored(inode));
   }
 
+  /// The container that is shown, or null: that of one mount may be renewed.
+  std::shared_ptr<const Branch> Top() const;
+
+  /// Calls `act` again, after a renewal, while it fails with kStale.
+  template <typename Act>
+  auto Renewing(Inode inode, const ReadContext& context, const Act& act) const
+      -> decltype(act());
+  /// Opens anew the outermost stale container of those that `inode` is in; if
+  /// none is, the outermost, unless it is given up. Returns whether that was
+  /// done.
+  bool Renew(Inode inode, const ReadContext& context) const;
+  bool RenewOne(Grafts::Number number,
+                const std::shared_ptr<const Branch>& branch, bool lose,
+                const ReadContext& context) const;
+  Status RenewTop(const std::shared_ptr<const Branch>& old, bool lose,
+                  const ReadContext& context) const;
+  /// Opens a container again. kStale if it cannot be; `changed` says whether
+  /// that is for good.
+  Result<std::shared_ptr<const Container>> OpenAgain(
+      const Branch& branch, bool& changed, const ReadContext& context) const;
+  /// What `inode` is in, outermost first: 0 is Top, others are grafts.
+  std::vector<Grafts::Number> ContainersOf(Inode inode) const;
+  bool PagesAreGood(const Place& place) const;
+  bool IsGivenUp(Grafts::Number number) const;
+
   Result<Place> Find(Inode inode, const ReadContext& context) const;
   Result<Place> RootOf(Grafts::Number graft, const ReadContext& context) const;
   Inode InodeOf(const Place& place) const;
@@ -147,6 +193,10 @@ class Namespace {
                                const ReadContext& context) const;
   Attributes ExamineNode(const Mirror::Node& node) const;
   Result<OpenFile> OpenMirrored(Inode inode) const;
+  Result<OpenFile> OpenOnce(Inode inode, const ReadContext& context) const;
+  Result<std::optional<Found>> LookupOnce(Inode directory,
+                                          std::string_view name,
+                                          const ReadContext& context) const;
   /// Asks the file that `place` is made from, through whatever is made in
   /// memory on the way: `ask` gives something true where it finds an answer.
   template <typename Ask>
@@ -166,8 +216,18 @@ class Namespace {
       std::shared_ptr<const Source> source, Error reason) const;
 
   const OpenOptions options_;
-  const std::unique_ptr<Mirror> mirror_;  // null: top_ is shown
-  const std::shared_ptr<const Branch> top_;
+  const std::unique_ptr<Mirror> mirror_;  // null: a container is shown
+  const std::function<std::shared_ptr<const Branch>(
+      const std::shared_ptr<const Container>&)>
+      make_top_;
+  const uint64_t renewing_top_ = NewOwner();  // names the work of doing it
+  mutable Mutex mutex_;
+  mutable std::shared_ptr<const Branch> top_ CTXFS_GUARDED_BY(mutex_);
+  mutable bool top_lost_ CTXFS_GUARDED_BY(mutex_) = false;
+  mutable PageLedger top_pages_ CTXFS_GUARDED_BY(mutex_);
+  mutable std::unordered_map<Grafts::Number,
+                             std::chrono::steady_clock::time_point>
+      given_up_ CTXFS_GUARDED_BY(mutex_);
   const MountFiles own_;
   mutable Grafts grafts_;
 };

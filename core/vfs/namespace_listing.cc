@@ -61,9 +61,9 @@ class Namespace::MirrorListing final : public Listing {
   MirrorListing(const Namespace& files, Inode directory)
       : files_(files), directory_(directory) {}
 
-  Status Rewind() override {
+  Status Rewind(const ReadContext& context) override {
     Result<std::shared_ptr<const DirectorySnapshot>> listed =
-        files_.mirror_->List(directory_);
+        files_.mirror_->List(directory_, context);
     if (!listed) return std::move(listed).error();
     mirrored_ = std::move(*listed);
     if (directory_ == kRoot) own_ = files_.own_.ChildCount(Files::kRoot);
@@ -98,9 +98,9 @@ class Namespace::MirrorListing final : public Listing {
   uint32_t own_ = 0;  // names of the mount's own, after those
 };
 
-bool Namespace::IsMetadata(Inode directory) const {
+bool Namespace::IsMetadata(Inode directory, const ReadContext& context) const {
   if (IsMirroredDirectory(directory)) return false;
-  const Result<Place> place = Find(directory);
+  const Result<Place> place = Find(directory, context);
   return place && place->files->IsMetadata(place->node);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vfs/open_container.h"
 
+#include "core/io/digesting_source.h"
 #include "core/io/directory.h"
 
 namespace ctxfs {
@@ -25,13 +26,24 @@ std::string SalvageHint(std::shared_ptr<const Source> source,
 
 }  // namespace
 
+Result<std::shared_ptr<const Container>> OpenRecorded(
+    const std::shared_ptr<const Source>& source, const OpenOptions& options,
+    const ReadContext& context) {
+  if (!options.watch_ctime) return OpenContainer(source, options, context);
+  const auto recorded = std::make_shared<DigestingSource>(source);
+  Result<std::shared_ptr<const Container>> container =
+      OpenContainer(recorded, options, context);
+  recorded->Seal();
+  return container;
+}
+
 Result<std::shared_ptr<const Container>> OpenContainerFile(
     const std::string& path, const OpenOptions& options) {
   Result<std::shared_ptr<const Source>> source =
-      OpenSource(path, options.audience);
+      OpenSource(path, options.source_options());
   if (!source) return std::move(source).error();
   Result<std::shared_ptr<const Container>> container =
-      OpenContainer(*source, options);
+      OpenRecorded(*source, options, LoneContext());
   if (!container && container.error().code == Code::kCorrupt &&
       !options.salvage) {
     Error error = std::move(container).error();

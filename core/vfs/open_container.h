@@ -7,11 +7,19 @@
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/container/format.h"
+#include "core/content/read_context.h"
+#include "core/io/source.h"
 
 namespace ctxfs {
 
-/// Opens the container file at `path`. The Error of a damaged one also says
-/// what `-o salvage` would show.
+/// Opens `source` with everything recorded that opening reads, if `options`
+/// watch ctime: the container's source then has an opening_digest.
+Result<std::shared_ptr<const Container>> OpenRecorded(
+    const std::shared_ptr<const Source>& source, const OpenOptions& options,
+    const ReadContext& context);
+
+/// Opens the container file at `path` by OpenRecorded. The Error of a damaged
+/// one also says what `-o salvage` would show.
 Result<std::shared_ptr<const Container>> OpenContainerFile(
     const std::string& path, const OpenOptions& options);
 

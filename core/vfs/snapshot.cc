@@ -10,6 +10,13 @@ bool DirectorySnapshot::Add(Inode inode, std::string_view name, Type type) {
   return true;
 }
 
+void DirectorySnapshot::Reserve() {
+  // From here on malloc maps each block, and unmaps it when it is freed.
+  constexpr size_t kBytes = 1 << 20;
+  names_.reserve(kBytes);
+  items_.reserve(kBytes / sizeof(Item));
+}
+
 void DirectorySnapshot::ShrinkToFit() {
   items_.shrink_to_fit();
   names_.shrink_to_fit();

@@ -25,7 +25,11 @@ class DirectorySnapshot {
   /// Returns false, and adds nothing, once all names take 4 GiB.
   bool Add(Inode inode, std::string_view name, Type type);
 
-  /// Gives back the memory that Add took in advance.
+  /// Takes memory for many names in advance. Growing through small blocks would
+  /// leave these in the heap of each thread that lists a directory.
+  void Reserve();
+
+  /// Gives back the memory that was taken in advance.
   void ShrinkToFit();
 
   uint64_t count() const { return items_.size(); }

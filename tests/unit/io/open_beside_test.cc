@@ -98,7 +98,7 @@ TEST_F(OpenBeside, ForEveryoneOnlyWhatAllReadersMayRead) {
   mode("in/a", 0640);
   mode("in/sub/b", 0440);
   const auto everyone =
-      *FileSource::Open(dir_.Path("in/manifest"), Audience::kEveryone);
+      *FileSource::Open(dir_.Path("in/manifest"), {Audience::kEveryone});
   EXPECT_TRUE(Ok(everyone->OpenBeside("a")));
   EXPECT_TRUE(Ok(everyone->OpenBeside("sub/b")));
   mode("in/a", 0600);

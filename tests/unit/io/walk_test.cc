@@ -32,6 +32,8 @@ class Walk : public testing::Test {
     Link("../a/./b//c", "a/round");
     Link(dir_.Path("a/b"), "absolute");
     Link("/proc/self/status", "out");
+    Link(dir_.Path("a/file"), "a/to_file");
+    Link("../to_file", "a/b/to_to_file");
     Link("loop", "loop");
     Link("none", "dangling");
   }
@@ -86,6 +88,10 @@ TEST_F(Walk, GoesWhereTheKernelGoes) {
                            "absolute/c/deep",
                            "absolute/../file",
                            "out",
+                           "out/",
+                           "a/to_file",
+                           "a/to_file/",
+                           "a/b/to_to_file",
                            "loop",
                            "loop/x",
                            "dangling",

@@ -52,7 +52,7 @@ class MirrorTest : public testing::Test {
   }
 
   std::map<std::string, Type> List(Inode directory) {
-    const auto listed = mirror_.List(directory);
+    const auto listed = mirror_.List(directory, cache_);
     EXPECT_TRUE(Ok(listed));
     std::map<std::string, Type> names;
     for (uint64_t i = 0; listed && i < (*listed)->count(); ++i) {
@@ -71,6 +71,7 @@ class MirrorTest : public testing::Test {
 
   const TempDir dir_;
   Mirror mirror_;
+  BlockCache cache_{0};
 };
 
 const std::map<std::string, Type> kNames = {{"sub", Type::kDirectory},
@@ -79,7 +80,7 @@ const std::map<std::string, Type> kNames = {{"sub", Type::kDirectory},
 
 TEST_F(MirrorTest, ListsWhatLookupsFind) {
   EXPECT_EQ(List(Mirror::kRoot), kNames);
-  const auto listed = mirror_.List(Mirror::kRoot);
+  const auto listed = mirror_.List(Mirror::kRoot, cache_);
   for (uint64_t i = 0; i < (*listed)->count(); ++i) {
     const DirectorySnapshot::Name name = (*listed)->At(i);
     const Mirror::Node node = Lookup(std::string(name.name));
@@ -120,12 +121,12 @@ TEST_F(MirrorTest, ListsADirectoryWithoutOpeningThoseInIt) {
 }
 
 TEST_F(MirrorTest, SharesASnapshotWhileADirectoryDoesNotChange) {
-  const auto first = mirror_.List(Mirror::kRoot);
-  const auto second = mirror_.List(Mirror::kRoot);
+  const auto first = mirror_.List(Mirror::kRoot, cache_);
+  const auto second = mirror_.List(Mirror::kRoot, cache_);
   ASSERT_TRUE(Ok(first));
   EXPECT_EQ(first->get(), second->get());
   dir_.Write("in/new", "new");
-  const auto third = mirror_.List(Mirror::kRoot);
+  const auto third = mirror_.List(Mirror::kRoot, cache_);
   ASSERT_TRUE(Ok(third));
   EXPECT_NE(first->get(), third->get());
   EXPECT_EQ((*first)->count(), 3U) << "as when it was taken";
@@ -133,16 +134,17 @@ TEST_F(MirrorTest, SharesASnapshotWhileADirectoryDoesNotChange) {
 }
 
 TEST_F(MirrorTest, KeepsNoSnapshotThatNobodyReads) {
-  std::weak_ptr<const DirectorySnapshot> kept = *mirror_.List(Mirror::kRoot);
+  std::weak_ptr<const DirectorySnapshot> kept =
+      *mirror_.List(Mirror::kRoot, cache_);
   EXPECT_TRUE(kept.expired());
 }
 
 TEST_F(MirrorTest, TakesAChangedListingForAnotherAndAnEqualOneForTheSame) {
-  const auto first = mirror_.List(Mirror::kRoot);
+  const auto first = mirror_.List(Mirror::kRoot, cache_);
   // The directory's times change, its names do not.
   dir_.Write("in/new", "new");
   fs::remove(dir_.Path("in/new"));
-  EXPECT_EQ(mirror_.List(Mirror::kRoot)->get(), first->get());
+  EXPECT_EQ(mirror_.List(Mirror::kRoot, cache_)->get(), first->get());
 }
 
 // issue 13: without a descriptor to probe it by, a container was a plain file.
@@ -159,7 +161,8 @@ TEST_F(MirrorTest, WithoutDescriptorsNothingChangesItsType) {
     const FewDescriptors none(0);
     EXPECT_TRUE(
         Fails(mirror_.Lookup(Mirror::kRoot, "plain"), Code::kTooManyFiles));
-    EXPECT_TRUE(Fails(mirror_.List(Mirror::kRoot), Code::kTooManyFiles));
+    EXPECT_TRUE(
+        Fails(mirror_.List(Mirror::kRoot, cache_), Code::kTooManyFiles));
   }
   {
     // Enough to list by, but not to probe.

@@ -65,7 +65,7 @@ uint64_t ChildCount(const Namespace& files, Inode directory) {
   BlockCache cache(1 << 20);
   const auto listing = files.OpenDirectory(directory, cache);
   EXPECT_TRUE(Ok(listing));
-  EXPECT_TRUE(Ok((*listing)->Rewind()));
+  EXPECT_TRUE(Ok((*listing)->Rewind(cache)));
   return (*listing)->count();
 }
 
@@ -76,7 +76,7 @@ void List(const Namespace& files, Inode directory, const std::string& path,
   BlockCache cache(1 << 20);
   const auto listing = files.OpenDirectory(directory, cache);
   ASSERT_TRUE(Ok(listing));
-  ASSERT_TRUE(Ok((*listing)->Rewind()));
+  ASSERT_TRUE(Ok((*listing)->Rewind(cache)));
   for (uint64_t i = 0; i < (*listing)->count(); ++i) {
     const std::optional<Listing::Name> child =
         (*listing)->At(i, true, LoneContext());

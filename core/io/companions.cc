@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/companions.h"
+
+#include <cerrno>
+#include <utility>
+
+namespace ctxfs {
+
+Companions::Map Companions::Known() const {
+  const MutexLock lock(mutex_);
+  Map known = opened_;
+  known.insert(before_.begin(), before_.end());  // the later ones stay
+  return known;
+}
+
+Companions::Opened Companions::Open(const std::string& path,
+                                    const std::function<Opened()>& open) {
+  Opened opened = open();
+  const auto before = before_.find(path);
+  if (!opened && before != before_.end() &&
+      (opened.error().code == Code::kNotFound ||
+       opened.error().sys_errno == ENOENT)) {
+    std::shared_ptr<const Source> source = before->second.file.lock();
+    if (source == nullptr) source = before->second.directory;
+    if (source != nullptr) opened = source->Renew();
+  }
+  if (!opened) return opened;
+  Companion companion;
+  if ((*opened)->is_directory()) {
+    companion.directory = *opened;
+  } else {
+    companion.file = *opened;
+  }
+  const MutexLock lock(mutex_);
+  opened_.insert_or_assign(path, std::move(companion));
+  return opened;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/digesting_source.h"
+
+#include <xxhash.h>
+
+#include <atomic>
+#include <new>
+#include <utility>
+
+#include "core/base/mutex.h"
+
+namespace ctxfs {
+
+class DigestingSource::Recorder {
+ public:
+  Recorder() : state_(XXH3_createState()) {
+    if (state_ == nullptr) throw std::bad_alloc();
+    XXH3_64bits_reset(state_.get());
+  }
+
+  bool recording() const { return !sealed_.load(std::memory_order_acquire); }
+
+  void Add(uint64_t number, Bytes bytes = {}) {
+    const MutexLock lock(mutex_);
+    const uint64_t head[] = {number, bytes.size()};
+    XXH3_64bits_update(state_.get(), head, sizeof(head));
+    XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
+  }
+
+  void Seal() { sealed_.store(true, std::memory_order_release); }
+
+  uint64_t digest() const {
+    const MutexLock lock(mutex_);
+    return XXH3_64bits_digest(state_.get());
+  }
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+
+  std::atomic<bool> sealed_ = false;
+  mutable Mutex mutex_;
+  std::unique_ptr<XXH3_state_t, Free> state_ CTXFS_GUARDED_BY(mutex_);
+};
+
+DigestingSource::DigestingSource(std::shared_ptr<const Source> source)
+    : DigestingSource(std::move(source), std::make_shared<Recorder>()) {}
+
+DigestingSource::DigestingSource(std::shared_ptr<const Source> source,
+                                 std::shared_ptr<Recorder> recorder)
+    : source_(std::move(source)), recorder_(std::move(recorder)) {}
+
+void DigestingSource::Seal() { recorder_->Seal(); }
+
+std::optional<uint64_t> DigestingSource::opening_digest() const {
+  if (recorder_->recording()) return std::nullopt;
+  return recorder_->digest();
+}
+
+Status DigestingSource::ReadAt(uint64_t offset, MutableBytes out) const {
+  Status read = source_->ReadAt(offset, out);
+  if (recorder_->recording()) {
+    recorder_->Add(offset, read ? Bytes(out) : Bytes());
+  }
+  return read;
+}
+
+Result<std::vector<DirectoryEntry>> DigestingSource::List() const {
+  Result<std::vector<DirectoryEntry>> listed = Noted(source_->List());
+  if (!recorder_->recording()) return listed;
+  recorder_->Add(listed ? listed->size() : UINT64_MAX);
+  for (size_t i = 0; listed && i < listed->size(); ++i) {
+    const DirectoryEntry& entry = (*listed)[i];
+    recorder_->Add(entry.directory ? 1 : 0, AsBytes(entry.name));
+  }
+  return listed;
+}
+
+Result<std::shared_ptr<const Source>> DigestingSource::OpenBeside(
+    const std::string& path) const {
+  return Record(path, Noted(source_->OpenBeside(path)));
+}
+
+Result<std::shared_ptr<const Source>> DigestingSource::OpenDirectoryBeside(
+    const std::string& path) const {
+  return Record(path, Noted(source_->OpenDirectoryBeside(path)));
+}
+
+Result<std::shared_ptr<const Source>> DigestingSource::Record(
+    const std::string& path,
+    Result<std::shared_ptr<const Source>> opened) const {
+  if (!recorder_->recording()) return opened;
+  recorder_->Add(opened ? 0 : static_cast<uint64_t>(opened.error().code) + 1,
+                 AsBytes(path));
+  if (!opened) return opened;
+  FileIdentity identity = (*opened)->identity();
+  identity.ctime_ns = 0;
+  recorder_->Add(0, std::as_bytes(std::span(&identity, 1)));
+  return std::shared_ptr<const Source>(
+      new DigestingSource(*std::move(opened), recorder_));
+}
+
+}  // namespace ctxfs

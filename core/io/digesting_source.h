@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Passes everything on to another source and digests all that is read through
+/// it until Seal: bytes, names of directories, and which files were opened
+/// beside it. Two openings of a container that read the same built the same, so
+/// equal digests mean equal names, sizes and checksums.
+class DigestingSource final : public Source {
+ public:
+  explicit DigestingSource(std::shared_ptr<const Source> source);
+
+  /// Ends the recording: the container is open.
+  void Seal();
+  std::optional<uint64_t> opening_digest() const override;
+
+  uint64_t size() const override { return source_->size(); }
+  int64_t mtime_ns() const override { return source_->mtime_ns(); }
+  std::optional<Readers> readers() const override { return source_->readers(); }
+  FileIdentity identity() const override { return source_->identity(); }
+  bool is_directory() const override { return source_->is_directory(); }
+  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  Status CheckUnchanged() const override { return source_->CheckUnchanged(); }
+  Result<std::shared_ptr<const Source>> Renew() const override {
+    return source_->Renew();
+  }
+  Result<std::vector<DirectoryEntry>> List() const override;
+  Result<std::shared_ptr<const Source>> OpenBeside(
+      const std::string& path) const override;
+  Result<std::shared_ptr<const Source>> OpenDirectoryBeside(
+      const std::string& path) const override;
+
+ private:
+  class Recorder;
+
+  DigestingSource(std::shared_ptr<const Source> source,
+                  std::shared_ptr<Recorder> recorder);
+  /// Records the outcome of opening `path`, and what is read from it.
+  Result<std::shared_ptr<const Source>> Record(
+      const std::string& path,
+      Result<std::shared_ptr<const Source>> opened) const;
+
+  const std::shared_ptr<const Source> source_;
+  const std::shared_ptr<Recorder> recorder_;
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a namespace does after a change of ctime alone.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "core/vfs/file_handle.h"
+#include "core/vfs/namespace.h"
+#include "core/vfs/open_container.h"
+#include "tests/unit/testing/result.h"
+#include "tests/unit/testing/shard_builder.h"
+#include "tests/unit/testing/temp_dir.h"
+#include "tests/unit/testing/threads.h"
+
+namespace ctxfs {
+namespace {
+
+namespace fs = std::filesystem;
+
+OpenOptions Watching() {
+  OpenOptions options;
+  options.watch_ctime = true;
+  return options;
+}
+
+/// A container with an entry, one that is a container, and a compressed one.
+std::string TopBytes(std::string_view text) {
+  const std::string inner = BuildShard({{Raw("in", std::string(text))}});
+  return BuildShard({{Raw("a", std::string(text)), Raw("inner.shard", inner),
+                      ZstdEntry("z", Prose(5000))}});
+}
+
+class Renewal : public testing::Test {
+ protected:
+  Renewal() : path_(dir_.Write("top", TopBytes("hello"))) {
+    auto container = OpenContainerFile(path_, Watching());
+    EXPECT_TRUE(Ok(container));
+    files_ = std::make_unique<Namespace>(*container, "", OwnFile{}, Watching());
+  }
+
+  Inode Walk(std::string_view path) {
+    Inode inode = Namespace::kRoot;
+    while (!path.empty()) {
+      const size_t slash = std::min(path.find('/'), path.size());
+      const auto found = files_->Lookup(inode, path.substr(0, slash), cache_);
+      EXPECT_TRUE(Ok(found)) << path;
+      EXPECT_TRUE(found && *found) << path;
+      if (!found || !*found) return 0;
+      inode = (*found)->inode;
+      path.remove_prefix(std::min(slash + 1, path.size()));
+    }
+    return inode;
+  }
+
+  std::unique_ptr<FileHandle> Open(std::string_view path) {
+    const Inode inode = Walk(path);
+    Result<Namespace::OpenFile> file = files_->Open(inode, cache_);
+    EXPECT_TRUE(Ok(file)) << path;
+    if (!file) return nullptr;
+    return std::make_unique<FileHandle>(*files_, inode, std::move(*file));
+  }
+
+  Result<std::string> Read(FileHandle& handle) {
+    Window window;
+    const Status read = handle.Read(0, 1 << 20, cache_, window);
+    if (!read) return read.error();
+    std::string text;
+    for (const Bytes slice : window.slices()) text += AsText(slice);
+    return text;
+  }
+
+  /// Changes ctime, past its granularity on older kernels.
+  void Touch() const {
+    ::usleep(20'000);
+    struct stat st {};
+    ASSERT_EQ(::stat(path_.c_str(), &st), 0);
+    ASSERT_EQ(::chmod(path_.c_str(), (st.st_mode ^ 0010) & 0777), 0);
+  }
+
+  void Rewrite(const std::string& bytes) const {
+    ::usleep(20'000);
+    struct stat st {};
+    ASSERT_EQ(::stat(path_.c_str(), &st), 0);
+    ASSERT_EQ(static_cast<size_t>(st.st_size), bytes.size());
+    const int fd = ::open(path_.c_str(), O_WRONLY);
+    ASSERT_EQ(::pwrite(fd, bytes.data(), bytes.size(), 0), st.st_size);
+    ::close(fd);
+    const timespec times[] = {st.st_atim, st.st_mtim};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path_.c_str(), times, 0), 0);
+  }
+
+  const TempDir dir_;
+  const std::string path_;
+  BlockCache cache_{1 << 20};
+  std::unique_ptr<Namespace> files_;
+};
+
+TEST_F(Renewal, OpenFilesGoOn) {
+  const auto a = Open("a");
+  const auto z = Open("z");
+  const auto in = Open("inner.shard~dir/in");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(*Read(*a), "hello");
+    EXPECT_EQ(*Read(*z), Prose(5000));
+    EXPECT_EQ(*Read(*in), "hello");
+    Touch();
+  }
+  fs::remove(path_);
+  EXPECT_EQ(*Read(*a), "hello");
+  EXPECT_EQ(*Read(*in), "hello");
+  EXPECT_EQ(*Read(*Open("z")), Prose(5000));
+}
+
+TEST_F(Renewal, EverythingIsVerifiedAgain) {
+  const auto passed = [&] { return cache_.stats().passed; };
+  const auto verdict = [&] {
+    return (*files_->Describe(Walk("a"), cache_))->verified;
+  };
+  const auto a = Open("a");
+  EXPECT_EQ(*Read(*a), "hello");
+  EXPECT_EQ(verdict(), "yes");
+  const uint64_t before = passed();
+  EXPECT_EQ(*Read(*a), "hello");
+  EXPECT_EQ(passed(), before);
+  Touch();
+  EXPECT_EQ(verdict(), "no");
+  EXPECT_EQ(*Read(*a), "hello");
+  EXPECT_EQ(passed(), before + 1);
+}
+
+TEST_F(Renewal, PagesAreDroppedOnceAtTheNextOpen) {
+  const auto same_pages = [&](std::string_view path) {
+    return files_->Open(Walk(path), cache_)->same_pages;
+  };
+  EXPECT_TRUE(same_pages("a"));
+  EXPECT_TRUE(same_pages("inner.shard~dir/in"));
+  Touch();
+  EXPECT_FALSE(same_pages("a"));
+  EXPECT_TRUE(same_pages("a"));
+  EXPECT_FALSE(same_pages("inner.shard~dir/in"));
+  EXPECT_TRUE(same_pages("inner.shard~dir/in"));
+  EXPECT_FALSE(same_pages("z"));
+}
+
+TEST_F(Renewal, ChangedBytesDoNotPass) {
+  const auto a = Open("a");
+  const auto z = Open("z");
+  EXPECT_EQ(*Read(*a), "hello");
+  std::string changed = TopBytes("hello");
+  changed.replace(changed.find("hello"), 5, "jello");
+  Rewrite(changed);
+  EXPECT_TRUE(Fails(Read(*a), Code::kChecksum));
+  EXPECT_EQ(*Read(*z), Prose(5000));
+}
+
+TEST_F(Renewal, AnotherContainerIsStaleForGood) {
+  const auto a = Open("a");
+  const auto z = Open("z");
+  Rewrite(TopBytes("jello"));
+  EXPECT_TRUE(Fails(Read(*a), Code::kStale));
+  EXPECT_TRUE(Fails(Read(*z), Code::kStale));
+  EXPECT_TRUE(Fails(files_->Open(Walk("a"), cache_), Code::kStale));
+  Rewrite(TopBytes("hello"));
+  EXPECT_TRUE(Fails(Read(*a), Code::kStale)) << "it may have been read between";
+}
+
+TEST_F(Renewal, HappensOnceForAllWhoWait) {
+  const auto a = Open("a");
+  const auto z = Open("z");
+  std::atomic<int> wrong = 0;
+  std::atomic<bool> stop = false;
+  std::thread toucher([&] {
+    for (int i = 0; i < 30; ++i) {
+      struct stat st {};
+      ::stat(path_.c_str(), &st);
+      ::chmod(path_.c_str(), (st.st_mode ^ 0010) & 0777);
+      ::usleep(20'000);
+    }
+    stop = true;
+  });
+  InThreads(4, [&](int thread) {
+    while (!stop) {
+      const Result<std::string> read = Read(thread % 2 == 0 ? *a : *z);
+      if (!read || *read != (thread % 2 == 0 ? "hello" : Prose(5000))) ++wrong;
+    }
+  });
+  toucher.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(PageLedger, TrustsAllPagesUntilTheContainerIsRenewed) {
+  PageLedger pages;
+  EXPECT_TRUE(pages.Open(1));
+  EXPECT_TRUE(pages.Open(2));
+  pages.Renew();
+  EXPECT_FALSE(pages.Open(1));
+  EXPECT_TRUE(pages.Open(1));
+  EXPECT_FALSE(pages.Open(2));
+  pages.Renew();
+  EXPECT_FALSE(pages.Open(1));
+}
+
+}  // namespace
+}  // namespace ctxfs
