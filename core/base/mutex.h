@@ -65,6 +65,7 @@ class CondVar {
       CTXFS_REQUIRES(mutex) {
     condition_.wait_for(mutex, time);
   }
+  void NotifyOne() { condition_.notify_one(); }
   void NotifyAll() { condition_.notify_all(); }
 
  private:

@@ -5,11 +5,15 @@
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 
+#include <algorithm>
 #include <climits>
 #include <memory>
+#include <utility>
 
 namespace ctxfs {
 namespace {
+
+constexpr size_t kPiece = size_t{1} << 20;  // decrypted between checks
 
 const unsigned char* Chars(Bytes bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
@@ -45,7 +49,8 @@ Result<Buffer> DeriveKey(const MasterKey& master, Bytes salt, Bytes info) {
   return key;
 }
 
-Result<Buffer> OpenSealed(Bytes key, Bytes aad, Bytes sealed) {
+Result<Buffer> OpenSealed(Bytes key, Bytes aad, Bytes sealed,
+                          const Interrupt& interrupt) {
   if (sealed.size() < kAeadNonceBytes + kAeadTagBytes ||
       sealed.size() > INT_MAX || aad.size() > INT_MAX ||
       key.size() != MasterKey::kBytes) {
@@ -67,10 +72,16 @@ Result<Buffer> OpenSealed(Bytes key, Bytes aad, Bytes sealed) {
   }
   Buffer plain = SecretBuffer(body.size());
   unsigned char nothing[1] = {};  // Final writes nothing, but wants a place
-  if (!body.empty() &&
-      EVP_DecryptUpdate(cipher.get(), Chars(plain.span()), &n, Chars(body),
-                        static_cast<int>(body.size())) != 1) {
-    return Error{Code::kCorrupt, "cannot be decrypted"};
+  for (size_t at = 0; at < body.size(); at += kPiece) {
+    if (Status wanted = interrupt.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
+    const size_t size = std::min(kPiece, body.size() - at);
+    if (EVP_DecryptUpdate(cipher.get(), Chars(plain.span().subspan(at, size)),
+                          &n, Chars(body.subspan(at, size)),
+                          static_cast<int>(size)) != 1) {
+      return Error{Code::kCorrupt, "cannot be decrypted"};
+    }
   }
   if (EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_SET_TAG,
                           static_cast<int>(tag.size()),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/bytes.h"
+#include "core/base/interrupt.h"
 #include "core/base/result.h"
 #include "core/base/secret.h"
 
@@ -16,6 +17,7 @@ Result<Buffer> DeriveKey(const MasterKey& master, Bytes salt, Bytes info);
 /// Decrypts `sealed`, which is nonce, ciphertext and tag, by AES-256-GCM with
 /// the additional data `aad`. kChecksum unless the tag matches: then no byte of
 /// the plaintext is handed out.
-Result<Buffer> OpenSealed(Bytes key, Bytes aad, Bytes sealed);
+Result<Buffer> OpenSealed(Bytes key, Bytes aad, Bytes sealed,
+                          const Interrupt& interrupt = NeverInterrupted());
 
 }  // namespace ctxfs

@@ -18,12 +18,13 @@ const char* CodecName(Codec codec) {
   return "none";
 }
 
-Status Decode(Codec codec, Bytes stored, MutableBytes out) {
+Status Decode(Codec codec, Bytes stored, MutableBytes out,
+              const Interrupt& interrupt) {
   switch (codec) {
     case Codec::kZstd:
-      return DecodeZstd(stored, out);
+      return DecodeZstd(stored, out, interrupt);
     case Codec::kLz4:
-      return DecodeLz4(stored, out);
+      return DecodeLz4(stored, out, interrupt);
     case Codec::kNone:
       break;
   }

@@ -8,8 +8,28 @@
 #include "core/codec/codec.h"
 
 namespace ctxfs {
+namespace {
 
-Status DecodeGzip(Bytes stored, MutableBytes out) {
+constexpr int kInterrupted = 1000;  // no code of zlib's
+constexpr size_t kPiece = size_t{1} << 20;
+
+/// inflate() for `size` bytes of output, in pieces.
+int Inflate(z_stream& stream, size_t size, const Interrupt& interrupt) {
+  while (true) {
+    if (interrupt.interrupted()) return kInterrupted;
+    const size_t piece = std::min(kPiece, size - stream.total_out);
+    stream.avail_out = static_cast<uInt>(piece);
+    const bool last = stream.total_out + piece == size;
+    const int done = inflate(&stream, last ? Z_FINISH : Z_NO_FLUSH);
+    if (done != Z_OK || last) return done;
+    // Z_OK with room left: the input has ended early.
+    if (stream.avail_out > 0) return Z_BUF_ERROR;
+  }
+}
+
+}  // namespace
+
+Status DecodeGzip(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
   if (stored.size() > UINT_MAX || out.size() >= UINT_MAX) {
     return Error{Code::kLimit, "gzip: more than 4 GiB"};
   }
@@ -23,8 +43,11 @@ Status DecodeGzip(Bytes stored, MutableBytes out) {
   stream.avail_in = static_cast<uInt>(stored.size());
   Bytef spare = 0;  // zlib takes no null
   stream.next_out = out.empty() ? &spare : reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  const int done = inflate(&stream, Z_FINISH);
+  const int done = Inflate(stream, out.size(), interrupt);
+  if (done == kInterrupted) {
+    inflateEnd(&stream);
+    return interrupt.Check();
+  }
   const std::string why = stream.msg != nullptr ? stream.msg : "";
   const uint64_t made = stream.total_out;
   const bool all_read = stream.avail_in == 0;

@@ -12,6 +12,7 @@ namespace ctxfs {
 namespace {
 
 constexpr size_t kMinMatch = 4;
+constexpr size_t kPiece = size_t{1} << 20;  // decoded between checks
 constexpr size_t kLongRun = 15;  // nibble value: more length bytes follow
 
 /// The length a nibble stands for; a run of 255s follows a full nibble.
@@ -40,13 +41,18 @@ void CopyMatch(std::byte* to, size_t distance, size_t length) {
 /// Follows the sequences of a block, within strict bounds, and decodes them
 /// into `out` if kCopy, else only sees whether they make out.size() bytes.
 template <bool kCopy>
-Status Follow(Bytes stored, MutableBytes out) {
+Status Follow(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
   const auto damaged = [](const char* what) {
     return Error{Code::kCorrupt, std::string("lz4: ") + what};
   };
   ByteReader in(stored);
   size_t done = 0;
+  size_t next_check = kPiece;
   while (in.remaining() > 0) {
+    if (done >= next_check) {
+      if (Status wanted = interrupt.Check(); !wanted) return wanted;
+      next_check = done + kPiece;
+    }
     const uint8_t token = in.U8();
     size_t length = 0;
     if (!ReadLength(in, token >> 4, &length)) {
@@ -85,7 +91,8 @@ Status Follow(Bytes stored, MutableBytes out) {
 
 }  // namespace
 
-Status DecodeLz4(Bytes stored, MutableBytes out) {
+Status DecodeLz4(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
+  if (Status wanted = interrupt.Check(); !wanted) return wanted;
   if (stored.size() <= INT_MAX && out.size() <= INT_MAX) {
     // liblz4 wants a pointer even for nothing.
     char nothing = 0;
@@ -93,13 +100,13 @@ Status DecodeLz4(Bytes stored, MutableBytes out) {
     const int n = LZ4_decompress_safe(
         reinterpret_cast<const char*>(stored.data()), to,
         static_cast<int>(stored.size()), static_cast<int>(out.size()));
-    // liblz4 lets a distance of 0 pass, which copies what was never written.
-    if (n >= 0 && static_cast<size_t>(n) == out.size() &&
-        Follow<false>(stored, out)) {
-      return {};
+    if (n >= 0 && static_cast<size_t>(n) == out.size()) {
+      // liblz4 lets a distance of 0 pass, which copies what was never written.
+      Status sound = Follow<false>(stored, out, interrupt);
+      if (sound || !sound.error().Permanent()) return sound;
     }
   }
-  return DecodeLz4Lenient(stored, out);
+  return DecodeLz4Lenient(stored, out, interrupt);
 }
 
 size_t DecodeLz4Prefix(Bytes stored, MutableBytes out) {
@@ -125,8 +132,9 @@ size_t DecodeLz4Prefix(Bytes stored, MutableBytes out) {
   return done;
 }
 
-Status DecodeLz4Lenient(Bytes stored, MutableBytes out) {
-  return Follow<true>(stored, out);
+Status DecodeLz4Lenient(Bytes stored, MutableBytes out,
+                        const Interrupt& interrupt) {
+  return Follow<true>(stored, out, interrupt);
 }
 
 }  // namespace ctxfs

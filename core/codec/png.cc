@@ -5,6 +5,7 @@
 
 #include <csetjmp>
 #include <cstring>
+#include <utility>
 
 namespace ctxfs {
 namespace {
@@ -42,7 +43,7 @@ int ColorType(unsigned channels) {
 }
 
 void Write(png_structp png, png_infop info, const Picture& picture,
-           const std::byte* pixels) {
+           const std::byte* pixels, const Interrupt& interrupt) {
   png_set_compression_level(png, kLevel);
   png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_SUB | PNG_FILTER_UP);
   png_set_IHDR(png, info, picture.width, picture.height,
@@ -52,6 +53,7 @@ void Write(png_structp png, png_infop info, const Picture& picture,
   png_write_info(png, info);
   if (picture.depth == 16) png_set_swap(png);  // a PNG is big-endian
   for (uint32_t y = 0; y < picture.height; ++y) {
+    if (interrupt.interrupted()) png_error(png, "interrupted");
     png_write_row(png, reinterpret_cast<png_const_bytep>(
                            pixels + y * picture.row_size()));
   }
@@ -59,7 +61,8 @@ void Write(png_structp png, png_infop info, const Picture& picture,
 }
 
 /// Nothing here has a destructor: libpng's errors jump back to it.
-bool Encode(const Picture& picture, const std::byte* pixels, Sink& sink) {
+bool Encode(const Picture& picture, const std::byte* pixels,
+            const Interrupt& interrupt, Sink& sink) {
   png_structp png =
       png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, &Fail, &Ignore);
   if (png == nullptr) return false;
@@ -69,20 +72,24 @@ bool Encode(const Picture& picture, const std::byte* pixels, Sink& sink) {
     return false;
   }
   png_set_write_fn(png, &sink, &Put, &Flush);
-  Write(png, info, picture, pixels);
+  Write(png, info, picture, pixels, interrupt);
   png_destroy_write_struct(&png, &info);
   return true;
 }
 
 }  // namespace
 
-Result<Buffer> EncodePng(const Picture& picture, Bytes pixels) {
+Result<Buffer> EncodePng(const Picture& picture, Bytes pixels,
+                         const Interrupt& interrupt) {
   // What zlib may add, a filter byte a row, and 12 bytes for each chunk.
   const auto plain = static_cast<size_t>(picture.size() + picture.height);
   const size_t most = plain + plain / 256 + 4096;
   Buffer room(most);
   Sink sink{room.data(), most};
-  if (!Encode(picture, pixels.data(), sink)) {
+  if (!Encode(picture, pixels.data(), interrupt, sink)) {
+    if (Status wanted = interrupt.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
     return Error{Code::kNoMemory, "cannot encode a PNG"};
   }
   Buffer made(sink.used);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/base/bytes.h"
+#include "core/base/interrupt.h"
 #include "core/base/result.h"
 
 namespace ctxfs {
@@ -21,7 +22,8 @@ struct Picture {
 };
 
 /// `pixels`, exactly picture.size() of them, as a PNG. Lossless, and the same
-/// bytes at every call. Fails with kNoMemory only.
-Result<Buffer> EncodePng(const Picture& picture, Bytes pixels);
+/// bytes at every call. Fails with kNoMemory or kInterrupted only.
+Result<Buffer> EncodePng(const Picture& picture, Bytes pixels,
+                         const Interrupt& interrupt = NeverInterrupted());
 
 }  // namespace ctxfs

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define ZSTD_STATIC_LINKING_ONLY  // ZSTD_d_stableOutBuffer
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -19,6 +20,8 @@ bool LooksLikeZstd(Bytes stored) {
 
 namespace {
 
+constexpr size_t kPiece = size_t{1} << 20;  // decoded between checks
+
 /// A decoder that got no memory has found no damage: it is worth trying again.
 Error Failure(size_t code) {
   const bool memory = ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation;
@@ -26,15 +29,62 @@ Error Failure(size_t code) {
           std::string("zstd: ") + ZSTD_getErrorName(code)};
 }
 
+using Decoder = std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)>;
+
+/// A decoder that writes straight into the caller's memory, as ZSTD_decompress
+/// does: it needs no window, however large a frame says that one has to be.
+Decoder StepDecoder() {
+  Decoder decoder(ZSTD_createDCtx(), &ZSTD_freeDCtx);
+  if (decoder == nullptr) throw std::bad_alloc();
+  ZSTD_DCtx_setParameter(decoder.get(), ZSTD_d_stableOutBuffer, 1);
+  ZSTD_DCtx_setParameter(decoder.get(), ZSTD_d_windowLogMax,
+                         ZSTD_WINDOWLOG_MAX);
+  return decoder;
+}
+
+/// ZSTD_decompress, a block of at most 128 KiB at a time. zstd says how many
+/// bytes it wants next; given those alone, it decodes one block a call.
+Status DecodeInSteps(Bytes stored, MutableBytes out, const Interrupt& interrupt,
+                     size_t* made) {
+  const Decoder decoder = StepDecoder();
+  ZSTD_inBuffer in{stored.data(), 0, 0};
+  ZSTD_outBuffer to{out.data(), out.size(), 0};
+  size_t next_check = kPiece;
+  // A frame starts with at least so many bytes.
+  constexpr size_t kFrameStart = 5;
+  for (size_t wanted = 0; in.pos < stored.size();) {
+    if (wanted == 0) wanted = kFrameStart;
+    in.size = std::min(stored.size(), in.pos + wanted);
+    wanted = ZSTD_decompressStream(decoder.get(), &to, &in);
+    if (ZSTD_isError(wanted) != 0) return Failure(wanted);
+    if (wanted != 0 && in.pos == stored.size()) {
+      return Error{Code::kCorrupt, "zstd: the frame is cut off"};
+    }
+    if (to.pos < next_check) continue;
+    if (Status go_on = interrupt.Check(); !go_on) return go_on;
+    next_check = to.pos + kPiece;
+  }
+  *made = to.pos;
+  return {};
+}
+
+Status DecodeAtOnce(Bytes stored, MutableBytes out, size_t* made) {
+  // Decoding into one buffer needs no window: the memory is `out` alone.
+  *made = ZSTD_decompress(out.data(), out.size(), stored.data(), stored.size());
+  if (ZSTD_isError(*made) != 0) return Failure(*made);
+  return {};
+}
+
 }  // namespace
 
-Status DecodeZstd(Bytes stored, MutableBytes out) {
-  // Decoding into one buffer needs no window: the memory is `out` alone.
-  const size_t n =
-      ZSTD_decompress(out.data(), out.size(), stored.data(), stored.size());
-  if (ZSTD_isError(n) != 0) return Failure(n);
-  if (n != out.size()) {
-    return Error{Code::kCorrupt, "zstd: decodes to " + std::to_string(n) +
+Status DecodeZstd(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
+  size_t made = 0;
+  Status decoded = out.size() > kPiece
+                       ? DecodeInSteps(stored, out, interrupt, &made)
+                       : DecodeAtOnce(stored, out, &made);
+  if (!decoded) return decoded;
+  if (made != out.size()) {
+    return Error{Code::kCorrupt, "zstd: decodes to " + std::to_string(made) +
                                      " bytes, not " +
                                      std::to_string(out.size())};
   }
@@ -50,10 +100,14 @@ Error OverLimit(uint64_t limit) {
 
 /// A frame that does not tell its size: the room is doubled until it fits.
 /// Decoding into one buffer needs no window, whatever the frame asks for.
-Result<Buffer> DecodeUnsized(Bytes frame, uint64_t limit) {
+Result<Buffer> DecodeUnsized(Bytes frame, uint64_t limit,
+                             const Interrupt& interrupt) {
   constexpr uint64_t kFirstRoom = 128 << 10;
   uint64_t room = std::min(limit, std::max(kFirstRoom, 4 * frame.size()));
   while (true) {
+    if (Status wanted = interrupt.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
     Buffer scratch(static_cast<size_t>(room));
     const size_t n = ZSTD_decompress(scratch.data(), scratch.size(),
                                      frame.data(), frame.size());
@@ -70,7 +124,8 @@ Result<Buffer> DecodeUnsized(Bytes frame, uint64_t limit) {
 
 }  // namespace
 
-Result<ZstdFrame> DecodeZstdFrame(Bytes stored, uint64_t limit) {
+Result<ZstdFrame> DecodeZstdFrame(Bytes stored, uint64_t limit,
+                                  const Interrupt& interrupt) {
   if (!LooksLikeZstd(stored)) {
     return Error{Code::kCorrupt, "zstd: not a frame"};
   }
@@ -93,12 +148,12 @@ Result<ZstdFrame> DecodeZstdFrame(Bytes stored, uint64_t limit) {
   if (ZSTD_isError(size) != 0) return Failure(size);
   const Bytes frame = stored.first(size);
   if (told == ZSTD_CONTENTSIZE_UNKNOWN) {
-    Result<Buffer> bytes = DecodeUnsized(frame, limit);
+    Result<Buffer> bytes = DecodeUnsized(frame, limit, interrupt);
     if (!bytes) return std::move(bytes).error();
     return ZstdFrame{std::move(*bytes), size};
   }
   Buffer bytes(static_cast<size_t>(told));
-  if (Status decoded = DecodeZstd(frame, bytes.span()); !decoded) {
+  if (Status decoded = DecodeZstd(frame, bytes.span(), interrupt); !decoded) {
     return std::move(decoded).error();
   }
   return ZstdFrame{std::move(bytes), size};

@@ -23,6 +23,10 @@ struct OpenOptions {
   /// For everyone: of the files that the container names, those are opened that
   /// all its readers may read.
   Audience audience = Audience::kMounter;
+  /// See SourceOptions.
+  bool watch_ctime = false;
+
+  SourceOptions source_options() const { return {audience, watch_ctime}; }
 };
 
 /// A container format. To add one, write core/formats/NAME.cc that ends in

@@ -42,6 +42,9 @@ class BlockCache {
 
   explicit BlockCache(uint64_t budget) : budget_(budget) {}
 
+  /// Bytes of memory that it may take.
+  uint64_t budget() const { return budget_; }
+
   /// The block's bytes, from memory or produced now. Failures are not kept:
   /// the next Get tries again.
   Result<Pinned> Get(const Block& block, const ReadContext& context);

@@ -40,6 +40,7 @@ struct ExtentReader {
     return {};
   }
   Status operator()(const Computed& extent) const {
+    if (Status may = context.Spend(length); !may) return may;
     return extent.transform->Compute(extent.offset + at,
                                      window.AppendScratch(length), context);
   }
@@ -59,6 +60,21 @@ struct ExtentVerifier {
   Status operator()(const Computed& extent) const {
     return extent.transform->Verify(context);
   }
+};
+
+/// Bytes of work that stand before the first byte of an extent.
+struct ExtentWork {
+  uint64_t length;
+
+  uint64_t operator()(const Literal& /*extent*/) const { return 0; }
+  uint64_t operator()(const Range& extent) const {
+    return extent.gate == nullptr ? 0 : extent.gate->PendingWork();
+  }
+  uint64_t operator()(const Decoded& extent) const {
+    const uint64_t cost = extent.block->cost();
+    return cost == 0 ? Interrupt::kUnknownWork : cost;
+  }
+  uint64_t operator()(const Computed& /*extent*/) const { return length; }
 };
 
 /// The extent from `skip` bytes on.
@@ -168,6 +184,27 @@ Status Content::Scan(const ReadContext& context) const {
   return {};
 }
 
+bool Content::WorkExceeds(uint64_t bytes) const {
+  uint64_t start = 0;
+  for (size_t i = 0; i < extents_.size(); ++i) {
+    const uint64_t work = std::visit(ExtentWork{ends_[i] - start}, extents_[i]);
+    if (work > bytes) return true;
+    bytes -= work;
+    start = ends_[i];
+  }
+  return false;
+}
+
+uint64_t Content::LargestBlock() const {
+  uint64_t largest = 0;
+  for (const Extent& extent : extents_) {
+    if (const auto* decoded = std::get_if<Decoded>(&extent)) {
+      largest = std::max(largest, decoded->block->cost());
+    }
+  }
+  return largest;
+}
+
 void Content::Prepare(const ReadContext& context) const {
   for (const Extent& extent : extents_) {
     if (const auto* decoded = std::get_if<Decoded>(&extent)) {
@@ -191,12 +228,17 @@ Status ReadInto(const Content& content, uint64_t offset, MutableBytes out,
   if (!InBounds(offset, out.size(), content.size())) {
     return Error{Code::kCorrupt, "read past the end of a file", offset};
   }
+  constexpr size_t kPiece = 4 << 20;
   Window window;
-  Status read = content.Read(offset, out.size(), context, window);
-  if (!read) return read;
-  for (const Bytes slice : window.slices()) {
-    std::copy(slice.begin(), slice.end(), out.begin());
-    out = out.subspan(slice.size());
+  while (!out.empty()) {
+    const size_t length = std::min(kPiece, out.size());
+    Status read = content.Read(offset, length, context, window);
+    if (!read) return read;
+    offset += length;
+    for (const Bytes slice : window.slices()) {
+      std::copy(slice.begin(), slice.end(), out.begin());
+      out = out.subspan(slice.size());
+    }
   }
   return {};
 }

@@ -85,6 +85,13 @@ class Content {
   /// Tells the cache that a reader has got to the end.
   void Spend(const ReadContext& context) const;
 
+  /// Whether more than `bytes` bytes have to be decoded, computed or scanned
+  /// before all of the file can be read.
+  bool WorkExceeds(uint64_t bytes) const;
+
+  /// The memory that the largest of its blocks takes to produce.
+  uint64_t LargestBlock() const;
+
   /// Makes sure of every extent now instead of at its first read.
   Status Verify(const ReadContext& context) const;
 

@@ -31,6 +31,11 @@ class Gate {
   Status Read(uint64_t offset, MutableBytes out,
               const ReadContext& context) const;
 
+  /// Bytes that Pass has to read: none once there is a verdict.
+  uint64_t PendingWork() const {
+    return verdict() == Verdict::kUnknown ? guarded_.length : 0;
+  }
+
   /// Makes sure of the guarded bytes, by reading them all if need be.
   Status Pass(const ReadContext& context) const;
 

@@ -49,6 +49,11 @@ class ReadContext {
     return work_ == nullptr ? Status() : work_->Spend(bytes);
   }
 
+  /// kLimit if Spend(bytes) would fail: refuses work before it begins.
+  Status MaySpend(uint64_t bytes) const {
+    return work_ == nullptr ? Status() : work_->MaySpend(bytes);
+  }
+
   /// The bytes of `block`, from the cache or produced now.
   Result<BlockCache::Pinned> Get(const Block& block) const {
     return cache_->Get(block, *this);

@@ -21,19 +21,33 @@ class Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
+  /// kLimit if Spend(bytes) would fail; counts nothing.
+  Status MaySpend(uint64_t bytes) const {
+    return Allow(used_.load(std::memory_order_relaxed), bytes);
+  }
+
   /// Counts `bytes`, before they are made. Fails with kLimit once there are
   /// more than the request may cause; the caller then makes none of them.
   Status Spend(uint64_t bytes) {
-    const uint64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
-    if (bytes <= most_ && before <= most_ - bytes) return {};
-    return Error{Code::kLimit, "needs " + std::to_string(before + bytes) +
+    Status may = MaySpend(bytes);
+    if (may) used_.fetch_add(bytes, std::memory_order_relaxed);
+    return may;
+  }
+
+ private:
+  Status Allow(uint64_t used, uint64_t bytes) const {
+    if (bytes <= most_ && used <= most_ - bytes) return {};
+    return Error{Code::kLimit, "needs " + Sum(used, bytes) +
                                    " bytes of work, and a file of " +
                                    std::to_string(stored_) +
                                    " bytes may cause " + std::to_string(most_) +
                                    " (see -o max_expansion)"};
   }
+  static std::string Sum(uint64_t used, uint64_t bytes) {
+    if (bytes > UINT64_MAX - used) return "more than 2^64";
+    return std::to_string(used + bytes);
+  }
 
- private:
   const uint64_t most_;
   const uint64_t stored_;
   std::atomic<uint64_t> used_ = 0;

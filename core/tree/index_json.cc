@@ -23,6 +23,17 @@ void PutText(Json& object, const char* key, const std::string& bytes) {
 // which JSON may say sixteen times as long.
 constexpr uint32_t kEntriesABlock = 65'536;
 constexpr uint64_t kNamesABlock = 4 * limits::kMiB;
+// Entries between two questions whether to give up.
+constexpr uint32_t kEntriesACheck = 256;
+
+/// Counts what `text` has grown by since the last call.
+Status Count(const std::string& text, size_t& counted,
+             const ReadContext& context) {
+  if (Status wanted = context.Check(); !wanted) return wanted;
+  const size_t more = text.size() - counted;
+  counted = text.size();
+  return context.Spend(more);
+}
 
 }  // namespace
 
@@ -35,7 +46,8 @@ class IndexJson::Shared : public std::enable_shared_from_this<Shared> {
   Result<Content> Open(const ReadContext& context);
 
   /// The text of entries [first, end).
-  Result<std::string> Text(uint32_t first, uint32_t end);
+  Result<std::string> Text(uint32_t first, uint32_t end,
+                           const ReadContext& context);
 
  private:
   class Block;
@@ -65,9 +77,9 @@ class IndexJson::Shared::Block final : public ctxfs::Block {
 
   uint64_t cost() const override { return 0; }  // not known before it is made
 
-  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+  Result<Buffer> Produce(const ReadContext& context) const override {
     const Result<std::string> text =
-        shared_->Text(static_cast<uint32_t>(key().index), end_);
+        shared_->Text(static_cast<uint32_t>(key().index), end_, context);
     if (!text) return text.error();
     Buffer buffer(text->size());
     std::memcpy(buffer.data(), text->data(), text->size());
@@ -104,7 +116,8 @@ Result<std::shared_ptr<const Json>> IndexJson::Shared::Metadata() {
   return parsed;
 }
 
-Result<std::string> IndexJson::Shared::Text(uint32_t first, uint32_t end) {
+Result<std::string> IndexJson::Shared::Text(uint32_t first, uint32_t end,
+                                            const ReadContext& context) {
   std::vector<NodeId> nodes(end - first);
   for (NodeId node = 0; node < tree_.node_count(); ++node) {
     if (tree_.IsDirectory(node)) continue;
@@ -114,7 +127,12 @@ Result<std::string> IndexJson::Shared::Text(uint32_t first, uint32_t end) {
   const Result<std::shared_ptr<const Json>> metadata = Metadata();
   if (!metadata) return metadata.error();
   std::string text = first == 0 ? "[" : "";
+  size_t counted = 0;
   for (uint32_t entry = first; entry < end; ++entry) {
+    if (entry % kEntriesACheck == 0) {
+      Status may = Count(text, counted, context);
+      if (!may) return std::move(may).error();
+    }
     EntryInfo info = container_.Describe(entry);
     if (info.incomplete) {
       return Error{Code::kIo, "the container cannot be read"};

@@ -12,7 +12,9 @@
 namespace ctxfs {
 
 /// A value that is made at its first use, by one thread for all who wait for
-/// it, and then kept. After a failure the next use tries again.
+/// it, and then kept. A permanent failure is kept, too: to make a file that
+/// turns out to be damaged or over a limit can take long. After any other, the
+/// next use tries again.
 template <typename T>
 class MadeOnce {
  public:
@@ -22,25 +24,27 @@ class MadeOnce {
 
   /// What was made lives as long as this.
   Result<const T*> Get(const ReadContext& context) const {
-    const auto done = [this] { return made_.load() != nullptr; };
+    const auto done = [this] { return state_.load() != nullptr; };
     if (!done()) {
       const auto make = [this](const ReadContext& shared) -> Status {
         Result<T> value = make_(shared);
-        if (!value) return std::move(value).error();
-        kept_ = std::make_unique<const T>(std::move(*value));
-        made_.store(kept_.get());
+        if (!value && !value.error().Permanent()) return value.error();
+        kept_ = std::make_unique<const Result<T>>(std::move(value));
+        state_.store(kept_.get());
         return {};
       };
       Status made = context.cache().Once({owner_, 0}, context, done, make);
       if (!made) return std::move(made).error();
     }
-    return made_.load();
+    const Result<T>& made = *state_.load();
+    if (!made) return made.error();
+    return &*made;
   }
 
  private:
   Make make_;
-  mutable std::unique_ptr<const T> kept_;  // written by the one who makes it
-  mutable std::atomic<const T*> made_ = nullptr;
+  mutable std::unique_ptr<const Result<T>> kept_;  // written by its maker
+  mutable std::atomic<const Result<T>*> state_ = nullptr;
   const uint64_t owner_ = NewOwner();
 };
 

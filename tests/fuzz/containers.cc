@@ -56,7 +56,7 @@ using OpenFunction = decltype(Format::open);
 void OpenAndRead(const std::shared_ptr<const Source>& source, OpenFunction open,
                  Depth depth) {
   for (const OpenOptions& options : WaysToOpen()) {
-    auto container = open(source, options);
+    auto container = open(source, options, LoneContext());
     if (container) {
       ReadEverything(std::move(*container), options, depth);
     } else {

@@ -58,8 +58,9 @@ class Reader {
       const SubContainer* inside = branch.Hanging(node);
       if (inside == nullptr) continue;
       if (inside->open != nullptr) {
-        ReadContainer(inside->open(),
-                      depth_.levels);  // views have none in them
+        auto made = inside->open(cache_);
+        // Views have no containers in them.
+        if (made) ReadContainer(std::move(*made), depth_.levels);
       } else if (within-- > 0) {
         Enter(*inside, depth + 1);
       }

@@ -59,7 +59,7 @@ void ForgetPeak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 struct Bomb {
   const char* name;
   std::string (*pack)(const std::string&);
-  Status (*decode)(Bytes, MutableBytes);
+  Status (*decode)(Bytes, MutableBytes, const Interrupt&);
 };
 
 const Bomb kBombs[] = {
@@ -85,7 +85,8 @@ TEST_P(Bombs, WriteNothingPastTheirRoom) {
     ForgetPeak();
     const uint64_t before = Peak();
     const Status status = GetParam().decode(
-        AsBytes(packed), {reinterpret_cast<std::byte*>(out.data()), room});
+        AsBytes(packed), {reinterpret_cast<std::byte*>(out.data()), room},
+        NeverInterrupted());
     ASSERT_FALSE(status) << room;
     EXPECT_EQ(status.error().code, Code::kCorrupt);
     EXPECT_EQ(out.substr(room), std::string(64, '\x5A'));
@@ -95,13 +96,14 @@ TEST_P(Bombs, WriteNothingPastTheirRoom) {
   }
   std::string all(kDecoded, '\x5A');
   EXPECT_TRUE(GetParam().decode(
-      AsBytes(packed), {reinterpret_cast<std::byte*>(all.data()), kDecoded}));
+      AsBytes(packed), {reinterpret_cast<std::byte*>(all.data()), kDecoded},
+      NeverInterrupted()));
   EXPECT_EQ(all, std::string(kDecoded, '\0'));
   // And of a claim of one byte more there is nothing.
   std::string more(kDecoded + 1, '\x5A');
   EXPECT_FALSE(GetParam().decode(
-      AsBytes(packed),
-      {reinterpret_cast<std::byte*>(more.data()), more.size()}));
+      AsBytes(packed), {reinterpret_cast<std::byte*>(more.data()), more.size()},
+      NeverInterrupted()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Codecs, Bombs, testing::ValuesIn(kBombs),

@@ -21,6 +21,9 @@
 namespace ctxfs {
 namespace {
 
+// Rows that are decoded between two questions whether to give up.
+constexpr uint64_t kRowsACheck = 65'536;
+
 struct TypeTraits {
   std::string_view name;
   uint64_t width;
@@ -82,7 +85,8 @@ uint64_t Bits(Bytes packed, uint64_t at, unsigned width) {
 }
 
 /// v[0] = first, v[i + 1] = v[i] + least + packed[i], modulo 2^64.
-Status DecodeDelta(const Chunk& chunk, uint64_t width, MutableBytes out) {
+Status DecodeDelta(const Chunk& chunk, uint64_t width, MutableBytes out,
+                   const Interrupt& interrupt) {
   ByteReader in(chunk.data);
   uint64_t value = in.U64();
   const uint64_t least = in.U64();
@@ -96,6 +100,9 @@ Status DecodeDelta(const Chunk& chunk, uint64_t width, MutableBytes out) {
   const Bytes packed = in.Take(packed_size);
   if (!in.ok()) return TooShort(chunk, 17 + packed_size);
   for (uint64_t i = 0; i < chunk.count; ++i) {
+    if (i % kRowsACheck == 0) {
+      if (Status wanted = interrupt.Check(); !wanted) return wanted;
+    }
     if (i > 0) value += least + Bits(packed, (i - 1) * bits, bits);
     std::byte* to = out.data() + i * width;
     if (width == 8) {
@@ -169,17 +176,49 @@ void AppendLine(const Chunk& chunk, uint64_t row, std::string_view value,
   }
 }
 
-Error TooMuchText() {
-  return {Code::kLimit, "its text is over the limit of " +
-                            std::to_string(limits::kDecodedBytes) + " bytes"};
-}
+/// Text of rows that grows, and is counted as it does.
+class Lines {
+ public:
+  explicit Lines(const ReadContext& context) : context_(context) {}
+
+  Status Append(const Chunk& chunk, uint64_t row, std::string_view value) {
+    AppendLine(chunk, row, value, text_);
+    return text_.size() - counted_ < kPiece ? Status() : Count();
+  }
+
+  Result<Buffer> Take() {
+    if (Status may = Count(); !may) return std::move(may).error();
+    Buffer lines(text_.size());
+    if (!text_.empty()) std::memcpy(lines.data(), text_.data(), text_.size());
+    return lines;
+  }
+
+ private:
+  static constexpr size_t kPiece = 256 * limits::kKiB;
+
+  Status Count() {
+    const size_t more = text_.size() - counted_;
+    counted_ = text_.size();
+    if (counted_ > limits::kDecodedBytes) {
+      return Error{Code::kLimit, "its text is over the limit of " +
+                                     std::to_string(limits::kDecodedBytes) +
+                                     " bytes"};
+    }
+    if (Status wanted = context_.Check(); !wanted) return wanted;
+    return context_.Spend(more);
+  }
+
+  const ReadContext& context_;
+  std::string text_;
+  size_t counted_ = 0;
+};
 
 /// The next u32 length and as many bytes.
 std::string_view NextString(ByteReader& in) {
   return AsText(in.Take(in.U32()));
 }
 
-Status PlainLines(const Chunk& chunk, std::string& text) {
+Status PlainLines(const Chunk& chunk, Lines& lines) {
   ByteReader in(chunk.data);
   for (uint64_t row = 0; row < chunk.count; ++row) {
     const std::string_view value = NextString(in);
@@ -187,13 +226,12 @@ Status PlainLines(const Chunk& chunk, std::string& text) {
       return Corrupt("its strings end after " + std::to_string(row) + " of " +
                      std::to_string(chunk.count) + " rows");
     }
-    AppendLine(chunk, row, value, text);
-    if (text.size() > limits::kDecodedBytes) return TooMuchText();
+    if (Status may = lines.Append(chunk, row, value); !may) return may;
   }
   return {};
 }
 
-Status DictionaryLines(const Chunk& chunk, std::string& text) {
+Status DictionaryLines(const Chunk& chunk, Lines& lines) {
   ByteReader in(chunk.data);
   const uint64_t size = in.U32();
   // Each takes four bytes at least.
@@ -219,8 +257,8 @@ Status DictionaryLines(const Chunk& chunk, std::string& text) {
                      std::to_string(word) + " of a dictionary of " +
                      std::to_string(size));
     }
-    AppendLine(chunk, row, words[static_cast<size_t>(word)], text);
-    if (text.size() > limits::kDecodedBytes) return TooMuchText();
+    const std::string_view value = words[static_cast<size_t>(word)];
+    if (Status may = lines.Append(chunk, row, value); !may) return may;
   }
   return {};
 }
@@ -291,11 +329,12 @@ Result<Chunk> ParseChunk(Bytes payload, ColumnType type, bool nullable) {
   return chunk;
 }
 
-Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out) {
+Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out,
+                   const Interrupt& interrupt) {
   const uint64_t width = ColumnTypeWidth(chunk.type);
   if (chunk.coding == ChunkCoding::kRle) return DecodeRle(chunk, out);
   if (chunk.coding == ChunkCoding::kDelta) {
-    return DecodeDelta(chunk, width, out);
+    return DecodeDelta(chunk, width, out, interrupt);
   }
   const bool ragged = per_row != 1 && !chunk.validity.empty();
   const uint64_t valid = ragged ? chunk.ValidRows() : chunk.count;
@@ -316,6 +355,9 @@ Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out) {
   std::byte* to = out.data();
   uint64_t next = 0;
   for (uint64_t row = 0; row < chunk.count; ++row) {
+    if (row % kRowsACheck == 0) {
+      if (Status wanted = interrupt.Check(); !wanted) return wanted;
+    }
     const uint64_t step = !ragged || chunk.IsValid(row) ? 1 : 0;
     for (uint64_t k = 0; k < per_row; ++k, to += width) {
       values.Copy(next + k * step, to);
@@ -325,15 +367,13 @@ Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out) {
   return {};
 }
 
-Result<Buffer> DecodeLines(const Chunk& chunk) {
-  std::string text;
+Result<Buffer> DecodeLines(const Chunk& chunk, const ReadContext& context) {
+  Lines lines(context);
   Status decoded = chunk.coding == ChunkCoding::kDictionary
-                       ? DictionaryLines(chunk, text)
-                       : PlainLines(chunk, text);
+                       ? DictionaryLines(chunk, lines)
+                       : PlainLines(chunk, lines);
   if (!decoded) return std::move(decoded).error();
-  Buffer lines(text.size());
-  if (!text.empty()) std::memcpy(lines.data(), text.data(), text.size());
-  return lines;
+  return lines.Take();
 }
 
 void DecodeValidity(const Chunk& chunk, MutableBytes out) {

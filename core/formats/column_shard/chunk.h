@@ -8,7 +8,9 @@
 
 #include "core/base/bytes.h"
 #include "core/base/dtype.h"
+#include "core/base/interrupt.h"
 #include "core/base/result.h"
+#include "core/content/read_context.h"
 
 namespace ctxfs {
 
@@ -82,11 +84,13 @@ Result<Chunk> ParseChunk(Bytes payload, ColumnType type, bool nullable);
 /// The values of a fixed-width chunk, `per_row` of them a row, little-endian:
 /// exactly all of `out`, count * per_row * width bytes. A null row of several
 /// values repeats the one it has.
-Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out);
+Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out,
+                   const Interrupt& interrupt = NeverInterrupted());
 
 /// The rows of a string chunk as JSON, each on a line: a string, for bytes its
-/// base64, or null. kLimit when the text is over limits::kDecodedBytes.
-Result<Buffer> DecodeLines(const Chunk& chunk);
+/// base64, or null. kLimit when the text is over limits::kDecodedBytes or the
+/// request may not cause so much.
+Result<Buffer> DecodeLines(const Chunk& chunk, const ReadContext& context);
 
 /// One byte a row, 1 for valid: all of `out`.
 void DecodeValidity(const Chunk& chunk, MutableBytes out);

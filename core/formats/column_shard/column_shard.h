@@ -53,6 +53,11 @@ class ColumnShard final : public ShardContainer {
   /// has to be decoded first.
   Result<bool> AppendStored(const Column& column, const ColumnPart& part,
                             Content& content) const;
+  /// Appends the values of a chunk whose few bytes stand for many rows; false
+  /// for any other.
+  Result<bool> AppendRepeated(const Column& column, const ColumnPart& part,
+                              const ReadContext& context,
+                              Content& content) const;
   /// Appends a chunk of text, as long as it turns out to be.
   Status AppendText(size_t column, size_t part, const ReadContext& context,
                     Content& content) const;

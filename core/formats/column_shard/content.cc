@@ -7,6 +7,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/column_shard/column_shard.h"
+#include "core/formats/column_shard/repeated.h"
 
 namespace ctxfs {
 namespace {
@@ -80,7 +81,7 @@ class ColumnBlock final : public Block {
   Result<Buffer> Produce(const ReadContext& context) const override {
     Result<Buffer> payload = shard_->ReadEntry(part_.entry, context);
     if (!payload) return payload;
-    Result<Buffer> made = Make(payload->span());
+    Result<Buffer> made = Make(payload->span(), context);
     if (made) return made;
     Error error = std::move(made).error();
     error.what = "column " + Quote(column_.name) + ": " + error.what;
@@ -99,7 +100,7 @@ class ColumnBlock final : public Block {
     return part_.rows * column_.row_size();
   }
 
-  Result<Buffer> Make(Bytes payload) const {
+  Result<Buffer> Make(Bytes payload, const ReadContext& context) const {
     const Result<Chunk> chunk =
         ParseChunk(payload, column_.type, column_.nullable);
     if (!chunk) return chunk.error();
@@ -110,13 +111,14 @@ class ColumnBlock final : public Block {
                                        " rows, but the schema says " +
                                        std::to_string(part_.rows)};
     }
-    if (is_text()) return DecodeLines(*chunk);
+    if (is_text()) return DecodeLines(*chunk, context);
     Buffer made(static_cast<size_t>(size()));
     if (file_ == ColumnFile::kValidity) {
       DecodeValidity(*chunk, made.span());
       return made;
     }
-    Status decoded = DecodeFixed(*chunk, column_.per_row, made.span());
+    Status decoded =
+        DecodeFixed(*chunk, column_.per_row, made.span(), context.interrupt());
     if (!decoded) return std::move(decoded).error();
     return made;
   }
@@ -164,6 +166,32 @@ Result<bool> ColumnShard::AppendStored(const Column& column,
   return true;
 }
 
+Result<bool> ColumnShard::AppendRepeated(const Column& column,
+                                         const ColumnPart& part,
+                                         const ReadContext& context,
+                                         Content& content) const {
+  // No other coding makes so much of so few bytes: the widest values make 64 of
+  // one, from deltas of one bit.
+  constexpr uint64_t kMostOfOthers = 64;
+  constexpr uint64_t kMostPayload = 64 * limits::kKiB;
+  const uint64_t size = EntrySize(part.entry);
+  const uint64_t values = part.rows * column.row_size();
+  if (size > kMostPayload || values / kMostOfOthers <= size) return false;
+  // Anything wrong with it is found again, and reported, when it is read.
+  Result<std::shared_ptr<const Block>> block = OpenBlock(part.entry);
+  if (!block) return false;
+  const Result<BlockCache::Pinned> payload = context.Get(**block);
+  if (!payload && !payload.error().Permanent()) return payload.error();
+  if (!payload) return false;
+  const Result<Chunk> chunk =
+      ParseChunk((*payload)->span(), column.type, column.nullable);
+  if (!chunk || chunk->count != part.rows || column.per_row != 1) return false;
+  auto repeated = RepeatedValues(*chunk, (*payload)->span(), std::move(*block));
+  if (repeated == nullptr) return false;
+  content.Append(Computed{std::move(repeated), 0}, values);
+  return true;
+}
+
 Status ColumnShard::AppendText(size_t column, size_t part,
                                const ReadContext& context,
                                Content& content) const {
@@ -187,6 +215,9 @@ Result<Content> ColumnShard::OpenColumn(size_t index, ColumnFile file,
   const bool values = file == ColumnFile::kValues;
   Content content;
   for (size_t i = 0; i < column.parts.size(); ++i) {
+    if (Status wanted = context.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
     const ColumnPart& part = column.parts[i];
     if (values && column.text()) {
       Status appended = AppendText(index, i, context, content);
@@ -194,9 +225,12 @@ Result<Content> ColumnShard::OpenColumn(size_t index, ColumnFile file,
       continue;
     }
     if (values) {
-      const Result<bool> stored = AppendStored(column, part, content);
-      if (!stored) return stored.error();
-      if (*stored) continue;
+      Result<bool> appended = AppendStored(column, part, content);
+      if (appended && !*appended) {
+        appended = AppendRepeated(column, part, context, content);
+      }
+      if (!appended) return appended.error();
+      if (*appended) continue;
     }
     content.Append(
         Decoded{std::make_shared<const ColumnBlock>(Self(), index, i, file), 0},

@@ -88,7 +88,7 @@ Result<CowrieValue> ReadCowrie(Bytes bytes) {
     const auto kind = static_cast<uint8_t>(flags >> 1 & 3U);
     Result<Buffer> unpacked = Decompress(kind, length, in.Take(in.remaining()));
     if (!unpacked) return std::move(unpacked).error();
-    value.unpacked = std::move(*unpacked);
+    value.unpacked.emplace(std::move(*unpacked));
     plain = std::as_const(*value.unpacked).span();
     offset = 0;
     hints = false;  // none within, and no second frame

@@ -395,7 +395,7 @@ bool Probe(Bytes head) {
 
 /// The SJGN bytes in an SJGZ file, decoded into memory.
 Result<std::shared_ptr<const Source>> Unpack(
-    std::shared_ptr<const Source> packed) {
+    std::shared_ptr<const Source> packed, const ReadContext& context) {
   constexpr uint64_t kFrameAt = 8;
   Result<Buffer> all = ReadBuffer(*packed, 0, packed->size(), "packed graph");
   if (!all) return std::move(all).error();
@@ -407,7 +407,8 @@ Result<std::shared_ptr<const Source>> Unpack(
     return Error{Code::kLimit, "decodes to more than 256 MiB", 4};
   }
   Buffer plain(size);  // not cleared: a claim costs nothing
-  Status decoded = DecodeZstd(all->span().subspan(kFrameAt), plain.span());
+  Status decoded = DecodeZstd(all->span().subspan(kFrameAt), plain.span(),
+                              context.interrupt());
   if (!decoded) {
     return Error{decoded.error().code, decoded.error().what, kFrameAt};
   }
@@ -428,7 +429,7 @@ Result<std::shared_ptr<const Container>> Open(
     if (source->size() > limits::kGraphBytes) {
       return Error{Code::kLimit, "is larger than 256 MiB", 0};
     }
-    Result<std::shared_ptr<const Source>> plain = Unpack(source);
+    Result<std::shared_ptr<const Source>> plain = Unpack(source, context);
     if (!plain) return std::move(plain).error();
     data = std::move(*plain);
   }

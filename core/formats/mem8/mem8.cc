@@ -330,7 +330,9 @@ Result<std::shared_ptr<const Container>> OpenPacked(
   if (source->size() > limits::kMem8Bytes) return refusal;
   Result<Buffer> stored = ReadBuffer(*source, 0, source->size(), "file");
   if (!stored) return std::move(stored).error();
-  Result<ZstdFrame> frame = DecodeZstdFrame(stored->span(), limits::kMem8Bytes);
+  Result<ZstdFrame> frame =
+      DecodeZstdFrame(stored->span(), limits::kMem8Bytes, context.interrupt());
+  if (!frame && !frame.error().Permanent()) return std::move(frame).error();
   if (!frame) {
     refusal.what += ": " + frame.error().what;
     return refusal;

@@ -41,7 +41,7 @@ class ShardBlock final : public Block {
     return container_->source()->CheckUnchanged();
   }
 
-  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+  Result<Buffer> Produce(const ReadContext& context) const override {
     if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
       return At({Code::kCorrupt, "damaged, as an earlier read has found"});
     }
@@ -49,7 +49,8 @@ class ShardBlock final : public Block {
         ReadBuffer(*container_->source(), record_.data_offset,
                    record_.disk_size, "stored data");
     if (!stored) return std::move(stored).error();
-    Result<Buffer> decoded = DecodeAndCheck(std::move(*stored));
+    Result<Buffer> decoded =
+        DecodeAndCheck(std::move(*stored), context.interrupt());
     if (!decoded) {
       if (decoded.error().Permanent()) {
         verdict_->store(Verdict::kFailed, std::memory_order_release);
@@ -69,7 +70,8 @@ class ShardBlock final : public Block {
   /// Sections 9.3 and 10: the codec is a matter of flags that writers set in
   /// four ways, and the checksum is over decoded or stored bytes; the checksum
   /// decides.
-  Result<Buffer> DecodeAndCheck(Buffer stored) const {
+  Result<Buffer> DecodeAndCheck(Buffer stored,
+                                const Interrupt& interrupt) const {
     const bool same_size = record_.disk_size == record_.orig_size;
     if (same_size && checksum_ && checksum_.Matches(stored.span())) {
       return stored;  // flagged compressed, stored raw
@@ -81,7 +83,10 @@ class ShardBlock final : public Block {
                    "flagged as compressed, but neither the entry nor the "
                    "header names a codec"};
     }
-    Status status = Decode(codec, stored.span(), decoded.span());
+    Status status = Decode(codec, stored.span(), decoded.span(), interrupt);
+    if (!status && !status.error().Permanent()) {
+      return std::move(status).error();
+    }
     if (!status && same_size && !checksum_) return stored;
     if (!status) return std::move(status).error();
     if (!checksum_.Matches(decoded.span()) &&

@@ -89,7 +89,7 @@ class SealedBlock final : public Block {
     return container_->source()->CheckUnchanged();
   }
 
-  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+  Result<Buffer> Produce(const ReadContext& context) const override {
     if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
       return At({Code::kChecksum, "damaged, as an earlier read has found"});
     }
@@ -115,11 +115,13 @@ class SealedBlock final : public Block {
     const Result<Buffer> key = DeriveKey(
         *container_->options_.key, AsBytes(seal_.salt), AsBytes(seal_.info));
     if (!key) return key.error();
-    Result<Buffer> plain = OpenSealed(
-        key->span(), AsBytes(*container_->EntryName(entry_)), payload->span());
+    Result<Buffer> plain =
+        OpenSealed(key->span(), AsBytes(*container_->EntryName(entry_)),
+                   payload->span(), context.interrupt());
     if (!plain || seal_.inner == Codec::kNone) return plain;
     Buffer decoded = SecretBuffer(static_cast<size_t>(seal_.inner_size));
-    Status status = Decode(seal_.inner, plain->span(), decoded.span());
+    Status status =
+        Decode(seal_.inner, plain->span(), decoded.span(), context.interrupt());
     if (!status) return std::move(status).error();
     return decoded;
   }

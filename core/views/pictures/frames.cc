@@ -58,7 +58,7 @@ class FrameBlock final : public Block {
     if (Status read = ReadInto(pixels_, 0, pixels.span(), context); !read) {
       return std::move(read).error();
     }
-    return EncodePng(picture_, pixels.span());
+    return EncodePng(picture_, pixels.span(), context.interrupt());
   }
 
  private:

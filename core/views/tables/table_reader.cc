@@ -94,6 +94,14 @@ Result<std::shared_ptr<const TableReader>> TableReader::Open(
   return std::shared_ptr<const TableReader>(std::move(reader));
 }
 
+uint64_t TableReader::BlockBytes() const {
+  uint64_t bytes = 0;
+  for (const std::vector<Content>* contents : {&values_, &valid_}) {
+    for (const Content& content : *contents) bytes += content.LargestBlock();
+  }
+  return bytes;
+}
+
 Result<Cells> TableReader::Read(size_t index, uint64_t first, uint64_t count,
                                 uint64_t& line,
                                 const ReadContext& context) const {

@@ -44,6 +44,10 @@ class TableReader {
   /// Empty where no row can be null.
   const Content& valid(size_t column) const { return valid_[column]; }
 
+  /// Bytes of the blocks that one row is read from: the largest one of each
+  /// column.
+  uint64_t BlockBytes() const;
+
   /// The rows [first, first + count) of a column. Where a line is takes reading
   /// those before: `line` is the byte that the first one is at, and then the
   /// one behind the last. Fails with kCorrupt where there are too few lines, as

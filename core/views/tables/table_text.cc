@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table as CSV and as JSON lines (docs/views.md, section 7). How long they
-// are is known once they have been made, which is when someone looks them up.
+// A table as CSV and as JSON lines (docs/views.md, section 7). The size of such
+// a file depends on the values, so the first look-up renders all of it.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -18,9 +18,14 @@
 namespace ctxfs {
 namespace {
 
-// Cells that are put into text together.
+// Cells that are rendered together, and rows.
 constexpr uint64_t kCellsABlock = 65'536;
 constexpr uint64_t kRowsABlock = 4096;
+// Rows between two questions whether to give up.
+constexpr uint64_t kRowsACheck = 256;
+// About the longest text of a number, and of a row of a text column.
+constexpr uint64_t kCellText = 24;
+constexpr uint64_t kLineText = 64;
 
 enum class Style : uint8_t { kCsv, kJsonLines };
 
@@ -55,6 +60,20 @@ std::string CsvHeader(const Table& table) {
   return header + '\n';
 }
 
+/// Counts what `text` has grown by since the last call.
+Status CountText(const std::string& text, size_t& counted,
+                 const ReadContext& context) {
+  const size_t more = text.size() - counted;
+  counted = text.size();
+  if (counted > limits::kDecodedBytes) {
+    return Error{Code::kLimit, "rows of more than " +
+                                   std::to_string(limits::kDecodedBytes) +
+                                   " bytes of text"};
+  }
+  if (Status wanted = context.Check(); !wanted) return wanted;
+  return context.Spend(more);
+}
+
 /// The rows [first, first + count) as text; `place` is the first row's, and
 /// then that of the row behind the last.
 Result<std::string> Render(const TableReader& reader, Style style,
@@ -72,7 +91,12 @@ Result<std::string> Render(const TableReader& reader, Style style,
   }
   const std::vector<std::string> heads = Heads(reader.table(), style);
   std::string text;
+  size_t counted = 0;
   for (uint64_t row = 0; row < count; ++row) {
+    if (row % kRowsACheck == 0) {
+      Status may = CountText(text, counted, context);
+      if (!may) return std::move(may).error();
+    }
     const size_t before = text.size();
     for (size_t i = 0; i < columns.size(); ++i) {
       text += heads[i];
@@ -82,11 +106,9 @@ Result<std::string> Render(const TableReader& reader, Style style,
     // An empty line is no row to most readers.
     if (style == Style::kCsv && text.size() == before) text += "\"\"";
     text += style == Style::kCsv ? "\n" : "}\n";
-    if (text.size() > limits::kDecodedBytes) {
-      return Error{Code::kLimit, "rows of more than " +
-                                     std::to_string(limits::kDecodedBytes) +
-                                     " bytes of text"};
-    }
+  }
+  if (Status may = CountText(text, counted, context); !may) {
+    return std::move(may).error();
   }
   return text;
 }
@@ -143,6 +165,36 @@ class RenderedBlock final : public Block {
   const std::string& text_;
 };
 
+/// How many rows to render together. To render rows, each column's block that
+/// holds them is decoded. The cache keeps those blocks for the next rows if all
+/// of them fit. If they do not, each block is decoded again for each part of
+/// the rows; the parts are then as large as the cache allows.
+uint64_t RowsAtOnce(const TableReader& reader, const ReadContext& context) {
+  uint64_t values = 0;  // of a row
+  uint64_t bytes = 0;   // of a row, as values and as text
+  for (const TableColumn& column : reader.table().columns) {
+    values += column.per_row;
+    bytes += column.lines() ? kLineText
+                            : column.row_size() + kCellText * column.per_row;
+  }
+  const uint64_t usual = std::clamp<uint64_t>(
+      kCellsABlock / std::max<uint64_t>(values, 1), 1, kRowsABlock);
+  const uint64_t room = context.cache().budget();
+  if (reader.BlockBytes() <= room / 2) return usual;
+  constexpr uint64_t kParts = 8;  // of the cache: one for the rows
+  return std::max(usual, room / kParts / std::max<uint64_t>(bytes, 1));
+}
+
+/// The least text that `rows` rows are rendered as: a character and a separator
+/// for each value.
+uint64_t LeastText(const TableReader& reader) {
+  uint64_t row = 0;
+  for (const TableColumn& column : reader.table().columns) {
+    row += column.lines() ? 1 : 2 * column.per_row;
+  }
+  return CheckedMul(row, reader.rows()).value_or(UINT64_MAX);
+}
+
 /// The whole file, in blocks. Renders all of it once, to measure it.
 Result<Content> MakeText(const std::shared_ptr<const Container>& container,
                          Style style, const ReadContext& context) {
@@ -152,14 +204,15 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
   Result<Reader> reader =
       TableReader::Open(container, std::move(*table), context);
   if (!reader) return std::move(reader).error();
-  uint64_t width = 0;  // values of a row
+  // Columns whose few bytes stand for many rows are refused before any work.
+  if (Status may = context.MaySpend(LeastText(**reader)); !may) {
+    return std::move(may).error();
+  }
   Place place;
   for (const TableColumn& column : (*reader)->table().columns) {
-    width += column.per_row;
     if (column.lines()) place.push_back(0);
   }
-  const uint64_t step = std::clamp<uint64_t>(
-      kCellsABlock / std::max<uint64_t>(width, 1), 1, kRowsABlock);
+  const uint64_t step = RowsAtOnce(**reader, context);
   Content content;
   content.Append(Literal{std::make_shared<const std::string>(header)},
                  header.size());

@@ -16,7 +16,7 @@
 namespace ctxfs {
 namespace {
 
-using Decoder = Status (*)(Bytes, MutableBytes);
+using Decoder = Status (*)(Bytes, MutableBytes, const Interrupt&);
 
 struct Sequence {
   std::string literals;
@@ -55,7 +55,8 @@ Result<std::string> Unpack(Decoder decode, std::string_view stored, size_t size,
   std::string all(size + 2 * kMargin, fill);
   const Status decoded =
       decode(AsBytes(stored),
-             std::as_writable_bytes(std::span(all)).subspan(kMargin, size));
+             std::as_writable_bytes(std::span(all)).subspan(kMargin, size),
+             NeverInterrupted());
   const std::string margin(kMargin, fill);
   EXPECT_TRUE(all.substr(0, kMargin) == margin);
   EXPECT_TRUE(all.substr(kMargin + size) == margin);

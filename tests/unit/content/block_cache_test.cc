@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/content/read_context.h"
 #include "tests/unit/testing/blocks.h"
 #include "tests/unit/testing/heap.h"
 #include "tests/unit/testing/result.h"
@@ -326,7 +327,7 @@ TEST(BlockCacheOnce, RunsWorkOnceForAllWhoWait) {
     arrived.count_down();
     const Status status = cache.Once(
         {1, 0}, cache, [&] { return done.load(); },
-        [&](const ReadContext&) -> Status {
+        [&](const ReadContext& /*context*/) -> Status {
           arrived.wait();
           ++ran;
           done = true;
@@ -343,7 +344,7 @@ TEST(BlockCacheOnce, AsksBeforeItWorks) {
   bool ran = false;
   EXPECT_TRUE(Ok(cache.Once(
       {1, 0}, cache, [] { return true; },
-      [&](const ReadContext&) -> Status {
+      [&](const ReadContext& /*context*/) -> Status {
         ran = true;
         return {};
       })));
@@ -359,7 +360,7 @@ TEST(BlockCacheOnce, LetsTheNextTryAfterAFailure) {
     arrived.count_down();
     const Status status = cache.Once(
         {1, 0}, cache, [&] { return ran >= 3; },
-        [&](const ReadContext&) -> Status {
+        [&](const ReadContext& /*context*/) -> Status {
           arrived.wait();
           if (++ran == 1) throw std::bad_alloc();
           if (ran == 2) return Error{Code::kIo, "broken"};

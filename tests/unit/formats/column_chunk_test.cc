@@ -31,7 +31,7 @@ std::string Lines(ColumnType type, const std::string& payload,
                   bool nullable = false) {
   const Result<Chunk> chunk = ParseChunk(AsBytes(payload), type, nullable);
   if (!chunk) return chunk.error().Text();
-  const Result<Buffer> lines = DecodeLines(*chunk);
+  const Result<Buffer> lines = DecodeLines(*chunk, LoneContext());
   return lines ? std::string(AsText(lines->span())) : lines.error().Text();
 }
 

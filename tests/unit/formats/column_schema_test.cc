@@ -37,7 +37,7 @@ std::shared_ptr<const ColumnShard> Table(const Json& schema,
       std::make_shared<MemorySource>(
           BuildShard({.entries = std::move(entries), .role = kColumnRole})),
       OpenOptions());
-  EXPECT_TRUE(Ok(shard->Load()));
+  EXPECT_TRUE(Ok(shard->Load(LoneContext())));
   return shard;
 }
 
@@ -221,7 +221,7 @@ TEST(ColumnSchema, NothingOfASchemaRefusesAContainer) {
                                     Raw("__schema__", schema)},
                         .role = kColumnRole})),
         OpenOptions());
-    ASSERT_TRUE(Ok(shard->Load())) << schema;
+    ASSERT_TRUE(Ok(shard->Load(LoneContext()))) << schema;
     EXPECT_TRUE(shard->columns().empty()) << schema;
     EXPECT_FALSE(shard->Info(LoneContext())["warnings"].empty()) << schema;
   }

@@ -21,7 +21,7 @@ class Samples {
                             .flags = flags,
                             .role = kSampleRole})),
             OpenOptions())) {
-    EXPECT_TRUE(Ok(shard_->Load()));
+    EXPECT_TRUE(Ok(shard_->Load(LoneContext())));
   }
 
   const SampleShard& operator*() const { return *shard_; }

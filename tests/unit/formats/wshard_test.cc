@@ -20,7 +20,7 @@ std::shared_ptr<const WShardContainer> Episode(
                   .compression_default = compression_default});
   auto episode = std::make_shared<WShardContainer>(
       std::make_shared<MemorySource>(bytes), OpenOptions());
-  EXPECT_TRUE(Ok(episode->Load()));
+  EXPECT_TRUE(Ok(episode->Load(LoneContext())));
   return episode;
 }
 
@@ -117,7 +117,7 @@ TEST(WShard, RepairsInterleavedLanes) {
   const auto open = [](const std::string& bytes) {
     auto episode = std::make_shared<WShardContainer>(
         std::make_shared<MemorySource>(bytes), OpenOptions());
-    EXPECT_TRUE(Ok(episode->Load()));
+    EXPECT_TRUE(Ok(episode->Load(LoneContext())));
     return episode;
   };
   const auto repaired = open(Interleaved(5));

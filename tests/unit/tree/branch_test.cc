@@ -130,7 +130,8 @@ TEST(Branch, PutsEntriesIntoTheDirectoryTheyAsk) {
 
 TEST(Branch, MakesADirectoryOfEachSubContainer) {
   const auto fake = Fake({"chunks", "x"});
-  const auto none = []() -> Result<std::shared_ptr<const Source>> {
+  const auto none = [](const ReadContext& /*context*/)
+      -> Result<std::shared_ptr<const Source>> {
     return Error{Code::kIo, "not asked for"};
   };
   fake->sub_containers = {{"chunks/0", none}, {"chunks/0", none}, {"x", none}};

@@ -187,9 +187,9 @@ TEST(ViewsTest, HangInANamespaceAndAreMadeWhenLookedInto) {
   const Inode npy = Find(files, views, "npy");
   const Inode a = Find(files, npy, "a.npy");
   EXPECT_EQ(model->asked, 1);
-  EXPECT_EQ(files.PathInContainer(a), "views/npy/a.npy");
-  EXPECT_EQ(files.Path(a), "views/npy/a.npy");
-  EXPECT_EQ(files.Parent(npy), views);
+  EXPECT_EQ(files.PathInContainer(a, LoneContext()), "views/npy/a.npy");
+  EXPECT_EQ(files.Path(a, LoneContext()), "views/npy/a.npy");
+  EXPECT_EQ(files.Parent(npy, LoneContext()), views);
   EXPECT_EQ(files.Totals().containers, 1U);
 }
 
