@@ -35,13 +35,15 @@ ExitCode RunInBackground(
     const std::function<ExitCode(const std::function<void()>& ready)>& serve) {
   int pipe_ends[2];
   if (::pipe2(pipe_ends, O_CLOEXEC) != 0) {
-    Log(LogLevel::kError, std::string("no pipe: ") + std::strerror(errno));
+    Log(LogLevel::kError,
+        std::string("cannot create a pipe: ") + std::strerror(errno));
     return ExitCode::kFuse;
   }
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child < 0) {
-    Log(LogLevel::kError, std::string("no process: ") + std::strerror(errno));
+    Log(LogLevel::kError,
+        std::string("cannot start the daemon: ") + std::strerror(errno));
     return ExitCode::kFuse;
   }
   if (child == 0) {

@@ -2,6 +2,7 @@
 #include "fs/inherited.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,9 +32,12 @@ InheritedDescriptors InheritedDescriptors::Find() {
   }
   while (const dirent* const entry = ::readdir(directory.get())) {
     const int descriptor = std::atoi(entry->d_name);  // 0 for "." and ".."
-    if (descriptor > STDERR_FILENO && descriptor != ::dirfd(directory.get())) {
-      found.descriptors_.push_back(descriptor);
+    if (descriptor <= STDERR_FILENO || descriptor == ::dirfd(directory.get())) {
+      continue;
     }
+    // With auto_unmount libfuse starts a program that lives as long as we do.
+    (void)::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    found.descriptors_.push_back(descriptor);
   }
   return found;
 }

@@ -10,7 +10,8 @@ namespace ctxfs {
 /// its end and a file's lock taken for as long as the mount lasts.
 class InheritedDescriptors {
  public:
-  /// Finds them. To be called before this process opens anything itself.
+  /// Finds them, and keeps them from programs that this process executes. To be
+  /// called before it opens anything itself.
   static InheritedDescriptors Find();
 
   /// Closes them. Not done at once: a source or a key file may be named as

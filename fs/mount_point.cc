@@ -15,11 +15,13 @@
 #include <cstring>
 #include <fstream>
 
+#include "core/base/text.h"
+
 namespace ctxfs {
 namespace {
 
 Error Unusable(const std::string& path, const std::string& why) {
-  return {Code::kIo, "mount point " + path + " " + why};
+  return {Code::kIo, "mount point " + Quote(path) + ": " + why};
 }
 
 /// Returns 0 or the errno of examining the file or mount at `path`.
@@ -46,22 +48,20 @@ Result<MountPoint> MountPoint::Prepare(const std::string& path) {
   bool made = false;
   if (failed == ENOENT) {
     if (::mkdir(path.c_str(), 0755) != 0) {
-      return Unusable(
-          path, std::string("cannot be created: ") + std::strerror(errno));
+      return Unusable(path, std::string("cannot create the directory: ") +
+                                std::strerror(errno));
     }
     made = true;
   } else if (failed != 0) {
-    return Unusable(path, (IsDead(failed) ? "has a dead mount that cannot be "
-                                            "unmounted: "
-                                          : "cannot be used: ") +
-                              std::string(std::strerror(failed)));
+    return Unusable(path, (IsDead(failed) ? "cannot unmount a dead mount: "
+                                          : std::string()) +
+                              std::strerror(failed));
   } else if (!S_ISDIR(st.st_mode)) {
-    return Unusable(path, "is not a directory");
+    return Unusable(path, "not a directory");
   }
   char absolute[PATH_MAX];
   if (::realpath(path.c_str(), absolute) == nullptr) {
-    return Unusable(path,
-                    std::string("cannot be used: ") + std::strerror(errno));
+    return Unusable(path, std::strerror(errno));
   }
   return MountPoint(absolute, made);
 }
@@ -92,16 +92,18 @@ int Unmount(const std::string& path, bool lazy) {
 }
 
 Status SetReadahead(const std::string& path, uint64_t bytes) {
-  // Without asking the filesystem itself: that would be us, not serving yet.
+  // Does not send the mount a request, which is not served yet.
   struct statx st {};
   if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, 0, &st) != 0) {
     return Error{Code::kIo, std::strerror(errno)};
   }
-  std::ofstream knob("/sys/class/bdi/" + std::to_string(st.stx_dev_major) +
-                     ":" + std::to_string(st.stx_dev_minor) + "/read_ahead_kb");
-  knob << bytes / 1024 << std::flush;
-  if (!knob) return Error{Code::kIo, "the kernel's setting cannot be written"};
-  return {};
+  const std::string knob = "/sys/class/bdi/" +
+                           std::to_string(st.stx_dev_major) + ":" +
+                           std::to_string(st.stx_dev_minor) + "/read_ahead_kb";
+  std::ofstream file(knob);
+  file << bytes / 1024 << std::flush;
+  if (file) return {};
+  return Error{Code::kIo, "cannot write " + knob + ": " + std::strerror(errno)};
 }
 
 }  // namespace ctxfs

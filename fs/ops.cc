@@ -18,6 +18,7 @@
 #include "core/content/content.h"
 #include "core/content/read_context.h"
 #include "core/content/window.h"
+#include "core/vfs/file_handle.h"
 #include "core/vfs/xattr.h"
 #include "fs/exit_code.h"
 #include "fs/server.h"
@@ -169,22 +170,25 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
     Result<Namespace::OpenFile> opened = server.files().Open(inode, context);
     // No READ ever comes for an empty file, so this is when to find out
     // whether it should be one.
-    if (opened && (server.verify_at_open() || opened->content.size() == 0)) {
-      if (Status verified = opened->content.Verify(context); !verified) {
-        opened = std::move(verified).error();
-      }
-    }
     if (!opened) {
       server.LogFailure(inode, opened.error());
       return ErrnoOf(opened.error());
     }
-    auto file = std::make_unique<Namespace::OpenFile>(std::move(*opened));
-    fi->keep_cache = file->same_pages ? 1 : 0;
-    fi->direct_io = file->lifetime == Lifetime::kNone ? 1 : 0;
+    fi->keep_cache = opened->same_pages ? 1 : 0;
+    fi->direct_io = opened->lifetime == Lifetime::kNone ? 1 : 0;
     fi->noflush = 1;
-    fi->fh = reinterpret_cast<uint64_t>(file.get());
+    const bool verify = server.verify_at_open() || opened->content.size() == 0;
+    auto handle =
+        std::make_unique<FileHandle>(server.files(), inode, std::move(*opened));
+    if (verify) {
+      if (const Status verified = handle->Verify(context); !verified) {
+        server.LogFailure(inode, verified.error());
+        return ErrnoOf(verified.error());
+      }
+    }
+    fi->fh = reinterpret_cast<uint64_t>(handle.get());
     // When the open was interrupted there will be no release.
-    if (fuse_reply_open(req, fi) == 0) (void)file.release();
+    if (fuse_reply_open(req, fi) == 0) (void)handle.release();
     return 0;
   });
 }
@@ -199,19 +203,21 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
     Server& server = ServerOf(req);
     const RequestInterrupt interrupt(req);
     const ReadContext context(server.cache(), interrupt);
-    const auto& file = *reinterpret_cast<const Namespace::OpenFile*>(fi->fh);
+    auto& handle = *reinterpret_cast<FileHandle*>(fi->fh);
+    std::shared_ptr<const Namespace::OpenFile> file = handle.file();
     const auto from = static_cast<uint64_t>(offset);
-    const bool counted = file.lifetime != Lifetime::kNone;
+    const bool counted = file->lifetime != Lifetime::kNone;
     if (counted) server.stats().CountRequest();
-    server.ahead().Note(file, from, from + size);
-    Status read = file.content.Read(from, size, context, window);
+    server.ahead().Note(*file, from, from + size);
+    const Status read = handle.Read(from, size, context, window);
     if (!read) {
       server.stats().CountError();
       server.LogFailure(inode, read.error());
       return ErrnoOf(read.error());
     }
+    file = handle.file();
     // Not after the reply: a release may follow that at once.
-    if (from + size >= file.content.size()) file.content.Spend(context);
+    if (from + size >= file->content.size()) file->content.Spend(context);
     slices.clear();
     uint64_t bytes = 0;
     for (const Bytes slice : window.slices()) {
@@ -229,7 +235,7 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
 }
 
 void Release(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
-  delete reinterpret_cast<Namespace::OpenFile*>(fi->fh);
+  delete reinterpret_cast<FileHandle*>(fi->fh);
   fuse_reply_err(req, 0);
 }
 
@@ -291,7 +297,7 @@ void List(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
     const ReadContext context(server.cache(), interrupt);
     auto& listing = *reinterpret_cast<Listing*>(fi->fh);
     if (offset == 0) {
-      if (Status listed = listing.Rewind(); !listed) {
+      if (Status listed = listing.Rewind(context); !listed) {
         server.LogFailure(inode, listed.error());
         return ErrnoOf(listed.error());
       }

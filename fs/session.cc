@@ -157,6 +157,7 @@ ExitCode Serve(const MountOptions& options,
   OpenOptions open_options;
   open_options.verify = options.verify != VerifyMode::kOff;
   open_options.salvage = options.salvage;
+  open_options.watch_ctime = true;
   if (options.AllowsOthers()) open_options.audience = Audience::kEveryone;
   if (!options.key_file.empty()) {
     Result<std::shared_ptr<const MasterKey>> key =
@@ -203,7 +204,8 @@ ExitCode Serve(const MountOptions& options,
   Session session(raw);
   if (fuse_set_signal_handlers(raw) != 0 ||
       !session.Mount(mount_point->path()) || !AnswerInit(raw)) {
-    Log(LogLevel::kError, "FUSE refused to mount at " + mount_point->path());
+    Log(LogLevel::kError, "mount point " + Quote(mount_point->path()) +
+                              ": FUSE refused the mount");
     return ExitCode::kFuse;
   }
   if (options.readahead != 0) {

@@ -102,6 +102,8 @@ const char* CodeName(Code code) {
       return "changed";
     case Code::kNoMemory:
       return "memory";
+    case Code::kTooManyFiles:
+      return "too many open files";
     case Code::kLocked:
       return "locked";
     case Code::kInterrupted:

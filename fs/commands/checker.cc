@@ -68,7 +68,7 @@ void Checker::CheckSource(const std::shared_ptr<const Source>& source,
 
 void Checker::CheckContainer(std::shared_ptr<const Container> container,
                              const Place& place, CheckReport& report) const {
-  const Json info = container->Info();
+  const Json info = container->Info(cache_);
   if (place.depth == 0) report.format = info.value("format", "");
   std::set<std::string> said;
   for (Error& error : container->Inspect(cache_)) {
@@ -185,7 +185,7 @@ void Checker::CheckHanging(const Branch& branch, const Place& place,
     const Result<bool> exists = branch.Exists(node, /*listing=*/false, cache_);
     if (exists && !*exists) continue;
     Result<std::shared_ptr<const Source>> source =
-        exists ? hanging->open_source() : exists.error();
+        exists ? hanging->open_source(cache_) : exists.error();
     if (source && place.alone &&
         dynamic_cast<const FileSource*>(source->get()) != nullptr) {
       continue;

@@ -32,7 +32,7 @@ void ConfineToReading(const std::vector<std::string>& paths) {
   }
   const Result<int> sandbox = EnterSandbox(trees);
   if (!sandbox) {
-    Log(LogLevel::kWarning, "no sandbox: " + sandbox.error().Text());
+    Log(LogLevel::kWarning, "sandbox is off: " + sandbox.error().Text());
   }
 }
 

@@ -121,7 +121,7 @@ class Extractor {
     if (!arguments_.replace && ::fstatat((*directory)->get(), name.c_str(), &st,
                                          AT_SYMLINK_NOFOLLOW) == 0) {
       errno = EEXIST;
-      return SystemError("cannot be written");
+      return SystemError("cannot write");
     }
     if (Status verified = content.Verify(tree_.cache()); !verified) {
       return verified;
@@ -156,7 +156,7 @@ class Extractor {
     if (!open) return open.error();
     // Some file systems cannot flush a directory, and need not.
     if (::fsync((*open)->get()) != 0 && errno != EINVAL) {
-      return SystemError("cannot be written");
+      return SystemError("cannot write");
     }
     return {};
   }

@@ -12,6 +12,16 @@
 #include "core/vfs/sources.h"
 
 namespace ctxfs {
+namespace {
+
+bool IsContainerAt(Kinds& kinds, const std::string& path,
+                   const struct stat& st) {
+  const Result<Kind> kind =
+      kinds.Of(path, FileIdentity::Of(st), S_ISDIR(st.st_mode));
+  return kind && *kind == Kind::kContainer;
+}
+
+}  // namespace
 
 Result<std::vector<std::string>> FindContainers(const std::string& path) {
   namespace fs = std::filesystem;
@@ -32,7 +42,7 @@ Result<std::vector<std::string>> FindContainers(const std::string& path) {
     const bool known = ::lstat(file.c_str(), &st) == 0;
     const bool directory = known && S_ISDIR(st.st_mode);
     if (known && (directory || S_ISREG(st.st_mode)) &&
-        kinds.Of(file, FileIdentity::Of(st), directory) == Kind::kContainer) {
+        IsContainerAt(kinds, file, st)) {
       containers.push_back(file);
       if (directory) at.disable_recursion_pending();
     }

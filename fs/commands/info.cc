@@ -95,7 +95,7 @@ ExitCode ShowOne(const std::string& path, const Arguments& arguments,
     PrintError(path, container.error());
     return ExitCodeOf(container.error());
   }
-  Json info = (*container)->Info();
+  Json info = (*container)->Info(LoneContext());
   if (arguments.json) {
     info["path"] = path;
     all->push_back(std::move(info));

@@ -16,7 +16,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr const char* kCannotWrite = "cannot be written";
+constexpr const char* kCannotWrite = "cannot write";
 
 std::string TemporaryName() {
   uint64_t number = 0;

@@ -87,7 +87,7 @@ Status SourceTree::ForEach(const File& directory, bool metadata,
   Result<std::unique_ptr<Listing>> listing =
       files_->OpenDirectory(directory.inode, cache_);
   if (!listing) return std::move(listing).error();
-  if (Status ready = (*listing)->Rewind(); !ready) return ready;
+  if (Status ready = (*listing)->Rewind(cache_); !ready) return ready;
   const std::string above = directory.path.empty() ? "" : directory.path + "/";
   for (uint64_t i = 0; i < (*listing)->count(); ++i) {
     const std::optional<Listing::Name> name = (*listing)->At(i, false, cache_);
@@ -103,7 +103,7 @@ Status SourceTree::ForEach(const File& directory, bool metadata,
       file.inode = (*found)->inode;
       file.directory = (*found)->attributes.directory;
     }
-    if (!metadata && file.directory && files_->IsMetadata(file.inode)) {
+    if (!metadata && file.directory && files_->IsMetadata(file.inode, cache_)) {
       continue;
     }
     Status visited = visit(file);

@@ -49,7 +49,7 @@ class SourceTree {
   /// Bytes of a file; measuring one may mean making it.
   Result<uint64_t> Size(const File& file);
   Result<Namespace::OpenFile> Open(const File& file);
-  Result<std::optional<EntryInfo>> Describe(const File& file) const {
+  Result<std::optional<EntryInfo>> Describe(const File& file) {
     return files_->Describe(file.inode, cache_);
   }
 

@@ -14,10 +14,10 @@ namespace {
 
 constexpr mode_t kMode = 0777;  // less the umask
 constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-constexpr const char* kCannotCreate = "cannot be created";
+constexpr const char* kCannotCreate = "cannot create the directory";
 
 Result<DirectoryFd> Adopt(int fd) {
-  if (fd < 0) return SystemError("cannot be entered");
+  if (fd < 0) return SystemError("cannot open the directory");
   return std::make_shared<const Fd>(fd);
 }
 

@@ -59,9 +59,9 @@ Result<std::unique_ptr<LogRelay>> LogRelay::Make(const Limits& limits) {
   Fd write_end(ends[1]);
   Fd wake(piped ? ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1);
   if (!wake.ok()) {
-    return Error{Code::kIo, std::string("the pipe for log messages cannot be "
-                                        "made: ") +
-                                std::strerror(errno)};
+    return Error{Code::kIo,
+                 std::string("cannot create the pipe for log messages: ") +
+                     std::strerror(errno)};
   }
   // Without it the pipe holds 64 KiB, about 500 messages.
   (void)::fcntl(write_end.get(), F_SETPIPE_SZ, kPipeBytes);

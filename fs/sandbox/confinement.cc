@@ -12,11 +12,10 @@ namespace {
 void Restrict(const std::vector<std::string>& trees) {
   const Result<int> sandbox = EnterSandbox(trees);
   if (!sandbox) {
-    Log(LogLevel::kWarning,
-        "file access is not restricted: " + sandbox.error().Text());
+    Log(LogLevel::kWarning, "sandbox is off: " + sandbox.error().Text());
   } else if (*sandbox == 0) {
     Log(LogLevel::kInfo,
-        "file access is not restricted: the kernel has no Landlock");
+        "sandbox is off: the kernel does not support Landlock");
   }
 }
 
@@ -24,7 +23,7 @@ void Drop(const Privileges& kept) {
   if (DropPrivileges(kept)) {
     Log(LogLevel::kInfo, "serving " + kept.Text());
   } else {
-    Log(LogLevel::kWarning, "privileges cannot be dropped");
+    Log(LogLevel::kWarning, "cannot drop privileges");
   }
 }
 
@@ -32,11 +31,11 @@ void Filter() {
   const Result<bool> filter = FilterSyscalls();
   if (!filter) {
     Log(LogLevel::kWarning,
-        "system calls are not filtered: " + filter.error().Text());
+        "system call filter is off: " + filter.error().Text());
   } else if (!*filter) {
     Log(LogLevel::kInfo,
-        "system calls are not filtered: not supported by the kernel, or by a "
-        "build with a sanitizer");
+        "system call filter is off: not supported by the kernel or by this "
+        "build");
   }
 }
 

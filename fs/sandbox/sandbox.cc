@@ -54,7 +54,7 @@ Status Allow(int ruleset, const std::string& path, uint64_t access) {
   rule.parent_fd = at.get();
   if (::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH,
                 &rule, 0) != 0) {
-    return Failure(path + ": cannot be added to the Landlock rules");
+    return Failure("cannot add " + path + " to the Landlock rules");
   }
   return {};
 }
@@ -83,7 +83,7 @@ Result<int> EnterSandbox(const std::vector<std::string>& trees) {
                                  : sizeof(uint64_t);
   const Fd ruleset(
       static_cast<int>(::syscall(SYS_landlock_create_ruleset, &all, size, 0)));
-  if (!ruleset.ok()) return Failure("the Landlock rules cannot be made");
+  if (!ruleset.ok()) return Failure("cannot create the Landlock rules");
   for (const std::string& tree : trees) {
     Status allowed = Allow(ruleset.get(), tree, kReadFile | kReadDir);
     if (!allowed) return std::move(allowed).error();
@@ -95,7 +95,7 @@ Result<int> EnterSandbox(const std::vector<std::string>& trees) {
     return std::move(allowed).error();
   }
   if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) {
-    return Failure("the Landlock rules cannot be applied");
+    return Failure("cannot enforce the Landlock rules");
   }
   return abi;
 }

@@ -122,7 +122,8 @@ Result<bool> FilterSyscalls() {
   // the daemon.
   const std::unique_ptr<void, Release> filter(
       ::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
-  if (filter == nullptr) return Error{Code::kNoMemory, "no system call filter"};
+  if (filter == nullptr)
+    return Error{Code::kNoMemory, "out of memory for the system call filter"};
   int done = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH,
                                 SCMP_ACT_KILL_PROCESS);
   for (const int call : kAllowed) {
@@ -143,13 +144,13 @@ Result<bool> FilterSyscalls() {
     done = ::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS),
                               SCMP_SYS(clone3), 0);
   }
-  if (done != 0) return Failure("the system call filter cannot be made", done);
+  if (done != 0) return Failure("cannot build the system call filter", done);
   const int loaded = ::seccomp_load(filter.get());
   if (loaded == -EINVAL || loaded == -ENOSYS || loaded == -ECANCELED) {
     return false;  // not supported by the kernel
   }
   if (loaded != 0) {
-    return Failure("the system call filter cannot be put into force", loaded);
+    return Failure("cannot load the system call filter", loaded);
   }
   return true;
 }

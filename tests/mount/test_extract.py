@@ -102,7 +102,7 @@ def test_replace_keeps_the_old_file_when_the_disk_is_full(tmp_path):
         (full / "small").write_bytes(b"old")
         done = run(CTXFS, "extract", "-j1", "--replace", large, full)
         assert done.returncode == 2
-        assert b"'large': cannot be written: No space left on device" in done.stderr
+        assert b"'large': cannot write: No space left on device" in done.stderr
         assert done.stdout == b"1 files (3 bytes) written, 1 failed\n"
         assert files_below(full) == {"large": b"the old one", "small": b"new"}
 
@@ -169,7 +169,7 @@ def test_errors_after_the_last_write_are_reported(tmp_path, call):
     source = container(tmp_path, entry("a", b"aaa"))
     done = injected(call, CTXFS, "extract", source, tmp_path / "out")
     assert done.returncode == 2
-    assert b"'a': cannot be written: Input/output error" in done.stderr
+    assert b"'a': cannot write: Input/output error" in done.stderr
     assert done.stdout == b"0 files (0 bytes) written, 1 failed\n"
     assert os.listdir(tmp_path / "out") == []
 
@@ -188,7 +188,7 @@ def test_an_error_of_close_is_reported(tmp_path):
     done = injected(f"close:error=EIO:when={number}", CTXFS, "extract", "-j1", source,
                     tmp_path / "out")
     assert done.returncode == 2
-    assert b"'a': cannot be written: Input/output error" in done.stderr
+    assert b"'a': cannot write: Input/output error" in done.stderr
     assert os.listdir(tmp_path / "out") == []
 
 
@@ -199,7 +199,7 @@ def test_a_file_system_without_that_rename_gets_a_link(tmp_path):
     assert done.returncode == 0, done.stderr
     assert files_below(out) == {"a": b"aaa"}
     again = injected("renameat2:error=EINVAL", CTXFS, "extract", source, out)
-    assert again.returncode == 2 and b"'a': cannot be written: File exists" in again.stderr
+    assert again.returncode == 2 and b"'a': cannot write: File exists" in again.stderr
 
 
 def test_the_exit_code_is_that_of_the_last_failure_in_the_tree(tmp_path):

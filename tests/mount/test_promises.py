@@ -239,6 +239,34 @@ def test_promise_4_decoded_blocks_go_stale_too(mount, tmp_path):
         read_fresh(mounted / "z")
 
 
+def test_promise_4_rewritten_with_its_old_mtime_is_verified_again(mount, tmp_path):
+    path = write(tmp_path, shard.entry("x", GOOD))
+    mounted = mount(path)
+    assert (mounted / "x").read_bytes() == GOOD
+    before = path.stat()
+    time.sleep(0.02)  # past the granularity of a file's ctime
+    with open(path, "r+b") as container:
+        container.seek(path.read_bytes().index(GOOD))
+        container.write(b"other bytes")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with fails_with(errno.EIO):
+        (mounted / "x").read_bytes()
+    assert os.getxattr(mounted / "x", "user.ctxfs.verified") == b"failed"
+
+
+def test_promise_4_a_change_of_ctime_alone_is_not_stale(mount, tmp_path):
+    path = write(tmp_path, shard.entry("x", GOOD))
+    mounted = mount(path)
+    with open(mounted / "x", "rb", buffering=0) as file:
+        assert file.read(10) == GOOD[:10]
+        for change in (lambda: path.chmod(0o400), lambda: os.link(path, f"{path}.link")):
+            time.sleep(0.02)
+            change()
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            assert os.pread(file.fileno(), len(GOOD), 0) == GOOD
+    assert mounted.stats()["verified_passed_total"] == 3, "again after each"
+
+
 def test_promise_4_deleted_stays_readable(mount, tmp_path):
     path = write(tmp_path, shard.entry("x", GOOD))
     mounted = mount(path)
