@@ -204,8 +204,14 @@ Result<std::shared_ptr<const Source>> FileSource::Renew() const {
       state_.load(std::memory_order_relaxed) == State::kChanged) {
     return Error{Code::kStale, "the container changed under the mount"};
   }
+  // Its readers stay those of the first opening, as the kernel, which caches
+  // the permissions of a container's files for good, was given them.
+  struct stat st = *examined;
+  st.st_uid = readers_.uid;
+  st.st_gid = readers_.gid;
+  st.st_mode = S_IFREG | readers_.bits;
   return std::shared_ptr<const Source>(new FileSource(
-      file_, *examined, options_, std::make_shared<Companions>(*companions_)));
+      file_, st, options_, std::make_shared<Companions>(*companions_)));
 }
 
 namespace {
