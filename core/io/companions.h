@@ -39,7 +39,7 @@ class Companions {
 
   Map Known() const;
 
-  const Map before_;
+  const Map before_{};
   mutable Mutex mutex_;
   Map opened_ CTXFS_GUARDED_BY(mutex_);
 };
