@@ -14,6 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("CTXFS_BIN", ROOT / "build" / "dev"))
 MOUNT = BIN / "mount.ctxfs"
 GOLDEN = ROOT / "golden"
+# Of every mount: a build with a sanitizer takes nosandbox.
+OPTIONS = os.environ.get("CTXFS_MOUNT_OPTIONS", "").split()
 
 
 def run(*args, **kwargs) -> subprocess.CompletedProcess:
@@ -25,7 +27,7 @@ def run(*args, **kwargs) -> subprocess.CompletedProcess:
 
 def mount_command(source, point, *options, flags=()) -> list[str]:
     command = [str(BIN / "mount.ctxfs"), str(source), str(point), *flags]
-    for option in options:
+    for option in (*options, *OPTIONS):
         command += ["-o", option]
     return command
 
@@ -108,13 +110,14 @@ class Mount:
 
 @pytest.fixture
 def mount(tmp_path):
-    """A function that mounts a container and gives a Mount."""
+    """A function that mounts a container and gives a Mount. `before` are the
+    words of a command that runs the mount command: prlimit and the like."""
     points = []
 
-    def mounted(source, *options, flags=()):
+    def mounted(source, *options, flags=(), before=()):
         point = tmp_path / f"mnt{len(points)}"
         points.append(point)
-        done = run(*mount_command(source, point, *options, flags=flags))
+        done = run(*before, *mount_command(source, point, *options, flags=flags))
         assert done.returncode == 0, done.stderr.decode()
         flat = any("flat" in option.split(",") for option in options)
         root = point if flat else point / pathlib.Path(source).name
