@@ -2,6 +2,7 @@
 #include "fs/server.h"
 
 #include "core/base/text.h"
+#include "core/container/documents.h"
 #include "core/io/source.h"
 #include "core/vfs/log.h"
 #include "core/views/view.h"
@@ -46,17 +47,14 @@ Server::Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
                                        open_options, Hang(options));
 }
 
-OwnFile Server::StatsFile() {
-  const auto open = [this](const ReadContext& context) -> Result<Content> {
-    auto text = std::make_shared<const std::string>(
-        stats_.Text(context.cache().stats(), files_->Totals().containers,
-                    FileSource::AllBytesRead()));
-    const uint64_t size = text->size();
-    Content content;
-    content.Append(Literal{std::move(text)}, size);
-    return content;
-  };
-  return {"stats", open, /*live=*/true};
+std::shared_ptr<const FileTable> Server::StatsFile() {
+  return FreshDocument(
+      Role::kMetadata, "stats",
+      [this](const ReadContext& context) -> Result<std::string> {
+        return stats_.Text(context.cache().stats(), files_->Totals().containers,
+                           FileSource::AllBytesRead());
+      },
+      /*live=*/true);
 }
 
 Permissions Server::Show(const Attributes& attributes) const {

@@ -73,8 +73,8 @@ class Buffer {
 
  private:
   struct Release {
-    Free free;  // null: from the heap
-    size_t size;
+    Free free = nullptr;  // null: from the heap
+    size_t size = 0;
     void operator()(std::byte* bytes) const {
       free != nullptr ? free(bytes, size) : delete[] bytes;
     }

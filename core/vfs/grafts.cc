@@ -84,11 +84,11 @@ Result<std::shared_ptr<const Branch>> Grafts::Open(
     const Opener& opener, const ReadContext& context) const {
   Result<std::shared_ptr<const Container>> container = OpenOne(opener, context);
   if (!container) return std::move(container).error();
-  std::vector<SubContainer> hanging;
+  std::vector<ChildContainer> hanging;
   if (hang_ != nullptr) hanging = hang_(*container);
   auto branch = std::make_shared<const Branch>(
-      std::move(*container), std::vector<OwnFile>{}, std::move(hanging),
-      TreeLimits(), context.interrupt());
+      std::move(*container), Branch::Tables{}, std::move(hanging), TreeLimits(),
+      context.interrupt());
   const Status& built = branch->status();
   if (!built && !built.error().Permanent()) return built.error();
   return std::shared_ptr<const Branch>(std::move(branch));
@@ -286,7 +286,7 @@ Grafts::Totals Grafts::Sum() const {
   Totals sum;
   for (const Number number : used_) {
     const Branch& branch = *slots_.at(number)->branch;
-    if (!branch.container().HasAbout()) {
+    if (branch.container().is_part()) {
       sum.hung += branch.NodeCount() - 1;  // its root is the directory it is at
       continue;
     }

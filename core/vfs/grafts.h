@@ -49,7 +49,7 @@ class Grafts {
       const ReadContext&)>;
 
   /// What hangs in a container besides its own: see Branch.
-  using Hang = std::function<std::vector<SubContainer>(
+  using Hang = std::function<std::vector<ChildContainer>(
       const std::shared_ptr<const Container>&)>;
 
   /// What hangs somewhere.

@@ -19,11 +19,7 @@ namespace {
 constexpr std::string_view kOwnDirectory = ".ctxfs";
 constexpr unsigned kGraftShift = 32;
 
-std::vector<OwnFile> FlatStats(OwnFile stats) {
-  if (stats.path.empty()) return {};
-  stats.path = std::string(kOwnDirectory) + "/" + stats.path;
-  return {std::move(stats)};
-}
+using StatsTable = std::shared_ptr<const FileTable>;
 
 /// The name of our directory at the root: one that `mirror` does not have.
 std::string OwnName(Mirror& mirror) {
@@ -40,26 +36,26 @@ std::string OwnName(Mirror& mirror) {
 }  // namespace
 
 Namespace::Namespace(const std::shared_ptr<const Container>& container,
-                     std::string_view name, const OwnFile& stats,
+                     std::string_view name, const StatsTable& stats,
                      const OpenOptions& options, const Grafts::Hang& hang)
     : options_(options),
-      make_top_(
-          [extra = name.empty() ? FlatStats(stats) : std::vector<OwnFile>{},
-           hang](const std::shared_ptr<const Container>& shown) {
-            return std::make_shared<const Branch>(
-                shown, extra,
-                hang == nullptr ? std::vector<SubContainer>{} : hang(shown));
-          }),
+      make_top_([tables = name.empty() && stats != nullptr
+                              ? Branch::Tables{stats}
+                              : Branch::Tables{},
+                 hang](const std::shared_ptr<const Container>& shown) {
+        return std::make_shared<const Branch>(
+            shown, tables,
+            hang == nullptr ? std::vector<ChildContainer>{} : hang(shown));
+      }),
       top_(make_top_(container)),
-      own_(name, name.empty() || stats.path.empty() ? "" : kOwnDirectory,
-           stats),
+      own_(name, name.empty() || stats == nullptr ? "" : kOwnDirectory, stats),
       grafts_(limits::kOpenContainers, hang) {}
 
-Namespace::Namespace(std::unique_ptr<Mirror> mirror, const OwnFile& stats,
+Namespace::Namespace(std::unique_ptr<Mirror> mirror, const StatsTable& stats,
                      const OpenOptions& options, const Grafts::Hang& hang)
     : options_(options),
       mirror_(std::move(mirror)),
-      own_("", stats.path.empty() ? "" : OwnName(*mirror_), stats),
+      own_("", stats == nullptr ? "" : OwnName(*mirror_), stats),
       grafts_(limits::kOpenContainers, hang) {}
 
 // Inodes below 2^32: 1 is the mount's root; then the rest of its own files;
@@ -201,7 +197,7 @@ Result<std::shared_ptr<const Container>> Namespace::OpenHanging(
   Result<std::shared_ptr<const Branch>> outer = Top();
   if (within != 0) outer = grafts_.Get(within, context);
   if (!outer) return std::move(outer).error();
-  const SubContainer& hanging = *(*outer)->Hanging(node);
+  const ChildContainer& hanging = *(*outer)->Hanging(node);
   if (hanging.open != nullptr) return hanging.open(context);
   Result<std::shared_ptr<const Source>> source = hanging.open_source(context);
   if (!source) return Unreadable(nullptr, std::move(source).error());
@@ -246,7 +242,7 @@ Result<std::optional<Namespace::Found>> Namespace::LookupOnce(
   if (!node) return std::optional<Found>();
   place.node = *node;
   const Result<bool> exists =
-      place.files->Exists(*node, /*listing=*/false, context);
+      place.files->Exists(*node, Cost::kDecode, context);
   if (!exists) return exists.error();
   if (!*exists) return std::optional<Found>();
   const Result<Attributes> attributes = ExamineAt(place, context);
@@ -409,9 +405,11 @@ Result<Namespace::OpenFile> Namespace::OpenOnce(
     file.lifetime = Lifetime::kNone;
     file.same_pages = false;
   }
-  if (const auto entry = place->files->Entry(place->node)) {
-    file.container = place->branch->shared_container();
-    file.entry = *entry;
+  if (place->files == place->branch.get()) {
+    if (const auto entry = place->branch->Entry(place->node)) {
+      file.entries = place->branch->entries();
+      file.entry = *entry;
+    }
   }
   return file;
 }
@@ -429,7 +427,7 @@ Result<std::optional<EntryInfo>> Namespace::Describe(
     place = Find(inode, context);
     if (!place) return place.error();
   }
-  return place->files->Describe(place->node);
+  return place->files->Describe(place->node, context);
 }
 
 std::string Namespace::PathInContainer(Inode inode,
@@ -440,7 +438,7 @@ std::string Namespace::PathInContainer(Inode inode,
   std::string path = place->files->Path(place->node);
   if (!graft) return path;
   // Numbered files and views are in no container of their own.
-  if (graft->open != nullptr && place->branch->container().HasAbout()) {
+  if (graft->open != nullptr && !place->branch->container().is_part()) {
     return path;
   }
   return PathInContainer(graft->at, context) + "/" + path;

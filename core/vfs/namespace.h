@@ -51,17 +51,19 @@ class Namespace {
     /// Keeps what the content is made from: a container, or a mirrored file.
     std::shared_ptr<const Branch> branch = nullptr;
     std::shared_ptr<const Source> source = nullptr;
-    /// Where it is an entry: of which container, and which.
-    std::shared_ptr<const Container> container = nullptr;
+    /// The table of entries that it is in, and its number; null if it is no
+    /// entry.
+    std::shared_ptr<const FileTable> entries = nullptr;
     uint32_t entry = 0;
   };
 
   /// Shows the container in a directory `name` of the root, or at the root
-  /// itself when `name` is empty. `stats` is the mount's own file, if it has a
-  /// path; containers within are opened with `options`, and `hang` says what
+  /// itself when `name` is empty. `stats` is a table of the mount's own file,
+  /// or null; containers within are opened with `options`, and `hang` says what
   /// more hangs in each.
   Namespace(const std::shared_ptr<const Container>& container,
-            std::string_view name, const OwnFile& stats,
+            std::string_view name,
+            const std::shared_ptr<const FileTable>& stats,
             const OpenOptions& options = {},
             const Grafts::Hang& hang = nullptr);
 
@@ -72,7 +74,8 @@ class Namespace {
   }
 
   /// Shows what `mirror` has.
-  Namespace(std::unique_ptr<Mirror> mirror, const OwnFile& stats,
+  Namespace(std::unique_ptr<Mirror> mirror,
+            const std::shared_ptr<const FileTable>& stats,
             const OpenOptions& options = {},
             const Grafts::Hang& hang = nullptr);
 

@@ -37,7 +37,7 @@ class Namespace::TreeListing final : public Listing {
     }
     // What cannot be told, for an I/O error, is listed: to look it up tells.
     const Result<bool> exists =
-        at.files->Exists(child.node, /*listing=*/true, context);
+        at.files->Exists(child.node, Cost::kSmallRead, context);
     if (exists && !*exists) return std::nullopt;
     Name name{files_.InodeOf(at), std::move(child.name), child.directory};
     if (attributes && (child.directory || at.files->SizeIsCheap(child.node))) {

@@ -135,8 +135,8 @@ void Checker::CheckFiles(const Branch& branch, const Place& place,
     if (!entry && said.contains(KeyOf(*outcome.error))) continue;
     Fault fault{path, std::nullopt, std::move(*outcome.error)};
     if (entry) {
-      const auto name = branch.container().EntryName(*entry);
-      if (name) fault.entry = std::string(*name);
+      const auto info = branch.entries()->Describe(*entry, cache_);
+      if (info) fault.entry = info->name;
     }
     report.faults.push_back(std::move(fault));
   }
@@ -149,7 +149,7 @@ Checker::Outcome Checker::CheckFile(const Branch& branch, NodeId node) const {
     outcome.error = std::move(error);
     return std::move(outcome);
   };
-  const Result<bool> exists = branch.Exists(node, /*listing=*/false, cache_);
+  const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache_);
   if (!exists) return failed(exists.error());
   if (!*exists) return outcome;
   outcome.there = true;
@@ -179,10 +179,10 @@ void Checker::CheckHanging(const Branch& branch, const Place& place,
   const Tree& tree = branch.tree();
   for (NodeId node = 0; node < tree.node_count(); ++node) {
     if (!tree.IsDirectory(node)) continue;
-    const SubContainer* hanging = branch.Hanging(node);
+    const ChildContainer* hanging = branch.Hanging(node);
     if (hanging == nullptr || hanging->open_source == nullptr) continue;
     const std::string path = place.Below(tree.Path(node));
-    const Result<bool> exists = branch.Exists(node, /*listing=*/false, cache_);
+    const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache_);
     if (exists && !*exists) continue;
     Result<std::shared_ptr<const Source>> source =
         exists ? hanging->open_source(cache_) : exists.error();

@@ -13,6 +13,7 @@
 #include "core/vfs/xattr.h"
 #include "core/views/view.h"
 #include "tests/fuzz/target.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs::fuzz {
 namespace {
@@ -39,7 +40,7 @@ class Reader {
 
   void ReadContainer(std::shared_ptr<const Container> container, int depth) {
     ReadEntries(*container);
-    std::vector<SubContainer> hanging;
+    std::vector<ChildContainer> hanging;
     if (MayHaveViews(*container, AllViews())) {
       hanging.push_back(ViewsDirectory(container, AllViews()));
     }
@@ -55,7 +56,7 @@ class Reader {
       ListDirectory(branch, node);
       if (const Files* numbered = branch.Numbered(node))
         ReadNumbered(*numbered);
-      const SubContainer* inside = branch.Hanging(node);
+      const ChildContainer* inside = branch.Hanging(node);
       if (inside == nullptr) continue;
       if (inside->open != nullptr) {
         auto made = inside->open(cache_);
@@ -70,15 +71,15 @@ class Reader {
  private:
   void ReadEntries(const Container& container) {
     const Json metadata = container.Metadata();
-    const uint32_t entries = std::min(container.entry_count(), kMostNodes);
+    const auto table = container.Entries();
+    const uint32_t entries = std::min(table->count(), kMostNodes);
     for (uint32_t i = 0; i < entries; ++i) {
-      EntryInfo info = container.Describe(i);
-      Require(info.size == container.EntrySize(i), "an entry has one size");
+      EntryInfo info = table->Describe(i, LoneContext()).value_or(EntryInfo{});
+      Require(info.size == table->KnownSize(i), "an entry has one size");
       container.Annotate(metadata, info);
-      (void)container.EntryFault(i);
-      (void)container.EntryLocked(i);
+      (void)table->access(i);
     }
-    for (const ArrayInfo& array : container.Arrays(LoneContext())) {
+    for (const ArrayInfo& array : ArraysOf(container)) {
       const Result<Content> elements = array.open(cache_);
       if (!elements) continue;
       uint64_t size = DTypeSize(array.dtype);
@@ -87,7 +88,7 @@ class Reader {
     }
   }
 
-  void Enter(const SubContainer& sub, int depth) {
+  void Enter(const ChildContainer& sub, int depth) {
     auto source = sub.open_source(LoneContext());
     if (!source) return;
     auto container = OpenContainer(std::move(*source), options_);
@@ -101,7 +102,8 @@ class Reader {
       Require(tree.Lookup(tree.Parent(node), tree.Name(node)) == node,
               "a name leads to its node");
     }
-    if (const std::optional<EntryInfo> info = branch.Describe(node)) {
+    if (const std::optional<EntryInfo> info =
+            branch.Describe(node, LoneContext())) {
       for (const auto& [name, value] : EntryXattrs(*info, branch.Path(node))) {
         Require(value.size() < limits::kXattrBytes, "an attribute is short");
       }
@@ -133,7 +135,7 @@ class Reader {
   }
 
   void ReadFile(const Files& files, NodeId node) {
-    const Result<bool> exists = files.Exists(node, false, cache_);
+    const Result<bool> exists = files.Exists(node, Cost::kDecode, cache_);
     if (!exists || !*exists) return;
     (void)files.IsLocked(node);
     const Result<uint64_t> size = files.Size(node, cache_);

@@ -9,7 +9,7 @@
 #include "core/content/content.h"
 #include "core/io/directory.h"
 #include "core/tree/branch.h"
-#include "core/tree/numbered.h"
+#include "core/tree/numbered_directory.h"
 #include "tests/golden/golden.h"
 
 namespace ctxfs {
@@ -145,7 +145,7 @@ void MegaContextGolden::CheckFiles(const Branch& branch) {
 
 void MegaContextGolden::CheckSnapshots(const Branch& branch) {
   std::set<std::string> paths;
-  for (const SubContainer& sub : branch.sub_containers()) {
+  for (const ChildContainer& sub : branch.sub_containers()) {
     paths.insert(sub.path);
     const auto source = sub.open_source(LoneContext());
     ASSERT_TRUE(source);
@@ -154,7 +154,7 @@ void MegaContextGolden::CheckSnapshots(const Branch& branch) {
     const std::string name = sub.path.substr(sub.path.find('/') + 1);
     SCOPED_TRACE(name);
     CheckLevels(Branch(*snapshot), answer_["snapshots"][name]);
-    EXPECT_TRUE((*snapshot)->SubContainers().empty());
+    EXPECT_TRUE((*snapshot)->Children().empty());
   }
   std::set<std::string> expected;
   const Json snapshots = answer_.value("snapshots", Json::object());

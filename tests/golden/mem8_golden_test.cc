@@ -11,6 +11,7 @@
 #include "core/io/source.h"
 #include "core/tree/branch.h"
 #include "tests/golden/golden.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -161,11 +162,11 @@ void Mem8Golden::CheckMem8(const ContainerPtr& container) {
     if (section["decoded"].contains("raw_hex")) {
       EXPECT_EQ(Hex(*raw), section["decoded"]["raw_hex"]);
     }
-    const EntryInfo info = container->Describe(entry++);
+    const EntryInfo info = DescribeEntry(*container, entry++);
     EXPECT_EQ(info.offset, section["offset"].get<uint64_t>() + 3);
     EXPECT_EQ(info.verified, answer_["crc"] == "absent" ? "none" : "yes");
   }
-  EXPECT_EQ(container->entry_count(), entry);
+  EXPECT_EQ(EntryCount(*container), entry);
 }
 
 void Mem8Golden::CheckMember(const Branch& branch, const Json& member,
@@ -202,7 +203,7 @@ void Mem8Golden::CheckMember(const Branch& branch, const Json& member,
       node = any;
   }
   ASSERT_TRUE(node) << path;
-  if (const SubContainer* hanging = branch.Hanging(*node)) {
+  if (const ChildContainer* hanging = branch.Hanging(*node)) {
     const auto source = hanging->open_source(LoneContext());
     ASSERT_TRUE(source);
     const Result<Buffer> bytes =

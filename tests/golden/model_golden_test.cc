@@ -11,6 +11,7 @@
 #include "core/io/source.h"
 #include "core/tree/branch.h"
 #include "tests/golden/golden.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -46,7 +47,7 @@ std::map<std::string, std::string> Files(const Branch& branch) {
   std::map<std::string, std::string> files;
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
     if (branch.tree().IsDirectory(node)) continue;
-    const Result<bool> exists = branch.Exists(node, false, cache);
+    const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache);
     EXPECT_TRUE(exists);
     if (!*exists) continue;
     const Result<uint64_t> size = branch.Size(node, cache);
@@ -75,7 +76,7 @@ TEST_P(ModelGolden, TensorsAreWhatTheJsonSays) {
   const std::shared_ptr<const Container> container = Open(GetParam());
   const Branch branch(container);
   const std::map<std::string, std::string> files = Files(branch);
-  const std::vector<ArrayInfo> arrays = container->Arrays(LoneContext());
+  const std::vector<ArrayInfo> arrays = ArraysOf(*container);
   const auto array_of = [&](const std::string& name) -> const ArrayInfo* {
     for (const ArrayInfo& array : arrays) {
       if (array.name == name) return &array;
@@ -87,7 +88,7 @@ TEST_P(ModelGolden, TensorsAreWhatTheJsonSays) {
     const Json& entry = answer_["entries"][i];
     const std::string name = entry["name"];
     SCOPED_TRACE(name);
-    const Result<Content> raw = container->OpenEntry(i, LoneContext());
+    const Result<Content> raw = OpenEntry(*container, i);
     ASSERT_TRUE(raw);
     const Result<std::string> payload = ReadAll(*raw, cache);
     ASSERT_TRUE(payload);
@@ -101,7 +102,7 @@ TEST_P(ModelGolden, TensorsAreWhatTheJsonSays) {
     }
     const Json& tensor = entry["tensor"];
     ASSERT_NE(file, files.end());
-    const EntryInfo info = container->Describe(i);
+    const EntryInfo info = DescribeEntry(*container, i);
     EXPECT_EQ(info.kind, "tensor");
     EXPECT_EQ(Json(*info.shape), tensor["dims"]);
     const ArrayInfo* array = array_of(name);

@@ -8,6 +8,7 @@
 #include "core/io/source.h"
 #include "core/tree/branch.h"
 #include "tests/golden/golden.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -109,14 +110,14 @@ std::string RowText(const std::string& data, size_t row, int type,
 TEST_P(ProfileGolden, EntriesAreWhatTheyWere) {
   const Container& container = branch_->container();
   const Json& entries = answer_["entries"];
-  ASSERT_EQ(container.entry_count(), entries.size());
+  ASSERT_EQ(EntryCount(container), entries.size());
   for (uint32_t i = 0; i < entries.size(); ++i) {
-    const Result<Content> content = container.OpenEntry(i, LoneContext());
+    const Result<Content> content = OpenEntry(container, i);
     ASSERT_TRUE(content);
     const Result<std::string> bytes = ReadAll(*content, cache_);
     ASSERT_TRUE(bytes) << bytes.error().Text();
     EXPECT_EQ(golden::Sha256(*bytes), entries[i]["payload_sha256"]);
-    EXPECT_EQ(container.Describe(i).verified, "yes");
+    EXPECT_EQ(DescribeEntry(container, i).verified, "yes");
   }
 }
 
@@ -145,7 +146,7 @@ TEST_P(ColumnGolden, ColumnsAreWhatTheyDecodeTo) {
                                   : std::string(rows, '\1');
     ASSERT_EQ(valid.size(), rows);
     const std::optional<EntryInfo> info =
-        branch_->Describe(*Find("columns/" + name));
+        branch_->Describe(*Find("columns/" + name), LoneContext());
     const std::vector<uint64_t> shape =
         info->shape.value_or(std::vector<uint64_t>());
     const size_t per_row = type == 11 && shape.size() == 2 ? shape[1] : 1;
@@ -166,7 +167,7 @@ TEST_P(ColumnGolden, ColumnsAreWhatTheyDecodeTo) {
 }
 
 TEST_P(ProfileGolden, ArraysAreAsLongAsTheirShapes) {
-  for (const ArrayInfo& array : branch_->container().Arrays(LoneContext())) {
+  for (const ArrayInfo& array : ArraysOf(branch_->container())) {
     uint64_t size = DTypeSize(array.dtype);
     for (const uint64_t dim : array.shape) size *= dim;
     const Result<Content> content = array.open(cache_);

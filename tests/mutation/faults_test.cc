@@ -81,21 +81,22 @@ void ReadBranch(const Branch& branch, BlockCache& cache,
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
     if (branch.IsDirectory(node)) continue;
     const std::string path = prefix + branch.Path(node);
-    const Result<bool> exists = branch.Exists(node, false, cache);
+    const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache);
     if (exists && !*exists) continue;
     Seen& seen = files[path];
-    const std::optional<EntryInfo> info = branch.Describe(node);
+    const std::optional<EntryInfo> info = branch.Describe(node, LoneContext());
     seen.covered = info && IsCovered(*info);
     if (seen.covered) seen.info = *info;
     const Result<uint64_t> size = branch.Size(node, cache);
     const Result<Content> content = branch.Open(node, cache);
     if (!exists || !size || !content) continue;
-    seen.trusted = seen.covered && branch.Describe(node)->verified == "yes";
+    seen.trusted =
+        seen.covered && branch.Describe(node, LoneContext())->verified == "yes";
     Result<std::string> bytes = ReadAll(*content, cache);
     if (bytes) seen.bytes = std::move(*bytes);
   }
   if (depth == 0) return;
-  for (const SubContainer& within : branch.sub_containers()) {
+  for (const ChildContainer& within : branch.sub_containers()) {
     auto source = within.open_source(LoneContext());
     if (!source) continue;
     auto container = OpenContainer(std::move(*source), StrictOptions());

@@ -69,7 +69,8 @@ class Flips : public testing::TestWithParam<const char*> {
     if (branch == nullptr) return covered;
     for (NodeId node = 0; node < branch->tree().node_count(); ++node) {
       if (branch->IsDirectory(node)) continue;
-      const std::optional<EntryInfo> info = branch->Describe(node);
+      const std::optional<EntryInfo> info =
+          branch->Describe(node, LoneContext());
       if (!info || !IsCovered(*info)) continue;
       std::optional<std::string> read = Read(*branch, node);
       if (!read) continue;

@@ -9,6 +9,7 @@
 #include "core/codec/checksum.h"
 #include "core/content/content.h"
 #include "core/tree/branch.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -52,11 +53,13 @@ class Reader {
 
  private:
   void ReadContainer(std::shared_ptr<const Container> container, int depth) {
-    for (uint32_t i = 0; i < container->entry_count(); ++i) {
-      const EntryInfo info = container->Describe(i);
-      Require(info.size == container->EntrySize(i), "an entry has one size");
+    const auto entries = container->Entries();
+    for (uint32_t i = 0; i < entries->count(); ++i) {
+      const EntryInfo info =
+          entries->Describe(i, LoneContext()).value_or(EntryInfo{});
+      Require(info.size == entries->KnownSize(i), "an entry has one size");
     }
-    for (const ArrayInfo& array : container->Arrays(LoneContext())) {
+    for (const ArrayInfo& array : ArraysOf(*container)) {
       const Result<Content> elements = array.open(cache_);
       if (!elements) continue;
       uint64_t size = DTypeSize(array.dtype);
@@ -100,9 +103,9 @@ class Reader {
   }
 
   void ReadFile(const Files& files, NodeId node) {
-    const Result<bool> exists = files.Exists(node, false, cache_);
+    const Result<bool> exists = files.Exists(node, Cost::kDecode, cache_);
     if (exists && !*exists) return;
-    const std::optional<EntryInfo> info = files.Describe(node);
+    const std::optional<EntryInfo> info = files.Describe(node, LoneContext());
     const bool covered = info && IsCovered(*info);
     const Result<uint64_t> size = files.Size(node, cache_);
     const Result<Content> content = files.Open(node, cache_);
@@ -194,7 +197,7 @@ void AddFiles(const std::shared_ptr<const Source>& source,
   std::map<std::string, std::pair<uint64_t, uint64_t>> spans;
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
     if (branch.IsDirectory(node)) continue;
-    const std::optional<EntryInfo> info = branch.Describe(node);
+    const std::optional<EntryInfo> info = branch.Describe(node, LoneContext());
     if (!info || info->checksum.empty()) continue;
     if (info->kind == "chunk") {
       auto& span =
@@ -223,7 +226,7 @@ void AddFiles(const std::shared_ptr<const Source>& source,
     }
   }
   if (depth == kMostDepth) return;
-  for (const SubContainer& within : branch.sub_containers()) {
+  for (const ChildContainer& within : branch.sub_containers()) {
     auto inside = within.open_source(LoneContext());
     if (inside) AddFiles(*inside, options, depth + 1, reference);
   }

@@ -340,6 +340,6 @@ uint64_t ShardContainer::EntrySize(uint32_t entry) const {
 }
 
 extern const Format kShard;
-const Format kShard{"shard", &Probe, &OpenShard<ShardContainer>};
+const Format kShard{"shard", "shard umsh", &Probe, &OpenShard<ShardContainer>};
 
 }  // namespace ctxfs

@@ -12,6 +12,6 @@ int main(int argc, char** argv) {
   if (!source) return 2;
   const auto container = ctxfs::OpenContainer(*source, {});
   if (!container) return 3;
-  std::puts((*container)->Info(ctxfs::LoneContext()).dump().c_str());
+  std::puts((*container)->Info(LoneContext()).dump().c_str());
   return 0;
 }

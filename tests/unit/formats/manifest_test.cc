@@ -77,7 +77,7 @@ TEST_F(ManifestTest, FilesAreFilesAndContainersDirectories) {
                          {{"uri", "./a.txt"}}}));
   EXPECT_EQ(*Read("parts/a.txt"), "plain");
   ASSERT_TRUE(Find("parts/sub/b.smpl"));
-  const SubContainer* part = branch_->Hanging(*Find("parts/sub/b.smpl"));
+  const ChildContainer* part = branch_->Hanging(*Find("parts/sub/b.smpl"));
   ASSERT_NE(part, nullptr);
   const auto source = part->open_source(LoneContext());
   ASSERT_TRUE(Ok(source));

@@ -13,15 +13,16 @@ namespace ctxfs {
 inline ArrayInfo Array(std::string name, DType dtype,
                        std::vector<uint64_t> shape, std::string bytes) {
   return {std::move(name), dtype, std::move(shape),
-          [bytes = std::move(bytes)](const ReadContext& /*context*/)
-              -> Result<Content> { return TextContent(bytes); }};
+          [bytes = std::move(bytes)](BlockCache& /*cache*/) -> Result<Content> {
+            return TextContent(bytes);
+          }};
 }
 
 /// An array that cannot be opened.
 inline ArrayInfo BrokenArray(std::string name, DType dtype,
                              std::vector<uint64_t> shape) {
   return {std::move(name), dtype, std::move(shape),
-          [](const ReadContext& /*context*/) -> Result<Content> {
+          [](BlockCache& /*cache*/) -> Result<Content> {
             return Error{Code::kCorrupt, "broken", 7};
           }};
 }
@@ -29,22 +30,22 @@ inline ArrayInfo BrokenArray(std::string name, DType dtype,
 /// A container with arrays; counts how often it is asked for them.
 class FakeArrays final : public FakeContainer {
  public:
-  FakeArrays(std::vector<ArrayInfo> arrays, std::optional<ArraysUse> use)
-      : FakeContainer({}), arrays_(std::move(arrays)), use_(use) {}
-
-  std::vector<ArrayInfo> Arrays(const ReadContext& /*context*/) const override {
-    ++asked;
-    return arrays_;
+  /// `exports` without arrays: those are `arrays`.
+  FakeArrays(std::vector<ArrayInfo> arrays, Exports exports)
+      : FakeContainer({}), exports(std::move(exports)) {
+    this->exports.arrays =
+        [this, arrays = std::move(arrays)](const ReadContext& /*context*/) {
+          ++asked;
+          return arrays;
+        };
   }
-  std::optional<ArraysUse> ArraysUsed() const override { return use_; }
+
+  Exports Export() const override { return exports; }
   Json Metadata() const override { return metadata; }
 
+  Exports exports;
   Json metadata;
   mutable int asked = 0;
-
- private:
-  std::vector<ArrayInfo> arrays_;
-  std::optional<ArraysUse> use_;
 };
 
 }  // namespace ctxfs

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tree/branch.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,9 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/tree/container_tree.h"
 #include "core/tree/index_json.h"
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/faulty_source.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -47,7 +47,7 @@ Result<std::string> Read(const Branch& branch, std::string_view path) {
 
 /// The paths of entries 0, 1, ...
 Paths EntryPaths(const Branch& branch) {
-  Paths paths(branch.container().entry_count());
+  Paths paths(EntryCount(branch.container()));
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
     if (const auto entry = branch.Entry(node)) {
       paths[*entry] = branch.tree().Path(node);
@@ -104,11 +104,10 @@ TEST(Branch, NeverHidesAnEntryBehindAFileOfOurs) {
 
 TEST(Branch, MakesRoomForTheFormatsOwnFiles) {
   const auto fake = Fake({"model.json", "tensors", "x"});
-  fake->own_files = {TextFile("model.json", "ours"), TextFile("tensors/a", "A"),
-                     TextFile("tensors/b/c", "C"),
-                     TextFile("../odd//name", "odd"),
-                     TextFile(".ctxfs/metadata.json", "M")};
-  const Branch branch(fake, {TextFile(".ctxfs/stats", "S")});
+  fake->files = {TextFile("model.json", "ours"), TextFile("tensors/a", "A"),
+                 TextFile("tensors/b/c", "C"), TextFile("../odd//name", "odd"),
+                 TextFile("metadata.json", "M", Role::kMetadata)};
+  const Branch branch(fake, {TextFile("stats", "S", Role::kMetadata)});
   EXPECT_EQ(EntryPaths(branch), (Paths{"model.json", "tensors", "x"}));
   EXPECT_EQ(*Read(branch, "model~2.json"), "ours");
   EXPECT_EQ(*Read(branch, "tensors~2/a"), "A");
@@ -121,7 +120,7 @@ TEST(Branch, MakesRoomForTheFormatsOwnFiles) {
 TEST(Branch, PutsEntriesIntoTheDirectoryTheyAsk) {
   const auto fake = Fake({"a", "d/b", std::nullopt, "entries"});
   fake->directory = "entries";
-  fake->own_files = {TextFile("entries/own", "O")};
+  fake->files = {TextFile("entries/own", "O")};
   const Branch branch(fake);
   EXPECT_EQ(EntryPaths(branch), (Paths{"entries/a", "entries/d/b", "entries/#2",
                                        "entries/entries"}));
@@ -134,7 +133,7 @@ TEST(Branch, MakesADirectoryOfEachSubContainer) {
       -> Result<std::shared_ptr<const Source>> {
     return Error{Code::kIo, "not asked for"};
   };
-  fake->sub_containers = {{"chunks/0", none}, {"chunks/0", none}, {"x", none}};
+  fake->children = {{"chunks/0", none}, {"chunks/0", none}, {"x", none}};
   const Branch branch(fake);
   EXPECT_EQ(EntryPaths(branch), (Paths{"chunks", "x"}));
   EXPECT_NE(branch.Hanging(*Find(branch, "chunks~2/0")), nullptr);
@@ -146,16 +145,11 @@ TEST(Branch, MakesADirectoryOfEachSubContainer) {
 
 TEST(Branch, KnowsWhatIsCheapAndWhatIsLive) {
   const auto fake = Fake({"a"});
-  OwnFile sized = TextFile("sized", "12345");
-  sized.size = 5;
-  sized.describe = [] {
-    EntryInfo info;
-    info.kind = "tensor";
-    return info;
-  };
-  OwnFile live = TextFile("live", "L");
-  live.live = true;
-  fake->own_files = {sized, live};
+  EntryInfo tensor;
+  tensor.kind = "tensor";
+  fake->files = {
+      FixedFile(Role::kPrimary, "sized", TextContent("12345"), tensor),
+      TextFile("live", "L", Role::kPrimary, /*live=*/true)};
   const Branch branch(fake);
   const auto at = [&](const char* path) { return *Find(branch, path); };
   EXPECT_TRUE(branch.SizeIsCheap(at("a")));
@@ -166,10 +160,10 @@ TEST(Branch, KnowsWhatIsCheapAndWhatIsLive) {
   for (const char* path : {"a", "sized", ".ctxfs", ".ctxfs/info.json", ""}) {
     EXPECT_FALSE(branch.IsLive(at(path))) << path;
   }
-  EXPECT_EQ(branch.Describe(at("a"))->name, "a");
-  EXPECT_EQ(branch.Describe(at("sized"))->kind, "tensor");
+  EXPECT_EQ(branch.Describe(at("a"), LoneContext())->name, "a");
+  EXPECT_EQ(branch.Describe(at("sized"), LoneContext())->kind, "tensor");
   for (const char* path : {"live", ".ctxfs", ".ctxfs/info.json", ""}) {
-    EXPECT_FALSE(branch.Describe(at(path)).has_value()) << path;
+    EXPECT_FALSE(branch.Describe(at(path), LoneContext()).has_value()) << path;
     EXPECT_EQ(branch.Entry(at(path)), std::nullopt) << path;
   }
 }
@@ -332,7 +326,7 @@ TEST(Branch, OfTooManyNamesIsOneThatCannotBeRead) {
   ASSERT_FALSE(branch.status());
   EXPECT_EQ(branch.status().error().code, Code::kLimit);
   EXPECT_EQ(branch.TotalSize(), 0U);
-  EXPECT_EQ(branch.container().entry_count(), 0U);
+  EXPECT_EQ(EntryCount(branch.container()), 0U);
   EXPECT_EQ(*Read(branch, ".ctxfs/container"), "the container's bytes");
   const std::string info = *Read(branch, ".ctxfs/info.json");
   EXPECT_NE(info.find("more than 8 files"), std::string::npos) << info;
