@@ -14,6 +14,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace ctxfs {
@@ -30,6 +31,7 @@ struct Raw {
   char* views = nullptr;
   char* cache = nullptr;
   char* threads = nullptr;
+  char* max_expansion = nullptr;
   char* readahead = nullptr;
   char* uid = nullptr;
   char* gid = nullptr;
@@ -50,8 +52,8 @@ struct Raw {
 
   Raw() = default;
   ~Raw() {
-    for (char* text : {keyfile, verify, views, cache, threads, readahead, uid,
-                       gid, umask, log, ignored}) {
+    for (char* text : {keyfile, verify, views, cache, threads, max_expansion,
+                       readahead, uid, gid, umask, log, ignored}) {
       std::free(text);
     }
   }
@@ -77,6 +79,7 @@ const fuse_opt kTable[] = {
     CTXFS_OPT("views=%s", views, 0),
     CTXFS_OPT("cache=%s", cache, 0),
     CTXFS_OPT("threads=%s", threads, 0),
+    CTXFS_OPT("max_expansion=%s", max_expansion, 0),
     CTXFS_OPT("readahead=%s", readahead, 0),
     CTXFS_OPT("uid=%s", uid, 0),
     CTXFS_OPT("gid=%s", gid, 0),
@@ -214,6 +217,9 @@ const char* TakeValues(const Raw& raw, MountOptions* options) {
        (options->threads == 0 || options->threads > kMostThreads))) {
     return "threads";
   }
+  if (!TakeNumber(raw.max_expansion, 10, &options->max_expansion)) {
+    return "max_expansion";
+  }
   if (!TakeNumber(raw.uid, 10, &options->uid)) return "uid";
   if (!TakeNumber(raw.gid, 10, &options->gid)) return "gid";
   options->uid_given = raw.uid != nullptr;
@@ -228,6 +234,12 @@ const char* TakeValues(const Raw& raw, MountOptions* options) {
 }
 
 }  // namespace
+
+unsigned ThreadCount(const MountOptions& options) {
+  constexpr unsigned kLeast = 4;
+  if (options.threads != 0) return options.threads;
+  return std::max(std::thread::hardware_concurrency(), kLeast);
+}
 
 bool MountOptions::AllowsOthers() const {
   return std::any_of(
@@ -354,6 +366,9 @@ std::string MountUsage() {
          "  insecure_keyfile   take a key file that others may read\n"
          "  cache=SIZE         decoded bytes kept in memory (default 512M)\n"
          "  threads=N          worker threads (default: cores, at least 4)\n"
+         "  max_expansion=N    work that one request may cause, in bytes per "
+         "byte of\n"
+         "                     the container (default 1024; 0: any)\n"
          "  readahead=SIZE     the mount's read-ahead, where root may set it\n"
          "  nosandbox          do not confine the daemon to reading the "
          "sources\n"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/limits.h"
 #include "core/vfs/log.h"
 #include "core/views/view.h"
 
@@ -25,7 +26,9 @@ struct MountOptions {
   bool insecure_key_file = false;
   VerifyMode verify = VerifyMode::kRead;
   uint64_t cache_bytes = uint64_t{512} << 20;
-  unsigned threads = 0;    // 0: as many as there are cores, at least 4
+  unsigned threads = 0;  // 0: as many as there are cores, at least 4
+  /// Bytes of work per byte of a container that a request may cause; 0: any.
+  uint64_t max_expansion = limits::kWorkFactor;
   uint64_t readahead = 0;  // bytes; 0: the kernel's default
   uid_t uid = 0;           // the mounting user's unless given
   gid_t gid = 0;
@@ -42,6 +45,9 @@ struct MountOptions {
   /// Whether others than the mounting user see the mount.
   bool AllowsOthers() const;
 };
+
+/// Threads that receive requests.
+unsigned ThreadCount(const MountOptions& options);
 
 /// Reads the command line of mount.ctxfs, argv[0] included. On failure puts
 /// the reason in `error`.

@@ -89,12 +89,6 @@ void FillArgs(const MountOptions& options, FuseArgs& args) {
   }
 }
 
-unsigned ThreadCount(const MountOptions& options) {
-  constexpr unsigned kLeast = 4;
-  if (options.threads != 0) return options.threads;
-  return std::max(std::thread::hardware_concurrency(), kLeast);
-}
-
 /// Answers the kernel's first request here, before there are threads: after it
 /// the mount works.
 bool AnswerInit(fuse_session* session) {
@@ -215,7 +209,9 @@ ExitCode Serve(const MountOptions& options,
   Log(LogLevel::kInfo,
       Quote(options.sources.front()) + " is mounted at " + mount_point->path());
   ready();
-  const bool served = RunLoop(raw, ThreadCount(options), confinement, **relay);
+  const bool served =
+      RunLoop(raw, ThreadCount(options), confinement, **relay,
+              server->signals(), [&server] { server->pool().Stop(); });
   return served ? ExitCode::kOk : ExitCode::kFuse;
 }
 

@@ -248,7 +248,8 @@ Status MemorySource::ReadAt(uint64_t offset, MutableBytes out) const {
 }
 
 Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
-                          uint64_t length, const char* what) {
+                          uint64_t length, const char* what,
+                          const Interrupt& interrupt) {
   if (!InBounds(offset, length, source.size())) {
     return Error{Code::kCorrupt,
                  std::string(what) + " of " + std::to_string(length) +
@@ -257,8 +258,19 @@ Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
                  offset};
   }
   Buffer buffer(static_cast<size_t>(length));
-  if (Status read = source.ReadAt(offset, buffer.span()); !read) {
-    return std::move(read).error();
+  constexpr uint64_t kPiece = 8 << 20;
+  for (uint64_t done = 0; done < length || length == 0;) {
+    if (Status wanted = interrupt.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
+    const MutableBytes piece = buffer.span().subspan(
+        static_cast<size_t>(done),
+        static_cast<size_t>(std::min(kPiece, length - done)));
+    if (Status read = source.ReadAt(offset + done, piece); !read) {
+      return std::move(read).error();
+    }
+    done += piece.size();
+    if (length == 0) break;
   }
   return buffer;
 }

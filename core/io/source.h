@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/base/interrupt.h"
 #include "core/base/result.h"
 #include "core/io/descriptors.h"
 #include "core/io/fd.h"
@@ -239,6 +240,7 @@ class UnpackedSource final : public Source {
 /// All `length` bytes at `offset`. The caller has checked `length` against a
 /// limit; bounds are checked here, before anything is allocated.
 Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
-                          uint64_t length, const char* what);
+                          uint64_t length, const char* what,
+                          const Interrupt& interrupt = NeverInterrupted());
 
 }  // namespace ctxfs

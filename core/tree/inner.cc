@@ -47,6 +47,7 @@ Result<bool> IsContainerEntry(const Container& container, uint32_t entry,
   }
   if (listing) return true;
   const Result<Content> content = container.OpenEntry(entry, context);
+  if (!content && !content.error().Permanent()) return content.error();
   if (!content) return false;  // the file beside it says why
   Buffer head(static_cast<size_t>(size));
   const Status read = ReadInto(*content, 0, head.span(), context);

@@ -23,6 +23,7 @@ Ahead::~Ahead() {
   {
     const MutexLock lock(mutex_);
     stop_ = true;
+    stopping_.Set();
     queue_.clear();
     changed_.NotifyAll();
     threads.swap(threads_);
@@ -77,6 +78,13 @@ void Ahead::Start() {
   }
 }
 
+void Ahead::Prepare(const Job& job) {
+  const ReadContext context(cache_, stopping_);
+  if (Result<Content> content = job.container->OpenEntry(job.entry, context)) {
+    content->Prepare(context);
+  }
+}
+
 void Ahead::Run() {
   MutexLock lock(mutex_);
   while (!stop_) {
@@ -87,10 +95,7 @@ void Ahead::Run() {
     std::optional<Job> job = std::move(queue_.front());
     queue_.pop_front();
     lock.Unlock();
-    if (Result<Content> content =
-            job->container->OpenEntry(job->entry, cache_)) {
-      content->Prepare(cache_);
-    }
+    Prepare(*job);
     job.reset();  // perhaps the last to hold the container
     lock.Lock();
   }

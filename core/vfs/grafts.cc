@@ -10,16 +10,20 @@
 namespace ctxfs {
 
 void PageLedger::Renew() {
-  renewed_ = true;
+  ++renewals_;
   opened_.clear();
 }
 
-bool PageLedger::Open(NodeId file) {
+PageLedger::Verdict PageLedger::Of(NodeId file) const {
+  return {renewals_ == 0 || opened_.contains(file), renewals_};
+}
+
+void PageLedger::NoteOpened(NodeId file, const Verdict& verdict) {
   // Pages of files that are forgotten here are dropped once more than need be.
   constexpr size_t kMostOpened = 1'000'000;
-  if (!renewed_) return true;
+  if (renewals_ == 0 || verdict.renewals != renewals_) return;
   if (opened_.size() >= kMostOpened) opened_.clear();
-  return !opened_.insert(file).second;
+  opened_.insert(file);
 }
 
 Grafts::Number Grafts::Add(Graft graft) {
@@ -91,6 +95,10 @@ Result<std::shared_ptr<const Branch>> Grafts::Open(
       TreeLimits(), context.interrupt());
   const Status& built = branch->status();
   if (!built && !built.error().Permanent()) return built.error();
+  // An interrupted container can lack what it could not read.
+  if (Status wanted = context.Check(); !wanted) {
+    return std::move(wanted).error();
+  }
   return std::shared_ptr<const Branch>(std::move(branch));
 }
 
@@ -226,10 +234,19 @@ std::optional<Grafts::Number> Grafts::At(Inode at) const {
   return found->second;
 }
 
-bool Grafts::PagesAreGood(Number number, NodeId file) const {
+PageLedger::Verdict Grafts::PagesOf(Number number, NodeId file) const {
   const MutexLock lock(mutex_);
   const auto found = slots_.find(number);
-  return found != slots_.end() && found->second->pages.Open(file);
+  if (found == slots_.end()) return {};
+  return found->second->pages.Of(file);
+}
+
+void Grafts::NoteOpened(Number number, NodeId file,
+                        const PageLedger::Verdict& verdict) {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  if (found == slots_.end()) return;
+  found->second->pages.NoteOpened(file, verdict);
 }
 
 Status Grafts::Keep(Number number, Slot& slot,

@@ -26,12 +26,19 @@ namespace ctxfs {
 class PageLedger {
  public:
   void Renew();
-  /// Notes that a file is being opened. Returns whether the pages that the
-  /// kernel has of it are good.
-  bool Open(NodeId file);
+  /// Whether the pages that the kernel has of a file are good, and of how many
+  /// renewals that was said.
+  struct Verdict {
+    bool good = false;
+    uint64_t renewals = 0;
+  };
+  Verdict Of(NodeId file) const;
+  /// Notes that the kernel has opened a file and dropped its pages if `verdict`
+  /// said so.
+  void NoteOpened(NodeId file, const Verdict& verdict);
 
  private:
-  bool renewed_ = false;  // until then all pages are good
+  uint64_t renewals_ = 0;  // while there was none, all pages are good
   std::unordered_set<NodeId> opened_;
 };
 
@@ -99,8 +106,11 @@ class Grafts {
   /// Closes everything, since what it is in was renewed.
   void RenewAll() const;
 
-  /// PageLedger::Open for a file of a container or of numbered files.
-  bool PagesAreGood(Number number, NodeId file) const;
+  /// PageLedger::Of and NoteOpened for a file of a container or of numbered
+  /// files.
+  PageLedger::Verdict PagesOf(Number number, NodeId file) const;
+  void NoteOpened(Number number, NodeId file,
+                  const PageLedger::Verdict& verdict);
 
   /// Closes the container that was not used for longest and that nobody uses
   /// now. Returns false if there is none.

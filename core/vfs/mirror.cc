@@ -262,11 +262,16 @@ void Mirror::Retire(Inode inode) {
   if (found != held_.end()) found->second.retired = true;
 }
 
-bool Mirror::Reopen(Inode inode, const FileIdentity& identity) {
+bool Mirror::WasOpenedAs(Inode inode, const FileIdentity& identity) const {
   const MutexLock lock(mutex_);
   const auto found = held_.find(inode);
-  if (found == held_.end()) return false;
-  return std::exchange(found->second.opened, identity) == identity;
+  return found != held_.end() && found->second.opened == identity;
+}
+
+void Mirror::NoteOpened(Inode inode, const FileIdentity& identity) {
+  const MutexLock lock(mutex_);
+  const auto found = held_.find(inode);
+  if (found != held_.end()) found->second.opened = identity;
 }
 
 Inode Mirror::Parent(Inode inode) const {

@@ -17,7 +17,6 @@ namespace ctxfs {
 namespace {
 
 constexpr std::string_view kOwnDirectory = ".ctxfs";
-constexpr unsigned kGraftShift = 32;
 
 std::vector<OwnFile> FlatStats(OwnFile stats) {
   if (stats.path.empty()) return {};
@@ -185,8 +184,9 @@ Result<std::shared_ptr<const Container>> Namespace::OpenMirroredContainer(
   Result<std::shared_ptr<const Source>> source =
       OpenSource(found->fd.proc_path(), options_.source_options());
   if (!source) return std::move(source).error();
+  Work work = work_limit_.On((*source)->stored_size());
   Result<std::shared_ptr<const Container>> container =
-      OpenRecorded(*source, options_, context);
+      OpenRecorded(*source, options_, context.With(work));
   if (container || container.error().code == Code::kInterrupted) {
     return container;
   }
@@ -201,16 +201,18 @@ Result<std::shared_ptr<const Container>> Namespace::OpenHanging(
   Result<std::shared_ptr<const Branch>> outer = Top();
   if (within != 0) outer = grafts_.Get(within, context);
   if (!outer) return std::move(outer).error();
+  Work work = work_limit_.On((*outer)->container().StoredSize());
+  const ReadContext bounded = context.With(work);
   const SubContainer& hanging = *(*outer)->Hanging(node);
-  if (hanging.open != nullptr) return hanging.open(context);
-  Result<std::shared_ptr<const Source>> source = hanging.open_source(context);
+  if (hanging.open != nullptr) return hanging.open(bounded);
+  Result<std::shared_ptr<const Source>> source = hanging.open_source(bounded);
   if (!source) return Unreadable(nullptr, std::move(source).error());
   if (depth > limits::kContainerDepth) {
     return Unreadable(*source,
                       {Code::kLimit, "containers within containers end here"});
   }
   Result<std::shared_ptr<const Container>> container =
-      OpenRecorded(*source, options_, context);
+      OpenRecorded(*source, options_, bounded);
   if (container) return container;
   return Unreadable(*source, std::move(container).error());
 }
@@ -245,11 +247,13 @@ Result<std::optional<Namespace::Found>> Namespace::LookupOnce(
   if (!node) node = place.files->Lookup(place.node, name);
   if (!node) return std::optional<Found>();
   place.node = *node;
+  Work work = WorkAt(place);
+  const ReadContext bounded = context.With(work);
   const Result<bool> exists =
-      place.files->Exists(*node, /*listing=*/false, context);
+      place.files->Exists(*node, /*listing=*/false, bounded);
   if (!exists) return exists.error();
   if (!*exists) return std::optional<Found>();
-  const Result<Attributes> attributes = ExamineAt(place, context);
+  const Result<Attributes> attributes = ExamineAt(place, bounded);
   if (!attributes) return attributes.error();
   return std::optional(Found{InodeOf(place), *attributes});
 }
@@ -351,7 +355,8 @@ Result<Attributes> Namespace::Examine(Inode inode,
   }
   const Result<Place> place = Find(inode, context);
   if (!place) return place.error();
-  return ExamineAt(*place, context);
+  Work work = WorkAt(*place);
+  return ExamineAt(*place, context.With(work));
 }
 
 Inode Namespace::Parent(Inode inode, const ReadContext& context) const {
@@ -364,6 +369,11 @@ Inode Namespace::Parent(Inode inode, const ReadContext& context) const {
   }
   place->node = place->files->Parent(place->node);
   return InodeOf(*place);
+}
+
+Work Namespace::WorkAt(const Place& place) const {
+  if (place.branch == nullptr) return work_limit_.On(0);
+  return work_limit_.On(place.branch->container().StoredSize());
 }
 
 Result<Namespace::OpenFile> Namespace::OpenMirrored(Inode inode) const {
@@ -385,7 +395,7 @@ Result<Namespace::OpenFile> Namespace::OpenMirrored(Inode inode) const {
   file.source = *source;
   file.content.Append(Range{*source, 0, nullptr}, (*source)->size());
   file.lifetime = Lifetime::kMoment;
-  file.same_pages = mirror_->Reopen(inode, (*source)->identity());
+  file.same_pages = mirror_->WasOpenedAs(inode, (*source)->identity());
   return file;
 }
 
@@ -400,11 +410,17 @@ Result<Namespace::OpenFile> Namespace::OpenOnce(
       return std::move(fresh).error();
     }
   }
-  Result<Content> content = place->files->Open(place->node, context);
+  Work work = WorkAt(*place);
+  Result<Content> content =
+      place->files->Open(place->node, context.With(work));
   if (!content) return std::move(content).error();
   OpenFile file{std::move(*content)};
   file.branch = place->branch;
-  file.same_pages = PagesAreGood(*place);
+  file.pages = PagesOf(*place);
+  file.same_pages = file.pages.good;
+  if (place->branch != nullptr) {
+    file.stored_size = place->branch->container().StoredSize();
+  }
   if (place->files->IsLive(place->node)) {
     file.lifetime = Lifetime::kNone;
     file.same_pages = false;

@@ -48,6 +48,9 @@ class Namespace {
     Lifetime lifetime = Lifetime::kForever;
     /// Whether pages that the kernel has of it are still good.
     bool same_pages = true;
+    PageLedger::Verdict pages = {};
+    /// Container::StoredSize of the container that it is in.
+    uint64_t stored_size = 0;
     /// Keeps what the content is made from: a container, or a mirrored file.
     std::shared_ptr<const Branch> branch = nullptr;
     std::shared_ptr<const Source> source = nullptr;
@@ -70,6 +73,10 @@ class Namespace {
     const std::shared_ptr<const Branch> top = Top();
     return top == nullptr ? Status() : top->status();
   }
+
+  /// Bounds the work that each request may cause. Without it there is no bound.
+  void LimitWork(const WorkLimit& limit) { work_limit_ = limit; }
+  const WorkLimit& work_limit() const { return work_limit_; }
 
   /// Shows what `mirror` has.
   Namespace(std::unique_ptr<Mirror> mirror, const OwnFile& stats,
@@ -97,6 +104,10 @@ class Namespace {
   bool IsMetadata(Inode directory, const ReadContext& context) const;
 
   Result<OpenFile> Open(Inode inode, const ReadContext& context) const;
+
+  /// Notes that the kernel has opened a file and dropped the pages it had of it
+  /// unless file.same_pages.
+  void NoteOpened(Inode inode, const OpenFile& file);
 
   /// Opens a file again whose reads fail with kStale: where nothing but ctime
   /// changed, the container is opened anew, nothing of it is verified any more,
@@ -142,6 +153,8 @@ class Namespace {
   class TreeListing;
   class MirrorListing;
 
+  static constexpr unsigned kGraftShift = 32;
+
   static bool IsMirrored(Inode inode) { return (inode & Mirror::kBit) != 0; }
   /// Whether a directory is one of the system's, in whole or in part.
   bool IsMirroredDirectory(Inode inode) const {
@@ -170,7 +183,9 @@ class Namespace {
       const Branch& branch, bool& changed, const ReadContext& context) const;
   /// What `inode` is in, outermost first: 0 is Top, others are grafts.
   std::vector<Grafts::Number> ContainersOf(Inode inode) const;
-  bool PagesAreGood(const Place& place) const;
+  PageLedger::Verdict PagesOf(const Place& place) const;
+  /// How much work one request about a place may cause.
+  Work WorkAt(const Place& place) const;
   bool IsGivenUp(Grafts::Number number) const;
 
   Result<Place> Find(Inode inode, const ReadContext& context) const;
@@ -216,6 +231,7 @@ class Namespace {
       std::shared_ptr<const Source> source, Error reason) const;
 
   const OpenOptions options_;
+  WorkLimit work_limit_{.base = 0, .factor = 0};
   const std::unique_ptr<Mirror> mirror_;  // null: a container is shown
   const std::function<std::shared_ptr<const Branch>(
       const std::shared_ptr<const Container>&)>

@@ -30,10 +30,26 @@ std::shared_ptr<const Branch> Namespace::Top() const {
   return top_;
 }
 
-bool Namespace::PagesAreGood(const Place& place) const {
-  if (place.graft != 0) return grafts_.PagesAreGood(place.graft, place.node);
+PageLedger::Verdict Namespace::PagesOf(const Place& place) const {
+  if (place.graft != 0) return grafts_.PagesOf(place.graft, place.node);
   const MutexLock lock(mutex_);
-  return top_pages_.Open(place.node);
+  return top_pages_.Of(place.node);
+}
+
+void Namespace::NoteOpened(Inode inode, const OpenFile& file) {
+  if (file.source != nullptr) {
+    mirror_->NoteOpened(inode, file.source->identity());
+    return;
+  }
+  const auto graft = static_cast<Grafts::Number>(inode >> kGraftShift);
+  if (graft != 0) {
+    grafts_.NoteOpened(graft, static_cast<NodeId>(inode), file.pages);
+    return;
+  }
+  if (inode - kRoot < own_.node_count()) return;
+  const auto node = static_cast<NodeId>(inode - kRoot - own_.node_count() + 1);
+  const MutexLock lock(mutex_);
+  top_pages_.NoteOpened(node, file.pages);
 }
 
 void Namespace::GiveUp(Inode inode) const {

@@ -47,7 +47,7 @@ class ShardBlock final : public Block {
     }
     Result<Buffer> stored =
         ReadBuffer(*container_->source(), record_.data_offset,
-                   record_.disk_size, "stored data");
+                   record_.disk_size, "stored data", context.interrupt());
     if (!stored) return std::move(stored).error();
     Result<Buffer> decoded =
         DecodeAndCheck(std::move(*stored), context.interrupt());

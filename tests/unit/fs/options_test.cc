@@ -152,6 +152,7 @@ TEST(MountOptions, RefuseValuesThatAreNone) {
                              "threads=-1",      "threads=1025",
                              "threads=4x",      "threads=0x4",
                              "readahead=x",     "readahead=-1",
+                             "max_expansion=",  "max_expansion=1K",
                              "uid=root",        "uid=-1",
                              "uid=4294967296",  "gid=",
                              "gid=staff",       "gid=4294967296",
@@ -166,9 +167,9 @@ TEST(MountOptions, RefuseValuesThatAreNone) {
     EXPECT_NE(parsed.error.find("'" + name + "'"), std::string::npos)
         << parsed.error;
   }
-  for (const char* option :
-       {"threads=1", "threads=1024", "umask=777", "uid=4294967295", "cache=0",
-        "cache=16777215T", "cache=18446744073709551615"}) {
+  for (const char* option : {"threads=1", "threads=1024", "max_expansion=0",
+                             "umask=777", "uid=4294967295", "cache=0",
+                             "cache=16777215T", "cache=18446744073709551615"}) {
     EXPECT_TRUE(ParseOption(option).ok) << option;
   }
 }
