@@ -339,7 +339,7 @@ void ReadDirPlus(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
 
 void StatFs(fuse_req_t req, fuse_ino_t /*inode*/) {
   Reply(req, [&] {
-    const Grafts::Totals totals = ServerOf(req).files().Totals();
+    const MountedContainers::Totals totals = ServerOf(req).files().Totals();
     struct statvfs st {};
     st.f_bsize = kBlockSize;
     st.f_frsize = kBlockSize;

@@ -29,6 +29,7 @@ struct Raw {
   char* verify = nullptr;
   char* views = nullptr;
   char* cache = nullptr;
+  char* index = nullptr;
   char* threads = nullptr;
   char* readahead = nullptr;
   char* uid = nullptr;
@@ -50,8 +51,8 @@ struct Raw {
 
   Raw() = default;
   ~Raw() {
-    for (char* text : {keyfile, verify, views, cache, threads, readahead, uid,
-                       gid, umask, log, ignored}) {
+    for (char* text : {keyfile, verify, views, cache, index, threads, readahead,
+                       uid, gid, umask, log, ignored}) {
       std::free(text);
     }
   }
@@ -76,6 +77,7 @@ const fuse_opt kTable[] = {
     CTXFS_OPT("verify=%s", verify, 0),
     CTXFS_OPT("views=%s", views, 0),
     CTXFS_OPT("cache=%s", cache, 0),
+    CTXFS_OPT("index=%s", index, 0),
     CTXFS_OPT("threads=%s", threads, 0),
     CTXFS_OPT("readahead=%s", readahead, 0),
     CTXFS_OPT("uid=%s", uid, 0),
@@ -208,6 +210,7 @@ const char* TakeValues(const Raw& raw, MountOptions* options) {
     options->views = *views;
   }
   if (!TakeSize(raw.cache, &options->cache_bytes)) return "cache";
+  if (!TakeSize(raw.index, &options->index_bytes)) return "index";
   if (!TakeSize(raw.readahead, &options->readahead)) return "readahead";
   if (!TakeNumber(raw.threads, 10, &options->threads) ||
       (raw.threads != nullptr &&
@@ -353,6 +356,8 @@ std::string MountUsage() {
          "                     digits, in a file that is yours alone\n"
          "  insecure_keyfile   take a key file that others may read\n"
          "  cache=SIZE         decoded bytes kept in memory (default 512M)\n"
+         "  index=SIZE         memory for indexes of open containers (default "
+         "512M)\n"
          "  threads=N          worker threads (default: cores, at least 4)\n"
          "  readahead=SIZE     the mount's read-ahead, where root may set it\n"
          "  nosandbox          do not confine the daemon to reading the "

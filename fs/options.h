@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/limits.h"
 #include "core/vfs/log.h"
 #include "core/views/view.h"
 
@@ -25,6 +26,7 @@ struct MountOptions {
   bool insecure_key_file = false;
   VerifyMode verify = VerifyMode::kRead;
   uint64_t cache_bytes = uint64_t{512} << 20;
+  uint64_t index_bytes = limits::kOpenContainerBytes;
   unsigned threads = 0;    // 0: as many as there are cores, at least 4
   uint64_t readahead = 0;  // bytes; 0: the kernel's default
   uid_t uid = 0;           // the mounting user's unless given

@@ -10,10 +10,14 @@ namespace ctxfs {
 namespace {
 
 /// `views/` in every container that may have any.
-Grafts::Hang Hang(const MountOptions& options) {
+MountedContainers::Extras Extras(const MountOptions& options) {
   return [views = options.views](const std::shared_ptr<const Container>& of) {
-    return HangingViews(of, views);
+    return AttachedViews(of, views);
   };
+}
+
+MountedContainers::Budget BudgetOf(const MountOptions& options) {
+  return {.bytes = options.index_bytes};
 }
 
 }  // namespace
@@ -34,16 +38,17 @@ Server::Server(std::shared_ptr<const Container> container,
                const std::string& name)
     : Server(options) {
   name_ = name;
-  files_ = std::make_unique<Namespace>(std::move(container),
-                                       options.flat ? "" : name, StatsFile(),
-                                       open_options, Hang(options));
+  files_ = std::make_unique<Namespace>(
+      std::move(container), options.flat ? "" : name, StatsFile(), open_options,
+      Extras(options), BudgetOf(options));
 }
 
 Server::Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
                const OpenOptions& open_options)
     : Server(options) {
-  files_ = std::make_unique<Namespace>(std::move(mirror), StatsFile(),
-                                       open_options, Hang(options));
+  files_ =
+      std::make_unique<Namespace>(std::move(mirror), StatsFile(), open_options,
+                                  Extras(options), BudgetOf(options));
 }
 
 OwnFile Server::StatsFile() {

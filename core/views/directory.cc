@@ -125,7 +125,7 @@ SubContainer ViewsDirectory(std::shared_ptr<const Container> container,
   return directory;
 }
 
-std::vector<SubContainer> HangingViews(
+std::vector<SubContainer> AttachedViews(
     const std::shared_ptr<const Container>& container, const ViewSet& views) {
   if (!MayHaveViews(*container, views)) return {};
   return {ViewsDirectory(container, views)};

@@ -47,6 +47,7 @@ void ExpectDefaults(const Parsed& parsed, const std::string& what) {
   EXPECT_FALSE(options.salvage) << what;
   EXPECT_EQ(options.verify, VerifyMode::kRead) << what;
   EXPECT_EQ(options.cache_bytes, uint64_t{512} << 20) << what;
+  EXPECT_EQ(options.index_bytes, uint64_t{512} << 20) << what;
   EXPECT_EQ(options.threads, 0U) << what;
   EXPECT_EQ(options.readahead, 0U) << what;
   EXPECT_EQ(options.uid, ::getuid()) << what;
@@ -72,11 +73,12 @@ TEST(MountOptions, TakeTheUmaskOfWhoeverMounts) {
 TEST(MountOptions, DoWhatTheyAreForWhereverTheyStand) {
   const Arguments orders[] = {
       {"source", "mnt", "-f", "-o",
-       "flat,salvage,verify=open,cache=1G,threads=7,readahead=64K,uid=1,gid=2,"
+       "flat,salvage,verify=open,cache=1G,index=2G,threads=7,readahead=64K,uid="
+       "1,gid=2,"
        "umask=022,log=debug,allow_other,auto_unmount"},
       {"-o", "flat,salvage", "-overify=open,cache=1G", "source", "-o",
-       "threads=7,readahead=64K,uid=1", "mnt", "-f", "-o", "gid=2,umask=022",
-       "-o", "log=debug,allow_other,auto_unmount"}};
+       "threads=7,index=2G,readahead=64K,uid=1", "mnt", "-f", "-o",
+       "gid=2,umask=022", "-o", "log=debug,allow_other,auto_unmount"}};
   for (const Arguments& arguments : orders) {
     const Parsed parsed = Parse(arguments);
     ASSERT_TRUE(parsed.ok) << parsed.error;
@@ -87,6 +89,7 @@ TEST(MountOptions, DoWhatTheyAreForWhereverTheyStand) {
     EXPECT_TRUE(options.salvage);
     EXPECT_EQ(options.verify, VerifyMode::kOpen);
     EXPECT_EQ(options.cache_bytes, uint64_t{1} << 30);
+    EXPECT_EQ(options.index_bytes, uint64_t{2} << 30);
     EXPECT_EQ(options.threads, 7U);
     EXPECT_EQ(options.readahead, 65536U);
     EXPECT_EQ(options.uid, 1U);
