@@ -25,6 +25,7 @@ struct Raw {
   int salvage = 0;
   int insecure_keyfile = 0;
   int nosandbox = 0;
+  int nonempty = 0;
   char* keyfile = nullptr;
   char* verify = nullptr;
   char* views = nullptr;
@@ -73,6 +74,7 @@ const fuse_opt kTable[] = {
     CTXFS_OPT("keyfile=%s", keyfile, 0),
     CTXFS_OPT("insecure_keyfile", insecure_keyfile, 1),
     CTXFS_OPT("nosandbox", nosandbox, 1),
+    CTXFS_OPT("nonempty", nonempty, 1),
     CTXFS_OPT("verify=%s", verify, 0),
     CTXFS_OPT("views=%s", views, 0),
     CTXFS_OPT("cache=%s", cache, 0),
@@ -311,6 +313,7 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   if (raw.keyfile != nullptr) options->key_file = raw.keyfile;
   options->insecure_key_file = raw.insecure_keyfile != 0;
   options->sandbox = raw.nosandbox == 0;
+  options->nonempty = raw.nonempty != 0;
   options->foreground = raw.foreground != 0;
   if (raw.allow_other != 0) options->fuse_options.emplace_back("allow_other");
   if (raw.allow_root != 0) options->fuse_options.emplace_back("allow_root");
@@ -357,6 +360,9 @@ std::string MountUsage() {
          "  readahead=SIZE     the mount's read-ahead, where root may set it\n"
          "  nosandbox          do not confine the daemon to reading the "
          "sources\n"
+         "  nonempty           mount on a directory that is not empty or has a "
+         "ctxfs\n"
+         "                     mount, and hide what is there\n"
          "  uid=N, gid=N       owner and group of the files (default: yours; "
          "with\n"
          "                     allow_other the container's)\n"

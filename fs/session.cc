@@ -175,7 +175,8 @@ ExitCode Serve(const MountOptions& options,
     Log(LogLevel::kError, Quote(source) + ": " + sources.error().Text());
     return ExitCodeOf(sources.error());
   }
-  Result<MountPoint> mount_point = MountPoint::Prepare(options.mount_point);
+  Result<MountPoint> mount_point =
+      MountPoint::Prepare(options.mount_point, options.nonempty);
   if (!mount_point) {
     Log(LogLevel::kError, mount_point.error().Text());
     return ExitCode::kMountPoint;
