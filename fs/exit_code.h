@@ -46,14 +46,17 @@ inline ExitCode ExitCodeOf(const Error& error) {
   return ExitCode::kSource;
 }
 
-/// Returns the positive errno for a reader. Damage, limits and I/O errors are
-/// EIO; EMFILE and ENFILE are passed on, for the daemon's own limits.
+/// Returns the positive errno for a reader. Damage and I/O errors are EIO; what
+/// exceeds a limit of ours is EFBIG. EMFILE and ENFILE are passed on, for the
+/// daemon's own limits.
 inline int ErrnoOf(const Error& error) {
   switch (error.code) {
     case Code::kNotFound:
       return ENOENT;
     case Code::kStale:
       return ESTALE;
+    case Code::kLimit:
+      return EFBIG;
     case Code::kNoMemory:
       return ENOMEM;
     case Code::kTooManyFiles:

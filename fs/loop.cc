@@ -51,9 +51,10 @@ class EndingSignals {
 }  // namespace
 
 bool RunLoop(fuse_session* session, unsigned threads,
-             const std::optional<Confinement>& confinement, LogRelay& relay) {
+             const std::optional<Confinement>& confinement, LogRelay& relay,
+             SignalWatch* signals, const std::function<void()>& stop) {
   // libfuse's loop ends when a signal interrupts the thread that is in it.
-  const EndingSignals signals;
+  const EndingSignals ending;
   const LogSink target =
       SetLogSink([&relay](LogLevel level, const std::string& message) {
         return relay.Send(level, message);
@@ -61,14 +62,15 @@ bool RunLoop(fuse_session* session, unsigned threads,
   bool served = false;
   std::thread server([&] {
     if (confinement) Confine(*confinement);
-    signals.Unblock();
+    ending.Unblock();
     served = Serve(session, threads);
+    stop();
     relay.Stop();
   });
   // root unmounts by a system call; others execute fusermount3, which is
   // set-uid.
   if (confinement && ::geteuid() == 0) DenyNewPrivileges();
-  relay.Run(target);
+  relay.Run(target, signals);
   server.join();
   (void)SetLogSink(target);
   return served;

@@ -16,6 +16,7 @@
 #include <fstream>
 
 #include "core/base/text.h"
+#include "fs/occupied.h"
 
 namespace ctxfs {
 namespace {
@@ -38,7 +39,7 @@ bool IsDead(int failed) { return failed == ENOTCONN || failed == ECONNABORTED; }
 
 }  // namespace
 
-Result<MountPoint> MountPoint::Prepare(const std::string& path) {
+Result<MountPoint> MountPoint::Prepare(const std::string& path, bool nonempty) {
   struct stat st {};
   int failed = Examine(path, &st);
   // A dead mount is of no use to anyone. There may be others below it.
@@ -62,6 +63,10 @@ Result<MountPoint> MountPoint::Prepare(const std::string& path) {
   char absolute[PATH_MAX];
   if (::realpath(path.c_str(), absolute) == nullptr) {
     return Unusable(path, std::strerror(errno));
+  }
+  if (!made && !nonempty) {
+    const Status unoccupied = CheckUnoccupied(absolute);
+    if (!unoccupied) return Unusable(path, unoccupied.error().what);
   }
   return MountPoint(absolute, made);
 }

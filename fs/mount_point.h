@@ -13,8 +13,9 @@ class MountPoint {
  public:
   /// Unmounts all mounts at `path` whose daemons are dead, and creates the
   /// directory if it does not exist. Fails with kIo if `path` is not a
-  /// directory afterwards.
-  static Result<MountPoint> Prepare(const std::string& path);
+  /// directory afterwards or, without `nonempty`, if the mount would hide files
+  /// or another mount of ctxfs.
+  static Result<MountPoint> Prepare(const std::string& path, bool nonempty);
 
   MountPoint(MountPoint&& other) noexcept;
   MountPoint& operator=(MountPoint&&) = delete;

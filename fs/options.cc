@@ -14,6 +14,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace ctxfs {
@@ -25,11 +26,14 @@ struct Raw {
   int salvage = 0;
   int insecure_keyfile = 0;
   int nosandbox = 0;
+  int nonempty = 0;
   char* keyfile = nullptr;
   char* verify = nullptr;
   char* views = nullptr;
   char* cache = nullptr;
+  char* index = nullptr;
   char* threads = nullptr;
+  char* max_expansion = nullptr;
   char* readahead = nullptr;
   char* uid = nullptr;
   char* gid = nullptr;
@@ -50,8 +54,8 @@ struct Raw {
 
   Raw() = default;
   ~Raw() {
-    for (char* text : {keyfile, verify, views, cache, threads, readahead, uid,
-                       gid, umask, log, ignored}) {
+    for (char* text : {keyfile, verify, views, cache, index, threads, max_expansion,
+                       readahead, uid, gid, umask, log, ignored}) {
       std::free(text);
     }
   }
@@ -73,10 +77,13 @@ const fuse_opt kTable[] = {
     CTXFS_OPT("keyfile=%s", keyfile, 0),
     CTXFS_OPT("insecure_keyfile", insecure_keyfile, 1),
     CTXFS_OPT("nosandbox", nosandbox, 1),
+    CTXFS_OPT("nonempty", nonempty, 1),
     CTXFS_OPT("verify=%s", verify, 0),
     CTXFS_OPT("views=%s", views, 0),
     CTXFS_OPT("cache=%s", cache, 0),
+    CTXFS_OPT("index=%s", index, 0),
     CTXFS_OPT("threads=%s", threads, 0),
+    CTXFS_OPT("max_expansion=%s", max_expansion, 0),
     CTXFS_OPT("readahead=%s", readahead, 0),
     CTXFS_OPT("uid=%s", uid, 0),
     CTXFS_OPT("gid=%s", gid, 0),
@@ -208,11 +215,15 @@ const char* TakeValues(const Raw& raw, MountOptions* options) {
     options->views = *views;
   }
   if (!TakeSize(raw.cache, &options->cache_bytes)) return "cache";
+  if (!TakeSize(raw.index, &options->index_bytes)) return "index";
   if (!TakeSize(raw.readahead, &options->readahead)) return "readahead";
   if (!TakeNumber(raw.threads, 10, &options->threads) ||
       (raw.threads != nullptr &&
        (options->threads == 0 || options->threads > kMostThreads))) {
     return "threads";
+  }
+  if (!TakeNumber(raw.max_expansion, 10, &options->max_expansion)) {
+    return "max_expansion";
   }
   if (!TakeNumber(raw.uid, 10, &options->uid)) return "uid";
   if (!TakeNumber(raw.gid, 10, &options->gid)) return "gid";
@@ -228,6 +239,12 @@ const char* TakeValues(const Raw& raw, MountOptions* options) {
 }
 
 }  // namespace
+
+unsigned ThreadCount(const MountOptions& options) {
+  constexpr unsigned kLeast = 4;
+  if (options.threads != 0) return options.threads;
+  return std::max(std::thread::hardware_concurrency(), kLeast);
+}
 
 bool MountOptions::AllowsOthers() const {
   return std::any_of(
@@ -311,6 +328,7 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   if (raw.keyfile != nullptr) options->key_file = raw.keyfile;
   options->insecure_key_file = raw.insecure_keyfile != 0;
   options->sandbox = raw.nosandbox == 0;
+  options->nonempty = raw.nonempty != 0;
   options->foreground = raw.foreground != 0;
   if (raw.allow_other != 0) options->fuse_options.emplace_back("allow_other");
   if (raw.allow_root != 0) options->fuse_options.emplace_back("allow_root");
@@ -353,10 +371,18 @@ std::string MountUsage() {
          "                     digits, in a file that is yours alone\n"
          "  insecure_keyfile   take a key file that others may read\n"
          "  cache=SIZE         decoded bytes kept in memory (default 512M)\n"
+         "  index=SIZE         memory for indexes of open containers (default "
+         "512M)\n"
          "  threads=N          worker threads (default: cores, at least 4)\n"
+         "  max_expansion=N    work that one request may cause, in bytes per "
+         "byte of\n"
+         "                     the container (default 1024; 0: any)\n"
          "  readahead=SIZE     the mount's read-ahead, where root may set it\n"
          "  nosandbox          do not confine the daemon to reading the "
          "sources\n"
+         "  nonempty           mount on a directory that is not empty or has a "
+         "ctxfs\n"
+         "                     mount, and hide what is there\n"
          "  uid=N, gid=N       owner and group of the files (default: yours; "
          "with\n"
          "                     allow_other the container's)\n"

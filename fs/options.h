@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/limits.h"
 #include "core/vfs/log.h"
 #include "core/views/view.h"
 
@@ -25,7 +26,10 @@ struct MountOptions {
   bool insecure_key_file = false;
   VerifyMode verify = VerifyMode::kRead;
   uint64_t cache_bytes = uint64_t{512} << 20;
-  unsigned threads = 0;    // 0: as many as there are cores, at least 4
+  uint64_t index_bytes = limits::kOpenContainerBytes;
+  unsigned threads = 0;  // 0: as many as there are cores, at least 4
+  /// Bytes of work per byte of a container that a request may cause; 0: any.
+  uint64_t max_expansion = limits::kWorkFactor;
   uint64_t readahead = 0;  // bytes; 0: the kernel's default
   uid_t uid = 0;           // the mounting user's unless given
   gid_t gid = 0;
@@ -34,6 +38,7 @@ struct MountOptions {
   mode_t umask = 0;
   std::vector<std::string> fuse_options;  // handed to the kernel as they are
   bool sandbox = true;
+  bool nonempty = false;  // may hide files or another mount of ctxfs
   bool foreground = false;
   LogLevel log = LogLevel::kWarning;
   bool help = false;
@@ -42,6 +47,9 @@ struct MountOptions {
   /// Whether others than the mounting user see the mount.
   bool AllowsOthers() const;
 };
+
+/// Threads that receive requests.
+unsigned ThreadCount(const MountOptions& options);
 
 /// Reads the command line of mount.ctxfs, argv[0] included. On failure puts
 /// the reason in `error`.

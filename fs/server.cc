@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/server.h"
 
+#include <algorithm>
+
 #include "core/base/text.h"
 #include "core/io/source.h"
 #include "core/vfs/log.h"
@@ -10,10 +12,29 @@ namespace ctxfs {
 namespace {
 
 /// `views/` in every container that may have any.
-Grafts::Hang Hang(const MountOptions& options) {
+MountedContainers::Extras Extras(const MountOptions& options) {
   return [views = options.views](const std::shared_ptr<const Container>& of) {
-    return HangingViews(of, views);
+    return AttachedViews(of, views);
   };
+}
+
+std::unique_ptr<SignalWatch> MakeSignalWatch() {
+  Result<std::unique_ptr<SignalWatch>> made = SignalWatch::Make();
+  if (made) return std::move(*made);
+  Log(LogLevel::kWarning, made.error().Text());
+  return nullptr;
+}
+
+/// Requests that take long and are worked on at the same time: twice as many as
+/// there are threads for others, since many of them wait for one another's
+/// work.
+unsigned PoolThreads(const MountOptions& options) {
+  constexpr unsigned kLeast = 8;
+  return std::max(2 * ThreadCount(options), kLeast);
+}
+
+MountedContainers::Budget BudgetOf(const MountOptions& options) {
+  return {.bytes = options.index_bytes};
 }
 
 }  // namespace
@@ -27,30 +48,35 @@ Server::Server(const MountOptions& options)
       gid_(options.gid),
       uid_given_(options.uid_given),
       gid_given_(options.gid_given),
-      umask_(options.umask) {}
+      umask_(options.umask),
+      signals_(MakeSignalWatch()),
+      pool_(PoolThreads(options)) {}
 
 Server::Server(std::shared_ptr<const Container> container,
                const MountOptions& options, const OpenOptions& open_options,
                const std::string& name)
     : Server(options) {
   name_ = name;
-  files_ = std::make_unique<Namespace>(std::move(container),
-                                       options.flat ? "" : name, StatsFile(),
-                                       open_options, Hang(options));
+  files_ = std::make_unique<Namespace>(
+      std::move(container), options.flat ? "" : name, StatsFile(), open_options,
+      Extras(options), BudgetOf(options));
+  files_->LimitWork({.factor = options.max_expansion});
 }
 
 Server::Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
                const OpenOptions& open_options)
     : Server(options) {
-  files_ = std::make_unique<Namespace>(std::move(mirror), StatsFile(),
-                                       open_options, Hang(options));
+  files_ =
+      std::make_unique<Namespace>(std::move(mirror), StatsFile(), open_options,
+                                  Extras(options), BudgetOf(options));
+  files_->LimitWork({.factor = options.max_expansion});
 }
 
 OwnFile Server::StatsFile() {
   const auto open = [this](const ReadContext& context) -> Result<Content> {
     auto text = std::make_shared<const std::string>(
-        stats_.Text(context.cache().stats(), files_->Totals().containers,
-                    FileSource::AllBytesRead()));
+        stats_.Text(context.cache().stats(), pool_.stats(),
+                    files_->Totals().containers, FileSource::AllBytesRead()));
     const uint64_t size = text->size();
     Content content;
     content.Append(Literal{std::move(text)}, size);

@@ -14,6 +14,8 @@
 #include "core/vfs/ahead.h"
 #include "core/vfs/namespace.h"
 #include "fs/options.h"
+#include "fs/request_pool.h"
+#include "fs/signal_watch.h"
 #include "fs/stats.h"
 
 namespace ctxfs {
@@ -34,6 +36,10 @@ class Server {
   BlockCache& cache() { return cache_; }
   Stats& stats() { return stats_; }
   Ahead& ahead() { return ahead_; }
+  /// For requests that take long; to be stopped before the session ends.
+  RequestPool& pool() { return pool_; }
+  /// Null if the process had no descriptor for it.
+  SignalWatch* signals() { return signals_.get(); }
   bool verify_at_open() const { return verify_at_open_; }
 
   /// Whose a file is said to be, and its permission bits.
@@ -61,6 +67,8 @@ class Server {
   mode_t umask_;
   Mutex mutex_;
   std::unordered_set<Inode> logged_ CTXFS_GUARDED_BY(mutex_);
+  std::unique_ptr<SignalWatch> signals_;
+  RequestPool pool_;  // last: its threads use the rest
 };
 
 }  // namespace ctxfs

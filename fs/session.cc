@@ -89,12 +89,6 @@ void FillArgs(const MountOptions& options, FuseArgs& args) {
   }
 }
 
-unsigned ThreadCount(const MountOptions& options) {
-  constexpr unsigned kLeast = 4;
-  if (options.threads != 0) return options.threads;
-  return std::max(std::thread::hardware_concurrency(), kLeast);
-}
-
 /// Answers the kernel's first request here, before there are threads: after it
 /// the mount works.
 bool AnswerInit(fuse_session* session) {
@@ -175,7 +169,8 @@ ExitCode Serve(const MountOptions& options,
     Log(LogLevel::kError, Quote(source) + ": " + sources.error().Text());
     return ExitCodeOf(sources.error());
   }
-  Result<MountPoint> mount_point = MountPoint::Prepare(options.mount_point);
+  Result<MountPoint> mount_point =
+      MountPoint::Prepare(options.mount_point, options.nonempty);
   if (!mount_point) {
     Log(LogLevel::kError, mount_point.error().Text());
     return ExitCode::kMountPoint;
@@ -215,7 +210,9 @@ ExitCode Serve(const MountOptions& options,
   Log(LogLevel::kInfo,
       Quote(options.sources.front()) + " is mounted at " + mount_point->path());
   ready();
-  const bool served = RunLoop(raw, ThreadCount(options), confinement, **relay);
+  const bool served =
+      RunLoop(raw, ThreadCount(options), confinement, **relay,
+              server->signals(), [&server] { server->pool().Stop(); });
   return served ? ExitCode::kOk : ExitCode::kFuse;
 }
 

@@ -43,7 +43,8 @@ void Stats::CountReply(uint64_t bytes, std::chrono::nanoseconds took) {
   latency_[bucket].fetch_add(1, std::memory_order_relaxed);
 }
 
-std::string Stats::Text(const BlockCache::Stats& cache, uint64_t containers,
+std::string Stats::Text(const BlockCache::Stats& cache,
+                        const RequestPool::Stats& pool, uint64_t containers,
                         uint64_t bytes) const {
   constexpr const char* kCounter = "counter";
   constexpr const char* kGauge = "gauge";
@@ -67,6 +68,12 @@ std::string Stats::Text(const BlockCache::Stats& cache, uint64_t containers,
              cache.hits);
   out.Metric("cache_evictions_total", kCounter, "Blocks let go.",
              cache.evictions);
+  out.Metric("requests_running", kGauge,
+             "Requests that take long and are being worked on.", pool.running);
+  out.Metric("requests_queued", kGauge,
+             "Requests that take long and wait for a thread.", pool.queued);
+  out.Metric("requests_given_up_total", kCounter,
+             "Requests whose callers gave up.", pool.refused);
   out.Metric("open_containers", kGauge, "Containers open.", containers);
 
   out.Head("read_seconds", "histogram", "Time from READ request to reply.");

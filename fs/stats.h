@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/content/block_cache.h"
+#include "fs/request_pool.h"
 
 namespace ctxfs {
 
@@ -22,7 +23,8 @@ class Stats {
 
   /// Prometheus text. `containers` are open now; `bytes` have been read from
   /// containers.
-  std::string Text(const BlockCache::Stats& cache, uint64_t containers,
+  std::string Text(const BlockCache::Stats& cache,
+                   const RequestPool::Stats& pool, uint64_t containers,
                    uint64_t bytes) const;
 
  private:

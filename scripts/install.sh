@@ -8,7 +8,7 @@ build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
   libpng-dev libflatbuffers-dev libseccomp-dev)
 test=(libgtest-dev libgmock-dev libbenchmark-dev clang-14
   libclang-rt-14-dev python3 python3-pytest python3-numpy
-  python3-cryptography zstd attr util-linux)
+  python3-cryptography zstd attr util-linux fio)
 clients=(python3-venv jq ffmpeg rsync ripgrep file tar)
 demo=(attr)
 package=(dpkg-dev file)

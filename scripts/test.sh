@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds, and runs every test; checks the code first.
 # `test.sh dev` leaves that out, `test.sh tidy` has every check of clang-tidy,
-# `test.sh asan` (or tsan) runs unit and golden tests under a sanitizer,
+# `test.sh asan` (or tsan) runs all tests but most mounts under a sanitizer,
 # `test.sh fuzz` builds with clang and runs the fuzz targets for a moment,
 # `test.sh package` makes the packages and tries them in a Debian of their own.
 set -euo pipefail

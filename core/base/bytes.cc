@@ -6,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "core/base/heap_meter.h"
 #include "core/base/mutex.h"
 
 namespace ctxfs {
@@ -79,7 +80,9 @@ Buffer::Buffer(size_t size) : size_(size) {
   std::byte* bytes = AllSpares().Take(capacity);
   if (bytes == nullptr) bytes = static_cast<std::byte*>(std::malloc(capacity));
   if (bytes == nullptr) throw std::bad_alloc();
+  thread_heap_bytes += static_cast<int64_t>(capacity);
   bytes_ = {bytes, Release{[](std::byte* spare, size_t room) {
+                             thread_heap_bytes -= static_cast<int64_t>(room);
                              AllSpares().Give(spare, room);
                            },
                            capacity}};

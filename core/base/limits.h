@@ -147,8 +147,14 @@ constexpr size_t kComponents = 255;
 /// Entries of one container that are looked at for containers.
 constexpr size_t kInnerContainers = 1000;
 
-/// Containers in mirrored directories that are kept open when none is in use.
+/// Containers besides the mount's own that are kept open when none is in use,
+/// and bytes of memory that they may take (-o index=).
 constexpr size_t kOpenContainers = 512;
+constexpr uint64_t kOpenContainerBytes = 512 * kMiB;
+
+/// Bytes of an encoded container within a container: they are decoded into one
+/// block of the cache, and again after that was evicted.
+constexpr uint64_t kNestedBytes = 64 * kMiB;
 
 /// How deep containers are opened within containers.
 constexpr unsigned kContainerDepth = 8;

@@ -112,6 +112,9 @@ class Container : public std::enable_shared_from_this<Container> {
   /// `context` is interrupted, the result is incomplete and must not be used.
   virtual Json Info(const ReadContext& context) const = 0;
 
+  /// Whether Info() may say more after entries have been read.
+  virtual bool InfoMayChange() const { return false; }
+
   virtual uint32_t entry_count() const = 0;
 
   /// The name as stored; nothing when it cannot be read at all.
@@ -125,7 +128,11 @@ class Container : public std::enable_shared_from_this<Container> {
   /// Bytes of the entry's file, exact; 0 for an entry that cannot be read.
   virtual uint64_t EntrySize(uint32_t entry) const = 0;
 
+  /// Depends on the container alone: index.json is made of it.
   virtual EntryInfo Describe(uint32_t entry) const = 0;
+
+  /// Adds to `info` what reading the entry has shown so far.
+  virtual void AddFindings(uint32_t /*entry*/, EntryInfo& /*info*/) const {}
 
   /// The structural fault that makes an entry unreadable, if there is one: in
   /// salvaged containers, and where a format lets entries be faulty.

@@ -13,9 +13,8 @@ namespace ctxfs {
 class ReadContext;
 
 /// Bytes that exist only after work: produced whole or not at all, and handed
-/// out by the BlockCache alone. Immutable. A Block may read through the cache
-/// only if its cost is 0 and the blocks it reads do not read through the cache
-/// themselves; otherwise two blocks could wait for each other.
+/// out by the BlockCache alone. Immutable. Produce may read other blocks
+/// through the cache, as long as none of them needs this one.
 class Block {
  public:
   explicit Block(Key key) : key_(key) {}

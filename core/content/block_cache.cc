@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "core/base/heap_meter.h"
+#include "core/base/limits.h"
 #include "core/content/read_context.h"
 
 namespace ctxfs {
@@ -59,53 +61,97 @@ class BlockCache::SharedWork final : public Interrupt {
   mutable std::atomic<bool> given_up_ = false;
 };
 
-void BlockCache::Wait() {
+bool BlockCache::Works() const {
+  return std::any_of(running_.begin(), running_.end(), [](const auto& one) {
+    return one.second->thread == std::this_thread::get_id();
+  });
+}
+
+uint64_t BlockCache::Held() const {
+  uint64_t held = 0;
+  for (const auto& [key, running] : running_) {
+    if (running->thread == std::this_thread::get_id()) held += running->memory;
+  }
+  return held;
+}
+
+bool BlockCache::MayBegin(uint64_t memory, bool works) const {
+  if (in_production_ == 0 || memory <= Room()) return true;
+  if (!works || working_ > 1) return false;
+  return short_of_memory_.empty() || Held() >= *short_of_memory_.rbegin();
+}
+
+void BlockCache::Wait(bool works) {
   constexpr std::chrono::milliseconds kMoment(20);
+  if (works) --working_;
   changed_.WaitFor(mutex_, kMoment);
+  if (works) ++working_;
 }
 
 Result<std::shared_ptr<BlockCache::Running>> BlockCache::Enter(
-    Key key, uint64_t bytes, const ReadContext& context,
+    Key key, uint64_t memory, uint64_t bytes, const ReadContext& context,
     const std::function<bool()>& done) {
+  const bool works = Works();
   while (!done()) {
     const auto other = running_.find(key);
     const bool idle = other == running_.end();
-    Status wanted = context.CheckFor(idle ? bytes : Interrupt::kUnknownWork);
+    const bool begin = idle && MayBegin(memory, works);
+    Status wanted = context.CheckFor(begin ? bytes : Interrupt::kUnknownWork);
     if (!wanted) return std::move(wanted).error();
-    if (idle) {
+    if (begin) {
       auto running = std::make_shared<Running>();
+      running->memory = memory;
+      running->inner = works;
       running_.emplace(key, running);
+      in_production_ += memory;
+      if (!works) ++working_;
       return running;
+    }
+    if (idle) {
+      const auto held = short_of_memory_.insert(works ? Held() : 0);
+      Wait(works);
+      short_of_memory_.erase(held);
+      continue;
     }
     const std::shared_ptr<Running> awaited = other->second;
     ++awaited->waiting;
     ++stats_.waiting;
-    while (awaited->running && !context.interrupt().interrupted()) Wait();
+    while (awaited->running && !context.interrupt().interrupted()) Wait(works);
     --awaited->waiting;
     --stats_.waiting;
   }
   return std::shared_ptr<Running>();
 }
 
+void BlockCache::Release(Running& running) {
+  in_production_ -= std::exchange(running.memory, 0);
+}
+
 void BlockCache::Leave(Key key) {
   const auto running = running_.find(key);
+  Release(*running->second);
   running->second->running = false;
   running_.erase(running);
+  if (!Works()) --working_;
   changed_.NotifyAll();
 }
 
 void BlockCache::EvictTo(uint64_t bytes) {
-  while (stats_.bytes > bytes) EvictOldest();
+  for (auto kept = kept_.end();
+       stats_.bytes > bytes && kept != kept_.begin();) {
+    --kept;
+    if (kept->key != base_) kept = Evict(kept);
+  }
   stats_.blocks = kept_.size();
 }
 
-void BlockCache::EvictOldest() {
-  const Kept& oldest = kept_.back();
-  if (oldest.spent) spent_ -= oldest.bytes->size();
-  stats_.bytes -= oldest.bytes->size();
+std::list<BlockCache::Kept>::iterator BlockCache::Evict(
+    std::list<Kept>::iterator kept) {
+  if (kept->spent) spent_ -= kept->bytes->size();
+  stats_.bytes -= kept->bytes->size();
   ++stats_.evictions;
-  by_key_.erase(oldest.key);
-  kept_.pop_back();
+  by_key_.erase(kept->key);
+  return kept_.erase(kept);
 }
 
 void BlockCache::Spend(const Block& block) {
@@ -127,7 +173,7 @@ void BlockCache::Spend(const Block& block) {
   spent_ += it->second->bytes->size();
   while (spent_ > kMostSpent && kept_.back().spent &&
          kept_.back().key != block.key()) {
-    EvictOldest();
+    Evict(std::prev(kept_.end()));
   }
   stats_.blocks = kept_.size();
 }
@@ -138,9 +184,18 @@ Result<BlockCache::Pinned> BlockCache::Get(const Block& block) {
 
 Result<BlockCache::Pinned> BlockCache::Get(const Block& block,
                                            const ReadContext& context) {
+  const MutexLock lock(mutex_);
+  Result<Pinned> found = Find(block, context);
+  if (found && Works() && (*found)->size() <= limits::kNestedBytes) {
+    base_ = block.key();
+  }
+  return found;
+}
+
+Result<BlockCache::Pinned> BlockCache::Find(const Block& block,
+                                            const ReadContext& context) {
   const Key key = block.key();
   Pinned found;
-  MutexLock lock(mutex_);
   const auto look = [&]() CTXFS_REQUIRES(mutex_) {
     const auto it = by_key_.find(key);
     if (it == by_key_.end()) return false;
@@ -151,37 +206,33 @@ Result<BlockCache::Pinned> BlockCache::Get(const Block& block,
     return true;
   };
   const Result<std::shared_ptr<Running>> entered =
-      Enter(key, WorkOf(block), context, look);
+      Enter(key, block.cost(), WorkOf(block), context, look);
   if (!entered) return entered.error();
   if (*entered == nullptr) return found;
 
   const SharedWork shared(context.interrupt(), **entered);
   Result<Pinned> kept =
       CatchBadAlloc<Result<Pinned>>([&]() CTXFS_REQUIRES(mutex_) {
-        return ProduceAndKeep(block, context.With(shared));
+        return ProduceAndKeep(block, context.With(shared), **entered);
       });
   Leave(key);
   return kept;
 }
 
 Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
-    const Block& block, const ReadContext& context) {
-  const uint64_t cost = block.cost();
+    const Block& block, const ReadContext& context, Running& running) {
+  const UnmeteredHeap cached;
   // Before anything is made: the request may not cause it.
-  if (Status may = context.Spend(cost); !may) return std::move(may).error();
-  while (in_production_ > 0 && cost > Room()) {
-    if (Status wanted = context.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
-    Wait();
+  if (Status may = context.Spend(running.memory); !may) {
+    return std::move(may).error();
   }
-  in_production_ += cost;
+  if (running.inner) base_.reset();  // this is the next
   EvictTo(Room());
   mutex_.unlock();
   Result<Buffer> produced =
       CatchBadAlloc<Result<Buffer>>([&] { return block.Produce(context); });
   mutex_.lock();
-  in_production_ -= cost;
+  Release(running);
   if (!produced) {
     if (produced.error().code == Code::kChecksum) ++stats_.failed;
     return std::move(produced).error();
@@ -206,7 +257,7 @@ Status BlockCache::Once(Key key, const ReadContext& context,
                         const std::function<Status(const ReadContext&)>& work) {
   MutexLock lock(mutex_);
   const Result<std::shared_ptr<Running>> entered =
-      Enter(key, Interrupt::kUnknownWork, context, done);
+      Enter(key, /*memory=*/0, Interrupt::kUnknownWork, context, done);
   if (!entered) return entered.error();
   if (*entered == nullptr) return {};
   lock.Unlock();
@@ -226,6 +277,7 @@ void BlockCache::CountVerdict(Verdict verdict) {
 
 void BlockCache::Drop() {
   const MutexLock lock(mutex_);
+  base_.reset();
   EvictTo(0);
 }
 

@@ -6,6 +6,9 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
+#include <set>
+#include <thread>
 #include <unordered_map>
 
 #include "core/base/bytes.h"
@@ -25,6 +28,18 @@ namespace ctxfs {
 /// `budget` bounds kept blocks plus those being produced. A block larger than
 /// the budget is produced when nothing else is, and kept alone until another
 /// takes its place: a reader of it would else produce it at every read.
+///
+/// Work may read through the cache: a block of a container that is a block of
+/// another container itself. No two threads wait for each other:
+///  - What work reads does not need that work again, so waiting for its end has
+///    an end.
+///  - A thread waits for memory before it begins, and holds nothing meanwhile.
+///    A thread that works already waits for memory only while another works
+///    that waits for nothing. Then the one that holds most goes on, over the
+///    budget: others would add to what it holds.
+/// The last block that work has read stays even if that exceeds the budget, up
+/// to limits::kNestedBytes: the next work mostly reads it too, and however
+/// small the cache, a reader of all of a container has it decoded once.
 class BlockCache {
  public:
   struct Stats {
@@ -84,29 +99,46 @@ class BlockCache {
 
   /// Work that is being done for one request while others wait for it.
   struct Running {
+    std::thread::id thread = std::this_thread::get_id();
+    uint64_t memory = 0;  // that is reserved for it; under mutex_
+    bool inner = false;   // whether it is within other work
     bool running = true;  // under mutex_
     std::atomic<uint32_t> waiting = 0;
   };
   class SharedWork;
 
-  /// Marks `key` as running, after waiting for the thread that runs it, if any.
-  /// Returns null as soon as `done` holds, kInterrupted if `context` is or may
-  /// not take work of `bytes` bytes.
-  Result<std::shared_ptr<Running>> Enter(Key key, uint64_t bytes,
+  /// Marks `key` as running and reserves `memory`, after waiting for both: for
+  /// the thread that runs it, if any, and for room. Returns null as soon as
+  /// `done` holds, kInterrupted if `context` is or may not take work of `bytes`
+  /// bytes.
+  Result<std::shared_ptr<Running>> Enter(Key key, uint64_t memory,
+                                         uint64_t bytes,
                                          const ReadContext& context,
                                          const std::function<bool()>& done)
       CTXFS_REQUIRES(mutex_);
   void Leave(Key key) CTXFS_REQUIRES(mutex_);
+  /// Ends the reservation.
+  void Release(Running& running) CTXFS_REQUIRES(mutex_);
+  /// Whether this thread runs work, and has now come here from it.
+  bool Works() const CTXFS_REQUIRES(mutex_);
+  /// What is reserved for work that this thread runs.
+  uint64_t Held() const CTXFS_REQUIRES(mutex_);
+  /// Whether work that takes `memory` may begin; `works`: within other work.
+  bool MayBegin(uint64_t memory, bool works) const CTXFS_REQUIRES(mutex_);
   /// Waits for any change, or for a moment, after which an interrupt is
   /// noticed.
-  void Wait() CTXFS_REQUIRES(mutex_);
-  /// Lets go of the lock while the block is being produced.
-  Result<Pinned> ProduceAndKeep(const Block& block, const ReadContext& context)
+  void Wait(bool works) CTXFS_REQUIRES(mutex_);
+  Result<Pinned> Find(const Block& block, const ReadContext& context)
       CTXFS_REQUIRES(mutex_);
+  /// Lets go of the lock while the block is being produced.
+  Result<Pinned> ProduceAndKeep(const Block& block, const ReadContext& context,
+                                Running& running) CTXFS_REQUIRES(mutex_);
   /// What the blocks being produced leave of the budget.
   uint64_t Room() const CTXFS_REQUIRES(mutex_);
   void EvictTo(uint64_t bytes) CTXFS_REQUIRES(mutex_);
-  void EvictOldest() CTXFS_REQUIRES(mutex_);
+  /// Returns the next older one.
+  std::list<Kept>::iterator Evict(std::list<Kept>::iterator kept)
+      CTXFS_REQUIRES(mutex_);
 
   const uint64_t budget_;
   mutable Mutex mutex_;
@@ -117,7 +149,12 @@ class BlockCache {
   std::unordered_map<Key, std::list<Kept>::iterator, KeyHash> by_key_
       CTXFS_GUARDED_BY(mutex_);
   uint64_t spent_ CTXFS_GUARDED_BY(mutex_) = 0;  // bytes of spent blocks
-  uint64_t in_production_ CTXFS_GUARDED_BY(mutex_) = 0;
+  uint64_t in_production_ CTXFS_GUARDED_BY(mutex_) = 0;  // reserved bytes
+  uint64_t working_ CTXFS_GUARDED_BY(mutex_) =
+      0;  // threads, without waiting ones
+  // What each thread that waits for memory has reserved.
+  std::multiset<uint64_t> short_of_memory_ CTXFS_GUARDED_BY(mutex_);
+  std::optional<Key> base_ CTXFS_GUARDED_BY(mutex_);  // last read by work
   Stats stats_ CTXFS_GUARDED_BY(mutex_);
 };
 

@@ -63,6 +63,7 @@ struct WorkLimit {
     const uint64_t room = UINT64_MAX - base;
     return base + (stored > room / factor ? room : stored * factor);
   }
+  Work On(uint64_t stored) const { return {For(stored), stored}; }
 };
 
 }  // namespace ctxfs

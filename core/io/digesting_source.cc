@@ -95,7 +95,7 @@ Result<std::shared_ptr<const Source>> DigestingSource::Record(
                  AsBytes(path));
   if (!opened) return opened;
   FileIdentity identity = (*opened)->identity();
-  identity.ctime_ns = 0;
+  identity.ctime = {};
   recorder_->Add(0, std::as_bytes(std::span(&identity, 1)));
   return std::shared_ptr<const Source>(
       new DigestingSource(*std::move(opened), recorder_));

@@ -22,7 +22,8 @@ class DigestingSource final : public Source {
   std::optional<uint64_t> opening_digest() const override;
 
   uint64_t size() const override { return source_->size(); }
-  int64_t mtime_ns() const override { return source_->mtime_ns(); }
+  uint64_t stored_size() const override { return source_->stored_size(); }
+  FileTime mtime() const override { return source_->mtime(); }
   std::optional<Readers> readers() const override { return source_->readers(); }
   FileIdentity identity() const override { return source_->identity(); }
   bool is_directory() const override { return source_->is_directory(); }

@@ -19,7 +19,7 @@ class DirectorySource final : public Source {
       const std::string& path, const SourceOptions& options = {});
 
   uint64_t size() const override { return 0; }
-  int64_t mtime_ns() const override { return identity_.mtime_ns; }
+  FileTime mtime() const override { return identity_.mtime; }
   FileIdentity identity() const override { return identity_; }
   /// Fails only if its path leads to another directory. Lists what was listed
   /// before, so that a directory whose files are being removed stays readable.

@@ -156,7 +156,7 @@ bool FileSource::PathIsDue() const {
   constexpr int64_t kMomentNs = 1'000'000'000;
   struct timespec time {};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  const int64_t now = FileIdentity::Nanoseconds(time);
+  const int64_t now = time.tv_sec * kMomentNs + time.tv_nsec;
   if (now - path_examined_ns_.load(std::memory_order_relaxed) < kMomentNs) {
     return false;
   }
@@ -177,8 +177,7 @@ Result<struct stat> FileSource::Examine(bool path) const {
   struct stat st {};
   if (::fstat(file_->fd.get(), &st) != 0) return IoError("cannot be examined");
   const FileIdentity now = FileIdentity::Of(st);
-  const bool touched =
-      options_.watch_ctime && now.ctime_ns != identity_.ctime_ns;
+  const bool touched = options_.watch_ctime && now.ctime != identity_.ctime;
   if (!now.EqualButForCtime(identity_) ||
       ((path || touched) && PathLeadsElsewhere())) {
     state_.store(State::kChanged, std::memory_order_relaxed);
@@ -248,7 +247,8 @@ Status MemorySource::ReadAt(uint64_t offset, MutableBytes out) const {
 }
 
 Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
-                          uint64_t length, const char* what) {
+                          uint64_t length, const char* what,
+                          const Interrupt& interrupt) {
   if (!InBounds(offset, length, source.size())) {
     return Error{Code::kCorrupt,
                  std::string(what) + " of " + std::to_string(length) +
@@ -257,8 +257,19 @@ Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
                  offset};
   }
   Buffer buffer(static_cast<size_t>(length));
-  if (Status read = source.ReadAt(offset, buffer.span()); !read) {
-    return std::move(read).error();
+  constexpr uint64_t kPiece = 8 << 20;
+  for (uint64_t done = 0; done < length || length == 0;) {
+    if (Status wanted = interrupt.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
+    const MutableBytes piece = buffer.span().subspan(
+        static_cast<size_t>(done),
+        static_cast<size_t>(std::min(kPiece, length - done)));
+    if (Status read = source.ReadAt(offset + done, piece); !read) {
+      return std::move(read).error();
+    }
+    done += piece.size();
+    if (length == 0) break;
   }
   return buffer;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/base/interrupt.h"
 #include "core/base/result.h"
 #include "core/io/descriptors.h"
 #include "core/io/fd.h"
@@ -52,7 +53,7 @@ class Source {
   virtual uint64_t stored_size() const { return size(); }
 
   /// Modification time in nanoseconds since 1970, as it was at open.
-  virtual int64_t mtime_ns() const { return 0; }
+  virtual FileTime mtime() const { return {}; }
 
   /// Who might read the store when it was opened; nothing for memory.
   virtual std::optional<Readers> readers() const { return std::nullopt; }
@@ -142,7 +143,7 @@ class FileSource final : public Source {
   FileSource& operator=(const FileSource&) = delete;
 
   uint64_t size() const override { return identity_.size; }
-  int64_t mtime_ns() const override { return identity_.mtime_ns; }
+  FileTime mtime() const override { return identity_.mtime; }
   FileIdentity identity() const override { return identity_; }
   std::optional<Readers> readers() const override { return readers_; }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
@@ -207,7 +208,7 @@ class SliceSource final : public Source {
   uint64_t stored_size() const override {
     return std::min(size_, whole_->stored_size());
   }
-  int64_t mtime_ns() const override { return whole_->mtime_ns(); }
+  FileTime mtime() const override { return whole_->mtime(); }
   std::optional<Readers> readers() const override { return whole_->readers(); }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override { return whole_->CheckUnchanged(); }
@@ -226,7 +227,7 @@ class UnpackedSource final : public Source {
 
   uint64_t size() const override { return bytes_.size(); }
   uint64_t stored_size() const override { return packed_->stored_size(); }
-  int64_t mtime_ns() const override { return packed_->mtime_ns(); }
+  FileTime mtime() const override { return packed_->mtime(); }
   std::optional<Readers> readers() const override { return packed_->readers(); }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override { return packed_->CheckUnchanged(); }
@@ -239,6 +240,7 @@ class UnpackedSource final : public Source {
 /// All `length` bytes at `offset`. The caller has checked `length` against a
 /// limit; bounds are checked here, before anything is allocated.
 Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
-                          uint64_t length, const char* what);
+                          uint64_t length, const char* what,
+                          const Interrupt& interrupt = NeverInterrupted());
 
 }  // namespace ctxfs

@@ -98,7 +98,8 @@ std::vector<OwnFile> Branch::AboutFiles() const {
            return std::move(wanted).error();
          }
          return LiteralContent(FormatJson(info));
-       }},
+       },
+       /*live=*/container_->InfoMayChange()},
       {".ctxfs/index.json",
        [index = std::make_shared<const IndexJson>(*container_, tree_)](
            const ReadContext& context) { return index->Open(context); }},
@@ -430,7 +431,9 @@ Result<uint64_t> Branch::Size(NodeId node, const ReadContext& context) const {
 std::optional<EntryInfo> Branch::Describe(NodeId node) const {
   if (tree_.IsDirectory(node)) return std::nullopt;
   if (const std::optional<uint32_t> entry = Entry(node)) {
-    return container_->Describe(*entry);
+    EntryInfo info = container_->Describe(*entry);
+    container_->AddFindings(*entry, info);
+    return info;
   }
   if (const std::optional<DerivedFile> file = Derived(node)) {
     return file->table->Describe(file->number);

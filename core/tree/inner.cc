@@ -6,6 +6,7 @@
 
 #include "core/base/limits.h"
 #include "core/container/format.h"
+#include "core/content/content_source.h"
 
 namespace ctxfs {
 namespace {
@@ -14,9 +15,6 @@ constexpr std::string_view kExtensions[] = {
     "shard",  "mosh",   "smpl", "cshard",   "wshard", "gemm",
     "gshard", "tshard", "umsh", "manifest", "mcf",    "cvc",
     "mem8",   "m8a",    "ctx",  "sjgn",     "sjgz",   "cowrie"};
-
-/// Bytes of an encoded container that are kept while it is open.
-constexpr uint64_t kMostDecoded = 64 * limits::kMiB;
 
 /// Whether the stored bytes are the entry's own.
 bool IsStoredAsItIs(const EntryInfo& info) {
@@ -47,6 +45,7 @@ Result<bool> IsContainerEntry(const Container& container, uint32_t entry,
   }
   if (listing) return true;
   const Result<Content> content = container.OpenEntry(entry, context);
+  if (!content && !content.error().Permanent()) return content.error();
   if (!content) return false;  // the file beside it says why
   Buffer head(static_cast<size_t>(size));
   const Status read = ReadInto(*content, 0, head.span(), context);
@@ -57,8 +56,8 @@ Result<bool> IsContainerEntry(const Container& container, uint32_t entry,
 
 Result<std::shared_ptr<const Source>> OpenContainerEntry(
     const Container& container, uint32_t entry, const ReadContext& context) {
-  const Result<Content> content = container.OpenEntry(entry, context);
-  if (!content) return content.error();
+  Result<Content> content = container.OpenEntry(entry, context);
+  if (!content) return std::move(content).error();
   const EntryInfo info = container.Describe(entry);
   if (IsStoredAsItIs(info)) {
     if (Status verified = content->Verify(context); !verified) {
@@ -67,18 +66,17 @@ Result<std::shared_ptr<const Source>> OpenContainerEntry(
     return std::shared_ptr<const Source>(std::make_shared<const SliceSource>(
         container.source(), info.offset, info.size));
   }
-  if (content->size() > kMostDecoded) {
+  if (content->size() > limits::kNestedBytes) {
     return Error{Code::kLimit,
                  "a container of " + std::to_string(content->size()) +
                      " bytes is too large to be decoded for a look inside",
                  info.offset};
   }
-  Buffer bytes(static_cast<size_t>(content->size()));
-  if (Status read = ReadInto(*content, 0, bytes.span(), context); !read) {
-    return std::move(read).error();
+  if (Status verified = content->Verify(context); !verified) {
+    return std::move(verified).error();
   }
-  return std::shared_ptr<const Source>(std::make_shared<const UnpackedSource>(
-      container.source(), std::move(bytes)));
+  return std::shared_ptr<const Source>(std::make_shared<const ContentSource>(
+      container.source(), std::move(*content), context.cache()));
 }
 
 }  // namespace ctxfs

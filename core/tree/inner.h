@@ -20,8 +20,9 @@ bool MayBeContainer(std::string_view name);
 Result<bool> IsContainerEntry(const Container& container, uint32_t entry,
                               bool listing, const ReadContext& context);
 
-/// The entry as a container's bytes, verified: where they are if they are
-/// stored as they are; else decoded, kLimit for too many.
+/// Returns the entry's bytes as those of a container, after verifying them. An
+/// encoded entry is read through the cache of `context`, which must outlive the
+/// source; kLimit if it decodes to more than limits::kNestedBytes.
 Result<std::shared_ptr<const Source>> OpenContainerEntry(
     const Container& container, uint32_t entry, const ReadContext& context);
 

@@ -23,6 +23,7 @@ Ahead::~Ahead() {
   {
     const MutexLock lock(mutex_);
     stop_ = true;
+    stopping_.Set();
     queue_.clear();
     changed_.NotifyAll();
     threads.swap(threads_);
@@ -77,6 +78,14 @@ void Ahead::Start() {
   }
 }
 
+// Frees the job: it may be the last to hold the container.
+void Ahead::Prepare(Job job) {
+  const ReadContext context(cache_, stopping_);
+  if (Result<Content> content = job.container->OpenEntry(job.entry, context)) {
+    content->Prepare(context);
+  }
+}
+
 void Ahead::Run() {
   MutexLock lock(mutex_);
   while (!stop_) {
@@ -84,14 +93,10 @@ void Ahead::Run() {
       changed_.Wait(mutex_);
       continue;
     }
-    std::optional<Job> job = std::move(queue_.front());
+    Job job = std::move(queue_.front());
     queue_.pop_front();
     lock.Unlock();
-    if (Result<Content> content =
-            job->container->OpenEntry(job->entry, cache_)) {
-      content->Prepare(cache_);
-    }
-    job.reset();  // perhaps the last to hold the container
+    Prepare(std::move(job));
     lock.Lock();
   }
 }

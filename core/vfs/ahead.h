@@ -2,12 +2,14 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "core/base/interrupt.h"
 #include "core/base/mutex.h"
 #include "core/container/container.h"
 #include "core/content/block_cache.h"
@@ -42,8 +44,20 @@ class Ahead {
   void Begun(const Namespace::OpenFile& file) CTXFS_REQUIRES(mutex_);
   void Start() CTXFS_REQUIRES(mutex_);
   void Run();
+  void Prepare(Job job);
+
+  /// Interrupts what is being prepared when this is destroyed.
+  class Stopping final : public Interrupt {
+   public:
+    bool interrupted() const override { return set_; }
+    void Set() { set_ = true; }
+
+   private:
+    std::atomic<bool> set_ = false;
+  };
 
   BlockCache& cache_;
+  Stopping stopping_;
   const uint64_t largest_;
   Mutex mutex_;
   CondVar changed_;

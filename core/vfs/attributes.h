@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/io/identity.h"
+
 namespace ctxfs {
 
 using Inode = uint64_t;
@@ -29,7 +31,7 @@ struct Attributes {
   bool directory = false;
   bool locked = false;  // cannot be read for want of a key
   uint64_t size = 0;    // bytes; 0 for a directory
-  int64_t mtime_ns = 0;
+  FileTime mtime = {};
   Lifetime lifetime = Lifetime::kForever;
   /// Those of the file that it is made from; nothing for what is the mount's.
   std::optional<Permissions> permissions = std::nullopt;

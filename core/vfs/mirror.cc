@@ -64,8 +64,8 @@ Mirror::Mirror(std::vector<Top> tops, Options options)
   for (const Top& top : tops_) {
     struct stat st {};
     if (::stat(top.path.c_str(), &st) == 0) {
-      root_identity_.mtime_ns =
-          std::max(root_identity_.mtime_ns, FileIdentity::Of(st).mtime_ns);
+      root_identity_.mtime =
+          std::max(root_identity_.mtime, FileIdentity::Of(st).mtime);
     }
     real_roots_.push_back(RealPath(top.path));
   }
@@ -143,9 +143,9 @@ Inode Mirror::InodeOf(Inode parent, std::string_view name,
   // A container whose bytes change is another one, with other inodes in it; a
   // plain file or a directory stays what it is.
   FileIdentity lasting = identity;
-  lasting.ctime_ns = 0;
+  lasting.ctime = {};
   if (kind != Kind::kContainer) lasting.size = 0;
-  if (kind != Kind::kContainer) lasting.mtime_ns = 0;
+  if (kind != Kind::kContainer) lasting.mtime = {};
   std::string text(reinterpret_cast<const char*>(&lasting), sizeof(lasting));
   text.append(reinterpret_cast<const char*>(&parent), sizeof(Inode));
   text += static_cast<char>(kind);
@@ -262,11 +262,16 @@ void Mirror::Retire(Inode inode) {
   if (found != held_.end()) found->second.retired = true;
 }
 
-bool Mirror::Reopen(Inode inode, const FileIdentity& identity) {
+bool Mirror::WasOpenedAs(Inode inode, const FileIdentity& identity) const {
   const MutexLock lock(mutex_);
   const auto found = held_.find(inode);
-  if (found == held_.end()) return false;
-  return std::exchange(found->second.opened, identity) == identity;
+  return found != held_.end() && found->second.opened == identity;
+}
+
+void Mirror::NoteOpened(Inode inode, const FileIdentity& identity) {
+  const MutexLock lock(mutex_);
+  const auto found = held_.find(inode);
+  if (found != held_.end()) found->second.opened = identity;
 }
 
 Inode Mirror::Parent(Inode inode) const {

@@ -79,9 +79,9 @@ class Mirror {
   /// Returns what an inode is now; kStale when it is something else or nothing.
   Result<Found> Find(Inode inode) const;
 
-  /// Notes that the file at `inode` is being opened as `identity`. Returns
-  /// whether it was the same when it was last opened.
-  bool Reopen(Inode inode, const FileIdentity& identity);
+  /// Whether the file at `inode` was `identity` when the kernel last opened it.
+  bool WasOpenedAs(Inode inode, const FileIdentity& identity) const;
+  void NoteOpened(Inode inode, const FileIdentity& identity);
 
   /// Makes the container at `inode` stale for good: its bytes are another
   /// container's. Its name is found under another inode from now on.
@@ -97,7 +97,7 @@ class Mirror {
   Inode Parent(Inode inode) const;
 
   /// Modification time of the root, in nanoseconds since 1970, at mount.
-  int64_t mtime_ns() const { return root_identity_.mtime_ns; }
+  FileTime mtime() const { return root_identity_.mtime; }
 
   /// Those of the directory that is shown at the root; nothing for several.
   std::optional<Permissions> RootPermissions() const;

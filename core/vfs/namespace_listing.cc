@@ -14,13 +14,13 @@ class Namespace::TreeListing final : public Listing {
   TreeListing(const Namespace& files, Directory directory)
       : files_(files), directory_(std::move(directory)) {
     if (const std::optional<Place>& around = directory_.around) {
-      first_ = around->files->ChildCount(around->node);
+      first_ = around->files().ChildCount(around->node);
     }
   }
 
   uint64_t count() const override {
     const Place& inside = directory_.inside;
-    return uint64_t{first_} + inside.files->ChildCount(inside.node);
+    return uint64_t{first_} + inside.files().ChildCount(inside.node);
   }
 
   std::optional<Name> At(uint64_t index, bool attributes,
@@ -28,19 +28,20 @@ class Namespace::TreeListing final : public Listing {
     const bool first = index < first_;
     Place at = first ? *directory_.around : directory_.inside;
     const auto number = static_cast<uint32_t>(first ? index : index - first_);
-    Files::Child child = at.files->ChildAt(at.node, number);
+    Files::Child child = at.files().ChildAt(at.node, number);
     at.node = child.node;
     // A member below this container that has the name has it alone.
     if (!first && first_ > 0 &&
-        directory_.around->files->Lookup(directory_.around->node, child.name)) {
+        directory_.around->files().Lookup(directory_.around->node,
+                                          child.name)) {
       return std::nullopt;
     }
     // What cannot be told, for an I/O error, is listed: to look it up tells.
     const Result<bool> exists =
-        at.files->Exists(child.node, /*listing=*/true, context);
+        at.files().Exists(child.node, /*listing=*/true, context);
     if (exists && !*exists) return std::nullopt;
-    Name name{files_.InodeOf(at), std::move(child.name), child.directory};
-    if (attributes && (child.directory || at.files->SizeIsCheap(child.node))) {
+    Name name{at.inode(), std::move(child.name), child.directory};
+    if (attributes && (child.directory || at.files().SizeIsCheap(child.node))) {
       const Result<Attributes> found = files_.ExamineAt(at, context);
       if (found) name.attributes = *found;
     }
@@ -101,7 +102,7 @@ class Namespace::MirrorListing final : public Listing {
 bool Namespace::IsMetadata(Inode directory, const ReadContext& context) const {
   if (IsMirroredDirectory(directory)) return false;
   const Result<Place> place = Find(directory, context);
-  return place && place->files->IsMetadata(place->node);
+  return place && place->files().IsMetadata(place->node);
 }
 
 Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(

@@ -24,28 +24,26 @@ bool IsStale(const Result<T>& result) {
 
 }  // namespace
 
-std::shared_ptr<const Branch> Namespace::Top() const {
-  if (mirror_ != nullptr) return nullptr;
-  const MutexLock lock(mutex_);
-  return top_;
-}
-
-bool Namespace::PagesAreGood(const Place& place) const {
-  if (place.graft != 0) return grafts_.PagesAreGood(place.graft, place.node);
-  const MutexLock lock(mutex_);
-  return top_pages_.Open(place.node);
+void Namespace::NoteOpened(Inode inode, const OpenFile& file) {
+  if (file.source != nullptr) {
+    mirror_->NoteOpened(inode, file.source->identity());
+    return;
+  }
+  const MountedTree& tree = *file.tree;
+  if (tree.branch == nullptr) return;
+  attached_.NoteOpened(tree.number, tree.NodeOf(inode), file.pages);
 }
 
 void Namespace::GiveUp(Inode inode) const {
   constexpr size_t kMostGivenUp = 1000;
-  const std::vector<Grafts::Number> containers = ContainersOf(inode);
+  const auto containers = ContainersOf(inode);
   if (containers.empty()) return;
   const MutexLock lock(mutex_);
   if (given_up_.size() >= kMostGivenUp) given_up_.clear();
   given_up_[containers.front()] = std::chrono::steady_clock::now();
 }
 
-bool Namespace::IsGivenUp(Grafts::Number number) const {
+bool Namespace::IsGivenUp(MountedContainers::Number number) const {
   constexpr std::chrono::seconds kMoment(1);
   const MutexLock lock(mutex_);
   const auto found = given_up_.find(number);
@@ -53,69 +51,54 @@ bool Namespace::IsGivenUp(Grafts::Number number) const {
          std::chrono::steady_clock::now() - found->second < kMoment;
 }
 
-std::vector<Grafts::Number> Namespace::ContainersOf(Inode inode) const {
-  std::vector<Grafts::Number> inner_first;
-  auto number = static_cast<Grafts::Number>(inode >> 32);
-  if (IsMirrored(inode)) number = grafts_.At(inode).value_or(0);
-  while (number != 0) {
-    inner_first.push_back(number);
-    const std::optional<Grafts::Graft> graft = grafts_.Find(number);
-    number = graft ? graft->within : 0;
-  }
-  if (mirror_ == nullptr) inner_first.push_back(0);
-  return {inner_first.rbegin(), inner_first.rend()};
+std::vector<MountedContainers::Number> Namespace::ContainersOf(
+    Inode inode) const {
+  auto number = static_cast<MountedContainers::Number>(inode >> 32);
+  if (IsMirrored(inode)) number = attached_.NumberAt(inode).value_or(0);
+  return attached_.Chain(number);
 }
 
 bool Namespace::Renew(Inode inode, const ReadContext& context) const {
   if (IsMirrored(inode) && !mirror_->Find(inode)) return false;
-  std::shared_ptr<const Branch> outermost;
-  Grafts::Number outermost_number = 0;
-  for (const Grafts::Number number : ContainersOf(inode)) {
-    const std::shared_ptr<const Branch> branch =
-        number == 0 ? Top() : grafts_.Opened(number);
-    if (branch == nullptr) continue;
-    if (!branch->container().source()->CheckUnchanged()) {
-      return RenewOne(number, branch, /*lose=*/true, context);
+  MountedContainers::Tree outermost;
+  for (const MountedContainers::Number number : ContainersOf(inode)) {
+    MountedContainers::Tree tree = attached_.Opened(number);
+    if (tree == nullptr) continue;
+    if (!tree->branch->container().source()->CheckUnchanged()) {
+      return RenewOne(tree, /*lose=*/true, context);
     }
-    if (outermost == nullptr) {
-      outermost = branch;
-      outermost_number = number;
-    }
+    if (outermost == nullptr) outermost = std::move(tree);
   }
   // The stale file may be one that the container names.
-  if (outermost == nullptr || IsGivenUp(outermost_number)) return false;
-  if (RenewOne(outermost_number, outermost, /*lose=*/false, context)) {
-    return true;
-  }
-  GiveUp(inode);
+  if (outermost == nullptr || IsGivenUp(outermost->number)) return false;
+  if (RenewOne(outermost, /*lose=*/false, context)) return true;
+  // An interrupted renewal shows nothing: it is tried again.
+  if (context.Check()) GiveUp(inode);
   return false;
 }
 
-bool Namespace::RenewOne(Grafts::Number number,
-                         const std::shared_ptr<const Branch>& branch, bool lose,
+bool Namespace::RenewOne(const MountedContainers::Tree& tree, bool lose,
                          const ReadContext& context) const {
-  if (number == 0) return RenewTop(branch, lose, context).has_value();
-  const std::optional<Grafts::Graft> graft = grafts_.Find(number);
-  if (!graft) return false;
-  Grafts::Opener reopen = graft->open;
-  if (IsMirrored(graft->at)) {
+  const MountedContainers::Number number = tree->number;
+  MountedContainers::Reopen reopen;
+  if (tree->outer == nullptr) {
     reopen = [&](const ReadContext& shared) {
       bool changed = false;
-      auto opened = OpenAgain(*branch, changed, shared);
-      if (changed && lose) grafts_.Lose(number);
+      auto opened = OpenAgain(*tree, changed, shared);
+      if (changed && lose) attached_.Lose(number);
       return opened;
     };
   }
-  const Status renewed = grafts_.Renew(number, branch, reopen, lose, context);
-  if (!renewed && IsMirrored(graft->at) && grafts_.IsLost(number)) {
-    mirror_->Retire(graft->at);
+  const Status renewed = attached_.Renew(number, tree, reopen, lose, context);
+  if (!renewed && IsMirrored(tree->at) && attached_.IsLost(number)) {
+    mirror_->Retire(tree->at);
   }
   return renewed.has_value();
 }
 
 Result<std::shared_ptr<const Container>> Namespace::OpenAgain(
-    const Branch& branch, bool& changed, const ReadContext& context) const {
-  std::shared_ptr<const Source> source = branch.container().source();
+    const MountedTree& tree, bool& changed, const ReadContext& context) const {
+  std::shared_ptr<const Source> source = tree.branch->container().source();
   Error error{Code::kIo, "the container keeps changing"};
   for (int i = 0; i < kMostRenewals; ++i) {
     Result<std::shared_ptr<const Source>> renewed = source->Renew();
@@ -138,37 +121,6 @@ Result<std::shared_ptr<const Container>> Namespace::OpenAgain(
   return error;
 }
 
-Status Namespace::RenewTop(const std::shared_ptr<const Branch>& old, bool lose,
-                           const ReadContext& context) const {
-  const Error lost{Code::kStale, "the container was replaced by another"};
-  const auto is_renewed = [&] { return Top() != old; };
-  const auto renew = [&](const ReadContext& shared) -> Status {
-    {
-      const MutexLock lock(mutex_);
-      if (top_lost_) return lost;
-    }
-    bool changed = false;
-    Result<std::shared_ptr<const Container>> container =
-        OpenAgain(*old, changed, shared);
-    std::shared_ptr<const Branch> top;
-    if (container) {
-      top = make_top_(*container);
-      changed = (*container)->source()->opening_digest() !=
-                    old->container().source()->opening_digest() ||
-                top->NodeCount() != old->NodeCount();
-    }
-    const MutexLock lock(mutex_);
-    top_lost_ = changed && lose;
-    if (changed) return lost;
-    if (!container) return std::move(container).error();
-    top_ = std::move(top);
-    top_pages_.Renew();
-    grafts_.RenewAll();
-    return {};
-  };
-  return context.cache().Once({renewing_top_, 0}, context, is_renewed, renew);
-}
-
 template <typename Act>
 auto Namespace::Renewing(Inode inode, const ReadContext& context,
                          const Act& act) const -> decltype(act()) {
@@ -179,6 +131,9 @@ auto Namespace::Renewing(Inode inode, const ReadContext& context,
       break;
     }
     outcome = act();
+  }
+  if (Status wanted = context.Check(); IsStale(outcome) && !wanted) {
+    return std::move(wanted).error();
   }
   return outcome;
 }
@@ -207,6 +162,9 @@ Result<Namespace::OpenFile> Namespace::Reopen(
     return renewed;
   }
   if (renew && !Renew(inode, context)) {
+    if (Status wanted = context.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
     return Error{Code::kStale, "the container changed under the mount"};
   }
   Result<OpenFile> renewed = Open(inode, context);

@@ -53,12 +53,14 @@ Viewed LookAt(std::shared_ptr<const Container> container,
 class ViewsContainer final : public Container {
  public:
   ViewsContainer(const Viewed& viewed, const ViewSet& views)
-      : Container(viewed.container->source()) {
+      : Container(viewed.container->source()),
+        stored_size_(viewed.container->StoredSize()) {
     for (size_t i = 0; i < Views().size(); ++i) {
       if (views.test(i)) Views()[i]->make(viewed, files_);
     }
   }
 
+  uint64_t StoredSize() const override { return stored_size_; }
   std::vector<OwnFile> OwnFiles() const override { return files_.own; }
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override {
     return files_.derived;
@@ -85,6 +87,7 @@ class ViewsContainer final : public Container {
   }
 
  private:
+  uint64_t stored_size_;  // of the container that is viewed
   ViewFiles files_;
 };
 
@@ -125,7 +128,7 @@ SubContainer ViewsDirectory(std::shared_ptr<const Container> container,
   return directory;
 }
 
-std::vector<SubContainer> HangingViews(
+std::vector<SubContainer> AttachedViews(
     const std::shared_ptr<const Container>& container, const ViewSet& views) {
   if (!MayHaveViews(*container, views)) return {};
   return {ViewsDirectory(container, views)};

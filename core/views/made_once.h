@@ -29,6 +29,8 @@ class MadeOnce {
       const auto make = [this](const ReadContext& shared) -> Status {
         Result<T> value = make_(shared);
         if (!value && !value.error().Permanent()) return value.error();
+        // An interrupted value can lack what it could not read.
+        if (Status wanted = shared.Check(); !wanted) return wanted;
         kept_ = std::make_unique<const Result<T>>(std::move(value));
         state_.store(kept_.get());
         return {};

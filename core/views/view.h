@@ -67,7 +67,7 @@ SubContainer ViewsDirectory(std::shared_ptr<const Container> container,
 
 /// What hangs in a container besides its own: that directory, if it may have
 /// any of `views`.
-std::vector<SubContainer> HangingViews(
+std::vector<SubContainer> AttachedViews(
     const std::shared_ptr<const Container>& container, const ViewSet& views);
 
 /// may_have of views that are made of arrays.

@@ -48,17 +48,17 @@ Result<std::unique_ptr<SourceTree>> SourceTree::Open(const std::string& source,
   std::string failed;
   Result<Sources> sources = FindSources({source}, options, &failed);
   if (!sources) return std::move(sources).error();
-  const Grafts::Hang hang =
+  const MountedContainers::Extras extras =
       [views](const std::shared_ptr<const Container>& of) {
-        return HangingViews(of, views);
+        return AttachedViews(of, views);
       };
   auto files =
       sources->container != nullptr
           ? std::make_unique<Namespace>(std::move(sources->container), "",
-                                        OwnFile{}, options, hang)
+                                        OwnFile{}, options, extras)
           : std::make_unique<Namespace>(
                 std::make_unique<Mirror>(sources->directory, Mirror::Options{}),
-                OwnFile{}, options, hang);
+                OwnFile{}, options, extras);
   if (Status shown = files->status(); !shown) return std::move(shown).error();
   return std::unique_ptr<SourceTree>(new SourceTree(std::move(files)));
 }

@@ -106,7 +106,7 @@ void LogRelay::Stop() {
   Wake();
 }
 
-void LogRelay::Wait() {
+void LogRelay::Wait(SignalWatch* signals) {
   using std::chrono::milliseconds;
   int timeout = -1;
   if (report_at_) {
@@ -115,7 +115,9 @@ void LogRelay::Wait() {
     timeout = static_cast<int>(
         std::clamp<int64_t>(left.count(), 0, limits_.report_after.count()));
   }
-  pollfd ready[] = {{read_end_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  pollfd ready[] = {{read_end_.get(), POLLIN, 0},
+                    {wake_.get(), POLLIN, 0},
+                    {signals != nullptr ? signals->fd() : -1, POLLIN, 0}};
   (void)::poll(ready, std::size(ready), timeout);
   uint64_t wakes = 0;
   (void)!::read(wake_.get(), &wakes, sizeof(wakes));
@@ -151,9 +153,10 @@ void LogRelay::ReportSuppressed(const LogSink& target) {
              std::to_string(suppressed_.exchange(0)));
 }
 
-void LogRelay::Run(const LogSink& target) {
+void LogRelay::Run(const LogSink& target, SignalWatch* signals) {
   for (;;) {
-    Wait();
+    Wait(signals);
+    if (signals != nullptr) signals->Answer();
     // Read before the pipe is: what was sent before Stop is in it.
     const bool last = stopped_;
     Drain(target);

@@ -13,6 +13,7 @@
 #include "core/io/fd.h"
 #include "core/vfs/log.h"
 #include "fs/log/token_bucket.h"
+#include "fs/signal_watch.h"
 
 namespace ctxfs {
 
@@ -37,8 +38,8 @@ class LogRelay {
   bool Send(LogLevel level, const std::string& message);
 
   /// Passes messages on to `target` until Stop, then the rest and the count of
-  /// those suppressed.
-  void Run(const LogSink& target);
+  /// those suppressed. Answers the questions of `signals`, if not null.
+  void Run(const LogSink& target, SignalWatch* signals = nullptr);
 
   /// Ends Run. For any thread; messages sent before it are passed on.
   void Stop();
@@ -48,7 +49,7 @@ class LogRelay {
 
   bool Admit();
   void Wake();
-  void Wait();
+  void Wait(SignalWatch* signals);
   /// Passes on the lines that are in the pipe.
   void Drain(const LogSink& target);
   void ReportSuppressed(const LogSink& target);

@@ -88,7 +88,7 @@ class Reader {
   }
 
   void Enter(const SubContainer& sub, int depth) {
-    auto source = sub.open_source(LoneContext());
+    auto source = sub.open_source(cache_);
     if (!source) return;
     auto container = OpenContainer(std::move(*source), options_);
     if (container) ReadContainer(std::move(*container), depth);

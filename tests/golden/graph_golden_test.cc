@@ -203,7 +203,7 @@ TEST(GraphGolden, ValuesInAGraphShard) {
   BlockCache cache(limits::kMiB);
   size_t graphs = 0;
   for (const SubContainer& sub : shard->SubContainers()) {
-    const auto source = sub.open_source(LoneContext());
+    const auto source = sub.open_source(cache);
     ASSERT_TRUE(source) << sub.path;
     const auto value = OpenContainer(*source, {});
     ASSERT_TRUE(value) << sub.path;

@@ -65,6 +65,22 @@ def test_the_first_writers_checksums(mount):
     assert json.loads((mounted / "views" / "json" / "2~2.json").read_text())
 
 
+def test_what_reading_finds_cuts_no_json_off(mount):
+    """info.json grows after its size was asked for; index.json stays as it is."""
+    mounted = mount(GOLDEN / "shard-profiles" / "legacy_crc32_hash.smpl")
+    about = mounted / ".ctxfs"
+    size = (about / "info.json").stat().st_size
+    index = (about / "index.json").read_bytes()
+    (mounted / "views" / "samples.jsonl").read_bytes()
+    text = (about / "info.json").read_text()
+    assert len(text) > size, "a warning was added"
+    assert json.loads(text)["warnings"]
+    assert (about / "index.json").stat().st_size == len(index)
+    with open(about / "index.json", "rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        assert file.read() == index
+
+
 def test_samples_by_any_name(mount):
     mounted = mount(GOLDEN / "shard-profiles" / "legacy_json.smpl")
     names = {

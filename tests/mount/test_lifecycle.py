@@ -91,7 +91,7 @@ def test_all_dead_mounts_of_a_stack_are_replaced(mount):
     mounted = mount(CONTAINER)
     pids = [mounted.pid()]
     for source in (CONTAINER.parent, CONTAINER):
-        assert run(*mount_command(source, mounted.point)).returncode == 0
+        assert run(*mount_command(source, mounted.point, "nonempty")).returncode == 0
         pids += [p for p in daemons_of(mounted.point) if p not in pids]
     assert len(pids) == 3
     for pid in pids:
@@ -109,11 +109,12 @@ def test_all_dead_mounts_of_a_stack_are_replaced(mount):
 def test_a_live_mount_below_dead_ones_stays(mount):
     mounted = mount(CONTAINER)
     below = mounted.pid()
-    assert run(*mount_command(CONTAINER.parent, mounted.point)).returncode == 0
+    assert run(*mount_command(CONTAINER.parent, mounted.point, "nonempty")).returncode == 0
     [above] = [p for p in daemons_of(mounted.point) if p != below]
     os.kill(above, signal.SIGKILL)
     assert wait_until(lambda: not alive(above))
-    assert run(*mount_command(CONTAINER, mounted.point)).returncode == 0
+    assert run(*mount_command(CONTAINER, mounted.point)).returncode == 6
+    assert run(*mount_command(CONTAINER, mounted.point, "nonempty")).returncode == 0
     assert len(mounts_at(mounted.point)) == 2 and alive(below)
     assert run("umount", mounted.point).returncode == 0
     assert os.listdir(mounted.root)

@@ -153,7 +153,7 @@ def test_a_mount_that_covers_an_open_container(mounts, home, tmp_path):
     (inner / "c.shard").write_bytes(CONTAINER)
     point = mounts.mount(home, tmp_path / "mnt")
     with open(point / "inner" / "c.shard" / "hello", "rb", buffering=0) as file:
-        other = mounts.mount(home / "sub", inner)
+        other = mounts.mount(home / "sub", inner, "nonempty")
         mounts.stop(other)
         mounts.ask("sleep", "1.2")  # the path is looked at once a second
         assert mounts.ask("cat", stdin=file) == "world"

@@ -11,7 +11,7 @@ import pytest
 
 import shard
 from conftest import (
-    BIN, GOLDEN, mount_command, run, wait_until,
+    BIN, GOLDEN, mount_command, mounts_at, run, wait_until,
 )
 
 SHARDS = GOLDEN / "shard"
@@ -106,7 +106,7 @@ def test_every_option_of_the_help_is_taken(mount):
     for option in (
         "verify=read", "cache=64M", "cache=1G", "threads=2", "readahead=1M",
         "uid=1,gid=2,umask=022", "allow_other", "log=debug", "log=error",
-        "nosandbox", "ro,nosuid,nodev,noatime,defaults,user,_netdev,nofail,noauto",
+        "nosandbox", "nonempty", "ro,nosuid,nodev,noatime,defaults,user,_netdev,nofail,noauto",
         "x-systemd.automount,x-gvfs-show,comment=this",
     ):
         assert os.listdir(mount(CONTAINER, option).root)
@@ -221,3 +221,60 @@ def test_check(tmp_path):
         assert overlap.returncode == damaged
         assert run(*command, tmp_path / "nothing").returncode == unchecked
         assert run(*command).returncode == usage
+
+
+def refusal_at(point) -> str:
+    """The message of a refused mount point."""
+    done = run(*mount_command(CONTAINER, point))
+    assert done.returncode == 6, done.stderr.decode()
+    assert str(point) in done.stderr.decode()
+    return done.stderr.decode()
+
+
+def test_a_mount_hides_nothing_unasked(mount, tmp_path):
+    """Neither files, nor directories, nor another mount of ctxfs."""
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / ".hidden").touch()
+    other = tmp_path / "other directory"
+    (other / "below").mkdir(parents=True)
+    for point in (full, other, f"{other}/.", other / "below" / ".."):
+        assert "is not empty" in refusal_at(point)
+    assert os.listdir(full) == [".hidden"]
+
+    first = mount(CONTAINER)
+    reason = refusal_at(first.point)
+    assert "already has a ctxfs mount" in reason and "nonempty" in reason
+    (tmp_path / "link").symlink_to(first.point)
+    assert "already has a ctxfs mount" in refusal_at(tmp_path / "link")
+
+
+def test_nonempty(tmp_path):
+    point = tmp_path / "a b\\c"
+    point.mkdir()
+    (point / "file").touch()
+    try:
+        for number in (1, 2):
+            done = run(*mount_command(CONTAINER, point, "flat,nonempty"))
+            assert done.returncode == 0, done.stderr
+            assert len(mounts_at(point)) == number
+            assert ".ctxfs" in os.listdir(point) and "file" not in os.listdir(point)
+            assert run(*mount_command(CONTAINER, point)).returncode == 6
+    finally:
+        while mounts_at(point):
+            run("umount", "-l", point)
+    assert os.listdir(point) == ["file"]
+
+
+def test_an_empty_mount_of_another_kind_is_no_ctxfs_mount(tmp_path):
+    """A fresh disk may be mounted on, as any empty directory."""
+    script = f"""
+        mkdir {tmp_path}/disk
+        mount -t tmpfs none {tmp_path}/disk
+        {BIN}/mount.ctxfs {CONTAINER} {tmp_path}/disk
+        ls {tmp_path}/disk
+        umount {tmp_path}/disk
+    """
+    done = run("unshare", "-m", "bash", "-ec", script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [CONTAINER.name.encode()]

@@ -96,7 +96,7 @@ void ReadBranch(const Branch& branch, BlockCache& cache,
   }
   if (depth == 0) return;
   for (const SubContainer& within : branch.sub_containers()) {
-    auto source = within.open_source(LoneContext());
+    auto source = within.open_source(cache);
     if (!source) continue;
     auto container = OpenContainer(std::move(*source), StrictOptions());
     if (!container) continue;

@@ -72,7 +72,7 @@ class Reader {
             ? std::min(kMostWithin, branch.sub_containers().size())
             : 0;
     for (size_t i = 0; i < within; ++i) {
-      auto source = branch.sub_containers()[i].open_source(LoneContext());
+      auto source = branch.sub_containers()[i].open_source(cache_);
       if (source) Open(std::move(*source), depth + 1);
     }
   }
@@ -224,7 +224,7 @@ void AddFiles(const std::shared_ptr<const Source>& source,
   }
   if (depth == kMostDepth) return;
   for (const SubContainer& within : branch.sub_containers()) {
-    auto inside = within.open_source(LoneContext());
+    auto inside = within.open_source(cache);
     if (inside) AddFiles(*inside, options, depth + 1, reference);
   }
 }

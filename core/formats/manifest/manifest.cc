@@ -46,6 +46,7 @@ class Manifest final : public ShardContainer {
   using ShardContainer::ShardContainer;
 
   Status Load(const ReadContext& context) override;
+  uint64_t StoredSize() const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<SubContainer> SubContainers() const override;
@@ -219,6 +220,14 @@ std::vector<Error> Manifest::Inspect(const ReadContext& context) const {
     }
   }
   return faults;
+}
+
+uint64_t Manifest::StoredSize() const {
+  uint64_t size = ShardContainer::StoredSize();
+  for (const Reference& reference : references_) {
+    size = CheckedAdd(size, reference.size).value_or(UINT64_MAX);
+  }
+  return size;
 }
 
 Json Manifest::Listing() const {

@@ -50,7 +50,7 @@ class SnapshotSource final : public Source {
         path_(std::move(path)) {}
 
   uint64_t size() const override { return 0; }
-  int64_t mtime_ns() const override { return directory_->mtime_ns(); }
+  FileTime mtime() const override { return directory_->mtime(); }
   bool is_directory() const override { return true; }
   Status ReadAt(uint64_t offset, MutableBytes out) const override {
     return directory_->ReadAt(offset, out);
@@ -80,6 +80,7 @@ class MegaContext final : public Container {
   /// Reads the levels' headers. To be called once, before anything else.
   Status Load(const ReadContext& /*context*/);
 
+  uint64_t StoredSize() const override;
   Json Info(const ReadContext& /*context*/) const override;
   uint32_t entry_count() const override {
     return static_cast<uint32_t>(levels_.size());
@@ -270,6 +271,14 @@ Json MegaContext::TreeJson() const {
           {"levels", std::move(levels)},
           {"snapshots", snapshots_},
           {"warnings", warnings_}};
+}
+
+uint64_t MegaContext::StoredSize() const {
+  uint64_t size = source()->stored_size();
+  for (const ContextLevel& level : levels_) {
+    if (level.source != nullptr) size += level.source->stored_size();
+  }
+  return size;
 }
 
 Json MegaContext::Info(const ReadContext& /*context*/) const {

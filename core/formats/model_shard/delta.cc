@@ -110,6 +110,14 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
   return {};
 }
 
+uint64_t Deltas::StoredSize() const {
+  uint64_t size = 0;
+  for (const auto& [file, base] : bases_) {
+    if (base.shard != nullptr) size += base.shard->StoredSize();
+  }
+  return size;
+}
+
 Result<uint32_t> Deltas::Find(const Base& base, const std::string& name) const {
   const auto found = base.entries.find(name);
   if (found != base.entries.end()) return found->second;

@@ -35,6 +35,9 @@ class Deltas {
   Status Load(const TensorShard* shard, const OpenOptions& options,
               const ReadContext& context);
 
+  /// Bytes of the other files that deltas need.
+  uint64_t StoredSize() const;
+
   bool Has(uint32_t entry) const { return specs_.contains(entry); }
   const std::map<uint32_t, Spec>& specs() const { return specs_; }
 

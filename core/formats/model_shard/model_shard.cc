@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "core/base/limits.h"
+#include "core/content/content_source.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/graph/cowrie_files.h"
 
@@ -163,12 +164,14 @@ std::vector<SubContainer> ModelShard::SubContainers() const {
         {"graphs/" + std::string(EntryName(entry).value_or("")),
          [self = Self(), entry](const ReadContext& context)
              -> Result<std::shared_ptr<const Source>> {
-           const Result<Content> content = self->OpenEntry(entry, context);
-           if (!content) return content.error();
-           Result<std::string> bytes = ReadAll(*content, context);
-           if (!bytes) return std::move(bytes).error();
+           Result<Content> content = self->OpenEntry(entry, context);
+           if (!content) return std::move(content).error();
+           if (Status verified = content->Verify(context); !verified) {
+             return std::move(verified).error();
+           }
            return std::shared_ptr<const Source>(
-               std::make_shared<const MemorySource>(std::move(*bytes)));
+               std::make_shared<const ContentSource>(
+                   self->source(), std::move(*content), context.cache()));
          }});
   }
   return graphs;

@@ -28,6 +28,9 @@ class ModelShard : public TensorShard {
     return use;
   }
   std::vector<SubContainer> SubContainers() const override;
+  uint64_t StoredSize() const override {
+    return TensorShard::StoredSize() + deltas_.StoredSize();
+  }
   Json Info(const ReadContext& context) const override;
 
   /// The entry that by its name holds the scales of `entry`.

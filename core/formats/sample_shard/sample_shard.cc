@@ -139,10 +139,17 @@ Json SampleShard::Info(const ReadContext& context) const {
 EntryInfo SampleShard::Describe(uint32_t entry) const {
   EntryInfo info = ShardContainer::Describe(entry);
   if (IsSample(entry)) info.kind = "sample";
-  if (info.note.empty() && info.checksum.starts_with("crc32:")) {
+  info.checksum = ShardContainer::StoredChecksum(Record(entry)).Text();
+  return info;
+}
+
+void SampleShard::AddFindings(uint32_t entry, EntryInfo& info) const {
+  const Checksum checksum = StoredChecksum(Record(entry));
+  if (checksum.kind != ChecksumKind::kCrc32) return;
+  info.checksum = checksum.Text();
+  if (info.note.empty()) {
     info.note = "the checksum is CRC-32 (IEEE), not CRC-32C";
   }
-  return info;
 }
 
 bool SampleShard::IsSample(uint32_t entry) const {

@@ -29,7 +29,10 @@ class SampleShard final : public ShardContainer {
   Json Info(const ReadContext& context) const override;
   Result<Content> OpenEntry(uint32_t entry,
                             const ReadContext& context) const override;
+  /// A legacy checksum is found when the entry is read.
+  bool InfoMayChange() const override { return !kinds_.empty(); }
   EntryInfo Describe(uint32_t entry) const override;
+  void AddFindings(uint32_t entry, EntryInfo& info) const override;
   std::vector<OwnFile> OwnFiles() const override;
   std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
 

@@ -47,7 +47,7 @@ class ShardBlock final : public Block {
     }
     Result<Buffer> stored =
         ReadBuffer(*container_->source(), record_.data_offset,
-                   record_.disk_size, "stored data");
+                   record_.disk_size, "stored data", context.interrupt());
     if (!stored) return std::move(stored).error();
     Result<Buffer> decoded =
         DecodeAndCheck(std::move(*stored), context.interrupt());
@@ -160,6 +160,13 @@ Result<std::shared_ptr<const Block>> ShardContainer::OpenBlock(
   if (Seal(entry) != nullptr) return OpenSealedBlock(entry);
   const ShardRecord record = Record(entry);
   const uint64_t size = Encoded(record) ? record.orig_size : record.disk_size;
+  if (!MayDecodeTo(record.disk_size, size)) {
+    return Error{Code::kCorrupt,
+                 "orig_size " + std::to_string(size) + " is more than " +
+                     std::to_string(record.disk_size) +
+                     " stored bytes can decode to",
+                 ShardRecord::At(entry, kOrigSizeAt)};
+  }
   if (size > limits::kDecodedBytes || record.disk_size > limits::kStoredBytes) {
     return Error{Code::kLimit,
                  "decodes " + std::to_string(record.disk_size) + " bytes to " +

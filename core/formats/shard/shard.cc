@@ -124,7 +124,7 @@ Status ShardContainer::ReadHeader(const ReadContext& /*context*/) {
   return {};
 }
 
-Status ShardContainer::ReadIndex(const ReadContext& /*context*/) {
+Status ShardContainer::ReadIndex(const ReadContext& context) {
   const uint64_t bytes = kRecordSize * header_.entry_count;
   if (!InBounds(kHeaderSize, bytes, source()->size())) {
     return Error{Code::kCorrupt,
@@ -132,7 +132,7 @@ Status ShardContainer::ReadIndex(const ReadContext& /*context*/) {
                      std::to_string(header_.entry_count) + " entries",
                  kEntryCountAt};
   }
-  Result<Buffer> index = ReadBuffer(*source(), kHeaderSize, bytes, "index");
+  Result<Buffer> index = ReadBuffer(*source(), kHeaderSize, bytes, "index", context.interrupt());
   if (!index) return std::move(index).error();
   index_ = std::move(*index);
   verdicts_ = std::make_shared<std::vector<AtomicVerdict>>(header_.entry_count);
@@ -192,7 +192,7 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
                          ShardRecord::At(first_outside, kNameOffsetAt),
                          /*damage=*/true});
   }
-  Result<Buffer> names = ReadBuffer(*source(), start, used, "string table");
+  Result<Buffer> names = ReadBuffer(*source(), start, used, "string table", context.interrupt());
   if (!names) return std::move(names).error();
   names_ = std::move(*names);
   return {};

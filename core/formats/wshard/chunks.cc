@@ -31,6 +31,7 @@ class WShardChunks final : public ShardContainer {
   /// Whether it is a manifest at all.
   bool has_manifest() const { return entry_.has_value(); }
 
+  uint64_t StoredSize() const override;
   Json Info(const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   std::vector<OwnFile> OwnFiles() const override;
@@ -189,6 +190,14 @@ EntryInfo WShardChunks::DescribeLane(const JoinedLane& joined) const {
     }
   }
   return info;
+}
+
+uint64_t WShardChunks::StoredSize() const {
+  uint64_t size = ShardContainer::StoredSize();
+  for (const auto& chunk : chunks_) {
+    if (chunk != nullptr) size += chunk->StoredSize();
+  }
+  return size;
 }
 
 std::vector<OwnFile> WShardChunks::OwnFiles() const {

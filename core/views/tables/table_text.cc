@@ -181,7 +181,7 @@ uint64_t RowsAtOnce(const TableReader& reader, const ReadContext& context) {
       kCellsABlock / std::max<uint64_t>(values, 1), 1, kRowsABlock);
   const uint64_t room = context.cache().budget();
   if (reader.BlockBytes() <= room / 2) return usual;
-  constexpr uint64_t kParts = 8;  // of the cache: one for the rows
+  constexpr uint64_t kParts = 4;  // of the cache: one for the rows
   return std::max(usual, room / kParts / std::max<uint64_t>(bytes, 1));
 }
 

@@ -23,11 +23,12 @@ TEST(ExitCode, AndErrnoFollowFromEveryCode) {
       {Code::kVersion, ExitCode::kVersion, EIO, true},
       {Code::kCorrupt, ExitCode::kDamaged, EIO, true},
       {Code::kChecksum, ExitCode::kDamaged, EIO, true},
-      {Code::kLimit, ExitCode::kLimit, EIO, true},
+      {Code::kLimit, ExitCode::kLimit, EFBIG, true},
       {Code::kIo, ExitCode::kSource, EIO, false},
       {Code::kStale, ExitCode::kSource, ESTALE, false},
       {Code::kNoMemory, ExitCode::kSource, ENOMEM, false},
       {Code::kTooManyFiles, ExitCode::kSource, EMFILE, false},
+      {Code::kInterrupted, ExitCode::kSource, EINTR, false},
   };
   for (const Case& c : kCases) {
     const Error error{c.code, "what"};

@@ -47,6 +47,7 @@ void ExpectDefaults(const Parsed& parsed, const std::string& what) {
   EXPECT_FALSE(options.salvage) << what;
   EXPECT_EQ(options.verify, VerifyMode::kRead) << what;
   EXPECT_EQ(options.cache_bytes, uint64_t{512} << 20) << what;
+  EXPECT_EQ(options.index_bytes, uint64_t{512} << 20) << what;
   EXPECT_EQ(options.threads, 0U) << what;
   EXPECT_EQ(options.readahead, 0U) << what;
   EXPECT_EQ(options.uid, ::getuid()) << what;
@@ -72,11 +73,12 @@ TEST(MountOptions, TakeTheUmaskOfWhoeverMounts) {
 TEST(MountOptions, DoWhatTheyAreForWhereverTheyStand) {
   const Arguments orders[] = {
       {"source", "mnt", "-f", "-o",
-       "flat,salvage,verify=open,cache=1G,threads=7,readahead=64K,uid=1,gid=2,"
+       "flat,salvage,verify=open,cache=1G,index=2G,threads=7,readahead=64K,uid="
+       "1,gid=2,"
        "umask=022,log=debug,allow_other,auto_unmount"},
       {"-o", "flat,salvage", "-overify=open,cache=1G", "source", "-o",
-       "threads=7,readahead=64K,uid=1", "mnt", "-f", "-o", "gid=2,umask=022",
-       "-o", "log=debug,allow_other,auto_unmount"}};
+       "threads=7,index=2G,readahead=64K,uid=1", "mnt", "-f", "-o",
+       "gid=2,umask=022", "-o", "log=debug,allow_other,auto_unmount"}};
   for (const Arguments& arguments : orders) {
     const Parsed parsed = Parse(arguments);
     ASSERT_TRUE(parsed.ok) << parsed.error;
@@ -87,6 +89,7 @@ TEST(MountOptions, DoWhatTheyAreForWhereverTheyStand) {
     EXPECT_TRUE(options.salvage);
     EXPECT_EQ(options.verify, VerifyMode::kOpen);
     EXPECT_EQ(options.cache_bytes, uint64_t{1} << 30);
+    EXPECT_EQ(options.index_bytes, uint64_t{2} << 30);
     EXPECT_EQ(options.threads, 7U);
     EXPECT_EQ(options.readahead, 65536U);
     EXPECT_EQ(options.uid, 1U);
@@ -152,6 +155,7 @@ TEST(MountOptions, RefuseValuesThatAreNone) {
                              "threads=-1",      "threads=1025",
                              "threads=4x",      "threads=0x4",
                              "readahead=x",     "readahead=-1",
+                             "max_expansion=",  "max_expansion=1K",
                              "uid=root",        "uid=-1",
                              "uid=4294967296",  "gid=",
                              "gid=staff",       "gid=4294967296",
@@ -166,9 +170,9 @@ TEST(MountOptions, RefuseValuesThatAreNone) {
     EXPECT_NE(parsed.error.find("'" + name + "'"), std::string::npos)
         << parsed.error;
   }
-  for (const char* option :
-       {"threads=1", "threads=1024", "umask=777", "uid=4294967295", "cache=0",
-        "cache=16777215T", "cache=18446744073709551615"}) {
+  for (const char* option : {"threads=1", "threads=1024", "max_expansion=0",
+                             "umask=777", "uid=4294967295", "cache=0",
+                             "cache=16777215T", "cache=18446744073709551615"}) {
     EXPECT_TRUE(ParseOption(option).ok) << option;
   }
 }

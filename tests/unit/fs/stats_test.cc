@@ -20,10 +20,11 @@ using std::chrono::seconds;
 std::map<std::string, double> Samples(const Stats& stats,
                                       const BlockCache::Stats& cache = {},
                                       uint64_t containers = 0,
-                                      uint64_t bytes = 0) {
+                                      uint64_t bytes = 0,
+                                      const RequestPool::Stats& pool = {}) {
   std::map<std::string, double> samples;
   std::string described;
-  std::istringstream text(stats.Text(cache, containers, bytes));
+  std::istringstream text(stats.Text(cache, pool, containers, bytes));
   for (std::string line; std::getline(text, line);) {
     if (line.starts_with("# HELP ")) {
       described = line.substr(7, line.find(' ', 7) - 7);
@@ -114,6 +115,13 @@ TEST(Stats, LoseNothingAmongThreads) {
   EXPECT_EQ(samples.at("ctxfs_read_bytes_total"), 24'000);
   EXPECT_EQ(samples.at("ctxfs_read_errors_total"), 8000);
   EXPECT_EQ(samples.at("ctxfs_read_seconds_count"), 8000);
+}
+
+TEST(Stats, TellWhatIsBeingWorkedOn) {
+  const auto samples = Samples(Stats(), {}, 0, 0, {3, 4, 5});
+  EXPECT_EQ(samples.at("ctxfs_requests_running"), 3);
+  EXPECT_EQ(samples.at("ctxfs_requests_queued"), 4);
+  EXPECT_EQ(samples.at("ctxfs_requests_given_up_total"), 5);
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "core/base/heap_meter.h"
+
 namespace ctxfs {
 namespace {
 
@@ -16,6 +18,11 @@ thread_local int64_t t_until_failure = -1;
 thread_local bool t_fired = false;
 thread_local bool (*t_spares)() = nullptr;
 
+void Count(int64_t bytes) {
+  g_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  thread_heap_bytes += bytes;
+}
+
 void* Allocate(size_t size) noexcept {
   if (t_until_failure >= 0 && t_until_failure-- == 0) {
     t_fired = true;
@@ -23,8 +30,7 @@ void* Allocate(size_t size) noexcept {
   }
   void* p = std::malloc(size == 0 ? 1 : size);
   if (p != nullptr) {
-    g_bytes.fetch_add(static_cast<int64_t>(malloc_usable_size(p)),
-                      std::memory_order_relaxed);
+    Count(static_cast<int64_t>(malloc_usable_size(p)));
   }
   return p;
 }
@@ -37,8 +43,7 @@ void* AllocateOrThrow(size_t size) {
 
 void Release(void* p) noexcept {
   if (p == nullptr) return;
-  g_bytes.fetch_sub(static_cast<int64_t>(malloc_usable_size(p)),
-                    std::memory_order_relaxed);
+  Count(-static_cast<int64_t>(malloc_usable_size(p)));
   std::free(p);
 }
 

@@ -14,6 +14,7 @@
 
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/faulty_source.h"
+#include "tests/unit/testing/heap.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 #include "tests/unit/testing/threads.h"
@@ -22,6 +23,12 @@ namespace ctxfs {
 namespace {
 
 using Paths = std::map<std::string, Inode>;
+
+/// Outlives every Namespace, as the cache of a mount does.
+BlockCache& TheCache() {
+  static BlockCache cache(1 << 20);
+  return cache;
+}
 
 OwnFile StatsFile() {
   OwnFile stats = TextFile("stats", "S");
@@ -36,7 +43,7 @@ std::shared_ptr<FakeContainer> Fake() {
 
 std::optional<Namespace::Found> LookUp(const Namespace& files, Inode directory,
                                        std::string_view name) {
-  BlockCache cache(1 << 20);
+  BlockCache& cache = TheCache();
   const auto found = files.Lookup(directory, name, cache);
   EXPECT_TRUE(Ok(found)) << name;
   return found ? *found : std::nullopt;
@@ -55,14 +62,14 @@ std::optional<Inode> Walk(const Namespace& files, std::string_view path) {
 }
 
 Attributes Examine(const Namespace& files, Inode inode) {
-  BlockCache cache(1 << 20);
+  BlockCache& cache = TheCache();
   const Result<Attributes> attributes = files.Examine(inode, cache);
   EXPECT_TRUE(Ok(attributes));
   return attributes ? *attributes : Attributes();
 }
 
 uint64_t ChildCount(const Namespace& files, Inode directory) {
-  BlockCache cache(1 << 20);
+  BlockCache& cache = TheCache();
   const auto listing = files.OpenDirectory(directory, cache);
   EXPECT_TRUE(Ok(listing));
   EXPECT_TRUE(Ok((*listing)->Rewind(cache)));
@@ -73,7 +80,7 @@ uint64_t ChildCount(const Namespace& files, Inode directory) {
 /// and parents agree and that no inode comes twice.
 void List(const Namespace& files, Inode directory, const std::string& path,
           Paths& all) {
-  BlockCache cache(1 << 20);
+  BlockCache& cache = TheCache();
   const auto listing = files.OpenDirectory(directory, cache);
   ASSERT_TRUE(Ok(listing));
   ASSERT_TRUE(Ok((*listing)->Rewind(cache)));
@@ -115,7 +122,7 @@ std::set<std::string> Names(const Paths& paths) {
 Result<std::string> Read(const Namespace& files, std::string_view path) {
   const std::optional<Inode> inode = Walk(files, path);
   if (!inode) return Error{Code::kNotFound, std::string(path)};
-  BlockCache cache(1 << 20);
+  BlockCache& cache = TheCache();
   Result<Namespace::OpenFile> file = files.Open(*inode, cache);
   if (!file) return std::move(file).error();
   Result<std::string> bytes = ReadAll(file->content, cache);
@@ -240,7 +247,7 @@ TEST(NumberedInNamespace, ABillionFilesCostNothing) {
   const Namespace files(WithBlocks(count), "", StatsFile());
   const Inode blocks = *Walk(files, "LOD0/blocks");
   EXPECT_EQ(ChildCount(files, blocks), count);
-  BlockCache cache(0);
+  BlockCache& cache = TheCache();
   const auto last =
       (*files.OpenDirectory(blocks, cache))->At(count - 1, true, LoneContext());
   EXPECT_EQ(last->name, "4294967293");
@@ -321,7 +328,7 @@ TEST_F(Nest, MayHaveOthersBelowIt) {
   EXPECT_EQ(*Read(files, "top/good~2/z"), Prose(900));
   EXPECT_EQ(*Read(files, "top/d/b/in/x"), "hello");
   EXPECT_EQ(*Read(files, "top/d/b~file"), "of d/b");
-  BlockCache cache(0);
+  BlockCache& cache = TheCache();
   const Inode good = *Walk(files, "top/good");
   std::multiset<std::string> names;
   const auto listing = files.OpenDirectory(good, cache);
@@ -360,7 +367,7 @@ TEST_F(Nest, ThatCannotBeOpenedSaysWhy) {
 TEST_F(Nest, ThatTheStoreFailsToGiveIsTriedAgain) {
   broken = true;
   const Namespace files(Make(), "top", StatsFile());
-  BlockCache cache(0);
+  BlockCache& cache = TheCache();
   const Inode chunk = *Walk(files, "top/chunks/1");
   EXPECT_TRUE(Fails(files.Lookup(chunk, "in", cache), Code::kIo));
   EXPECT_TRUE(Fails(files.OpenDirectory(chunk, cache), Code::kIo));
@@ -408,7 +415,7 @@ TEST(InnerContainer, StandsBesideTheEntryThatItIs) {
   EXPECT_EQ(Walk(files, "top/text.shard~dir"), std::nullopt);
   EXPECT_EQ(Walk(files, "top/prose.mcf~dir"), std::nullopt) << "when looked up";
   EXPECT_EQ(Walk(files, "top/noext~dir"), std::nullopt);
-  BlockCache cache(0);
+  BlockCache& cache = TheCache();
   const auto listing = files.OpenDirectory(*Walk(files, "top"), cache);
   std::set<std::string> names;
   for (uint64_t i = 0; i < (*listing)->count(); ++i) {
@@ -432,6 +439,73 @@ TEST(InnerContainer, OfADamagedEntryIsNotThereAndItsFileSaysWhy) {
   EXPECT_TRUE(Fails(Read(files, "r.shard"), Code::kChecksum));
   EXPECT_NE(Read(files, "r.shard~dir/.ctxfs/info.json")->find("checksum"),
             std::string::npos);
+}
+
+// A container that is decoded counts against the cache, and is decoded again
+// when it is needed: so a tree of many takes no more than one.
+TEST(InnerContainer, TakesNoMemoryWhileItIsOpen) {
+  constexpr uint64_t kEach = 4 << 20;
+  constexpr int kCount = 8;
+  const std::string inner =
+      BuildShard({.entries = {Raw("x", std::string(kEach, 'x'))}, .role = 16});
+  ShardSpec spec{.entries = {}, .role = 16};
+  for (int i = 0; i < kCount; ++i) {
+    spec.entries.push_back(ZstdEntry(std::to_string(i) + ".shard", inner));
+  }
+  const auto container =
+      OpenContainer(std::make_shared<MemorySource>(BuildShard(spec)), {});
+  ASSERT_TRUE(Ok(container));
+  BlockCache cache(kEach * 3 / 2);
+  const Namespace files(*container, "", StatsFile());
+  std::vector<Namespace::OpenFile> open;
+  const int64_t before = HeapBytes();
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < kCount; ++i) {
+      const auto directory = files.Lookup(
+          Namespace::kRoot, std::to_string(i) + ".shard~dir", cache);
+      ASSERT_TRUE(Ok(directory) && *directory);
+      const auto found = files.Lookup((*directory)->inode, "x", cache);
+      ASSERT_TRUE(Ok(found) && *found);
+      Result<Namespace::OpenFile> file = files.Open((*found)->inode, cache);
+      ASSERT_TRUE(Ok(file));
+      Buffer byte(1);
+      ASSERT_TRUE(Ok(ReadInto(file->content, kEach - 1, byte.span(), cache)));
+      open.push_back(std::move(*file));
+    }
+  }
+  // The block that is kept, and a few megabytes that the others' memory is
+  // kept in for reuse.
+  EXPECT_LT(HeapBytes() - before, int64_t{2} * kEach);
+  // The block that work has read last may be kept over the budget.
+  EXPECT_LE(cache.stats().bytes, kEach * 3 / 2 + inner.size());
+  EXPECT_LE(cache.stats().produced, 3U * 2 * kCount * inner.size());
+}
+
+TEST(InnerContainer, IsDecodedOnceForAllOfItsEntries) {
+  ShardSpec spec{.entries = {Raw("pad", std::string(1 << 20, 'p'))},
+                 .role = 16};
+  for (int i = 0; i < 100; ++i) {
+    spec.entries.push_back(ZstdEntry(std::to_string(i), Prose(900)));
+  }
+  const std::string inner = BuildShard(spec);
+  const auto container = OpenContainer(
+      std::make_shared<MemorySource>(
+          BuildShard({.entries = {ZstdEntry("in.shard", inner)}, .role = 16})),
+      {});
+  ASSERT_TRUE(Ok(container));
+  BlockCache cache(1000);
+  const Namespace files(*container, "", StatsFile());
+  const auto directory = files.Lookup(Namespace::kRoot, "in.shard~dir", cache);
+  ASSERT_TRUE(Ok(directory) && *directory);
+  for (int i = 0; i < 100; ++i) {
+    const auto found =
+        files.Lookup((*directory)->inode, std::to_string(i), cache);
+    ASSERT_TRUE(Ok(found) && *found);
+    const auto file = files.Open((*found)->inode, cache);
+    ASSERT_TRUE(Ok(file));
+    EXPECT_EQ(*ReadAll(file->content, cache), Prose(900));
+  }
+  EXPECT_LE(cache.stats().produced, 2 * inner.size() + 100 * 900U);
 }
 
 }  // namespace

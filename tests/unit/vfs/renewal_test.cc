@@ -141,7 +141,10 @@ TEST_F(Renewal, EverythingIsVerifiedAgain) {
 
 TEST_F(Renewal, PagesAreDroppedOnceAtTheNextOpen) {
   const auto same_pages = [&](std::string_view path) {
-    return files_->Open(Walk(path), cache_)->same_pages;
+    const Inode inode = Walk(path);
+    const Result<Namespace::OpenFile> file = files_->Open(inode, cache_);
+    files_->NoteOpened(inode, *file);
+    return file->same_pages;
   };
   EXPECT_TRUE(same_pages("a"));
   EXPECT_TRUE(same_pages("inner.shard~dir/in"));
@@ -201,14 +204,25 @@ TEST_F(Renewal, HappensOnceForAllWhoWait) {
 
 TEST(PageLedger, TrustsAllPagesUntilTheContainerIsRenewed) {
   PageLedger pages;
-  EXPECT_TRUE(pages.Open(1));
-  EXPECT_TRUE(pages.Open(2));
+  EXPECT_TRUE(pages.Of(1).good);
+  pages.NoteOpened(1, pages.Of(1));
+  EXPECT_TRUE(pages.Of(2).good);
   pages.Renew();
-  EXPECT_FALSE(pages.Open(1));
-  EXPECT_TRUE(pages.Open(1));
-  EXPECT_FALSE(pages.Open(2));
+  EXPECT_FALSE(pages.Of(1).good);
+  pages.NoteOpened(1, pages.Of(1));
+  EXPECT_TRUE(pages.Of(1).good);
+  EXPECT_FALSE(pages.Of(2).good);
   pages.Renew();
-  EXPECT_FALSE(pages.Open(1));
+  EXPECT_FALSE(pages.Of(1).good);
+}
+
+TEST(PageLedger, ForgetsAnOpenThatBeganBeforeTheContainerWasRenewed) {
+  PageLedger pages;
+  pages.Renew();
+  const PageLedger::Verdict before = pages.Of(1);
+  pages.Renew();
+  pages.NoteOpened(1, before);
+  EXPECT_FALSE(pages.Of(1).good);
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace ctxfs {
+
+/// Bytes of heap that this thread has allocated, less those it has freed. In a
+/// program that links an operator new that counts (fs/operator_new.cc) all of
+/// them, otherwise those of large Buffers.
+constinit inline thread_local int64_t thread_heap_bytes = 0;
+
+/// Measures how much heap a piece of work of this thread leaves allocated.
+class HeapMeter {
+ public:
+  uint64_t bytes() const {
+    const int64_t bytes = thread_heap_bytes - start_;
+    return bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
+  }
+
+ private:
+  int64_t start_ = thread_heap_bytes;
+};
+
+/// While it lives, this thread measures nothing: for memory that is not the
+/// measured work's own, such as that of cached blocks.
+class UnmeteredHeap {
+ public:
+  UnmeteredHeap() = default;
+  ~UnmeteredHeap() { thread_heap_bytes = start_; }
+  UnmeteredHeap(const UnmeteredHeap&) = delete;
+  UnmeteredHeap& operator=(const UnmeteredHeap&) = delete;
+
+ private:
+  int64_t start_ = thread_heap_bytes;
+};
+
+}  // namespace ctxfs

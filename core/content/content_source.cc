@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/content/content_source.h"
+
+namespace ctxfs {
+
+Status ContentSource::ReadAt(uint64_t offset, MutableBytes out) const {
+  if (!InBounds(offset, out.size(), size())) {
+    return Error{Code::kCorrupt, "read past the end", offset};
+  }
+  if (Status read = ReadInto(content_, offset, out, cache_); !read) return read;
+  return CheckUnchanged();
+}
+
+}  // namespace ctxfs

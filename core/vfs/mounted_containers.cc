@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/mounted_containers.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/heap_meter.h"
+#include "core/io/descriptors.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr unsigned kNodeBits = 32;  // of an inode
+
+Error Disappeared() { return {Code::kStale, "the container has disappeared"}; }
+
+/// Takes the attributes of the file that stores the container. One that was
+/// made in memory is stored in none, and gets those of the outer container.
+void TakeAttributes(const Source& source, MountedTree& tree) {
+  tree.mtime = source.mtime();
+  tree.readers = source.readers();
+  if (tree.outer == nullptr) return;
+  if (tree.mtime == FileTime()) tree.mtime = tree.outer->mtime;
+  if (!tree.readers) tree.readers = tree.outer->readers;
+}
+
+}  // namespace
+
+MountedContainers::MountedContainers(const Budget& budget, Open open,
+                                     Extras extras)
+    : budget_(budget), open_(std::move(open)), extras_(std::move(extras)) {}
+
+void MountedContainers::AttachTop(
+    Inode at, Inode base, const std::shared_ptr<const Container>& container,
+    std::vector<OwnFile> own) {
+  auto slot = std::make_shared<Slot>(Slot{.attachment = {.at = at},
+                                          .number = kTop,
+                                          .base = base,
+                                          .own = std::move(own)});
+  slot->tree = *MakeTree(*slot, nullptr, container, NeverInterrupted());
+  Trees none;
+  const MutexLock lock(mutex_);
+  (void)Accept(*slot, *slot->tree, /*lose=*/false, none);  // it is the first
+  slots_.emplace(kTop, std::move(slot));
+}
+
+MountedContainers::Number MountedContainers::Attach(
+    const Attachment& attachment) {
+  constexpr Number kMask = 0x7FFFFFFF;
+  const MutexLock lock(mutex_);
+  const auto known = by_place_.find(attachment.at);
+  if (known != by_place_.end()) return known->second;
+  auto number =
+      static_cast<Number>(XXH3_64bits(&attachment.at, sizeof(attachment.at))) &
+      kMask;
+  while (number == kTop || slots_.contains(number)) {
+    number = (number + 1) & kMask;
+  }
+  auto slot = std::make_shared<Slot>(Slot{.attachment = attachment,
+                                          .number = number,
+                                          .base = Inode{number} << kNodeBits});
+  if (attachment.kind != Kind::kStored) {
+    if (const auto outer = slots_.find(attachment.within);
+        outer != slots_.end()) {
+      slot->outer = outer->second;
+      slot->outer->attached.push_back(number);
+    }
+  }
+  by_place_.emplace(attachment.at, number);
+  slots_.emplace(number, std::move(slot));
+  return number;
+}
+
+std::shared_ptr<MountedContainers::Slot> MountedContainers::Find(
+    Number number) const {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  return found == slots_.end() ? nullptr : found->second;
+}
+
+std::optional<MountedContainers::Number> MountedContainers::NumberAt(
+    Inode at) const {
+  const MutexLock lock(mutex_);
+  const auto found = by_place_.find(at);
+  if (found == by_place_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<MountedContainers::Attachment> MountedContainers::AttachmentOf(
+    Number number) const {
+  const std::shared_ptr<Slot> slot = Find(number);
+  if (slot == nullptr) return std::nullopt;
+  return slot->attachment;
+}
+
+std::vector<MountedContainers::Number> MountedContainers::Chain(
+    Number number) const {
+  std::vector<Number> inner_first;
+  for (std::shared_ptr<Slot> slot = Find(number); slot != nullptr;
+       slot = slot->outer) {
+    inner_first.push_back(slot->number);
+  }
+  return {inner_first.rbegin(), inner_first.rend()};
+}
+
+MountedContainers::Tree MountedContainers::Opened(Number number) const {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  return found == slots_.end() ? nullptr : found->second->tree;
+}
+
+Result<MountedContainers::Tree> MountedContainers::Get(
+    Number number, const ReadContext& context) {
+  const std::shared_ptr<Slot> slot = Find(number);
+  if (slot == nullptr) return Disappeared();
+  if (Tree tree = Use(*slot)) return tree;
+  Result<Tree> outer = OuterOf(*slot, context);
+  if (!outer) return outer;
+  if (slot->attachment.kind != Kind::kNumbered) {
+    return OpenOnce(slot, *outer, context);
+  }
+  MountedTree tree = TreeAt(*slot, *outer);
+  tree.branch = (*outer)->branch;
+  tree.files = tree.branch->Numbered(slot->attachment.node);
+  tree.mtime = (*outer)->mtime;
+  tree.readers = (*outer)->readers;
+  return std::make_shared<const MountedTree>(std::move(tree));
+}
+
+MountedContainers::Tree MountedContainers::Use(Slot& slot) {
+  const MutexLock lock(mutex_);
+  if (slot.tree != nullptr) MarkUsed(&slot);
+  return slot.tree;
+}
+
+void MountedContainers::MarkUsed(Slot* slot) {
+  // A container is used whenever one that is nested in it is.
+  for (; slot != nullptr && slot->number != kTop; slot = slot->outer.get()) {
+    if (slot->tree != nullptr) used_.splice(used_.begin(), used_, slot->used);
+  }
+}
+
+Result<MountedContainers::Tree> MountedContainers::OuterOf(
+    const Slot& slot, const ReadContext& context) {
+  if (slot.attachment.kind == Kind::kStored) return Tree();
+  return Get(slot.attachment.within, context);
+}
+
+MountedTree MountedContainers::TreeAt(const Slot& slot, Tree outer) {
+  MountedTree tree;
+  tree.at = slot.attachment.at;
+  tree.base = slot.base;
+  tree.number = slot.number;
+  tree.depth = outer == nullptr ? 0 : outer->depth + 1;
+  tree.outer = std::move(outer);
+  return tree;
+}
+
+Result<MountedContainers::Tree> MountedContainers::OpenOnce(
+    const std::shared_ptr<Slot>& slot, const Tree& outer,
+    const ReadContext& context) {
+  Tree tree;
+  const auto is_open = [&] {
+    tree = Use(*slot);
+    return tree != nullptr;
+  };
+  const auto open = [&](const ReadContext& shared) -> Status {
+    Result<Tree> opened = OpenSlot(*slot, outer, nullptr, shared);
+    if (!opened) return std::move(opened).error();
+    Result<Tree> kept = Keep(slot, std::move(*opened));
+    if (!kept) return std::move(kept).error();
+    tree = std::move(*kept);
+    return {};
+  };
+  Status opened =
+      context.cache().Once({scope_, slot->number}, context, is_open, open);
+  if (!opened) return std::move(opened).error();
+  KeepBudget();
+  return tree;
+}
+
+Result<MountedContainers::Tree> MountedContainers::OpenSlot(
+    const Slot& slot, const Tree& outer, const Reopen& reopen,
+    const ReadContext& context) {
+  const HeapMeter meter;
+  const Reopen open = [&](const ReadContext& request) {
+    return open_(slot.attachment, outer.get(), request);
+  };
+  const ContainerResult container =
+      OpenContainer(reopen == nullptr ? open : reopen, context);
+  if (!container) return container.error();
+  const Result<Tree> made =
+      MakeTree(slot, outer, *container, context.interrupt());
+  if (!made) return made;
+  // An interrupted container can lack what it could not read.
+  if (Status wanted = context.Check(); !wanted) {
+    return std::move(wanted).error();
+  }
+  MountedTree tree = **made;
+  tree.bytes = meter.bytes();
+  return std::make_shared<const MountedTree>(std::move(tree));
+}
+
+MountedContainers::ContainerResult MountedContainers::OpenContainer(
+    const Reopen& open, const ReadContext& context) {
+  while (true) {
+    ContainerResult opened = open(context);
+    const UnmeteredHeap closing;
+    // Others that nobody uses may hold the descriptors that it needs.
+    if (opened || opened.error().code != Code::kTooManyFiles ||
+        !CloseOldest()) {
+      return opened;
+    }
+  }
+}
+
+Result<MountedContainers::Tree> MountedContainers::MakeTree(
+    const Slot& slot, const Tree& outer,
+    const std::shared_ptr<const Container>& container,
+    const Interrupt& interrupt) {
+  MountedTree tree = TreeAt(slot, outer);
+  TakeAttributes(*container->source(), tree);
+  std::vector<SubContainer> extras;
+  if (extras_ != nullptr) extras = extras_(container);
+  tree.branch = std::make_shared<const Branch>(
+      container, slot.own, std::move(extras), TreeLimits(), interrupt);
+  tree.files = tree.branch.get();
+  const Status& built = tree.branch->status();
+  if (!built && !built.error().Permanent()) return built.error();
+  return std::make_shared<const MountedTree>(std::move(tree));
+}
+
+Result<MountedContainers::Tree> MountedContainers::Keep(
+    const std::shared_ptr<Slot>& slot, Tree tree) {
+  Trees closed;  // freed after the lock is released: that may take long
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(slot->number);
+  if (found == slots_.end() || found->second != slot) return tree;
+  // A thread that uses another cache may have opened it in the meantime.
+  if (slot->tree != nullptr) return slot->tree;
+  Status accepted = Accept(*slot, *tree, /*lose=*/true, closed);
+  if (!accepted) return std::move(accepted).error();
+  slot->tree = std::move(tree);
+  bytes_ += slot->tree->bytes;
+  used_.push_front(slot.get());
+  slot->used = used_.begin();
+  MarkUsed(slot.get());
+  return slot->tree;
+}
+
+bool MountedContainers::IsAnother(const Slot& slot, const Opening& now) {
+  if (!slot.opened_as) return false;
+  const Opening& before = *slot.opened_as;
+  // A file that a container names may have been missing or unreadable, and then
+  // become readable, without a change of the directory that it appears as.
+  const bool comparable = slot.attachment.kind == Kind::kStored
+                              ? now.digest || before.digest
+                              : now.digest && before.digest;
+  return comparable &&
+         (now.digest != before.digest || now.nodes != before.nodes);
+}
+
+Status MountedContainers::Accept(Slot& slot, const MountedTree& tree, bool lose,
+                                 Trees& closed) {
+  const Source& source = *tree.branch->container().source();
+  const Opening now{source.opening_digest(), tree.branch->NodeCount(),
+                    source.identity().ctime};
+  const bool another = slot.lost || IsAnother(slot, now);
+  slot.lost = slot.lost || (another && lose);
+  if (another) {
+    return Error{Code::kStale, "the container was replaced by another"};
+  }
+  if (slot.opened_as && now.ctime != slot.opened_as->ctime) {
+    slot.pages.Renew();
+    RenewInside(slot, closed);
+  }
+  slot.opened_as = now;
+  return {};
+}
+
+Status MountedContainers::Renew(Number number, const Tree& old,
+                                const Reopen& reopen, bool lose,
+                                const ReadContext& context) {
+  const std::shared_ptr<Slot> slot = Find(number);
+  if (slot == nullptr) return Disappeared();
+  const auto is_renewed = [&] { return Opened(number) != old; };
+  const auto renew = [&](const ReadContext& shared) -> Status {
+    const Result<Tree> outer = OuterOf(*slot, shared);
+    if (!outer) return outer.error();
+    Result<Tree> opened = OpenSlot(*slot, *outer, reopen, shared);
+    if (!opened) return std::move(opened).error();
+    Trees closed;
+    const MutexLock lock(mutex_);
+    if (slot->tree != old) return {};
+    Status accepted = Accept(*slot, **opened, lose, closed);
+    if (!accepted) return accepted;
+    // ctime is the same if a file that the container names has changed.
+    slot->pages.Renew();
+    RenewInside(*slot, closed);
+    if (number != kTop) bytes_ += (*opened)->bytes - old->bytes;
+    closed.push_back(std::exchange(slot->tree, std::move(*opened)));
+    return {};
+  };
+  return context.cache().Once({scope_, number}, context, is_renewed, renew);
+}
+
+void MountedContainers::Lose(Number number) {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  if (found != slots_.end()) found->second->lost = true;
+}
+
+bool MountedContainers::IsLost(Number number) const {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  return found != slots_.end() && found->second->lost;
+}
+
+PageLedger::Verdict MountedContainers::PagesOf(Number number,
+                                               NodeId file) const {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  if (found == slots_.end()) return {};
+  return found->second->pages.Of(file);
+}
+
+void MountedContainers::NoteOpened(Number number, NodeId file,
+                                   const PageLedger::Verdict& verdict) {
+  const MutexLock lock(mutex_);
+  const auto found = slots_.find(number);
+  if (found == slots_.end()) return;
+  found->second->pages.NoteOpened(file, verdict);
+}
+
+void MountedContainers::KeepBudget() {
+  while (true) {
+    // Freed without the lock, since that may take long; and one by one, since
+    // a container is in use while one that is nested in it is open.
+    Trees closed;
+    const MutexLock lock(mutex_);
+    const bool kept = used_.size() <= budget_.containers &&
+                      bytes_ <= budget_.bytes && Descriptors::HaveRoom(0);
+    if (kept || !CloseOne(closed)) return;
+  }
+}
+
+bool MountedContainers::CloseOldest() {
+  Trees closed;  // freed after the lock is released
+  const MutexLock lock(mutex_);
+  return CloseOne(closed);
+}
+
+bool MountedContainers::CloseOne(Trees& closed) {
+  const auto oldest = std::find_if(
+      used_.rbegin(), used_.rend(),
+      [](const Slot* slot) { return slot->tree.use_count() == 1; });
+  if (oldest == used_.rend()) return false;
+  Close(**oldest, closed);
+  return true;
+}
+
+void MountedContainers::Close(Slot& slot, Trees& closed) {
+  if (slot.tree == nullptr) return;
+  bytes_ -= slot.tree->bytes;
+  used_.erase(slot.used);
+  closed.push_back(std::exchange(slot.tree, nullptr));
+}
+
+void MountedContainers::RenewInside(const Slot& slot, Trees& closed) {
+  for (const Number number : slot.attached) {
+    Slot& inner = *slots_.at(number);
+    Close(inner, closed);
+    inner.pages.Renew();
+    RenewInside(inner, closed);
+  }
+}
+
+void MountedContainers::Detach(Inode at) {
+  Trees closed;
+  const MutexLock lock(mutex_);
+  const auto found = by_place_.find(at);
+  if (found != by_place_.end()) DetachOne(found->second, closed);
+}
+
+void MountedContainers::DetachOne(Number number, Trees& closed) {
+  const auto found = slots_.find(number);
+  const std::shared_ptr<Slot> slot = found->second;
+  slots_.erase(found);
+  by_place_.erase(slot->attachment.at);
+  Close(*slot, closed);
+  for (const Number attached : slot->attached) DetachOne(attached, closed);
+}
+
+MountedContainers::Totals MountedContainers::Sum() const {
+  const MutexLock lock(mutex_);
+  Totals sum;
+  sum.memory = bytes_;
+  for (const Slot* slot : used_) {
+    const Branch& branch = *slot->tree->branch;
+    if (!slot->tree->IsContainer()) {
+      sum.extras += branch.NodeCount() - 1;  // its root is the directory
+      continue;
+    }
+    ++sum.containers;
+    sum.nodes += branch.NodeCount();
+    sum.bytes += branch.TotalSize();
+  }
+  return sum;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "core/io/readers.h"
+#include "core/tree/branch.h"
+#include "core/tree/files.h"
+#include "core/vfs/attributes.h"
+
+namespace ctxfs {
+
+/// A tree of files and its place in the mount: the tree of a container, a
+/// directory of numbered files in one, or the mount's own files. Immutable;
+/// keeps alive everything that its files are made from.
+struct MountedTree {
+  const Files* files = nullptr;
+  Inode at = 0;    // of the root: the directory that the tree is attached to
+  Inode base = 0;  // node n, unless it is the root, has the inode base + n
+  uint32_t number = 0;  // see MountedContainers
+  unsigned depth = 0;   // how many containers the container is nested in
+  std::shared_ptr<const Branch> branch =
+      nullptr;         // null: the mount's own files
+  uint64_t bytes = 0;  // of heap that opening the container took
+  /// Of the file that stores the container, or the one that this is nested in.
+  FileTime mtime = {};
+  std::optional<Readers> readers = std::nullopt;
+  /// The tree that `at` is a node of; null if that is mirrored or the mount's.
+  std::shared_ptr<const MountedTree> outer = nullptr;
+
+  Inode InodeOf(NodeId node) const {
+    return node == Files::kRoot ? at : base + node;
+  }
+  NodeId NodeOf(Inode inode) const {
+    return inode == at ? Files::kRoot : static_cast<NodeId>(inode - base);
+  }
+  /// Whether it is a container as a format knows it, with a `.ctxfs` of its
+  /// own: not the views of one, and not numbered files.
+  bool IsContainer() const {
+    return branch != nullptr && files == branch.get() &&
+           branch->container().HasAbout();
+  }
+};
+
+}  // namespace ctxfs

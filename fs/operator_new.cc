@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The operator new of the program: malloc, counted by thread, so that the
+// memory of open containers can be bounded (HeapMeter). The other forms of new
+// and delete call these two.
+#include <malloc.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "core/base/heap_meter.h"
+
+void* operator new(size_t size) {
+  void* const bytes = std::malloc(size == 0 ? 1 : size);
+  if (bytes == nullptr) throw std::bad_alloc();
+  ctxfs::thread_heap_bytes += static_cast<int64_t>(malloc_usable_size(bytes));
+  return bytes;
+}
+
+void operator delete(void* bytes) noexcept {
+  if (bytes == nullptr) return;
+  ctxfs::thread_heap_bytes -= static_cast<int64_t>(malloc_usable_size(bytes));
+  std::free(bytes);
+}
+
+void operator delete(void* bytes, size_t /*size*/) noexcept {
+  operator delete(bytes);
+}

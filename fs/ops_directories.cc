@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requests about open directories.
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/base/mutex.h"
+#include "core/content/read_context.h"
+#include "core/vfs/listing.h"
+#include "fs/fuse_request.h"
+#include "fs/ops_internal.h"
+
+namespace ctxfs::ops {
+namespace {
+
+/// What fuse_file_info::fh of a directory points to; see FileHandle.
+struct OpenDirectory {
+  explicit OpenDirectory(std::unique_ptr<Listing> names)
+      : listing(std::move(names)) {}
+
+  const std::unique_ptr<Listing> listing;
+  Mutex mutex;  // for the listing, between a request and one given up
+};
+using DirectoryHandle = std::shared_ptr<OpenDirectory>;
+
+Result<std::unique_ptr<DirectoryHandle>> OpenDirectoryAt(
+    Server& server, Inode inode, const ReadContext& context) {
+  Result<std::unique_ptr<Listing>> listing =
+      server.files().OpenDirectory(inode, context);
+  if (!listing) return std::move(listing).error();
+  return std::make_unique<DirectoryHandle>(
+      std::make_shared<OpenDirectory>(std::move(*listing)));
+}
+
+}  // namespace
+
+void OpenDir(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
+  Serve(
+      req, inode,
+      [&server = ServerOf(req), inode](const ReadContext& context) {
+        return OpenDirectoryAt(server, inode, context);
+      },
+      [info = *fi](fuse_req_t to,
+                   std::unique_ptr<DirectoryHandle> handle) mutable {
+        info.keep_cache = (*handle)->listing->immutable() ? 1 : 0;
+        info.cache_readdir = info.keep_cache;
+        info.fh = reinterpret_cast<uint64_t>(handle.get());
+        if (fuse_reply_open(to, &info) == 0) (void)handle.release();
+      });
+}
+
+void ReleaseDir(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
+  delete reinterpret_cast<DirectoryHandle*>(fi->fh);
+  fuse_reply_err(req, 0);
+}
+
+namespace {
+
+/// One name of a listing. Positions: 0 is ".", 1 is "..", then the names.
+std::optional<Listing::Name> NameAt(const Namespace& files,
+                                    const Listing& listing, Inode directory,
+                                    uint64_t position, bool attributes,
+                                    const ReadContext& context) {
+  if (position == 0) return Listing::Name{directory, ".", true};
+  if (position == 1)
+    return Listing::Name{files.Parent(directory, context), "..", true};
+  return listing.At(position - 2, attributes, context);
+}
+
+/// Returns what readdirplus answers for a name: where attributes cost much, the
+/// name alone, and the kernel looks up what it needs.
+fuse_entry_param EntryOf(const Server& server, const Listing::Name& name) {
+  fuse_entry_param entry{};
+  entry.attr.st_ino = name.inode;
+  if (name.type_known) entry.attr.st_mode = name.directory ? S_IFDIR : S_IFREG;
+  if (name.attributes) {
+    entry.ino = name.inode;
+    entry.attr = StatOf(server, name.inode, *name.attributes);
+    entry.attr_timeout = Seconds(name.attributes->lifetime);
+    entry.entry_timeout = Seconds(Lifetime::kForever);
+  }
+  return entry;
+}
+
+/// A part of a directory that a reader asks for.
+struct ListingPart {
+  uint64_t offset;  // position of the first name
+  size_t size;      // bytes at most
+  bool plus;        // with attributes
+};
+
+/// Appends the names from part.offset on, as the kernel reads them.
+Result<std::vector<char>> ListPart(Server& server, OpenDirectory& directory,
+                                   Inode inode, const ListingPart& part,
+                                   const ReadContext& context) {
+  const MutexLock lock(directory.mutex);
+  Listing& listing = *directory.listing;
+  if (part.offset == 0) {
+    if (Status listed = listing.Rewind(context); !listed) {
+      return std::move(listed).error();
+    }
+  }
+  std::vector<char> buffer(part.size);
+  size_t used = 0;
+  const uint64_t end = listing.count() + 2;
+  for (uint64_t at = part.offset; at < end; ++at) {
+    const std::optional<Listing::Name> name =
+        NameAt(server.files(), listing, inode, at, part.plus, context);
+    // After each name: an interrupted look at it is no answer.
+    if (Status wanted = context.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
+    if (!name) continue;
+    const fuse_entry_param entry = EntryOf(server, *name);
+    const auto next = static_cast<off_t>(at + 1);
+    char* to = buffer.data() + used;
+    const size_t room = buffer.size() - used;
+    // The request is for libfuse's versions to come; this one ignores it.
+    const size_t length =
+        part.plus ? fuse_add_direntry_plus(nullptr, to, room,
+                                           name->name.c_str(), &entry, next)
+                  : fuse_add_direntry(nullptr, to, room, name->name.c_str(),
+                                      &entry.attr, next);
+    if (length > room) break;
+    used += length;
+  }
+  buffer.resize(used);
+  return buffer;
+}
+
+void List(fuse_req_t req, fuse_ino_t inode, const ListingPart& part,
+          const fuse_file_info* fi) {
+  Serve(
+      req, inode,
+      [&server = ServerOf(req), inode, part,
+       directory = *reinterpret_cast<const DirectoryHandle*>(fi->fh)](
+          const ReadContext& context) {
+        return ListPart(server, *directory, inode, part, context);
+      },
+      [](fuse_req_t to, const std::vector<char>& names) {
+        fuse_reply_buf(to, names.data(), names.size());
+      });
+}
+
+}  // namespace
+
+void ReadDir(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
+             fuse_file_info* fi) {
+  List(req, inode, {static_cast<uint64_t>(offset), size, /*plus=*/false}, fi);
+}
+
+void ReadDirPlus(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
+                 fuse_file_info* fi) {
+  List(req, inode, {static_cast<uint64_t>(offset), size, /*plus=*/true}, fi);
+}
+
+}  // namespace ctxfs::ops

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requests about open files.
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "core/content/content.h"
+#include "core/content/read_context.h"
+#include "core/content/window.h"
+#include "core/content/work.h"
+#include "core/vfs/file_handle.h"
+#include "fs/fuse_request.h"
+#include "fs/ops_internal.h"
+
+namespace ctxfs::ops {
+namespace {
+
+/// What fuse_file_info::fh of a file points to. A request that its caller gave
+/// up may still use the file when the kernel closes it.
+using OpenedFile = std::shared_ptr<FileHandle>;
+
+Result<std::unique_ptr<OpenedFile>> OpenFileAt(Server& server, Inode inode,
+                                               const ReadContext& context) {
+  Result<Namespace::OpenFile> opened = server.files().Open(inode, context);
+  if (!opened) return std::move(opened).error();
+  // No READ ever comes for an empty file, so this is when to find out whether
+  // it should be one.
+  const bool verify = server.verify_at_open() || opened->content.size() == 0;
+  auto file =
+      std::make_shared<FileHandle>(server.files(), inode, std::move(*opened));
+  if (verify) {
+    Status verified = file->Verify(context);
+    if (!verified) return std::move(verified).error();
+  }
+  return std::make_unique<OpenedFile>(std::move(file));
+}
+
+/// Whether reading a file can take so long that its reader gives up. The kernel
+/// reads ahead without saying for whom, so the only sign that a reader is gone
+/// is that it closes the file. Asking for that sign costs a request.
+bool ReadsMayTakeLong(const Namespace::OpenFile& file) {
+  return file.content.WorkExceeds(limits::kMiB);
+}
+
+}  // namespace
+
+void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
+  if ((fi->flags & O_ACCMODE) != O_RDONLY) {
+    fuse_reply_err(req, EROFS);
+    return;
+  }
+  Server& server = ServerOf(req);
+  Serve(
+      req, inode,
+      [&server, inode](const ReadContext& context) {
+        return OpenFileAt(server, inode, context);
+      },
+      [&server, inode, info = *fi](fuse_req_t to,
+                                   std::unique_ptr<OpenedFile> opened) mutable {
+        const auto file = (*opened)->file();
+        info.keep_cache = file->same_pages ? 1 : 0;
+        info.direct_io = file->lifetime == Lifetime::kNone ? 1 : 0;
+        info.noflush = ReadsMayTakeLong(*file) ? 0 : 1;
+        info.fh = reinterpret_cast<uint64_t>(opened.get());
+        // When the open was interrupted there will be no release.
+        if (fuse_reply_open(to, &info) != 0) return;
+        (void)opened.release();
+        server.files().NoteOpened(inode, *file);
+      });
+}
+
+namespace {
+
+/// The bytes that a READ is answered with: slices of a window. Both are the
+/// thread's own, and used again for its next READ.
+class ReadAnswer {
+ public:
+  ReadAnswer(Window& window, std::vector<iovec>& slices)
+      : window_(&window), slices_(&slices) {
+    slices.clear();
+    for (const Bytes slice : window.slices()) {
+      slices.push_back({const_cast<std::byte*>(slice.data()), slice.size()});
+    }
+  }
+  ~ReadAnswer() {
+    if (window_ != nullptr) window_->Clear();
+  }
+  ReadAnswer(ReadAnswer&& other) noexcept
+      : window_(std::exchange(other.window_, nullptr)),
+        slices_(other.slices_) {}
+  ReadAnswer& operator=(ReadAnswer&&) = delete;
+
+  /// Returns how many bytes were sent.
+  uint64_t Send(fuse_req_t req) const {
+    fuse_reply_iov(req, slices_->data(), static_cast<int>(slices_->size()));
+    uint64_t bytes = 0;
+    for (const iovec& slice : *slices_) bytes += slice.iov_len;
+    return bytes;
+  }
+
+ private:
+  Window* window_;
+  std::vector<iovec>* slices_;
+};
+
+/// The bound on a read. An entry of zeros is some thousand times smaller when it
+/// is compressed, and is not refused for that: decoding a gigabyte of it takes
+/// less than a second, and can be interrupted.
+uint64_t MostReadWork(const WorkLimit& limit, uint64_t stored) {
+  return std::max(limit.For(stored), limits::kGiB);
+}
+
+Result<ReadAnswer> ReadFile(Server& server, FileHandle& handle, uint64_t from,
+                            size_t size, const ReadContext& context) {
+  thread_local Window window;  // its memory is kept: at most a megabyte
+  thread_local std::vector<iovec> slices;
+  const uint64_t stored = handle.file()->stored_size;
+  Work work(MostReadWork(server.files().work_limit(), stored), stored);
+  const ReadContext bounded = context.With(work);
+  Status read = handle.Read(from, size, bounded, window);
+  if (!read) {
+    if (read.error().code != Code::kInterrupted) server.stats().CountError();
+    return std::move(read).error();
+  }
+  const std::shared_ptr<const Namespace::OpenFile> file = handle.file();
+  if (from + size >= file->content.size()) file->content.Spend(bounded);
+  return ReadAnswer(window, slices);
+}
+
+}  // namespace
+
+void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
+          fuse_file_info* fi) {
+  const auto start = std::chrono::steady_clock::now();
+  Server& server = ServerOf(req);
+  OpenedFile handle = *reinterpret_cast<const OpenedFile*>(fi->fh);
+  const std::shared_ptr<const Namespace::OpenFile> file = handle->file();
+  const auto from = static_cast<uint64_t>(offset);
+  const bool counted = file->lifetime != Lifetime::kNone;
+  if (counted) server.stats().CountRequest();
+  server.ahead().Note(*file, from, from + size);
+  Serve(
+      req, inode,
+      [&server, handle = std::move(handle), from,
+       size](const ReadContext& context) {
+        return ReadFile(server, *handle, from, size, context);
+      },
+      [&server, counted, start](fuse_req_t to, const ReadAnswer& answer) {
+        const uint64_t bytes = answer.Send(to);
+        if (!counted) return;
+        server.stats().CountReply(bytes,
+                                  std::chrono::steady_clock::now() - start);
+      },
+      fi->fh);
+}
+
+void Flush(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
+  const auto thread = static_cast<uint64_t>(fuse_req_ctx(req)->pid);
+  ServerOf(req).pool().GiveUp({fi->fh, thread});
+  fuse_reply_err(req, 0);
+}
+
+void Release(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
+  delete reinterpret_cast<OpenedFile*>(fi->fh);
+  fuse_reply_err(req, 0);
+}
+
+}  // namespace ctxfs::ops

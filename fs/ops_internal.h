@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fuse_lowlevel.h>
+#include <sys/stat.h>
+
+#include <cstddef>
+
+#include "core/vfs/attributes.h"
+#include "fs/server.h"
+
+// What the files of FUSE operations share.
+namespace ctxfs::ops {
+
+inline Server& ServerOf(fuse_req_t req) {
+  return *static_cast<Server*>(fuse_req_userdata(req));
+}
+
+/// The attributes of a file as the kernel takes them.
+struct stat StatOf(const Server& server, Inode inode,
+                   const Attributes& attributes);
+/// How long the kernel may keep what it is told.
+double Seconds(Lifetime lifetime);
+
+// ops_files.cc
+void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi);
+void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
+          fuse_file_info* fi);
+void Flush(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi);
+void Release(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi);
+
+// ops_directories.cc
+void OpenDir(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi);
+void ReadDir(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
+             fuse_file_info* fi);
+void ReadDirPlus(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
+                 fuse_file_info* fi);
+void ReleaseDir(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi);
+
+}  // namespace ctxfs::ops

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/request_pool.h"
+
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+namespace ctxfs {
+namespace {
+
+int64_t NowNs() {
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+// How long work goes on for a caller that may ask again.
+constexpr int64_t kMomentNs = 250'000'000;
+
+}  // namespace
+
+/// A request with its state. Interrupted a moment after the caller has given
+/// up.
+class RequestPool::Job final : public Interrupt,
+                               public PendingRequest::Watcher,
+                               public std::enable_shared_from_this<Job> {
+ public:
+  Job(RequestPool& pool, std::unique_ptr<PendingRequest> request,
+      const Reader& reader)
+      : pool_(pool), request_(std::move(request)), reader_(reader) {}
+
+  const Reader& reader() const { return reader_; }
+  PendingRequest& request() { return *request_; }
+
+  bool interrupted() const override {
+    if (pool_.stop_.load(std::memory_order_relaxed)) return true;
+    const int64_t at = given_up_ns_.load(std::memory_order_relaxed);
+    return at != 0 && NowNs() - at >= kMomentNs;
+  }
+  void CallerGaveUp() override { pool_.Signal(shared_from_this()); }
+  /// Returns false if that was known.
+  bool MarkGivenUp() {
+    int64_t never = 0;
+    return given_up_ns_.compare_exchange_strong(never, NowNs());
+  }
+
+  bool is_over() const { return over_.load(std::memory_order_relaxed); }
+  void Run() {
+    if (is_over()) return;
+    request_->Work(*this);
+    if (TakeTurn()) {
+      request_->Answer();
+    } else {
+      request_->Drop();
+    }
+  }
+  bool Refuse() {
+    if (!TakeTurn()) return false;
+    request_->Refuse();
+    return true;
+  }
+
+ private:
+  /// Returns true once: to the thread that answers or refuses.
+  bool TakeTurn() {
+    if (over_.exchange(true)) return false;
+    request_->Unwatch();
+    return true;
+  }
+
+  RequestPool& pool_;
+  const std::unique_ptr<PendingRequest> request_;
+  const Reader reader_;
+  std::atomic<int64_t> given_up_ns_ = 0;  // 0: not given up
+  std::atomic<bool> over_ = false;
+};
+
+void RequestPool::Add(std::unique_ptr<PendingRequest> request,
+                      const Reader& reader) {
+  auto job = std::make_shared<Job>(*this, std::move(request), reader);
+  job->request().Watch(job.get());
+  {
+    const MutexLock lock(mutex_);
+    if (!stop_ && StartThreads()) {
+      queued_.push_back(std::move(job));
+      to_run_.NotifyAll();
+      return;
+    }
+  }
+  // No thread can be had, or the mount ends.
+  job->Run();
+}
+
+bool RequestPool::StartThreads() {
+  try {
+    if (!refuser_.joinable()) {
+      refuser_ = std::thread([this] { RefuseJobs(); });
+    }
+    if (queued_.size() >= idle_ && workers_.size() < most_) {
+      workers_.emplace_back([this] { RunJobs(); });
+    }
+  } catch (const std::system_error&) {
+    return !workers_.empty();
+  }
+  return true;
+}
+
+void RequestPool::RunJobs() {
+  MutexLock lock(mutex_);
+  while (!stop_) {
+    if (queued_.empty()) {
+      ++idle_;
+      to_run_.Wait(mutex_);
+      --idle_;
+      continue;
+    }
+    running_.splice(running_.end(), queued_, queued_.begin());
+    const auto place = std::prev(running_.end());
+    JobPtr job = *place;
+    lock.Unlock();
+    job->Run();
+    lock.Lock();
+    running_.erase(place);
+    lock.Unlock();
+    job.reset();  // may close a container
+    lock.Lock();
+  }
+}
+
+void RequestPool::RefuseJobs() {
+  MutexLock lock(mutex_);
+  while (!stop_ || !given_up_.empty()) {
+    if (!given_up_.empty()) {
+      RefuseOne(lock);
+    } else if (signalled_.empty()) {
+      to_refuse_.Wait(mutex_);
+    } else {
+      AskSignalled(lock);
+    }
+  }
+}
+
+void RequestPool::RefuseOne(MutexLock& lock) {
+  JobPtr job = std::move(given_up_.front());
+  given_up_.pop_front();
+  queued_.remove(job);
+  lock.Unlock();
+  const bool refused = job->Refuse();
+  job.reset();
+  lock.Lock();
+  if (refused) ++refused_;
+}
+
+void RequestPool::AskSignalled(MutexLock& lock) {
+  constexpr std::chrono::milliseconds kMoment(50);
+  const std::list<JobPtr> asked = signalled_;
+  for (const JobPtr& job : asked) {
+    lock.Unlock();
+    const bool may = !job->is_over() && job->request().MayRefuse();
+    lock.Lock();
+    if (may) GiveUpLocked(job);
+    if (may || job->is_over()) signalled_.remove(job);
+  }
+  if (given_up_.empty() && !signalled_.empty() && !stop_) {
+    to_refuse_.WaitFor(mutex_, kMoment);
+  }
+}
+
+void RequestPool::Signal(JobPtr job) {
+  const MutexLock lock(mutex_);
+  signalled_.push_back(std::move(job));
+  to_refuse_.NotifyAll();
+}
+
+void RequestPool::GiveUpLocked(const JobPtr& job) {
+  if (!job->MarkGivenUp()) return;
+  given_up_.push_back(job);
+  to_refuse_.NotifyAll();
+}
+
+void RequestPool::GiveUp(const Reader& reader) {
+  if (reader.file == 0 || reader.thread == 0) return;
+  const MutexLock lock(mutex_);
+  for (const std::list<JobPtr>* jobs : {&queued_, &running_}) {
+    for (const JobPtr& job : *jobs) {
+      if (job->reader() == reader) GiveUpLocked(job);
+    }
+  }
+}
+
+void RequestPool::Stop() {
+  std::vector<std::thread> threads;
+  {
+    const MutexLock lock(mutex_);
+    stop_ = true;
+    for (const std::list<JobPtr>* jobs : {&queued_, &running_}) {
+      for (const JobPtr& job : *jobs) GiveUpLocked(job);
+    }
+    to_run_.NotifyAll();
+    to_refuse_.NotifyAll();
+    threads.swap(workers_);
+    if (refuser_.joinable()) threads.push_back(std::move(refuser_));
+  }
+  for (std::thread& thread : threads) thread.join();
+  const MutexLock lock(mutex_);
+  queued_.clear();
+  signalled_.clear();
+}
+
+RequestPool::Stats RequestPool::stats() const {
+  const MutexLock lock(mutex_);
+  return {running_.size(), queued_.size(), refused_};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/mounted_containers.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <latch>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/mutex.h"
+#include "tests/unit/testing/fake_container.h"
+#include "tests/unit/testing/result.h"
+#include "tests/unit/testing/threads.h"
+
+namespace ctxfs {
+namespace {
+
+using Number = MountedContainers::Number;
+using Kind = MountedContainers::Kind;
+using Tree = MountedContainers::Tree;
+
+constexpr uint64_t kEach = 1 << 20;  // bytes that a Large takes
+
+/// A container that takes kEach bytes of heap while it is open.
+class Large final : public FakeContainer {
+ public:
+  explicit Large(std::vector<std::optional<std::string>> names)
+      : FakeContainer(std::move(names)) {}
+
+ private:
+  std::string index_ = std::string(kEach, 'i');
+};
+
+/// Containers 1, 2, ... of the file system, opened as `make` says.
+class MountedContainersTest : public testing::Test {
+ protected:
+  MountedContainers Make(const MountedContainers::Budget& budget) {
+    const auto open =
+        [this](const MountedContainers::Attachment& attachment,
+               const MountedTree* outer,
+               const ReadContext&) -> MountedContainers::ContainerResult {
+      {
+        const MutexLock lock(mutex);
+        ++opened[attachment.at];
+      }
+      ++opens;
+      if (on_open != nullptr) on_open(attachment.at);
+      if (outer != nullptr) ++nested;
+      return std::shared_ptr<const Container>(std::make_shared<Large>(
+          std::vector<std::optional<std::string>>{"d/a", "b"}));
+    };
+    return {budget, open, nullptr};
+  }
+
+  Tree Get(MountedContainers& containers, Number number) {
+    const Result<Tree> tree = containers.Get(number, cache);
+    EXPECT_TRUE(Ok(tree));
+    return tree ? *tree : nullptr;
+  }
+
+  BlockCache cache{1 << 20};
+  std::function<void(Inode)> on_open;
+  Mutex mutex;
+  std::map<Inode, int> opened;  // how often, under mutex
+  std::atomic<int> opens = 0;
+  std::atomic<int> nested = 0;
+};
+
+TEST_F(MountedContainersTest, ClosesByBytes) {
+  MountedContainers containers = Make({.containers = 100, .bytes = 5 * kEach});
+  std::vector<Number> numbers;
+  for (Inode at = 1; at <= 20; ++at) {
+    numbers.push_back(containers.Attach({.at = at}));
+    EXPECT_NE(Get(containers, numbers.back()), nullptr);
+    EXPECT_LE(containers.Sum().memory, 5 * kEach);
+  }
+  EXPECT_EQ(containers.Sum().containers, 4U) << "and a little each";
+  EXPECT_GE(containers.Sum().memory, 4 * kEach);
+  EXPECT_EQ(opens, 20);
+  for (size_t i = 16; i < 20; ++i) (void)Get(containers, numbers[i]);
+  EXPECT_EQ(opens, 20) << "the latest are open";
+  for (const Number number : numbers) (void)Get(containers, number);
+  EXPECT_EQ(opens, 40) << "a scan opens each at most once more";
+}
+
+TEST_F(MountedContainersTest, ClosesByCount) {
+  MountedContainers containers = Make({.containers = 3});
+  for (Inode at = 1; at <= 10; ++at) {
+    (void)Get(containers, containers.Attach({.at = at}));
+    EXPECT_LE(containers.Sum().containers, 3U);
+  }
+}
+
+TEST_F(MountedContainersTest, KeepsOneThatIsLargerThanTheBudgetWhileItIsUsed) {
+  MountedContainers containers = Make({.bytes = kEach / 2});
+  const Number one = containers.Attach({.at = 1});
+  const Number two = containers.Attach({.at = 2});
+  Tree used = Get(containers, one);
+  EXPECT_EQ(Get(containers, one), used);
+  (void)Get(containers, two);
+  EXPECT_EQ(Get(containers, one), used) << "it is in use";
+  EXPECT_EQ(opened[1], 1);
+  used = nullptr;
+  (void)Get(containers, two);
+  (void)Get(containers, containers.Attach({.at = 3}));
+  EXPECT_EQ(containers.Opened(one), nullptr);
+}
+
+TEST_F(MountedContainersTest, ClosesWhatIsNestedFirst) {
+  MountedContainers containers = Make({.bytes = 4 * kEach});
+  const Number outer = containers.Attach({.at = 1});
+  const Number inner = containers.Attach(
+      {.at = 2, .kind = Kind::kNested, .within = outer, .node = 1});
+  EXPECT_EQ(Get(containers, inner)->outer, Get(containers, outer));
+  EXPECT_EQ(Get(containers, inner)->depth, 1U);
+  EXPECT_EQ(nested, 1);
+  EXPECT_EQ(containers.Chain(inner), (std::vector<Number>{outer, inner}));
+  (void)Get(containers, containers.Attach({.at = 100}));
+  EXPECT_NE(containers.Opened(inner), nullptr);
+  (void)Get(containers, containers.Attach({.at = 101}));
+  EXPECT_EQ(containers.Opened(inner), nullptr);
+  EXPECT_NE(containers.Opened(outer), nullptr);
+  (void)Get(containers, containers.Attach({.at = 102}));
+  EXPECT_EQ(containers.Opened(outer), nullptr);
+  (void)Get(containers, inner);
+  EXPECT_NE(containers.Opened(outer), nullptr) << "it takes the outer one";
+}
+
+TEST_F(MountedContainersTest, KeepsTheOuterWhileTheInnerIsOpen) {
+  MountedContainers containers = Make({});
+  const Number outer = containers.Attach({.at = 1});
+  const Number inner = containers.Attach(
+      {.at = 2, .kind = Kind::kNested, .within = outer, .node = 1});
+  Tree used = Get(containers, inner);
+  EXPECT_FALSE(containers.CloseOldest());
+  used = nullptr;
+  EXPECT_TRUE(containers.CloseOldest());
+  EXPECT_EQ(containers.Opened(inner), nullptr);
+  EXPECT_TRUE(containers.CloseOldest());
+  EXPECT_EQ(containers.Opened(outer), nullptr);
+  EXPECT_FALSE(containers.CloseOldest());
+  EXPECT_EQ(containers.Sum().memory, 0U);
+}
+
+TEST_F(MountedContainersTest, OpensEachOnceForAllWhoWait) {
+  MountedContainers containers = Make({});
+  for (int round = 0; round < 20; ++round) {
+    const auto at = static_cast<Inode>(round + 1);
+    const Number number = containers.Attach({.at = at});
+    std::vector<Tree> trees(8);
+    InThreads(8, [&](int i) {
+      trees[static_cast<size_t>(i)] = Get(containers, number);
+    });
+    for (const Tree& tree : trees) EXPECT_EQ(tree, trees[0]);
+    EXPECT_EQ(opened[at], 1);
+  }
+}
+
+// While one opens, for however long, everything about others goes on.
+TEST_F(MountedContainersTest, HoldsUpNobodyElseWhileItOpensOne) {
+  MountedContainers containers = Make({});
+  const Number slow = containers.Attach({.at = 1});
+  const Number fast = containers.Attach({.at = 2});
+  std::latch begun(1);
+  std::latch go_on(1);
+  on_open = [&](Inode at) {
+    if (at != 1) return;
+    begun.count_down();
+    go_on.wait();
+  };
+  std::future<Tree> first =
+      std::async(std::launch::async, [&] { return Get(containers, slow); });
+  begun.wait();
+  EXPECT_NE(Get(containers, fast), nullptr);
+  EXPECT_EQ(containers.Opened(slow), nullptr);
+  EXPECT_EQ(containers.Sum().containers, 1U);
+  EXPECT_NE(containers.Attach({.at = 3}), slow);
+  EXPECT_TRUE(containers.CloseOldest());
+  containers.Detach(2);
+  go_on.count_down();
+  EXPECT_NE(first.get(), nullptr);
+}
+
+TEST_F(MountedContainersTest, StopsWaitingForOneThatOpensWhenInterrupted) {
+  MountedContainers containers = Make({});
+  const Number number = containers.Attach({.at = 1});
+  std::latch begun(1);
+  std::latch go_on(1);
+  on_open = [&](Inode) {
+    begun.count_down();
+    go_on.wait();
+  };
+  std::future<Tree> first =
+      std::async(std::launch::async, [&] { return Get(containers, number); });
+  begun.wait();
+  class Interrupted final : public Interrupt {
+   public:
+    bool interrupted() const override { return true; }
+  };
+  const Interrupted interrupted;
+  EXPECT_TRUE(Fails(containers.Get(number, ReadContext(cache, interrupted)),
+                    Code::kInterrupted));
+  go_on.count_down();
+  EXPECT_NE(first.get(), nullptr);
+}
+
+TEST_F(MountedContainersTest, ForgetsWhatIsDetachedWhileItOpens) {
+  MountedContainers containers = Make({});
+  const Number number = containers.Attach({.at = 1});
+  on_open = [&](Inode) { containers.Detach(1); };
+  EXPECT_NE(Get(containers, number), nullptr) << "the request goes on";
+  EXPECT_EQ(containers.Sum().containers, 0U);
+  EXPECT_EQ(containers.Sum().memory, 0U);
+  EXPECT_TRUE(Fails(containers.Get(number, cache), Code::kStale));
+}
+
+TEST_F(MountedContainersTest, DetachesWhatIsNestedToo) {
+  MountedContainers containers = Make({});
+  const Number outer = containers.Attach({.at = 1});
+  const Number inner = containers.Attach(
+      {.at = 2, .kind = Kind::kNested, .within = outer, .node = 1});
+  (void)Get(containers, inner);
+  EXPECT_EQ(containers.Sum().containers, 2U);
+  containers.Detach(1);
+  EXPECT_EQ(containers.Sum().memory, 0U);
+  EXPECT_TRUE(Fails(containers.Get(inner, cache), Code::kStale));
+  EXPECT_EQ(containers.AttachmentOf(inner), std::nullopt);
+}
+
+}  // namespace
+}  // namespace ctxfs
