@@ -46,9 +46,9 @@ inline ExitCode ExitCodeOf(const Error& error) {
   return ExitCode::kSource;
 }
 
-/// Returns the positive errno for a reader. Damage and I/O errors are EIO; what
-/// exceeds a limit of ours is EFBIG. EMFILE and ENFILE are passed on, for the
-/// daemon's own limits.
+/// Returns the positive errno for a reader. Damage, what exceeds a limit of a
+/// format, and I/O errors are EIO. EFBIG, for work that a request may not cause,
+/// and EMFILE and ENFILE, for the daemon's own limits, are passed on.
 inline int ErrnoOf(const Error& error) {
   switch (error.code) {
     case Code::kNotFound:
@@ -56,7 +56,7 @@ inline int ErrnoOf(const Error& error) {
     case Code::kStale:
       return ESTALE;
     case Code::kLimit:
-      return EFBIG;
+      return error.sys_errno == EFBIG ? EFBIG : EIO;
     case Code::kNoMemory:
       return ENOMEM;
     case Code::kTooManyFiles:

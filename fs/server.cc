@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "core/container/documents.h"
 #include "core/io/source.h"
 #include "core/vfs/log.h"
 #include "core/views/view.h"
@@ -72,17 +73,15 @@ Server::Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
   files_->LimitWork({.factor = options.max_expansion});
 }
 
-OwnFile Server::StatsFile() {
-  const auto open = [this](const ReadContext& context) -> Result<Content> {
-    auto text = std::make_shared<const std::string>(
-        stats_.Text(context.cache().stats(), pool_.stats(),
-                    files_->Totals().containers, FileSource::AllBytesRead()));
-    const uint64_t size = text->size();
-    Content content;
-    content.Append(Literal{std::move(text)}, size);
-    return content;
-  };
-  return {"stats", open, /*live=*/true};
+std::shared_ptr<const FileTable> Server::StatsFile() {
+  return FreshDocument(
+      Role::kMetadata, "stats",
+      [this](const ReadContext& context) -> Result<std::string> {
+        return stats_.Text(context.cache().stats(), pool_.stats(),
+                           files_->Totals().containers,
+                           FileSource::AllBytesRead());
+      },
+      /*live=*/true);
 }
 
 Permissions Server::Show(const Attributes& attributes) const {

@@ -51,7 +51,7 @@ class Server {
 
  private:
   explicit Server(const MountOptions& options);
-  OwnFile StatsFile();
+  std::shared_ptr<const FileTable> StatsFile();
 
   BlockCache cache_;
   Stats stats_;

@@ -17,13 +17,6 @@ const char* CodecName(Codec codec);
 /// Whether `stored` begins as a zstd frame does.
 bool LooksLikeZstd(Bytes stored);
 
-/// Whether `stored` bytes can decode to `decoded` bytes at all. zstd has runs of
-/// 128 KiB in 4 bytes (RFC 8878, section 3.1.1.2); LZ4 gives less.
-constexpr bool MayDecodeTo(uint64_t stored, uint64_t decoded) {
-  constexpr uint64_t kMostPerByte = 32 * 1024;
-  return decoded / kMostPerByte <= stored;
-}
-
 /// Decodes all of `stored` into exactly all of `out`, or fails with kCorrupt.
 /// Never writes past `out`, so a bomb costs no more than what was allocated.
 /// kNone: sizes must be equal. `interrupt` is asked about every megabyte of

@@ -12,4 +12,12 @@ std::vector<Error> DamageIn(const std::vector<Warning>& warnings) {
   return faults;
 }
 
+std::shared_ptr<const FileTable> Container::Entries() const {
+  const Tables files = Files();
+  if (!files.empty() && files.front()->placement().role == Role::kEntries) {
+    return files.front();
+  }
+  return EmptyTable();
+}
+
 }  // namespace ctxfs

@@ -29,10 +29,16 @@ struct OpenOptions {
   SourceOptions source_options() const { return {audience, watch_ctime}; }
 };
 
-/// A container format. To add one, write core/formats/NAME.cc that ends in
-/// `extern const Format kName{...};` and name it in registry.cc.
+/// A container format. To add one, write a folder core/formats/NAME with a file
+/// that ends in `extern const Format kName{...};`, and name kName in
+/// core/formats/registry.cc.
 struct Format {
   std::string_view name;
+
+  /// Extensions of its files, without dots, separated by blanks: "sjgn sjgz".
+  /// An entry that has one of them may be a container itself; formats are
+  /// recognised by content alone.
+  std::string_view extensions;
 
   /// Whether a container starts with `head` (limits::kProbeBytes, or all of a
   /// shorter file). Cannot fail; what is damaged further on is Open's to say.
@@ -63,6 +69,9 @@ std::span<const Format* const> Formats();
 bool IsContainer(Bytes head);
 bool IsContainerDirectory(const Source& directory);
 bool ResemblesContainer(const Source& directory);
+
+/// Whether `name` ends in an extension of some format.
+bool HasContainerExtension(std::string_view name);
 
 /// Opens `source` with the first format that recognises it, or that it
 /// resembles; kNotContainer when none does.

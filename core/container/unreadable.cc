@@ -16,18 +16,7 @@ class Unreadable final : public Container {
             {"error", reason_.Text()},
             {"warnings", Json::array({reason_.Text()})}};
   }
-  uint32_t entry_count() const override { return 0; }
-
-  // There is no entry that any of these could be asked of.
-  std::optional<std::string_view> EntryName(uint32_t) const override {
-    return std::nullopt;
-  }
-  uint64_t EntrySize(uint32_t) const override { return 0; }
-  EntryInfo Describe(uint32_t) const override { return {}; }
-  Result<Content> OpenEntry(uint32_t,
-                            const ReadContext& /*context*/) const override {
-    return reason_;
-  }
+  Tables Files() const override { return {}; }
 
  private:
   Error reason_;

@@ -223,6 +223,12 @@ void Content::Spend(const ReadContext& context) const {
   }
 }
 
+Content LiteralContent(std::string text) {
+  auto shared = std::make_shared<const std::string>(std::move(text));
+  const uint64_t size = shared->size();
+  return {Literal{std::move(shared)}, size};
+}
+
 Status ReadInto(const Content& content, uint64_t offset, MutableBytes out,
                 const ReadContext& context) {
   if (!InBounds(offset, out.size(), content.size())) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -58,6 +59,10 @@ using Extent = std::variant<Literal, Range, Decoded, Computed>;
 /// built. There is no fifth kind of extent.
 class Content {
  public:
+  Content() = default;
+  /// `length` bytes of one extent.
+  Content(Extent extent, uint64_t length) { Append(std::move(extent), length); }
+
   /// Appends `length` bytes of `extent`; nothing for a length of 0 unless a
   /// gate or block must still be asked whether those no bytes are right.
   void Append(Extent extent, uint64_t length);
@@ -103,6 +108,9 @@ class Content {
   std::vector<Extent> extents_;
   std::vector<uint64_t> ends_;
 };
+
+/// A file that holds `text`.
+Content LiteralContent(std::string text);
 
 /// Fills `out` with the bytes at `offset`, all of which are in the file.
 Status ReadInto(const Content& content, uint64_t offset, MutableBytes out,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <string>
 
@@ -21,7 +22,7 @@ class Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  /// kLimit if Spend(bytes) would fail; counts nothing.
+  /// kLimit, with EFBIG, if Spend(bytes) would fail; counts nothing.
   Status MaySpend(uint64_t bytes) const {
     return Allow(used_.load(std::memory_order_relaxed), bytes);
   }
@@ -41,7 +42,8 @@ class Work {
                                    " bytes of work, and a file of " +
                                    std::to_string(stored_) +
                                    " bytes may cause " + std::to_string(most_) +
-                                   " (see -o max_expansion)"};
+                                   " (see -o max_expansion)",
+                 kNoOffset, EFBIG};
   }
   static std::string Sum(uint64_t used, uint64_t bytes) {
     if (bytes > UINT64_MAX - used) return "more than 2^64";

@@ -32,6 +32,15 @@ constexpr std::array kFormats = {
     &kTraceShard,  &kColumnShard,  &kShard,       &kMcf,         &kCvc,
     &kMem8Archive, &kMem8,         &kMegaContext, &kSjgn,        &kCowrie};
 
+bool Lists(std::string_view extensions, std::string_view wanted) {
+  while (!extensions.empty()) {
+    const size_t end = std::min(extensions.find(' '), extensions.size());
+    if (extensions.substr(0, end) == wanted) return true;
+    extensions.remove_prefix(std::min(end + 1, extensions.size()));
+  }
+  return false;
+}
+
 /// Why bytes that no format recognises may still have been meant as one.
 std::string Unrecognised(Bytes head) {
   if (head.empty()) return "not a container: the file is empty";
@@ -51,6 +60,15 @@ bool IsContainer(Bytes head) {
   return std::any_of(
       kFormats.begin(), kFormats.end(),
       [head](const Format* format) { return format->probe(head); });
+}
+
+bool HasContainerExtension(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  return std::any_of(kFormats.begin(), kFormats.end(),
+                     [extension = name.substr(dot + 1)](const Format* format) {
+                       return Lists(format->extensions, extension);
+                     });
 }
 
 bool IsContainerDirectory(const Source& directory) {

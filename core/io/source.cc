@@ -165,12 +165,16 @@ bool FileSource::PathIsDue() const {
 }
 
 bool FileSource::PathLeadsElsewhere() const {
-  // A name that is gone or out of reach replaces nothing: the bytes are still
-  // those that were opened.
   const Result<Fd> named = FindPath(path_);
   struct stat st {};
-  return named && ::fstat(named->get(), &st) == 0 &&
-         !identity_.SameFile(FileIdentity::Of(st));
+  if (!named || ::fstat(named->get(), &st) != 0) {
+    // A name that is gone or out of reach replaces nothing: the bytes are still
+    // those that were opened. But whatever gets the name next does, and that
+    // changes nothing of this file.
+    path_examined_ns_.store(0, std::memory_order_relaxed);
+    return false;
+  }
+  return !identity_.SameFile(FileIdentity::Of(st));
 }
 
 Result<struct stat> FileSource::Examine(bool path) const {

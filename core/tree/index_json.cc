@@ -9,6 +9,7 @@
 #include "core/base/limits.h"
 #include "core/base/mutex.h"
 #include "core/base/text.h"
+#include "core/tree/container_tree.h"
 
 namespace ctxfs {
 namespace {
@@ -40,8 +41,7 @@ Status Count(const std::string& text, size_t& counted,
 /// What the blocks have in common. Safe for any number of threads.
 class IndexJson::Shared : public std::enable_shared_from_this<Shared> {
  public:
-  Shared(const Container& container, const Tree& tree)
-      : container_(container), tree_(tree) {}
+  explicit Shared(const ContainerTree& tree) : tree_(tree) {}
 
   Result<Content> Open(const ReadContext& context);
 
@@ -62,8 +62,9 @@ class IndexJson::Shared : public std::enable_shared_from_this<Shared> {
   Result<std::shared_ptr<const Json>> Metadata();
   std::shared_ptr<const Block> BlockOf(uint32_t first, uint32_t end);
 
-  const Container& container_;
-  const Tree& tree_;
+  const FileTable& entries() const { return *tree_.entries(); }
+
+  const ContainerTree& tree_;
   const uint64_t owner_ = NewOwner();
   Mutex mutex_;
   std::weak_ptr<const Json> metadata_ CTXFS_GUARDED_BY(mutex_);
@@ -92,12 +93,13 @@ class IndexJson::Shared::Block final : public ctxfs::Block {
 };
 
 uint32_t IndexJson::Shared::EndFrom(uint32_t first) const {
-  const uint32_t count = container_.entry_count();
+  const uint32_t count = entries().count();
   const uint32_t most = first + std::min(count - first, kEntriesABlock);
   uint64_t names = 0;
   uint32_t end = first;
+  std::string scratch;
   while (end < most && names <= kNamesABlock) {
-    names += container_.EntryName(end++).value_or("").size();
+    names += entries().Path(end++, scratch).value_or("").size();
   }
   return end;
 }
@@ -107,7 +109,7 @@ Result<std::shared_ptr<const Json>> IndexJson::Shared::Metadata() {
     const MutexLock lock(mutex_);
     if (auto known = metadata_.lock()) return known;
   }
-  auto parsed = std::make_shared<const Json>(container_.Metadata());
+  auto parsed = std::make_shared<const Json>(tree_.container().Metadata());
   if (parsed->is_discarded()) {
     return Error{Code::kIo, "the container cannot be read"};
   }
@@ -119,9 +121,10 @@ Result<std::shared_ptr<const Json>> IndexJson::Shared::Metadata() {
 Result<std::string> IndexJson::Shared::Text(uint32_t first, uint32_t end,
                                             const ReadContext& context) {
   std::vector<NodeId> nodes(end - first);
-  for (NodeId node = 0; node < tree_.node_count(); ++node) {
-    if (tree_.IsDirectory(node)) continue;
-    const FileId file = tree_.File(node);
+  const Tree& names = tree_.tree();
+  for (NodeId node = 0; node < names.node_count(); ++node) {
+    if (names.IsDirectory(node)) continue;
+    const FileId file = names.File(node);
     if (file >= first && file < end) nodes[file - first] = node;
   }
   const Result<std::shared_ptr<const Json>> metadata = Metadata();
@@ -133,16 +136,16 @@ Result<std::string> IndexJson::Shared::Text(uint32_t first, uint32_t end,
       Status may = Count(text, counted, context);
       if (!may) return std::move(may).error();
     }
-    EntryInfo info = container_.Describe(entry);
+    EntryInfo info = entries().Describe(entry, context).value_or(EntryInfo{});
     if (info.incomplete) {
       return Error{Code::kIo, "the container cannot be read"};
     }
-    container_.Annotate(**metadata, info);
+    tree_.container().Annotate(**metadata, info);
     text += entry == 0 ? "\n" : ",\n";
     text += EntryJson(info, tree_.Path(nodes[entry - first]))
                 .dump(-1, ' ', false, Json::error_handler_t::replace);
   }
-  if (end == container_.entry_count()) text += "\n]\n";
+  if (end == entries().count()) text += "\n]\n";
   return text;
 }
 
@@ -168,7 +171,7 @@ Result<Content> IndexJson::Shared::Open(const ReadContext& context) {
       if (!made) return made.error();
       parts.push_back({end, (*made)->size()});
       first = end;
-    } while (first < container_.entry_count());
+    } while (first < entries().count());
     const MutexLock lock(mutex_);
     parts_ = parts;
   }
@@ -181,12 +184,14 @@ Result<Content> IndexJson::Shared::Open(const ReadContext& context) {
   return content;
 }
 
-IndexJson::IndexJson(const Container& container, const Tree& tree)
-    : shared_(std::make_shared<Shared>(container, tree)) {}
+IndexJson::IndexJson(const ContainerTree& tree)
+    : FileTable({.role = Role::kMetadata}),
+      shared_(std::make_shared<Shared>(tree)) {}
 
 IndexJson::~IndexJson() = default;
 
-Result<Content> IndexJson::Open(const ReadContext& context) const {
+Result<Content> IndexJson::Open(uint32_t /*file*/,
+                                const ReadContext& context) const {
   return shared_->Open(context);
 }
 

@@ -2,39 +2,46 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/base/json.h"
 #include "core/base/result.h"
-#include "core/container/container.h"
+#include "core/container/file_table.h"
 #include "core/content/content.h"
 #include "core/content/read_context.h"
-#include "core/tree/tree.h"
 
 namespace ctxfs {
 
-/// `.ctxfs/index.json` (docs/tree.md, section 2): an array of one object an
-/// entry, in index order, each on a line. Made in blocks of many entries, so
-/// that ten million of them take no more memory than that; how long the blocks
-/// turn out to be is kept.
-class IndexJson {
- public:
-  /// `container` and `tree` outlive this and its contents; neither is looked at
-  /// before the first Open.
-  IndexJson(const Container& container, const Tree& tree);
-  ~IndexJson();
-  IndexJson(const IndexJson&) = delete;
-  IndexJson& operator=(const IndexJson&) = delete;
+class ContainerTree;
 
-  /// The first time makes all of it, to know how long it is.
-  Result<Content> Open(const ReadContext& context) const;
+/// `.ctxfs/index.json` (docs/tree.md, section 2): an array of one object per
+/// entry, in index order, one per line. Made in blocks of many entries, so that
+/// ten million entries take no more memory than one block; the sizes of blocks
+/// are kept.
+class IndexJson final : public FileTable {
+ public:
+  /// `tree` outlives this table and its contents, and is not read before the
+  /// first Open.
+  explicit IndexJson(const ContainerTree& tree);
+  ~IndexJson() override;
+
+  uint32_t count() const override { return 1; }
+  std::optional<std::string_view> Path(
+      uint32_t /*file*/, std::string& /*scratch*/) const override {
+    return "index.json";
+  }
+  /// The first call makes all of it, to find its size.
+  Result<Content> Open(uint32_t file,
+                       const ReadContext& context) const override;
 
  private:
   class Shared;
   const std::shared_ptr<Shared> shared_;
 };
 
-/// One entry's object: what index.json has, and `ctxfs info`.
+/// The object of one entry.
 Json EntryJson(const EntryInfo& info, const std::string& path);
 
 }  // namespace ctxfs

@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "core/tree/files.h"
+#include "core/tree/file_tree.h"
 #include "core/tree/tree.h"
 
 namespace ctxfs {
 
-/// Files whose names are in a Tree, which whoever derives from this builds.
-class TreeFiles : public Files {
+/// A FileTree whose names are in a Tree, which the derived class builds.
+class TreeFiles : public FileTree {
  public:
   const Tree& tree() const { return tree_; }
 

@@ -34,36 +34,36 @@ Ahead::~Ahead() {
 void Ahead::Note(const Namespace::OpenFile& file, uint64_t offset,
                  uint64_t end) {
   const uint64_t size = file.content.size();
-  if (file.container == nullptr || size < kSmallest ||
+  if (file.entries == nullptr || size < kSmallest ||
       (offset != 0 && end < size)) {
     return;
   }
   const MutexLock lock(mutex_);
   if (offset == 0) Begun(file);
   if (end >= size) {
-    ended_[next_ended_++ % ended_.size()] = {file.container.get(), file.entry};
+    ended_[next_ended_++ % ended_.size()] = {file.entries.get(), file.entry};
   }
 }
 
 void Ahead::Begun(const Namespace::OpenFile& file) {
   const uint32_t entry = file.entry;
-  const Container* const container = file.container.get();
+  const FileTable* const entries = file.entries.get();
   if (entry == 0 || std::find(ended_.begin(), ended_.end(),
-                              Entry{container, entry - 1}) == ended_.end()) {
+                              Entry{entries, entry - 1}) == ended_.end()) {
     return;
   }
-  if (container != run_ || entry >= scheduled_ ||
+  if (entries != run_ || entry >= scheduled_ ||
       scheduled_ > uint64_t{entry} + 1 + kDepth) {
-    run_ = container;
+    run_ = entries;
     scheduled_ = uint64_t{entry} + 1;  // another run than the last
     queue_.clear();
   }
-  const uint64_t until = std::min<uint64_t>(uint64_t{entry} + 1 + kDepth,
-                                            container->entry_count());
+  const uint64_t until =
+      std::min<uint64_t>(uint64_t{entry} + 1 + kDepth, entries->count());
   while (scheduled_ < until) {
     const auto next = static_cast<uint32_t>(scheduled_++);
-    if (container->EntrySize(next) <= largest_) {
-      queue_.push_back({file.container, next});
+    if (entries->KnownSize(next).value_or(UINT64_MAX) <= largest_) {
+      queue_.push_back({file.entries, next});
     }
   }
   if (queue_.empty()) return;
@@ -78,10 +78,10 @@ void Ahead::Start() {
   }
 }
 
-// Frees the job: it may be the last to hold the container.
+// Frees the job: it may be the last reference to the container.
 void Ahead::Prepare(Job job) {
   const ReadContext context(cache_, stopping_);
-  if (Result<Content> content = job.container->OpenEntry(job.entry, context)) {
+  if (Result<Content> content = job.entries->Open(job.entry, context)) {
     content->Prepare(context);
   }
 }

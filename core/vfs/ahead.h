@@ -11,7 +11,7 @@
 
 #include "core/base/interrupt.h"
 #include "core/base/mutex.h"
-#include "core/container/container.h"
+#include "core/container/file_table.h"
 #include "core/content/block_cache.h"
 #include "core/vfs/namespace.h"
 
@@ -32,12 +32,12 @@ class Ahead {
 
  private:
   struct Entry {
-    const Container* container = nullptr;  // to compare, not to use
+    const FileTable* entries = nullptr;  // to compare, not to use
     uint32_t entry = 0;
     bool operator==(const Entry&) const = default;
   };
   struct Job {
-    std::shared_ptr<const Container> container;
+    std::shared_ptr<const FileTable> entries;
     uint32_t entry;
   };
 
@@ -63,7 +63,7 @@ class Ahead {
   CondVar changed_;
   std::array<Entry, 8> ended_ CTXFS_GUARDED_BY(mutex_);
   size_t next_ended_ CTXFS_GUARDED_BY(mutex_) = 0;
-  const Container* run_ CTXFS_GUARDED_BY(mutex_) = nullptr;  // to compare
+  const FileTable* run_ CTXFS_GUARDED_BY(mutex_) = nullptr;  // to compare
   uint64_t scheduled_ CTXFS_GUARDED_BY(mutex_) = 0;  // all below, of this run
   std::deque<Job> queue_ CTXFS_GUARDED_BY(mutex_);
   bool stop_ CTXFS_GUARDED_BY(mutex_) = false;

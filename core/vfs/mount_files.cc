@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vfs/mount_files.h"
 
+#include <string>
 #include <utility>
 
 #include "core/tree/safe_name.h"
@@ -8,7 +9,7 @@
 namespace ctxfs {
 
 MountFiles::MountFiles(std::string_view container, std::string_view own,
-                       OwnFile stats)
+                       std::shared_ptr<const FileTable> stats)
     : stats_(std::move(stats)) {
   TreeBuilder builder;
   if (!container.empty()) {
@@ -17,16 +18,10 @@ MountFiles::MountFiles(std::string_view container, std::string_view own,
   if (!own.empty()) {
     const NodeId directory =
         builder.MakeDirectory(kRoot, builder.FreeName(kRoot, own));
-    builder.AddFile(directory, stats_.path, 0);
+    std::string scratch;
+    builder.AddFile(directory, stats_->Path(0, scratch).value_or(""), 0);
   }
   tree_ = *std::move(builder).Build();  // three names are not too many
-}
-
-Result<uint64_t> MountFiles::Size(NodeId /*file*/,
-                                  const ReadContext& context) const {
-  Result<Content> content = stats_.open(context);
-  if (!content) return std::move(content).error();
-  return content->size();
 }
 
 }  // namespace ctxfs

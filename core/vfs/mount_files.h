@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
+#include <memory>
 #include <string_view>
 
+#include "core/container/file_table.h"
 #include "core/tree/tree_files.h"
 
 namespace ctxfs {
@@ -13,23 +14,19 @@ namespace ctxfs {
 class MountFiles final : public TreeFiles {
  public:
   /// `container` names the directory, empty for none; `own` is what `.ctxfs` is
-  /// called, empty when the mount has no files of its own.
-  MountFiles(std::string_view container, std::string_view own, OwnFile stats);
+  /// called, empty if the mount has no files of its own; `stats` is then the
+  /// table of one file.
+  MountFiles(std::string_view container, std::string_view own,
+             std::shared_ptr<const FileTable> stats);
 
   /// Where the container hangs: the root, unless it has a directory.
   NodeId container_node() const { return container_; }
   uint32_t node_count() const { return tree_.node_count(); }
 
-  Result<uint64_t> Size(NodeId file, const ReadContext& context) const override;
-  bool SizeIsCheap(NodeId /*file*/) const override { return false; }
-  bool IsLive(NodeId /*file*/) const override { return true; }
-  Result<Content> Open(NodeId /*file*/,
-                       const ReadContext& context) const override {
-    return stats_.open(context);
-  }
+  File At(NodeId /*file*/) const override { return {stats_.get(), 0}; }
 
  private:
-  OwnFile stats_;
+  const std::shared_ptr<const FileTable> stats_;
   NodeId container_ = kRoot;
 };
 

@@ -34,7 +34,7 @@ MountedContainers::MountedContainers(const Budget& budget, Open open,
 
 void MountedContainers::AttachTop(
     Inode at, Inode base, const std::shared_ptr<const Container>& container,
-    std::vector<OwnFile> own) {
+    ContainerTree::Tables own) {
   auto slot = std::make_shared<Slot>(Slot{.attachment = {.at = at},
                                           .number = kTop,
                                           .base = base,
@@ -222,9 +222,9 @@ Result<MountedContainers::Tree> MountedContainers::MakeTree(
     const Interrupt& interrupt) {
   MountedTree tree = TreeAt(slot, outer);
   TakeAttributes(*container->source(), tree);
-  std::vector<SubContainer> extras;
+  std::vector<ChildContainer> extras;
   if (extras_ != nullptr) extras = extras_(container);
-  tree.branch = std::make_shared<const Branch>(
+  tree.branch = std::make_shared<const ContainerTree>(
       container, slot.own, std::move(extras), TreeLimits(), interrupt);
   tree.files = tree.branch.get();
   const Status& built = tree.branch->status();
@@ -398,7 +398,7 @@ MountedContainers::Totals MountedContainers::Sum() const {
   Totals sum;
   sum.memory = bytes_;
   for (const Slot* slot : used_) {
-    const Branch& branch = *slot->tree->branch;
+    const ContainerTree& branch = *slot->tree->branch;
     if (!slot->tree->IsContainer()) {
       sum.extras += branch.NodeCount() - 1;  // its root is the directory
       continue;

@@ -47,8 +47,8 @@ class MountedContainers {
   struct Attachment {
     Inode at;  // the directory
     Kind kind = Kind::kStored;
-    Number within = 0;           // of the tree that `at` is a node of
-    NodeId node = Files::kRoot;  // that node; neither counts for kStored
+    Number within = 0;              // of the tree that `at` is a node of
+    NodeId node = FileTree::kRoot;  // that node; neither counts for kStored
   };
 
   /// Opens the container at `attachment`, anew at each call. `outer` is the
@@ -62,7 +62,7 @@ class MountedContainers {
 
   /// Returns what is to be attached to a container besides its own nested
   /// containers: its views.
-  using Extras = std::function<std::vector<SubContainer>(
+  using Extras = std::function<std::vector<ChildContainer>(
       const std::shared_ptr<const Container>&)>;
 
   /// How many containers besides the top are kept open, and bytes of heap that
@@ -78,10 +78,10 @@ class MountedContainers {
   MountedContainers(const Budget& budget, Open open, Extras extras);
 
   /// Attaches the mount's only container, which stays open. `base`: see
-  /// MountedTree. `own` are further files of the tree.
+  /// MountedTree. `own` are further tables of the tree.
   void AttachTop(Inode at, Inode base,
                  const std::shared_ptr<const Container>& container,
-                 std::vector<OwnFile> own);
+                 ContainerTree::Tables own);
 
   /// The number of what is attached at `attachment.at`: the same for every
   /// mount but for one chance in two billion.
@@ -146,7 +146,7 @@ class MountedContainers {
     Attachment attachment;
     Number number = 0;
     Inode base = 0;
-    std::vector<OwnFile> own = {};
+    ContainerTree::Tables own = {};
     std::shared_ptr<Slot> outer = nullptr;  // that `attachment.at` is in
     // Under mutex_.
     std::vector<Number> attached = {};  // in the tree of this slot

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "core/io/readers.h"
-#include "core/tree/branch.h"
-#include "core/tree/files.h"
+#include "core/tree/container_tree.h"
+#include "core/tree/file_tree.h"
 #include "core/vfs/attributes.h"
 
 namespace ctxfs {
@@ -16,13 +16,13 @@ namespace ctxfs {
 /// directory of numbered files in one, or the mount's own files. Immutable;
 /// keeps alive everything that its files are made from.
 struct MountedTree {
-  const Files* files = nullptr;
+  const FileTree* files = nullptr;
   Inode at = 0;    // of the root: the directory that the tree is attached to
   Inode base = 0;  // node n, unless it is the root, has the inode base + n
   uint32_t number = 0;  // see MountedContainers
   unsigned depth = 0;   // how many containers the container is nested in
-  std::shared_ptr<const Branch> branch =
-      nullptr;         // null: the mount's own files
+  /// Null: the mount's own files.
+  std::shared_ptr<const ContainerTree> branch = nullptr;
   uint64_t bytes = 0;  // of heap that opening the container took
   /// Of the file that stores the container, or the one that this is nested in.
   FileTime mtime = {};
@@ -31,16 +31,21 @@ struct MountedTree {
   std::shared_ptr<const MountedTree> outer = nullptr;
 
   Inode InodeOf(NodeId node) const {
-    return node == Files::kRoot ? at : base + node;
+    return node == FileTree::kRoot ? at : base + node;
   }
   NodeId NodeOf(Inode inode) const {
-    return inode == at ? Files::kRoot : static_cast<NodeId>(inode - base);
+    return inode == at ? FileTree::kRoot : static_cast<NodeId>(inode - base);
   }
   /// Whether it is a container as a format knows it, with a `.ctxfs` of its
   /// own: not the views of one, and not numbered files.
   bool IsContainer() const {
     return branch != nullptr && files == branch.get() &&
-           branch->container().HasAbout();
+           !branch->container().is_part();
+  }
+  /// The entry of `branch` that `node` is, if it is one.
+  std::optional<uint32_t> EntryAt(NodeId node) const {
+    if (branch == nullptr || files != branch.get()) return std::nullopt;
+    return branch->Entry(node);
   }
 };
 

@@ -19,11 +19,7 @@ namespace {
 constexpr std::string_view kOwnDirectory = ".ctxfs";
 constexpr unsigned kNumberShift = 32;
 
-std::vector<OwnFile> FlatStats(OwnFile stats) {
-  if (stats.path.empty()) return {};
-  stats.path = std::string(kOwnDirectory) + "/" + stats.path;
-  return {std::move(stats)};
-}
+using StatsTable = std::shared_ptr<const FileTable>;
 
 /// The name of our directory at the root: one that `mirror` does not have.
 std::string OwnName(Mirror& mirror) {
@@ -52,28 +48,28 @@ std::shared_ptr<const MountedTree> OwnTree(const MountFiles& own) {
 }  // namespace
 
 Namespace::Namespace(const std::shared_ptr<const Container>& container,
-                     std::string_view name, const OwnFile& stats,
+                     std::string_view name, const StatsTable& stats,
                      const OpenOptions& options,
                      const MountedContainers::Extras& extras,
                      const MountedContainers::Budget& budget)
     : options_(options),
-      own_(name, name.empty() || stats.path.empty() ? "" : kOwnDirectory,
-           stats),
+      own_(name, name.empty() || stats == nullptr ? "" : kOwnDirectory, stats),
       own_tree_(OwnTree(own_)),
       attached_(budget, Opener(), extras) {
+  ContainerTree::Tables own;
+  if (name.empty() && stats != nullptr) own.push_back(stats);
   // Its root is one of our own directories, whose inodes its others follow.
   attached_.AttachTop(kRoot + own_.container_node(),
-                      kRoot + own_.node_count() - 1, container,
-                      name.empty() ? FlatStats(stats) : std::vector<OwnFile>{});
+                      kRoot + own_.node_count() - 1, container, std::move(own));
 }
 
-Namespace::Namespace(std::unique_ptr<Mirror> mirror, const OwnFile& stats,
+Namespace::Namespace(std::unique_ptr<Mirror> mirror, const StatsTable& stats,
                      const OpenOptions& options,
                      const MountedContainers::Extras& extras,
                      const MountedContainers::Budget& budget)
     : options_(options),
       mirror_(std::move(mirror)),
-      own_("", stats.path.empty() ? "" : OwnName(*mirror_), stats),
+      own_("", stats == nullptr ? "" : OwnName(*mirror_), stats),
       own_tree_(OwnTree(own_)),
       attached_(budget, Opener(), extras) {}
 
@@ -101,7 +97,7 @@ Result<Namespace::Place> Namespace::RootOf(
   Result<MountedContainers::Tree> tree =
       attached_.Get(attached_.Attach(attachment), context);
   if (!tree) return std::move(tree).error();
-  return Place{std::move(*tree), Files::kRoot};
+  return Place{std::move(*tree), FileTree::kRoot};
 }
 
 Result<Namespace::Directory> Namespace::Enter(
@@ -185,7 +181,7 @@ Result<std::shared_ptr<const Container>> Namespace::OpenNested(
     const MountedTree& outer, NodeId node, const ReadContext& context) const {
   Work work = WorkOn(outer);
   const ReadContext bounded = context.With(work);
-  const SubContainer& nested = *outer.branch->Hanging(node);
+  const ChildContainer& nested = *outer.branch->Hanging(node);
   if (nested.open != nullptr) return nested.open(bounded);
   Result<std::shared_ptr<const Source>> source = nested.open_source(bounded);
   if (!source) return Unreadable(nullptr, std::move(source).error());
@@ -201,7 +197,7 @@ Result<std::shared_ptr<const Container>> Namespace::OpenNested(
 
 std::optional<Namespace::Found> Namespace::LookupOwn(
     std::string_view name) const {
-  const std::optional<NodeId> node = own_.Lookup(Files::kRoot, name);
+  const std::optional<NodeId> node = own_.Lookup(FileTree::kRoot, name);
   if (!node) return std::nullopt;
   return Found{kRoot + *node, {true, false, 0, mirror_->mtime()}};
 }
@@ -232,7 +228,7 @@ Result<std::optional<Namespace::Found>> Namespace::LookupOnce(
   Work work = WorkOn(*place.tree);
   const ReadContext bounded = context.With(work);
   const Result<bool> exists =
-      place.files().Exists(*node, /*listing=*/false, bounded);
+      place.files().Exists(*node, Cost::kDecode, bounded);
   if (!exists) return exists.error();
   if (!*exists) return std::optional<Found>();
   const Result<Attributes> attributes = ExamineAt(place, bounded);
@@ -327,7 +323,7 @@ Inode Namespace::Parent(Inode inode, const ReadContext& context) const {
   if (!place) return kRoot;
   if (place->tree->branch != nullptr &&
       place->tree->number == MountedContainers::kTop &&
-      place->node == Files::kRoot) {
+      place->node == FileTree::kRoot) {
     return kRoot + own_.Parent(own_.container_node());
   }
   place->node = place->files().Parent(place->node);
@@ -367,8 +363,8 @@ Result<Namespace::OpenFile> Namespace::OpenOnce(
   if (IsMirrored(inode) && mirror_ != nullptr) return OpenMirrored(inode);
   Result<Place> place = Find(inode, context);
   if (!place) return std::move(place).error();
-  const Files& files = place->files();
-  const std::shared_ptr<const Branch>& branch = place->tree->branch;
+  const FileTree& files = place->files();
+  const std::shared_ptr<const ContainerTree>& branch = place->tree->branch;
   if (branch != nullptr) {
     Status fresh = branch->container().source()->CheckUnchanged();
     if (!fresh) return std::move(fresh).error();
@@ -386,8 +382,8 @@ Result<Namespace::OpenFile> Namespace::OpenOnce(
     file.lifetime = Lifetime::kNone;
     file.same_pages = false;
   }
-  if (const auto entry = files.Entry(place->node)) {
-    file.container = branch->shared_container();
+  if (const auto entry = place->tree->EntryAt(place->node)) {
+    file.entries = branch->entries();
     file.entry = *entry;
   }
   file.tree = std::move(place->tree);
@@ -409,7 +405,7 @@ Result<std::optional<EntryInfo>> Namespace::Describe(
     place = Find(inode, context);
     if (!place) return place.error();
   }
-  return place->files().Describe(place->node);
+  return place->files().Describe(place->node, context);
 }
 
 std::string Namespace::PathInContainer(Inode inode,

@@ -15,8 +15,8 @@
 #include "core/container/format.h"
 #include "core/content/content.h"
 #include "core/content/read_context.h"
-#include "core/tree/branch.h"
-#include "core/tree/files.h"
+#include "core/tree/container_tree.h"
+#include "core/tree/file_tree.h"
 #include "core/vfs/attributes.h"
 #include "core/vfs/listing.h"
 #include "core/vfs/mirror.h"
@@ -56,17 +56,19 @@ class Namespace {
     /// Keeps what the content is made from: a container, or a mirrored file.
     std::shared_ptr<const MountedTree> tree = nullptr;
     std::shared_ptr<const Source> source = nullptr;
-    /// Where it is an entry: of which container, and which.
-    std::shared_ptr<const Container> container = nullptr;
+    /// The table of entries that it is in, and its number; null if it is no
+    /// entry.
+    std::shared_ptr<const FileTable> entries = nullptr;
     uint32_t entry = 0;
   };
 
   /// Shows the container in a directory `name` of the root, or at the root
-  /// itself when `name` is empty. `stats` is the mount's own file, if it has a
-  /// path; containers within are opened with `options`, each with `extras`, and
-  /// kept open within `budget`.
+  /// itself when `name` is empty. `stats` is a table of the mount's own file,
+  /// or null; containers within are opened with `options`, each with `extras`,
+  /// and kept open within `budget`.
   Namespace(const std::shared_ptr<const Container>& container,
-            std::string_view name, const OwnFile& stats,
+            std::string_view name,
+            const std::shared_ptr<const FileTable>& stats,
             const OpenOptions& options = {},
             const MountedContainers::Extras& extras = nullptr,
             const MountedContainers::Budget& budget = {});
@@ -82,7 +84,8 @@ class Namespace {
   const WorkLimit& work_limit() const { return work_limit_; }
 
   /// Shows what `mirror` has.
-  Namespace(std::unique_ptr<Mirror> mirror, const OwnFile& stats,
+  Namespace(std::unique_ptr<Mirror> mirror,
+            const std::shared_ptr<const FileTable>& stats,
             const OpenOptions& options = {},
             const MountedContainers::Extras& extras = nullptr,
             const MountedContainers::Budget& budget = {});
@@ -144,9 +147,9 @@ class Namespace {
   /// A file or a directory: a node of a tree.
   struct Place {
     std::shared_ptr<const MountedTree> tree;
-    NodeId node = Files::kRoot;
+    NodeId node = FileTree::kRoot;
 
-    const Files& files() const { return *tree->files; }
+    const FileTree& files() const { return *tree->files; }
     Inode inode() const { return tree->InodeOf(node); }
   };
   /// A directory in a tree. Its children are at `inside`: the root of the tree

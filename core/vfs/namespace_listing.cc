@@ -28,7 +28,7 @@ class Namespace::TreeListing final : public Listing {
     const bool first = index < first_;
     Place at = first ? *directory_.around : directory_.inside;
     const auto number = static_cast<uint32_t>(first ? index : index - first_);
-    Files::Child child = at.files().ChildAt(at.node, number);
+    FileTree::Child child = at.files().ChildAt(at.node, number);
     at.node = child.node;
     // A member below this container that has the name has it alone.
     if (!first && first_ > 0 &&
@@ -38,7 +38,7 @@ class Namespace::TreeListing final : public Listing {
     }
     // What cannot be told, for an I/O error, is listed: to look it up tells.
     const Result<bool> exists =
-        at.files().Exists(child.node, /*listing=*/true, context);
+        at.files().Exists(child.node, Cost::kSmallRead, context);
     if (exists && !*exists) return std::nullopt;
     Name name{at.inode(), std::move(child.name), child.directory};
     if (attributes && (child.directory || at.files().SizeIsCheap(child.node))) {
@@ -67,7 +67,7 @@ class Namespace::MirrorListing final : public Listing {
         files_.mirror_->List(directory_, context);
     if (!listed) return std::move(listed).error();
     mirrored_ = std::move(*listed);
-    if (directory_ == kRoot) own_ = files_.own_.ChildCount(Files::kRoot);
+    if (directory_ == kRoot) own_ = files_.own_.ChildCount(FileTree::kRoot);
     return {};
   }
 
@@ -81,8 +81,8 @@ class Namespace::MirrorListing final : public Listing {
       return Name{name.inode, std::string(name.name),
                   name.type == Type::kDirectory, name.type != Type::kUnknown};
     }
-    Files::Child child = files_.own_.ChildAt(
-        Files::kRoot, static_cast<uint32_t>(index - MirroredCount()));
+    FileTree::Child child = files_.own_.ChildAt(
+        FileTree::kRoot, static_cast<uint32_t>(index - MirroredCount()));
     return Name{kRoot + child.node, std::move(child.name), child.directory};
   }
 

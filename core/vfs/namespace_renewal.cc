@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/container/unreadable.h"
 #include "core/vfs/namespace.h"
 #include "core/vfs/open_container.h"
 
@@ -111,10 +112,9 @@ Result<std::shared_ptr<const Container>> Namespace::OpenAgain(
         OpenRecorded(source, options_, context);
     if (container) return container;
     error = std::move(container).error();
-    if (error.Permanent()) {
-      changed = true;
-      return Error{Code::kStale, "the container changed: " + error.Text()};
-    }
+    // A damaged container that is touched stays what it is; if it was sound
+    // before, it is another one.
+    if (error.Permanent()) return UnreadableContainer(source, error);
     if (error.code != Code::kStale) return error;
   }
   error.code = Code::kIo;  // it may be left alone the next time

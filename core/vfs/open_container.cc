@@ -14,10 +14,11 @@ std::string SalvageHint(std::shared_ptr<const Source> source,
   const Result<std::shared_ptr<const Container>> container =
       OpenContainer(std::move(source), options);
   if (!container) return {};
-  const uint32_t entries = (*container)->entry_count();
+  const auto table = (*container)->Entries();
+  const uint32_t entries = table->count();
   uint32_t readable = 0;
   for (uint32_t i = 0; i < entries; ++i) {
-    if (!(*container)->EntryFault(i)) ++readable;
+    if (table->access(i) != Access::kUnreadable) ++readable;
   }
   if (readable == 0) return {};
   return "; with -o salvage " + std::to_string(readable) + " of " +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The directory `views/`: a container of no entries that hangs in another.
+// The directory `views/`: a container without entries, attached to another.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -28,22 +29,13 @@ std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   return count;
 }
 
-/// Asks for the arrays, once for all views.
 Viewed LookAt(std::shared_ptr<const Container> container,
               const ReadContext& context) {
   Viewed viewed;
+  viewed.exports = container->Export();
   std::vector<ArrayInfo> arrays;
-  if (const std::optional<ArraysUse> use = container->ArraysUsed()) {
-    viewed.use = *use;
-    arrays = container->Arrays(context);
-  }
+  if (viewed.exports.arrays != nullptr) arrays = viewed.exports.arrays(context);
   std::erase_if(arrays, [](const ArrayInfo& one) { return !IsUsual(one); });
-  const std::string directory = std::string(viewed.use.directory) + "/";
-  for (ArrayInfo& array : arrays) {
-    if (directory.size() > 1 && array.name.starts_with(directory)) {
-      array.name.erase(0, directory.size());
-    }
-  }
   viewed.arrays =
       std::make_shared<const std::vector<ArrayInfo>>(std::move(arrays));
   viewed.container = std::move(container);
@@ -52,43 +44,28 @@ Viewed LookAt(std::shared_ptr<const Container> container,
 
 class ViewsContainer final : public Container {
  public:
-  ViewsContainer(const Viewed& viewed, const ViewSet& views)
-      : Container(viewed.container->source()),
+  ViewsContainer(const Viewed& viewed, const ViewSet& views,
+                 const ReadContext& context)
+      : Container(viewed.container->source(), /*part=*/true),
         stored_size_(viewed.container->StoredSize()) {
     for (size_t i = 0; i < Views().size(); ++i) {
-      if (views.test(i)) Views()[i]->make(viewed, files_);
+      if (views.test(i)) Views()[i]->make(viewed, context, tables_);
     }
+    // Listed first: what is not one file of many in a directory.
+    std::stable_partition(
+        tables_.begin(), tables_.end(),
+        [](const auto& table) { return table->placement().directory.empty(); });
   }
 
   uint64_t StoredSize() const override { return stored_size_; }
-  std::vector<OwnFile> OwnFiles() const override { return files_.own; }
-  std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override {
-    return files_.derived;
-  }
-  std::vector<NumberedFiles> Numbered() const override {
-    return files_.numbered;
-  }
-  bool HasAbout() const override { return false; }
-
   Json Info(const ReadContext& /*context*/) const override {
     return Json::object();
   }
-  uint32_t entry_count() const override { return 0; }
-
-  // There is no entry that any of these could be asked of.
-  std::optional<std::string_view> EntryName(uint32_t) const override {
-    return std::nullopt;
-  }
-  uint64_t EntrySize(uint32_t) const override { return 0; }
-  EntryInfo Describe(uint32_t) const override { return {}; }
-  Result<Content> OpenEntry(uint32_t,
-                            const ReadContext& /*context*/) const override {
-    return Error{Code::kNotFound, "views have no entries"};
-  }
+  Tables Files() const override { return tables_; }
 
  private:
-  uint64_t stored_size_;  // of the container that is viewed
-  ViewFiles files_;
+  const uint64_t stored_size_;  // of the container that is viewed
+  ViewTables tables_;
 };
 
 }  // namespace
@@ -99,26 +76,25 @@ uint64_t CountOf(const ArrayInfo& array) {
   return Count(array.shape).value_or(0);
 }
 
-bool MayHaveArrays(const Container& container) {
-  return container.ArraysUsed().has_value();
-}
+bool MayHaveArrays(const Exports& exports) { return exports.arrays != nullptr; }
 
 bool MayHaveViews(const Container& container, const ViewSet& views) {
+  const Exports exports = container.Export();
   for (size_t i = 0; i < Views().size(); ++i) {
-    if (views.test(i) && Views()[i]->may_have(container)) return true;
+    if (views.test(i) && Views()[i]->may_have(exports)) return true;
   }
   return false;
 }
 
-SubContainer ViewsDirectory(std::shared_ptr<const Container> container,
-                            const ViewSet& views) {
-  SubContainer directory;
-  directory.path = "views";
+ChildContainer ViewsDirectory(std::shared_ptr<const Container> container,
+                              const ViewSet& views) {
+  ChildContainer directory;
+  directory.role = Role::kViews;
   directory.open = [container = std::move(container),
                     views](const ReadContext& context)
       -> Result<std::shared_ptr<const Container>> {
-    const Viewed viewed = LookAt(container, context);
-    auto made = std::make_shared<const ViewsContainer>(viewed, views);
+    auto made = std::make_shared<const ViewsContainer>(
+        LookAt(container, context), views, context);
     // Interrupted, the arrays are incomplete.
     if (Status wanted = context.Check(); !wanted) {
       return std::move(wanted).error();
@@ -128,7 +104,7 @@ SubContainer ViewsDirectory(std::shared_ptr<const Container> container,
   return directory;
 }
 
-std::vector<SubContainer> AttachedViews(
+std::vector<ChildContainer> AttachedViews(
     const std::shared_ptr<const Container>& container, const ViewSet& views) {
   if (!MayHaveViews(*container, views)) return {};
   return {ViewsDirectory(container, views)};

@@ -10,38 +10,37 @@
 #include <vector>
 
 #include "core/container/container.h"
-#include "core/container/derived.h"
-#include "core/container/numbered.h"
+#include "core/container/exports.h"
+#include "core/container/file_table.h"
+#include "core/content/read_context.h"
 
 namespace ctxfs {
 
-/// A container as views see it. Whatever is made of it keeps parts alive.
+/// A container as views see it. Views keep parts of it alive.
 struct Viewed {
   std::shared_ptr<const Container> container;
-  ArraysUse use;
-  /// The container's arrays but for those of shapes that nobody reads
-  /// (IsUsual), their names without the directory that says nothing of them.
+  Exports exports;
+  /// The container's arrays except those of shapes that no reader takes
+  /// (IsUsual).
   std::shared_ptr<const std::vector<ArrayInfo>> arrays;
 };
 
-/// What views add to the directory `views/`; paths are relative to it.
-struct ViewFiles {
-  std::vector<OwnFile> own;
-  std::vector<std::shared_ptr<const DerivedFiles>> derived;
-  std::vector<NumberedFiles> numbered;
-};
+/// Tables of a view's files; paths are relative to `views/`.
+using ViewTables = std::vector<std::shared_ptr<const FileTable>>;
 
-/// Files made of a container for those who know nothing of it (docs/views.md).
-/// To add one, write core/views/NAME.cc that ends in
-/// `extern const View kNameView{...};` and name it in registry.cc. A view costs
-/// its headers: `make` neither decodes nor opens an array.
+/// Files made of a container's exports for programs that do not know its format
+/// (docs/views.md). To add a view, write a file in a folder of core/views that
+/// ends in `extern const View kNameView{...};`, and name it in registry.cc.
 struct View {
   std::string_view name;  // as -o views= has it
 
-  /// Whether the container may have such files; reads nothing.
-  bool (*may_have)(const Container& container);
+  /// Whether a container may have such files; reads nothing.
+  bool (*may_have)(const Exports& exports);
 
-  void (*make)(const Viewed& viewed, ViewFiles& into);
+  /// Appends the view's tables. Reads headers and documents, and neither
+  /// decodes nor opens an array.
+  void (*make)(const Viewed& viewed, const ReadContext& context,
+               ViewTables& into);
 };
 
 /// Every view, in the order their files are listed.
@@ -62,16 +61,16 @@ std::string ViewNames();
 bool MayHaveViews(const Container& container, const ViewSet& views);
 
 /// The directory `views/` of a container, made when it is first looked into.
-SubContainer ViewsDirectory(std::shared_ptr<const Container> container,
-                            const ViewSet& views);
+ChildContainer ViewsDirectory(std::shared_ptr<const Container> container,
+                              const ViewSet& views);
 
-/// What hangs in a container besides its own: that directory, if it may have
-/// any of `views`.
-std::vector<SubContainer> AttachedViews(
+/// What is attached to a container besides its own children: that directory, if
+/// the container may have any of `views`.
+std::vector<ChildContainer> AttachedViews(
     const std::shared_ptr<const Container>& container, const ViewSet& views);
 
 /// may_have of views that are made of arrays.
-bool MayHaveArrays(const Container& container);
+bool MayHaveArrays(const Exports& exports);
 
 /// Whether an array has a shape that its readers take: at most 32 dimensions,
 /// whose product is below 2^60 when those of 0 are left out.

@@ -81,7 +81,7 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
     report.warnings.push_back(place.path.empty() ? text
                                                  : place.path + ": " + text);
   }
-  const Branch branch(std::move(container));
+  const ContainerTree branch(std::move(container));
   if (!branch.status()) {
     report.faults.push_back(
         {place.path, std::nullopt, branch.status().error()});
@@ -90,7 +90,7 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
   CheckHanging(branch, place, report);
 }
 
-void Checker::CheckFiles(const Branch& branch, const Place& place,
+void Checker::CheckFiles(const ContainerTree& branch, const Place& place,
                          CheckReport& report) const {
   const Tree& tree = branch.tree();
   std::vector<NodeId> files;
@@ -135,21 +135,22 @@ void Checker::CheckFiles(const Branch& branch, const Place& place,
     if (!entry && said.contains(KeyOf(*outcome.error))) continue;
     Fault fault{path, std::nullopt, std::move(*outcome.error)};
     if (entry) {
-      const auto name = branch.container().EntryName(*entry);
-      if (name) fault.entry = std::string(*name);
+      const auto info = branch.entries()->Describe(*entry, cache_);
+      if (info) fault.entry = info->name;
     }
     report.faults.push_back(std::move(fault));
   }
 }
 
-Checker::Outcome Checker::CheckFile(const Branch& branch, NodeId node) const {
+Checker::Outcome Checker::CheckFile(const ContainerTree& branch,
+                                    NodeId node) const {
   Outcome outcome;
   outcome.node = node;
   const auto failed = [&outcome](Error error) {
     outcome.error = std::move(error);
     return std::move(outcome);
   };
-  const Result<bool> exists = branch.Exists(node, /*listing=*/false, cache_);
+  const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache_);
   if (!exists) return failed(exists.error());
   if (!*exists) return outcome;
   outcome.there = true;
@@ -174,15 +175,15 @@ Checker::Outcome Checker::CheckFile(const Branch& branch, NodeId node) const {
   return outcome;
 }
 
-void Checker::CheckHanging(const Branch& branch, const Place& place,
+void Checker::CheckHanging(const ContainerTree& branch, const Place& place,
                            CheckReport& report) const {
   const Tree& tree = branch.tree();
   for (NodeId node = 0; node < tree.node_count(); ++node) {
     if (!tree.IsDirectory(node)) continue;
-    const SubContainer* hanging = branch.Hanging(node);
+    const ChildContainer* hanging = branch.Hanging(node);
     if (hanging == nullptr || hanging->open_source == nullptr) continue;
     const std::string path = place.Below(tree.Path(node));
-    const Result<bool> exists = branch.Exists(node, /*listing=*/false, cache_);
+    const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache_);
     if (exists && !*exists) continue;
     Result<std::shared_ptr<const Source>> source =
         exists ? hanging->open_source(cache_) : exists.error();

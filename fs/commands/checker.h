@@ -11,7 +11,7 @@
 #include "core/container/container.h"
 #include "core/container/format.h"
 #include "core/content/block_cache.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "fs/commands/progress.h"
 
 namespace ctxfs {
@@ -85,11 +85,11 @@ class Checker {
                    const Place& place, CheckReport& report) const;
   void CheckContainer(std::shared_ptr<const Container> container,
                       const Place& place, CheckReport& report) const;
-  void CheckFiles(const Branch& branch, const Place& place,
+  void CheckFiles(const ContainerTree& branch, const Place& place,
                   CheckReport& report) const;
-  void CheckHanging(const Branch& branch, const Place& place,
+  void CheckHanging(const ContainerTree& branch, const Place& place,
                     CheckReport& report) const;
-  Outcome CheckFile(const Branch& branch, NodeId node) const;
+  Outcome CheckFile(const ContainerTree& branch, NodeId node) const;
 
   const Options options_;
   BlockCache& cache_;

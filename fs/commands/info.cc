@@ -52,8 +52,10 @@ void PrintTable(const std::vector<Row>& rows) {
 
 void PrintGroups(const Container& container) {
   std::map<std::tuple<std::string, std::string, std::string>, Group> groups;
-  for (uint32_t entry = 0; entry < container.entry_count(); ++entry) {
-    const EntryInfo info = container.Describe(entry);
+  const auto entries = container.Entries();
+  for (uint32_t entry = 0; entry < entries->count(); ++entry) {
+    const EntryInfo info =
+        entries->Describe(entry, LoneContext()).value_or(EntryInfo{});
     Group& group = groups[{info.kind, info.dtype, info.codec}];
     ++group.entries;
     group.bytes += info.size;

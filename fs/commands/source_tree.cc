@@ -55,10 +55,10 @@ Result<std::unique_ptr<SourceTree>> SourceTree::Open(const std::string& source,
   auto files =
       sources->container != nullptr
           ? std::make_unique<Namespace>(std::move(sources->container), "",
-                                        OwnFile{}, options, extras)
+                                        nullptr, options, extras)
           : std::make_unique<Namespace>(
                 std::make_unique<Mirror>(sources->directory, Mirror::Options{}),
-                OwnFile{}, options, extras);
+                nullptr, options, extras);
   if (Status shown = files->status(); !shown) return std::move(shown).error();
   return std::unique_ptr<SourceTree>(new SourceTree(std::move(files)));
 }

@@ -12,6 +12,7 @@
 #include "core/container/format.h"
 #include "core/content/content.h"
 #include "core/io/source.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -108,8 +109,7 @@ void Windows(benchmark::State& state) {
           dtype, kRows, columns, RandomBytes(codes_at + blocks * 4 * bits))),
       OpenOptions());
   BlockCache cache(0);
-  const Content content =
-      *(*container)->Arrays(LoneContext()).at(0).open(cache);
+  const Content content = *ArraysOf(**container).at(0).open(cache);
   constexpr size_t kWindow = 1 << 20;
   Window window;
   uint64_t at = 0;

@@ -9,10 +9,11 @@
 #include "core/base/limits.h"
 #include "core/content/content.h"
 #include "core/io/source.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "core/vfs/xattr.h"
 #include "core/views/view.h"
 #include "tests/fuzz/target.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs::fuzz {
 namespace {
@@ -39,11 +40,11 @@ class Reader {
 
   void ReadContainer(std::shared_ptr<const Container> container, int depth) {
     ReadEntries(*container);
-    std::vector<SubContainer> hanging;
+    std::vector<ChildContainer> hanging;
     if (MayHaveViews(*container, AllViews())) {
       hanging.push_back(ViewsDirectory(container, AllViews()));
     }
-    const Branch branch(std::move(container), {}, std::move(hanging));
+    const ContainerTree branch(std::move(container), {}, std::move(hanging));
     const NodeId nodes = std::min(branch.tree().node_count(), kMostNodes);
     int within = depth < depth_.levels ? depth_.each : 0;
     for (NodeId node = 0; node < nodes; ++node) {
@@ -53,9 +54,9 @@ class Reader {
         continue;
       }
       ListDirectory(branch, node);
-      if (const Files* numbered = branch.Numbered(node))
+      if (const FileTree* numbered = branch.Numbered(node))
         ReadNumbered(*numbered);
-      const SubContainer* inside = branch.Hanging(node);
+      const ChildContainer* inside = branch.Hanging(node);
       if (inside == nullptr) continue;
       if (inside->open != nullptr) {
         auto made = inside->open(cache_);
@@ -70,15 +71,15 @@ class Reader {
  private:
   void ReadEntries(const Container& container) {
     const Json metadata = container.Metadata();
-    const uint32_t entries = std::min(container.entry_count(), kMostNodes);
+    const auto table = container.Entries();
+    const uint32_t entries = std::min(table->count(), kMostNodes);
     for (uint32_t i = 0; i < entries; ++i) {
-      EntryInfo info = container.Describe(i);
-      Require(info.size == container.EntrySize(i), "an entry has one size");
+      EntryInfo info = table->Describe(i, LoneContext()).value_or(EntryInfo{});
+      Require(info.size == table->KnownSize(i), "an entry has one size");
       container.Annotate(metadata, info);
-      (void)container.EntryFault(i);
-      (void)container.EntryLocked(i);
+      (void)table->access(i);
     }
-    for (const ArrayInfo& array : container.Arrays(LoneContext())) {
+    for (const ArrayInfo& array : ArraysOf(container)) {
       const Result<Content> elements = array.open(cache_);
       if (!elements) continue;
       uint64_t size = DTypeSize(array.dtype);
@@ -87,31 +88,32 @@ class Reader {
     }
   }
 
-  void Enter(const SubContainer& sub, int depth) {
+  void Enter(const ChildContainer& sub, int depth) {
     auto source = sub.open_source(cache_);
     if (!source) return;
     auto container = OpenContainer(std::move(*source), options_);
     if (container) ReadContainer(std::move(*container), depth);
   }
 
-  void CheckNode(const Branch& branch, NodeId node) {
+  void CheckNode(const ContainerTree& branch, NodeId node) {
     const Tree& tree = branch.tree();
     if (node != Tree::kRoot) {
       RequireSafeName(tree.Name(node));
       Require(tree.Lookup(tree.Parent(node), tree.Name(node)) == node,
               "a name leads to its node");
     }
-    if (const std::optional<EntryInfo> info = branch.Describe(node)) {
+    if (const std::optional<EntryInfo> info =
+            branch.Describe(node, LoneContext())) {
       for (const auto& [name, value] : EntryXattrs(*info, branch.Path(node))) {
         Require(value.size() < limits::kXattrBytes, "an attribute is short");
       }
     }
   }
 
-  void ListDirectory(const Files& files, NodeId node) {
+  void ListDirectory(const FileTree& files, NodeId node) {
     const uint32_t count = std::min(files.ChildCount(node), kMostNodes);
     for (uint32_t i = 0; i < count; ++i) {
-      const Files::Child child = files.ChildAt(node, i);
+      const FileTree::Child child = files.ChildAt(node, i);
       Require(files.Parent(child.node) == node, "a child has its parent");
       Require(files.IsDirectory(child.node) == child.directory,
               "a listing says what is a directory");
@@ -119,21 +121,21 @@ class Reader {
   }
 
   /// Files that are computed from their numbers: both ends, and a few between.
-  void ReadNumbered(const Files& directory) {
-    const uint32_t count = directory.ChildCount(Files::kRoot);
+  void ReadNumbered(const FileTree& directory) {
+    const uint32_t count = directory.ChildCount(FileTree::kRoot);
     const uint32_t step = std::max(1U, count / kMostNumbered);
     for (uint64_t number = 0; number < count; number += step) {
-      const Files::Child child =
-          directory.ChildAt(Files::kRoot, static_cast<uint32_t>(number));
+      const FileTree::Child child =
+          directory.ChildAt(FileTree::kRoot, static_cast<uint32_t>(number));
       RequireSafeName(child.name);
-      Require(directory.Lookup(Files::kRoot, child.name) == child.node,
+      Require(directory.Lookup(FileTree::kRoot, child.name) == child.node,
               "a number leads to its file");
       ReadFile(directory, child.node);
     }
   }
 
-  void ReadFile(const Files& files, NodeId node) {
-    const Result<bool> exists = files.Exists(node, false, cache_);
+  void ReadFile(const FileTree& files, NodeId node) {
+    const Result<bool> exists = files.Exists(node, Cost::kDecode, cache_);
     if (!exists || !*exists) return;
     (void)files.IsLocked(node);
     const Result<uint64_t> size = files.Size(node, cache_);

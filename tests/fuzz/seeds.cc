@@ -16,6 +16,7 @@
 #include "tests/fuzz/archive.h"
 #include "tests/fuzz/target.h"
 #include "tests/mutation/corpus.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs::fuzz {
 namespace {
@@ -93,8 +94,10 @@ class Seeds {
   void AddPieces(const std::string& name, const std::string& bytes,
                  const Container& container) {
     std::string names;
-    for (uint32_t i = 0; i < std::min(container.entry_count(), 8U); ++i) {
-      const EntryInfo info = container.Describe(i);
+    const auto entries = container.Entries();
+    for (uint32_t i = 0; i < std::min(entries->count(), 8U); ++i) {
+      const EntryInfo info =
+          entries->Describe(i, LoneContext()).value_or(EntryInfo{});
       if (info.name) names += *info.name + "\n";
       if (!InBounds(info.offset, info.stored_size, bytes.size())) continue;
       const std::string stored = bytes.substr(info.offset, info.stored_size);

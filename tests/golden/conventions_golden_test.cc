@@ -10,6 +10,7 @@
 #include "core/content/content.h"
 #include "core/io/source.h"
 #include "tests/golden/golden.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/hex.h"
 
 namespace ctxfs {
@@ -48,22 +49,20 @@ TEST(Encryption, OpensWithTheKeyAlone) {
     SCOPED_TRACE(entry["name"]);
     BlockCache cache(limits::kMiB);
     const bool sealed = entry.value("encrypted", true);
-    EXPECT_EQ(without->EntryLocked(i), sealed);
-    EXPECT_FALSE(with_key->EntryLocked(i));
-    EXPECT_EQ(without->EntrySize(i), with_key->EntrySize(i));
-    const Result<std::string> bytes =
-        Read(with_key->OpenEntry(i, LoneContext()), cache);
+    EXPECT_EQ(EntryLocked(*without, i), sealed);
+    EXPECT_FALSE(EntryLocked(*with_key, i));
+    EXPECT_EQ(EntrySize(*without, i), EntrySize(*with_key, i));
+    const Result<std::string> bytes = Read(OpenEntry(*with_key, i), cache);
     if (entry.contains("error")) {
       EXPECT_FALSE(bytes);
       continue;
     }
     ASSERT_TRUE(bytes) << bytes.error().Text();
-    EXPECT_EQ(with_key->EntrySize(i), entry["size"]);
+    EXPECT_EQ(EntrySize(*with_key, i), entry["size"]);
     EXPECT_EQ(golden::Sha256(*bytes), entry["sha256"]);
     if (!sealed) continue;
-    EXPECT_EQ(without->OpenEntry(i, LoneContext()).error().code, Code::kLocked);
-    const Result<std::string> guess =
-        Read(wrong->OpenEntry(i, LoneContext()), cache);
+    EXPECT_EQ(OpenEntry(*without, i).error().code, Code::kLocked);
+    const Result<std::string> guess = Read(OpenEntry(*wrong, i), cache);
     ASSERT_FALSE(guess);
     EXPECT_EQ(guess.error().code, Code::kChecksum);
   }
@@ -89,7 +88,7 @@ TEST(Deltas, MergeToTheExpectedValues) {
   for (const char* name : {"deltas.mosh", "adapter.mosh"}) {
     const Json answer = Answer(name);
     size_t found = 0;
-    for (const ArrayInfo& array : Open(name)->Arrays(LoneContext())) {
+    for (const ArrayInfo& array : ArraysOf(*Open(name))) {
       if (!array.name.starts_with("merged/")) continue;
       const std::string tensor = array.name.substr(7);
       SCOPED_TRACE(tensor);
@@ -121,7 +120,7 @@ TEST(Deltas, MergeToTheExpectedValues) {
 TEST(Tiles, MakeTheExpectedMatrices) {
   const Json answer = Answer("tiles.gemm");
   size_t found = 0;
-  for (const ArrayInfo& array : Open("tiles.gemm")->Arrays(LoneContext())) {
+  for (const ArrayInfo& array : ArraysOf(*Open("tiles.gemm"))) {
     EXPECT_EQ(std::count(answer["missing"].begin(), answer["missing"].end(),
                          array.name),
               0);

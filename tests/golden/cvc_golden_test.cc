@@ -10,8 +10,9 @@
 #include "core/container/format.h"
 #include "core/content/content.h"
 #include "core/io/source.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "tests/golden/golden.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -81,16 +82,7 @@ class CvcGolden : public testing::TestWithParam<std::string> {
 
   const Json reader_ = AnswerOf(GetParam())["reader"];
   BlockCache cache_{limits::kMiB};
-  struct DerivedFile {
-    const DerivedFiles* table;
-    uint32_t number;
-    EntryInfo Describe() const { return table->Describe(number); }
-    Result<Content> Open(BlockCache& cache) const {
-      return table->Open(number, cache);
-    }
-  };
-  std::vector<std::shared_ptr<const DerivedFiles>> tables_;
-  std::map<std::string, DerivedFile> derived_;
+  std::map<std::string, FoundFile> derived_;
   std::vector<std::string> decoded_;  // the columns that can be read
   uint64_t row_ = 0;
 };
@@ -98,9 +90,9 @@ class CvcGolden : public testing::TestWithParam<std::string> {
 void CvcGolden::CheckColumn(const Container& container, uint32_t i,
                             const Json& answer) {
   SCOPED_TRACE("column " + std::to_string(i));
-  EXPECT_EQ(container.EntryName(i), answer["name"].get<std::string>());
-  const EntryInfo info = container.Describe(i);
-  EXPECT_EQ(info.size, container.EntrySize(i));
+  EXPECT_EQ(EntryName(container, i), answer["name"].get<std::string>());
+  const EntryInfo info = DescribeEntry(container, i);
+  EXPECT_EQ(info.size, EntrySize(container, i));
   EXPECT_EQ(info.codec, answer["compression"]);
   EXPECT_EQ(info.extra["stored_dtype"], answer["dtype"]);
   EXPECT_EQ(Json(*info.shape), Json({answer["rows"], answer["dimension"]}));
@@ -108,7 +100,7 @@ void CvcGolden::CheckColumn(const Container& container, uint32_t i,
     EXPECT_EQ(info.dtype, DTypeText(answer["decoded_dtype"]));
     EXPECT_EQ(info.size, answer["nbytes"]);
   }
-  const Result<Content> content = container.OpenEntry(i, LoneContext());
+  const Result<Content> content = OpenEntry(container, i);
   const Result<std::string> bytes = content
                                         ? ReadAll(*content, cache_)
                                         : Result<std::string>(content.error());
@@ -157,7 +149,7 @@ void CvcGolden::CheckChunkColumn(const Container& container, const Json& chunk,
     const Result<Content> content = stored->second.Open(cache_);
     EXPECT_FALSE(content && ReadAll(*content, cache_));
   }
-  const Result<Content> whole = container.OpenEntry(i, LoneContext());
+  const Result<Content> whole = OpenEntry(container, i);
   if (!whole) {
     EXPECT_TRUE(answer.contains("error"));
     return;
@@ -183,8 +175,8 @@ void CvcGolden::CheckSections(const Container& container) {
   for (const Json& section : reader_["sections"]) {
     const uint64_t begin = section["start_index"];
     const uint64_t end = section["end_index"];
-    for (uint32_t i = 0; i < container.entry_count(); ++i) {
-      const std::string name(*container.EntryName(i));
+    for (uint32_t i = 0; i < EntryCount(container); ++i) {
+      const std::string name(*EntryName(container, i));
       const uint64_t rows = reader_["columns"][i]["rows"];
       const uint64_t row_bytes = decoded_[i].size() / rows;
       const std::string part =
@@ -200,7 +192,7 @@ void CvcGolden::CheckSections(const Container& container) {
   for (const auto& [path, bytes] : expected) {
     SCOPED_TRACE(path);
     ASSERT_TRUE(derived_.contains(path));
-    const DerivedFile& file = derived_.at(path);
+    const FoundFile& file = derived_.at(path);
     EXPECT_EQ(file.Describe().size, bytes.size());
     const Result<Content> content = file.Open(cache_);
     ASSERT_TRUE(content);
@@ -233,20 +225,15 @@ TEST_P(CvcGolden, BehavesAsItsJsonSays) {
   EXPECT_EQ(info["chunks_by_file_offset"], layout["mmap_offsets"]);
   EXPECT_EQ(info["rows"], layout["num_vectors"]);
   EXPECT_EQ(info["header_size"], layout["header_len"]);
-  tables_ = container.Derived();
-  for (const auto& table : tables_) {
-    for (uint32_t i = 0; i < table->count(); ++i) {
-      derived_[*table->Path(i)] = {table.get(), i};
-    }
-  }
+  for (const FoundFile& file : FilesOf(container)) derived_[file.path] = file;
   const Json& columns = reader_["columns"];
-  ASSERT_EQ(container.entry_count(), columns.size());
+  ASSERT_EQ(EntryCount(container), columns.size());
   size_t complete = 0;
   for (uint32_t i = 0; i < columns.size(); ++i) {
     CheckColumn(container, i, columns[i]);
     if (columns[i].contains("sha256_decoded")) ++complete;
   }
-  EXPECT_GE(container.Arrays(LoneContext()).size(), complete);
+  EXPECT_GE(ArraysOf(container).size(), complete);
   for (const Json& chunk : reader_["chunks"]) {
     if (!chunk.contains("index")) continue;  // left out of the answer
     SCOPED_TRACE("chunk " + chunk["index"].dump());
@@ -263,7 +250,7 @@ TEST_P(CvcGolden, BehavesAsItsJsonSays) {
 TEST_P(CvcGolden, ServesWhatItSaysItServes) {
   const Result<ContainerPtr> container = Open();
   if (!container) return;
-  const Branch branch(*container);
+  const ContainerTree branch(*container);
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
     if (branch.tree().IsDirectory(node)) continue;
     const Result<uint64_t> size = branch.Size(node, cache_);

@@ -12,6 +12,7 @@
 #include "core/formats/cowrie/cowrie.h"
 #include "core/io/source.h"
 #include "tests/golden/golden.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -35,14 +36,12 @@ void ExpectKeys(const Json& object, const std::set<std::string>& known) {
 
 std::string ReadOwn(const Container& container, const std::string& path) {
   BlockCache cache(limits::kMiB);
-  for (const OwnFile& file : container.OwnFiles()) {
-    if (file.path != path) continue;
-    const Result<Content> content = file.open(cache);
-    EXPECT_TRUE(content) << path;
-    return content ? *ReadAll(*content, cache) : std::string();
-  }
-  ADD_FAILURE() << "no " << path;
-  return {};
+  const std::optional<FoundFile> file = FindFile(container, path);
+  EXPECT_TRUE(file) << "no " << path;
+  if (!file) return {};
+  const Result<Content> content = file->Open(cache);
+  EXPECT_TRUE(content) << path;
+  return content ? *ReadAll(*content, cache) : std::string();
 }
 
 /// Element `i` of an array's bytes.
@@ -67,7 +66,7 @@ Json Element(DType dtype, const std::string& bytes, size_t i) {
 /// An array as nested lists.
 Json ListOf(const Container& container, const std::string& name) {
   BlockCache cache(limits::kMiB);
-  for (const ArrayInfo& array : container.Arrays(LoneContext())) {
+  for (const ArrayInfo& array : ArraysOf(container)) {
     if (array.name != name) continue;
     const Result<Content> content = array.open(cache);
     EXPECT_TRUE(content) << name;
@@ -111,7 +110,7 @@ TEST(GraphGolden, Generation1) {
   ExpectKeys(expected, {"name", "edge_index", "node_features", "node_labels"});
   const auto graph = Open("graphshard_gen1.cowrie");
   EXPECT_EQ(Json::parse(ReadOwn(*graph, "value.json")), expected);
-  EXPECT_EQ(graph->Arrays(LoneContext()).size(), 3U);
+  EXPECT_EQ(ArraysOf(*graph).size(), 3U);
   for (const char* name : {"edge_index", "node_features", "node_labels"}) {
     EXPECT_EQ(ListOf(*graph, name), expected[name]) << name;
   }
@@ -145,10 +144,10 @@ TEST_P(SjgnGolden, EveryKey) {
   EXPECT_EQ("SJGN " + info["version"].get<std::string>(), answer["format"]);
   EXPECT_EQ(info["flags"], expected["flags"]);
   EXPECT_TRUE(info["warnings"].empty()) << info["warnings"];
-  ASSERT_EQ(graph->entry_count(), 1 + expected["sections"].size());
-  EXPECT_EQ(graph->Describe(0).kind, "meta");
-  for (uint32_t i = 1; i < graph->entry_count(); ++i) {
-    const EntryInfo shown = graph->Describe(i);
+  ASSERT_EQ(EntryCount(*graph), 1 + expected["sections"].size());
+  EXPECT_EQ(DescribeEntry(*graph, 0).kind, "meta");
+  for (uint32_t i = 1; i < EntryCount(*graph); ++i) {
+    const EntryInfo shown = DescribeEntry(*graph, i);
     EXPECT_EQ((Json{{"name", *shown.name},
                     {"kind", shown.kind},
                     {"encoding", shown.extra["encoding"]},
@@ -202,7 +201,7 @@ TEST(GraphGolden, ValuesInAGraphShard) {
   EXPECT_EQ(ListOf(*shard, "csr/indices"), expected["indices"]);
   BlockCache cache(limits::kMiB);
   size_t graphs = 0;
-  for (const SubContainer& sub : shard->SubContainers()) {
+  for (const ChildContainer& sub : shard->Children()) {
     const auto source = sub.open_source(cache);
     ASSERT_TRUE(source) << sub.path;
     const auto value = OpenContainer(*source, {});
@@ -218,7 +217,7 @@ TEST(GraphGolden, ValuesInAGraphShard) {
     }
   }
   EXPECT_EQ(graphs, 3U);
-  for (const ArrayInfo& array : shard->Arrays(LoneContext())) {
+  for (const ArrayInfo& array : ArraysOf(*shard)) {
     if (array.name != "x") continue;
     EXPECT_EQ(golden::Sha256(*ReadAll(*array.open(cache), cache)),
               expected["x_sha256"]);
@@ -252,7 +251,7 @@ TEST(GraphGolden, DamagedValuesAreReadOrRefused) {
             OpenContainer(std::make_shared<const MemorySource>(damaged), {});
         if (!container) continue;
         BlockCache cache(limits::kMiB);
-        for (const ArrayInfo& array : (*container)->Arrays(LoneContext())) {
+        for (const ArrayInfo& array : ArraysOf(**container)) {
           const Result<Content> content = array.open(cache);
           ASSERT_TRUE(content);
           EXPECT_TRUE(ReadAll(*content, cache)) << name << " " << at;

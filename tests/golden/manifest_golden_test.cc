@@ -6,8 +6,9 @@
 #include "core/container/format.h"
 #include "core/content/content.h"
 #include "core/io/source.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "tests/golden/golden.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -27,7 +28,7 @@ class ManifestGolden : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(source);
     auto container = OpenContainer(*source, OpenOptions());
     ASSERT_TRUE(container) << container.error().Text();
-    branch_ = std::make_unique<Branch>(*container);
+    branch_ = std::make_unique<ContainerTree>(*container);
   }
 
   std::optional<NodeId> Find(const std::string& top,
@@ -45,7 +46,7 @@ class ManifestGolden : public testing::TestWithParam<std::string> {
   }
 
   const Json answer_ = golden::AnswerOf(GetParam());
-  std::unique_ptr<Branch> branch_;
+  std::unique_ptr<ContainerTree> branch_;
   BlockCache cache_{limits::kGiB};
 };
 
@@ -78,7 +79,7 @@ TEST_P(ManifestGolden, EveryReferenceIsListed) {
 }
 
 TEST_P(ManifestGolden, EntriesAndMetadataStay) {
-  EXPECT_EQ(branch_->container().entry_count(), answer_["entries"].size());
+  EXPECT_EQ(EntryCount(branch_->container()), answer_["entries"].size());
   EXPECT_EQ(branch_->container().Metadata(), answer_["metadata_section"]);
 }
 

@@ -12,8 +12,9 @@
 #include "core/container/format.h"
 #include "core/content/content.h"
 #include "core/io/source.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "tests/golden/golden.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -155,23 +156,23 @@ void McfGolden::CheckTensors(const Container& container) {
   // The one fault that the reference misses: names that wrap.
   const bool wraps = GetParam() == "mcf/idx_strings_wrap";
   const bool readable = index.value("ok", false) && !wraps;
-  ASSERT_EQ(container.entry_count(), readable ? tensors.size() : 0);
+  ASSERT_EQ(EntryCount(container), readable ? tensors.size() : 0);
   if (!readable && !index.empty()) {
     EXPECT_NE(
         container.Info(LoneContext())["warnings"].dump().find("no tensors"),
         std::string::npos);
   }
-  for (uint32_t i = 0; i < container.entry_count(); ++i) {
+  for (uint32_t i = 0; i < EntryCount(container); ++i) {
     const Json& tensor = tensors[i];
     SCOPED_TRACE("tensor " + std::to_string(i));
-    const EntryInfo info = container.Describe(i);
+    const EntryInfo info = DescribeEntry(container, i);
     EXPECT_EQ(info.name, StoredName(tensor));
     EXPECT_EQ(info.dtype, tensor["dtype"]);
     EXPECT_EQ(info.extra["dtype_code"], tensor["dtype_code"]);
     EXPECT_EQ(Json(*info.shape), tensor["shape"]);
     EXPECT_EQ(info.offset, tensor["offset"]);
     EXPECT_EQ(info.stored_size, tensor["size"]);
-    const Result<Content> content = container.OpenEntry(i, LoneContext());
+    const Result<Content> content = OpenEntry(container, i);
     if (!tensor["raw"]["ok"].get<bool>()) {
       ASSERT_FALSE(content);
       EXPECT_NE(content.error().offset, kNoOffset);
@@ -204,7 +205,7 @@ void McfGolden::CheckArrays(const Container& container) {
     answers.emplace(StoredName(tensor), tensor);
   }
   size_t values = 0;
-  for (const ArrayInfo& array : container.Arrays(LoneContext())) {
+  for (const ArrayInfo& array : ArraysOf(container)) {
     SCOPED_TRACE(array.name);
     const Result<Content> content = array.open(cache_);
     ASSERT_TRUE(content);
@@ -246,12 +247,12 @@ void ExpectSays(const Json& shown, const Json& answer) {
 
 void McfGolden::CheckFiles(std::shared_ptr<const Container> container) {
   std::map<std::string, std::string> files;
-  for (const OwnFile& file : container->OwnFiles()) {
+  for (const FoundFile& file : FilesOf(*container)) {
     SCOPED_TRACE(file.path);
-    const Result<Content> content = file.open(cache_);
+    const Result<Content> content = file.Open(cache_);
     ASSERT_TRUE(content);
-    if (file.size) {
-      EXPECT_EQ(content->size(), *file.size);
+    if (const auto size = file.known_size()) {
+      EXPECT_EQ(content->size(), *size);
     }
     const std::string bytes = Read(*content);
     if (file.path.starts_with("dequantized/")) CheckWindows(*content, bytes);
@@ -304,7 +305,7 @@ void McfGolden::CheckFiles(std::shared_ptr<const Container> container) {
       EXPECT_NE(warnings.find("no " + path), std::string::npos);
     }
   }
-  if (container->entry_count() > 0) {
+  if (EntryCount(*container) > 0) {
     const Json shown = Json::parse(files["tensors.json"]);
     ExpectSays(shown, answer_["tensor_index"]);
     for (size_t i = 0; i < answer_["tensors"].size(); ++i) {
@@ -344,7 +345,7 @@ TEST_P(McfGolden, SalvagesWithoutInventing) {
     EXPECT_EQ(answer_["kind"], "open_error") << container.error().Text();
     return;
   }
-  const Branch branch(*container);
+  const ContainerTree branch(*container);
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
     if (branch.tree().IsDirectory(node)) continue;
     const Result<uint64_t> size = branch.Size(node, cache_);

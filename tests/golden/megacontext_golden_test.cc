@@ -8,8 +8,8 @@
 #include "core/container/format.h"
 #include "core/content/content.h"
 #include "core/io/directory.h"
-#include "core/tree/branch.h"
-#include "core/tree/numbered.h"
+#include "core/tree/container_tree.h"
+#include "core/tree/numbered_directory.h"
 #include "tests/golden/golden.h"
 
 namespace ctxfs {
@@ -23,7 +23,8 @@ Json LevelsOf(const Json& answer) {
 
 class MegaContextGolden : public testing::TestWithParam<std::string> {
  protected:
-  Result<std::string> Read(const Branch& branch, const std::string& path) {
+  Result<std::string> Read(const ContainerTree& branch,
+                           const std::string& path) {
     for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
       if (branch.tree().Path(node) != path) continue;
       const Result<Content> content = branch.Open(node, cache_);
@@ -32,13 +33,13 @@ class MegaContextGolden : public testing::TestWithParam<std::string> {
     }
     return Error{Code::kNotFound, path};
   }
-  Json ReadJson(const Branch& branch, const std::string& path) {
+  Json ReadJson(const ContainerTree& branch, const std::string& path) {
     const Result<std::string> text = Read(branch, path);
     EXPECT_TRUE(text) << path;
     return text ? Json::parse(*text) : Json();
   }
-  std::string ReadNumbered(const Files& directory, uint32_t number) {
-    const NodeId file = directory.ChildAt(Files::kRoot, number).node;
+  std::string ReadNumbered(const FileTree& directory, uint32_t number) {
+    const NodeId file = directory.ChildAt(FileTree::kRoot, number).node;
     const Result<Content> content = directory.Open(file, cache_);
     EXPECT_TRUE(content);
     const Result<std::string> bytes = ReadAll(*content, cache_);
@@ -46,40 +47,41 @@ class MegaContextGolden : public testing::TestWithParam<std::string> {
     EXPECT_EQ(*directory.Size(file, cache_), bytes->size());
     return *bytes;
   }
-  const Files* FindNumbered(const Branch& branch, const std::string& path) {
+  const FileTree* FindNumbered(const ContainerTree& branch,
+                               const std::string& path) {
     for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
       if (branch.tree().Path(node) == path) return branch.Numbered(node);
     }
     return nullptr;
   }
 
-  void CheckLevel(const Branch& branch, const std::string& file,
+  void CheckLevel(const ContainerTree& branch, const std::string& file,
                   const Json& level);
-  void CheckParts(const Branch& branch, const std::string& directory,
+  void CheckParts(const ContainerTree& branch, const std::string& directory,
                   const std::string& payload, const Json& level);
-  void CheckLevels(const Branch& branch, const Json& answer);
-  void CheckFiles(const Branch& branch);
-  void CheckSnapshots(const Branch& branch);
+  void CheckLevels(const ContainerTree& branch, const Json& answer);
+  void CheckFiles(const ContainerTree& branch);
+  void CheckSnapshots(const ContainerTree& branch);
 
   const Json answer_ = golden::AnswerOf(GetParam());
   BlockCache cache_{limits::kMiB};
 };
 
-void MegaContextGolden::CheckParts(const Branch& branch,
+void MegaContextGolden::CheckParts(const ContainerTree& branch,
                                    const std::string& directory,
                                    const std::string& payload,
                                    const Json& level) {
   const bool vectors = level["shape"].size() == 2;
-  const Files* parts =
+  const FileTree* parts =
       FindNumbered(branch, directory + (vectors ? "/gist" : "/blocks"));
   ASSERT_EQ(parts != nullptr, vectors || level.contains("blocks"));
   if (parts == nullptr) return;
-  const uint32_t count = parts->ChildCount(Files::kRoot);
+  const uint32_t count = parts->ChildCount(FileTree::kRoot);
   EXPECT_EQ(count, vectors ? level["entries"] : level["blocks"]);
   std::string joined;
   for (uint32_t i = 0; i < count; ++i) {
-    const Files::Child part = parts->ChildAt(Files::kRoot, i);
-    EXPECT_EQ(parts->Lookup(Files::kRoot, part.name), part.node);
+    const FileTree::Child part = parts->ChildAt(FileTree::kRoot, i);
+    EXPECT_EQ(parts->Lookup(FileTree::kRoot, part.name), part.node);
     joined += ReadNumbered(*parts, i);
   }
   EXPECT_TRUE(joined == payload);
@@ -90,7 +92,7 @@ void MegaContextGolden::CheckParts(const Branch& branch,
   }
 }
 
-void MegaContextGolden::CheckLevel(const Branch& branch,
+void MegaContextGolden::CheckLevel(const ContainerTree& branch,
                                    const std::string& file, const Json& level) {
   SCOPED_TRACE(file);
   const Json tree = ReadJson(branch, "tree.json");
@@ -122,7 +124,8 @@ void MegaContextGolden::CheckLevel(const Branch& branch,
   CheckParts(branch, directory, *payload, level);
 }
 
-void MegaContextGolden::CheckLevels(const Branch& branch, const Json& answer) {
+void MegaContextGolden::CheckLevels(const ContainerTree& branch,
+                                    const Json& answer) {
   const Json tree = ReadJson(branch, "tree.json");
   EXPECT_EQ(tree["open"], answer["open"]);
   EXPECT_EQ(tree["levels"].size(), answer["levels"].size());
@@ -132,7 +135,7 @@ void MegaContextGolden::CheckLevels(const Branch& branch, const Json& answer) {
 }
 
 /// The raw files, and the metadata as it is.
-void MegaContextGolden::CheckFiles(const Branch& branch) {
+void MegaContextGolden::CheckFiles(const ContainerTree& branch) {
   for (const auto& [file, about] : answer_["files"].items()) {
     if (file.find('/') != std::string::npos) continue;
     const std::string path =
@@ -143,9 +146,9 @@ void MegaContextGolden::CheckFiles(const Branch& branch) {
   }
 }
 
-void MegaContextGolden::CheckSnapshots(const Branch& branch) {
+void MegaContextGolden::CheckSnapshots(const ContainerTree& branch) {
   std::set<std::string> paths;
-  for (const SubContainer& sub : branch.sub_containers()) {
+  for (const ChildContainer& sub : branch.sub_containers()) {
     paths.insert(sub.path);
     const auto source = sub.open_source(LoneContext());
     ASSERT_TRUE(source);
@@ -153,8 +156,8 @@ void MegaContextGolden::CheckSnapshots(const Branch& branch) {
     ASSERT_TRUE(snapshot) << snapshot.error().Text();
     const std::string name = sub.path.substr(sub.path.find('/') + 1);
     SCOPED_TRACE(name);
-    CheckLevels(Branch(*snapshot), answer_["snapshots"][name]);
-    EXPECT_TRUE((*snapshot)->SubContainers().empty());
+    CheckLevels(ContainerTree(*snapshot), answer_["snapshots"][name]);
+    EXPECT_TRUE((*snapshot)->Children().empty());
   }
   std::set<std::string> expected;
   const Json snapshots = answer_.value("snapshots", Json::object());
@@ -180,7 +183,7 @@ TEST_P(MegaContextGolden, BehavesAsItsJsonSays) {
     return;
   }
   ASSERT_TRUE(container) << container.error().Text();
-  const Branch branch(*container);
+  const ContainerTree branch(*container);
   CheckLevels(branch, answer_);
   std::set<std::string> warnings;
   const Json tree = ReadJson(branch, "tree.json");
@@ -211,7 +214,7 @@ TEST_P(MegaContextGolden, LevelsOpenAlone) {
     const Result<ContainerPtr> container = OpenContainer(*source, {});
     ASSERT_EQ(container.has_value(), level["status"] != "error");
     if (!container) continue;
-    const Branch branch(*container);
+    const ContainerTree branch(*container);
     const std::string number =
         std::to_string(level["header"]["level"].get<int>());
     const Result<std::string> payload =

@@ -9,8 +9,9 @@
 #include "core/container/format.h"
 #include "core/content/content.h"
 #include "core/io/source.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "tests/golden/golden.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -61,15 +62,18 @@ class Mem8Golden : public testing::TestWithParam<std::string> {
   void CheckRefusal(const Error& error);
   void CheckMem8(const ContainerPtr& container);
   void CheckArchive(const ContainerPtr& container);
-  void CheckMember(const Branch& branch, const Json& member, const Json& shown);
+  void CheckMember(const ContainerTree& branch, const Json& member,
+                   const Json& shown);
 
-  std::optional<NodeId> Find(const Branch& branch, std::string_view path) {
+  std::optional<NodeId> Find(const ContainerTree& branch,
+                             std::string_view path) {
     for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
       if (branch.tree().Path(node) == path) return node;
     }
     return std::nullopt;
   }
-  Result<std::string> Read(const Branch& branch, const std::string& path) {
+  Result<std::string> Read(const ContainerTree& branch,
+                           const std::string& path) {
     const std::optional<NodeId> node = Find(branch, path);
     if (!node) return Error{Code::kNotFound, path};
     const Result<Content> content = branch.Open(*node, cache_);
@@ -80,7 +84,7 @@ class Mem8Golden : public testing::TestWithParam<std::string> {
     }
     return bytes;
   }
-  Json ReadJson(const Branch& branch, const std::string& path) {
+  Json ReadJson(const ContainerTree& branch, const std::string& path) {
     const Result<std::string> text = Read(branch, path);
     EXPECT_TRUE(text) << path << ": " << text.error().Text();
     return text ? Json::parse(*text) : Json();
@@ -115,7 +119,7 @@ void Mem8Golden::CheckRefusal(const Error& error) {
 }
 
 void Mem8Golden::CheckMem8(const ContainerPtr& container) {
-  const Branch branch(container);
+  const ContainerTree branch(container);
   if (answer_.contains("warnings")) {
     EXPECT_EQ(Texts(container->Info(LoneContext())["warnings"]),
               Texts(answer_["warnings"]));
@@ -161,14 +165,14 @@ void Mem8Golden::CheckMem8(const ContainerPtr& container) {
     if (section["decoded"].contains("raw_hex")) {
       EXPECT_EQ(Hex(*raw), section["decoded"]["raw_hex"]);
     }
-    const EntryInfo info = container->Describe(entry++);
+    const EntryInfo info = DescribeEntry(*container, entry++);
     EXPECT_EQ(info.offset, section["offset"].get<uint64_t>() + 3);
     EXPECT_EQ(info.verified, answer_["crc"] == "absent" ? "none" : "yes");
   }
-  EXPECT_EQ(container->entry_count(), entry);
+  EXPECT_EQ(EntryCount(*container), entry);
 }
 
-void Mem8Golden::CheckMember(const Branch& branch, const Json& member,
+void Mem8Golden::CheckMember(const ContainerTree& branch, const Json& member,
                              const Json& shown) {
   SCOPED_TRACE(member.dump(-1, ' ', false, Json::error_handler_t::replace));
   if (member.contains("path_hex")) {
@@ -202,7 +206,7 @@ void Mem8Golden::CheckMember(const Branch& branch, const Json& member,
       node = any;
   }
   ASSERT_TRUE(node) << path;
-  if (const SubContainer* hanging = branch.Hanging(*node)) {
+  if (const ChildContainer* hanging = branch.Hanging(*node)) {
     const auto source = hanging->open_source(LoneContext());
     ASSERT_TRUE(source);
     const Result<Buffer> bytes =
@@ -218,7 +222,7 @@ void Mem8Golden::CheckMember(const Branch& branch, const Json& member,
 }
 
 void Mem8Golden::CheckArchive(const ContainerPtr& container) {
-  const Branch branch(container);
+  const ContainerTree branch(container);
   const Json archive = ReadJson(branch, "archive.json");
   ExpectHas(archive["header"], answer_["header"], "header");
   EXPECT_EQ(Texts(archive["warnings"]), Texts(answer_["warnings"]));
@@ -246,7 +250,7 @@ TEST_P(Mem8Golden, BehavesAsItsJsonSays) {
   }
   ASSERT_TRUE(container) << container.error().Text();
   if (open == "header-only" || open == "error-on-read") {
-    const Branch branch(*container);
+    const ContainerTree branch(*container);
     EXPECT_EQ(Read(branch, "header.json").has_value(), open == "header-only");
     for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
       const std::string path = branch.tree().Path(node);
@@ -264,7 +268,8 @@ TEST_P(Mem8Golden, BehavesAsItsJsonSays) {
       unchecked.verify = false;
       const Result<ContainerPtr> anyway = Open(unchecked);
       ASSERT_TRUE(anyway);
-      EXPECT_EQ(ReadJson(Branch(*anyway), "strings.json"), answer_["strings"]);
+      EXPECT_EQ(ReadJson(ContainerTree(*anyway), "strings.json"),
+                answer_["strings"]);
     }
     return;
   }

@@ -9,8 +9,9 @@
 #include "core/container/format.h"
 #include "core/content/content.h"
 #include "core/io/source.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "tests/golden/golden.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -41,12 +42,12 @@ std::shared_ptr<const Container> Open(const std::string& name) {
 }
 
 /// Every file of a container, by path, as far as it is there and readable.
-std::map<std::string, std::string> Files(const Branch& branch) {
+std::map<std::string, std::string> Files(const ContainerTree& branch) {
   BlockCache cache(limits::kGiB);
   std::map<std::string, std::string> files;
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
     if (branch.tree().IsDirectory(node)) continue;
-    const Result<bool> exists = branch.Exists(node, false, cache);
+    const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache);
     EXPECT_TRUE(exists);
     if (!*exists) continue;
     const Result<uint64_t> size = branch.Size(node, cache);
@@ -73,9 +74,9 @@ class ModelGolden : public testing::TestWithParam<std::string> {
 
 TEST_P(ModelGolden, TensorsAreWhatTheJsonSays) {
   const std::shared_ptr<const Container> container = Open(GetParam());
-  const Branch branch(container);
+  const ContainerTree branch(container);
   const std::map<std::string, std::string> files = Files(branch);
-  const std::vector<ArrayInfo> arrays = container->Arrays(LoneContext());
+  const std::vector<ArrayInfo> arrays = ArraysOf(*container);
   const auto array_of = [&](const std::string& name) -> const ArrayInfo* {
     for (const ArrayInfo& array : arrays) {
       if (array.name == name) return &array;
@@ -87,7 +88,7 @@ TEST_P(ModelGolden, TensorsAreWhatTheJsonSays) {
     const Json& entry = answer_["entries"][i];
     const std::string name = entry["name"];
     SCOPED_TRACE(name);
-    const Result<Content> raw = container->OpenEntry(i, LoneContext());
+    const Result<Content> raw = OpenEntry(*container, i);
     ASSERT_TRUE(raw);
     const Result<std::string> payload = ReadAll(*raw, cache);
     ASSERT_TRUE(payload);
@@ -101,7 +102,7 @@ TEST_P(ModelGolden, TensorsAreWhatTheJsonSays) {
     }
     const Json& tensor = entry["tensor"];
     ASSERT_NE(file, files.end());
-    const EntryInfo info = container->Describe(i);
+    const EntryInfo info = DescribeEntry(*container, i);
     EXPECT_EQ(info.kind, "tensor");
     EXPECT_EQ(Json(*info.shape), tensor["dims"]);
     const ArrayInfo* array = array_of(name);
@@ -126,7 +127,7 @@ TEST_P(ModelGolden, TensorsAreWhatTheJsonSays) {
 }
 
 TEST_P(ModelGolden, DequantisedTensorsAreWhatTheJsonSays) {
-  const Branch branch(Open(GetParam()));
+  const ContainerTree branch(Open(GetParam()));
   const std::map<std::string, std::string> files = Files(branch);
   const Json expected = answer_.value("dequantized", Json::object());
   for (const auto& [name, answer] : expected.items()) {
@@ -150,14 +151,15 @@ TEST(ModelShard, ATensorIsBehindItsEntrysChecksum) {
   auto container =
       OpenContainer(std::make_shared<const MemorySource>(bytes), {});
   ASSERT_TRUE(container);
-  const std::map<std::string, std::string> files = Files(Branch(*container));
+  const std::map<std::string, std::string> files =
+      Files(ContainerTree(*container));
   EXPECT_FALSE(files.contains("tensors/layer.0.weight"));
   EXPECT_TRUE(files.contains("tensors/layer.1.weight"));
 }
 
 // Every window of a computed file is what the whole has there.
 TEST_P(ModelGolden, WindowsAreCutFromTheWhole) {
-  const Branch branch(Open(GetParam()));
+  const ContainerTree branch(Open(GetParam()));
   BlockCache cache(limits::kGiB);
   uint64_t random = 1;
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {

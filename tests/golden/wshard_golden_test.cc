@@ -8,8 +8,9 @@
 #include "core/container/format.h"
 #include "core/content/content.h"
 #include "core/io/source.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "tests/golden/golden.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -106,13 +107,13 @@ void CheckShape(const EntryInfo& info, const Json& answer) {
 void CheckEntry(const Container& container, uint32_t i, const Json& answer,
                 const Json& repaired) {
   SCOPED_TRACE("entry " + std::to_string(i) + " " + answer["name"].dump());
-  const EntryInfo info = container.Describe(i);
+  const EntryInfo info = DescribeEntry(container, i);
   EXPECT_EQ(info.name.value_or(""), StoredName(answer));
   EXPECT_EQ(info.offset, answer["offset"]);
   EXPECT_EQ(info.stored_size, answer["disk_size"]);
   EXPECT_EQ(info.extra["flags"], answer["flags"]);
   EXPECT_EQ(info.codec, answer["codec"]);
-  const Result<std::string> bytes = Read(container.OpenEntry(i, LoneContext()));
+  const Result<std::string> bytes = Read(OpenEntry(container, i));
   if (answer.contains("error")) {
     EXPECT_FALSE(bytes) << "must not be readable: " << answer["error"];
     return;
@@ -122,7 +123,7 @@ void CheckEntry(const Container& container, uint32_t i, const Json& answer,
   const std::string name = answer["name"];
   const Json& expected = repaired.contains(name) ? repaired[name] : answer;
   EXPECT_EQ(golden::Sha256(*bytes), expected["sha256"]);
-  EXPECT_EQ(container.EntrySize(i), bytes->size());
+  EXPECT_EQ(EntrySize(container, i), bytes->size());
   if (answer.contains("npy_size") && answer["dtype"] != "json") {
     EXPECT_LT(bytes->size(), answer["npy_size"]);
   }
@@ -154,7 +155,7 @@ TEST_P(WShardGolden, ShowsWhatItsJsonSays) {
     return;
   }
   ASSERT_TRUE(container) << container.error().Text();
-  ASSERT_EQ((*container)->entry_count(), entries.size());
+  ASSERT_EQ(EntryCount(**container), entries.size());
   const Json no_entries = Json::object();
   const Json repaired = answer_.contains("repaired")
                             ? answer_["repaired"]["entries"]
@@ -187,7 +188,7 @@ TEST_P(WShardGolden, ArraysAreWhole) {
   const Result<std::shared_ptr<const Container>> container = Open(true);
   if (!container) return;
   BlockCache cache(limits::kGiB);
-  for (const ArrayInfo& array : (*container)->Arrays(LoneContext())) {
+  for (const ArrayInfo& array : ArraysOf(**container)) {
     SCOPED_TRACE(array.name);
     uint64_t size = DTypeSize(array.dtype);
     for (const uint64_t n : array.shape) size *= n;
@@ -201,31 +202,26 @@ TEST_P(WShardGolden, DecodesResidualSigns) {
   if (!answer_.contains("residual")) return;
   const Result<std::shared_ptr<const Container>> container = Open(false);
   ASSERT_TRUE(container);
-  std::map<std::string, OwnFile> files;
-  for (OwnFile& file : (*container)->OwnFiles()) {
-    files.emplace(file.path, std::move(file));
-  }
   BlockCache cache(limits::kGiB);
   for (const auto& [name, residual] : answer_["residual"].items()) {
     SCOPED_TRACE(name);
     const std::string signal = name.substr(9, name.size() - 9 - 12);
-    ASSERT_TRUE(files.contains("residual_signs/" + signal));
-    const OwnFile& file = files.at("residual_signs/" + signal);
-    const EntryInfo info = file.describe();
+    const auto file = FindFile(**container, "residual_signs/" + signal);
+    ASSERT_TRUE(file);
+    const EntryInfo info = file->Describe();
     EXPECT_EQ(Json(info.dtype), residual["decoded_dtype"]);
     EXPECT_EQ(Json(*info.shape), residual["decoded_shape"]);
     EXPECT_EQ(info.extra["residual_layout"], residual["layout"]);
-    const Result<std::string> bytes = Read(file.open(cache));
+    const Result<std::string> bytes = Read(file->Open(cache));
     ASSERT_TRUE(bytes) << bytes.error().Text();
-    EXPECT_EQ(bytes->size(), file.size);
+    EXPECT_EQ(bytes->size(), file->known_size());
     EXPECT_EQ(golden::Sha256(*bytes), residual["decoded_sha256"]);
   }
 }
 
-/// What the JSON calls the joined lane that is at `path`.
-Json ConcatenatedAt(const Json& answer, const std::string& path) {
+/// The JSON of the joined lane `name`.
+Json ConcatenatedAt(const Json& answer, const std::string& name) {
   const Json& lanes = answer["concatenated"];
-  const std::string name = path.substr(8);
   const char* global = "time/ticks + timestep_range[0]";
   return name == "time/ticks" ? lanes[global] : lanes[name];
 }
@@ -240,7 +236,7 @@ TEST_P(WShardGolden, JoinsChunks) {
 
   std::vector<std::string> joined;
   BlockCache cache(limits::kGiB);
-  for (const ArrayInfo& array : (*container)->Arrays(LoneContext())) {
+  for (const ArrayInfo& array : ArraysOf(**container)) {
     joined.push_back(array.name);
   }
   if (!answer_.contains("concatenated")) {
@@ -251,7 +247,7 @@ TEST_P(WShardGolden, JoinsChunks) {
   }
   // "time/ticks" is there as it is in the chunks, and counted through.
   EXPECT_EQ(joined.size() + 1, answer_["concatenated"].size());
-  for (const ArrayInfo& array : (*container)->Arrays(LoneContext())) {
+  for (const ArrayInfo& array : ArraysOf(**container)) {
     SCOPED_TRACE(array.name);
     const Json expected = ConcatenatedAt(answer_, array.name);
     EXPECT_EQ(Json(DTypeName(array.dtype)), expected["dtype"]);
@@ -267,7 +263,7 @@ TEST_P(WShardGolden, JoinsChunks) {
 TEST_P(WShardGolden, WindowsAreOfOnePiece) {
   const Result<std::shared_ptr<const Container>> container = Open(true);
   if (!container) return;
-  const Branch branch(*container);
+  const ContainerTree branch(*container);
   BlockCache cache(limits::kGiB);
   uint32_t random = 1;
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {

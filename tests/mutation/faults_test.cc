@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "core/content/content.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "tests/mutation/judge.h"
 #include "tests/unit/testing/heap.h"
 
@@ -75,32 +75,33 @@ struct Seen {
   bool trusted = false;  // its checksum had matched before
 };
 
-void ReadBranch(const Branch& branch, BlockCache& cache,
+void ReadBranch(const ContainerTree& branch, BlockCache& cache,
                 const std::string& prefix, int depth,
                 std::map<std::string, Seen>& files) {
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
     if (branch.IsDirectory(node)) continue;
     const std::string path = prefix + branch.Path(node);
-    const Result<bool> exists = branch.Exists(node, false, cache);
+    const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache);
     if (exists && !*exists) continue;
     Seen& seen = files[path];
-    const std::optional<EntryInfo> info = branch.Describe(node);
+    const std::optional<EntryInfo> info = branch.Describe(node, LoneContext());
     seen.covered = info && IsCovered(*info);
     if (seen.covered) seen.info = *info;
     const Result<uint64_t> size = branch.Size(node, cache);
     const Result<Content> content = branch.Open(node, cache);
     if (!exists || !size || !content) continue;
-    seen.trusted = seen.covered && branch.Describe(node)->verified == "yes";
+    seen.trusted =
+        seen.covered && branch.Describe(node, LoneContext())->verified == "yes";
     Result<std::string> bytes = ReadAll(*content, cache);
     if (bytes) seen.bytes = std::move(*bytes);
   }
   if (depth == 0) return;
-  for (const SubContainer& within : branch.sub_containers()) {
+  for (const ChildContainer& within : branch.sub_containers()) {
     auto source = within.open_source(cache);
     if (!source) continue;
     auto container = OpenContainer(std::move(*source), StrictOptions());
     if (!container) continue;
-    const Branch inner(std::move(*container));
+    const ContainerTree inner(std::move(*container));
     ReadBranch(inner, cache, prefix + within.path + "/", depth - 1, files);
   }
 }
@@ -129,7 +130,7 @@ class Faults : public testing::TestWithParam<const char*> {
     if (!source) return files;
     auto container = OpenContainer(std::move(*source), StrictOptions());
     if (!container) return files;
-    const Branch branch(std::move(*container));
+    const ContainerTree branch(std::move(*container));
     BlockCache cache(kCacheBytes);
     ReadBranch(branch, cache, "", 1, files);
     if (again != nullptr) ReadBranch(branch, cache, "", 1, *again);

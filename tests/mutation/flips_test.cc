@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "core/content/content.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "tests/mutation/judge.h"
 
 namespace ctxfs {
@@ -36,17 +36,18 @@ class Flips : public testing::TestWithParam<const char*> {
     ASSERT_TRUE(golden_) << "no golden container " << name;
   }
 
-  std::unique_ptr<Branch> Open(const std::string& bytes) const {
+  std::unique_ptr<ContainerTree> Open(const std::string& bytes) const {
     MemoryFolder::Bytes files = golden_->files;
     files[golden_->target] = std::make_shared<const std::string>(bytes);
     const auto folder = std::make_shared<const MemoryFolder>(std::move(files));
     auto container =
         OpenContainer(*folder->Open(golden_->target), StrictOptions());
-    return container ? std::make_unique<Branch>(std::move(*container))
+    return container ? std::make_unique<ContainerTree>(std::move(*container))
                      : nullptr;
   }
 
-  static std::optional<std::string> Read(const Branch& branch, NodeId node) {
+  static std::optional<std::string> Read(const ContainerTree& branch,
+                                         NodeId node) {
     BlockCache cache(kCacheBytes);
     const Result<Content> content = branch.Open(node, cache);
     if (!content) return std::nullopt;
@@ -55,7 +56,7 @@ class Flips : public testing::TestWithParam<const char*> {
     return std::move(*bytes);
   }
 
-  static std::optional<NodeId> Find(const Branch& branch,
+  static std::optional<NodeId> Find(const ContainerTree& branch,
                                     const std::string& path) {
     for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
       if (!branch.IsDirectory(node) && branch.Path(node) == path) return node;
@@ -65,11 +66,12 @@ class Flips : public testing::TestWithParam<const char*> {
 
   std::vector<Covered> CoveredFiles(const std::string& bytes) const {
     std::vector<Covered> covered;
-    const std::unique_ptr<Branch> branch = Open(bytes);
+    const std::unique_ptr<ContainerTree> branch = Open(bytes);
     if (branch == nullptr) return covered;
     for (NodeId node = 0; node < branch->tree().node_count(); ++node) {
       if (branch->IsDirectory(node)) continue;
-      const std::optional<EntryInfo> info = branch->Describe(node);
+      const std::optional<EntryInfo> info =
+          branch->Describe(node, LoneContext());
       if (!info || !IsCovered(*info)) continue;
       std::optional<std::string> read = Read(*branch, node);
       if (!read) continue;
@@ -103,7 +105,7 @@ TEST_P(Flips, AreErrors) {
     if (!any) continue;
     const auto flip = static_cast<char>(1U << (bit % 8));
     bytes[at] = static_cast<char>(bytes[at] ^ flip);
-    const std::unique_ptr<Branch> branch = Open(bytes);
+    const std::unique_ptr<ContainerTree> branch = Open(bytes);
     for (const Covered& file : covered) {
       if (at < file.begin || at >= file.end) continue;
       ++flips;

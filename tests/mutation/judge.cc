@@ -8,7 +8,8 @@
 
 #include "core/codec/checksum.h"
 #include "core/content/content.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -52,18 +53,20 @@ class Reader {
 
  private:
   void ReadContainer(std::shared_ptr<const Container> container, int depth) {
-    for (uint32_t i = 0; i < container->entry_count(); ++i) {
-      const EntryInfo info = container->Describe(i);
-      Require(info.size == container->EntrySize(i), "an entry has one size");
+    const auto entries = container->Entries();
+    for (uint32_t i = 0; i < entries->count(); ++i) {
+      const EntryInfo info =
+          entries->Describe(i, LoneContext()).value_or(EntryInfo{});
+      Require(info.size == entries->KnownSize(i), "an entry has one size");
     }
-    for (const ArrayInfo& array : container->Arrays(LoneContext())) {
+    for (const ArrayInfo& array : ArraysOf(*container)) {
       const Result<Content> elements = array.open(cache_);
       if (!elements) continue;
       uint64_t size = DTypeSize(array.dtype);
       for (const uint64_t dimension : array.shape) size *= dimension;
       Require(elements->size() == size, "an array is as long as its shape");
     }
-    const Branch branch(std::move(container));
+    const ContainerTree branch(std::move(container));
     for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
       ReadNode(branch, node);
     }
@@ -77,7 +80,7 @@ class Reader {
     }
   }
 
-  void ReadNode(const Branch& branch, NodeId node) {
+  void ReadNode(const ContainerTree& branch, NodeId node) {
     const Tree& tree = branch.tree();
     if (node != Tree::kRoot) {
       RequireSafeName(tree.Name(node));
@@ -85,24 +88,24 @@ class Reader {
               "a name leads to its node");
     }
     if (!tree.IsDirectory(node)) ReadFile(branch, node);
-    const Files* numbered = branch.Numbered(node);
+    const FileTree* numbered = branch.Numbered(node);
     if (numbered == nullptr) return;
-    const uint32_t count = numbered->ChildCount(Files::kRoot);
+    const uint32_t count = numbered->ChildCount(FileTree::kRoot);
     const uint32_t step = std::max(1U, count / kMostNumbered);
     for (uint64_t number = 0; number < count; number += step) {
-      const Files::Child child =
-          numbered->ChildAt(Files::kRoot, static_cast<uint32_t>(number));
+      const FileTree::Child child =
+          numbered->ChildAt(FileTree::kRoot, static_cast<uint32_t>(number));
       RequireSafeName(child.name);
-      Require(numbered->Lookup(Files::kRoot, child.name) == child.node,
+      Require(numbered->Lookup(FileTree::kRoot, child.name) == child.node,
               "a number leads to its file");
       ReadFile(*numbered, child.node);
     }
   }
 
-  void ReadFile(const Files& files, NodeId node) {
-    const Result<bool> exists = files.Exists(node, false, cache_);
+  void ReadFile(const FileTree& files, NodeId node) {
+    const Result<bool> exists = files.Exists(node, Cost::kDecode, cache_);
     if (exists && !*exists) return;
-    const std::optional<EntryInfo> info = files.Describe(node);
+    const std::optional<EntryInfo> info = files.Describe(node, LoneContext());
     const bool covered = info && IsCovered(*info);
     const Result<uint64_t> size = files.Size(node, cache_);
     const Result<Content> content = files.Open(node, cache_);
@@ -189,12 +192,12 @@ void AddFiles(const std::shared_ptr<const Source>& source,
               const OpenOptions& options, int depth, Reference& reference) {
   auto container = OpenContainer(source, options);
   if (!container) return;
-  const Branch branch(std::move(*container));
+  const ContainerTree branch(std::move(*container));
   BlockCache cache(kCacheBytes);
   std::map<std::string, std::pair<uint64_t, uint64_t>> spans;
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
     if (branch.IsDirectory(node)) continue;
-    const std::optional<EntryInfo> info = branch.Describe(node);
+    const std::optional<EntryInfo> info = branch.Describe(node, LoneContext());
     if (!info || info->checksum.empty()) continue;
     if (info->kind == "chunk") {
       auto& span =
@@ -223,7 +226,7 @@ void AddFiles(const std::shared_ptr<const Source>& source,
     }
   }
   if (depth == kMostDepth) return;
-  for (const SubContainer& within : branch.sub_containers()) {
+  for (const ChildContainer& within : branch.sub_containers()) {
     auto inside = within.open_source(cache);
     if (inside) AddFiles(*inside, options, depth + 1, reference);
   }

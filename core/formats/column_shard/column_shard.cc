@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/container/documents.h"
 
 namespace ctxfs {
 namespace {
@@ -31,45 +32,40 @@ std::optional<std::string_view> GroupOf(std::string_view name) {
   return name.substr(0, colon);
 }
 
-std::string PathOf(const Column& column, ColumnFile file) {
-  const bool valid = file == ColumnFile::kValidity;
-  return "columns/" + column.name + (valid ? ".valid" : "");
+/// The column's file in columns/.
+std::string NameOf(const Column& column, ColumnFile file) {
+  return column.name + (file == ColumnFile::kValidity ? ".valid" : "");
 }
 
 /// Every column's values, then every column's validity: "a.valid" may be a
 /// column's name, too.
-class ColumnFiles final : public DerivedFiles {
+class ColumnFiles final : public FileTable {
  public:
   explicit ColumnFiles(std::shared_ptr<const ColumnShard> shard)
-      : shard_(std::move(shard)),
+      : FileTable({.directory = "columns"}),
+        shard_(std::move(shard)),
         columns_(static_cast<uint32_t>(shard_->columns().size())) {}
 
   uint32_t count() const override { return 2 * columns_; }
 
-  std::optional<std::string> Path(uint32_t file) const override {
+  std::optional<std::string_view> Path(uint32_t file,
+                                       std::string& scratch) const override {
     const Column& column = ColumnOf(file);
     if (Kind(file) == ColumnFile::kValidity && !column.nullable) {
       return std::nullopt;
     }
-    return PathOf(column, Kind(file));
+    return scratch = NameOf(column, Kind(file));
   }
 
-  bool SizeIsCheap(uint32_t file) const override {
-    return Kind(file) == ColumnFile::kValidity || !ColumnOf(file).text();
-  }
-
-  Result<uint64_t> Size(uint32_t file,
-                        const ReadContext& context) const override {
+  std::optional<uint64_t> KnownSize(uint32_t file) const override {
     const Column& column = ColumnOf(file);
     if (Kind(file) == ColumnFile::kValidity) return column.rows;
-    if (!column.text()) return column.size();
-    const Result<Content> text = Open(file, context);
-    if (text) return text->size();
-    if (!text.error().Permanent()) return text.error();
-    return 0;
+    if (column.text()) return std::nullopt;
+    return column.size();
   }
 
-  EntryInfo Describe(uint32_t file) const override {
+  std::optional<EntryInfo> Describe(
+      uint32_t file, const ReadContext& /*context*/) const override {
     return shard_->DescribeColumn(file % columns_, Kind(file));
   }
 
@@ -149,13 +145,14 @@ Json ColumnShard::Info(const ReadContext& context) const {
   return info;
 }
 
-std::optional<std::string> ColumnShard::EntryPath(uint32_t entry) const {
-  const std::optional<std::string_view> name = EntryName(entry);
-  if (!name) return std::nullopt;
-  const std::optional<std::string_view> group = GroupOf(*name);
-  if (!group) return std::nullopt;
-  return "row_groups/" + std::string(*group) + "/" +
-         std::string(name->substr(group->size() + 1));
+std::string_view ColumnShard::EntryPath(uint32_t entry,
+                                        std::string& scratch) const {
+  const std::string_view path = ShardContainer::EntryPath(entry, scratch);
+  const std::optional<std::string_view> group = GroupOf(path);
+  if (!group) return path;
+  scratch = "row_groups/" + std::string(*group) + "/" +
+            std::string(path.substr(group->size() + 1));
+  return scratch;
 }
 
 EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file) const {
@@ -199,25 +196,29 @@ EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file) const {
   return info;
 }
 
-std::vector<OwnFile> ColumnShard::OwnFiles() const {
-  std::vector<OwnFile> files = ShardContainer::OwnFiles();
-  if (!schema_entry_) return files;
-  files.push_back({.path = "schema.json",
-                   .open =
-                       [self = Self()](const ReadContext& context) {
-                         return self->OpenEntry(*self->schema_entry_, context);
-                       },
-                   .size = EntrySize(*schema_entry_)});
+Container::Tables ColumnShard::Files() const {
+  Tables files = ShardContainer::Files();
+  if (schema_entry_) {
+    files.push_back(
+        AliasFile(Role::kPrimary, "schema.json", EntryTable(), *schema_entry_));
+  }
+  if (!columns().empty()) {
+    files.push_back(std::make_shared<const ColumnFiles>(Share(*this)));
+  }
   return files;
 }
 
-std::vector<std::shared_ptr<const DerivedFiles>> ColumnShard::Derived() const {
-  if (columns().empty()) return {};
-  return {std::make_shared<const ColumnFiles>(Self())};
+Exports ColumnShard::Export() const {
+  Exports exports;
+  if (columns().empty()) return exports;
+  exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
+    return self->Arrays();
+  };
+  exports.table = [self = Share(*this)] { return self->RowTable(); };
+  return exports;
 }
 
-std::vector<ArrayInfo> ColumnShard::Arrays(
-    const ReadContext& /*context*/) const {
+std::vector<ArrayInfo> ColumnShard::Arrays() const {
   std::vector<ArrayInfo> arrays;
   for (const ColumnFile file : {ColumnFile::kValues, ColumnFile::kValidity}) {
     for (size_t i = 0; i < columns().size(); ++i) {
@@ -225,10 +226,10 @@ std::vector<ArrayInfo> ColumnShard::Arrays(
       const bool valid = file == ColumnFile::kValidity;
       if (valid ? !column.nullable : column.text()) continue;
       arrays.push_back(
-          {PathOf(column, file),
+          {NameOf(column, file),
            valid ? DType::kBool : ColumnDType(column.type),
            valid ? std::vector<uint64_t>{column.rows} : column.shape(),
-           [self = Self(), i, file](const ReadContext& request) {
+           [self = Share(*this), i, file](const ReadContext& request) {
              return self->OpenColumn(i, file, request);
            }});
     }
@@ -236,8 +237,7 @@ std::vector<ArrayInfo> ColumnShard::Arrays(
   return arrays;
 }
 
-std::optional<Table> ColumnShard::RowTable() const {
-  if (columns().empty()) return std::nullopt;
+Table ColumnShard::RowTable() const {
   Table table;
   table.rows = columns().front().rows;
   for (size_t i = 0; i < columns().size(); ++i) {
@@ -253,11 +253,11 @@ std::optional<Table> ColumnShard::RowTable() const {
     made.dtype = ColumnDType(column.type);
     made.per_row = column.per_row;
     made.list = column.per_row != 1;
-    made.open = [self = Self(), i](const ReadContext& context) {
+    made.open = [self = Share(*this), i](const ReadContext& context) {
       return self->OpenColumn(i, ColumnFile::kValues, context);
     };
     if (column.nullable) {
-      made.open_valid = [self = Self(), i](const ReadContext& context) {
+      made.open_valid = [self = Share(*this), i](const ReadContext& context) {
         return self->OpenColumn(i, ColumnFile::kValidity, context);
       };
     }
@@ -267,6 +267,7 @@ std::optional<Table> ColumnShard::RowTable() const {
 }
 
 extern const Format kColumnShard;
-const Format kColumnShard{"columnshard", &Probe, &OpenShard<ColumnShard>};
+const Format kColumnShard{"columnshard", "cshard", &Probe,
+                          &OpenShard<ColumnShard>};
 
 }  // namespace ctxfs

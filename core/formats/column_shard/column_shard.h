@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/formats/column_shard/schema.h"
@@ -25,15 +26,10 @@ class ColumnShard final : public ShardContainer {
   Status Load(const ReadContext& context) override;
 
   Json Info(const ReadContext& context) const override;
-  std::optional<std::string> EntryPath(uint32_t entry) const override;
-  std::vector<OwnFile> OwnFiles() const override;
-  std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
-  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
-  std::optional<Table> RowTable() const override;
-  std::optional<ArraysUse> ArraysUsed() const override {
-    if (columns().empty()) return std::nullopt;
-    return ArraysUse{{}, "columns"};
-  }
+  std::string_view EntryPath(uint32_t entry,
+                             std::string& scratch) const override;
+  Tables Files() const override;
+  Exports Export() const override;
 
   const std::vector<Column>& columns() const { return table_.columns; }
 
@@ -45,9 +41,8 @@ class ColumnShard final : public ShardContainer {
  private:
   friend class ColumnBlock;
 
-  std::shared_ptr<const ColumnShard> Self() const {
-    return std::static_pointer_cast<const ColumnShard>(shared_from_this());
-  }
+  std::vector<ArrayInfo> Arrays() const;
+  Table RowTable() const;
   Result<Json> ReadSchema(uint32_t entry, const ReadContext& context) const;
   /// Appends the values of a chunk that is stored as it is; false for one that
   /// has to be decoded first.

@@ -195,7 +195,7 @@ Result<bool> ColumnShard::AppendRepeated(const Column& column,
 Status ColumnShard::AppendText(size_t column, size_t part,
                                const ReadContext& context,
                                Content& content) const {
-  auto block = std::make_shared<const ColumnBlock>(Self(), column, part,
+  auto block = std::make_shared<const ColumnBlock>(Share(*this), column, part,
                                                    ColumnFile::kValues);
   std::atomic<uint64_t>& known = text_sizes_[column][part];
   uint64_t size = known.load(std::memory_order_relaxed);
@@ -232,9 +232,10 @@ Result<Content> ColumnShard::OpenColumn(size_t index, ColumnFile file,
       if (!appended) return appended.error();
       if (*appended) continue;
     }
-    content.Append(
-        Decoded{std::make_shared<const ColumnBlock>(Self(), index, i, file), 0},
-        values ? part.rows * column.row_size() : part.rows);
+    content.Append(Decoded{std::make_shared<const ColumnBlock>(Share(*this),
+                                                               index, i, file),
+                           0},
+                   values ? part.rows * column.row_size() : part.rows);
   }
   return content;
 }

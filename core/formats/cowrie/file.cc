@@ -10,8 +10,8 @@
 
 #include "core/base/limits.h"
 #include "core/container/container.h"
+#include "core/container/documents.h"
 #include "core/container/format.h"
-#include "core/container/made_file.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/cowrie/numbers.h"
 
@@ -26,6 +26,14 @@ Result<Buffer> ReadValue(const Source& source) {
         "a cowrie value of " + std::to_string(source.size()) + " bytes", 0};
   }
   return ReadBuffer(source, 0, source.size(), "cowrie value");
+}
+
+Result<std::string> ValueText(const Source& source) {
+  const Result<Buffer> bytes = ReadValue(source);
+  if (!bytes) return bytes.error();
+  const Result<Json> value = DecodeCowrie(bytes->span());
+  if (!value) return value.error();
+  return FormatJson(*value);
 }
 
 class CowrieFile final : public Container {
@@ -54,7 +62,7 @@ class CowrieFile final : public Container {
   Json Info(const ReadContext& /*context*/) const override {
     Json info = {{"format", "cowrie"},
                  {"generation", graph1_ ? 1 : 2},
-                 {"entries", entry_count()},
+                 {"entries", arrays_.size()},
                  {"container_size", source()->size()},
                  {"decoded_size", data_->size()},
                  {"warnings", Json::array()}};
@@ -66,23 +74,60 @@ class CowrieFile final : public Container {
     return info;
   }
 
-  uint32_t entry_count() const override {
-    return static_cast<uint32_t>(arrays_.size());
+  Tables Files() const override {
+    return {std::make_shared<const Arrays>(Share(*this)),
+            TextDocument(Role::kPrimary, "value.json", {owner_, 0}, source(),
+                         [source = source()](const ReadContext& /*context*/) {
+                           return ValueText(*source);
+                         })};
   }
-  std::string_view EntryDirectory() const override { return "arrays"; }
-  bool NamesEntriesItself() const override { return true; }
-  std::optional<std::string_view> EntryName(uint32_t entry) const override {
-    return arrays_[entry].name;
+
+  Exports Export() const override {
+    Exports exports;
+    if (arrays_.empty()) return exports;
+    exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
+      return self->AllArrays();
+    };
+    return exports;
   }
-  uint64_t EntrySize(uint32_t entry) const override {
-    return CowrieArraySize(arrays_[entry]);
-  }
-  EntryInfo Describe(uint32_t entry) const override {
-    const CowrieArray& array = arrays_[entry];
+
+ private:
+  /// arrays/NAME: the entries.
+  class Arrays final : public FileTable {
+   public:
+    explicit Arrays(std::shared_ptr<const CowrieFile> value)
+        : FileTable(
+              {.role = Role::kEntries, .directory = "arrays", .shared = true}),
+          value_(std::move(value)) {}
+
+    uint32_t count() const override {
+      return static_cast<uint32_t>(value_->arrays_.size());
+    }
+    std::optional<std::string_view> Path(
+        uint32_t array, std::string& /*scratch*/) const override {
+      return value_->arrays_[array].name;
+    }
+    Result<Content> Open(uint32_t array,
+                         const ReadContext& /*context*/) const override {
+      return value_->OpenArray(value_->arrays_[array]);
+    }
+    std::optional<uint64_t> KnownSize(uint32_t array) const override {
+      return CowrieArraySize(value_->arrays_[array]);
+    }
+    std::optional<EntryInfo> Describe(
+        uint32_t array, const ReadContext& /*context*/) const override {
+      return value_->DescribeArray(value_->arrays_[array]);
+    }
+
+   private:
+    const std::shared_ptr<const CowrieFile> value_;
+  };
+
+  EntryInfo DescribeArray(const CowrieArray& array) const {
     EntryInfo info;
     info.name = array.name;
     info.kind = "array";
-    info.size = EntrySize(entry);
+    info.size = CowrieArraySize(array);
     info.stored_size = array.length;
     info.offset = array.offset;
     if (array.coding != CowrieCoding::kPlain || packed_) info.codec = "cowrie";
@@ -91,41 +136,23 @@ class CowrieFile final : public Container {
     info.shape = array.shape;
     return info;
   }
-  Result<Content> OpenEntry(uint32_t entry,
-                            const ReadContext& /*context*/) const override {
-    const CowrieArray& array = arrays_[entry];
+
+  Result<Content> OpenArray(const CowrieArray& array) const {
     return CowrieElements(array, data_, {owner_, 1 + array.offset});
   }
 
-  std::vector<OwnFile> OwnFiles() const override {
-    return {MadeFile("value.json", {owner_, 0}, source(),
-                     [source = source()]() -> Result<std::string> {
-                       const Result<Buffer> bytes = ReadValue(*source);
-                       if (!bytes) return bytes.error();
-                       const Result<Json> value = DecodeCowrie(bytes->span());
-                       if (!value) return value.error();
-                       return FormatJson(*value);
-                     })};
-  }
-
-  std::optional<ArraysUse> ArraysUsed() const override {
-    if (arrays_.empty()) return std::nullopt;
-    return ArraysUse{{}};
-  }
-
-  std::vector<ArrayInfo> Arrays(const ReadContext& /*context*/) const override {
-    auto self = std::static_pointer_cast<const CowrieFile>(shared_from_this());
+  std::vector<ArrayInfo> AllArrays() const {
     std::vector<ArrayInfo> all;
-    for (uint32_t i = 0; i < entry_count(); ++i) {
-      all.push_back({arrays_[i].name, arrays_[i].dtype, arrays_[i].shape,
-                     [self, i](const ReadContext& context) {
-                       return self->OpenEntry(i, context);
-                     }});
+    for (const CowrieArray& array : arrays_) {
+      all.push_back(
+          {array.name, array.dtype, array.shape,
+           [self = Share(*this), &array](const ReadContext& /*context*/) {
+             return self->OpenArray(array);
+           }});
     }
     return all;
   }
 
- private:
   std::shared_ptr<const Source> data_;  // that the arrays are in
   bool packed_ = false;                 // data_ is what the file unpacks to
   bool graph1_ = false;
@@ -154,6 +181,6 @@ Result<std::shared_ptr<const Container>> Open(
 }  // namespace
 
 extern const Format kCowrie;
-const Format kCowrie{"cowrie", &Probe, &Open, &LooksLikeCowrieGraph1};
+const Format kCowrie{"cowrie", "cowrie", &Probe, &Open, &LooksLikeCowrieGraph1};
 
 }  // namespace ctxfs

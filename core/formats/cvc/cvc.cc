@@ -15,8 +15,9 @@
 #include <numeric>
 
 #include "core/base/limits.h"
+#include "core/container/documents.h"
 
-namespace ctxfs {
+namespace ctxfs::cvc {
 namespace {
 
 constexpr std::string_view kMagic = "CVCF";
@@ -41,10 +42,10 @@ bool OpensObject(Bytes head, uint64_t at) {
 
 }  // namespace
 
-Status CvcContainer::Load(const ReadContext& /*context*/) {
+Status Collection::Load() {
   for (const auto step :
-       {&CvcContainer::ReadPrelude, &CvcContainer::ReadHeader,
-        &CvcContainer::LocateChunks, &CvcContainer::CheckPieces}) {
+       {&Collection::ReadPrelude, &Collection::ReadHeader,
+        &Collection::LocateChunks, &Collection::CheckPieces}) {
     if (Status done = (this->*step)(); !done) return done;
   }
   return {};
@@ -52,7 +53,7 @@ Status CvcContainer::Load(const ReadContext& /*context*/) {
 
 // The version stands where 0.1.0 has the length of its header, and lengths
 // such as 65537 look like versions: where the JSON begins tells them apart.
-Status CvcContainer::ReadPrelude() {
+Status Collection::ReadPrelude() {
   const uint64_t size = source()->size();
   Result<Buffer> head =
       ReadBuffer(*source(), 0, std::min(size, kHeadBytes), "prelude");
@@ -89,7 +90,7 @@ Status CvcContainer::ReadPrelude() {
   return {};
 }
 
-Status CvcContainer::ReadHeader() {
+Status Collection::ReadHeader() {
   const uint64_t length_at = json_at_ - sizeof(uint32_t);
   if (!InBounds(json_at_, json_size_, source()->size())) {
     return Error{Code::kCorrupt,
@@ -107,7 +108,7 @@ Status CvcContainer::ReadHeader() {
   }
   Result<Buffer> text = ReadBuffer(*source(), json_at_, json_size_, "header");
   if (!text) return std::move(text).error();
-  Result<CvcHeader> header = ParseCvcHeader(AsText(text->span()));
+  Result<Header> header = ParseHeader(AsText(text->span()));
   if (!header) {
     Error error = std::move(header).error();
     error.offset = json_at_ + (error.offset == kNoOffset ? 0 : error.offset);
@@ -117,7 +118,7 @@ Status CvcContainer::ReadHeader() {
   return {};
 }
 
-Status CvcContainer::LocateChunks() {
+Status Collection::LocateChunks() {
   verdicts_ =
       std::make_shared<std::vector<AtomicVerdict>>(header_.chunks.size());
   end_ = json_at_ + json_size_;
@@ -125,10 +126,10 @@ Status CvcContainer::LocateChunks() {
 }
 
 /// Reads the prefix at `at`, and whether the payload is all there.
-Status CvcContainer::ReadPrefix(uint64_t at, CvcChunk& chunk) {
+Status Collection::ReadPrefix(uint64_t at, Chunk& chunk) {
   const uint64_t size = source()->size();
   chunk.payload = at;
-  chunk.fault = CvcFault::kTruncated;
+  chunk.fault = Fault::kTruncated;
   if (!InBounds(at, prefix_, size)) return {};
   std::array<std::byte, 8> prefix = {};
   const MutableBytes bytes = MutableBytes(prefix).first(prefix_);
@@ -138,18 +139,18 @@ Status CvcContainer::ReadPrefix(uint64_t at, CvcChunk& chunk) {
   chunk.crc = in.U32();
   chunk.payload = at + prefix_;
   if (InBounds(chunk.payload, chunk.size, size)) {
-    chunk.fault = CvcFault::kSound;
+    chunk.fault = Fault::kSound;
   }
   return {};
 }
 
-Status CvcContainer::LocateInOrder() {
+Status Collection::LocateInOrder() {
   bool found = true;
-  for (CvcChunk& chunk : header_.chunks) {
-    chunk.fault = CvcFault::kUnlocated;
+  for (Chunk& chunk : header_.chunks) {
+    chunk.fault = Fault::kUnlocated;
     if (!found) continue;
     if (Status read = ReadPrefix(end_, chunk); !read) return read;
-    found = chunk.fault == CvcFault::kSound;
+    found = chunk.fault == Fault::kSound;
     if (found) end_ = chunk.payload + chunk.size;
   }
   return {};
@@ -157,13 +158,13 @@ Status CvcContainer::LocateInOrder() {
 
 // The writer of these files puts a longer header over the first draft: it may
 // run over the chunks that follow. The header itself is whole then.
-Status CvcContainer::LocateByOffset() {
-  for (CvcChunk& chunk : header_.chunks) {
+Status Collection::LocateByOffset() {
+  for (Chunk& chunk : header_.chunks) {
     const uint64_t at = chunk.payload;
     if (at < end_) {
-      chunk.fault = CvcFault::kInHeader;
+      chunk.fault = Fault::kInHeader;
     } else if (!InBounds(at, prefix_, source()->size())) {
-      chunk.fault = CvcFault::kOutsideFile;
+      chunk.fault = Fault::kOutsideFile;
     } else if (Status read = ReadPrefix(at, chunk); !read) {
       return read;
     }
@@ -172,7 +173,7 @@ Status CvcContainer::LocateByOffset() {
   return {};
 }
 
-void CvcContainer::MarkOverlaps() {
+void Collection::MarkOverlaps() {
   std::vector<uint32_t> order(header_.chunks.size());
   std::iota(order.begin(), order.end(), 0U);
   std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) {
@@ -182,126 +183,125 @@ void CvcContainer::MarkOverlaps() {
   });
   uint64_t end = 0;
   for (const uint32_t i : order) {
-    CvcChunk& chunk = header_.chunks[i];
-    if (chunk.fault != CvcFault::kSound) continue;
+    Chunk& chunk = header_.chunks[i];
+    if (chunk.fault != Fault::kSound) continue;
     if (chunk.payload - prefix_ < end) {
-      chunk.fault = CvcFault::kOverlap;
+      chunk.fault = Fault::kOverlap;
     } else {
       end = chunk.payload + chunk.size;
     }
   }
 }
 
-Status CvcContainer::CheckPieces() {
+Status Collection::CheckPieces() {
   for (uint32_t i = 0; i < header_.chunks.size(); ++i) {
     const bool has_rows = ChunkRows(i) > 0;
     if (has_rows) ++chunks_with_rows_;
     for (uint32_t k = header_.chunks[i].first_piece; k < PiecesEnd(i); ++k) {
-      CvcPiece& piece = header_.pieces[k];
+      Piece& piece = header_.pieces[k];
       if (!header_.columnar) piece.size = header_.chunks[i].size;
-      Result<CvcFault> fault = FaultOf(i, piece);
+      Result<Fault> fault = FaultOf(i, piece);
       if (!fault) return std::move(fault).error();
       piece.fault = *fault;
-      CvcColumn& column = header_.columns[piece.column];
+      Column& column = header_.columns[piece.column];
       if (piece.HasBytes()) column.stored += piece.size;
-      if (has_rows && piece.fault == CvcFault::kSound) ++column.sound;
+      if (has_rows && piece.fault == Fault::kSound) ++column.sound;
     }
   }
   return {};
 }
 
-Result<CvcFault> CvcContainer::FaultOf(uint32_t chunk,
-                                       const CvcPiece& piece) const {
-  const CvcChunk& record = header_.chunks[chunk];
-  if (record.fault != CvcFault::kSound) return record.fault;
-  if (piece.fault == CvcFault::kOutsideChunk ||
+Result<Fault> Collection::FaultOf(uint32_t chunk, const Piece& piece) const {
+  const Chunk& record = header_.chunks[chunk];
+  if (record.fault != Fault::kSound) return record.fault;
+  if (piece.fault == Fault::kOutsideChunk ||
       !InBounds(piece.offset, piece.size, record.size)) {
-    return CvcFault::kOutsideChunk;
+    return Fault::kOutsideChunk;
   }
-  if (piece.fault != CvcFault::kSound) return piece.fault;
-  const CvcColumn& column = header_.columns[piece.column];
+  if (piece.fault != Fault::kSound) return piece.fault;
+  const Column& column = header_.columns[piece.column];
   const std::optional<DType> decoded =
-      piece.codec == CvcCodec::kNone ? column.declared : DType::kF32;
-  if (decoded != column.dtype) return CvcFault::kDType;
+      piece.codec == Codec::kNone ? column.declared : DType::kF32;
+  if (decoded != column.dtype) return Fault::kDType;
   // The product fits: the header's rows and dimensions were checked.
   const uint64_t elements = ChunkRows(chunk) * column.dimension;
   uint64_t size = elements;
   switch (piece.codec) {
-    case CvcCodec::kLossless:
-      if (elements == 0) return CvcFault::kSound;
+    case Codec::kLossless:
+      if (elements == 0) return Fault::kSound;
       return LosslessFault(record.payload + piece.offset, piece.size, elements);
-    case CvcCodec::kFp16:
+    case Codec::kFp16:
       size *= 2;
       break;
-    case CvcCodec::kNone:
+    case Codec::kNone:
       size *= DTypeSize(*decoded);
       break;
     default:
       break;
   }
-  return piece.size == size ? CvcFault::kSound : CvcFault::kWrongSize;
+  return piece.size == size ? Fault::kSound : Fault::kWrongSize;
 }
 
 /// Whether the values that a lossless payload is said to have can be in it.
-Result<CvcFault> CvcContainer::LosslessFault(uint64_t at, uint64_t size,
-                                             uint64_t elements) const {
+Result<Fault> Collection::LosslessFault(uint64_t at, uint64_t size,
+                                        uint64_t elements) const {
   std::array<std::byte, 8> head = {};
-  if (size < head.size()) return CvcFault::kLosslessHead;
+  if (size < head.size()) return Fault::kLosslessHead;
   if (Status read = source()->ReadAt(at, head); !read) {
     return std::move(read).error();
   }
   ByteReader in(head);
-  if (in.U32() != elements) return CvcFault::kLosslessHead;
+  if (in.U32() != elements) return Fault::kLosslessHead;
   uint64_t least = head.size();
   for (unsigned plane = 0; plane < 4; ++plane) {
     const unsigned width = in.U8();
-    if (width < 1 || width > 8) return CvcFault::kLosslessHead;
+    if (width < 1 || width > 8) return Fault::kLosslessHead;
     constexpr uint64_t kDictionary = 2 + 1;  // its size and one value
     least += kDictionary + (elements * width + 7) / 8;
   }
-  return size < least ? CvcFault::kLosslessHead : CvcFault::kSound;
+  return size < least ? Fault::kLosslessHead : Fault::kSound;
 }
 
-uint64_t CvcContainer::ChunkRows(uint32_t chunk) const {
+uint64_t Collection::ChunkRows(uint32_t chunk) const {
   const uint64_t end = chunk + 1 < header_.chunks.size()
                            ? header_.chunks[chunk + 1].first_row
                            : header_.num_vectors;
   return end - header_.chunks[chunk].first_row;
 }
 
-uint32_t CvcContainer::ChunkOfRow(uint64_t row) const {
+uint32_t Collection::ChunkOfRow(uint64_t row) const {
   const auto after = std::upper_bound(
       header_.chunks.begin(), header_.chunks.end(), row,
-      [](uint64_t r, const CvcChunk& chunk) { return r < chunk.first_row; });
+      [](uint64_t r, const Chunk& chunk) { return r < chunk.first_row; });
   return static_cast<uint32_t>(after - header_.chunks.begin() - 1);
 }
 
-uint32_t CvcContainer::PiecesEnd(uint32_t chunk) const {
+uint32_t Collection::PiecesEnd(uint32_t chunk) const {
   return chunk + 1 < header_.chunks.size()
              ? header_.chunks[chunk + 1].first_piece
              : static_cast<uint32_t>(header_.pieces.size());
 }
 
-uint32_t CvcContainer::ChunkOfPiece(uint32_t piece) const {
+uint32_t Collection::ChunkOfPiece(uint32_t piece) const {
   const auto after = std::upper_bound(
       header_.chunks.begin(), header_.chunks.end(), piece,
-      [](uint32_t p, const CvcChunk& chunk) { return p < chunk.first_piece; });
+      [](uint32_t p, const Chunk& chunk) { return p < chunk.first_piece; });
   return static_cast<uint32_t>(after - header_.chunks.begin() - 1);
 }
 
-const CvcPiece* CvcContainer::FindPiece(uint32_t chunk, uint32_t column) const {
+const Piece* Collection::FindPiece(uint32_t chunk, uint32_t column) const {
   const auto begin = header_.pieces.begin() + header_.chunks[chunk].first_piece;
   const auto end = header_.pieces.begin() + PiecesEnd(chunk);
-  const auto found = std::lower_bound(
-      begin, end, column, [](const CvcPiece& piece, uint32_t wanted) {
-        return piece.column < wanted;
-      });
+  const auto found = std::lower_bound(begin, end, column,
+                                      [](const Piece& piece, uint32_t wanted) {
+                                        return piece.column < wanted;
+                                      });
   return found != end && found->column == column ? &*found : nullptr;
 }
 
-std::optional<Gate> CvcContainer::GateOf(uint32_t chunk) const {
+std::optional<Gate> Collection::GateOf(uint32_t chunk) const {
   if (!options_.verify || !has_checksums()) return std::nullopt;
-  const CvcChunk& record = header_.chunks[chunk];
+  const Chunk& record = header_.chunks[chunk];
   return Gate({owner_, chunk},
               {source(),
                record.payload,
@@ -310,67 +310,76 @@ std::optional<Gate> CvcContainer::GateOf(uint32_t chunk) const {
               {verdicts_, &(*verdicts_)[chunk]});
 }
 
-uint64_t CvcContainer::EntrySize(uint32_t entry) const {
-  const CvcColumn& column = header_.columns[entry];
+uint64_t Collection::ColumnSize(uint32_t number) const {
+  const Column& column = header_.columns[number];
   return IsUnreadable(column) ? 0 : header_.num_vectors * column.row_bytes();
 }
 
-Result<Content> CvcContainer::OpenEntry(uint32_t entry,
-                                        const ReadContext& /*context*/) const {
-  if (IsUnreadable(header_.columns[entry])) {
-    return PieceError(ChunkOfRow(0), entry);
+Result<Content> Collection::OpenColumn(uint32_t number) const {
+  if (IsUnreadable(header_.columns[number])) {
+    return PieceError(ChunkOfRow(0), number);
   }
-  auto self = std::static_pointer_cast<const CvcContainer>(shared_from_this());
-  Content content;
-  if (const uint64_t size = EntrySize(entry); size > 0) {
-    content.Append(
-        Computed{CvcRows(std::move(self), entry, 0, header_.num_vectors)},
-        size);
-  }
-  return content;
+  const uint64_t size = ColumnSize(number);
+  if (size == 0) return Content();
+  return Content(
+      Computed{DecodeRows(Share(*this), number, 0, header_.num_vectors)}, size);
 }
 
-std::vector<std::shared_ptr<const DerivedFiles>> CvcContainer::Derived() const {
-  auto self = std::static_pointer_cast<const CvcContainer>(shared_from_this());
-  return {CvcChunkFiles(self), CvcSectionFiles(self)};
+Container::Tables Collection::Files() const {
+  return {ColumnTable(Share(*this)),
+          FixedFile(Role::kPrimary, "header.json",
+                    Content(Range{source(), json_at_, nullptr}, json_size_)),
+          ChunkTable(Share(*this)), SectionTable(Share(*this))};
 }
 
-std::vector<ArrayInfo> CvcContainer::Arrays(
-    const ReadContext& /*context*/) const {
-  auto self = std::static_pointer_cast<const CvcContainer>(shared_from_this());
+Exports Collection::Export() const {
+  Exports exports;
+  const bool any =
+      std::any_of(header_.columns.begin(), header_.columns.end(),
+                  [this](const Column& column) { return IsComplete(column); });
+  if (!any) return exports;
+  exports.bundle_name = "vectors";
+  exports.vectors = true;
+  exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
+    return self->Arrays();
+  };
+  exports.table = [self = Share(*this)] { return self->RowTable(); };
+  exports.documents = {{DocumentRole::kDescription, Files()[1], 0}};
+  return exports;
+}
+
+std::vector<ArrayInfo> Collection::Arrays() const {
   std::vector<ArrayInfo> arrays;
-  for (uint32_t i = 0; i < entry_count(); ++i) {
-    const CvcColumn& column = header_.columns[i];
-    if (column.sound != chunks_with_rows_) continue;  // not all of it is there
-    arrays.push_back({std::string(EntryDirectory()) + "/" + column.name,
+  for (uint32_t i = 0; i < header_.columns.size(); ++i) {
+    const Column& column = header_.columns[i];
+    if (!IsComplete(column)) continue;
+    arrays.push_back({column.name,
                       column.dtype,
                       {header_.num_vectors, column.dimension},
-                      [self, i](const ReadContext& context) {
-                        return self->OpenEntry(i, context);
+                      [self = Share(*this), i](const ReadContext& /*context*/) {
+                        return self->OpenColumn(i);
                       }});
   }
   return arrays;
 }
 
-std::optional<Table> CvcContainer::RowTable() const {
-  auto self = std::static_pointer_cast<const CvcContainer>(shared_from_this());
+Table Collection::RowTable() const {
   Table table;
   table.rows = header_.num_vectors;
   table.as_text = false;
-  for (uint32_t i = 0; i < entry_count(); ++i) {
-    const CvcColumn& column = header_.columns[i];
-    if (column.sound != chunks_with_rows_) continue;
+  for (uint32_t i = 0; i < header_.columns.size(); ++i) {
+    const Column& column = header_.columns[i];
+    if (!IsComplete(column)) continue;
     TableColumn made;
     made.name = column.name;
     made.dtype = column.dtype;
     made.per_row = column.dimension;
     made.list = true;
-    made.open = [self, i](const ReadContext& context) {
-      return self->OpenEntry(i, context);
+    made.open = [self = Share(*this), i](const ReadContext& /*context*/) {
+      return self->OpenColumn(i);
     };
     table.columns.push_back(std::move(made));
   }
-  if (table.columns.empty()) return std::nullopt;
   return table;
 }
 
@@ -378,17 +387,20 @@ namespace {
 
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
-    const ReadContext& context) {
-  auto container = std::make_shared<CvcContainer>(std::move(source), options);
-  if (Status loaded = container->Load(context); !loaded) {
+    const ReadContext& /*context*/) {
+  auto collection = std::make_shared<Collection>(std::move(source), options);
+  if (Status loaded = collection->Load(); !loaded) {
     return std::move(loaded).error();
   }
-  return std::shared_ptr<const Container>(std::move(container));
+  return std::shared_ptr<const Container>(std::move(collection));
 }
 
 }  // namespace
+}  // namespace ctxfs::cvc
+
+namespace ctxfs {
 
 extern const Format kCvc;
-const Format kCvc{"cvc", &Probe, &Open};
+const Format kCvc{"cvc", "cvc", &cvc::Probe, &cvc::Open};
 
 }  // namespace ctxfs

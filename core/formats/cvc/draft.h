@@ -13,17 +13,17 @@
 #include "core/base/result.h"
 #include "core/formats/cvc/cvc.h"
 
-namespace ctxfs {
+namespace ctxfs::cvc {
 
 /// The header as its JSON has it, before one table is held against another:
 /// keys come in any order, chunks before the columns they speak of.
-struct CvcDraft {
+struct Draft {
   /// A piece's column that is the chunk itself: all there is to a chunk of a
   /// single-column file.
   static constexpr uint32_t kWholeChunk = UINT32_MAX;
 
-  struct Piece {
-    CvcPiece piece;         // its column is a place in `names`
+  struct RawPiece {
+    Piece piece;            // its column is a place in `names`
     bool inherits = false;  // has no codec of its own
     bool has_min = false;
     bool has_scale = false;
@@ -32,12 +32,12 @@ struct CvcDraft {
   bool is_object = false;
   Json top = Json::object();  // what is known; tables as empty ones
   Json columns;
-  std::deque<CvcChunk> chunks;  // first_row is the number of rows for now
-  std::deque<Piece> raw;
+  std::deque<Chunk> chunks;  // first_row is the number of rows for now
+  std::deque<RawPiece> raw;
   std::vector<std::string> names;  // of columns in chunks
   uint64_t with_offset = 0;        // chunks
   // By key and value; values that differ may read alike.
-  std::map<std::pair<std::string, std::string>, CvcSection> sections;
+  std::map<std::pair<std::string, std::string>, Section> sections;
   uint64_t labels = 0;
   uint64_t bad_sections = 0;
   std::optional<Error> chunk_error;
@@ -45,10 +45,10 @@ struct CvcDraft {
 };
 
 /// Holds the tables against each other and makes the header of them.
-Result<CvcHeader> CvcTables(CvcDraft draft);
+Result<Header> MakeTables(Draft draft);
 
 /// The codec of that name.
-CvcCodec CvcCodecOf(std::string_view name);
+Codec CodecOf(std::string_view name);
 
 /// The whole number at `key` that is not negative.
 inline std::optional<uint64_t> JsonCount(const Json& object, const char* key) {
@@ -66,8 +66,8 @@ inline std::optional<std::string> JsonText(const Json& object,
   return found->get<std::string>();
 }
 
-inline Error CvcCorrupt(std::string what) {
+inline Error Corrupt(std::string what) {
   return {Code::kCorrupt, std::move(what), 0};
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cvc

@@ -1,157 +1,199 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a CVC container besides its columns: chunks/ and sections/.
+// The files of a vector collection: columns/, chunks/ and sections/.
 #include <cstdio>
 
 #include "core/formats/cvc/cvc.h"
 
-namespace ctxfs {
+namespace ctxfs::cvc {
 namespace {
 
-class ChunkFiles final : public DerivedFiles {
+class Columns final : public FileTable {
  public:
-  explicit ChunkFiles(std::shared_ptr<const CvcContainer> container)
-      : container_(std::move(container)) {}
+  explicit Columns(std::shared_ptr<const Collection> collection)
+      : FileTable({.role = Role::kEntries, .directory = "columns"}),
+        collection_(std::move(collection)) {}
+
+  uint32_t count() const override {
+    return static_cast<uint32_t>(collection_->header().columns.size());
+  }
+  std::optional<std::string_view> Path(
+      uint32_t column, std::string& /*scratch*/) const override {
+    return collection_->header().columns[column].name;
+  }
+  Result<Content> Open(uint32_t column,
+                       const ReadContext& /*context*/) const override {
+    return collection_->OpenColumn(column);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t column) const override {
+    return collection_->ColumnSize(column);
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t column, const ReadContext& /*context*/) const override {
+    return collection_->DescribeColumn(column);
+  }
+  std::optional<Error> Fault(uint32_t column) const override {
+    if (!collection_->IsUnreadable(collection_->header().columns[column])) {
+      return std::nullopt;
+    }
+    return collection_->PieceError(collection_->ChunkOfRow(0), column);
+  }
+
+ private:
+  const std::shared_ptr<const Collection> collection_;
+};
+
+class Chunks final : public FileTable {
+ public:
+  explicit Chunks(std::shared_ptr<const Collection> collection)
+      : FileTable({.directory = "chunks"}),
+        collection_(std::move(collection)) {}
 
   uint32_t count() const override {
     return static_cast<uint32_t>(header().pieces.size());
   }
 
-  std::optional<std::string> Path(uint32_t file) const override {
-    char directory[32];
-    std::snprintf(directory, sizeof(directory), "chunks/%05u/",
-                  container_->ChunkOfPiece(file));
-    return directory + header().columns[header().pieces[file].column].name;
+  std::optional<std::string_view> Path(uint32_t file,
+                                       std::string& scratch) const override {
+    char directory[16];
+    std::snprintf(directory, sizeof(directory), "%05u/",
+                  collection_->ChunkOfPiece(file));
+    scratch = directory;
+    return scratch += header().columns[header().pieces[file].column].name;
   }
 
-  Result<uint64_t> Size(uint32_t file,
-                        const ReadContext& /*context*/) const override {
-    const CvcPiece& piece = header().pieces[file];
+  std::optional<uint64_t> KnownSize(uint32_t file) const override {
+    const Piece& piece = header().pieces[file];
     return piece.HasBytes() ? piece.size : 0;
   }
 
-  EntryInfo Describe(uint32_t file) const override {
-    const CvcPiece& piece = header().pieces[file];
-    const uint32_t number = container_->ChunkOfPiece(file);
-    const CvcChunk& chunk = header().chunks[number];
+  std::optional<EntryInfo> Describe(
+      uint32_t file, const ReadContext& /*context*/) const override {
+    const Piece& piece = header().pieces[file];
+    const uint32_t number = collection_->ChunkOfPiece(file);
+    const Chunk& chunk = header().chunks[number];
     EntryInfo info;
     info.kind = "chunk";
-    info.codec = CvcCodecName(piece.codec);
+    info.codec = CodecName(piece.codec);
     if (piece.HasBytes()) {
       info.size = piece.size;
       info.stored_size = piece.size;
       info.offset = chunk.payload + piece.offset;
     }
-    if (piece.fault != CvcFault::kSound) info.note = CvcFaultText(piece.fault);
-    if (container_->has_checksums() && chunk.fault == CvcFault::kSound) {
+    if (piece.fault != Fault::kSound) info.note = FaultText(piece.fault);
+    if (collection_->has_checksums() && chunk.fault == Fault::kSound) {
       // Of all the chunk's bytes, where it has several columns.
       info.checksum = Checksum{ChecksumKind::kCrc32, chunk.crc}.Text();
     }
-    info.verified = container_->VerifiedText(number);
+    info.verified = collection_->VerifiedText(number);
     return info;
   }
 
   Result<Content> Open(uint32_t file,
                        const ReadContext& /*context*/) const override {
-    const CvcPiece& piece = header().pieces[file];
-    const uint32_t chunk = container_->ChunkOfPiece(file);
-    if (!piece.HasBytes()) return container_->PieceError(chunk, piece.column);
+    const Piece& piece = header().pieces[file];
+    const uint32_t chunk = collection_->ChunkOfPiece(file);
+    if (!piece.HasBytes()) return collection_->PieceError(chunk, piece.column);
     std::shared_ptr<const Gate> gate;
-    if (const std::optional<Gate> found = container_->GateOf(chunk)) {
+    if (const std::optional<Gate> found = collection_->GateOf(chunk)) {
       gate = std::make_shared<const Gate>(*found);
     }
-    Content content;
-    content.Append(
-        Range{container_->source(),
-              header().chunks[chunk].payload + piece.offset, std::move(gate)},
-        piece.size);
-    return content;
+    const uint64_t at = header().chunks[chunk].payload + piece.offset;
+    return Content(Range{collection_->source(), at, std::move(gate)},
+                   piece.size);
   }
 
  private:
-  const CvcHeader& header() const { return container_->header(); }
+  const Header& header() const { return collection_->header(); }
 
-  std::shared_ptr<const CvcContainer> container_;
+  const std::shared_ptr<const Collection> collection_;
 };
 
-class SectionFiles final : public DerivedFiles {
+class Sections final : public FileTable {
  public:
-  explicit SectionFiles(std::shared_ptr<const CvcContainer> container)
-      : container_(std::move(container)) {}
+  explicit Sections(std::shared_ptr<const Collection> collection)
+      : FileTable({.directory = "sections"}),
+        collection_(std::move(collection)) {}
 
   uint32_t count() const override {
     return static_cast<uint32_t>(header().sections.size() *
                                  header().columns.size());
   }
 
-  std::optional<std::string> Path(uint32_t file) const override {
-    return "sections/" + Section(file).label + "/" +
-           header().columns[Column(file)].name;
+  std::optional<std::string_view> Path(uint32_t file,
+                                       std::string& scratch) const override {
+    scratch = SectionOf(file).label;
+    return (scratch += '/') += header().columns[ColumnOf(file)].name;
   }
 
-  Result<uint64_t> Size(uint32_t file,
-                        const ReadContext& /*context*/) const override {
-    const CvcColumn& column = header().columns[Column(file)];
-    if (container_->IsUnreadable(column)) return uint64_t{0};
+  std::optional<uint64_t> KnownSize(uint32_t file) const override {
+    const Column& column = header().columns[ColumnOf(file)];
+    if (collection_->IsUnreadable(column)) return 0;
     return Rows(file) * column.row_bytes();
   }
 
-  EntryInfo Describe(uint32_t file) const override {
-    const CvcColumn& column = header().columns[Column(file)];
+  std::optional<EntryInfo> Describe(
+      uint32_t file, const ReadContext& /*context*/) const override {
+    const Column& column = header().columns[ColumnOf(file)];
     const uint64_t rows = Rows(file);
-    EntryInfo info = container_->Describe(Column(file));
+    EntryInfo info = collection_->DescribeColumn(ColumnOf(file));
     info.name.reset();
     info.kind = "section";
     info.size =
-        container_->IsUnreadable(column) ? 0 : rows * column.row_bytes();
+        collection_->IsUnreadable(column) ? 0 : rows * column.row_bytes();
     info.shape = {rows, column.dimension};
     return info;
   }
 
   Result<Content> Open(uint32_t file,
                        const ReadContext& /*context*/) const override {
-    const uint32_t number = Column(file);
-    const CvcColumn& column = header().columns[number];
-    if (container_->IsUnreadable(column)) {
-      return container_->PieceError(container_->ChunkOfRow(0), number);
+    const uint32_t number = ColumnOf(file);
+    const Column& column = header().columns[number];
+    if (collection_->IsUnreadable(column)) {
+      return collection_->PieceError(collection_->ChunkOfRow(0), number);
     }
     Content content;
-    for (const auto& [begin, end] : Section(file).ranges) {
+    for (const auto& [begin, end] : SectionOf(file).ranges) {
       const uint64_t rows = end - begin;
       if (rows == 0) continue;
-      content.Append(Computed{CvcRows(container_, number, begin, rows)},
+      content.Append(Computed{DecodeRows(collection_, number, begin, rows)},
                      rows * column.row_bytes());
     }
     return content;
   }
 
  private:
-  const CvcHeader& header() const { return container_->header(); }
-  const CvcSection& Section(uint32_t file) const {
+  const Header& header() const { return collection_->header(); }
+  const Section& SectionOf(uint32_t file) const {
     return header().sections[file / header().columns.size()];
   }
-  uint32_t Column(uint32_t file) const {
+  uint32_t ColumnOf(uint32_t file) const {
     return static_cast<uint32_t>(file % header().columns.size());
   }
   uint64_t Rows(uint32_t file) const {
     uint64_t rows = 0;
-    for (const auto& [begin, end] : Section(file).ranges) rows += end - begin;
+    for (const auto& [begin, end] : SectionOf(file).ranges) rows += end - begin;
     return rows;
   }
 
-  std::shared_ptr<const CvcContainer> container_;
+  const std::shared_ptr<const Collection> collection_;
 };
 
 }  // namespace
 
-std::shared_ptr<const DerivedFiles> CvcChunkFiles(
-    std::shared_ptr<const CvcContainer> container) {
-  return std::make_shared<const ChunkFiles>(std::move(container));
+std::shared_ptr<const FileTable> ColumnTable(
+    std::shared_ptr<const Collection> collection) {
+  return std::make_shared<const Columns>(std::move(collection));
 }
 
-std::shared_ptr<const DerivedFiles> CvcSectionFiles(
-    std::shared_ptr<const CvcContainer> container) {
-  return std::make_shared<const SectionFiles>(std::move(container));
+std::shared_ptr<const FileTable> ChunkTable(
+    std::shared_ptr<const Collection> collection) {
+  return std::make_shared<const Chunks>(std::move(collection));
 }
 
-}  // namespace ctxfs
+std::shared_ptr<const FileTable> SectionTable(
+    std::shared_ptr<const Collection> collection) {
+  return std::make_shared<const Sections>(std::move(collection));
+}
+
+}  // namespace ctxfs::cvc

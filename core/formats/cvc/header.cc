@@ -10,7 +10,7 @@
 #include "core/base/limits.h"
 #include "core/formats/cvc/draft.h"
 
-namespace ctxfs {
+namespace ctxfs::cvc {
 namespace {
 
 constexpr std::string_view kTopKeys[] = {
@@ -43,7 +43,7 @@ class HeaderVisitor final : public JsonVisitor {
   bool Enter(const Path& path, bool is_array) override;
   void Leave(const Path& path) override;
   void Scalar(const Path& path, Json value) override;
-  CvcDraft Take() { return std::move(draft_); }
+  Draft Take() { return std::move(draft_); }
 
  private:
   /// Puts a value down by its path. Objects and arrays come as empty ones.
@@ -55,7 +55,7 @@ class HeaderVisitor final : public JsonVisitor {
   void AddPiece(uint32_t column, const Json& object);
   uint32_t NameId(const std::string& name);
 
-  CvcDraft draft_;
+  Draft draft_;
   Json element_;              // of the table we are in, as far as it is known
   Json piece_;                // of the chunk we are in
   size_t pieces_before_ = 0;  // this chunk
@@ -178,7 +178,7 @@ void HeaderVisitor::AddPiece(uint32_t column, const Json& object) {
     draft_.limit_error = TooMany("parts of columns", limits::kCvcPieces);
     return;
   }
-  CvcDraft::Piece raw;
+  Draft::RawPiece raw;
   raw.piece.column = column;
   const std::optional<float> min = Float(object, "min");
   const std::optional<float> scale = Float(object, "scale");
@@ -187,13 +187,13 @@ void HeaderVisitor::AddPiece(uint32_t column, const Json& object) {
   raw.piece.min = min.value_or(0);
   raw.piece.scale = scale.value_or(0);
   raw.inherits = !object.contains("compression");
-  raw.piece.codec = CvcCodecOf(JsonText(object, "compression").value_or(""));
-  if (column != CvcDraft::kWholeChunk) {
+  raw.piece.codec = CodecOf(JsonText(object, "compression").value_or(""));
+  if (column != Draft::kWholeChunk) {
     const uint64_t offset = JsonCount(object, "offset").value_or(UINT64_MAX);
     const uint64_t size = JsonCount(object, "size").value_or(UINT64_MAX);
     // A payload is shorter than 4 GiB.
     if (offset > UINT32_MAX || size > UINT32_MAX) {
-      raw.piece.fault = CvcFault::kOutsideChunk;
+      raw.piece.fault = Fault::kOutsideChunk;
     } else {
       raw.piece.offset = static_cast<uint32_t>(offset);
       raw.piece.size = static_cast<uint32_t>(size);
@@ -206,8 +206,8 @@ void HeaderVisitor::FinishChunk() {
   const std::optional<uint64_t> rows = JsonCount(element_, "rows");
   if (!rows) {
     draft_.chunk_error =
-        CvcCorrupt("chunk " + std::to_string(draft_.chunks.size()) +
-                   ": rows is not a count");
+        Corrupt("chunk " + std::to_string(draft_.chunks.size()) +
+                ": rows is not a count");
     return;
   }
   if (draft_.chunks.size() >= limits::kCvcChunks) {
@@ -218,7 +218,7 @@ void HeaderVisitor::FinishChunk() {
   const auto begin =
       draft_.raw.begin() + static_cast<std::ptrdiff_t>(pieces_before_);
   if (draft_.raw.end() - begin > 1) {
-    const auto column = [](const CvcDraft::Piece& raw) {
+    const auto column = [](const Draft::RawPiece& raw) {
       return raw.piece.column;
     };
     std::stable_sort(
@@ -231,7 +231,7 @@ void HeaderVisitor::FinishChunk() {
     }
     draft_.raw.erase(kept + 1, draft_.raw.end());
   }
-  CvcChunk chunk;
+  Chunk chunk;
   chunk.first_row = *rows;
   chunk.first_piece = static_cast<uint32_t>(pieces_before_);
   if (element_.contains("file_offset")) {
@@ -239,7 +239,7 @@ void HeaderVisitor::FinishChunk() {
     chunk.payload = JsonCount(element_, "file_offset").value_or(UINT64_MAX);
   }
   draft_.chunks.push_back(chunk);
-  AddPiece(CvcDraft::kWholeChunk, element_);
+  AddPiece(Draft::kWholeChunk, element_);
 }
 
 void HeaderVisitor::FinishSection() {
@@ -256,7 +256,7 @@ void HeaderVisitor::FinishSection() {
     // Values that differ are different sections even where they read alike.
     const std::string dump =
         value.is_string() ? "\"" + value.get<std::string>() : value.dump();
-    CvcSection& section = draft_.sections[{key, dump}];
+    Section& section = draft_.sections[{key, dump}];
     section.label = key + "=" + (value.is_string() ? dump.substr(1) : dump);
     section.ranges.emplace_back(*start, *end);
   }
@@ -264,7 +264,7 @@ void HeaderVisitor::FinishSection() {
 
 }  // namespace
 
-Result<CvcHeader> ParseCvcHeader(std::string_view text) {
+Result<Header> ParseHeader(std::string_view text) {
   HeaderVisitor visitor;
   Result<size_t> length = WalkJson(text, JsonDialect::kPython, visitor);
   if (!length) return std::move(length).error();
@@ -272,7 +272,7 @@ Result<CvcHeader> ParseCvcHeader(std::string_view text) {
   if (rest != std::string_view::npos) {
     return Error{Code::kCorrupt, "the header goes on after its JSON", rest};
   }
-  return CvcTables(visitor.Take());
+  return MakeTables(visitor.Take());
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cvc

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a vector collection says of itself: info.json, the records of its
-// columns, and the names and records of its other files (docs/cvc.md,
-// section 6).
+// info.json of a vector collection, and the descriptions of its columns
+// (docs/cvc.md, section 6).
 #include <algorithm>
 #include <cstdio>
 
@@ -10,7 +9,7 @@
 #include "core/base/text.h"
 #include "core/formats/cvc/cvc.h"
 
-namespace ctxfs {
+namespace ctxfs::cvc {
 namespace {
 
 // Of a million faults the first hundred tell enough.
@@ -18,58 +17,58 @@ constexpr size_t kFaultsShown = 100;
 
 }  // namespace
 
-std::string_view CvcFaultText(CvcFault fault) {
+std::string_view FaultText(Fault fault) {
   switch (fault) {
-    case CvcFault::kSound:
+    case Fault::kSound:
       return "sound";
-    case CvcFault::kUnknownCodec:
+    case Fault::kUnknownCodec:
       return "the compression is not known";
-    case CvcFault::kNoMin:
+    case Fault::kNoMin:
       return "min is not a number";
-    case CvcFault::kNoScale:
+    case Fault::kNoScale:
       return "scale is not a number";
-    case CvcFault::kWrongSize:
+    case Fault::kWrongSize:
       return "the stored size is not that of its rows";
-    case CvcFault::kDType:
+    case Fault::kDType:
       return "the dtype is not known, or not the column's";
-    case CvcFault::kLosslessHead:
+    case Fault::kLosslessHead:
       return "the lossless data does not begin as its rows demand";
-    case CvcFault::kNoLocation:
+    case Fault::kNoLocation:
       break;
-    case CvcFault::kOutsideChunk:
+    case Fault::kOutsideChunk:
       return "offset and size do not lie within the chunk";
-    case CvcFault::kTruncated:
+    case Fault::kTruncated:
       return "the file ends within the chunk";
-    case CvcFault::kUnlocated:
+    case Fault::kUnlocated:
       return "an earlier chunk is damaged, so this one cannot be found";
-    case CvcFault::kInHeader:
+    case Fault::kInHeader:
       return "the header was written over the chunk";
-    case CvcFault::kOutsideFile:
+    case Fault::kOutsideFile:
       return "file_offset lies outside the file";
-    case CvcFault::kOverlap:
+    case Fault::kOverlap:
       return "the chunk overlaps another";
   }
   return "the column is not in the chunk";
 }
 
-Error CvcContainer::PieceError(uint32_t chunk, uint32_t column) const {
-  const CvcPiece* piece = FindPiece(chunk, column);
-  const CvcChunk& record = header_.chunks[chunk];
-  CvcFault fault = piece != nullptr ? piece->fault : CvcFault::kNoLocation;
-  if (piece == nullptr && record.fault != CvcFault::kSound) {
+Error Collection::PieceError(uint32_t chunk, uint32_t column) const {
+  const Piece* piece = FindPiece(chunk, column);
+  const Chunk& record = header_.chunks[chunk];
+  Fault fault = piece != nullptr ? piece->fault : Fault::kNoLocation;
+  if (piece == nullptr && record.fault != Fault::kSound) {
     fault = record.fault;
   }
   uint64_t offset = json_at_;
-  if (fault < CvcFault::kNoLocation) offset = record.payload + piece->offset;
-  if (fault == CvcFault::kTruncated) offset = record.payload;
+  if (fault < Fault::kNoLocation) offset = record.payload + piece->offset;
+  if (fault == Fault::kTruncated) offset = record.payload;
   return {Code::kCorrupt,
           "chunk " + std::to_string(chunk) + " of column " +
               Quote(header_.columns[column].name) + ": " +
-              std::string(CvcFaultText(fault)),
+              std::string(FaultText(fault)),
           offset};
 }
 
-Json CvcContainer::Info(const ReadContext& /*context*/) const {
+Json Collection::Info(const ReadContext& /*context*/) const {
   Json warnings = Json::array();
   for (const std::string& text : header_.warnings) warnings.push_back(text);
   if (!has_checksums()) {
@@ -78,23 +77,23 @@ Json CvcContainer::Info(const ReadContext& /*context*/) const {
   uint64_t stored = 0;
   uint64_t decoded = 0;
   uint64_t unreadable = 0;  // parts of columns
-  for (uint32_t i = 0; i < entry_count(); ++i) {
-    const CvcColumn& column = header_.columns[i];
+  for (uint32_t i = 0; i < header_.columns.size(); ++i) {
+    const Column& column = header_.columns[i];
     stored += column.stored;
-    decoded += EntrySize(i);
+    decoded += ColumnSize(i);
     unreadable += chunks_with_rows_ - column.sound;
     if (column.sound == chunks_with_rows_) continue;
     for (uint32_t chunk = 0; chunk < header_.chunks.size(); ++chunk) {
       if (warnings.size() >= kFaultsShown) break;
-      const CvcPiece* piece = FindPiece(chunk, i);
-      const bool sound = piece != nullptr && piece->fault == CvcFault::kSound;
+      const Piece* piece = FindPiece(chunk, i);
+      const bool sound = piece != nullptr && piece->fault == Fault::kSound;
       if (sound || ChunkRows(chunk) == 0) continue;
       warnings.push_back(PieceError(chunk, i).Text());
     }
   }
   const bool all_found =
-      !header_.has_offsets && (header_.chunks.empty() ||
-                               header_.chunks.back().fault == CvcFault::kSound);
+      !header_.has_offsets &&
+      (header_.chunks.empty() || header_.chunks.back().fault == Fault::kSound);
   if (all_found && end_ < source()->size() && !header_.chunks.empty()) {
     warnings.push_back(Warning{std::to_string(source()->size() - end_) +
                                    " bytes follow the last chunk",
@@ -106,7 +105,7 @@ Json CvcContainer::Info(const ReadContext& /*context*/) const {
           {"layout", header_.columnar ? "columnar" : "single"},
           {"chunks_by_file_offset", header_.has_offsets},
           {"rows", header_.num_vectors},
-          {"entries", entry_count()},
+          {"entries", header_.columns.size()},
           {"chunks", header_.chunks.size()},
           {"sections", header_.sections.size()},
           {"parts_unreadable", unreadable},
@@ -118,16 +117,16 @@ Json CvcContainer::Info(const ReadContext& /*context*/) const {
           {"warnings", std::move(warnings)}};
 }
 
-EntryInfo CvcContainer::Describe(uint32_t entry) const {
-  const CvcColumn& column = header_.columns[entry];
+EntryInfo Collection::DescribeColumn(uint32_t entry) const {
+  const Column& column = header_.columns[entry];
   EntryInfo info;
   info.name = column.name;
   info.kind = "column";
-  info.size = EntrySize(entry);
+  info.size = ColumnSize(entry);
   info.stored_size = column.stored;
   info.offset = json_at_ + json_size_;
   for (uint32_t i = 0; i < header_.chunks.size(); ++i) {
-    const CvcPiece* piece = FindPiece(i, entry);
+    const Piece* piece = FindPiece(i, entry);
     if (piece == nullptr || !piece->HasBytes()) continue;
     info.offset = header_.chunks[i].payload + piece->offset;
     break;
@@ -156,7 +155,7 @@ EntryInfo CvcContainer::Describe(uint32_t entry) const {
   return info;
 }
 
-std::string CvcContainer::VerifiedText(uint32_t chunk) const {
+std::string Collection::VerifiedText(uint32_t chunk) const {
   if (!has_checksums()) return "none";
   switch ((*verdicts_)[chunk].load(std::memory_order_acquire)) {
     case Verdict::kPassed:
@@ -169,18 +168,4 @@ std::string CvcContainer::VerifiedText(uint32_t chunk) const {
   return "no";
 }
 
-std::vector<OwnFile> CvcContainer::OwnFiles() const {
-  auto self = std::static_pointer_cast<const CvcContainer>(shared_from_this());
-  OwnFile header;
-  header.path = "header.json";
-  header.size = json_size_;
-  header.open = [self](const ReadContext& /*context*/) -> Result<Content> {
-    Content content;
-    content.Append(Range{self->source(), self->json_at_, nullptr},
-                   self->json_size_);
-    return content;
-  };
-  return {std::move(header)};
-}
-
-}  // namespace ctxfs
+}  // namespace ctxfs::cvc

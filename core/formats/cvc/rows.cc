@@ -9,7 +9,7 @@
 #include "core/codec/convert.h"
 #include "core/formats/cvc/cvc.h"
 
-namespace ctxfs {
+namespace ctxfs::cvc {
 namespace {
 
 // Elements decoded at a time: few enough that what they are read into stays in
@@ -20,8 +20,8 @@ constexpr size_t kElement = 4;  // bytes of a decoded float
 /// What part of a column one chunk holds, and how to read elements of it.
 class PieceReader {
  public:
-  PieceReader(const Source& source, const CvcChunk& chunk,
-              const CvcPiece& piece, uint64_t elements)
+  PieceReader(const Source& source, const Chunk& chunk, const Piece& piece,
+              uint64_t elements)
       : source_(source),
         piece_(piece),
         at_(chunk.payload + piece.offset),
@@ -29,10 +29,10 @@ class PieceReader {
 
   /// Puts the decoded bytes from `offset` on into `out`.
   Status Read(uint64_t offset, MutableBytes out) {
-    if (piece_.codec == CvcCodec::kNone) {
+    if (piece_.codec == Codec::kNone) {
       return source_.ReadAt(at_ + offset, out);
     }
-    if (piece_.codec == CvcCodec::kLossless) {
+    if (piece_.codec == Codec::kLossless) {
       if (Status planes = FindPlanes(); !planes) return planes;
     }
     while (!out.empty()) {
@@ -59,19 +59,19 @@ class PieceReader {
  private:
   Status ReadElements(uint64_t first, MutableBytes out) {
     const size_t count = out.size() / kElement;
-    if (piece_.codec == CvcCodec::kLossless) {
+    if (piece_.codec == Codec::kLossless) {
       for (unsigned plane = 0; plane < 4; ++plane) {
         Status read = ReadPlane(plane, first, count, out);
         if (!read) return read;
       }
       return {};
     }
-    const size_t size = piece_.codec == CvcCodec::kFp16 ? 2 : 1;
+    const size_t size = piece_.codec == Codec::kFp16 ? 2 : 1;
     const MutableBytes in = MutableBytes(stored_).first(count * size);
     if (Status read = source_.ReadAt(at_ + first * size, in); !read) {
       return read;
     }
-    if (piece_.codec == CvcCodec::kFp16) {
+    if (piece_.codec == Codec::kFp16) {
       HalvesToFloats(in, out);
     } else {
       BytesToFloats(in, piece_.scale, piece_.min, out);
@@ -141,7 +141,7 @@ class PieceReader {
   };
 
   const Source& source_;
-  const CvcPiece& piece_;
+  const Piece& piece_;
   const uint64_t at_;  // offset in the file
   const uint64_t elements_;
   std::array<Plane, 4> planes_;
@@ -150,29 +150,29 @@ class PieceReader {
 
 class Rows final : public Transform {
  public:
-  Rows(std::shared_ptr<const CvcContainer> container, uint32_t column,
+  Rows(std::shared_ptr<const Collection> collection, uint32_t column,
        uint64_t first_row, uint64_t rows)
-      : container_(std::move(container)),
+      : collection_(std::move(collection)),
         column_(column),
         first_row_(first_row),
         rows_(rows) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
-    const CvcHeader& header = container_->header();
-    const CvcColumn& column = header.columns[column_];
+    const Header& header = collection_->header();
+    const Column& column = header.columns[column_];
     const uint64_t row_bytes = column.row_bytes();
     offset += first_row_ * row_bytes;
     while (!out.empty()) {
-      const uint32_t chunk = container_->ChunkOfRow(offset / row_bytes);
+      const uint32_t chunk = collection_->ChunkOfRow(offset / row_bytes);
       if (Status passed = Pass(chunk, context); !passed) return passed;
-      const CvcChunk& record = header.chunks[chunk];
-      const uint64_t rows = container_->ChunkRows(chunk);
+      const Chunk& record = header.chunks[chunk];
+      const uint64_t rows = collection_->ChunkRows(chunk);
       const uint64_t at = offset - record.first_row * row_bytes;
       const MutableBytes own = out.first(static_cast<size_t>(
           std::min<uint64_t>(out.size(), rows * row_bytes - at)));
-      PieceReader reader(*container_->source(), record,
-                         *container_->FindPiece(chunk, column_),
+      PieceReader reader(*collection_->source(), record,
+                         *collection_->FindPiece(chunk, column_),
                          rows * column.dimension);
       if (Status read = reader.Read(at, own); !read) return read;
       out = out.subspan(own.size());
@@ -184,10 +184,10 @@ class Rows final : public Transform {
   Status Verify(const ReadContext& context) const override {
     const uint64_t end = first_row_ + rows_;
     for (uint64_t row = first_row_; row < end;) {
-      const uint32_t chunk = container_->ChunkOfRow(row);
+      const uint32_t chunk = collection_->ChunkOfRow(row);
       if (Status passed = Pass(chunk, context); !passed) return passed;
-      row = container_->header().chunks[chunk].first_row +
-            container_->ChunkRows(chunk);
+      row = collection_->header().chunks[chunk].first_row +
+            collection_->ChunkRows(chunk);
     }
     return {};
   }
@@ -195,15 +195,15 @@ class Rows final : public Transform {
  private:
   /// Whether the column's rows of a chunk are sound and what they should be.
   Status Pass(uint32_t chunk, const ReadContext& context) const {
-    const CvcPiece* piece = container_->FindPiece(chunk, column_);
-    if (piece == nullptr || piece->fault != CvcFault::kSound) {
-      return container_->PieceError(chunk, column_);
+    const Piece* piece = collection_->FindPiece(chunk, column_);
+    if (piece == nullptr || piece->fault != Fault::kSound) {
+      return collection_->PieceError(chunk, column_);
     }
-    const std::optional<Gate> gate = container_->GateOf(chunk);
+    const std::optional<Gate> gate = collection_->GateOf(chunk);
     return gate ? gate->Pass(context) : Status();
   }
 
-  std::shared_ptr<const CvcContainer> container_;
+  std::shared_ptr<const Collection> collection_;
   uint32_t column_;
   uint64_t first_row_;
   uint64_t rows_;
@@ -211,11 +211,11 @@ class Rows final : public Transform {
 
 }  // namespace
 
-std::shared_ptr<const Transform> CvcRows(
-    std::shared_ptr<const CvcContainer> container, uint32_t column,
+std::shared_ptr<const Transform> DecodeRows(
+    std::shared_ptr<const Collection> collection, uint32_t column,
     uint64_t first_row, uint64_t rows) {
-  return std::make_shared<const Rows>(std::move(container), column, first_row,
+  return std::make_shared<const Rows>(std::move(collection), column, first_row,
                                       rows);
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cvc

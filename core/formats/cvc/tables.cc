@@ -10,7 +10,7 @@
 #include "core/base/text.h"
 #include "core/formats/cvc/draft.h"
 
-namespace ctxfs {
+namespace ctxfs::cvc {
 namespace {
 
 std::optional<DType> DTypeOfText(std::string_view name) {
@@ -26,8 +26,8 @@ std::optional<DType> DTypeOfText(std::string_view name) {
 
 class Maker {
  public:
-  explicit Maker(CvcDraft draft) : draft_(std::move(draft)) {}
-  Result<CvcHeader> Finish();
+  explicit Maker(Draft draft) : draft_(std::move(draft)) {}
+  Result<Header> Finish();
 
  private:
   Status FinishColumns();
@@ -35,8 +35,8 @@ class Maker {
   void FinishPieces();
   void FinishSections();
 
-  CvcDraft draft_;
-  CvcHeader header_;
+  Draft draft_;
+  Header header_;
 };
 
 Status Maker::FinishColumns() {
@@ -46,10 +46,10 @@ Status Maker::FinishColumns() {
     const std::optional<std::string> codec =
         JsonText(draft_.top, "compression");
     if (!dimension || *dimension == 0) {
-      return CvcCorrupt("dimension is not a positive number");
+      return Corrupt("dimension is not a positive number");
     }
-    if (!codec) return CvcCorrupt("compression is not a name");
-    CvcColumn column;
+    if (!codec) return Corrupt("compression is not a name");
+    Column column;
     column.name = "vectors";
     column.dimension = *dimension;
     column.dtype_text = "float32";
@@ -57,27 +57,27 @@ Status Maker::FinishColumns() {
     header_.columns.push_back(std::move(column));
   } else {
     if (!draft_.top.contains("columns") || !draft_.top["columns"].is_array()) {
-      return CvcCorrupt("columns is not an array");
+      return Corrupt("columns is not an array");
     }
     std::set<std::string> names;
     for (const Json& object : draft_.columns) {
       const std::string which =
           "column " + std::to_string(header_.columns.size()) + ": ";
-      if (!object.is_object()) return CvcCorrupt(which + "is not an object");
+      if (!object.is_object()) return Corrupt(which + "is not an object");
       const std::optional<std::string> name = JsonText(object, "name");
       const std::optional<uint64_t> dimension = JsonCount(object, "dimension");
       const std::optional<std::string> dtype = JsonText(object, "dtype");
       const std::optional<std::string> codec = JsonText(object, "compression");
       if (!name || !dtype || !codec) {
-        return CvcCorrupt(which + "name, dtype or compression is not a text");
+        return Corrupt(which + "name, dtype or compression is not a text");
       }
       if (!dimension || *dimension == 0) {
-        return CvcCorrupt(which + "dimension is not a positive number");
+        return Corrupt(which + "dimension is not a positive number");
       }
       if (!names.insert(*name).second) {
-        return CvcCorrupt(which + "the name " + Quote(*name) + " is taken");
+        return Corrupt(which + "the name " + Quote(*name) + " is taken");
       }
-      CvcColumn column;
+      Column column;
       column.name = *name;
       column.dimension = *dimension;
       column.dtype_text = *dtype;
@@ -85,10 +85,10 @@ Status Maker::FinishColumns() {
       header_.columns.push_back(std::move(column));
     }
   }
-  for (CvcColumn& column : header_.columns) {
-    column.codec = CvcCodecOf(column.codec_text);
+  for (Column& column : header_.columns) {
+    column.codec = CodecOf(column.codec_text);
     column.declared = DTypeOfText(column.dtype_text);
-    if (column.codec == CvcCodec::kNone && column.declared) {
+    if (column.codec == Codec::kNone && column.declared) {
       column.dtype = *column.declared;
     }
   }
@@ -98,26 +98,25 @@ Status Maker::FinishColumns() {
 Status Maker::FinishRows() {
   constexpr uint64_t kLargestElement = 8;
   uint64_t rows = 0;
-  for (CvcChunk& chunk : draft_.chunks) {
+  for (Chunk& chunk : draft_.chunks) {
     const uint64_t own = std::exchange(chunk.first_row, rows);
     const std::optional<uint64_t> sum = CheckedAdd(rows, own);
     rows = sum.value_or(UINT64_MAX);
     if (!sum) break;
   }
   if (rows != header_.num_vectors) {
-    return CvcCorrupt("num_vectors is " + std::to_string(header_.num_vectors) +
-                      ", but the chunks have " + std::to_string(rows) +
-                      " rows");
+    return Corrupt("num_vectors is " + std::to_string(header_.num_vectors) +
+                   ", but the chunks have " + std::to_string(rows) + " rows");
   }
-  for (const CvcColumn& column : header_.columns) {
+  for (const Column& column : header_.columns) {
     const uint64_t row =
         CheckedMul(column.dimension, kLargestElement).value_or(UINT64_MAX);
     const uint64_t size =
         CheckedMul(row, std::max<uint64_t>(rows, 1)).value_or(UINT64_MAX);
     if (size > static_cast<uint64_t>(INT64_MAX)) {
-      return CvcCorrupt("column " + Quote(column.name) + " of " +
-                        std::to_string(rows) + " rows of " +
-                        std::to_string(column.dimension) + " is too large");
+      return Corrupt("column " + Quote(column.name) + " of " +
+                     std::to_string(rows) + " rows of " +
+                     std::to_string(column.dimension) + " is too large");
     }
   }
   return {};
@@ -132,7 +131,7 @@ void Maker::FinishPieces() {
   for (const std::string& name : draft_.names) {
     const auto found = listed.find(name);
     column_of.push_back(found != listed.end() ? found->second
-                                              : CvcDraft::kWholeChunk);
+                                              : Draft::kWholeChunk);
   }
   for (size_t i = 0; i < draft_.chunks.size(); ++i) {
     const size_t end = i + 1 < draft_.chunks.size()
@@ -141,19 +140,19 @@ void Maker::FinishPieces() {
     const size_t first = draft_.chunks[i].first_piece;
     const size_t kept = header_.pieces.size();
     for (size_t k = first; k < end; ++k) {
-      CvcDraft::Piece& raw = draft_.raw[k];
-      const bool whole = raw.piece.column == CvcDraft::kWholeChunk;
+      Draft::RawPiece& raw = draft_.raw[k];
+      const bool whole = raw.piece.column == Draft::kWholeChunk;
       if (whole == header_.columnar) continue;
       const uint32_t column = whole ? 0 : column_of[raw.piece.column];
-      if (column == CvcDraft::kWholeChunk) continue;  // not in the schema
+      if (column == Draft::kWholeChunk) continue;  // not in the schema
       raw.piece.column = column;
       if (raw.inherits) raw.piece.codec = header_.columns[column].codec;
-      if (raw.piece.fault == CvcFault::kSound) {
-        if (raw.piece.codec == CvcCodec::kUnknown) {
-          raw.piece.fault = CvcFault::kUnknownCodec;
-        } else if (raw.piece.codec == CvcCodec::kInt8) {
-          if (!raw.has_min) raw.piece.fault = CvcFault::kNoMin;
-          if (!raw.has_scale) raw.piece.fault = CvcFault::kNoScale;
+      if (raw.piece.fault == Fault::kSound) {
+        if (raw.piece.codec == Codec::kUnknown) {
+          raw.piece.fault = Fault::kUnknownCodec;
+        } else if (raw.piece.codec == Codec::kInt8) {
+          if (!raw.has_min) raw.piece.fault = Fault::kNoMin;
+          if (!raw.has_scale) raw.piece.fault = Fault::kNoScale;
         }
       }
       header_.pieces.push_back(raw.piece);
@@ -197,31 +196,31 @@ void Maker::FinishSections() {
   }
 }
 
-Result<CvcHeader> Maker::Finish() {
-  if (!draft_.is_object) return CvcCorrupt("the header is not a JSON object");
+Result<Header> Maker::Finish() {
+  if (!draft_.is_object) return Corrupt("the header is not a JSON object");
   if (draft_.limit_error) return *std::move(draft_.limit_error);
   const std::string format =
       draft_.top.contains("format_type")
           ? JsonText(draft_.top, "format_type").value_or("?")
           : "single";
   if (format != "single" && format != "columnar") {
-    return CvcCorrupt("format_type is neither single nor columnar");
+    return Corrupt("format_type is neither single nor columnar");
   }
   header_.columnar = format == "columnar";
   const std::optional<uint64_t> rows = JsonCount(draft_.top, "num_vectors");
-  if (!rows) return CvcCorrupt("num_vectors is not a count");
+  if (!rows) return Corrupt("num_vectors is not a count");
   header_.num_vectors = *rows;
   if (!draft_.top.contains("chunks") || !draft_.top["chunks"].is_array()) {
-    return CvcCorrupt("chunks is not an array");
+    return Corrupt("chunks is not an array");
   }
   if (draft_.chunk_error) return *std::move(draft_.chunk_error);
   const auto flag = draft_.top.find("mmap_optimized");
   const bool flagged = flag != draft_.top.end() && *flag == true;
   if ((draft_.with_offset > 0 || flagged) &&
       draft_.with_offset != draft_.chunks.size()) {
-    return CvcCorrupt(std::to_string(draft_.with_offset) + " of " +
-                      std::to_string(draft_.chunks.size()) +
-                      " chunks have a file_offset");
+    return Corrupt(std::to_string(draft_.with_offset) + " of " +
+                   std::to_string(draft_.chunks.size()) +
+                   " chunks have a file_offset");
   }
   header_.has_offsets = draft_.with_offset > 0;
   if (Status columns = FinishColumns(); !columns) {
@@ -235,22 +234,22 @@ Result<CvcHeader> Maker::Finish() {
 
 }  // namespace
 
-std::string_view CvcCodecName(CvcCodec codec) {
+std::string_view CodecName(Codec codec) {
   constexpr std::string_view kNames[] = {"fp16", "int8", "none", "lossless",
                                          "unknown"};
   return kNames[static_cast<size_t>(codec)];
 }
 
-CvcCodec CvcCodecOf(std::string_view name) {
-  for (const CvcCodec codec : {CvcCodec::kFp16, CvcCodec::kInt8,
-                               CvcCodec::kNone, CvcCodec::kLossless}) {
-    if (CvcCodecName(codec) == name) return codec;
+Codec CodecOf(std::string_view name) {
+  for (const Codec codec :
+       {Codec::kFp16, Codec::kInt8, Codec::kNone, Codec::kLossless}) {
+    if (CodecName(codec) == name) return codec;
   }
-  return CvcCodec::kUnknown;
+  return Codec::kUnknown;
 }
 
-Result<CvcHeader> CvcTables(CvcDraft draft) {
+Result<Header> MakeTables(Draft draft) {
   return Maker(std::move(draft)).Finish();
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cvc

@@ -158,43 +158,10 @@ class GemmShard final : public TensorShard {
     return {};
   }
 
-  std::vector<OwnFile> OwnFiles() const override {
-    std::vector<OwnFile> files = TensorShard::OwnFiles();
-    for (const auto& [name, tiles] : tiles_) {
-      OwnFile file;
-      file.path = "matrices/" + name;
-      file.open = [self = Gemm(), &tiles = tiles](const ReadContext& context) {
-        return self->OpenMatrix(tiles, context);
-      };
-      file.describe = [self = Gemm(), &tiles = tiles] {
-        return self->DescribeMatrix(tiles);
-      };
-      file.exists = [self = Gemm(), &tiles = tiles](
-                        const ReadContext& context) -> Result<bool> {
-        const Result<Grid> grid = self->Fit(tiles, context);
-        if (!grid && !grid.error().Permanent()) return grid.error();
-        return grid.has_value();
-      };
-      files.push_back(std::move(file));
-    }
+  Tables Files() const override {
+    Tables files = TensorShard::Files();
+    files.push_back(std::make_shared<const Matrices>(Share(*this)));
     return files;
-  }
-
-  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override {
-    std::vector<ArrayInfo> arrays = TensorShard::Arrays(context);
-    for (const auto& [name, tiles] : tiles_) {
-      const Result<Grid> grid = Fit(tiles, context);
-      if (!grid) continue;
-      arrays.push_back(
-          {name,
-           grid->dtype,
-           {grid->height(), grid->width()},
-           [self = Gemm(), &tiles = tiles](const ReadContext& request) {
-             return self->OpenMatrix(tiles, request);
-           },
-           /*opening_reads=*/true});
-    }
-    return arrays;
   }
 
   Json Info(const ReadContext& context) const override {
@@ -213,6 +180,62 @@ class GemmShard final : public TensorShard {
  private:
   using Tiles = std::vector<std::pair<Place, uint32_t>>;  // row by row
 
+  /// matrices/NAME
+  class Matrices final : public FileTable {
+   public:
+    explicit Matrices(std::shared_ptr<const GemmShard> shard)
+        : FileTable({.directory = "matrices"}), shard_(std::move(shard)) {
+      for (const auto& [name, tiles] : shard_->tiles_) {
+        matrices_.push_back({&name, &tiles});
+      }
+    }
+
+    uint32_t count() const override {
+      return static_cast<uint32_t>(matrices_.size());
+    }
+    std::optional<std::string_view> Path(
+        uint32_t matrix, std::string& /*scratch*/) const override {
+      return *matrices_[matrix].first;
+    }
+    Result<Content> Open(uint32_t matrix,
+                         const ReadContext& context) const override {
+      return shard_->OpenMatrix(*matrices_[matrix].second, context);
+    }
+    /// Reads the headers of all tiles.
+    Cost exists_cost() const override { return Cost::kDecode; }
+    Result<bool> Exists(uint32_t matrix, Cost /*most*/,
+                        const ReadContext& context) const override {
+      const auto grid = shard_->Fit(*matrices_[matrix].second, context);
+      if (!grid && !grid.error().Permanent()) return grid.error();
+      return grid.has_value();
+    }
+    std::optional<EntryInfo> Describe(
+        uint32_t matrix, const ReadContext& context) const override {
+      return shard_->DescribeMatrix(*matrices_[matrix].second, context);
+    }
+
+   private:
+    const std::shared_ptr<const GemmShard> shard_;
+    std::vector<std::pair<const std::string*, const Tiles*>> matrices_;
+  };
+
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override {
+    std::vector<ArrayInfo> arrays = TensorShard::Arrays(context);
+    for (const auto& [name, tiles] : tiles_) {
+      const Result<Grid> grid = Fit(tiles, context);
+      if (!grid) continue;
+      arrays.push_back(
+          {name,
+           grid->dtype,
+           {grid->height(), grid->width()},
+           [self = Share(*this), &tiles = tiles](const ReadContext& request) {
+             return self->OpenMatrix(tiles, request);
+           },
+           /*opening_reads=*/true});
+    }
+    return arrays;
+  }
+
   /// Of several entries at one place the first is the tile.
   static void Sort(Tiles& tiles) {
     std::sort(tiles.begin(), tiles.end());
@@ -221,10 +244,6 @@ class GemmShard final : public TensorShard {
     };
     tiles.erase(std::unique(tiles.begin(), tiles.end(), same), tiles.end());
     tiles.shrink_to_fit();
-  }
-
-  std::shared_ptr<const GemmShard> Gemm() const {
-    return std::static_pointer_cast<const GemmShard>(shared_from_this());
   }
 
   /// Reads the tiles' headers; kCorrupt for tiles that make no matrix.
@@ -278,19 +297,17 @@ class GemmShard final : public TensorShard {
     Result<Grid> grid = Fit(tiles, context);
     if (!grid) return std::move(grid).error();
     const uint64_t size = grid->size();
-    Content content;
-    content.Append(
-        Computed{std::make_shared<const Assembled>(Self(), std::move(*grid)),
-                 0},
-        size);
-    return content;
+    return Content(Computed{std::make_shared<const Assembled>(
+                       Share(*this), std::move(*grid))},
+                   size);
   }
 
-  EntryInfo DescribeMatrix(const Tiles& tiles) const {
+  EntryInfo DescribeMatrix(const Tiles& tiles,
+                           const ReadContext& context) const {
     EntryInfo info;
     info.kind = "matrix";
     info.verified = "none";
-    const Result<Grid> grid = Fit(tiles, LoneContext());
+    const Result<Grid> grid = Fit(tiles, context);
     if (!grid) return info;
     info.size = grid->size();
     info.dtype = grid->type_name;
@@ -309,6 +326,6 @@ bool Probe(Bytes head) { return HasShardRole(head, kGemmRole); }
 }  // namespace
 
 extern const Format kGemmShard;
-const Format kGemmShard{"gemm_shard", &Probe, &OpenShard<GemmShard>};
+const Format kGemmShard{"gemm_shard", "gemm", &Probe, &OpenShard<GemmShard>};
 
 }  // namespace ctxfs

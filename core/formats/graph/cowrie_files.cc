@@ -5,16 +5,18 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/container/entry_files.h"
+#include "core/container/documents.h"
+#include "core/container/entry_file_table.h"
 #include "core/formats/cowrie/cowrie.h"
 
 namespace ctxfs {
 namespace {
 
-class CowrieJson final : public EntryFiles {
+class CowrieJson final : public EntryFileTable {
  public:
   explicit CowrieJson(std::shared_ptr<const ShardContainer> shard)
-      : EntryFiles(shard, "views/json", ".json"), shard_(std::move(shard)) {}
+      : EntryFileTable(shard->EntryTable(), Role::kViews, "json", ".json"),
+        shard_(std::move(shard)) {}
 
   bool MayHave(uint32_t entry) const override {
     constexpr uint16_t kCowrieType = 3;
@@ -22,19 +24,29 @@ class CowrieJson final : public EntryFiles {
            shard_->Record(entry).content_type == kCowrieType;
   }
 
-  bool SizeIsCheap(uint32_t /*entry*/) const override { return false; }
-
-  Result<uint64_t> Size(uint32_t entry,
-                        const ReadContext& context) const override {
-    const Result<Content> made = Open(entry, context);
-    if (made) return made->size();
-    if (made.error().Permanent()) return uint64_t{0};
-    return made.error();
-  }
-
   Result<Content> Open(uint32_t entry,
                        const ReadContext& context) const override {
-    const Result<Content> content = shard_->OpenEntry(entry, context);
+    return CachedText(
+        {owner_, entry}, shard_->source(),
+        [shard = shard_, entry](const ReadContext& request) {
+          return Text(*shard, entry, request);
+        },
+        context);
+  }
+
+  std::optional<EntryInfo> Describe(
+      uint32_t entry, const ReadContext& /*context*/) const override {
+    EntryInfo info = shard_->Describe(entry);
+    info.kind = "json";
+    info.shape.reset();
+    info.dtype.clear();
+    return info;
+  }
+
+ private:
+  static Result<std::string> Text(const ShardContainer& shard, uint32_t entry,
+                                  const ReadContext& context) {
+    const Result<Content> content = shard.OpenEntry(entry, context);
     if (!content) return content.error();
     if (content->size() > limits::kCowrieBytes) {
       return Error{
@@ -45,29 +57,16 @@ class CowrieJson final : public EntryFiles {
     if (!bytes) return bytes.error();
     const Result<Json> value = DecodeCowrie(AsBytes(*bytes));
     if (!value) return value.error();
-    auto text = std::make_shared<const std::string>(
-        value->dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
-    const uint64_t size = text->size();
-    Content made;
-    made.Append(Literal{std::move(text)}, size);
-    return made;
+    return value->dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
 
-  EntryInfo Describe(uint32_t entry) const override {
-    EntryInfo info = shard_->Describe(entry);
-    info.kind = "json";
-    info.shape.reset();
-    info.dtype.clear();
-    return info;
-  }
-
- private:
-  std::shared_ptr<const ShardContainer> shard_;
+  const std::shared_ptr<const ShardContainer> shard_;
+  const uint64_t owner_ = NewOwner();
 };
 
 }  // namespace
 
-std::shared_ptr<const DerivedFiles> CowrieFiles(
+std::shared_ptr<const FileTable> CowrieFiles(
     std::shared_ptr<const ShardContainer> shard) {
   return std::make_shared<const CowrieJson>(std::move(shard));
 }

@@ -11,6 +11,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/documents.h"
 #include "core/formats/manifest/file_digest.h"
 #include "core/formats/shard/shard.h"
 
@@ -29,14 +30,11 @@ std::string PathOf(std::string_view uri) {
   return std::string(uri);
 }
 
-bool IsContainer(const Source& source) {
+bool HoldsContainer(const Source& source) {
   const Result<Buffer> head = ReadBuffer(
       source, 0, std::min<uint64_t>(source.size(), limits::kProbeBytes),
       "header");
-  return head && std::any_of(Formats().begin(), Formats().end(),
-                             [&head](const Format* format) {
-                               return format->probe(head->span());
-                             });
+  return head && IsContainer(head->span());
 }
 
 }  // namespace
@@ -48,11 +46,12 @@ class Manifest final : public ShardContainer {
   Status Load(const ReadContext& context) override;
   uint64_t StoredSize() const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
-  std::vector<OwnFile> OwnFiles() const override;
-  std::vector<SubContainer> SubContainers() const override;
+  Tables Files() const override;
+  std::vector<ChildContainer> Children() const override;
 
  private:
   friend class VerdictsBlock;
+  class Parts;
 
   enum class Kind : uint8_t { kElsewhere, kAbsent, kFile, kContainer };
   struct Reference {
@@ -65,16 +64,12 @@ class Manifest final : public ShardContainer {
     bool shown = false;  // under parts/; once only
   };
 
-  std::shared_ptr<const Manifest> Self() const {
-    return std::static_pointer_cast<const Manifest>(shared_from_this());
-  }
   void Look(Reference& reference) const;
   /// Whether the file has the hash that the manifest gives; remembered, but
   /// for kNotFound when it is no longer there.
   Result<Verdict> Check(size_t reference, const ReadContext& context) const;
   Json Listing() const;
-  OwnFile PartFile(size_t reference) const;
-  OwnFile VerdictsFile() const;
+  Result<Content> OpenPart(const Reference& reference) const;
 
   const uint64_t block_owner_ = NewOwner();
   bool has_list_ = false;
@@ -186,7 +181,7 @@ void Manifest::Look(Reference& reference) const {
     return;
   }
   reference.size = (*source)->size();
-  reference.kind = IsContainer(**source) ? Kind::kContainer : Kind::kFile;
+  reference.kind = HoldsContainer(**source) ? Kind::kContainer : Kind::kFile;
 }
 
 Result<Verdict> Manifest::Check(size_t index,
@@ -251,72 +246,74 @@ Json Manifest::Listing() const {
   return listing;
 }
 
-OwnFile Manifest::PartFile(size_t index) const {
-  OwnFile file;
-  file.path = "parts/" + references_[index].path;
-  file.size = references_[index].size;
-  file.open = [self = Self(),
-               index](const ReadContext& /*context*/) -> Result<Content> {
-    const Reference& reference = self->references_[index];
-    Result<std::shared_ptr<const Source>> part =
-        self->source()->OpenBeside(reference.path);
-    if (!part) return std::move(part).error();
-    if ((*part)->size() != reference.size) {
-      return Error{Code::kStale, "the file changed under the mount"};
-    }
-    Content content;
-    content.Append(Range{std::move(*part), 0, nullptr}, reference.size);
-    return content;
-  };
-  return file;
-}
-
-OwnFile Manifest::VerdictsFile() const {
-  OwnFile file;
-  file.path = ".ctxfs/sha256.json";
-  file.open = [self =
-                   Self()](const ReadContext& /*context*/) -> Result<Content> {
-    auto block =
-        std::make_shared<const VerdictsBlock>(Key{self->block_owner_, 0}, self);
-    const uint64_t size = block->size();
-    Content content;
-    content.Append(Decoded{std::move(block), 0}, size);
-    return content;
-  };
-  return file;
-}
-
-std::vector<OwnFile> Manifest::OwnFiles() const {
-  std::vector<OwnFile> files = ShardContainer::OwnFiles();
-  if (!has_list_) return files;
-  OwnFile listing;
-  listing.path = ".ctxfs/manifest.json";
-  listing.live = true;
-  listing.open =
-      [self = Self()](const ReadContext& /*context*/) -> Result<Content> {
-    auto text =
-        std::make_shared<const std::string>(FormatJson(self->Listing()));
-    const uint64_t size = text->size();
-    Content content;
-    content.Append(Literal{std::move(text)}, size);
-    return content;
-  };
-  files.push_back(std::move(listing));
-  files.push_back(VerdictsFile());
-  for (size_t i = 0; i < references_.size(); ++i) {
-    if (references_[i].shown && references_[i].kind == Kind::kFile) {
-      files.push_back(PartFile(i));
-    }
+Result<Content> Manifest::OpenPart(const Reference& reference) const {
+  Result<std::shared_ptr<const Source>> part =
+      source()->OpenBeside(reference.path);
+  if (!part) return std::move(part).error();
+  if ((*part)->size() != reference.size) {
+    return Error{Code::kStale, "the file changed under the mount"};
   }
+  return Content(Range{std::move(*part), 0, nullptr}, reference.size);
+}
+
+/// parts/PATH: files of the manifest that are no containers.
+class Manifest::Parts final : public FileTable {
+ public:
+  explicit Parts(std::shared_ptr<const Manifest> manifest)
+      : FileTable({.directory = "parts"}), manifest_(std::move(manifest)) {}
+
+  uint32_t count() const override {
+    return static_cast<uint32_t>(manifest_->references_.size());
+  }
+  std::optional<std::string_view> Path(
+      uint32_t part, std::string& /*scratch*/) const override {
+    const Reference& reference = At(part);
+    if (!reference.shown || reference.kind != Kind::kFile) return std::nullopt;
+    return reference.path;
+  }
+  Result<Content> Open(uint32_t part,
+                       const ReadContext& /*context*/) const override {
+    return manifest_->OpenPart(At(part));
+  }
+  std::optional<uint64_t> KnownSize(uint32_t part) const override {
+    return At(part).size;
+  }
+
+ private:
+  const Reference& At(uint32_t part) const {
+    return manifest_->references_[part];
+  }
+
+  const std::shared_ptr<const Manifest> manifest_;
+};
+
+Container::Tables Manifest::Files() const {
+  Tables files = ShardContainer::Files();
+  if (!has_list_) return files;
+  files.push_back(FreshDocument(
+      Role::kMetadata, "manifest.json",
+      [self = Share(*this)](const ReadContext& /*context*/) {
+        return Result<std::string>(FormatJson(self->Listing()));
+      },
+      /*live=*/true));
+  files.push_back(OpenedFile(
+      Role::kMetadata, "sha256.json",
+      [self = Share(*this)](const ReadContext& /*context*/) {
+        auto block = std::make_shared<const VerdictsBlock>(
+            Key{self->block_owner_, 0}, self);
+        const uint64_t size = block->size();
+        return Result<Content>(Content(Decoded{std::move(block), 0}, size));
+      }));
+  files.push_back(std::make_shared<const Parts>(Share(*this)));
   return files;
 }
 
-std::vector<SubContainer> Manifest::SubContainers() const {
-  std::vector<SubContainer> parts;
+std::vector<ChildContainer> Manifest::Children() const {
+  std::vector<ChildContainer> parts;
   for (const Reference& reference : references_) {
     if (!reference.shown || reference.kind != Kind::kContainer) continue;
     parts.push_back({"parts/" + reference.path,
-                     [self = Self(),
+                     [self = Share(*this),
                       path = reference.path](const ReadContext& /*context*/) {
                        return self->source()->OpenBeside(path);
                      }});

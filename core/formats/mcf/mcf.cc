@@ -65,7 +65,7 @@ McfTensor ParseTensor(Bytes record) {
 
 }  // namespace
 
-Status McfContainer::Load(const ReadContext& /*context*/) {
+Status McfContainer::Load() {
   if (Status read = ReadHeader(); !read) return read;
   if (Status read = ReadDirectory(); !read) return read;
   if (const McfSection* data = Find(kMcfTensorData)) tensor_data_ = *data;
@@ -352,7 +352,7 @@ void McfContainer::NoteTensorsOutsideData() {
   uint32_t outside = 0;
   uint32_t first = 0;
   for (uint32_t i = 0; i < tensor_count_; ++i) {
-    if (LiesInTensorData(Tensor(i)) || EntryFault(i)) continue;
+    if (LiesInTensorData(Tensor(i)) || TensorFault(i)) continue;
     if (outside++ == 0) first = i;
   }
   if (outside == 0) return;
@@ -378,15 +378,15 @@ std::vector<uint64_t> McfContainer::Shape(const McfTensor& tensor) const {
 }
 
 std::string McfContainer::Label(uint32_t entry) const {
-  return "tensor " + std::to_string(entry) + " " + Quote(*EntryName(entry));
+  return "tensor " + std::to_string(entry) + " " + Quote(TensorName(entry));
 }
 
-std::optional<std::string_view> McfContainer::EntryName(uint32_t entry) const {
+std::string_view McfContainer::TensorName(uint32_t entry) const {
   const McfTensor tensor = Tensor(entry);
   return AsText(names_.span().subspan(tensor.name_offset, tensor.name_length));
 }
 
-std::optional<Error> McfContainer::EntryFault(uint32_t entry) const {
+std::optional<Error> McfContainer::TensorFault(uint32_t entry) const {
   const McfTensor tensor = Tensor(entry);
   if (InBounds(tensor.data_offset, tensor.data_size, source()->size())) {
     return std::nullopt;
@@ -398,34 +398,30 @@ std::optional<Error> McfContainer::EntryFault(uint32_t entry) const {
                entries_at_ + McfTensor::kSize * entry + kDataOffsetAt};
 }
 
-uint64_t McfContainer::EntrySize(uint32_t entry) const {
-  return EntryFault(entry) ? 0 : Tensor(entry).data_size;
+uint64_t McfContainer::TensorSize(uint32_t entry) const {
+  return TensorFault(entry) ? 0 : Tensor(entry).data_size;
 }
 
-Result<Content> McfContainer::OpenEntry(uint32_t entry,
-                                        const ReadContext& /*context*/) const {
-  if (std::optional<Error> fault = EntryFault(entry)) return *std::move(fault);
+Result<Content> McfContainer::OpenTensor(uint32_t entry) const {
+  if (std::optional<Error> fault = TensorFault(entry)) return *std::move(fault);
   const McfTensor tensor = Tensor(entry);
-  Content content;
-  content.Append(Range{source(), tensor.data_offset, nullptr},
+  return Content(Range{source(), tensor.data_offset, nullptr},
                  tensor.data_size);
-  return content;
 }
 
 namespace {
 
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
-    const ReadContext& context) {
+    const ReadContext& /*context*/) {
   auto mcf = std::make_shared<McfContainer>(std::move(source), options);
-  if (Status loaded = mcf->Load(context); !loaded)
-    return std::move(loaded).error();
+  if (Status loaded = mcf->Load(); !loaded) return std::move(loaded).error();
   return std::shared_ptr<const Container>(std::move(mcf));
 }
 
 }  // namespace
 
 extern const Format kMcf;
-const Format kMcf{"mcf", &Probe, &Open};
+const Format kMcf{"mcf", "mcf", &Probe, &Open};
 
 }  // namespace ctxfs

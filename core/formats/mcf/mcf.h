@@ -43,6 +43,9 @@ enum McfSectionType : uint32_t {
   kMcfTensorData = 0x0004,
 };
 
+/// Codes of four bits without their scale.
+constexpr uint32_t kMcfInt4 = 0x11;
+
 /// docs/mcf.md, section 4: an entry of the TensorIndex.
 struct McfTensor {
   static constexpr uint64_t kSize = 40;  // bytes of its record
@@ -56,7 +59,10 @@ struct McfTensor {
   uint64_t data_size = 0;
 };
 
-/// "f32", "q4", ...; "dtype_64" for a code that is none.
+/// "ModelInfo", ...; "Section0x0200" for a type without a name.
+std::string McfSectionName(uint32_t type);
+
+/// "f32", "q4", ...; "dtype_64" for an unknown code.
 std::string McfDTypeName(uint32_t code);
 /// The plain type of a code; nothing for quantised and unknown ones.
 std::optional<DType> McfPlainDType(uint32_t code);
@@ -80,7 +86,7 @@ struct McfQuantRecord {
 Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section);
 Json McfQuantRecordJson(const McfQuantRecord& record);
 
-/// An MCF model: its tensors as entries, and its sections as files.
+/// An MCF model. Its entries are the tensors.
 class McfContainer final : public Container {
  public:
   McfContainer(std::shared_ptr<const Source> source, const OpenOptions& options)
@@ -88,27 +94,18 @@ class McfContainer final : public Container {
 
   /// Reads and checks header, section directory and TensorIndex; touches no
   /// tensor. To be called once, before anything else.
-  Status Load(const ReadContext& context);
+  Status Load();
 
   Json Info(const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
-  uint32_t entry_count() const override { return tensor_count_; }
-  std::optional<std::string_view> EntryName(uint32_t entry) const override;
-  uint64_t EntrySize(uint32_t entry) const override;
-  EntryInfo Describe(uint32_t entry) const override;
-  std::optional<Error> EntryFault(uint32_t entry) const override;
-  Result<Content> OpenEntry(uint32_t entry,
-                            const ReadContext& context) const override;
-  std::string_view EntryDirectory() const override { return "tensors"; }
-  std::vector<OwnFile> OwnFiles() const override;
-  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
-  std::optional<ArraysUse> ArraysUsed() const override {
-    if (tensor_count_ == 0) return std::nullopt;
-    return ArraysUse{"model"};
-  }
+  Tables Files() const override;
+  Exports Export() const override;
 
  private:
-  class TextBlock;
+  class Tensors;
+  class Dequantized;
+  class Sections;
+  using Text = std::string (McfContainer::*)() const;
 
   /// Load's steps, in order; the first that fails refuses the container.
   Status ReadHeader();
@@ -130,7 +127,12 @@ class McfContainer final : public Container {
   Status ReadModelInfo(const McfSection& section);
   Status ReadQuantInfo(const McfSection& section);
 
-  McfTensor Tensor(uint32_t entry) const;
+  McfTensor Tensor(uint32_t tensor) const;
+  std::string_view TensorName(uint32_t tensor) const;
+  uint64_t TensorSize(uint32_t tensor) const;
+  EntryInfo DescribeTensor(uint32_t tensor) const;
+  std::optional<Error> TensorFault(uint32_t tensor) const;
+  Result<Content> OpenTensor(uint32_t tensor) const;
   std::vector<uint64_t> Shape(const McfTensor& tensor) const;
   std::string Label(uint32_t entry) const;
   /// How the bytes of a quantised tensor become values, and whether those of
@@ -138,11 +140,14 @@ class McfContainer final : public Container {
   Result<McfQuantLayout> QuantLayout(const McfTensor& tensor) const;
   Status CheckPlain(const McfTensor& tensor) const;
   Result<Content> OpenValues(uint32_t entry) const;
-  Result<Content> OpenCodes(uint32_t entry, const ReadContext& context) const;
+  Result<Content> OpenCodes(uint32_t entry) const;
   EntryInfo DescribeValues(uint32_t entry) const;
-  OwnFile SectionFile(std::string path, const McfSection& section) const;
-  OwnFile TextFile(const char* path, uint64_t number,
-                   std::string (McfContainer::*text)() const) const;
+  Content OpenSection(const McfSection& section) const;
+  /// Files that views may use.
+  std::vector<Document> Documents() const;
+  std::shared_ptr<const FileTable> TextFile(const char* path, uint64_t number,
+                                            Text text) const;
+  std::vector<ArrayInfo> Arrays() const;
   std::string TensorsJson() const;
   std::string ModelInfoJson() const;
   std::string QuantInfoJson() const;

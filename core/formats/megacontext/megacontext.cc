@@ -9,8 +9,8 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/documents.h"
 #include "core/container/format.h"
-#include "core/container/made_file.h"
 #include "core/formats/megacontext/level.h"
 #include "core/formats/megacontext/metadata.h"
 
@@ -82,35 +82,14 @@ class MegaContext final : public Container {
 
   uint64_t StoredSize() const override;
   Json Info(const ReadContext& /*context*/) const override;
-  uint32_t entry_count() const override {
-    return static_cast<uint32_t>(levels_.size());
-  }
-  std::optional<std::string_view> EntryName(uint32_t entry) const override {
-    return names_[entry];
-  }
-  uint64_t EntrySize(uint32_t entry) const override {
-    const ContextLevel& level = levels_[entry];
-    return level.fault ? 0 : level.payload_size();
-  }
-  EntryInfo Describe(uint32_t entry) const override;
-  std::optional<Error> EntryFault(uint32_t entry) const override {
-    return levels_[entry].fault;
-  }
-  Result<Content> OpenEntry(uint32_t entry,
-                            const ReadContext& /*context*/) const override;
-  bool NamesEntriesItself() const override { return true; }
-  std::vector<OwnFile> OwnFiles() const override;
-  std::vector<SubContainer> SubContainers() const override;
-  std::vector<NumberedFiles> Numbered() const override;
-  std::vector<ArrayInfo> Arrays(const ReadContext& /*context*/) const override;
-  std::optional<ArraysUse> ArraysUsed() const override {
-    for (const ContextLevel& level : levels_) {
-      if (!level.fault) return ArraysUse{"tree"};
-    }
-    return std::nullopt;
-  }
+  Tables Files() const override;
+  std::vector<ChildContainer> Children() const override;
+  Exports Export() const override;
 
  private:
+  class Payloads;
+  class Parts;
+
   Status LoadFile();
   Status LoadTree();
   Status LoadLevels(const Listing& listing);
@@ -120,21 +99,19 @@ class MegaContext final : public Container {
   /// `length` bytes of the level's payload from `offset` on.
   static Content Part(const ContextLevel& level, uint64_t offset,
                       uint64_t length);
-  NumberedFiles Blocks(const ContextLevel& level) const;
-  NumberedFiles Gists(const ContextLevel& level) const;
+  std::vector<ArrayInfo> Arrays() const;
 
   std::vector<ContextLevel> levels_;
   std::vector<std::string> names_;  // of the payloads, by level
   SourcePtr metadata_;              // null for none
   std::vector<std::string> snapshots_;
   std::vector<std::string> warnings_;
+  const uint64_t owner_ = NewOwner();
 };
 
 Status MegaContext::Load(const ReadContext& /*context*/) {
-  if (Status loaded = source()->is_directory() ? LoadTree() : LoadFile();
-      !loaded) {
-    return loaded;
-  }
+  Status loaded = source()->is_directory() ? LoadTree() : LoadFile();
+  if (!loaded) return loaded;
   for (const ContextLevel& level : levels_) {
     names_.push_back(level.Directory() + "/" + level.PayloadName());
   }
@@ -229,11 +206,10 @@ void MegaContext::LoadMetadata(const Listing& listing) {
 }
 
 void MegaContext::FindSnapshots(const Listing& listing) {
-  const bool there =
-      std::any_of(listing.begin(), listing.end(), [](const auto& entry) {
-        return entry.name == kCheckpoints && entry.directory;
-      });
-  if (!there) return;
+  const bool any = std::ranges::any_of(listing, [](const auto& entry) {
+    return entry.name == kCheckpoints && entry.directory;
+  });
+  if (!any) return;
   const auto open = [this](const std::string& path) -> Result<Listing> {
     Result<SourcePtr> directory = source()->OpenDirectoryBeside(path);
     if (!directory) return std::move(directory).error();
@@ -241,9 +217,8 @@ void MegaContext::FindSnapshots(const Listing& listing) {
   };
   const Result<Listing> checkpoints = open(kCheckpoints);
   if (!checkpoints) {
-    warnings_.push_back(std::string(kCheckpoints) + ": " +
-                        checkpoints.error().Text());
-    return;
+    const std::string why = checkpoints.error().Text();
+    return warnings_.push_back(std::string(kCheckpoints) + ": " + why);
   }
   for (const DirectoryEntry& entry : *checkpoints) {
     if (!entry.directory) continue;
@@ -289,7 +264,7 @@ Json MegaContext::Info(const ReadContext& /*context*/) const {
   return {{"format", "megacontext"},
           {"version", 1},
           {"tree", source()->is_directory()},
-          {"entries", entry_count()},
+          {"entries", levels_.size()},
           {"snapshots", snapshots_.size()},
           {"container_size", stored},
           {"warnings", warnings_}};
@@ -297,83 +272,159 @@ Json MegaContext::Info(const ReadContext& /*context*/) const {
 
 Content MegaContext::Part(const ContextLevel& level, uint64_t offset,
                           uint64_t length) {
-  Content content;
-  content.Append(Range{level.source, kPayloadAt + offset, nullptr}, length);
-  return content;
+  return {Range{level.source, kPayloadAt + offset, nullptr}, length};
 }
 
-Result<Content> MegaContext::OpenEntry(uint32_t entry,
-                                       const ReadContext& /*context*/) const {
-  const ContextLevel& level = levels_[entry];
-  if (level.fault) return *level.fault;
-  return Part(level, 0, level.payload_size());
-}
+/// LOD0/tokens, LOD1/gists, ...: the entries.
+class MegaContext::Payloads final : public FileTable {
+ public:
+  explicit Payloads(std::shared_ptr<const MegaContext> tree)
+      : FileTable({.role = Role::kEntries, .shared = true}),
+        tree_(std::move(tree)) {}
 
-EntryInfo MegaContext::Describe(uint32_t entry) const {
-  const ContextLevel& level = levels_[entry];
-  EntryInfo info;
-  info.name = names_[entry];
-  info.kind = level.PayloadName();
-  info.verified = "none";
-  info.extra["file"] = level.file;
-  if (level.fault) {
-    info.note = level.fault->what;
+  uint32_t count() const override {
+    return static_cast<uint32_t>(tree_->levels_.size());
+  }
+  std::optional<std::string_view> Path(
+      uint32_t level, std::string& /*scratch*/) const override {
+    return tree_->names_[level];
+  }
+  Result<Content> Open(uint32_t number,
+                       const ReadContext& /*context*/) const override {
+    const ContextLevel& level = tree_->levels_[number];
+    if (level.fault) return *level.fault;
+    return Part(level, 0, level.payload_size());
+  }
+  std::optional<uint64_t> KnownSize(uint32_t number) const override {
+    const ContextLevel& level = tree_->levels_[number];
+    return level.fault ? 0 : level.payload_size();
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t number, const ReadContext& /*context*/) const override {
+    const ContextLevel& level = tree_->levels_[number];
+    EntryInfo info;
+    info.name = tree_->names_[number];
+    info.kind = level.PayloadName();
+    info.verified = "none";
+    info.extra["file"] = level.file;
+    if (level.fault) {
+      info.note = level.fault->what;
+      return info;
+    }
+    info.size = level.payload_size();
+    info.stored_size = info.size;
+    info.offset = kPayloadAt;
+    info.dtype = DTypeName(level.dtype);
+    info.shape = level.Shape();
+    if (!level.warnings.empty()) info.note = level.warnings[0];
     return info;
   }
-  info.size = level.payload_size();
-  info.stored_size = info.size;
-  info.offset = kPayloadAt;
-  info.dtype = DTypeName(level.dtype);
-  info.shape = level.Shape();
-  if (!level.warnings.empty()) info.note = level.warnings[0];
-  return info;
-}
+  std::optional<Error> Fault(uint32_t level) const override {
+    return tree_->levels_[level].fault;
+  }
 
-std::vector<OwnFile> MegaContext::OwnFiles() const {
-  auto self = std::static_pointer_cast<const MegaContext>(shared_from_this());
-  const auto whole = [](std::string path, SourcePtr file) {
-    OwnFile own;
-    own.path = std::move(path);
-    own.size = file->size();
-    own.open = [file](const ReadContext& /*context*/) -> Result<Content> {
-      Content content;
-      content.Append(Range{file, 0, nullptr}, file->size());
-      return content;
-    };
-    return own;
+ private:
+  const std::shared_ptr<const MegaContext> tree_;
+};
+
+/// LOD0/blocks and LOD1/gist: equal parts of a payload, by number.
+class MegaContext::Parts final : public FileTable {
+ public:
+  Parts(std::shared_ptr<const MegaContext> tree, const ContextLevel& level)
+      : FileTable({.directory = level.Directory() +
+                                (level.vectors ? "/gist" : "/blocks"),
+                   .numbering = Numbering()}),
+        tree_(std::move(tree)),
+        level_(level),
+        size_(level.vectors ? level.entry_size
+                            : level.header.block_size * level.entry_size) {}
+
+  uint32_t count() const override {
+    const uint64_t parts = level_.vectors ? level_.entries : level_.Blocks();
+    return static_cast<uint32_t>(std::min<uint64_t>(parts, UINT32_MAX - 1));
+  }
+  std::optional<std::string_view> Path(
+      uint32_t /*part*/, std::string& /*scratch*/) const override {
+    return std::nullopt;
+  }
+  Result<Content> Open(uint32_t part,
+                       const ReadContext& /*context*/) const override {
+    return Part(level_, part * size_, *KnownSize(part));
+  }
+  /// The last block may be short.
+  std::optional<uint64_t> KnownSize(uint32_t part) const override {
+    return std::min(size_, level_.payload_size() - part * size_);
+  }
+
+ private:
+  const std::shared_ptr<const MegaContext> tree_;
+  const ContextLevel& level_;
+  const uint64_t size_;
+};
+
+Container::Tables MegaContext::Files() const {
+  const auto whole = [](Role role, std::string path, const SourcePtr& file) {
+    return FixedFile(role, std::move(path),
+                     Content(Range{file, 0, nullptr}, file->size()));
   };
-  const uint64_t owner = NewOwner();
+  const auto text = [this](std::string path, uint64_t number, MakeText make) {
+    return TextDocument(Role::kPrimary, std::move(path), {owner_, number},
+                        source(), std::move(make));
+  };
   uint64_t number = 0;
-  std::vector<OwnFile> files;
-  files.push_back(MadeFile("tree.json", {owner, number++}, source(),
-                           [self]() -> Result<std::string> {
-                             return FormatJson(self->TreeJson());
-                           }));
-  if (metadata_ != nullptr) files.push_back(whole(kMetadata, metadata_));
-  for (size_t i = 0; i < levels_.size(); ++i) {
-    files.push_back(MadeFile(levels_[i].Directory() + "/header.json",
-                             {owner, number++}, source(),
-                             [self, i]() -> Result<std::string> {
-                               const ContextLevel& level = self->levels_[i];
-                               // What the store's failure hid is not known.
-                               if (level.fault && !level.fault->Permanent()) {
-                                 return *level.fault;
-                               }
-                               return FormatJson(level.HeaderJson());
-                             }));
-    // What no level serves is still in its file.
-    if (source()->is_directory() && levels_[i].source != nullptr) {
+  Tables files = {
+      std::make_shared<const Payloads>(Share(*this)),
+      text("tree.json", number++,
+           [self = Share(*this)](const ReadContext& /*context*/) {
+             return Result<std::string>(FormatJson(self->TreeJson()));
+           })};
+  if (metadata_ != nullptr) {
+    files.push_back(whole(Role::kPrimary, kMetadata, metadata_));
+  }
+  for (const ContextLevel& level : levels_) {
+    files.push_back(
+        text(level.Directory() + "/header.json", number++,
+             [self = Share(*this),
+              &level](const ReadContext& /*context*/) -> Result<std::string> {
+               // An I/O error hides the header: it is unknown, not absent.
+               if (level.fault && !level.fault->Permanent())
+                 return *level.fault;
+               return FormatJson(level.HeaderJson());
+             }));
+    // The file has bytes that are in no payload.
+    if (source()->is_directory() && level.source != nullptr) {
       files.push_back(
-          whole(".ctxfs/files/" + levels_[i].file, levels_[i].source));
+          whole(Role::kMetadata, "files/" + level.file, level.source));
+    }
+    if (!level.fault && (level.vectors || level.header.block_size > 0)) {
+      files.push_back(std::make_shared<const Parts>(Share(*this), level));
     }
   }
   return files;
 }
 
-std::vector<SubContainer> MegaContext::SubContainers() const {
-  std::vector<SubContainer> containers;
+Exports MegaContext::Export() const {
+  Exports exports;
+  const bool any = std::ranges::any_of(
+      levels_, [](const ContextLevel& level) { return !level.fault; });
+  if (!any) return exports;
+  exports.bundle_name = "tree";
+  exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
+    return self->Arrays();
+  };
+  if (metadata_ != nullptr) {
+    exports.documents = {
+        {DocumentRole::kDescription,
+         FixedFile(Role::kPrimary, kMetadata,
+                   Content(Range{metadata_, 0, nullptr}, metadata_->size()))}};
+  }
+  return exports;
+}
+
+std::vector<ChildContainer> MegaContext::Children() const {
+  std::vector<ChildContainer> containers;
   for (const std::string& name : snapshots_) {
-    SubContainer snapshot;
+    ChildContainer snapshot;
     snapshot.path = std::string(kCheckpoints) + "/" + name;
     snapshot.open_source =
         [tree = source(), path = snapshot.path](
@@ -388,63 +439,16 @@ std::vector<SubContainer> MegaContext::SubContainers() const {
   return containers;
 }
 
-NumberedFiles MegaContext::Blocks(const ContextLevel& level) const {
-  auto self = std::static_pointer_cast<const MegaContext>(shared_from_this());
-  const uint64_t each = level.header.block_size * level.entry_size;
-  NumberedFiles blocks;
-  blocks.path = level.Directory() + "/blocks";
-  blocks.count =
-      static_cast<uint32_t>(std::min<uint64_t>(level.Blocks(), UINT32_MAX - 1));
-  // The last one holds what is left.
-  blocks.size = [whole = level.payload_size(), each](uint32_t block) {
-    return std::min(each, whole - block * each);
-  };
-  blocks.open = [self, of = &level, each, size = blocks.size](
-                    uint32_t block,
-                    const ReadContext& /*context*/) -> Result<Content> {
-    return Part(*of, block * each, size(block));
-  };
-  return blocks;
-}
-
-NumberedFiles MegaContext::Gists(const ContextLevel& level) const {
-  auto self = std::static_pointer_cast<const MegaContext>(shared_from_this());
-  NumberedFiles gists;
-  gists.path = level.Directory() + "/gist";
-  gists.count =
-      static_cast<uint32_t>(std::min<uint64_t>(level.entries, UINT32_MAX - 1));
-  gists.size = [each = level.entry_size](uint32_t /*gist*/) { return each; };
-  gists.open = [self, of = &level](
-                   uint32_t gist,
-                   const ReadContext& /*context*/) -> Result<Content> {
-    return Part(*of, gist * of->entry_size, of->entry_size);
-  };
-  return gists;
-}
-
-std::vector<NumberedFiles> MegaContext::Numbered() const {
-  std::vector<NumberedFiles> numbered;
-  for (const ContextLevel& level : levels_) {
-    if (level.fault) continue;
-    if (level.vectors) {
-      numbered.push_back(Gists(level));
-    } else if (level.header.block_size > 0) {
-      numbered.push_back(Blocks(level));
-    }
-  }
-  return numbered;
-}
-
-std::vector<ArrayInfo> MegaContext::Arrays(
-    const ReadContext& /*context*/) const {
-  auto self = std::static_pointer_cast<const MegaContext>(shared_from_this());
+std::vector<ArrayInfo> MegaContext::Arrays() const {
   std::vector<ArrayInfo> arrays;
-  for (uint32_t i = 0; i < levels_.size(); ++i) {
-    if (levels_[i].fault) continue;
-    arrays.push_back({names_[i], levels_[i].dtype, levels_[i].Shape(),
-                      [self, i](const ReadContext& context) {
-                        return self->OpenEntry(i, context);
-                      }});
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    const ContextLevel& level = levels_[i];
+    if (level.fault) continue;
+    arrays.push_back(
+        {names_[i], level.dtype, level.Shape(),
+         [self = Share(*this), &level](const ReadContext& /*context*/) {
+           return Result<Content>(Part(level, 0, level.payload_size()));
+         }});
   }
   return arrays;
 }
@@ -489,7 +493,8 @@ Result<std::shared_ptr<const Container>> Open(SourcePtr source,
 }  // namespace
 
 extern const Format kMegaContext;
-const Format kMegaContext{"megacontext", &Probe,          &Open,
-                          nullptr,       &ProbeDirectory, &ResemblesDirectory};
+const Format kMegaContext{
+    "megacontext",      "ctx", &Probe, &Open, nullptr, &ProbeDirectory,
+    &ResemblesDirectory};
 
 }  // namespace ctxfs

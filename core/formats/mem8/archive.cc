@@ -17,7 +17,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/codec/digest.h"
-#include "core/container/made_file.h"
+#include "core/container/documents.h"
 #include "core/formats/mem8/kind.h"
 #include "core/formats/mem8/members.h"
 
@@ -42,26 +42,12 @@ class Mem8Archive final : public Container {
   Status Load(const ReadContext& /*context*/);
 
   Json Info(const ReadContext& /*context*/) const override;
-  uint32_t entry_count() const override {
-    return static_cast<uint32_t>(files_.size());
-  }
-  std::optional<std::string_view> EntryName(uint32_t entry) const override {
-    return Member(entry).stored_path;
-  }
-  std::optional<std::string> EntryPath(uint32_t entry) const override {
-    return Member(entry).path;
-  }
-  uint64_t EntrySize(uint32_t entry) const override {
-    return EntryFault(entry) ? 0 : Member(entry).size;
-  }
-  EntryInfo Describe(uint32_t entry) const override;
-  std::optional<Error> EntryFault(uint32_t entry) const override;
-  Result<Content> OpenEntry(uint32_t entry,
-                            const ReadContext& /*context*/) const override;
-  std::vector<OwnFile> OwnFiles() const override;
-  std::vector<SubContainer> SubContainers() const override;
+  Tables Files() const override;
+  std::vector<ChildContainer> Children() const override;
 
  private:
+  class Members;
+
   const Mem8Member& Member(uint32_t entry) const {
     return members_.members[files_[entry]];
   }
@@ -71,6 +57,7 @@ class Mem8Archive final : public Container {
   Json Header() const;
 
   const SourcePtr file_;  // the archive: the source, or unpacked from it
+  const uint64_t owner_ = NewOwner();
   uint16_t version_ = 0;
   uint32_t total_ = 0;
   uint32_t created_ = 0;
@@ -195,7 +182,7 @@ Json Mem8Archive::Info(const ReadContext& /*context*/) const {
                                               std::to_string(version_ & 0xFF)},
       {"header", Header()},
       {"members", members_.members.size()},
-      {"entries", entry_count()},
+      {"entries", files_.size()},
       {"container_size", source()->size()},
       {"warnings", std::move(warnings)}};
 }
@@ -229,50 +216,72 @@ Result<std::string> Mem8Archive::MakeArchiveJson() const {
   return FormatJson(json);
 }
 
-std::optional<Error> Mem8Archive::EntryFault(uint32_t entry) const {
-  const Mem8Member& member = Member(entry);
-  if (member.extent == Mem8Extent::kSound) return std::nullopt;
-  return Error{Code::kCorrupt, member.status, members_.OffsetOf(member)};
+/// The members that are no containers: the entries.
+class Mem8Archive::Members final : public FileTable {
+ public:
+  explicit Members(std::shared_ptr<const Mem8Archive> archive)
+      : FileTable({.role = Role::kEntries}), archive_(std::move(archive)) {}
+
+  uint32_t count() const override {
+    return static_cast<uint32_t>(archive_->files_.size());
+  }
+  std::optional<std::string_view> Path(
+      uint32_t entry, std::string& /*scratch*/) const override {
+    return archive_->Member(entry).path;
+  }
+  Result<Content> Open(uint32_t entry,
+                       const ReadContext& /*context*/) const override {
+    if (std::optional<Error> fault = Fault(entry)) return *std::move(fault);
+    const Mem8Member& member = archive_->Member(entry);
+    return Content(Range{archive_->file_, OffsetOf(member), nullptr},
+                   member.size);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t entry) const override {
+    return Fault(entry) ? 0 : archive_->Member(entry).size;
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t entry, const ReadContext& /*context*/) const override {
+    const Mem8Member& member = archive_->Member(entry);
+    EntryInfo info;
+    info.name = std::string(member.stored_path);
+    info.kind = "member";
+    info.size = *KnownSize(entry);
+    info.stored_size = member.size;
+    info.offset = OffsetOf(member);
+    info.verified = "none";
+    if (member.status != "ok") info.note = member.status;
+    info.extra["member"] = archive_->files_[entry];
+    return info;
+  }
+  std::optional<Error> Fault(uint32_t entry) const override {
+    const Mem8Member& member = archive_->Member(entry);
+    if (member.extent == Mem8Extent::kSound) return std::nullopt;
+    return Error{Code::kCorrupt, member.status, OffsetOf(member)};
+  }
+
+ private:
+  uint64_t OffsetOf(const Mem8Member& member) const {
+    return archive_->members_.OffsetOf(member);
+  }
+
+  const std::shared_ptr<const Mem8Archive> archive_;
+};
+
+Container::Tables Mem8Archive::Files() const {
+  return {std::make_shared<const Members>(Share(*this)),
+          TextDocument(Role::kPrimary, "archive.json", {owner_, 0}, source(),
+                       [self = Share(*this)](const ReadContext& /*context*/) {
+                         return self->MakeArchiveJson();
+                       })};
 }
 
-EntryInfo Mem8Archive::Describe(uint32_t entry) const {
-  const Mem8Member& member = Member(entry);
-  EntryInfo info;
-  info.name = std::string(member.stored_path);
-  info.kind = "member";
-  info.size = EntrySize(entry);
-  info.stored_size = member.size;
-  info.offset = members_.OffsetOf(member);
-  info.verified = "none";
-  if (member.status != "ok") info.note = member.status;
-  info.extra["member"] = files_[entry];
-  return info;
-}
-
-Result<Content> Mem8Archive::OpenEntry(uint32_t entry,
-                                       const ReadContext& /*context*/) const {
-  if (std::optional<Error> fault = EntryFault(entry)) return *std::move(fault);
-  const Mem8Member& member = Member(entry);
-  Content content;
-  content.Append(Range{file_, members_.OffsetOf(member), nullptr}, member.size);
-  return content;
-}
-
-std::vector<OwnFile> Mem8Archive::OwnFiles() const {
-  auto self = std::static_pointer_cast<const Mem8Archive>(shared_from_this());
-  std::vector<OwnFile> files;
-  files.push_back(MadeFile("archive.json", {NewOwner(), 0}, source(),
-                           [self] { return self->MakeArchiveJson(); }));
-  return files;
-}
-
-std::vector<SubContainer> Mem8Archive::SubContainers() const {
-  std::vector<SubContainer> containers;
+std::vector<ChildContainer> Mem8Archive::Children() const {
+  std::vector<ChildContainer> containers;
   for (const Mem8Member& member : members_.members) {
     if (!member.container) continue;
-    SubContainer one;
+    ChildContainer one;
     one.path = member.path;
-    one.among_entries = true;
+    one.role = Role::kEntries;
     one.open_source = [file = file_, at = members_.OffsetOf(member),
                        size = member.size](
                           const ReadContext& /*context*/) -> Result<SourcePtr> {
@@ -305,6 +314,6 @@ Result<std::shared_ptr<const Container>> OpenMem8Archive(
 }
 
 extern const Format kMem8Archive;
-const Format kMem8Archive{"m8a", &Probe, &Open};
+const Format kMem8Archive{"m8a", "m8a", &Probe, &Open};
 
 }  // namespace ctxfs

@@ -9,8 +9,8 @@
 #include "core/base/text.h"
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
+#include "core/container/documents.h"
 #include "core/container/format.h"
-#include "core/container/made_file.h"
 #include "core/formats/mem8/archive.h"
 #include "core/formats/mem8/fields.h"
 #include "core/formats/mem8/image.h"
@@ -77,25 +77,13 @@ class Mem8Container final : public Container {
   std::vector<Error> Inspect(const ReadContext& /*context*/) const override {
     return DamageIn(warnings_);
   }
-  uint32_t entry_count() const override {
-    return static_cast<uint32_t>(layout_.sections.size());
-  }
-  std::optional<std::string_view> EntryName(uint32_t entry) const override {
-    return names_[layout_.sections[entry].type];
-  }
-  uint64_t EntrySize(uint32_t entry) const override {
-    return Refused() ? 0 : layout_.sections[entry].size;
-  }
-  EntryInfo Describe(uint32_t entry) const override;
-  std::optional<Error> EntryFault(uint32_t /*entry*/) const override {
-    return Refused();
-  }
-  Result<Content> OpenEntry(uint32_t entry,
-                            const ReadContext& /*context*/) const override;
-  std::string_view EntryDirectory() const override { return "sections"; }
-  std::vector<OwnFile> OwnFiles() const override;
+  Tables Files() const override;
 
-  /// The text of a view.
+ private:
+  class Sections;
+  class Views;
+
+  /// Makes the value of a view.
   using Make = Result<Json> (Mem8Container::*)(Bytes image,
                                                uint32_t section) const;
   Result<Json> MakeHeader(Bytes image, uint32_t section) const;
@@ -103,12 +91,15 @@ class Mem8Container final : public Container {
   Result<Json> MakeSummary(Bytes image, uint32_t section) const;
   Result<Json> MakeSection(Bytes image, uint32_t section) const;
 
- private:
+  uint64_t SectionSize(uint32_t section) const {
+    return Refused() ? 0 : layout_.sections[section].size;
+  }
+  EntryInfo DescribeSection(uint32_t section) const;
+  Result<Content> OpenSection(uint32_t section) const;
+
   /// Why no decoded byte may be had, if none may.
   std::optional<Error> Refused() const;
   Json Warnings() const;
-  OwnFile View(std::string path, Make make, uint32_t section,
-               uint64_t number) const;
 
   const SourcePtr file_;
   const bool verify_;
@@ -171,7 +162,7 @@ Json Mem8Container::Info(const ReadContext& /*context*/) const {
   info["format"] = "mem8";
   info["version"] = header_.VersionText();
   info["container_size"] = source()->size();
-  info["entries"] = entry_count();
+  info["entries"] = layout_.sections.size();
   info["strings"] = layout_.strings.size();
   return info;
 }
@@ -223,12 +214,12 @@ Result<Json> Mem8Container::MakeSection(Bytes image, uint32_t section) const {
   return DecodeMem8Section(layout_, image, layout_.sections[section], text);
 }
 
-EntryInfo Mem8Container::Describe(uint32_t entry) const {
+EntryInfo Mem8Container::DescribeSection(uint32_t entry) const {
   const Mem8Section& section = layout_.sections[entry];
   EntryInfo info;
   info.name = names_[section.type];
   info.kind = "section";
-  info.size = EntrySize(entry);
+  info.size = SectionSize(entry);
   info.stored_size = section.size;
   info.offset = section.payload_at();
   info.verified = header_.crc == Mem8Crc::kAbsent || !verify_ ? "none"
@@ -254,55 +245,118 @@ EntryInfo Mem8Container::Describe(uint32_t entry) const {
   return info;
 }
 
-Result<Content> Mem8Container::OpenEntry(uint32_t entry,
-                                         const ReadContext& /*context*/) const {
+Result<Content> Mem8Container::OpenSection(uint32_t number) const {
   if (std::optional<Error> refused = Refused()) return *std::move(refused);
-  const Mem8Section& section = layout_.sections[entry];
-  Content content;
-  content.Append(Decoded{image_, section.payload_at()}, section.size);
-  return content;
+  const Mem8Section& section = layout_.sections[number];
+  return Content(Decoded{image_, section.payload_at()}, section.size);
 }
 
-OwnFile Mem8Container::View(std::string path, Make make, uint32_t section,
-                            uint64_t number) const {
-  const std::optional<Error> refused = Refused();
+/// sections/TT.bin: the entries.
+class Mem8Container::Sections final : public FileTable {
+ public:
+  explicit Sections(std::shared_ptr<const Mem8Container> container)
+      : FileTable({.role = Role::kEntries, .directory = "sections"}),
+        container_(std::move(container)) {}
+
+  uint32_t count() const override {
+    return static_cast<uint32_t>(container_->layout_.sections.size());
+  }
+  std::optional<std::string_view> Path(
+      uint32_t section, std::string& /*scratch*/) const override {
+    return container_->names_[container_->layout_.sections[section].type];
+  }
+  Result<Content> Open(uint32_t section,
+                       const ReadContext& /*context*/) const override {
+    return container_->OpenSection(section);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t section) const override {
+    return container_->SectionSize(section);
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t section, const ReadContext& /*context*/) const override {
+    return container_->DescribeSection(section);
+  }
+  std::optional<Error> Fault(uint32_t /*section*/) const override {
+    return container_->Refused();
+  }
+
+ private:
+  const std::shared_ptr<const Mem8Container> container_;
+};
+
+/// header.json, strings.json, summary.json, and NAME.json of each section that
+/// has a name.
+class Mem8Container::Views final : public FileTable {
+ public:
+  explicit Views(std::shared_ptr<const Mem8Container> container)
+      : FileTable({}), container_(std::move(container)) {
+    views_ = {{"header.json", &Mem8Container::MakeHeader},
+              {"strings.json", &Mem8Container::MakeStrings},
+              {"summary.json", &Mem8Container::MakeSummary}};
+    const std::vector<Mem8Section>& sections = container_->layout_.sections;
+    std::array<uint32_t, 256> seen{};
+    for (uint32_t i = 0; i < sections.size(); ++i) {
+      std::string name(Mem8SectionName(sections[i].type));
+      if (name.empty()) continue;
+      // Numbered here: thousands of equal names would each be searched for.
+      const uint32_t number = ++seen[sections[i].type];
+      if (number > 1) name += "~" + std::to_string(number);
+      views_.push_back({name + ".json", &Mem8Container::MakeSection, i});
+    }
+  }
+
+  uint32_t count() const override {
+    return static_cast<uint32_t>(views_.size());
+  }
+  std::optional<std::string_view> Path(
+      uint32_t view, std::string& /*scratch*/) const override {
+    return views_[view].path;
+  }
+  Result<Content> Open(uint32_t number,
+                       const ReadContext& context) const override {
+    if (std::optional<Error> fault = Fault(number)) return *std::move(fault);
+    const auto make = [container = container_,
+                       view = views_[number]](const ReadContext& request) {
+      return Text(*container, view, request);
+    };
+    return CachedText({container_->owner_, kFirstViewBlock + number},
+                      container_->source(), make, context);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t view) const override {
+    if (!Fault(view)) return std::nullopt;
+    return 0;
+  }
   // The header of an encrypted file is not encrypted.
-  if (refused && (!header_.encrypted() || make != &Mem8Container::MakeHeader)) {
-    return RefusedFile(std::move(path), *refused);
+  std::optional<Error> Fault(uint32_t view) const override {
+    if (container_->header_.encrypted() && view == 0) return std::nullopt;
+    return container_->Refused();
   }
-  auto self = std::static_pointer_cast<const Mem8Container>(shared_from_this());
-  return MadeFile(std::move(path), {owner_, number}, source(),
-                  [self, make, section]() -> Result<std::string> {
-                    const Result<Mem8Image> image =
-                        ReadImageAgain(*self->file_, self->header_.crc_found);
-                    if (!image) return image.error();
-                    const Result<Json> json =
-                        ((*self).*make)(image->bytes.span(), section);
-                    if (!json) return json.error();
-                    return FormatJson(*json);
-                  });
-}
 
-std::vector<OwnFile> Mem8Container::OwnFiles() const {
-  uint64_t number = kFirstViewBlock;
-  const auto view = [this, &number](std::string path, Make make,
-                                    uint32_t section = 0) {
-    return View(std::move(path), make, section, number++);
+ private:
+  struct View {
+    std::string path;
+    Make make;
+    uint32_t section = 0;
   };
-  std::vector<OwnFile> files;
-  files.push_back(view("header.json", &Mem8Container::MakeHeader));
-  files.push_back(view("strings.json", &Mem8Container::MakeStrings));
-  files.push_back(view("summary.json", &Mem8Container::MakeSummary));
-  std::array<uint32_t, 256> seen{};
-  for (uint32_t i = 0; i < layout_.sections.size(); ++i) {
-    const uint8_t type = layout_.sections[i].type;
-    std::string name(Mem8SectionName(type));
-    if (name.empty()) continue;
-    // Numbered here: thousands of equal names would each be searched for.
-    if (++seen[type] > 1) name += "~" + std::to_string(seen[type]);
-    files.push_back(view(name + ".json", &Mem8Container::MakeSection, i));
+
+  static Result<std::string> Text(const Mem8Container& container,
+                                  const View& view,
+                                  const ReadContext& context) {
+    const Result<BlockCache::Pinned> image = context.Get(*container.image_);
+    if (!image) return image.error();
+    const Result<Json> json =
+        (container.*view.make)((*image)->span(), view.section);
+    if (!json) return json.error();
+    return FormatJson(*json);
   }
-  return files;
+
+  const std::shared_ptr<const Mem8Container> container_;
+  std::vector<View> views_;
+};
+
+Container::Tables Mem8Container::Files() const {
+  return {std::make_shared<const Sections>(Share(*this)),
+          std::make_shared<const Views>(Share(*this))};
 }
 
 bool Probe(Bytes head) { return Mem8KindOfHead(head) == Mem8Kind::kMem8; }
@@ -368,6 +422,6 @@ Result<std::shared_ptr<const Container>> Open(SourcePtr source,
 }  // namespace
 
 extern const Format kMem8;
-const Format kMem8{"mem8", &Probe, &Open, &Resembles};
+const Format kMem8{"mem8", "mem8", &Probe, &Open, &Resembles};
 
 }  // namespace ctxfs

@@ -9,7 +9,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "core/container/entry_files.h"
+#include "core/container/entry_file_table.h"
 #include "core/formats/model_shard/merge.h"
 
 namespace ctxfs {
@@ -246,21 +246,21 @@ Result<Content> Deltas::Open(uint32_t entry, std::shared_ptr<const void> owner,
 
 namespace {
 
-class Merged final : public EntryFiles {
+class Merged final : public EntryFileTable {
  public:
   Merged(std::shared_ptr<const TensorShard> shard, const Deltas& deltas)
-      : EntryFiles(shard, "merged"),
+      : EntryFileTable(shard->EntryTable(), Role::kPrimary, "merged"),
         shard_(std::move(shard)),
         deltas_(deltas) {}
 
   bool MayHave(uint32_t entry) const override { return deltas_.Has(entry); }
-  Result<bool> Exists(uint32_t entry, bool /*listing*/,
+  Cost exists_cost() const override { return Cost::kSmallRead; }
+  Result<bool> Exists(uint32_t entry, Cost /*most*/,
                       const ReadContext& context) const override {
     const auto delta = deltas_.Resolve(entry, context);
     if (!delta && !delta.error().Permanent()) return delta.error();
     return delta.has_value();
   }
-  bool SizeIsCheap(uint32_t /*entry*/) const override { return false; }
   Result<uint64_t> Size(uint32_t entry,
                         const ReadContext& context) const override {
     const auto delta = deltas_.Resolve(entry, context);
@@ -272,9 +272,10 @@ class Merged final : public EntryFiles {
                        const ReadContext& context) const override {
     return deltas_.Open(entry, shard_, context);
   }
-  EntryInfo Describe(uint32_t entry) const override {
+  std::optional<EntryInfo> Describe(uint32_t entry,
+                                    const ReadContext& context) const override {
     EntryInfo info = shard_->Describe(entry);
-    const auto delta = deltas_.Resolve(entry, LoneContext());
+    const auto delta = deltas_.Resolve(entry, context);
     info.kind = "merged";
     info.dtype = DTypeName(DType::kF32);
     info.shape.reset();
@@ -291,9 +292,9 @@ class Merged final : public EntryFiles {
 
 }  // namespace
 
-std::shared_ptr<const DerivedFiles> MergedTensors(
-    std::shared_ptr<const TensorShard> owner, const Deltas& deltas) {
-  return std::make_shared<const Merged>(std::move(owner), deltas);
+std::shared_ptr<const FileTable> MergedTensors(
+    std::shared_ptr<const TensorShard> shard, const Deltas& deltas) {
+  return std::make_shared<const Merged>(std::move(shard), deltas);
 }
 
 }  // namespace ctxfs

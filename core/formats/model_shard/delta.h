@@ -69,8 +69,8 @@ class Deltas {
   std::shared_ptr<std::map<uint32_t, AtomicVerdict>> verdicts_;
 };
 
-/// merged/NAME of `owner`, whose deltas are `deltas`.
-std::shared_ptr<const DerivedFiles> MergedTensors(
-    std::shared_ptr<const TensorShard> owner, const Deltas& deltas);
+/// merged/NAME of `shard`, which has `deltas` as a member.
+std::shared_ptr<const FileTable> MergedTensors(
+    std::shared_ptr<const TensorShard> shard, const Deltas& deltas);
 
 }  // namespace ctxfs

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "core/base/limits.h"
+#include "core/container/documents.h"
 #include "core/content/content_source.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/graph/cowrie_files.h"
@@ -136,21 +137,32 @@ std::optional<uint32_t> ModelShard::ScalesOf(uint32_t entry) const {
   return found->second;
 }
 
-std::vector<OwnFile> ModelShard::OwnFiles() const {
-  std::vector<OwnFile> files = TensorShard::OwnFiles();
+Container::Tables ModelShard::Files() const {
+  Tables files = TensorShard::Files();
   if (metadata_) {
-    OwnFile model{"model.json", [self = Self(), entry = *metadata_](
-                                    const ReadContext& context) {
-                    return self->OpenEntry(entry, context);
-                  }};
-    model.size = EntrySize(*metadata_);
-    files.push_back(std::move(model));
+    files.push_back(
+        AliasFile(Role::kPrimary, "model.json", EntryTable(), *metadata_));
+  }
+  if (!scales_.empty()) files.push_back(DequantizedTensors(Share(*this)));
+  if (header().role == kGraphRole) files.push_back(CowrieFiles(Share(*this)));
+  if (!deltas_.specs().empty()) {
+    files.push_back(MergedTensors(Share(*this), deltas_));
   }
   return files;
 }
 
-std::vector<SubContainer> ModelShard::SubContainers() const {
-  std::vector<SubContainer> graphs;
+Exports ModelShard::Export() const {
+  Exports exports = TensorShard::Export();
+  exports.bundle_name = "model";
+  if (metadata_) {
+    exports.documents = {
+        {DocumentRole::kDescription, EntryTable(), *metadata_}};
+  }
+  return exports;
+}
+
+std::vector<ChildContainer> ModelShard::Children() const {
+  std::vector<ChildContainer> graphs;
   if (header().role != kGraphRole) return graphs;
   uint32_t sought = 0;
   for (uint32_t entry = 0;
@@ -162,7 +174,7 @@ std::vector<SubContainer> ModelShard::SubContainers() const {
     if (!IsGraph(magic, Record(entry).content_type)) continue;
     graphs.push_back(
         {"graphs/" + std::string(EntryName(entry).value_or("")),
-         [self = Self(), entry](const ReadContext& context)
+         [self = Share(*this), entry](const ReadContext& context)
              -> Result<std::shared_ptr<const Source>> {
            Result<Content> content = self->OpenEntry(entry, context);
            if (!content) return std::move(content).error();
@@ -184,22 +196,11 @@ bool ModelShard::MayBeGraph(uint32_t entry) const {
          EntrySize(entry) >= kLeast && EntrySize(entry) <= limits::kGraphBytes;
 }
 
-std::vector<std::shared_ptr<const DerivedFiles>> ModelShard::Derived() const {
-  std::vector<std::shared_ptr<const DerivedFiles>> all = TensorShard::Derived();
-  if (!scales_.empty()) {
-    all.push_back(DequantizedTensors(
-        std::static_pointer_cast<const ModelShard>(shared_from_this())));
-  }
-  if (header().role == kGraphRole) all.push_back(CowrieFiles(Self()));
-  if (!deltas_.specs().empty()) all.push_back(MergedTensors(Self(), deltas_));
-  return all;
-}
-
 std::vector<ArrayInfo> ModelShard::Arrays(const ReadContext& context) const {
   if (entry_count() > limits::kArrayEntries) return {};
   std::vector<ArrayInfo> arrays = TensorShard::Arrays(context);
-  const std::shared_ptr<const DerivedFiles> files = DequantizedTensors(
-      std::static_pointer_cast<const ModelShard>(shared_from_this()));
+  const std::shared_ptr<const FileTable> files =
+      DequantizedTensors(Share(*this));
   for (const auto& [entry, scales] : scales_) {
     const Result<Dequantized> array = ExamineDequantized(*this, entry, context);
     if (!array) continue;
@@ -216,15 +217,16 @@ std::vector<ArrayInfo> ModelShard::Arrays(const ReadContext& context) const {
     arrays.push_back(
         {"merged/" + std::string(*EntryName(entry)), DType::kF32,
          Deltas::Shape(**delta),
-         [self = Self(), this, entry = entry](const ReadContext& request) {
-           return deltas_.Open(entry, self, request);
+         [self = Share(*this), entry = entry](const ReadContext& request) {
+           return self->deltas_.Open(entry, self, request);
          },
-         /*opening_reads=*/true});
+         /*opening_reads=*/true, /*merged=*/true});
   }
   return arrays;
 }
 
 extern const Format kModelShard;
-const Format kModelShard{"model_shard", &Probe, &OpenShard<ModelShard>};
+const Format kModelShard{"model_shard", "mosh gshard", &Probe,
+                         &OpenShard<ModelShard>};
 
 }  // namespace ctxfs

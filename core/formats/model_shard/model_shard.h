@@ -19,24 +19,19 @@ class ModelShard : public TensorShard {
   using TensorShard::TensorShard;
 
   Status Load(const ReadContext& context) override;
-  std::vector<OwnFile> OwnFiles() const override;
-  std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
-  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
-  std::optional<ArraysUse> ArraysUsed() const override {
-    std::optional<ArraysUse> use = TensorShard::ArraysUsed();
-    if (use) use->together = "model";
-    return use;
-  }
-  std::vector<SubContainer> SubContainers() const override;
   uint64_t StoredSize() const override {
     return TensorShard::StoredSize() + deltas_.StoredSize();
   }
+  Tables Files() const override;
+  std::vector<ChildContainer> Children() const override;
+  Exports Export() const override;
   Json Info(const ReadContext& context) const override;
 
   /// The entry that by its name holds the scales of `entry`.
   std::optional<uint32_t> ScalesOf(uint32_t entry) const;
 
  private:
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
   void FindScales();
   /// Whether an entry is to be looked at for a graph: its bytes are there as
   /// they are, and it does not say it is a tensor.
@@ -49,7 +44,7 @@ class ModelShard : public TensorShard {
 };
 
 /// dequantized/NAME of `shard` (docs/model_shard.md, section 4).
-std::shared_ptr<const DerivedFiles> DequantizedTensors(
+std::shared_ptr<const FileTable> DequantizedTensors(
     std::shared_ptr<const ModelShard> shard);
 
 /// What dequantized/NAME is: kCorrupt where the scales do not fit.

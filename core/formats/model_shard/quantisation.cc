@@ -7,7 +7,7 @@
 
 #include "core/codec/float_window.h"
 #include "core/codec/widen.h"
-#include "core/container/entry_files.h"
+#include "core/container/entry_file_table.h"
 #include "core/formats/model_shard/model_shard.h"
 
 namespace ctxfs {
@@ -106,27 +106,31 @@ class Dequantize final : public Transform {
   uint64_t columns_;
 };
 
-class DequantizedFiles final : public EntryFiles {
+class DequantizedFiles final : public EntryFileTable {
  public:
   explicit DequantizedFiles(std::shared_ptr<const ModelShard> shard)
-      : EntryFiles(shard, "dequantized"), shard_(std::move(shard)) {}
+      : EntryFileTable(shard->EntryTable(), Role::kPrimary, "dequantized"),
+        shard_(std::move(shard)) {}
 
   bool MayHave(uint32_t entry) const override {
     return shard_->ScalesOf(entry) && shard_->MayBeTensor(entry);
   }
-  Result<bool> Exists(uint32_t entry, bool listing,
+  Cost exists_cost() const override { return Cost::kSmallRead; }
+  Result<bool> Exists(uint32_t entry, Cost most,
                       const ReadContext& context) const override {
     const bool believed = shard_->BelievedTensor(entry) ||
                           shard_->BelievedTensor(*shard_->ScalesOf(entry));
-    if (listing && believed) return true;
+    if (most < Cost::kDecode && believed) return true;
     const Result<Quantized> found = Examine(*shard_, entry, context);
     if (found) return true;
     if (found.error().Permanent()) return believed;
     return found.error();
   }
-  bool SizeIsCheap(uint32_t entry) const override {
+  Cost size_cost(uint32_t entry) const override {
     return shard_->HeaderIsCheap(entry) &&
-           shard_->HeaderIsCheap(*shard_->ScalesOf(entry));
+                   shard_->HeaderIsCheap(*shard_->ScalesOf(entry))
+               ? Cost::kSmallRead
+               : Cost::kDecode;
   }
   Result<uint64_t> Size(uint32_t entry,
                         const ReadContext& context) const override {
@@ -143,15 +147,13 @@ class DequantizedFiles final : public EntryFiles {
     if (!weights) return std::move(weights).error();
     Result<Content> scales = shard_->OpenTensor(found->scales_entry, context);
     if (!scales) return std::move(scales).error();
-    Content content;
-    content.Append(Computed{std::make_shared<const Dequantize>(
-                                std::move(*weights), std::move(*scales),
-                                found->scales.dtype, found->columns),
-                            0},
+    return Content(Computed{std::make_shared<const Dequantize>(
+                       std::move(*weights), std::move(*scales),
+                       found->scales.dtype, found->columns)},
                    found->weights.data_size * sizeof(float));
-    return content;
   }
-  EntryInfo Describe(uint32_t entry) const override {
+  std::optional<EntryInfo> Describe(
+      uint32_t entry, const ReadContext& /*context*/) const override {
     EntryInfo info = shard_->Describe(entry);
     info.kind = "dequantized";
     if (info.shape) info.dtype = DTypeName(DType::kF32);
@@ -166,7 +168,7 @@ class DequantizedFiles final : public EntryFiles {
 
 }  // namespace
 
-std::shared_ptr<const DerivedFiles> DequantizedTensors(
+std::shared_ptr<const FileTable> DequantizedTensors(
     std::shared_ptr<const ModelShard> shard) {
   return std::make_shared<const DequantizedFiles>(std::move(shard));
 }

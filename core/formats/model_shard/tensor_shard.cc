@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/container/entry_files.h"
+#include "core/container/entry_file_table.h"
 
 namespace ctxfs {
 namespace {
@@ -27,26 +27,28 @@ bool HoldsHeader(Bytes head) {
 }
 
 /// tensors/NAME: the elements of NAME.
-class Tensors final : public EntryFiles {
+class Tensors final : public EntryFileTable {
  public:
   explicit Tensors(std::shared_ptr<const TensorShard> shard)
-      : EntryFiles(shard, "tensors"), shard_(std::move(shard)) {}
+      : EntryFileTable(shard->EntryTable(), Role::kPrimary, "tensors"),
+        shard_(std::move(shard)) {}
 
   bool MayHave(uint32_t entry) const override {
     return shard_->MayBeTensor(entry);
   }
-  Result<bool> Exists(uint32_t entry, bool listing,
+  Cost exists_cost() const override { return Cost::kSmallRead; }
+  Result<bool> Exists(uint32_t entry, Cost most,
                       const ReadContext& context) const override {
-    // What a listing shows stays there when looked up, damaged or not.
+    // A file that a listing shows also exists when looked up, damaged or not.
     const bool believed = shard_->BelievedTensor(entry);
-    if (listing && believed) return true;
+    if (most < Cost::kDecode && believed) return true;
     const Result<TensorHeader> header = shard_->Header(entry, context);
     if (header) return true;
     if (header.error().Permanent()) return believed;
     return header.error();
   }
-  bool SizeIsCheap(uint32_t entry) const override {
-    return shard_->HeaderIsCheap(entry);
+  Cost size_cost(uint32_t entry) const override {
+    return shard_->HeaderIsCheap(entry) ? Cost::kSmallRead : Cost::kDecode;
   }
   Result<uint64_t> Size(uint32_t entry,
                         const ReadContext& context) const override {
@@ -59,7 +61,8 @@ class Tensors final : public EntryFiles {
                        const ReadContext& context) const override {
     return shard_->OpenTensor(entry, context);
   }
-  EntryInfo Describe(uint32_t entry) const override {
+  std::optional<EntryInfo> Describe(
+      uint32_t entry, const ReadContext& /*context*/) const override {
     return shard_->DescribeTensor(entry);
   }
 
@@ -190,14 +193,16 @@ EntryInfo TensorShard::DescribeTensor(uint32_t entry) const {
   return info;
 }
 
-std::vector<std::shared_ptr<const DerivedFiles>> TensorShard::Derived() const {
-  return {std::make_shared<const Tensors>(Self())};
+Container::Tables TensorShard::Files() const {
+  Tables files = ShardContainer::Files();
+  files.push_back(std::make_shared<const Tensors>(Share(*this)));
+  return files;
 }
 
 ArrayInfo TensorShard::TensorArray(std::string name, uint32_t entry,
                                    const TensorHeader& header) const {
   return {std::move(name), header.dtype, header.shape,
-          [self = Self(), entry](const ReadContext& context) {
+          [self = Share(*this), entry](const ReadContext& context) {
             return self->OpenTensor(entry, context);
           },
           /*opening_reads=*/true};
@@ -216,11 +221,16 @@ std::vector<ArrayInfo> TensorShard::Arrays(const ReadContext& context) const {
   return arrays;
 }
 
-std::optional<ArraysUse> TensorShard::ArraysUsed() const {
+Exports TensorShard::Export() const {
+  Exports exports;
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-    if (MayBeTensor(entry)) return ArraysUse{{}};
+    if (!MayBeTensor(entry)) continue;
+    exports.arrays = [self = Share(*this)](const ReadContext& context) {
+      return self->Arrays(context);
+    };
+    break;
   }
-  return std::nullopt;
+  return exports;
 }
 
 Json TensorShard::Info(const ReadContext& context) const {

@@ -20,9 +20,8 @@ class TensorShard : public ShardContainer {
 
   Json Info(const ReadContext& context) const override;
   EntryInfo Describe(uint32_t entry) const override;
-  std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
-  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
-  std::optional<ArraysUse> ArraysUsed() const override;
+  Tables Files() const override;
+  Exports Export() const override;
 
   /// Whether the entry's name and size allow it to be a tensor.
   bool MayBeTensor(uint32_t entry) const;
@@ -43,9 +42,8 @@ class TensorShard : public ShardContainer {
   EntryInfo DescribeTensor(uint32_t entry) const;
 
  protected:
-  std::shared_ptr<const TensorShard> Self() const {
-    return std::static_pointer_cast<const TensorShard>(shared_from_this());
-  }
+  /// The arrays that views are made of; incomplete if interrupted.
+  virtual std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
   /// An array called `name` of what `entry` holds.
   ArrayInfo TensorArray(std::string name, uint32_t entry,
                         const TensorHeader& header) const;

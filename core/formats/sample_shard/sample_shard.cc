@@ -8,6 +8,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/documents.h"
 #include "core/formats/cowrie/cowrie.h"
 
 namespace ctxfs {
@@ -210,28 +211,20 @@ Result<std::string> SampleShard::Line(uint32_t entry,
   return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::vector<OwnFile> SampleShard::OwnFiles() const {
-  std::vector<OwnFile> files = ShardContainer::OwnFiles();
+Container::Tables SampleShard::Files() const {
+  Tables files = ShardContainer::Files();
   if (const Json data_set = DataSet(Metadata()); !data_set.is_null()) {
-    auto text = std::make_shared<const std::string>(FormatJson(data_set));
-    files.push_back(
-        {.path = "dataset.json",
-         .open = [text](const ReadContext& /*context*/) -> Result<Content> {
-           Content content;
-           content.Append(Literal{text}, text->size());
-           return content;
-         },
-         .size = text->size()});
+    files.push_back(FixedFile(Role::kPrimary, "dataset.json",
+                              LiteralContent(FormatJson(data_set))));
+  }
+  for (auto& table : SampleViews(Share(*this))) {
+    files.push_back(std::move(table));
   }
   return files;
 }
 
-std::vector<std::shared_ptr<const DerivedFiles>> SampleShard::Derived() const {
-  return SampleViews(
-      std::static_pointer_cast<const SampleShard>(shared_from_this()));
-}
-
 extern const Format kSampleShard;
-const Format kSampleShard{"sampleshard", &Probe, &OpenShard<SampleShard>};
+const Format kSampleShard{"sampleshard", "smpl", &Probe,
+                          &OpenShard<SampleShard>};
 
 }  // namespace ctxfs

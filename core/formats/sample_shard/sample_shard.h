@@ -33,8 +33,7 @@ class SampleShard final : public ShardContainer {
   bool InfoMayChange() const override { return !kinds_.empty(); }
   EntryInfo Describe(uint32_t entry) const override;
   void AddFindings(uint32_t entry, EntryInfo& info) const override;
-  std::vector<OwnFile> OwnFiles() const override;
-  std::vector<std::shared_ptr<const DerivedFiles>> Derived() const override;
+  Tables Files() const override;
 
   /// Whether the entry is a sample, by its name and content type alone.
   bool IsSample(uint32_t entry) const;
@@ -56,8 +55,7 @@ class SampleShard final : public ShardContainer {
 };
 
 /// views/json/NAME.json, each sample on a line of its own, and
-/// views/samples.jsonl, all of them in order (sample_views.cc).
-std::vector<std::shared_ptr<const DerivedFiles>> SampleViews(
-    const std::shared_ptr<const SampleShard>& shard);
+/// views/samples.jsonl, all of them in order (views.cc).
+Container::Tables SampleViews(const std::shared_ptr<const SampleShard>& shard);
 
 }  // namespace ctxfs

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/container/entry_files.h"
+#include "core/container/entry_file_table.h"
 #include "core/formats/sample_shard/sample_shard.h"
 
 namespace ctxfs {
@@ -58,17 +58,11 @@ class SampleBlock final : public Block {
   std::vector<uint32_t> samples_;
 };
 
-/// Of a file that has to be made to be measured: 0 for what cannot be.
-Result<uint64_t> SizeOf(const Result<Content>& made) {
-  if (made) return made->size();
-  if (!made.error().Permanent()) return made.error();
-  return 0;
-}
-
-class JsonFiles final : public EntryFiles {
+class JsonFiles final : public EntryFileTable {
  public:
   explicit JsonFiles(std::shared_ptr<const SampleShard> shard)
-      : EntryFiles(shard, "views/json", ".json"), shard_(std::move(shard)) {}
+      : EntryFileTable(shard->EntryTable(), Role::kViews, "json", ".json"),
+        shard_(std::move(shard)) {}
 
   bool MayHave(uint32_t entry) const override {
     // The reference's README calls samples sample/000007, which its code
@@ -78,22 +72,13 @@ class JsonFiles final : public EntryFiles {
            (name.starts_with("sample/") && SampleId(name.substr(7)));
   }
 
-  bool SizeIsCheap(uint32_t /*entry*/) const override { return false; }
-
-  Result<uint64_t> Size(uint32_t entry,
-                        const ReadContext& context) const override {
-    return SizeOf(Open(entry, context));
-  }
-
   Result<Content> Open(uint32_t entry,
                        const ReadContext& context) const override {
     auto block = std::make_shared<const SampleBlock>(
         Key{owner_, entry}, shard_, std::vector<uint32_t>{entry});
     const Result<BlockCache::Pinned> made = context.Get(*block);
     if (!made) return made.error();
-    Content content;
-    content.Append(Decoded{std::move(block), 0}, (*made)->size());
-    return content;
+    return Content(Decoded{std::move(block), 0}, (*made)->size());
   }
 
  private:
@@ -103,24 +88,19 @@ class JsonFiles final : public EntryFiles {
 
 /// samples.jsonl, in blocks. How long they turn out to be is kept, so that only
 /// the first look decodes them all.
-class LinesFile final : public DerivedFiles {
+class LinesFile final : public FileTable {
  public:
   explicit LinesFile(std::shared_ptr<const SampleShard> shard)
-      : shard_(std::move(shard)),
+      : FileTable({.role = Role::kViews}),
+        shard_(std::move(shard)),
         order_(shard_->SamplesInOrder()),
         sizes_((order_.size() + kSamplesABlock - 1) / kSamplesABlock) {}
 
   uint32_t count() const override { return order_.empty() ? 0 : 1; }
 
-  std::optional<std::string> Path(uint32_t /*file*/) const override {
-    return "views/samples.jsonl";
-  }
-
-  bool SizeIsCheap(uint32_t /*file*/) const override { return false; }
-
-  Result<uint64_t> Size(uint32_t file,
-                        const ReadContext& context) const override {
-    return SizeOf(Open(file, context));
+  std::optional<std::string_view> Path(
+      uint32_t /*file*/, std::string& /*scratch*/) const override {
+    return "samples.jsonl";
   }
 
   Result<Content> Open(uint32_t /*file*/,
@@ -155,8 +135,7 @@ class LinesFile final : public DerivedFiles {
 
 }  // namespace
 
-std::vector<std::shared_ptr<const DerivedFiles>> SampleViews(
-    const std::shared_ptr<const SampleShard>& shard) {
+Container::Tables SampleViews(const std::shared_ptr<const SampleShard>& shard) {
   return {std::make_shared<const JsonFiles>(shard),
           std::make_shared<const LinesFile>(shard)};
 }

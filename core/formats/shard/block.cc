@@ -147,9 +147,7 @@ bool ShardContainer::IsPlain(uint32_t entry) const {
 
 Result<Buffer> ShardContainer::Payload(uint32_t entry,
                                        const ReadContext& context) const {
-  auto self =
-      std::static_pointer_cast<const ShardContainer>(shared_from_this());
-  return ShardBlock(std::move(self), entry).Produce(context);
+  return ShardBlock(Share(*this), entry).Produce(context);
 }
 
 Result<std::shared_ptr<const Block>> ShardContainer::OpenBlock(
@@ -160,13 +158,6 @@ Result<std::shared_ptr<const Block>> ShardContainer::OpenBlock(
   if (Seal(entry) != nullptr) return OpenSealedBlock(entry);
   const ShardRecord record = Record(entry);
   const uint64_t size = Encoded(record) ? record.orig_size : record.disk_size;
-  if (!MayDecodeTo(record.disk_size, size)) {
-    return Error{Code::kCorrupt,
-                 "orig_size " + std::to_string(size) + " is more than " +
-                     std::to_string(record.disk_size) +
-                     " stored bytes can decode to",
-                 ShardRecord::At(entry, kOrigSizeAt)};
-  }
   if (size > limits::kDecodedBytes || record.disk_size > limits::kStoredBytes) {
     return Error{Code::kLimit,
                  "decodes " + std::to_string(record.disk_size) + " bytes to " +
@@ -174,10 +165,8 @@ Result<std::shared_ptr<const Block>> ShardContainer::OpenBlock(
                      std::to_string(limits::kDecodedBytes),
                  ShardRecord::At(entry, kOrigSizeAt)};
   }
-  auto self =
-      std::static_pointer_cast<const ShardContainer>(shared_from_this());
   return std::shared_ptr<const Block>(
-      std::make_shared<ShardBlock>(std::move(self), entry));
+      std::make_shared<ShardBlock>(Share(*this), entry));
 }
 
 std::shared_ptr<const Gate> ShardContainer::OpenGate(uint32_t entry) const {
@@ -195,16 +184,13 @@ Result<Content> ShardContainer::OpenEntry(
     return *std::move(fault);
   }
   const ShardRecord record = Record(entry);
-  Content content;
-  if (!IsPlain(entry)) {
-    Result<std::shared_ptr<const Block>> block = OpenBlock(entry);
-    if (!block) return std::move(block).error();
-    content.Append(Decoded{std::move(*block), 0}, EntrySize(entry));
-  } else {
-    content.Append(Range{source(), record.data_offset, OpenGate(entry)},
+  if (IsPlain(entry)) {
+    return Content(Range{source(), record.data_offset, OpenGate(entry)},
                    record.disk_size);
   }
-  return content;
+  Result<std::shared_ptr<const Block>> block = OpenBlock(entry);
+  if (!block) return std::move(block).error();
+  return Content(Decoded{std::move(*block), 0}, EntrySize(entry));
 }
 
 }  // namespace ctxfs

@@ -9,6 +9,8 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/documents.h"
+#include "core/container/entry_file_table.h"
 #include "core/formats/shard/shard.h"
 
 namespace ctxfs {
@@ -222,19 +224,70 @@ Result<Content> ShardContainer::OpenMetadata() const {
   const Result<ParsedJson> parsed = ParseMetadata();
   if (parsed) length = std::min<uint64_t>(length, parsed->length);
   if (!parsed && !parsed.error().Permanent()) return parsed.error();
-  Content content;
-  content.Append(Range{source(), start, nullptr}, length);
-  return content;
+  return Content(Range{source(), start, nullptr}, length);
 }
 
-std::vector<OwnFile> ShardContainer::OwnFiles() const {
+namespace {
+
+class ShardEntries final : public FileTable {
+ public:
+  explicit ShardEntries(std::shared_ptr<const ShardContainer> shard)
+      : FileTable({.role = Role::kEntries, .may_nest = true}),
+        shard_(std::move(shard)) {}
+
+  uint32_t count() const override { return shard_->entry_count(); }
+  std::optional<std::string_view> Path(uint32_t entry,
+                                       std::string& scratch) const override {
+    return shard_->EntryPath(entry, scratch);
+  }
+  Result<Content> Open(uint32_t entry,
+                       const ReadContext& context) const override {
+    return shard_->OpenEntry(entry, context);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t entry) const override {
+    return shard_->EntrySize(entry);
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t entry, const ReadContext& /*context*/) const override {
+    return shard_->Describe(entry);
+  }
+  void AddFindings(uint32_t entry, EntryInfo& info) const override {
+    shard_->AddFindings(entry, info);
+  }
+  std::optional<Error> Fault(uint32_t entry) const override {
+    if (std::optional<Error> fault = shard_->EntryFault(entry)) return fault;
+    if (!shard_->EntryLocked(entry)) return std::nullopt;
+    return Error{Code::kLocked, "encrypted, and no key was given",
+                 shard_->Record(entry).data_offset};
+  }
+
+ private:
+  const std::shared_ptr<const ShardContainer> shard_;
+};
+
+}  // namespace
+
+std::string_view ShardContainer::EntryPath(uint32_t entry,
+                                           std::string& scratch) const {
+  const std::optional<std::string_view> name = EntryName(entry);
+  return name ? *name : UnnamedEntryPath(entry, scratch);
+}
+
+std::shared_ptr<const FileTable> ShardContainer::EntryTable() const {
+  return std::make_shared<const ShardEntries>(Share(*this));
+}
+
+Container::Tables ShardContainer::Files() const {
+  Tables files = {EntryTable()};
   const uint64_t start = header_.schema_offset;
-  if (start == 0 || start >= source()->size()) return {};
-  auto self =
-      std::static_pointer_cast<const ShardContainer>(shared_from_this());
-  return {{".ctxfs/metadata.json", [self](const ReadContext& /*context*/) {
-             return self->OpenMetadata();
-           }}};
+  if (start != 0 && start < source()->size()) {
+    files.push_back(
+        OpenedFile(Role::kMetadata, "metadata.json",
+                   [self = Share(*this)](const ReadContext& /*context*/) {
+                     return self->OpenMetadata();
+                   }));
+  }
+  return files;
 }
 
 }  // namespace ctxfs

@@ -179,10 +179,8 @@ Result<std::shared_ptr<const Block>> ShardContainer::OpenSealedBlock(
     return Error{Code::kLimit, "decrypts to more than 1 GiB",
                  record.data_offset};
   }
-  auto self =
-      std::static_pointer_cast<const ShardContainer>(shared_from_this());
   return std::shared_ptr<const Block>(
-      std::make_shared<const SealedBlock>(std::move(self), entry));
+      std::make_shared<const SealedBlock>(Share(*this), entry));
 }
 
 }  // namespace ctxfs

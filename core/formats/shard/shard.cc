@@ -132,7 +132,8 @@ Status ShardContainer::ReadIndex(const ReadContext& context) {
                      std::to_string(header_.entry_count) + " entries",
                  kEntryCountAt};
   }
-  Result<Buffer> index = ReadBuffer(*source(), kHeaderSize, bytes, "index", context.interrupt());
+  Result<Buffer> index =
+      ReadBuffer(*source(), kHeaderSize, bytes, "index", context.interrupt());
   if (!index) return std::move(index).error();
   index_ = std::move(*index);
   verdicts_ = std::make_shared<std::vector<AtomicVerdict>>(header_.entry_count);
@@ -192,7 +193,8 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
                          ShardRecord::At(first_outside, kNameOffsetAt),
                          /*damage=*/true});
   }
-  Result<Buffer> names = ReadBuffer(*source(), start, used, "string table", context.interrupt());
+  Result<Buffer> names =
+      ReadBuffer(*source(), start, used, "string table", context.interrupt());
   if (!names) return std::move(names).error();
   names_ = std::move(*names);
   return {};
@@ -340,6 +342,6 @@ uint64_t ShardContainer::EntrySize(uint32_t entry) const {
 }
 
 extern const Format kShard;
-const Format kShard{"shard", &Probe, &OpenShard<ShardContainer>};
+const Format kShard{"shard", "shard umsh", &Probe, &OpenShard<ShardContainer>};
 
 }  // namespace ctxfs

@@ -107,18 +107,31 @@ class ShardContainer : public Container {
 
   Json Info(const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
-  uint32_t entry_count() const override { return header_.entry_count; }
-  std::optional<std::string_view> EntryName(uint32_t entry) const override;
-  uint64_t EntrySize(uint32_t entry) const override;
-  EntryInfo Describe(uint32_t entry) const override;
-  std::optional<Error> EntryFault(uint32_t entry) const override;
-  Result<Content> OpenEntry(uint32_t entry,
-                            const ReadContext& context) const override;
-  bool EntryLocked(uint32_t entry) const override;
   Json Metadata() const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
-  bool EntriesMayBeContainers() const override { return true; }
-  std::vector<OwnFile> OwnFiles() const override;
+  /// The entries and metadata.json; profiles append theirs.
+  Tables Files() const override;
+
+  /// The entries under their names.
+  std::shared_ptr<const FileTable> EntryTable() const;
+
+  uint32_t entry_count() const { return header_.entry_count; }
+  /// The name as stored; nullopt if it cannot be read.
+  std::optional<std::string_view> EntryName(uint32_t entry) const;
+  /// The path of the entry's file: its name, or "#N".
+  virtual std::string_view EntryPath(uint32_t entry,
+                                     std::string& scratch) const;
+  /// Bytes of the entry's file; 0 for an entry that cannot be read.
+  uint64_t EntrySize(uint32_t entry) const;
+  virtual EntryInfo Describe(uint32_t entry) const;
+  /// See FileTable::AddFindings.
+  virtual void AddFindings(uint32_t /*entry*/, EntryInfo& /*info*/) const {}
+  /// The structural fault that makes an entry unreadable, when salvaging.
+  std::optional<Error> EntryFault(uint32_t entry) const;
+  /// Whether the entry is encrypted and its key is missing.
+  bool EntryLocked(uint32_t entry) const;
+  virtual Result<Content> OpenEntry(uint32_t entry,
+                                    const ReadContext& context) const;
 
   const ShardHeader& header() const { return header_; }
   ShardRecord Record(uint32_t entry) const;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/container/documents.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/shard/shard.h"
 
@@ -57,33 +58,48 @@ class TraceShard final : public ShardContainer {
     return {};
   }
 
-  std::vector<OwnFile> OwnFiles() const override {
-    std::vector<OwnFile> files = ShardContainer::OwnFiles();
-    if (events_.empty()) return files;
-    auto self = std::static_pointer_cast<const TraceShard>(shared_from_this());
-    OwnFile file;
-    file.path = "views/events.jsonl";
-    file.open = [self](const ReadContext& context) -> Result<Content> {
-      Result<std::string> lines = self->Lines(context);
-      if (!lines) return std::move(lines).error();
-      auto text = std::make_shared<const std::string>(std::move(*lines));
-      const uint64_t size = text->size();
-      Content content;
-      content.Append(Literal{std::move(text)}, size);
-      return content;
-    };
-    file.exists = [self](const ReadContext& context) -> Result<bool> {
-      if (self->all_values_)
-        return true;  // so they say: not read for a listing
-      const Result<std::string> lines = self->Lines(context);
-      if (!lines && !lines.error().Permanent()) return lines.error();
-      return lines.has_value();
-    };
-    files.push_back(std::move(file));
+  Tables Files() const override {
+    Tables files = ShardContainer::Files();
+    if (!events_.empty()) {
+      files.push_back(std::make_shared<const EventsFile>(Share(*this)));
+    }
     return files;
   }
 
  private:
+  /// views/events.jsonl
+  class EventsFile final : public FileTable {
+   public:
+    explicit EventsFile(std::shared_ptr<const TraceShard> shard)
+        : FileTable({.role = Role::kViews}), shard_(std::move(shard)) {}
+
+    uint32_t count() const override { return 1; }
+    std::optional<std::string_view> Path(
+        uint32_t /*file*/, std::string& /*scratch*/) const override {
+      return "events.jsonl";
+    }
+    Result<Content> Open(uint32_t /*file*/,
+                         const ReadContext& context) const override {
+      return CachedText(
+          {shard_->owner_, 0}, shard_->source(),
+          [shard = shard_](const ReadContext& request) {
+            return shard->Lines(request);
+          },
+          context);
+    }
+    Cost exists_cost() const override { return Cost::kDecode; }
+    Result<bool> Exists(uint32_t file, Cost /*most*/,
+                        const ReadContext& context) const override {
+      if (shard_->all_values_) return true;  // by their content types
+      const Result<Content> lines = Open(file, context);
+      if (!lines && !lines.error().Permanent()) return lines.error();
+      return lines.has_value();
+    }
+
+   private:
+    const std::shared_ptr<const TraceShard> shard_;
+  };
+
   static Result<Json> Event(const std::string& bytes) {
     if (LooksLikeCowrie(AsBytes(bytes))) return DecodeCowrie(AsBytes(bytes));
     Result<ParsedJson> event = ParseJson(bytes);
@@ -112,6 +128,7 @@ class TraceShard final : public ShardContainer {
     return lines;
   }
 
+  const uint64_t owner_ = NewOwner();
   std::vector<uint32_t> events_;  // in key order
   bool all_values_ = true;        // JSON or cowrie, by their content types
 };
@@ -121,6 +138,7 @@ bool Probe(Bytes head) { return HasShardRole(head, kTraceRole); }
 }  // namespace
 
 extern const Format kTraceShard;
-const Format kTraceShard{"trace_shard", &Probe, &OpenShard<TraceShard>};
+const Format kTraceShard{"trace_shard", "tshard", &Probe,
+                         &OpenShard<TraceShard>};
 
 }  // namespace ctxfs

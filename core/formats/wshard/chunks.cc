@@ -34,15 +34,14 @@ class WShardChunks final : public ShardContainer {
   uint64_t StoredSize() const override;
   Json Info(const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
-  std::vector<OwnFile> OwnFiles() const override;
-  std::vector<SubContainer> SubContainers() const override;
-  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
-  std::optional<ArraysUse> ArraysUsed() const override {
-    if (join_.lanes.empty()) return std::nullopt;
-    return ArraysUse{"episode", "episode"};
-  }
+  Tables Files() const override;
+  std::vector<ChildContainer> Children() const override;
+  Exports Export() const override;
 
  private:
+  class Lanes;
+
+  std::vector<ArrayInfo> Arrays() const;
   Status OpenChunks(const ReadContext& context);
   Result<std::shared_ptr<const WShardContainer>> OpenChunk(
       const ChunkRef& chunk, const ReadContext& context) const;
@@ -200,30 +199,61 @@ uint64_t WShardChunks::StoredSize() const {
   return size;
 }
 
-std::vector<OwnFile> WShardChunks::OwnFiles() const {
-  std::vector<OwnFile> files = ShardContainer::OwnFiles();
-  auto self = std::static_pointer_cast<const WShardChunks>(shared_from_this());
-  for (size_t i = 0; i < join_.lanes.size(); ++i) {
-    const JoinedLane& joined = join_.lanes[i];
-    uint64_t size = 0;
-    for (size_t k = 0; k < chunks_.size(); ++k) {
-      size += chunks_[k]->EntrySize(joined.entries[k]);
-    }
-    files.push_back(
-        {.path = "episode/" + joined.name,
-         .open =
-             [self, i](const ReadContext& context) {
-               return self->OpenLane(self->join_.lanes[i], context);
-             },
-         .size = size,
-         .describe = [self,
-                      i] { return self->DescribeLane(self->join_.lanes[i]); }});
+/// episode/LANE: the joined lanes.
+class WShardChunks::Lanes final : public FileTable {
+ public:
+  explicit Lanes(std::shared_ptr<const WShardChunks> episode)
+      : FileTable({.directory = "episode"}), episode_(std::move(episode)) {}
+
+  uint32_t count() const override {
+    return static_cast<uint32_t>(episode_->join_.lanes.size());
   }
+  std::optional<std::string_view> Path(
+      uint32_t lane, std::string& /*scratch*/) const override {
+    return At(lane).name;
+  }
+  Result<Content> Open(uint32_t lane,
+                       const ReadContext& context) const override {
+    return episode_->OpenLane(At(lane), context);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t lane) const override {
+    uint64_t size = 0;
+    for (size_t k = 0; k < episode_->chunks_.size(); ++k) {
+      size += episode_->chunks_[k]->EntrySize(At(lane).entries[k]);
+    }
+    return size;
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t lane, const ReadContext& /*context*/) const override {
+    return episode_->DescribeLane(At(lane));
+  }
+
+ private:
+  const JoinedLane& At(uint32_t lane) const {
+    return episode_->join_.lanes[lane];
+  }
+
+  const std::shared_ptr<const WShardChunks> episode_;
+};
+
+Container::Tables WShardChunks::Files() const {
+  Tables files = ShardContainer::Files();
+  files.push_back(std::make_shared<const Lanes>(Share(*this)));
   return files;
 }
 
-std::vector<SubContainer> WShardChunks::SubContainers() const {
-  std::vector<SubContainer> chunks;
+Exports WShardChunks::Export() const {
+  Exports exports;
+  if (join_.lanes.empty()) return exports;
+  exports.bundle_name = "episode";
+  exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
+    return self->Arrays();
+  };
+  return exports;
+}
+
+std::vector<ChildContainer> WShardChunks::Children() const {
+  std::vector<ChildContainer> chunks;
   for (const ChunkRef& chunk : manifest_.chunks) {
     if (chunk.uri.empty() || !StaysInside(chunk.uri)) continue;
     if (chunks.size() == limits::kDerivedFiles) break;
@@ -236,16 +266,14 @@ std::vector<SubContainer> WShardChunks::SubContainers() const {
   return chunks;
 }
 
-std::vector<ArrayInfo> WShardChunks::Arrays(
-    const ReadContext& /*context*/) const {
+std::vector<ArrayInfo> WShardChunks::Arrays() const {
   std::vector<ArrayInfo> arrays;
-  auto self = std::static_pointer_cast<const WShardChunks>(shared_from_this());
-  for (size_t i = 0; i < join_.lanes.size(); ++i) {
-    const JoinedLane& joined = join_.lanes[i];
-    arrays.push_back({"episode/" + joined.name, joined.lane.dtype,
-                      joined.lane.shape, [self, i](const ReadContext& context) {
-                        return self->OpenLane(self->join_.lanes[i], context);
-                      }});
+  for (const JoinedLane& joined : join_.lanes) {
+    arrays.push_back(
+        {joined.name, joined.lane.dtype, joined.lane.shape,
+         [self = Share(*this), &joined](const ReadContext& context) {
+           return self->OpenLane(joined, context);
+         }});
   }
   return arrays;
 }
@@ -356,6 +384,6 @@ Result<std::shared_ptr<const Container>> Open(
 }  // namespace
 
 extern const Format kWShardChunks;
-const Format kWShardChunks{"wshard_chunks", &Probe, &Open};
+const Format kWShardChunks{"wshard_chunks", "manifest", &Probe, &Open};
 
 }  // namespace ctxfs

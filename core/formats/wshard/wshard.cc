@@ -254,14 +254,10 @@ Result<Content> WShardContainer::OpenEntry(uint32_t entry,
     return ShardContainer::OpenEntry(entry, context);
   const std::optional<size_t> index = interleaving_->IndexOf(entry);
   if (!index) return ShardContainer::OpenEntry(entry, context);
-  Content content;
-  content.Append(
-      Computed{
-          std::make_shared<const RepairedLane>(
-              RepairedLane::Stored{source(), interleaving_, gates_}, *index),
-          0},
+  return Content(
+      Computed{std::make_shared<const RepairedLane>(
+          RepairedLane::Stored{source(), interleaving_, gates_}, *index)},
       EntrySize(entry));
-  return content;
 }
 
 std::string WShardContainer::SignsPath(uint32_t entry) const {
@@ -277,71 +273,95 @@ std::optional<SignLayout> WShardContainer::SignsOf(uint32_t entry) const {
   return SignLayout::Find(size, length(), lanes_.SignalElements(*signal));
 }
 
-WShardContainer::OpenFile WShardContainer::OpenSigns(
-    uint32_t entry, const SignLayout& layout) const {
-  auto self =
-      std::static_pointer_cast<const WShardContainer>(shared_from_this());
-  return [self, entry,
-          layout](const ReadContext& /*context*/) -> Result<Content> {
-    Result<std::shared_ptr<const Block>> packed = self->OpenBlock(entry);
-    if (!packed) return std::move(packed).error();
-    Content content;
-    content.Append(
-        Computed{std::make_shared<const Signs>(std::move(*packed), layout), 0},
-        layout.decoded_size());
-    return content;
-  };
+Result<Content> WShardContainer::OpenSigns(uint32_t entry,
+                                           const SignLayout& layout) const {
+  Result<std::shared_ptr<const Block>> packed = OpenBlock(entry);
+  if (!packed) return std::move(packed).error();
+  return Content(
+      Computed{std::make_shared<const Signs>(std::move(*packed), layout)},
+      layout.decoded_size());
 }
 
-std::vector<OwnFile> WShardContainer::OwnFiles() const {
-  auto self =
-      std::static_pointer_cast<const WShardContainer>(shared_from_this());
-  std::vector<OwnFile> files = ShardContainer::OwnFiles();
-  size_t derived = 0;
-  for (uint32_t i = 0; i < entry_count(); ++i) {
-    const std::optional<SignLayout> layout = SignsOf(i);
-    if (!layout) continue;
-    if (++derived > limits::kDerivedFiles) break;
-    files.push_back({.path = SignsPath(i),
-                     .open = OpenSigns(i, *layout),
-                     .size = layout->decoded_size(),
-                     .describe = [self, i, layout = *layout] {
-                       return self->DescribeSigns(i, layout);
-                     }});
+/// residual_signs/SIGNAL: the sign bits of a signal as an array of int8.
+class WShardContainer::SignFiles final : public FileTable {
+ public:
+  explicit SignFiles(std::shared_ptr<const WShardContainer> episode)
+      : FileTable({.directory = "residual_signs"}),
+        episode_(std::move(episode)) {
+    for (uint32_t i = 0; i < episode_->entry_count(); ++i) {
+      const std::optional<SignLayout> layout = episode_->SignsOf(i);
+      if (layout) files_.emplace_back(i, *layout);
+      if (files_.size() == limits::kDerivedFiles) break;
+    }
   }
+
+  uint32_t count() const override {
+    return static_cast<uint32_t>(files_.size());
+  }
+  std::optional<std::string_view> Path(
+      uint32_t file, std::string& /*scratch*/) const override {
+    return ResidualSignal(*episode_->EntryName(files_[file].first));
+  }
+  Result<Content> Open(uint32_t file,
+                       const ReadContext& /*context*/) const override {
+    return episode_->OpenSigns(files_[file].first, files_[file].second);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t file) const override {
+    return files_[file].second.decoded_size();
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t file, const ReadContext& /*context*/) const override {
+    return episode_->DescribeSigns(files_[file].first, files_[file].second);
+  }
+
+ private:
+  const std::shared_ptr<const WShardContainer> episode_;
+  std::vector<std::pair<uint32_t, SignLayout>> files_;  // entries
+};
+
+Container::Tables WShardContainer::Files() const {
+  Tables files = ShardContainer::Files();
+  files.push_back(std::make_shared<const SignFiles>(Share(*this)));
   return files;
+}
+
+Exports WShardContainer::Export() const {
+  Exports exports;
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    if (!LaneOf(i) && !SignsOf(i)) continue;
+    exports.bundle_name = "episode";
+    exports.arrays = [self = Share(*this)](const ReadContext& context) {
+      return self->Arrays(context);
+    };
+    break;
+  }
+  return exports;
 }
 
 std::vector<ArrayInfo> WShardContainer::Arrays(
     const ReadContext& context) const {
   if (entry_count() > limits::kArrayEntries) return {};
-  auto self =
-      std::static_pointer_cast<const WShardContainer>(shared_from_this());
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < entry_count(); ++i) {
     if (i % kEntriesACheck == 0 && !context.Check()) break;
     if (std::optional<Lane> lane = LaneOf(i)) {
       arrays.push_back({std::string(*EntryName(i)), lane->dtype,
                         std::move(lane->shape),
-                        [self, i](const ReadContext& request) {
+                        [self = Share(*this), i](const ReadContext& request) {
                           return self->OpenEntry(i, request);
                         }});
     } else if (const std::optional<SignLayout> layout = SignsOf(i)) {
-      arrays.push_back(
-          {SignsPath(i), DType::kI8, layout->shape(), OpenSigns(i, *layout)});
+      arrays.push_back({SignsPath(i), DType::kI8, layout->shape(),
+                        [self = Share(*this), i,
+                         layout = *layout](const ReadContext& /*context*/) {
+                          return self->OpenSigns(i, layout);
+                        }});
     }
   }
   return arrays;
 }
 
-std::optional<ArraysUse> WShardContainer::ArraysUsed() const {
-  for (uint32_t i = 0; i < entry_count(); ++i) {
-    if (LaneOf(i) || SignsOf(i)) return ArraysUse{"episode"};
-  }
-  return std::nullopt;
-}
-
 extern const Format kWShard;
-const Format kWShard{"wshard", &Probe, &OpenShard<WShardContainer>};
+const Format kWShard{"wshard", "wshard", &Probe, &OpenShard<WShardContainer>};
 
 }  // namespace ctxfs

@@ -39,9 +39,8 @@ class WShardContainer final : public ShardContainer {
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Json Metadata() const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
-  std::vector<OwnFile> OwnFiles() const override;
-  std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
-  std::optional<ArraysUse> ArraysUsed() const override;
+  Tables Files() const override;
+  Exports Export() const override;
 
   /// Steps of the episode: as it says itself, or as its lanes do.
   std::optional<uint64_t> length() const { return lanes_.length(); }
@@ -66,8 +65,10 @@ class WShardContainer final : public ShardContainer {
     std::optional<uint32_t> done, ticks, reward;
   };
 
-  using OpenFile = std::function<Result<Content>(const ReadContext&)>;
+  class SignFiles;
 
+  /// Incomplete if interrupted.
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
   Known FindKnown() const;
   /// null, with a warning, for metadata that is not there or no JSON.
   Result<Json> ReadMeta(std::optional<uint32_t> entry, const char* name,
@@ -79,7 +80,7 @@ class WShardContainer final : public ShardContainer {
   /// entries and for lanes of a size that no layout has.
   std::optional<SignLayout> SignsOf(uint32_t entry) const;
   std::string SignsPath(uint32_t entry) const;
-  OpenFile OpenSigns(uint32_t entry, const SignLayout& layout) const;
+  Result<Content> OpenSigns(uint32_t entry, const SignLayout& layout) const;
   EntryInfo DescribeSigns(uint32_t entry, const SignLayout& layout) const;
   bool SharesBytes(uint32_t entry) const {
     return !shares_bytes_.empty() && shares_bytes_[entry];

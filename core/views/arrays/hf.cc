@@ -2,46 +2,53 @@
 //
 // hf/: a model and what belongs to it in one directory, under the names that
 // from_pretrained looks for (docs/views.md, section 4).
-#include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "core/container/documents.h"
 #include "core/views/arrays/safetensors.h"
 #include "core/views/view.h"
 
 namespace ctxfs {
 namespace {
 
-constexpr std::string_view kConfig = "config.json";
-constexpr std::array<std::string_view, 6> kNames = {
-    kConfig,          "generation_config.json",
-    "tokenizer.json", "tokenizer_config.json",
-    "vocab.json",     "merges.txt"};
-
-bool MayHave(const Container& container) {
-  const std::optional<ArraysUse> use = container.ArraysUsed();
-  return use && use->together == "model";
+/// What from_pretrained calls a document; empty for one that it does not read.
+std::string_view NameOf(DocumentRole role) {
+  switch (role) {
+    case DocumentRole::kConfig:
+      return "config.json";
+    case DocumentRole::kGenerationConfig:
+      return "generation_config.json";
+    case DocumentRole::kTokenizer:
+      return "tokenizer.json";
+    case DocumentRole::kTokenizerConfig:
+      return "tokenizer_config.json";
+    case DocumentRole::kVocabulary:
+      return "vocab.json";
+    case DocumentRole::kMerges:
+      return "merges.txt";
+    case DocumentRole::kDescription:
+      break;
+  }
+  return {};
 }
 
-void Make(const Viewed& viewed, ViewFiles& into) {
-  if (viewed.use.together != "model") return;
-  std::vector<OwnFile> files;
-  bool configured = false;
-  for (OwnFile& file : viewed.container->OwnFiles()) {
-    if (std::find(kNames.begin(), kNames.end(), file.path) == kNames.end()) {
-      continue;
-    }
-    configured = configured || file.path == kConfig;
-    file.path.insert(0, "hf/");
-    files.push_back(std::move(file));
+bool MayHave(const Exports& exports) {
+  return exports.arrays != nullptr &&
+         exports.HasDocument(DocumentRole::kConfig);
+}
+
+void Make(const Viewed& viewed, const ReadContext& context, ViewTables& into) {
+  if (!MayHave(viewed.exports)) return;
+  for (const Document& document : viewed.exports.documents) {
+    const std::string_view name = NameOf(document.role);
+    if (name.empty()) continue;
+    into.push_back(AliasFile(Role::kPrimary, "hf/" + std::string(name),
+                             document.table, document.file));
   }
-  if (!configured) return;
-  for (OwnFile& file : files) into.own.push_back(std::move(file));
-  std::optional<OwnFile> model =
-      SafetensorsFile(viewed, "hf/model.safetensors");
-  if (model) into.own.push_back(std::move(*model));
+  auto model = SafetensorsFile(viewed, "hf/model.safetensors", context);
+  if (model != nullptr) into.push_back(std::move(model));
 }
 
 }  // namespace

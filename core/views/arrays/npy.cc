@@ -15,42 +15,37 @@
 namespace ctxfs {
 namespace {
 
-constexpr std::string_view kMergedPrefix = "merged/";
-
-class NpyFiles final : public DerivedFiles {
+class NpyFiles final : public FileTable {
  public:
   /// All arrays; bfloat16 arrays alone, as their bits; or what was merged.
   enum class Which { kAll, kBits, kMerged };
 
   NpyFiles(std::shared_ptr<const std::vector<ArrayInfo>> arrays, Which which)
-      : arrays_(std::move(arrays)),
+      : FileTable({.directory = Directory(which)}),
+        arrays_(std::move(arrays)),
         which_(which),
         bits_(which == Which::kBits) {}
 
   uint32_t count() const override {
     return static_cast<uint32_t>(arrays_->size());
   }
-  std::optional<std::string> Path(uint32_t file) const override {
+  std::optional<std::string_view> Path(uint32_t file,
+                                       std::string& scratch) const override {
     const ArrayInfo& array = (*arrays_)[file];
-    switch (which_) {
-      case Which::kAll:
-        break;
-      case Which::kBits:
-        if (array.dtype != DType::kBf16) return std::nullopt;
-        return "raw16/" + array.name + ".npy";
-      case Which::kMerged:
-        if (!array.name.starts_with(kMergedPrefix)) return std::nullopt;
-        return array.name + ".npy";
+    if (which_ == Which::kBits && array.dtype != DType::kBf16) {
+      return std::nullopt;
     }
-    return "npy/" + array.name + ".npy";
+    if (which_ == Which::kMerged && !array.merged) return std::nullopt;
+    scratch = array.name;
+    return scratch += ".npy";
   }
-  Result<uint64_t> Size(uint32_t file,
-                        const ReadContext& /*context*/) const override {
+  std::optional<uint64_t> KnownSize(uint32_t file) const override {
     const ArrayInfo& array = (*arrays_)[file];
     return NpyHeader(Shown(array), array.shape).size() +
            BytesOf(array, Shown(array));
   }
-  EntryInfo Describe(uint32_t file) const override {
+  std::optional<EntryInfo> Describe(
+      uint32_t file, const ReadContext& /*context*/) const override {
     const ArrayInfo& array = (*arrays_)[file];
     EntryInfo info;
     info.kind = "view";
@@ -66,11 +61,7 @@ class NpyFiles final : public DerivedFiles {
     const ArrayInfo& array = (*arrays_)[file];
     Result<Content> elements = OpenElements(array, context);
     if (!elements) return elements;
-    auto header = std::make_shared<const std::string>(
-        NpyHeader(Shown(array), array.shape));
-    const uint64_t size = header->size();
-    Content content;
-    content.Append(Literal{std::move(header)}, size);
+    Content content = LiteralContent(NpyHeader(Shown(array), array.shape));
     if (array.dtype == DType::kBf16 && !bits_) {
       content.Append(WidenElements(array.dtype, *elements));
     } else {
@@ -80,6 +71,17 @@ class NpyFiles final : public DerivedFiles {
   }
 
  private:
+  static std::string Directory(Which which) {
+    switch (which) {
+      case Which::kAll:
+        return "npy";
+      case Which::kBits:
+        return "raw16";
+      case Which::kMerged:
+        break;
+    }
+    return {};  // their names start with their directory
+  }
   DType Shown(const ArrayInfo& array) const {
     return bits_ ? DType::kU16 : Widened(array.dtype);
   }
@@ -89,19 +91,22 @@ class NpyFiles final : public DerivedFiles {
   bool bits_;
 };
 
-void MakeNpy(const Viewed& viewed, ViewFiles& into) {
-  into.derived.push_back(
+void MakeNpy(const Viewed& viewed, const ReadContext& /*context*/,
+             ViewTables& into) {
+  into.push_back(
       std::make_shared<const NpyFiles>(viewed.arrays, NpyFiles::Which::kAll));
 }
 
-void MakeRaw16(const Viewed& viewed, ViewFiles& into) {
-  into.derived.push_back(
+void MakeRaw16(const Viewed& viewed, const ReadContext& /*context*/,
+               ViewTables& into) {
+  into.push_back(
       std::make_shared<const NpyFiles>(viewed.arrays, NpyFiles::Which::kBits));
 }
 
-void MakeMerged(const Viewed& viewed, ViewFiles& into) {
-  into.derived.push_back(std::make_shared<const NpyFiles>(
-      viewed.arrays, NpyFiles::Which::kMerged));
+void MakeMerged(const Viewed& viewed, const ReadContext& /*context*/,
+                ViewTables& into) {
+  into.push_back(std::make_shared<const NpyFiles>(viewed.arrays,
+                                                  NpyFiles::Which::kMerged));
 }
 
 }  // namespace

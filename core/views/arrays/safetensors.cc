@@ -117,21 +117,14 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
 
 namespace {
 
-/// What the container says of itself: its metadata, or else the file that it
-/// shows it in.
-Json MetadataOf(const Container& container) {
-  constexpr std::string_view kFiles[] = {"model.json", "model_info.json",
-                                         "metadata.json", "header.json"};
-  Json all = container.Metadata();
+/// The container's metadata, and what its descriptions add to that.
+Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
+  Json all = viewed.container->Metadata();
   if (!all.is_object()) all = Json::object();
-  BlockCache cache(kMostMetadata);
-  const ReadContext context(cache);
-  for (const OwnFile& file : container.OwnFiles()) {
-    if (std::find(std::begin(kFiles), std::end(kFiles), file.path) ==
-        std::end(kFiles)) {
-      continue;
-    }
-    const Result<Content> content = file.open(context);
+  for (const Document& document : viewed.exports.documents) {
+    if (document.role != DocumentRole::kDescription) continue;
+    const Result<Content> content =
+        document.table->Open(document.file, context);
     if (!content || content->size() > kMostMetadata) continue;
     const Result<std::string> text = ReadAll(*content, context);
     if (!text) continue;
@@ -144,43 +137,68 @@ Json MetadataOf(const Container& container) {
   return all;
 }
 
-}  // namespace
+class ModelFile final : public FileTable {
+ public:
+  ModelFile(std::string path,
+            std::shared_ptr<const std::vector<ArrayInfo>> arrays,
+            SafetensorsLayout layout)
+      : FileTable({}),
+        path_(std::move(path)),
+        arrays_(std::move(arrays)),
+        header_(LiteralContent(std::move(layout.header))),
+        order_(std::move(layout.order)),
+        size_(layout.size) {}
 
-std::optional<OwnFile> SafetensorsFile(const Viewed& viewed, std::string path) {
-  if (viewed.arrays->empty()) return std::nullopt;
-  std::optional<SafetensorsLayout> layout =
-      LayOutSafetensors(*viewed.arrays, MetadataOf(*viewed.container));
-  if (!layout) return std::nullopt;
-  OwnFile file;
-  file.path = std::move(path);
-  file.size = layout->size;
-  file.open =
-      [arrays = viewed.arrays,
-       header = std::make_shared<const std::string>(std::move(layout->header)),
-       order = std::move(layout->order)](
-          const ReadContext& context) -> Result<Content> {
-    Content content;
-    content.Append(Literal{header}, header->size());
-    for (const uint32_t i : order) {
-      content.Append(ElementsAmongOthers((*arrays)[i], context));
+  uint32_t count() const override { return 1; }
+  std::optional<std::string_view> Path(
+      uint32_t /*file*/, std::string& /*scratch*/) const override {
+    return path_;
+  }
+  std::optional<uint64_t> KnownSize(uint32_t /*file*/) const override {
+    return size_;
+  }
+  Result<Content> Open(uint32_t /*file*/,
+                       const ReadContext& context) const override {
+    Content content = header_;
+    for (const uint32_t i : order_) {
+      content.Append(ElementsAmongOthers((*arrays_)[i], context));
     }
     return content;
-  };
-  return file;
+  }
+
+ private:
+  const std::string path_;
+  const std::shared_ptr<const std::vector<ArrayInfo>> arrays_;
+  const Content header_;
+  const std::vector<uint32_t> order_;
+  const uint64_t size_;
+};
+
+}  // namespace
+
+std::shared_ptr<const FileTable> SafetensorsFile(const Viewed& viewed,
+                                                 std::string path,
+                                                 const ReadContext& context) {
+  if (viewed.arrays->empty()) return nullptr;
+  std::optional<SafetensorsLayout> layout =
+      LayOutSafetensors(*viewed.arrays, MetadataOf(viewed, context));
+  if (!layout) return nullptr;
+  return std::make_shared<const ModelFile>(std::move(path), viewed.arrays,
+                                           std::move(*layout));
 }
 
 namespace {
 
-bool MayHave(const Container& container) {
-  const std::optional<ArraysUse> use = container.ArraysUsed();
-  return use && !use->together.empty();
+bool MayHave(const Exports& exports) {
+  return exports.arrays != nullptr && !exports.bundle_name.empty();
 }
 
-void Make(const Viewed& viewed, ViewFiles& into) {
-  if (viewed.use.together.empty()) return;
-  std::optional<OwnFile> file = SafetensorsFile(
-      viewed, std::string(viewed.use.together) + ".safetensors");
-  if (file) into.own.push_back(std::move(*file));
+void Make(const Viewed& viewed, const ReadContext& context, ViewTables& into) {
+  if (!MayHave(viewed.exports)) return;
+  auto file = SafetensorsFile(
+      viewed, std::string(viewed.exports.bundle_name) + ".safetensors",
+      context);
+  if (file != nullptr) into.push_back(std::move(file));
 }
 
 }  // namespace

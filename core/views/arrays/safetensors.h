@@ -29,7 +29,10 @@ struct SafetensorsLayout {
 std::optional<SafetensorsLayout> LayOutSafetensors(
     const std::vector<ArrayInfo>& arrays, const Json& metadata);
 
-/// The file of all arrays, at `path`; nothing where there is none.
-std::optional<OwnFile> SafetensorsFile(const Viewed& viewed, std::string path);
+/// A table of one file, at `path`, that holds all arrays; null if there are no
+/// arrays. Reads the container's metadata.
+std::shared_ptr<const FileTable> SafetensorsFile(const Viewed& viewed,
+                                                 std::string path,
+                                                 const ReadContext& context);
 
 }  // namespace ctxfs

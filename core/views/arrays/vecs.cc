@@ -112,30 +112,32 @@ DType Shown(DType dtype) {
   return Suffix(dtype) == ".fvecs" ? DType::kF32 : dtype;
 }
 
-class VecsFiles final : public DerivedFiles {
+class VecsFiles final : public FileTable {
  public:
   explicit VecsFiles(std::shared_ptr<const std::vector<ArrayInfo>> arrays)
-      : arrays_(std::move(arrays)) {}
+      : FileTable({.directory = "fvecs"}), arrays_(std::move(arrays)) {}
 
   uint32_t count() const override {
     return static_cast<uint32_t>(arrays_->size());
   }
-  std::optional<std::string> Path(uint32_t file) const override {
+  std::optional<std::string_view> Path(uint32_t file,
+                                       std::string& scratch) const override {
     const ArrayInfo& array = (*arrays_)[file];
     const std::string_view suffix = Suffix(array.dtype);
     if (suffix.empty() || array.shape.size() != 2 || array.shape[1] == 0 ||
         array.shape[1] > INT32_MAX) {
       return std::nullopt;
     }
-    return "fvecs/" + array.name + std::string(suffix);
+    scratch = array.name;
+    return scratch += suffix;
   }
-  Result<uint64_t> Size(uint32_t file,
-                        const ReadContext& /*context*/) const override {
+  std::optional<uint64_t> KnownSize(uint32_t file) const override {
     const ArrayInfo& array = (*arrays_)[file];
     return BytesOf(array, Shown(array.dtype)) +
            array.shape[0] * sizeof(uint32_t);
   }
-  EntryInfo Describe(uint32_t file) const override {
+  std::optional<EntryInfo> Describe(
+      uint32_t file, const ReadContext& /*context*/) const override {
     const ArrayInfo& array = (*arrays_)[file];
     EntryInfo info;
     info.kind = "view";
@@ -160,14 +162,14 @@ class VecsFiles final : public DerivedFiles {
   std::shared_ptr<const std::vector<ArrayInfo>> arrays_;
 };
 
-bool MayHave(const Container& container) {
-  const std::optional<ArraysUse> use = container.ArraysUsed();
-  return use && use->vectors;
+bool MayHave(const Exports& exports) {
+  return exports.arrays != nullptr && exports.vectors;
 }
 
-void Make(const Viewed& viewed, ViewFiles& into) {
-  if (!viewed.use.vectors) return;
-  into.derived.push_back(std::make_shared<const VecsFiles>(viewed.arrays));
+void Make(const Viewed& viewed, const ReadContext& /*context*/,
+          ViewTables& into) {
+  if (!viewed.exports.vectors) return;
+  into.push_back(std::make_shared<const VecsFiles>(viewed.arrays));
 }
 
 }  // namespace

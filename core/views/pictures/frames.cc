@@ -49,7 +49,7 @@ class FrameBlock final : public Block {
         picture_(picture),
         pixels_(std::move(pixels)) {}
 
-  // It reads blocks: none of those may ever wait for it to be done.
+  // It reads blocks through the cache: see Block.
   uint64_t cost() const override { return 0; }
   Status CheckUnchanged() const override { return source_->CheckUnchanged(); }
 
@@ -67,37 +67,49 @@ class FrameBlock final : public Block {
   Content pixels_;
 };
 
-NumberedFiles Frames(std::shared_ptr<const Container> container,
-                     std::shared_ptr<const std::vector<ArrayInfo>> arrays,
-                     size_t index, Picture picture) {
-  const ArrayInfo& array = (*arrays)[index];
-  NumberedFiles files;
-  files.path = "frames/" + array.name;
-  files.count = static_cast<uint32_t>(array.shape[0]);
-  files.suffix = ".png";
-  files.open = [container = std::move(container), arrays = std::move(arrays),
-                index, picture, owner = NewOwner()](
-                   uint32_t frame,
-                   const ReadContext& context) -> Result<Content> {
-    const Result<Content> all = (*arrays)[index].open(context);
+/// frames/NAME/NUMBER.png of one array.
+class Frames final : public FileTable {
+ public:
+  Frames(const Viewed& viewed, size_t index, Picture picture)
+      : FileTable({.directory = "frames/" + (*viewed.arrays)[index].name,
+                   .numbering = Numbering{.suffix = ".png"}}),
+        source_(viewed.container->source()),
+        arrays_(viewed.arrays),
+        array_((*arrays_)[index]),
+        picture_(picture) {}
+
+  uint32_t count() const override {
+    return static_cast<uint32_t>(array_.shape[0]);
+  }
+  std::optional<std::string_view> Path(
+      uint32_t /*frame*/, std::string& /*scratch*/) const override {
+    return std::nullopt;
+  }
+  Result<Content> Open(uint32_t frame,
+                       const ReadContext& context) const override {
+    const Result<Content> all = array_.open(context);
     if (!all) return all.error();
     auto block = std::make_shared<const FrameBlock>(
-        Key{owner, frame}, container->source(), picture,
-        all->Slice(frame * picture.size(), picture.size()));
+        Key{owner_, frame}, source_, picture_,
+        all->Slice(frame * picture_.size(), picture_.size()));
     const Result<BlockCache::Pinned> made = context.Get(*block);
     if (!made) return made.error();
-    Content content;
-    content.Append(Decoded{std::move(block), 0}, (*made)->size());
-    return content;
-  };
-  return files;
-}
+    return Content(Decoded{std::move(block), 0}, (*made)->size());
+  }
 
-void Make(const Viewed& viewed, ViewFiles& into) {
+ private:
+  const std::shared_ptr<const Source> source_;
+  const std::shared_ptr<const std::vector<ArrayInfo>> arrays_;
+  const ArrayInfo& array_;
+  const Picture picture_;
+  const uint64_t owner_ = NewOwner();
+};
+
+void Make(const Viewed& viewed, const ReadContext& /*context*/,
+          ViewTables& into) {
   for (size_t i = 0; i < viewed.arrays->size(); ++i) {
     if (const auto picture = PictureOf((*viewed.arrays)[i])) {
-      into.numbered.push_back(
-          Frames(viewed.container, viewed.arrays, i, *picture));
+      into.push_back(std::make_shared<const Frames>(viewed, i, *picture));
     }
   }
 }

@@ -160,10 +160,8 @@ class Batch {
 };
 
 Result<Content> MakeArrow(const std::shared_ptr<const Container>& container,
-                          const ReadContext& context) {
-  std::optional<Table> table = container->RowTable();
-  if (!table) return Error{Code::kCorrupt, "the table is gone"};
-  auto reader = TableReader::Open(container, std::move(*table), context);
+                          Table table, const ReadContext& context) {
+  auto reader = TableReader::Open(container, std::move(table), context);
   if (!reader) return std::move(reader).error();
   Batch batch(*reader, context);
   for (size_t i = 0; i < (*reader)->columns(); ++i) {
@@ -172,17 +170,16 @@ Result<Content> MakeArrow(const std::shared_ptr<const Container>& container,
   return batch.Finish();
 }
 
-bool MayHave(const Container& container) {
-  return container.RowTable().has_value();
-}
+bool MayHave(const Exports& exports) { return exports.table != nullptr; }
 
-void Make(const Viewed& viewed, ViewFiles& into) {
-  if (!MayHave(*viewed.container)) return;
-  into.derived.push_back(std::make_shared<const MeasuredFile>(
-      "table.arrow",
-      [container = viewed.container](const ReadContext& context) {
-        return MakeArrow(container, context);
-      }));
+void Make(const Viewed& viewed, const ReadContext& /*context*/,
+          ViewTables& into) {
+  if (!MayHave(viewed.exports)) return;
+  into.push_back(MeasuredFile("table.arrow", [container = viewed.container,
+                                              table = viewed.exports.table](
+                                                 const ReadContext& context) {
+    return MakeArrow(container, table(), context);
+  }));
 }
 
 }  // namespace

@@ -197,12 +197,10 @@ uint64_t LeastText(const TableReader& reader) {
 
 /// The whole file, in blocks. Renders all of it once, to measure it.
 Result<Content> MakeText(const std::shared_ptr<const Container>& container,
-                         Style style, const ReadContext& context) {
-  std::optional<Table> table = container->RowTable();
-  if (!table) return Error{Code::kCorrupt, "the table is gone"};
-  const std::string header = style == Style::kCsv ? CsvHeader(*table) : "";
+                         Table table, Style style, const ReadContext& context) {
+  const std::string header = style == Style::kCsv ? CsvHeader(table) : "";
   Result<Reader> reader =
-      TableReader::Open(container, std::move(*table), context);
+      TableReader::Open(container, std::move(table), context);
   if (!reader) return std::move(reader).error();
   // Columns whose few bytes stand for many rows are refused before any work.
   if (Status may = context.MaySpend(LeastText(**reader)); !may) {
@@ -242,25 +240,24 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
   return content;
 }
 
-std::shared_ptr<const DerivedFiles> TextFile(
-    std::string path, std::shared_ptr<const Container> container, Style style) {
-  return std::make_shared<const MeasuredFile>(
-      std::move(path),
-      [container = std::move(container), style](const ReadContext& context) {
-        return MakeText(container, style, context);
-      });
+std::shared_ptr<const FileTable> TextFile(std::string path,
+                                          const Viewed& viewed, Style style) {
+  return MeasuredFile(std::move(path), [container = viewed.container,
+                                        table = viewed.exports.table,
+                                        style](const ReadContext& context) {
+    return MakeText(container, table(), style, context);
+  });
 }
 
-bool MayHave(const Container& container) {
-  const std::optional<Table> table = container.RowTable();
-  return table && table->as_text;
+bool MayHave(const Exports& exports) {
+  return exports.table != nullptr && exports.table().as_text;
 }
 
-void Make(const Viewed& viewed, ViewFiles& into) {
-  if (!MayHave(*viewed.container)) return;
-  into.derived.push_back(TextFile("table.csv", viewed.container, Style::kCsv));
-  into.derived.push_back(
-      TextFile("table.jsonl", viewed.container, Style::kJsonLines));
+void Make(const Viewed& viewed, const ReadContext& /*context*/,
+          ViewTables& into) {
+  if (!MayHave(viewed.exports)) return;
+  into.push_back(TextFile("table.csv", viewed, Style::kCsv));
+  into.push_back(TextFile("table.jsonl", viewed, Style::kJsonLines));
 }
 
 }  // namespace

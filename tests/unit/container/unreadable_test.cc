@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "tests/unit/testing/files.h"
+
 namespace ctxfs {
 namespace {
 
@@ -12,7 +14,7 @@ TEST(UnreadableContainer, HasTheReasonTheBytesAndNoEntry) {
   const auto source = std::make_shared<MemorySource>("12345");
   const auto container =
       UnreadableContainer(source, {Code::kCorrupt, "torn", 40});
-  EXPECT_EQ(container->entry_count(), 0U);
+  EXPECT_EQ(EntryCount(*container), 0U);
   EXPECT_EQ(container->source(), source);
   const Json info = container->Info(LoneContext());
   EXPECT_EQ(info["error"], "byte 40: torn");

@@ -3,6 +3,7 @@
 
 #include "core/formats/column_shard/column_shard.h"
 #include "core/formats/column_shard/schema.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -73,8 +74,8 @@ TEST(ColumnSchema, RowGroupsInOrder) {
       {Raw("1:a:b", Payload(0, 1, "ef")), Raw("0:a:b", Payload(0, 2, "abcd"))});
   EXPECT_EQ(shard->Info(LoneContext())["warnings"], Json::array());
   EXPECT_EQ(*Column0(*shard), "abcdef");
-  EXPECT_EQ(shard->EntryPath(0), "row_groups/1/a:b");
-  EXPECT_EQ(shard->EntryPath(2), std::nullopt);
+  EXPECT_EQ(EntryPath(*shard, 0), "row_groups/1/a:b");
+  EXPECT_EQ(EntryPath(*shard, 2), EntryName(*shard, 2));
 }
 
 TEST(ColumnSchema, CompressedChunksAreTheSame) {

@@ -8,6 +8,7 @@
 #include "core/container/format.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "tests/unit/testing/compress.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -198,7 +199,7 @@ ContainerResult Open(std::string bytes) {
 /// An array's elements by its name; says so where there is none.
 std::string Elements(const Container& container, const std::string& name) {
   BlockCache cache(limits::kMiB);
-  for (const ArrayInfo& array : container.Arrays(LoneContext())) {
+  for (const ArrayInfo& array : ArraysOf(container)) {
     if (array.name != name) continue;
     const Result<Content> content = array.open(cache);
     EXPECT_TRUE(content);
@@ -233,7 +234,7 @@ TEST(CowrieFile, ArraysOfGeneration1) {
   EXPECT_EQ(Elements(c, "node_labels"), Words({1, -1}));
   EXPECT_EQ(Elements(c, "edge_labels"), Words({-64}));
   EXPECT_EQ(Elements(c, "metadata/k"), "\0\0\0\0\0\0\xF8\x3F"s);
-  EXPECT_EQ(c.Arrays(LoneContext()).size(), 9U);
+  EXPECT_EQ(ArraysOf(c).size(), 9U);
 }
 
 TEST(CowrieFile, OnlyWhoIsToldTakesGeneration1) {
@@ -265,7 +266,7 @@ TEST(CowrieFile, ArraysOfGeneration2) {
   // In a list it has no name, and is in the JSON only.
   const auto listed = Open(Framed("\xC1\x24\x01\x01"s));
   ASSERT_TRUE(Ok(listed));
-  EXPECT_TRUE((*listed)->Arrays(LoneContext()).empty());
+  EXPECT_TRUE(ArraysOf(**listed).empty());
 }
 
 TEST(CowrieFile, EdgesOfNumbersAreAnArray) {
@@ -287,7 +288,7 @@ TEST(CowrieFile, EdgesOfNumbersAreAnArray) {
                                    "\x01"
                                    "1\x01t\x00"s));
     ASSERT_TRUE(Ok(graph));
-    EXPECT_TRUE((*graph)->Arrays(LoneContext()).empty()) << id;
+    EXPECT_TRUE(ArraysOf(**graph).empty()) << id;
   }
 }
 

@@ -11,7 +11,8 @@
 #include "core/codec/checksum.h"
 #include "core/container/format.h"
 #include "core/io/source.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/heap.h"
 
 namespace ctxfs {
@@ -47,7 +48,7 @@ Result<ContainerPtr> Open(std::string bytes) {
 
 std::string Read(const ContainerPtr& container, uint32_t column = 0) {
   BlockCache cache(limits::kMiB);
-  const Result<Content> content = container->OpenEntry(column, LoneContext());
+  const Result<Content> content = OpenEntry(*container, column);
   if (!content) return "error: " + content.error().Text();
   const Result<std::string> bytes = ReadAll(*content, cache);
   return bytes ? *bytes : "error: " + bytes.error().Text();
@@ -72,16 +73,16 @@ TEST(Cvc, ReadsVersion010) {
   ASSERT_TRUE(container) << container.error().Text();
   EXPECT_EQ(Read(*container), kDecoded);
   EXPECT_EQ((*container)->Info(LoneContext())["version"], "0.1");
-  EXPECT_EQ((*container)->Describe(0).verified, "none");
+  EXPECT_EQ(DescribeEntry(**container, 0).verified, "none");
 }
 
 TEST(Cvc, ReadsVersion1) {
   const auto container =
       Open(New(Single(R"("chunks":[{"rows":2}])")) + Chunk(kHalves));
   ASSERT_TRUE(container);
-  EXPECT_EQ((*container)->Describe(0).verified, "no");
+  EXPECT_EQ(DescribeEntry(**container, 0).verified, "no");
   EXPECT_EQ(Read(*container), kDecoded);
-  EXPECT_EQ((*container)->Describe(0).verified, "yes");
+  EXPECT_EQ(DescribeEntry(**container, 0).verified, "yes");
 }
 
 // A header of version 0.1.0 that is 65537 bytes long reads like version 1.1.
@@ -112,9 +113,9 @@ TEST(Cvc, ReadsColumns) {
   const auto wrong = Open(New(json, 2) + Chunk("abcd" + kHalves));
   ASSERT_TRUE(wrong) << wrong.error().Text();
   EXPECT_EQ(Read(*wrong, 0), kDecoded);
-  EXPECT_FALSE((*wrong)->OpenEntry(1, LoneContext()));
-  EXPECT_EQ((*wrong)->EntrySize(1), 0U);
-  EXPECT_EQ((*wrong)->Arrays(LoneContext()).size(), 1U);
+  EXPECT_FALSE(OpenEntry(**wrong, 1));
+  EXPECT_EQ(EntrySize(**wrong, 1), 0U);
+  EXPECT_EQ(ArraysOf(**wrong).size(), 1U);
   EXPECT_EQ((*wrong)->Info(LoneContext())["parts_unreadable"], 1);
 }
 
@@ -166,7 +167,7 @@ TEST(Cvc, ReadsLosslessFromAnyByte) {
       "\x00\x00\x00\x40\x00\x00\x80\x3F",
       16);
   EXPECT_EQ(Read(*container), expected);
-  const Result<Content> content = (*container)->OpenEntry(0, LoneContext());
+  const Result<Content> content = OpenEntry(**container, 0);
   BlockCache cache(0);
   Window window;
   for (size_t at = 0; at < 16; ++at) {
@@ -204,7 +205,7 @@ TEST(Cvc, FollowsFileOffsetsAndSeesWhatIsOverrun) {
                              uint64_t{401}, uint64_t{412}}) {
     const auto container = Open(make(bad, 412));
     ASSERT_TRUE(container);
-    const Result<Content> content = (*container)->OpenEntry(0, LoneContext());
+    const Result<Content> content = OpenEntry(**container, 0);
     BlockCache cache(0);
     Window window;
     // Two equal offsets: the first chunk has the bytes, the other overlaps.
@@ -241,14 +242,13 @@ TEST(Cvc, JoinsTheRowsOfAValueAndSaysWhereItCannot) {
   std::string joined;
   std::set<std::string> paths;
   uint32_t files = 0;
-  for (const auto& table : (*container)->Derived()) {
-    files += table->count();
-    for (uint32_t i = 0; i < table->count(); ++i) {
-      paths.insert(*table->Path(i));
-      if (table->Path(i) != "sections/s=a/b/vectors") continue;
-      BlockCache cache(0);
-      joined = *ReadAll(*table->Open(i, cache), cache);
-    }
+  for (const FoundFile& file : FilesOf(**container)) {
+    if (file.path == "header.json") continue;
+    ++files;
+    paths.insert(file.path);
+    if (file.path != "sections/s=a/b/vectors") continue;
+    BlockCache cache(0);
+    joined = *ReadAll(*file.Open(cache), cache);
   }
   EXPECT_EQ(joined, kDecoded.substr(8) + kDecoded.substr(0, 8));
   EXPECT_EQ(paths, (std::set<std::string>{"chunks/00000/vectors",
@@ -293,12 +293,12 @@ TEST(Cvc, AHundredThousandChunksCostTheirRecords) {
   EXPECT_LE(HeapBytes() - before, static_cast<int64_t>(4 * json.size()));
   EXPECT_LE(source->bytes, json.size() + 8 * kChunks + 8192);
   {
-    const Branch branch(*container);
+    const ContainerTree branch(*container);
     EXPECT_LE(HeapBytes() - before, static_cast<int64_t>(8 * json.size()));
   }
 
   // A window costs the chunks it touches: checksum and bytes of each.
-  const Result<Content> content = (*container)->OpenEntry(0, LoneContext());
+  const Result<Content> content = OpenEntry(**container, 0);
   BlockCache cache(0);
   Window window;
   source->reads = 0;

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "core/codec/digest.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 #include "tests/unit/testing/temp_dir.h"
@@ -34,7 +34,7 @@ class ManifestTest : public testing::Test {
     auto container = OpenContainer(*FileSource::Open(path), OpenOptions());
     ASSERT_TRUE(Ok(container));
     container_ = *container;
-    branch_ = std::make_unique<Branch>(container_);
+    branch_ = std::make_unique<ContainerTree>(container_);
   }
   void OpenFiles(const Json& files) {
     Open({{"manifest", {{"files", files}}}});
@@ -65,7 +65,7 @@ class ManifestTest : public testing::Test {
 
   const TempDir dir_;
   std::shared_ptr<const Container> container_;
-  std::unique_ptr<Branch> branch_;
+  std::unique_ptr<ContainerTree> branch_;
   BlockCache cache_{1 << 20};
 };
 
@@ -77,7 +77,7 @@ TEST_F(ManifestTest, FilesAreFilesAndContainersDirectories) {
                          {{"uri", "./a.txt"}}}));
   EXPECT_EQ(*Read("parts/a.txt"), "plain");
   ASSERT_TRUE(Find("parts/sub/b.smpl"));
-  const SubContainer* part = branch_->Hanging(*Find("parts/sub/b.smpl"));
+  const ChildContainer* part = branch_->Hanging(*Find("parts/sub/b.smpl"));
   ASSERT_NE(part, nullptr);
   const auto source = part->open_source(LoneContext());
   ASSERT_TRUE(Ok(source));

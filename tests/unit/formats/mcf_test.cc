@@ -10,6 +10,8 @@
 
 #include "core/base/limits.h"
 #include "core/io/source.h"
+#include "tests/unit/testing/faulty_source.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 namespace {
@@ -95,20 +97,21 @@ bool Warns(const Container& container, const std::string& text) {
 
 TEST(Mcf, TensorsOfEveryRankAreArrays) {
   const auto container = Open(Mcf({Index({{1, 6, 0, 1}, {1, 6, 3, 1}}, 3, 1)}));
-  ASSERT_EQ(container->entry_count(), 2U);
-  EXPECT_EQ(container->Arrays(LoneContext()).size(), 2U);
-  EXPECT_EQ(container->Describe(0).shape, std::vector<uint64_t>{});
-  EXPECT_EQ(container->Describe(1).shape, (std::vector<uint64_t>{1, 1, 1}));
+  ASSERT_EQ(EntryCount(*container), 2U);
+  EXPECT_EQ(ArraysOf(*container).size(), 2U);
+  EXPECT_EQ(DescribeEntry(*container, 0).shape, std::vector<uint64_t>{});
+  EXPECT_EQ(DescribeEntry(*container, 1).shape,
+            (std::vector<uint64_t>{1, 1, 1}));
 }
 
 TEST(Mcf, SharedNamesCannotComeToMoreThanTheLimit) {
   const Tensor large{1 << 20, 6, 0, 1};
   const size_t most = limits::kNameBytes >> 20;
   const auto within = Open(Mcf({Index(std::vector(most, large), 0, 1 << 20)}));
-  EXPECT_EQ(within->entry_count(), most);
+  EXPECT_EQ(EntryCount(*within), most);
   const auto beyond =
       Open(Mcf({Index(std::vector(most + 1, large), 0, 1 << 20)}));
-  EXPECT_EQ(beyond->entry_count(), 0U);
+  EXPECT_EQ(EntryCount(*beyond), 0U);
   EXPECT_TRUE(Warns(*beyond, "no tensors"));
 }
 
@@ -116,18 +119,17 @@ TEST(Mcf, SharedDimsCannotComeToMoreThanTheLimit) {
   constexpr uint32_t kRank = 500'000;
   const Tensor deep{1, 6, kRank, 1};
   const size_t most = limits::kMcfDims / kRank;
-  EXPECT_EQ(
-      Open(Mcf({Index(std::vector(most, deep), kRank, 1)}))->entry_count(),
-      most);
+  EXPECT_EQ(EntryCount(*Open(Mcf({Index(std::vector(most, deep), kRank, 1)}))),
+            most);
   const auto beyond = Open(Mcf({Index(std::vector(most + 1, deep), kRank, 1)}));
-  EXPECT_EQ(beyond->entry_count(), 0U);
+  EXPECT_EQ(EntryCount(*beyond), 0U);
   EXPECT_TRUE(Warns(*beyond, "dims"));
 }
 
 TEST(Mcf, TooManyTensorsAreNone) {
   const auto container =
       Open(Mcf({Index(std::vector<Tensor>(limits::kMcfTensors + 1), 0, 1)}));
-  EXPECT_EQ(container->entry_count(), 0U);
+  EXPECT_EQ(EntryCount(*container), 0U);
   EXPECT_TRUE(Warns(*container, "tensor_count"));
 }
 
@@ -146,9 +148,25 @@ TEST(Mcf, SalvageLeavesOutWhatDoesNotFit) {
                              OpenOptions()));
   const auto container = Open(bytes, true);
   EXPECT_TRUE(Warns(*container, "section 0"));
-  const std::vector<OwnFile> files = container->OwnFiles();
+  const std::vector<FoundFile> files = FilesOf(*container);
   ASSERT_EQ(files.size(), 1U);
   EXPECT_EQ(files[0].path, "sections/0x0200.bin");
+}
+
+TEST(Mcf, DocumentsOfAChangedFileAreStale) {
+  const auto source = std::make_shared<FaultySource>(Mcf({Index({{}}, 0, 1)}));
+  const auto container = OpenContainer(source, OpenOptions());
+  ASSERT_TRUE(container);
+  const auto file = FindFile(**container, "tensors.json");
+  ASSERT_TRUE(file);
+  BlockCache cache(1 << 20);
+  const Result<Content> content = file->Open(cache);
+  ASSERT_TRUE(content);
+  EXPECT_TRUE(ReadAll(*content, cache));
+  source->GoStaleAfter(0);
+  const Result<std::string> again = ReadAll(*content, cache);
+  ASSERT_FALSE(again) << "kept bytes outlive the file that they were made from";
+  EXPECT_EQ(again.error().code, Code::kStale);
 }
 
 /// The 88 bytes of a ModelInfo with pairs at `pairs_at`.

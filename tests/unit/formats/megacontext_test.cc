@@ -9,6 +9,7 @@
 #include "core/formats/megacontext/level.h"
 #include "core/formats/megacontext/metadata.h"
 #include "core/io/directory.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/mem8_builder.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/temp_dir.h"
@@ -196,8 +197,8 @@ TEST(MegaContextTree, TheNewNameWinsOverTheOld) {
   dir.Write("L0.ctx", header.A(16));
   const auto tree = OpenContainer(*OpenSource(dir.Path("")), {});
   ASSERT_TRUE(Ok(tree));
-  ASSERT_EQ((*tree)->entry_count(), 1U);
-  EXPECT_EQ((*tree)->EntrySize(0), 8U);
+  ASSERT_EQ(EntryCount(**tree), 1U);
+  EXPECT_EQ(EntrySize(**tree, 0), 8U);
   EXPECT_NE((*tree)->Info(LoneContext())["warnings"].dump().find("left out"),
             std::string::npos);
 }
@@ -213,8 +214,8 @@ TEST(MegaContextTree, ADirectoryIsOneWhenALevelIsSound) {
   EXPECT_TRUE(IsContainerDirectory(**OpenSource(dir.Path(""))));
   const auto tree = OpenContainer(*OpenSource(dir.Path("")), {});
   ASSERT_TRUE(Ok(tree));
-  EXPECT_TRUE((*tree)->EntryFault(0).has_value());
-  EXPECT_EQ((*tree)->EntrySize(1), 8U) << "a bad level hides no other";
+  EXPECT_TRUE(EntryFault(**tree, 0).has_value());
+  EXPECT_EQ(EntrySize(**tree, 1), 8U) << "a bad level hides no other";
 }
 
 }  // namespace

@@ -7,8 +7,9 @@
 
 #include "core/base/limits.h"
 #include "core/container/format.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "tests/unit/testing/compress.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/mem8_builder.h"
 #include "tests/unit/testing/result.h"
 
@@ -23,7 +24,7 @@ Result<ContainerPtr> Open(std::string bytes, const OpenOptions& options = {}) {
 }
 
 Result<std::string> Read(const ContainerPtr& container, std::string_view path) {
-  const Branch branch(container);
+  const ContainerTree branch(container);
   BlockCache cache(limits::kMiB);
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
     if (branch.tree().Path(node) != path) continue;
@@ -70,7 +71,7 @@ TEST(Mem8, EveryMeaningOfALengthIsFound) {
     const Result<ContainerPtr> container = Open(file.Build());
     ASSERT_TRUE(Ok(container));
     EXPECT_EQ(ReadJson(*container, "header.json")["length_convention"], name);
-    EXPECT_EQ((*container)->entry_count(), 3U);
+    EXPECT_EQ(EntryCount(**container), 3U);
     EXPECT_EQ(*Read(*container, "sections/55.bin"), "unknown");
     EXPECT_EQ(ReadJson(*container, "identity.json")["purpose"], "source");
   }
@@ -81,7 +82,7 @@ TEST(Mem8, StopsAtATypeThatDoesNotExist) {
   file.sections += std::string(5, '\0') + Mem8SectionBytes(4, "1234567");
   const Result<ContainerPtr> container = Open(file.Build());
   ASSERT_TRUE(Ok(container));
-  EXPECT_EQ((*container)->entry_count(), 1U);
+  EXPECT_EQ(EntryCount(**container), 1U);
   EXPECT_TRUE(Warns(*container, "section of type 0x00"));
 }
 
@@ -91,7 +92,7 @@ TEST(Mem8, SectionsThatAreTooShortHideNoOthers) {
                   Mem8SectionBytes(6, "\2\2") + file.sections;
   const Result<ContainerPtr> container = Open(file.Build());
   ASSERT_TRUE(Ok(container));
-  EXPECT_EQ((*container)->entry_count(), 4U);
+  EXPECT_EQ(EntryCount(**container), 4U);
   for (const char* name :
        {"sensor_arbitration.json", "context.json", "ai_context.json"}) {
     EXPECT_EQ(ReadJson(*container, name)["error"], "shorter than its fields");
@@ -140,7 +141,7 @@ TEST(Mem8, AnEncryptedFileShowsItsHeaderOnly) {
     file.flags = flags;
     const Result<ContainerPtr> container = Open(file.BuildWith(Noise(500)));
     ASSERT_TRUE(Ok(container));
-    EXPECT_EQ((*container)->entry_count(), 0U);
+    EXPECT_EQ(EntryCount(**container), 0U);
     EXPECT_EQ(ReadJson(*container, "header.json")["flags"], flags);
     EXPECT_TRUE(Warns(*container, "encrypted"));
     EXPECT_TRUE(ReadJson(*container, "header.json").contains("note"));
@@ -186,7 +187,7 @@ TEST(Mem8, ManySectionsAreShownUpToALimit) {
   }
   const Result<ContainerPtr> container = Open(file.Build());
   ASSERT_TRUE(Ok(container));
-  EXPECT_EQ((*container)->entry_count(), limits::kMem8Sections);
+  EXPECT_EQ(EntryCount(**container), limits::kMem8Sections);
   EXPECT_TRUE(Warns(*container, "the rest is not shown"));
   EXPECT_TRUE(Ok(Read(*container, "context~4095.json")));
 }
@@ -213,8 +214,8 @@ TEST(Mem8, AMismatchClosesEverythingUnlessNothingIsVerified) {
        {"identity.json", "summary.json", "header.json", "sections/01.bin"}) {
     EXPECT_TRUE(Fails(Read(*container, name), Code::kChecksum)) << name;
   }
-  EXPECT_EQ((*container)->EntrySize(0), 0U);
-  EXPECT_TRUE((*container)->EntryFault(0).has_value());
+  EXPECT_EQ(EntrySize(**container, 0), 0U);
+  EXPECT_TRUE(EntryFault(**container, 0).has_value());
   EXPECT_EQ(*Read(*container, ".ctxfs/container"), file.Build());
   OpenOptions unchecked;
   unchecked.verify = false;
@@ -291,7 +292,7 @@ std::string Archive(const std::vector<ArchiveMember>& members,
       .bytes();
 }
 
-std::vector<std::string> Paths(const Branch& branch) {
+std::vector<std::string> Paths(const ContainerTree& branch) {
   std::vector<std::string> paths;
   for (NodeId node = 1; node < branch.tree().node_count(); ++node) {
     const std::string path = branch.tree().Path(node);
@@ -309,7 +310,7 @@ TEST(Mem8Archive, MembersAreDirectoriesOrFiles) {
                     {"archive.json", "theirs"},
                     {"empty", ""}}));
   ASSERT_TRUE(Ok(archive));
-  const Branch branch(*archive);
+  const ContainerTree branch(*archive);
   EXPECT_EQ(Paths(branch), (std::vector<std::string>{
                                "a", "a/.mem8", "a/notes.txt", "archive.json",
                                "archive~2.json", "empty"}));
@@ -317,7 +318,7 @@ TEST(Mem8Archive, MembersAreDirectoriesOrFiles) {
   EXPECT_EQ(*Read(*archive, "archive.json"), "theirs");
   EXPECT_EQ(*Read(*archive, "empty"), "");
   EXPECT_EQ(branch.sub_containers().size(), 2U);
-  for (const SubContainer& sub : branch.sub_containers()) {
+  for (const ChildContainer& sub : branch.sub_containers()) {
     EXPECT_TRUE(Ok(OpenContainer(*sub.open_source(LoneContext()), {})));
   }
 }
@@ -328,7 +329,7 @@ TEST(Mem8Archive, OffsetsCountFromWhereverTheyFit) {
   for (const bool relative : {false, true}) {
     const Result<ContainerPtr> archive = Open(Archive(members, relative));
     ASSERT_TRUE(Ok(archive));
-    EXPECT_EQ((*archive)->SubContainers().size(), 2U) << relative;
+    EXPECT_EQ((*archive)->Children().size(), 2U) << relative;
   }
 }
 
@@ -337,13 +338,13 @@ TEST(Mem8Archive, ThousandsOfEqualPathsAreNoTrouble) {
                                            ArchiveMember{"dup.mem8", "text"});
   const Result<ContainerPtr> archive = Open(Archive(members));
   ASSERT_TRUE(Ok(archive));
-  const Branch branch(*archive);
+  const ContainerTree branch(*archive);
   EXPECT_EQ(branch.tree().node_count(), 30'000U + 6);
   EXPECT_TRUE(Ok(Read(*archive, "dup~30000.mem8")));
   const std::vector<ArchiveMember> containers(
       5000, ArchiveMember{"dup", Small().Build()});
   const Result<ContainerPtr> nested = Open(Archive(containers));
-  EXPECT_EQ(Branch(*nested).sub_containers().size(), 5000U);
+  EXPECT_EQ(ContainerTree(*nested).sub_containers().size(), 5000U);
 }
 
 TEST(Mem8Archive, ATableThatIsNotThereIsRefusedAtOnce) {
@@ -367,8 +368,8 @@ TEST(Mem8Archive, TablesLongerThanTheFirstLookAreReadWhole) {
   }
   const Result<ContainerPtr> archive = Open(Archive(members));
   ASSERT_TRUE(Ok(archive));
-  EXPECT_EQ((*archive)->entry_count(), 400U);
-  EXPECT_EQ((*archive)->EntryName(399), members[399].path);
+  EXPECT_EQ(EntryCount(**archive), 400U);
+  EXPECT_EQ(EntryName(**archive, 399), members[399].path);
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 
 #include <initializer_list>
 
-#include "core/container/entry_files.h"
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "tests/unit/testing/faulty_source.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -86,7 +86,7 @@ size_t WarningsAbout(const Container& container, const std::string& what) {
 /// The paths of files that are there.
 std::vector<std::string> Paths(const std::shared_ptr<const Container>& from,
                                std::string_view directory) {
-  const Branch branch(from);
+  const ContainerTree branch(from);
   BlockCache cache(1 << 20);
   std::vector<std::string> paths;
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
@@ -94,7 +94,7 @@ std::vector<std::string> Paths(const std::shared_ptr<const Container>& from,
     if (branch.tree().IsDirectory(node) || !path.starts_with(directory)) {
       continue;
     }
-    const Result<bool> exists = branch.Exists(node, false, cache);
+    const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache);
     EXPECT_TRUE(Ok(exists));
     if (exists && *exists) paths.push_back(path.substr(directory.size()));
   }
@@ -106,12 +106,12 @@ TEST(Sealed, IsLockedWithoutAKeyInEveryRole) {
   for (const uint8_t role : kRoles) {
     const auto shard = Model({Raw("x", std::string(40, 'x'))},
                              {{"x", {{"encryption", Seal()}}}}, role);
-    EXPECT_TRUE(shard->EntryLocked(0));
-    EXPECT_EQ(shard->EntrySize(0), 12U);
+    EXPECT_TRUE(EntryLocked(*shard, 0));
+    EXPECT_EQ(EntrySize(*shard, 0), 12U);
     EXPECT_TRUE(Fails(ReadEntry(*shard, 0), Code::kLocked));
     const auto open = Model({Raw("x", std::string(40, 'x'))},
                             {{"x", {{"encryption", Seal()}}}}, role, WithKey());
-    EXPECT_FALSE(open->EntryLocked(0));
+    EXPECT_FALSE(EntryLocked(*open, 0));
     EXPECT_TRUE(Fails(ReadEntry(*open, 0), Code::kChecksum));
     EXPECT_TRUE(Fails(ReadEntry(*open, 0), Code::kChecksum)) << "remembered";
   }
@@ -121,9 +121,9 @@ TEST(Sealed, PayloadsThatAreTooShortHoldNothing) {
   for (const size_t size : {0U, 1U, 27U, 28U}) {
     const auto shard = Model({Raw("x", std::string(size, 'x'))},
                              {{"x", {{"encryption", Seal()}}}}, 1, WithKey());
-    EXPECT_EQ(shard->EntrySize(0), 0U);
+    EXPECT_EQ(EntrySize(*shard, 0), 0U);
     BlockCache cache(1 << 20);
-    const Result<Content> content = shard->OpenEntry(0, LoneContext());
+    const Result<Content> content = OpenEntry(*shard, 0);
     ASSERT_TRUE(Ok(content));
     EXPECT_FALSE(content->Verify(cache)) << size;
   }
@@ -136,8 +136,8 @@ TEST(Sealed, ClaimedSizesAreLimited) {
     seal["inner_size"] = size;
     const auto shard = Model({Raw("x", std::string(40, 'x'))},
                              {{"x", {{"encryption", seal}}}}, 1, WithKey());
-    EXPECT_EQ(shard->EntrySize(0), 0U);
-    EXPECT_TRUE(Fails(shard->OpenEntry(0, LoneContext()), Code::kLimit));
+    EXPECT_EQ(EntrySize(*shard, 0), 0U);
+    EXPECT_TRUE(Fails(OpenEntry(*shard, 0), Code::kLimit));
   }
 }
 
@@ -158,7 +158,7 @@ TEST(Sealed, WhatDoesNotParseIsRawAndSaysSo) {
   for (const Json& seal : rotten) {
     const auto shard =
         Model({Raw("x", "raw")}, {{"x", {{"encryption", seal}}}});
-    EXPECT_FALSE(shard->EntryLocked(0)) << seal;
+    EXPECT_FALSE(EntryLocked(*shard, 0)) << seal;
     EXPECT_EQ(*ReadEntry(*shard, 0), "raw");
     EXPECT_EQ(WarningsAbout(*shard, "entry 0 'x': encryption: "), 1U) << seal;
   }
@@ -174,7 +174,7 @@ TEST(Conventions, AreReadHoweverTheyAreWritten) {
     const auto opened = OpenSpec(
         {.entries = {Raw("x", std::string(40, 'x'))}, .metadata = metadata});
     EXPECT_TRUE(Ok(opened));
-    return (*opened)->EntryLocked(0);
+    return EntryLocked(**opened, 0);
   };
   const auto at = [&](const std::string& encryption) {
     return R"({"entry_metadata": {"x": {"extra": {"ctxfs": {"encryption": )" +
@@ -210,7 +210,7 @@ TEST(Conventions, AreNeverMissedForAFaultOfTheStore) {
     source->FailAfter(n);
     const auto opened = OpenContainer(source, {});
     if (opened) {
-      EXPECT_TRUE((*opened)->EntryLocked(0)) << n;
+      EXPECT_TRUE(EntryLocked(**opened, 0)) << n;
     } else {
       EXPECT_TRUE(Fails(opened, Code::kIo)) << n;
     }
@@ -238,19 +238,20 @@ TEST(ModelShard, EntriesWithoutANameAreNumbered) {
             (std::vector<std::string>{"#0", ".scales"}));
   EXPECT_TRUE(Paths(*opened, "dequantized/").empty());
   EXPECT_TRUE(Paths(*opened, "merged/").empty());
-  EXPECT_EQ((*opened)->Arrays(LoneContext()).size(), 1U);
+  EXPECT_EQ(ArraysOf(**opened).size(), 1U);
 }
 
-TEST(EntryFiles, ComeUnderTheirEntrysNames) {
+TEST(EntryFileTable, HasPathsOfEntries) {
   const auto model =
       Model({Raw("a/b", Tensor(kF32, {}, Floats(1))), Raw("short", "abc"),
              Raw("__own__", Floats(9)), Raw("", Tensor(kF32, {}, Floats(1)))});
-  const auto tables = model->Derived();
-  ASSERT_EQ(tables.size(), 1U);
-  EXPECT_EQ(tables[0]->count(), 4U);
-  EXPECT_EQ(tables[0]->Path(0), "tensors/a/b");
-  EXPECT_EQ(tables[0]->Path(1), std::nullopt);
-  EXPECT_EQ(tables[0]->Path(2), std::nullopt);
+  const auto tensors = TableWith(*model, "tensors/");
+  ASSERT_NE(tensors, nullptr);
+  EXPECT_EQ(tensors->count(), 4U);
+  EXPECT_TRUE(FindFile(*model, "tensors/a/b"));
+  EXPECT_TRUE(PathIn(*tensors, 0));
+  EXPECT_EQ(PathIn(*tensors, 1), std::nullopt);
+  EXPECT_EQ(PathIn(*tensors, 2), std::nullopt);
   EXPECT_EQ(Paths(model, "tensors/"), (std::vector<std::string>{"a/b", "%"}));
 }
 
@@ -327,7 +328,8 @@ TEST(Deltas, IndicesOutOfOrderOrRangeAreEio) {
                               Raw("x", Tensor(kF32, {2}, Floats(2)))},
                              {{"x", delta}});
     BlockCache cache(1 << 20);
-    const Result<Content> content = model->Derived().back()->Open(2, cache);
+    const Result<Content> content =
+        TableWith(*model, "merged/")->Open(2, cache);
     ASSERT_TRUE(Ok(content));
     EXPECT_EQ(content->size(), 24U);
     EXPECT_FALSE(ReadAll(*content, cache));

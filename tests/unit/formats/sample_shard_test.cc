@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -29,7 +30,7 @@ class Samples {
 
   /// The bytes of the derived file of an entry.
   Result<std::string> Json(uint32_t entry) {
-    const auto table = shard_->Derived().at(0);
+    const auto table = TableWith(*shard_, "views/json/");
     const Result<Content> content = table->Open(entry, cache_);
     if (!content) return content.error();
     EXPECT_EQ(*table->Size(entry, cache_), content->size());
@@ -37,7 +38,7 @@ class Samples {
   }
 
   Result<std::string> Lines() {
-    const auto table = shard_->Derived().at(1);
+    const auto table = TableWith(*shard_, "views/samples.jsonl");
     const Result<Content> content = table->Open(0, cache_);
     const Result<uint64_t> size = table->Size(0, cache_);
     EXPECT_EQ(*size, content ? content->size() : 0);
@@ -79,11 +80,11 @@ TEST(SampleShard, SamplesAreLines) {
   EXPECT_EQ(*samples.Json(0), "[1,2]\n");
   EXPECT_EQ(*samples.Json(1), "5\n");
   EXPECT_EQ(*samples.Lines(), "5\n[1,2]\n");
-  const auto table = samples->Derived().at(0);
-  EXPECT_EQ(table->Path(0), "views/json/10.json");
-  EXPECT_EQ(table->Path(2), std::nullopt);
-  EXPECT_EQ(table->Path(3), std::nullopt);
-  EXPECT_FALSE(table->SizeIsCheap(0));
+  const auto table = TableWith(*samples, "views/json/");
+  EXPECT_TRUE(FindFile(*samples, "views/json/10.json"));
+  EXPECT_EQ(PathIn(*table, 2), std::nullopt);
+  EXPECT_EQ(PathIn(*table, 3), std::nullopt);
+  EXPECT_EQ(table->size_cost(0), Cost::kDecode);
   EXPECT_EQ(samples->Info(LoneContext())["samples"], 2);
 }
 
@@ -93,24 +94,24 @@ TEST(SampleShard, WhatPythonWritesIsMadeJson) {
   EXPECT_EQ(*samples.Json(0), "{\"x\":null,\"y\":[null,null]}\n");
   for (const uint32_t bad : {1U, 2U, 3U}) {
     EXPECT_TRUE(Fails(samples.Json(bad), Code::kCorrupt)) << bad;
-    EXPECT_EQ(*samples->Derived().at(0)->Size(bad, samples.cache()), 0U);
+    EXPECT_EQ(*TableWith(*samples, "views/json/")->Size(bad, samples.cache()),
+              0U);
   }
   EXPECT_TRUE(Fails(samples.Lines(), Code::kCorrupt));
 }
 
 TEST(SampleShard, TheFirstWritersChecksums) {
   Samples samples({Ieee("0", "1"), Raw("1", "2"), Raw("2", "3")});
-  EXPECT_EQ(samples->Describe(0).verified, "no");
+  EXPECT_EQ(DescribeEntry(*samples, 0).verified, "no");
   EXPECT_EQ(*ReadEntry(*samples, 0), "1");
   EXPECT_EQ(*ReadEntry(*samples, 1), "2");
-  EntryInfo first = samples->Describe(0);
-  EXPECT_EQ(first.checksum.substr(0, 7), "crc32c:") << "as the index says";
-  EXPECT_EQ(first.verified, "yes");
-  samples->AddFindings(0, first);
-  EXPECT_EQ(first.checksum.substr(0, 6), "crc32:");
-  EntryInfo second = samples->Describe(1);
-  samples->AddFindings(1, second);
-  EXPECT_EQ(second.checksum.substr(0, 7), "crc32c:");
+  EXPECT_EQ(
+      samples->Entries()->Describe(0, LoneContext())->checksum.substr(0, 7),
+      "crc32c:")
+      << "as the index says";
+  EXPECT_EQ(DescribeEntry(*samples, 0).checksum.substr(0, 6), "crc32:");
+  EXPECT_EQ(DescribeEntry(*samples, 0).verified, "yes");
+  EXPECT_EQ(DescribeEntry(*samples, 1).checksum.substr(0, 7), "crc32c:");
   EXPECT_NE(
       samples->Info(LoneContext())["warnings"].dump().find("1 of the entries"),
       std::string::npos);
@@ -120,7 +121,7 @@ TEST(SampleShard, TheFirstWritersChecksums) {
 TEST(SampleShard, TheFirstWritersChecksumsInAViewFirst) {
   Samples samples({Ieee("0", "1")});
   EXPECT_EQ(*samples.Json(0), "1\n");
-  EXPECT_EQ(samples->Describe(0).verified, "yes");
+  EXPECT_EQ(DescribeEntry(*samples, 0).verified, "yes");
 }
 
 TEST(SampleShard, NoOtherChecksumIsTaken) {
@@ -128,7 +129,7 @@ TEST(SampleShard, NoOtherChecksumIsTaken) {
   wrong.checksum ^= 1;
   Samples samples({wrong});
   EXPECT_TRUE(Fails(ReadEntry(*samples, 0), Code::kChecksum));
-  EXPECT_EQ(samples->Describe(0).verified, "failed");
+  EXPECT_EQ(DescribeEntry(*samples, 0).verified, "failed");
   // Where the flag is set, a checksum is what it says it is.
   Samples later({Ieee("0", "1")}, 0x0020);
   EXPECT_TRUE(Fails(ReadEntry(*later, 0), Code::kChecksum));
@@ -155,7 +156,7 @@ TEST(SampleShard, MoreSamplesThanABlockHolds) {
 }
 
 TEST(SampleShard, WithoutSamplesThereAreNoViews) {
-  const Branch branch(*OpenContainer(
+  const ContainerTree branch(*OpenContainer(
       std::make_shared<MemorySource>(BuildShard(
           {.entries = {Raw("vocab.txt", "x")}, .role = kSampleRole})),
       OpenOptions()));
@@ -163,7 +164,7 @@ TEST(SampleShard, WithoutSamplesThereAreNoViews) {
 }
 
 TEST(SampleShard, OursNeverHidesAnEntry) {
-  const Branch branch(*OpenContainer(
+  const ContainerTree branch(*OpenContainer(
       std::make_shared<MemorySource>(
           BuildShard({.entries = {Raw("views", "x"), Raw("1", "2")},
                       .role = kSampleRole})),

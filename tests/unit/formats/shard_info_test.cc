@@ -10,6 +10,7 @@
 #include "core/base/limits.h"
 #include "core/formats/shard/shard.h"
 #include "tests/unit/testing/faulty_source.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -26,13 +27,11 @@ std::shared_ptr<const Container> MustOpen(const std::string& bytes,
 /// The bytes of the container's .ctxfs/metadata.json, if it has one.
 Result<std::string> MetadataFile(const Container& container) {
   BlockCache cache(0);
-  for (const OwnFile& file : container.OwnFiles()) {
-    if (file.path != ".ctxfs/metadata.json") continue;
-    Result<Content> content = file.open(cache);
-    if (!content) return std::move(content).error();
-    return ReadAll(*content, cache);
-  }
-  return Error{Code::kNotFound, "no metadata.json"};
+  const auto file = FindFile(container, ".ctxfs/metadata.json");
+  if (!file) return Error{Code::kNotFound, "no metadata.json"};
+  Result<Content> content = file->Open(cache);
+  if (!content) return std::move(content).error();
+  return ReadAll(*content, cache);
 }
 
 TEST(ShardInfo, CountsAndNamesWhatTheHeaderHolds) {
@@ -89,7 +88,7 @@ TEST(ShardDescribe, TellsEverythingOfAnEntry) {
   entry.tag_bits = 0x0005;
   const std::string frame = entry.stored;
   const auto shard = MustOpen(BuildShard({{Raw("a", "hello"), entry}}));
-  const EntryInfo info = shard->Describe(1);
+  const EntryInfo info = DescribeEntry(*shard, 1);
   EXPECT_EQ(info.name, "dir/z");
   EXPECT_EQ(info.kind, "entry");
   EXPECT_EQ(info.size, 1000U);
@@ -100,7 +99,7 @@ TEST(ShardDescribe, TellsEverythingOfAnEntry) {
   EXPECT_EQ(info.extra, (Json{{"flags", 3}, {"tag_bits", 5}}));
   EXPECT_EQ(info.note, "");
 
-  const EntryInfo raw = shard->Describe(0);
+  const EntryInfo raw = DescribeEntry(*shard, 0);
   EXPECT_EQ(raw.codec, "none");
   EXPECT_EQ(raw.checksum, "crc32c:9a71bb4c");
   EXPECT_EQ(raw.extra, (Json{{"flags", 0}}));
@@ -127,7 +126,7 @@ TEST(ShardDescribe, NamesTheCodecThatWouldBeUsed) {
          0x0020,
          1,
          c.compression_default}));
-    EXPECT_EQ(shard->Describe(0).codec, c.codec)
+    EXPECT_EQ(DescribeEntry(*shard, 0).codec, c.codec)
         << c.flags << " " << int{c.compression_default};
   }
 }
@@ -147,7 +146,8 @@ TEST(ShardDescribe, WritesContentTypesWithTheirNumbers) {
   for (const auto& [type, text] : types) {
     ShardEntry entry = Raw("a", "x");
     entry.content_type = type;
-    EXPECT_EQ(MustOpen(BuildShard({{entry}}))->Describe(0).content_type, text);
+    EXPECT_EQ(DescribeEntry(*MustOpen(BuildShard({{entry}})), 0).content_type,
+              text);
   }
 }
 
@@ -165,7 +165,7 @@ TEST(ShardDescribe, FollowsWhatReadingHasFound) {
   const auto verified = [&] {
     std::vector<std::string> all;
     for (uint32_t i = 0; i < 5; ++i) {
-      all.push_back(shard->Describe(i).verified);
+      all.push_back(DescribeEntry(*shard, i).verified);
     }
     return all;
   };
@@ -267,11 +267,11 @@ TEST(ShardAnnotate, AddsWhatTheMetadataSaysOfAnEntry) {
   const Json metadata = Json::parse(R"({
       "tag_dictionary": ["t0", "t1", "t2"],
       "entry_metadata": {"b": {"shape": [2]}, "nobody": 1}})");
-  EntryInfo a = shard->Describe(0);
+  EntryInfo a = DescribeEntry(*shard, 0);
   shard->Annotate(metadata, a);
   EXPECT_EQ(a.extra["tags"], Json({"t0", "t2"}));
   EXPECT_FALSE(a.extra.contains("metadata"));
-  EntryInfo b = shard->Describe(1);
+  EntryInfo b = DescribeEntry(*shard, 1);
   shard->Annotate(metadata, b);
   EXPECT_EQ(b.extra["metadata"], Json::parse(R"({"shape": [2]})"));
   EXPECT_FALSE(b.extra.contains("tags"));
@@ -284,7 +284,7 @@ TEST(ShardAnnotate, IgnoresMetadataOfTheWrongShape) {
   for (const char* text :
        {"null", "[]", "3", R"({"tag_dictionary":{},"entry_metadata":[]})",
         R"({"tag_dictionary":7,"entry_metadata":"a"})", "{}"}) {
-    EntryInfo info = shard->Describe(0);
+    EntryInfo info = DescribeEntry(*shard, 0);
     const Json before = info.extra;
     shard->Annotate(Json::parse(text), info);
     EXPECT_EQ(info.extra, before) << text;
@@ -296,10 +296,10 @@ TEST(ShardAnnotate, SaysNothingOfAnEntryWithoutAName) {
   Poke(bytes, RecordField(1, kNameOffsetField), UINT32_MAX);
   const auto shard = MustOpen(bytes);
   const Json metadata = {{"entry_metadata", {{"", "of the empty name"}}}};
-  EntryInfo empty = shard->Describe(0);
+  EntryInfo empty = DescribeEntry(*shard, 0);
   shard->Annotate(metadata, empty);
   EXPECT_EQ(empty.extra["metadata"], "of the empty name");
-  EntryInfo unreadable = shard->Describe(1);
+  EntryInfo unreadable = DescribeEntry(*shard, 1);
   shard->Annotate(metadata, unreadable);
   EXPECT_FALSE(unreadable.extra.contains("metadata"));
 }

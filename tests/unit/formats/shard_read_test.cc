@@ -13,6 +13,7 @@
 #include "core/base/limits.h"
 #include "core/formats/shard/shard.h"
 #include "tests/unit/testing/faulty_source.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 #include "tests/unit/testing/threads.h"
@@ -175,13 +176,13 @@ TEST(ShardRead, LimitsWhatAnEntryMayDecodeTo) {
     const ContainerResult opened = OpenBytes(BuildShard({{entry}}));
     ASSERT_TRUE(Ok(opened)) << "it is that entry's fault alone";
     if (size == limits::kDecodedBytes) {
-      EXPECT_EQ((*opened)->EntrySize(0), size);
-      EXPECT_TRUE(Ok((*opened)->OpenEntry(0, LoneContext())));
+      EXPECT_EQ(EntrySize(**opened, 0), size);
+      EXPECT_TRUE(Ok(OpenEntry(**opened, 0)));
     } else {
-      EXPECT_EQ((*opened)->EntrySize(0), 0U);
-      EXPECT_TRUE(Fails((*opened)->OpenEntry(0, LoneContext()), Code::kLimit,
+      EXPECT_EQ(EntrySize(**opened, 0), 0U);
+      EXPECT_TRUE(Fails(OpenEntry(**opened, 0), Code::kLimit,
                         RecordField(0, kOrigSizeField)));
-      EXPECT_NE((*opened)->Describe(0).note, "");
+      EXPECT_NE(DescribeEntry(**opened, 0).note, "");
     }
   }
   // Raw data is as long as it is.
@@ -200,7 +201,7 @@ TEST(ShardRead, LimitsWhatAnEntryMayDecodeFrom) {
     const ContainerResult opened = OpenShard<ShardContainer>(
         std::make_shared<SparseSource>(head, size), {});
     ASSERT_TRUE(Ok(opened));
-    const Result<Content> content = (*opened)->OpenEntry(0, LoneContext());
+    const Result<Content> content = OpenEntry(**opened, 0);
     EXPECT_EQ(content.has_value(), stored == limits::kStoredBytes);
     if (!content) {
       EXPECT_TRUE(Fails(content, Code::kLimit));
@@ -221,7 +222,7 @@ TEST(ShardRead, RemembersDamageWithoutReadingAgain) {
   ASSERT_TRUE(Ok(opened));
   BlockCache cache(1 << 20);
   for (uint32_t entry = 1; entry < 4; ++entry) {
-    const uint64_t at = (*opened)->Describe(entry).offset;
+    const uint64_t at = DescribeEntry(**opened, entry).offset;
     EXPECT_TRUE(Fails(ReadEntry(**opened, entry, cache),
                       entry == 2 ? Code::kCorrupt : Code::kChecksum, at));
     const uint64_t calls = source->calls();
@@ -248,7 +249,7 @@ TEST(ShardRead, VerifiesAnEntryOnceForAllItsOpens) {
   Window window;
   source->ForgetAccesses();
   for (uint64_t i = 0; i < 5; ++i) {
-    const Result<Content> content = (*opened)->OpenEntry(0, LoneContext());
+    const Result<Content> content = OpenEntry(**opened, 0);
     ASSERT_TRUE(Ok(content));
     ASSERT_TRUE(Ok(content->Read(i * 10, 10, cache, window)));
   }
@@ -264,7 +265,7 @@ TEST(ShardRead, ReadsOnlyTheWindowWhereNothingVerifies) {
   const ContainerResult opened = OpenShard<ShardContainer>(source, {});
   ASSERT_TRUE(Ok(opened));
   source->ForgetAccesses();
-  const Result<Content> content = (*opened)->OpenEntry(0, LoneContext());
+  const Result<Content> content = OpenEntry(**opened, 0);
   ASSERT_TRUE(Ok(content));
   BlockCache cache(1 << 20);
   Window window;
@@ -292,7 +293,7 @@ Result<std::string> ReadEverything(std::shared_ptr<const Source> source) {
   if (!opened) return std::move(opened).error();
   BlockCache cache(1 << 20);
   std::string all;
-  for (uint32_t i = 0; i < (*opened)->entry_count(); ++i) {
+  for (uint32_t i = 0; i < EntryCount(**opened); ++i) {
     Result<std::string> bytes = ReadEntry(**opened, i, cache);
     if (!bytes) return std::move(bytes).error();
     all += *bytes;

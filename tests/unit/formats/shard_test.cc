@@ -12,6 +12,7 @@
 
 #include "core/base/limits.h"
 #include "tests/unit/testing/faulty_source.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -31,8 +32,8 @@ constexpr uint64_t kSize = 238;
 
 std::vector<std::string> Names(const Container& container) {
   std::vector<std::string> names;
-  for (uint32_t i = 0; i < container.entry_count(); ++i) {
-    names.emplace_back(container.EntryName(i).value_or("(none)"));
+  for (uint32_t i = 0; i < EntryCount(container); ++i) {
+    names.emplace_back(EntryName(container, i).value_or("(none)"));
   }
   return names;
 }
@@ -40,12 +41,12 @@ std::vector<std::string> Names(const Container& container) {
 /// What can be read of every entry, "!" for what cannot.
 std::vector<std::string> Readable(const Container& container) {
   std::vector<std::string> all;
-  for (uint32_t i = 0; i < container.entry_count(); ++i) {
+  for (uint32_t i = 0; i < EntryCount(container); ++i) {
     const Result<std::string> bytes = ReadEntry(container, i);
-    if (container.EntryFault(i)) {
-      EXPECT_EQ(container.EntrySize(i), 0U);
+    if (EntryFault(container, i)) {
+      EXPECT_EQ(EntrySize(container, i), 0U);
     } else if (bytes) {
-      EXPECT_EQ(container.EntrySize(i), bytes->size());
+      EXPECT_EQ(EntrySize(container, i), bytes->size());
     }
     all.push_back(bytes ? *bytes : "!");
   }
@@ -160,11 +161,11 @@ TEST(ShardOpen, SalvagesWhatIsWhole) {
     EXPECT_EQ(Readable(**opened), *fault.salvaged);
     EXPECT_FALSE((*opened)->Info(LoneContext())["warnings"].empty());
     for (uint32_t i = 0; i < 3; ++i) {
-      const std::optional<Error> entry_fault = (*opened)->EntryFault(i);
+      const std::optional<Error> entry_fault = EntryFault(**opened, i);
       if (!entry_fault) continue;
-      EXPECT_TRUE(Fails((*opened)->OpenEntry(i, LoneContext()),
-                        entry_fault->code, RecordField(i, kDataOffsetField)));
-      EXPECT_EQ((*opened)->Describe(i).note, entry_fault->what);
+      EXPECT_TRUE(Fails(OpenEntry(**opened, i), entry_fault->code,
+                        RecordField(i, kDataOffsetField)));
+      EXPECT_EQ(DescribeEntry(**opened, i).note, entry_fault->what);
     }
   }
 }
@@ -266,7 +267,7 @@ TEST(ShardOpen, TakesNoEntriesAtAll) {
   ASSERT_EQ(bytes.size(), 64U);
   const ContainerResult opened = OpenBytes(bytes);
   ASSERT_TRUE(Ok(opened));
-  EXPECT_EQ((*opened)->entry_count(), 0U);
+  EXPECT_EQ(EntryCount(**opened), 0U);
 }
 
 TEST(ShardOpen, GivesNoNameThatLiesOutsideTheTable) {
@@ -290,7 +291,7 @@ TEST(ShardOpen, GivesNoNameThatLiesOutsideTheTable) {
     Poke(bytes, RecordField(1, kNameLengthField), c.length);
     const ContainerResult opened = OpenBytes(bytes);
     ASSERT_TRUE(Ok(opened));
-    EXPECT_EQ((*opened)->EntryName(1), c.name) << c.offset << " " << c.length;
+    EXPECT_EQ(EntryName(**opened, 1), c.name) << c.offset << " " << c.length;
     EXPECT_EQ(Readable(**opened), kAll);
     const Json warnings = (*opened)->Info(LoneContext())["warnings"];
     ASSERT_EQ(warnings.size(), c.name ? 0U : 1U);
@@ -367,7 +368,7 @@ TEST(ShardOpen, ReadsNothingOfTheData) {
   const auto source = std::make_shared<FaultySource>(bytes);
   const ContainerResult opened = OpenShard<ShardContainer>(source, {});
   ASSERT_TRUE(Ok(opened));
-  EXPECT_EQ((*opened)->EntrySize(1), 5000U);
+  EXPECT_EQ(EntrySize(**opened, 1), 5000U);
   // Header, index, names, and the metadata, which may speak of encryption.
   const uint64_t names_end = 64 + 2 * 48 + 3;
   const uint64_t metadata = bytes.size() - 31;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/container/format.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -67,7 +68,7 @@ std::string Feature(const std::vector<uint64_t>& dims, uint64_t rows,
 bool GivesArrays(uint64_t kind, const std::string& body) {
   const auto graph = Open(Graph({Section(kind, "s", body)}));
   EXPECT_TRUE(Ok(graph));
-  const size_t arrays = (*graph)->Arrays(LoneContext()).size();
+  const size_t arrays = ArraysOf(**graph).size();
   EXPECT_EQ((*graph)->Info(LoneContext())["warnings"].size(),
             arrays == 0 ? 1U : 0U);
   EXPECT_EQ(*ReadEntry(**graph, 0), body) << "raw whatever is in it";
@@ -205,19 +206,16 @@ std::string Table(const std::vector<std::string>& events) {
   return bytes + kEnd;
 }
 
-/// The file at `path` among those of the format's own making, if it is there.
-std::optional<std::string> OwnFileAt(const Container& graph,
-                                     const std::string& path) {
+/// The file at `path` that is no entry, if it exists.
+std::optional<std::string> FileAt(const Container& graph,
+                                  const std::string& path) {
   BlockCache cache(1 << 20);
-  for (const OwnFile& file : graph.OwnFiles()) {
-    if (file.path != path) continue;
-    if (file.exists && !*file.exists(cache)) return std::nullopt;
-    const Result<Content> content = file.open(cache);
-    if (!content) return std::nullopt;
-    EXPECT_EQ(file.size.value_or(content->size()), content->size());
-    return *ReadAll(*content, cache);
-  }
-  return std::nullopt;
+  const std::optional<FoundFile> file = FindFile(graph, path);
+  if (!file || !*file->Exists(cache)) return std::nullopt;
+  const Result<Content> content = file->Open(cache);
+  if (!content) return std::nullopt;
+  EXPECT_EQ(file->known_size().value_or(content->size()), content->size());
+  return *ReadAll(*content, cache);
 }
 
 std::string Words(const std::vector<int64_t>& numbers) {
@@ -234,18 +232,18 @@ TEST(Sjgn, TablesAreLinesAndArrays) {
              Section(kNodes, "n", Table({Node("7")}))}));
   ASSERT_TRUE(Ok(graph));
   EXPECT_TRUE((*graph)->Info(LoneContext())["warnings"].empty());
-  EXPECT_EQ(OwnFileAt(**graph, "arrays/e/src"), Words({-1, 3}));
-  EXPECT_EQ(OwnFileAt(**graph, "arrays/e/dst"), Words({2, 4}));
-  EXPECT_EQ(OwnFileAt(**graph, "arrays/n/id"), Words({7}));
-  EXPECT_EQ(Json::parse(*OwnFileAt(**graph, "tables/n.jsonl")),
+  EXPECT_EQ(FileAt(**graph, "arrays/e/src"), Words({-1, 3}));
+  EXPECT_EQ(FileAt(**graph, "arrays/e/dst"), Words({2, 4}));
+  EXPECT_EQ(FileAt(**graph, "arrays/n/id"), Words({7}));
+  EXPECT_EQ(Json::parse(*FileAt(**graph, "tables/n.jsonl")),
             Json::parse(R"({"kind":"node","op":"upsert","id":"7",
                             "labels":["label"],"props":{}})"));
-  const std::string lines = *OwnFileAt(**graph, "tables/e.jsonl");
+  const std::string lines = *FileAt(**graph, "tables/e.jsonl");
   EXPECT_EQ(Json::parse(lines.substr(0, lines.find('\n'))),
             Json::parse(R"({"kind":"edge","op":"upsert","from":"-1","to":"2",
                             "type":"label","props":{}})"));
   std::map<std::string, std::vector<uint64_t>> shapes;
-  for (const ArrayInfo& array : (*graph)->Arrays(LoneContext())) {
+  for (const ArrayInfo& array : ArraysOf(**graph)) {
     shapes[array.name] = array.shape;
   }
   EXPECT_EQ(shapes, (std::map<std::string, std::vector<uint64_t>>{
@@ -255,8 +253,8 @@ TEST(Sjgn, TablesAreLinesAndArrays) {
 TEST(Sjgn, EmptyTablesAreEmptyArrays) {
   const auto graph = Open(Graph({Section(kEdges, "e", Table({}))}));
   ASSERT_TRUE(Ok(graph));
-  EXPECT_EQ(OwnFileAt(**graph, "arrays/e/src"), "");
-  EXPECT_EQ(OwnFileAt(**graph, "tables/e.jsonl"), "");
+  EXPECT_EQ(FileAt(**graph, "arrays/e/src"), "");
+  EXPECT_EQ(FileAt(**graph, "tables/e.jsonl"), "");
   EXPECT_TRUE((*graph)->Info(LoneContext())["warnings"].empty());
 }
 
@@ -266,10 +264,10 @@ bool HasLines(const std::string& body) {
   const auto graph = Open(Graph({Section(kEdges, "e", body)}));
   EXPECT_TRUE(Ok(graph));
   EXPECT_EQ((*graph)->Info(LoneContext())["warnings"].size(), 1U);
-  EXPECT_TRUE((*graph)->Arrays(LoneContext()).empty());
-  EXPECT_EQ(OwnFileAt(**graph, "arrays/e/src"), std::nullopt);
+  EXPECT_TRUE(ArraysOf(**graph).empty());
+  EXPECT_EQ(FileAt(**graph, "arrays/e/src"), std::nullopt);
   EXPECT_EQ(*ReadEntry(**graph, 0), body) << "raw whatever is in it";
-  return OwnFileAt(**graph, "tables/e.jsonl").has_value();
+  return FileAt(**graph, "tables/e.jsonl").has_value();
 }
 
 TEST(Sjgn, WhatIsNoListOfEdgesHasLines) {
@@ -308,7 +306,7 @@ TEST(Sjgn, LabelsThatAreUsedAgainAndAgainAreLimited) {
   const auto graph =
       Open(Graph({Section(kNodes, "n", head + Frame(node) + kEnd)}));
   ASSERT_TRUE(Ok(graph));
-  EXPECT_EQ(OwnFileAt(**graph, "tables/n.jsonl"), std::nullopt);
+  EXPECT_EQ(FileAt(**graph, "tables/n.jsonl"), std::nullopt);
 }
 
 TEST(Sjgn, MetaIsJsonWhateverItIsStoredAs) {
@@ -319,12 +317,12 @@ TEST(Sjgn, MetaIsJsonWhateverItIsStoredAs) {
                             Graph11({Section(0, "meta", "{\"a\":1}")})}) {
     const auto graph = Open(bytes);
     ASSERT_TRUE(Ok(graph));
-    EXPECT_EQ(Json::parse(*OwnFileAt(**graph, "meta.json")),
+    EXPECT_EQ(Json::parse(*FileAt(**graph, "meta.json")),
               Json::parse("{\"a\":1}"));
   }
   const auto cut = Open(Graph({Section(0, "meta", cowrie.substr(0, 6))}));
   ASSERT_TRUE(Ok(cut));
-  EXPECT_EQ(OwnFileAt(**cut, "meta.json"), std::nullopt);
+  EXPECT_EQ(FileAt(**cut, "meta.json"), std::nullopt);
 }
 
 }  // namespace

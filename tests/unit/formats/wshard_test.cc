@@ -6,6 +6,7 @@
 #include "core/formats/wshard/join.h"
 #include "core/formats/wshard/manifest.h"
 #include "tests/unit/testing/blocks.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -41,7 +42,7 @@ TEST(WShard, CompressedMetadataIsRead) {
                Raw("signal/x", std::string(16, 'x'))},
               2);
   EXPECT_EQ(episode->length(), 4U);
-  EXPECT_EQ(episode->Describe(2).dtype, "i16");
+  EXPECT_EQ(DescribeEntry(*episode, 2).dtype, "i16");
   EXPECT_EQ(episode->Info(LoneContext())["episode"]["id"], "e");
 }
 
@@ -79,8 +80,8 @@ TEST(WShard, AFlagWithoutACodecMeansRawBytes) {
   entry.flags = 0x0001;
   entry.orig_size = 1000;
   const auto episode = Episode({entry});
-  EXPECT_EQ(episode->EntrySize(0), 9U);
-  EXPECT_EQ(episode->Describe(0).codec, "none");
+  EXPECT_EQ(EntrySize(*episode, 0), 9U);
+  EXPECT_EQ(DescribeEntry(*episode, 0).codec, "none");
   const Result<std::string> read = ReadLane(*episode, 0);
   ASSERT_TRUE(Ok(read));
   EXPECT_EQ(*read, "raw bytes");
@@ -124,7 +125,7 @@ TEST(WShard, RepairsInterleavedLanes) {
   EXPECT_EQ(*ReadLane(*repaired, 2), "12345");
   EXPECT_EQ(*ReadLane(*repaired, 1), "AaBbCcDdEe");
   EXPECT_EQ(repaired->Info(LoneContext())["repaired"]["flush_interval"], 2);
-  EXPECT_EQ(repaired->Describe(1).extra["repaired"], true);
+  EXPECT_EQ(DescribeEntry(*repaired, 1).extra["repaired"], true);
 
   // A byte of "b" within the extent of "a": neither is to be trusted.
   std::string damaged = Interleaved(5);
@@ -136,8 +137,8 @@ TEST(WShard, RepairsInterleavedLanes) {
   // Steps that explain nothing: the bytes as they are, and no arrays.
   const auto odd = open(Interleaved(10));
   EXPECT_EQ(*ReadLane(*odd, 1), "AaBb34CcDd");
-  EXPECT_TRUE(odd->Arrays(LoneContext()).empty());
-  EXPECT_NE(odd->Describe(1).note, "");
+  EXPECT_TRUE(ArraysOf(*odd).empty());
+  EXPECT_NE(DescribeEntry(*odd, 1).note, "");
   EXPECT_FALSE(odd->Info(LoneContext()).contains("repaired"));
 }
 

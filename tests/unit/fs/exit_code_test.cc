@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "core/content/work.h"
 #include "core/io/io_error.h"
 
 namespace ctxfs {
@@ -23,7 +24,7 @@ TEST(ExitCode, AndErrnoFollowFromEveryCode) {
       {Code::kVersion, ExitCode::kVersion, EIO, true},
       {Code::kCorrupt, ExitCode::kDamaged, EIO, true},
       {Code::kChecksum, ExitCode::kDamaged, EIO, true},
-      {Code::kLimit, ExitCode::kLimit, EFBIG, true},
+      {Code::kLimit, ExitCode::kLimit, EIO, true},
       {Code::kIo, ExitCode::kSource, EIO, false},
       {Code::kStale, ExitCode::kSource, ESTALE, false},
       {Code::kNoMemory, ExitCode::kSource, ENOMEM, false},
@@ -58,6 +59,11 @@ TEST(ExitCode, HasTheNumbersOfTheManual) {
   EXPECT_EQ(static_cast<int>(ExitCode::kMountPoint), 6);
   EXPECT_EQ(static_cast<int>(ExitCode::kFuse), 7);
   EXPECT_EQ(static_cast<int>(ExitCode::kLimit), 8);
+}
+
+TEST(ExitCode, WorkThatIsRefusedIsNoDamage) {
+  Work work(100, 10);
+  EXPECT_EQ(ErrnoOf(work.Spend(101).error()), EFBIG);
 }
 
 TEST(Error, NamesItsByteWhereThereIsOne) {

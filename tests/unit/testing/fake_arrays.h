@@ -29,22 +29,22 @@ inline ArrayInfo BrokenArray(std::string name, DType dtype,
 /// A container with arrays; counts how often it is asked for them.
 class FakeArrays final : public FakeContainer {
  public:
-  FakeArrays(std::vector<ArrayInfo> arrays, std::optional<ArraysUse> use)
-      : FakeContainer({}), arrays_(std::move(arrays)), use_(use) {}
-
-  std::vector<ArrayInfo> Arrays(const ReadContext& /*context*/) const override {
-    ++asked;
-    return arrays_;
+  /// `others`: exports besides `arrays`.
+  FakeArrays(std::vector<ArrayInfo> arrays, Exports others)
+      : FakeContainer({}), exports(std::move(others)) {
+    exports.arrays =
+        [this, arrays = std::move(arrays)](const ReadContext& /*context*/) {
+          ++asked;
+          return arrays;
+        };
   }
-  std::optional<ArraysUse> ArraysUsed() const override { return use_; }
+
+  Exports Export() const override { return exports; }
   Json Metadata() const override { return metadata; }
 
+  Exports exports;
   Json metadata;
   mutable int asked = 0;
-
- private:
-  std::vector<ArrayInfo> arrays_;
-  std::optional<ArraysUse> use_;
 };
 
 }  // namespace ctxfs

@@ -13,6 +13,7 @@
 #include "core/container/format.h"
 #include "core/formats/shard/shard.h"
 #include "tests/unit/testing/compress.h"
+#include "tests/unit/testing/files.h"
 
 namespace ctxfs {
 
@@ -133,7 +134,7 @@ inline const OpenOptions kNoVerify{false, false};
 /// An entry's bytes, through a cache of their own unless one is given.
 inline Result<std::string> ReadEntry(const Container& container, uint32_t entry,
                                      BlockCache& cache) {
-  Result<Content> content = container.OpenEntry(entry, LoneContext());
+  Result<Content> content = OpenEntry(container, entry);
   if (!content) return std::move(content).error();
   return ReadAll(*content, cache);
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tree/branch.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,9 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/tree/container_tree.h"
 #include "core/tree/index_json.h"
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/faulty_source.h"
+#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -26,7 +26,7 @@ std::shared_ptr<FakeContainer> Fake(Names names) {
   return std::make_shared<FakeContainer>(std::move(names));
 }
 
-std::optional<NodeId> Find(const Branch& branch, std::string_view path) {
+std::optional<NodeId> Find(const ContainerTree& branch, std::string_view path) {
   const Tree& tree = branch.tree();
   for (NodeId node = 0; node < tree.node_count(); ++node) {
     if (tree.Path(node) == path) return node;
@@ -34,7 +34,7 @@ std::optional<NodeId> Find(const Branch& branch, std::string_view path) {
   return std::nullopt;
 }
 
-Result<std::string> Read(const Branch& branch, std::string_view path) {
+Result<std::string> Read(const ContainerTree& branch, std::string_view path) {
   const std::optional<NodeId> node = Find(branch, path);
   if (!node) return Error{Code::kNotFound, std::string(path)};
   BlockCache cache(1 << 20);
@@ -46,8 +46,8 @@ Result<std::string> Read(const Branch& branch, std::string_view path) {
 }
 
 /// The paths of entries 0, 1, ...
-Paths EntryPaths(const Branch& branch) {
-  Paths paths(branch.container().entry_count());
+Paths EntryPaths(const ContainerTree& branch) {
+  Paths paths(EntryCount(branch.container()));
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
     if (const auto entry = branch.Entry(node)) {
       paths[*entry] = branch.tree().Path(node);
@@ -56,9 +56,10 @@ Paths EntryPaths(const Branch& branch) {
   return paths;
 }
 
-TEST(Branch, PutsEntriesUnderTheirSafeNames) {
-  const Branch branch(Fake({"model/layer0", "../up", "", "a//b", std::nullopt,
-                            "dup.x", "dup.x", "model", "/", "#4"}));
+TEST(ContainerTree, PutsEntriesUnderTheirSafeNames) {
+  const ContainerTree branch(
+      Fake({"model/layer0", "../up", "", "a//b", std::nullopt, "dup.x", "dup.x",
+            "model", "/", "#4"}));
   EXPECT_EQ(EntryPaths(branch),
             (Paths{"model/layer0", "%2E%2E/up", "%~file", "a/%/b", "#4",
                    "dup.x", "dup~2.x", "model~file", "%/%", "#4~2"}));
@@ -66,15 +67,15 @@ TEST(Branch, PutsEntriesUnderTheirSafeNames) {
   EXPECT_EQ(*Read(branch, "#4"), "of (none)");
 }
 
-TEST(Branch, HasTheFilesOfEveryContainer) {
-  const Branch branch(Fake({"a"}));
+TEST(ContainerTree, HasTheFilesOfEveryContainer) {
+  const ContainerTree branch(Fake({"a"}));
   EXPECT_EQ(*Read(branch, ".ctxfs/container"), "the container's bytes");
   EXPECT_EQ(*Read(branch, ".ctxfs/info.json"), "{\n \"format\": \"fake\"\n}\n");
   EXPECT_EQ(Json::parse(*Read(branch, ".ctxfs/index.json"))[0]["path"], "a");
   EXPECT_EQ(*Read(branch, "a"), "of a");
 }
 
-TEST(Branch, NeverHidesAnEntryBehindAFileOfOurs) {
+TEST(ContainerTree, NeverHidesAnEntryBehindAFileOfOurs) {
   struct Case {
     Names names;
     Paths paths;
@@ -91,7 +92,7 @@ TEST(Branch, NeverHidesAnEntryBehindAFileOfOurs) {
       {{".ctxfsx", "a/.ctxfs"}, {".ctxfsx", "a/.ctxfs"}, ".ctxfs"},
   };
   for (const Case& c : cases) {
-    const Branch branch(Fake(c.names));
+    const ContainerTree branch(Fake(c.names));
     EXPECT_EQ(EntryPaths(branch), c.paths);
     for (size_t i = 0; i < c.names.size(); ++i) {
       EXPECT_EQ(*Read(branch, c.paths[i]), "of " + *c.names[i]);
@@ -102,13 +103,12 @@ TEST(Branch, NeverHidesAnEntryBehindAFileOfOurs) {
   }
 }
 
-TEST(Branch, MakesRoomForTheFormatsOwnFiles) {
+TEST(ContainerTree, MakesRoomForTheFormatsOwnFiles) {
   const auto fake = Fake({"model.json", "tensors", "x"});
-  fake->own_files = {TextFile("model.json", "ours"), TextFile("tensors/a", "A"),
-                     TextFile("tensors/b/c", "C"),
-                     TextFile("../odd//name", "odd"),
-                     TextFile(".ctxfs/metadata.json", "M")};
-  const Branch branch(fake, {TextFile(".ctxfs/stats", "S")});
+  fake->files = {TextFile("model.json", "ours"), TextFile("tensors/a", "A"),
+                 TextFile("tensors/b/c", "C"), TextFile("../odd//name", "odd"),
+                 TextFile("metadata.json", "M", Role::kMetadata)};
+  const ContainerTree branch(fake, {TextFile("stats", "S", Role::kMetadata)});
   EXPECT_EQ(EntryPaths(branch), (Paths{"model.json", "tensors", "x"}));
   EXPECT_EQ(*Read(branch, "model~2.json"), "ours");
   EXPECT_EQ(*Read(branch, "tensors~2/a"), "A");
@@ -118,24 +118,24 @@ TEST(Branch, MakesRoomForTheFormatsOwnFiles) {
   EXPECT_EQ(*Read(branch, ".ctxfs/stats"), "S");
 }
 
-TEST(Branch, PutsEntriesIntoTheDirectoryTheyAsk) {
+TEST(ContainerTree, PutsEntriesIntoTheDirectoryTheyAsk) {
   const auto fake = Fake({"a", "d/b", std::nullopt, "entries"});
   fake->directory = "entries";
-  fake->own_files = {TextFile("entries/own", "O")};
-  const Branch branch(fake);
+  fake->files = {TextFile("entries/own", "O")};
+  const ContainerTree branch(fake);
   EXPECT_EQ(EntryPaths(branch), (Paths{"entries/a", "entries/d/b", "entries/#2",
                                        "entries/entries"}));
   EXPECT_EQ(*Read(branch, "entries~2/own"), "O");
 }
 
-TEST(Branch, MakesADirectoryOfEachSubContainer) {
+TEST(ContainerTree, MakesADirectoryOfEachSubContainer) {
   const auto fake = Fake({"chunks", "x"});
   const auto none = [](const ReadContext& /*context*/)
       -> Result<std::shared_ptr<const Source>> {
     return Error{Code::kIo, "not asked for"};
   };
-  fake->sub_containers = {{"chunks/0", none}, {"chunks/0", none}, {"x", none}};
-  const Branch branch(fake);
+  fake->children = {{"chunks/0", none}, {"chunks/0", none}, {"x", none}};
+  const ContainerTree branch(fake);
   EXPECT_EQ(EntryPaths(branch), (Paths{"chunks", "x"}));
   EXPECT_NE(branch.Hanging(*Find(branch, "chunks~2/0")), nullptr);
   EXPECT_NE(branch.Hanging(*Find(branch, "chunks~2/0~2")), nullptr);
@@ -144,19 +144,14 @@ TEST(Branch, MakesADirectoryOfEachSubContainer) {
   EXPECT_EQ(branch.Hanging(Tree::kRoot), nullptr);
 }
 
-TEST(Branch, KnowsWhatIsCheapAndWhatIsLive) {
+TEST(ContainerTree, KnowsWhatIsCheapAndWhatIsLive) {
   const auto fake = Fake({"a"});
-  OwnFile sized = TextFile("sized", "12345");
-  sized.size = 5;
-  sized.describe = [] {
-    EntryInfo info;
-    info.kind = "tensor";
-    return info;
-  };
-  OwnFile live = TextFile("live", "L");
-  live.live = true;
-  fake->own_files = {sized, live};
-  const Branch branch(fake);
+  EntryInfo tensor;
+  tensor.kind = "tensor";
+  fake->files = {
+      FixedFile(Role::kPrimary, "sized", TextContent("12345"), tensor),
+      TextFile("live", "L", Role::kPrimary, /*live=*/true)};
+  const ContainerTree branch(fake);
   const auto at = [&](const char* path) { return *Find(branch, path); };
   EXPECT_TRUE(branch.SizeIsCheap(at("a")));
   EXPECT_TRUE(branch.SizeIsCheap(at("sized")));
@@ -166,23 +161,23 @@ TEST(Branch, KnowsWhatIsCheapAndWhatIsLive) {
   for (const char* path : {"a", "sized", ".ctxfs", ".ctxfs/info.json", ""}) {
     EXPECT_FALSE(branch.IsLive(at(path))) << path;
   }
-  EXPECT_EQ(branch.Describe(at("a"))->name, "a");
-  EXPECT_EQ(branch.Describe(at("sized"))->kind, "tensor");
+  EXPECT_EQ(branch.Describe(at("a"), LoneContext())->name, "a");
+  EXPECT_EQ(branch.Describe(at("sized"), LoneContext())->kind, "tensor");
   for (const char* path : {"live", ".ctxfs", ".ctxfs/info.json", ""}) {
-    EXPECT_FALSE(branch.Describe(at(path)).has_value()) << path;
+    EXPECT_FALSE(branch.Describe(at(path), LoneContext()).has_value()) << path;
     EXPECT_EQ(branch.Entry(at(path)), std::nullopt) << path;
   }
 }
 
-TEST(Branch, IsTheSameOnEveryBuild) {
+TEST(ContainerTree, IsTheSameOnEveryBuild) {
   Names names;
   for (int i = 0; i < 2000; ++i) {
     names.emplace_back("d" + std::to_string(i % 13) + "/n" +
                        std::to_string(i % 300));
   }
   names.insert(names.end(), {"d1", ".ctxfs", "", "d1/n1/below", "views"});
-  const Branch one(Fake(names));
-  const Branch two(Fake(names));
+  const ContainerTree one(Fake(names));
+  const ContainerTree two(Fake(names));
   ASSERT_EQ(one.tree().node_count(), two.tree().node_count());
   for (NodeId node = 0; node < one.tree().node_count(); ++node) {
     ASSERT_EQ(one.tree().Path(node), two.tree().Path(node));
@@ -192,9 +187,9 @@ TEST(Branch, IsTheSameOnEveryBuild) {
             *Read(two, ".ctxfs~2/index.json"));
 }
 
-TEST(Branch, SumsSizesWithoutWrapping) {
-  EXPECT_EQ(Branch(Fake({"a", "bcd"})).TotalSize(), 4 + 6U);
-  EXPECT_EQ(Branch(Fake({})).TotalSize(), 0U);
+TEST(ContainerTree, SumsSizesWithoutWrapping) {
+  EXPECT_EQ(ContainerTree(Fake({"a", "bcd"})).TotalSize(), 4 + 6U);
+  EXPECT_EQ(ContainerTree(Fake({})).TotalSize(), 0U);
   std::string head = BuildShard({{Raw("a", ""), Raw("b", "")}, 0, /*role=*/5});
   Poke(head, 40, UINT64_MAX);
   for (const uint32_t entry : {0U, 1U}) {
@@ -203,10 +198,10 @@ TEST(Branch, SumsSizesWithoutWrapping) {
   const ContainerResult huge = OpenShard<ShardContainer>(
       std::make_shared<SparseSource>(head, UINT64_MAX), {});
   ASSERT_TRUE(Ok(huge));
-  EXPECT_EQ(Branch(*huge).TotalSize(), UINT64_MAX);
+  EXPECT_EQ(ContainerTree(*huge).TotalSize(), UINT64_MAX);
 }
 
-TEST(Branch, OpensTheEntryThatANodeIs) {
+TEST(ContainerTree, OpensTheEntryThatANodeIs) {
   const ContainerResult shard = OpenBytes(BuildShard(
       {{Raw("d/a", "hello"), ZstdEntry("d/z", Prose(3000)), Raw("d/a", "two")},
        0x0020,
@@ -214,7 +209,7 @@ TEST(Branch, OpensTheEntryThatANodeIs) {
        0,
        R"({"k":1})"}));
   ASSERT_TRUE(Ok(shard));
-  const Branch branch(*shard);
+  const ContainerTree branch(*shard);
   EXPECT_EQ(*Read(branch, "d/a"), "hello");
   EXPECT_EQ(*Read(branch, "d/a~2"), "two");
   EXPECT_TRUE(*Read(branch, "d/z") == Prose(3000));
@@ -232,7 +227,7 @@ TEST(IndexJson, HasAnObjectForEveryEntryInIndexOrder) {
                   R"({"entry_metadata":{"b":{"shape":[5]}}})"});
   const ContainerResult shard = OpenBytes(bytes);
   ASSERT_TRUE(Ok(shard));
-  const std::string text = *Read(Branch(*shard), ".ctxfs/index.json");
+  const std::string text = *Read(ContainerTree(*shard), ".ctxfs/index.json");
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4 + 2)
       << "each on a line";
   const Json index = Json::parse(text);
@@ -257,8 +252,8 @@ TEST(IndexJson, HasAnObjectForEveryEntryInIndexOrder) {
 }
 
 TEST(IndexJson, SaysWhenThereIsNoName) {
-  const Json index =
-      Json::parse(*Read(Branch(Fake({std::nullopt, ""})), ".ctxfs/index.json"));
+  const Json index = Json::parse(
+      *Read(ContainerTree(Fake({std::nullopt, ""})), ".ctxfs/index.json"));
   EXPECT_EQ(index[0]["name"], nullptr);
   EXPECT_EQ(index[0]["path"], "#0");
   EXPECT_EQ(index[1]["name"], "");
@@ -289,7 +284,7 @@ TEST(IndexJson, IsNeverMadeOfHalfWhatThereIs) {
                   R"({"entry_metadata":{"x":{"shape":[5]}}})"}));
   const ContainerResult shard = OpenShard<ShardContainer>(source, {});
   ASSERT_TRUE(Ok(shard));
-  const Branch branch(*shard);
+  const ContainerTree branch(*shard);
   const NodeId node = *Find(branch, ".ctxfs/index.json");
   BlockCache cache(1 << 20);
   for (const uint64_t call : {0U, 1U}) {  // the metadata, the codec's magic
@@ -314,7 +309,7 @@ TEST(IndexJson, IsTheSameInBlocks) {
     for (size_t i = 0; i < count; ++i) {
       names.emplace_back(std::to_string(i) + std::string(length, 'n'));
     }
-    const Branch branch(Fake(names));
+    const ContainerTree branch(Fake(names));
     const std::string text = *Read(branch, ".ctxfs/index.json");
     const Json index = Json::parse(text);
     ASSERT_EQ(index.size(), count);
@@ -324,15 +319,15 @@ TEST(IndexJson, IsTheSameInBlocks) {
   }
 }
 
-TEST(Branch, OfTooManyNamesIsOneThatCannotBeRead) {
+TEST(ContainerTree, OfTooManyNamesIsOneThatCannotBeRead) {
   const auto fake = Fake({"a/b", "a/c", "d"});
   const TreeLimits enough{.nodes = 9, .name_bytes = 1 << 20};
-  EXPECT_TRUE(Branch(fake, {}, {}, enough).status());
-  const Branch branch(fake, {}, {}, {.nodes = 8, .name_bytes = 1 << 20});
+  EXPECT_TRUE(ContainerTree(fake, {}, {}, enough).status());
+  const ContainerTree branch(fake, {}, {}, {.nodes = 8, .name_bytes = 1 << 20});
   ASSERT_FALSE(branch.status());
   EXPECT_EQ(branch.status().error().code, Code::kLimit);
   EXPECT_EQ(branch.TotalSize(), 0U);
-  EXPECT_EQ(branch.container().entry_count(), 0U);
+  EXPECT_EQ(EntryCount(branch.container()), 0U);
   EXPECT_EQ(*Read(branch, ".ctxfs/container"), "the container's bytes");
   const std::string info = *Read(branch, ".ctxfs/info.json");
   EXPECT_NE(info.find("more than 8 files"), std::string::npos) << info;

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "core/tree/safe_name.h"
 #include "core/tree/tree.h"
 #include "tests/unit/testing/fake_container.h"
@@ -80,17 +80,12 @@ TEST(FreeNames, KeepsDirectoriesApart) {
   EXPECT_EQ(builder.FreeName(b, "x"), "x~2");
 }
 
-class Fake final : public FakeContainer {
- public:
-  using FakeContainer::FakeContainer;
-  bool EntriesMayBeContainers() const override { return true; }
-};
-
 /// The names that are tried while the tree of these entries is made.
-uint64_t Tried(Names names, std::vector<OwnFile> own = {}) {
-  auto container = std::make_shared<Fake>(std::move(names));
-  container->own_files = std::move(own);
-  const Branch branch(container);
+uint64_t Tried(Names names, Container::Tables own = {}) {
+  auto container = std::make_shared<FakeContainer>(std::move(names));
+  container->may_nest = true;
+  container->files = std::move(own);
+  const ContainerTree branch(container);
   EXPECT_TRUE(branch.status());
   return branch.tree().names_tried();
 }
@@ -165,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
                }},
         Growth{"own_files",
                [](size_t n) {
-                 std::vector<OwnFile> own;
+                 Container::Tables own;
                  for (size_t i = 0; i < n; ++i) {
                    own.push_back(TextFile("own.json", "x"));
                  }
@@ -174,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
         Growth{"own_directories",
                [](size_t n) {
                  return Tried(Taken(".ctxfs", n) + Taken("views", n),
-                              {TextFile("views/a", "a")});
+                              {TextFile("a", "a", Role::kViews)});
                }}),
     [](const auto& one) { return one.param.what; });
 

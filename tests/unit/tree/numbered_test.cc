@@ -1,93 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tree/numbered.h"
-
 #include <gtest/gtest.h>
 
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
+#include "core/tree/numbered_directory.h"
 #include "tests/unit/testing/fake_container.h"
 
 namespace ctxfs {
 namespace {
 
-NumberedFiles Numbers(uint32_t count, unsigned digits, std::string suffix) {
-  NumberedFiles files;
-  files.path = "d";
-  files.count = count;
-  files.digits = digits;
-  files.suffix = std::move(suffix);
-  files.open = [](uint32_t file,
-                  const ReadContext& /*context*/) -> Result<Content> {
-    return TextContent(std::string(file, 'x'));
-  };
-  return files;
+std::shared_ptr<const FileTable> Numbers(uint32_t count, unsigned digits,
+                                         std::string suffix,
+                                         std::string directory = "d",
+                                         bool sized = false) {
+  return std::make_shared<const FakeNumbers>(
+      std::move(directory), count, Numbering{digits, std::move(suffix)},
+      [](uint32_t file) { return std::string(file, 'x'); }, sized);
 }
 
 TEST(NumberedDirectory, NamesAreFoundByTheirNumber) {
-  const NumberedFiles files = Numbers(2'000'000, 6, ".png");
-  const NumberedDirectory directory(files);
-  EXPECT_EQ(directory.ChildCount(Files::kRoot), 2'000'000U);
-  EXPECT_EQ(directory.ChildAt(Files::kRoot, 0).name, "000000.png");
-  EXPECT_EQ(directory.ChildAt(Files::kRoot, 42).name, "000042.png");
-  EXPECT_EQ(directory.ChildAt(Files::kRoot, 1'999'999).name, "1999999.png");
+  const auto files = Numbers(2'000'000, 6, ".png");
+  const NumberedDirectory directory(*files);
+  EXPECT_EQ(directory.ChildCount(FileTree::kRoot), 2'000'000U);
+  EXPECT_EQ(directory.ChildAt(FileTree::kRoot, 0).name, "000000.png");
+  EXPECT_EQ(directory.ChildAt(FileTree::kRoot, 42).name, "000042.png");
+  EXPECT_EQ(directory.ChildAt(FileTree::kRoot, 1'999'999).name, "1999999.png");
   for (const uint32_t file : {0U, 9U, 10U, 999'999U, 1'000'000U, 1'999'999U}) {
-    const Files::Child child = directory.ChildAt(Files::kRoot, file);
-    EXPECT_EQ(directory.Lookup(Files::kRoot, child.name), child.node);
+    const FileTree::Child child = directory.ChildAt(FileTree::kRoot, file);
+    EXPECT_EQ(directory.Lookup(FileTree::kRoot, child.name), child.node);
     EXPECT_EQ(directory.Path(child.node), child.name);
     EXPECT_FALSE(child.directory || directory.IsDirectory(child.node));
-    EXPECT_EQ(directory.Parent(child.node), Files::kRoot);
+    EXPECT_EQ(directory.Parent(child.node), FileTree::kRoot);
   }
-  EXPECT_TRUE(directory.IsDirectory(Files::kRoot));
+  EXPECT_TRUE(directory.IsDirectory(FileTree::kRoot));
 }
 
 TEST(NumberedDirectory, OneNameAFile) {
-  const NumberedFiles files = Numbers(100, 3, ".b");
-  const NumberedDirectory directory(files);
+  const auto files = Numbers(100, 3, ".b");
+  const NumberedDirectory directory(*files);
   for (const char* name :
        {"", ".b", "42.b", "0042.b", "042", "042.c", "100.b", "-01.b", "+42.b",
         " 42.b", "0x2.b", "04 .b", "4294967338.b", "99999999999999999999.b"}) {
-    EXPECT_EQ(directory.Lookup(Files::kRoot, name), std::nullopt) << name;
+    EXPECT_EQ(directory.Lookup(FileTree::kRoot, name), std::nullopt) << name;
   }
-  const auto node = directory.Lookup(Files::kRoot, "042.b");
+  const auto node = directory.Lookup(FileTree::kRoot, "042.b");
   EXPECT_EQ(directory.Path(*node), "042.b");
 }
 
 TEST(NumberedDirectory, MeasuresWhatHasNoKnownSize) {
-  NumberedFiles files = Numbers(10, 1, "");
-  const NumberedDirectory directory(files);
+  const auto files = Numbers(10, 1, "");
+  const NumberedDirectory directory(*files);
   BlockCache cache(0);
   EXPECT_FALSE(directory.SizeIsCheap(8));
   EXPECT_EQ(*directory.Size(8, cache), 7U);
-  EXPECT_FALSE(directory.Describe(8).has_value());
-  files.size = [](uint32_t file) { return uint64_t{file} * 2; };
-  files.describe = [](uint32_t file) {
-    EntryInfo info;
-    info.size = file;
-    return info;
-  };
-  EXPECT_TRUE(directory.SizeIsCheap(8));
-  EXPECT_EQ(*directory.Size(8, cache), 14U);
-  EXPECT_EQ(directory.Describe(8)->size, 7U);
+  EXPECT_FALSE(directory.Describe(8, LoneContext()).has_value());
+  const auto sized = Numbers(10, 1, "", "d", /*sized=*/true);
+  EXPECT_TRUE(NumberedDirectory(*sized).SizeIsCheap(8));
+  EXPECT_EQ(*NumberedDirectory(*sized).Size(8, cache), 7U);
 }
 
 TEST(NumberedDirectory, NeverTakesAnEntrysName) {
   const auto fake = std::make_shared<FakeContainer>(
       std::vector<std::optional<std::string>>{"d/000001"});
-  fake->numbered = {Numbers(3, 6, "")};
-  const Branch branch(fake);
+  fake->files = {Numbers(3, 6, "")};
+  const ContainerTree branch(fake);
   const auto node = branch.tree().Lookup(Tree::kRoot, "d~2");
   ASSERT_TRUE(node.has_value());
   EXPECT_NE(branch.Numbered(*node), nullptr);
   EXPECT_EQ(branch.Numbered(*branch.tree().Lookup(Tree::kRoot, "d")), nullptr);
 }
 
-TEST(Branch, PutsFilesAmongEntriesThatTheFormatNamed) {
+TEST(ContainerTree, PutsFilesAmongEntriesThatTheFormatNamed) {
   const auto fake = std::make_shared<FakeContainer>(
       std::vector<std::optional<std::string>>{"LOD0/tokens"});
   fake->names_entries_itself = true;
-  fake->own_files = {TextFile("LOD0/header.json", "{}")};
-  fake->numbered = {Numbers(3, 6, "")};
-  fake->numbered[0].path = "LOD0/blocks";
-  const Branch branch(fake);
+  fake->files = {TextFile("LOD0/header.json", "{}"),
+                 Numbers(3, 6, "", "LOD0/blocks")};
+  const ContainerTree branch(fake);
   const auto level = branch.tree().Lookup(Tree::kRoot, "LOD0");
   ASSERT_TRUE(level.has_value());
   for (const char* name : {"tokens", "header.json", "blocks"}) {

@@ -26,7 +26,7 @@ class AheadTest : public testing::Test {
       const std::string name = "e" + std::to_string(i);
       spec.entries.push_back(i == 3 ? Raw(name, data) : ZstdEntry(name, data));
     }
-    container_ = *OpenBytes(BuildShard(spec));
+    entries_ = (*OpenBytes(BuildShard(spec)))->Entries();
   }
 
   uint64_t Produced() const { return cache_.stats().produced / kSize; }
@@ -46,7 +46,7 @@ class AheadTest : public testing::Test {
   Namespace::OpenFile File(uint32_t entry, size_t size = kSize) const {
     Namespace::OpenFile file;
     file.content = TextContent(std::string(size, 'x'));
-    file.container = container_;
+    file.entries = entries_;
     file.entry = entry;
     return file;
   }
@@ -62,7 +62,7 @@ class AheadTest : public testing::Test {
   }
 
   BlockCache cache_;
-  std::shared_ptr<const Container> container_;
+  std::shared_ptr<const FileTable> entries_;
 };
 
 TEST_F(AheadTest, DecodesTheNextTwoOnceOneIsReadAndTheNextBegun) {

@@ -30,10 +30,8 @@ BlockCache& TheCache() {
   return cache;
 }
 
-OwnFile StatsFile() {
-  OwnFile stats = TextFile("stats", "S");
-  stats.live = true;
-  return stats;
+std::shared_ptr<const FileTable> StatsFile() {
+  return TextFile("stats", "S", Role::kMetadata, /*live=*/true);
 }
 
 std::shared_ptr<FakeContainer> Fake() {
@@ -214,18 +212,17 @@ TEST(Namespace, OpensNothingOfAStaleContainer) {
   EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S") << "the mount's own lives on";
 }
 
+std::shared_ptr<const FileTable> Blocks(uint32_t count, std::string directory,
+                                        std::string suffix = "") {
+  return std::make_shared<const FakeNumbers>(
+      std::move(directory), count, Numbering{6, std::move(suffix)},
+      [](uint32_t file) { return std::to_string(file); });
+}
+
 /// A container with a directory of `count` numbered files beside its entries.
 std::shared_ptr<FakeContainer> WithBlocks(uint32_t count) {
   const auto fake = Fake();
-  NumberedFiles blocks;
-  blocks.path = "LOD0/blocks";
-  blocks.count = count;
-  blocks.size = [](uint32_t file) { return std::to_string(file).size(); };
-  blocks.open = [](uint32_t file,
-                   const ReadContext& /*context*/) -> Result<Content> {
-    return TextContent(std::to_string(file));
-  };
-  fake->numbered = {blocks};
+  fake->files = {Blocks(count, "LOD0/blocks")};
   return fake;
 }
 
@@ -261,10 +258,7 @@ TEST(NumberedInNamespace, ABillionFilesCostNothing) {
 TEST(NumberedInNamespace, WorksInContainersWithinContainers) {
   // A file of such a container has its own inode, whatever its neighbours'.
   const auto fake = Fake();
-  fake->numbered = WithBlocks(3)->numbered;
-  fake->numbered.push_back(fake->numbered[0]);
-  fake->numbered[1].path = "LOD1/gist";
-  fake->numbered[1].suffix = ".f16";
+  fake->files = {Blocks(3, "LOD0/blocks"), Blocks(3, "LOD1/gist", ".f16")};
   const Namespace files(fake, "x", StatsFile());
   EXPECT_EQ(*Read(files, "x/LOD1/gist/000002.f16"), "2");
   EXPECT_EQ(AllPaths(files).count("x/LOD1/gist/000000.f16"), 1U);
@@ -282,7 +276,7 @@ class Nest : public ::testing::Test {
       return std::shared_ptr<const Source>(
           std::make_shared<MemorySource>(bytes));
     };
-    fake->sub_containers = {{"chunks/0", open}, {"chunks/1", open}};
+    fake->children = {{"chunks/0", open}, {"chunks/1", open}};
     return fake;
   }
 
@@ -315,12 +309,12 @@ TEST_F(Nest, IsOpenedWhenSomeoneLooksInside) {
 
 TEST_F(Nest, MayHaveOthersBelowIt) {
   const std::shared_ptr<FakeContainer> fake = Make();
-  const auto open = fake->sub_containers[0].open_source;
-  fake->sub_containers = {{"good/z", open, /*among_entries=*/true},
-                          {"good", open, true},
-                          {"good/child", open, true},
-                          {"d/b", open, true},
-                          {"good", open, true}};
+  const auto open = fake->children[0].open_source;
+  fake->children = {{"good/z", open, Role::kEntries},
+                    {"good", open, Role::kEntries},
+                    {"good/child", open, Role::kEntries},
+                    {"d/b", open, Role::kEntries},
+                    {"good", open, Role::kEntries}};
   const Namespace files(fake, "top", StatsFile());
   EXPECT_EQ(*Read(files, "top/good/in/x"), "hello");
   EXPECT_EQ(*Read(files, "top/good/child/in/x"), "hello");

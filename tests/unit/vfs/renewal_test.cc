@@ -46,7 +46,7 @@ class Renewal : public testing::Test {
   Renewal() : path_(dir_.Write("top", TopBytes("hello"))) {
     auto container = OpenContainerFile(path_, Watching());
     EXPECT_TRUE(Ok(container));
-    files_ = std::make_unique<Namespace>(*container, "", OwnFile{}, Watching());
+    files_ = std::make_unique<Namespace>(*container, "", nullptr, Watching());
   }
 
   Inode Walk(std::string_view path) {

@@ -108,12 +108,12 @@ TEST(SafetensorsTest, ABrokenArrayLeavesOthersReadable) {
       std::make_shared<const std::vector<ArrayInfo>>(std::move(arrays));
   viewed.container = std::make_shared<FakeContainer>(
       std::vector<std::optional<std::string>>{});
-  const std::optional<OwnFile> file = SafetensorsFile(viewed, "m.safetensors");
-  ASSERT_TRUE(file);
   BlockCache cache(1 << 20);
-  const Result<Content> content = file->open(cache);
+  const auto file = SafetensorsFile(viewed, "m.safetensors", cache);
+  ASSERT_NE(file, nullptr);
+  const Result<Content> content = file->Open(0, cache);
   ASSERT_TRUE(Ok(content));
-  ASSERT_EQ(content->size(), *file->size);
+  ASSERT_EQ(content->size(), file->KnownSize(0));
   const uint64_t data = content->size() - 14;
   const auto read = [&](uint64_t at, uint64_t length) {
     return ReadAll(content->Slice(data + at, length), cache);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/tree/branch.h"
+#include "core/tree/container_tree.h"
 #include "core/vfs/namespace.h"
 #include "core/views/arrays/elements.h"
 #include "core/views/view.h"
@@ -21,18 +21,19 @@ using namespace std::string_literals;
 std::shared_ptr<FakeArrays> Model() {
   return std::make_shared<FakeArrays>(
       std::vector<ArrayInfo>{
-          Array("d/a", DType::kF32, {1}, "\0\0\x80\x3f"s),
-          Array("d/b", DType::kBf16, {2}, "\x80\x3f\x81\xff"s),
-          Array("d/b", DType::kU8, {1}, "x"),
+          Array("a", DType::kF32, {1}, "\0\0\x80\x3f"s),
+          Array("b", DType::kBf16, {2}, "\x80\x3f\x81\xff"s),
+          Array("b", DType::kU8, {1}, "x"),
           Array("wide", DType::kU8, std::vector<uint64_t>(33, 1), "x"),
           Array("huge", DType::kU8, {uint64_t{1} << 62, 4, 0}, "")},
-      ArraysUse{"model", "d"});
+      Exports{.bundle_name = "model"});
 }
 
 /// What is in views/, by path.
 std::map<std::string, std::string> ViewsOf(
     const std::shared_ptr<const Container>& container, const ViewSet& views) {
-  const Branch branch(*ViewsDirectory(container, views).open(LoneContext()));
+  const ContainerTree branch(
+      *ViewsDirectory(container, views).open(LoneContext()));
   BlockCache cache(1 << 20);
   std::map<std::string, std::string> files;
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
@@ -83,13 +84,14 @@ TEST(ViewsTest, OnlyWhatWasAskedForIsMade) {
   EXPECT_FALSE(MayHaveViews(*Model(), *ParseViews("none")));
   EXPECT_FALSE(MayHaveViews(*Model(), *ParseViews("fvecs")));
   EXPECT_TRUE(MayHaveViews(*Model(), AllViews()));
-  EXPECT_FALSE(MayHaveViews(FakeArrays({}, std::nullopt), AllViews()));
+  EXPECT_FALSE(MayHaveViews(FakeContainer({}), AllViews()));
 }
 
 TEST(ViewsTest, AModelWithAConfigHasADirectoryOfItsOwn) {
   const auto model = Model();
-  model->own_files = {TextFile("config.json", "{}"),
-                      TextFile("other.json", "")};
+  model->exports.documents = {
+      {DocumentRole::kConfig, TextFile("the config", "{}")},
+      {DocumentRole::kDescription, TextFile("other.json", "")}};
   const auto files = ViewsOf(model, *ParseViews("hf:safetensors"));
   ASSERT_EQ(files.size(), 3U);
   EXPECT_EQ(files.at("hf/config.json"), "{}");
@@ -99,7 +101,9 @@ TEST(ViewsTest, AModelWithAConfigHasADirectoryOfItsOwn) {
 TEST(ViewsTest, MetadataOfItsOwnIsTold) {
   const auto model = Model();
   model->metadata = {{"author", "me"}};
-  model->own_files = {TextFile("model.json", R"({"author":"you","n":1})")};
+  model->exports.documents = {
+      {DocumentRole::kDescription,
+       TextFile("any name", R"({"author":"you","n":1})")}};
   const auto files = ViewsOf(model, *ParseViews("safetensors"));
   EXPECT_NE(files.at("model.safetensors")
                 .find(R"({"author":"me","format":"pt","n":"1"})"),
@@ -115,7 +119,7 @@ TEST(ViewsTest, RowsOfVectorsAreVecs) {
                              Array("q", DType::kI8, {1, 1}, "q"),
                              Array("flat", DType::kF32, {1}, "abcd"),
                              Array("empty", DType::kF32, {3, 0}, "")},
-      ArraysUse{"vectors", "", true});
+      Exports{.bundle_name = "vectors", .vectors = true});
   const auto files = ViewsOf(vectors, *ParseViews("fvecs"));
   const std::string one = "\1\0\0\0"s;
   EXPECT_EQ(files, (std::map<std::string, std::string>{
@@ -168,10 +172,10 @@ Inode Find(const Namespace& files, Inode directory, std::string_view name) {
 TEST(ViewsTest, HangInANamespaceAndAreMadeWhenLookedInto) {
   const auto model = Model();
   // The format makes a view of its own, and the two are one directory.
-  model->own_files = {TextFile("views/own.txt", "mine")};
-  const Namespace files(model, "", TextFile("stats", "S"), {},
+  model->files = {TextFile("own.txt", "mine", Role::kViews)};
+  const Namespace files(model, "", TextFile("stats", "S", Role::kMetadata), {},
                         [](const std::shared_ptr<const Container>& of) {
-                          std::vector<SubContainer> hanging;
+                          std::vector<ChildContainer> hanging;
                           if (MayHaveViews(*of, AllViews())) {
                             hanging.push_back(ViewsDirectory(of, AllViews()));
                           }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/container/file_table.h"
+#include "core/content/content.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Makes the text of a file, or says why it cannot.
+using MakeText = std::function<Result<std::string>(const ReadContext&)>;
+
+/// Text that `make` makes at the first read. The cache keeps it under `key`
+/// while it has room, and drops it when `source`, which the text is made from,
+/// changes: reads then fail with kStale. `make` may read blocks through the
+/// cache, but none that do so themselves.
+Result<Content> CachedText(Key key, std::shared_ptr<const Source> source,
+                           MakeText make, const ReadContext& context);
+
+// Tables of one file, at `path` below the directory of `role`.
+
+/// A file whose text is made when it is first looked up: see CachedText.
+std::shared_ptr<const FileTable> TextDocument(
+    Role role, std::string path, Key key, std::shared_ptr<const Source> source,
+    MakeText make);
+
+/// A file whose text is made anew at each open. `live`: it may differ each
+/// time, so that the kernel keeps none of it.
+std::shared_ptr<const FileTable> FreshDocument(Role role, std::string path,
+                                               MakeText make,
+                                               bool live = false);
+
+/// A file that `open` opens, each time anew; `size` is its size, if known.
+std::shared_ptr<const FileTable> OpenedFile(
+    Role role, std::string path,
+    std::function<Result<Content>(const ReadContext&)> open,
+    std::optional<uint64_t> size = std::nullopt);
+
+/// A file whose content is known beforehand.
+std::shared_ptr<const FileTable> FixedFile(
+    Role role, std::string path, Content content,
+    std::optional<EntryInfo> info = std::nullopt);
+
+/// A file that cannot be read: it has 0 bytes, and opening it fails with `why`.
+std::shared_ptr<const FileTable> RefusedFile(Role role, std::string path,
+                                             Error why);
+
+/// File `number` of `table` under another path.
+std::shared_ptr<const FileTable> AliasFile(
+    Role role, std::string path, std::shared_ptr<const FileTable> table,
+    uint32_t number);
+
+}  // namespace ctxfs

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/result.h"
+#include "core/container/file_table.h"
+#include "core/container/table.h"
+#include "core/content/content.h"
+#include "core/content/read_context.h"
+
+namespace ctxfs {
+
+/// An array in a container.
+struct ArrayInfo {
+  std::string name;  // a path for the array's files in views
+  DType dtype = DType::kU8;
+  std::vector<uint64_t> shape;  // outermost first; empty for a scalar
+  /// The elements, little-endian and row-major: exactly as many bytes as dtype
+  /// and shape need, which was checked against the bytes in the file.
+  std::function<Result<Content>(const ReadContext&)> open;
+  /// Whether `open` reads the container, so that views put it off.
+  bool opening_reads = false;
+  /// Whether it is the result of applying a delta to another array.
+  bool merged = false;
+};
+
+/// What a file of a model is for, whatever it is called.
+enum class DocumentRole : uint8_t {
+  kDescription,  // a JSON object about the whole container
+  kConfig,
+  kGenerationConfig,
+  kTokenizer,
+  kTokenizerConfig,
+  kVocabulary,
+  kMerges,
+};
+
+/// A file of a container that views may use: number `file` of `table`.
+struct Document {
+  DocumentRole role = DocumentRole::kDescription;
+  std::shared_ptr<const FileTable> table;
+  uint32_t file = 0;
+};
+
+/// What a container offers to views. Making one reads nothing.
+struct Exports {
+  /// Returns every array, in the order of the container's files. Null if there
+  /// can be none. May read a little of each array.
+  std::function<std::vector<ArrayInfo>(const ReadContext&)> arrays = nullptr;
+  /// What a file of all arrays is called, without its suffix: "model"; empty if
+  /// there should be no such file.
+  std::string_view bundle_name = {};
+  /// Whether rows of arrays are vectors for nearest-neighbour search.
+  bool vectors = false;
+
+  /// Returns the container as a table. Null if it is none. Reads nothing.
+  std::function<Table()> table = nullptr;
+
+  std::vector<Document> documents = {};
+
+  bool HasDocument(DocumentRole role) const {
+    return std::any_of(
+        documents.begin(), documents.end(),
+        [role](const Document& document) { return document.role == role; });
+  }
+};
+
+}  // namespace ctxfs

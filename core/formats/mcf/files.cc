@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files of an MCF model (docs/mcf.md, section 13): tensors/, dequantized/,
+// sections/, and documents.
+#include <array>
+#include <string>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/container/documents.h"
+#include "core/container/entry_file_table.h"
+#include "core/formats/mcf/mcf.h"
+
+namespace ctxfs {
+namespace {
+
+struct SectionType {
+  uint32_t type;
+  const char* name;
+  const char* file = nullptr;  // the name of the model's file that it holds
+  DocumentRole role = DocumentRole::kDescription;  // of that file
+};
+
+constexpr std::array<SectionType, 10> kSectionTypes = {
+    {{kMcfModelInfo, "ModelInfo"},
+     {kMcfQuantInfo, "QuantInfo"},
+     {kMcfTensorIndex, "TensorIndex"},
+     {kMcfTensorData, "TensorData"},
+     {0x0100, "HFConfigJSON", "config.json", DocumentRole::kConfig},
+     {0x0101, "HFGenerationConfigJSON", "generation_config.json",
+      DocumentRole::kGenerationConfig},
+     {0x0102, "TokenizerJSON", "tokenizer.json", DocumentRole::kTokenizer},
+     {0x0103, "TokenizerConfigJSON", "tokenizer_config.json",
+      DocumentRole::kTokenizerConfig},
+     {0x0104, "VocabJSON", "vocab.json", DocumentRole::kVocabulary},
+     {0x0105, "MergesTXT", "merges.txt", DocumentRole::kMerges}}};
+
+// The documents' indices in the cache.
+constexpr uint64_t kModelInfoText = 0;
+constexpr uint64_t kQuantInfoText = 1;
+constexpr uint64_t kTensorsText = 2;
+
+std::string HexNumber(uint32_t number) {
+  char text[16];
+  std::snprintf(text, sizeof(text), "0x%04x", number);
+  return text;
+}
+
+std::string Dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+EntryInfo DescribeSection(const McfSection& section) {
+  EntryInfo info;
+  info.kind = "section";
+  info.size = section.size;
+  info.stored_size = section.size;
+  info.offset = section.offset;
+  info.verified = "none";
+  info.content_type =
+      HexNumber(section.type) + " " + McfSectionName(section.type);
+  return info;
+}
+
+}  // namespace
+
+std::string McfSectionName(uint32_t type) {
+  for (const SectionType& known : kSectionTypes) {
+    if (known.type == type) return known.name;
+  }
+  return "Section" + HexNumber(type);
+}
+
+/// tensors/NAME: the stored bytes.
+class McfContainer::Tensors final : public FileTable {
+ public:
+  explicit Tensors(std::shared_ptr<const McfContainer> model)
+      : FileTable({.role = Role::kEntries, .directory = "tensors"}),
+        model_(std::move(model)) {}
+
+  uint32_t count() const override { return model_->tensor_count_; }
+  std::optional<std::string_view> Path(
+      uint32_t tensor, std::string& /*scratch*/) const override {
+    return model_->TensorName(tensor);
+  }
+  Result<Content> Open(uint32_t tensor,
+                       const ReadContext& /*context*/) const override {
+    return model_->OpenTensor(tensor);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
+    return model_->TensorSize(tensor);
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t tensor, const ReadContext& /*context*/) const override {
+    return model_->DescribeTensor(tensor);
+  }
+  std::optional<Error> Fault(uint32_t tensor) const override {
+    return model_->TensorFault(tensor);
+  }
+
+ private:
+  const std::shared_ptr<const McfContainer> model_;
+};
+
+/// dequantized/NAME: the values of quantised tensors as float32.
+class McfContainer::Dequantized final : public EntryFileTable {
+ public:
+  explicit Dequantized(std::shared_ptr<const McfContainer> model)
+      : EntryFileTable(std::make_shared<const Tensors>(model), Role::kPrimary,
+                       "dequantized"),
+        model_(std::move(model)) {}
+
+  bool MayHave(uint32_t tensor) const override {
+    if (model_->TensorFault(tensor)) return false;
+    const McfTensor record = model_->Tensor(tensor);
+    if (!IsMcfQuantised(record.dtype)) return false;
+    const Result<McfQuantLayout> layout = model_->QuantLayout(record);
+    return layout && layout->kind != McfQuantLayout::Kind::kCodesOnly;
+  }
+  Result<Content> Open(uint32_t tensor,
+                       const ReadContext& /*context*/) const override {
+    return model_->OpenValues(tensor);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
+    return model_->QuantLayout(model_->Tensor(tensor))->value_bytes();
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t tensor, const ReadContext& /*context*/) const override {
+    return model_->DescribeValues(tensor);
+  }
+
+ private:
+  const std::shared_ptr<const McfContainer> model_;
+};
+
+/// sections/0xNNNN.bin: each section as it is stored.
+class McfContainer::Sections final : public FileTable {
+ public:
+  explicit Sections(std::shared_ptr<const McfContainer> model)
+      : FileTable({.directory = "sections"}), model_(std::move(model)) {}
+
+  uint32_t count() const override {
+    return static_cast<uint32_t>(model_->sections_.size());
+  }
+  std::optional<std::string_view> Path(uint32_t section,
+                                       std::string& scratch) const override {
+    scratch = HexNumber(model_->sections_[section].type);
+    return scratch += ".bin";
+  }
+  Result<Content> Open(uint32_t section,
+                       const ReadContext& /*context*/) const override {
+    return model_->OpenSection(model_->sections_[section]);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t section) const override {
+    return model_->sections_[section].size;
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t section, const ReadContext& /*context*/) const override {
+    return DescribeSection(model_->sections_[section]);
+  }
+
+ private:
+  const std::shared_ptr<const McfContainer> model_;
+};
+
+Result<Content> McfContainer::OpenValues(uint32_t entry) const {
+  const McfTensor tensor = Tensor(entry);
+  const Result<McfQuantLayout> layout = QuantLayout(tensor);
+  if (!layout) return layout.error();
+  return Content(Computed{McfValues(source(), tensor.data_offset, *layout)},
+                 layout->value_bytes());
+}
+
+Result<Content> McfContainer::OpenCodes(uint32_t entry) const {
+  const McfTensor tensor = Tensor(entry);
+  if (tensor.dtype != kMcfInt4) return OpenTensor(entry);
+  const Result<McfQuantLayout> layout = QuantLayout(tensor);
+  if (!layout) return layout.error();
+  return Content(Computed{McfNibbles(source(), tensor.data_offset)},
+                 layout->elements());
+}
+
+EntryInfo McfContainer::DescribeValues(uint32_t entry) const {
+  EntryInfo info = DescribeTensor(entry);
+  const Result<McfQuantLayout> layout = QuantLayout(Tensor(entry));
+  info.size = layout ? layout->value_bytes() : 0;
+  info.codec = std::exchange(info.dtype, std::string(DTypeName(DType::kF32)));
+  info.note.clear();
+  return info;
+}
+
+Content McfContainer::OpenSection(const McfSection& section) const {
+  return {Range{source(), section.offset, nullptr}, section.size};
+}
+
+std::vector<Document> McfContainer::Documents() const {
+  std::vector<Document> documents;
+  for (const SectionType& known : kSectionTypes) {
+    const McfSection* section = known.file ? Find(known.type) : nullptr;
+    if (section == nullptr) continue;
+    documents.push_back({known.role, FixedFile(Role::kPrimary, known.file,
+                                               OpenSection(*section),
+                                               DescribeSection(*section))});
+  }
+  if (!model_info_.is_null()) {
+    documents.push_back(
+        {DocumentRole::kDescription, TextFile("model_info.json", kModelInfoText,
+                                              &McfContainer::ModelInfoJson)});
+  }
+  return documents;
+}
+
+std::shared_ptr<const FileTable> McfContainer::TextFile(const char* path,
+                                                        uint64_t number,
+                                                        Text text) const {
+  return TextDocument(
+      Role::kPrimary, path, {owner_, number}, source(),
+      [self = Share(*this), text](const ReadContext& /*context*/) {
+        return Result<std::string>(((*self).*text)());
+      });
+}
+
+Container::Tables McfContainer::Files() const {
+  Tables files = {std::make_shared<const Tensors>(Share(*this))};
+  for (Document& document : Documents()) {
+    files.push_back(std::move(document.table));
+  }
+  if (has_quant_info_) {
+    files.push_back(TextFile("quant_info.json", kQuantInfoText,
+                             &McfContainer::QuantInfoJson));
+  }
+  if (tensor_count_ > 0) {
+    files.push_back(
+        TextFile("tensors.json", kTensorsText, &McfContainer::TensorsJson));
+  }
+  files.push_back(std::make_shared<const Sections>(Share(*this)));
+  files.push_back(std::make_shared<const Dequantized>(Share(*this)));
+  return files;
+}
+
+Exports McfContainer::Export() const {
+  Exports exports;
+  if (tensor_count_ == 0) return exports;
+  exports.bundle_name = "model";
+  exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
+    return self->Arrays();
+  };
+  exports.documents = Documents();
+  return exports;
+}
+
+std::vector<ArrayInfo> McfContainer::Arrays() const {
+  const std::shared_ptr<const McfContainer> self = Share(*this);
+  std::vector<ArrayInfo> arrays;
+  for (uint32_t i = 0; i < tensor_count_; ++i) {
+    if (TensorFault(i)) continue;
+    const McfTensor tensor = Tensor(i);
+    ArrayInfo array;
+    array.name = TensorName(i);
+    array.shape = Shape(tensor);
+    if (const std::optional<DType> plain = McfPlainDType(tensor.dtype)) {
+      if (!CheckPlain(tensor)) continue;
+      array.dtype = *plain;
+      array.open = [self, i](const ReadContext& /*context*/) {
+        return self->OpenTensor(i);
+      };
+    } else if (IsMcfQuantised(tensor.dtype)) {
+      const Result<McfQuantLayout> layout = QuantLayout(tensor);
+      if (!layout) continue;
+      const bool codes = layout->kind == McfQuantLayout::Kind::kCodesOnly;
+      array.dtype = codes ? DType::kI8 : DType::kF32;
+      array.open = [self, i, codes](const ReadContext& /*context*/) {
+        return codes ? self->OpenCodes(i) : self->OpenValues(i);
+      };
+    } else {
+      continue;
+    }
+    arrays.push_back(std::move(array));
+  }
+  return arrays;
+}
+
+std::string McfContainer::TensorsJson() const {
+  std::string text = "{\"count\":" + std::to_string(tensor_count_) +
+                     ",\"flags\":" + std::to_string(tensor_flags_) +
+                     ",\"tensors\":[";
+  for (uint32_t i = 0; i < tensor_count_; ++i) {
+    const McfTensor tensor = Tensor(i);
+    const std::string name(TensorName(i));
+    Json object = {{"index", i},
+                   {"name", name},
+                   {"dtype", McfDTypeName(tensor.dtype)},
+                   {"dtype_code", tensor.dtype},
+                   {"shape", Shape(tensor)},
+                   {"offset", tensor.data_offset},
+                   {"size", tensor.data_size}};
+    if (!IsUtf8(name)) object["name_hex"] = Hex(name);
+    text += i == 0 ? "\n" : ",\n";
+    text += Dump(object);
+  }
+  return text + "\n]}\n";
+}
+
+std::string McfContainer::ModelInfoJson() const {
+  return FormatJson(model_info_);
+}
+
+std::string McfContainer::QuantInfoJson() const {
+  std::string text = "{\"records\":[";
+  for (size_t i = 0; i < quant_info_.size(); ++i) {
+    text += i == 0 ? "\n" : ",\n";
+    text += Dump(McfQuantRecordJson(quant_info_[i]));
+  }
+  return text + "\n]}\n";
+}
+
+}  // namespace ctxfs

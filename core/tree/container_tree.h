@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/interrupt.h"
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/container/file_table.h"
+#include "core/content/read_context.h"
+#include "core/tree/numbered_directory.h"
+#include "core/tree/tree_files.h"
+
+namespace ctxfs {
+
+/// One container as a tree of files: the files of its tables under safe names,
+/// and the directory `.ctxfs` (docs/tree.md, section 2). A container with too
+/// many names becomes an unreadable one. Immutable.
+class ContainerTree final : public TreeFiles {
+ public:
+  using Tables = Container::Tables;
+
+  /// `extra` tables and `attached` containers are shown besides the container's
+  /// own.
+  explicit ContainerTree(std::shared_ptr<const Container> container,
+                         Tables extra = {},
+                         std::vector<ChildContainer> attached = {},
+                         const TreeLimits& most = {},
+                         const Interrupt& interrupt = NeverInterrupted());
+
+  /// kLimit if the container had too many names; kInterrupted.
+  const Status& status() const { return status_; }
+
+  const Container& container() const { return *container_; }
+  /// The table of the container's entries; empty if it has none.
+  const std::shared_ptr<const FileTable>& entries() const {
+    return tables_.front();
+  }
+
+  File At(NodeId file) const override;
+  const ChildContainer* Hanging(NodeId directory) const override;
+  const FileTree* Numbered(NodeId directory) const override;
+  bool IsMetadata(NodeId directory) const override {
+    return directory == metadata_;
+  }
+
+  /// The entry that a file is; nothing for another file, and for a directory.
+  std::optional<uint32_t> Entry(NodeId node) const;
+  /// Whether a file holds what the container holds: it is neither a view nor
+  /// metadata.
+  bool IsData(NodeId file) const;
+
+  const std::vector<ChildContainer>& sub_containers() const {
+    return children_;
+  }
+  /// Files and directories, including those in numbered directories.
+  uint64_t NodeCount() const;
+  /// The sum of the entries' decoded sizes in bytes.
+  uint64_t TotalSize() const { return total_size_; }
+
+ private:
+  Status Build(const Tables& extra, std::vector<ChildContainer> attached,
+               const TreeLimits& most, const Interrupt& interrupt);
+  Tables MetadataTables() const;
+  Status NumberFiles();
+  Status AddEntries(TreeBuilder& builder, const Interrupt& interrupt) const;
+  void AddMembers(TreeBuilder& builder);
+  Status AddNested(TreeBuilder& builder, const Interrupt& interrupt);
+  Status AddOthers(TreeBuilder& builder, const Interrupt& interrupt);
+  uint64_t SumOfSizes() const;
+
+  Result<bool> DirectoryExists(NodeId directory, Cost most,
+                               const ReadContext& context) const override;
+  /// Whether a listing of `directory`, or of one below, would show anything.
+  /// `asked` counts the files that had to be asked whether they exist.
+  bool HoldsAnything(NodeId directory, unsigned& asked,
+                     const ReadContext& context) const;
+
+  std::shared_ptr<const Container> container_;
+  Tables tables_;  // the entries' first
+  // File numbers of the tree run through all tables: those of tables_[i] start
+  // at starts_[i]. Numbered files have none.
+  std::vector<FileId> starts_;
+  std::vector<ChildContainer> children_;           // nested ones last
+  std::unordered_map<NodeId, uint32_t> child_at_;  // directory -> child
+  std::unordered_map<NodeId, uint32_t> nested_;    // directory -> entry
+  std::unordered_map<NodeId, NumberedDirectory> numbered_at_;
+  std::optional<NodeId> metadata_;
+  uint64_t total_size_ = 0;
+  Status status_;
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/container/file_table.h"
+#include "core/content/content.h"
+#include "core/content/read_context.h"
+#include "core/tree/tree.h"
+
+namespace ctxfs {
+
+/// A tree of files: names, and the table and number of the file at each. Nodes
+/// are numbered from 0, the root. Immutable.
+class FileTree {
+ public:
+  static constexpr NodeId kRoot = 0;
+
+  struct Child {
+    NodeId node;
+    std::string name;
+    bool directory;
+  };
+
+  /// File `number` of `table`, which lives as long as the tree.
+  struct File {
+    const FileTable* table;
+    uint32_t number;
+  };
+
+  FileTree() = default;
+  virtual ~FileTree() = default;
+  FileTree(const FileTree&) = delete;
+  FileTree& operator=(const FileTree&) = delete;
+
+  virtual bool IsDirectory(NodeId node) const = 0;
+  /// The root is its own parent.
+  virtual NodeId Parent(NodeId node) const = 0;
+  /// From the root: "a/b", empty for the root itself.
+  virtual std::string Path(NodeId node) const = 0;
+
+  virtual std::optional<NodeId> Lookup(NodeId directory,
+                                       std::string_view name) const = 0;
+  virtual uint32_t ChildCount(NodeId directory) const = 0;
+  virtual Child ChildAt(NodeId directory, uint32_t index) const = 0;
+
+  /// The file at a node that is not a directory.
+  virtual File At(NodeId file) const = 0;
+
+  /// The container, or the directory of numbered files, that is shown at a
+  /// directory in place of children; null if there is none.
+  virtual const ChildContainer* Hanging(NodeId /*directory*/) const {
+    return nullptr;
+  }
+  virtual const FileTree* Numbered(NodeId /*directory*/) const {
+    return nullptr;
+  }
+
+  /// Whether a directory holds the files that describe the container, and no
+  /// entries: `.ctxfs`, or `.ctxfs~2` beside an entry of that name.
+  virtual bool IsMetadata(NodeId /*directory*/) const { return false; }
+
+  /// Whether a node exists: see FileTable::Exists.
+  Result<bool> Exists(NodeId node, Cost most,
+                      const ReadContext& context) const {
+    if (IsDirectory(node)) return DirectoryExists(node, most, context);
+    const File file = At(node);
+    return file.table->Exists(file.number, most, context);
+  }
+
+  // The questions that FileTable answers, by node.
+
+  Result<uint64_t> Size(NodeId node, const ReadContext& context) const {
+    const File file = At(node);
+    return file.table->Size(file.number, context);
+  }
+  /// Whether Size takes at most a small read, so that listings may ask.
+  bool SizeIsCheap(NodeId node) const {
+    const File file = At(node);
+    return file.table->size_cost(file.number) <= Cost::kSmallRead;
+  }
+  bool IsLocked(NodeId node) const {
+    const File file = At(node);
+    return file.table->access(file.number) == Access::kLocked;
+  }
+  bool IsLive(NodeId node) const {
+    return !IsDirectory(node) && At(node).table->live();
+  }
+  Result<Content> Open(NodeId node, const ReadContext& context) const {
+    const File file = At(node);
+    return file.table->Open(file.number, context);
+  }
+  /// Nothing for a directory, too.
+  std::optional<EntryInfo> Describe(NodeId node,
+                                    const ReadContext& context) const {
+    if (IsDirectory(node)) return std::nullopt;
+    const File file = At(node);
+    std::optional<EntryInfo> info = file.table->Describe(file.number, context);
+    if (info) file.table->AddFindings(file.number, *info);
+    return info;
+  }
+
+ protected:
+  virtual Result<bool> DirectoryExists(NodeId /*directory*/, Cost /*most*/,
+                                       const ReadContext& /*context*/) const {
+    return true;
+  }
+};
+
+}  // namespace ctxfs

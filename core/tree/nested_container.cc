@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tree/nested_container.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/container/format.h"
+#include "core/content/content_source.h"
+
+namespace ctxfs {
+namespace {
+
+/// Whether the entry is stored neither compressed nor encrypted.
+bool IsStoredPlain(const EntryInfo& info) {
+  return info.codec == "none" && info.stored_size == info.size;
+}
+
+}  // namespace
+
+Result<bool> IsContainerEntry(const Source& source, const FileTable& entries,
+                              uint32_t entry, Cost most,
+                              const ReadContext& context) {
+  const EntryInfo info = entries.Describe(entry, context).value_or(EntryInfo{});
+  if (info.size == 0) return false;
+  const uint64_t size = std::min<uint64_t>(info.size, limits::kProbeBytes);
+  if (IsStoredPlain(info)) {
+    const Result<Buffer> head = ReadBuffer(source, info.offset, size, "head");
+    if (head) return IsContainer(head->span());
+    if (head.error().Permanent()) return false;
+    return head.error();
+  }
+  if (most < Cost::kDecode) return true;
+  const Result<Content> content = entries.Open(entry, context);
+  if (!content && !content.error().Permanent()) return content.error();
+  if (!content) return false;  // reading the entry itself says why
+  Buffer head(static_cast<size_t>(size));
+  const Status read = ReadInto(*content, 0, head.span(), context);
+  if (read) return IsContainer(head.span());
+  if (read.error().Permanent()) return false;
+  return read.error();
+}
+
+Result<std::shared_ptr<const Source>> OpenContainerEntry(
+    const std::shared_ptr<const Source>& source, const FileTable& entries,
+    uint32_t entry, const ReadContext& context) {
+  Result<Content> content = entries.Open(entry, context);
+  if (!content) return std::move(content).error();
+  const EntryInfo info = entries.Describe(entry, context).value_or(EntryInfo{});
+  if (IsStoredPlain(info)) {
+    if (Status verified = content->Verify(context); !verified) {
+      return std::move(verified).error();
+    }
+    return std::shared_ptr<const Source>(
+        std::make_shared<const SliceSource>(source, info.offset, info.size));
+  }
+  if (content->size() > limits::kNestedBytes) {
+    return Error{Code::kLimit,
+                 "a container of " + std::to_string(content->size()) +
+                     " bytes is too large to be decoded for a look inside",
+                 info.offset};
+  }
+  if (Status verified = content->Verify(context); !verified) {
+    return std::move(verified).error();
+  }
+  return std::shared_ptr<const Source>(std::make_shared<const ContentSource>(
+      source, std::move(*content), context.cache()));
+}
+
+}  // namespace ctxfs
