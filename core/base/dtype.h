@@ -8,8 +8,8 @@
 
 namespace ctxfs {
 
-/// Element types of arrays, as numpy and safetensors know them. Containers'
-/// own type codes are mapped to these by their formats.
+/// Element types of arrays, as numpy, safetensors and torch know them.
+/// Containers' own type codes are mapped to these by their formats.
 enum class DType : uint8_t {
   kBool,
   kI8,
@@ -24,28 +24,60 @@ enum class DType : uint8_t {
   kBf16,
   kF32,
   kF64,
+  // Complex numbers: two floats of half the width, the real part first.
+  kC32,
+  kC64,
+  kC128,
+  // Floats of 8 bits: exponent and mantissa bits; fnuz has no -0 and one NaN.
+  kF8E4M3,
+  kF8E5M2,
+  kF8E4M3Fnuz,
+  kF8E5M2Fnuz,
+  kF8E8M0,
+  // Floats of 6 and 4 bits, packed.
+  kF6E2M3,
+  kF6E3M2,
+  kF4,
 };
 
-/// Bytes of one element.
-constexpr size_t DTypeSize(DType dtype) {
-  constexpr size_t kSizes[] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8};
-  return kSizes[static_cast<size_t>(dtype)];
+constexpr size_t kDTypeCount = static_cast<size_t>(DType::kF4) + 1;
+
+/// Bits of one element.
+constexpr unsigned DTypeBits(DType dtype) {
+  constexpr unsigned kBits[kDTypeCount] = {8,  8,  8,  16, 16, 32, 32, 64,
+                                           64, 16, 16, 32, 64, 32, 64, 128,
+                                           8,  8,  8,  8,  8,  6,  6,  4};
+  return kBits[static_cast<size_t>(dtype)];
 }
+
+/// Bytes of one element; 1 for those of fewer than 8 bits, which share bytes.
+constexpr size_t DTypeSize(DType dtype) { return (DTypeBits(dtype) + 7) / 8; }
 
 /// "bool", "i8", ... "bf16", "f32", "f64": what xattrs and index.json say.
 constexpr std::string_view DTypeName(DType dtype) {
-  constexpr std::string_view kNames[] = {"bool", "i8",  "u8",  "i16", "u16",
-                                         "i32",  "u32", "i64", "u64", "f16",
-                                         "bf16", "f32", "f64"};
+  constexpr std::string_view kNames[kDTypeCount] = {
+      "bool",        "i8",          "u8",      "i16",     "u16",     "i32",
+      "u32",         "i64",         "u64",     "f16",     "bf16",    "f32",
+      "f64",         "c32",         "c64",     "c128",    "f8_e4m3", "f8_e5m2",
+      "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0", "f6_e2m3", "f6_e3m2", "f4"};
   return kNames[static_cast<size_t>(dtype)];
 }
 
 /// The type of that short name, exactly as DTypeName spells it.
 constexpr std::optional<DType> DTypeOf(std::string_view name) {
-  for (uint8_t i = 0; i <= static_cast<uint8_t>(DType::kF64); ++i) {
+  for (size_t i = 0; i < kDTypeCount; ++i) {
     if (DTypeName(static_cast<DType>(i)) == name) return static_cast<DType>(i);
   }
   return std::nullopt;
+}
+
+constexpr bool IsComplex(DType dtype) {
+  return dtype >= DType::kC32 && dtype <= DType::kC128;
+}
+
+/// Whether an element is a float of 8 bits.
+constexpr bool IsFloat8(DType dtype) {
+  return dtype >= DType::kF8E4M3 && dtype <= DType::kF8E8M0;
 }
 
 }  // namespace ctxfs

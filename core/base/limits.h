@@ -12,8 +12,9 @@ constexpr uint64_t kKiB = 1024;
 constexpr uint64_t kMiB = 1024 * kKiB;
 constexpr uint64_t kGiB = 1024 * kMiB;
 
-/// Bytes a format's probe gets to see.
-constexpr size_t kProbeBytes = 64;
+/// Bytes a format's probe gets to see: a header of tar, which is recognised by
+/// the checksum of all of it.
+constexpr size_t kProbeBytes = 512;
 
 /// Entries of one container (docs/shard.md, section 15).
 constexpr uint32_t kEntries = 10'000'000;

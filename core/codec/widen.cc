@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/codec/widen.h"
 
+#include <array>
 #include <bit>
 #include <cstdint>
 
@@ -11,6 +12,58 @@ namespace {
 
 float OfBf16(uint16_t bits) {
   return std::bit_cast<float>(uint32_t{bits} << 16);
+}
+
+constexpr float kNan = std::bit_cast<float>(0x7FC00000U);
+
+constexpr float PowerOfTwo(int exponent) {
+  float value = 1;
+  for (; exponent > 0; --exponent) value *= 2;
+  for (; exponent < 0; ++exponent) value /= 2;
+  return value;
+}
+
+/// A float of 8 bits: sign, exponent, `mantissa_bits` of mantissa.
+constexpr float SmallFloat(unsigned code, unsigned mantissa_bits, int bias) {
+  const unsigned steps = 1U << mantissa_bits;
+  const unsigned exponent = (code & 0x7FU) >> mantissa_bits;
+  const auto mantissa = static_cast<float>(code & (steps - 1));
+  const float unit = 1.0F / static_cast<float>(steps);
+  const float size = exponent == 0
+                         ? mantissa * unit * PowerOfTwo(1 - bias)
+                         : (1 + mantissa * unit) *
+                               PowerOfTwo(static_cast<int>(exponent) - bias);
+  return (code & 0x80U) != 0 ? -size : size;
+}
+
+/// docs/safetensors.md, section 3.
+constexpr float Float8(DType dtype, unsigned code) {
+  const unsigned size = code & 0x7FU;
+  switch (dtype) {
+    case DType::kF8E4M3:
+      return size == 0x7F ? kNan : SmallFloat(code, 3, 7);
+    case DType::kF8E5M2:
+      // A float16 whose other mantissa bits are 0.
+      return size > 0x7C ? kNan : HalfToFloat(static_cast<uint16_t>(code << 8));
+    case DType::kF8E4M3Fnuz:
+      return code == 0x80 ? kNan : SmallFloat(code, 3, 8);
+    case DType::kF8E5M2Fnuz:
+      return code == 0x80 ? kNan : SmallFloat(code, 2, 16);
+    default:  // f8_e8m0
+      return code == 0xFF ? kNan : PowerOfTwo(static_cast<int>(code) - 127);
+  }
+}
+
+template <DType kDType>
+void EachFloat8(Bytes from, std::span<float> to) {
+  static constexpr auto kValues = [] {
+    std::array<float, 256> values{};
+    for (unsigned i = 0; i < values.size(); ++i) values[i] = Float8(kDType, i);
+    return values;
+  }();
+  for (size_t i = 0; i < to.size(); ++i) {
+    to[i] = kValues[std::to_integer<uint8_t>(from[i])];
+  }
 }
 
 template <typename T, typename Convert>
@@ -60,6 +113,23 @@ void WidenToFloat(DType dtype, Bytes from, std::span<float> to) {
       return EachAs<uint32_t, float>(from, to);
     case DType::kF64:
       return EachAs<uint64_t, double>(from, to);
+    case DType::kF8E4M3:
+      return EachFloat8<DType::kF8E4M3>(from, to);
+    case DType::kF8E5M2:
+      return EachFloat8<DType::kF8E5M2>(from, to);
+    case DType::kF8E4M3Fnuz:
+      return EachFloat8<DType::kF8E4M3Fnuz>(from, to);
+    case DType::kF8E5M2Fnuz:
+      return EachFloat8<DType::kF8E5M2Fnuz>(from, to);
+    case DType::kF8E8M0:
+      return EachFloat8<DType::kF8E8M0>(from, to);
+    case DType::kC32:
+    case DType::kC64:
+    case DType::kC128:
+    case DType::kF6E2M3:
+    case DType::kF6E3M2:
+    case DType::kF4:
+      break;  // not to be asked for
   }
 }
 

@@ -51,6 +51,16 @@ struct ChildContainer {
       open = nullptr;
 };
 
+/// Where a tree shows the entries of a container: the names that are left after
+/// names have been made safe and repeated ones numbered.
+class PathsInTree {
+ public:
+  virtual ~PathsInTree() = default;
+  /// Paths from the container's root of entries [first, end); empty for one
+  /// that has no file. Takes time in proportion to all names of the tree.
+  virtual std::vector<std::string> Of(uint32_t first, uint32_t end) const = 0;
+};
+
 /// An opened container: its index, parsed once, as tables of files. Immutable
 /// and safe for any number of threads. An entry costs its index record; what
 /// describes it is made on demand.
@@ -85,6 +95,12 @@ class Container : public std::enable_shared_from_this<Container> {
   /// The tables of all files, that of the entries first if there is one. The
   /// tree calls it once. May read metadata, and no entry.
   virtual Tables Files() const = 0;
+
+  /// Tables of files that say where entries are shown. `paths` outlives the
+  /// tables and their contents, and must not be used before the first Open.
+  virtual Tables FilesWithPaths(const PathsInTree& /*paths*/) const {
+    return {};
+  }
 
   /// The containers inside or beside this one. The tree calls it once.
   virtual std::vector<ChildContainer> Children() const { return {}; }

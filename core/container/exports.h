@@ -30,6 +30,9 @@ struct ArrayInfo {
   bool opening_reads = false;
   /// Whether it is the result of applying a delta to another array.
   bool merged = false;
+  /// Whether its elements are wider than those that are stored, because no
+  /// DType is as narrow. Files that must say the stored type leave it out.
+  bool widened = false;
 };
 
 /// What a file of a model is for, whatever it is called.
@@ -41,6 +44,10 @@ enum class DocumentRole : uint8_t {
   kTokenizerConfig,
   kVocabulary,
   kMerges,
+  kTokenizerModel,  // of sentencepiece
+  kSpecialTokens,
+  kAddedTokens,
+  kChatTemplate,
 };
 
 /// A file of a container that views may use: number `file` of `table`.

@@ -53,6 +53,9 @@ struct Placement {
   bool shared = false;
   /// A file that is a container itself is also shown as a directory.
   bool may_nest = false;
+  /// Of entries with one name the last keeps it, not the first: in an archive,
+  /// where unpacking leaves the last.
+  bool last_keeps_name = false;
 };
 
 /// A numbered set of files: the entries of an index, documents that describe
@@ -76,6 +79,10 @@ class FileTable {
   /// The result may point into `scratch` and is valid until its next use.
   virtual std::optional<std::string_view> Path(uint32_t file,
                                                std::string& scratch) const = 0;
+
+  /// Of entries: whether Path is that of a directory, which has no content and
+  /// is shown even if it is empty.
+  virtual bool IsDirectory(uint32_t /*file*/) const { return false; }
 
   /// Fails with Fault(file) if there is one.
   virtual Result<Content> Open(uint32_t file,

@@ -35,6 +35,9 @@ struct OpenOptions {
 struct Format {
   std::string_view name;
 
+  /// What its containers hold, in a few words for people.
+  std::string_view contents;
+
   /// Extensions of its files, without dots, separated by blanks: "sjgn sjgz".
   /// An entry that has one of them may be a container itself; formats are
   /// recognised by content alone.
@@ -53,12 +56,20 @@ struct Format {
   /// `open` refuses by its name, with kNotContainer. Null: never.
   bool (*resembles)(Bytes head) = nullptr;
 
+  /// Whether a file that no probe recognises, and that someone says is a
+  /// container, is such a container by bytes other than its first. Null: none.
+  bool (*resembles_source)(const Source& source) = nullptr;
+
   /// Whether `directory` is such a container. Null: no directory is.
   bool (*probe_directory)(const Source& directory) = nullptr;
 
   /// Whether a directory that no probe recognises was meant to be such a
   /// container, so that someone who names it is better told what it lacks.
   bool (*resembles_directory)(const Source& directory) = nullptr;
+
+  /// Whether common programs open its files themselves (safetensors, GGUF): in
+  /// a mirrored directory such a file stays a file.
+  bool stays_file = false;
 };
 
 /// Every format, in the order they are asked.
@@ -67,6 +78,9 @@ std::span<const Format* const> Formats();
 /// Whether a file that starts with `head` is a container; whether a directory
 /// is one.
 bool IsContainer(Bytes head);
+/// The same, of a format whose container takes the place of the file in a
+/// mirrored directory.
+bool IsContainerInPlaceOfFile(Bytes head);
 bool IsContainerDirectory(const Source& directory);
 bool ResemblesContainer(const Source& directory);
 

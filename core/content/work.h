@@ -38,11 +38,11 @@ class Work {
  private:
   Status Allow(uint64_t used, uint64_t bytes) const {
     if (bytes <= most_ && used <= most_ - bytes) return {};
-    return Error{Code::kLimit, "needs " + Sum(used, bytes) +
-                                   " bytes of work, and a file of " +
-                                   std::to_string(stored_) +
-                                   " bytes may cause " + std::to_string(most_) +
-                                   " (see -o max_expansion)",
+    return Error{Code::kLimit,
+                 "needs " + Sum(used, bytes) +
+                     " bytes of work, and a file of " +
+                     std::to_string(stored_) + " bytes may cause " +
+                     std::to_string(most_) + " (see -o max_expansion)",
                  kNoOffset, EFBIG};
   }
   static std::string Sum(uint64_t used, uint64_t bytes) {

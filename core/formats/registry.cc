@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/base/limits.h"
+#include "core/container/foreign_formats.h"
 #include "core/container/format.h"
 
 namespace ctxfs {
@@ -12,25 +13,38 @@ extern const Format kColumnShard;
 extern const Format kCowrie;
 extern const Format kCvc;
 extern const Format kGemmShard;
+extern const Format kGguf;
 extern const Format kMcf;
 extern const Format kMegaContext;
 extern const Format kMem8;
 extern const Format kMem8Archive;
 extern const Format kModelShard;
+extern const Format kOnnx;
+extern const Format kSafetensors;
+extern const Format kSafetensorsIndex;
 extern const Format kSampleShard;
 extern const Format kShard;
 extern const Format kSjgn;
+extern const Format kTar;
+extern const Format kTorch;
 extern const Format kTraceShard;
 extern const Format kWShard;
 extern const Format kWShardChunks;
+extern const Format kZip;
 
 namespace {
 
-// Profiles of Shard before Shard itself, which takes any of them.
+// Profiles of Shard before Shard itself, which takes any of them. Those without
+// a magic number last.
 constexpr std::array kFormats = {
-    &kWShard,      &kWShardChunks, &kModelShard,  &kSampleShard, &kGemmShard,
-    &kTraceShard,  &kColumnShard,  &kShard,       &kMcf,         &kCvc,
-    &kMem8Archive, &kMem8,         &kMegaContext, &kSjgn,        &kCowrie};
+    &kWShard,      &kWShardChunks, &kModelShard,
+    &kSampleShard, &kGemmShard,    &kTraceShard,
+    &kColumnShard, &kShard,        &kMcf,
+    &kCvc,         &kMem8Archive,  &kMem8,
+    &kMegaContext, &kSjgn,         &kCowrie,
+    &kGguf,        &kTorch,        &kZip,
+    &kTar,         &kSafetensors,  &kSafetensorsIndex,
+    &kOnnx};
 
 bool Lists(std::string_view extensions, std::string_view wanted) {
   while (!extensions.empty()) {
@@ -41,17 +55,6 @@ bool Lists(std::string_view extensions, std::string_view wanted) {
   return false;
 }
 
-/// Why bytes that no format recognises may still have been meant as one.
-std::string Unrecognised(Bytes head) {
-  if (head.empty()) return "not a container: the file is empty";
-  const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
-  if (std::all_of(head.begin(), head.end(), is_zero)) {
-    return "not a container of a known format: it starts with zeros, as files "
-           "do whose writer has not finished";
-  }
-  return "not a container of a known format";
-}
-
 }  // namespace
 
 std::span<const Format* const> Formats() { return kFormats; }
@@ -60,6 +63,13 @@ bool IsContainer(Bytes head) {
   return std::any_of(
       kFormats.begin(), kFormats.end(),
       [head](const Format* format) { return format->probe(head); });
+}
+
+bool IsContainerInPlaceOfFile(Bytes head) {
+  return std::any_of(kFormats.begin(), kFormats.end(),
+                     [head](const Format* format) {
+                       return !format->stays_file && format->probe(head);
+                     });
 }
 
 bool HasContainerExtension(std::string_view name) {
@@ -104,6 +114,13 @@ Result<std::shared_ptr<const Container>> OpenDirectory(
   return last->open(std::move(directory), options, context);
 }
 
+/// Whether a file that no probe recognises is worth opening as this format.
+bool Resembles(const Format& format, Bytes head, const Source& source) {
+  return (format.resembles != nullptr && format.resembles(head)) ||
+         (format.resembles_source != nullptr &&
+          format.resembles_source(source));
+}
+
 Result<std::shared_ptr<const Container>> OpenRecognised(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
@@ -119,12 +136,19 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
       return format->open(std::move(source), options, context);
     }
   }
+  std::optional<Error> refusal;  // the first, of a relative
   for (const Format* format : Formats()) {
-    if (format->resembles != nullptr && format->resembles(head->span())) {
-      return format->open(std::move(source), options, context);
-    }
+    if (!Resembles(*format, head->span(), *source)) continue;
+    Result<std::shared_ptr<const Container>> opened =
+        format->open(source, options, context);
+    if (opened || opened.error().code != Code::kNotContainer) return opened;
+    if (!refusal) refusal = std::move(opened).error();
   }
-  return Error{Code::kNotContainer, Unrecognised(head->span()), 0};
+  // A file that others read is named as such rather than as a relative.
+  if (refusal && RecogniseForeign(head->span()) == nullptr) {
+    return *std::move(refusal);
+  }
+  return Error{Code::kNotContainer, WhyNoContainer(head->span()), 0};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 #include <utility>
@@ -10,6 +11,14 @@
 #include "core/base/mutex.h"
 
 namespace ctxfs {
+
+namespace {
+
+// Of the first read, which recognises the format. It brings more than a magic
+// number, and a format reads again what it relies on.
+constexpr size_t kProbed = 64;
+
+}  // namespace
 
 class DigestingSource::Recorder {
  public:
@@ -60,9 +69,12 @@ std::optional<uint64_t> DigestingSource::opening_digest() const {
 
 Status DigestingSource::ReadAt(uint64_t offset, MutableBytes out) const {
   Status read = source_->ReadAt(offset, out);
-  if (recorder_->recording()) {
-    recorder_->Add(offset, read ? Bytes(out) : Bytes());
+  if (!recorder_->recording()) return read;
+  Bytes noted = read ? Bytes(out) : Bytes();
+  if (!probed_.exchange(true)) {
+    noted = noted.first(std::min(noted.size(), kProbed));
   }
+  recorder_->Add(offset, noted);
   return read;
 }
 
@@ -80,6 +92,11 @@ Result<std::vector<DirectoryEntry>> DigestingSource::List() const {
 Result<std::shared_ptr<const Source>> DigestingSource::OpenBeside(
     const std::string& path) const {
   return Record(path, Noted(source_->OpenBeside(path)));
+}
+
+Result<std::shared_ptr<const Source>> DigestingSource::OpenSibling(
+    const std::string& path) const {
+  return Record(path, Noted(source_->OpenSibling(path)));
 }
 
 Result<std::shared_ptr<const Source>> DigestingSource::OpenDirectoryBeside(

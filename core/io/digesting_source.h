@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,8 +12,9 @@ namespace ctxfs {
 
 /// Passes everything on to another source and digests all that is read through
 /// it until Seal: bytes, names of directories, and which files were opened
-/// beside it. Two openings of a container that read the same built the same, so
-/// equal digests mean equal names, sizes and checksums.
+/// beside it; of the first read, which probes, only the first 64 bytes. Two
+/// openings of a container that read the same built the same, so equal digests
+/// mean equal names, sizes and checksums.
 class DigestingSource final : public Source {
  public:
   explicit DigestingSource(std::shared_ptr<const Source> source);
@@ -26,6 +28,7 @@ class DigestingSource final : public Source {
   FileTime mtime() const override { return source_->mtime(); }
   std::optional<Readers> readers() const override { return source_->readers(); }
   FileIdentity identity() const override { return source_->identity(); }
+  std::string name() const override { return source_->name(); }
   bool is_directory() const override { return source_->is_directory(); }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override { return source_->CheckUnchanged(); }
@@ -34,6 +37,8 @@ class DigestingSource final : public Source {
   }
   Result<std::vector<DirectoryEntry>> List() const override;
   Result<std::shared_ptr<const Source>> OpenBeside(
+      const std::string& path) const override;
+  Result<std::shared_ptr<const Source>> OpenSibling(
       const std::string& path) const override;
   Result<std::shared_ptr<const Source>> OpenDirectoryBeside(
       const std::string& path) const override;
@@ -50,6 +55,7 @@ class DigestingSource final : public Source {
 
   const std::shared_ptr<const Source> source_;
   const std::shared_ptr<Recorder> recorder_;
+  mutable std::atomic<bool> probed_ = false;
 };
 
 }  // namespace ctxfs

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -39,6 +40,53 @@ bool MayReach(const std::string& directory, const std::string& path,
     }
   }
   return true;
+}
+
+/// `path` as an absolute one with its own last component, and without links
+/// before that; `real` if that cannot be told.
+std::string AbsolutePath(const std::string& path, const std::string& real) {
+  const size_t slash = path.rfind('/');
+  const std::string name =
+      slash == std::string::npos ? path : path.substr(slash + 1);
+  if (path.starts_with("/proc/") || name.empty() || name == "." ||
+      name == "..") {
+    return real;
+  }
+  const std::string directory =
+      slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const std::unique_ptr<char, decltype(&::free)> resolved(
+      ::realpath(directory.c_str(), nullptr), &::free);
+  if (resolved == nullptr) return real;
+  std::string absolute = resolved.get();
+  if (!absolute.ends_with('/')) absolute += '/';
+  return absolute + name;
+}
+
+SourceOptions WithGiven(SourceOptions options, const std::string& path,
+                        const std::string& real) {
+  if (options.given.empty()) options.given = AbsolutePath(path, real);
+  return options;
+}
+
+std::string DirectoryOf(const std::string& path) {
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+/// Whether a relative path leads out of its directory by ".." or from the root.
+bool LeavesByName(const std::string& path) {
+  if (path.starts_with('/')) return true;
+  int64_t depth = 0;
+  for (size_t at = 0; at <= path.size();) {
+    const size_t end = std::min(path.find('/', at), path.size());
+    const std::string component = path.substr(at, end - at);
+    if (component == "..") {
+      if (--depth < 0) return true;
+    } else if (!component.empty() && component != ".") {
+      ++depth;
+    }
+    at = end + 1;
+  }
+  return false;
 }
 
 }  // namespace
@@ -82,18 +130,66 @@ Result<std::shared_ptr<const FileSource>> FileSource::Open(
   if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
   auto companions =
       options.watch_ctime ? std::make_shared<Companions>() : nullptr;
+  const SourceOptions known = WithGiven(options, path, fd.real_path());
   return std::shared_ptr<const FileSource>(
-      new FileSource(std::make_shared<const File>(std::move(fd)), st, options,
+      new FileSource(std::make_shared<const File>(std::move(fd)), st, known,
                      std::move(companions)));
 }
 
 Result<std::shared_ptr<const Source>> FileSource::OpenBeside(
     const std::string& path) const {
   const auto open = [&] {
-    return OpenIn(path_.substr(0, path_.rfind('/') + 1), path, options_,
-                  readers_);
+    return OpenIn(DirectoryOf(path_), path, options_, readers_);
   };
   return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
+}
+
+Result<std::shared_ptr<const Source>> FileSource::OpenSibling(
+    const std::string& path) const {
+  const auto open = [&]() -> Result<std::shared_ptr<const Source>> {
+    const std::string directory = DirectoryOf(options_.given);
+    Result<std::shared_ptr<const Source>> inside =
+        OpenIn(directory, path, options_, readers_);
+    const bool leads_out = !inside && inside.error().code == Code::kCorrupt;
+    if (!leads_out || options_.audience == Audience::kEveryone ||
+        LeavesByName(path)) {
+      return inside;
+    }
+    return OpenLinked(directory, path);
+  };
+  return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
+}
+
+Result<std::shared_ptr<const Source>> FileSource::OpenLinked(
+    const std::string& directory, const std::string& path) const {
+  const size_t slash = path.rfind('/');
+  const std::string above =
+      slash == std::string::npos ? "." : path.substr(0, slash);
+  // Directories on the way lead nowhere else.
+  const Result<Fd> parent = FindBeneath(directory, above, O_DIRECTORY);
+  if (!parent) return parent.error();
+  const std::string name =
+      slash == std::string::npos ? path : path.substr(slash + 1);
+  const std::string given = parent->real_path() + "/" + name;
+  const Result<Fd> found = FindPath(given);
+  if (!found) {
+    const int number = found.error().sys_errno;
+    if (number != ENOENT && number != ENOTDIR) return found.error();
+    return Error{Code::kNotFound, "there is no such file"};
+  }
+  struct stat st {};
+  if (::fstat(found->get(), &st) != 0) return IoError("cannot be examined");
+  if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
+  SourceOptions options = options_;
+  options.given = given;
+  Result<std::shared_ptr<const FileSource>> source =
+      Open(found->proc_path(), options);
+  if (!source) return std::move(source).error();
+  return std::shared_ptr<const Source>(*std::move(source));
+}
+
+std::string FileSource::name() const {
+  return options_.given.substr(options_.given.rfind('/') + 1);
 }
 
 Result<std::shared_ptr<const Source>> FileSource::OpenIn(
@@ -110,8 +206,10 @@ Result<std::shared_ptr<const Source>> FileSource::OpenIn(
         MayReach(directory, path, readers))) {
     return Error{Code::kIo, "is not for all who may read the container"};
   }
+  SourceOptions known = options;
+  known.given = directory + path;
   Result<std::shared_ptr<const FileSource>> source =
-      Open(found->proc_path(), options);
+      Open(found->proc_path(), known);
   if (!source) return std::move(source).error();
   return std::shared_ptr<const Source>(std::move(*source));
 }

@@ -29,6 +29,9 @@ struct SourceOptions {
   /// A change of ctime alone makes a file stale as well. Whoever opens a file
   /// with it calls Renew and reads again what was read.
   bool watch_ctime = false;
+  /// The absolute path that someone named the file by, if it is opened by
+  /// another: by a descriptor, for instance.
+  std::string given = {};
 };
 
 /// A name in a directory, and whether that is a directory itself.
@@ -72,6 +75,10 @@ class Source {
   /// again while this source's own are open.
   virtual Result<std::shared_ptr<const Source>> Renew() const;
 
+  /// Returns the file's name in its directory, as it was opened by: that of the
+  /// link if that was one. Empty where it has none.
+  virtual std::string name() const { return {}; }
+
   /// Returns which file it was when it was opened; zeros where it is none.
   virtual FileIdentity identity() const { return {}; }
 
@@ -94,6 +101,16 @@ class Source {
   /// opened.
   virtual Result<std::shared_ptr<const Source>> OpenBeside(
       const std::string& path) const;
+
+  /// Opens a file by what a file of a set calls another: `path` is relative to
+  /// the directory of the path that this file was opened by, not of what a link
+  /// leads to. As OpenBeside, but the last component may be a link that leads
+  /// elsewhere if this file was opened for the mounter alone: download caches
+  /// keep the files of a model as links into another directory.
+  virtual Result<std::shared_ptr<const Source>> OpenSibling(
+      const std::string& path) const {
+    return OpenBeside(path);
+  }
 
   /// The directory at `path`, with what OpenBeside says of files.
   virtual Result<std::shared_ptr<const Source>> OpenDirectoryBeside(
@@ -151,6 +168,9 @@ class FileSource final : public Source {
   Result<std::shared_ptr<const Source>> Renew() const override;
   Result<std::shared_ptr<const Source>> OpenBeside(
       const std::string& path) const override;
+  Result<std::shared_ptr<const Source>> OpenSibling(
+      const std::string& path) const override;
+  std::string name() const override;
   /// By all files of the process, those that are closed among them.
   static uint64_t AllBytesRead();
 
@@ -164,6 +184,11 @@ class FileSource final : public Source {
   /// A change is never forgiven; Renew forgives one of ctime alone.
   enum class State : uint8_t { kUnchanged, kTouched, kChanged };
 
+  /// Opens `path` in `directory` even if its last component is a link that
+  /// leads elsewhere.
+  Result<std::shared_ptr<const Source>> OpenLinked(
+      const std::string& directory, const std::string& path) const;
+
   FileSource(std::shared_ptr<const File> file, const struct stat& st,
              const SourceOptions& options,
              std::shared_ptr<Companions> companions);
@@ -175,8 +200,8 @@ class FileSource final : public Source {
   bool PathLeadsElsewhere() const;
 
   const std::shared_ptr<const File> file_;
-  const std::string path_;  // absolute, without links
-  const SourceOptions options_;
+  const std::string path_;       // absolute, without links
+  const SourceOptions options_;  // `given` is set
   const Readers readers_;
   const FileIdentity identity_;
   const std::shared_ptr<Companions> companions_;  // null unless watch_ctime

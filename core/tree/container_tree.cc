@@ -147,6 +147,7 @@ ContainerTree::ContainerTree(std::shared_ptr<const Container> container,
   if (status_ || !status_.error().Permanent()) return;
   container_ = UnreadableContainer(container_->source(), status_.error());
   child_at_.clear();
+  explicit_.clear();
   nested_.clear();
   numbered_at_.clear();
   metadata_.reset();
@@ -167,6 +168,9 @@ Status ContainerTree::Build(const Tables& extra,
     } else {
       tables_.push_back(std::move(table));
     }
+  }
+  for (auto& table : container_->FilesWithPaths(*this)) {
+    tables_.push_back(std::move(table));
   }
   tables_.insert(tables_.end(), extra.begin(), extra.end());
   if (Status numbered = NumberFiles(); !numbered) return numbered;
@@ -230,7 +234,7 @@ uint64_t ContainerTree::SumOfSizes() const {
 }
 
 Status ContainerTree::AddEntries(TreeBuilder& builder,
-                                 const Interrupt& interrupt) const {
+                                 const Interrupt& interrupt) {
   const NodeId top = MakeEntryDirectory(builder, *entries());
   SafePath path;
   std::string scratch;
@@ -242,9 +246,14 @@ Status ContainerTree::AddEntries(TreeBuilder& builder,
     const auto name = entries()->Path(entry, scratch);
     if (!name) continue;
     const Components components = path.Split(*name);
+    if (entries()->IsDirectory(entry)) {
+      explicit_.insert(MakeDirectories(builder, top, components));
+      continue;
+    }
     const NodeId directory =
         MakeDirectories(builder, top, AllButLast(components));
-    builder.AddFile(directory, components.back(), entry);
+    builder.AddFile(directory, components.back(), entry,
+                    entries()->placement().last_keeps_name);
   }
   return {};
 }
@@ -280,6 +289,7 @@ Status ContainerTree::AddNested(TreeBuilder& builder,
     }
     const auto name = entries()->Path(entry, scratch);
     if (!name || !HasContainerExtension(*name) ||
+        entries()->IsDirectory(entry) ||
         entries()->access(entry) == Access::kLocked) {
       continue;
     }
@@ -357,6 +367,16 @@ bool ContainerTree::IsData(NodeId node) const {
   return role == Role::kEntries || role == Role::kPrimary;
 }
 
+std::vector<std::string> ContainerTree::Of(uint32_t first, uint32_t end) const {
+  std::vector<std::string> paths(end - first);
+  for (NodeId node = 0; node < tree_.node_count(); ++node) {
+    if (tree_.IsDirectory(node)) continue;
+    const FileId file = tree_.File(node);
+    if (file >= first && file < end) paths[file - first] = tree_.Path(node);
+  }
+  return paths;
+}
+
 uint64_t ContainerTree::NodeCount() const {
   uint64_t count = tree_.node_count();
   for (const auto& [node, files] : numbered_at_) {
@@ -373,7 +393,8 @@ Result<bool> ContainerTree::DirectoryExists(NodeId directory, Cost most,
                             most, context);
   }
   unsigned asked = 0;
-  return directory == kRoot || HoldsAnything(directory, asked, context);
+  return directory == kRoot || explicit_.contains(directory) ||
+         HoldsAnything(directory, asked, context);
 }
 
 bool ContainerTree::HoldsAnything(NodeId directory, unsigned& asked,
@@ -386,6 +407,7 @@ bool ContainerTree::HoldsAnything(NodeId directory, unsigned& asked,
   for (uint32_t i = 0; i < tree_.ChildCount(directory); ++i) {
     const NodeId child = tree_.Child(directory, i);
     if (tree_.IsDirectory(child)) {
+      if (explicit_.contains(child)) return true;
       if (HoldsAnything(child, asked, context)) return true;
       continue;
     }

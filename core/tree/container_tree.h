@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/base/interrupt.h"
@@ -20,7 +21,7 @@ namespace ctxfs {
 /// One container as a tree of files: the files of its tables under safe names,
 /// and the directory `.ctxfs` (docs/tree.md, section 2). A container with too
 /// many names becomes an unreadable one. Immutable.
-class ContainerTree final : public TreeFiles {
+class ContainerTree final : public TreeFiles, private PathsInTree {
  public:
   using Tables = Container::Tables;
 
@@ -67,11 +68,13 @@ class ContainerTree final : public TreeFiles {
                const TreeLimits& most, const Interrupt& interrupt);
   Tables MetadataTables() const;
   Status NumberFiles();
-  Status AddEntries(TreeBuilder& builder, const Interrupt& interrupt) const;
+  Status AddEntries(TreeBuilder& builder, const Interrupt& interrupt);
   void AddMembers(TreeBuilder& builder);
   Status AddNested(TreeBuilder& builder, const Interrupt& interrupt);
   Status AddOthers(TreeBuilder& builder, const Interrupt& interrupt);
   uint64_t SumOfSizes() const;
+
+  std::vector<std::string> Of(uint32_t first, uint32_t end) const override;
 
   Result<bool> DirectoryExists(NodeId directory, Cost most,
                                const ReadContext& context) const override;
@@ -89,6 +92,7 @@ class ContainerTree final : public TreeFiles {
   std::unordered_map<NodeId, uint32_t> child_at_;  // directory -> child
   std::unordered_map<NodeId, uint32_t> nested_;    // directory -> entry
   std::unordered_map<NodeId, NumberedDirectory> numbered_at_;
+  std::unordered_set<NodeId> explicit_;  // directories that are entries
   std::optional<NodeId> metadata_;
   uint64_t total_size_ = 0;
   Status status_;

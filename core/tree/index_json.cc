@@ -142,8 +142,10 @@ Result<std::string> IndexJson::Shared::Text(uint32_t first, uint32_t end,
     }
     tree_.container().Annotate(**metadata, info);
     text += entry == 0 ? "\n" : ",\n";
-    text += EntryJson(info, tree_.Path(nodes[entry - first]))
-                .dump(-1, ' ', false, Json::error_handler_t::replace);
+    Json object = EntryJson(info, tree_.Path(nodes[entry - first]));
+    // A directory, or an entry that is not shown.
+    if (nodes[entry - first] == Tree::kRoot) object["path"] = nullptr;
+    text += object.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
   if (end == entries().count()) text += "\n]\n";
   return text;

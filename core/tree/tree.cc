@@ -102,14 +102,17 @@ NodeId TreeBuilder::MakeDirectory(NodeId parent, std::string_view name) {
   return found;
 }
 
-void TreeBuilder::AddFile(NodeId parent, std::string_view name, FileId file) {
+void TreeBuilder::AddFile(NodeId parent, std::string_view name, FileId file,
+                          bool replace) {
   const size_t slot = tree_.Slot(parent, name);
   const uint32_t found = tree_.table_[slot];
   if (found == Tree::kFree) {
     Add(slot, parent, name, file, false);
-  } else {
-    unnamed_.push_back({parent, found, file});
+    return;
   }
+  Tree::Node& node = tree_.nodes_[found];
+  if (replace && !node.directory) std::swap(node.value, file);
+  unnamed_.push_back({parent, found, file});
 }
 
 std::string TreeBuilder::FreeName(NodeId parent, std::string_view name) {

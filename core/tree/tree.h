@@ -96,9 +96,11 @@ class TreeBuilder {
   /// place is moved aside.
   NodeId MakeDirectory(NodeId parent, std::string_view name);
 
-  /// Puts a file at `name`; if that is taken, Settle finds it another. Files
-  /// come in the order of their numbers.
-  void AddFile(NodeId parent, std::string_view name, FileId file);
+  /// Puts a file at `name`; if that is taken, Settle finds it another name. A
+  /// file that is there already is moved aside instead if `replace` is set.
+  /// Files come in the order of their numbers.
+  void AddFile(NodeId parent, std::string_view name, FileId file,
+               bool replace = false);
 
   /// Names the files whose names were taken: NAME~file beside a directory,
   /// else NAME~2, NAME~3, ... before the extension. To be called when all

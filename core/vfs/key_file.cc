@@ -17,7 +17,7 @@ constexpr size_t kHexBytes = 2 * MasterKey::kBytes;
 
 Error Unreadable() {
   return {Code::kIo,
-          std::string("the key cannot be read: ") + std::strerror(errno)};
+          std::string("key file cannot be read: ") + std::strerror(errno)};
 }
 
 int Digit(std::byte c) {
@@ -40,7 +40,7 @@ bool FromHex(MutableBytes text) {
   return true;
 }
 
-/// Fills `text` as far as the file goes; how many bytes that were.
+/// Reads up to text.size() bytes of the file. Returns their number.
 std::optional<size_t> ReadSome(int fd, MutableBytes text) {
   size_t size = 0;
   while (size < text.size()) {
@@ -59,7 +59,7 @@ Result<std::shared_ptr<const MasterKey>> ReadKeyFile(const std::string& path,
                                                      bool insecure) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return Unreadable();
-  // One byte more than any key: what is longer is none.
+  // One byte more than the longest key with a newline, to notice longer files.
   Buffer text = SecretBuffer(kHexBytes + 2, /*locked=*/true);
   struct stat st {};
   const bool examined = ::fstat(fd, &st) == 0;
@@ -71,8 +71,8 @@ Result<std::shared_ptr<const MasterKey>> ReadKeyFile(const std::string& path,
   constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
   if ((st.st_mode & kOthers) != 0 && !insecure) {
     return Error{Code::kIo,
-                 "others than its owner may use the key file: chmod 600, or "
-                 "-o insecure_keyfile"};
+                 "key file is accessible to other users: expected mode 600 "
+                 "('chmod 600'), or accept it with 'insecure_keyfile'"};
   }
   size_t size = *read;
   if (size == kHexBytes + 1 && text.data()[kHexBytes] == std::byte{'\n'}) {
@@ -81,7 +81,8 @@ Result<std::shared_ptr<const MasterKey>> ReadKeyFile(const std::string& path,
   const bool key =
       size == MasterKey::kBytes || (size == kHexBytes && FromHex(text.span()));
   if (!key) {
-    return Error{Code::kCorrupt, "holds no key of 32 bytes or 64 hex digits"};
+    return Error{Code::kCorrupt,
+                 "key file is invalid: expected 32 bytes or 64 hex digits"};
   }
   (void)::prctl(PR_SET_DUMPABLE, 0);
   return std::make_shared<const MasterKey>(

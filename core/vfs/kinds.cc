@@ -35,7 +35,8 @@ Result<Kind> Probe(const std::string& path, bool directory) {
       **source, 0, std::min<uint64_t>((*source)->size(), limits::kProbeBytes),
       "head");
   if (!head) return head.error();
-  return IsContainer(head->span()) ? Kind::kContainer : Kind::kFile;
+  return IsContainerInPlaceOfFile(head->span()) ? Kind::kContainer
+                                                : Kind::kFile;
 }
 
 }  // namespace

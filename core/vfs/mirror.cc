@@ -187,7 +187,8 @@ Result<std::optional<Mirror::Found>> Mirror::See(const Place& place,
   return std::optional(
       Found{{InodeOf(place.inode, name, identity, *kind), *kind, directory,
              identity, PermissionsOf(st, *kind)},
-            std::move(*fd)});
+            std::move(*fd),
+            path});
 }
 
 Result<std::optional<Mirror::Node>> Mirror::Lookup(Inode directory,

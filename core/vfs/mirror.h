@@ -61,6 +61,7 @@ class Mirror {
   struct Found {
     Node node;
     Fd fd;
+    std::string path;  // that it is named by: of a link, the link's
   };
 
   /// Shows the directory at `path` at the mount's root.

@@ -163,8 +163,10 @@ Result<std::shared_ptr<const Container>> Namespace::OpenMirroredContainer(
     Inode inode, const ReadContext& context) const {
   const Result<Mirror::Found> found = mirror_->Find(inode);
   if (!found) return found.error();
+  SourceOptions options = options_.source_options();
+  options.given = found->path;
   Result<std::shared_ptr<const Source>> source =
-      OpenSource(found->fd.proc_path(), options_.source_options());
+      OpenSource(found->fd.proc_path(), options);
   if (!source) return std::move(source).error();
   Work work = work_limit_.On((*source)->stored_size());
   Result<std::shared_ptr<const Container>> container =

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "core/base/limits.h"
+#include "core/container/foreign_formats.h"
 #include "core/io/directory.h"
 #include "core/tree/free_names.h"
 #include "core/tree/safe_name.h"
@@ -35,7 +36,7 @@ Status CheckTop(const std::string& path) {
       "head");
   if (!head) return head.error();
   if (IsContainer(head->span())) return {};
-  return Error{Code::kNotContainer, "is not a container of a known format"};
+  return Error{Code::kNotContainer, WhyNoContainer(head->span())};
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kMostDimensions = 32;             // what numpy takes
-constexpr uint64_t kMostElements = INT64_MAX / 8;  // of the widest, in bytes
+constexpr size_t kMostDimensions = 32;              // what numpy takes
+constexpr uint64_t kMostElements = INT64_MAX / 16;  // of the widest, in bytes
 
 /// The elements of a shape; nothing for one that nobody reads.
 std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {

@@ -73,7 +73,7 @@ std::vector<ChildContainer> AttachedViews(
 bool MayHaveArrays(const Exports& exports);
 
 /// Whether an array has a shape that its readers take: at most 32 dimensions,
-/// whose product is below 2^60 when those of 0 are left out.
+/// whose product is below 2^59 when those of 0 are left out.
 bool IsUsual(const ArrayInfo& array);
 
 /// Elements of a usual array.

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The console blocks of README, run as they are: each command, and its output."""
+"""The console blocks of README and the gallery, run as they are, with their output."""
 
 import pytest
 
 import console
 from mounting import BIN
 
-BLOCKS = console.blocks(console.ROOT / "README.md")
-assert len(BLOCKS) >= 9, "the gallery is gone"
+README = console.blocks(console.ROOT / "README.md")
+GALLERY = console.blocks(console.ROOT / "docs" / "gallery.md")
+assert len(README) >= 4 and len(GALLERY) >= 8, "the examples are gone"
+BLOCKS = [*README, *GALLERY]
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=console.title)

@@ -91,7 +91,8 @@ void AddContainerTargets(std::vector<Target>& targets) {
     targets.push_back(FileTarget(name, format->open));
     // Those that open what is beside them, or are directories.
     if (name == "wshard_chunks" || name == "model_shard" ||
-        name == "megacontext") {
+        name == "megacontext" || name == "safetensors_index" ||
+        name == "gguf" || name == "onnx") {
       targets.push_back(FolderTarget(name, format->open));
     }
   }

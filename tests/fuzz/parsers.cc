@@ -9,6 +9,10 @@
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/codec/codec.h"
+#include "core/codec/deflate.h"
+#include "core/content/content.h"
+#include "core/formats/torch/pickle.h"
+#include "core/formats/torch/value.h"
 #include "core/tree/safe_name.h"
 #include "core/views/view.h"
 #include "fs/options.h"
@@ -105,6 +109,58 @@ void TryGzip(Bytes input) {
   (void)DecodeGzip(input, room.span());
 }
 
+/// Raw deflate, in pieces and as a whole.
+void TryDeflate(Bytes input) {
+  Room room(input);
+  const auto pieces = [&input](size_t size) -> NextBytes {
+    return [&input, size, at = size_t{0}]() mutable -> Result<Bytes> {
+      const Bytes piece = input.subspan(at, std::min(size, input.size() - at));
+      at += piece.size();
+      return piece;
+    };
+  };
+  const Status decoded = DecodeDeflate(pieces(input.size()), room.span());
+  const std::string whole(AsText(room.span()));
+  const Status again = DecodeDeflate(pieces(3), room.span());
+  Require(decoded.has_value() == again.has_value() &&
+              (!decoded || AsText(room.span()) == whole),
+          "pieces change nothing");
+  std::fill(room.span().begin(), room.span().end(), std::byte{});
+  const size_t prefix = DecodeDeflatePrefix(input, room.span());
+  Require(prefix <= room.size, "a prefix fits");
+  if (decoded) {
+    Require(prefix == room.size && AsText(room.span()) == whole,
+            "the prefix of all is all");
+  }
+}
+
+/// A pickle is read as data, whatever it would do.
+void TryPickle(Bytes input) {
+  const Content content = LiteralContent(std::string(AsText(input)));
+  LoneContext context;
+  uint64_t end = 0;
+  const auto pickle = torch::ReadPickle(content, 0, context, end);
+  if (!pickle) {
+    Require(!pickle.error().what.empty(), "a refusal says why");
+    return;
+  }
+  Require(end <= input.size(), "a pickle ends within its bytes");
+  std::vector<torch::FoundTensor> found;
+  const Status walked = torch::FindTensors(*pickle, "", context, found);
+  size_t shown = 0;
+  const std::string path = "t";
+  const auto text = torch::ValueText(
+      *pickle,
+      [&](size_t number) -> const std::string& {
+        Require(number == shown++, "tensors are shown in order");
+        return path;
+      },
+      context);
+  if (!walked || !text) return;
+  Require(shown == found.size(), "both walks find the same tensors");
+  Require(Json::accept(*text), "a value is JSON");
+}
+
 void RequireComponent(std::string_view component) {
   Require(!component.empty() && component != "." && component != ".." &&
               component.size() <= limits::kComponentBytes &&
@@ -180,6 +236,8 @@ void AddParserTargets(std::vector<Target>& targets) {
   targets.push_back({"lz4", &TryLz4});
   targets.push_back({"zstd", &TryZstd});
   targets.push_back({"gzip", &TryGzip});
+  targets.push_back({"deflate", &TryDeflate});
+  targets.push_back({"pickle", &TryPickle});
   targets.push_back({"names", &TryNames});
   targets.push_back({"options", &TryOptions});
 }

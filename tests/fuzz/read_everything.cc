@@ -75,16 +75,18 @@ class Reader {
     const uint32_t entries = std::min(table->count(), kMostNodes);
     for (uint32_t i = 0; i < entries; ++i) {
       EntryInfo info = table->Describe(i, LoneContext()).value_or(EntryInfo{});
-      Require(info.size == table->KnownSize(i), "an entry has one size");
+      const std::optional<uint64_t> known = table->KnownSize(i);
+      Require(!known || info.size == *known, "an entry has one size");
       container.Annotate(metadata, info);
       (void)table->access(i);
     }
     for (const ArrayInfo& array : ArraysOf(container)) {
       const Result<Content> elements = array.open(cache_);
       if (!elements) continue;
-      uint64_t size = DTypeSize(array.dtype);
-      for (const uint64_t dimension : array.shape) size *= dimension;
-      Require(elements->size() == size, "an array is as long as its shape");
+      uint64_t bits = DTypeBits(array.dtype);
+      for (const uint64_t dimension : array.shape) bits *= dimension;
+      Require(elements->size() == bits / 8 + (bits % 8 != 0 ? 1 : 0),
+              "an array is as long as its shape");
     }
   }
 

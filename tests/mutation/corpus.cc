@@ -78,7 +78,8 @@ std::vector<std::string> FoldersOf(const std::string& corpus) {
 
 const std::vector<std::string>& CorpusNames() {
   static const std::vector<std::string> names = {
-      "shard", "wshard", "profiles", "mcf", "cvc", "mem8", "megacontext"};
+      "shard", "wshard", "profiles", "mcf", "cvc",  "mem8", "megacontext",
+      "zip",   "npz",    "torch",    "tar", "onnx", "gguf", "safetensors"};
   return names;
 }
 

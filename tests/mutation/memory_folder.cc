@@ -19,6 +19,9 @@ class FolderFile final : public Source {
         bytes_(std::move(bytes)) {}
 
   uint64_t size() const override { return bytes_->size(); }
+  std::string name() const override {
+    return path_.substr(path_.rfind('/') + 1);
+  }
 
   Status ReadAt(uint64_t offset, MutableBytes out) const override {
     if (!InBounds(offset, out.size(), bytes_->size())) {

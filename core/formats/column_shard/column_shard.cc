@@ -267,7 +267,10 @@ Table ColumnShard::RowTable() const {
 }
 
 extern const Format kColumnShard;
-const Format kColumnShard{"columnshard", "cshard", &Probe,
-                          &OpenShard<ColumnShard>};
+const Format kColumnShard{.name = "columnshard",
+                          .contents = "columns of a table (ColumnShard)",
+                          .extensions = "cshard",
+                          .probe = &Probe,
+                          .open = &OpenShard<ColumnShard>};
 
 }  // namespace ctxfs

@@ -181,6 +181,11 @@ Result<std::shared_ptr<const Container>> Open(
 }  // namespace
 
 extern const Format kCowrie;
-const Format kCowrie{"cowrie", "cowrie", &Probe, &Open, &LooksLikeCowrieGraph1};
+const Format kCowrie{.name = "cowrie",
+                     .contents = "structured values with tensors",
+                     .extensions = "cowrie",
+                     .probe = &Probe,
+                     .open = &Open,
+                     .resembles = &LooksLikeCowrieGraph1};
 
 }  // namespace ctxfs

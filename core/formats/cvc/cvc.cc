@@ -401,6 +401,10 @@ Result<std::shared_ptr<const Container>> Open(
 namespace ctxfs {
 
 extern const Format kCvc;
-const Format kCvc{"cvc", "cvc", &cvc::Probe, &cvc::Open};
+const Format kCvc{.name = "cvc",
+                  .contents = "compressed vector collections",
+                  .extensions = "cvc",
+                  .probe = &cvc::Probe,
+                  .open = &cvc::Open};
 
 }  // namespace ctxfs

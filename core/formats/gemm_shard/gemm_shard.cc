@@ -326,6 +326,10 @@ bool Probe(Bytes head) { return HasShardRole(head, kGemmRole); }
 }  // namespace
 
 extern const Format kGemmShard;
-const Format kGemmShard{"gemm_shard", "gemm", &Probe, &OpenShard<GemmShard>};
+const Format kGemmShard{.name = "gemm_shard",
+                        .contents = "tiled matrices (GemmShard)",
+                        .extensions = "gemm",
+                        .probe = &Probe,
+                        .open = &OpenShard<GemmShard>};
 
 }  // namespace ctxfs

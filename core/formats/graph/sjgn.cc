@@ -189,6 +189,10 @@ Result<std::shared_ptr<const Container>> Open(
 namespace ctxfs {
 
 extern const Format kSjgn;
-const Format kSjgn{"sjgn", "sjgn sjgz", &graph::Probe, &graph::Open};
+const Format kSjgn{.name = "sjgn",
+                   .contents = "graphs (Cowrie-GNN)",
+                   .extensions = "sjgn sjgz",
+                   .probe = &graph::Probe,
+                   .open = &graph::Open};
 
 }  // namespace ctxfs

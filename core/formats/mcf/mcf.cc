@@ -422,6 +422,10 @@ Result<std::shared_ptr<const Container>> Open(
 }  // namespace
 
 extern const Format kMcf;
-const Format kMcf{"mcf", "mcf", &Probe, &Open};
+const Format kMcf{.name = "mcf",
+                  .contents = "model weights, config and tokenizer",
+                  .extensions = "mcf",
+                  .probe = &Probe,
+                  .open = &Open};
 
 }  // namespace ctxfs

@@ -493,8 +493,12 @@ Result<std::shared_ptr<const Container>> Open(SourcePtr source,
 }  // namespace
 
 extern const Format kMegaContext;
-const Format kMegaContext{
-    "megacontext",      "ctx", &Probe, &Open, nullptr, &ProbeDirectory,
-    &ResemblesDirectory};
+const Format kMegaContext{.name = "megacontext",
+                          .contents = "context trees and their levels",
+                          .extensions = "ctx",
+                          .probe = &Probe,
+                          .open = &Open,
+                          .probe_directory = &ProbeDirectory,
+                          .resembles_directory = &ResemblesDirectory};
 
 }  // namespace ctxfs

@@ -314,6 +314,10 @@ Result<std::shared_ptr<const Container>> OpenMem8Archive(
 }
 
 extern const Format kMem8Archive;
-const Format kMem8Archive{"m8a", "m8a", &Probe, &Open};
+const Format kMem8Archive{.name = "m8a",
+                          .contents = "archives of MEM8 memories",
+                          .extensions = "m8a",
+                          .probe = &Probe,
+                          .open = &Open};
 
 }  // namespace ctxfs

@@ -422,6 +422,11 @@ Result<std::shared_ptr<const Container>> Open(SourcePtr source,
 }  // namespace
 
 extern const Format kMem8;
-const Format kMem8{"mem8", "mem8", &Probe, &Open, &Resembles};
+const Format kMem8{.name = "mem8",
+                   .contents = "MEM8 memories",
+                   .extensions = "mem8",
+                   .probe = &Probe,
+                   .open = &Open,
+                   .resembles = &Resembles};
 
 }  // namespace ctxfs

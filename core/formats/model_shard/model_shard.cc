@@ -226,7 +226,10 @@ std::vector<ArrayInfo> ModelShard::Arrays(const ReadContext& context) const {
 }
 
 extern const Format kModelShard;
-const Format kModelShard{"model_shard", "mosh gshard", &Probe,
-                         &OpenShard<ModelShard>};
+const Format kModelShard{.name = "model_shard",
+                         .contents = "model weights (ModelShard)",
+                         .extensions = "mosh gshard",
+                         .probe = &Probe,
+                         .open = &OpenShard<ModelShard>};
 
 }  // namespace ctxfs

@@ -224,7 +224,10 @@ Container::Tables SampleShard::Files() const {
 }
 
 extern const Format kSampleShard;
-const Format kSampleShard{"sampleshard", "smpl", &Probe,
-                          &OpenShard<SampleShard>};
+const Format kSampleShard{.name = "sampleshard",
+                          .contents = "training samples (SampleShard)",
+                          .extensions = "smpl",
+                          .probe = &Probe,
+                          .open = &OpenShard<SampleShard>};
 
 }  // namespace ctxfs

@@ -342,6 +342,10 @@ uint64_t ShardContainer::EntrySize(uint32_t entry) const {
 }
 
 extern const Format kShard;
-const Format kShard{"shard", "shard umsh", &Probe, &OpenShard<ShardContainer>};
+const Format kShard{.name = "shard",
+                    .contents = "any Shard v2 container",
+                    .extensions = "shard umsh",
+                    .probe = &Probe,
+                    .open = &OpenShard<ShardContainer>};
 
 }  // namespace ctxfs

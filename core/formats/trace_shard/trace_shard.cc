@@ -138,7 +138,10 @@ bool Probe(Bytes head) { return HasShardRole(head, kTraceRole); }
 }  // namespace
 
 extern const Format kTraceShard;
-const Format kTraceShard{"trace_shard", "tshard", &Probe,
-                         &OpenShard<TraceShard>};
+const Format kTraceShard{.name = "trace_shard",
+                         .contents = "event traces (TraceShard)",
+                         .extensions = "tshard",
+                         .probe = &Probe,
+                         .open = &OpenShard<TraceShard>};
 
 }  // namespace ctxfs

@@ -384,6 +384,10 @@ Result<std::shared_ptr<const Container>> Open(
 }  // namespace
 
 extern const Format kWShardChunks;
-const Format kWShardChunks{"wshard_chunks", "manifest", &Probe, &Open};
+const Format kWShardChunks{.name = "wshard_chunks",
+                           .contents = "manifest of an episode in chunks",
+                           .extensions = "manifest",
+                           .probe = &Probe,
+                           .open = &Open};
 
 }  // namespace ctxfs

@@ -69,7 +69,9 @@ std::optional<DType> LaneDType(std::string_view name) {
       break;
     }
   }
-  return DTypeOf(lower);
+  // The types that the format names, which are whole bytes.
+  const std::optional<DType> dtype = DTypeOf(lower);
+  return dtype <= DType::kF64 ? dtype : std::nullopt;
 }
 
 LaneTable::LaneTable(const Json& channels, std::optional<uint64_t> length)

@@ -362,6 +362,10 @@ std::vector<ArrayInfo> WShardContainer::Arrays(
 }
 
 extern const Format kWShard;
-const Format kWShard{"wshard", "wshard", &Probe, &OpenShard<WShardContainer>};
+const Format kWShard{.name = "wshard",
+                     .contents = "robot and agent episodes (Shard v2)",
+                     .extensions = "wshard",
+                     .probe = &Probe,
+                     .open = &OpenShard<WShardContainer>};
 
 }  // namespace ctxfs

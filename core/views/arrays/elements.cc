@@ -88,7 +88,8 @@ class LateElements final : public Transform {
 uint64_t BytesOf(const ArrayInfo& array) { return BytesOf(array, array.dtype); }
 
 uint64_t BytesOf(const ArrayInfo& array, DType as) {
-  return CountOf(array) * DTypeSize(as);
+  const uint64_t count = CountOf(array);
+  return IsPacked(as) ? count * DTypeBits(as) / 8 : count * DTypeSize(as);
 }
 
 Result<Content> OpenElements(const ArrayInfo& array,

@@ -9,13 +9,17 @@
 
 namespace ctxfs {
 
-/// What a dtype becomes where there is no bfloat16: float32, which has all its
-/// values; any other stays.
+/// The type that numpy can have for a dtype: float32 for bfloat16 and floats of
+/// 8 bits, all of whose values it has; any other stays.
 constexpr DType Widened(DType dtype) {
-  return dtype == DType::kBf16 ? DType::kF32 : dtype;
+  return dtype == DType::kBf16 || IsFloat8(dtype) ? DType::kF32 : dtype;
 }
 
-/// Bytes of a usual array's elements, and as many as `as` takes for them.
+/// Whether elements take less than a byte, so that numpy has no such type.
+constexpr bool IsPacked(DType dtype) { return DTypeBits(dtype) < 8; }
+
+/// Bytes of a usual array's elements, and as many as `as` takes for them. The
+/// elements of a packed type are whole bytes together.
 uint64_t BytesOf(const ArrayInfo& array);
 uint64_t BytesOf(const ArrayInfo& array, DType as);
 
@@ -24,8 +28,8 @@ uint64_t BytesOf(const ArrayInfo& array, DType as);
 Result<Content> OpenElements(const ArrayInfo& array,
                              const ReadContext& context);
 
-/// Those of 16-bit floats as float32: exact, and any window of them computed
-/// from the same window of theirs.
+/// Those of 8- and 16-bit floats as float32: exact, and any window of them
+/// computed from the same window of theirs.
 Content WidenElements(DType from, const Content& elements);
 
 /// The elements of an array among others, which stay readable when it is not:

@@ -28,6 +28,14 @@ std::string_view NameOf(DocumentRole role) {
       return "vocab.json";
     case DocumentRole::kMerges:
       return "merges.txt";
+    case DocumentRole::kTokenizerModel:
+      return "tokenizer.model";
+    case DocumentRole::kSpecialTokens:
+      return "special_tokens_map.json";
+    case DocumentRole::kAddedTokens:
+      return "added_tokens.json";
+    case DocumentRole::kChatTemplate:
+      return "chat_template.jinja";
     case DocumentRole::kDescription:
       break;
   }

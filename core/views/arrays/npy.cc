@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// npy/NAME.npy: arrays as numpy saves them, bfloat16 widened to float32;
-// raw16/NAME.npy: bfloat16 as its bits; merged/NAME.npy: those arrays that
-// deltas were applied to (docs/views.md, section 2).
+// npy/NAME.npy: arrays as numpy saves them, bfloat16 and floats of 8 bits
+// widened to float32; raw16/NAME.npy: bfloat16 as its bits; merged/NAME.npy:
+// those arrays that deltas were applied to (docs/views.md, section 2).
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,10 +32,12 @@ class NpyFiles final : public FileTable {
   std::optional<std::string_view> Path(uint32_t file,
                                        std::string& scratch) const override {
     const ArrayInfo& array = (*arrays_)[file];
+    if (IsPacked(array.dtype)) return std::nullopt;
     if (which_ == Which::kBits && array.dtype != DType::kBf16) {
       return std::nullopt;
     }
     if (which_ == Which::kMerged && !array.merged) return std::nullopt;
+    if (!HasNpy(Shown(array))) return std::nullopt;
     scratch = array.name;
     return scratch += ".npy";
   }
@@ -52,7 +54,8 @@ class NpyFiles final : public FileTable {
     info.dtype = DTypeName(Shown(array));
     info.shape = array.shape;
     if (Shown(array) != array.dtype) {
-      info.note = bits_ ? "the bits of bf16" : "widened from bf16";
+      const std::string from(DTypeName(array.dtype));
+      info.note = (bits_ ? "the bits of " : "widened from ") + from;
     }
     return info;
   }
@@ -62,7 +65,7 @@ class NpyFiles final : public FileTable {
     Result<Content> elements = OpenElements(array, context);
     if (!elements) return elements;
     Content content = LiteralContent(NpyHeader(Shown(array), array.shape));
-    if (array.dtype == DType::kBf16 && !bits_) {
+    if (Shown(array) != array.dtype && !bits_) {
       content.Append(WidenElements(array.dtype, *elements));
     } else {
       content.Append(*elements);

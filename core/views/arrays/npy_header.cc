@@ -8,9 +8,9 @@ namespace {
 
 constexpr std::string_view Descr(DType dtype) {
   // Of bfloat16 the bits.
-  constexpr std::string_view kDescrs[] = {"|b1", "|i1", "|u1", "<i2", "<u2",
-                                          "<i4", "<u4", "<i8", "<u8", "<f2",
-                                          "<u2", "<f4", "<f8"};
+  constexpr std::string_view kDescrs[kDTypeCount] = {
+      "|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8",
+      "<u8", "<f2", "<u2", "<f4", "<f8", {},    "<c8", "<c16"};
   return kDescrs[static_cast<size_t>(dtype)];
 }
 
@@ -25,6 +25,8 @@ std::string Tuple(const std::vector<uint64_t>& shape) {
 }
 
 }  // namespace
+
+bool HasNpy(DType dtype) { return !Descr(dtype).empty(); }
 
 std::string NpyHeader(DType dtype, const std::vector<uint64_t>& shape) {
   constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -25,10 +24,15 @@ constexpr size_t kPage = 4096;
 constexpr uint64_t kMostMetadata = limits::kMiB;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
+/// Empty for a type that safetensors does not have.
 constexpr std::string_view TypeName(DType dtype) {
-  constexpr std::string_view kNames[] = {"BOOL", "I8",  "U8",  "I16", "U16",
-                                         "I32",  "U32", "I64", "U64", "F16",
-                                         "BF16", "F32", "F64"};
+  constexpr std::string_view kNames[kDTypeCount] = {
+      "BOOL",    "I8",      "U8",          "I16",
+      "U16",     "I32",     "U32",         "I64",
+      "U64",     "F16",     "BF16",        "F32",
+      "F64",     {},        "C64",         {},
+      "F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ",
+      "F8_E8M0", "F6_E2M3", "F6_E3M2",     "F4"};
   return kNames[static_cast<size_t>(dtype)];
 }
 
@@ -75,12 +79,13 @@ std::string MetadataText(const Json& metadata) {
 std::optional<SafetensorsLayout> LayOutSafetensors(
     const std::vector<ArrayInfo>& arrays, const Json& metadata) {
   SafetensorsLayout layout;
-  layout.order.resize(arrays.size());
-  std::iota(layout.order.begin(), layout.order.end(), 0U);
+  for (uint32_t i = 0; i < arrays.size(); ++i) {
+    if (!TypeName(arrays[i].dtype).empty()) layout.order.push_back(i);
+  }
   std::stable_sort(layout.order.begin(), layout.order.end(),
                    [&arrays](uint32_t a, uint32_t b) {
-                     return DTypeSize(arrays[a].dtype) >
-                            DTypeSize(arrays[b].dtype);
+                     return DTypeBits(arrays[a].dtype) >
+                            DTypeBits(arrays[b].dtype);
                    });
   // Names in the container's order: the first keeps its own.
   Keys keys;
@@ -137,6 +142,17 @@ Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
   return all;
 }
 
+/// Those of the arrays that have their stored type.
+std::shared_ptr<const std::vector<ArrayInfo>> AsStored(
+    std::shared_ptr<const std::vector<ArrayInfo>> arrays) {
+  const auto widened = [](const ArrayInfo& array) { return array.widened; };
+  if (std::none_of(arrays->begin(), arrays->end(), widened)) return arrays;
+  std::vector<ArrayInfo> some;
+  std::remove_copy_if(arrays->begin(), arrays->end(), std::back_inserter(some),
+                      widened);
+  return std::make_shared<const std::vector<ArrayInfo>>(std::move(some));
+}
+
 class ModelFile final : public FileTable {
  public:
   ModelFile(std::string path,
@@ -179,11 +195,13 @@ class ModelFile final : public FileTable {
 std::shared_ptr<const FileTable> SafetensorsFile(const Viewed& viewed,
                                                  std::string path,
                                                  const ReadContext& context) {
-  if (viewed.arrays->empty()) return nullptr;
+  const std::shared_ptr<const std::vector<ArrayInfo>> arrays =
+      AsStored(viewed.arrays);
+  if (arrays->empty()) return nullptr;
   std::optional<SafetensorsLayout> layout =
-      LayOutSafetensors(*viewed.arrays, MetadataOf(viewed, context));
+      LayOutSafetensors(*arrays, MetadataOf(viewed, context));
   if (!layout) return nullptr;
-  return std::make_shared<const ModelFile>(std::move(path), viewed.arrays,
+  return std::make_shared<const ModelFile>(std::move(path), arrays,
                                            std::move(*layout));
 }
 

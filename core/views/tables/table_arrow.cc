@@ -54,6 +54,8 @@ void SetNumber(DType dtype, ArrowField& field) {
     case DType::kF64:
       field.kind = ArrowKind::kFloat;
       return;
+    default:
+      return;  // no column has them
   }
 }
 

@@ -77,6 +77,9 @@ void AppendNumber(DType dtype, const std::byte* at, bool json,
       return AppendFloat(Load<float>(at), json, text);
     case DType::kF64:
       return AppendFloat(Load<double>(at), json, text);
+    default:
+      text += "null";  // no column has them
+      return;
   }
 }
 

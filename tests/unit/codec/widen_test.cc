@@ -59,5 +59,29 @@ TEST(Widen, WiderFloats) {
   EXPECT_EQ(One(DType::kF64, std::string("\0\0\0\0\0\0\xF0\x3F", 8)), 1.0F);
 }
 
+uint32_t BitsOf(DType dtype, char code) {
+  return std::bit_cast<uint32_t>(One(dtype, std::string(1, code)));
+}
+
+// docs/safetensors.md, section 3; all codes are in golden/safetensors.
+TEST(Widen, FloatsOfEightBits) {
+  EXPECT_EQ(One(DType::kF8E4M3, "\x7E"), 448.0F);
+  EXPECT_EQ(One(DType::kF8E4M3, "\x01"), 0x1p-9F);
+  EXPECT_EQ(BitsOf(DType::kF8E4M3, '\x80'), 0x80000000U);
+  EXPECT_EQ(BitsOf(DType::kF8E4M3, '\x7F'), 0x7FC00000U);
+  EXPECT_EQ(BitsOf(DType::kF8E4M3, '\xFF'), 0x7FC00000U);
+  EXPECT_EQ(One(DType::kF8E5M2, "\xFC"),
+            -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(BitsOf(DType::kF8E5M2, '\xFD'), 0x7FC00000U);
+  EXPECT_EQ(One(DType::kF8E5M2, "\x01"), 0x1p-16F);
+  EXPECT_EQ(One(DType::kF8E4M3Fnuz, "\x7F"), 240.0F);
+  EXPECT_EQ(BitsOf(DType::kF8E4M3Fnuz, '\x80'), 0x7FC00000U);
+  EXPECT_EQ(One(DType::kF8E5M2Fnuz, "\x7F"), 57344.0F);
+  EXPECT_EQ(BitsOf(DType::kF8E5M2Fnuz, '\x80'), 0x7FC00000U);
+  EXPECT_EQ(BitsOf(DType::kF8E8M0, '\0'), 0x00400000U);  // 2^-127
+  EXPECT_EQ(One(DType::kF8E8M0, "\xFE"), 0x1p127F);
+  EXPECT_EQ(BitsOf(DType::kF8E8M0, '\xFF'), 0x7FC00000U);
+}
+
 }  // namespace
 }  // namespace ctxfs

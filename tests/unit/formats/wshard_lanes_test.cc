@@ -183,6 +183,9 @@ TEST(LaneDType, LongAndShortNames) {
   EXPECT_EQ(LaneDType("int8"), DType::kI8);
   EXPECT_EQ(LaneDType("bool"), DType::kBool);
   EXPECT_EQ(LaneDType("float"), std::nullopt);
+  EXPECT_EQ(LaneDType("float4"), std::nullopt);
+  EXPECT_EQ(LaneDType("f8_e4m3"), std::nullopt);
+  EXPECT_EQ(LaneDType("c64"), std::nullopt);
   EXPECT_EQ(LaneDType(""), std::nullopt);
   EXPECT_EQ(LaneDType("q4"), std::nullopt);
 }

@@ -130,5 +130,32 @@ TEST(Readers, OfADirectoryMaySearchItToo) {
   EXPECT_EQ(Readers::Of(st).bits, 0444U);
 }
 
+TEST_F(OpenBeside, SiblingsOfALinkAreBesideTheLink) {
+  fs::create_directories(dir_.Path("blobs"));
+  dir_.Write("blobs/1", "one");
+  dir_.Write("blobs/b", "wrong");
+  Link("../blobs/1", "linked");
+  Link("../outside", "up");
+  Link("../blobs", "folder");
+  const auto linked = FileSource::Open(dir_.Path("in/linked"));
+  ASSERT_TRUE(Ok(linked));
+  EXPECT_EQ((*linked)->name(), "linked");
+  EXPECT_EQ((*(*linked)->OpenSibling("a"))->size(), 4U);
+  EXPECT_EQ((*(*linked)->OpenSibling("sub/b"))->name(), "b");
+  // A link of its own may lead elsewhere; directories on the way may not.
+  EXPECT_EQ((*(*linked)->OpenSibling("up"))->size(), 6U);
+  EXPECT_EQ((*(*linked)->OpenSibling("up"))->name(), "up");
+  EXPECT_TRUE(Fails((*linked)->OpenSibling("folder/b"), Code::kCorrupt));
+  EXPECT_TRUE(Fails((*linked)->OpenSibling("../outside"), Code::kCorrupt));
+  EXPECT_TRUE(
+      Fails((*linked)->OpenSibling(dir_.Path("outside")), Code::kCorrupt));
+  EXPECT_TRUE(Fails((*linked)->OpenSibling("none"), Code::kNotFound));
+
+  const auto everyone = FileSource::Open(dir_.Path("in/linked"),
+                                         {.audience = Audience::kEveryone});
+  ASSERT_TRUE(Ok(everyone));
+  EXPECT_TRUE(Fails((*everyone)->OpenSibling("up"), Code::kCorrupt));
+}
+
 }  // namespace
 }  // namespace ctxfs

@@ -185,6 +185,21 @@ TEST(DigestingSource, DigestsWhatIsReadAndFromWhere) {
   EXPECT_NE(DigestOf(source, read(0, 3)), digest);
 }
 
+TEST(DigestingSource, TakesTheFirstReadForAProbe) {
+  const auto digest = [](char last, int reads) {
+    std::string bytes(100, 'a');
+    bytes.back() = last;
+    return DigestOf(std::make_shared<MemorySource>(bytes),
+                    [reads](const Source& source) {
+                      for (int i = 0; i < reads; ++i) {
+                        EXPECT_TRUE(Ok(ReadBuffer(source, 0, 100, "head")));
+                      }
+                    });
+  };
+  EXPECT_EQ(digest('a', 1), digest('b', 1));
+  EXPECT_NE(digest('a', 2), digest('b', 2));
+}
+
 TEST(DigestingSource, DigestsNamesAndFilesBeside) {
   const TempDir dir;
   dir.Write("b", "b");

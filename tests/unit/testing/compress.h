@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <lz4.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #include <cstdint>
@@ -31,6 +32,24 @@ inline std::string Zstd(std::string_view text, ZstdStyle style = {}) {
   EXPECT_FALSE(ZSTD_isError(size)) << ZSTD_getErrorName(size);
   frame.resize(size);
   return frame;
+}
+
+/// Raw deflate of `text`, without a header.
+inline std::string RawDeflate(std::string_view text, int level = 6) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, level, Z_DEFLATED, -MAX_WBITS, 8,
+                         Z_DEFAULT_STRATEGY),
+            Z_OK);
+  std::string stored(deflateBound(&stream, text.size()) + 16, '\0');
+  std::string input(text);
+  stream.next_in = reinterpret_cast<Bytef*>(input.data());
+  stream.avail_in = static_cast<uInt>(input.size());
+  stream.next_out = reinterpret_cast<Bytef*>(stored.data());
+  stream.avail_out = static_cast<uInt>(stored.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  stored.resize(stream.total_out);
+  deflateEnd(&stream);
+  return stored;
 }
 
 /// One raw LZ4 block of `text`.

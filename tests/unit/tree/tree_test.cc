@@ -300,6 +300,21 @@ TEST(TreeBuilder, TakesLongNamesWhereverAPieceEnds) {
   }
 }
 
+TEST(TreeBuilder, GivesANameToTheLastFileIfItIsAskedTo) {
+  TreeBuilder builder;
+  const NodeId folder = builder.MakeDirectory(Tree::kRoot, "d");
+  for (FileId file = 0; file < 3; ++file) {
+    builder.AddFile(folder, "x.txt", file, /*replace=*/true);
+  }
+  builder.AddFile(Tree::kRoot, "d", 3, /*replace=*/true);
+  const Tree tree = *std::move(builder).Build();
+  EXPECT_EQ(tree.File(*tree.Lookup(folder, "x.txt")), 2U);
+  EXPECT_EQ(tree.File(*tree.Lookup(folder, "x~2.txt")), 0U);
+  EXPECT_EQ(tree.File(*tree.Lookup(folder, "x~3.txt")), 1U);
+  EXPECT_EQ(tree.File(*tree.Lookup(Tree::kRoot, "d~file")), 3U);
+  EXPECT_TRUE(tree.IsDirectory(folder));
+}
+
 // What a million pairs of equal names cost is their nodes.
 TEST(TreeBuilder, RemembersNoSearchThatWasShort) {
   constexpr uint32_t kPairs = 100'000;

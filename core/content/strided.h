@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/content/content.h"
+#include "core/content/verdict.h"
+
+namespace ctxfs {
+
+/// Where the elements of an array are among stored elements of the same width,
+/// and how their bytes differ from little-endian values.
+struct StridedLayout {
+  uint32_t width = 1;  // bytes of an element, 1 to 16
+  std::vector<uint64_t> shape;
+  std::vector<uint64_t> strides;  // in elements; one a dimension
+  uint64_t offset = 0;            // of the first element, in elements
+  /// The bytes of each unit of so many bytes are reversed; 1: none are.
+  uint32_t swap = 1;
+  /// Bytes of the floats that an element consists of; the sign of the first or
+  /// of the second is flipped.
+  uint32_t float_width = 1;
+  bool flip_first = false;
+  bool flip_second = false;
+};
+
+/// Row-major strides of `shape`. Its product does not overflow.
+std::vector<uint64_t> RowMajorStrides(const std::vector<uint64_t>& shape);
+/// The same of the order in which the first index varies fastest.
+std::vector<uint64_t> ColumnMajorStrides(const std::vector<uint64_t>& shape);
+
+/// The elements of an array in row-major order, little-endian: a part of
+/// `stored` where its bytes are just these, else computed from it. The layout
+/// leads to no byte past the end of `stored`, and the product of the shape
+/// times the width does not overflow. `key` names pieces of the stored bytes in
+/// the cache: no other Content may have it.
+Content StridedContent(Key key, const Content& stored, StridedLayout layout);
+
+}  // namespace ctxfs

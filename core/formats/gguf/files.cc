@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files of a GGUF model (docs/gguf.md, section 9).
+#include <string>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/container/documents.h"
+#include "core/container/entry_file_table.h"
+#include "core/formats/gguf/gguf.h"
+#include "core/formats/gguf/limits.h"
+#include "core/formats/gguf/metadata_text.h"
+#include "core/formats/gguf/tokenizer.h"
+
+namespace ctxfs {
+
+/// tensors/NAME: the stored bytes.
+class GgufContainer::Tensors final : public FileTable {
+ public:
+  explicit Tensors(std::shared_ptr<const GgufContainer> model)
+      : FileTable({.role = Role::kEntries, .directory = "tensors"}),
+        model_(std::move(model)) {}
+
+  uint32_t count() const override { return model_->count(); }
+  std::optional<std::string_view> Path(
+      uint32_t tensor, std::string& /*scratch*/) const override {
+    return model_->TensorName(tensor);
+  }
+  Result<Content> Open(uint32_t tensor,
+                       const ReadContext& /*context*/) const override {
+    return model_->OpenTensor(tensor);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
+    return model_->TensorSize(tensor);
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t tensor, const ReadContext& /*context*/) const override {
+    return model_->DescribeTensor(tensor);
+  }
+  std::optional<Error> Fault(uint32_t tensor) const override {
+    return model_->TensorFault(tensor);
+  }
+
+ private:
+  const std::shared_ptr<const GgufContainer> model_;
+};
+
+/// views/dequantized/NAME: the values of quantised tensors as float32.
+class GgufContainer::Dequantized final : public EntryFileTable {
+ public:
+  explicit Dequantized(std::shared_ptr<const GgufContainer> model)
+      : EntryFileTable(std::make_shared<const Tensors>(model), Role::kViews,
+                       "dequantized"),
+        model_(std::move(model)) {}
+
+  bool MayHave(uint32_t tensor) const override {
+    return model_->QuantOf(tensor) != nullptr;
+  }
+  Result<Content> Open(uint32_t tensor,
+                       const ReadContext& /*context*/) const override {
+    return model_->OpenValues(tensor);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
+    return model_->ValueBytes(tensor);
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t tensor, const ReadContext& /*context*/) const override {
+    return model_->DescribeValues(tensor);
+  }
+
+ private:
+  const std::shared_ptr<const GgufContainer> model_;
+};
+
+/// metadata.json, which does not exist if it would be too long.
+class GgufContainer::MetadataFile final : public FileTable {
+ public:
+  explicit MetadataFile(std::shared_ptr<const GgufMetadataText> text)
+      : FileTable({}), text_(std::move(text)) {}
+
+  uint32_t count() const override { return 1; }
+  std::optional<std::string_view> Path(
+      uint32_t /*file*/, std::string& /*scratch*/) const override {
+    return "metadata.json";
+  }
+  Result<Content> Open(uint32_t /*file*/,
+                       const ReadContext& context) const override {
+    return GgufMetadataText::Open(text_, context);
+  }
+  Result<bool> Exists(uint32_t /*file*/, Cost most,
+                      const ReadContext& context) const override {
+    if (most < Cost::kDecode) return true;
+    const Result<Content> opened = GgufMetadataText::Open(text_, context);
+    if (opened) return true;
+    if (opened.error().code == Code::kLimit) return false;
+    return opened.error();
+  }
+  Cost exists_cost() const override { return Cost::kDecode; }
+
+ private:
+  const std::shared_ptr<const GgufMetadataText> text_;
+};
+
+Container::Tables GgufContainer::Files() const {
+  const Part& first = parts_.front();
+  Tables files = {
+      std::make_shared<const Tensors>(Share(*this)),
+      std::make_shared<const MetadataFile>(
+          std::make_shared<const GgufMetadataText>(first.source, first.header)),
+      std::make_shared<const Dequantized>(Share(*this)),
+      FixedFile(Role::kMetadata, "raw/header",
+                Content(Range{first.source, 0, nullptr}, first.header->end))};
+  for (auto& table : GgufTokenizerFiles(first.source, first.header)) {
+    files.push_back(std::move(table));
+  }
+  return files;
+}
+
+Exports GgufContainer::Export() const {
+  Exports exports;
+  if (count() == 0 || count() > limits::kArrayEntries) return exports;
+  exports.bundle_name = "model";
+  exports.arrays = [self = Share(*this)](const ReadContext& context) {
+    std::vector<ArrayInfo> arrays;
+    for (uint32_t i = 0; i < self->count(); ++i) {
+      if (i % 4096 == 0 && !context.Check()) break;
+      if (auto array = self->ArrayOf(i)) arrays.push_back(*std::move(array));
+    }
+    return arrays;
+  };
+  return exports;
+}
+
+// What views/model.safetensors has as its metadata: scalars as text, and
+// metadata.json if it is short.
+Json GgufContainer::Metadata() const {
+  const Part& first = parts_.front();
+  Json metadata = Json::object();
+  uint64_t bytes = 0;
+  GgufReader in(*first.source, first.header->layout, 0);
+  for (const GgufPair& pair : first.header->pairs) {
+    const std::string key(first.header->Key(pair));
+    if (pair.type == kGgufArray || !IsUtf8(key)) continue;
+    in.Seek(pair.value_at);
+    std::string text;
+    if (pair.type == kGgufString) {
+      const uint64_t length = in.Count();
+      if (length > limits::kGgufCopiedMetadata) continue;
+      in.Append(length, text);
+      if (!IsUtf8(text)) continue;
+    } else {
+      AppendGgufScalar(pair.type, in, text);
+      std::erase(text, '"');  // of "NaN" and "inf"
+    }
+    if (!in.ok()) return Json(Json::value_t::discarded);
+    bytes += key.size() + text.size();
+    if (bytes > limits::kGgufCopiedMetadata) break;
+    metadata[key] = text;
+  }
+  GgufMetadataWriter writer(*first.header, *first.source);
+  GgufMetadataWriter::State state;
+  std::string text;
+  while (!state.done && text.size() <= limits::kGgufCopiedMetadata) {
+    if (Status written = writer.Write(state, text); !written) {
+      return Json(Json::value_t::discarded);
+    }
+  }
+  if (text.size() <= limits::kGgufCopiedMetadata) {
+    metadata["metadata.json"] = text;
+  }
+  return metadata;
+}
+
+}  // namespace ctxfs

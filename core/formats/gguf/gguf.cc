@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GGUF, a model with its metadata in one file or several (docs/gguf.md).
+#include "core/formats/gguf/gguf.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/formats/gguf/limits.h"
+#include "core/formats/gguf/values.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint32_t kMagic = 0x46554747;  // "GGUF"
+
+/// The magic, and a number that in one of the byte orders may be a version:
+/// other formats, cut or damaged, begin with the same letters.
+bool Probe(Bytes head) {
+  if (head.size() < 4 || LoadLe<uint32_t>(head.data()) != kMagic) return false;
+  if (head.size() < 8) return true;
+  const auto version = LoadLe<uint32_t>(head.data() + 4);
+  return (version >> 16) == 0 || (version & 0xFFFFU) == 0;
+}
+
+}  // namespace
+
+Status GgufContainer::Load(const ReadContext& context) {
+  Result<GgufHeader> header =
+      ReadGgufHeader(*source(), options_.salvage, context);
+  if (!header) return std::move(header).error();
+  AddPart({source(),
+           std::make_shared<const GgufHeader>(*std::move(header)),
+           {},
+           0});
+  return LoadParts(context);
+}
+
+GgufContainer::Place GgufContainer::At(uint32_t tensor) const {
+  // A part without tensors starts where the next does; the last is meant.
+  const auto after = std::upper_bound(
+      parts_.begin(), parts_.end(), tensor,
+      [](uint32_t wanted, const Part& part) { return wanted < part.first; });
+  const Part& part = *(after - 1);
+  const uint32_t number = tensor - part.first;
+  return {part, part.header->tensors[number], number};
+}
+
+std::string_view GgufContainer::TensorName(uint32_t tensor) const {
+  const Place at = At(tensor);
+  return at.part.header->Name(at.tensor);
+}
+
+uint64_t GgufContainer::TensorSize(uint32_t tensor) const {
+  return At(tensor).tensor.size;
+}
+
+std::optional<Error> GgufContainer::TensorFault(uint32_t tensor) const {
+  const Place at = At(tensor);
+  return at.part.header->TensorFault(at.number);
+}
+
+Result<Content> GgufContainer::OpenTensor(uint32_t tensor) const {
+  if (std::optional<Error> fault = TensorFault(tensor)) {
+    return *std::move(fault);
+  }
+  const Place at = At(tensor);
+  return Content(Range{at.part.source,
+                       at.part.header->data_at + at.tensor.offset, nullptr},
+                 at.tensor.size);
+}
+
+const GgufQuant* GgufContainer::QuantOf(uint32_t tensor) const {
+  const Place at = At(tensor);
+  return at.part.header->QuantOf(at.tensor);
+}
+
+uint64_t GgufContainer::ValueBytes(uint32_t tensor) const {
+  const GgufQuant* quant = QuantOf(tensor);
+  if (quant == nullptr) return 0;
+  return TensorSize(tensor) / quant->bytes * quant->block * sizeof(float);
+}
+
+Result<Content> GgufContainer::OpenValues(uint32_t tensor) const {
+  if (std::optional<Error> fault = TensorFault(tensor)) {
+    return *std::move(fault);
+  }
+  const GgufQuant* quant = QuantOf(tensor);
+  if (quant == nullptr) {
+    return Error{Code::kNotFound, "the tensor has no values to be told"};
+  }
+  const Place at = At(tensor);
+  return GgufValues(at.part.source, at.part.header->data_at + at.tensor.offset,
+                    *quant, at.tensor.size / quant->bytes,
+                    at.part.header->layout.big_endian);
+}
+
+EntryInfo GgufContainer::DescribeTensor(uint32_t tensor) const {
+  const Place at = At(tensor);
+  const GgufHeader& header = *at.part.header;
+  EntryInfo info;
+  info.name = header.Name(at.tensor);
+  info.kind = "tensor";
+  info.size = at.tensor.size;
+  info.stored_size = at.tensor.size;
+  info.offset =
+      CheckedAdd(header.data_at, at.tensor.offset).value_or(UINT64_MAX);
+  info.verified = "none";
+  info.dtype = GgufTypeName(at.tensor.type);
+  info.shape = header.Shape(at.tensor);
+  info.extra["type_code"] = at.tensor.type;
+  if (!at.part.file.empty()) info.extra["file"] = at.part.file;
+  const GgufTypeInfo* type = GgufTypeOf(at.tensor.type);
+  if (const auto fault = header.TensorFault(at.number)) {
+    info.note = fault->what;
+  } else if (type == nullptr) {
+    info.note = "its type is not known: bytes only";
+  } else if (!type->plain) {
+    info.note = header.QuantOf(at.tensor) != nullptr
+                    ? "quantised: its values are in views/dequantized/"
+                    : "quantised: bytes only";
+  }
+  if (header.layout.big_endian && info.note.empty() && type->bytes > 1) {
+    info.note = "the elements are big-endian";
+  } else if (header.layout.big_endian) {
+    info.note += "; the file is big-endian";
+  }
+  return info;
+}
+
+EntryInfo GgufContainer::DescribeValues(uint32_t tensor) const {
+  EntryInfo info = DescribeTensor(tensor);
+  info.kind = "view";
+  info.size = ValueBytes(tensor);
+  info.codec = std::exchange(info.dtype, std::string(DTypeName(DType::kF32)));
+  info.note.clear();
+  return info;
+}
+
+std::optional<ArrayInfo> GgufContainer::ArrayOf(uint32_t tensor) const {
+  const Place at = At(tensor);
+  const GgufHeader& header = *at.part.header;
+  const GgufTypeInfo* type = GgufTypeOf(at.tensor.type);
+  if (at.tensor.fault != GgufTensor::Fault::kNone || type == nullptr) {
+    return std::nullopt;
+  }
+  ArrayInfo array;
+  array.name = header.Name(at.tensor);
+  array.shape = header.Shape(at.tensor);
+  const auto self = Share(*this);
+  if (!type->plain) {
+    if (header.QuantOf(at.tensor) == nullptr) return std::nullopt;
+    array.dtype = DType::kF32;
+    array.open = [self, tensor](const ReadContext& /*context*/) {
+      return self->OpenValues(tensor);
+    };
+    return array;
+  }
+  array.dtype = *type->plain;
+  const bool swapped = header.layout.big_endian && type->bytes > 1;
+  array.open = [self, tensor, swapped, width = type->bytes](
+                   const ReadContext& /*context*/) -> Result<Content> {
+    if (!swapped) return self->OpenTensor(tensor);
+    const Place place = self->At(tensor);
+    return GgufSwapped(place.part.source,
+                       place.part.header->data_at + place.tensor.offset,
+                       place.tensor.size, width);
+  };
+  return array;
+}
+
+uint64_t GgufContainer::StoredSize() const {
+  uint64_t size = 0;
+  for (const Part& part : parts_) {
+    size = CheckedAdd(size, part.source->stored_size()).value_or(UINT64_MAX);
+  }
+  return size;
+}
+
+std::vector<Warning> GgufContainer::Warnings() const {
+  std::vector<Warning> warnings;
+  for (const Part& part : parts_) {
+    const std::string where = part.file.empty() ? "" : part.file + ": ";
+    for (const Error& fault : part.header->faults) {
+      warnings.push_back({where + fault.what, fault.offset, /*damage=*/true});
+    }
+    const uint64_t more = part.header->fault_count - part.header->faults.size();
+    if (more > 0) {
+      warnings.push_back(
+          {where + "and " + std::to_string(more) + " more faults"});
+    }
+    for (const Warning& warning : part.header->warnings) {
+      warnings.push_back({where + warning.text, warning.offset});
+    }
+  }
+  warnings.insert(warnings.end(), split_warnings_.begin(),
+                  split_warnings_.end());
+  return warnings;
+}
+
+std::vector<Error> GgufContainer::Inspect(
+    const ReadContext& /*context*/) const {
+  return DamageIn(Warnings());
+}
+
+Json GgufContainer::Info(const ReadContext& context) const {
+  uint64_t stored = 0;
+  uint64_t unreadable = 0;
+  for (uint32_t i = 0; i < count(); ++i) {
+    if (i % 16'384 == 0 && !context.Check()) break;
+    if (TensorFault(i)) ++unreadable;
+    stored = CheckedAdd(stored, TensorSize(i)).value_or(UINT64_MAX);
+  }
+  Json info = {{"format", "gguf"},
+               {"version", header().version},
+               {"endian", header().layout.big_endian ? "big" : "little"},
+               {"alignment", header().alignment},
+               {"data_offset", header().data_at},
+               {"pairs", header().pairs.size()},
+               {"files", parts_.size()},
+               {"entries", count()},
+               {"entries_unreadable", unreadable},
+               {"container_size", source()->size()},
+               {"stored_size", stored},
+               {"decoded_size", stored},
+               {"salvaged", options_.salvage},
+               {"warnings", Json::array()}};
+  for (const Warning& warning : Warnings()) {
+    info["warnings"].push_back(warning.Text());
+  }
+  return info;
+}
+
+namespace {
+
+Result<std::shared_ptr<const Container>> Open(
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
+  auto model = std::make_shared<GgufContainer>(std::move(source), options);
+  if (Status loaded = model->Load(context); !loaded) {
+    return std::move(loaded).error();
+  }
+  return std::shared_ptr<const Container>(std::move(model));
+}
+
+}  // namespace
+
+extern const Format kGguf;
+const Format kGguf{.name = "gguf",
+                   .contents = "quantised models of llama.cpp",
+                   .extensions = "gguf",
+                   .probe = &Probe,
+                   .open = &Open,
+                   .stays_file = true};
+
+}  // namespace ctxfs

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/container/container.h"
+#include "core/container/format.h"
+#include "core/formats/gguf/header.h"
+
+namespace ctxfs {
+
+/// A GGUF file, or the files of a split model. Its entries are the tensors.
+class GgufContainer final : public Container {
+ public:
+  GgufContainer(std::shared_ptr<const Source> source,
+                const OpenOptions& options)
+      : Container(std::move(source)), options_(options) {}
+
+  /// Reads and checks the headers; touches no tensor. To be called once, before
+  /// anything else.
+  Status Load(const ReadContext& context);
+
+  uint64_t StoredSize() const override;
+  Json Info(const ReadContext& context) const override;
+  Tables Files() const override;
+  Exports Export() const override;
+  Json Metadata() const override;
+  std::vector<Error> Inspect(const ReadContext& context) const override;
+
+ private:
+  class Tensors;
+  class Dequantized;
+  class MetadataFile;
+
+  /// A file of the model; the first has the metadata.
+  struct Part {
+    std::shared_ptr<const Source> source;
+    std::shared_ptr<const GgufHeader> header;
+    std::string file;    // its name; empty for a model of one file
+    uint32_t first = 0;  // number of its first tensor among all
+  };
+  /// A tensor, and the file that it is in.
+  struct Place {
+    const Part& part;
+    const GgufTensor& tensor;
+    uint32_t number;  // in the part
+  };
+
+  // split.cc
+  Status LoadParts(const ReadContext& context);
+  Result<bool> LoadPart(const std::string& file, int64_t number, int64_t count,
+                        const ReadContext& context);
+  void AddPart(Part part);
+  void CheckSplit();
+  void Warn(std::string what, bool damage);
+
+  uint32_t count() const { return count_; }
+  const GgufHeader& header() const { return *parts_.front().header; }
+  Place At(uint32_t tensor) const;
+  std::string_view TensorName(uint32_t tensor) const;
+  uint64_t TensorSize(uint32_t tensor) const;
+  std::optional<Error> TensorFault(uint32_t tensor) const;
+  EntryInfo DescribeTensor(uint32_t tensor) const;
+  Result<Content> OpenTensor(uint32_t tensor) const;
+  /// The values of a quantised tensor; only if it has a kernel.
+  Result<Content> OpenValues(uint32_t tensor) const;
+  const GgufQuant* QuantOf(uint32_t tensor) const;
+  uint64_t ValueBytes(uint32_t tensor) const;
+  EntryInfo DescribeValues(uint32_t tensor) const;
+  std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const;
+  std::vector<Warning> Warnings() const;
+
+  const OpenOptions options_;
+  const uint64_t owner_ = NewOwner();
+  std::vector<Part> parts_;
+  uint32_t count_ = 0;
+  std::vector<Warning> split_warnings_;
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace ctxfs {
+
+// Code books of docs/gguf.md, section 6. Byte i of an entry, from the lowest
+// on, is value i.
+
+extern const uint64_t* const kIq2XxsGrid;  // 256 entries
+extern const uint64_t* const kIq2XsGrid;   // 512
+extern const uint64_t* const kIq2SGrid;    // 1024
+extern const uint32_t* const kIq3XxsGrid;  // 256
+extern const uint32_t* const kIq3SGrid;    // 512
+/// 2048 entries of eight times the values, as signed bytes.
+extern const uint64_t* const kIq1SGrid;
+
+}  // namespace ctxfs

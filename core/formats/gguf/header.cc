@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The header of a GGUF file (docs/gguf.md, sections 1 to 5):
+//
+//   magic, version, tensor count, pair count
+//   pairs     key, type of value, value
+//   records   name, dimensions, type, offset of the data
+//   padding   to the alignment; then the data
+#include "core/formats/gguf/header.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/formats/gguf/limits.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kMagicBytes = 4;
+constexpr uint32_t kNewestVersion = 3;
+constexpr std::string_view kAlignmentKey = "general.alignment";
+constexpr uint32_t kDefaultAlignment = 32;
+constexpr uint32_t kMostDims = 4;
+constexpr uint64_t kItemsPerCheck = 65'536;
+
+uint32_t Swapped(uint32_t value) {
+  return value >> 24 | (value >> 8 & 0xFF00U) | (value << 8 & 0xFF0000U) |
+         value << 24;
+}
+
+class HeaderParser {
+ public:
+  HeaderParser(const Source& source, const GgufHeader& header, bool salvage,
+               const ReadContext& context)
+      : source_(source),
+        context_(context),
+        salvage_(salvage),
+        header_(header),
+        in_(source, header.layout, kMagicBytes + sizeof(uint32_t)) {}
+
+  Result<GgufHeader> Parse() {
+    const uint64_t tensors = in_.Count();
+    const uint64_t pairs = in_.Count();
+    if (!in_.ok()) return in_.error();
+    if (Status fit = CheckCounts(tensors, pairs); !fit) {
+      return std::move(fit).error();
+    }
+    for (uint64_t i = 0; i < pairs; ++i) {
+      if (Status read = ReadPair(); !read) return std::move(read).error();
+    }
+    FindRepeatedKeys();
+    ReadAlignment();
+    for (uint64_t i = 0; i < tensors; ++i) {
+      if (Status read = ReadTensor(); !read) return std::move(read).error();
+    }
+    FindRepeatedNames();
+    header_.end = in_.at();
+    return std::move(header_);
+  }
+
+ private:
+  Status CheckCounts(uint64_t tensors, uint64_t pairs) {
+    const uint64_t at = kMagicBytes + sizeof(uint32_t);
+    const uint64_t counts = in_.layout().count_bytes();
+    // Of the smallest pair and the smallest record.
+    const uint64_t pair_bytes = counts + 4 + 1;
+    const uint64_t record_bytes = counts + 4 + 4 + 8;
+    if (pairs > in_.remaining() / pair_bytes ||
+        tensors > (in_.remaining() - pairs * pair_bytes) / record_bytes) {
+      return Error{Code::kCorrupt,
+                   std::to_string(pairs) + " pairs and " +
+                       std::to_string(tensors) +
+                       " tensors do not fit: the file ends within its header",
+                   at};
+    }
+    if (pairs > limits::kGgufPairs || tensors > limits::kGgufTensors) {
+      return Error{Code::kLimit,
+                   std::to_string(pairs) + " pairs and " +
+                       std::to_string(tensors) +
+                       " tensors are over the limit of " +
+                       std::to_string(limits::kGgufPairs) + " each",
+                   at};
+    }
+    return {};
+  }
+
+  /// A key or a name, into header_.text; fails if there is too much of them.
+  Status ReadText(uint32_t& at, uint32_t& length) {
+    const uint64_t start = in_.at();
+    const uint64_t bytes = in_.Count();
+    if (!in_.ok()) return in_.error();
+    if (bytes > in_.remaining()) {
+      return Error{Code::kCorrupt,
+                   "a name of " + std::to_string(bytes) +
+                       " bytes: the file ends within its header",
+                   start};
+    }
+    if (bytes > limits::kNameBytes - header_.text.size()) {
+      return Error{Code::kLimit,
+                   "keys and names take more than " +
+                       std::to_string(limits::kNameBytes) + " bytes",
+                   start};
+    }
+    at = static_cast<uint32_t>(header_.text.size());
+    length = static_cast<uint32_t>(bytes);
+    in_.Append(bytes, header_.text);
+    if (!in_.ok()) return in_.error();
+    return {};
+  }
+
+  Status ReadPair() {
+    GgufPair pair;
+    const uint64_t at = in_.at();
+    if (Status read = ReadText(pair.key_at, pair.key_length); !read) {
+      return read;
+    }
+    if (pair.key_length == 0) {
+      header_.AddFault(
+          "pair " + std::to_string(header_.pairs.size()) + " has an empty key",
+          at);
+    }
+    pair.type = in_.U32();
+    pair.value_at = in_.at();
+    if (!in_.ok()) return in_.error();
+    if (Status skipped = SkipValue(pair.type); !skipped) {
+      Error error = std::move(skipped).error();
+      error.what = "pair " + std::to_string(header_.pairs.size()) + " " +
+                   Quote(header_.Key(pair)) + ": " + error.what;
+      return error;
+    }
+    header_.pairs.push_back(pair);
+    return {};
+  }
+
+  Status CountItem() {
+    if (++items_ > limits::kGgufWalkedItems) {
+      return Error{Code::kLimit,
+                   "the metadata have more than " +
+                       std::to_string(limits::kGgufWalkedItems) +
+                       " strings and arrays",
+                   in_.at()};
+    }
+    return items_ % kItemsPerCheck == 0 ? context_.Check() : Status();
+  }
+
+  /// An array whose items are being walked.
+  struct Level {
+    uint32_t type = 0;
+    uint64_t left = 0;
+  };
+
+  Status SkipValue(uint32_t type) {
+    // A value is an array of one, without a count.
+    std::array<Level, limits::kGgufArrayDepth + 1> levels;
+    size_t depth = 0;
+    levels[0] = {type, 1};
+    while (true) {
+      if (levels[depth].left == 0) {
+        if (depth == 0) return {};
+        --depth;
+        continue;
+      }
+      Level& level = levels[depth];
+      if (level.type >= kGgufValueTypes) return WrongType(level.type);
+      if (const uint64_t bytes = GgufValueBytes(level.type)) {
+        if (level.left > in_.remaining() / bytes) return PastEnd(level);
+        in_.Skip(level.left * bytes);
+        level.left = 0;
+        continue;
+      }
+      if (Status may = CountItem(); !may) return may;
+      --level.left;
+      if (level.type == kGgufString) {
+        in_.Skip(in_.Count());
+        if (!in_.ok()) return in_.error();
+        continue;
+      }
+      if (depth == limits::kGgufArrayDepth) {
+        return Error{Code::kCorrupt,
+                     "arrays nested deeper than " +
+                         std::to_string(limits::kGgufArrayDepth),
+                     in_.at()};
+      }
+      if (Status opened = OpenArray(levels[++depth]); !opened) return opened;
+    }
+  }
+
+  Status OpenArray(Level& level) {
+    level.type = in_.U32();
+    level.left = in_.Count();
+    if (!in_.ok()) return in_.error();
+    if (level.type >= kGgufValueTypes) return WrongType(level.type);
+    const uint64_t counts = in_.layout().count_bytes();
+    const uint64_t least = level.type == kGgufString  ? counts
+                           : level.type == kGgufArray ? 4 + counts
+                                                      : 0;
+    if (least > 0 && level.left > in_.remaining() / least) {
+      return PastEnd(level);
+    }
+    return {};
+  }
+
+  Error WrongType(uint32_t type) const {
+    return {Code::kCorrupt,
+            "the type of a value is " + std::to_string(type) +
+                ", and there are 0 to 12",
+            in_.at()};
+  }
+
+  Error PastEnd(const Level& level) const {
+    return {Code::kCorrupt,
+            std::to_string(level.left) + " values of type " +
+                std::string(GgufValueTypeName(level.type)) +
+                ": the file ends within its header",
+            in_.at()};
+  }
+
+  /// Drops all but the first pair of a key.
+  void FindRepeatedKeys() {
+    std::vector<uint32_t> order(header_.pairs.size());
+    std::iota(order.begin(), order.end(), 0U);
+    const auto key = [this](uint32_t pair) {
+      return header_.Key(header_.pairs[pair]);
+    };
+    std::sort(order.begin(), order.end(), [&key](uint32_t a, uint32_t b) {
+      const int compared = key(a).compare(key(b));
+      return compared != 0 ? compared < 0 : a < b;
+    });
+    std::vector<bool> repeated(order.size());
+    bool any = false;
+    for (size_t i = 1; i < order.size(); ++i) {
+      if (key(order[i]) != key(order[i - 1])) continue;
+      repeated[order[i]] = any = true;
+      header_.AddFault("pair " + std::to_string(order[i]) + ": the key " +
+                           Quote(key(order[i])) + " was there before",
+                       header_.pairs[order[i]].value_at);
+    }
+    if (!any) return;
+    size_t kept = 0;
+    for (size_t i = 0; i < header_.pairs.size(); ++i) {
+      if (!repeated[i]) header_.pairs[kept++] = header_.pairs[i];
+    }
+    header_.pairs.resize(kept);
+  }
+
+  void ReadAlignment() {
+    header_.alignment = kDefaultAlignment;
+    const GgufPair* pair = header_.Find(kAlignmentKey);
+    if (pair == nullptr) return;
+    uint32_t value = 0;
+    if (pair->type == kGgufUint32) {
+      GgufReader in(source_, header_.layout, pair->value_at,
+                    GgufReader::kSmallWindow);
+      value = in.U32();
+    }
+    if (value != 0 && (value & (value - 1)) == 0) {
+      header_.alignment = value;
+      return;
+    }
+    header_.AddFault(
+        "general.alignment is no uint32 that is a power of two, so it is 32",
+        pair->value_at);
+  }
+
+  Status ReadTensor() {
+    if (header_.tensors.size() % 4096 == 0) {
+      if (Status wanted = context_.Check(); !wanted) return wanted;
+    }
+    GgufTensor tensor;
+    tensor.record_at = in_.at();
+    if (Status read = ReadText(tensor.name_at, tensor.name_length); !read) {
+      return read;
+    }
+    header_.tensors.push_back(tensor);
+    GgufTensor& record = header_.tensors.back();
+    const uint32_t rank = in_.U32();
+    if (!in_.ok()) return in_.error();
+    if (Status dims = ReadDims(record, rank); !dims) return dims;
+    record.type = in_.U32();
+    record.offset = in_.U64();
+    if (!in_.ok()) return in_.error();
+    return {};
+  }
+
+  Status ReadDims(GgufTensor& record, uint32_t rank) {
+    const auto number = static_cast<uint32_t>(header_.tensors.size() - 1);
+    if (rank > kMostDims) {
+      Error error{Code::kCorrupt,
+                  header_.Label(number) + " has " + std::to_string(rank) +
+                      " dimensions, more than 4",
+                  record.record_at};
+      if (rank > limits::kGgufSalvagedRank || !salvage_) return error;
+      header_.AddFault(std::move(error.what), error.offset);
+    }
+    if (header_.dims.size() + rank > limits::kGgufDims) {
+      return Error{Code::kLimit,
+                   "the shapes have more than " +
+                       std::to_string(limits::kGgufDims) + " dimensions",
+                   record.record_at};
+    }
+    record.rank = static_cast<uint8_t>(rank);
+    record.dims_at = static_cast<uint32_t>(header_.dims.size());
+    for (uint32_t i = 0; i < rank; ++i) {
+      header_.dims.push_back(in_.Count());
+      if (header_.dims.back() > INT64_MAX) {
+        record.fault = GgufTensor::Fault::kDims;
+      }
+    }
+    return {};
+  }
+
+  void FindRepeatedNames() {
+    std::vector<uint32_t> order(header_.tensors.size());
+    std::iota(order.begin(), order.end(), 0U);
+    const auto name = [this](uint32_t tensor) {
+      return header_.Name(header_.tensors[tensor]);
+    };
+    std::sort(order.begin(), order.end(), [&name](uint32_t a, uint32_t b) {
+      const int compared = name(a).compare(name(b));
+      return compared != 0 ? compared < 0 : a < b;
+    });
+    for (size_t i = 1; i < order.size(); ++i) {
+      if (name(order[i]) != name(order[i - 1])) continue;
+      header_.AddFault(header_.Label(order[i]) + " has the name of tensor " +
+                           std::to_string(order[i - 1]),
+                       header_.tensors[order[i]].record_at);
+    }
+  }
+
+  const Source& source_;
+  const ReadContext& context_;
+  const bool salvage_;
+  GgufHeader header_;
+  GgufReader in_;
+  uint64_t items_ = 0;
+};
+
+/// Magic and version: they tell how all other numbers are stored.
+Result<GgufHeader> ReadVersion(const Source& source) {
+  Result<Buffer> bytes = ReadBuffer(
+      source, 0, std::min<uint64_t>(source.size(), kMagicBytes + 4), "header");
+  if (!bytes) return std::move(bytes).error();
+  if (bytes->size() < kMagicBytes + 4) {
+    return Error{Code::kCorrupt, "the file ends within its header",
+                 source.size()};
+  }
+  GgufHeader header;
+  header.version = LoadLe<uint32_t>(bytes->data() + kMagicBytes);
+  if ((header.version & 0xFFFFU) == 0) {
+    header.layout.big_endian = true;
+    header.version = Swapped(header.version);
+  }
+  if (header.version == 0 || header.version > kNewestVersion) {
+    return Error{Code::kVersion,
+                 "GGUF version " + std::to_string(header.version) +
+                     " is not supported, only 1 to 3 are",
+                 kMagicBytes};
+  }
+  header.layout.narrow = header.version == 1;
+  return header;
+}
+
+}  // namespace
+
+const GgufPair* GgufHeader::Find(std::string_view key) const {
+  const auto found = std::find_if(
+      pairs.begin(), pairs.end(),
+      [this, key](const GgufPair& pair) { return Key(pair) == key; });
+  return found == pairs.end() ? nullptr : &*found;
+}
+
+std::vector<uint64_t> GgufHeader::Shape(const GgufTensor& tensor) const {
+  const auto stored = std::span(dims).subspan(tensor.dims_at, tensor.rank);
+  return {stored.rbegin(), stored.rend()};
+}
+
+std::string GgufHeader::Label(uint32_t tensor) const {
+  return "tensor " + std::to_string(tensor) + " " +
+         Quote(Name(tensors[tensor]));
+}
+
+void GgufHeader::AddFault(std::string what, uint64_t offset) {
+  if (fault_count++ < limits::kGgufFaults) {
+    faults.push_back({Code::kCorrupt, std::move(what), offset});
+  }
+}
+
+const GgufQuant* GgufHeader::QuantOf(const GgufTensor& tensor) const {
+  if (tensor.fault != GgufTensor::Fault::kNone) return nullptr;
+  const GgufQuant* quant = GgufQuantOf(tensor.type);
+  if (quant == nullptr || (layout.big_endian && !quant->big_endian)) {
+    return nullptr;
+  }
+  return quant;
+}
+
+Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
+                                  const ReadContext& context) {
+  Result<GgufHeader> version = ReadVersion(source);
+  if (!version) return version;
+  Result<GgufHeader> header =
+      HeaderParser(source, *version, salvage, context).Parse();
+  if (!header) return header;
+  // Offsets count from a multiple of the alignment, which is 2^31 at most.
+  const uint64_t mask = uint64_t{header->alignment} - 1;
+  header->data_at = (header->end + mask) & ~mask;
+  if (!header->tensors.empty() && header->data_at > source.size()) {
+    return Error{Code::kCorrupt,
+                 "the data start at " + std::to_string(header->data_at) +
+                     ", past the end of the file (" +
+                     std::to_string(source.size()) + " bytes)",
+                 header->end};
+  }
+  CheckGgufLayout(*header, source.size());
+  if (header->fault_count > 0 && !salvage) return header->faults.front();
+  return header;
+}
+
+std::optional<int64_t> GgufInteger(const GgufHeader& header,
+                                   const Source& source, std::string_view key,
+                                   uint32_t type) {
+  const GgufPair* pair = header.Find(key);
+  if (pair == nullptr || pair->type != type) return std::nullopt;
+  GgufReader in(source, header.layout, pair->value_at,
+                GgufReader::kSmallWindow);
+  int64_t value = 0;
+  switch (type) {
+    case kGgufUint16:
+      value = in.U16();
+      break;
+    case kGgufUint32:
+      value = in.U32();
+      break;
+    case kGgufInt32:
+      value = static_cast<int32_t>(in.U32());
+      break;
+    default:
+      return std::nullopt;
+  }
+  return in.ok() ? std::optional<int64_t>(value) : std::nullopt;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/content/read_context.h"
+#include "core/formats/gguf/dequant.h"
+#include "core/formats/gguf/reader.h"
+
+namespace ctxfs {
+
+/// docs/gguf.md, section 3.
+enum GgufValueType : uint32_t {
+  kGgufUint8 = 0,
+  kGgufInt8 = 1,
+  kGgufUint16 = 2,
+  kGgufInt16 = 3,
+  kGgufUint32 = 4,
+  kGgufInt32 = 5,
+  kGgufFloat32 = 6,
+  kGgufBool = 7,
+  kGgufString = 8,
+  kGgufArray = 9,
+  kGgufUint64 = 10,
+  kGgufInt64 = 11,
+  kGgufFloat64 = 12,
+  kGgufValueTypes = 13,
+};
+
+/// "uint8", ..., "float64".
+std::string_view GgufValueTypeName(uint32_t type);
+/// Bytes of a value; 0 for strings and arrays.
+uint64_t GgufValueBytes(uint32_t type);
+
+/// docs/gguf.md, section 5.
+struct GgufTypeInfo {
+  std::string_view name;
+  uint32_t block = 1;  // elements
+  uint32_t bytes = 0;  // of a block
+  std::optional<DType> plain = std::nullopt;
+};
+
+/// Null for a removed or unknown code.
+const GgufTypeInfo* GgufTypeOf(uint32_t code);
+/// "f32", "q4_k", "type_99".
+std::string GgufTypeName(uint32_t code);
+
+/// A key-value pair; `value_at` is the byte of the file where its value starts.
+struct GgufPair {
+  uint64_t value_at = 0;
+  uint32_t key_at = 0;  // in GgufHeader::text
+  uint32_t key_length = 0;
+  uint32_t type = 0;
+};
+
+/// A tensor record, in 48 bytes.
+struct GgufTensor {
+  /// Why a tensor has no bytes: checks that salvage tolerates (section 8).
+  enum class Fault : uint8_t { kNone, kDims, kOverflow, kRow, kPastEnd };
+
+  uint64_t record_at = 0;  // byte of the file
+  uint64_t offset = 0;     // from the start of the data
+  uint64_t size = 0;       // bytes; 0 if there is a fault
+  uint32_t name_at = 0;    // in GgufHeader::text
+  uint32_t name_length = 0;
+  uint32_t dims_at = 0;  // in GgufHeader::dims
+  uint32_t type = 0;
+  uint8_t rank = 0;
+  Fault fault = Fault::kNone;
+};
+
+/// The header of a GGUF file.
+struct GgufHeader {
+  GgufLayout layout;
+  uint32_t version = 0;
+  uint32_t alignment = 32;
+  uint64_t end = 0;            // the byte after the last record
+  uint64_t data_at = 0;        // the byte that offsets count from
+  std::string text;            // keys and names
+  std::vector<uint64_t> dims;  // innermost first, as stored
+  std::vector<GgufPair> pairs;
+  std::vector<GgufTensor> tensors;
+  std::vector<Error> faults;  // the first limits::kGgufFaults
+  uint64_t fault_count = 0;
+  std::vector<Warning> warnings;
+
+  std::string_view Key(const GgufPair& pair) const {
+    return std::string_view(text).substr(pair.key_at, pair.key_length);
+  }
+  std::string_view Name(const GgufTensor& tensor) const {
+    return std::string_view(text).substr(tensor.name_at, tensor.name_length);
+  }
+  /// The first pair of that key; null if there is none.
+  const GgufPair* Find(std::string_view key) const;
+  /// Outermost first.
+  std::vector<uint64_t> Shape(const GgufTensor& tensor) const;
+  /// "tensor 3 'a'", for messages.
+  std::string Label(uint32_t tensor) const;
+  std::optional<Error> TensorFault(uint32_t tensor) const;
+  /// The kernel of a tensor whose values can be told; null for others.
+  const GgufQuant* QuantOf(const GgufTensor& tensor) const;
+
+  void AddFault(std::string what, uint64_t offset);
+};
+
+/// Reads and checks the header of `source`. Fails with kVersion, kLimit,
+/// kInterrupted, an error of the source, or with kCorrupt: without `salvage`
+/// for every fault, with it for those that section 8 names.
+Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
+                                  const ReadContext& context);
+
+/// Fills in the sizes of tensors, and checks where their data are (section 8).
+/// Adds faults and warnings.
+void CheckGgufLayout(GgufHeader& header, uint64_t file_size);
+
+/// An integer of the metadata that is stored as `type`.
+std::optional<int64_t> GgufInteger(const GgufHeader& header,
+                                   const Source& source, std::string_view key,
+                                   uint32_t type);
+
+}  // namespace ctxfs

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// docs/gguf.md, sections 4 and 8: sizes of tensors, and where their data are.
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "core/base/bytes.h"
+#include "core/base/text.h"
+#include "core/formats/gguf/header.h"
+#include "core/formats/gguf/limits.h"
+
+namespace ctxfs {
+namespace {
+
+using Fault = GgufTensor::Fault;
+
+std::string Why(Fault fault) {
+  switch (fault) {
+    case Fault::kDims:
+      return "a dimension is 2^63 or more";
+    case Fault::kOverflow:
+      return "its shape has 2^63 - 1 elements or more: an overflow";
+    case Fault::kRow:
+      return "its innermost dimension is no multiple of the block of its type";
+    case Fault::kPastEnd:
+      return "its data run past the end of the file";
+    case Fault::kNone:
+      break;
+  }
+  return {};
+}
+
+/// Warnings of one kind as one: how many tensors, and the first of them.
+struct Count {
+  uint64_t tensors = 0;
+  uint32_t first = 0;
+
+  void Add(uint32_t tensor) {
+    if (tensors++ == 0) first = tensor;
+  }
+};
+
+class LayoutCheck {
+ public:
+  LayoutCheck(GgufHeader& header, uint64_t file_size)
+      : header_(header), file_size_(file_size) {}
+
+  void Run() {
+    if (header_.data_at <= file_size_)
+      data_size_ = file_size_ - header_.data_at;
+    for (uint32_t i = 0; i < count(); ++i) Measure(i);
+    MeasureUnknown();
+    for (uint32_t i = 0; i < count(); ++i) Place(i);
+    CheckOrder();
+    CheckOverlap();
+    CheckEnd();
+  }
+
+ private:
+  uint32_t count() const {
+    return static_cast<uint32_t>(header_.tensors.size());
+  }
+
+  /// Elements; nullopt for 2^63 - 1 and more. A dimension of 0 makes it 0,
+  /// however large the others are.
+  std::optional<uint64_t> Elements(const GgufTensor& tensor) const {
+    const auto dims =
+        std::span(header_.dims).subspan(tensor.dims_at, tensor.rank);
+    if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
+    uint64_t product = 1;
+    for (const uint64_t dim : dims) {
+      const std::optional<uint64_t> next = CheckedMul(product, dim);
+      if (!next || *next >= INT64_MAX) return std::nullopt;
+      product = *next;
+    }
+    return product;
+  }
+
+  void Measure(uint32_t number) {
+    GgufTensor& tensor = header_.tensors[number];
+    if (tensor.fault == Fault::kNone) MeasureSound(tensor);
+    if (tensor.fault == Fault::kNone) return;
+    tensor.size = 0;
+    header_.AddFault(header_.Label(number) + ": " + Why(tensor.fault),
+                     tensor.record_at);
+  }
+
+  void MeasureSound(GgufTensor& tensor) const {
+    const std::optional<uint64_t> elements = Elements(tensor);
+    if (!elements) {
+      tensor.fault = Fault::kOverflow;
+      return;
+    }
+    const GgufTypeInfo* type = GgufTypeOf(tensor.type);
+    if (type == nullptr) return;
+    const uint64_t row = tensor.rank == 0 ? 1 : header_.dims[tensor.dims_at];
+    if (row % type->block != 0) {
+      tensor.fault = Fault::kRow;
+      return;
+    }
+    const std::optional<uint64_t> size =
+        CheckedMul(*elements / type->block, type->bytes);
+    if (size) {
+      tensor.size = *size;
+    } else {
+      tensor.fault = Fault::kPastEnd;
+    }
+  }
+
+  /// Bytes of an unknown type go on to the next higher offset, or the end.
+  void MeasureUnknown() {
+    std::vector<uint64_t> offsets;
+    Count unknown;
+    Count big_endian;
+    for (uint32_t i = 0; i < count(); ++i) {
+      const GgufTensor& tensor = header_.tensors[i];
+      offsets.push_back(tensor.offset);
+      if (GgufTypeOf(tensor.type) == nullptr) {
+        unknown.Add(i);
+      } else if (header_.layout.big_endian && tensor.fault == Fault::kNone &&
+                 !GgufTypeOf(tensor.type)->plain &&
+                 header_.QuantOf(tensor) == nullptr) {
+        big_endian.Add(i);
+      }
+    }
+    Warn(big_endian,
+         "of a quantised type whose byte order in a big-endian "
+         "file nobody defines: bytes only");
+    Warn(unknown, "of an unknown type: bytes only");
+    if (unknown.tensors == 0) return;
+    std::sort(offsets.begin(), offsets.end());
+    for (GgufTensor& tensor : header_.tensors) {
+      if (GgufTypeOf(tensor.type) != nullptr || tensor.fault != Fault::kNone ||
+          tensor.offset > data_size_) {
+        continue;
+      }
+      const auto next =
+          std::upper_bound(offsets.begin(), offsets.end(), tensor.offset);
+      const uint64_t end =
+          next == offsets.end() ? data_size_ : std::min(*next, data_size_);
+      tensor.size = end - tensor.offset;
+    }
+  }
+
+  void Place(uint32_t number) {
+    GgufTensor& tensor = header_.tensors[number];
+    if (tensor.offset % header_.alignment != 0) {
+      header_.AddFault(header_.Label(number) + ": its offset " +
+                           std::to_string(tensor.offset) +
+                           " is misaligned, no multiple of " +
+                           std::to_string(header_.alignment),
+                       tensor.record_at);
+    }
+    if (tensor.fault != Fault::kNone) return;
+    const bool unknown = GgufTypeOf(tensor.type) == nullptr;
+    if ((tensor.size == 0 && !unknown) ||
+        InBounds(tensor.offset, tensor.size, data_size_)) {
+      return;
+    }
+    tensor.fault = Fault::kPastEnd;
+    tensor.size = 0;
+    header_.AddFault(header_.Label(number) + ": " + Why(tensor.fault),
+                     tensor.record_at);
+  }
+
+  uint64_t Padded(uint64_t end) const {
+    const uint64_t mask = uint64_t{header_.alignment} - 1;
+    return end > UINT64_MAX - mask ? UINT64_MAX : (end + mask) & ~mask;
+  }
+
+  void CheckOrder() {
+    Count loose;
+    uint64_t expected = 0;
+    for (uint32_t i = 0; i < count(); ++i) {
+      const GgufTensor& tensor = header_.tensors[i];
+      if (tensor.offset != expected) loose.Add(i);
+      expected =
+          Padded(CheckedAdd(tensor.offset, tensor.size).value_or(UINT64_MAX));
+    }
+    Warn(loose, "not packed: not at the padded end of the tensor before");
+  }
+
+  void CheckOverlap() {
+    std::vector<uint32_t> order;
+    for (uint32_t i = 0; i < count(); ++i) {
+      if (header_.tensors[i].size > 0) order.push_back(i);
+    }
+    std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) {
+      return header_.tensors[a].offset < header_.tensors[b].offset;
+    });
+    Count shared;
+    uint64_t end = 0;
+    for (const uint32_t i : order) {
+      const GgufTensor& tensor = header_.tensors[i];
+      if (tensor.offset < end) shared.Add(i);
+      end = std::max(end, tensor.offset + tensor.size);
+    }
+    Warn(shared, "in an overlap with another's bytes");
+    data_end_ = end;
+  }
+
+  void CheckEnd() {
+    const uint64_t end = Padded(header_.data_at + data_end_);
+    if (file_size_ <= end) return;
+    header_.warnings.push_back(
+        {std::to_string(file_size_ - end) + " trailing bytes after the data",
+         end});
+  }
+
+  void Warn(const Count& count, const char* what) {
+    if (count.tensors == 0) return;
+    header_.warnings.push_back(
+        {std::to_string(count.tensors) + " tensors, the first of them " +
+             header_.Label(count.first) + ", are " + what,
+         header_.tensors[count.first].record_at});
+  }
+
+  GgufHeader& header_;
+  const uint64_t file_size_;
+  uint64_t data_size_ = 0;
+  uint64_t data_end_ = 0;
+};
+
+}  // namespace
+
+void CheckGgufLayout(GgufHeader& header, uint64_t file_size) {
+  LayoutCheck(header, file_size).Run();
+}
+
+std::optional<Error> GgufHeader::TensorFault(uint32_t tensor) const {
+  const GgufTensor& record = tensors[tensor];
+  if (record.fault == Fault::kNone) return std::nullopt;
+  return Error{Code::kCorrupt, Label(tensor) + ": " + Why(record.fault),
+               record.record_at};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/limits.h"
+
+/// Bounds on what a GGUF file may require (docs/gguf.md, section 8).
+namespace ctxfs::limits {
+
+constexpr uint64_t kGgufPairs = 1'000'000;
+constexpr uint64_t kGgufTensors = 1'000'000;
+
+/// Levels of arrays within arrays, the outer one among them.
+constexpr size_t kGgufArrayDepth = 16;
+
+/// Dimensions of a tensor that salvage serves, and of all tensors together.
+constexpr uint32_t kGgufSalvagedRank = 32;
+constexpr size_t kGgufDims = 16'000'000;
+
+/// Strings and arrays within arrays of the metadata: each has to be walked to
+/// find what follows it.
+constexpr uint64_t kGgufWalkedItems = 100'000'000;
+
+/// Bytes of metadata.json.
+constexpr uint64_t kGgufMetadataText = kGiB;
+
+/// Metadata that is copied into the header of views/model.safetensors.
+constexpr uint64_t kGgufCopiedMetadata = kMiB;
+
+/// Files of a split model: each is open.
+constexpr size_t kGgufParts = 500;
+
+/// Faults and warnings that are kept as text.
+constexpr size_t kGgufFaults = 100;
+
+/// Tokens and merges, and bytes of them, that a tokenizer document is made of.
+constexpr uint64_t kGgufTokens = 4'000'000;
+constexpr uint64_t kGgufTokenBytes = 128 * kMiB;
+
+}  // namespace ctxfs::limits

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/gguf/metadata_text.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+
+namespace ctxfs {
+namespace {
+
+// A longer string is written in parts of this size.
+constexpr uint64_t kStringPart = 64 * limits::kKiB;
+// Items of numbers and the like that are written at once.
+constexpr uint64_t kItemsAtOnce = 1024;
+// Text between two places from which writing can go on.
+constexpr uint64_t kBetweenPlaces = 256 * limits::kKiB;
+
+template <typename T>
+void AppendDigits(T value, std::string& text) {
+  char digits[32];
+  const auto end = std::to_chars(std::begin(digits), std::end(digits), value);
+  text.append(digits, end.ptr);
+}
+
+template <typename T>
+void AppendFloat(T value, std::string& text) {
+  if (std::isnan(value)) {
+    text += "\"NaN\"";
+  } else if (std::isinf(value)) {
+    text += value > 0 ? "\"inf\"" : "\"-inf\"";
+  } else {
+    const size_t before = text.size();
+    AppendDigits(value, text);
+    // So that readers take it for a float.
+    if (text.find_first_of(".e", before) == std::string::npos) text += ".0";
+  }
+}
+
+/// `utf8` as it stands between the quotes of a JSON string.
+void AppendEscaped(std::string_view utf8, std::string& text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (const char c : utf8) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      text += '\\';
+      text += c;
+    } else if (c == '\n') {
+      text += "\\n";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      text += "\\u00";
+      text += kDigits[byte >> 4];
+      text += kDigits[byte & 15];
+    } else {
+      text += c;
+    }
+  }
+}
+
+/// How many bytes at the end of `text`, which is part of well-formed UTF-8,
+/// start a character that goes on after it.
+size_t CutCharacter(std::string_view text) {
+  for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0U) == 0x80) continue;
+    const size_t length = byte >= 0xF0   ? 4
+                          : byte >= 0xE0 ? 3
+                          : byte >= 0xC0 ? 2
+                                         : 1;
+    return length > back ? back : 0;
+  }
+  return 0;
+}
+
+/// Whether the next `bytes` bytes are UTF-8; reads them in parts, and goes
+/// back.
+bool IsUtf8Ahead(GgufReader& in, uint64_t bytes) {
+  const uint64_t start = in.at();
+  std::string part;
+  bool utf8 = true;
+  while (bytes > 0 && in.ok() && utf8) {
+    const uint64_t size = std::min(bytes, kStringPart);
+    in.Append(size, part);
+    bytes -= size;
+    const size_t cut = bytes > 0 ? CutCharacter(part) : 0;
+    const size_t whole = part.size() - cut;
+    utf8 = IsUtf8(std::string_view(part).substr(0, whole));
+    part.erase(0, whole);
+  }
+  in.Seek(start);
+  return utf8;
+}
+
+}  // namespace
+
+void AppendGgufScalar(uint32_t type, GgufReader& in, std::string& text) {
+  switch (type) {
+    case kGgufUint8:
+      return AppendDigits(unsigned{in.U8()}, text);
+    case kGgufInt8:
+      return AppendDigits(int{static_cast<int8_t>(in.U8())}, text);
+    case kGgufUint16:
+      return AppendDigits(in.U16(), text);
+    case kGgufInt16:
+      return AppendDigits(static_cast<int16_t>(in.U16()), text);
+    case kGgufUint32:
+      return AppendDigits(in.U32(), text);
+    case kGgufInt32:
+      return AppendDigits(static_cast<int32_t>(in.U32()), text);
+    case kGgufFloat32:
+      return AppendFloat(std::bit_cast<float>(in.U32()), text);
+    case kGgufBool:
+      text += in.U8() != 0 ? "true" : "false";
+      return;
+    case kGgufUint64:
+      return AppendDigits(in.U64(), text);
+    case kGgufInt64:
+      return AppendDigits(static_cast<int64_t>(in.U64()), text);
+    default:
+      return AppendFloat(std::bit_cast<double>(in.U64()), text);
+  }
+}
+
+void GgufMetadataWriter::BeginPair(State& state, std::string& text) const {
+  const GgufPair& pair = header_.pairs[state.pair];
+  const std::string_view key = header_.Key(pair);
+  text += state.pair == 0 ? "{\n\"" : ",\n\"";
+  if (IsUtf8(key)) {
+    AppendEscaped(key, text);
+    text += "\": {";
+  } else {
+    text += "#" + std::to_string(state.pair) + "\": {\"key_hex\": \"" +
+            Hex(key) + "\", ";
+  }
+  text += "\"type\": \"";
+  text += GgufValueTypeName(pair.type);
+  text += "\", ";
+  if (pair.type != kGgufArray) text += "\"value\": ";
+  state.in_pair = true;
+  state.at = pair.value_at;
+}
+
+Status GgufMetadataWriter::BeginValue(State& state, uint32_t type,
+                                      std::string& text) {
+  if (type == kGgufString) return BeginString(state, text);
+  if (type != kGgufArray) {
+    AppendGgufScalar(type, in_, text);
+    return {};
+  }
+  // Opening the file has counted the levels.
+  State::Level& level = state.levels[state.depth++];
+  if (state.depth > 1) text += '{';
+  level.type = in_.U32();
+  level.left = in_.Count();
+  level.first = true;
+  text += "\"items\": \"";
+  text += GgufValueTypeName(level.type);
+  text += "\", \"value\": [";
+  return {};
+}
+
+void GgufMetadataWriter::EndValue(State& state, std::string& text) const {
+  if (state.depth > 0) return;
+  text += '}';
+  state.in_pair = false;
+  ++state.pair;
+}
+
+Status GgufMetadataWriter::BeginString(State& state, std::string& text) {
+  state.string_left = in_.Count();
+  if (!in_.ok()) return in_.error();
+  state.hex = !IsUtf8Ahead(in_, state.string_left);
+  state.in_string = true;
+  text += state.hex ? "{\"hex\": \"" : "\"";
+  return WriteString(state, text);
+}
+
+Status GgufMetadataWriter::WriteString(State& state, std::string& text) {
+  const uint64_t size = std::min(state.string_left, kStringPart);
+  std::string part;
+  const uint64_t start = in_.at();
+  in_.Append(size, part);
+  if (!in_.ok()) return in_.error();
+  if (!state.hex && size < state.string_left) {
+    const size_t cut = CutCharacter(part);
+    part.resize(part.size() - cut);
+    in_.Seek(start + part.size());
+  }
+  state.string_left -= part.size();
+  if (state.hex) {
+    text += Hex(part);
+  } else {
+    AppendEscaped(part, text);
+  }
+  if (state.string_left > 0) return {};
+  state.in_string = false;
+  text += state.hex ? "\"}" : "\"";
+  return {};
+}
+
+Status GgufMetadataWriter::WriteItems(State& state, std::string& text) {
+  const uint32_t depth = state.depth;
+  const size_t before = text.size();
+  for (uint64_t n = 0; n < kItemsAtOnce && text.size() - before < kStringPart;
+       ++n) {
+    State::Level& level = state.levels[depth - 1];
+    if (level.left == 0) {
+      text += depth > 1 ? "]}" : "]";
+      --state.depth;
+      return {};
+    }
+    --level.left;
+    if (!std::exchange(level.first, false)) text += ", ";
+    if (Status begun = BeginValue(state, level.type, text); !begun) {
+      return begun;
+    }
+    if (!in_.ok()) return in_.error();
+    if (state.in_string || state.depth != depth) return {};
+  }
+  return {};
+}
+
+Status GgufMetadataWriter::Write(State& state, std::string& text) {
+  if (!state.in_pair && state.pair == header_.pairs.size()) {
+    text += state.pair == 0 ? "{}\n" : "\n}\n";
+    state.done = true;
+    return {};
+  }
+  const bool begins = !state.in_pair;
+  if (begins) BeginPair(state, text);
+  in_.Seek(state.at);
+  Status written;
+  if (state.in_string) {
+    written = WriteString(state, text);
+  } else if (begins) {
+    written = BeginValue(state, header_.pairs[state.pair].type, text);
+  } else {
+    written = WriteItems(state, text);
+  }
+  if (written && !in_.ok()) written = in_.error();
+  if (!written) return written;
+  state.at = in_.at();
+  if (!state.in_string) EndValue(state, text);
+  return {};
+}
+
+/// Any window, written from the place before it.
+class GgufMetadataText::Window final : public Transform {
+ public:
+  Window(std::shared_ptr<const GgufMetadataText> text,
+         std::shared_ptr<const Places> places)
+      : text_(std::move(text)), places_(std::move(places)) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 const ReadContext& context) const override {
+    const auto after =
+        std::upper_bound(places_->places.begin(), places_->places.end(), offset,
+                         [](uint64_t wanted, const Place& place) {
+                           return wanted < place.offset;
+                         });
+    const Place& place = *(after - 1);
+    GgufMetadataWriter::State state = place.state;
+    GgufMetadataWriter writer(*text_->header_, *text_->source_);
+    uint64_t at = place.offset;  // of `piece` in the text
+    std::string piece;
+    while (!out.empty()) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+      piece.clear();
+      if (Status written = writer.Write(state, piece); !written) return written;
+      if (at + piece.size() > offset) {
+        const auto skip = static_cast<size_t>(offset - at);
+        const size_t n = std::min(piece.size() - skip, out.size());
+        std::memcpy(out.data(), piece.data() + skip, n);
+        out = out.subspan(n);
+        offset += n;
+      }
+      at += piece.size();
+    }
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<const GgufMetadataText> text_;
+  const std::shared_ptr<const Places> places_;
+};
+
+Result<GgufMetadataText::Places> GgufMetadataText::Measure(
+    const ReadContext& context) const {
+  GgufMetadataWriter writer(*header_, *source_);
+  Places found;
+  GgufMetadataWriter::State state;
+  found.places.push_back({0, state});
+  std::string piece;
+  while (!state.done) {
+    if (found.size >= found.places.back().offset + kBetweenPlaces) {
+      found.places.push_back({found.size, state});
+    }
+    if (Status wanted = context.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
+    piece.clear();
+    if (Status written = writer.Write(state, piece); !written) {
+      return std::move(written).error();
+    }
+    if (Status may = context.Spend(piece.size()); !may) {
+      return std::move(may).error();
+    }
+    found.size += piece.size();
+    if (found.size > limits::kGgufMetadataText) {
+      return Error{Code::kLimit, "metadata.json is longer than " +
+                                     std::to_string(limits::kGgufMetadataText) +
+                                     " bytes"};
+    }
+  }
+  return found;
+}
+
+Result<std::shared_ptr<const GgufMetadataText::Places>> GgufMetadataText::Find(
+    const ReadContext& context) const {
+  const auto found = [this] {
+    const MutexLock lock(mutex_);
+    return places_;
+  };
+  const auto measure = [this](const ReadContext& shared) -> Status {
+    Result<Places> places = Measure(shared);
+    if (!places) return std::move(places).error();
+    auto kept = std::make_shared<const Places>(*std::move(places));
+    const MutexLock lock(mutex_);
+    places_ = std::move(kept);
+    return {};
+  };
+  Status made = context.cache().Once(
+      {owner_, 0}, context, [&found] { return found() != nullptr; }, measure);
+  if (!made) return std::move(made).error();
+  return found();
+}
+
+Result<Content> GgufMetadataText::Open(
+    std::shared_ptr<const GgufMetadataText> text, const ReadContext& context) {
+  if (Status same = text->source_->CheckUnchanged(); !same) {
+    return std::move(same).error();
+  }
+  Result<std::shared_ptr<const Places>> places = text->Find(context);
+  if (!places) return std::move(places).error();
+  const uint64_t size = (*places)->size;
+  return Content(Computed{std::make_shared<const Window>(std::move(text),
+                                                         *std::move(places)),
+                          0},
+                 size);
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// How the numbers of a GGUF file are stored (docs/gguf.md, section 2).
+struct GgufLayout {
+  bool big_endian = false;
+  /// Counts, lengths and dimensions have 4 bytes: version 1.
+  bool narrow = false;
+
+  uint64_t count_bytes() const { return narrow ? 4 : 8; }
+};
+
+/// Reads a file from front to back, some KiB at a time, as ByteReader reads
+/// bytes: after the first field that is not there all fields are zero.
+class GgufReader {
+ public:
+  /// Reads `window` bytes at once, at least 8: few if a single value is wanted.
+  GgufReader(const Source& source, const GgufLayout& layout, uint64_t at,
+             uint64_t window = 256 * 1024)
+      : source_(source), layout_(layout), window_bytes_(window), at_(at) {}
+
+  /// For a value that stands alone.
+  static constexpr uint64_t kSmallWindow = 64;
+
+  uint8_t U8() { return Field<uint8_t>(); }
+  uint16_t U16() { return Field<uint16_t>(); }
+  uint32_t U32() { return Field<uint32_t>(); }
+  uint64_t U64() { return Field<uint64_t>(); }
+  /// A count, a length or a dimension.
+  uint64_t Count() { return layout_.narrow ? U32() : U64(); }
+
+  void Skip(uint64_t bytes);
+  /// Goes on at byte `at`.
+  void Seek(uint64_t at) { at_ = at; }
+  /// Appends `bytes` bytes, which the caller has compared with a limit.
+  void Append(uint64_t bytes, std::string& text);
+
+  bool ok() const { return !error_; }
+  /// kCorrupt if the file ended, or the error of the read that failed.
+  const Error& error() const { return *error_; }
+  uint64_t at() const { return at_; }
+  uint64_t remaining() const {
+    return at_ <= source_.size() ? source_.size() - at_ : 0;
+  }
+  const GgufLayout& layout() const { return layout_; }
+
+ private:
+  template <typename T>
+  T Field() {
+    const std::byte* bytes = Window(sizeof(T));
+    if (bytes == nullptr) return 0;
+    T value = LoadLe<T>(bytes);
+    if (layout_.big_endian) {
+      T swapped = 0;
+      for (size_t i = 0; i < sizeof(T); ++i) {
+        const auto byte = static_cast<T>(value >> (8 * i) & 0xFF);
+        swapped = static_cast<T>(
+            swapped | static_cast<T>(byte << (8 * (sizeof(T) - 1 - i))));
+      }
+      value = swapped;
+    }
+    at_ += sizeof(T);
+    return value;
+  }
+  /// The next `bytes` bytes, at most window_bytes_; null after a failure.
+  const std::byte* Window(uint64_t bytes);
+  void Truncated();
+
+  const Source& source_;
+  const GgufLayout layout_;
+  const uint64_t window_bytes_;
+  uint64_t at_;
+  Buffer window_;
+  uint64_t window_at_ = 0;
+  std::optional<Error> error_;
+};
+
+}  // namespace ctxfs

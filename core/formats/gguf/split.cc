@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Split models (docs/gguf.md, section 7): the first part names how many there
+// are, and the others are found by name.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/formats/gguf/gguf.h"
+#include "core/formats/gguf/limits.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint32_t kMagic = 0x46554747;  // "GGUF"
+
+/// "-00001-of-00003.gguf"; numbers count from 1.
+std::string SplitSuffix(int64_t number, int64_t count) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "-%05lld-of-%05lld.gguf",
+                static_cast<long long>(number), static_cast<long long>(count));
+  return text;
+}
+
+}  // namespace
+
+void GgufContainer::Warn(std::string what, bool damage) {
+  if (split_warnings_.size() < limits::kGgufFaults) {
+    split_warnings_.push_back({std::move(what), kNoOffset, damage});
+  }
+}
+
+void GgufContainer::AddPart(Part part) {
+  part.first = count_;
+  count_ += static_cast<uint32_t>(part.header->tensors.size());
+  parts_.push_back(std::move(part));
+}
+
+Status GgufContainer::LoadParts(const ReadContext& context) {
+  const auto number = GgufInteger(header(), *source(), "split.no", kGgufUint16);
+  const auto count =
+      GgufInteger(header(), *source(), "split.count", kGgufUint16);
+  if (number != 0 || count.value_or(0) < 2) return {};
+  const std::string own = source()->name();
+  const std::string suffix = SplitSuffix(1, *count);
+  if (options_.alone || !own.ends_with(suffix)) {
+    Warn(
+        "split: the other parts are missing, since the file is not called "
+        "NAME" +
+            suffix,
+        /*damage=*/true);
+    return {};
+  }
+  const std::string stem = own.substr(0, own.size() - suffix.size());
+  parts_.front().file = own;
+  for (int64_t i = 1; i < *count; ++i) {
+    if (Status wanted = context.Check(); !wanted) return wanted;
+    const std::string file = stem + SplitSuffix(i + 1, *count);
+    if (parts_.size() == limits::kGgufParts) {
+      Warn("split: " + Quote(file) +
+               " and those after it are over the limit "
+               "of " +
+               std::to_string(limits::kGgufParts) + " parts",
+           /*damage=*/true);
+      break;
+    }
+    const Result<bool> loaded = LoadPart(file, i, *count, context);
+    if (!loaded) return loaded.error();
+  }
+  CheckSplit();
+  return {};
+}
+
+Result<bool> GgufContainer::LoadPart(const std::string& file, int64_t number,
+                                     int64_t count,
+                                     const ReadContext& context) {
+  Result<std::shared_ptr<const Source>> opened = source()->OpenSibling(file);
+  if (!opened) {
+    const Error& error = opened.error();
+    if (error.Exhausted()) return error;
+    const bool missing = error.code == Code::kNotFound;
+    Warn("split: the part " + Quote(file) +
+             (missing ? " is missing" : " cannot be read: " + error.what),
+         /*damage=*/true);
+    return false;
+  }
+  std::array<std::byte, 4> magic{};
+  if ((*opened)->size() < magic.size() || !(*opened)->ReadAt(0, magic) ||
+      LoadLe<uint32_t>(magic.data()) != kMagic) {
+    Warn("split: the part " + Quote(file) +
+             " cannot be read: it is no GGUF file",
+         /*damage=*/true);
+    return false;
+  }
+  Result<GgufHeader> header =
+      ReadGgufHeader(**opened, options_.salvage, context);
+  if (!header) {
+    const Error& error = header.error();
+    if (error.Exhausted() || error.code == Code::kInterrupted) return error;
+    Warn("split: the part " + Quote(file) + " cannot be read: " + error.Text(),
+         /*damage=*/true);
+    return false;
+  }
+  if (GgufInteger(*header, **opened, "split.no", kGgufUint16) != number ||
+      GgufInteger(*header, **opened, "split.count", kGgufUint16) != count) {
+    Warn("split: the part " + Quote(file) +
+             " does not match: its split.no or split.count is another",
+         /*damage=*/true);
+    return false;
+  }
+  if (count_ + header->tensors.size() > limits::kEntries) {
+    return Error{Code::kLimit, "the parts have more than " +
+                                   std::to_string(limits::kEntries) +
+                                   " tensors"};
+  }
+  AddPart({*std::move(opened),
+           std::make_shared<const GgufHeader>(*std::move(header)), file, 0});
+  return true;
+}
+
+void GgufContainer::CheckSplit() {
+  const auto total =
+      GgufInteger(header(), *source(), "split.tensors.count", kGgufInt32);
+  if (total && *total != count_) {
+    Warn("split: split.tensors.count is " + std::to_string(*total) +
+             ", but the parts have " + std::to_string(count_) + " tensors",
+         /*damage=*/false);
+  }
+  std::vector<std::string_view> names;
+  names.reserve(count_);
+  for (uint32_t i = 0; i < count_; ++i) names.push_back(TensorName(i));
+  std::sort(names.begin(), names.end());
+  for (size_t i = 1; i < names.size(); ++i) {
+    if (names[i] == names[i - 1]) {
+      Warn("split: two tensors of different parts have the name of " +
+               Quote(names[i]),
+           /*damage=*/false);
+    }
+  }
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// docs/gguf.md, section 6: blocks of 256 with packed scales, and ternary ones.
+#include <cstring>
+#include <iterator>
+
+#include "core/formats/gguf/dequant.h"
+#include "core/formats/gguf/unpack.h"
+
+namespace ctxfs {
+namespace {
+
+/// 256 codes of 2 bits in 64 bytes: code 128n + 32j + l is bits 2j and 2j + 1
+/// of byte 32n + l.
+void PairsOfBits(const std::byte* __restrict in, int8_t* __restrict codes) {
+  for (size_t n = 0; n < 2; ++n) {
+    for (unsigned j = 0; j < 4; ++j) {
+      for (size_t l = 0; l < 32; ++l) {
+        const unsigned byte = ByteAt(in, 32 * n + l);
+        codes[128 * n + 32 * j + l] = static_cast<int8_t>(byte >> (2 * j) & 3U);
+      }
+    }
+  }
+}
+
+/// 256 codes of 4 bits in 128 bytes: 32 bytes hold 64 codes, the low halves
+/// the first 32.
+void NibblesOf64(const std::byte* __restrict in, int8_t* __restrict codes) {
+  for (size_t k = 0; k < 4; ++k) {
+    for (size_t l = 0; l < 32; ++l) {
+      const unsigned pair = ByteAt(in, 32 * k + l);
+      codes[64 * k + l] = static_cast<int8_t>(pair & 15U);
+      codes[64 * k + 32 + l] = static_cast<int8_t>(pair >> 4);
+    }
+  }
+}
+
+/// Adds `value` to code 32k + l if bit k of byte l is set.
+void AddBits(const std::byte* __restrict in, int value,
+             int8_t* __restrict codes) {
+  for (unsigned k = 0; k < 8; ++k) {
+    for (size_t l = 0; l < 32; ++l) {
+      const int bit = static_cast<int>(ByteAt(in, l) >> k & 1U);
+      codes[32 * k + l] = static_cast<int8_t>(codes[32 * k + l] + value * bit);
+    }
+  }
+}
+
+void Subtract(int value, int8_t* __restrict codes) {
+  for (size_t i = 0; i < 256; ++i) {
+    codes[i] = static_cast<int8_t>(codes[i] - value);
+  }
+}
+
+void UnpackQ2K(const std::byte* block, GgufCodes& out) {
+  const float d = HalfAt(block, 80);
+  const float dmin = HalfAt(block, 82);
+  for (size_t g = 0; g < 16; ++g) {
+    const unsigned scale = ByteAt(block, g);
+    out.scales[g] = d * static_cast<float>(scale & 15U);
+    out.adds[g] = -(dmin * static_cast<float>(scale >> 4));
+  }
+  PairsOfBits(block + 16, out.codes);
+}
+
+void UnpackQ3K(const std::byte* block, GgufCodes& out) {
+  const float d = HalfAt(block, 108);
+  for (size_t g = 0; g < 16; ++g) {
+    const unsigned low = HalfByteAt(block, 96 + g % 8, g / 8);
+    const unsigned high = ByteAt(block, 104 + g % 4) >> (2 * (g / 4)) & 3U;
+    const int scale = static_cast<int>(low | high << 4) - 32;
+    out.scales[g] = d * static_cast<float>(scale);
+  }
+  PairsOfBits(block + 32, out.codes);
+  Subtract(4, out.codes);
+  AddBits(block, 4, out.codes);
+}
+
+/// The eight scales and minima of q4_k and q5_k: 6 bits each, in 12 bytes.
+void Scales4K(const std::byte* block, GgufCodes& out) {
+  const float d = HalfAt(block, 0);
+  const float dmin = HalfAt(block, 2);
+  const std::byte* b = block + 4;
+  for (size_t s = 0; s < 8; ++s) {
+    unsigned scale = ByteAt(b, s) & 63U;
+    unsigned min = ByteAt(b, s + 4) & 63U;
+    if (s >= 4) {
+      scale = (ByteAt(b, s + 4) & 15U) | ByteAt(b, s - 4) >> 6 << 4;
+      min = ByteAt(b, s + 4) >> 4 | ByteAt(b, s) >> 6 << 4;
+    }
+    out.scales[s] = d * static_cast<float>(scale);
+    out.adds[s] = -(dmin * static_cast<float>(min));
+  }
+}
+
+void UnpackQ4K(const std::byte* block, GgufCodes& out) {
+  Scales4K(block, out);
+  NibblesOf64(block + 16, out.codes);
+}
+
+void UnpackQ5K(const std::byte* block, GgufCodes& out) {
+  Scales4K(block, out);
+  NibblesOf64(block + 48, out.codes);
+  AddBits(block + 16, 16, out.codes);
+}
+
+/// The low 4 bits in 128 bytes, the high 2 in 64.
+void CodesQ6K(const std::byte* __restrict low, const std::byte* __restrict high,
+              int8_t* __restrict codes) {
+  for (size_t n = 0; n < 2; ++n) {
+    for (unsigned j = 0; j < 4; ++j) {
+      for (size_t l = 0; l < 32; ++l) {
+        const unsigned pair = ByteAt(low, 64 * n + 32 * (j % 2) + l);
+        const unsigned top = ByteAt(high, 32 * n + l) >> (2 * j) & 3U;
+        const unsigned bottom = pair >> (j < 2 ? 0 : 4) & 15U;
+        const int code = static_cast<int>(bottom | top << 4) - 32;
+        codes[128 * n + 32 * j + l] = static_cast<int8_t>(code);
+      }
+    }
+  }
+}
+
+void UnpackQ6K(const std::byte* block, GgufCodes& out) {
+  const float d = HalfAt(block, 208);
+  for (size_t g = 0; g < 16; ++g) {
+    out.scales[g] = d * static_cast<float>(SignedByteAt(block, 192 + g));
+  }
+  CodesQ6K(block, block + 128, out.codes);
+}
+
+void UnpackTq20(const std::byte* block, GgufCodes& out) {
+  out.scales[0] = HalfAt(block, 64);
+  PairsOfBits(block, out.codes);
+  Subtract(1, out.codes);
+}
+
+/// Trit number k of a byte, less one: base 3, the most significant first, as
+/// a fraction of 256.
+int8_t Trit(unsigned byte, unsigned power) {
+  const unsigned fraction = byte * power & 255U;
+  return static_cast<int8_t>(static_cast<int>(fraction * 3 >> 8) - 1);
+}
+
+void UnpackTq10(const std::byte* block, GgufCodes& out) {
+  out.scales[0] = HalfAt(block, 52);
+  unsigned power = 1;
+  for (size_t k = 0; k < 5; ++k, power *= 3) {
+    for (size_t l = 0; l < 32; ++l) {
+      out.codes[32 * k + l] = Trit(ByteAt(block, l), power);
+    }
+    for (size_t l = 0; l < 16; ++l) {
+      out.codes[160 + 16 * k + l] = Trit(ByteAt(block, 32 + l), power);
+    }
+    for (size_t l = 0; l < 4 && k < 4; ++l) {
+      out.codes[240 + 4 * k + l] = Trit(ByteAt(block, 48 + l), power);
+    }
+  }
+}
+
+}  // namespace
+
+const GgufQuant kGgufKQuants[] = {
+    {.code = 10,
+     .block = 256,
+     .bytes = 84,
+     .group = 16,
+     .adds = true,
+     .unpack = &UnpackQ2K},
+    {.code = 11, .block = 256, .bytes = 110, .group = 16, .unpack = &UnpackQ3K},
+    {.code = 12,
+     .block = 256,
+     .bytes = 144,
+     .group = 32,
+     .adds = true,
+     .big_endian = true,
+     .half_at = 0,
+     .other_half_at = 2,
+     .unpack = &UnpackQ4K},
+    {.code = 13,
+     .block = 256,
+     .bytes = 176,
+     .group = 32,
+     .adds = true,
+     .unpack = &UnpackQ5K},
+    {.code = 14,
+     .block = 256,
+     .bytes = 210,
+     .group = 16,
+     .big_endian = true,
+     .half_at = 208,
+     .unpack = &UnpackQ6K},
+    {.code = 34,
+     .block = 256,
+     .bytes = 54,
+     .group = 256,
+     .unpack = &UnpackTq10},
+    {.code = 35,
+     .block = 256,
+     .bytes = 66,
+     .group = 256,
+     .unpack = &UnpackTq20},
+};
+const size_t kGgufKQuantCount = std::size(kGgufKQuants);
+
+}  // namespace ctxfs

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// docs/gguf.md, section 6: types of one scale a block, or of one for 16
+// elements.
+#include <bit>
+#include <cstring>
+#include <iterator>
+
+#include "core/formats/gguf/dequant.h"
+#include "core/formats/gguf/unpack.h"
+
+namespace ctxfs {
+namespace {
+
+/// 32 codes in 16 bytes: the low halves are the first 16. `offset` is
+/// subtracted.
+void Nibbles(const std::byte* __restrict in, int offset,
+             int8_t* __restrict codes) {
+  for (size_t i = 0; i < 16; ++i) {
+    const int pair = std::to_integer<int>(in[i]);
+    codes[i] = static_cast<int8_t>((pair & 15) - offset);
+    codes[16 + i] = static_cast<int8_t>((pair >> 4) - offset);
+  }
+}
+
+void NibblesOf(const std::byte* in, const int8_t* values, int8_t* codes) {
+  for (size_t i = 0; i < 16; ++i) {
+    const unsigned pair = ByteAt(in, i);
+    codes[i] = values[pair & 15U];
+    codes[16 + i] = values[pair >> 4];
+  }
+}
+
+/// Sixteen times bit i of `bits`, added to code i.
+void AddFifthBits(uint32_t bits, int8_t* __restrict codes) {
+  for (unsigned i = 0; i < 32; ++i) {
+    const int bit = static_cast<int>(bits >> i & 1U);
+    codes[i] = static_cast<int8_t>(codes[i] + 16 * bit);
+  }
+}
+
+void UnpackQ40(const std::byte* block, GgufCodes& out) {
+  out.scales[0] = HalfAt(block, 0);
+  Nibbles(block + 2, 8, out.codes);
+}
+
+void UnpackQ41(const std::byte* block, GgufCodes& out) {
+  out.scales[0] = HalfAt(block, 0);
+  out.adds[0] = HalfAt(block, 2);
+  Nibbles(block + 4, 0, out.codes);
+}
+
+void UnpackQ50(const std::byte* block, GgufCodes& out) {
+  out.scales[0] = HalfAt(block, 0);
+  Nibbles(block + 6, 16, out.codes);
+  AddFifthBits(LoadLe<uint32_t>(block + 2), out.codes);
+}
+
+void UnpackQ51(const std::byte* block, GgufCodes& out) {
+  out.scales[0] = HalfAt(block, 0);
+  out.adds[0] = HalfAt(block, 2);
+  Nibbles(block + 8, 0, out.codes);
+  AddFifthBits(LoadLe<uint32_t>(block + 4), out.codes);
+}
+
+void UnpackQ80(const std::byte* block, GgufCodes& out) {
+  out.scales[0] = HalfAt(block, 0);
+  std::memcpy(out.codes, block + 2, 32);
+}
+
+void UnpackQ8K(const std::byte* block, GgufCodes& out) {
+  out.scales[0] = std::bit_cast<float>(LoadLe<uint32_t>(block));
+  std::memcpy(out.codes, block + 4, 256);
+}
+
+void UnpackIq4Nl(const std::byte* block, GgufCodes& out) {
+  out.scales[0] = HalfAt(block, 0);
+  NibblesOf(block + 2, kIq4Values, out.codes);
+}
+
+/// Twice the values of E2M1; code 8 is +0.
+constexpr int8_t kE2M1[16] = {0, 1,  2,  3,  4,  6,  8,  12,
+                              0, -1, -2, -3, -4, -6, -8, -12};
+
+void UnpackMxfp4(const std::byte* block, GgufCodes& out) {
+  const uint32_t exponent = ByteAt(block, 0);
+  // 2^(exponent - 128): the first two are subnormal.
+  const uint32_t bits =
+      exponent < 2 ? 0x00200000U << exponent : (exponent - 1) << 23;
+  out.scales[0] = std::bit_cast<float>(bits);
+  NibblesOf(block + 1, kE2M1, out.codes);
+}
+
+/// Half of an unsigned E4M3. Bit 7 is ignored, but not for the code of NaN,
+/// which is 0: the reference makes 240 of 0xFF.
+float HalfOfE4M3(unsigned code) {
+  if (code == 0x7F) return 0;
+  const unsigned exponent = code >> 3 & 15U;
+  const auto mantissa = static_cast<float>(code & 7U);
+  if (exponent == 0) return mantissa * 0x1p-10F;
+  return (8 + mantissa) * std::bit_cast<float>((exponent + 127 - 11) << 23);
+}
+
+void UnpackNvfp4(const std::byte* block, GgufCodes& out) {
+  for (size_t s = 0; s < 4; ++s) {
+    out.scales[s] = HalfOfE4M3(ByteAt(block, s));
+    for (size_t i = 0; i < 8; ++i) {
+      const unsigned pair = ByteAt(block, 4 + 8 * s + i);
+      out.codes[16 * s + i] = kE2M1[pair & 15U];
+      out.codes[16 * s + 8 + i] = kE2M1[pair >> 4];
+    }
+  }
+}
+
+void UnpackQ10(const std::byte* block, GgufCodes& out) {
+  out.scales[0] = HalfAt(block, 0);
+  for (size_t i = 0; i < 16; ++i) {
+    const unsigned bits = ByteAt(block, 2 + i);
+    for (unsigned k = 0; k < 8; ++k) {
+      out.codes[8 * i + k] = (bits >> k & 1U) != 0 ? 1 : -1;
+    }
+  }
+}
+
+void UnpackQ20(const std::byte* block, GgufCodes& out) {
+  out.scales[0] = HalfAt(block, 0);
+  for (size_t i = 0; i < 16; ++i) {
+    const unsigned bits = ByteAt(block, 2 + i);
+    for (unsigned k = 0; k < 4; ++k) {
+      const int code = static_cast<int>(bits >> (2 * k) & 3U) - 1;
+      out.codes[4 * i + k] = static_cast<int8_t>(code);
+    }
+  }
+}
+
+}  // namespace
+
+const GgufQuant kGgufSmallQuants[] = {
+    {.code = 2,
+     .block = 32,
+     .bytes = 18,
+     .group = 32,
+     .big_endian = true,
+     .half_at = 0,
+     .unpack = &UnpackQ40},
+    {.code = 3,
+     .block = 32,
+     .bytes = 20,
+     .group = 32,
+     .adds = true,
+     .unpack = &UnpackQ41},
+    {.code = 6, .block = 32, .bytes = 22, .group = 32, .unpack = &UnpackQ50},
+    {.code = 7,
+     .block = 32,
+     .bytes = 24,
+     .group = 32,
+     .adds = true,
+     .unpack = &UnpackQ51},
+    {.code = 8,
+     .block = 32,
+     .bytes = 34,
+     .group = 32,
+     .big_endian = true,
+     .half_at = 0,
+     .unpack = &UnpackQ80},
+    {.code = 15,
+     .block = 256,
+     .bytes = 292,
+     .group = 256,
+     .unpack = &UnpackQ8K},
+    {.code = 20, .block = 32, .bytes = 18, .group = 32, .unpack = &UnpackIq4Nl},
+    {.code = 39,
+     .block = 32,
+     .bytes = 17,
+     .group = 32,
+     .big_endian = true,
+     .unpack = &UnpackMxfp4},
+    {.code = 40,
+     .block = 64,
+     .bytes = 36,
+     .group = 16,
+     .big_endian = true,
+     .unpack = &UnpackNvfp4},
+    {.code = 41, .block = 128, .bytes = 18, .group = 128, .unpack = &UnpackQ10},
+    {.code = 42, .block = 64, .bytes = 18, .group = 64, .unpack = &UnpackQ20},
+};
+const size_t kGgufSmallQuantCount = std::size(kGgufSmallQuants);
+
+}  // namespace ctxfs

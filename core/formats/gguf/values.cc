@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/gguf/values.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/base/limits.h"
+
+namespace ctxfs {
+namespace {
+
+// Bytes that are read at once: what they become stays in the processor's cache.
+constexpr uint64_t kBatchBytes = 64 * limits::kKiB;
+
+class Values final : public Transform {
+ public:
+  Values(std::shared_ptr<const Source> source, uint64_t offset,
+         const GgufQuant& quant, bool big_endian)
+      : source_(std::move(source)),
+        offset_(offset),
+        quant_(quant),
+        big_endian_(big_endian) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 const ReadContext& context) const override {
+    if (out.empty()) return {};
+    const uint64_t width = quant_.block * sizeof(float);
+    const uint64_t last = (offset + out.size() - 1) / width;
+    const uint64_t batch = kBatchBytes / quant_.bytes;
+    Buffer bytes(static_cast<size_t>(
+        std::min(batch, last - offset / width + 1) * quant_.bytes));
+    for (uint64_t block = offset / width; block <= last;) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+      const uint64_t count = std::min(batch, last - block + 1);
+      const MutableBytes stored =
+          bytes.span().first(static_cast<size_t>(count * quant_.bytes));
+      if (Status read = source_->ReadAt(offset_ + block * quant_.bytes, stored);
+          !read) {
+        return read;
+      }
+      if (big_endian_) SwapHalves(stored);
+      Fill(stored, block, count, offset, out);
+      block += count;
+    }
+    return {};
+  }
+
+ private:
+  void SwapHalves(MutableBytes stored) const {
+    for (const uint32_t at : {quant_.half_at, quant_.other_half_at}) {
+      if (at == GgufQuant::kNone) continue;
+      for (size_t i = at; i < stored.size(); i += quant_.bytes) {
+        std::swap(stored[i], stored[i + 1]);
+      }
+    }
+  }
+
+  /// Puts into `out`, the window at `offset`, what it has of the `count` blocks
+  /// from block `first` on.
+  void Fill(Bytes stored, uint64_t first, uint64_t count, uint64_t offset,
+            MutableBytes out) const {
+    const uint64_t width = quant_.block * sizeof(float);
+    const uint64_t end = offset + out.size();
+    uint64_t whole = first;  // the blocks [whole, whole_end) are all in `out`
+    uint64_t whole_end = first + count;
+    if (whole * width < offset) {
+      Part(stored.data(), whole * width, offset, out);
+      ++whole;
+    }
+    if (whole < whole_end && whole_end * width > end) {
+      --whole_end;
+      Part(stored.data() + (whole_end - first) * quant_.bytes,
+           whole_end * width, offset, out);
+    }
+    if (whole >= whole_end) return;
+    GgufDequantize(quant_, stored.data() + (whole - first) * quant_.bytes,
+                   static_cast<size_t>(whole_end - whole),
+                   out.data() + (whole * width - offset));
+  }
+
+  /// Of one block, whose values start at byte `at`.
+  void Part(const std::byte* stored, uint64_t at, uint64_t offset,
+            MutableBytes out) const {
+    std::byte values[GgufCodes::kMost * sizeof(float)];
+    GgufDequantize(quant_, stored, 1, values);
+    const uint64_t from = std::max(at, offset);
+    const uint64_t to = std::min<uint64_t>(at + quant_.block * sizeof(float),
+                                           offset + out.size());
+    std::memcpy(out.data() + (from - offset), values + (from - at),
+                static_cast<size_t>(to - from));
+  }
+
+  const std::shared_ptr<const Source> source_;
+  const uint64_t offset_;
+  const GgufQuant& quant_;
+  const bool big_endian_;
+};
+
+class Swapped final : public Transform {
+ public:
+  Swapped(std::shared_ptr<const Source> source, uint64_t offset, uint32_t width)
+      : source_(std::move(source)), offset_(offset), width_(width) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 const ReadContext& context) const override {
+    while (!out.empty()) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+      const uint64_t skip = offset % width_;
+      const uint64_t wanted =
+          std::min<uint64_t>(kBatchBytes, skip + out.size());
+      const uint64_t size = (wanted + width_ - 1) / width_ * width_;
+      Buffer stored(static_cast<size_t>(size));
+      if (Status read =
+              source_->ReadAt(offset_ + (offset - skip), stored.span());
+          !read) {
+        return read;
+      }
+      for (uint64_t i = 0; i < size; i += width_) {
+        std::reverse(stored.data() + i, stored.data() + i + width_);
+      }
+      const auto n =
+          static_cast<size_t>(std::min<uint64_t>(out.size(), size - skip));
+      std::memcpy(out.data(), stored.data() + skip, n);
+      out = out.subspan(n);
+      offset += n;
+    }
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<const Source> source_;
+  const uint64_t offset_;
+  const uint64_t width_;
+};
+
+}  // namespace
+
+Content GgufValues(std::shared_ptr<const Source> source, uint64_t offset,
+                   const GgufQuant& quant, uint64_t blocks, bool big_endian) {
+  auto values = std::make_shared<const Values>(std::move(source), offset, quant,
+                                               big_endian);
+  return {Computed{std::move(values), 0}, blocks * quant.block * sizeof(float)};
+}
+
+Content GgufSwapped(std::shared_ptr<const Source> source, uint64_t offset,
+                    uint64_t size, uint32_t width) {
+  return {
+      Computed{
+          std::make_shared<const Swapped>(std::move(source), offset, width), 0},
+      size};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/onnx/elements.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/base/json.h"
+
+namespace ctxfs::onnx {
+namespace {
+
+/// Puts values of a typed field one after the other, each cut to the low bits
+/// of an element.
+class ElementWriter {
+ public:
+  ElementWriter(const DecodedTensor& tensor, Buffer& out)
+      : bits_(BitsOfValue(tensor.type)), values_(tensor.values), out_(out) {
+    std::memset(out.data(), 0, out.size());
+  }
+
+  Status Put(uint64_t value, uint64_t at) {
+    if (done_ >= values_) {
+      return Error{Code::kCorrupt,
+                   "it has more values than the " + std::to_string(values_) +
+                       " that its type and shape need",
+                   at};
+    }
+    if (bits_ % 8 == 0) {
+      PutBytes(value);
+    } else {
+      PutBits(value & ((1U << bits_) - 1));
+    }
+    ++done_;
+    return {};
+  }
+
+  Status Finish(uint64_t at) const {
+    if (done_ == values_) return {};
+    return Error{Code::kCorrupt,
+                 "it has " + std::to_string(done_) +
+                     " values, but its type and shape need " +
+                     std::to_string(values_),
+                 at};
+  }
+
+ private:
+  /// Values of packed types are whole bytes, those of complex ones a part.
+  static unsigned BitsOfValue(const ElementType& type) {
+    return type.IsPacked() ? 8 : type.bits / type.parts;
+  }
+  void PutBytes(uint64_t value) {
+    const size_t width = bits_ / 8;
+    for (size_t i = 0; i < width; ++i) {
+      out_.data()[done_ * width + i] = static_cast<std::byte>(value >> (8 * i));
+    }
+  }
+  void PutBits(uint64_t value) {
+    for (unsigned i = 0; i < bits_; ++i) {
+      const uint64_t bit = done_ * bits_ + i;
+      out_.data()[bit / 8] |=
+          static_cast<std::byte>((value >> i & 1U) << (bit % 8));
+    }
+  }
+
+  const unsigned bits_;
+  const uint64_t values_;
+  Buffer& out_;
+  uint64_t done_ = 0;
+};
+
+WireType TypeOfValue(TypedField field) {
+  if (field == TypedField::kFloat) return WireType::kFixed32;
+  if (field == TypedField::kDouble) return WireType::kFixed64;
+  return WireType::kVarint;
+}
+
+/// A chunk of packed numbers of four or eight bytes.
+Status PutFixed(WireReader& reader, WireRange chunk, size_t width,
+                ElementWriter& writer) {
+  std::string bytes;
+  for (uint64_t at = chunk.begin; at < chunk.end;) {
+    const uint64_t most = std::min<uint64_t>(chunk.end - at, 4096);
+    bytes.clear();
+    Status read = reader.Append({at, at + most}, bytes);
+    if (!read) return read;
+    for (size_t i = 0; i + width <= bytes.size(); i += width) {
+      const std::byte* p = AsBytes(bytes).data() + i;
+      Status put = writer.Put(
+          width == 4 ? LoadLe<uint32_t>(p) : LoadLe<uint64_t>(p), at + i);
+      if (!put) return put;
+    }
+    at += most;
+  }
+  return {};
+}
+
+Status PutVarints(WireReader& reader, WireRange chunk,
+                  const ReadContext& context, ElementWriter& writer) {
+  constexpr uint64_t kPerCheck = 65'536;
+  uint64_t done = 0;
+  for (uint64_t at = chunk.begin; at < chunk.end;) {
+    if (done++ % kPerCheck == 0) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+    }
+    const Result<uint64_t> value = reader.Varint(at, chunk.end);
+    if (!value) return value.error();
+    if (Status put = writer.Put(*value, at); !put) return put;
+  }
+  return {};
+}
+
+class DecodedBlock : public Block {
+ public:
+  DecodedBlock(Key key, std::shared_ptr<const Source> source,
+               DecodedTensor tensor)
+      : Block(key), source_(std::move(source)), tensor_(std::move(tensor)) {}
+
+  uint64_t cost() const override { return tensor_.size; }
+  Status CheckUnchanged() const override { return source_->CheckUnchanged(); }
+
+ protected:
+  const std::shared_ptr<const Source> source_;
+  const DecodedTensor tensor_;
+};
+
+class TypedBlock final : public DecodedBlock {
+ public:
+  using DecodedBlock::DecodedBlock;
+
+  Result<Buffer> Produce(const ReadContext& context) const override {
+    if (Status may = context.Spend(tensor_.size); !may) {
+      return std::move(may).error();
+    }
+    Buffer out(static_cast<size_t>(tensor_.size));
+    ElementWriter writer(tensor_, out);
+    WireReader reader(*source_, context);
+    const TypedField wanted = tensor_.type.field;
+    const WireType type = TypeOfValue(wanted);
+    Status read =
+        reader.ForEach(tensor_.message, [&](const WireField& field) -> Status {
+          if (field.number != static_cast<uint64_t>(wanted)) return {};
+          if (field.type == type) return writer.Put(field.value, field.at);
+          if (field.type != WireType::kBytes) return {};
+          if (type == WireType::kVarint) {
+            return PutVarints(reader, field.bytes, context, writer);
+          }
+          return PutFixed(reader, field.bytes,
+                          type == WireType::kFixed32 ? 4 : 8, writer);
+        });
+    if (read) read = writer.Finish(tensor_.message.front().begin);
+    if (!read) return std::move(read).error();
+    return out;
+  }
+};
+
+class StringBlock final : public DecodedBlock {
+ public:
+  using DecodedBlock::DecodedBlock;
+
+  Result<Buffer> Produce(const ReadContext& context) const override {
+    if (Status may = context.Spend(tensor_.size); !may) {
+      return std::move(may).error();
+    }
+    WireReader reader(*source_, context);
+    const Result<std::string> text = StringText(reader, tensor_.message);
+    if (!text) return text.error();
+    Buffer out(text->size());
+    if (!text->empty()) std::memcpy(out.data(), text->data(), text->size());
+    return out;
+  }
+};
+
+/// Integers of `bits` bits as a byte each, with their signs if they have any.
+class Unpacked final : public Transform {
+ public:
+  Unpacked(Content packed, unsigned bits, bool has_sign)
+      : packed_(std::move(packed)), bits_(bits), has_sign_(has_sign) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 const ReadContext& context) const override {
+    if (out.empty()) return {};
+    const uint64_t per_byte = 8 / bits_;
+    const uint64_t first = offset / per_byte;
+    const uint64_t last = (offset + out.size() - 1) / per_byte;
+    Buffer bytes(static_cast<size_t>(last - first + 1));
+    Status read = ReadInto(packed_, first, bytes.span(), context);
+    if (!read) return read;
+    const unsigned mask = (1U << bits_) - 1;
+    const unsigned sign = has_sign_ ? 1U << (bits_ - 1) : 0;
+    for (size_t i = 0; i < out.size(); ++i) {
+      const uint64_t element = offset + i;
+      const auto byte = std::to_integer<unsigned>(
+          bytes.span()[static_cast<size_t>(element / per_byte - first)]);
+      const unsigned value =
+          byte >> (static_cast<unsigned>(element % per_byte) * bits_) & mask;
+      out[i] = static_cast<std::byte>((value ^ sign) - sign);
+    }
+    return {};
+  }
+  Status Verify(const ReadContext& context) const override {
+    return packed_.Verify(context);
+  }
+
+ private:
+  const Content packed_;
+  const unsigned bits_;
+  const bool has_sign_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Block> TypedElements(Key key,
+                                           std::shared_ptr<const Source> source,
+                                           DecodedTensor tensor) {
+  return std::make_shared<const TypedBlock>(key, std::move(source),
+                                            std::move(tensor));
+}
+
+std::shared_ptr<const Block> StringLines(Key key,
+                                         std::shared_ptr<const Source> source,
+                                         DecodedTensor tensor) {
+  return std::make_shared<const StringBlock>(key, std::move(source),
+                                             std::move(tensor));
+}
+
+Result<std::string> StringText(WireReader& reader, const WireRanges& message) {
+  std::string text;
+  std::string one;
+  Status read = reader.ForEach(message, [&](const WireField& field) -> Status {
+    if (!field.IsBytes(static_cast<uint64_t>(TypedField::kString))) return {};
+    one.clear();
+    if (Status got = reader.Append(field.bytes, one); !got) return got;
+    text += Json(one).dump(-1, ' ', false, Json::error_handler_t::replace);
+    text += '\n';
+    return {};
+  });
+  if (!read) return std::move(read).error();
+  return text;
+}
+
+Content UnpackIntegers(const ElementType& type, Content packed,
+                       uint64_t count) {
+  return Content(Computed{std::make_shared<const Unpacked>(
+                     std::move(packed), type.bits, type.dtype[0] == 'i')},
+                 count);
+}
+
+}  // namespace ctxfs::onnx

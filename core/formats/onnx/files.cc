@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files of a model (docs/onnx.md, section 9): tensors/, constants/,
+// model.json, and what views may use.
+#include <string>
+#include <utility>
+
+#include "core/base/dtype.h"
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/container/documents.h"
+#include "core/formats/onnx/model.h"
+
+namespace ctxfs::onnx {
+namespace {
+
+using Storage = Tensor::Storage;
+
+// Tensors between two checks whether to give up.
+constexpr uint32_t kTensorsPerCheck = 4096;
+
+/// tensors/NAME and constants/NAME.
+class TensorTable final : public FileTable {
+ public:
+  TensorTable(std::shared_ptr<const Model> model, const TensorList& list,
+              Role role, std::string directory)
+      : FileTable({.role = role, .directory = std::move(directory)}),
+        model_(std::move(model)),
+        list_(list) {}
+
+  uint32_t count() const override { return list_.count(); }
+  std::optional<std::string_view> Path(
+      uint32_t tensor, std::string& /*scratch*/) const override {
+    return list_.path(tensor);
+  }
+  Result<Content> Open(uint32_t tensor,
+                       const ReadContext& context) const override {
+    return model_->Open(list_, tensor, context);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
+    return model_->KnownSize(list_, tensor);
+  }
+  Cost size_cost(uint32_t tensor) const override {
+    // Another file has to be opened and measured.
+    return KnownSize(tensor) ? Cost::kNone : Cost::kSmallRead;
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t tensor, const ReadContext& /*context*/) const override {
+    return model_->Describe(list_, tensor);
+  }
+  void AddFindings(uint32_t tensor, EntryInfo& info) const override {
+    model_->AddFindings(list_, tensor, info);
+  }
+  std::optional<Error> Fault(uint32_t tensor) const override {
+    return model_->Fault(list_, tensor);
+  }
+
+ private:
+  const std::shared_ptr<const Model> model_;
+  const TensorList& list_;
+};
+
+std::string_view StorageName(const TensorList& list, uint32_t tensor) {
+  switch (list[tensor].storage) {
+    case Storage::kStored:
+      return "raw";
+    case Storage::kTyped:
+      return "typed";
+    case Storage::kStrings:
+      return "strings";
+    case Storage::kExternal:
+      return "external";
+    case Storage::kFault:
+      break;
+  }
+  return "none";
+}
+
+}  // namespace
+
+std::string Model::Label(const TensorList& list, uint32_t tensor) const {
+  return std::string(&list == &constants_ ? "constant " : "tensor ") +
+         Quote(list.path(tensor));
+}
+
+std::optional<uint64_t> Model::KnownSize(const TensorList& list,
+                                         uint32_t tensor) const {
+  if (list[tensor].storage == Storage::kExternal) return std::nullopt;
+  return list[tensor].size;
+}
+
+std::optional<Error> Model::Fault(const TensorList& list,
+                                  uint32_t tensor) const {
+  if (list[tensor].storage != Storage::kFault) return std::nullopt;
+  return Error{Code::kCorrupt, Label(list, tensor) + ": " + list.fault(tensor),
+               list[tensor].at};
+}
+
+Result<Content> Model::OpenExternal(const TensorList& list,
+                                    uint32_t tensor) const {
+  const ExternalData& external = list.external(tensor);
+  const uint64_t size = list[tensor].size;
+  const auto fail = [&](Error error) {
+    error.what = Label(list, tensor) + ": " + error.what;
+    return error;
+  };
+  Result<std::shared_ptr<const Source>> file = files_.Open(external.location);
+  if (!file) return fail(std::move(file).error());
+  const uint64_t have = (*file)->size();
+  if (!InBounds(external.offset, size, have) ||
+      (!external.length && have - external.offset != size)) {
+    return fail({Code::kCorrupt, "external: " + Quote(external.location) +
+                                     " has " + std::to_string(have) +
+                                     " bytes, which are not the " +
+                                     std::to_string(size) + " from byte " +
+                                     std::to_string(external.offset) +
+                                     " on that its type and shape need"});
+  }
+  return Content(Range{std::move(*file), external.offset, nullptr}, size);
+}
+
+Result<Content> Model::Open(const TensorList& list, uint32_t tensor,
+                            const ReadContext& /*context*/) const {
+  if (std::optional<Error> fault = Fault(list, tensor)) {
+    return *std::move(fault);
+  }
+  const TensorList::Record& record = list[tensor];
+  // Constants and initializers have keys of their own.
+  const Key key{owner_, 2 * uint64_t{tensor} + (&list == &constants_ ? 1 : 0)};
+  switch (record.storage) {
+    case Storage::kTyped:
+      return Content(
+          Decoded{TypedElements(key, source(), list.decoded(tensor)), 0},
+          record.size);
+    case Storage::kStrings:
+      return Content(
+          Decoded{StringLines(key, source(), list.decoded(tensor)), 0},
+          record.size);
+    case Storage::kExternal:
+      return OpenExternal(list, tensor);
+    default:
+      return Content(Range{source(), record.at, nullptr}, record.size);
+  }
+}
+
+EntryInfo Model::Describe(const TensorList& list, uint32_t tensor) const {
+  const TensorList::Record& record = list[tensor];
+  EntryInfo info;
+  info.name = std::string(list.path(tensor));
+  info.kind = &list == &constants_ ? "constant" : "tensor";
+  info.size = record.size;
+  info.offset = record.at;
+  info.stored_size = record.size;
+  info.verified = "none";
+  info.dtype = DTypeNameOf(record.data_type);
+  info.shape = list.shape(tensor);
+  info.extra["storage"] = StorageName(list, tensor);
+  if (record.storage == Storage::kFault) info.note = list.fault(tensor);
+  if (record.storage == Storage::kTyped) info.codec = "values";
+  if (record.storage == Storage::kStrings) info.codec = "strings";
+  if (record.storage != Storage::kExternal) return info;
+  const ExternalData& external = list.external(tensor);
+  info.offset = external.offset;
+  info.extra["location"] = external.location;
+  return info;
+}
+
+void Model::AddFindings(const TensorList& list, uint32_t tensor,
+                        EntryInfo& info) const {
+  if (list[tensor].storage != Storage::kExternal) return;
+  const Result<Content> content = OpenExternal(list, tensor);
+  if (content) return;
+  info.size = 0;
+  info.note = content.error().what;
+}
+
+std::optional<Warning> Model::ExternalFaults(const ReadContext& context) const {
+  uint64_t count = 0;
+  uint64_t examined = 0;  // each may be a file to open
+  std::optional<Warning> first;
+  const auto note = [&](const std::string& why, uint64_t at) {
+    if (++count == 1) first = Warning{why, at};
+  };
+  for (const TensorList* list : {&initializers_, &constants_}) {
+    for (uint32_t i = 0; i < list->count(); ++i) {
+      if (i % kTensorsPerCheck == 0 && !context.Check()) return first;
+      const TensorList::Record& record = (*list)[i];
+      if (record.storage == Storage::kFault &&
+          list->fault(i).starts_with("external: ")) {
+        note(Label(*list, i) + ": " + list->fault(i), record.at);
+      }
+      if (record.storage != Storage::kExternal ||
+          ++examined > limits::kHeadersExamined) {
+        continue;
+      }
+      const Result<Content> content = OpenExternal(*list, i);
+      if (!content) note(content.error().what, kNoOffset);
+    }
+  }
+  if (first) {
+    first->text =
+        "external: " + std::to_string(count) +
+        " tensors are in files that cannot be had, the first: " + first->text;
+  }
+  return first;
+}
+
+Json Model::Info(const ReadContext& context) const {
+  uint64_t size = 0;
+  uint64_t unreadable = 0;
+  for (const TensorList* list : {&initializers_, &constants_}) {
+    for (uint32_t i = 0; i < list->count(); ++i) {
+      size = CheckedAdd(size, (*list)[i].size).value_or(UINT64_MAX);
+      unreadable += (*list)[i].storage == Storage::kFault ? 1U : 0U;
+    }
+  }
+  Json info = {{"format", "onnx"},
+               {"version", ir_version_},
+               {"producer", producer_},
+               {"nodes", nodes_},
+               {"entries", initializers_.count()},
+               {"constants", constants_.count()},
+               {"entries_unreadable", unreadable},
+               {"container_size", source()->size()},
+               {"decoded_size", size},
+               {"salvaged", options_.salvage},
+               {"warnings", Json::array()}};
+  for (const Warning& warning : warnings_) {
+    info["warnings"].push_back(warning.Text());
+  }
+  if (const std::optional<Warning> external = ExternalFaults(context)) {
+    info["warnings"].push_back(external->Text());
+  }
+  return info;
+}
+
+std::vector<Error> Model::Inspect(const ReadContext& /*context*/) const {
+  return DamageIn(warnings_);
+}
+
+Container::Tables Model::Files() const {
+  Tables files = {std::make_shared<const TensorTable>(
+      Share(*this), initializers_, Role::kEntries, "tensors")};
+  if (!json_.empty()) {
+    // The text lives as long as the container.
+    files.push_back(
+        FixedFile(Role::kPrimary, "model.json",
+                  Content(Literal{std::shared_ptr<const std::string>(
+                              shared_from_this(), &json_)},
+                          json_.size())));
+  }
+  files.push_back(std::make_shared<const TensorTable>(
+      Share(*this), constants_, Role::kPrimary, "constants"));
+  return files;
+}
+
+Exports Model::Export() const {
+  Exports exports;
+  if (initializers_.count() + constants_.count() == 0) return exports;
+  exports.bundle_name = "model";
+  exports.arrays = [self = Share(*this)](const ReadContext& context) {
+    std::vector<ArrayInfo> arrays;
+    self->AddArrays(self->initializers_, "", context, arrays);
+    self->AddArrays(self->constants_, "constants/", context, arrays);
+    return arrays;
+  };
+  return exports;
+}
+
+void Model::AddArrays(const TensorList& list, const std::string& directory,
+                      const ReadContext& context,
+                      std::vector<ArrayInfo>& arrays) const {
+  uint64_t examined = 0;  // the others are found out when they are opened
+  for (uint32_t i = 0; i < list.count(); ++i) {
+    if (i % kTensorsPerCheck == 0 && !context.Check()) return;
+    const ElementType* type = ElementTypeOf(list[i].data_type);
+    const std::optional<std::vector<uint64_t>> shape = list.shape(i);
+    if (Fault(list, i) || type == nullptr || !shape) continue;
+    const bool small = type->IsPacked() && type->dtype != "f4";
+    // Integers of less than a byte are widened to a byte.
+    const std::optional<DType> dtype =
+        small ? DTypeOf(type->dtype[0] == 'i' ? "i8" : "u8")
+              : DTypeOf(type->dtype);
+    if (!dtype) continue;
+    const bool external = list[i].storage == Storage::kExternal;
+    if (external && ++examined <= limits::kHeadersExamined &&
+        !OpenExternal(list, i)) {
+      continue;
+    }
+    ArrayInfo array;
+    array.name = directory + std::string(list.path(i));
+    array.dtype = *dtype;
+    array.shape = *shape;
+    array.opening_reads = external;
+    array.widened = small;
+    array.open = [self = Share(*this), &list, i, type,
+                  small](const ReadContext& at) -> Result<Content> {
+      Result<Content> content = self->Open(list, i, at);
+      if (!content || !small) return content;
+      return UnpackIntegers(*type, *content, list[i].elements);
+    };
+    arrays.push_back(std::move(array));
+  }
+}
+
+}  // namespace ctxfs::onnx

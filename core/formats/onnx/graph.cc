@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two passes over each graph, since its nodes stand before its initializers in
+// a file and after them in our order (docs/onnx.md, section 5): the first reads
+// initializers and passes over nodes, the second reads the nodes.
+#include "core/formats/onnx/graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/formats/onnx/limits.h"
+
+namespace ctxfs::onnx {
+namespace {
+
+Error TooMany(uint64_t most, const char* what, uint64_t at) {
+  return {Code::kLimit,
+          "the model has more than " + std::to_string(most) + " " + what, at};
+}
+
+Status Remember(WireRange range, WireRanges& ranges) {
+  if (ranges.size() >= kMostRemembered) {
+    return TooMany(kMostRemembered, "parts of one message", range.begin);
+  }
+  ranges.push_back(range);
+  return {};
+}
+
+bool IsDefaultDomain(std::string_view domain) {
+  return domain.empty() || domain == "ai.onnx";
+}
+
+void Widen(WireRange range, std::optional<WireRange>& span) {
+  if (!span) {
+    span = range;
+  } else {
+    span->begin = std::min(span->begin, range.begin);
+    span->end = std::max(span->end, range.end);
+  }
+}
+
+}  // namespace
+
+/// What is used of a NodeProto.
+struct GraphReader::Node {
+  std::string name;  // "#3" where it has none
+  std::string op_type;
+  std::string domain;
+  std::optional<WireRange> output;  // the first
+  WireRanges attributes;
+};
+
+Result<std::string> GraphReader::NameOf(const std::optional<WireRange>& name) {
+  if (!name) return std::string();
+  if (name->size() > kMostNameBytes) {
+    return TooMany(kMostNameBytes, "bytes of names", name->begin);
+  }
+  return reader_.Text(*name, kMostNameBytes);
+}
+
+Status GraphReader::ReadGraph(const WireRanges& graph, GraphCounts& counts) {
+  return ReadGraphAt(graph, {}, counts, /*top=*/true);
+}
+
+Status GraphReader::ReadGraphAt(const WireRanges& graph, const Place& place,
+                                GraphCounts& counts, bool top) {
+  // A node is a message in a graph, an attribute in a node, a graph in that.
+  if (place.level > kMostLevels) {
+    return Error{Code::kLimit,
+                 "nesting: messages are nested more than " +
+                     std::to_string(kMostLevels) + " deep",
+                 graph.front().begin};
+  }
+  WireRanges sparse;
+  std::optional<WireRange> nodes;
+  Status read = reader_.ForEach(graph, [&](const WireField& field) -> Status {
+    if (field.IsBytes(1)) {
+      Widen({field.at, field.bytes.end}, nodes);
+    } else if (field.IsBytes(5) && visitor_ != nullptr) {
+      if (top) ++counts.initializers;
+      return ReadInitializer(field.bytes, place);
+    } else if (field.IsBytes(15) && visitor_ != nullptr) {
+      return Remember(field.bytes, sparse);
+    }
+    return {};
+  });
+  if (!read) return read;
+  for (const WireRange& message : sparse) {
+    if (Status one = ReadSparse(message, place, top); !one) return one;
+  }
+  if (!nodes) return {};
+  GraphCounts own;
+  std::swap(own.operators, counts.operators);
+  std::swap(own.operator_bytes, counts.operator_bytes);
+  Status walked = ReadNodes(graph, *nodes, 1, place, own);
+  std::swap(own.operators, counts.operators);
+  std::swap(own.operator_bytes, counts.operator_bytes);
+  if (top) counts.nodes = own.nodes;
+  return walked;
+}
+
+Status GraphReader::ReadFunction(WireRange function, GraphCounts& counts) {
+  return ReadNodes({function}, function, 7, {}, counts);
+}
+
+Status GraphReader::EmitTensor(TensorUse use, std::string path,
+                               const WireRanges& message) {
+  Result<Tensor> tensor = ReadTensor(reader_, message);
+  if (!tensor) return std::move(tensor).error();
+  return visitor_->OnTensor(use, path, message, std::move(*tensor));
+}
+
+Status GraphReader::ReadInitializer(WireRange message, const Place& place) {
+  Result<Tensor> tensor = ReadTensor(reader_, {message});
+  if (!tensor) return std::move(tensor).error();
+  const Result<std::string> name = NameOf(tensor->name);
+  if (!name) return name.error();
+  return visitor_->OnTensor(TensorUse::kInitializer, place.prefix + *name,
+                            {message}, std::move(*tensor));
+}
+
+Status GraphReader::ReadSparse(WireRange message, const Place& place,
+                               bool top) {
+  WireRanges values;
+  WireRanges indices;
+  std::vector<int64_t> shape;
+  Status read = reader_.ForEach(message, [&](const WireField& field) -> Status {
+    if (field.IsBytes(1)) return Remember(field.bytes, values);
+    if (field.IsBytes(2)) return Remember(field.bytes, indices);
+    if (field.number != 3) return {};
+    return ReadDims(reader_, field, shape);
+  });
+  if (!read) return read;
+  Result<Tensor> tensor = ReadTensor(reader_, values);
+  if (!tensor) return std::move(tensor).error();
+  const Result<std::string> name = NameOf(tensor->name);
+  if (!name) return name.error();
+  if (top) {
+    visitor_->OnSparse(*name, shape, tensor->data_type, tensor->elements);
+  }
+  const std::string path = place.prefix + *name;
+  Status emitted = visitor_->OnTensor(TensorUse::kInitializer, path + ".values",
+                                      values, std::move(*tensor));
+  if (!emitted) return emitted;
+  return EmitTensor(TensorUse::kInitializer, path + ".indices", indices);
+}
+
+Status GraphReader::ReadNodes(const WireRanges& graph, WireRange span,
+                              uint64_t field, const Place& place,
+                              GraphCounts& counts) {
+  for (const WireRange& part : graph) {
+    const WireRange own{std::max(part.begin, span.begin),
+                        std::min(part.end, span.end)};
+    for (uint64_t at = own.begin; at < own.end;) {
+      const Result<WireField> node = reader_.Next(at, part.end);
+      if (!node) return node.error();
+      if (!node->IsBytes(field)) continue;
+      if (++all_nodes_ > kMostNodes) {
+        return TooMany(kMostNodes, "nodes", node->at);
+      }
+      Status read = ReadNode(node->bytes, counts.nodes, place, counts);
+      if (!read) return read;
+      ++counts.nodes;
+    }
+  }
+  return {};
+}
+
+Status GraphReader::ReadNode(WireRange message, uint64_t number,
+                             const Place& place, GraphCounts& counts) {
+  std::optional<WireRange> name;
+  std::optional<WireRange> op_type;
+  std::optional<WireRange> domain;
+  Node node;
+  Status read = reader_.ForEach(message, [&](const WireField& field) -> Status {
+    if (field.IsBytes(2) && !node.output) node.output = field.bytes;
+    if (field.IsBytes(3)) name = field.bytes;
+    if (field.IsBytes(4)) op_type = field.bytes;
+    if (field.IsBytes(5)) return Remember(field.bytes, node.attributes);
+    if (field.IsBytes(7)) domain = field.bytes;
+    return {};
+  });
+  if (!read) return read;
+  for (const auto& [range, text] :
+       {std::pair{name, &node.name}, std::pair{op_type, &node.op_type},
+        std::pair{domain, &node.domain}}) {
+    Result<std::string> bytes = NameOf(range);
+    if (!bytes) return std::move(bytes).error();
+    *text = std::move(*bytes);
+  }
+  if (node.name.empty()) node.name = "#" + std::to_string(number);
+  if (Status counted = CountOperator(node, counts); !counted) return counted;
+  for (const WireRange& attribute : node.attributes) {
+    Status walked = ReadAttribute(attribute, node, place, counts);
+    if (!walked) return walked;
+  }
+  return {};
+}
+
+Status GraphReader::CountOperator(const Node& node, GraphCounts& counts) {
+  std::string key = IsDefaultDomain(node.domain)
+                        ? node.op_type
+                        : node.domain + "::" + node.op_type;
+  const size_t size = key.size();
+  const auto [found, fresh] = counts.operators.try_emplace(std::move(key), 0);
+  ++found->second;
+  if (!fresh) return {};
+  // A model has a few hundred operators, each with a short name.
+  counts.operator_bytes += size + sizeof(*found);
+  if (counts.operator_bytes <= kMostNameBytes) return {};
+  return Error{Code::kLimit, "the names of operators take more than " +
+                                 std::to_string(kMostNameBytes) + " bytes"};
+}
+
+Status GraphReader::ReadAttribute(WireRange message, const Node& node,
+                                  const Place& place, GraphCounts& counts) {
+  std::optional<WireRange> name_range;
+  WireRanges tensor;
+  WireRanges graph;
+  WireRanges graphs;
+  Status read = reader_.ForEach(message, [&](const WireField& field) -> Status {
+    if (field.IsBytes(1)) name_range = field.bytes;
+    if (field.IsBytes(5)) return Remember(field.bytes, tensor);
+    if (field.IsBytes(6)) return Remember(field.bytes, graph);
+    if (field.IsBytes(11)) return Remember(field.bytes, graphs);
+    return {};
+  });
+  if (!read) return read;
+  const bool constant = visitor_ != nullptr && !tensor.empty() &&
+                        node.op_type == "Constant" &&
+                        IsDefaultDomain(node.domain);
+  if (!constant && graph.empty() && graphs.empty()) return {};
+  const Result<std::string> name = NameOf(name_range);
+  if (!name) return name.error();
+  if (constant && *name == "value") {
+    const Result<std::string> output = NameOf(node.output);
+    if (!output) return output.error();
+    Status emitted =
+        EmitTensor(TensorUse::kConstant, place.prefix + *output, tensor);
+    if (!emitted) return emitted;
+  }
+  Place inner{place.prefix + node.name + "/" + *name + "/", place.level + 3};
+  // Each subgraph has a copy, which costs time and memory.
+  prefix_bytes_ += inner.prefix.size() * (1 + graphs.size());
+  if (prefix_bytes_ > kMostNameBytes) {
+    return TooMany(kMostNameBytes, "bytes of names of subgraphs",
+                   message.begin);
+  }
+  if (!graph.empty()) {
+    Status walked = ReadGraphAt(graph, inner, counts, /*top=*/false);
+    if (!walked) return walked;
+  }
+  const std::string prefix = inner.prefix;
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    inner.prefix = prefix + std::to_string(i) + "/";
+    Status walked = ReadGraphAt({graphs[i]}, inner, counts, /*top=*/false);
+    if (!walked) return walked;
+  }
+  return {};
+}
+
+}  // namespace ctxfs::onnx

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/formats/onnx/tensor.h"
+#include "core/formats/onnx/wire.h"
+
+namespace ctxfs::onnx {
+
+/// Of what use a tensor is to its graph.
+enum class TensorUse : uint8_t { kInitializer, kConstant };
+
+/// Is told of the parts of a graph as they are read. An error ends the reading.
+class GraphVisitor {
+ public:
+  virtual ~GraphVisitor() = default;
+
+  /// A tensor and where it is in the graph: `path` is its own name after those
+  /// of the nodes and attributes that it is in (docs/onnx.md, section 5).
+  virtual Status OnTensor(TensorUse use, const std::string& path,
+                          const WireRanges& message, Tensor tensor) = 0;
+
+  /// A sparse tensor of the graph itself. `name` is that of its values.
+  virtual void OnSparse(const std::string& name,
+                        const std::vector<int64_t>& dims, int64_t data_type,
+                        uint64_t count) = 0;
+};
+
+/// How often each operator occurs: "Op", or "domain::Op".
+using OperatorCounts = std::map<std::string, uint64_t, std::less<>>;
+
+/// What is counted of a graph, its subgraphs included but for `nodes`.
+struct GraphCounts {
+  uint64_t nodes = 0;
+  uint64_t initializers = 0;
+  OperatorCounts operators;
+  uint64_t operator_bytes = 0;  // of their names
+};
+
+/// Walks graphs (docs/onnx.md, sections 3 and 5).
+class GraphReader {
+ public:
+  /// `visitor` may be null: then nothing but operators is counted.
+  GraphReader(WireReader& reader, GraphVisitor* visitor)
+      : reader_(reader), visitor_(visitor) {}
+
+  /// The graph of a model. Fails with kCorrupt, kLimit ("nesting", or a limit
+  /// of section 7), and as the visitor does.
+  Status ReadGraph(const WireRanges& graph, GraphCounts& counts);
+
+  /// The nodes of a function, field 7 of `function`.
+  Status ReadFunction(WireRange function, GraphCounts& counts);
+
+ private:
+  struct Node;
+
+  /// Where a graph is.
+  struct Place {
+    std::string prefix;  // of paths: ends in a slash unless empty
+    unsigned level = 1;  // messages around it
+  };
+
+  Status ReadGraphAt(const WireRanges& graph, const Place& place,
+                     GraphCounts& counts, bool top);
+  Status ReadInitializer(WireRange message, const Place& place);
+  Status ReadSparse(WireRange message, const Place& place, bool top);
+  Status ReadNodes(const WireRanges& graph, WireRange span, uint64_t field,
+                   const Place& place, GraphCounts& counts);
+  Status ReadNode(WireRange message, uint64_t number, const Place& place,
+                  GraphCounts& counts);
+  Status CountOperator(const Node& node, GraphCounts& counts);
+  Status ReadAttribute(WireRange message, const Node& node, const Place& place,
+                       GraphCounts& counts);
+  Status EmitTensor(TensorUse use, std::string path, const WireRanges& message);
+  Result<std::string> NameOf(const std::optional<WireRange>& name);
+
+  WireReader& reader_;
+  GraphVisitor* const visitor_;
+  uint64_t all_nodes_ = 0;
+  uint64_t prefix_bytes_ = 0;  // of the names of subgraphs
+};
+
+}  // namespace ctxfs::onnx

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX models (docs/onnx.md): one message of protobuf, ModelProto.
+//
+//   08 VERSION        ir_version, always first
+//   TAG VALUE ...     further fields, each a tag, and a number or a length and
+//                     so many bytes: texts, and messages of the same kind
+//   3A LENGTH GRAPH   the graph: nodes, inputs, outputs, and the tensors
+//
+// The bytes of a tensor are one field of its message (raw_data), values of
+// their own in another (float_data, ...), or in a file beside the model.
+#include "core/formats/onnx/model.h"
+
+#include <xxhash.h>
+
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/formats/onnx/limits.h"
+#include "core/formats/onnx/model_json.h"
+#include "core/formats/onnx/probe.h"
+#include "core/formats/onnx/wire.h"
+
+namespace ctxfs::onnx {
+
+std::optional<std::vector<uint64_t>> TensorList::shape(uint32_t tensor) const {
+  const Record& record = records_[tensor];
+  std::vector<uint64_t> shape;
+  for (uint64_t i = 0; i < record.rank; ++i) {
+    const int64_t dim = dims_[record.dims_at + i];
+    if (dim < 0) return std::nullopt;
+    shape.push_back(static_cast<uint64_t>(dim));
+  }
+  return shape;
+}
+
+void TensorList::Add(const std::string& path, const WireRanges& message,
+                     Tensor tensor) {
+  Record record;
+  record.at = tensor.data.begin;
+  record.size = tensor.size;
+  record.elements = tensor.elements;
+  record.dims_at = dims_.size();
+  record.rank = static_cast<uint32_t>(tensor.dims.size());
+  record.path_at = static_cast<uint32_t>(paths_.size());
+  record.path_length = static_cast<uint32_t>(path.size());
+  record.data_type = static_cast<int32_t>(tensor.data_type);
+  record.storage = tensor.storage;
+  dims_.insert(dims_.end(), tensor.dims.begin(), tensor.dims.end());
+  paths_ += path;
+  switch (tensor.storage) {
+    case Tensor::Storage::kStored:
+      break;
+    case Tensor::Storage::kTyped:
+    case Tensor::Storage::kStrings: {
+      record.at = message.front().begin;
+      record.detail = static_cast<uint32_t>(decoded_.size());
+      const ElementType& type = *ElementTypeOf(tensor.data_type);
+      decoded_.push_back({message, type,
+                          ValuesOf(type, tensor.elements).value_or(0),
+                          tensor.size});
+      break;
+    }
+    case Tensor::Storage::kExternal:
+      record.detail = static_cast<uint32_t>(external_.size());
+      external_.push_back(std::move(tensor.external));
+      break;
+    case Tensor::Storage::kFault:
+      record.at = message.empty() ? 0 : message.front().begin;
+      record.detail = static_cast<uint32_t>(faults_.size());
+      faults_.push_back(std::move(tensor.fault));
+      break;
+  }
+  records_.push_back(record);
+}
+
+/// The parts of a ModelProto that are read after it.
+struct Model::Parts {
+  WireRanges graph;
+  WireRanges functions;
+};
+
+Model::Model(std::shared_ptr<const Source> source, const OpenOptions& options)
+    : Container(source),
+      options_(options),
+      files_(std::move(source), options.alone) {}
+
+Status Model::Load(const ReadContext& context) {
+  Status read = ReadModel(context, json_);
+  if (!read) {
+    const bool salvage =
+        options_.salvage && read.error().code == Code::kCorrupt;
+    if (!salvage) return read;
+    warnings_.push_back(
+        {read.error().what, read.error().offset, /*damage=*/true});
+  }
+  if (duplicates_ > 0) {
+    warnings_.push_back({"duplicate_name: " + std::to_string(duplicates_) +
+                             " tensors have the name of an earlier one",
+                         first_duplicate_});
+  }
+  seen_ = {};
+  return {};
+}
+
+Status Model::ReadParts(WireReader& reader, Parts& parts) {
+  const uint64_t end = source()->size();
+  for (uint64_t at = 0; at < end;) {
+    const uint64_t field_at = at;
+    const Result<WireField> field = reader.Next(at, end);
+    if (!field) {
+      // A graph whose length is wrong is a model all the same.
+      uint64_t again = field_at;
+      const Result<uint64_t> tag = reader.Varint(again, end);
+      const bool graph = tag && *tag == (7U << 3 | 2U);
+      if (!parts.graph.empty() || graph ||
+          field.error().code != Code::kCorrupt) {
+        return field.error();
+      }
+      return Error{Code::kNotContainer,
+                   "no_magic: not a model of ONNX: " + field.error().what,
+                   field.error().offset};
+    }
+    if (field->IsBytes(7) || field->IsBytes(25)) {
+      WireRanges& into = field->number == 7 ? parts.graph : parts.functions;
+      if (into.size() >= kMostRemembered) {
+        return Error{Code::kLimit,
+                     "the model has more than " +
+                         std::to_string(kMostRemembered) +
+                         " graphs or functions",
+                     field_at};
+      }
+      into.push_back(field->bytes);
+    } else if (Status added = summary_->AddModelField(*field); !added) {
+      return added;
+    }
+  }
+  if (!parts.graph.empty()) return {};
+  return Error{Code::kNotContainer,
+               "no_graph: not a model of ONNX: it has no graph", 0};
+}
+
+Status Model::ReadModel(const ReadContext& context, std::string& json) {
+  WireReader reader(*source(), context);
+  ModelJson summary(reader);
+  reader_ = &reader;
+  summary_ = &summary;
+  Parts parts;
+  Status read = ReadParts(reader, parts);
+  if (!read && parts.graph.empty()) return read;
+  GraphCounts counts;
+  if (read) {
+    read = reader.ForEach(parts.graph, [&](const WireField& field) {
+      return summary.AddGraphField(field);
+    });
+  }
+  // Salvaging, a fault behind the graph does not hide the graph.
+  if (read || options_.salvage) {
+    const Status graph =
+        GraphReader(reader, this).ReadGraph(parts.graph, counts);
+    if (read) read = graph;
+  }
+  for (size_t i = 0; read && i < parts.functions.size(); ++i) {
+    GraphCounts own;
+    read = GraphReader(reader, nullptr).ReadFunction(parts.functions[i], own);
+    if (read) read = summary.AddFunction(parts.functions[i], own);
+  }
+  ir_version_ = summary.ir_version();
+  producer_ = summary.producer();
+  nodes_ = counts.nodes;
+  json = std::move(summary).Text(counts);
+  if (summary.too_large() || json.size() > kMostJson) {
+    json.clear();
+    warnings_.push_back({"value_too_large: model.json would have more than " +
+                         std::to_string(kMostJson) + " bytes"});
+  }
+  reader_ = nullptr;
+  summary_ = nullptr;
+  return read;
+}
+
+void Model::NoteDuplicate(TensorUse use, const std::string& path, uint64_t at) {
+  // A hash that two paths share costs a warning that is not true.
+  const uint64_t hash = XXH3_64bits_withSeed(
+      path.data(), path.size(), use == TensorUse::kConstant ? 1 : 0);
+  if (seen_.try_emplace(hash, at).second) return;
+  if (duplicates_++ == 0) first_duplicate_ = at;
+}
+
+Status Model::MeasureStrings(const WireRanges& message, Tensor& tensor) {
+  const auto fail = [&tensor](std::string why) {
+    tensor.storage = Tensor::Storage::kFault;
+    tensor.size = 0;
+    tensor.fault = std::move(why);
+    return Status();
+  };
+  uint64_t bytes = 0;
+  Status read = reader_->ForEach(message, [&](const WireField& field) {
+    if (field.IsBytes(static_cast<uint64_t>(TypedField::kString))) {
+      bytes += field.bytes.size();
+    }
+    return Status();
+  });
+  if (!read) return read;
+  if (bytes > kMostStringBytes - string_bytes_) {
+    return fail("the strings of the model take more than " +
+                std::to_string(kMostStringBytes) + " bytes");
+  }
+  string_bytes_ += bytes;
+  const Result<std::string> text = StringText(*reader_, message);
+  if (!text) return text.error();
+  tensor.size = text->size();
+  return {};
+}
+
+Status Model::OnTensor(TensorUse use, const std::string& path,
+                       const WireRanges& message, Tensor tensor) {
+  const uint64_t at = message.empty() ? 0 : message.front().begin;
+  const auto limit = [at](uint64_t most, const char* what) {
+    return Error{Code::kLimit,
+                 "the model has more than " + std::to_string(most) + " " + what,
+                 at};
+  };
+  if (initializers_.count() + constants_.count() >= kMostTensors) {
+    return limit(kMostTensors, "tensors");
+  }
+  if (initializers_.path_bytes() + constants_.path_bytes() + path.size() >
+      kMostNameBytes) {
+    return limit(kMostNameBytes, "bytes of names");
+  }
+  if (initializers_.dim_count() + constants_.dim_count() + tensor.dims.size() >
+      kMostDims) {
+    return limit(kMostDims, "dimensions");
+  }
+  if (tensor.storage == Tensor::Storage::kStrings) {
+    if (Status measured = MeasureStrings(message, tensor); !measured) {
+      return measured;
+    }
+  }
+  NoteDuplicate(use, path, at);
+  (use == TensorUse::kConstant ? constants_ : initializers_)
+      .Add(path, message, std::move(tensor));
+  return {};
+}
+
+void Model::OnSparse(const std::string& name, const std::vector<int64_t>& dims,
+                     int64_t data_type, uint64_t count) {
+  summary_->AddSparse(name, dims, data_type, count);
+}
+
+namespace {
+
+Result<std::shared_ptr<const Container>> OpenModel(
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
+  Result<Buffer> head = ReadBuffer(
+      *source, 0, std::min<uint64_t>(source->size(), limits::kProbeBytes),
+      "header");
+  if (!head) return std::move(head).error();
+  if (!ResemblesModel(head->span())) {
+    return Error{Code::kNotContainer,
+                 "no_magic: not a model of ONNX: it does not start with a "
+                 "version",
+                 0};
+  }
+  auto model = std::make_shared<Model>(std::move(source), options);
+  if (Status loaded = model->Load(context); !loaded) {
+    return std::move(loaded).error();
+  }
+  return std::shared_ptr<const Container>(std::move(model));
+}
+
+}  // namespace
+}  // namespace ctxfs::onnx
+
+namespace ctxfs {
+
+extern const Format kOnnx;
+const Format kOnnx{.name = "onnx",
+                   .contents = "models as graphs of operators",
+                   .extensions = "onnx",
+                   .probe = &onnx::IsModelHead,
+                   .open = &onnx::OpenModel,
+                   .resembles = &onnx::ResemblesModel,
+                   .stays_file = true};
+
+}  // namespace ctxfs

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/container/container.h"
+#include "core/container/format.h"
+#include "core/formats/onnx/elements.h"
+#include "core/formats/onnx/external.h"
+#include "core/formats/onnx/graph.h"
+#include "core/formats/onnx/tensor.h"
+#include "core/formats/onnx/types.h"
+
+namespace ctxfs::onnx {
+
+/// The tensors of one use, in the order of docs/onnx.md, section 5: 56 bytes
+/// each, their paths and their dimensions.
+class TensorList {
+ public:
+  struct Record {
+    uint64_t at = 0;    // of the stored bytes, or of the message
+    uint64_t size = 0;  // bytes; 0 where they are not known yet
+    uint64_t elements = 0;
+    uint64_t dims_at = 0;  // in dims_
+    uint32_t rank = 0;
+    uint32_t path_at = 0;
+    uint32_t path_length = 0;
+    uint32_t detail = 0;  // number in the list that its storage has
+    int32_t data_type = 0;
+    Tensor::Storage storage = Tensor::Storage::kFault;
+  };
+
+  uint32_t count() const { return static_cast<uint32_t>(records_.size()); }
+  const Record& operator[](uint32_t tensor) const { return records_[tensor]; }
+  std::string_view path(uint32_t tensor) const {
+    const Record& record = records_[tensor];
+    return std::string_view(paths_).substr(record.path_at, record.path_length);
+  }
+  /// nullopt if a dimension is negative.
+  std::optional<std::vector<uint64_t>> shape(uint32_t tensor) const;
+  const ExternalData& external(uint32_t tensor) const {
+    return external_[records_[tensor].detail];
+  }
+  const DecodedTensor& decoded(uint32_t tensor) const {
+    return decoded_[records_[tensor].detail];
+  }
+  const std::string& fault(uint32_t tensor) const {
+    return faults_[records_[tensor].detail];
+  }
+  /// Bytes of all paths, and dimensions of all tensors.
+  uint64_t path_bytes() const { return paths_.size(); }
+  uint64_t dim_count() const { return dims_.size(); }
+
+  void Add(const std::string& path, const WireRanges& message, Tensor tensor);
+
+ private:
+  std::deque<Record> records_;
+  std::string paths_;
+  std::deque<int64_t> dims_;
+  std::deque<ExternalData> external_;
+  std::deque<DecodedTensor> decoded_;
+  std::deque<std::string> faults_;
+};
+
+/// An ONNX model. Its entries are the initializers of its graphs.
+class Model final : public Container, private GraphVisitor {
+ public:
+  Model(std::shared_ptr<const Source> source, const OpenOptions& options);
+
+  /// Reads the heads of all messages and fields. Fails with kNotContainer if
+  /// this is no model; with kCorrupt and kLimit by docs/onnx.md, section 8. To
+  /// be called once, before anything else.
+  Status Load(const ReadContext& context);
+
+  Json Info(const ReadContext& context) const override;
+  Tables Files() const override;
+  Exports Export() const override;
+  std::vector<Error> Inspect(const ReadContext& context) const override;
+
+  // Questions about a tensor of `list`, which is one of the model's.
+
+  /// The bytes of its file if that reads nothing.
+  std::optional<uint64_t> KnownSize(const TensorList& list,
+                                    uint32_t tensor) const;
+  Result<Content> Open(const TensorList& list, uint32_t tensor,
+                       const ReadContext& context) const;
+  EntryInfo Describe(const TensorList& list, uint32_t tensor) const;
+  /// Whether the file of an external tensor can be had: that may change.
+  void AddFindings(const TensorList& list, uint32_t tensor,
+                   EntryInfo& info) const;
+  std::optional<Error> Fault(const TensorList& list, uint32_t tensor) const;
+
+ private:
+  struct Parts;
+
+  Status ReadModel(const ReadContext& context, std::string& json);
+  Status ReadParts(WireReader& reader, Parts& parts);
+
+  Status OnTensor(TensorUse use, const std::string& path,
+                  const WireRanges& message, Tensor tensor) override;
+  void OnSparse(const std::string& name, const std::vector<int64_t>& dims,
+                int64_t data_type, uint64_t count) override;
+  /// Finds how long the strings of a tensor are as JSON.
+  Status MeasureStrings(const WireRanges& message, Tensor& tensor);
+  void NoteDuplicate(TensorUse use, const std::string& path, uint64_t at);
+
+  std::string Label(const TensorList& list, uint32_t tensor) const;
+  Result<Content> OpenExternal(const TensorList& list, uint32_t tensor) const;
+  /// The first external tensor that cannot be had, and how many there are.
+  std::optional<Warning> ExternalFaults(const ReadContext& context) const;
+  void AddArrays(const TensorList& list, const std::string& directory,
+                 const ReadContext& context,
+                 std::vector<ArrayInfo>& arrays) const;
+
+  const OpenOptions options_;
+  const uint64_t owner_ = NewOwner();
+  const ExternalFiles files_;
+  TensorList initializers_;
+  TensorList constants_;
+  std::string json_;  // model.json; empty: there is none
+  std::vector<Warning> warnings_;
+  int64_t ir_version_ = 0;
+  std::string producer_;
+  uint64_t nodes_ = 0;
+
+  // While loading.
+  class ModelJson* summary_ = nullptr;
+  WireReader* reader_ = nullptr;
+  uint64_t string_bytes_ = 0;
+  std::unordered_map<uint64_t, uint64_t> seen_;  // hashes of paths
+  uint64_t duplicates_ = 0;
+  uint64_t first_duplicate_ = 0;
+};
+
+}  // namespace ctxfs::onnx

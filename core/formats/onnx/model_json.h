@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/base/result.h"
+#include "core/formats/onnx/graph.h"
+#include "core/formats/onnx/wire.h"
+
+namespace ctxfs::onnx {
+
+/// Makes model.json (docs/onnx.md, section 9) of what the messages of a model
+/// say. Stops adding when it would be over kMostJson.
+class ModelJson {
+ public:
+  explicit ModelJson(WireReader& reader) : reader_(reader) {}
+
+  /// Adds a field of ModelProto, but graph and functions.
+  Status AddModelField(const WireField& field);
+  /// Adds a field of the graph.
+  Status AddGraphField(const WireField& field);
+  void AddSparse(const std::string& name, const std::vector<int64_t>& dims,
+                 int64_t data_type, uint64_t count);
+  /// A FunctionProto, with what was counted of its nodes.
+  Status AddFunction(WireRange function, const GraphCounts& counts);
+
+  bool too_large() const { return spent_ > kMost; }
+  int64_t ir_version() const { return ir_version_; }
+  std::string producer() const { return producer_; }
+
+  /// The text, given what was counted of the graph. Not to be called if
+  /// too_large().
+  std::string Text(const GraphCounts& graph) &&;
+
+ private:
+  static const uint64_t kMost;
+
+  /// Counts what a value may take; returns whether there is room for it.
+  bool Afford(uint64_t bytes);
+  Result<std::string> TextOf(WireRange range, uint64_t most);
+  Status PutText(Json& object, const char* key, WireRange range);
+  Status AddOpset(WireRange message);
+  Status AddProperty(WireRange message);
+  Status AddValueInfo(WireRange message, Json& list);
+  Status AddName(WireRange range, Json& list);
+  Result<Json> TypeOf(const WireRanges& type, unsigned level);
+  Result<Json> TensorTypeOf(const WireRanges& type);
+  Result<Json> ShapeOf(const WireRanges& shape);
+  Result<Json> DimensionOf(WireRange dimension);
+  Json Operators(const GraphCounts& counts);
+
+  WireReader& reader_;
+  uint64_t spent_ = 0;
+  int64_t ir_version_ = 0;
+  std::string producer_;
+  Json model_ = {{"producer_name", ""},
+                 {"producer_version", ""},
+                 {"domain", ""},
+                 {"doc_string", ""},
+                 {"model_version", 0},
+                 {"ir_version", 0},
+                 {"opset_import", Json::array()},
+                 {"metadata_props", Json::object()}};
+  Json graph_ = {
+      {"name", ""}, {"inputs", Json::array()}, {"outputs", Json::array()}};
+  Json sparse_ = Json::array();
+  Json functions_ = Json::array();
+};
+
+}  // namespace ctxfs::onnx

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/onnx/tensor.h"
+
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/formats/onnx/external.h"
+#include "core/formats/onnx/limits.h"
+
+namespace ctxfs::onnx {
+namespace {
+
+/// What the occurrences of one typed field add up to.
+struct TypedData {
+  uint64_t single = 0;        // values with a tag each
+  uint64_t packed_bytes = 0;  // bytes of packed values
+  uint64_t chunks = 0;        // of packed values
+  WireRange chunk;            // the last one
+
+  bool any() const { return single > 0 || chunks > 0; }
+};
+
+/// The fields of a TensorProto as they are.
+struct RawTensor {
+  Tensor tensor;
+  std::map<uint64_t, TypedData> typed;  // by field, of six at most
+  std::optional<WireRange> raw_data;
+  std::map<std::string, std::string> external;
+  bool has_segment = false;
+  bool is_external = false;
+};
+
+constexpr uint64_t kFirstTyped = 4;
+
+bool IsTypedField(uint64_t number) {
+  return (number >= kFirstTyped && number <= 7) || number == 10 || number == 11;
+}
+
+WireType TypeOfValues(TypedField field) {
+  switch (field) {
+    case TypedField::kFloat:
+      return WireType::kFixed32;
+    case TypedField::kDouble:
+      return WireType::kFixed64;
+    case TypedField::kString:
+      return WireType::kBytes;
+    default:
+      return WireType::kVarint;
+  }
+}
+
+void AddTyped(const WireField& field, RawTensor& raw) {
+  const auto kind = static_cast<TypedField>(field.number);
+  if (field.type == TypeOfValues(kind)) {
+    TypedData& data = raw.typed[field.number];
+    ++data.single;
+    if (kind == TypedField::kString) data.packed_bytes += field.bytes.size();
+  } else if (field.type == WireType::kBytes) {
+    TypedData& data = raw.typed[field.number];
+    ++data.chunks;
+    data.packed_bytes += field.bytes.size();
+    data.chunk = field.bytes;
+  }
+}
+
+/// A StringStringEntry of external_data. Long values are cut: none of them is
+/// sound.
+Status AddExternal(WireReader& reader, WireRange message, RawTensor& raw) {
+  constexpr uint64_t kMostKey = 64;
+  constexpr size_t kMostEntries = 64;
+  WireRange key;
+  WireRange value;
+  Status read = reader.ForEach(message, [&](const WireField& field) -> Status {
+    if (field.IsBytes(1)) key = field.bytes;
+    if (field.IsBytes(2)) value = field.bytes;
+    return {};
+  });
+  if (!read) return read;
+  Result<std::string> name = reader.Text(key, kMostKey);
+  if (!name) return std::move(name).error();
+  Result<std::string> text = reader.Text(value, kMostLocation + 1);
+  if (!text) return std::move(text).error();
+  if (raw.external.size() < kMostEntries || raw.external.contains(*name)) {
+    raw.external[std::move(*name)] = std::move(*text);
+  }
+  return {};
+}
+
+Status AddField(WireReader& reader, const WireField& field, RawTensor& raw) {
+  if (IsTypedField(field.number)) {
+    AddTyped(field, raw);
+    return {};
+  }
+  if (field.number == 1 &&
+      (field.type == WireType::kVarint || field.type == WireType::kBytes)) {
+    return ReadDims(reader, field, raw.tensor.dims);
+  }
+  if (field.IsVarint(2)) {
+    raw.tensor.data_type = static_cast<int32_t>(field.value);
+  }
+  if (field.IsBytes(3)) raw.has_segment = true;
+  if (field.IsBytes(8)) raw.tensor.name = field.bytes;
+  if (field.IsBytes(9)) raw.raw_data = field.bytes;
+  if (field.IsBytes(13)) return AddExternal(reader, field.bytes, raw);
+  if (field.IsVarint(14)) raw.is_external = field.value == 1;
+  return {};
+}
+
+std::string WrongSize(uint64_t have, uint64_t want, const char* what) {
+  return std::to_string(have) + " " + what + ", but its type and shape need " +
+         std::to_string(want);
+}
+
+/// Section 4, for the elements of a typed field; the fault, if any.
+std::string UseTyped(const ElementType& type, const TypedData& data,
+                     Tensor& tensor) {
+  const std::optional<uint64_t> values = ValuesOf(type, tensor.elements);
+  if (!values) return "its shape needs 2^64 bytes or more";
+  const unsigned width = type.field == TypedField::kFloat    ? 4
+                         : type.field == TypedField::kDouble ? 8
+                                                             : 0;
+  const uint64_t want = *values;
+  if (width > 0) {
+    const uint64_t have = data.single + data.packed_bytes / width;
+    if (data.packed_bytes % width != 0) return "a packed value is cut off";
+    if (have != want) return WrongSize(have, want, "values");
+    if (data.chunks == 1 && data.single == 0) {
+      tensor.storage = Tensor::Storage::kStored;
+      tensor.data = data.chunk;
+      return {};
+    }
+  } else {
+    // A packed varint takes 1 to 10 bytes.
+    const bool too_few = data.single + data.packed_bytes < want;
+    if (too_few || data.single + data.packed_bytes / 10 > want) {
+      return "it has too " + std::string(too_few ? "few" : "many") +
+             " values: its type and shape need " + std::to_string(want);
+    }
+  }
+  if (tensor.size > limits::kDecodedBytes) {
+    return "its " + std::to_string(tensor.size) +
+           " bytes are over the limit of " +
+           std::to_string(limits::kDecodedBytes) + " for decoded values";
+  }
+  tensor.storage = Tensor::Storage::kTyped;
+  return {};
+}
+
+/// A decimal number below 2^63.
+std::optional<uint64_t> Decimal(const std::string& text) {
+  uint64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9' || __builtin_mul_overflow(value, 10, &value) ||
+        __builtin_add_overflow(value, c - '0', &value) || value > INT64_MAX) {
+      return std::nullopt;
+    }
+  }
+  if (text.empty()) return std::nullopt;
+  return value;
+}
+
+/// Section 6: the fault, if any.
+std::string UseExternal(const RawTensor& raw, Tensor& tensor) {
+  const auto location = raw.external.find("location");
+  if (location == raw.external.end()) return "external: it has no location";
+  const std::optional<std::string> path = LocationBelow(location->second);
+  if (!path) {
+    return "external: its location " + Quote(location->second) +
+           " is not a path below the model's directory";
+  }
+  tensor.external.location = *path;
+  for (const auto& [key, into] :
+       {std::pair{"offset", false}, std::pair{"length", true}}) {
+    const auto found = raw.external.find(key);
+    if (found == raw.external.end()) continue;
+    const std::optional<uint64_t> number = Decimal(found->second);
+    if (!number) {
+      return "external: its " + std::string(key) + " " + Quote(found->second) +
+             " is not a number below 2^63";
+    }
+    if (into) {
+      tensor.external.length = *number;
+    } else {
+      tensor.external.offset = *number;
+    }
+  }
+  if (tensor.external.length && *tensor.external.length != tensor.size) {
+    return "external: " +
+           WrongSize(*tensor.external.length, tensor.size, "bytes");
+  }
+  tensor.storage = Tensor::Storage::kExternal;
+  return {};
+}
+
+std::string UseStrings(const RawTensor& raw, Tensor& tensor) {
+  const auto found = raw.typed.find(static_cast<uint64_t>(TypedField::kString));
+  const TypedData data = found == raw.typed.end() ? TypedData{} : found->second;
+  if (raw.raw_data || raw.is_external) return "strings cannot be stored so";
+  if (data.single != tensor.elements) {
+    return WrongSize(data.single, tensor.elements, "strings");
+  }
+  if (data.packed_bytes > kMostStringBytes) {
+    return "its strings take more than " + std::to_string(kMostStringBytes) +
+           " bytes";
+  }
+  tensor.storage = Tensor::Storage::kStrings;
+  return {};
+}
+
+/// Finds where the bytes are; returns the fault, if any.
+std::string Place(const RawTensor& raw, Tensor& tensor) {
+  const ElementType* type = ElementTypeOf(tensor.data_type);
+  if (type == nullptr) {
+    return "there are no elements of type " + std::to_string(tensor.data_type);
+  }
+  const std::optional<uint64_t> elements = ElementCount(tensor.dims);
+  const std::optional<uint64_t> size =
+      elements ? BytesOf(*type, *elements) : std::nullopt;
+  if (!size) return "its shape has a negative dimension or is too large";
+  tensor.elements = *elements;
+  tensor.size = *size;
+  if (raw.has_segment) return "it is a segment of a tensor";
+  if (type->code == kStringType) return UseStrings(raw, tensor);
+  if (raw.is_external) return UseExternal(raw, tensor);
+  if (raw.raw_data) {
+    if (raw.raw_data->size() != *size) {
+      return WrongSize(raw.raw_data->size(), *size, "bytes");
+    }
+    tensor.storage = Tensor::Storage::kStored;
+    tensor.data = *raw.raw_data;
+    return {};
+  }
+  const auto typed = raw.typed.find(static_cast<uint64_t>(type->field));
+  if (typed != raw.typed.end()) return UseTyped(*type, typed->second, tensor);
+  if (*elements > 0) return "it has no data";
+  tensor.storage = Tensor::Storage::kStored;
+  return {};
+}
+
+}  // namespace
+
+Status ReadDims(WireReader& reader, const WireField& field,
+                std::vector<int64_t>& dims) {
+  const auto add = [&](uint64_t value) -> Status {
+    if (dims.size() >= kMostDims) {
+      return Error{
+          Code::kLimit,
+          "a tensor has more than " + std::to_string(kMostDims) + " dimensions",
+          field.at};
+    }
+    dims.push_back(static_cast<int64_t>(value));
+    return {};
+  };
+  if (field.type == WireType::kVarint) return add(field.value);
+  if (field.type != WireType::kBytes) return {};
+  for (uint64_t at = field.bytes.begin; at < field.bytes.end;) {
+    const Result<uint64_t> value = reader.Varint(at, field.bytes.end);
+    if (!value) return value.error();
+    if (Status added = add(*value); !added) return added;
+  }
+  return {};
+}
+
+std::optional<uint64_t> ElementCount(const std::vector<int64_t>& dims) {
+  uint64_t count = 1;
+  bool empty = false;
+  for (const int64_t dim : dims) {
+    if (dim < 0) return std::nullopt;
+    empty = empty || dim == 0;
+  }
+  if (empty) return 0;
+  for (const int64_t dim : dims) {
+    if (__builtin_mul_overflow(count, dim, &count) || count > INT64_MAX) {
+      return std::nullopt;
+    }
+  }
+  return count;
+}
+
+Result<Tensor> ReadTensor(WireReader& reader, const WireRanges& message) {
+  RawTensor raw;
+  Status read = reader.ForEach(message, [&](const WireField& field) {
+    return AddField(reader, field, raw);
+  });
+  if (!read) return std::move(read).error();
+  Tensor tensor = std::move(raw.tensor);
+  tensor.fault = Place(raw, tensor);
+  if (!tensor.fault.empty()) {
+    tensor.storage = Tensor::Storage::kFault;
+    tensor.size = 0;
+  }
+  return tensor;
+}
+
+}  // namespace ctxfs::onnx

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/onnx/wire.h"
+
+#include <algorithm>
+
+namespace ctxfs::onnx {
+namespace {
+
+constexpr size_t kLongestVarint = 10;
+constexpr uint64_t kHighestField = (uint64_t{1} << 29) - 1;
+// Fields between two checks whether to give up.
+constexpr uint64_t kFieldsPerCheck = 4096;
+
+Error CutOff(uint64_t at, uint64_t end) {
+  return {Code::kCorrupt,
+          "length: a field runs past the end of its message at " +
+              std::to_string(end),
+          at};
+}
+
+}  // namespace
+
+Result<uint64_t> WireReader::Varint(uint64_t& at, uint64_t end) {
+  const size_t room = WindowReader::Room(at, end, kLongestVarint);
+  const Result<Bytes> bytes = window_.At(at, room);
+  if (!bytes) return bytes.error();
+  uint64_t value = 0;
+  for (size_t i = 0; i < room; ++i) {
+    const auto byte = std::to_integer<uint64_t>((*bytes)[i]);
+    // The tenth byte has room for one bit.
+    if (i + 1 == kLongestVarint && byte > 1) {
+      return Error{Code::kCorrupt, "varint: a number has more than 64 bits",
+                   at};
+    }
+    value |= (byte & 0x7FU) << (7 * i);
+    if ((byte & 0x80U) == 0) {
+      at += i + 1;
+      return value;
+    }
+  }
+  return CutOff(at, end);
+}
+
+Result<uint64_t> WireReader::Fixed(uint64_t& at, uint64_t end, size_t size) {
+  if (!InBounds(at, size, end)) return CutOff(at, end);
+  const Result<Bytes> bytes = window_.At(at, size);
+  if (!bytes) return bytes.error();
+  at += size;
+  return size == sizeof(uint32_t) ? LoadLe<uint32_t>(bytes->data())
+                                  : LoadLe<uint64_t>(bytes->data());
+}
+
+Result<WireField> WireReader::Next(uint64_t& at, uint64_t end) {
+  if (fields_++ % kFieldsPerCheck == 0) {
+    if (Status wanted = context_.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
+  }
+  WireField field;
+  field.at = at;
+  const Result<uint64_t> tag = Varint(at, end);
+  if (!tag) return tag.error();
+  field.number = *tag >> 3;
+  field.type = static_cast<WireType>(*tag & 7U);
+  if (field.number == 0 || field.number > kHighestField) {
+    return Error{Code::kCorrupt,
+                 "wire: there is no field " + std::to_string(field.number),
+                 field.at};
+  }
+  Result<uint64_t> value = 0;
+  switch (field.type) {
+    case WireType::kVarint:
+    case WireType::kBytes:
+      value = Varint(at, end);
+      break;
+    case WireType::kFixed64:
+      value = Fixed(at, end, sizeof(uint64_t));
+      break;
+    case WireType::kFixed32:
+      value = Fixed(at, end, sizeof(uint32_t));
+      break;
+    default:
+      return Error{Code::kCorrupt,
+                   "wire_type: field " + std::to_string(field.number) +
+                       " has wire type " + std::to_string(*tag & 7U),
+                   field.at};
+  }
+  if (!value) return std::move(value).error();
+  field.value = *value;
+  if (field.type != WireType::kBytes) return field;
+  if (!InBounds(at, field.value, end)) {
+    return Error{Code::kCorrupt,
+                 "length: the " + std::to_string(field.value) +
+                     " bytes of field " + std::to_string(field.number) +
+                     " run past the end of its message at " +
+                     std::to_string(end),
+                 field.at};
+  }
+  field.bytes = {at, at + field.value};
+  at = field.bytes.end;
+  return field;
+}
+
+Status WireReader::Append(WireRange range, std::string& text) {
+  for (uint64_t at = range.begin; at < range.end;) {
+    const size_t room = WindowReader::Room(at, range.end);
+    const Result<Bytes> bytes = window_.At(at, room);
+    if (!bytes) return bytes.error();
+    text += AsText(*bytes);
+    at += room;
+  }
+  return {};
+}
+
+Result<std::string> WireReader::Text(WireRange range, uint64_t most) {
+  std::string text;
+  Status read =
+      Append({range.begin, range.begin + std::min(range.size(), most)}, text);
+  if (!read) return std::move(read).error();
+  return text;
+}
+
+}  // namespace ctxfs::onnx

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// model.safetensors.index.json (docs/safetensors.md, section 8): the tensors of
+// several files as one model.
+#include "core/formats/safetensors/index.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/container/documents.h"
+#include "core/formats/safetensors/limits.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint32_t kTensorsPerCheck = 16'384;
+constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+
+struct ModelFile {
+  std::string_view name;
+  DocumentRole role;
+};
+
+constexpr std::array<ModelFile, 10> kModelFiles = {{
+    {"config.json", DocumentRole::kConfig},
+    {"generation_config.json", DocumentRole::kGenerationConfig},
+    {"tokenizer.json", DocumentRole::kTokenizer},
+    {"tokenizer_config.json", DocumentRole::kTokenizerConfig},
+    {"vocab.json", DocumentRole::kVocabulary},
+    {"merges.txt", DocumentRole::kMerges},
+    {"tokenizer.model", DocumentRole::kTokenizerModel},
+    {"special_tokens_map.json", DocumentRole::kSpecialTokens},
+    {"added_tokens.json", DocumentRole::kAddedTokens},
+    {"chat_template.jinja", DocumentRole::kChatTemplate},
+}};
+
+}  // namespace
+
+/// tensors/NAME: the stored bytes, in whichever shard they are.
+class SafetensorsIndexContainer::Tensors final : public FileTable {
+ public:
+  explicit Tensors(std::shared_ptr<const SafetensorsIndexContainer> model)
+      : FileTable({.role = Role::kEntries, .directory = "tensors"}),
+        model_(std::move(model)) {}
+
+  uint32_t count() const override { return model_->count(); }
+  std::optional<std::string_view> Path(
+      uint32_t tensor, std::string& /*scratch*/) const override {
+    return model_->TensorName(tensor);
+  }
+  Result<Content> Open(uint32_t tensor,
+                       const ReadContext& /*context*/) const override {
+    return model_->OpenTensor(tensor);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
+    return model_->TensorSize(tensor);
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t tensor, const ReadContext& /*context*/) const override {
+    return model_->DescribeTensor(tensor);
+  }
+  std::optional<Error> Fault(uint32_t tensor) const override {
+    return model_->TensorFault(tensor);
+  }
+
+ private:
+  const std::shared_ptr<const SafetensorsIndexContainer> model_;
+};
+
+Status SafetensorsIndexContainer::Load(const ReadContext& context) {
+  if (Status read = ReadIndex(context); !read) return read;
+  if (Status opened = OpenShards(context); !opened) return opened;
+  if (Status found = FindTensors(context); !found) return found;
+  if (Status added = AddUnlisted(context); !added) return added;
+  FindModelFiles();
+  return {};
+}
+
+Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
+  // Other JSON is refused as what it is: no container.
+  const bool named = source()->name().ends_with(kIndexSuffix);
+  if (source()->size() > limits::kSafetensorsIndexBytes) {
+    return Error{named ? Code::kLimit : Code::kNotContainer,
+                 "an index of " + std::to_string(source()->size()) +
+                     " bytes is over the limit of " +
+                     std::to_string(limits::kSafetensorsIndexBytes),
+                 0};
+  }
+  Result<Buffer> text = ReadBuffer(*source(), 0, source()->size(), "index");
+  if (!text) return std::move(text).error();
+  Result<SafetensorsIndexJson> index =
+      ParseSafetensorsIndex(AsText(text->span()), context);
+  if (!index) {
+    Error error = std::move(index).error();
+    if (named && error.code == Code::kNotContainer) error.code = Code::kCorrupt;
+    return error;
+  }
+  index_ = *std::move(index);
+  return {};
+}
+
+void SafetensorsIndexContainer::Warn(std::string what, bool damage) {
+  if (warnings_.size() >= limits::kSafetensorsFaults) {
+    ++further_warnings_;
+    return;
+  }
+  warnings_.push_back({std::move(what), kNoOffset, damage});
+}
+
+Status SafetensorsIndexContainer::OpenShards(const ReadContext& context) {
+  size_t opened = 0;
+  for (const std::string& file : index_.files) {
+    if (Status wanted = context.Check(); !wanted) return wanted;
+    Shard shard;
+    if (options_.alone) {
+      shard.fault = "the file " + Quote(file) + " is not opened";
+    } else if (opened == limits::kSafetensorsShards) {
+      shard.fault = "the file " + Quote(file) + " is over the limit of " +
+                    std::to_string(limits::kSafetensorsShards) + " shards";
+    } else {
+      Result<Shard> result = OpenShard(file, context);
+      if (!result) return std::move(result).error();
+      shard = *std::move(result);
+      if (shard.container != nullptr) ++opened;
+    }
+    if (shard.container == nullptr) Warn(shard.fault, /*damage=*/true);
+    shards_.push_back(std::move(shard));
+  }
+  return {};
+}
+
+Result<SafetensorsIndexContainer::Shard> SafetensorsIndexContainer::OpenShard(
+    const std::string& file, const ReadContext& context) {
+  const auto without = [&file](const std::string& why) {
+    return Shard{nullptr, "the file " + Quote(file) + " " + why};
+  };
+  if (file.find('\0') != std::string::npos) return without("is no path");
+  Result<std::shared_ptr<const Source>> source =
+      this->source()->OpenSibling(file);
+  if (!source) {
+    const Error& error = source.error();
+    if (error.Exhausted()) return error;
+    return error.code == Code::kNotFound ? without("is missing")
+           : error.code == Code::kCorrupt
+               ? without("is outside the folder")
+               : without("cannot be read: " + error.what);
+  }
+  Result<Buffer> head = ReadBuffer(
+      **source, 0, std::min<uint64_t>((*source)->size(), limits::kProbeBytes),
+      "header");
+  if (!head || !SafetensorsContainer::Recognises(head->span())) {
+    return without(head ? "cannot be read: it is no safetensors file"
+                        : "cannot be read: " + head.error().what);
+  }
+  auto shard =
+      std::make_shared<SafetensorsContainer>(*std::move(source), options_);
+  if (Status loaded = shard->Load(context); !loaded) {
+    const Error& error = loaded.error();
+    if (error.Exhausted() || error.code == Code::kInterrupted) return error;
+    return without("cannot be read: " + error.Text());
+  }
+  return Shard{std::move(shard), {}};
+}
+
+Status SafetensorsIndexContainer::FindTensors(const ReadContext& context) {
+  items_.reserve(index_.tensors.size());
+  for (uint32_t i = 0; i < index_.tensors.size(); ++i) {
+    if (i % kTensorsPerCheck == 0) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+    }
+    Item item{index_.tensors[i].file, kNoTensor};
+    const Shard& shard = shards_[item.shard];
+    if (shard.container != nullptr) {
+      const auto found = shard.container->header().Find(index_.Name(i));
+      item.tensor = found.value_or(kNoTensor);
+      if (!found) {
+        Warn("the file " + Quote(index_.files[item.shard]) + " has no tensor " +
+                 Quote(index_.Name(i)),
+             /*damage=*/true);
+      }
+    }
+    items_.push_back(item);
+  }
+  return {};
+}
+
+Status SafetensorsIndexContainer::AddUnlisted(const ReadContext& context) {
+  std::unordered_set<std::string_view> taken;
+  for (uint32_t s = 0; s < shards_.size(); ++s) {
+    if (shards_[s].container == nullptr) continue;
+    const SafetensorsHeader& header = shards_[s].container->header();
+    for (uint32_t i = 0; i < header.tensors.size(); ++i) {
+      if (i % kTensorsPerCheck == 0) {
+        if (Status wanted = context.Check(); !wanted) return wanted;
+      }
+      const std::string_view name = header.Name(i);
+      const std::optional<uint32_t> listed = index_.Find(name);
+      // Mapped to this shard, or to another that has it as well.
+      if (listed && items_[*listed].tensor != kNoTensor) continue;
+      Warn("tensor " + Quote(name) + " of the file " + Quote(index_.files[s]) +
+               " is not in the index",
+           /*damage=*/false);
+      if (!listed && taken.insert(name).second) items_.push_back({s, i});
+    }
+  }
+  return {};
+}
+
+void SafetensorsIndexContainer::FindModelFiles() {
+  if (options_.alone) return;
+  for (const ModelFile& known : kModelFiles) {
+    Result<std::shared_ptr<const Source>> file =
+        source()->OpenSibling(std::string(known.name));
+    if (!file || (*file)->size() > limits::kModelFileBytes) continue;
+    const uint64_t size = (*file)->size();
+    documents_.push_back(
+        {known.role,
+         FixedFile(Role::kPrimary, std::string(known.name),
+                   Content(Range{*std::move(file), 0, nullptr}, size)),
+         0});
+  }
+}
+
+std::string_view SafetensorsIndexContainer::TensorName(uint32_t item) const {
+  if (item < index_.tensors.size()) return index_.Name(item);
+  const Item& unlisted = items_[item];
+  return shards_[unlisted.shard].container->header().Name(unlisted.tensor);
+}
+
+std::string SafetensorsIndexContainer::Label(uint32_t item) const {
+  return "tensor " + std::to_string(item) + " " + Quote(TensorName(item));
+}
+
+std::optional<Error> SafetensorsIndexContainer::TensorFault(
+    uint32_t item) const {
+  const Item& at = items_[item];
+  const Shard& shard = shards_[at.shard];
+  if (shard.container == nullptr) {
+    return Error{Code::kCorrupt, Label(item) + ": " + shard.fault, 0};
+  }
+  if (at.tensor == kNoTensor) {
+    return Error{Code::kCorrupt,
+                 Label(item) + ": the file " + Quote(index_.files[at.shard]) +
+                     " has no such tensor",
+                 0};
+  }
+  return shard.container->TensorFault(at.tensor);
+}
+
+uint64_t SafetensorsIndexContainer::TensorSize(uint32_t item) const {
+  const Item& at = items_[item];
+  if (at.tensor == kNoTensor) return 0;
+  return shards_[at.shard].container->TensorSize(at.tensor);
+}
+
+Result<Content> SafetensorsIndexContainer::OpenTensor(uint32_t item) const {
+  if (std::optional<Error> fault = TensorFault(item)) return *std::move(fault);
+  const Item& at = items_[item];
+  return shards_[at.shard].container->OpenTensor(at.tensor);
+}
+
+EntryInfo SafetensorsIndexContainer::DescribeTensor(uint32_t item) const {
+  const Item& at = items_[item];
+  EntryInfo info;
+  if (at.tensor != kNoTensor) {
+    info = shards_[at.shard].container->DescribeTensor(at.tensor);
+  } else {
+    info.name = TensorName(item);
+    info.kind = "tensor";
+    info.verified = "none";
+    info.note = TensorFault(item)->what;
+  }
+  info.extra["file"] = index_.files[at.shard];
+  return info;
+}
+
+Container::Tables SafetensorsIndexContainer::Files() const {
+  Tables files = {std::make_shared<const Tensors>(Share(*this))};
+  if (index_.metadata) {
+    const Content metadata(Range{source(), index_.metadata->offset, nullptr},
+                           index_.metadata->length);
+    files.push_back(FixedFile(Role::kPrimary, "metadata.json", metadata));
+    files.push_back(FixedFile(Role::kMetadata, "metadata.json", metadata));
+  }
+  files.push_back(
+      FixedFile(Role::kMetadata, "raw/header.json",
+                Content(Range{source(), 0, nullptr}, source()->size())));
+  return files;
+}
+
+Exports SafetensorsIndexContainer::Export() const {
+  Exports exports;
+  if (count() == 0 || count() > limits::kArrayEntries) return exports;
+  exports.bundle_name = "model";
+  exports.arrays = [self = Share(*this)](const ReadContext& context) {
+    return self->Arrays(context);
+  };
+  exports.documents = documents_;
+  return exports;
+}
+
+std::vector<ArrayInfo> SafetensorsIndexContainer::Arrays(
+    const ReadContext& context) const {
+  std::vector<ArrayInfo> arrays;
+  for (uint32_t i = 0; i < count(); ++i) {
+    if (i % kTensorsPerCheck == 0 && !context.Check()) break;
+    const Item& at = items_[i];
+    if (at.tensor == kNoTensor) continue;
+    auto array = shards_[at.shard].container->ArrayOf(at.tensor);
+    if (array) arrays.push_back(*std::move(array));
+  }
+  return arrays;
+}
+
+Json SafetensorsIndexContainer::Metadata() const {
+  if (!index_.metadata) return nullptr;
+  const Result<Buffer> text = ReadBuffer(*source(), index_.metadata->offset,
+                                         index_.metadata->length, "metadata");
+  if (!text) return Json(Json::value_t::discarded);
+  Result<ParsedJson> parsed = ParseJson(AsText(text->span()));
+  return parsed ? std::move(parsed->value) : Json();
+}
+
+uint64_t SafetensorsIndexContainer::StoredSize() const {
+  uint64_t size = source()->stored_size();
+  for (const Shard& shard : shards_) {
+    if (shard.container == nullptr) continue;
+    size = CheckedAdd(size, shard.container->StoredSize()).value_or(UINT64_MAX);
+  }
+  return size;
+}
+
+std::vector<Error> SafetensorsIndexContainer::Inspect(
+    const ReadContext& context) const {
+  std::vector<Error> faults = DamageIn(warnings_);
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    if (shards_[i].container == nullptr) continue;
+    for (Error& fault : shards_[i].container->Inspect(context)) {
+      fault.what = index_.files[i] + ": " + fault.what;
+      faults.push_back(std::move(fault));
+    }
+  }
+  return faults;
+}
+
+Json SafetensorsIndexContainer::Info(const ReadContext& context) const {
+  uint64_t stored = 0;
+  uint64_t unreadable = 0;
+  for (uint32_t i = 0; i < count(); ++i) {
+    if (i % kTensorsPerCheck == 0 && !context.Check()) break;
+    if (TensorFault(i)) {
+      ++unreadable;
+    } else {
+      stored = CheckedAdd(stored, TensorSize(i)).value_or(UINT64_MAX);
+    }
+  }
+  Json files = Json::array();
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    const bool readable = shards_[i].container != nullptr;
+    Json file = {{"file", index_.files[i]}, {"readable", readable}};
+    if (readable) {
+      file["entries"] = shards_[i].container->count();
+    } else {
+      file["fault"] = shards_[i].fault;
+    }
+    files.push_back(std::move(file));
+  }
+  Json info = {{"format", "safetensors-index"},
+               {"files", std::move(files)},
+               {"entries", count()},
+               {"entries_unreadable", unreadable},
+               {"container_size", source()->size()},
+               {"stored_size", stored},
+               {"decoded_size", stored},
+               {"salvaged", options_.salvage},
+               {"warnings", Json::array()}};
+  for (const Warning& warning : warnings_) {
+    info["warnings"].push_back(warning.Text());
+  }
+  if (further_warnings_ > 0) {
+    info["warnings"].push_back("and " + std::to_string(further_warnings_) +
+                               " more");
+  }
+  return info;
+}
+
+namespace {
+
+/// An index has no magic number: only its name tells it from other JSON.
+bool Probe(Bytes /*head*/) { return false; }
+
+bool Resembles(Bytes head) {
+  return !head.empty() && head.front() == std::byte{'{'};
+}
+
+Result<std::shared_ptr<const Container>> Open(
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
+  auto model =
+      std::make_shared<SafetensorsIndexContainer>(std::move(source), options);
+  if (Status loaded = model->Load(context); !loaded) {
+    return std::move(loaded).error();
+  }
+  return std::shared_ptr<const Container>(std::move(model));
+}
+
+}  // namespace
+
+extern const Format kSafetensorsIndex;
+const Format kSafetensorsIndex{
+    .name = "safetensors_index",
+    .contents = "models of several safetensors files",
+    .extensions = "",
+    .probe = &Probe,
+    .open = &Open,
+    .resembles = &Resembles,
+    .stays_file = true};
+
+}  // namespace ctxfs

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/container/container.h"
+#include "core/container/format.h"
+#include "core/formats/safetensors/index_json.h"
+#include "core/formats/safetensors/safetensors.h"
+
+namespace ctxfs {
+
+/// A model of several safetensors files, named by its index. Its entries are
+/// the tensors of all of them (docs/safetensors.md, section 8).
+class SafetensorsIndexContainer final : public Container {
+ public:
+  SafetensorsIndexContainer(std::shared_ptr<const Source> source,
+                            const OpenOptions& options)
+      : Container(std::move(source)), options_(options) {}
+
+  /// Reads the index and the headers of the shards. To be called once, before
+  /// anything else.
+  Status Load(const ReadContext& context);
+
+  uint64_t StoredSize() const override;
+  Json Info(const ReadContext& context) const override;
+  Tables Files() const override;
+  Exports Export() const override;
+  Json Metadata() const override;
+  std::vector<Error> Inspect(const ReadContext& context) const override;
+
+ private:
+  class Tensors;
+
+  /// A file of weight_map: a container, or why there is none.
+  struct Shard {
+    std::shared_ptr<const SafetensorsContainer> container;
+    std::string fault;  // empty if there is a container
+  };
+  /// An entry of the model: listed ones first, in the order of weight_map.
+  struct Item {
+    uint32_t shard = 0;
+    uint32_t tensor = kNoTensor;  // of the shard
+  };
+  static constexpr uint32_t kNoTensor = UINT32_MAX;
+
+  Status ReadIndex(const ReadContext& context);
+  Status OpenShards(const ReadContext& context);
+  Result<Shard> OpenShard(const std::string& file, const ReadContext& context);
+  Status FindTensors(const ReadContext& context);
+  Status AddUnlisted(const ReadContext& context);
+  void FindModelFiles();
+  void Warn(std::string what, bool damage);
+
+  uint32_t count() const { return static_cast<uint32_t>(items_.size()); }
+  std::string_view TensorName(uint32_t item) const;
+  std::string Label(uint32_t item) const;
+  uint64_t TensorSize(uint32_t item) const;
+  std::optional<Error> TensorFault(uint32_t item) const;
+  Result<Content> OpenTensor(uint32_t item) const;
+  EntryInfo DescribeTensor(uint32_t item) const;
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
+
+  const OpenOptions options_;
+  SafetensorsIndexJson index_;
+  std::vector<Shard> shards_;
+  std::vector<Item> items_;
+  std::vector<Document> documents_;
+  std::vector<Warning> warnings_;
+  uint64_t further_warnings_ = 0;
+};
+
+}  // namespace ctxfs

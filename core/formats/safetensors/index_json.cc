@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/safetensors/index_json.h"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/formats/safetensors/json_text.h"
+
+namespace ctxfs {
+namespace {
+
+class IndexBuilder final : public JsonEvents {
+ public:
+  bool OnKey(std::string& key) override {
+    if (depth_ == 1) return BeginField(key);
+    if (depth_ == 2 && field_ == Field::kWeightMap) name_ = std::move(key);
+    return true;
+  }
+
+  bool OnScalar(Scalar kind, uint64_t /*number*/, std::string& text) override {
+    if (depth_ == 0) return Refuse("the index is no JSON object");
+    if (field_ != Field::kWeightMap) return true;
+    if (depth_ == 1) return Refuse("weight_map is no object");
+    if (kind != Scalar::kString) {
+      return Refuse("weight_map has a file name that is no string, for " +
+                    Quote(name_));
+    }
+    AddTensor(std::move(text));
+    return true;
+  }
+
+  bool OnOpen(bool is_array) override {
+    if (depth_ == 0 && is_array) return Refuse("the index is no JSON object");
+    if (depth_ == 1) {
+      if (field_ == Field::kWeightMap && is_array) {
+        return Refuse("weight_map is no object");
+      }
+      if (field_ == Field::kMetadata && !is_array) {
+        index_.metadata = SafetensorsHeader::Part{at() - 1, 0};
+      }
+    }
+    if (depth_ >= 2 && field_ == Field::kWeightMap) {
+      return Refuse("weight_map has a file name that is no string, for " +
+                    Quote(name_));
+    }
+    ++depth_;
+    return true;
+  }
+
+  bool OnClose() override {
+    --depth_;
+    if (depth_ == 1 && field_ == Field::kMetadata && index_.metadata) {
+      index_.metadata->length = at() - index_.metadata->offset;
+    }
+    return true;
+  }
+
+  bool has_weight_map() const { return has_weight_map_; }
+  SafetensorsIndexJson Take() { return std::move(index_); }
+
+ private:
+  enum class Field : uint8_t { kWeightMap, kMetadata, kOther };
+
+  bool Refuse(std::string what) {
+    return Fail({Code::kCorrupt, std::move(what), at()});
+  }
+
+  bool BeginField(const std::string& key) {
+    field_ = key == "weight_map" ? Field::kWeightMap
+             : key == "metadata" ? Field::kMetadata
+                                 : Field::kOther;
+    if (field_ == Field::kWeightMap && std::exchange(has_weight_map_, true)) {
+      return Refuse("weight_map is there twice");
+    }
+    if (field_ == Field::kMetadata && std::exchange(has_metadata_, true)) {
+      return Refuse("metadata is there twice");
+    }
+    return true;
+  }
+
+  void AddTensor(std::string file) {
+    const auto number = static_cast<uint32_t>(index_.files.size());
+    const auto [found, is_new] = files_.try_emplace(std::move(file), number);
+    if (is_new) index_.files.push_back(found->first);
+    index_.tensors.push_back({static_cast<uint32_t>(index_.names.size()),
+                              static_cast<uint32_t>(name_.size()),
+                              found->second});
+    index_.names += name_;
+  }
+
+  SafetensorsIndexJson index_;
+  std::unordered_map<std::string, uint32_t> files_;
+  std::string name_;
+  size_t depth_ = 0;
+  Field field_ = Field::kOther;
+  bool has_weight_map_ = false;
+  bool has_metadata_ = false;
+};
+
+Status SortNames(SafetensorsIndexJson& index) {
+  std::vector<uint32_t>& order = index.by_name;
+  order.resize(index.tensors.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&index](uint32_t a, uint32_t b) {
+    return index.Name(a) < index.Name(b);
+  });
+  for (size_t i = 1; i < order.size(); ++i) {
+    if (index.Name(order[i]) == index.Name(order[i - 1])) {
+      return Error{Code::kCorrupt,
+                   "weight_map has " + Quote(index.Name(order[i])) + " twice",
+                   0};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<uint32_t> SafetensorsIndexJson::Find(
+    std::string_view name) const {
+  const auto found =
+      std::lower_bound(by_name.begin(), by_name.end(), name,
+                       [this](uint32_t tensor, std::string_view wanted) {
+                         return Name(tensor) < wanted;
+                       });
+  if (found == by_name.end() || Name(*found) != name) return std::nullopt;
+  return *found;
+}
+
+Result<SafetensorsIndexJson> ParseSafetensorsIndex(std::string_view json,
+                                                   const ReadContext& context) {
+  IndexBuilder builder;
+  if (Status parsed = ParseJsonText(json, builder, context); !parsed) {
+    Error error = std::move(parsed).error();
+    const bool meant = builder.has_weight_map() || !error.Permanent();
+    if (!meant) error.code = Code::kNotContainer;
+    return error;
+  }
+  if (!builder.has_weight_map()) {
+    return Error{Code::kNotContainer,
+                 "a JSON object without weight_map is no safetensors index", 0};
+  }
+  SafetensorsIndexJson index = builder.Take();
+  if (Status sorted = SortNames(index); !sorted) {
+    return std::move(sorted).error();
+  }
+  return index;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/content/read_context.h"
+#include "core/formats/safetensors/header.h"
+
+namespace ctxfs {
+
+/// What a model.safetensors.index.json says (docs/safetensors.md, section 8).
+struct SafetensorsIndexJson {
+  struct Tensor {
+    uint32_t name_at = 0;  // in names
+    uint32_t name_length = 0;
+    uint32_t file = 0;  // in files
+  };
+
+  std::string names;
+  std::vector<Tensor> tensors;     // in the order of the text
+  std::vector<std::string> files;  // as they are spelled, each once
+  std::vector<uint32_t> by_name;   // numbers of tensors, sorted
+  /// Bytes of the text that are the `metadata` object.
+  std::optional<SafetensorsHeader::Part> metadata;
+
+  std::string_view Name(uint32_t tensor) const {
+    return std::string_view(names).substr(tensors[tensor].name_at,
+                                          tensors[tensor].name_length);
+  }
+  std::optional<uint32_t> Find(std::string_view name) const;
+};
+
+/// Parses `json`. kNotContainer if it has no weight_map, as far as it is JSON;
+/// kCorrupt if it is no JSON object, weight_map is no object of strings, or a
+/// name is there twice; kInterrupted.
+Result<SafetensorsIndexJson> ParseSafetensorsIndex(std::string_view json,
+                                                   const ReadContext& context);
+
+}  // namespace ctxfs

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// docs/safetensors.md, section 4: the ranges of all tensors, in order, are the
+// data without holes, overlaps and rest.
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "core/base/bytes.h"
+#include "core/formats/safetensors/header.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint32_t kTensorsPerCheck = 16'384;
+
+Error Fault(const SafetensorsHeader& header, uint32_t tensor,
+            const std::string& what) {
+  return {Code::kCorrupt, header.Label(tensor) + ": " + what};
+}
+
+std::string RangeText(const SafetensorsTensor& tensor) {
+  return "data_offsets [" + std::to_string(tensor.begin) + ", " +
+         std::to_string(tensor.end) + "]";
+}
+
+/// The bits of an element count as the library folds it: from left to right,
+/// each step checked, so that a later 0 does not excuse an overflow.
+std::optional<uint64_t> BitsOf(std::span<const uint64_t> shape, DType dtype) {
+  uint64_t product = 1;
+  for (const uint64_t dim : shape) {
+    const std::optional<uint64_t> next = CheckedMul(product, dim);
+    if (!next) return std::nullopt;
+    product = *next;
+  }
+  return CheckedMul(product, DTypeBits(dtype));
+}
+
+class Chain {
+ public:
+  Chain(const SafetensorsHeader& header, uint64_t data_at,
+        SafetensorsFaults& faults)
+      : header_(header), data_at_(data_at), faults_(faults) {}
+
+  /// Tensors come sorted by range. `gaps`: holes are faults.
+  void Add(uint32_t tensor, bool gaps) {
+    const SafetensorsTensor& record = header_.tensors[tensor];
+    if (record.begin < end_) {
+      Report(tensor, "overlaps the tensor before it, which ends at " +
+                         std::to_string(end_));
+    } else if (record.begin > end_ && gaps) {
+      Report(tensor, "leaves a hole after " + std::to_string(end_));
+    }
+    end_ = std::max(end_, record.end);
+  }
+
+  uint64_t end() const { return end_; }
+
+ private:
+  void Report(uint32_t tensor, const std::string& what) {
+    const SafetensorsTensor& record = header_.tensors[tensor];
+    faults_.Add(header_.Label(tensor) + ": " + RangeText(record) + " " + what,
+                data_at_ + record.begin);
+  }
+
+  const SafetensorsHeader& header_;
+  const uint64_t data_at_;
+  SafetensorsFaults& faults_;
+  uint64_t end_ = 0;
+};
+
+}  // namespace
+
+std::optional<Error> SafetensorsRangeFault(const SafetensorsHeader& header,
+                                           uint32_t tensor, uint64_t data) {
+  const SafetensorsTensor& record = header.tensors[tensor];
+  if (record.begin > record.end) {
+    return Fault(header, tensor, RangeText(record) + " end before they begin");
+  }
+  if (record.end > data) {
+    return Fault(header, tensor,
+                 RangeText(record) + " run past the end of the data (" +
+                     std::to_string(data) + " bytes)");
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> SafetensorsShapeFault(const SafetensorsHeader& header,
+                                           uint32_t tensor) {
+  const std::optional<DType> dtype = header.KnownDType(tensor);
+  if (!dtype) return std::nullopt;
+  const std::optional<uint64_t> bits = BitsOf(header.Shape(tensor), *dtype);
+  if (!bits) {
+    return Fault(header, tensor,
+                 "its shape has 2^64 bits or more: an overflow");
+  }
+  if (*bits % 8 != 0) {
+    return Fault(header, tensor,
+                 "its " + std::to_string(*bits) + " bits are no whole bytes");
+  }
+  const SafetensorsTensor& record = header.tensors[tensor];
+  if (record.end - record.begin == *bits / 8) return std::nullopt;
+  return Fault(header, tensor,
+               RangeText(record) + " are not the " + std::to_string(*bits / 8) +
+                   " bytes that its type and shape need");
+}
+
+Status CheckSafetensorsLayout(const SafetensorsHeader& header, uint64_t data_at,
+                              uint64_t data, SafetensorsFaults& faults,
+                              const ReadContext& context) {
+  std::vector<uint32_t> order(header.tensors.size());
+  std::iota(order.begin(), order.end(), 0U);
+  const auto less = [&header](uint32_t a, uint32_t b) {
+    const SafetensorsTensor& one = header.tensors[a];
+    const SafetensorsTensor& other = header.tensors[b];
+    return one.begin != other.begin ? one.begin < other.begin
+                                    : one.end < other.end;
+  };
+  if (!std::is_sorted(order.begin(), order.end(), less)) {
+    std::sort(order.begin(), order.end(), less);
+  }
+
+  // Where tensors are missing from the chain, holes are no news.
+  bool whole = header.left_out == 0;
+  Chain chain(header, data_at, faults);
+  uint32_t checked = 0;
+  for (const uint32_t tensor : order) {
+    if (checked++ % kTensorsPerCheck == 0) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+    }
+    if (auto range = SafetensorsRangeFault(header, tensor, data)) {
+      faults.Add(std::move(range->what), data_at);
+      whole = false;
+      continue;
+    }
+    if (auto shape = SafetensorsShapeFault(header, tensor)) {
+      faults.Add(std::move(shape->what),
+                 data_at + header.tensors[tensor].begin);
+    }
+    chain.Add(tensor, whole);
+  }
+  if (whole && chain.end() < data) {
+    faults.Add(std::to_string(data - chain.end()) +
+                   " trailing bytes after the last tensor",
+               data_at + chain.end());
+  }
+  return {};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/limits.h"
+
+/// Bounds on what a safetensors file or index may require (docs/safetensors.md,
+/// section 10). The header itself has limits::kSafetensorsHeaderBytes.
+namespace ctxfs::limits {
+
+/// Levels of objects and arrays in a header, the outer object among them: the
+/// same bound that the format's own library has.
+constexpr size_t kSafetensorsDepth = 127;
+
+/// Dimensions of all tensors of one file together.
+constexpr size_t kSafetensorsDims = 16'000'000;
+
+/// Faults of one file that are kept as text: of a million, a hundred tell
+/// enough.
+constexpr size_t kSafetensorsFaults = 100;
+
+/// Bytes of an index of shards, and shards that are opened for one: each is an
+/// open file.
+constexpr uint64_t kSafetensorsIndexBytes = 100'000'000;
+constexpr size_t kSafetensorsShards = 500;
+
+/// Bytes of a file of the model, such as config.json, that is shown in
+/// views/hf.
+constexpr uint64_t kModelFileBytes = kGiB;
+
+}  // namespace ctxfs::limits

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// safetensors, the tensors of a model in one file (docs/safetensors.md).
+//
+//   0      length N of the header, 8 bytes
+//   8      header: a JSON object that gives every tensor its type, its shape
+//          and its range of the data
+//   8 + N  data
+#include "core/formats/safetensors/safetensors.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/container/documents.h"
+#include "core/formats/safetensors/limits.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kSmallestHeader = 2;
+// Bytes that decide whether a file is one, whatever the probe is given.
+constexpr size_t kProbed = 64;
+constexpr uint64_t kHeaderOfNoFile = uint64_t{1} << 48;
+
+bool IsJsonSpace(std::byte byte) {
+  const auto c = std::to_integer<char>(byte);
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+}  // namespace
+
+/// tensors/NAME: the stored bytes.
+class SafetensorsContainer::Tensors final : public FileTable {
+ public:
+  explicit Tensors(std::shared_ptr<const SafetensorsContainer> file)
+      : FileTable({.role = Role::kEntries, .directory = "tensors"}),
+        file_(std::move(file)) {}
+
+  uint32_t count() const override { return file_->count(); }
+  std::optional<std::string_view> Path(
+      uint32_t tensor, std::string& /*scratch*/) const override {
+    return file_->header_.Name(tensor);
+  }
+  Result<Content> Open(uint32_t tensor,
+                       const ReadContext& /*context*/) const override {
+    return file_->OpenTensor(tensor);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
+    return file_->TensorSize(tensor);
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t tensor, const ReadContext& /*context*/) const override {
+    return file_->DescribeTensor(tensor);
+  }
+  std::optional<Error> Fault(uint32_t tensor) const override {
+    return file_->TensorFault(tensor);
+  }
+
+ private:
+  const std::shared_ptr<const SafetensorsContainer> file_;
+};
+
+bool SafetensorsContainer::Recognises(Bytes head) {
+  if (head.size() < kLengthBytes + kSmallestHeader) return false;
+  const auto length = LoadLe<uint64_t>(head.data());
+  if (length < kSmallestHeader || length >= kHeaderOfNoFile) return false;
+  head = head.first(std::min(head.size(), kProbed)).subspan(kLengthBytes);
+  if (head.front() != std::byte{'{'}) return false;
+  const auto next = std::find_if_not(head.begin() + 1, head.end(), IsJsonSpace);
+  return next != head.end() &&
+         (*next == std::byte{'"'} || *next == std::byte{'}'});
+}
+
+Status SafetensorsContainer::Load(const ReadContext& context) {
+  Result<Buffer> length =
+      ReadBuffer(*source(), 0, kLengthBytes, "header length");
+  if (!length) return std::move(length).error();
+  header_size_ = LoadLe<uint64_t>(length->data());
+  if (!InBounds(kLengthBytes, header_size_, source()->size())) {
+    return Error{Code::kCorrupt,
+                 "header length: the header of " +
+                     std::to_string(header_size_) +
+                     " bytes is not all in the file, which has " +
+                     std::to_string(source()->size()),
+                 0};
+  }
+  if (header_size_ > limits::kSafetensorsHeaderBytes) {
+    return Error{Code::kLimit,
+                 "header length: " + std::to_string(header_size_) +
+                     " is over the limit of " +
+                     std::to_string(limits::kSafetensorsHeaderBytes),
+                 0};
+  }
+  Result<Buffer> text =
+      ReadBuffer(*source(), kLengthBytes, header_size_, "header");
+  if (!text) return std::move(text).error();
+  Result<SafetensorsHeader> header = ParseSafetensorsHeader(
+      AsText(text->span()), kLengthBytes, faults_, context);
+  if (!header) return std::move(header).error();
+  header_ = *std::move(header);
+  Status laid_out =
+      CheckSafetensorsLayout(header_, data_at(), data_size(), faults_, context);
+  if (!laid_out) return laid_out;
+  if (faults_.count > 0 && !options_.salvage) return faults_.first.front();
+  warnings_ = Warnings();
+  return {};
+}
+
+std::vector<Warning> SafetensorsContainer::Warnings() const {
+  std::vector<Warning> warnings;
+  for (const Error& fault : faults_.first) {
+    warnings.push_back({fault.what, fault.offset});
+  }
+  if (faults_.count > faults_.first.size()) {
+    warnings.push_back({"and " +
+                        std::to_string(faults_.count - faults_.first.size()) +
+                        " more faults"});
+  }
+  for (size_t i = 0; i < header_.other_dtypes.size(); ++i) {
+    const uint32_t code =
+        SafetensorsTensor::kFirstOtherDType + static_cast<uint32_t>(i);
+    const auto first = std::find_if(
+        header_.tensors.begin(), header_.tensors.end(),
+        [code](const SafetensorsTensor& one) { return one.dtype == code; });
+    if (first == header_.tensors.end()) continue;
+    if (warnings.size() > limits::kSafetensorsFaults) break;
+    const auto tensor = static_cast<uint32_t>(first - header_.tensors.begin());
+    warnings.push_back({header_.Label(tensor) + " has the unknown dtype " +
+                            Quote(header_.other_dtypes[i]) + ": bytes only",
+                        data_at() + first->begin});
+  }
+  return warnings;
+}
+
+std::optional<Error> SafetensorsContainer::TensorFault(uint32_t tensor) const {
+  std::optional<Error> fault =
+      SafetensorsRangeFault(header_, tensor, data_size());
+  if (fault) fault->offset = data_at();
+  return fault;
+}
+
+uint64_t SafetensorsContainer::TensorSize(uint32_t tensor) const {
+  if (TensorFault(tensor)) return 0;
+  return header_.tensors[tensor].end - header_.tensors[tensor].begin;
+}
+
+Result<Content> SafetensorsContainer::OpenTensor(uint32_t tensor) const {
+  if (std::optional<Error> fault = TensorFault(tensor)) {
+    return *std::move(fault);
+  }
+  const SafetensorsTensor& record = header_.tensors[tensor];
+  return Content(Range{source(), data_at() + record.begin, nullptr},
+                 record.end - record.begin);
+}
+
+EntryInfo SafetensorsContainer::DescribeTensor(uint32_t tensor) const {
+  const SafetensorsTensor& record = header_.tensors[tensor];
+  const std::span<const uint64_t> shape = header_.Shape(tensor);
+  EntryInfo info;
+  info.name = header_.Name(tensor);
+  info.kind = "tensor";
+  info.size = TensorSize(tensor);
+  info.stored_size = info.size;
+  info.offset = CheckedAdd(data_at(), record.begin).value_or(UINT64_MAX);
+  info.verified = "none";
+  info.dtype = header_.DTypeText(tensor);
+  info.shape = std::vector<uint64_t>(shape.begin(), shape.end());
+  if (const std::optional<Error> fault = TensorFault(tensor)) {
+    info.note = fault->what;
+  } else if (!header_.KnownDType(tensor)) {
+    info.note = "its type is not known: bytes only";
+  } else if (auto misfit = SafetensorsShapeFault(header_, tensor)) {
+    info.note = misfit->what + ": bytes only";
+  }
+  return info;
+}
+
+std::optional<ArrayInfo> SafetensorsContainer::ArrayOf(uint32_t tensor) const {
+  const std::optional<DType> dtype = header_.KnownDType(tensor);
+  if (!dtype || TensorFault(tensor) || SafetensorsShapeFault(header_, tensor)) {
+    return std::nullopt;
+  }
+  const std::span<const uint64_t> shape = header_.Shape(tensor);
+  ArrayInfo array;
+  array.name = header_.Name(tensor);
+  array.dtype = *dtype;
+  array.shape.assign(shape.begin(), shape.end());
+  array.open = [self = Share(*this), tensor](const ReadContext& /*context*/) {
+    return self->OpenTensor(tensor);
+  };
+  return array;
+}
+
+std::optional<Content> SafetensorsContainer::MetadataText() const {
+  if (!header_.metadata) return std::nullopt;
+  return Content(
+      Range{source(), kLengthBytes + header_.metadata->offset, nullptr},
+      header_.metadata->length);
+}
+
+Container::Tables SafetensorsContainer::Files() const {
+  Tables files = {std::make_shared<const Tensors>(Share(*this))};
+  if (const std::optional<Content> metadata = MetadataText()) {
+    files.push_back(FixedFile(Role::kPrimary, "metadata.json", *metadata));
+    files.push_back(FixedFile(Role::kMetadata, "metadata.json", *metadata));
+  }
+  files.push_back(
+      FixedFile(Role::kMetadata, "raw/header.json",
+                Content(Range{source(), kLengthBytes, nullptr}, header_size_)));
+  return files;
+}
+
+Exports SafetensorsContainer::Export() const {
+  Exports exports;
+  if (count() == 0 || count() > limits::kArrayEntries) return exports;
+  // No bundle_name: the file is a safetensors file already.
+  exports.arrays = [self = Share(*this)](const ReadContext& context) {
+    std::vector<ArrayInfo> arrays;
+    for (uint32_t i = 0; i < self->count(); ++i) {
+      if (i % 4096 == 0 && !context.Check()) break;
+      if (auto array = self->ArrayOf(i)) arrays.push_back(*std::move(array));
+    }
+    return arrays;
+  };
+  return exports;
+}
+
+Json SafetensorsContainer::Metadata() const {
+  if (!header_.metadata) return nullptr;
+  const Result<Buffer> text =
+      ReadBuffer(*source(), kLengthBytes + header_.metadata->offset,
+                 header_.metadata->length, "metadata");
+  if (!text) return Json(Json::value_t::discarded);
+  Result<ParsedJson> parsed = ParseJson(AsText(text->span()));
+  return parsed ? std::move(parsed->value) : Json();
+}
+
+std::vector<Error> SafetensorsContainer::Inspect(
+    const ReadContext& /*context*/) const {
+  return faults_.first;
+}
+
+Json SafetensorsContainer::Info(const ReadContext& context) const {
+  uint64_t stored = 0;
+  uint64_t unreadable = 0;
+  for (uint32_t i = 0; i < count(); ++i) {
+    if (i % 16'384 == 0 && !context.Check()) break;
+    if (TensorFault(i)) {
+      ++unreadable;
+    } else {
+      stored = CheckedAdd(stored, TensorSize(i)).value_or(UINT64_MAX);
+    }
+  }
+  Json info = {{"format", "safetensors"},
+               {"header_size", header_size_},
+               {"data_offset", data_at()},
+               {"entries", count()},
+               {"entries_unreadable", unreadable},
+               {"entries_left_out", header_.left_out},
+               {"container_size", source()->size()},
+               {"stored_size", stored},
+               {"decoded_size", stored},
+               {"salvaged", options_.salvage},
+               {"warnings", Json::array()}};
+  for (const Warning& warning : warnings_) {
+    info["warnings"].push_back(warning.Text());
+  }
+  return info;
+}
+
+namespace {
+
+Result<std::shared_ptr<const Container>> Open(
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
+  auto file =
+      std::make_shared<SafetensorsContainer>(std::move(source), options);
+  if (Status loaded = file->Load(context); !loaded) {
+    return std::move(loaded).error();
+  }
+  return std::shared_ptr<const Container>(std::move(file));
+}
+
+}  // namespace
+
+extern const Format kSafetensors;
+const Format kSafetensors{.name = "safetensors",
+                          .contents = "model weights",
+                          .extensions = "safetensors",
+                          .probe = &SafetensorsContainer::Recognises,
+                          .open = &Open,
+                          .stays_file = true};
+
+}  // namespace ctxfs

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/json.h"
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/container/format.h"
+#include "core/formats/safetensors/header.h"
+
+namespace ctxfs {
+
+/// A safetensors file. Its entries are the tensors.
+class SafetensorsContainer final : public Container {
+ public:
+  SafetensorsContainer(std::shared_ptr<const Source> source,
+                       const OpenOptions& options)
+      : Container(std::move(source)), options_(options) {}
+
+  /// Whether a file starts like one (docs/safetensors.md, section 5).
+  static bool Recognises(Bytes head);
+
+  /// Reads and checks the header; touches no tensor. To be called once, before
+  /// anything else.
+  Status Load(const ReadContext& context);
+
+  Json Info(const ReadContext& context) const override;
+  Tables Files() const override;
+  Exports Export() const override;
+  Json Metadata() const override;
+  std::vector<Error> Inspect(const ReadContext& context) const override;
+
+  const SafetensorsHeader& header() const { return header_; }
+  uint32_t count() const {
+    return static_cast<uint32_t>(header_.tensors.size());
+  }
+  uint64_t TensorSize(uint32_t tensor) const;
+  EntryInfo DescribeTensor(uint32_t tensor) const;
+  std::optional<Error> TensorFault(uint32_t tensor) const;
+  Result<Content> OpenTensor(uint32_t tensor) const;
+  /// The tensor as views use it; nullopt if its type is unknown, or its bytes
+  /// are missing or do not fit its shape.
+  std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const;
+
+ private:
+  class Tensors;
+
+  uint64_t data_at() const { return kLengthBytes + header_size_; }
+  uint64_t data_size() const { return source()->size() - data_at(); }
+  /// The bytes of the `__metadata__` object.
+  std::optional<Content> MetadataText() const;
+  std::vector<Warning> Warnings() const;
+
+  static constexpr uint64_t kLengthBytes = 8;
+
+  const OpenOptions options_;
+  uint64_t header_size_ = 0;
+  SafetensorsHeader header_;
+  SafetensorsFaults faults_;
+  std::vector<Warning> warnings_;
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/tar/header.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace ctxfs::tar {
+namespace {
+
+constexpr size_t kChecksumAt = 148;
+constexpr size_t kChecksumSize = 8;
+constexpr size_t kSizeAt = 124;
+constexpr size_t kSizeSize = 12;
+constexpr size_t kMagicAt = 257;
+constexpr std::string_view kPosixMagic("ustar\0", 6);
+constexpr std::string_view kGnuMagic("ustar ", 6);
+
+/// Section 3's octal text; nullopt where it holds another character.
+std::optional<uint64_t> Octal(std::string_view field) {
+  field = field.substr(0, field.find('\0'));
+  const size_t first = field.find_first_not_of(' ');
+  if (first == std::string_view::npos) return 0;
+  field = field.substr(first);
+  uint64_t value = 0;  // at most 12 digits: 36 bits
+  for (const char c : field.substr(0, field.find(' '))) {
+    if (c < '0' || c > '7') return std::nullopt;
+    value = value * 8 + static_cast<uint64_t>(c - '0');
+  }
+  return value;
+}
+
+/// The sum of bytes, taken as `Byte`: with or without a sign.
+template <typename Byte>
+int64_t Sum(Bytes bytes) {
+  int32_t sum = 0;  // of 512 bytes
+  for (const std::byte b : bytes) sum += static_cast<Byte>(b);
+  return sum;
+}
+
+Error BadSize(const char* why) {
+  return {Code::kCorrupt, std::string("size: the size of a member ") + why};
+}
+
+}  // namespace
+
+bool Header::IsZero() const {
+  return std::all_of(block_.begin(), block_.end(),
+                     [](std::byte b) { return b == std::byte{0}; });
+}
+
+bool Header::HasRightChecksum() const {
+  const std::optional<uint64_t> stored =
+      Octal(AsText(block_.subspan(kChecksumAt, kChecksumSize)));
+  if (!stored) return false;
+  // Of a million members this is most of the work: plain loops, which compilers
+  // vectorise, and the field itself as blanks afterwards.
+  const Bytes field = block_.subspan(kChecksumAt, kChecksumSize);
+  const int64_t blanks = int64_t{' '} * int64_t{kChecksumSize};
+  const auto wanted = static_cast<int64_t>(*stored);
+  if (wanted == Sum<uint8_t>(block_) - Sum<uint8_t>(field) + blanks) {
+    return true;
+  }
+  return wanted == Sum<int8_t>(block_) - Sum<int8_t>(field) + blanks;
+}
+
+std::string_view Header::Text(size_t at, size_t length) const {
+  const std::string_view field = AsText(block_.subspan(at, length));
+  return field.substr(0, field.find('\0'));
+}
+
+std::string_view Header::dialect() const {
+  const std::string_view magic =
+      AsText(block_.subspan(kMagicAt, kPosixMagic.size()));
+  if (magic == kPosixMagic) return "ustar";
+  return magic == kGnuMagic ? "gnu" : "v7";
+}
+
+std::string Header::path() const {
+  std::string path;
+  if (dialect() == "ustar") {
+    path = Text(345, 155);
+    if (!path.empty()) path += '/';
+  }
+  return path += name();
+}
+
+Result<uint64_t> Header::size() const {
+  const Bytes field = block_.subspan(kSizeAt, kSizeSize);
+  if (field[0] == std::byte{0xFF}) return BadSize("is negative");
+  if (field[0] != std::byte{0x80}) {
+    const std::optional<uint64_t> octal = Octal(AsText(field));
+    if (!octal) return BadSize("is not an octal number");
+    return *octal;
+  }
+  uint64_t value = 0;
+  for (const std::byte b : field.subspan(1)) {
+    if (value >> 55 != 0) return BadSize("is 2^63 bytes or more");
+    value = value << 8 | std::to_integer<uint64_t>(b);
+  }
+  return value;
+}
+
+bool IsKnownType(char type) {
+  constexpr std::string_view kTypes("\00001234567xgLKSDMNV", 19);
+  return kTypes.find(type) != std::string_view::npos;
+}
+
+bool IsArchiveHead(Bytes head) {
+  if (head.size() < kBlock) return false;
+  const Header header(head.first(kBlock));
+  return IsKnownType(header.type()) && !header.path().empty() &&
+         header.HasRightChecksum();
+}
+
+}  // namespace ctxfs::tar

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+
+namespace ctxfs::tar {
+
+constexpr uint64_t kBlock = 512;
+
+/// `size` rounded up to whole blocks; `size` is below 2^63.
+constexpr uint64_t Padded(uint64_t size) {
+  return (size + kBlock - 1) / kBlock * kBlock;
+}
+
+/// A header (docs/tar.md, section 2): the view of a block of 512 bytes, which
+/// outlives it.
+class Header {
+ public:
+  explicit Header(Bytes block) : block_(block) {}
+
+  /// Whether the block is nothing but zeros.
+  bool IsZero() const;
+
+  /// Whether the checksum field is the sum of the block's bytes, signed or
+  /// unsigned (section 4).
+  bool HasRightChecksum() const;
+
+  char type() const { return static_cast<char>(block_[kTypeAt]); }
+  /// Up to the first NUL, or all of the field.
+  std::string_view name() const { return Text(0, 100); }
+  std::string_view link() const { return Text(157, 100); }
+  /// Prefix and name, where the header is of POSIX; the name alone otherwise.
+  std::string path() const;
+
+  /// Bytes of data (section 3). Fails with kCorrupt for text that is no octal
+  /// number, and for a number that is negative or not below 2^63.
+  Result<uint64_t> size() const;
+
+  /// Whether a block of further positions of a sparse file follows: of a header
+  /// of type S, and of such a block itself.
+  bool SparseContinues() const { return block_[482] != std::byte{0}; }
+  static bool SparseBlockContinues(Bytes block) {
+    return block[504] != std::byte{0};
+  }
+
+  /// "ustar", "gnu" or "v7".
+  std::string_view dialect() const;
+
+ private:
+  static constexpr size_t kTypeAt = 156;
+
+  std::string_view Text(size_t at, size_t length) const;
+
+  Bytes block_;
+};
+
+/// Whether `type` is one of section 5's. Other types are files, but an archive
+/// is not recognised by them.
+bool IsKnownType(char type);
+
+/// Whether `head` starts with a header that makes a file an archive
+/// (section 4).
+bool IsArchiveHead(Bytes head);
+
+}  // namespace ctxfs::tar

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/limits.h"
+
+/// Bounds on what an archive may ask for (docs/tar.md, section 10).
+namespace ctxfs::tar {
+
+/// Members and directories of one archive, and bytes of their names.
+constexpr uint32_t kMostMembers = 24'000'000;
+constexpr uint64_t kMostNameBytes = 256 * limits::kMiB;
+/// Bytes of one long name, or of one pax header.
+constexpr uint64_t kMostExtension = limits::kMiB;
+/// Headers of type x, L and K before one member.
+constexpr unsigned kMostChained = 16;
+/// Bytes of zeros after which no further archive is looked for.
+constexpr uint64_t kMostZeros = limits::kMiB;
+/// Bytes of samples.jsonl, and members of one of its samples.
+constexpr uint64_t kMostSampleText = limits::kGiB;
+constexpr uint32_t kMostOfSample = 65'536;
+
+}  // namespace ctxfs::tar

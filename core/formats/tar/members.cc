@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/tar/members.h"
+
+#include <xxhash.h>
+
+#include <random>
+
+#include "core/formats/tar/limits.h"
+
+namespace ctxfs::tar {
+
+Result<Members::NameRef> Members::Keep(std::string_view name) {
+  if (members_.size() >= kMostMembers) {
+    return Error{Code::kLimit, "the archive has more than " +
+                                   std::to_string(kMostMembers) + " members"};
+  }
+  if (name.size() > kMostNameBytes - names_.size()) {
+    return Error{Code::kLimit, "the names of the members take more than " +
+                                   std::to_string(kMostNameBytes) + " bytes"};
+  }
+  const NameRef kept{static_cast<uint32_t>(names_.size()),
+                     static_cast<uint32_t>(name.size())};
+  names_ += name;
+  return kept;
+}
+
+Status Members::Add(Kind kind, Extent extent, std::string_view name) {
+  const Result<NameRef> kept = Keep(name);
+  if (!kept) return kept.error();
+  Member member{};
+  member.at = extent.at;
+  member.size = extent.size;
+  member.name_at = kept->at;
+  member.name_length = kept->length & 0xFFFFFFU;
+  member.kind = static_cast<unsigned>(kind) & 0x7FU;
+  members_.push_back(member);
+  return {};
+}
+
+std::string_view ShownPath(std::string_view name) {
+  while (name.starts_with("./")) name.remove_prefix(2);
+  return name;
+}
+
+LastOfName::LastOfName(const Members& members)
+    : members_(members), slots_(1024), seed_(std::random_device()()) {}
+
+uint32_t LastOfName::Hash(std::string_view path) const {
+  return static_cast<uint32_t>(
+      XXH3_64bits_withSeed(path.data(), path.size(), seed_));
+}
+
+size_t LastOfName::Find(uint32_t hash, std::string_view path) const {
+  const size_t mask = slots_.size() - 1;
+  size_t at = hash & mask;
+  while (slots_[at].member != kFree &&
+         (slots_[at].hash != hash ||
+          ShownPath(members_.name(slots_[at].member)) != path)) {
+    at = (at + 1) & mask;
+  }
+  return at;
+}
+
+void LastOfName::Grow() {
+  std::vector<Slot> old(slots_.size() * 2);
+  old.swap(slots_);
+  const size_t mask = slots_.size() - 1;
+  for (const Slot& slot : old) {
+    if (slot.member == kFree) continue;
+    size_t at = slot.hash & mask;
+    while (slots_[at].member != kFree) at = (at + 1) & mask;
+    slots_[at] = slot;
+  }
+}
+
+std::optional<uint32_t> LastOfName::At(std::string_view path) const {
+  const uint32_t found = slots_[Find(Hash(path), path)].member;
+  if (found == kFree) return std::nullopt;
+  return found;
+}
+
+std::optional<uint32_t> LastOfName::Put(uint32_t member) {
+  const std::string_view path = ShownPath(members_.name(member));
+  const uint32_t hash = Hash(path);
+  Slot& slot = slots_[Find(hash, path)];
+  const uint32_t before = std::exchange(slot.member, member);
+  slot.hash = hash;
+  if (before != kFree) return before;
+  if (++used_ > slots_.size() / 2) Grow();
+  return std::nullopt;
+}
+
+}  // namespace ctxfs::tar

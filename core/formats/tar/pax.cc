@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/tar/pax.h"
+
+namespace ctxfs::tar {
+namespace {
+
+Error BadRecord(const char* why, size_t at) {
+  return {Code::kCorrupt, std::string("pax: a record ") + why, at};
+}
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+/// The decimal number at the start of `text`, which a blank ends; 0 if there is
+/// none, or one over the length of `text`.
+size_t RecordLength(std::string_view text) {
+  size_t length = 0;
+  for (const char c : text) {
+    if (c == ' ') return length;
+    if (!IsDigit(c)) return 0;
+    length = length * 10 + static_cast<size_t>(c - '0');
+    if (length > text.size()) return 0;
+  }
+  return 0;
+}
+
+void Use(std::string_view key, std::string_view value, PaxValues& values) {
+  constexpr std::string_view kSparse = "GNU.sparse.";
+  if (key == "path") {
+    values.path = value;
+  } else if (key == "linkpath") {
+    values.linkpath = value;
+  } else if (key == "size") {
+    values.size = value;
+  } else if (key.starts_with(kSparse)) {
+    values.sparse = true;
+    if (key.substr(kSparse.size()) == "name") values.sparse_name = value;
+  }
+}
+
+uint64_t BytesOf(const std::optional<std::string>& value) {
+  return value ? value->size() : 0;
+}
+
+}  // namespace
+
+uint64_t PaxValues::bytes() const {
+  return BytesOf(path) + BytesOf(linkpath) + BytesOf(size) +
+         BytesOf(sparse_name);
+}
+
+Status ParsePax(std::string_view records, PaxValues& values) {
+  size_t at = 0;
+  while (at < records.size()) {
+    const std::string_view rest = records.substr(at);
+    // Some writers fill the block with NULs and count them.
+    if (rest.find_first_not_of('\0') == std::string_view::npos) return {};
+    const size_t length = RecordLength(rest);
+    if (length == 0) {
+      return BadRecord("has no length, or one that leaves the header", at);
+    }
+    const std::string_view record = rest.substr(0, length);
+    const size_t key = record.find(' ') + 1;
+    const size_t equals = record.find('=', key);
+    if (key >= length || record.back() != '\n') {
+      return BadRecord("is not as long as it says", at);
+    }
+    if (equals == std::string_view::npos) return BadRecord("has no '='", at);
+    Use(record.substr(key, equals - key),
+        record.substr(equals + 1, length - equals - 2), values);
+    at += length;
+  }
+  return {};
+}
+
+const std::string* PaxChoice(const std::optional<std::string>& own,
+                             const std::optional<std::string>& global) {
+  const std::optional<std::string>& chosen = own ? own : global;
+  return chosen && !chosen->empty() ? &*chosen : nullptr;
+}
+
+Result<uint64_t> PaxSize(std::string_view text) {
+  uint64_t size = 0;
+  for (const char c : text) {
+    if (!IsDigit(c) || __builtin_mul_overflow(size, 10, &size) ||
+        __builtin_add_overflow(size, c - '0', &size) || size > INT64_MAX) {
+      return Error{Code::kCorrupt,
+                   "size: the size in a pax header is not a number below 2^63"};
+    }
+  }
+  return size;
+}
+
+}  // namespace ctxfs::tar

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// samples.jsonl of an archive of WebDataset (docs/tar.md, section 9).
+#include "core/formats/tar/samples.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/base/mutex.h"
+#include "core/base/text.h"
+#include "core/content/block.h"
+#include "core/content/block_cache.h"
+#include "core/formats/tar/limits.h"
+
+namespace ctxfs::tar {
+namespace {
+
+// What a block is made of: so many members, or so many bytes of their names.
+constexpr uint32_t kMembersPerBlock = 65'536;
+constexpr uint64_t kNamesPerBlock = 4 * limits::kMiB;
+// Members between two checks whether to give up.
+constexpr uint32_t kMembersPerCheck = 1024;
+
+std::string JsonText(std::string_view bytes) {
+  return Json(bytes).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// One line of the file.
+class Sample {
+ public:
+  explicit Sample(std::string_view key)
+      : text_("{\"key\": " + JsonText(key) + ", \"members\": {") {}
+
+  void Add(const std::string& extension, const std::string& path,
+           uint64_t size) {
+    text_ += empty_ ? "" : ", ";
+    empty_ = false;
+    text_ += JsonText(Free(extension));
+    text_ += ": {\"path\": " + JsonText(path);
+    if (!IsUtf8(path)) text_ += ", \"path_hex\": \"" + Hex(path) + "\"";
+    text_ += ", \"size\": " + std::to_string(size) + "}";
+  }
+
+  std::string Line() && { return std::move(text_) + "}}\n"; }
+
+ private:
+  /// `extension`, or the first of EXT~2, EXT~3, ... that is free.
+  std::string Free(const std::string& extension) {
+    const auto [known, fresh] = next_.try_emplace(extension, 2);
+    if (fresh) return extension;
+    while (true) {
+      std::string marked = extension + "~" + std::to_string(known->second++);
+      if (next_.try_emplace(marked, 2).second) return marked;
+    }
+  }
+
+  std::string text_;
+  bool empty_ = true;
+  std::unordered_map<std::string, uint64_t> next_;  // by extensions in use
+};
+
+}  // namespace
+
+std::optional<SampleName> ParseSampleName(std::string_view name) {
+  const size_t slash = name.find('/');
+  const std::string_view first = name.substr(0, slash);
+  if (first.size() > 4 && first.starts_with("__") && first.ends_with("__")) {
+    return std::nullopt;
+  }
+  const size_t base = name.rfind('/') + 1;  // 0 where there is no slash
+  const size_t dot = name.find('.', base);
+  if (dot == std::string_view::npos || dot == base) return std::nullopt;
+  SampleName parsed{name.substr(0, dot), std::string(name.substr(dot + 1))};
+  for (char& c : parsed.extension) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return parsed;
+}
+
+bool IsOfSample(const Members& members, uint32_t member) {
+  return members.kind(member) == Kind::kFile &&
+         ParseSampleName(members.name(member)).has_value();
+}
+
+namespace {
+
+/// What the blocks have in common. Safe for any number of threads.
+class Samples : public std::enable_shared_from_this<Samples> {
+ public:
+  Samples(std::shared_ptr<const Members> members, const PathsInTree& paths,
+          std::shared_ptr<const Source> source)
+      : members_(std::move(members)),
+        paths_(paths),
+        source_(std::move(source)) {}
+
+  Result<Content> Open(const ReadContext& context);
+
+  /// The lines of the samples that start in [first, end).
+  Result<std::string> Text(uint32_t first, uint32_t end,
+                           const ReadContext& context) const;
+
+  Status CheckUnchanged() const { return source_->CheckUnchanged(); }
+
+ private:
+  class LinesBlock;
+  struct Part {
+    uint32_t end;   // of its members
+    uint64_t size;  // of its text, in bytes
+  };
+
+  /// Where the sample ends that `first` begins or stands before. kLimit for a
+  /// sample of too many members.
+  Result<uint32_t> EndOfSample(uint32_t first,
+                               const ReadContext& context) const;
+  Result<uint32_t> EndOfBlock(uint32_t first, const ReadContext& context) const;
+  std::string Line(const std::vector<uint32_t>& sample, uint32_t first,
+                   const std::vector<std::string>& paths) const;
+  std::shared_ptr<const LinesBlock> BlockOf(uint32_t first, uint32_t end);
+
+  const std::shared_ptr<const Members> members_;
+  const PathsInTree& paths_;
+  const std::shared_ptr<const Source> source_;
+  const uint64_t owner_ = NewOwner();
+  Mutex mutex_;
+  std::vector<Part> parts_ CTXFS_GUARDED_BY(mutex_);  // empty: not yet known
+};
+
+class Samples::LinesBlock final : public Block {
+ public:
+  LinesBlock(Key key, std::shared_ptr<const Samples> samples, uint32_t end)
+      : Block(key), samples_(std::move(samples)), end_(end) {}
+
+  uint64_t cost() const override { return 0; }  // unknown before it is made
+  Status CheckUnchanged() const override { return samples_->CheckUnchanged(); }
+
+  Result<Buffer> Produce(const ReadContext& context) const override {
+    const Result<std::string> text =
+        samples_->Text(static_cast<uint32_t>(key().index), end_, context);
+    if (!text) return text.error();
+    Buffer buffer(text->size());
+    if (!text->empty()) std::memcpy(buffer.data(), text->data(), text->size());
+    return buffer;
+  }
+
+ private:
+  const std::shared_ptr<const Samples> samples_;
+  const uint32_t end_;
+};
+
+Result<uint32_t> Samples::EndOfSample(uint32_t first,
+                                      const ReadContext& context) const {
+  std::optional<std::string_view> key;
+  uint32_t in_sample = 0;
+  for (uint32_t i = first; i < members_->count(); ++i) {
+    if (i % kMembersPerCheck == 0) {
+      if (Status wanted = context.Check(); !wanted) {
+        return std::move(wanted).error();
+      }
+    }
+    if (!IsOfSample(*members_, i)) continue;
+    const std::string_view own = ParseSampleName(members_->name(i))->key;
+    if (key && *key != own) return i;
+    key = own;
+    if (++in_sample > kMostOfSample) {
+      return Error{Code::kLimit, "sample " + Quote(own) + " has more than " +
+                                     std::to_string(kMostOfSample) +
+                                     " members"};
+    }
+  }
+  return members_->count();
+}
+
+Result<uint32_t> Samples::EndOfBlock(uint32_t first,
+                                     const ReadContext& context) const {
+  uint32_t end = first;
+  uint64_t names = 0;
+  while (end < members_->count() && end - first < kMembersPerBlock &&
+         names < kNamesPerBlock) {
+    const Result<uint32_t> next = EndOfSample(end, context);
+    if (!next) return next;
+    for (; end < *next; ++end) names += members_->name(end).size();
+  }
+  return end;
+}
+
+std::string Samples::Line(const std::vector<uint32_t>& sample, uint32_t first,
+                          const std::vector<std::string>& paths) const {
+  Sample line(ParseSampleName(members_->name(sample.front()))->key);
+  // Of equal names the last keeps the name, and with it the extension.
+  for (const bool superseded : {false, true}) {
+    for (const uint32_t member : sample) {
+      if (members_->superseded(member) != superseded) continue;
+      line.Add(ParseSampleName(members_->name(member))->extension,
+               paths[member - first], members_->extent(member).size);
+    }
+  }
+  return std::move(line).Line();
+}
+
+Result<std::string> Samples::Text(uint32_t first, uint32_t end,
+                                  const ReadContext& context) const {
+  const std::vector<std::string> paths = paths_.Of(first, end);
+  std::string text;
+  std::vector<uint32_t> sample;
+  for (uint32_t at = first; at < end;) {
+    const Result<uint32_t> next = EndOfSample(at, context);
+    if (!next) return next.error();
+    sample.clear();
+    for (; at < *next; ++at) {
+      if (IsOfSample(*members_, at)) sample.push_back(at);
+    }
+    if (sample.empty()) continue;
+    const std::string line = Line(sample, first, paths);
+    if (Status may = context.Spend(line.size()); !may) {
+      return std::move(may).error();
+    }
+    text += line;
+  }
+  return text;
+}
+
+std::shared_ptr<const Samples::LinesBlock> Samples::BlockOf(uint32_t first,
+                                                            uint32_t end) {
+  return std::make_shared<const LinesBlock>(Key{owner_, first},
+                                            shared_from_this(), end);
+}
+
+Result<Content> Samples::Open(const ReadContext& context) {
+  std::vector<Part> parts;
+  {
+    const MutexLock lock(mutex_);
+    parts = parts_;
+  }
+  if (parts.empty()) {
+    uint64_t size = 0;
+    for (uint32_t first = 0; first < members_->count();) {
+      const Result<uint32_t> end = EndOfBlock(first, context);
+      if (!end) return end.error();
+      const Result<BlockCache::Pinned> made =
+          context.Get(*BlockOf(first, *end));
+      if (!made) return made.error();
+      parts.push_back({*end, (*made)->size()});
+      size += (*made)->size();
+      if (size > kMostSampleText) {
+        return Error{Code::kLimit, "samples.jsonl would have more than " +
+                                       std::to_string(kMostSampleText) +
+                                       " bytes"};
+      }
+      first = *end;
+    }
+    const MutexLock lock(mutex_);
+    parts_ = parts;
+  }
+  Content content;
+  uint32_t first = 0;
+  for (const Part& part : parts) {
+    content.Append(Decoded{BlockOf(first, part.end), 0}, part.size);
+    first = part.end;
+  }
+  return content;
+}
+
+class SamplesTable final : public FileTable {
+ public:
+  explicit SamplesTable(std::shared_ptr<Samples> samples)
+      : FileTable({.role = Role::kViews}), samples_(std::move(samples)) {}
+
+  uint32_t count() const override { return 1; }
+  std::optional<std::string_view> Path(
+      uint32_t /*file*/, std::string& /*scratch*/) const override {
+    return "samples.jsonl";
+  }
+  Result<Content> Open(uint32_t /*file*/,
+                       const ReadContext& context) const override {
+    return samples_->Open(context);
+  }
+
+ private:
+  const std::shared_ptr<Samples> samples_;
+};
+
+}  // namespace
+
+std::shared_ptr<const FileTable> SamplesFile(
+    std::shared_ptr<const Members> members, const PathsInTree& paths,
+    std::shared_ptr<const Source> source) {
+  return std::make_shared<const SamplesTable>(
+      std::make_shared<Samples>(std::move(members), paths, std::move(source)));
+}
+
+}  // namespace ctxfs::tar

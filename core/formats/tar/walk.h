@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/content/read_context.h"
+#include "core/formats/tar/header.h"
+#include "core/formats/tar/members.h"
+#include "core/formats/tar/pax.h"
+#include "core/io/source.h"
+#include "core/io/window_reader.h"
+
+namespace ctxfs::tar {
+
+/// Something that the walk met and that does not stop it: how often, and where
+/// first.
+struct Note {
+  uint64_t count = 0;
+  uint64_t offset = 0;
+};
+
+/// Goes from header to header and collects the members (docs/tar.md, sections
+/// 1 to 8). Reads no data.
+class Walk {
+ public:
+  Walk(const Source& source, Members& members)
+      : source_(source), reader_(source), members_(members), last_(members) {}
+
+  /// To the end of the archive. Members before a fault are kept. Fails with
+  /// kCorrupt for a fault of section 11, with kLimit, and as reads do.
+  Status Run(const ReadContext& context);
+
+  /// By the keys of docs/tar.md: "link", "special", ...
+  const std::map<std::string_view, Note>& notes() const { return notes_; }
+  /// Of the first header: "ustar", "gnu" or "v7".
+  std::string_view dialect() const { return dialect_; }
+  /// Whether there was a pax header.
+  bool pax() const { return pax_; }
+
+ private:
+  /// What the headers before a member say of it.
+  struct Pending {
+    PaxValues pax;
+    std::string long_name;
+    bool has_long_name = false;
+    std::string long_link;
+    bool has_long_link = false;
+    unsigned headers = 0;
+  };
+
+  /// The names and the size of the member at hand.
+  struct Subject {
+    std::string path;
+    std::string link;
+    Extent data;
+    uint64_t next = 0;  // where the next header is
+    bool sparse = false;
+  };
+
+  void AddNote(std::string_view key, uint64_t offset);
+  Status MeetZeros(bool& done);
+  /// Handles the header at at_ and moves on to the next one.
+  Status MeetHeader(const Header& header, const ReadContext& context);
+  Status MeetExtension(const Header& header);
+  Status MeetMember(const Header& header, const ReadContext& context);
+  Result<std::string> ReadExtension(uint64_t size);
+  /// The positions of a sparse file of GNU, which stand before its data.
+  Status SkipSparseBlocks(const ReadContext& context);
+  Subject Name(const Header& header) const;
+  Result<uint64_t> DataSize(const Header& header) const;
+  /// Checks that the data at data_at_ is in the file, and finds its end.
+  Status Place(Subject& subject) const;
+  Status AddDirectory(std::string_view path);
+  Status AddHardLink(const Subject& subject);
+  Status AddFile(Kind kind, const Subject& subject);
+  Error At(Error error) const;
+
+  const Source& source_;
+  WindowReader reader_;
+  Members& members_;
+  LastOfName last_;
+  uint64_t at_ = 0;
+  uint64_t data_at_ = 0;  // of the member at hand
+  uint64_t zeros_ = 0;    // bytes of zeros before at_
+  bool ended_ = false;    // there were zeros since the last header
+  Pending pending_;
+  PaxValues global_;
+  std::map<std::string_view, Note> notes_;
+  std::string_view dialect_ = "v7";
+  bool first_ = true;
+  bool pax_ = false;
+};
+
+}  // namespace ctxfs::tar

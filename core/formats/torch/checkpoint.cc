@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoints of torch.save and archives of torch.jit.save (docs/torch.md): a
+// ZIP archive whose members all are in one folder.
+//
+//   TOP/data.pkl        the object, a pickle
+//   TOP/data/KEY        the bytes of a storage
+//   TOP/byteorder       "little" or "big"
+//   TOP/version         a number
+//   TOP/constants.pkl, constants/KEY, code/   of TorchScript
+#include "core/formats/torch/checkpoint.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/formats/torch/limits.h"
+
+namespace ctxfs::torch {
+namespace {
+
+constexpr std::string_view kPickleName = "data.pkl";
+constexpr std::string_view kConstantsName = "constants.pkl";
+constexpr uint64_t kHighestVersion = 10;
+
+/// "archive/" of "archive/data.pkl"; empty if there is no folder.
+std::string_view FolderOf(std::string_view name) {
+  const size_t slash = name.find('/');
+  return slash == std::string_view::npos || slash == 0
+             ? std::string_view()
+             : name.substr(0, slash + 1);
+}
+
+/// A number with nothing but white space behind it.
+std::optional<uint64_t> ParseNumber(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
+    text.remove_suffix(1);
+  }
+  uint64_t number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+bool Probe(Bytes head) {
+  if (StartsLegacy(head)) return true;
+  if (!zip::StartsWithMember(head)) return false;
+  // The name of the first member, as far as it can be seen: with a folder.
+  constexpr size_t kNameLengthAt = 26;
+  constexpr size_t kNameAt = 30;
+  if (head.size() <= kNameAt) return false;
+  const size_t length = LoadLe<uint16_t>(head.data() + kNameLengthAt);
+  const std::string_view name = AsText(head.subspan(kNameAt));
+  return name.substr(0, length).find('/') != std::string_view::npos ||
+         length > name.size();
+}
+
+Result<std::shared_ptr<const Container>> OpenLegacy(
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
+  auto legacy =
+      std::make_shared<Checkpoint>(std::move(source), nullptr, options);
+  if (Status loaded = legacy->LoadLegacy(context); !loaded) {
+    return std::move(loaded).error();
+  }
+  return std::shared_ptr<const Container>(std::move(legacy));
+}
+
+/// A checkpoint; any other archive is one of the ZIP format.
+Result<std::shared_ptr<const Container>> Open(
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
+  const Result<Buffer> head = ReadBuffer(
+      *source, 0, std::min<uint64_t>(source->size(), limits::kProbeBytes),
+      "header");
+  if (!head) return head.error();
+  if (StartsLegacy(head->span())) {
+    return OpenLegacy(std::move(source), options, context);
+  }
+  Result<zip::Directory> directory =
+      zip::OpenDirectory(*source, options, context);
+  if (!directory) return std::move(directory).error();
+  if (!IsCheckpoint(*directory)) {
+    return zip::MakeZipContainer(std::move(source), std::move(*directory),
+                                 options);
+  }
+  auto archive = std::make_shared<const zip::Archive>(
+      source, std::move(*directory),
+      zip::Archive::Options{.verify = options.verify,
+                            .zero_is_no_checksum = true});
+  auto checkpoint = std::make_shared<Checkpoint>(std::move(source),
+                                                 std::move(archive), options);
+  if (Status loaded = checkpoint->LoadArchive(context); !loaded) {
+    return std::move(loaded).error();
+  }
+  return std::shared_ptr<const Container>(std::move(checkpoint));
+}
+
+}  // namespace
+
+bool IsCheckpoint(const zip::Directory& directory) {
+  if (directory.members.empty()) return false;
+  const std::string_view folder =
+      FolderOf(directory.ShownName(directory.members[0]));
+  if (folder.empty()) return false;
+  return std::any_of(
+      directory.members.begin(), directory.members.end(),
+      [&](const zip::Member& member) {
+        const std::string_view name = directory.ShownName(member);
+        return name.size() == folder.size() + kPickleName.size() &&
+               name.starts_with(folder) && name.ends_with(kPickleName);
+      });
+}
+
+Status Checkpoint::LoadArchive(const ReadContext& context) {
+  warnings_ = archive_->directory().warnings;
+  FindTop();
+  if (Status read = ReadVersion(context); !read) return read;
+  if (Status read = ReadByteOrder(context); !read) return read;
+  WarnOfMissingChecksums();
+  Status read = ReadPickleRecord(kValue, "data/", context);
+  if (!read) return read;
+  script_ = Record(kConstantsName).has_value();
+  if (script_ && pickles_[kValue].content) {
+    read = ReadPickleRecord(kConstants, "constants/", context);
+    if (!read) return read;
+  }
+  NameTensors();
+  FindCompanions();
+  return MakeDocuments(context);
+}
+
+void Checkpoint::FindTop() {
+  top_ = FolderOf(archive_->Name(0));
+  for (uint32_t i = 0; i < archive_->count(); ++i) {
+    std::string_view name = archive_->Name(i);
+    if (!name.starts_with(top_)) {
+      all_in_top_ = false;
+      continue;
+    }
+    if (archive_->member(i).kind != zip::Kind::kFile) continue;
+    name.remove_prefix(top_.size());
+    if (!records_.emplace(name, i).second) repeated_.insert(name);
+  }
+}
+
+std::optional<uint32_t> Checkpoint::Record(std::string_view name) const {
+  const auto found = records_.find(name);
+  if (found == records_.end() || repeated_.contains(name)) return std::nullopt;
+  return found->second;
+}
+
+Result<std::string> Checkpoint::ReadRecord(uint32_t member,
+                                           const ReadContext& context) {
+  if (archive_->Size(member) > kMostRecordText) {
+    return Error{Code::kLimit, "a record is too long"};
+  }
+  const Result<Content> content = archive_->Open(member);
+  if (!content) return content.error();
+  return ReadAll(*content, context);
+}
+
+Status Checkpoint::ReadVersion(const ReadContext& context) {
+  const std::optional<uint32_t> member = Record("version");
+  if (!member) {
+    Warn("no_version: there is no record of the format's version");
+    return {};
+  }
+  const Result<std::string> text = ReadRecord(*member, context);
+  if (!text && !text.error().Permanent()) return text.error();
+  if (text) version_ = ParseNumber(*text);
+  if (version_ && *version_ >= 1 && *version_ <= kHighestVersion) return {};
+  return Error{Code::kVersion,
+               "version: " + (text ? Quote(*text) : text.error().what) +
+                   " is not 1 to 10",
+               archive_->member(*member).header};
+}
+
+Status Checkpoint::ReadByteOrder(const ReadContext& context) {
+  const std::optional<uint32_t> member = Record("byteorder");
+  if (!member) return {};  // older files are little-endian
+  const Result<std::string> text = ReadRecord(*member, context);
+  if (!text && !text.error().Permanent()) return text.error();
+  if (text && (*text == "little" || *text == "big")) {
+    big_endian_ = *text == "big";
+    return {};
+  }
+  return Error{Code::kCorrupt,
+               "byteorder: " + (text ? Quote(*text) : text.error().what) +
+                   " is neither 'little' nor 'big'",
+               archive_->member(*member).header};
+}
+
+void Checkpoint::WarnOfMissingChecksums() {
+  uint64_t missing = 0;
+  for (uint32_t i = 0; i < archive_->count(); ++i) {
+    const zip::Member& member = archive_->member(i);
+    if (member.crc == 0 && member.size > 0) ++missing;
+  }
+  if (missing == 0) return;
+  Warn("no_crc: " + std::to_string(missing) +
+       " records were written without a checksum and cannot be verified");
+}
+
+Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
+                                    const ReadContext& context) {
+  const std::string_view name = which == kValue ? kPickleName : kConstantsName;
+  const std::optional<uint32_t> member = Record(name);
+  if (!member) {
+    Warn("pickle: there is more than one " + std::string(name), true);
+    return {};
+  }
+  const auto refuse = [&](const Error& error) -> Status {
+    if (!error.Permanent()) return error;
+    const char* key =
+        error.code == Code::kChecksum ? "pickle_crc: " : "pickle: ";
+    // Of the walk: the message has a key of its own.
+    const bool keyed = error.what.starts_with("pickle_");
+    Warn((keyed ? "" : key) + std::string(name) + ": " + error.what, true,
+         archive_->member(*member).header);
+    return {};
+  };
+  const Result<Content> content = archive_->Open(*member);
+  if (!content) return refuse(content.error());
+  if (Status verified = content->Verify(context); !verified) {
+    return refuse(verified.error());
+  }
+  uint64_t end = 0;
+  const Result<Pickle> pickle = ReadPickle(*content, 0, context, end);
+  if (!pickle) return refuse(pickle.error());
+  Status added = AddPickle(which, *pickle, which == kValue ? "" : "constants/",
+                           storages, context);
+  if (!added) {
+    if (too_many_) return added;
+    return refuse(added.error());
+  }
+  pickles_[which].content = *content;
+  return {};
+}
+
+void Checkpoint::AddGlobals(const Pickle& pickle) {
+  for (const std::string& name : pickle.globals()) {
+    if (globals_.size() < kMostGlobals) globals_.insert(name);
+  }
+}
+
+Status Checkpoint::AddPickle(Which which, const Pickle& pickle,
+                             const std::string& prefix,
+                             const std::string& storages,
+                             const ReadContext& context) {
+  AddGlobals(pickle);
+  std::vector<FoundTensor> found;
+  Status walked = FindTensors(pickle, prefix, context, found);
+  too_many_ = tensors_.size() + found.size() >= kMostTensors;
+  if (!walked && !too_many_) return walked;
+  pickles_[which].first_tensor = tensors_.size();
+  if (too_many_) {
+    return Error{Code::kLimit,
+                 "more than " + std::to_string(kMostTensors) + " tensors"};
+  }
+  return AddFound(found, storages);
+}
+
+Status Checkpoint::AddFound(const std::vector<FoundTensor>& found,
+                            const std::string& storages) {
+  uint64_t too_large = 0;
+  for (const FoundTensor& one : found) {
+    tensors_.push_back(Resolve(one, storages));
+    if (tensors_.back().fault.starts_with("too_large")) ++too_large;
+  }
+  if (too_large > 0) {
+    Warn("too_large: " + std::to_string(too_large) +
+         " tensors are larger than their storages and than 1 GiB");
+  }
+  const auto unreadable =
+      std::count_if(tensors_.begin(), tensors_.end(),
+                    [](const Tensor& one) { return !one.fault.empty(); });
+  if (unreadable > 0) {
+    Warn("unreadable: " + std::to_string(unreadable) +
+             " tensors do not lie in their storages",
+         true);
+  }
+  return {};
+}
+
+Status Checkpoint::MakeDocuments(const ReadContext& context) {
+  for (const Which which : {kValue, kConstants}) {
+    PickleFile& file = pickles_[which];
+    if (!file.content) continue;
+    Result<std::string> text = DocumentText(which, context);
+    if (text) {
+      file.shown = true;
+      if (text->size() <= kMostKeptText) {
+        file.text = std::make_shared<const std::string>(std::move(*text));
+      }
+    } else if (text.error().Permanent()) {
+      Warn(text.error().what);
+    } else {
+      return std::move(text).error();
+    }
+  }
+  return {};
+}
+
+Result<std::string> Checkpoint::DocumentText(Which which,
+                                             const ReadContext& context) const {
+  const PickleFile& file = pickles_[which];
+  uint64_t end = 0;
+  const Result<Pickle> pickle =
+      ReadPickle(*file.content, file.offset, context, end);
+  if (!pickle) return pickle.error();
+  return ValueText(
+      *pickle,
+      [this, first = file.first_tensor](size_t number) -> const std::string& {
+        return tensors_[first + number].path;
+      },
+      context);
+}
+
+}  // namespace ctxfs::torch
+
+namespace ctxfs {
+
+extern const Format kTorch;
+const Format kTorch{.name = "torch",
+                    .contents = "PyTorch checkpoints and TorchScript",
+                    .extensions = "pt pth ckpt",
+                    .probe = &torch::Probe,
+                    .open = &torch::Open,
+                    .stays_file = true};
+
+}  // namespace ctxfs

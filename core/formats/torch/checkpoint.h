@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/container/container.h"
+#include "core/container/format.h"
+#include "core/formats/torch/objects.h"
+#include "core/formats/torch/value.h"
+#include "core/formats/zip/zip.h"
+
+namespace ctxfs::torch {
+
+/// The bytes of a storage: a record of an archive, or a range of the file.
+struct Storage {
+  std::optional<uint32_t> member;  // of the archive
+  uint64_t offset = 0;             // in the file, of one that is no record
+  uint64_t size = 0;               // in bytes
+  std::string fault;               // why it cannot be read; empty: it can
+};
+
+/// A tensor whose place in its storage was checked (docs/torch.md, section 6).
+struct Tensor {
+  std::string name;
+  std::string path;  // below tensors/, as it is shown
+  TypeInfo type;
+  std::vector<uint64_t> shape;
+  std::vector<uint64_t> strides;  // in elements
+  uint64_t offset = 0;            // in elements, from `start`
+  uint64_t start = 0;             // in bytes of the storage
+  uint64_t size = 0;              // in bytes of its file
+  uint32_t storage = 0;
+  bool conjugate = false;
+  bool negative = false;
+  std::string fault;  // why it cannot be read; empty: it can
+};
+
+/// A checkpoint of PyTorch. Its entries are the tensors.
+class Checkpoint final : public Container {
+ public:
+  /// `archive`: null for the legacy form.
+  Checkpoint(std::shared_ptr<const Source> source,
+             std::shared_ptr<const zip::Archive> archive,
+             const OpenOptions& options)
+      : Container(std::move(source)),
+        archive_(std::move(archive)),
+        options_(options) {}
+
+  /// Read the checkpoint: sections 2 and 3. To be called once, before anything
+  /// else. Fail with kCorrupt or kVersion, the message starting with a key of
+  /// section 10, and with kLimit.
+  Status LoadArchive(const ReadContext& context);
+  Status LoadLegacy(const ReadContext& context);
+
+  Json Info(const ReadContext& context) const override;
+  Tables Files() const override;
+  Exports Export() const override;
+
+ private:
+  class Tensors;
+  enum Which : uint8_t { kValue, kConstants };
+  /// A pickle whose value is shown as a document.
+  struct PickleFile {
+    std::optional<Content> content;  // not set: there is none
+    uint64_t offset = 0;
+    size_t first_tensor = 0;  // number of the first tensor in it
+    bool shown = false;
+    std::shared_ptr<const std::string> text;  // kept if it is short
+  };
+
+  // Steps of LoadArchive.
+  void FindTop();
+  Status ReadVersion(const ReadContext& context);
+  Status ReadByteOrder(const ReadContext& context);
+  Result<std::string> ReadRecord(uint32_t member, const ReadContext& context);
+  Status ReadPickleRecord(Which which, const std::string& storages,
+                          const ReadContext& context);
+  void WarnOfMissingChecksums();
+
+  /// The record `name` of the archive; nullopt if there is none or more than
+  /// one.
+  std::optional<uint32_t> Record(std::string_view name) const;
+  /// The number of the storage that is record `name`.
+  uint32_t StorageRecord(const std::string& name);
+
+  // Steps of LoadLegacy.
+  Status ReadLegacyHead(const ReadContext& context, uint64_t& at);
+  Status ReadLegacyStorages(const Pickle& keys, uint64_t at,
+                            const Pickle& object, const ReadContext& context);
+  /// Finds a storage of `elements` elements of `width` bytes at byte `at`, and
+  /// moves `at` behind it.
+  Status PlaceLegacy(uint64_t width, int64_t elements, Storage& storage,
+                     uint64_t& at) const;
+
+  /// Adds a pickle's tensors and its document. Not permanent failures alone are
+  /// returned; others become warnings, but for too many tensors.
+  Status AddPickle(Which which, const Pickle& pickle, const std::string& prefix,
+                   const std::string& storages, const ReadContext& context);
+  Status AddFound(const std::vector<FoundTensor>& found,
+                  const std::string& storages);
+  Tensor Resolve(const FoundTensor& found, const std::string& storages);
+  /// Why a tensor does not lie in its storage; empty if it does.
+  std::string Place(const TensorId& id, const Storage& storage, Tensor& tensor);
+  void NameTensors();
+  /// Writes the documents' texts, or notes that they are too large.
+  Status MakeDocuments(const ReadContext& context);
+  Result<std::string> DocumentText(Which which,
+                                   const ReadContext& context) const;
+  void Warn(std::string text, bool damage = false,
+            uint64_t offset = kNoOffset) {
+    warnings_.push_back({std::move(text), offset, damage});
+  }
+  void AddGlobals(const Pickle& pickle);
+  void FindCompanions();
+
+  Result<Content> OpenStorage(const Storage& storage) const;
+  Result<Content> OpenTensor(uint32_t number) const;
+  std::optional<Error> TensorFault(uint32_t number) const;
+  /// Whether a tensor's file has just the bytes of its storage.
+  bool IsWholeRecord(const Tensor& tensor, const Storage& storage) const;
+  EntryInfo DescribeTensor(uint32_t number) const;
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
+
+  const std::shared_ptr<const zip::Archive> archive_;
+  const OpenOptions options_;
+  const uint64_t owner_ = NewOwner();
+  std::string top_;  // "archive/", with which all records start
+  bool all_in_top_ = true;
+  std::unordered_map<std::string_view, uint32_t> records_;  // by name
+  std::set<std::string_view> repeated_;
+  std::optional<uint64_t> version_;
+  bool big_endian_ = false;
+  bool script_ = false;
+  bool too_many_ = false;  // tensors
+  PickleFile pickles_[2];
+  std::vector<Storage> storages_;
+  std::unordered_map<std::string, uint32_t> storage_numbers_;
+  std::vector<Tensor> tensors_;
+  std::set<std::string, std::less<>> globals_;
+  std::vector<Document> companions_;  // files beside it that views may use
+  std::vector<Warning> warnings_;
+};
+
+/// Whether an archive is a checkpoint (section 1).
+bool IsCheckpoint(const zip::Directory& directory);
+
+/// Whether a file starts as the legacy form does.
+bool StartsLegacy(Bytes head);
+
+}  // namespace ctxfs::torch

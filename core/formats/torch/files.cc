@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files of a checkpoint (docs/torch.md, section 11).
+#include <array>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/container/documents.h"
+#include "core/content/strided.h"
+#include "core/formats/torch/checkpoint.h"
+#include "core/formats/torch/limits.h"
+
+namespace ctxfs::torch {
+namespace {
+
+constexpr std::array<const char*, 2> kDocumentNames = {"value.json",
+                                                       "constants.json"};
+// A storage is read in fewer pieces than this.
+constexpr unsigned kPieceBits = 32;
+constexpr uint64_t kOwnPieces = uint64_t{1} << 63;
+
+struct Companion {
+  const char* name;
+  DocumentRole role;
+};
+constexpr std::array<Companion, 10> kCompanions = {
+    {{"config.json", DocumentRole::kConfig},
+     {"generation_config.json", DocumentRole::kGenerationConfig},
+     {"tokenizer.json", DocumentRole::kTokenizer},
+     {"tokenizer_config.json", DocumentRole::kTokenizerConfig},
+     {"vocab.json", DocumentRole::kVocabulary},
+     {"merges.txt", DocumentRole::kMerges},
+     {"tokenizer.model", DocumentRole::kTokenizerModel},
+     {"special_tokens_map.json", DocumentRole::kSpecialTokens},
+     {"added_tokens.json", DocumentRole::kAddedTokens},
+     {"chat_template.jinja", DocumentRole::kChatTemplate}}};
+
+bool IsFloat(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBf16 ||
+         dtype == DType::kF32 || dtype == DType::kF64 || IsFloat8(dtype);
+}
+
+}  // namespace
+
+/// tensors/NAME: the elements in C order, little-endian.
+class Checkpoint::Tensors final : public FileTable {
+ public:
+  explicit Tensors(std::shared_ptr<const Checkpoint> checkpoint)
+      : FileTable({.role = Role::kEntries, .directory = "tensors"}),
+        checkpoint_(std::move(checkpoint)) {}
+
+  uint32_t count() const override {
+    return static_cast<uint32_t>(checkpoint_->tensors_.size());
+  }
+  std::optional<std::string_view> Path(
+      uint32_t tensor, std::string& /*scratch*/) const override {
+    return checkpoint_->tensors_[tensor].name;
+  }
+  Result<Content> Open(uint32_t tensor,
+                       const ReadContext& /*context*/) const override {
+    return checkpoint_->OpenTensor(tensor);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
+    return checkpoint_->tensors_[tensor].size;
+  }
+  std::optional<EntryInfo> Describe(
+      uint32_t tensor, const ReadContext& /*context*/) const override {
+    return checkpoint_->DescribeTensor(tensor);
+  }
+  std::optional<Error> Fault(uint32_t tensor) const override {
+    return checkpoint_->TensorFault(tensor);
+  }
+
+ private:
+  const std::shared_ptr<const Checkpoint> checkpoint_;
+};
+
+Result<Content> Checkpoint::OpenStorage(const Storage& storage) const {
+  if (storage.member) return archive_->Open(*storage.member);
+  return Content(Range{source(), storage.offset, nullptr}, storage.size);
+}
+
+std::optional<Error> Checkpoint::TensorFault(uint32_t number) const {
+  const Tensor& tensor = tensors_[number];
+  if (tensor.fault.empty()) return std::nullopt;
+  const uint64_t at = tensor.storage < storages_.size()
+                          ? storages_[tensor.storage].offset
+                          : kNoOffset;
+  return Error{Code::kCorrupt,
+               "tensor " + Quote(tensor.name) + ": " + tensor.fault, at};
+}
+
+Result<Content> Checkpoint::OpenTensor(uint32_t number) const {
+  if (std::optional<Error> fault = TensorFault(number)) {
+    return *std::move(fault);
+  }
+  const Tensor& tensor = tensors_[number];
+  const Result<Content> stored = OpenStorage(storages_[tensor.storage]);
+  if (!stored) return stored.error();
+  const bool whole = tensor.start == 0;
+  const DType dtype = tensor.type.dtype;
+  const auto width = static_cast<uint32_t>(DTypeSize(dtype));
+  StridedLayout layout;
+  layout.width = width;
+  layout.shape = tensor.shape;
+  layout.strides = tensor.strides;
+  layout.offset = tensor.offset;
+  layout.float_width = IsComplex(dtype) ? width / 2 : width;
+  if (big_endian_) layout.swap = layout.float_width;
+  if (IsComplex(dtype)) {
+    layout.flip_first = tensor.negative;
+    layout.flip_second = tensor.negative != tensor.conjugate;
+  } else {
+    layout.flip_first = tensor.negative && IsFloat(dtype);
+  }
+  const uint64_t pieces = whole ? uint64_t{tensor.storage} << kPieceBits
+                                : kOwnPieces | uint64_t{number} << kPieceBits;
+  return StridedContent(
+      {owner_, pieces},
+      whole ? *stored
+            : stored->Slice(tensor.start, stored->size() - tensor.start),
+      std::move(layout));
+}
+
+bool Checkpoint::IsWholeRecord(const Tensor& tensor,
+                               const Storage& storage) const {
+  const bool swapped = big_endian_ && DTypeSize(tensor.type.dtype) > 1;
+  return tensor.fault.empty() && tensor.size == storage.size && !swapped &&
+         !tensor.conjugate && !tensor.negative &&
+         tensor.strides == RowMajorStrides(tensor.shape);
+}
+
+EntryInfo Checkpoint::DescribeTensor(uint32_t number) const {
+  const Tensor& tensor = tensors_[number];
+  EntryInfo info;
+  info.name = tensor.name;
+  info.kind = "tensor";
+  info.verified = "none";
+  if (tensor.storage < storages_.size()) {
+    const Storage& storage = storages_[tensor.storage];
+    info.offset = storage.offset;
+    if (storage.member) {
+      const EntryInfo record = archive_->Describe(*storage.member);
+      info.stored_size = record.stored_size;
+      info.codec = record.codec;
+      // It is of the whole record, as it is stored.
+      if (IsWholeRecord(tensor, storage)) info.checksum = record.checksum;
+      info.verified = record.verified;
+      info.extra["record"] = std::string(archive_->Name(*storage.member));
+    } else {
+      info.stored_size = storage.size;
+    }
+  }
+  info.size = tensor.size;
+  info.dtype = DTypeName(tensor.type.dtype);
+  info.shape = tensor.shape;
+  if (tensor.type.bits) {
+    info.note = "the stored bytes of " + std::string(tensor.type.name);
+  }
+  if (!tensor.fault.empty()) info.note = tensor.fault;
+  return info;
+}
+
+// What belongs to a model has fixed names beside it.
+void Checkpoint::FindCompanions() {
+  if (options_.alone || tensors_.empty()) return;
+  for (const Companion& one : kCompanions) {
+    const auto file = source()->OpenSibling(one.name);
+    if (!file || (*file)->size() > kMostCompanion) {
+      if (one.role == DocumentRole::kConfig) return;
+      continue;
+    }
+    companions_.push_back({one.role, FixedFile(Role::kPrimary, one.name,
+                                               Content(Range{*file, 0, nullptr},
+                                                       (*file)->size()))});
+  }
+}
+
+Container::Tables Checkpoint::Files() const {
+  Tables tables = {std::make_shared<const Tensors>(Share(*this))};
+  for (const Which which : {kValue, kConstants}) {
+    const PickleFile& file = pickles_[which];
+    if (!file.shown) continue;
+    const char* name = kDocumentNames[which];
+    if (file.text != nullptr) {
+      tables.push_back(
+          FixedFile(Role::kPrimary, name,
+                    Content(Literal{file.text}, file.text->size())));
+      continue;
+    }
+    tables.push_back(TextDocument(
+        Role::kPrimary, name, {owner_, kOwnPieces - 1 - which}, source(),
+        [self = Share(*this), which](const ReadContext& context) {
+          return self->DocumentText(which, context);
+        }));
+  }
+  if (archive_ != nullptr) {
+    tables.push_back(zip::MemberTable(
+        archive_, {.role = Role::kMetadata, .directory = "raw"},
+        all_in_top_ ? top_ : std::string()));
+  }
+  return tables;
+}
+
+Exports Checkpoint::Export() const {
+  Exports exports;
+  if (tensors_.empty()) return exports;
+  exports.bundle_name = "model";
+  exports.arrays = [self = Share(*this)](const ReadContext& context) {
+    return self->Arrays(context);
+  };
+  exports.documents = companions_;
+  return exports;
+}
+
+std::vector<ArrayInfo> Checkpoint::Arrays(const ReadContext& context) const {
+  constexpr uint32_t kTensorsPerCheck = 4096;
+  const std::shared_ptr<const Checkpoint> self = Share(*this);
+  std::vector<ArrayInfo> arrays;
+  for (uint32_t i = 0; i < tensors_.size(); ++i) {
+    if (i % kTensorsPerCheck == 0 && !context.Check()) break;
+    const Tensor& tensor = tensors_[i];
+    if (!tensor.fault.empty()) continue;
+    ArrayInfo array;
+    array.name = tensor.name;
+    array.dtype = tensor.type.dtype;
+    array.shape = tensor.shape;
+    array.opening_reads = true;
+    array.open = [self, i](const ReadContext& /*context*/) {
+      return self->OpenTensor(i);
+    };
+    arrays.push_back(std::move(array));
+  }
+  return arrays;
+}
+
+Json Checkpoint::Info(const ReadContext& /*context*/) const {
+  Json globals = Json::array();
+  uint64_t outside = 0;
+  for (const std::string& name : globals_) {
+    const bool known =
+        IsKnownName(name) || (script_ && name.starts_with("__torch__."));
+    if (!known) ++outside;
+    globals.push_back({{"name", name}, {"safe", known}});
+  }
+  Json warnings = Json::array();
+  for (const Warning& warning : warnings_) warnings.push_back(warning.Text());
+  if (outside > 0) {
+    warnings.push_back("unsafe_globals: the pickle names " +
+                       std::to_string(outside) +
+                       " functions or classes that torch.load would import; "
+                       "ctxfs imports none");
+  }
+  Json info = {{"format", "torch"},
+               {"form", archive_ != nullptr ? "zip" : "legacy"},
+               {"torchscript", script_},
+               {"entries", tensors_.size()},
+               {"storages", storages_.size()},
+               {"byteorder", big_endian_ ? "big" : "little"},
+               {"globals", std::move(globals)},
+               {"unsafe_globals", outside},
+               {"container_size", source()->size()},
+               {"warnings", std::move(warnings)}};
+  if (version_) info["version"] = *version_;
+  return info;
+}
+
+}  // namespace ctxfs::torch

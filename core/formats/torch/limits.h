@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/limits.h"
+
+/// Bounds on what a PyTorch checkpoint may ask of us (docs/torch.md, sections 4
+/// and 8).
+namespace ctxfs::torch {
+
+/// Bytes of one pickle; values in it, which are also the most that its lists
+/// have together, that its stack holds and that its memo holds; nesting.
+constexpr uint64_t kMostPickleBytes = 256 * limits::kMiB;
+constexpr uint32_t kMostNodes = 16'000'000;
+constexpr unsigned kMostDepth = 1000;
+/// Bytes of a module or class name, of all of them together, and of an integer.
+constexpr uint64_t kMostNameBytes = 64 * limits::kKiB;
+constexpr uint64_t kMostNamesBytes = 64 * limits::kMiB;
+constexpr uint64_t kMostIntegerBytes = 4096;
+/// Different names that are listed, and bytes of each.
+constexpr size_t kMostGlobals = 10'000;
+constexpr size_t kMostListedName = 1024;
+
+/// Values that are looked at, those in shared lists at each of their places.
+constexpr uint64_t kMostVisits = 2ULL * kMostNodes;
+/// Bytes of value.json; of one that is kept in memory.
+constexpr uint64_t kMostValueText = 64 * limits::kMiB;
+constexpr uint64_t kMostKeptText = limits::kMiB;
+
+/// Tensors of a checkpoint, and bytes of their names.
+constexpr uint32_t kMostTensors = 1'000'000;
+constexpr uint64_t kMostTensorNames = limits::kTreeNameBytes;
+constexpr size_t kMostRank = 64;
+/// Bytes of a tensor that is larger than its storage, as expand makes one.
+constexpr uint64_t kMostExpanded = limits::kGiB;
+
+/// Bytes of a file beside a checkpoint that belongs to the model.
+constexpr uint64_t kMostCompanion = limits::kGiB;
+
+/// Bytes of the records version and byteorder.
+constexpr uint64_t kMostRecordText = 64;
+
+}  // namespace ctxfs::torch

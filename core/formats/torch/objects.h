@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/formats/torch/pickle.h"
+
+namespace ctxfs::torch {
+
+/// An element type of torch.
+struct TypeInfo {
+  std::string_view name;  // "float32"
+  DType dtype = DType::kU8;
+  bool bits = false;  // we have no such type: dtype is that of stored bytes
+};
+
+/// The type called `name`, such as "torch.float32"; nullopt for another name.
+std::optional<TypeInfo> TorchType(std::string_view name);
+/// The type of a storage class, such as "torch.FloatStorage".
+std::optional<TypeInfo> StorageType(std::string_view name);
+/// Whether a name is one of docs/torch.md, section 5, which torch.load calls
+/// with weights_only.
+bool IsKnownName(std::string_view name);
+
+/// A storage, as its persistent id describes it.
+struct StorageId {
+  TypeInfo type;
+  std::string key;
+  int64_t elements = 0;
+  int64_t view_offset = 0;  // in elements: where the part that is meant starts
+  std::optional<int64_t> view_size;  // its elements
+};
+
+/// A tensor as a pickle describes it; nothing is checked against its storage.
+struct TensorId {
+  StorageId storage;
+  TypeInfo type;
+  int64_t offset = 0;  // in elements of `type`, as are strides
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+  bool conjugate = false;
+  bool negative = false;
+};
+
+/// The storage or tensor that a value of a pickle is; nullopt if it is none, or
+/// if its arguments do not fit.
+std::optional<StorageId> AsStorage(const Pickle& pickle, NodeId node);
+std::optional<TensorId> AsTensor(const Pickle& pickle, NodeId node);
+
+/// A quantised tensor: its codes, and how they become numbers.
+struct QuantisedId {
+  TensorId codes;
+  std::string scheme;              // "per_tensor_affine", ...
+  NodeId scale = kNoNode;          // a number
+  NodeId zero_point = kNoNode;     // a number
+  std::optional<TensorId> scales;  // of a scheme with an axis
+  std::optional<TensorId> zero_points;
+  int64_t axis = 0;
+};
+std::optional<QuantisedId> AsQuantised(const Pickle& pickle, NodeId node);
+
+/// A sparse tensor: dense tensors by name.
+struct SparseId {
+  std::string layout;
+  std::vector<int64_t> shape;
+  std::vector<std::pair<std::string, TensorId>> parts;
+  std::optional<bool> coalesced;
+};
+std::optional<SparseId> AsSparse(const Pickle& pickle, NodeId node);
+
+/// A tensor without bytes.
+struct MetaId {
+  TypeInfo type;
+  std::vector<int64_t> shape;
+};
+std::optional<MetaId> AsMeta(const Pickle& pickle, NodeId node);
+
+/// The "module.name" of a global, or of a class that a persistent id stands
+/// for; empty for another value.
+std::string_view GlobalName(const Pickle& pickle, NodeId node);
+/// That of the callable of an object.
+std::string_view CalleeName(const Pickle& pickle, NodeId node);
+
+/// Argument `index` of an object; kNoNode if it has fewer.
+NodeId Argument(const Pickle& pickle, NodeId object, uint32_t index);
+
+/// The number that a value is; a large one saturates. nullopt for another
+/// value.
+std::optional<int64_t> AsInteger(const Pickle& pickle, NodeId node);
+/// The numbers of a tuple, list or torch.Size.
+std::optional<std::vector<int64_t>> AsIntegers(const Pickle& pickle,
+                                               NodeId node);
+
+}  // namespace ctxfs::torch

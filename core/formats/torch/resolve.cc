@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a tensor's elements are in its storage (docs/torch.md, section 6).
+#include <algorithm>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/formats/torch/checkpoint.h"
+#include "core/formats/torch/limits.h"
+#include "core/tree/safe_name.h"
+#include "core/tree/tree.h"
+
+namespace ctxfs::torch {
+namespace {
+
+std::optional<uint64_t> AsSize(int64_t number) {
+  if (number < 0) return std::nullopt;
+  return static_cast<uint64_t>(number);
+}
+
+std::optional<std::vector<uint64_t>> AsSizes(
+    const std::vector<int64_t>& numbers) {
+  std::vector<uint64_t> sizes;
+  for (const int64_t number : numbers) {
+    const std::optional<uint64_t> size = AsSize(number);
+    if (!size) return std::nullopt;
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+/// The product of a shape; nullopt beyond 2^64.
+std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
+  if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
+  std::optional<uint64_t> count = 1;
+  for (const uint64_t extent : shape) {
+    if (count) count = CheckedMul(*count, extent);
+  }
+  return count;
+}
+
+/// Elements from the storage's start to the end of the tensor's last one.
+std::optional<uint64_t> Reach(const Tensor& tensor) {
+  std::optional<uint64_t> last = tensor.offset;
+  for (size_t i = 0; i < tensor.shape.size() && last; ++i) {
+    const std::optional<uint64_t> step =
+        CheckedMul(tensor.shape[i] - 1, tensor.strides[i]);
+    last = step ? CheckedAdd(*last, *step) : std::nullopt;
+  }
+  return last ? CheckedAdd(*last, 1) : std::nullopt;
+}
+
+}  // namespace
+
+uint32_t Checkpoint::StorageRecord(const std::string& name) {
+  const auto [found, inserted] = storage_numbers_.try_emplace(
+      name, static_cast<uint32_t>(storages_.size()));
+  if (!inserted) return found->second;
+  Storage storage;
+  storage.member = Record(name);
+  if (!storage.member) {
+    storage.fault = repeated_.contains(name)
+                        ? "there are several records " + Quote(name)
+                        : "there is no record " + Quote(name);
+  } else if (const auto fault = archive_->MemberFault(*storage.member)) {
+    storage.fault = fault->what;
+  } else {
+    storage.size = archive_->Size(*storage.member);
+    storage.offset = archive_->member(*storage.member).header;
+  }
+  storages_.push_back(std::move(storage));
+  return found->second;
+}
+
+Tensor Checkpoint::Resolve(const FoundTensor& found,
+                           const std::string& storages) {
+  Tensor tensor;
+  tensor.name = found.name;
+  const TensorId& id = found.tensor;
+  tensor.type = id.type;
+  tensor.conjugate = id.conjugate;
+  tensor.negative = id.negative;
+  if (archive_ != nullptr) {
+    tensor.storage = StorageRecord(storages + id.storage.key);
+  } else {
+    const auto known = storage_numbers_.find(id.storage.key);
+    if (known == storage_numbers_.end()) {
+      tensor.fault = "there is no storage " + Quote(id.storage.key);
+      return tensor;
+    }
+    tensor.storage = known->second;
+  }
+  const Storage& storage = storages_[tensor.storage];
+  tensor.fault =
+      storage.fault.empty() ? Place(id, storage, tensor) : storage.fault;
+  if (!tensor.fault.empty()) tensor.size = 0;
+  return tensor;
+}
+
+std::string Checkpoint::Place(const TensorId& id, const Storage& storage,
+                              Tensor& tensor) {
+  const std::optional<uint64_t> offset = AsSize(id.offset);
+  auto shape = AsSizes(id.shape);
+  auto strides = AsSizes(id.strides);
+  if (!offset || !shape || !strides) {
+    return "a negative offset, size or stride";
+  }
+  if (shape->size() != strides->size()) {
+    return "as many strides as sizes are needed";
+  }
+  tensor.offset = *offset;
+  tensor.shape = std::move(*shape);
+  tensor.strides = std::move(*strides);
+
+  const uint64_t stored_width = DTypeSize(id.storage.type.dtype);
+  const std::optional<uint64_t> elements = AsSize(id.storage.elements);
+  const std::optional<uint64_t> bytes =
+      elements ? CheckedMul(*elements, stored_width) : std::nullopt;
+  if (bytes != std::optional<uint64_t>(storage.size)) {
+    return "its storage has " + std::to_string(storage.size) +
+           " bytes, which is not what the pickle says";
+  }
+  uint64_t room = storage.size;
+  if (id.storage.view_size) {
+    const auto start = AsSize(id.storage.view_offset);
+    const auto size = AsSize(*id.storage.view_size);
+    const auto first = start ? CheckedMul(*start, stored_width) : std::nullopt;
+    const auto length = size ? CheckedMul(*size, stored_width) : std::nullopt;
+    if (!first || !length || !InBounds(*first, *length, storage.size)) {
+      return "its part of the storage is past the storage's end";
+    }
+    tensor.start = *first;
+    room = *length;
+  }
+  const uint64_t width = DTypeSize(tensor.type.dtype);
+  const std::optional<uint64_t> count = Count(tensor.shape);
+  if (count == std::optional<uint64_t>(0)) return {};
+  const std::optional<uint64_t> reach = Reach(tensor);
+  const std::optional<uint64_t> end =
+      reach ? CheckedMul(*reach, width) : std::nullopt;
+  if (!end || *end > room) return "it reaches past the end of its storage";
+  const std::optional<uint64_t> size =
+      count ? CheckedMul(*count, width) : std::nullopt;
+  if (!size || (*size > kMostExpanded && *size > storage.size)) {
+    return "too_large: it is larger than its storage and than 1 GiB";
+  }
+  tensor.size = *size;
+  return {};
+}
+
+// The same names as in the container's tree: those of all tensors among
+// themselves (docs/tree.md, section 7).
+void Checkpoint::NameTensors() {
+  if (tensors_.empty()) return;
+  TreeBuilder builder(static_cast<uint32_t>(2 * tensors_.size()));
+  SafePath safe;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const auto components = safe.Split(tensors_[i].name);
+    ctxfs::NodeId directory = Tree::kRoot;
+    for (size_t part = 0; part + 1 < components.size(); ++part) {
+      directory = builder.MakeDirectory(directory, components[part]);
+    }
+    builder.AddFile(directory, components.back(), static_cast<FileId>(i));
+  }
+  const Result<Tree> tree = std::move(builder).Build();
+  if (!tree) return;  // the container's own tree says why
+  for (ctxfs::NodeId node = 0; node < tree->node_count(); ++node) {
+    if (!tree->IsDirectory(node)) {
+      tensors_[tree->File(node)].path = tree->Path(node);
+    }
+  }
+}
+
+}  // namespace ctxfs::torch

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The central directory of a ZIP archive (docs/zip.md, section 4), read in
+// pieces: it can have gigabytes, of which names and a few numbers are kept.
+//
+//   0   "PK\1\2", versions, flags, method, time and date
+//   16  CRC-32, compressed size, size
+//   28  lengths of name, extra field and comment; disk; attributes
+//   42  offset of the local header; then name, extra field, comment
+#include "core/formats/zip/directory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "core/formats/zip/collector.h"
+#include "core/formats/zip/limits.h"
+#include "core/formats/zip/names.h"
+
+namespace ctxfs::zip {
+namespace {
+
+constexpr uint32_t kEntrySignature = 0x02014B50;
+constexpr uint64_t kEntrySize = 46;
+constexpr uint16_t kZip64Field = 0x0001;
+constexpr uint32_t kAllOnes = 0xFFFFFFFF;
+constexpr unsigned kUnix = 3;
+constexpr uint32_t kMembersPerCheck = 4096;
+
+/// The bytes [start, end) of a source, read in pieces of a mebibyte.
+class Window {
+ public:
+  Window(const Source& source, uint64_t start, uint64_t end)
+      : source_(source), at_(start), end_(end) {}
+
+  uint64_t at() const { return at_; }
+  uint64_t remaining() const { return end_ - at_; }
+
+  /// The next `size` bytes, at most 256 KiB, which must remain; valid until the
+  /// next call.
+  Result<Bytes> Peek(uint64_t size) {
+    if (!InBounds(at_, size, piece_start_ + piece_.size()) ||
+        at_ < piece_start_) {
+      constexpr uint64_t kPiece = limits::kMiB;
+      Result<Buffer> read = ReadBuffer(
+          source_, at_, std::min(kPiece, remaining()), "central directory");
+      if (!read) return std::move(read).error();
+      piece_ = std::move(*read);
+      piece_start_ = at_;
+    }
+    return Bytes(piece_.span())
+        .subspan(static_cast<size_t>(at_ - piece_start_),
+                 static_cast<size_t>(size));
+  }
+  void Skip(uint64_t size) { at_ += size; }
+
+ private:
+  const Source& source_;
+  uint64_t at_;
+  const uint64_t end_;
+  Buffer piece_;
+  uint64_t piece_start_ = 0;
+};
+
+/// Replaces fields that are all ones by those of extra field 1.
+void ReadZip64(Bytes extra, Member& member, uint64_t& offset) {
+  const bool size = member.size == kAllOnes;
+  const bool stored = member.stored_size == kAllOnes;
+  const bool header = offset == kAllOnes;
+  if (!size && !stored && !header) return;
+  const std::optional<Bytes> field = FindExtraField(extra, kZip64Field);
+  ByteReader in(field.value_or(Bytes()));
+  if (size) member.size = in.U64();
+  if (stored) member.stored_size = in.U64();
+  if (header) offset = in.U64();
+  if (!in.ok()) member.fault = Fault::kZip64;
+}
+
+struct Lengths {
+  uint64_t name;
+  uint64_t extra;
+  uint64_t comment;
+};
+
+/// Reads the fixed part of an entry.
+Member ReadFixed(Bytes entry, Lengths& lengths, uint32_t& mode,
+                 uint64_t& offset) {
+  ByteReader in(entry);
+  in.Skip(4);
+  const unsigned made_by = in.U16();
+  in.Skip(2);
+  Member member;
+  member.flags = in.U16();
+  member.method = in.U16();
+  in.Skip(4);
+  member.crc = in.U32();
+  member.stored_size = in.U32();
+  member.size = in.U32();
+  lengths.name = in.U16();
+  lengths.extra = in.U16();
+  lengths.comment = in.U16();
+  in.Skip(4);
+  const uint32_t attributes = in.U32();
+  mode = made_by >> 8 == kUnix ? attributes >> 16 : 0;
+  offset = in.U32();
+  return member;
+}
+
+Error BadEntry(uint64_t number, uint64_t at, const char* what) {
+  return {Code::kCorrupt,
+          "directory_signature: member " + std::to_string(number) + " " + what,
+          at};
+}
+
+Status ReadEntry(Window& window, uint64_t number, Directory& directory,
+                 Collector& collector) {
+  const uint64_t at = window.at();
+  if (window.remaining() < kEntrySize) {
+    return BadEntry(number, at, "does not fit into the central directory");
+  }
+  Result<Bytes> fixed = window.Peek(kEntrySize);
+  if (!fixed) return std::move(fixed).error();
+  if (LoadLe<uint32_t>(fixed->data()) != kEntrySignature) {
+    return BadEntry(number, at, "has no signature");
+  }
+  Lengths lengths{};
+  uint32_t mode = 0;
+  uint64_t offset = 0;
+  Member member = ReadFixed(*fixed, lengths, mode, offset);
+  const uint64_t size =
+      kEntrySize + lengths.name + lengths.extra + lengths.comment;
+  if (window.remaining() < size) {
+    return BadEntry(number, at, "runs past the end of the central directory");
+  }
+  const Result<Bytes> whole = window.Peek(size);
+  if (!whole) return whole.error();
+  const auto name_length = static_cast<size_t>(lengths.name);
+  const Bytes name = whole->subspan(kEntrySize, name_length);
+  const Bytes extra = whole->subspan(kEntrySize + name_length,
+                                     static_cast<size_t>(lengths.extra));
+  ReadZip64(extra, member, offset);
+  const std::optional<uint64_t> header = CheckedAdd(offset, directory.end.base);
+  member.header = header.value_or(UINT64_MAX);
+  window.Skip(size);
+  return collector.Add(member, AsText(name), extra, mode, at);
+}
+
+}  // namespace
+
+Result<Directory> ReadDirectory(const Source& source,
+                                const ReadContext& context) {
+  const Result<EndRecord> end = FindEndRecord(source);
+  if (!end) return end.error();
+  if (end->members > kMostMembers) {
+    return Error{Code::kLimit,
+                 std::to_string(end->members) +
+                     " members are over the limit of " +
+                     std::to_string(kMostMembers),
+                 end->directory_offset};
+  }
+  Directory directory;
+  directory.end = *end;
+  // At least 46 bytes of the file each: FindEndRecord has compared them.
+  directory.members.reserve(static_cast<size_t>(end->members));
+  Collector collector(directory);
+  Window window(source, end->directory_offset,
+                end->directory_offset + end->directory_size);
+  for (uint64_t i = 0; i < end->members; ++i) {
+    if (i % kMembersPerCheck == 0) {
+      if (Status wanted = context.Check(); !wanted) {
+        return std::move(wanted).error();
+      }
+    }
+    if (Status read = ReadEntry(window, i, directory, collector); !read) {
+      return std::move(read).error();
+    }
+  }
+  if (Status done = collector.Finish(end->directory_offset, context); !done) {
+    return std::move(done).error();
+  }
+  return directory;
+}
+
+}  // namespace ctxfs::zip

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The records at the end of a ZIP archive (docs/zip.md, sections 1 to 3).
+#include "core/formats/zip/end_record.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "core/base/bytes.h"
+
+namespace ctxfs::zip {
+namespace {
+
+constexpr uint32_t kEndSignature = 0x06054B50;
+constexpr uint32_t kLocatorSignature = 0x07064B50;
+constexpr uint32_t kEnd64Signature = 0x06064B50;
+constexpr uint64_t kEndSize = 22;
+constexpr uint64_t kLocatorSize = 20;
+constexpr uint64_t kEnd64Size = 56;
+constexpr uint64_t kEntrySize = 46;
+constexpr uint64_t kMostComment = 65'535;
+
+/// Where the end record starts, and bytes of its comment.
+struct Place {
+  uint64_t at;
+  uint64_t comment;
+};
+
+/// The fields of both kinds of end record.
+struct Fields {
+  uint64_t disk = 0;
+  uint64_t directory_disk = 0;
+  uint64_t disk_members = 0;
+  uint64_t members = 0;
+  uint64_t size = 0;
+  uint64_t offset = 0;
+};
+
+/// The first record from the end whose comment ends the file; else the last one
+/// whose comment fits.
+Result<std::optional<Place>> FindSignature(const Source& source) {
+  const uint64_t size = source.size();
+  if (size < kEndSize) return std::optional<Place>();
+  const uint64_t length = std::min(size, kEndSize + kMostComment);
+  const uint64_t start = size - length;
+  Result<Buffer> tail = ReadBuffer(source, start, length, "end of the archive");
+  if (!tail) return std::move(tail).error();
+  std::optional<Place> fits;
+  for (uint64_t at = length - kEndSize + 1; at-- > 0;) {
+    const std::byte* record = tail->data() + at;
+    if (LoadLe<uint32_t>(record) != kEndSignature) continue;
+    const uint64_t comment = LoadLe<uint16_t>(record + kEndSize - 2);
+    const uint64_t room = length - at - kEndSize;
+    if (comment == room) return std::optional<Place>({start + at, comment});
+    if (comment < room && !fits) fits = Place{start + at, comment};
+  }
+  return fits;
+}
+
+Error BadZip64(std::string what, uint64_t offset) {
+  return {Code::kCorrupt, "zip64: " + std::move(what), offset};
+}
+
+Result<bool> HasSignature(const Source& source, uint64_t at, uint64_t size,
+                          uint32_t signature) {
+  if (!InBounds(at, size, source.size())) return false;
+  const Result<Buffer> bytes = ReadBuffer(source, at, 4, "signature");
+  if (!bytes) return bytes.error();
+  return LoadLe<uint32_t>(bytes->data()) == signature;
+}
+
+/// The zip64 record that the locator at `locator` leads to: at its offset, or
+/// directly before the locator where bytes precede the archive.
+Result<uint64_t> FindEnd64(const Source& source, uint64_t locator) {
+  const Result<Buffer> bytes =
+      ReadBuffer(source, locator, kLocatorSize, "zip64 locator");
+  if (!bytes) return bytes.error();
+  ByteReader in(bytes->span(), locator);
+  in.Skip(4);
+  const uint32_t disk = in.U32();
+  const uint64_t offset = in.U64();
+  const uint32_t disks = in.U32();
+  if (disk != 0 || disks > 1) {
+    return Error{Code::kVersion,
+                 "multi_disk: the archive has " + std::to_string(disks) +
+                     " disks, and only archives of one are read",
+                 locator};
+  }
+  const uint64_t before = locator - std::min(locator, kEnd64Size);
+  for (const uint64_t at : {offset, before}) {
+    const Result<bool> found =
+        HasSignature(source, at, kEnd64Size, kEnd64Signature);
+    if (!found) return found.error();
+    if (*found && at < locator) return at;
+  }
+  return BadZip64("the locator leads to byte " + std::to_string(offset) +
+                      ", and there is no record",
+                  locator);
+}
+
+Result<Fields> ReadEnd64(const Source& source, uint64_t at) {
+  const Result<Buffer> bytes =
+      ReadBuffer(source, at, kEnd64Size, "zip64 record");
+  if (!bytes) return bytes.error();
+  ByteReader in(bytes->span(), at);
+  in.Skip(16);  // signature, size of the rest, versions
+  Fields fields;
+  fields.disk = in.U32();
+  fields.directory_disk = in.U32();
+  fields.disk_members = in.U64();
+  fields.members = in.U64();
+  fields.size = in.U64();
+  fields.offset = in.U64();
+  return fields;
+}
+
+Result<Fields> ReadEnd(const Source& source, uint64_t at) {
+  const Result<Buffer> bytes = ReadBuffer(source, at, kEndSize, "end record");
+  if (!bytes) return bytes.error();
+  ByteReader in(bytes->span(), at);
+  in.Skip(4);
+  Fields fields;
+  fields.disk = in.U16();
+  fields.directory_disk = in.U16();
+  fields.disk_members = in.U16();
+  fields.members = in.U16();
+  fields.size = in.U32();
+  fields.offset = in.U32();
+  return fields;
+}
+
+Status CheckDisks(const Fields& fields, uint64_t at) {
+  if (fields.disk == 0 && fields.directory_disk == 0 &&
+      fields.disk_members == fields.members) {
+    return {};
+  }
+  return Error{Code::kVersion,
+               "multi_disk: the archive is a part of one on several disks", at};
+}
+
+/// Sections 3 and 4: the directory ends where the end records start.
+Status PlaceDirectory(const Fields& fields, uint64_t records, EndRecord& end) {
+  const std::optional<uint64_t> length = CheckedAdd(fields.offset, fields.size);
+  if (!length || *length > records) {
+    return Error{Code::kCorrupt,
+                 "directory_out_of_range: a central directory of " +
+                     std::to_string(fields.size) + " bytes at " +
+                     std::to_string(fields.offset) +
+                     " does not end before byte " + std::to_string(records),
+                 records};
+  }
+  end.base = records - *length;
+  end.directory_offset = records - fields.size;
+  end.directory_size = fields.size;
+  end.members = fields.members;
+  if (fields.members > fields.size / kEntrySize) {
+    return Error{Code::kCorrupt,
+                 "count: " + std::to_string(fields.members) +
+                     " members do not fit into a central directory of " +
+                     std::to_string(fields.size) + " bytes",
+                 records};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<EndRecord> FindEndRecord(const Source& source) {
+  const Result<std::optional<Place>> place = FindSignature(source);
+  if (!place) return place.error();
+  if (!*place) {
+    return Error{Code::kCorrupt,
+                 "no_eocd: there is no end record in the last 65,557 bytes",
+                 source.size()};
+  }
+  const uint64_t at = (*place)->at;
+  Result<Fields> fields = ReadEnd(source, at);
+  if (!fields) return std::move(fields).error();
+  EndRecord end;
+  end.comment_bytes = (*place)->comment;
+  end.trailing_bytes = source.size() - at - kEndSize - end.comment_bytes;
+  uint64_t records = at;
+  const Result<bool> zip64 =
+      at < kLocatorSize ? Result<bool>(false)
+                        : HasSignature(source, at - kLocatorSize, kLocatorSize,
+                                       kLocatorSignature);
+  if (!zip64) return zip64.error();
+  if (*zip64) {
+    const Result<uint64_t> record = FindEnd64(source, at - kLocatorSize);
+    if (!record) return record.error();
+    fields = ReadEnd64(source, *record);
+    if (!fields) return std::move(fields).error();
+    records = *record;
+    end.zip64 = true;
+  }
+  if (Status checked = CheckDisks(*fields, records); !checked) {
+    return std::move(checked).error();
+  }
+  if (Status placed = PlaceDirectory(*fields, records, end); !placed) {
+    return std::move(placed).error();
+  }
+  return end;
+}
+
+bool HasEndRecord(const Source& source) {
+  const Result<std::optional<Place>> place = FindSignature(source);
+  return !place || *place;
+}
+
+}  // namespace ctxfs::zip

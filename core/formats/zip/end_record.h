@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/result.h"
+#include "core/io/source.h"
+
+namespace ctxfs::zip {
+
+/// What the records at the end of an archive say (docs/zip.md, sections 1 to
+/// 3). Offsets count from the start of the file.
+struct EndRecord {
+  uint64_t members = 0;
+  uint64_t directory_offset = 0;  // lies within the file, with its size
+  uint64_t directory_size = 0;
+  uint64_t base = 0;  // offsets of the directory's entries count from here
+  bool zip64 = false;
+  uint64_t comment_bytes = 0;
+  uint64_t trailing_bytes = 0;  // of the file, after the archive
+};
+
+/// Finds the end record and checks it. Fails with kCorrupt, the message
+/// starting with no_eocd, zip64, directory_out_of_range or count, and with
+/// kVersion for an archive of several disks (multi_disk).
+Result<EndRecord> FindEndRecord(const Source& source);
+
+/// Whether `source` has an end record near its end, or cannot be read there:
+/// who opens it then says why.
+bool HasEndRecord(const Source& source);
+
+}  // namespace ctxfs::zip

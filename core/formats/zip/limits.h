@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/limits.h"
+
+/// Bounds on what a ZIP archive may ask of us (docs/zip.md, section 12).
+namespace ctxfs::zip {
+
+/// Members of one archive, and bytes of their names.
+constexpr uint64_t kMostMembers = 24'000'000;
+constexpr uint64_t kMostNameBytes = 256 * limits::kMiB;
+
+/// Bytes that a zstd member decodes to, and bytes that it occupies: it is
+/// decoded as a whole. Deflate members of any size are decoded in parts.
+constexpr uint64_t kMostZstdBytes = limits::kDecodedBytes;
+constexpr uint64_t kMostZstdStored = limits::kStoredBytes;
+
+/// Bytes that deflate makes of one byte at most: 258 of two bits.
+constexpr uint64_t kMostDeflateRatio = 1032;
+
+/// Arrays of one archive, bytes of an array's header, and nesting in it.
+constexpr uint32_t kMostArrays = 1'000'000;
+constexpr uint64_t kMostNpyHeader = limits::kMiB;
+constexpr unsigned kNpyDepth = 32;
+
+/// Members that an archive without a directory is searched for.
+constexpr uint64_t kMostSalvaged = 1'000'000;
+
+}  // namespace ctxfs::zip

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names of members (docs/zip.md, section 9).
+#include "core/formats/zip/names.h"
+
+#include <array>
+#include <cstdint>
+
+#include "core/codec/checksum.h"
+
+namespace ctxfs::zip {
+namespace {
+
+constexpr uint16_t kUnicodePath = 0x7075;
+
+// Code page 437 from 0x80 on, as Unicode.
+constexpr std::array<uint16_t, 128> kCodePage437 = {
+    0x00C7, 0x00FC, 0x00E9, 0x00E2, 0x00E4, 0x00E0, 0x00E5, 0x00E7, 0x00EA,
+    0x00EB, 0x00E8, 0x00EF, 0x00EE, 0x00EC, 0x00C4, 0x00C5, 0x00C9, 0x00E6,
+    0x00C6, 0x00F4, 0x00F6, 0x00F2, 0x00FB, 0x00F9, 0x00FF, 0x00D6, 0x00DC,
+    0x00A2, 0x00A3, 0x00A5, 0x20A7, 0x0192, 0x00E1, 0x00ED, 0x00F3, 0x00FA,
+    0x00F1, 0x00D1, 0x00AA, 0x00BA, 0x00BF, 0x2310, 0x00AC, 0x00BD, 0x00BC,
+    0x00A1, 0x00AB, 0x00BB, 0x2591, 0x2592, 0x2593, 0x2502, 0x2524, 0x2561,
+    0x2562, 0x2556, 0x2555, 0x2563, 0x2551, 0x2557, 0x255D, 0x255C, 0x255B,
+    0x2510, 0x2514, 0x2534, 0x252C, 0x251C, 0x2500, 0x253C, 0x255E, 0x255F,
+    0x255A, 0x2554, 0x2569, 0x2566, 0x2560, 0x2550, 0x256C, 0x2567, 0x2568,
+    0x2564, 0x2565, 0x2559, 0x2558, 0x2552, 0x2553, 0x256B, 0x256A, 0x2518,
+    0x250C, 0x2588, 0x2584, 0x258C, 0x2590, 0x2580, 0x03B1, 0x00DF, 0x0393,
+    0x03C0, 0x03A3, 0x03C3, 0x00B5, 0x03C4, 0x03A6, 0x0398, 0x03A9, 0x03B4,
+    0x221E, 0x03C6, 0x03B5, 0x2229, 0x2261, 0x00B1, 0x2265, 0x2264, 0x2320,
+    0x2321, 0x00F7, 0x2248, 0x00B0, 0x2219, 0x00B7, 0x221A, 0x207F, 0x00B2,
+    0x25A0, 0x00A0};
+
+void AppendUtf8(uint16_t character, std::string& text) {
+  const auto put = [&text](unsigned byte) { text += static_cast<char>(byte); };
+  if (character < 0x800) {
+    put(0xC0U | character >> 6);
+  } else {
+    put(0xE0U | character >> 12);
+    put(0x80U | (character >> 6 & 0x3FU));
+  }
+  put(0x80U | (character & 0x3FU));
+}
+
+std::string FromCodePage437(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      text += c;
+    } else {
+      AppendUtf8(kCodePage437[byte - 0x80U], text);
+    }
+  }
+  return text;
+}
+
+/// The name that extra field 0x7075 gives, if it is for `name`.
+std::optional<std::string> UnicodePath(std::string_view name, Bytes extra) {
+  const std::optional<Bytes> field = FindExtraField(extra, kUnicodePath);
+  if (!field) return std::nullopt;
+  ByteReader in(*field);
+  const uint8_t version = in.U8();
+  const uint32_t crc = in.U32();
+  if (!in.ok() || version != 1 || crc != Crc32(AsBytes(name))) {
+    return std::nullopt;
+  }
+  return std::string(AsText(in.Take(in.remaining())));
+}
+
+}  // namespace
+
+std::optional<Bytes> FindExtraField(Bytes extra, uint16_t id) {
+  ByteReader in(extra);
+  while (in.remaining() >= 4) {
+    const uint16_t found = in.U16();
+    const Bytes field = in.Take(in.U16());
+    if (!in.ok()) return std::nullopt;
+    if (found == id) return field;
+  }
+  return std::nullopt;
+}
+
+std::string ShownName(std::string_view stored, bool utf8, Bytes extra) {
+  std::string name;
+  if (std::optional<std::string> path = UnicodePath(stored, extra)) {
+    name = *std::move(path);
+  } else {
+    name = utf8 ? std::string(stored) : FromCodePage437(stored);
+  }
+  size_t start = 0;
+  while (name.compare(start, 2, "./") == 0) start += 2;
+  return name.substr(start);
+}
+
+}  // namespace ctxfs::zip

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/container/container.h"
+#include "core/container/format.h"
+#include "core/content/verdict.h"
+#include "core/formats/zip/directory.h"
+#include "core/formats/zip/inflate_index.h"
+
+namespace ctxfs::zip {
+
+/// Opens the members of an archive. Immutable but for the verdicts; keeps the
+/// source alive and is kept alive by the contents it opens.
+class Archive : public std::enable_shared_from_this<Archive> {
+ public:
+  struct Options {
+    /// The CRC-32 of a member is compared before its bytes are served.
+    bool verify = true;
+    /// A CRC-32 of 0 says that none was computed.
+    bool zero_is_no_checksum = false;
+  };
+
+  Archive(std::shared_ptr<const Source> source, Directory directory,
+          const Options& options);
+
+  const Directory& directory() const { return directory_; }
+  const std::shared_ptr<const Source>& source() const { return source_; }
+  uint32_t count() const {
+    return static_cast<uint32_t>(directory_.members.size());
+  }
+  const Member& member(uint32_t number) const {
+    return directory_.members[number];
+  }
+  std::string_view Name(uint32_t number) const {
+    return directory_.ShownName(member(number));
+  }
+
+  /// Why a member cannot be opened, as far as the directory tells; kLocked for
+  /// an encrypted one.
+  std::optional<Error> MemberFault(uint32_t number) const;
+
+  /// Bytes of a member's file: 0 if it has a fault other than encryption.
+  uint64_t Size(uint32_t number) const;
+
+  /// The decoded bytes of a member. Reads its local header. Fails with kCorrupt
+  /// if that has another name or no signature, or if the data reaches into the
+  /// next member. Reading the content fails with kCorrupt or kChecksum unless
+  /// the data decodes to exactly the size and CRC-32 of the directory.
+  Result<Content> Open(uint32_t number) const;
+
+  /// The first bytes of a member, at most `most`, decoded but not compared with
+  /// its CRC-32. Reads at most a little more than that many.
+  Result<Buffer> Prefix(uint32_t number, uint64_t most) const;
+
+  /// Everything that the directory tells about a member.
+  EntryInfo Describe(uint32_t number) const;
+
+  /// Whether the CRC-32 of a member did not match. Does not read.
+  bool HasFailed(uint32_t number) const;
+
+ private:
+  class DecodedMember;
+
+  /// Where a member's data starts (docs/zip.md, section 5).
+  Result<uint64_t> DataOffset(uint32_t number) const;
+  std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t number) const;
+  /// The checksum that the directory has, and the one that is compared.
+  Checksum StoredChecksum(uint32_t number) const;
+  Checksum ExpectedChecksum(uint32_t number) const;
+
+  const std::shared_ptr<const Source> source_;
+  const Directory directory_;
+  const Options options_;
+  const uint64_t owner_ = NewOwner();
+  const std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;
+  const InflateIndexes indexes_;
+};
+
+/// "stored", "deflate", "zstd", or "method_N" for one that is not offered.
+std::string MethodName(uint16_t method);
+
+/// Reads the directory of an archive, or what salvaging finds of it. See
+/// ReadDirectory.
+Result<Directory> OpenDirectory(const Source& source,
+                                const OpenOptions& options,
+                                const ReadContext& context);
+
+/// The files of an archive's members: entries of a container. `top` is left out
+/// of their paths, and members that do not start with it have no file.
+std::shared_ptr<const FileTable> MemberTable(
+    std::shared_ptr<const Archive> archive, Placement placement,
+    std::string top = {});
+
+/// An archive as a container of its members (docs/zip.md, section 14).
+std::shared_ptr<const Container> MakeZipContainer(
+    std::shared_ptr<const Source> source, Directory directory,
+    const OpenOptions& options);
+
+/// Whether a file starts as an archive with members does; as an empty one.
+bool StartsWithMember(Bytes head);
+bool IsEmptyArchive(Bytes head);
+
+}  // namespace ctxfs::zip

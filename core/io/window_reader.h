@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Reads headers that are strewn over a source, at offsets that mostly grow.
+/// Reads ahead by up to 256 KiB while the next header keeps being close to the
+/// last one, and 512 bytes otherwise: a million members of 1 KiB cost a few
+/// thousand preads, and a header between two tensors of 1 GiB costs one small
+/// pread. Not safe for several threads.
+class WindowReader {
+ public:
+  /// The most bytes that one call of At returns.
+  static constexpr size_t kMost = 4096;
+
+  /// `source` outlives this object.
+  explicit WindowReader(const Source& source) : source_(source) {}
+
+  /// The bytes [offset, offset + length), which lie within the source; length
+  /// is at most kMost. Valid until the next call. Fails as Source::ReadAt does.
+  Result<Bytes> At(uint64_t offset, size_t length) {
+    if (offset >= start_ && InBounds(offset - start_, length, filled_)) {
+      used_ = offset - start_ + length;
+      return Bytes(window_.span())
+          .subspan(static_cast<size_t>(offset - start_), length);
+    }
+    return Read(offset, length);
+  }
+
+  /// How many bytes from `offset` on one call of At can return: at most `most`
+  /// and kMost, and only those before `end`.
+  static size_t Room(uint64_t offset, uint64_t end, size_t most = kMost) {
+    const uint64_t left = end > offset ? end - offset : 0;
+    return static_cast<size_t>(left < most ? left : most);
+  }
+
+ private:
+  Result<Bytes> Read(uint64_t offset, size_t length);
+  void Adapt(uint64_t offset);
+
+  const Source& source_;
+  Buffer window_;
+  uint64_t start_ = 0;   // of the window, in the source
+  uint64_t filled_ = 0;  // bytes in the window
+  uint64_t used_ = 0;    // bytes of it up to the end of the last answer
+  size_t ahead_ = 512;   // bytes that the next read asks for
+};
+
+}  // namespace ctxfs

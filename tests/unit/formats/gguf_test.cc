@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What golden/gguf has no file for: limits, interrupts, failing reads, long
+// strings.
+#include "core/formats/gguf/gguf.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/formats/gguf/limits.h"
+#include "core/formats/gguf/metadata_text.h"
+#include "core/formats/gguf/tokenizer.h"
+#include "tests/unit/testing/faulty_source.h"
+#include "tests/unit/testing/files.h"
+#include "tests/unit/testing/interrupts.h"
+
+namespace ctxfs {
+namespace {
+
+void Put(std::string& bytes, uint64_t value, size_t size) {
+  for (size_t i = 0; i < size; ++i) {
+    bytes += static_cast<char>(value >> (8 * i) & 0xFFU);
+  }
+}
+
+std::string Text(const std::string& text) {
+  std::string bytes;
+  Put(bytes, text.size(), 8);
+  return bytes + text;
+}
+
+std::string Pair(const std::string& key, uint32_t type,
+                 const std::string& value) {
+  std::string bytes = Text(key);
+  Put(bytes, type, 4);
+  return bytes + value;
+}
+
+std::string Array(uint32_t type, uint64_t count, const std::string& items) {
+  std::string bytes;
+  Put(bytes, type, 4);
+  Put(bytes, count, 8);
+  return bytes + items;
+}
+
+std::string Head(uint64_t tensors, uint64_t pairs) {
+  std::string bytes = "GGUF";
+  Put(bytes, 3, 4);
+  Put(bytes, tensors, 8);
+  Put(bytes, pairs, 8);
+  return bytes;
+}
+
+std::string Record(const std::string& name, const std::vector<uint64_t>& dims,
+                   uint32_t type, uint64_t offset) {
+  std::string bytes = Text(name);
+  Put(bytes, dims.size(), 4);
+  for (const uint64_t dim : dims) Put(bytes, dim, 8);
+  Put(bytes, type, 4);
+  Put(bytes, offset, 8);
+  return bytes;
+}
+
+Result<std::shared_ptr<GgufContainer>> Load(
+    std::shared_ptr<const Source> source,
+    const ReadContext& context = LoneContext(), bool salvage = false) {
+  OpenOptions options;
+  options.salvage = salvage;
+  auto model = std::make_shared<GgufContainer>(std::move(source), options);
+  if (Status loaded = model->Load(context); !loaded) return loaded.error();
+  return model;
+}
+
+Result<std::shared_ptr<GgufContainer>> LoadBytes(const std::string& bytes) {
+  return Load(std::make_shared<MemorySource>(bytes));
+}
+
+/// metadata.json, or nothing.
+std::string MetadataOf(const GgufContainer& model, BlockCache& cache) {
+  const std::optional<FoundFile> file = FindFile(model, "metadata.json");
+  EXPECT_TRUE(file);
+  const Result<Content> content = file->Open(cache);
+  EXPECT_TRUE(content) << content.error().Text();
+  return *ReadAll(*content, cache);
+}
+
+TEST(Gguf, LimitsPairsAndTensors) {
+  const uint64_t size = 100'000'000;
+  for (const auto& [tensors, pairs] :
+       {std::pair<uint64_t, uint64_t>{0, limits::kGgufPairs + 1},
+        {limits::kGgufTensors + 1, 0}}) {
+    const auto model =
+        Load(std::make_shared<SparseSource>(Head(tensors, pairs), size));
+    ASSERT_FALSE(model);
+    EXPECT_EQ(model.error().code, Code::kLimit);
+  }
+}
+
+TEST(Gguf, StopsWalkingWhenInterrupted) {
+  // An array of a hundred million empty strings.
+  const std::string head =
+      Head(0, 1) + Pair("k", kGgufArray, Array(kGgufString, 90'000'000, ""));
+  BlockCache cache(0);
+  InterruptAfter interrupt(3);
+  const auto model = Load(std::make_shared<SparseSource>(head, 800'000'000),
+                          ReadContext(cache, interrupt));
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, Code::kInterrupted);
+  EXPECT_EQ(interrupt.asked(), 4U);
+}
+
+TEST(Gguf, SkipsLongArraysOfNumbersWithoutReadingThem) {
+  const std::string head =
+      Head(0, 1) + Pair("k", kGgufArray, Array(kGgufFloat64, 1U << 30, ""));
+  const auto model = Load(
+      std::make_shared<SparseSource>(head, head.size() + (uint64_t{8} << 30)));
+  EXPECT_TRUE(model) << model.error().Text();
+}
+
+TEST(Gguf, AnErrorOfTheStoreIsNoDamage) {
+  auto source =
+      std::make_shared<FaultySource>(Head(0, 1) + Pair("k", kGgufUint8, "x"));
+  for (uint64_t calls = 0; calls < 2; ++calls) {
+    source->FailAfter(calls);
+    const auto model = Load(source);
+    ASSERT_FALSE(model) << calls;
+    EXPECT_EQ(model.error().code, Code::kIo);
+  }
+  source->Heal();
+  EXPECT_TRUE(Load(source));
+}
+
+TEST(Gguf, MetadataInAnyWindow) {
+  // Strings that are written in parts: characters of two bytes that the parts
+  // would cut, bytes that are no UTF-8 at their very end, and many items.
+  std::string accents;
+  for (int i = 0; i < 100'000; ++i) accents += "\xC3\xA9";
+  std::string broken = "a" + accents + "\xFF";
+  std::string numbers;
+  for (int i = 0; i < 50'000; ++i) Put(numbers, static_cast<uint64_t>(i), 2);
+  std::string lists;
+  for (int i = 0; i < 5'000; ++i) lists += Array(kGgufInt8, 2, "\x01\xFF");
+  const auto model = LoadBytes(
+      Head(0, 5) + Pair("odd", kGgufString, Text("x" + accents)) +
+      Pair("broken", kGgufString, Text(broken)) +
+      Pair("numbers", kGgufArray, Array(kGgufUint16, 50'000, numbers)) +
+      Pair("lists", kGgufArray, Array(kGgufArray, 5'000, lists)) +
+      Pair("last\n\"", kGgufBool, "\x02"));
+  ASSERT_TRUE(model) << model.error().Text();
+  BlockCache cache(limits::kMiB);
+  const std::string text = MetadataOf(**model, cache);
+  const Json shown = Json::parse(text);
+  EXPECT_EQ(shown["odd"]["value"], "x" + accents);
+  EXPECT_EQ(shown["broken"]["value"]["hex"].get<std::string>().size(),
+            2 * broken.size());
+  EXPECT_EQ(shown["numbers"]["value"].size(), 50'000U);
+  EXPECT_EQ(shown["numbers"]["value"][49'999], 49'999);
+  EXPECT_EQ(shown["lists"]["value"].size(), 5'000U);
+  EXPECT_EQ(shown["lists"]["value"][4'999],
+            Json::parse("{\"items\": \"int8\", \"value\": [1, -1]}"));
+  EXPECT_EQ(shown["last\n\""]["value"], true);
+
+  const Content content = *FindFile(**model, "metadata.json")->Open(cache);
+  EXPECT_EQ(content.size(), text.size());
+  std::mt19937 random(3);
+  Window window;
+  for (int i = 0; i < 200; ++i) {
+    const size_t at = random() % text.size();
+    const size_t length =
+        1 + random() % (text.size() / (static_cast<size_t>(i) % 10 + 1));
+    window.Clear();
+    ASSERT_TRUE(content.Read(at, length, cache, window));
+    std::string part;
+    for (const Bytes slice : window.slices()) part += AsText(slice);
+    ASSERT_EQ(part, text.substr(at, length)) << at << " " << length;
+  }
+}
+
+TEST(Gguf, MetadataIsStaleWithItsFile) {
+  auto source =
+      std::make_shared<FaultySource>(Head(0, 1) + Pair("k", kGgufUint8, "x"));
+  const auto model = Load(source);
+  ASSERT_TRUE(model);
+  BlockCache cache(limits::kMiB);
+  EXPECT_EQ(Json::parse(MetadataOf(**model, cache))["k"]["value"], 'x');
+  source->GoStaleAfter(0);
+  const auto opened = FindFile(**model, "metadata.json")->Open(cache);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::kStale);
+}
+
+TEST(Gguf, SizesCannotWrap) {
+  // 2^62 elements of 8 bytes: more bytes than 2^64.
+  const auto model =
+      LoadBytes(Head(1, 0) + Record("w", {uint64_t{1} << 62}, 28, 0) +
+                std::string(64, '\0'));
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, Code::kCorrupt);
+}
+
+TEST(Gguf, ModelSafetensorsHasTheScalars) {
+  std::string f32;
+  Put(f32, 0x3DCCCCCD, 4);
+  const auto model =
+      LoadBytes(Head(1, 3) + Pair("name", kGgufString, Text("tiny")) +
+                Pair("rate", kGgufFloat32, f32) +
+                Pair("list", kGgufArray, Array(kGgufUint8, 2, "\x01\x02")) +
+                Record("w", {1}, 0, 0) + std::string(64, '\0'));
+  ASSERT_TRUE(model) << model.error().Text();
+  const Json metadata = (*model)->Metadata();
+  EXPECT_EQ(metadata["name"], "tiny");
+  EXPECT_EQ(metadata["rate"], "0.1");
+  EXPECT_FALSE(metadata.contains("list"));
+  EXPECT_EQ(Json::parse(metadata["metadata.json"].get<std::string>())["list"],
+            Json::parse("{\"type\": \"array\", \"items\": \"uint8\", "
+                        "\"value\": [1, 2]}"));
+}
+
+TEST(Gguf, TokenizerFiles) {
+  std::string types;
+  for (const uint64_t type : {3U, 1U, 4U}) Put(types, type, 4);
+  std::string bos;
+  Put(bos, 0, 4);
+  const auto model = LoadBytes(
+      Head(0, 6) + Pair("tokenizer.ggml.model", kGgufString, Text("gpt2")) +
+      Pair("tokenizer.ggml.tokens", kGgufArray,
+           Array(kGgufString, 3, Text("<s>") + Text("a") + Text("<x>"))) +
+      Pair("tokenizer.ggml.token_type", kGgufArray,
+           Array(kGgufInt32, 3, types)) +
+      Pair("tokenizer.ggml.merges", kGgufArray,
+           Array(kGgufString, 1, Text("a b"))) +
+      Pair("tokenizer.ggml.bos_token_id", kGgufUint32, bos) +
+      Pair("tokenizer.chat_template", kGgufString, Text("{{ x }}")));
+  ASSERT_TRUE(model) << model.error().Text();
+  BlockCache cache(limits::kMiB);
+  const auto read = [&](const char* name) {
+    const auto file = FindFile(**model, std::string("views/tokenizer/") + name);
+    EXPECT_TRUE(file) << name;
+    return *ReadAll(*file->Open(cache), cache);
+  };
+  const Json shown = Json::parse(read("tokenizer.json"));
+  EXPECT_EQ(shown["model"]["type"], "BPE");
+  EXPECT_EQ(shown["model"]["vocab"], Json::parse(R"({"<s>":0,"a":1,"<x>":2})"));
+  EXPECT_EQ(shown["model"]["merges"], Json::parse(R"(["a b"])"));
+  EXPECT_EQ(shown["added_tokens"], Json::parse(R"([
+      {"id":0,"content":"<s>","special":true},
+      {"id":2,"content":"<x>","special":false}])"));
+  EXPECT_EQ(Json::parse(read("tokenizer_config.json")),
+            Json::parse(R"({"bos_token":"<s>","chat_template":"{{ x }}"})"));
+  EXPECT_EQ(read("chat_template.jinja"), "{{ x }}");
+}
+
+TEST(Gguf, AllDequantizersAgree) {
+  if (GgufMultiplyAvx2() == nullptr) GTEST_SKIP() << "no AVX2";
+  std::mt19937 random(11);
+  unsigned kinds = 0;
+  for (uint32_t code = 0; code < 64; ++code) {
+    const GgufQuant* quant = GgufQuantOf(code);
+    if (quant == nullptr) continue;
+    ++kinds;
+    SCOPED_TRACE(GgufTypeName(code));
+    EXPECT_EQ(quant->block, GgufTypeOf(code)->block);
+    EXPECT_EQ(quant->bytes, GgufTypeOf(code)->bytes);
+    constexpr size_t kCount = 2000;
+    std::string blocks(kCount * quant->bytes, '\0');
+    for (char& c : blocks) c = static_cast<char>(random());
+    std::string scalar(kCount * quant->block * sizeof(float), '\0');
+    std::string vectors = scalar;
+    const auto bytes = [](std::string& text) {
+      return reinterpret_cast<std::byte*>(text.data());
+    };
+    GgufDequantizeBy(&GgufMultiplyScalar, *quant, bytes(blocks), kCount,
+                     bytes(scalar));
+    GgufDequantizeBy(GgufMultiplyAvx2(), *quant, bytes(blocks), kCount,
+                     bytes(vectors));
+    EXPECT_TRUE(scalar == vectors);
+  }
+  EXPECT_EQ(kinds, 26U);
+}
+
+}  // namespace
+}  // namespace ctxfs
