@@ -39,16 +39,42 @@ function(ctxfs_gzip file output)
     PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
 endfunction()
 
+# The manuals, each from one source in docs/man.
+find_program(CTXFS_SCDOC scdoc REQUIRED)
 set(manuals ${PROJECT_BINARY_DIR}/man)
-configure_file(docs/ctxfs.8 ${manuals}/ctxfs.8 @ONLY)
-ctxfs_gzip(${manuals}/ctxfs.8 ${manuals}/ctxfs.8.gz)
-foreach(name mount.ctxfs fsck.ctxfs)
-  file(CREATE_LINK ctxfs.8.gz ${manuals}/${name}.8.gz SYMBOLIC)
+foreach(page ctxfs.1 ctxfs.5 mount.ctxfs.8 fsck.ctxfs.8)
+  configure_file(docs/man/${page}.scd ${manuals}/${page}.scd @ONLY)
+  execute_process(COMMAND ${CTXFS_SCDOC} INPUT_FILE ${manuals}/${page}.scd
+    OUTPUT_FILE ${manuals}/${page} COMMAND_ERROR_IS_FATAL ANY)
+  ctxfs_gzip(${manuals}/${page} ${manuals}/${page}.gz)
+  string(REGEX MATCH "[0-9]$" section ${page})
+  install(FILES ${manuals}/${page}.gz
+    DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT runtime)
 endforeach()
-install(FILES ${manuals}/ctxfs.8.gz ${manuals}/mount.ctxfs.8.gz
-  ${manuals}/fsck.ctxfs.8.gz
-  DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 COMPONENT runtime)
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT license)
+
+# Completions, where each shell of the distribution looks for them: zsh in
+# vendor-completions for packages, in site-functions for /usr/local.
+set(completions ${PROJECT_SOURCE_DIR}/packaging/completions)
+set(bash_dir ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions)
+foreach(name ctxfs mount.ctxfs fsck.ctxfs)
+  # bash loads the file with the name of the command.
+  install(FILES ${completions}/ctxfs.bash DESTINATION ${bash_dir}
+    RENAME ${name} COMPONENT runtime)
+endforeach()
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  set(zsh_dir vendor-completions)
+else()
+  set(zsh_dir site-functions)
+endif()
+install(FILES ${completions}/_ctxfs
+  DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/${zsh_dir} COMPONENT runtime)
+install(FILES ${completions}/ctxfs.fish
+  DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d
+  COMPONENT runtime)
+
+install(DIRECTORY packaging/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  COMPONENT runtime)
+install(FILES LICENSE NOTICE.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT license)
 
 # libctxfs: find_package(ctxfs) and `pkg-config ctxfs`.
 set(headers_dir ${CMAKE_INSTALL_INCLUDEDIR}/ctxfs)

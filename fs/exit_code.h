@@ -47,8 +47,8 @@ inline ExitCode ExitCodeOf(const Error& error) {
 }
 
 /// Returns the positive errno for a reader. Damage, what exceeds a limit of a
-/// format, and I/O errors are EIO. EFBIG, for work that a request may not cause,
-/// and EMFILE and ENFILE, for the daemon's own limits, are passed on.
+/// format, and I/O errors are EIO. EFBIG, for work that a request may not
+/// cause, and EMFILE and ENFILE, for the daemon's own limits, are passed on.
 inline int ErrnoOf(const Error& error) {
   switch (error.code) {
     case Code::kNotFound:

@@ -3,19 +3,26 @@
 // One binary under three names: ctxfs, mount.ctxfs, fsck.ctxfs.
 #include <malloc.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/base/text.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/commands.h"
+#include "fs/common/nearest_word.h"
 #include "fs/daemon.h"
 #include "fs/inherited.h"
 #include "fs/log/sinks.h"
+#include "fs/mount_point.h"
+#include "fs/notify.h"
 #include "fs/options.h"
 #include "fs/session.h"
 #include "fs/version.h"
@@ -23,7 +30,52 @@
 namespace ctxfs {
 namespace {
 
-int RunMount(int argc, char** argv) {
+/// Prints where the mount is: on a terminal, and to tell a script the mount
+/// point that was made for it.
+void PrintMounted(const MountOptions& options, bool made) {
+  if (::isatty(STDOUT_FILENO) == 1) {
+    std::printf("%s is mounted at %s; unmount it with 'umount %s'\n",
+                Quote(options.sources.front()).c_str(),
+                Quote(options.mount_point).c_str(),
+                options.mount_point.c_str());
+  } else if (made) {
+    std::puts(options.mount_point.c_str());
+  }
+}
+
+int Mount(MountOptions options, const InheritedDescriptors& inherited) {
+  const bool made = options.mount_point.empty();
+  if (made) {
+    Result<std::string> point = NewMountPoint(options.sources.front());
+    if (!point) {
+      Log(LogLevel::kError, point.error().Text());
+      return static_cast<int>(ExitCode::kMountPoint);
+    }
+    options.mount_point = std::move(*point);
+  }
+  SetLogLevel(options.log);
+  const auto serve = [&](const std::function<void()>& ready) {
+    return Serve(options, [&] {
+      inherited.Close();
+      ready();
+    });
+  };
+  if (options.foreground) {
+    const std::string status = "serving " + Quote(options.sources.front());
+    return static_cast<int>(serve([&] {
+      PrintMounted(options, made);
+      std::fflush(stdout);
+      NotifyReady(status);
+    }));
+  }
+  const ExitCode code = RunInBackground(serve);
+  if (code == ExitCode::kOk) PrintMounted(options, made);
+  return static_cast<int>(code);
+}
+
+/// `ctxfs mount` and mount.ctxfs. `by_word`: the command line is
+/// `ctxfs SOURCE MOUNTPOINT`, where a single word may be a mistake.
+int RunMountAs(int argc, char** argv, bool by_word) {
   const InheritedDescriptors inherited = InheritedDescriptors::Find();
   MountOptions options;
   std::string error;
@@ -40,24 +92,122 @@ int RunMount(int argc, char** argv) {
     std::printf("ctxfs %s\n", kVersion);
     return 0;
   }
-  SetLogLevel(options.log);
-  const auto serve = [&](const std::function<void()>& ready) {
-    return Serve(options, [&] {
-      inherited.Close();
-      ready();
-    });
-  };
-  return static_cast<int>(options.foreground ? serve([] {})
-                                             : RunInBackground(serve));
+  if (by_word && options.mount_point.empty()) {
+    const std::string source = Quote(options.sources.front());
+    std::fprintf(stderr,
+                 "ctxfs: %s is not a command; mount it with 'ctxfs mount', or "
+                 "describe it with 'ctxfs info'\n",
+                 source.c_str());
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  return Mount(std::move(options), inherited);
 }
 
+int RunMount(int argc, char** argv) {
+  return RunMountAs(argc, argv, /*by_word=*/false);
+}
+
+extern const Command kUmountCommand;
+
 int RunUmountCommand(int argc, char** argv) {
-  constexpr Command kUmount{"ctxfs umount", "MOUNTPOINT", "", 1, 1};
   Arguments arguments;
-  if (const auto code = ParseArguments(argc, argv, kUmount, &arguments)) {
+  if (const auto code =
+          ParseArguments(argc, argv, kUmountCommand, &arguments)) {
     return *code;
   }
   return static_cast<int>(RunUmount(arguments.operands.front().c_str()));
+}
+
+int RunHelp(int argc, char** argv);
+
+const Command kMountCommand{.name = "mount",
+                            .operands = "SOURCE... [MOUNTPOINT]",
+                            .summary = "Shows containers as files",
+                            .run = &RunMount,
+                            .kind = OperandKind::kSource};
+
+const Command kUmountCommand{.name = "umount",
+                             .operands = "MOUNTPOINT",
+                             .summary = "Unmounts, as umount(8) does",
+                             .run = &RunUmountCommand,
+                             .examples = "  ctxfs umount /mnt/model\n",
+                             .kind = OperandKind::kMount,
+                             .min_operands = 1,
+                             .max_operands = 1};
+
+const Command kHelpCommand{.name = "help",
+                           .operands = "[COMMAND]",
+                           .summary = "Explains a command",
+                           .run = &RunHelp,
+                           .kind = OperandKind::kCommand,
+                           .max_operands = 1};
+
+const Command* const kCommands[] = {
+    &kMountCommand,   &kUmountCommand, &kMountsCommand, &kLsCommand,
+    &kCatCommand,     &kInfoCommand,   &kCheckCommand,  &kExtractCommand,
+    &kFormatsCommand, &kHelpCommand};
+
+const Command* FindCommand(std::string_view name) {
+  const auto* const found = std::find_if(
+      std::begin(kCommands), std::end(kCommands),
+      [name](const Command* command) { return command->name == name; });
+  return found == std::end(kCommands) ? nullptr : *found;
+}
+
+void PrintUsage(std::FILE* to) {
+  std::fputs("usage: ctxfs COMMAND [OPTION]... [OPERAND]...\n\n", to);
+  for (const Command* const command : kCommands) {
+    std::fprintf(to, "  ctxfs %-8s %-22s %s\n",
+                 std::string(command->name).c_str(),
+                 std::string(command->operands).c_str(),
+                 std::string(command->summary).c_str());
+  }
+  std::fputs(
+      "\n'ctxfs help COMMAND' lists the options of a command; ctxfs "
+      "--version.\n"
+      "'ctxfs SOURCE MOUNTPOINT' and mount.ctxfs are 'ctxfs mount', "
+      "fsck.ctxfs\n"
+      "is 'ctxfs check' with the exit codes of fsck(8). Manual: ctxfs(1).\n",
+      to);
+}
+
+/// " (did you mean 'check'?)", or nothing.
+std::string CommandMeant(const std::string& word) {
+  std::vector<std::string_view> names;
+  for (const Command* const command : kCommands) {
+    names.push_back(command->name);
+  }
+  return DidYouMean(word, names);
+}
+
+int UnknownCommand(const std::string& word) {
+  std::fprintf(stderr,
+               "ctxfs: '%s' is not a command%s and no such file exists; "
+               "try 'ctxfs --help'\n",
+               word.c_str(), CommandMeant(word).c_str());
+  return static_cast<int>(ExitCode::kUsage);
+}
+
+/// ctxfs help [COMMAND]
+int RunHelp(int argc, char** argv) {
+  Arguments arguments;
+  if (const auto code = ParseArguments(argc, argv, kHelpCommand, &arguments)) {
+    return *code;
+  }
+  if (arguments.operands.empty()) {
+    PrintUsage(stdout);
+    return 0;
+  }
+  std::string& word = arguments.operands.front();
+  const Command* const command = FindCommand(word);
+  if (command == nullptr) {
+    std::fprintf(stderr, "ctxfs: '%s' is not a command%s; try 'ctxfs --help'\n",
+                 word.c_str(), CommandMeant(word).c_str());
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  char help[] = "--help";
+  char* words[] = {word.data(), help, nullptr};
+  return command->run(2, words);
 }
 
 /// Large memory is the kernel's again as soon as it is freed
@@ -67,68 +217,6 @@ void GiveMemoryBack() {
   constexpr int kLarge = 1 << 20;
   (void)::mallopt(M_MMAP_THRESHOLD, kLarge);
   (void)::mallopt(M_TRIM_THRESHOLD, 2 * kLarge);
-}
-
-struct Subcommand {
-  std::string_view name;
-  int (*run)(int argc, char** argv);
-  const char* usage;
-};
-
-constexpr Subcommand kSubcommands[] = {
-    {"mount", &RunMount, "SOURCE... MOUNTPOINT   show containers as files"},
-    {"umount", &RunUmountCommand, "MOUNTPOINT            unmount"},
-    {"ls", &RunLs, "SOURCE[//PATH]...         list files; -l with details"},
-    {"cat", &RunCat, "SOURCE//PATH...          write files to standard output"},
-    {"info", &RunInfo, "SOURCE...               describe containers"},
-    {"check", &RunCheck, "SOURCE...              verify every checksum"},
-    {"extract", &RunExtract, "SOURCE[//PATH] DIR   copy files to a directory"},
-};
-
-const Subcommand* FindSubcommand(std::string_view name) {
-  const auto* const found =
-      std::find_if(std::begin(kSubcommands), std::end(kSubcommands),
-                   [name](const Subcommand& one) { return one.name == name; });
-  return found == std::end(kSubcommands) ? nullptr : found;
-}
-
-void PrintUsage(std::FILE* to) {
-  for (const Subcommand& one : kSubcommands) {
-    std::fprintf(to, "%s ctxfs %s %s\n",
-                 &one == kSubcommands ? "usage:" : "      ",
-                 std::string(one.name).c_str(), one.usage);
-  }
-  std::fputs(
-      "'ctxfs help COMMAND' lists the options of a command; ctxfs --version.\n"
-      "'ctxfs SOURCE MOUNTPOINT' and mount.ctxfs are 'ctxfs mount', "
-      "fsck.ctxfs\n"
-      "is 'ctxfs check' with the exit codes of fsck(8). Manual: ctxfs(8).\n",
-      to);
-}
-
-int UnknownCommand(const std::string& word) {
-  std::fprintf(stderr,
-               "ctxfs: '%s' is not a command and no such file exists; "
-               "try 'ctxfs --help'\n",
-               word.c_str());
-  return static_cast<int>(ExitCode::kUsage);
-}
-
-/// ctxfs help [COMMAND]
-int RunHelp(int argc, char** argv) {
-  if (argc < 2) {
-    PrintUsage(stdout);
-    return 0;
-  }
-  const Subcommand* const command = FindSubcommand(argv[1]);
-  if (command == nullptr) {
-    std::fprintf(stderr, "ctxfs: '%s' is not a command; try 'ctxfs --help'\n",
-                 argv[1]);
-    return static_cast<int>(ExitCode::kUsage);
-  }
-  char help[] = "--help";
-  char* words[] = {argv[1], help, nullptr};
-  return command->run(2, words);
 }
 
 /// Whether `ctxfs WORD ...` mounts. mount.fuse(8) runs `ctxfs SOURCE MOUNTPOINT
@@ -152,14 +240,21 @@ int Main(int argc, char** argv) {
     return static_cast<int>(ExitCode::kUsage);
   }
   const std::string word = argv[1];
-  if (const Subcommand* const command = FindSubcommand(word)) {
+  if (word == "__complete") {
+    return RunComplete(
+        argc - 1, argv + 1,
+        {kCommands, MountFlags(), MountOptionNames(), {"read", "open", "off"}});
+  }
+  if (const Command* const command = FindCommand(word)) {
     return command->run(argc - 1, argv + 1);
   }
-  if (word == "help" || word == "--help" || word == "-h") {
-    return RunHelp(argc - 1, argv + 1);
+  if (word == "--help" || word == "-h") {
+    PrintUsage(stdout);
+    return 0;
   }
   // mount.ctxfs understands --version.
-  return IsSourceOrOption(word) ? RunMount(argc, argv) : UnknownCommand(word);
+  return IsSourceOrOption(word) ? RunMountAs(argc, argv, /*by_word=*/true)
+                                : UnknownCommand(word);
 }
 
 }  // namespace

@@ -13,7 +13,9 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "core/base/text.h"
 #include "fs/occupied.h"
@@ -78,6 +80,26 @@ MountPoint::MountPoint(MountPoint&& other) noexcept
 
 MountPoint::~MountPoint() {
   if (made_) (void)::rmdir(path_.c_str());
+}
+
+Result<std::string> NewMountPoint(const std::string& source) {
+  constexpr int kMostTries = 1000;
+  std::error_code failed;
+  // "." and "dir/.." have no name of their own.
+  std::string absolute =
+      std::filesystem::absolute(source, failed).lexically_normal().string();
+  while (absolute.size() > 1 && absolute.ends_with('/')) absolute.pop_back();
+  std::string name = absolute.substr(absolute.rfind('/') + 1);
+  const size_t dot = name.rfind('.');
+  if (dot != 0 && dot != std::string::npos) name.resize(dot);
+  if (failed || name.empty()) name = "ctxfs";
+  for (int i = 0; i < kMostTries; ++i) {
+    // "./": the name may begin with a dash.
+    std::string free = "./" + name + (i == 0 ? "" : "-" + std::to_string(i));
+    struct stat st {};
+    if (::lstat(free.c_str(), &st) != 0 && errno == ENOENT) return free;
+  }
+  return Unusable("./" + name, "exists, as do a thousand variants of it");
 }
 
 int Unmount(const std::string& path, bool lazy) {

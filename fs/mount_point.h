@@ -32,6 +32,11 @@ class MountPoint {
   bool made_;
 };
 
+/// Returns a name in the current directory that does not exist yet, for a mount
+/// of `source`: its own without the suffix, with "-1", "-2", ... if that
+/// exists. Fails with kIo if the first thousand do.
+Result<std::string> NewMountPoint(const std::string& source);
+
 /// Unmounts the topmost mount at `path`, as fusermount3 does; with `lazy` even
 /// if it is in use. Returns 0 or a positive errno.
 int Unmount(const std::string& path, bool lazy);

@@ -109,9 +109,9 @@ class ReadAnswer {
   std::vector<iovec>* slices_;
 };
 
-/// The bound on a read. An entry of zeros is some thousand times smaller when it
-/// is compressed, and is not refused for that: decoding a gigabyte of it takes
-/// less than a second, and can be interrupted.
+/// The bound on a read. An entry of zeros is some thousand times smaller when
+/// it is compressed, and is not refused for that: decoding a gigabyte of it
+/// takes less than a second, and can be interrupted.
 uint64_t MostReadWork(const WorkLimit& limit, uint64_t stored) {
   return std::max(limit.For(stored), limits::kGiB);
 }

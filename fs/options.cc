@@ -17,6 +17,8 @@
 #include <thread>
 #include <utility>
 
+#include "fs/common/nearest_word.h"
+
 namespace ctxfs {
 namespace {
 
@@ -54,8 +56,9 @@ struct Raw {
 
   Raw() = default;
   ~Raw() {
-    for (char* text : {keyfile, verify, views, cache, index, threads, max_expansion,
-                       readahead, uid, gid, umask, log, ignored}) {
+    for (char* text :
+         {keyfile, verify, views, cache, index, threads, max_expansion,
+          readahead, uid, gid, umask, log, ignored}) {
       std::free(text);
     }
   }
@@ -205,6 +208,39 @@ bool TakeVerify(const char* text, VerifyMode* mode) {
   return false;
 }
 
+/// What the value of an option has to be.
+std::string ExpectedValue(std::string_view option) {
+  if (option == "verify") return "read, open or off";
+  if (option == "views") return "all, none or names of " + ViewNames();
+  if (option == "threads") return "a number from 1 to 1024";
+  if (option == "umask") return "an octal number such as 022";
+  if (option == "log") return "error, warning, info or debug";
+  if (option == "cache" || option == "index" || option == "readahead") {
+    return "a size such as 512M";
+  }
+  return "a number";
+}
+
+/// The value of an option as it was given.
+const char* ValueOf(const Raw& raw, std::string_view option) {
+  const std::pair<std::string_view, const char*> values[] = {
+      {"verify", raw.verify},
+      {"views", raw.views},
+      {"cache", raw.cache},
+      {"index", raw.index},
+      {"readahead", raw.readahead},
+      {"threads", raw.threads},
+      {"max_expansion", raw.max_expansion},
+      {"uid", raw.uid},
+      {"gid", raw.gid},
+      {"umask", raw.umask},
+      {"log", raw.log}};
+  for (const auto& [name, value] : values) {
+    if (name == option && value != nullptr) return value;
+  }
+  return "";
+}
+
 /// Which option holds a value that cannot be read, or null.
 const char* TakeValues(const Raw& raw, MountOptions* options) {
   constexpr unsigned kMostThreads = 1024;
@@ -238,7 +274,33 @@ const char* TakeValues(const Raw& raw, MountOptions* options) {
   return nullptr;
 }
 
+std::string UnknownOption(const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  std::vector<std::string_view> names;
+  const std::vector<std::string> all = MountOptionNames();
+  for (const std::string& one : all) {
+    names.push_back(std::string_view(one).substr(0, one.find('=')));
+  }
+  return "unknown option '" + word + "'" + DidYouMean(name, names);
+}
+
 }  // namespace
+
+std::vector<std::string> MountOptionNames() {
+  std::vector<std::string> names;
+  for (const fuse_opt* option = kTable; option->templ != nullptr; ++option) {
+    const std::string_view text = option->templ;
+    if (option->value == FUSE_OPT_KEY_DISCARD || text.starts_with('-')) {
+      continue;
+    }
+    names.emplace_back(text.substr(0, text.find('%')));
+  }
+  return names;
+}
+
+std::vector<std::string> MountFlags() {
+  return {"-o", "-f", "-v", "-h", "--help", "-V", "--version"};
+}
 
 unsigned ThreadCount(const MountOptions& options) {
   constexpr unsigned kLeast = 4;
@@ -296,19 +358,21 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   options->version = raw.version != 0;
   if (options->help || options->version) return true;
   if (parsed != 0) {
-    *error = "the options cannot be read";
+    *error = "the options cannot be parsed: a value is missing";
     return false;
   }
   if (!raw.unknown.empty()) {
-    *error = "unknown option '" + raw.unknown + "'";
+    *error = UnknownOption(raw.unknown);
     return false;
   }
-  if (raw.operands.size() < 2) {
-    *error = "a source and a mount point are wanted";
+  if (raw.operands.empty()) {
+    *error = "missing operand: expected SOURCE... [MOUNTPOINT]";
     return false;
   }
-  options->mount_point = raw.operands.back();
-  raw.operands.pop_back();
+  if (raw.operands.size() > 1) {
+    options->mount_point = raw.operands.back();
+    raw.operands.pop_back();
+  }
   options->sources = raw.operands;
   options->uid = getuid();
   options->gid = getgid();
@@ -316,12 +380,13 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   ::umask(options->umask);
   if (raw.verbose != 0) options->log = LogLevel::kInfo;
   if (const char* bad = TakeValues(raw, options)) {
-    *error = std::string("option '") + bad + "' has a value that is none";
+    *error = std::string("invalid value '") + ValueOf(raw, bad) +
+             "' for option '" + bad + "': expected " + ExpectedValue(bad);
     return false;
   }
   options->flat = raw.flat != 0;
   if (options->flat && options->sources.size() > 1) {
-    *error = "option 'flat' goes with one container";
+    *error = "option 'flat' needs a single SOURCE";
     return false;
   }
   options->salvage = raw.salvage != 0;
@@ -334,74 +399,6 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   if (raw.allow_root != 0) options->fuse_options.emplace_back("allow_root");
   if (raw.auto_unmount != 0) options->fuse_options.emplace_back("auto_unmount");
   return true;
-}
-
-std::string MountUsage() {
-  return std::string(
-             "usage: mount.ctxfs SOURCE... MOUNTPOINT [-o OPTION[,OPTION...]] "
-             "[-f] "
-             "[-v]\n"
-             "Shows the entries of machine-learning containers as read-only "
-             "files.\n"
-             "A source is a container, or a directory with containers in it.\n"
-             "\n"
-             "  -f                 stay in the foreground, log to standard "
-             "error\n"
-             "  -v                 say more (the same as -o log=info)\n"
-             "  -h, -V             this text; the version\n"
-             "\n"
-             "  flat               show the container's contents at the "
-             "mount's "
-             "root\n"
-             "  verify=WHEN        read (default): at an entry's first read; "
-             "open: "
-             "when\n"
-             "                     it is opened, so that mmap readers get an "
-             "error\n"
-             "                     instead of a signal; off: never\n"
-             "  views=LIST         which views to offer under views/: all "
-             "(default),\n"
-             "                     none, or names of ") +
-         ViewNames() +
-         "\n"
-         "  salvage            mount a damaged container as far as it can be "
-         "read\n"
-         "  keyfile=PATH       the key of encrypted entries: 32 bytes, or 64 "
-         "hex\n"
-         "                     digits, in a file that is yours alone\n"
-         "  insecure_keyfile   take a key file that others may read\n"
-         "  cache=SIZE         decoded bytes kept in memory (default 512M)\n"
-         "  index=SIZE         memory for indexes of open containers (default "
-         "512M)\n"
-         "  threads=N          worker threads (default: cores, at least 4)\n"
-         "  max_expansion=N    work that one request may cause, in bytes per "
-         "byte of\n"
-         "                     the container (default 1024; 0: any)\n"
-         "  readahead=SIZE     the mount's read-ahead, where root may set it\n"
-         "  nosandbox          do not confine the daemon to reading the "
-         "sources\n"
-         "  nonempty           mount on a directory that is not empty or has a "
-         "ctxfs\n"
-         "                     mount, and hide what is there\n"
-         "  uid=N, gid=N       owner and group of the files (default: yours; "
-         "with\n"
-         "                     allow_other the container's)\n"
-         "  umask=MODE         permission bits to take away, in octal\n"
-         "  allow_other        let other users in, as far as the container's "
-         "own\n"
-         "                     permissions do\n"
-         "  allow_root         let root in\n"
-         "  auto_unmount       unmount when the daemon dies\n"
-         "  log=LEVEL          error, warning (default), info or debug\n"
-         "\n"
-         "Unmount with umount or fusermount3 -u. Exit codes: 0 mounted, 1 "
-         "usage,\n"
-         "2 the container cannot be opened, 3 it is of no known format, 4 it "
-         "is\n"
-         "damaged, 5 its version is unknown, 6 the mount point cannot be "
-         "used,\n"
-         "7 FUSE refused, 8 a limit was exceeded, 9 the key file cannot be "
-         "used.\n";
 }
 
 }  // namespace ctxfs

@@ -17,8 +17,8 @@ enum class VerifyMode { kRead, kOpen, kOff };
 
 /// What the mount command was asked for.
 struct MountOptions {
-  std::vector<std::string> sources;  // one at least
-  std::string mount_point;
+  std::vector<std::string> sources;  // at least one
+  std::string mount_point;           // empty: to be made (NewMountPoint)
   bool flat = false;
   bool salvage = false;
   ViewSet views = AllViews();
@@ -58,6 +58,13 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
 
 /// "512M", "1G", "64K" or plain bytes.
 bool ParseSize(const std::string& text, uint64_t* bytes);
+
+/// The names of the -o options, without those of mount(8) and fstab: "flat", or
+/// with an equals sign if they take a value: "cache=".
+std::vector<std::string> MountOptionNames();
+
+/// The options that begin with a dash: "-f", "--help".
+std::vector<std::string> MountFlags();
 
 /// The text of --help.
 std::string MountUsage();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/server.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "core/base/text.h"
@@ -8,6 +10,7 @@
 #include "core/io/source.h"
 #include "core/vfs/log.h"
 #include "core/views/view.h"
+#include "fs/common/mount_stats.h"
 
 namespace ctxfs {
 namespace {
@@ -59,27 +62,29 @@ Server::Server(std::shared_ptr<const Container> container,
     : Server(options) {
   name_ = name;
   files_ = std::make_unique<Namespace>(
-      std::move(container), options.flat ? "" : name, StatsFile(), open_options,
-      Extras(options), BudgetOf(options));
+      std::move(container), options.flat ? "" : name,
+      StatsFile(options.cache_bytes), open_options, Extras(options),
+      BudgetOf(options));
   files_->LimitWork({.factor = options.max_expansion});
 }
 
 Server::Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
                const OpenOptions& open_options)
     : Server(options) {
-  files_ =
-      std::make_unique<Namespace>(std::move(mirror), StatsFile(), open_options,
-                                  Extras(options), BudgetOf(options));
+  files_ = std::make_unique<Namespace>(
+      std::move(mirror), StatsFile(options.cache_bytes), open_options,
+      Extras(options), BudgetOf(options));
   files_->LimitWork({.factor = options.max_expansion});
 }
 
-std::shared_ptr<const FileTable> Server::StatsFile() {
+std::shared_ptr<const FileTable> Server::StatsFile(uint64_t cache_limit) {
   return FreshDocument(
       Role::kMetadata, "stats",
-      [this](const ReadContext& context) -> Result<std::string> {
+      [this, cache_limit](const ReadContext& context) -> Result<std::string> {
         return stats_.Text(context.cache().stats(), pool_.stats(),
                            files_->Totals().containers,
-                           FileSource::AllBytesRead());
+                           FileSource::AllBytesRead()) +
+               DaemonStats(::getpid(), cache_limit);
       },
       /*live=*/true);
 }

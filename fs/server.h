@@ -51,7 +51,8 @@ class Server {
 
  private:
   explicit Server(const MountOptions& options);
-  std::shared_ptr<const FileTable> StatsFile();
+  /// `.ctxfs/stats`; `cache_limit` in bytes.
+  std::shared_ptr<const FileTable> StatsFile(uint64_t cache_limit);
 
   BlockCache cache_;
   Stats stats_;

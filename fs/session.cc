@@ -4,7 +4,6 @@
 #include <fuse_lowlevel.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -23,6 +22,7 @@
 #include "fs/loop.h"
 #include "fs/mount_point.h"
 #include "fs/ops.h"
+#include "fs/refusal.h"
 #include "fs/sandbox/confinement.h"
 #include "fs/server.h"
 
@@ -83,7 +83,12 @@ std::string EscapeOption(const std::string& value) {
 void FillArgs(const MountOptions& options, FuseArgs& args) {
   args.Add("ctxfs");
   args.Add("-oro,nosuid,nodev,default_permissions,subtype=ctxfs");
-  args.Add("-ofsname=" + EscapeOption(options.sources.front()));
+  // Shown by mount(8) and `ctxfs mounts` to people in any directory.
+  std::error_code failed;
+  const std::filesystem::path source =
+      std::filesystem::absolute(options.sources.front(), failed);
+  args.Add("-ofsname=" +
+           EscapeOption(failed ? options.sources.front() : source.string()));
   for (const std::string& option : options.fuse_options) {
     args.Add("-o" + option);
   }
@@ -125,7 +130,7 @@ void GuardMounts(const std::vector<std::string>& sources) {
   for (const std::string& source : sources) (void)PermitPath(source);
   if (const Status started = MountGuard::Start(); !started) {
     Log(LogLevel::kWarning,
-        "other mounts of ctxfs are not told apart: " + started.error().Text());
+        "other ctxfs mounts cannot be recognised: " + started.error().Text());
   }
 }
 
@@ -199,8 +204,9 @@ ExitCode Serve(const MountOptions& options,
   Session session(raw);
   if (fuse_set_signal_handlers(raw) != 0 ||
       !session.Mount(mount_point->path()) || !AnswerInit(raw)) {
-    Log(LogLevel::kError, "mount point " + Quote(mount_point->path()) +
-                              ": FUSE refused the mount");
+    Log(LogLevel::kError,
+        "mount point " + Quote(mount_point->path()) +
+            ": FUSE refused the mount: " + WhyRefused(options.AllowsOthers()));
     return ExitCode::kFuse;
   }
   if (options.readahead != 0) {
@@ -218,7 +224,7 @@ ExitCode Serve(const MountOptions& options,
 
 ExitCode RunUmount(const char* path) {
   if (const int failed = Unmount(path, /*lazy=*/false); failed != 0) {
-    Log(LogLevel::kError, std::string(path) + ": " + std::strerror(failed));
+    Log(LogLevel::kError, WhyNotUnmounted(path, failed));
     return ExitCode::kMountPoint;
   }
   return ExitCode::kOk;

@@ -26,7 +26,8 @@ MAY_INCLUDE = {
     "core/codec": CODEC,
     "core/content": CONTENT,
     "core/container": CONTAINER,
-    "core/formats": ABOVE,
+    # A family may write the names that the tree gives its files.
+    "core/formats": ABOVE + ["core/tree"],
     "core/views": ABOVE,
     "core/tree": ABOVE,
     "core/vfs": VFS,
@@ -43,6 +44,7 @@ FAMILIES = {
     "manifest": ["shard"],
     "model_shard": ["cowrie", "graph", "shard"],
     "sample_shard": ["cowrie", "shard"],
+    "torch": ["zip"],
     "trace_shard": ["cowrie", "shard"],
     "wshard": ["manifest", "shard"],
 }

@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, builds, and runs every test; checks the code first.
-# `test.sh dev` leaves that out, `test.sh tidy` has every check of clang-tidy,
-# `test.sh asan` (or tsan) runs all tests but most mounts under a sanitizer,
-# `test.sh fuzz` builds with clang and runs the fuzz targets for a moment,
-# `test.sh package` makes the packages and tries them in a Debian of their own.
+# Installs what is missing, builds, and tests. Without arguments: the tests that
+# find most mistakes, in at most 10 minutes on 2 cores. With arguments, in their
+# order:
+#   dev      every test (the clients of the gallery, robustness and all others)
+#   lint     includes, cppcheck, and the checks of clang-tidy that cost little
+#   tidy     every check of clang-tidy
+#   asan     all tests but most mounts, with sanitizers for addresses and
+#            undefined behaviour
+#   tsan     the same with the thread sanitizer
+#   fuzz     builds with clang and runs the fuzz targets for a moment
+#   package  makes the packages and tries them in a Debian of their own
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,13 +35,18 @@ run() {
   ctest --preset "$1" -j2
 }
 
-parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(lint dev)
-[ "${parts[*]}" = package ] || scripts/install.sh build test
-for part in "${parts[@]}"; do
+if [ $# -eq 0 ]; then
+  set -- quick
+  echo "Building ctxfs and running its quick tests: at most 10 minutes on 2 cores."
+  echo "'scripts/test.sh dev' runs every test, 'scripts/test.sh lint asan tsan'"
+  echo "checks the code and runs the sanitizers; .ci/run does all of it."
+fi
+start=$SECONDS
+[ "$*" = package ] || scripts/install.sh build test
+for part in "$@"; do
   case $part in
+    quick | asan | tsan) run "$part" ;;
     dev) make_clients_venv; run dev ;;
-    asan | tsan) run "$part" ;;
     lint) scripts/lint.sh ;;
     tidy) scripts/lint.sh --all ;;
     fuzz) scripts/fuzz.sh --seconds 5 ;;
@@ -47,3 +58,5 @@ for part in "${parts[@]}"; do
     *) echo "test.sh: no such part: $part" >&2; exit 1 ;;
   esac
 done
+seconds=$((SECONDS - start))
+printf 'All tests passed (%s): %d:%02d minutes.\n' "$*" $((seconds / 60)) $((seconds % 60))

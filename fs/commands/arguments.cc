@@ -1,38 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/commands/arguments.h"
 
-#include <getopt.h>
-
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
+#include <iterator>
+#include <map>
 #include <string_view>
 #include <thread>
 
 #include "core/base/text.h"
 #include "core/vfs/key_file.h"
+#include "fs/common/nearest_word.h"
 
 namespace ctxfs {
 namespace {
-
-// All options of all commands. Each has a letter; a lower-case letter and R are
-// also short options.
-constexpr option kOptions[] = {
-    {"all", no_argument, nullptr, 'a'},
-    {"long", no_argument, nullptr, 'l'},
-    {"recursive", no_argument, nullptr, 'R'},
-    {"jobs", required_argument, nullptr, 'j'},
-    {"json", no_argument, nullptr, 'J'},
-    {"checksums", required_argument, nullptr, 'C'},
-    {"replace", no_argument, nullptr, 'F'},
-    {"salvage", no_argument, nullptr, 'S'},
-    {"views", required_argument, nullptr, 'V'},
-    {"keyfile", required_argument, nullptr, 'K'},
-    {"insecure-keyfile", no_argument, nullptr, 'I'},
-    {"help", no_argument, nullptr, 'h'},
-    {nullptr, 0, nullptr, 0},
-};
 
 bool ReadJobs(std::string_view text, unsigned* jobs) {
   constexpr unsigned kMost = 1024;
@@ -49,7 +32,8 @@ struct KeyFile {
 };
 
 /// Stores an option. Fails if `value` is invalid for it.
-bool Take(int letter, const char* value, Arguments& arguments, KeyFile& key) {
+bool Take(char letter, const std::string& value, Arguments& arguments,
+          KeyFile& key) {
   switch (letter) {
     case 'a':
       arguments.all = true;
@@ -63,6 +47,9 @@ bool Take(int letter, const char* value, Arguments& arguments, KeyFile& key) {
     case 'J':
       arguments.json = true;
       return true;
+    case 'W':
+      arguments.raw = true;
+      return true;
     case 'F':
       arguments.replace = true;
       return true;
@@ -71,7 +58,7 @@ bool Take(int letter, const char* value, Arguments& arguments, KeyFile& key) {
       return true;
     case 'K':
       key.path = value;
-      return true;
+      return !value.empty();
     case 'I':
       key.insecure = true;
       return true;
@@ -79,7 +66,7 @@ bool Take(int letter, const char* value, Arguments& arguments, KeyFile& key) {
       return ReadJobs(value, &arguments.jobs);
     case 'C':
       arguments.sha256 = true;
-      return std::string_view(value) == "sha256";
+      return value == "sha256";
     case 'V':
       arguments.views = ParseViews(value);
       return arguments.views.has_value();
@@ -90,87 +77,158 @@ bool Take(int letter, const char* value, Arguments& arguments, KeyFile& key) {
 
 /// Prints a usage error and returns the exit code for it.
 int UsageError(const Command& command, const std::string& reason) {
-  std::fprintf(stderr, "%s: %s; try '%s --help'\n", command.name,
-               reason.c_str(), command.name);
+  const std::string program = command.Program();
+  std::fprintf(stderr, "%s: %s; try '%s --help'\n", program.c_str(),
+               reason.c_str(), program.c_str());
   return command.usage_error;
 }
 
-/// The option that getopt_long returned `letter` for, as the user spells it.
-/// `index` is of kOptions, or -1 for a short option.
-std::string OptionName(int letter, int index) {
-  if (index >= 0) return std::string("--") + kOptions[index].name;
-  return std::string("-") + static_cast<char>(letter);
-}
-
-/// The word that getopt_long did not accept. `before` is optind before the
-/// call.
-std::string RejectedOption(char** argv, int before) {
-  const std::string_view word = argv[optind - 1];
-  const bool within_word = optind == before;  // in the middle of "-xl"
-  if (optopt == 0 || (!within_word && word.starts_with("--"))) {
-    return std::string(word);
+std::string UnknownOption(const std::string& word, const Command& command) {
+  const std::string spelt = word.substr(0, word.find('='));
+  std::string reason = "unknown option '" + spelt + "'";
+  if (!spelt.starts_with("--")) return reason;
+  std::vector<std::string_view> names;
+  for (const OptionInfo& option : OptionsOf(command)) {
+    names.push_back(option.name);
   }
-  return OptionName(optopt, -1);
+  return reason + DidYouMean(std::string_view(spelt).substr(2), names, "--");
 }
 
-/// Parses the options and leaves optind at the first operand. Returns the
-/// reason of a usage error; empty if there is none.
-std::string TakeOptions(int argc, char** argv, const Command& command,
-                        Arguments* arguments, KeyFile* key, bool* help) {
-  // With the leading colon getopt_long prints nothing and returns ':' for a
-  // missing value.
-  constexpr const char* kLetters = ":alRj:h";
-  opterr = 0;
-  optind = 1;
-  while (true) {
-    const int before = optind;
-    int index = -1;
-    const int letter = ::getopt_long(argc, argv, kLetters, kOptions, &index);
-    if (letter == -1) return "";
-    if (letter == 'h') {
-      *help = true;
-      return "";
-    }
-    if (letter == ':') {
-      return "option '" + RejectedOption(argv, before) + "' needs a value";
-    }
-    if (letter == '?') {
-      return "unknown option '" + RejectedOption(argv, before) + "'";
-    }
-    const std::string name = OptionName(letter, index);
-    if (std::strchr(command.options, letter) == nullptr) {
-      return "unknown option '" + name + "'";
-    }
-    if (!Take(letter, optarg, *arguments, *key)) {
-      return "invalid value '" + std::string(optarg) + "' for option '" + name +
-             "'";
+/// The command line of a command, parsed by CLI11.
+class Parser {
+ public:
+  explicit Parser(const Command& command)
+      : command_(command),
+        app_(std::string(command.summary), command.Program()) {
+    app_.set_help_flag();  // ours is an option like the others
+    app_.allow_extras();
+    for (const OptionInfo& option : OptionsOf(command)) {
+      std::string names;
+      for (const std::string& one : option.Spellings()) {
+        names += (names.empty() ? "" : ",") + one;
+      }
+      CLI::Option* const added =
+          option.value.empty() ? app_.add_flag(names) : app_.add_option(names);
+      added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      options_[option.letter] = added;
     }
   }
-}
 
-/// The reason of a usage error in the number of operands; empty if there is
-/// none.
-std::string CheckOperands(const std::vector<std::string>& operands,
-                          const Command& command) {
-  if (operands.size() < command.min_operands) return "missing operand";
-  if (operands.size() <= command.max_operands) return "";
-  return "unexpected operand '" + operands[command.max_operands] + "'";
-}
+  /// Returns the reason of a usage error; empty if there is none.
+  std::string Parse(int argc, char** argv) {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    // What follows "--" are operands, whatever they begin with.
+    const auto mark = std::find(words.begin(), words.end(), "--");
+    const std::vector<std::string> rest(
+        mark == words.end() ? mark : std::next(mark), words.end());
+    words.erase(mark, words.end());
+    if (std::string reason = CheckEmptyValues(words); !reason.empty()) {
+      return reason;
+    }
+    // CLI11 ends a subcommand at "++"; here that can only be a path.
+    std::replace(words.begin(), words.end(), std::string("++"),
+                 std::string("./++"));
+    std::reverse(words.begin(), words.end());  // as CLI11 expects them
+    try {
+      app_.parse(std::move(words));
+    } catch (const CLI::ParseError& error) {
+      // "--jobs: 1 required missing" is the only one left to occur.
+      const std::string text = error.what();
+      return "option '" + text.substr(0, text.find(':')) + "' needs a value";
+    }
+    // Not options of the app, and so either operands or mistakes.
+    for (std::string& word : app_.remaining()) {
+      if (word.size() > 1 && word.front() == '-' && !Given('h')) {
+        return UnknownOption(word, command_);
+      }
+      operands_.push_back(std::move(word));
+    }
+    operands_.insert(operands_.end(), rest.begin(), rest.end());
+    return "";
+  }
+
+  bool Given(char letter) const {
+    const auto found = options_.find(letter);
+    return found != options_.end() && found->second->count() > 0;
+  }
+
+  /// Stores the options and operands. Returns the reason of a usage error;
+  /// empty if there is none.
+  std::string Store(Arguments* arguments, KeyFile* key) const {
+    for (const OptionInfo& option : OptionsOf(command_)) {
+      if (!Given(option.letter)) continue;
+      const std::string name = "'--" + std::string(option.name) + "'";
+      for (const std::string& value : options_.at(option.letter)->results()) {
+        if (option.value.empty() && value != "true") {
+          return "option " + name + " takes no value";
+        }
+        if (!Take(option.letter, value, *arguments, *key)) {
+          return "invalid value '" + value + "' for option " + name +
+                 ": expected " + Expected(option);
+        }
+      }
+    }
+    arguments->operands = operands_;
+    if (arguments->operands.size() < command_.min_operands) {
+      return "missing operand: expected " + std::string(command_.operands);
+    }
+    if (arguments->operands.size() > command_.max_operands) {
+      return "unexpected operand '" +
+             arguments->operands[command_.max_operands] + "'";
+    }
+    return "";
+  }
+
+ private:
+  static std::string Expected(const OptionInfo& option) {
+    switch (option.letter) {
+      case 'j':
+        return "a number from 1 to 1024";
+      case 'V':
+        return "all, none or names of " + ViewNames();
+      case 'K':
+        return "the path of a file";
+      default:
+        return std::string(option.value);
+    }
+  }
+
+  /// CLI11 takes the word after "--jobs=" for the value.
+  std::string CheckEmptyValues(const std::vector<std::string>& words) const {
+    for (const std::string_view word : words) {
+      if (word.size() < 4 || !word.starts_with("--") || !word.ends_with('=')) {
+        continue;
+      }
+      for (const OptionInfo& option : OptionsOf(command_)) {
+        if (word.substr(2, word.size() - 3) == option.name) {
+          return "option '--" + std::string(option.name) +
+                 (option.value.empty() ? "' takes no value"
+                                       : "' needs a value");
+        }
+      }
+    }
+    return "";
+  }
+
+  const Command& command_;
+  CLI::App app_;
+  std::vector<std::string> operands_;
+  std::map<char, CLI::Option*> options_;
+};
 
 }  // namespace
 
 std::optional<int> ParseArguments(int argc, char** argv, const Command& command,
                                   Arguments* arguments) {
-  KeyFile key;
-  bool help = false;
-  std::string reason = TakeOptions(argc, argv, command, arguments, &key, &help);
-  if (help) {
-    std::printf("usage: %s %s\n", command.name, command.usage);
+  Parser parser(command);
+  std::string reason = parser.Parse(argc, argv);
+  if (!reason.empty()) return UsageError(command, reason);
+  if (parser.Given('h')) {
+    std::fputs(HelpOf(command).c_str(), stdout);
     return 0;
   }
-  if (!reason.empty()) return UsageError(command, reason);
-  arguments->operands.assign(argv + optind, argv + argc);
-  reason = CheckOperands(arguments->operands, command);
+  KeyFile key;
+  reason = parser.Store(arguments, &key);
   if (!reason.empty()) return UsageError(command, reason);
   if (arguments->jobs == 0) {
     arguments->jobs = std::max(std::thread::hardware_concurrency(), 1U);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,7 +8,7 @@
 #include "core/base/result.h"
 #include "core/container/format.h"
 #include "core/views/view.h"
-#include "fs/exit_code.h"
+#include "fs/commands/command.h"
 
 namespace ctxfs {
 
@@ -21,22 +19,12 @@ struct Arguments {
   bool recursive = false;  // -R
   bool details = false;    // -l
   bool json = false;
+  bool raw = false;
   bool sha256 = false;  // --checksums=sha256
   bool replace = false;
   unsigned jobs = 0;  // -j; as many as there are cores unless given
   std::optional<ViewSet> views;
   OpenOptions open;  // of --salvage, and the key that --keyfile names
-};
-
-/// The command line of a command.
-struct Command {
-  const char* name;     // as a user types it: "ctxfs ls"
-  const char* usage;    // without the name
-  const char* options;  // the letters of kOptions in arguments.cc it takes
-  size_t min_operands;
-  size_t max_operands = SIZE_MAX;
-  int usage_error = static_cast<int>(ExitCode::kUsage);  // exit code
-  int key_error = static_cast<int>(ExitCode::kKey);      // exit code
 };
 
 /// Parses a command line and reads the key file it names. If that fails, prints

@@ -8,18 +8,11 @@
 
 #include "core/base/limits.h"
 #include "fs/commands/arguments.h"
-#include "fs/commands/commands.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/source_tree.h"
 
 namespace ctxfs {
 namespace {
-
-const Command kCommand{
-    "ctxfs cat",
-    "[--views LIST] [--salvage] [--keyfile PATH] [--insecure-keyfile] "
-    "SOURCE//PATH...",
-    "VSKI", 1};
 
 Status WriteOut(Bytes bytes) {
   while (!bytes.empty()) {
@@ -59,11 +52,9 @@ Status CatOne(const std::string& operand, const Arguments& arguments) {
   return Copy(open->content, (*tree)->cache());
 }
 
-}  // namespace
-
 int RunCat(int argc, char** argv) {
   Arguments arguments;
-  if (const auto code = ParseArguments(argc, argv, kCommand, &arguments)) {
+  if (const auto code = ParseArguments(argc, argv, kCatCommand, &arguments)) {
     return *code;
   }
   ConfineToReading(SourcesOf(arguments.operands));
@@ -76,5 +67,19 @@ int RunCat(int argc, char** argv) {
   }
   return static_cast<int>(worst);
 }
+
+}  // namespace
+
+const Command kCatCommand{
+    .name = "cat",
+    .operands = "SOURCE//PATH...",
+    .summary = "Writes files to standard output, verified",
+    .run = &RunCat,
+    .options = "SVKI",
+    .examples =
+        "  ctxfs cat episode.wshard//meta/episode\n"
+        "  ctxfs cat models//llama.mosh/.ctxfs/info.json | jq .format\n",
+    .kind = OperandKind::kPath,
+    .min_operands = 1};
 
 }  // namespace ctxfs

@@ -18,13 +18,10 @@
 #include "fs/commands/find_containers.h"
 #include "fs/commands/parallel.h"
 #include "fs/commands/text.h"
+#include "fs/common/terminal.h"
 
 namespace ctxfs {
 namespace {
-
-constexpr const char* kUsage =
-    "[--json] [-j N] [--checksums=sha256] [--salvage] [--keyfile PATH] "
-    "[--insecure-keyfile] SOURCE...";
 
 /// The findings that decide the exit code.
 struct Findings {
@@ -38,40 +35,22 @@ struct Findings {
   }
 };
 
-/// A name of the check, with its exit codes.
-struct Program {
-  Command command;
+/// What the check exits with, under one of its names.
+struct Codes {
   int damaged;
   int unchecked;
   bool add;  // both codes at once are added, or else `unchecked` is returned
 };
 
-constexpr Program kCheck{{.name = "ctxfs check",
-                          .usage = kUsage,
-                          .options = "JjCSKI",
-                          .min_operands = 1,
-                          .usage_error = 2,
-                          .key_error = 2},
-                         1,
-                         2,
-                         false};
-
+constexpr Codes kCheckCodes{1, 2, false};
 // The codes of fsck(8), which are bits: 4 "filesystem errors left uncorrected",
 // 8 "operational error", 16 "usage or syntax error". Its 1 means "corrected".
-constexpr Program kFsck{{.name = "fsck.ctxfs",
-                         .usage = kUsage,
-                         .options = "JjCSKI",
-                         .min_operands = 1,
-                         .usage_error = 16,
-                         .key_error = 8},
-                        4,
-                        8,
-                        true};
+constexpr Codes kFsckCodes{4, 8, true};
 
-int ExitCodeOf(const Findings& findings, const Program& program) {
-  const int damaged = findings.damaged ? program.damaged : 0;
+int ExitCodeOf(const Findings& findings, const Codes& codes) {
+  const int damaged = findings.damaged ? codes.damaged : 0;
   if (!findings.unchecked) return damaged;
-  return program.unchecked + (program.add ? damaged : 0);
+  return codes.unchecked + (codes.add ? damaged : 0);
 }
 
 /// fsck(8) passes these to every checker; a check that changes nothing ignores
@@ -170,22 +149,28 @@ Json ReportJson(const std::string& path, const CheckReport& report) {
 void PrintReport(std::FILE* to, const std::string& path,
                  const CheckReport& report) {
   const std::string source = ShownName(path);
+  const Terminal terminal = Terminal::Of(to);
   for (const Fault& fault : report.faults) {
     const std::string where =
         fault.path.empty() ? "" : Quote(fault.path) + ": ";
+    const std::string reason = terminal.Paint(Colour::kRed, fault.error.Text());
     std::fprintf(to, "%s: %s%s\n", source.c_str(), where.c_str(),
-                 fault.error.Text().c_str());
+                 reason.c_str());
   }
   for (const std::string& warning : report.warnings) {
-    std::fprintf(to, "%s: warning: %s\n", source.c_str(), warning.c_str());
+    std::fprintf(to, "%s: %s %s\n", source.c_str(),
+                 terminal.Paint(Colour::kYellow, "warning:").c_str(),
+                 warning.c_str());
   }
-  const std::string count = std::to_string(report.faults.size());
+  const size_t count = report.faults.size();
+  const std::string verdict =
+      count == 0 ? terminal.Paint(Colour::kGreen, "clean")
+      : count == 1
+          ? terminal.Paint(Colour::kRed, "1 fault")
+          : terminal.Paint(Colour::kRed, std::to_string(count) + " faults");
   std::fprintf(to, "%s: %llu files, %s: %s\n", source.c_str(),
                static_cast<unsigned long long>(report.files),
-               HumanSize(report.bytes).c_str(),
-               report.faults.empty()       ? "clean"
-               : report.faults.size() == 1 ? "1 fault"
-                                           : (count + " faults").c_str());
+               HumanSize(report.bytes).c_str(), verdict.c_str());
 }
 
 /// A container to check.
@@ -264,22 +249,43 @@ Findings CheckAll(const Arguments& arguments) {
   return findings;
 }
 
-int Run(int argc, char** argv, const Program& program) {
+int Run(int argc, char** argv, const Command& command, const Codes& codes) {
   argc = static_cast<int>(std::remove_if(argv + 1, argv + argc, IsForRepair) -
                           argv);
   Arguments arguments;
-  if (const auto code =
-          ParseArguments(argc, argv, program.command, &arguments)) {
+  if (const auto code = ParseArguments(argc, argv, command, &arguments)) {
     return *code;
   }
   ConfineToReading(arguments.operands);
-  return ExitCodeOf(CheckAll(arguments), program);
+  return ExitCodeOf(CheckAll(arguments), codes);
+}
+
+int RunCheck(int argc, char** argv) {
+  return Run(argc, argv, kCheckCommand, kCheckCodes);
 }
 
 }  // namespace
 
-int RunCheck(int argc, char** argv) { return Run(argc, argv, kCheck); }
+const Command kCheckCommand{
+    .name = "check",
+    .operands = "SOURCE...",
+    .summary = "Reads everything and verifies every checksum",
+    .run = &RunCheck,
+    .options = "jJCSKI",
+    .examples =
+        "  ctxfs check ~/models\n"
+        "  ctxfs check --checksums=sha256 model.mosh > sums\n",
+    .kind = OperandKind::kSource,
+    .min_operands = 1,
+    .usage_error = 2,
+    .key_error = 2};
 
-int RunFsck(int argc, char** argv) { return Run(argc, argv, kFsck); }
+int RunFsck(int argc, char** argv) {
+  Command command = kCheckCommand;
+  command.program = "fsck.ctxfs";
+  command.usage_error = 16;
+  command.key_error = 8;
+  return Run(argc, argv, command, kFsckCodes);
+}
 
 }  // namespace ctxfs

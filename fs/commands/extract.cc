@@ -16,7 +16,6 @@
 
 #include "core/base/limits.h"
 #include "fs/commands/arguments.h"
-#include "fs/commands/commands.h"
 #include "fs/commands/new_file.h"
 #include "fs/commands/parallel.h"
 #include "fs/commands/progress.h"
@@ -25,12 +24,6 @@
 
 namespace ctxfs {
 namespace {
-
-const Command kCommand{
-    "ctxfs extract",
-    "[-a] [-j N] [--replace] [--views LIST] [--salvage] [--keyfile PATH] "
-    "[--insecure-keyfile] SOURCE[//PATH] DIR",
-    "ajFVSKI", 2, 2};
 
 std::string LastComponent(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
@@ -182,11 +175,10 @@ bool LeadsIntoViews(const std::string& path) {
          slashed.find("/views~") != std::string::npos;
 }
 
-}  // namespace
-
 int RunExtract(int argc, char** argv) {
   Arguments arguments;
-  if (const auto code = ParseArguments(argc, argv, kCommand, &arguments)) {
+  if (const auto code =
+          ParseArguments(argc, argv, kExtractCommand, &arguments)) {
     return *code;
   }
   const auto fail = [](const std::string& path, const Error& error) {
@@ -210,5 +202,20 @@ int RunExtract(int argc, char** argv) {
   extractor.Plan(*top, TargetTree::kTop);
   return static_cast<int>(extractor.Run());
 }
+
+}  // namespace
+
+const Command kExtractCommand{
+    .name = "extract",
+    .operands = "SOURCE[//PATH] DIR",
+    .summary = "Copies files into a directory, verified",
+    .run = &RunExtract,
+    .options = "ajFSVKI",
+    .examples =
+        "  ctxfs extract model.mosh out\n"
+        "  ctxfs extract episode.wshard//views/frames frames\n",
+    .kind = OperandKind::kPath,
+    .min_operands = 2,
+    .max_operands = 2};
 
 }  // namespace ctxfs

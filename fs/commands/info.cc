@@ -1,91 +1,226 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs info: what a container is, what is in it, and what is wrong with it.
-#include <algorithm>
+// ctxfs info: the format of a container, its contents, and its faults.
+#include <array>
 #include <cstdio>
-#include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "core/vfs/open_container.h"
 #include "fs/commands/arguments.h"
-#include "fs/commands/commands.h"
 #include "fs/commands/confine.h"
+#include "fs/commands/container_summary.h"
 #include "fs/commands/find_containers.h"
 #include "fs/commands/text.h"
+#include "fs/common/terminal.h"
 
 namespace ctxfs {
 namespace {
 
-const Command kCommand{
-    "ctxfs info",
-    "[--json] [--salvage] [--keyfile PATH] [--insecure-keyfile] SOURCE...",
-    "JSKI", 1};
+/// "12345678" as "12,345,678".
+std::string Grouped(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, ",");
+  }
+  return digits;
+}
 
-/// Entries that are alike, as the table counts them.
-struct Group {
-  uint64_t entries = 0;
-  uint64_t bytes = 0;
-  uint64_t stored = 0;
+/// "1,234,567 (1.2 million)" from a million on.
+std::string Counted(uint64_t number) {
+  constexpr std::array<std::pair<double, const char*>, 3> kNames = {
+      {{1e12, "trillion"}, {1e9, "billion"}, {1e6, "million"}}};
+  for (const auto& [size, name] : kNames) {
+    if (static_cast<double>(number) < size) continue;
+    std::array<char, 48> text{};
+    std::snprintf(text.data(), text.size(), " (%.1f %s)",
+                  static_cast<double>(number) / size, name);
+    return Grouped(number) + text.data();
+  }
+  return Grouped(number);
+}
+
+/// A word of a shell command.
+std::string ShellWord(const std::string& text) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+      "/._+@%=:,-";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) {
+    return text;
+  }
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+/// "crc32c of 20 entries, 4 without".
+std::string ChecksumsText(const ContainerSummary& summary) {
+  std::string text;
+  uint64_t without = 0;
+  for (const auto& [algorithm, count] : summary.checksums) {
+    if (algorithm == "none") {
+      without = count;
+      continue;
+    }
+    text += (text.empty() ? "" : ", ") + algorithm + " of " + Grouped(count) +
+            (count == 1 ? " entry" : " entries");
+  }
+  if (text.empty()) return "none";
+  return without == 0 ? text : text + ", " + Grouped(without) + " without";
+}
+
+std::string CodecsText(const ContainerSummary& summary) {
+  std::string text;
+  for (const auto& [codec, count] : summary.codecs) {
+    text += (text.empty() ? "" : ", ") + codec + " (" + Grouped(count) + ")";
+  }
+  return text;
+}
+
+/// Prints what ctxfs info shows people of one container.
+class Page {
+ public:
+  Page(const std::string& path, const Json& info,
+       const ContainerSummary& summary)
+      : path_(path), info_(info), summary_(summary) {}
+
+  void Print() const {
+    std::puts(terminal_.Paint(Colour::kBold, ShownName(path_)).c_str());
+    PrintFormat();
+    PrintCounts();
+    PrintDtypes();
+    PrintLargest();
+    for (const Json& warning : info_.value("warnings", Json::array())) {
+      std::printf("  %s %s\n",
+                  terminal_.Paint(Colour::kYellow, "warning:").c_str(),
+                  ShownName(warning.get<std::string>()).c_str());
+    }
+    PrintNext();
+  }
+
+ private:
+  static void Line(const std::string& name, const std::string& value) {
+    std::printf("  %-13s %s\n", name.c_str(), ShownName(value).c_str());
+  }
+
+  /// The format, and the other short texts of info.json.
+  void PrintFormat() const {
+    constexpr size_t kShort = 80;
+    std::string format = info_.value("format", "unknown");
+    if (const auto version = info_.find("version");
+        version != info_.end() && version->is_primitive()) {
+      format +=
+          " version " + (version->is_string() ? version->get<std::string>()
+                                              : CompactJson(*version));
+    }
+    Line("format", format);
+    for (const auto& [key, value] : info_.items()) {
+      if (key == "format" || key == "version" || !value.is_string()) continue;
+      std::string name = key;
+      for (char& c : name) c = c == '_' ? ' ' : c;
+      const auto text = value.get<std::string>();
+      if (!text.empty() && text.size() <= kShort) Line(name, text);
+    }
+  }
+
+  void PrintCounts() const {
+    const auto size = info_.find("container_size");
+    const uint64_t bytes = size != info_.end() && size->is_number_unsigned()
+                               ? size->get<uint64_t>()
+                               : summary_.stored_bytes;
+    Line("size",
+         HumanSize(bytes) + ", decoded " + HumanSize(summary_.decoded_bytes));
+    Line("entries", Grouped(summary_.entries));
+    if (summary_.arrays != 0) {
+      Line(summary_.all_tensors ? "parameters" : "elements",
+           Counted(summary_.elements) + " in " + Grouped(summary_.arrays) +
+               (summary_.arrays == 1 ? " array" : " arrays"));
+    }
+    if (summary_.entries != 0) {
+      Line("codecs", CodecsText(summary_));
+      Line("checksums", ChecksumsText(summary_));
+    }
+  }
+
+  void PrintDtypes() const {
+    if (summary_.dtypes.empty()) return;
+    TextTable table({"dtype", "arrays", "elements", "decoded"}, {1, 2, 3});
+    for (const auto& [dtype, count] : summary_.dtypes) {
+      table.Add({dtype, Grouped(count.arrays), Grouped(count.elements),
+                 HumanSize(count.bytes)});
+    }
+    std::printf("\n%s", table.Aligned(terminal_, "  ").c_str());
+  }
+
+  void PrintLargest() const {
+    if (summary_.largest.empty()) return;
+    TextTable table({"largest", "dtype", "shape", "name"}, {0});
+    for (const ContainerSummary::Array& one : summary_.largest) {
+      table.Add({HumanSize(one.bytes), one.dtype, CompactJson(one.shape),
+                 ShownName(one.name)});
+    }
+    std::printf("\n%s", table.Aligned(terminal_, "  ").c_str());
+  }
+
+  void PrintNext() const {
+    const std::string word = ShellWord(path_);
+    std::printf(
+        "\n  %s\n    ctxfs ls -l %s\n    ctxfs check %s\n    ctxfs mount %s\n",
+        terminal_.Paint(Colour::kBold, "next").c_str(), word.c_str(),
+        word.c_str(), word.c_str());
+  }
+
+  const std::string& path_;
+  const Json& info_;
+  const ContainerSummary& summary_;
+  const Terminal terminal_ = Terminal::Of(stdout);
 };
 
-using Row = std::vector<std::string>;
-
-void PrintTable(const std::vector<Row>& rows) {
-  std::vector<size_t> widths(rows.front().size());
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
+/// A field of --raw: no tab or newline in it.
+std::string RawField(const std::string& text) {
+  std::string field;
+  for (const char c : text) {
+    switch (c) {
+      case '\\':
+        field += "\\\\";
+        break;
+      case '\n':
+        field += "\\n";
+        break;
+      case '\t':
+        field += "\\t";
+        break;
+      default:
+        field += c;
     }
   }
-  for (const Row& row : rows) {
-    std::string line = " ";
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string space(widths[i] - row[i].size(), ' ');
-      // Words to the left, numbers to the right.
-      line += i < 3 ? " " + row[i] + space : "  " + space + row[i];
-    }
-    std::puts(line.substr(0, line.find_last_not_of(' ') + 1).c_str());
-  }
+  return field;
 }
 
-void PrintGroups(const Container& container) {
-  std::map<std::tuple<std::string, std::string, std::string>, Group> groups;
-  const auto entries = container.Entries();
-  for (uint32_t entry = 0; entry < entries->count(); ++entry) {
-    const EntryInfo info =
-        entries->Describe(entry, LoneContext()).value_or(EntryInfo{});
-    Group& group = groups[{info.kind, info.dtype, info.codec}];
-    ++group.entries;
-    group.bytes += info.size;
-    group.stored += info.stored_size;
-  }
-  if (groups.empty()) return;
-  std::vector<Row> rows = {
-      {"kind", "dtype", "codec", "entries", "decoded", "stored"}};
-  for (const auto& [key, group] : groups) {
-    const auto& [kind, dtype, codec] = key;
-    rows.push_back({kind, dtype.empty() ? "-" : dtype, codec,
-                    std::to_string(group.entries), HumanSize(group.bytes),
-                    HumanSize(group.stored)});
-  }
-  std::puts("");
-  PrintTable(rows);
-}
-
-/// "  key  value" of what info.json says on its own; lists by their length.
-void PrintFields(const Json& info) {
+/// Lines of path, key and value with tabs between, for cut(1) and awk(1).
+void PrintRaw(const std::string& path, const Json& info,
+              const ContainerSummary& summary) {
+  const auto line = [&path](const std::string& key, const std::string& value) {
+    std::printf("%s\t%s\t%s\n", RawField(path).c_str(), key.c_str(),
+                RawField(value).c_str());
+  };
   for (const auto& [key, value] : info.items()) {
-    if (key == "warnings") continue;
-    std::string text = value.is_string() ? value.get<std::string>()
-                       : value.is_array()
-                           ? std::to_string(value.size()) + " listed"
-                           : CompactJson(value);
-    if (key.ends_with("_size") && value.is_number_unsigned()) {
-      text += " (" + HumanSize(value.get<uint64_t>()) + ")";
-    }
-    std::printf("  %-22s %s\n", key.c_str(), ShownName(text).c_str());
+    line(RawField(key),
+         value.is_string() ? value.get<std::string>() : CompactJson(value));
+  }
+  line("arrays", std::to_string(summary.arrays));
+  line("elements", std::to_string(summary.elements));
+  for (const auto& [dtype, count] : summary.dtypes) {
+    line("arrays." + dtype, std::to_string(count.arrays));
+    line("elements." + dtype, std::to_string(count.elements));
+    line("bytes." + dtype, std::to_string(count.bytes));
+  }
+  for (const auto& [codec, count] : summary.codecs) {
+    line("codec." + codec, std::to_string(count));
+  }
+  for (const auto& [algorithm, count] : summary.checksums) {
+    line("checksum." + algorithm, std::to_string(count));
   }
 }
 
@@ -103,26 +238,24 @@ ExitCode ShowOne(const std::string& path, const Arguments& arguments,
     all->push_back(std::move(info));
     return ExitCode::kOk;
   }
-  std::printf("%s\n", ShownName(path).c_str());
-  PrintFields(info);
-  PrintGroups(**container);
-  for (const Json& warning : info.value("warnings", Json::array())) {
-    std::printf("  warning: %s\n",
-                ShownName(warning.get<std::string>()).c_str());
+  const ContainerSummary summary = ContainerSummary::Of(**container);
+  if (arguments.raw) {
+    PrintRaw(path, info, summary);
+  } else {
+    Page(path, info, summary).Print();
   }
   return ExitCode::kOk;
 }
 
-}  // namespace
-
 int RunInfo(int argc, char** argv) {
   Arguments arguments;
-  if (const auto code = ParseArguments(argc, argv, kCommand, &arguments)) {
+  if (const auto code = ParseArguments(argc, argv, kInfoCommand, &arguments)) {
     return *code;
   }
   ConfineToReading(arguments.operands);
   ExitCode worst = ExitCode::kOk;
   Json all = Json::array();
+  uint64_t shown = 0;
   for (const std::string& operand : arguments.operands) {
     const Result<std::vector<std::string>> paths = FindContainers(operand);
     if (!paths) {
@@ -131,6 +264,7 @@ int RunInfo(int argc, char** argv) {
       continue;
     }
     for (const std::string& path : *paths) {
+      if (shown++ != 0 && !arguments.raw && !arguments.json) std::puts("");
       const ExitCode code = ShowOne(path, arguments, &all);
       if (code != ExitCode::kOk) worst = code;
     }
@@ -140,5 +274,19 @@ int RunInfo(int argc, char** argv) {
   }
   return static_cast<int>(worst);
 }
+
+}  // namespace
+
+const Command kInfoCommand{
+    .name = "info",
+    .operands = "SOURCE...",
+    .summary = "Describes containers: format, sizes, arrays and warnings",
+    .run = &RunInfo,
+    .options = "JWSKI",
+    .examples =
+        "  ctxfs info model.mosh\n"
+        "  ctxfs info --json ~/models | jq '.[].format'\n",
+    .kind = OperandKind::kSource,
+    .min_operands = 1};
 
 }  // namespace ctxfs

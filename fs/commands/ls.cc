@@ -6,19 +6,13 @@
 #include "core/base/text.h"
 #include "core/tree/index_json.h"
 #include "fs/commands/arguments.h"
-#include "fs/commands/commands.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/source_tree.h"
 #include "fs/commands/text.h"
+#include "fs/common/terminal.h"
 
 namespace ctxfs {
 namespace {
-
-const Command kCommand{
-    "ctxfs ls",
-    "[-alR] [--json] [--views LIST] [--salvage] [--keyfile PATH] "
-    "[--insecure-keyfile] SOURCE[//PATH]...",
-    "alRJVSKI", 1};
 
 class Lister {
  public:
@@ -35,6 +29,17 @@ class Lister {
     return tree_.ForEach(file, arguments_.all, visit);
   }
 
+  /// Prints what a terminal gets at once, to have it aligned.
+  void Flush() {
+    if (!table_.empty()) {
+      std::fputs(table_.Aligned(terminal_, "").c_str(), stdout);
+      table_ = Header();
+    }
+    std::fputs(InColumns(names_, terminal_.width(), terminal_).c_str(), stdout);
+    names_.clear();
+    held_ = 0;
+  }
+
   /// False if the size of a file is unknown.
   bool complete() const { return complete_; }
 
@@ -49,8 +54,21 @@ class Lister {
     const std::string name =
         ShownName(arguments_.recursive ? file.path : NameOf(file)) +
         (file.directory ? "/" : "");
-    if (arguments_.details) ShowDetails(file);
-    std::puts(name.c_str());
+    if (!terminal_.is_terminal() ||
+        (arguments_.recursive && !arguments_.details)) {
+      if (arguments_.details) PrintDetails(Details(file));
+      const Colour colour = file.directory ? Colour::kBlue : Colour::kNone;
+      std::puts(terminal_.Paint(colour, name).c_str());
+      return {};
+    }
+    if (arguments_.details) {
+      std::vector<std::string> row = Details(file);
+      row.push_back(name);
+      table_.Add(std::move(row));
+    } else {
+      names_.push_back(name);
+    }
+    if (++held_ == kMostHeld) Flush();
     return {};
   }
 
@@ -70,19 +88,27 @@ class Lister {
     return info;
   }
 
-  void ShowDetails(const SourceTree::File& file) {
-    if (file.directory) {
-      std::printf("%-5s %-16s %12s %-11s %-17s ", "-", "-", "-", "-", "-");
-      return;
-    }
+  /// dtype, shape, size, codec and checksum; the size for people on a
+  /// terminal.
+  std::vector<std::string> Details(const SourceTree::File& file) {
+    if (file.directory) return {"-", "-", "-", "-", "-"};
     const EntryInfo info = InfoOf(file);
     const auto or_dash = [](const std::string& text) {
-      return text.empty() ? "-" : text.c_str();
+      return text.empty() ? "-" : text;
     };
-    const std::string shape = info.shape ? CompactJson(*info.shape) : "-";
-    std::printf("%-5s %-16s %12llu %-11s %-17s ", or_dash(info.dtype),
-                shape.c_str(), static_cast<unsigned long long>(info.size),
-                or_dash(info.codec), or_dash(info.checksum));
+    return {or_dash(info.dtype), info.shape ? CompactJson(*info.shape) : "-",
+            terminal_.is_terminal() ? HumanSize(info.size)
+                                    : std::to_string(info.size),
+            or_dash(info.codec), or_dash(info.checksum)};
+  }
+
+  static void PrintDetails(const std::vector<std::string>& row) {
+    std::printf("%-5s %-16s %12s %-11s %-17s ", row[0].c_str(), row[1].c_str(),
+                row[2].c_str(), row[3].c_str(), row[4].c_str());
+  }
+
+  static TextTable Header() {
+    return {{"dtype", "shape", "size", "codec", "checksum", "name"}, {2}};
   }
 
   Status ShowJson(const SourceTree::File& file) {
@@ -97,8 +123,15 @@ class Lister {
     return {};
   }
 
+  // Lines that are aligned together; a directory may have millions.
+  static constexpr size_t kMostHeld = 5000;
+
   SourceTree& tree_;
   const Arguments& arguments_;
+  const Terminal terminal_ = Terminal::Of(stdout);
+  TextTable table_ = Header();
+  std::vector<std::string> names_;
+  size_t held_ = 0;
   bool complete_ = true;
   uint64_t shown_ = 0;
 };
@@ -115,6 +148,7 @@ ExitCode ListOne(const std::string& operand, const Arguments& arguments) {
   Lister lister(**tree, arguments);
   const Result<SourceTree::File> top = (*tree)->Find(target.path);
   const Status listed = top ? lister.List(*top) : Status(top.error());
+  lister.Flush();
   if (!listed) {
     PrintError(operand, listed.error());
     return ExitCodeOf(listed.error());
@@ -122,11 +156,9 @@ ExitCode ListOne(const std::string& operand, const Arguments& arguments) {
   return lister.complete() ? ExitCode::kOk : ExitCode::kDamaged;
 }
 
-}  // namespace
-
 int RunLs(int argc, char** argv) {
   Arguments arguments;
-  if (const auto code = ParseArguments(argc, argv, kCommand, &arguments)) {
+  if (const auto code = ParseArguments(argc, argv, kLsCommand, &arguments)) {
     return *code;
   }
   ConfineToReading(SourcesOf(arguments.operands));
@@ -142,5 +174,18 @@ int RunLs(int argc, char** argv) {
   }
   return static_cast<int>(worst);
 }
+
+}  // namespace
+
+const Command kLsCommand{.name = "ls",
+                         .operands = "SOURCE[//PATH]...",
+                         .summary = "Lists files in the order of the container",
+                         .run = &RunLs,
+                         .options = "alRJSVKI",
+                         .examples =
+                             "  ctxfs ls -l model.mcf//tensors\n"
+                             "  ctxfs ls -R ~/models\n",
+                         .kind = OperandKind::kPath,
+                         .min_operands = 1};
 
 }  // namespace ctxfs

@@ -11,6 +11,7 @@
 #include "core/codec/dequant.h"
 #include "core/container/format.h"
 #include "core/content/content.h"
+#include "core/formats/gguf/header.h"
 #include "core/io/source.h"
 #include "tests/unit/testing/files.h"
 
@@ -135,6 +136,35 @@ BENCHMARK(Windows)
     ->Args({0x33, 2, 4096})
     ->Args({0x31, 4, 4000})
     ->Args({0x31, 4, 4001});
+
+/// The blocks of a GGUF type, 64 KiB of them as a READ takes them.
+void Gguf(benchmark::State& state, GgufMultiply multiply) {
+  const GgufQuant* quant = GgufQuantOf(static_cast<uint32_t>(state.range(0)));
+  if (multiply == nullptr || quant == nullptr) {
+    state.SkipWithError("this processor has no AVX2, or the code no values");
+    return;
+  }
+  const size_t count = (64U << 10) / quant->bytes;
+  const std::string blocks = RandomBytes(count * quant->bytes);
+  std::vector<std::byte> out(count * quant->block * sizeof(float));
+  for (auto _ : state) {
+    GgufDequantizeBy(multiply, *quant, AsBytes(blocks).data(), count,
+                     out.data());
+    benchmark::DoNotOptimize(out.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetLabel(GgufTypeName(quant->code));
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) *
+                          static_cast<int64_t>(out.size()));
+}
+
+void GgufTypes(benchmark::internal::Benchmark* benchmark) {
+  for (uint32_t code = 0; code < 64; ++code) {
+    if (GgufQuantOf(code) != nullptr) benchmark->Arg(code);
+  }
+}
+BENCHMARK_CAPTURE(Gguf, scalar, &GgufMultiplyScalar)->Apply(&GgufTypes);
+BENCHMARK_CAPTURE(Gguf, avx2, GgufMultiplyAvx2())->Apply(&GgufTypes);
 
 }  // namespace
 }  // namespace ctxfs

@@ -53,4 +53,6 @@ def check(block: str, directory: pathlib.Path, binaries) -> None:
             assert run_command(command, directory, binaries) == expected, command
     finally:
         # Only a block that failed leaves its mount behind.
-        subprocess.run(["umount", "-l", directory / "mnt"], capture_output=True, timeout=30)
+        for name in os.listdir(directory):
+            if os.path.ismount(directory / name):
+                subprocess.run(["umount", "-l", directory / name], timeout=30)

@@ -144,9 +144,9 @@ def test_info_is_info_json(mount):
     told = json.loads(run(CTXFS, "info", "--json", EPISODE).stdout)
     assert told == [{**shown, "path": str(EPISODE)}]
     text = run(CTXFS, "info", EPISODE).stdout.decode()
-    assert "role_name              WShard" in text
-    row = next(line.split() for line in text.splitlines() if " u8 " in line)
-    assert row[:4] == ["lane", "u8", "lz4", "2"]
+    assert "  role name     WShard\n" in text
+    row = next(line.split() for line in text.splitlines() if line.startswith("  u8 "))
+    assert row[1:3] == ["2", "7,680"]
 
 
 def test_info_of_what_is_damaged(tmp_path):
@@ -250,14 +250,18 @@ def test_help_and_usage(command):
     (
         (["ls", "-lx", "A"], "unknown option '-x'"),
         (["cat", "-l", "A"], "unknown option '-l'"),
-        (["cat", "--lon", "A"], "unknown option '--long'"),
+        (["cat", "--lon", "A"], "unknown option '--lon'"),
+        (["ls", "--lon", "A"], "unknown option '--lon' (did you mean '--long'?)"),
         (["check", "A", "--keyfile"], "option '--keyfile' needs a value"),
-        (["check", "-j", "0", "A"], "invalid value '0' for option '-j'"),
-        (["ls", "--views", "no", "A"], "invalid value 'no' for option '--views'"),
-        (["check", "--checksums=md5", "A"], "invalid value 'md5' for option '--checksums'"),
-        (["extract", "A"], "missing operand"),
+        (["check", "-j", "0", "A"], 
+         "invalid value '0' for option '--jobs': expected a number from 1 to 1024"),
+        (["check", "--checksums=md5", "A"],
+         "invalid value 'md5' for option '--checksums': expected sha256"),
+        (["extract", "A"], "missing operand: expected SOURCE[//PATH] DIR"),
         (["extract", "A", "B", "C"], "unexpected operand 'C'"),
-        (["umount"], "missing operand"),
+        (["umount"], "missing operand: expected MOUNTPOINT"),
+        (["formats", "A"], "unexpected operand 'A'"),
+        (["mounts", "-l"], "unknown option '-l'"),
         (["umount", "A", "B"], "unexpected operand 'B'"),
         (["umount", "-x"], "unknown option '-x'"),
     ),
@@ -270,6 +274,14 @@ def test_a_usage_error_names_the_word(args, reason):
     )
 
 
+def test_views_that_are_none():
+    done = run(CTXFS, "ls", "--views", "no", "A")
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        b"ctxfs ls: invalid value 'no' for option '--views': expected all, none or names of npy,"
+    )
+
+
 @pytest.mark.parametrize("command", ("ls", "cat", "info", "check", "extract"))
 def test_help_lists_every_option_that_is_taken(command):
     """A listed option is known to the command, an unlisted one is not."""
@@ -279,7 +291,7 @@ def test_help_lists_every_option_that_is_taken(command):
     ):
         shown |= {f"--{name}"} if dashes == "--" else {f"-{letter}" for letter in name}
     for option in ("--views", "--salvage", "--keyfile", "--insecure-keyfile", "--json",
-                   "--checksums", "--replace", "-j", "-a", "-l", "-R"):
+                   "--raw", "--checksums", "--replace", "-j", "-a", "-l", "-R"):
         if (command, option) == ("check", "-a"):
             continue  # ignored, since fsck(8) passes it
         told = run(CTXFS, command, option, "/nowhere", "/nowhere/at/all").stderr
@@ -290,11 +302,13 @@ def test_help_of_everything():
     shown = run(CTXFS, "help")
     assert shown.returncode == 0 and shown.stderr == b""
     assert shown.stdout == run(CTXFS, "--help").stdout
-    for name in ("mount", "umount", "ls", "cat", "info", "check", "extract"):
+    for name in ("mount", "umount", "mounts", "ls", "cat", "info", "check", "extract",
+                 "formats", "help"):
         assert f"ctxfs {name} ".encode() in shown.stdout
         by_word, by_flag = run(CTXFS, "help", name), run(CTXFS, name, "--help")
         assert by_word.returncode == by_flag.returncode == 0
         assert by_word.stdout == by_flag.stdout and name.encode() in by_word.stdout
+        assert b"xample" in by_word.stdout or name in ("mounts", "formats", "help")
     wrong = run(CTXFS, "help", "lss")
     assert wrong.returncode == 1 and b"'lss'" in wrong.stderr
 

@@ -5,6 +5,7 @@ import errno
 import mmap
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -276,7 +277,8 @@ def test_no_key_is_dumped(mount, tmp_path):
         if " rw-p " not in line:
             continue
         memory.seek(begin)
-        if bytes(range(32)) in memory.read(end - begin):
+        # The C++ library has tables of all bytes in order, which go on after 31.
+        if re.search(re.escape(bytes(range(32))) + rb"(?! )", memory.read(end - begin), re.DOTALL):
             found += 1
             assert "dd" in flags.splitlines()[0].split(), line
     assert found >= 1

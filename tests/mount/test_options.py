@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options, exit codes and messages of the commands (docs/ctxfs.8)."""
+"""Options, exit codes and messages of the commands (docs/mounting.md)."""
 
 import errno
 import json
@@ -78,7 +78,7 @@ def test_mount_points_that_cannot_be_used(tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        [], ["one"], ["one", "two", "three", "-o", "flat"],
+        [], ["one", "-o", "nosuch"], ["one", "two", "three", "-o", "flat"],
         ["a", "b", "-o", "nosuch"], ["a", "b", "-o", "verify=never"],
         ["a", "b", "-o", "cache=lots"], ["a", "b", "-o", "cache=-1"],
         ["a", "b", "-o", "threads=0"], ["a", "b", "-o", "umask=9"],

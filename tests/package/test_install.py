@@ -66,9 +66,25 @@ def test_nothing_is_outside_the_prefix_but_the_helpers(prefix):
 
 def test_every_command_has_a_manual(prefix):
     for name in ("ctxfs", *HELPERS):
-        page = prefix / "usr/share/man/man8" / f"{name}.8.gz"
+        section = 1 if name == "ctxfs" else 8
+        page = prefix / f"usr/share/man/man{section}" / f"{name}.{section}.gz"
         text = gzip.decompress(page.read_bytes()).decode()
-        assert text.count(".TH ") == 1 and "@" not in text.splitlines()[2]
+        assert text.count(".TH ") == 1 and "@PROJECT" not in text
+    assert (prefix / "usr/share/man/man5/ctxfs.5.gz").exists()
+
+
+def test_completions_are_where_shells_look(prefix):
+    share = prefix / "usr/share"
+    for name in ("ctxfs", *HELPERS):
+        script = (share / "bash-completion/completions" / name).read_text()
+        assert f" {name}" in script.splitlines()[-1]
+    assert (share / "fish/vendor_completions.d/ctxfs.fish").exists()
+    assert len(list((share / "zsh").rglob("_ctxfs"))) == 1
+
+
+def test_examples_are_installed(prefix):
+    examples = prefix / "usr/share/doc/ctxfs/examples"
+    assert {"compose.yaml", "kubernetes.yaml", "systemd"} <= set(os.listdir(examples))
 
 
 def test_a_moved_tree_works(tmp_path):

@@ -16,6 +16,7 @@ CONTAINER = GOLDEN / "shard" / "comp_mixed.shard"
 DAMAGED = GOLDEN / "shard" / "crc_mismatch_raw.shard"
 ENTRIES = json.loads(CONTAINER.with_suffix(".shard.json").read_text())["entries"]
 SUMS = "".join(f"{e['decoded_sha256']}  {e['name']}\n" for e in ENTRIES)
+EXAMPLES = ROOT / "packaging" / "examples"
 MACHINE = os.uname().machine
 # Of a script in a tree: waits until every daemon has ended, or fails.
 ALL_ENDED = """
@@ -65,8 +66,14 @@ def test_contents():
         "/usr/bin/ctxfs", "/usr/sbin/mount.ctxfs", "/usr/sbin/fsck.ctxfs",
         "/usr/share/doc/ctxfs/changelog.gz", "/usr/share/doc/ctxfs/copyright",
         "/usr/share/doc/ctxfs/changelog.Debian.gz",
-        *(f"/usr/share/man/man8/{name}.8.gz"
+        *(f"/usr/share/man/man{page[-1]}/{page}.gz"
+          for page in ("ctxfs.1", "ctxfs.5", "mount.ctxfs.8", "fsck.ctxfs.8")),
+        *(f"/usr/share/bash-completion/completions/{name}"
           for name in ("ctxfs", "mount.ctxfs", "fsck.ctxfs")),
+        "/usr/share/zsh/vendor-completions/_ctxfs",
+        "/usr/share/fish/vendor_completions.d/ctxfs.fish",
+        *(f"/usr/share/doc/ctxfs/examples/{path.relative_to(EXAMPLES)}"
+          for path in EXAMPLES.rglob("*") if path.is_file()),
     }
     library = files_of(package("libctxfs-dev"))
     assert not files & library

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ctxfs __complete: the candidates that the shells' completions show
+// (packaging/completions).
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/vfs/log.h"
+#include "fs/commands/commands.h"
+#include "fs/commands/confine.h"
+#include "fs/commands/source_tree.h"
+#include "fs/common/mount_table.h"
+
+namespace ctxfs {
+namespace {
+
+// More candidates than anyone reads; a directory may have millions of names.
+constexpr size_t kMostPaths = 1000;
+
+/// The name of a file or directory is expected.
+constexpr const char* kFiles = ":files";
+
+bool IsPrintable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 && byte != 0x7f;
+  });
+}
+
+/// What may stand in the place of the last word.
+class Completer {
+ public:
+  Completer(std::vector<std::string> words, const CompletionTables& tables)
+      : words_(std::move(words)), current_(words_.back()), tables_(tables) {}
+
+  /// `program`: the name of the program, without its directory.
+  void Complete(std::string_view program) {
+    if (program == "mount.ctxfs") return CompleteMount(0);
+    if (program == "fsck.ctxfs") return CompleteNamed("check", 0);
+    if (words_.size() > 1) return CompleteNamed(words_.front(), 1);
+    if (current_.starts_with('-')) {
+      Offer("--help", "print the commands");
+      Offer("--version", "print the version");
+      return;
+    }
+    OfferCommands();
+    if (!offered_) std::puts(kFiles);  // ctxfs SOURCE MOUNTPOINT
+  }
+
+ private:
+  void Offer(const std::string& candidate, std::string_view description = "") {
+    if (!candidate.starts_with(current_) || !IsPrintable(candidate)) return;
+    offered_ = true;
+    std::printf("%s%s%s\n", candidate.c_str(), description.empty() ? "" : "\t",
+                std::string(description).c_str());
+  }
+
+  void OfferCommands() {
+    for (const Command* const command : tables_.commands) {
+      Offer(std::string(command->name), command->summary);
+    }
+  }
+
+  /// `first`: the index of the first word after the command's name.
+  void CompleteNamed(std::string_view name, size_t first) {
+    if (name == "mount") return CompleteMount(first);
+    const auto found = std::find_if(
+        tables_.commands.begin(), tables_.commands.end(),
+        [name](const Command* command) { return command->name == name; });
+    // `ctxfs SOURCE MOUNTPOINT -o OPTIONS`.
+    if (found == tables_.commands.end()) return CompleteMount(first);
+    CompleteCommand(**found, first);
+  }
+
+  bool OptionsHaveEnded(size_t first) const {
+    return std::find(words_.begin() + static_cast<ptrdiff_t>(first),
+                     words_.end() - 1, "--") != words_.end() - 1;
+  }
+
+  void CompleteCommand(const Command& command, size_t first) {
+    const std::vector<OptionInfo> options = OptionsOf(command);
+    if (!OptionsHaveEnded(first)) {
+      for (const OptionInfo& option : options) {
+        if (option.value.empty()) continue;
+        const std::string assigned = "--" + std::string(option.name) + "=";
+        if (current_.starts_with(assigned)) {
+          return OfferValues(option, assigned);
+        }
+        const std::vector<std::string> spellings = option.Spellings();
+        if (words_.size() > first + 1 &&
+            std::find(spellings.begin(), spellings.end(),
+                      words_[words_.size() - 2]) != spellings.end()) {
+          return OfferValues(option, "");
+        }
+      }
+      if (current_.starts_with('-')) {
+        for (const OptionInfo& option : options) {
+          for (const std::string& spelling : option.Spellings()) {
+            const bool assigns =
+                spelling.starts_with("--") && !option.value.empty();
+            Offer(spelling + (assigns ? "=" : ""), option.help);
+          }
+        }
+        return;
+      }
+    }
+    CompleteOperand(command.kind);
+  }
+
+  void OfferValues(const OptionInfo& option, const std::string& before) {
+    switch (option.letter) {
+      case 'V':
+        return OfferList(before + ListStart(current_.substr(before.size())),
+                         ViewValues());
+      case 'C':
+        return Offer(before + "sha256");
+      case 'K':
+        if (before.empty()) std::puts(kFiles);
+        return;
+      default:
+        return;
+    }
+  }
+
+  /// Of "a,b,c": "a,b,".
+  static std::string ListStart(std::string_view list) {
+    const size_t comma = list.rfind(',');
+    return comma == std::string_view::npos
+               ? ""
+               : std::string(list.substr(0, comma + 1));
+  }
+
+  void OfferList(const std::string& before,
+                 const std::vector<std::string>& values) {
+    for (const std::string& value : values) Offer(before + value);
+  }
+
+  static std::vector<std::string> ViewValues() {
+    std::vector<std::string> values = {"all", "none"};
+    for (const View* const view : Views()) values.emplace_back(view->name);
+    return values;
+  }
+
+  void CompleteMount(size_t first) {
+    const bool ended = OptionsHaveEnded(first);
+    const bool after_o =
+        words_.size() > first + 1 && words_[words_.size() - 2] == "-o";
+    if (!ended && after_o) return CompleteMountOptions();
+    if (!ended && current_.starts_with('-')) {
+      return OfferList("", tables_.mount_flags);
+    }
+    std::puts(kFiles);
+  }
+
+  void CompleteMountOptions() {
+    const std::string before = ListStart(current_);
+    const std::string_view last =
+        std::string_view(current_).substr(before.size());
+    if (last.starts_with("views=")) {
+      return OfferList(before + "views=", ViewValues());
+    }
+    if (last.starts_with("verify=")) {
+      return OfferList(before + "verify=", tables_.verify_values);
+    }
+    OfferList(before, tables_.mount_options);
+  }
+
+  void CompleteOperand(OperandKind kind) {
+    switch (kind) {
+      case OperandKind::kCommand:
+        return OfferCommands();
+      case OperandKind::kMount:
+        for (const MountEntry& mount : MountTable()) {
+          if (mount.type == kMountType) Offer(mount.point, mount.source);
+        }
+        return;
+      case OperandKind::kPath:
+        if (current_.find("//", 1) != std::string::npos) return OfferPaths();
+        break;
+      case OperandKind::kSource:
+      case OperandKind::kAnything:
+        break;
+    }
+    std::puts(kFiles);
+  }
+
+  /// SOURCE//PATH: the names in the directory of PATH.
+  void OfferPaths() {
+    const std::string directory = current_.substr(0, current_.rfind('/') + 1);
+    std::string operand = directory;
+    if (const char* const home = std::getenv("HOME");
+        home != nullptr && operand.starts_with("~/")) {
+      operand = home + operand.substr(1);
+    }
+    const Target target = ParseTarget(operand);
+    ConfineToReading({target.source});
+    OpenOptions options;
+    options.salvage = true;
+    const Result<std::unique_ptr<SourceTree>> tree =
+        SourceTree::Open(target.source, options, AllViews());
+    if (!tree) return;
+    const Result<SourceTree::File> top = (*tree)->Find(target.path);
+    if (!top || !top->directory) return;
+    const bool hidden =
+        std::string_view(current_).substr(directory.size()).starts_with('.');
+    size_t count = 0;
+    (void)(*tree)->ForEach(*top, hidden, [&](const SourceTree::File& file) {
+      const std::string name = file.path.substr(file.path.rfind('/') + 1);
+      Offer(directory + name + (file.directory ? "/" : ""));
+      if (++count < kMostPaths) return Status();
+      return Status(Error{Code::kLimit, "too many candidates"});
+    });
+  }
+
+  const std::vector<std::string> words_;
+  const std::string& current_;
+  const CompletionTables& tables_;
+  bool offered_ = false;
+};
+
+}  // namespace
+
+int RunComplete(int argc, char** argv, const CompletionTables& tables) {
+  SetLogSink({});  // a prompt is no place for messages
+  if (argc < 3) return static_cast<int>(ExitCode::kUsage);
+  const std::string_view program = argv[1];
+  Completer completer(std::vector<std::string>(argv + 2, argv + argc), tables);
+  completer.Complete(program.substr(program.rfind('/') + 1));
+  return 0;
+}
+
+}  // namespace ctxfs

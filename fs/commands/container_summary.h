@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/container/container.h"
+
+namespace ctxfs {
+
+/// The entries of a container, counted. Made from its index; no entry is read.
+struct ContainerSummary {
+  /// Arrays of one dtype.
+  struct Dtype {
+    uint64_t arrays = 0;
+    uint64_t elements = 0;
+    uint64_t bytes = 0;  // decoded
+  };
+  /// An entry that is an array.
+  struct Array {
+    std::string name;  // as stored
+    std::string dtype;
+    std::vector<uint64_t> shape;
+    uint64_t bytes = 0;  // decoded
+  };
+
+  uint64_t entries = 0;
+  uint64_t decoded_bytes = 0;
+  uint64_t stored_bytes = 0;
+  uint64_t arrays = 0;
+  uint64_t elements = 0;    // of all arrays; UINT64_MAX if there are more
+  bool all_tensors = true;  // every array is of the kind "tensor"
+  std::map<std::string, Dtype> dtypes;
+  std::map<std::string, uint64_t> codecs;     // entries by codec
+  std::map<std::string, uint64_t> checksums;  // entries by algorithm; "none"
+  std::vector<Array> largest;                 // descending, at most kLargest
+
+  static constexpr size_t kLargest = 5;
+  static ContainerSummary Of(const Container& container);
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/common/mount_stats.h"
+
+#include <charconv>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+namespace ctxfs {
+namespace {
+
+constexpr std::string_view kPid = "ctxfs_daemon_pid";
+constexpr std::string_view kLimit = "ctxfs_cache_limit_bytes";
+
+std::string Gauge(std::string_view name, std::string_view help,
+                  uint64_t value) {
+  const std::string metric(name);
+  return "# HELP " + metric + " " + std::string(help) + "\n# TYPE " + metric +
+         " gauge\n" + metric + " " + std::to_string(value) + "\n";
+}
+
+}  // namespace
+
+MountStats ParseMountStats(const std::string& text) {
+  MountStats stats;
+  const std::pair<std::string_view, std::optional<uint64_t>*> fields[] = {
+      {kPid, &stats.pid},
+      {"ctxfs_cache_bytes", &stats.cache_bytes},
+      {kLimit, &stats.cache_limit}};
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t space = line.find(' ');
+    if (space == std::string::npos) continue;
+    for (const auto& [name, field] : fields) {
+      if (std::string_view(line).substr(0, space) != name) continue;
+      uint64_t value = 0;
+      const char* const end = line.data() + line.size();
+      const auto [at, error] =
+          std::from_chars(line.data() + space + 1, end, value);
+      if (error == std::errc() && at == end) *field = value;
+    }
+  }
+  return stats;
+}
+
+std::string DaemonStats(int pid, uint64_t cache_limit) {
+  return Gauge(kPid, "Process that serves the mount.",
+               static_cast<uint64_t>(pid)) +
+         Gauge(kLimit, "Decoded bytes that may be held (cache=).", cache_limit);
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <istream>
+#include <string>
+#include <vector>
+
+namespace ctxfs {
+
+/// The filesystem type of a ctxfs mount.
+constexpr const char* kMountType = "fuse.ctxfs";
+
+/// A line of /proc/self/mountinfo (proc(5)), with the escapes undone.
+struct MountEntry {
+  std::string point;
+  std::string type;
+  std::string source;
+};
+
+/// The mounts that this process sees, the topmost at a mount point last.
+std::vector<MountEntry> MountTable();
+
+/// The same from the text of such a file. Lines that are not of its form are
+/// left out.
+std::vector<MountEntry> ParseMountTable(std::istream& lines);
+
+}  // namespace ctxfs

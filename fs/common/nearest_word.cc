@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/common/nearest_word.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace ctxfs {
+namespace {
+
+// Words on a command line that are longer are not misspelt options.
+constexpr size_t kLongest = 64;
+
+/// The optimal string alignment distance: how many letters have to be added,
+/// dropped, replaced or swapped with their neighbour.
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before(b.size() + 1);
+  std::vector<size_t> last(b.size() + 1);
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    before.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::string_view NearestWord(std::string_view typed,
+                             const std::vector<std::string_view>& words) {
+  if (typed.empty() || typed.size() > kLongest) return {};
+  for (const std::string_view word : words) {
+    if (typed.size() >= 2 && word.starts_with(typed)) return word;
+  }
+  std::string_view nearest;
+  size_t least = std::max<size_t>(typed.size() / 3, 1) + 1;
+  for (const std::string_view word : words) {
+    const size_t distance = Distance(typed, word);
+    // Two words of one letter have nothing in common but their length.
+    if (distance < least && distance < word.size()) {
+      least = distance;
+      nearest = word;
+    }
+  }
+  return nearest;
+}
+
+std::string DidYouMean(std::string_view typed,
+                       const std::vector<std::string_view>& words,
+                       std::string_view prefix) {
+  const std::string_view word = NearestWord(typed, words);
+  if (word.empty()) return "";
+  return " (did you mean '" + std::string(prefix) + std::string(word) + "'?)";
+}
+
+}  // namespace ctxfs

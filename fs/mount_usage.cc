@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/views/view.h"
+#include "fs/options.h"
+
+namespace ctxfs {
+
+std::string MountUsage() {
+  return R"(usage: mount.ctxfs SOURCE... [MOUNTPOINT] [-o OPTION[,OPTION...]] [-f] [-v]
+Shows the entries of machine-learning containers as read-only files.
+A SOURCE is a container, or a directory with containers in it. Without
+MOUNTPOINT a directory named after SOURCE is made in the current directory
+and its name is printed. It is removed after unmounting.
+
+  -f                 stay in the foreground, log to standard error
+  -v                 log more (the same as -o log=info)
+  -h, --help         print this help
+  -V, --version      print the version
+
+  flat               show the container's contents at the mount's root
+  verify=WHEN        read (default): verify an entry at its first read; open:
+                     when it is opened, so that mmap readers get an error
+                     instead of a signal; off: never
+  views=LIST         which views to show under views/: all (default), none,
+                     or names of )" +
+         ViewNames() + R"(
+  salvage            mount a damaged container and serve its intact entries
+  keyfile=PATH       the key of encrypted entries: 32 bytes or 64 hex digits, in
+                     a file that only you may access
+  insecure_keyfile   accept a key file that others may access
+  cache=SIZE         decoded bytes kept in memory (default 512M)
+  index=SIZE         memory for indexes of open containers (default 512M)
+  threads=N          worker threads (default: cores, at least 4)
+  max_expansion=N    work that one request may cause, in bytes per byte of the
+                     container (default 1024; 0: any)
+  readahead=SIZE     the read-ahead of the mount (root only)
+  nosandbox          do not confine the daemon to reading the sources
+  nonempty           mount on a directory that is not empty or has a ctxfs
+                     mount, and hide what is there
+  uid=N, gid=N       owner and group of the files (default: yours; with
+                     allow_other those of the container)
+  umask=MODE         permission bits to clear, in octal
+  allow_other        let other users read what the permissions of the
+                     container's own file let them read
+  allow_root         let root in
+  auto_unmount       unmount when the daemon dies
+  log=LEVEL          error, warning (default), info or debug
+
+examples:
+    ctxfs mount model.mosh
+    ctxfs mount ~/models /mnt/models -o verify=open,cache=2G
+    mount -t ctxfs model.mosh /mnt/model -o flat
+
+Unmount with umount or fusermount3 -u. Exit codes: 0 mounted, 1 usage,
+2 a source cannot be opened, 3 its format is not known, 4 it is damaged,
+5 its version is not supported, 6 the mount point cannot be used, 7 FUSE
+refused the mount, 8 a limit was exceeded, 9 the key file cannot be used.
+)";
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace ctxfs {
+
+/// Returns why FUSE probably refused a mount, and what to do about it: no
+/// /dev/fuse, no right to mount, no fusermount3, no user_allow_other.
+/// `allow_others`: the mount had the option allow_other or allow_root.
+std::string WhyRefused(bool allow_others);
+
+/// The same for an errno of unmounting `path`.
+std::string WhyNotUnmounted(const std::string& path, int failed);
+
+}  // namespace ctxfs

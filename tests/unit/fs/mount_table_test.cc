@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/common/mount_table.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "fs/common/mount_stats.h"
+
+namespace ctxfs {
+namespace {
+
+std::vector<MountEntry> Parse(const std::string& text) {
+  std::istringstream lines(text);
+  return ParseMountTable(lines);
+}
+
+TEST(MountTable, ReadsPointTypeAndSource) {
+  const auto mounts = Parse(
+      "36 35 98:0 / /mnt1 rw,noatime shared:1 master:2 - ext3 /dev/root rw\n"
+      "40 36 0:50 / /mnt\\040x\\134y ro - fuse.ctxfs /a\\011b,c "
+      "ro,user_id=0\n");
+  ASSERT_EQ(mounts.size(), 2U);
+  EXPECT_EQ(mounts[0].point, "/mnt1");
+  EXPECT_EQ(mounts[0].type, "ext3");
+  EXPECT_EQ(mounts[0].source, "/dev/root");
+  EXPECT_EQ(mounts[1].point, "/mnt x\\y");
+  EXPECT_EQ(mounts[1].type, kMountType);
+  EXPECT_EQ(mounts[1].source, "/a\tb,c");
+}
+
+TEST(MountTable, LeavesOutWhatIsNoSuchLine) {
+  EXPECT_TRUE(Parse("").empty());
+  EXPECT_TRUE(Parse("\n1 2 3\nno separator at all in this line\n").empty());
+  const auto mounts = Parse("1 2 0:1 / /odd\\04 rw - tmpfs none rw\n");
+  ASSERT_EQ(mounts.size(), 1U);
+  EXPECT_EQ(mounts[0].point, "/odd\\04") << "not an escape";
+}
+
+TEST(MountTable, HasTheRoot) {
+  bool root = false;
+  for (const MountEntry& mount : MountTable()) root |= mount.point == "/";
+  EXPECT_TRUE(root);
+}
+
+TEST(MountStats, AreWhatTheDaemonWrites) {
+  const MountStats stats =
+      ParseMountStats("ctxfs_cache_bytes 42\n" + DaemonStats(7, 1000));
+  EXPECT_EQ(stats.pid, 7U);
+  EXPECT_EQ(stats.cache_bytes, 42U);
+  EXPECT_EQ(stats.cache_limit, 1000U);
+}
+
+TEST(MountStats, OfOtherTextAreEmpty) {
+  const MountStats stats =
+      ParseMountStats("ctxfs_daemon_pid x\nctxfs_cache_bytes -1\n\nnothing\n");
+  EXPECT_FALSE(stats.pid);
+  EXPECT_FALSE(stats.cache_bytes);
+  EXPECT_FALSE(stats.cache_limit);
+}
+
+}  // namespace
+}  // namespace ctxfs
