@@ -9,6 +9,7 @@ import os
 import pytest
 
 from conftest import GOLDEN
+from shard import build, entry
 
 ANSWERS = sorted(GOLDEN.glob("shard-profiles/*.smpl.json"))
 assert ANSWERS, "no golden containers"
@@ -92,6 +93,39 @@ def test_samples_by_any_name(mount):
     assert json.loads((mounted / "views" / "json" / "007.json").read_text()) == "leading zeros"
 
 
+def test_stored_json_is_passed_through(mount):
+    mounted = mount(GOLDEN / "shard-profiles" / "legacy_json.smpl")
+    lines = (mounted / "views" / "samples.jsonl").read_bytes().splitlines()
+    for name in ("1", "2", "3"):
+        stored = (mounted / name).read_bytes()
+        assert (mounted / "views" / "json" / f"{name}.json").read_bytes() == stored
+        assert stored in lines
+
+
+def test_what_a_parser_would_change(mount, tmp_path):
+    """Digits, keys and escapes stay; what cannot be shown is a line of its own."""
+    stored = [
+        b'{"n": 123456789012345678901234567890, "b": 1, "a": 1, "a": 2}',
+        b"[1e400, 0.1, -0]", b'"\\ud800"', b'{\n "x": [1,\n  2]\n}\n', b"[1, 2", b"7",
+    ]
+    container = tmp_path / "odd.smpl"
+    entries = [entry(str(i), data) for i, data in enumerate(stored)]
+    container.write_bytes(build(entries, role=2))
+    mounted = mount(container)
+    for i, data in enumerate(stored):
+        path = mounted / "views" / "json" / f"{i}.json"
+        if i == 4:
+            with pytest.raises(OSError):
+                path.read_bytes()
+        else:
+            assert path.read_bytes() == data
+    lines = (mounted / "views" / "samples.jsonl").read_bytes().split(b"\n")
+    assert lines[:4] == stored[:3] + [b'{ "x": [1,  2]}']
+    error = json.loads(lines[4])
+    assert error["entry"] == "4" and error["$error"]
+    assert lines[5:] == [b"7", b""]
+
+
 def test_a_damaged_sample_fails_alone(mount, tmp_path):
     source = GOLDEN / "shard-profiles" / "golden_inputs.smpl"
     answer = json.loads((GOLDEN / "shard-profiles/golden_inputs.smpl.json").read_text())
@@ -108,3 +142,8 @@ def test_a_damaged_sample_fails_alone(mount, tmp_path):
     other = answer["entries"][1]["name"]
     assert (mounted / "views" / "json" / f"{other}.json").read_bytes()
     assert len(os.listdir(mounted / "views" / "json")) == len(answer["entries"])
+    lines = (mounted / "views" / "samples.jsonl").read_text().splitlines()
+    assert len(lines) == len(answer["samples"])
+    values = [json.loads(line) for line in lines]
+    bad = [v for v in values if isinstance(v, dict) and "$error" in v]
+    assert [v["entry"] for v in bad] == [name]

@@ -180,7 +180,23 @@ std::vector<uint32_t> SampleShard::SamplesInOrder() const {
   return order;
 }
 
-Result<std::string> SampleShard::Line(uint32_t entry,
+Result<Buffer> SampleShard::ReadSample(uint32_t entry,
+                                       const ReadContext& context) const {
+  if (Status found = FindChecksum(entry, context); !found) {
+    return std::move(found).error();
+  }
+  return ReadEntry(entry, context);
+}
+
+Result<std::string> SampleShard::TextOf(Bytes bytes, JsonForm form,
+                                        const ReadContext& context) const {
+  if (!LooksLikeCowrie(bytes)) return PassJson(AsText(bytes), form, context);
+  const Result<Json> value = DecodeCowrie(bytes);
+  if (!value) return value.error();
+  return value->dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<std::string> SampleShard::Text(uint32_t entry,
                                       const ReadContext& context) const {
   const auto fail = [&](Error error) {
     error.what =
@@ -188,27 +204,43 @@ Result<std::string> SampleShard::Line(uint32_t entry,
     error.offset = Record(entry).data_offset;
     return error;
   };
-  if (Status found = FindChecksum(entry, context); !found) {
-    return fail(std::move(found).error());
-  }
-  const Result<Buffer> bytes = ReadEntry(entry, context);
+  const Result<Buffer> bytes = ReadSample(entry, context);
   if (!bytes) return fail(bytes.error());
-  Json value;
-  if (LooksLikeCowrie(bytes->span())) {
-    Result<Json> cowrie = DecodeCowrie(bytes->span());
-    if (!cowrie) return fail(std::move(cowrie).error());
-    value = std::move(*cowrie);
-  } else {
-    // Old samples are what Python's json module wrote.
-    const std::string_view text = AsText(bytes->span());
-    Result<ParsedJson> parsed = ParseJson(text, JsonDialect::kPython);
-    if (!parsed) return fail(std::move(parsed).error());
-    if (text.find_first_not_of(" \t\r\n", parsed->length) != text.npos) {
-      return fail({Code::kCorrupt, "bytes follow the JSON value"});
-    }
-    value = std::move(parsed->value);
+  Result<std::string> text = TextOf(bytes->span(), JsonForm::kStored, context);
+  if (!text) return fail(std::move(text).error());
+  if (LooksLikeCowrie(bytes->span())) *text += '\n';
+  return text;
+}
+
+Result<std::string> SampleShard::Line(uint32_t entry,
+                                      const ReadContext& context) const {
+  const Result<Buffer> bytes = ReadSample(entry, context);
+  if (!bytes) {
+    if (!bytes.error().Permanent()) return bytes.error();
+    // The error itself differs between the read that finds damage and those
+    // that remember it, and the size of the file must not.
+    return ErrorLine(entry, EntryLocked(entry)
+                                ? "the entry is encrypted, and there is no key"
+                                : "the entry cannot be read");
   }
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  Result<std::string> text = TextOf(bytes->span(), JsonForm::kOneLine, context);
+  if (!text) {
+    const Error& error = text.error();
+    if (!error.Permanent()) return text;
+    return ErrorLine(
+        entry, error.what + (error.offset == kNoOffset
+                                 ? ""
+                                 : " at byte " + std::to_string(error.offset)));
+  }
+  return *std::move(text) + "\n";
+}
+
+std::string SampleShard::ErrorLine(uint32_t entry,
+                                   const std::string& reason) const {
+  const std::string name(EntryName(entry).value_or(""));
+  Json line = {{"$error", reason}, {"entry", name}};
+  if (!IsUtf8(name)) line["entry_hex"] = Hex(name);
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Container::Tables SampleShard::Files() const {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/formats/sample_shard/stored_json.h"
 #include "core/formats/shard/shard.h"
 
 namespace ctxfs {
@@ -40,8 +41,13 @@ class SampleShard final : public ShardContainer {
   /// All samples by their numbers, as the reference goes through them; those
   /// without a number last.
   std::vector<uint32_t> SamplesInOrder() const;
-  /// A sample as one line of JSON. Fails with kCorrupt or kLimit when it is
-  /// none, at the entry's first byte.
+  /// Returns the text of views/json/NAME.json: JSON as it is stored, cowrie as
+  /// one line of JSON. Fails with kCorrupt or kLimit, at the entry's first
+  /// byte, if the entry cannot be shown as JSON.
+  Result<std::string> Text(uint32_t entry, const ReadContext& context) const;
+  /// Returns the sample's line of views/samples.jsonl. A sample that cannot be
+  /// shown has a line of its own, {"$error": reason, "entry": name}, the same
+  /// at each call. Fails only with errors that may not occur again.
   Result<std::string> Line(uint32_t entry, const ReadContext& context) const;
 
  private:
@@ -49,6 +55,12 @@ class SampleShard final : public ShardContainer {
   /// Settles by which checksum an entry goes, and its verdict, by reading it
   /// once (docs/sampleshard.md, section 2).
   Status FindChecksum(uint32_t entry, const ReadContext& context) const;
+  /// The entry's bytes, verified.
+  Result<Buffer> ReadSample(uint32_t entry, const ReadContext& context) const;
+  /// `bytes` as JSON; offsets of errors are unknown.
+  Result<std::string> TextOf(Bytes bytes, JsonForm form,
+                             const ReadContext& context) const;
+  std::string ErrorLine(uint32_t entry, const std::string& reason) const;
 
   // What FindChecksum has found; empty where all are CRC-32C.
   mutable std::vector<std::atomic<ChecksumKind>> kinds_;

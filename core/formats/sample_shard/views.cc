@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Samples as JSON (docs/sampleshard.md, section 5): views/json/ and
-// views/samples.jsonl. How long a text is is known once it has been made.
+// views/samples.jsonl. The size of a text is known once it has been made.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -16,12 +16,20 @@ namespace {
 // How many samples of samples.jsonl are decoded together.
 constexpr size_t kSamplesABlock = 256;
 
-/// Samples as JSON, one a line.
+/// Samples as JSON: the text of one, or the lines of several.
 class SampleBlock final : public Block {
  public:
-  SampleBlock(Key key, std::shared_ptr<const SampleShard> shard,
-              std::vector<uint32_t> samples)
-      : Block(key), shard_(std::move(shard)), samples_(std::move(samples)) {}
+  using Write = Result<std::string> (SampleShard::*)(uint32_t,
+                                                     const ReadContext&) const;
+
+  /// `size`: that of the block when it was made before; 0 for the first time.
+  SampleBlock(Key key, std::shared_ptr<const SampleShard> shard, Write write,
+              std::vector<uint32_t> samples, uint64_t size = 0)
+      : Block(key),
+        shard_(std::move(shard)),
+        write_(write),
+        samples_(std::move(samples)),
+        size_(size) {}
 
   uint64_t cost() const override {
     uint64_t bytes = 0;
@@ -39,14 +47,19 @@ class SampleBlock final : public Block {
       if (Status wanted = context.Check(); !wanted) {
         return std::move(wanted).error();
       }
-      const Result<std::string> line = shard_->Line(sample, context);
-      if (!line) return line.error();
-      if (line->size() > limits::kDecodedBytes - text.size()) {
+      const Result<std::string> more = ((*shard_).*write_)(sample, context);
+      if (!more) return more.error();
+      if (more->size() > limits::kDecodedBytes - text.size()) {
         return Error{Code::kLimit, "samples of more than " +
                                        std::to_string(limits::kDecodedBytes) +
                                        " bytes of JSON"};
       }
-      text += *line;
+      text += *more;
+    }
+    if (size_ != 0 && text.size() != size_) {
+      return Error{Code::kCorrupt,
+                   "a sample has been damaged since the size of "
+                   "the file was measured"};
     }
     Buffer made(text.size());
     if (!text.empty()) std::memcpy(made.data(), text.data(), text.size());
@@ -55,7 +68,9 @@ class SampleBlock final : public Block {
 
  private:
   std::shared_ptr<const SampleShard> shard_;
+  Write write_;
   std::vector<uint32_t> samples_;
+  uint64_t size_;
 };
 
 class JsonFiles final : public EntryFileTable {
@@ -75,7 +90,8 @@ class JsonFiles final : public EntryFileTable {
   Result<Content> Open(uint32_t entry,
                        const ReadContext& context) const override {
     auto block = std::make_shared<const SampleBlock>(
-        Key{owner_, entry}, shard_, std::vector<uint32_t>{entry});
+        Key{owner_, entry}, shard_, &SampleShard::Text,
+        std::vector<uint32_t>{entry});
     const Result<BlockCache::Pinned> made = context.Get(*block);
     if (!made) return made.error();
     return Content(Decoded{std::move(block), 0}, (*made)->size());
@@ -86,8 +102,8 @@ class JsonFiles final : public EntryFileTable {
   const uint64_t owner_ = NewOwner();
 };
 
-/// samples.jsonl, in blocks. How long they turn out to be is kept, so that only
-/// the first look decodes them all.
+/// samples.jsonl, in blocks. Their sizes are kept, so that only the first look
+/// decodes them all.
 class LinesFile final : public FileTable {
  public:
   explicit LinesFile(std::shared_ptr<const SampleShard> shard)
@@ -112,16 +128,19 @@ class LinesFile final : public FileTable {
       const auto end = order_.end() - begin > ptrdiff_t{kSamplesABlock}
                            ? begin + ptrdiff_t{kSamplesABlock}
                            : order_.end();
-      auto block = std::make_shared<const SampleBlock>(
-          Key{owner_, k}, shard_, std::vector<uint32_t>(begin, end));
+      const auto block = [&](uint64_t size) {
+        return std::make_shared<const SampleBlock>(
+            Key{owner_, k}, shard_, &SampleShard::Line,
+            std::vector<uint32_t>(begin, end), size);
+      };
       uint64_t size = sizes_[k].load(std::memory_order_relaxed);
       if (size == 0) {  // a sample takes two bytes at the least
-        const Result<BlockCache::Pinned> made = context.Get(*block);
+        const Result<BlockCache::Pinned> made = context.Get(*block(0));
         if (!made) return made.error();
         size = (*made)->size();
         sizes_[k].store(size, std::memory_order_relaxed);
       }
-      content.Append(Decoded{std::move(block), 0}, size);
+      content.Append(Decoded{block(size), 0}, size);
     }
     return content;
   }

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "core/tree/container_tree.h"
+#include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
@@ -77,9 +80,9 @@ TEST(SampleId, WhatTheReferenceTakesForANumber) {
 TEST(SampleShard, SamplesAreLines) {
   Samples samples({Raw("10", "[1, 2]"), Raw("2", "SJ\x02\x00\x00\x45"s),
                    Raw("__schema__", "{}"), Raw("vocab.txt", "the")});
-  EXPECT_EQ(*samples.Json(0), "[1,2]\n");
+  EXPECT_EQ(*samples.Json(0), "[1, 2]") << "as it is stored";
   EXPECT_EQ(*samples.Json(1), "5\n");
-  EXPECT_EQ(*samples.Lines(), "5\n[1,2]\n");
+  EXPECT_EQ(*samples.Lines(), "5\n[1, 2]\n");
   const auto table = TableWith(*samples, "views/json/");
   EXPECT_TRUE(FindFile(*samples, "views/json/10.json"));
   EXPECT_EQ(PathIn(*table, 2), std::nullopt);
@@ -88,16 +91,129 @@ TEST(SampleShard, SamplesAreLines) {
   EXPECT_EQ(samples->Info(LoneContext())["samples"], 2);
 }
 
-TEST(SampleShard, WhatPythonWritesIsMadeJson) {
-  Samples samples({Raw("0", R"({"x": NaN, "y": [-Infinity, Infinity]})"),
-                   Raw("1", "\"\xFF\""), Raw("2", "1 2"), Raw("3", "")});
-  EXPECT_EQ(*samples.Json(0), "{\"x\":null,\"y\":[null,null]}\n");
-  for (const uint32_t bad : {1U, 2U, 3U}) {
-    EXPECT_TRUE(Fails(samples.Json(bad), Code::kCorrupt)) << bad;
-    EXPECT_EQ(*TableWith(*samples, "views/json/")->Size(bad, samples.cache()),
+TEST(SampleShard, StoredJsonIsPassedThroughByteForByte) {
+  const std::string stored[] = {
+      "{\"n\": 123456789012345678901234567890, \"a\": 1, \"a\": 2}",
+      "[1e400, -0, 0.1, 1.0E+2, 18446744073709551616]",
+      R"({"lone": "\ud800", "escaped": "\u0041\/", "z": 1, "b": {}})",
+      "\t[ 1 ,\"\xC3\xA4\"]  "};
+  std::vector<ShardEntry> entries;
+  std::string lines;
+  for (size_t i = 0; i < std::size(stored); ++i) {
+    entries.push_back(Raw(std::to_string(i), stored[i]));
+    lines += stored[i] + "\n";
+  }
+  Samples samples(std::move(entries));
+  for (uint32_t i = 0; i < std::size(stored); ++i) {
+    EXPECT_EQ(*samples.Json(i), stored[i]);
+  }
+  EXPECT_EQ(*samples.Lines(), lines);
+}
+
+TEST(SampleShard, ASampleOfManyLinesIsOneLineAmongOthers) {
+  const std::string pretty = "{\r\n  \"a\": [\n1,\n 2],\n \"b\": \"\\n\"\n}\n";
+  Samples samples({Raw("0", pretty), Raw("1", "\xEF\xBB\xBF\n7\n")});
+  EXPECT_EQ(*samples.Json(0), pretty);
+  EXPECT_EQ(*samples.Json(1), "\xEF\xBB\xBF\n7\n");
+  EXPECT_EQ(*samples.Lines(), "{  \"a\": [1, 2], \"b\": \"\\n\"}\n7\n");
+}
+
+TEST(SampleShard, NumbersThatOnlyPythonHasAreNull) {
+  Samples samples({Raw("0", R"({"x": NaN, "y": [-Infinity,Infinity], "z": 1})"),
+                   Raw("1", R"(["NaN", -1])"), Raw("2", "NaN")});
+  EXPECT_EQ(*samples.Json(0), R"({"x": null, "y": [null,null], "z": 1})");
+  EXPECT_EQ(*samples.Json(1), R"(["NaN", -1])");
+  EXPECT_EQ(*samples.Json(2), "null");
+}
+
+TEST(SampleShard, WhatIsNotJsonIsRefused) {
+  const std::string deep(200, '[');
+  for (const std::string& text : {"\"\xFF\""s,
+                                  "1 2"s,
+                                  ""s,
+                                  " \n"s,
+                                  "{"s,
+                                  "[1,]"s,
+                                  "{\"a\"}"s,
+                                  "{\"a\":}"s,
+                                  "{1:2}"s,
+                                  "{\"a\":1,}"s,
+                                  "[1}"s,
+                                  "01"s,
+                                  "1."s,
+                                  ".5"s,
+                                  "-"s,
+                                  "1e"s,
+                                  "+1"s,
+                                  "tru"s,
+                                  "truee"s,
+                                  "nan"s,
+                                  "\"\\x\""s,
+                                  "\"\\u12\""s,
+                                  "\"\\"s,
+                                  "\"a\nb\""s,
+                                  "\"a"s,
+                                  "[1 2]"s,
+                                  "{\"a\" 1}"s,
+                                  "1\0"s,
+                                  "-NaN"s,
+                                  "{NaN: 1}"s,
+                                  "\"\xED\xA0\x80\""s,
+                                  "]"s,
+                                  "'a'"s,
+                                  "// a\n1"s}) {
+    Samples samples({Raw("0", text)});
+    EXPECT_TRUE(Fails(samples.Json(0), Code::kCorrupt)) << text;
+    EXPECT_EQ(*TableWith(*samples, "views/json/")->Size(0, samples.cache()),
               0U);
   }
-  EXPECT_TRUE(Fails(samples.Lines(), Code::kCorrupt));
+  Samples samples({Raw("0", deep + std::string(200, ']'))});
+  EXPECT_TRUE(Fails(samples.Json(0), Code::kLimit));
+}
+
+TEST(SampleShard, ASampleThatCannotBeShownDoesNotTakeTheOthersAway) {
+  ShardEntry damaged = Raw("3", "[3]");
+  damaged.stored[1] = '4';
+  Samples samples({Raw("0", "[0]"), Raw("1", "[1"), Raw("2", "SJ\x02\0\0\xFF"s),
+                   damaged, Raw("4", "[4]")},
+                  0x0020);
+  const std::string lines = *samples.Lines();
+  std::istringstream text(lines);
+  std::vector<std::string> all;
+  for (std::string line; std::getline(text, line);) all.push_back(line);
+  ASSERT_EQ(all.size(), 5U);
+  EXPECT_EQ(all[0], "[0]");
+  EXPECT_EQ(all[4], "[4]");
+  for (const size_t bad : {1U, 2U, 3U}) {
+    const Json line = Json::parse(all[bad]);
+    EXPECT_EQ(line["entry"], std::to_string(bad));
+    EXPECT_NE(line["$error"], "");
+    EXPECT_FALSE(samples.Json(static_cast<uint32_t>(bad)));
+  }
+  EXPECT_EQ(lines.find("[3]"), std::string::npos);
+  EXPECT_EQ(lines.find("[4]\n"), lines.size() - 4)
+      << "no byte of the damaged entry";
+  // By now the damage is remembered, which must not change the text.
+  BlockCache other(1 << 20);
+  const auto table = TableWith(*samples, "views/samples.jsonl");
+  EXPECT_EQ(*ReadAll(*table->Open(0, other), other), lines);
+}
+
+TEST(SampleShard, AnErrorLineNamesItsEntryByAnyName) {
+  ShardEntry odd = Raw("\xFF", "[");
+  odd.content_type = 2;
+  Samples samples({odd});
+  const Json line = Json::parse(*samples.Lines());
+  EXPECT_EQ(line["entry_hex"], "ff");
+}
+
+TEST(SampleShard, AFailedReadIsNoErrorLine) {
+  const auto source = std::make_shared<FaultySource>(
+      BuildShard({.entries = {Raw("0", "1")}, .role = kSampleRole}));
+  const auto shard = std::make_shared<SampleShard>(source, OpenOptions());
+  ASSERT_TRUE(Ok(shard->Load(LoneContext())));
+  source->GoStaleAfter(0);
+  EXPECT_TRUE(Fails(shard->Line(0, LoneContext()), Code::kStale));
 }
 
 TEST(SampleShard, TheFirstWritersChecksums) {
@@ -115,12 +231,12 @@ TEST(SampleShard, TheFirstWritersChecksums) {
   EXPECT_NE(
       samples->Info(LoneContext())["warnings"].dump().find("1 of the entries"),
       std::string::npos);
-  EXPECT_EQ(*samples.Json(0), "1\n");
+  EXPECT_EQ(*samples.Json(0), "1");
 }
 
 TEST(SampleShard, TheFirstWritersChecksumsInAViewFirst) {
   Samples samples({Ieee("0", "1")});
-  EXPECT_EQ(*samples.Json(0), "1\n");
+  EXPECT_EQ(*samples.Json(0), "1");
   EXPECT_EQ(DescribeEntry(*samples, 0).verified, "yes");
 }
 
@@ -139,7 +255,7 @@ TEST(SampleShard, ADamagedSampleFailsAlone) {
   Samples samples({Raw("0", "SJ\x02\x00\x00\xFF"s), Raw("1", "2")});
   EXPECT_TRUE(Fails(samples.Json(0), Code::kCorrupt));
   EXPECT_EQ(*ReadEntry(*samples, 0), "SJ\x02\x00\x00\xFF"s);
-  EXPECT_EQ(*samples.Json(1), "2\n");
+  EXPECT_EQ(*samples.Json(1), "2");
 }
 
 TEST(SampleShard, MoreSamplesThanABlockHolds) {
