@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import struct
 
 import numpy
 import pytest
@@ -250,3 +251,42 @@ def test_salvage_of_a_longer_file(tmp_path, mount, refused):
     assert sha256(raw) == answer["tensors"][0]["raw"]["sha256"]
     info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
     assert any("file_size" in text for text in info["warnings"])
+
+
+def with_config(data: bytes, config: bytes) -> bytes:
+    """The container with a section config.json, written over its directory."""
+    count = int.from_bytes(data[12:16], "little")
+    at = int.from_bytes(data[16:24], "little")
+    records = data[at : at + 24 * count]
+    record = struct.pack("<IIQQ", 0x100, 1, at, len(config))
+    body = data[:at] + config + bytes(-len(config) % 8)
+    changed = bytearray(body + records + record)
+    changed[12:16] = (count + 1).to_bytes(4, "little")
+    changed[16:24] = len(body).to_bytes(8, "little")
+    changed[24:32] = len(changed).to_bytes(8, "little")
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("stem", ["embed_int4", "embed_f16_int8", "plain"])
+def test_a_weight_without_values_withholds_the_model(stem, tmp_path, mount):
+    """`mantle pack --quant-embed` throws the scale away: no loader may see codes."""
+    data = (GOLDEN / "mcf" / f"{stem}.mcf").read_bytes()
+    answer = json.loads((GOLDEN / "mcf" / f"{stem}.json").read_text())
+    has_config = any(section["type"] == 0x100 for section in answer["sections"])
+    container = tmp_path / "model.mcf"
+    container.write_bytes(data if has_config else with_config(data, b'{"a": 1}'))
+    mounted = mount(container)
+    assert (mounted / "config.json").is_file()
+    codes = [t for t in answer["tensors"] if t["dtype_code"] in (0x10, 0x11)]
+    assert (mounted / "views" / "hf").exists() == (not codes)
+    info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
+    warned = [text for text in info["warnings"] if "have no values" in text]
+    assert len(warned) == bool(codes)
+    assert not codes or f"'{codes[0]['name']}'" in warned[0]
+    if len(codes) == len(answer["tensors"]):
+        assert not (mounted / "views" / "model.safetensors").exists()
+        return
+    model = (mounted / "views" / "model.safetensors").read_bytes()
+    header = json.loads(model[8 : 8 + int.from_bytes(model[:8], "little")])
+    names = {t["name"] for t in answer["tensors"]} - {t["name"] for t in codes}
+    assert set(header) - {"__metadata__"} == names

@@ -249,6 +249,17 @@ Exports McfContainer::Export() const {
   return exports;
 }
 
+Result<std::vector<ArrayInfo>> McfContainer::Weights(
+    const ReadContext& context) const {
+  if (std::optional<Warning> missing = MissingValues(context)) {
+    return Error{Code::kCorrupt, std::move(missing->text), missing->offset};
+  }
+  if (Status wanted = context.Check(); !wanted) {
+    return std::move(wanted).error();
+  }
+  return Arrays();
+}
+
 std::vector<ArrayInfo> McfContainer::Arrays() const {
   const std::shared_ptr<const McfContainer> self = Share(*this);
   std::vector<ArrayInfo> arrays;
@@ -269,6 +280,9 @@ std::vector<ArrayInfo> McfContainer::Arrays() const {
       if (!layout) continue;
       const bool codes = layout->kind == McfQuantLayout::Kind::kCodesOnly;
       array.dtype = codes ? DType::kI8 : DType::kF32;
+      // Files that state a stored type leave codes out like widened elements:
+      // their readers take them for values.
+      array.widened = codes;
       array.open = [self, i, codes](const ReadContext& /*context*/) {
         return codes ? self->OpenCodes(i) : self->OpenValues(i);
       };

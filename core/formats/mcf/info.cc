@@ -17,6 +17,8 @@ namespace {
 
 // Of a million faults the first hundred tell enough.
 constexpr size_t kFaultsShown = 100;
+// Tensors between two checks of the interrupt.
+constexpr uint32_t kTensorsACheck = 4096;
 
 constexpr std::array<std::pair<uint32_t, DType>, 12> kPlainTypes = {
     {{1, DType::kF32},
@@ -128,8 +130,37 @@ std::vector<Error> McfContainer::Inspect(const ReadContext& /*context*/) const {
   return faults;
 }
 
-Json McfContainer::Info(const ReadContext& /*context*/) const {
+bool McfContainer::HasValues(uint32_t entry) const {
+  if (TensorFault(entry)) return false;
+  const McfTensor tensor = Tensor(entry);
+  if (!IsMcfQuantised(tensor.dtype)) return CheckPlain(tensor).has_value();
+  const Result<McfQuantLayout> layout = QuantLayout(tensor);
+  return layout && layout->kind != McfQuantLayout::Kind::kCodesOnly;
+}
+
+std::optional<Warning> McfContainer::MissingValues(
+    const ReadContext& context) const {
+  uint32_t missing = 0;
+  uint32_t first = 0;
+  for (uint32_t i = 0; i < tensor_count_; ++i) {
+    if (i % kTensorsACheck == 0 && !context.Check()) break;
+    if (HasValues(i)) continue;
+    if (missing++ == 0) first = i;
+  }
+  if (missing == 0) return std::nullopt;
+  return Warning{std::to_string(missing) + " of " +
+                     std::to_string(tensor_count_) +
+                     " tensors have no values: views/model.safetensors leaves "
+                     "them out, and there is no views/hf; the first is " +
+                     Label(first) + ": " + DescribeTensor(first).note,
+                 entries_at_ + McfTensor::kSize * first};
+}
+
+Json McfContainer::Info(const ReadContext& context) const {
   std::vector<Warning> warnings = warnings_;
+  if (std::optional<Warning> missing = MissingValues(context)) {
+    warnings.push_back(*std::move(missing));
+  }
   uint64_t stored = 0;
   uint64_t unreadable = 0;
   for (uint32_t i = 0; i < tensor_count_; ++i) {

@@ -13,6 +13,7 @@
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/container/format.h"
+#include "core/container/model_weights.h"
 #include "core/formats/mcf/quantisation.h"
 
 namespace ctxfs {
@@ -87,7 +88,7 @@ Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section);
 Json McfQuantRecordJson(const McfQuantRecord& record);
 
 /// An MCF model. Its entries are the tensors.
-class McfContainer final : public Container {
+class McfContainer final : public Container, public ModelWeights {
  public:
   McfContainer(std::shared_ptr<const Source> source, const OpenOptions& options)
       : Container(std::move(source)), options_(options) {}
@@ -100,6 +101,8 @@ class McfContainer final : public Container {
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
+  Result<std::vector<ArrayInfo>> Weights(
+      const ReadContext& context) const override;
 
  private:
   class Tensors;
@@ -139,6 +142,10 @@ class McfContainer final : public Container {
   /// any other have the right size. The error says why not.
   Result<McfQuantLayout> QuantLayout(const McfTensor& tensor) const;
   Status CheckPlain(const McfTensor& tensor) const;
+  bool HasValues(uint32_t tensor) const;
+  /// Says how many tensors have no values, and why the first of them has none;
+  /// nullopt if all have values. Incomplete if interrupted.
+  std::optional<Warning> MissingValues(const ReadContext& context) const;
   Result<Content> OpenValues(uint32_t entry) const;
   Result<Content> OpenCodes(uint32_t entry) const;
   EntryInfo DescribeValues(uint32_t entry) const;

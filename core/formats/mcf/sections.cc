@@ -249,6 +249,17 @@ Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section) {
   return records;
 }
 
+namespace {
+
+/// A clip, which may have no number in JSON: then it is a string.
+Json ClipJson(float clip) {
+  if (std::isnan(clip)) return "NaN";
+  if (std::isinf(clip)) return clip > 0 ? "+Inf" : "-Inf";
+  return FloatJson(clip);
+}
+
+}  // namespace
+
 Json McfQuantRecordJson(const McfQuantRecord& record) {
   return {{"tensor_index", record.tensor_index},
           {"method", record.method},
@@ -256,8 +267,8 @@ Json McfQuantRecordJson(const McfQuantRecord& record) {
           {"domain", record.domain},
           {"block_size", record.block_size},
           {"super_size", record.super_size},
-          {"min_clip", FloatJson(record.min_clip)},
-          {"max_clip", FloatJson(record.max_clip)}};
+          {"min_clip", ClipJson(record.min_clip)},
+          {"max_clip", ClipJson(record.max_clip)}};
 }
 
 }  // namespace ctxfs

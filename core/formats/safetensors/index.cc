@@ -302,6 +302,13 @@ Exports SafetensorsIndexContainer::Export() const {
   return exports;
 }
 
+Result<std::vector<ArrayInfo>> SafetensorsIndexContainer::Weights(
+    const ReadContext& context) const {
+  std::vector<ArrayInfo> arrays = Arrays(context);
+  if (arrays.size() == count()) return arrays;
+  return Error{Code::kCorrupt, "some tensors cannot be read"};
+}
+
 std::vector<ArrayInfo> SafetensorsIndexContainer::Arrays(
     const ReadContext& context) const {
   std::vector<ArrayInfo> arrays;

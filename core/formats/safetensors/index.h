@@ -11,6 +11,7 @@
 
 #include "core/container/container.h"
 #include "core/container/format.h"
+#include "core/container/model_weights.h"
 #include "core/formats/safetensors/index_json.h"
 #include "core/formats/safetensors/safetensors.h"
 
@@ -18,7 +19,7 @@ namespace ctxfs {
 
 /// A model of several safetensors files, named by its index. Its entries are
 /// the tensors of all of them (docs/safetensors.md, section 8).
-class SafetensorsIndexContainer final : public Container {
+class SafetensorsIndexContainer final : public Container, public ModelWeights {
  public:
   SafetensorsIndexContainer(std::shared_ptr<const Source> source,
                             const OpenOptions& options)
@@ -32,6 +33,8 @@ class SafetensorsIndexContainer final : public Container {
   Json Info(const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
+  Result<std::vector<ArrayInfo>> Weights(
+      const ReadContext& context) const override;
   Json Metadata() const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
 

@@ -11,6 +11,7 @@
 
 #include "core/container/container.h"
 #include "core/container/format.h"
+#include "core/container/model_weights.h"
 #include "core/formats/torch/objects.h"
 #include "core/formats/torch/value.h"
 #include "core/formats/zip/zip.h"
@@ -42,7 +43,7 @@ struct Tensor {
 };
 
 /// A checkpoint of PyTorch. Its entries are the tensors.
-class Checkpoint final : public Container {
+class Checkpoint final : public Container, public ModelWeights {
  public:
   /// `archive`: null for the legacy form.
   Checkpoint(std::shared_ptr<const Source> source,
@@ -61,6 +62,8 @@ class Checkpoint final : public Container {
   Json Info(const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
+  Result<std::vector<ArrayInfo>> Weights(
+      const ReadContext& context) const override;
 
  private:
   class Tensors;

@@ -213,6 +213,13 @@ Exports Checkpoint::Export() const {
   return exports;
 }
 
+Result<std::vector<ArrayInfo>> Checkpoint::Weights(
+    const ReadContext& context) const {
+  std::vector<ArrayInfo> arrays = Arrays(context);
+  if (arrays.size() == tensors_.size()) return arrays;
+  return Error{Code::kCorrupt, "some tensors cannot be read"};
+}
+
 std::vector<ArrayInfo> Checkpoint::Arrays(const ReadContext& context) const {
   constexpr uint32_t kTensorsPerCheck = 4096;
   const std::shared_ptr<const Checkpoint> self = Share(*this);

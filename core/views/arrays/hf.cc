@@ -2,61 +2,56 @@
 //
 // hf/: a model and what belongs to it in one directory, under the names that
 // from_pretrained looks for (docs/views.md, section 4).
+#include <algorithm>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/container/documents.h"
+#include "core/container/model_files.h"
+#include "core/container/model_weights.h"
 #include "core/views/arrays/safetensors.h"
 #include "core/views/view.h"
 
 namespace ctxfs {
 namespace {
 
-/// What from_pretrained calls a document; empty for one that it does not read.
-std::string_view NameOf(DocumentRole role) {
-  switch (role) {
-    case DocumentRole::kConfig:
-      return "config.json";
-    case DocumentRole::kGenerationConfig:
-      return "generation_config.json";
-    case DocumentRole::kTokenizer:
-      return "tokenizer.json";
-    case DocumentRole::kTokenizerConfig:
-      return "tokenizer_config.json";
-    case DocumentRole::kVocabulary:
-      return "vocab.json";
-    case DocumentRole::kMerges:
-      return "merges.txt";
-    case DocumentRole::kTokenizerModel:
-      return "tokenizer.model";
-    case DocumentRole::kSpecialTokens:
-      return "special_tokens_map.json";
-    case DocumentRole::kAddedTokens:
-      return "added_tokens.json";
-    case DocumentRole::kChatTemplate:
-      return "chat_template.jinja";
-    case DocumentRole::kDescription:
-      break;
-  }
-  return {};
-}
-
 bool MayHave(const Exports& exports) {
   return exports.arrays != nullptr &&
          exports.HasDocument(DocumentRole::kConfig);
 }
 
+/// `viewed` with the weights of the model as its arrays; nullopt if a weight is
+/// missing, because loaders do not fail then.
+std::optional<Viewed> ModelOf(const Viewed& viewed,
+                              const ReadContext& context) {
+  const auto* model = dynamic_cast<const ModelWeights*>(viewed.container.get());
+  if (model == nullptr) return viewed;
+  Result<std::vector<ArrayInfo>> weights = model->Weights(context);
+  if (!weights || !std::all_of(weights->begin(), weights->end(), &IsUsual)) {
+    return std::nullopt;
+  }
+  Viewed complete = viewed;
+  complete.arrays =
+      std::make_shared<const std::vector<ArrayInfo>>(*std::move(weights));
+  return complete;
+}
+
 void Make(const Viewed& viewed, const ReadContext& context, ViewTables& into) {
   if (!MayHave(viewed.exports)) return;
+  const std::optional<Viewed> model = ModelOf(viewed, context);
+  if (!model) return;
   for (const Document& document : viewed.exports.documents) {
-    const std::string_view name = NameOf(document.role);
+    const std::string_view name = ModelFileName(document.role);
     if (name.empty()) continue;
     into.push_back(AliasFile(Role::kPrimary, "hf/" + std::string(name),
                              document.table, document.file));
   }
-  auto model = SafetensorsFile(viewed, "hf/model.safetensors", context);
-  if (model != nullptr) into.push_back(std::move(model));
+  auto file = SafetensorsFile(*model, "hf/model.safetensors", context);
+  if (file != nullptr) into.push_back(std::move(file));
 }
 
 }  // namespace

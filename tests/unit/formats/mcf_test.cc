@@ -5,11 +5,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/limits.h"
 #include "core/io/source.h"
+#include "core/tree/container_tree.h"
+#include "core/views/view.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
 
@@ -167,6 +172,75 @@ TEST(Mcf, DocumentsOfAChangedFileAreStale) {
   const Result<std::string> again = ReadAll(*content, cache);
   ASSERT_FALSE(again) << "kept bytes outlive the file that they were made from";
   EXPECT_EQ(again.error().code, Code::kStale);
+}
+
+/// The paths of all files in views/.
+std::vector<std::string> ViewPaths(
+    const std::shared_ptr<const Container>& container) {
+  const ContainerTree views(
+      *ViewsDirectory(container, AllViews()).open(LoneContext()));
+  std::vector<std::string> paths;
+  for (NodeId node = 0; node < views.tree().node_count(); ++node) {
+    if (!views.tree().IsDirectory(node)) {
+      paths.push_back(views.tree().Path(node));
+    }
+  }
+  return paths;
+}
+
+bool Has(const std::vector<std::string>& paths, std::string_view path) {
+  return std::find(paths.begin(), paths.end(), path) != paths.end();
+}
+
+TEST(Mcf, TensorsWithoutValuesAreNotPartOfAModel) {
+  constexpr uint32_t kInt8 = 0x10;
+  const Section config{0x100, "{}"};
+  const Tensor plain{1, 6, 0, 1};
+  const auto whole = Open(Mcf({Index({plain}, 0, 2), config}));
+  EXPECT_TRUE(Has(ViewPaths(whole), "hf/model.safetensors"));
+  EXPECT_FALSE(Warns(*whole, "have no values"));
+
+  // Codes whose scale is lost; an unknown type; a wrong size; bytes past the
+  // end of the file.
+  const Tensor missing[] = {{2, kInt8, 0, 1},
+                            {2, kMcfInt4, 0, 1},
+                            {2, 0x77, 0, 1},
+                            {2, 6, 0, 2},
+                            {2, 6, 0, 1 << 20}};
+  for (const Tensor& tensor : missing) {
+    const auto model = Open(Mcf({Index({plain, tensor}, 0, 2), config}));
+    const std::vector<std::string> paths = ViewPaths(model);
+    EXPECT_FALSE(Has(paths, "hf/model.safetensors")) << tensor.dtype;
+    EXPECT_FALSE(Has(paths, "hf/config.json"));
+    EXPECT_TRUE(Has(paths, "model.safetensors"));
+    EXPECT_TRUE(Warns(*model, "1 of 2 tensors have no values"));
+    EXPECT_TRUE(Warns(*model, "tensor 1 'nn'"));
+  }
+}
+
+TEST(Mcf, CodesWithoutTheirScaleAreNotInModelSafetensors) {
+  const auto model = Open(Mcf({Index({{1, 6, 0, 1}, {2, 0x10, 0, 1}}, 0, 2)}));
+  const ContainerTree views(
+      *ViewsDirectory(model, AllViews()).open(LoneContext()));
+  EXPECT_TRUE(Has(ViewPaths(model), "npy/nn.npy")) << "as integers";
+  BlockCache cache(1 << 20);
+  const auto node = views.tree().Lookup(Tree::kRoot, "model.safetensors");
+  ASSERT_TRUE(node);
+  const std::string file = *ReadAll(*views.Open(*node, cache), cache);
+  EXPECT_NE(file.find("\"n\":{"), std::string::npos);
+  EXPECT_EQ(file.find("\"nn\":{"), std::string::npos);
+}
+
+TEST(McfQuantInfo, ClipsThatAreNoNumbersAreText) {
+  McfQuantRecord record;
+  record.min_clip = -std::numeric_limits<float>::infinity();
+  record.max_clip = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(McfQuantRecordJson(record)["min_clip"], "-Inf");
+  EXPECT_EQ(McfQuantRecordJson(record)["max_clip"], "+Inf");
+  record.min_clip = std::numeric_limits<float>::quiet_NaN();
+  record.max_clip = 0.1F;
+  EXPECT_EQ(McfQuantRecordJson(record)["min_clip"], "NaN");
+  EXPECT_EQ(McfQuantRecordJson(record)["max_clip"], 0.1);
 }
 
 /// The 88 bytes of a ModelInfo with pairs at `pairs_at`.
