@@ -145,6 +145,62 @@ def test_a_damaged_entrys_tensor_is_eio(mount, tmp_path):
     assert failed.value.errno == errno.EIO
 
 
+def safetensors_of(path) -> dict:
+    """Dtype, shape and bytes of every tensor, by name."""
+    data = path.read_bytes()
+    at = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:at])
+    del header["__metadata__"]
+    return {
+        name: (t["dtype"], t["shape"], data[at + t["data_offsets"][0] : at + t["data_offsets"][1]])
+        for name, t in header.items()
+    }
+
+
+def test_a_model_with_its_files_is_a_directory_for_loaders(mount, tmp_path):
+    """views/hf of entries called config.json, tokenizer.json, ..."""
+    source = GOLDEN / "shard-profiles" / "llama_micro.mosh"
+    plain = mount(source)
+    assert not (plain / "views" / "hf").exists()
+    index = json.loads((plain / ".ctxfs" / "index.json").read_text())
+    files = {
+        "config.json": b'{"model_type": "llama"}', "tokenizer.json": b"{}",
+        "tokenizer_config.json": b'{"a": 1}', "merges.txt": b"a b\n",
+    }
+    tensors = [
+        entry(e["name"], (plain / e["path"]).read_bytes(), content_type=1)
+        for e in index if e["name"] != "__metadata__"
+    ]
+    container = tmp_path / "model.mosh"
+    container.write_bytes(build(tensors + [entry(*file) for file in files.items()]))
+    mounted = mount(container)
+    hf = mounted / "views" / "hf"
+    assert set(os.listdir(hf)) == {*files, "model.safetensors"}
+    for name, data in files.items():
+        assert (hf / name).read_bytes() == data
+    weights = safetensors_of(hf / "model.safetensors")
+    scales = {e["name"] for e in index if e["name"].endswith((".scales", ".scale"))}
+    assert scales
+    assert set(weights) == {t.name.decode() for t in tensors} - scales
+    for folder in ("dequantized", "tensors"):
+        for name in os.listdir(mounted / folder):
+            if name not in weights:
+                continue
+            dtype, _, data = weights[name]
+            if folder == "dequantized" or not (mounted / "dequantized" / name).exists():
+                assert data == (mounted / folder / name).read_bytes()
+                assert folder == "tensors" or dtype == "F32"
+
+    # The same with a weight that is cut short.
+    tensors[0].data = tensors[0].data[:-1]
+    container = tmp_path / "cut.mosh"
+    container.write_bytes(build(tensors + [entry(*file) for file in files.items()]))
+    mounted = mount(container)
+    assert not (mounted / "views" / "hf").exists()
+    warnings = json.loads((mounted / ".ctxfs" / "info.json").read_text())["warnings"]
+    assert any("no views/hf" in text for text in warnings)
+
+
 @pytest.mark.parametrize("role", [0, 1, 6])
 def test_without_tensors_there_is_no_directory_of_them(mount, tmp_path, role):
     """Neither at the top nor below: directories of ours are never empty."""

@@ -6,6 +6,7 @@
 //   NAME.scales     float scales of the int8 tensor NAME; also NAME.scale, or
 //                   BASE.scales for BASE.weight
 //   __metadata__    JSON of the model
+//   config.json     files that from_pretrained reads: kModelFiles
 #include "core/formats/model_shard/model_shard.h"
 
 #include <xxhash.h>
@@ -17,6 +18,7 @@
 
 #include "core/base/limits.h"
 #include "core/container/documents.h"
+#include "core/container/model_files.h"
 #include "core/content/content_source.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/graph/cowrie_files.h"
@@ -55,12 +57,7 @@ bool Probe(Bytes head) {
 
 Status ModelShard::Load(const ReadContext& context) {
   if (Status loaded = TensorShard::Load(context); !loaded) return loaded;
-  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-    if (EntryName(entry) == kMetadataName && !EntryFault(entry) &&
-        !EntryLocked(entry)) {
-      metadata_ = entry;
-    }
-  }
+  FindDocuments();
   FindScales();
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
     const Json* conventions = ConventionsOf(entry);
@@ -73,8 +70,41 @@ Status ModelShard::Load(const ReadContext& context) {
   return deltas_.Load(this, options_, context);
 }
 
+void ModelShard::FindDocuments() {
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    const std::string_view name = EntryName(entry).value_or("");
+    const std::optional<DocumentRole> role = ModelFileRole(name);
+    if (!role && name != kMetadataName) continue;
+    if (EntryFault(entry) || EntryLocked(entry)) continue;
+    if (!role) {
+      metadata_ = entry;
+      continue;
+    }
+    const bool known = std::any_of(
+        documents_.begin(), documents_.end(),
+        [role](const ModelFileEntry& file) { return file.role == *role; });
+    if (!known) documents_.push_back({*role, entry});
+  }
+}
+
+bool ModelShard::HasConfig() const {
+  return std::any_of(documents_.begin(), documents_.end(),
+                     [](const ModelFileEntry& file) {
+                       return file.role == DocumentRole::kConfig;
+                     });
+}
+
 Json ModelShard::Info(const ReadContext& context) const {
   Json info = TensorShard::Info(context);
+  if (HasConfig() && entry_count() <= limits::kHeadersExamined) {
+    const Result<std::vector<ArrayInfo>> weights = Weights(context);
+    if (!weights && weights.error().Permanent()) {
+      info["warnings"].push_back(Error{
+          weights.error().code, "there is no views/hf: " + weights.error().what,
+          weights.error().offset}
+                                     .Text());
+    }
+  }
   for (const auto& [entry, spec] : deltas_.specs()) {
     const auto delta = deltas_.Resolve(entry, context);
     if (delta) continue;
@@ -157,6 +187,9 @@ Exports ModelShard::Export() const {
   if (metadata_) {
     exports.documents = {
         {DocumentRole::kDescription, EntryTable(), *metadata_}};
+  }
+  for (const ModelFileEntry& file : documents_) {
+    exports.documents.push_back({file.role, EntryTable(), file.entry});
   }
   return exports;
 }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/container/exports.h"
+#include "core/container/model_weights.h"
 #include "core/formats/model_shard/delta.h"
 #include "core/formats/model_shard/tensor_shard.h"
 
@@ -14,7 +16,7 @@ namespace ctxfs {
 
 /// A ModelShard: tensors, int8 tensors with their scales, the model's own
 /// metadata (docs/model_shard.md).
-class ModelShard : public TensorShard {
+class ModelShard : public TensorShard, public ModelWeights {
  public:
   using TensorShard::TensorShard;
 
@@ -30,14 +32,35 @@ class ModelShard : public TensorShard {
   /// The entry that by its name holds the scales of `entry`.
   std::optional<uint32_t> ScalesOf(uint32_t entry) const;
 
+  /// Every entry that is a tensor, int8 ones with scales as their values, and
+  /// bases of deltas merged (weights.cc).
+  Result<std::vector<ArrayInfo>> Weights(
+      const ReadContext& context) const override;
+
  private:
+  /// An entry that is one of kModelFiles.
+  struct ModelFileEntry {
+    DocumentRole role;
+    uint32_t entry;
+  };
+  struct Merged;
+
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
   void FindScales();
+  void FindDocuments();
+  bool HasConfig() const;
+  /// Which entries deltas make weights of, and which they use up.
+  Result<Merged> FindMerged(const ReadContext& context) const;
+  /// The entry as a weight of the same name; nullopt if it is not a tensor.
+  Result<std::optional<ArrayInfo>> Weight(
+      uint32_t entry, const std::shared_ptr<const FileTable>& dequantized,
+      const ReadContext& context) const;
   /// Whether an entry is to be looked at for a graph: its bytes are there as
   /// they are, and it does not say it is a tensor.
   bool MayBeGraph(uint32_t entry) const;
 
   std::optional<uint32_t> metadata_;  // the entry `__metadata__`
+  std::vector<ModelFileEntry> documents_;
   Deltas deltas_;
   // A tensor and its scales, by name alone; in the order of the tensors.
   std::vector<std::pair<uint32_t, uint32_t>> scales_;

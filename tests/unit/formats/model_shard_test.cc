@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <map>
 
 #include "core/tree/container_tree.h"
+#include "core/views/view.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
@@ -374,6 +376,125 @@ TEST(GemmShard, TilesThatDoNotFitMakeNoMatrix) {
   EXPECT_FALSE(matrix(tile, Tensor(kF32, {4}, Floats(4))));
   EXPECT_FALSE(matrix(tile, Tensor(kF32, {0, uint64_t{1} << 62}, "")));
   EXPECT_FALSE(matrix(tile, "no tensor at all"));
+}
+
+ShardEntry Weight(std::string name, std::string tensor) {
+  ShardEntry entry = Raw(std::move(name), std::move(tensor));
+  entry.content_type = 1;
+  return entry;
+}
+
+std::string FloatBytes(std::initializer_list<float> values) {
+  std::string bytes;
+  for (const float value : values) {
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  }
+  return bytes;
+}
+
+/// The files below views/hf, by name.
+std::map<std::string, std::string> FilesForLoaders(
+    const std::shared_ptr<const Container>& model) {
+  const ContainerTree views(
+      *ViewsDirectory(model, *ParseViews("hf")).open(LoneContext()));
+  BlockCache cache(1 << 20);
+  std::map<std::string, std::string> files;
+  for (NodeId node = 0; node < views.tree().node_count(); ++node) {
+    if (views.tree().IsDirectory(node)) continue;
+    const Result<Content> content = views.Open(node, cache);
+    EXPECT_TRUE(Ok(content));
+    if (!content) continue;
+    EXPECT_TRUE(views.tree().Path(node).starts_with("hf/"));
+    files[views.tree().Path(node).substr(3)] = *ReadAll(*content, cache);
+  }
+  return files;
+}
+
+Json HeaderOf(const std::string& safetensors) {
+  const auto length = LoadLe<uint64_t>(AsBytes(safetensors).data());
+  Json header = Json::parse(safetensors.substr(8, length));
+  header.erase("__metadata__");
+  return header;
+}
+
+TEST(ModelShard, AModelWithItsFilesHasADirectoryForLoaders) {
+  ShardEntry config = Raw("config.json", "{\"model_type\":\"llama\"}");
+  config.content_type = 2;
+  const auto model =
+      Model({Weight("w.weight", Tensor(kI8, {2, 2}, "\x01\xFF\x02\x03")),
+             Weight("w.scales", Tensor(kF32, {2}, FloatBytes({2, 0.5}))),
+             Weight("norm", Tensor(kF32, {1}, FloatBytes({7}))), config,
+             Raw("tokenizer.json", "{}"), Raw("merges.txt", "a b\n"),
+             Raw("notes/config.json", "no"), Raw("__metadata__", "{}")});
+  const auto files = FilesForLoaders(model);
+  ASSERT_EQ(files.size(), 4U);
+  EXPECT_EQ(files.at("config.json"), config.stored);
+  EXPECT_EQ(files.at("tokenizer.json"), "{}");
+  EXPECT_EQ(files.at("merges.txt"), "a b\n");
+  const std::string& weights = files.at("model.safetensors");
+  const Json header = HeaderOf(weights);
+  ASSERT_EQ(header.size(), 2U) << header;
+  EXPECT_EQ(header["w.weight"]["dtype"], "F32");
+  EXPECT_EQ(header["w.weight"]["shape"], Json({2, 2}));
+  EXPECT_TRUE(weights.ends_with(FloatBytes({2, -2, 1, 1.5, 7})));
+  EXPECT_EQ(WarningsAbout(*model, "views/hf"), 0U);
+}
+
+TEST(ModelShard, WithoutAConfigThereIsNone) {
+  const auto model = Model({Weight("norm", Tensor(kF32, {1}, Floats(1))),
+                            Raw("tokenizer.json", "{}")});
+  EXPECT_FALSE(MayHaveViews(*model, *ParseViews("hf")));
+}
+
+TEST(ModelShard, AWeightWithoutValuesWithholdsTheDirectory) {
+  const std::vector<ShardEntry> missing[] = {
+      {Weight("bad", Tensor(kF32, {2}, Floats(1)))},
+      {Weight("bad", Tensor(kQint4, {2}, "ab"))},
+      {Weight("bad", Tensor(9, {1}, "ab"))},
+      {Weight("bad", Tensor(kI8, {2, 1}, "ab")),
+       Weight("bad.scales", Tensor(kF32, {3}, Floats(3)))},
+      {Weight("bad", "")}};
+  for (const std::vector<ShardEntry>& entries : missing) {
+    std::vector<ShardEntry> all = {Raw("config.json", "{}"),
+                                   Weight("w", Tensor(kF32, {1}, Floats(1)))};
+    all.insert(all.end(), entries.begin(), entries.end());
+    const auto model = Model(all);
+    EXPECT_TRUE(FilesForLoaders(model).empty());
+    EXPECT_EQ(WarningsAbout(*model, "no views/hf"), 1U);
+  }
+}
+
+TEST(ModelShard, ASealedWeightWithholdsTheDirectory) {
+  const auto model =
+      Model({Raw("config.json", "{}"), Weight("x", std::string(40, 'x'))},
+            {{"x", {{"encryption", Seal()}}}});
+  EXPECT_TRUE(FilesForLoaders(model).empty());
+}
+
+TEST(ModelShard, LoadersSeeTheBasesOfDeltasMerged) {
+  const auto model =
+      Model({Raw("config.json", "{}"),
+             Weight("w", Tensor(kF32, {2}, FloatBytes({1, 3}))),
+             Weight("d", Tensor(kF32, {}, FloatBytes({2}))),
+             Weight("e", Tensor(kF32, {}, FloatBytes({10})))},
+            {{"d", {{"delta", {{"kind", "scale"}, {"base", "w"}}}}},
+             {"e", {{"delta", {{"kind", "scale"}, {"base", "d"}}}}}});
+  const auto files = FilesForLoaders(model);
+  ASSERT_TRUE(files.contains("model.safetensors"));
+  const Json header = HeaderOf(files.at("model.safetensors"));
+  ASSERT_EQ(header.size(), 1U) << header;
+  EXPECT_TRUE(header.contains("w"));
+  EXPECT_TRUE(files.at("model.safetensors").ends_with(FloatBytes({20, 60})));
+}
+
+TEST(ModelShard, TwoDeltasOfOneWeightAreNotOneModel) {
+  const Json delta = {{"delta", {{"kind", "scale"}, {"base", "w"}}}};
+  const auto model = Model(
+      {Raw("config.json", "{}"), Weight("w", Tensor(kF32, {1}, Floats(1))),
+       Weight("d", Tensor(kF32, {}, Floats(1))),
+       Weight("e", Tensor(kF32, {}, Floats(1)))},
+      {{"d", delta}, {"e", delta}});
+  EXPECT_TRUE(FilesForLoaders(model).empty());
 }
 
 }  // namespace

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The weights of a ModelShard as loaders of the model expect them
+// (docs/model_shard.md, section 8).
+#include <algorithm>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/container/model_files.h"
+#include "core/formats/model_shard/model_shard.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint16_t kTensorType = 1;
+// Entries between two checks of the interrupt; each may take a small read.
+constexpr uint32_t kHeadersACheck = 256;
+
+/// Whether the elements of a tensor are known to be what its dtype says: of
+/// packed types nobody knows, and code 9 has been used for two types.
+bool IsCertain(const TensorHeader& header) {
+  constexpr uint8_t kAmbiguousCode = 9;
+  return header.type_name == DTypeName(header.dtype) &&
+         header.code != kAmbiguousCode;
+}
+
+}  // namespace
+
+struct ModelShard::Merged {
+  /// Deltas that no other delta is based on, and the weights they make.
+  std::vector<std::pair<uint32_t, std::string>> weights;
+  /// Names of entries that are not weights themselves.
+  std::unordered_set<std::string> used;
+};
+
+Result<ModelShard::Merged> ModelShard::FindMerged(
+    const ReadContext& context) const {
+  Merged merged;
+  std::unordered_map<std::string, const Deltas::Spec*> by_name;
+  std::set<std::string> bases;  // in this container
+  for (const auto& [entry, spec] : deltas_.specs()) {
+    if (Status wanted = context.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
+    const auto resolved = deltas_.Resolve(entry, context);
+    if (!resolved) {
+      return Error{resolved.error().code,
+                   Label(entry) + ": " + resolved.error().what,
+                   resolved.error().offset};
+    }
+    std::string name(EntryName(entry).value_or(""));
+    if (spec.base_file.empty()) {
+      bases.insert(spec.base);
+      merged.used.insert(spec.base);
+    }
+    merged.used.insert(name);
+    if (!spec.other.empty()) merged.used.insert(spec.other);
+    by_name.emplace(std::move(name), &spec);
+  }
+  std::unordered_set<std::string> made;
+  for (const auto& [entry, spec] : deltas_.specs()) {
+    if (bases.contains(std::string(EntryName(entry).value_or("")))) continue;
+    const Deltas::Spec* root = &spec;
+    // Resolve has refused longer chains, unless names repeat.
+    for (unsigned depth = 0;
+         root->base_file.empty() && depth < limits::kDeltaDepth; ++depth) {
+      const auto next = by_name.find(root->base);
+      if (next == by_name.end()) break;
+      root = next->second;
+    }
+    if (!made.insert(root->base).second) {
+      return Error{Code::kCorrupt,
+                   Label(entry) + ": one of several deltas for the weight " +
+                       Quote(root->base),
+                   Record(entry).data_offset};
+    }
+    merged.weights.emplace_back(entry, root->base);
+  }
+  return merged;
+}
+
+Result<std::optional<ArrayInfo>> ModelShard::Weight(
+    uint32_t entry, const std::shared_ptr<const FileTable>& dequantized,
+    const ReadContext& context) const {
+  const auto fail = [&](const Error& error) {
+    return Error{error.code, Label(entry) + ": " + error.what, error.offset};
+  };
+  const std::string name(EntryName(entry).value_or(""));
+  const Result<TensorHeader> header = Header(entry, context);
+  if (!header) {
+    const bool is_tensor =
+        Record(entry).content_type == kTensorType && !IsReservedName(name);
+    if (is_tensor || !header.error().Permanent()) return fail(header.error());
+    return std::optional<ArrayInfo>();
+  }
+  if (const std::optional<Error> fault = EntryFault(entry)) return fail(*fault);
+  if (!IsCertain(*header)) {
+    return fail({Code::kCorrupt,
+                 "its elements, " + std::string(header->type_name) +
+                     ", have no certain values",
+                 Record(entry).data_offset});
+  }
+  if (header->dtype != DType::kI8 || !ScalesOf(entry)) {
+    return std::optional(TensorArray(name, entry, *header));
+  }
+  const Result<Dequantized> values = ExamineDequantized(*this, entry, context);
+  if (!values) return fail(values.error());
+  return std::optional(
+      ArrayInfo{name, DType::kF32, values->shape,
+                [dequantized, entry](const ReadContext& request) {
+                  return dequantized->Open(entry, request);
+                },
+                /*opening_reads=*/true});
+}
+
+Result<std::vector<ArrayInfo>> ModelShard::Weights(
+    const ReadContext& context) const {
+  if (entry_count() > limits::kArrayEntries) {
+    return Error{
+        Code::kLimit,
+        "more than " + std::to_string(limits::kArrayEntries) + " entries"};
+  }
+  const Result<Merged> merged = FindMerged(context);
+  if (!merged) return merged.error();
+  std::unordered_set<uint32_t> scales;
+  for (const auto& [entry, scales_entry] : scales_) {
+    if (Status wanted = context.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
+    const Result<TensorHeader> header = Header(entry, context);
+    if (header && header->dtype == DType::kI8) scales.insert(scales_entry);
+  }
+  const std::shared_ptr<const FileTable> dequantized =
+      DequantizedTensors(Share(*this));
+  std::vector<ArrayInfo> weights;
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    if (entry % kHeadersACheck == 0) {
+      if (Status wanted = context.Check(); !wanted) {
+        return std::move(wanted).error();
+      }
+    }
+    const std::string name(EntryName(entry).value_or(""));
+    if (ModelFileRole(name) || scales.contains(entry) ||
+        merged->used.contains(name)) {
+      continue;
+    }
+    Result<std::optional<ArrayInfo>> weight =
+        Weight(entry, dequantized, context);
+    if (!weight) return std::move(weight).error();
+    if (*weight) weights.push_back(**std::move(weight));
+  }
+  for (const auto& [entry, name] : merged->weights) {
+    const auto delta = deltas_.Resolve(entry, context);
+    if (!delta) return delta.error();
+    weights.push_back(
+        {name, DType::kF32, Deltas::Shape(**delta),
+         [self = Share(*this), entry = entry](const ReadContext& request) {
+           return self->deltas_.Open(entry, self, request);
+         },
+         /*opening_reads=*/true, /*merged=*/true});
+  }
+  return weights;
+}
+
+}  // namespace ctxfs
