@@ -211,6 +211,7 @@ Result<std::string> Mem8Archive::MakeArchiveJson() const {
     if (member.extent == Mem8Extent::kSound) {
       one["file_offset"] = members_.OffsetOf(member);
     }
+    if (!IsUtf8(member.path)) one["shown_as_hex"] = Hex(member.path);
     members.push_back(std::move(one));
   }
   return FormatJson(json);
