@@ -96,7 +96,7 @@ EntryInfo WShardContainer::Describe(uint32_t entry) const {
   }
   if (IsRepaired(entry)) {
     add_note(
-        "put together from the runs of an old stream writer; `checksum` "
+        "put together from the runs of a stream writer; `checksum` "
         "is of the bytes that the index gives");
     info.extra["repaired"] = true;
   }

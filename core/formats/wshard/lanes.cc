@@ -53,6 +53,17 @@ bool IsEach(uint64_t size, std::optional<uint64_t> steps, uint64_t each) {
   return all && *all == size;
 }
 
+/// Whether an entry of this name is a lane, and not metadata or residual bits.
+bool IsLaneName(std::string_view name) {
+  constexpr std::string_view kFolders[] = {"signal/", "action/", "omen/",
+                                           "uncert/", "time/"};
+  return name == "reward" || name == "done" ||
+         std::any_of(std::begin(kFolders), std::end(kFolders),
+                     [name](std::string_view folder) {
+                       return name.starts_with(folder);
+                     });
+}
+
 }  // namespace
 
 std::optional<DType> LaneDType(std::string_view name) {
@@ -212,6 +223,16 @@ std::optional<Lane> LaneTable::Find(std::string_view name, uint64_t size,
     }
     return lane;
   }
+  std::optional<Lane> lane = Undeclared(name, size);
+  if (!lane && why_not != nullptr && IsLaneName(name)) {
+    *why_not = "meta/channels does not declare it, and its " +
+               std::to_string(size) + " bytes fit no rule for such a lane";
+  }
+  return lane;
+}
+
+std::optional<Lane> LaneTable::Undeclared(std::string_view name,
+                                          uint64_t size) const {
   if (name == "reward") {
     if (IsEach(size, length_, sizeof(double))) {
       return Scalars(DType::kF64, size, "implied, 8 bytes a step", true);

@@ -33,7 +33,7 @@ class LaneTable {
                      std::optional<uint64_t> length = std::nullopt);
 
   /// The array that the lane's `size` bytes are; nothing where they are bytes
-  /// and no more. `why_not` says why a declared lane is none.
+  /// and no more. `why_not` says why a lane is none, declared or not.
   std::optional<Lane> Find(std::string_view name, uint64_t size,
                            std::string* why_not = nullptr) const;
 
@@ -59,6 +59,8 @@ class LaneTable {
   const Channel* At(const Names& names, std::string_view name) const;
   /// The signal that "SIGNAL/..." speaks of: the longest declared id.
   const Channel* SignalOf(std::string_view path) const;
+  /// The array of an entry that meta/channels does not declare.
+  std::optional<Lane> Undeclared(std::string_view name, uint64_t size) const;
   std::optional<Lane> Action(std::string_view id, uint64_t size) const;
   std::optional<Lane> Prediction(std::string_view path, uint64_t size,
                                  bool uncertainty) const;

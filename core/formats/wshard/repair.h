@@ -20,7 +20,7 @@ struct StoredLane {
   uint64_t size = 0;
 };
 
-/// The true places of lanes that an old stream writer has interleaved: it
+/// The true places of lanes that a stream writer has interleaved: it
 /// wrote `interval` steps of each lane in turn, and an index that gives each
 /// lane its first run's offset and all its bytes (docs/wshard.md, section 5).
 class Interleaving {

@@ -214,7 +214,7 @@ void WShardContainer::FindInterleaving() {
       }
     }
     warnings_.push_back(
-        {"lanes share bytes, as old stream writers leave them, but not in a "
+        {"lanes share bytes, as stream writers leave them, but not in a "
          "way that can be repaired: their bytes are shown as they are stored",
          lanes[0].offset});
     return;
@@ -226,7 +226,7 @@ void WShardContainer::FindInterleaving() {
   gates_ = std::move(gates);
   interleaving_ = std::make_shared<const Interleaving>(*std::move(found));
   warnings_.push_back(
-      {"an old stream writer has interleaved the lanes every " +
+      {"a stream writer has interleaved the lanes every " +
            std::to_string(interleaving_->interval()) +
            " steps: repaired, and checked only as far as the checksums of the "
            "extents in the index go",

@@ -53,6 +53,27 @@ TEST(LaneTable, ADeclaredBlockThatDoesNotFitIsBytes) {
   EXPECT_FALSE(lanes.Find("action/x", 40 + 4, &why));
 }
 
+TEST(LaneTable, AnUndeclaredLaneThatFitsNoRuleSaysSo) {
+  // The TypeScript stream writer declares neither actions nor predictions.
+  const LaneTable lanes(Channels(R"([{"id": "a", "dtype": "f32",
+                                     "shape": []}])"),
+                        10);
+  for (const char* name :
+       {"action/i8", "omen/a/model", "uncert/a/model/std", "signal/other",
+        "omen/latent_action/m", "reward", "done", "time/ticks"}) {
+    std::string why;
+    EXPECT_EQ(lanes.Find(name, 10, &why).has_value(),
+              std::string_view(name) == "done");
+    if (std::string_view(name) == "done") continue;
+    EXPECT_NE(why.find("does not declare it"), std::string::npos) << name;
+    EXPECT_NE(why.find("10 bytes"), std::string::npos) << name;
+  }
+  std::string why;
+  EXPECT_FALSE(lanes.Find("residual/a/sign2nddiff", 2, &why));
+  EXPECT_FALSE(lanes.Find("meta/notes", 10, &why));
+  EXPECT_EQ(why, "") << "not lanes";
+}
+
 TEST(LaneTable, OfEqualChannelsTheFirstCounts) {
   const LaneTable lanes(Channels(R"([{"id": "a", "dtype": "u8", "shape": []},
                    {"id": "a", "dtype": "u16", "shape": []}])"),

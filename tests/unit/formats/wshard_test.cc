@@ -46,6 +46,17 @@ TEST(WShard, CompressedMetadataIsRead) {
   EXPECT_EQ(episode->Info(LoneContext())["episode"]["id"], "e");
 }
 
+TEST(WShard, AnUndeclaredLaneOfBytesHasANote) {
+  const auto episode =
+      Episode({Raw("meta/episode", kEpisode), Raw("meta/channels", "{}"),
+               Raw("action/grip", "\x01\x02\x03\x04\x05\x06\x07\x08"),
+               Raw("notes", "text")});
+  EXPECT_EQ(DescribeEntry(*episode, 2).dtype, "");
+  EXPECT_NE(DescribeEntry(*episode, 2).note.find("no array: meta/channels"),
+            std::string::npos);
+  EXPECT_EQ(DescribeEntry(*episode, 3).note, "");
+}
+
 TEST(WShard, MetadataNeverStopsAMount) {
   for (const char* text :
        {"", "{", "[1,2]", "\"x\"", "null", "{\"length_T\":-4}",
