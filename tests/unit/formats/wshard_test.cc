@@ -137,6 +137,10 @@ TEST(WShard, RepairsInterleavedLanes) {
   EXPECT_EQ(*ReadLane(*repaired, 1), "AaBbCcDdEe");
   EXPECT_EQ(repaired->Info(LoneContext())["repaired"]["flush_interval"], 2);
   EXPECT_EQ(DescribeEntry(*repaired, 1).extra["repaired"], true);
+  // The newest writers interleave lanes too.
+  EXPECT_EQ(repaired->Info(LoneContext())["warnings"].dump().find(" old "),
+            std::string::npos);
+  EXPECT_EQ(DescribeEntry(*repaired, 1).note.find(" old "), std::string::npos);
 
   // A byte of "b" within the extent of "a": neither is to be trusted.
   std::string damaged = Interleaved(5);
