@@ -94,9 +94,17 @@ bool ModelShard::HasConfig() const {
                      });
 }
 
+bool ModelShard::WeightsAreCheap() const {
+  if (entry_count() > limits::kHeadersExamined) return false;
+  for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    if (Seal(entry) != nullptr && !EntryLocked(entry)) return false;
+  }
+  return true;
+}
+
 Json ModelShard::Info(const ReadContext& context) const {
   Json info = TensorShard::Info(context);
-  if (HasConfig() && entry_count() <= limits::kHeadersExamined) {
+  if (HasConfig() && WeightsAreCheap()) {
     const Result<std::vector<ArrayInfo>> weights = Weights(context);
     if (!weights && weights.error().Permanent()) {
       info["warnings"].push_back(Error{

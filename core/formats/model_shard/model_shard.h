@@ -49,6 +49,8 @@ class ModelShard : public TensorShard, public ModelWeights {
   void FindScales();
   void FindDocuments();
   bool HasConfig() const;
+  /// Whether Weights decrypts nothing and reads few headers.
+  bool WeightsAreCheap() const;
   /// Which entries deltas make weights of, and which they use up.
   Result<Merged> FindMerged(const ReadContext& context) const;
   /// The entry as a weight of the same name; nullopt if it is not a tensor.
