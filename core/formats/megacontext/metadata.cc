@@ -31,6 +31,35 @@ bool Differs(const Json& object, const char* key, uint64_t expected) {
   return found != object.end() && found->is_number() && *found != expected;
 }
 
+std::optional<uint64_t> Count(const Json& object, const char* key) {
+  if (!object.is_object()) return std::nullopt;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_unsigned()) {
+    return std::nullopt;
+  }
+  return found->get<uint64_t>();
+}
+
+/// Whether `tokens` make `said` blocks of `size`: documents do not say whether
+/// a block that is not full counts.
+bool MakesBlocks(uint64_t tokens, uint64_t size, const Json& said) {
+  const uint64_t whole = tokens / size;
+  return said == whole || (tokens % size != 0 && said == whole + 1);
+}
+
+/// Whether the number of blocks is that of no number of tokens: neither of
+/// those that are there nor of those that the metadata has, whose disagreement
+/// is told already.
+bool BlocksDiffer(const Json& said, const ContextLevel& tokens) {
+  const uint64_t size = tokens.header.block_size;
+  if (size == 0 || !said.is_object()) return false;
+  const auto blocks = said.find("num_blocks");
+  if (blocks == said.end() || !blocks->is_number()) return false;
+  if (MakesBlocks(tokens.entries, size, *blocks)) return false;
+  const std::optional<uint64_t> stated = Count(said, "num_tokens");
+  return !stated || !MakesBlocks(*stated, size, *blocks);
+}
+
 /// Whether a name field of 32 bytes may stand for `full`, a repository's id.
 bool NamesModel(std::string_view name, std::string_view full) {
   return name == full || name == full.substr(0, kNameSize) ||
@@ -91,6 +120,9 @@ void CompareSizes(const Json& of_levels,
     if (level.fault) continue;
     if (level.number == 0 && Differs(*said, "num_tokens", level.entries)) {
       warnings.emplace_back("num_tokens disagrees");
+    }
+    if (level.number == 0 && BlocksDiffer(*said, level)) {
+      warnings.emplace_back("num_blocks disagrees");
     }
     if (level.number != 0 && Differs(*said, "num_gists", level.entries)) {
       warnings.push_back("num_gists disagrees for " + name);

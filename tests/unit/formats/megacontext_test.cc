@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <tuple>
 
 #include "core/container/format.h"
 #include "core/formats/megacontext/level.h"
@@ -178,6 +179,57 @@ TEST(ContextMetadata, NamesMayBeCutOrWithoutTheirOwner) {
   EXPECT_EQ(Compare(R"({"model_name": "Owner/Instr"})"), Texts{});
   EXPECT_EQ(Compare(R"({"model_name": "Other"})"),
             Texts{"model_name disagrees with metadata"});
+}
+
+/// The warnings on metadata that say `levels0` of a level of `tokens` tokens,
+/// in blocks of 32.
+Texts CompareTokens(uint64_t tokens, const std::string& levels0,
+                    uint16_t block = 32) {
+  Header header;
+  header.level = 0;
+  header.dtype = 0;
+  header.block = block;
+  header.count = tokens;
+  const std::vector<ContextLevel> levels = {
+      Level(header.A(static_cast<size_t>(tokens) * 4), 0)};
+  return CompareMetadata(R"({"levels": {"LOD0": {)" + levels0 + "}}}", levels);
+}
+
+TEST(ContextMetadata, BlocksAreThoseOfTheTokensRoundedDownOrUp) {
+  const Texts disagrees = {"num_blocks disagrees"};
+  for (const auto& [tokens, blocks, right] :
+       std::vector<std::tuple<uint64_t, std::string, bool>>{
+           {2080, "65", true},
+           {2080, "64", false},
+           {2080, "66", false},
+           {2093, "65", true},
+           {2093, "66", true},
+           {2093, "64", false},
+           {2093, "67", false},
+           {0, "0", true},
+           {0, "1", false},
+           {31, "-1", false},
+           {31, "18446744073709551615", false},
+           {31, "0.5", false},
+           {31, "1e300", false},
+           {31, "\"many\"", true},
+           {31, "null", true}}) {
+    EXPECT_EQ(CompareTokens(tokens, "\"num_blocks\": " + blocks),
+              right ? Texts{} : disagrees)
+        << tokens << " tokens, " << blocks;
+  }
+  EXPECT_EQ(CompareTokens(5, R"("num_blocks": 5)", 0), Texts{})
+      << "there are no blocks";
+}
+
+// Metadata of a file that was cut is told once, by its number of tokens.
+TEST(ContextMetadata, BlocksMayBeThoseOfTheTokensThatTheMetadataHas) {
+  EXPECT_EQ(CompareTokens(100, R"("num_tokens": 2080, "num_blocks": 65)"),
+            Texts{"num_tokens disagrees"});
+  EXPECT_EQ(CompareTokens(100, R"("num_tokens": 2080, "num_blocks": 4)"),
+            Texts{"num_tokens disagrees"});
+  EXPECT_EQ(CompareTokens(100, R"("num_tokens": 2080, "num_blocks": 60)"),
+            (Texts{"num_tokens disagrees", "num_blocks disagrees"}));
 }
 
 TEST(ContextMetadata, AMillionLevelsAreNotAMillionWarnings) {
