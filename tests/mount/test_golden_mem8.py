@@ -6,10 +6,12 @@ import errno
 import hashlib
 import json
 import os
+import struct
+import zlib
 
 import pytest
 
-from conftest import GOLDEN
+from conftest import BIN, GOLDEN, run
 
 ANSWERS = sorted(GOLDEN.glob("mem8/*.json"))
 assert ANSWERS, "no golden containers"
@@ -46,12 +48,12 @@ def load(path):
     return json.loads(path.read_text())
 
 
-def check_unreadable(path) -> None:
+def check_unreadable(path, error=errno.EIO) -> None:
     assert os.stat(path).st_size == 0
     with pytest.raises(OSError) as failed:
         with open(path, "rb") as file:
             file.read()
-    assert failed.value.errno == errno.EIO
+    assert failed.value.errno == error
 
 
 def files_below(root):
@@ -70,6 +72,8 @@ def check_closed(mounted, answer, container) -> None:
     for path in files:
         if answer["open"] == "header-only" and path.endswith("/header.json"):
             assert load(mounted / "header.json")["flags"] == answer["header"]["flags"]
+        elif answer["open"] == "header-only":
+            check_unreadable(path, errno.EACCES)
         else:
             check_unreadable(path)
     assert (mounted / ".ctxfs" / "container").read_bytes() == container.read_bytes()
@@ -171,6 +175,32 @@ def test_golden(answer_file, mount, refused):
         check_archive(mounted, answer, container)
     elif "sections" in answer and "warnings" in answer:
         check_mem8(mounted.root, answer, container.read_bytes())
+
+
+def encrypted(body: bytes, crc: int | None = None) -> bytes:
+    checked = bytes(4) + body
+    if crc is None:
+        crc = zlib.crc32(checked)
+    return b"MEM8" + struct.pack("<HHI", 0x100, 2, crc) + checked
+
+
+def test_an_encrypted_file_is_locked_and_not_damaged(mount, tmp_path):
+    file = tmp_path / "secret.mem8"
+    file.write_bytes(encrypted(os.urandom(500)))
+    mounted = mount(file)
+    assert load(mounted / "header.json")["flag_names"] == ["encrypted"]
+    for name in ("strings.json", "summary.json"):
+        check_unreadable(mounted / name, errno.EACCES)
+        assert os.stat(mounted / name).st_mode & 0o777 == 0
+    done = run(BIN / "ctxfs", "check", "--json", file)
+    [report] = json.loads(done.stdout)
+    assert (done.returncode, report["outcome"]) == (2, "unchecked")
+    assert {fault["kind"] for fault in report["faults"]} == {"locked"}
+    file.write_bytes(encrypted(os.urandom(500), crc=12345))
+    done = run(BIN / "ctxfs", "check", "--json", file)
+    [report] = json.loads(done.stdout)
+    assert (done.returncode, report["outcome"]) == (1, "damaged")
+    assert {fault["kind"] for fault in report["faults"]} == {"checksum"}
 
 
 def test_members_are_whole_containers(mount):

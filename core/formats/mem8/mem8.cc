@@ -22,6 +22,7 @@ namespace {
 
 constexpr uint64_t kImageBlock = 0;
 constexpr uint64_t kFirstViewBlock = 1;
+constexpr uint64_t kFlagsAt = 6;
 
 using SourcePtr = std::shared_ptr<const Source>;
 
@@ -137,9 +138,6 @@ Status Mem8Container::Load(const ReadContext& /*context*/) {
 }
 
 std::optional<Error> Mem8Container::Refused() const {
-  if (header_.encrypted()) {
-    return Error{Code::kCorrupt, "the file is encrypted, nobody knows how"};
-  }
   if (verify_ && header_.crc == Mem8Crc::kMismatch) {
     const Checksum stored{ChecksumKind::kCrc32, header_.crc_stored};
     const Checksum found{ChecksumKind::kCrc32, header_.crc_found};
@@ -147,6 +145,11 @@ std::optional<Error> Mem8Container::Refused() const {
                  "crc mismatch: the header has " + stored.Text() +
                      ", the bytes have " + found.Text(),
                  8};
+  }
+  // The CRC covers what is encrypted as well, so damage was looked for first.
+  if (header_.encrypted()) {
+    return Error{Code::kLocked, "the file is encrypted, nobody knows how",
+                 kFlagsAt};
   }
   return std::nullopt;
 }

@@ -146,11 +146,27 @@ TEST(Mem8, AnEncryptedFileShowsItsHeaderOnly) {
     EXPECT_TRUE(Warns(*container, "encrypted"));
     EXPECT_TRUE(ReadJson(*container, "header.json").contains("note"));
     for (const char* name : {"strings.json", "summary.json"}) {
-      EXPECT_TRUE(Fails(Read(*container, name), Code::kCorrupt)) << name;
+      EXPECT_TRUE(Fails(Read(*container, name), Code::kLocked, 6)) << name;
     }
+    EXPECT_TRUE((*container)->Inspect(LoneContext()).empty());
   }
   file.flags = 2;
   EXPECT_TRUE(Ok(Open(file.BuildWith("")))) << "and nothing in it is read";
+}
+
+TEST(Mem8, AnEncryptedFileIsDamagedOnlyIfItsCrcSaysSo) {
+  Mem8File file = Small();
+  file.flags = 2;
+  file.crc = 0;  // nobody computed it
+  EXPECT_TRUE(Fails(Read(*Open(file.BuildWith(Noise(500))), "summary.json"),
+                    Code::kLocked));
+  file.crc = 12345;
+  const std::string bytes = file.BuildWith(Noise(500));
+  EXPECT_TRUE(Fails(Read(*Open(bytes), "summary.json"), Code::kChecksum, 8));
+  OpenOptions unchecked;
+  unchecked.verify = false;
+  EXPECT_TRUE(
+      Fails(Read(*Open(bytes, unchecked), "summary.json"), Code::kLocked));
 }
 
 TEST(Mem8, ReservedFlagsAndTrailingBytesAreToldOf) {
