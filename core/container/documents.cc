@@ -13,7 +13,7 @@ class TextBlock final : public Block {
       : Block(key), source_(std::move(source)), make_(std::move(make)) {}
 
   uint64_t cost() const override { return 0; }  // unknown until it is made
-  Status CheckUnchanged() const override { return source_->CheckUnchanged(); }
+  const Source* made_from() const override { return source_.get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     const Result<std::string> text = make_(context);

@@ -7,6 +7,7 @@
 #include "core/base/bytes.h"
 #include "core/base/result.h"
 #include "core/content/verdict.h"
+#include "core/io/source.h"
 
 namespace ctxfs {
 
@@ -35,8 +36,16 @@ class Block {
   /// Whether Produce has a checksum to compare with.
   virtual bool verifies() const { return false; }
 
-  /// kStale once what the bytes were made from is no longer there.
-  virtual Status CheckUnchanged() const { return {}; }
+  /// The source that the bytes are made from; null if they are made from
+  /// several, or from none.
+  virtual const Source* made_from() const { return nullptr; }
+
+  /// kStale once that source is no longer what it was. Asked before kept bytes
+  /// are served.
+  Status CheckUnchanged() const {
+    const Source* source = made_from();
+    return source == nullptr ? Status() : source->CheckUnchanged();
+  }
 
  private:
   Key key_;

@@ -62,6 +62,22 @@ struct ExtentVerifier {
   }
 };
 
+/// Whether to read an extent is to ask `source` whether it has changed.
+struct ExtentAsks {
+  const Source& source;
+
+  bool operator()(const Range& extent) const {
+    return extent.source.get() == &source;
+  }
+  bool operator()(const Decoded& extent) const {
+    return extent.block->made_from() == &source;
+  }
+  template <typename T>
+  bool operator()(const T& /*made*/) const {
+    return false;
+  }
+};
+
 /// Bytes of work that stand before the first byte of an extent.
 struct ExtentWork {
   uint64_t length;
@@ -152,6 +168,18 @@ Status Content::Read(uint64_t offset, size_t length, const ReadContext& context,
     ++i;
   }
   return {};
+}
+
+bool Content::ReadsOnly(const Source& source, uint64_t offset,
+                        size_t length) const {
+  if (offset >= size()) return true;
+  const uint64_t end = offset + std::min<uint64_t>(length, size() - offset);
+  auto i = static_cast<size_t>(
+      std::upper_bound(ends_.begin(), ends_.end(), offset) - ends_.begin());
+  for (; offset < end; offset = ends_[i++]) {
+    if (!std::visit(ExtentAsks{source}, extents_[i])) return false;
+  }
+  return true;
 }
 
 Status Content::Verify(const ReadContext& context) const {

@@ -83,6 +83,11 @@ class Content {
   Status Read(uint64_t offset, size_t length, const ReadContext& context,
               Window& window) const;
 
+  /// Whether [offset, offset + length), cut at the end of the file, comes from
+  /// `source` alone and as stored or decoded, so that to read it is to find
+  /// out whether `source` has changed.
+  bool ReadsOnly(const Source& source, uint64_t offset, size_t length) const;
+
   /// Produces the blocks and passes the gates that a reader is about to want.
   /// What fails is told when it is read.
   void Prepare(const ReadContext& context) const;

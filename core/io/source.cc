@@ -130,10 +130,11 @@ Result<std::shared_ptr<const FileSource>> FileSource::Open(
   if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
   auto companions =
       options.watch_ctime ? std::make_shared<Companions>() : nullptr;
-  const SourceOptions known = WithGiven(options, path, fd.real_path());
+  std::string first_path = fd.real_path();
+  const SourceOptions known = WithGiven(options, path, first_path);
   return std::shared_ptr<const FileSource>(
-      new FileSource(std::make_shared<const File>(std::move(fd)), st, known,
-                     std::move(companions)));
+      new FileSource(std::make_shared<const File>(std::move(fd)),
+                     std::move(first_path), st, known, std::move(companions)));
 }
 
 Result<std::shared_ptr<const Source>> FileSource::OpenBeside(
@@ -214,11 +215,12 @@ Result<std::shared_ptr<const Source>> FileSource::OpenIn(
   return std::shared_ptr<const Source>(std::move(*source));
 }
 
-FileSource::FileSource(std::shared_ptr<const File> file, const struct stat& st,
-                       const SourceOptions& options,
+FileSource::FileSource(std::shared_ptr<const File> file, std::string first_path,
+                       const struct stat& st, const SourceOptions& options,
                        std::shared_ptr<Companions> companions)
     : file_(std::move(file)),
       path_(file_->fd.real_path()),
+      first_path_(std::move(first_path)),
       options_(options),
       readers_(Readers::Of(st)),
       identity_(FileIdentity::Of(st)),
@@ -263,7 +265,7 @@ bool FileSource::PathIsDue() const {
 }
 
 bool FileSource::PathLeadsElsewhere() const {
-  const Result<Fd> named = FindPath(path_);
+  const Result<Fd> named = FindPath(first_path_);
   struct stat st {};
   if (!named || ::fstat(named->get(), &st) != 0) {
     // A name that is gone or out of reach replaces nothing: the bytes are still
@@ -311,8 +313,9 @@ Result<std::shared_ptr<const Source>> FileSource::Renew() const {
   st.st_uid = readers_.uid;
   st.st_gid = readers_.gid;
   st.st_mode = S_IFREG | readers_.bits;
-  return std::shared_ptr<const Source>(new FileSource(
-      file_, st, options_, std::make_shared<Companions>(*companions_)));
+  return std::shared_ptr<const Source>(
+      new FileSource(file_, first_path_, st, options_,
+                     std::make_shared<Companions>(*companions_)));
 }
 
 namespace {

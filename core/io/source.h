@@ -140,7 +140,7 @@ class Companions;
 
 /// A regular file, read by pread. Its FileIdentity is compared after every
 /// read: bytes of a file that was cut, written to or replaced by another of its
-/// name are never passed on. With watch_ctime, whether its path leads to
+/// name are never passed on. With watch_ctime, whether its name leads to
 /// another file is looked at when ctime changes and at most once a second
 /// otherwise, since replacing or removing a file changes its ctime.
 class FileSource final : public Source {
@@ -189,8 +189,8 @@ class FileSource final : public Source {
   Result<std::shared_ptr<const Source>> OpenLinked(
       const std::string& directory, const std::string& path) const;
 
-  FileSource(std::shared_ptr<const File> file, const struct stat& st,
-             const SourceOptions& options,
+  FileSource(std::shared_ptr<const File> file, std::string first_path,
+             const struct stat& st, const SourceOptions& options,
              std::shared_ptr<Companions> companions);
 
   /// Compares the file with what was opened, and its path if `path` says so or
@@ -200,7 +200,10 @@ class FileSource final : public Source {
   bool PathLeadsElsewhere() const;
 
   const std::shared_ptr<const File> file_;
-  const std::string path_;       // absolute, without links
+  const std::string path_;  // absolute, without links
+  /// path_ when the file was first opened: another file there replaces this
+  /// one, also after this one was renamed or removed.
+  const std::string first_path_;
   const SourceOptions options_;  // `given` is set
   const Readers readers_;
   const FileIdentity identity_;

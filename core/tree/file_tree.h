@@ -79,6 +79,11 @@ class FileTree {
     const File file = At(node);
     return file.table->Size(file.number, context);
   }
+  /// Whether Size reads nothing.
+  bool SizeIsKnown(NodeId node) const {
+    const File file = At(node);
+    return file.table->size_cost(file.number) == Cost::kNone;
+  }
   /// Whether Size takes at most a small read, so that listings may ask.
   bool SizeIsCheap(NodeId node) const {
     const File file = At(node);

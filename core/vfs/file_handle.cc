@@ -5,6 +5,19 @@
 
 namespace ctxfs {
 
+namespace {
+
+/// Whether reading finds out by itself that what the file is made from has
+/// changed: a document that was made before does not.
+bool AsksItsSource(const Namespace::OpenFile& file, uint64_t offset,
+                   size_t length) {
+  if (file.tree == nullptr || file.tree->branch == nullptr) return true;
+  const Source& source = *file.tree->branch->container().source();
+  return file.content.ReadsOnly(source, offset, length);
+}
+
+}  // namespace
+
 FileHandle::FileHandle(const Namespace& files, Inode inode,
                        Namespace::OpenFile file)
     : files_(files),
@@ -42,13 +55,19 @@ Status FileHandle::Renewing(const ReadContext& context, const Act& act) {
 Status FileHandle::Read(uint64_t offset, size_t length,
                         const ReadContext& context, Window& window) {
   return Renewing(context, [&](const Namespace::OpenFile& file) {
-    return file.content.Read(offset, length, context, window);
+    Status read = file.content.Read(offset, length, context, window);
+    if (!read || AsksItsSource(file, offset, length)) return read;
+    Status fresh = file.tree->CheckUnchanged();
+    if (!fresh) window.Clear();
+    return fresh;
   });
 }
 
 Status FileHandle::Verify(const ReadContext& context) {
   return Renewing(context, [&](const Namespace::OpenFile& file) {
-    return file.content.Verify(context);
+    Status verified = file.content.Verify(context);
+    if (!verified || file.tree == nullptr) return verified;
+    return file.tree->CheckUnchanged();
   });
 }
 

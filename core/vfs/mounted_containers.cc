@@ -198,6 +198,13 @@ Result<MountedContainers::Tree> MountedContainers::OpenSlot(
   if (Status wanted = context.Check(); !wanted) {
     return std::move(wanted).error();
   }
+  // So can one that lies in a container which has changed: that is opened
+  // anew first. A stored one is opened anew once it is here.
+  if (outer != nullptr) {
+    if (Status fresh = (*made)->CheckUnchanged(); !fresh) {
+      return std::move(fresh).error();
+    }
+  }
   MountedTree tree = **made;
   tree.bytes = meter.bytes();
   return std::make_shared<const MountedTree>(std::move(tree));

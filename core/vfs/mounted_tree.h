@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/base/result.h"
 #include "core/io/readers.h"
 #include "core/tree/container_tree.h"
 #include "core/tree/file_tree.h"
@@ -41,6 +42,12 @@ struct MountedTree {
   bool IsContainer() const {
     return branch != nullptr && files == branch.get() &&
            !branch->container().is_part();
+  }
+  /// kStale once the source of the container has changed: what was made of it
+  /// meanwhile may lack what could no longer be read.
+  Status CheckUnchanged() const {
+    if (branch == nullptr) return {};
+    return branch->container().source()->CheckUnchanged();
   }
   /// The entry of `branch` that `node` is, if it is one.
   std::optional<uint32_t> EntryAt(NodeId node) const {

@@ -186,7 +186,12 @@ Result<std::shared_ptr<const Container>> Namespace::OpenNested(
   const ChildContainer& nested = *outer.branch->Hanging(node);
   if (nested.open != nullptr) return nested.open(bounded);
   Result<std::shared_ptr<const Source>> source = nested.open_source(bounded);
-  if (!source) return Unreadable(nullptr, std::move(source).error());
+  // One that cannot be reached is as unchanged as what it lies in.
+  if (!source) {
+    return Unreadable(std::make_shared<const SliceSource>(
+                          outer.branch->container().source(), 0, 0),
+                      std::move(source).error());
+  }
   if (outer.depth >= limits::kContainerDepth) {
     return Unreadable(*source,
                       {Code::kLimit, "containers within containers end here"});
@@ -281,6 +286,13 @@ Result<Attributes> Namespace::ExamineAt(const Place& place,
   attributes.directory = place.files().IsDirectory(place.node);
   if (attributes.directory) return attributes;
   const Result<uint64_t> size = place.files().Size(place.node, context);
+  // A document is as long as what it says, and what it says of a container
+  // that cannot be read any more is wrong.
+  if (!place.files().SizeIsKnown(place.node)) {
+    if (Status fresh = place.tree->CheckUnchanged(); !fresh) {
+      return std::move(fresh).error();
+    }
+  }
   if (!size) return size.error();
   attributes.size = *size;
   attributes.locked = place.files().IsLocked(place.node);
@@ -298,8 +310,8 @@ Attributes Namespace::ExamineNode(const Mirror::Node& node) const {
           node.permissions};
 }
 
-Result<Attributes> Namespace::Examine(Inode inode,
-                                      const ReadContext& context) const {
+Result<Attributes> Namespace::ExamineOnce(Inode inode,
+                                          const ReadContext& context) const {
   if (IsMirroredDirectory(inode) && inode == kRoot) {
     return Attributes{true,
                       false,
@@ -367,12 +379,11 @@ Result<Namespace::OpenFile> Namespace::OpenOnce(
   if (!place) return std::move(place).error();
   const FileTree& files = place->files();
   const std::shared_ptr<const ContainerTree>& branch = place->tree->branch;
-  if (branch != nullptr) {
-    Status fresh = branch->container().source()->CheckUnchanged();
-    if (!fresh) return std::move(fresh).error();
-  }
   Work work = WorkOn(*place->tree);
   Result<Content> content = files.Open(place->node, context.With(work));
+  if (Status fresh = place->tree->CheckUnchanged(); !fresh) {
+    return std::move(fresh).error();
+  }
   if (!content) return std::move(content).error();
   OpenFile file{std::move(*content)};
   if (branch != nullptr) {
@@ -401,8 +412,7 @@ Result<std::optional<EntryInfo>> Namespace::Describe(
     return std::optional<EntryInfo>();
   }
   // What was verified before a change of ctime is not verified now.
-  if (place->tree->branch != nullptr &&
-      !place->tree->branch->container().source()->CheckUnchanged() &&
+  if (place->tree->branch != nullptr && !place->tree->CheckUnchanged() &&
       Renew(inode, context)) {
     place = Find(inode, context);
     if (!place) return place.error();

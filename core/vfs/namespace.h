@@ -215,6 +215,7 @@ class Namespace {
                                const ReadContext& context) const;
   Attributes ExamineNode(const Mirror::Node& node) const;
   Result<OpenFile> OpenMirrored(Inode inode) const;
+  Result<Attributes> ExamineOnce(Inode inode, const ReadContext& context) const;
   Result<OpenFile> OpenOnce(Inode inode, const ReadContext& context) const;
   Result<std::optional<Found>> LookupOnce(Inode directory,
                                           std::string_view name,

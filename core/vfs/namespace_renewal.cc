@@ -65,7 +65,7 @@ bool Namespace::Renew(Inode inode, const ReadContext& context) const {
   for (const MountedContainers::Number number : ContainersOf(inode)) {
     MountedContainers::Tree tree = attached_.Opened(number);
     if (tree == nullptr) continue;
-    if (!tree->branch->container().source()->CheckUnchanged()) {
+    if (!tree->CheckUnchanged()) {
       return RenewOne(tree, /*lose=*/true, context);
     }
     if (outermost == nullptr) outermost = std::move(tree);
@@ -142,6 +142,11 @@ Result<std::optional<Namespace::Found>> Namespace::Lookup(
     Inode directory, std::string_view name, const ReadContext& context) const {
   return Renewing(directory, context,
                   [&] { return LookupOnce(directory, name, context); });
+}
+
+Result<Attributes> Namespace::Examine(Inode inode,
+                                      const ReadContext& context) const {
+  return Renewing(inode, context, [&] { return ExamineOnce(inode, context); });
 }
 
 Result<Namespace::OpenFile> Namespace::Open(Inode inode,

@@ -74,9 +74,7 @@ class ColumnBlock final : public Block {
         shard_->ExpectedChecksum(shard_->Record(part_.entry)));
   }
 
-  Status CheckUnchanged() const override {
-    return shard_->source()->CheckUnchanged();
-  }
+  const Source* made_from() const override { return shard_->source().get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     Result<Buffer> payload = shard_->ReadEntry(part_.entry, context);

@@ -29,7 +29,7 @@ class NumbersBlock final : public Block {
         length_(array.length) {}
 
   uint64_t cost() const override { return (1 + 3 * kWord) * length_ + kWord; }
-  Status CheckUnchanged() const override { return data_->CheckUnchanged(); }
+  const Source* made_from() const override { return data_.get(); }
 
   Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     const Result<Buffer> coded = ReadBuffer(*data_, offset_, length_, "array");

@@ -248,7 +248,7 @@ class TableBlock final : public Block {
       : Block(key), data_(std::move(data)), table_(table), wanted_(wanted) {}
 
   uint64_t cost() const override { return 2 * table_.length; }
-  Status CheckUnchanged() const override { return data_->CheckUnchanged(); }
+  const Source* made_from() const override { return data_.get(); }
 
   Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     const Result<Buffer> bytes =

@@ -48,7 +48,7 @@ class ImageBlock final : public Block {
 
   uint64_t cost() const override { return cost_; }
   bool verifies() const override { return verifies_; }
-  Status CheckUnchanged() const override { return file_->CheckUnchanged(); }
+  const Source* made_from() const override { return file_.get(); }
 
   Result<Buffer> Produce(const ReadContext& /*context*/) const override {
     Result<Mem8Image> image = ReadImageAgain(*file_, crc_);

@@ -37,9 +37,7 @@ class SampleBlock final : public Block {
     return 2 * bytes;  // about; not known before it is made
   }
 
-  Status CheckUnchanged() const override {
-    return shard_->source()->CheckUnchanged();
-  }
+  const Source* made_from() const override { return shard_->source().get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     std::string text;

@@ -37,8 +37,8 @@ class ShardBlock final : public Block {
 
   bool verifies() const override { return static_cast<bool>(checksum_); }
 
-  Status CheckUnchanged() const override {
-    return container_->source()->CheckUnchanged();
+  const Source* made_from() const override {
+    return container_->source().get();
   }
 
   Result<Buffer> Produce(const ReadContext& context) const override {

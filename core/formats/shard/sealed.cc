@@ -85,8 +85,8 @@ class SealedBlock final : public Block {
            container_->EntrySize(entry_);
   }
   bool verifies() const override { return true; }
-  Status CheckUnchanged() const override {
-    return container_->source()->CheckUnchanged();
+  const Source* made_from() const override {
+    return container_->source().get();
   }
 
   Result<Buffer> Produce(const ReadContext& context) const override {

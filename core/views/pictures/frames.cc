@@ -51,7 +51,7 @@ class FrameBlock final : public Block {
 
   // It reads blocks through the cache: see Block.
   uint64_t cost() const override { return 0; }
-  Status CheckUnchanged() const override { return source_->CheckUnchanged(); }
+  const Source* made_from() const override { return source_.get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     Buffer pixels(static_cast<size_t>(picture_.size()));

@@ -123,8 +123,8 @@ class TextBlock final : public Block {
         where_(where) {}
 
   uint64_t cost() const override { return 0; }  // it reads blocks
-  Status CheckUnchanged() const override {
-    return reader_->container().source()->CheckUnchanged();
+  const Source* made_from() const override {
+    return reader_->container().source().get();
   }
 
   Result<Buffer> Produce(const ReadContext& context) const override {

@@ -211,11 +211,8 @@ TEST(Content, ServesNoKeptBytesOfAStoreThatChanged) {
     Result<Buffer> Produce(const ReadContext& /*context*/) const override {
       return BufferOf("x");
     }
-    Status CheckUnchanged() const override {
-      if (stale) return Error{Code::kStale, "gone"};
-      return {};
-    }
-    std::atomic<bool> stale = false;
+    const Source* made_from() const override { return &store; }
+    FaultySource store{""};
   };
   const auto block = std::make_shared<Stale>();
   Content content;
@@ -223,9 +220,46 @@ TEST(Content, ServesNoKeptBytesOfAStoreThatChanged) {
   BlockCache cache(1 << 20);
   Window window;
   EXPECT_TRUE(Ok(content.Read(0, 1, cache, window)));
-  block->stale = true;
+  block->store.GoStaleAfter(0);
   EXPECT_TRUE(Fails(content.Read(0, 1, cache, window), Code::kStale));
   EXPECT_TRUE(window.slices().empty());
+}
+
+TEST(Content, KnowsWhetherToReadItIsToAskItsSource) {
+  class OfSource final : public Block {
+   public:
+    explicit OfSource(const Source& source)
+        : Block({78, 14}), source_(source) {}
+    uint64_t cost() const override { return 1; }
+    Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+      return BufferOf("decoded");
+    }
+    const Source* made_from() const override { return &source_; }
+
+   private:
+    const Source& source_;
+  };
+  const auto source = std::make_shared<FaultySource>("0123456789");
+  const auto other = std::make_shared<FaultySource>("0123456789");
+  Content content;
+  content.Append(Literal{Text("text")}, 4);
+  content.Append(Range{source, 0, nullptr}, 4);
+  content.Append(Decoded{std::make_shared<OfSource>(*source), 0}, 4);
+  content.Append(Range{other, 0, nullptr}, 4);
+  content.Append(Decoded{BlockOf(15, "block"), 0}, 4);
+  content.Append(Computed{std::make_shared<Alphabet>()}, 4);
+  const auto asks = [&](uint64_t offset, size_t length) {
+    return content.ReadsOnly(*source, offset, length);
+  };
+  EXPECT_TRUE(asks(4, 8));
+  EXPECT_TRUE(asks(7, 1));
+  EXPECT_FALSE(asks(3, 2)) << "a literal";
+  EXPECT_FALSE(asks(11, 2)) << "another source";
+  EXPECT_FALSE(asks(16, 1)) << "a block of no one source";
+  EXPECT_FALSE(asks(20, 1)) << "computed";
+  EXPECT_TRUE(asks(24, 1)) << "nothing is read";
+  EXPECT_TRUE(asks(9, 0));
+  EXPECT_FALSE(asks(0, SIZE_MAX));
 }
 
 TEST(ContentVerify, AsksEveryKindOfExtent) {

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/vfs/file_handle.h"
 #include "core/vfs/namespace.h"
@@ -43,7 +44,8 @@ std::string TopBytes(std::string_view text) {
 
 class Renewal : public testing::Test {
  protected:
-  Renewal() : path_(dir_.Write("top", TopBytes("hello"))) {
+  explicit Renewal(const std::string& bytes = TopBytes("hello"))
+      : path_(dir_.Write("top", bytes)) {
     auto container = OpenContainerFile(path_, Watching());
     EXPECT_TRUE(Ok(container));
     files_ = std::make_unique<Namespace>(*container, "", nullptr, Watching());
@@ -176,6 +178,47 @@ TEST_F(Renewal, AnotherContainerIsStaleForGood) {
   EXPECT_TRUE(Fails(files_->Open(Walk("a"), cache_), Code::kStale));
   Rewrite(TopBytes("hello"));
   EXPECT_TRUE(Fails(Read(*a), Code::kStale)) << "it may have been read between";
+}
+
+// They were made when they were opened, and no read of them asks the file.
+TEST_F(Renewal, DocumentsAreAsStaleAsTheirContainer) {
+  std::vector<std::pair<std::unique_ptr<FileHandle>, std::string>> all;
+  for (const char* path : {".ctxfs/info.json", ".ctxfs/index.json",
+                           "inner.shard~dir/.ctxfs/index.json"}) {
+    std::unique_ptr<FileHandle> handle = Open(path);
+    Result<std::string> text = Read(*handle);
+    ASSERT_TRUE(Ok(text)) << path;
+    all.emplace_back(std::move(handle), *std::move(text));
+  }
+  Touch();
+  for (const auto& [handle, text] : all) EXPECT_EQ(*Read(*handle), text);
+  Rewrite(TopBytes("jello"));
+  for (const auto& [handle, text] : all) {
+    EXPECT_TRUE(Fails(Read(*handle), Code::kStale)) << text;
+    EXPECT_TRUE(Fails(handle->Verify(cache_), Code::kStale)) << text;
+  }
+}
+
+/// info.json says what is wrong with each tensor, and so reads the file.
+class RenewalOfTensors : public Renewal {
+ protected:
+  RenewalOfTensors()
+      : Renewal(BuildShard({.entries = {Raw("a", "no tensor")}, .role = 6})) {}
+};
+
+TEST_F(RenewalOfTensors, DocumentsDoNotSayThatTheFileIsStale) {
+  const auto looked_up = [&] {
+    const auto found = files_->Lookup(Walk(".ctxfs"), "info.json", cache_);
+    return (*found)->attributes.size;
+  };
+  const Inode info = Walk(".ctxfs/info.json");
+  const std::string text = *Read(*Open(".ctxfs/info.json"));
+  Touch();
+  EXPECT_EQ(looked_up(), text.size());
+  Touch();
+  EXPECT_EQ(files_->Examine(info, cache_)->size, text.size());
+  Touch();
+  EXPECT_EQ(*Read(*Open(".ctxfs/info.json")), text);
 }
 
 TEST_F(Renewal, HappensOnceForAllWhoWait) {
