@@ -127,15 +127,13 @@ class Walker {
     if (shown.directory) {
       List((*found)->inode, full);
     } else {
-      ReadFile((*found)->inode, full, shown);
+      ReadFile((*found)->inode, shown);
     }
   }
 
-  void ReadFile(Inode inode, const std::string& path, Shown& shown) {
+  void ReadFile(Inode inode, Shown& shown) {
     const auto file = files_.Open(inode, ReadContext(cache_));
-    shown.entry = path.ends_with(".ctxfs/container");
     if (!file) return;
-    if (file->entries != nullptr) shown.entry = true;
     Result<std::string> bytes = ReadAll(file->content, ReadContext(cache_));
     if (bytes) {
       shown.bytes = std::move(*bytes);

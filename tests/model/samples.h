@@ -23,9 +23,6 @@ struct Shown {
   /// Not all of the file is damaged: a column of several chunks, one of which
   /// is.
   bool partly = false;
-  /// Whether reading reaches the container's file. False: the bytes may have
-  /// been made when the file was opened.
-  bool entry = false;
   /// Whether its size and bytes may differ from one open to the next.
   bool live = false;
 
