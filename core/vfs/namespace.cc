@@ -169,14 +169,16 @@ Result<std::shared_ptr<const Container>> Namespace::OpenMirroredContainer(
       OpenSource(found->fd.proc_path(), options);
   if (!source) return std::move(source).error();
   Work work = work_limit_.On((*source)->stored_size());
+  const auto log = [&](const Error& error) {
+    Log(LogLevel::kWarning,
+        Quote(mirror_->PathOf(inode)) + ": " + error.Text());
+  };
   Result<std::shared_ptr<const Container>> container =
-      OpenRecorded(*source, options_, context.With(work));
-  if (container || container.error().code == Code::kInterrupted) {
-    return container;
+      OpenRecorded(*source, options_, context.With(work), log);
+  if (!container && container.error().code != Code::kInterrupted) {
+    log(container.error());
   }
-  Log(LogLevel::kWarning,
-      Quote(mirror_->PathOf(inode)) + ": " + container.error().Text());
-  return Unreadable(*source, std::move(container).error());
+  return container;
 }
 
 Result<std::shared_ptr<const Container>> Namespace::OpenNested(
@@ -196,10 +198,7 @@ Result<std::shared_ptr<const Container>> Namespace::OpenNested(
     return Unreadable(*source,
                       {Code::kLimit, "containers within containers end here"});
   }
-  Result<std::shared_ptr<const Container>> container =
-      OpenRecorded(*source, options_, bounded);
-  if (container) return container;
-  return Unreadable(*source, std::move(container).error());
+  return OpenRecorded(*source, options_, bounded, [](const Error&) {});
 }
 
 std::optional<Namespace::Found> Namespace::LookupOwn(

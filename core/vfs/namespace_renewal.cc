@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/container/unreadable.h"
 #include "core/vfs/namespace.h"
 #include "core/vfs/open_container.h"
 
@@ -109,12 +108,9 @@ Result<std::shared_ptr<const Container>> Namespace::OpenAgain(
     }
     source = std::move(*renewed);
     Result<std::shared_ptr<const Container>> container =
-        OpenRecorded(source, options_, context);
+        OpenRecorded(source, options_, context, [](const Error&) {});
     if (container) return container;
     error = std::move(container).error();
-    // A damaged container that is touched stays what it is; if it was sound
-    // before, it is another one.
-    if (error.Permanent()) return UnreadableContainer(source, error);
     if (error.code != Code::kStale) return error;
   }
   error.code = Code::kIo;  // it may be left alone the next time

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vfs/open_container.h"
 
+#include "core/container/unreadable.h"
 #include "core/io/digesting_source.h"
 #include "core/io/directory.h"
 
@@ -29,13 +30,20 @@ std::string SalvageHint(std::shared_ptr<const Source> source,
 
 Result<std::shared_ptr<const Container>> OpenRecorded(
     const std::shared_ptr<const Source>& source, const OpenOptions& options,
-    const ReadContext& context) {
-  if (!options.watch_ctime) return OpenContainer(source, options, context);
-  const auto recorded = std::make_shared<DigestingSource>(source);
+    const ReadContext& context, const OnDamage& on_damage) {
+  std::shared_ptr<const Source> read = source;
+  std::shared_ptr<DigestingSource> recorded;
+  if (options.watch_ctime) {
+    read = recorded = std::make_shared<DigestingSource>(source);
+  }
   Result<std::shared_ptr<const Container>> container =
-      OpenContainer(recorded, options, context);
-  recorded->Seal();
-  return container;
+      OpenContainer(read, options, context);
+  if (recorded != nullptr) recorded->Seal();
+  if (container || on_damage == nullptr || !container.error().Permanent()) {
+    return container;
+  }
+  on_damage(container.error());
+  return UnreadableContainer(read, std::move(container).error());
 }
 
 Result<std::shared_ptr<const Container>> OpenContainerFile(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,11 +13,16 @@
 
 namespace ctxfs {
 
+/// Receives what is wrong with a container.
+using OnDamage = std::function<void(const Error&)>;
+
 /// Opens `source` with everything recorded that opening reads, if `options`
-/// watch ctime: the container's source then has an opening_digest.
+/// watch ctime: the container's source then has an opening_digest. With
+/// `on_damage`, a damaged container is opened as an unreadable one, and only an
+/// Error that may pass (Error::Permanent) is returned.
 Result<std::shared_ptr<const Container>> OpenRecorded(
     const std::shared_ptr<const Source>& source, const OpenOptions& options,
-    const ReadContext& context);
+    const ReadContext& context, const OnDamage& on_damage = nullptr);
 
 /// Opens the container file at `path` by OpenRecorded. The Error of a damaged
 /// one also says what `-o salvage` would show.

@@ -221,6 +221,35 @@ TEST_F(RenewalOfTensors, DocumentsDoNotSayThatTheFileIsStale) {
   EXPECT_EQ(*Read(*Open(".ctxfs/info.json")), text);
 }
 
+/// A directory with a container that cannot be opened.
+class RenewalOfDamage : public Renewal {
+ protected:
+  RenewalOfDamage() {
+    Rewrite(Damaged("hello"));
+    files_ = std::make_unique<Namespace>(
+        std::make_unique<Mirror>(dir_.path(), Mirror::Options{}), nullptr,
+        Watching());
+  }
+
+  static std::string Damaged(std::string_view text) {
+    std::string bytes = TopBytes(text);
+    Poke(bytes, 40, uint64_t{UINT64_MAX});  // where the file ends
+    return bytes;
+  }
+};
+
+TEST_F(RenewalOfDamage, IsStaleOnceOtherBytesAreDamaged) {
+  const auto info = Open("top/.ctxfs/info.json");
+  const std::string text = *Read(*info);
+  EXPECT_NE(text.find("\"error\""), text.npos) << text;
+  Touch();
+  EXPECT_EQ(*Read(*info), text);
+  std::string other = Damaged("hello");
+  other[5] = 2;  // of another role
+  Rewrite(other);
+  EXPECT_TRUE(Fails(Read(*info), Code::kStale));
+}
+
 TEST_F(Renewal, HappensOnceForAllWhoWait) {
   const auto a = Open("a");
   const auto z = Open("z");
