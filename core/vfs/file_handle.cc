@@ -4,11 +4,11 @@
 #include <utility>
 
 namespace ctxfs {
-
 namespace {
 
-/// Whether reading finds out by itself that what the file is made from has
-/// changed: a document that was made before does not.
+/// Whether a read finds out by itself that what the file is made from has
+/// changed: one of a document that was made before does not, and one that fails
+/// may give another reason.
 bool AsksItsSource(const Namespace::OpenFile& file, uint64_t offset,
                    size_t length) {
   if (file.tree == nullptr || file.tree->branch == nullptr) return true;
@@ -56,18 +56,18 @@ Status FileHandle::Read(uint64_t offset, size_t length,
                         const ReadContext& context, Window& window) {
   return Renewing(context, [&](const Namespace::OpenFile& file) {
     Status read = file.content.Read(offset, length, context, window);
-    if (!read || AsksItsSource(file, offset, length)) return read;
-    Status fresh = file.tree->CheckUnchanged();
+    if (read && AsksItsSource(file, offset, length)) return read;
+    Status fresh = file.CheckUnchanged();
     if (!fresh) window.Clear();
-    return fresh;
+    return fresh ? read : fresh;
   });
 }
 
 Status FileHandle::Verify(const ReadContext& context) {
   return Renewing(context, [&](const Namespace::OpenFile& file) {
     Status verified = file.content.Verify(context);
-    if (!verified || file.tree == nullptr) return verified;
-    return file.tree->CheckUnchanged();
+    Status fresh = file.CheckUnchanged();
+    return fresh ? verified : fresh;
   });
 }
 

@@ -211,7 +211,7 @@ Result<std::optional<Mirror::Node>> Mirror::Lookup(Inode directory,
       ++held.count;
       return std::optional(node);
     }
-    node.inode = (node.inode + 1) | kBit;  // this one is another file's
+    node.inode = After(node.inode);
   }
 }
 
@@ -260,7 +260,19 @@ Result<Mirror::Found> Mirror::Find(Inode inode) const {
 void Mirror::Retire(Inode inode) {
   const MutexLock lock(mutex_);
   const auto found = held_.find(inode);
-  if (found != held_.end()) found->second.retired = true;
+  if (found == held_.end()) return;
+  found->second.retired = true;
+  any_retired_ = true;
+}
+
+Inode Mirror::InodeNow(Inode inode) const {
+  if (!any_retired_) return inode;
+  const MutexLock lock(mutex_);
+  while (true) {
+    const auto found = held_.find(inode);
+    if (found == held_.end() || !found->second.retired) return inode;
+    inode = After(inode);
+  }
 }
 
 bool Mirror::WasOpenedAs(Inode inode, const FileIdentity& identity) const {

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -88,6 +89,10 @@ class Mirror {
   /// container's. Its name is found under another inode from now on.
   void Retire(Inode inode);
 
+  /// Returns the inode that Lookup gives in place of `inode`, one of List's,
+  /// which may be retired.
+  Inode InodeNow(Inode inode) const;
+
   /// Returns everything in `directory`, in no order, without opening any
   /// sub-directory. All who list a directory share a snapshot of it while it
   /// does not change, and one thread takes it for those who wait.
@@ -143,6 +148,8 @@ class Mirror {
                                    bool probe) const;
   static Inode InodeOf(Inode parent, std::string_view name,
                        const FileIdentity& identity, Kind kind);
+  /// The next one to be tried if `inode` is another file's.
+  static Inode After(Inode inode) { return (inode + 1) | kBit; }
   static bool StillIs(const Node& held, const Node& now);
   /// Whether a directory is one of those that `place` lies in.
   static bool Loops(const Place& place, const FileIdentity& directory);
@@ -158,6 +165,7 @@ class Mirror {
   FileIdentity root_identity_;
   std::vector<std::string> real_roots_;
   mutable Kinds kinds_;
+  std::atomic<bool> any_retired_ = false;
   mutable Mutex mutex_;
   std::unordered_map<Inode, Held> held_ CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<Inode, std::shared_ptr<Listed>> listed_

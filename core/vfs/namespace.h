@@ -60,6 +60,11 @@ class Namespace {
     /// entry.
     std::shared_ptr<const FileTable> entries = nullptr;
     uint32_t entry = 0;
+
+    /// kStale once the container that it is in has changed.
+    Status CheckUnchanged() const {
+      return tree == nullptr ? Status() : tree->CheckUnchanged();
+    }
   };
 
   /// Shows the container in a directory `name` of the root, or at the root
@@ -207,6 +212,11 @@ class Namespace {
   /// file system's.
   Result<std::optional<Directory>> DirectoryAt(
       Inode inode, const ReadContext& context) const;
+
+  /// The same, opened anew if what it is in was touched; kStale if it was
+  /// changed.
+  Result<std::optional<Directory>> RenewedAt(Inode inode,
+                                             const ReadContext& context) const;
 
   std::optional<Found> LookupOwn(std::string_view name) const;
   Result<std::optional<Found>> LookupMirrored(Inode directory,

@@ -11,11 +11,19 @@ namespace ctxfs {
 /// A directory whose children are in a tree.
 class Namespace::TreeListing final : public Listing {
  public:
-  TreeListing(const Namespace& files, Directory directory)
-      : files_(files), directory_(std::move(directory)) {
-    if (const std::optional<Place>& around = directory_.around) {
-      first_ = around->files().ChildCount(around->node);
-    }
+  TreeListing(const Namespace& files, Inode inode, Directory directory)
+      : files_(files), inode_(inode) {
+    Show(std::move(directory));
+  }
+
+  /// Names are told without reading, but for those that may have no file: of a
+  /// container that was touched these are told anew. Of one that has changed
+  /// they cannot be told, and are listed.
+  Status Rewind(const ReadContext& context) override {
+    if (directory_.inside.tree->CheckUnchanged()) return {};
+    Result<std::optional<Directory>> now = files_.RenewedAt(inode_, context);
+    if (now && *now) Show(std::move(**now));
+    return {};
   }
 
   uint64_t count() const override {
@@ -49,8 +57,15 @@ class Namespace::TreeListing final : public Listing {
   }
 
  private:
+  void Show(Directory directory) {
+    directory_ = std::move(directory);
+    const std::optional<Place>& around = directory_.around;
+    first_ = around ? around->files().ChildCount(around->node) : 0;
+  }
+
   const Namespace& files_;
-  const Directory directory_;
+  const Inode inode_;
+  Directory directory_;
   uint32_t first_ = 0;  // how many of the names are those around
 };
 
@@ -78,7 +93,7 @@ class Namespace::MirrorListing final : public Listing {
     using Type = DirectorySnapshot::Type;
     if (index < MirroredCount()) {
       const DirectorySnapshot::Name name = mirrored_->At(index);
-      return Name{name.inode, std::string(name.name),
+      return Name{files_.mirror_->InodeNow(name.inode), std::string(name.name),
                   name.type == Type::kDirectory, name.type != Type::kUnknown};
     }
     FileTree::Child child = files_.own_.ChildAt(
@@ -111,7 +126,8 @@ Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(
   Result<std::optional<Directory>> directory = DirectoryAt(inode, context);
   if (!directory) return std::move(directory).error();
   if (*directory) {
-    listing = std::make_unique<TreeListing>(*this, std::move(**directory));
+    listing =
+        std::make_unique<TreeListing>(*this, inode, std::move(**directory));
   } else {
     listing = std::make_unique<MirrorListing>(*this, inode);
   }

@@ -150,6 +150,17 @@ Result<Namespace::OpenFile> Namespace::Open(Inode inode,
   return Renewing(inode, context, [&] { return OpenOnce(inode, context); });
 }
 
+Result<std::optional<Namespace::Directory>> Namespace::RenewedAt(
+    Inode inode, const ReadContext& context) const {
+  return Renewing(inode, context, [&]() -> Result<std::optional<Directory>> {
+    Result<std::optional<Directory>> directory = DirectoryAt(inode, context);
+    if (!directory || !*directory) return directory;
+    Status fresh = (*directory)->inside.tree->CheckUnchanged();
+    if (!fresh) return std::move(fresh).error();
+    return directory;
+  });
+}
+
 Result<Namespace::OpenFile> Namespace::Reopen(
     Inode inode, const OpenFile& file, bool renew,
     const ReadContext& context) const {
@@ -169,6 +180,10 @@ Result<Namespace::OpenFile> Namespace::Reopen(
     return Error{Code::kStale, "the container changed under the mount"};
   }
   Result<OpenFile> renewed = Open(inode, context);
+  // A document that differs each time: its reader goes on in the one begun.
+  if (renewed && file.lifetime == Lifetime::kNone) {
+    renewed->content = file.content;
+  }
   if (renewed && renewed->content.size() != file.content.size()) {
     return Error{Code::kStale, "the file is of another size now"};
   }

@@ -180,7 +180,7 @@ void Kernel::CheckRead(const Handle& handle, uint64_t offset, size_t length,
   }
   if (handle.forged) {
     Count(got ? "read of a forged file" : "read of a forged file: error");
-    if (got && !is_window_of(handle.node->now.sample)) {
+    if (got && !got->empty() && !is_window_of(handle.node->now.sample)) {
       Complain(what + " has bytes that are no longer in the file, now " +
                world_.samples().at(handle.node->now.sample).name);
     }

@@ -98,7 +98,9 @@ void Kernel::CheckListing(Inode directory,
     const auto known = children_.find({directory, name.name});
     if (exact && known != children_.end() && known->second != name.inode &&
         IsSound(At(known->second))) {
-      Complain(what + " gives '" + name.name + "' another inode");
+      Complain(what + " gives '" + name.name + "' another inode, " +
+               std::to_string(name.inode) + " in place of " +
+               std::to_string(known->second));
     }
   }
   if (!wanted.empty()) {
