@@ -57,14 +57,14 @@ file, decompressed and verified against its checksum when it is first
 read, so that ordinary tools work on it and nothing has to be extracted.
 Further files show the same data for numpy, safetensors, pandas and others.
 
-It reads Shard v2 and its profiles (ModelShard, SampleShard, ColumnShard,
-WShard), MCF, CVC, MEM8, MegaContext, Cowrie and SJGN.")
+It reads safetensors, GGUF, PyTorch checkpoints, ONNX, NPZ, ZIP and tar,
+Shard v2 and its profiles (ModelShard, SampleShard, ColumnShard, WShard),
+MCF, CVC, MEM8, MegaContext, Cowrie and SJGN.")
 
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_NAME libctxfs-dev)
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_DEPENDS "libisal-dev, liblz4-dev, \
-libpng-dev, libssl-dev, libxxhash-dev, libzstd-dev, nlohmann-json3-dev, \
-zlib1g-dev")
+libssl-dev, libxxhash-dev, libzstd-dev, nlohmann-json3-dev, zlib1g-dev")
 set(CPACK_DEBIAN_LIBCTXFS-DEV_DESCRIPTION
 "library that reads machine-learning containers (development files)
 libctxfs opens the containers that ctxfs mounts: their entries, arrays and

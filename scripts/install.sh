@@ -5,8 +5,8 @@ set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
   liblz4-dev libxxhash-dev nlohmann-json3-dev libisal-dev libssl-dev zlib1g-dev
-  libpng-dev libflatbuffers-dev libseccomp-dev libcli11-dev scdoc)
-test=(libgtest-dev libgmock-dev libbenchmark-dev clang-14
+  libflatbuffers-dev libseccomp-dev libcli11-dev scdoc)
+test=(libgtest-dev libgmock-dev libpng-dev libbenchmark-dev clang-14
   libclang-rt-14-dev python3 python3-pytest python3-numpy
   python3-cryptography python3-yaml zstd attr util-linux fio zsh fish man-db systemd)
 clients=(python3-venv jq ffmpeg rsync ripgrep file tar)

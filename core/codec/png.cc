@@ -1,99 +1,160 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// PNG (ISO/IEC 15948) whose pixels are stored blocks of deflate (RFC 1951,
+// section 3.2.4): nothing is compressed, so that a size is arithmetic.
 #include "core/codec/png.h"
 
-#include <png.h>
+#include <isa-l/igzip_lib.h>
 
-#include <csetjmp>
+#include <algorithm>
 #include <cstring>
-#include <utility>
+#include <string_view>
+
+#include "core/codec/checksum.h"
 
 namespace ctxfs {
 namespace {
 
-// Frames are encoded when someone looks at them: a tenth of the time that the
-// best compression takes, for files about a tenth longer.
-constexpr int kLevel = 3;
+using namespace std::string_view_literals;
 
-/// Where the file goes. Its room is the most that it can be: libpng's frames
-/// must not be thrown through, so nothing is allocated in them.
-struct Sink {
-  std::byte* to;
-  size_t room;
-  size_t used = 0;
+constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n"sv;
+constexpr size_t kChunkFrame = 12;  // length, type, CRC
+constexpr size_t kHeaderBytes = 13;
+constexpr size_t kZlibFrame = 6;  // header, Adler-32
+constexpr size_t kBlockHeader = 5;
+constexpr size_t kMostStored = 65'535;
+
+/// Bytes that the filters take in, one a row.
+uint64_t FilteredSize(const Picture& picture) {
+  return picture.size() + picture.height;
+}
+
+uint64_t ZlibSize(const Picture& picture) {
+  const uint64_t plain = FilteredSize(picture);
+  return kZlibFrame + plain +
+         (plain + kMostStored - 1) / kMostStored * kBlockHeader;
+}
+
+unsigned char ColorType(unsigned channels) {
+  if (channels == 3) return 2;
+  return channels == 4 ? 6 : 0;
+}
+
+class Writer {
+ public:
+  explicit Writer(MutableBytes out) : out_(out) {}
+
+  void Put(Bytes bytes) {
+    std::memcpy(out_.data() + at_, bytes.data(), bytes.size());
+    at_ += bytes.size();
+  }
+  void Put(std::string_view text) { Put(AsBytes(text)); }
+  void PutByte(unsigned value) { out_[at_++] = static_cast<std::byte>(value); }
+  void PutBig(uint32_t value) {
+    for (int shift = 24; shift >= 0; shift -= 8) PutByte(value >> shift & 0xFF);
+  }
+
+  void BeginChunk(uint64_t size, std::string_view type) {
+    PutBig(static_cast<uint32_t>(size));
+    chunk_ = at_;
+    Put(type);
+  }
+  void EndChunk() { PutBig(Crc32(Bytes(out_).subspan(chunk_, at_ - chunk_))); }
+
+ private:
+  MutableBytes out_;
+  size_t at_ = 0;
+  size_t chunk_ = 0;  // what its CRC covers starts here
 };
 
-void Put(png_structp png, png_bytep bytes, png_size_t size) {
-  Sink& sink = *static_cast<Sink*>(png_get_io_ptr(png));
-  if (size > sink.room - sink.used) png_error(png, "no room");
-  std::memcpy(sink.to + sink.used, bytes, size);
-  sink.used += size;
-}
+/// zlib data of stored blocks, as long as possible but the last.
+class StoredBlocks {
+ public:
+  StoredBlocks(Writer& out, uint64_t size) : out_(out), left_(size) {
+    out_.PutByte(0x78);  // deflate, a window of 32 KiB
+    out_.PutByte(0x01);  // the fastest level; makes the header a multiple of 31
+  }
 
-void Flush(png_structp /*png*/) {}
+  void Put(Bytes bytes) {
+    adler_ = isal_adler32(adler_,
+                          reinterpret_cast<const unsigned char*>(bytes.data()),
+                          bytes.size());
+    while (!bytes.empty()) {
+      if (room_ == 0) BeginBlock();
+      const size_t size = std::min(room_, bytes.size());
+      out_.Put(bytes.first(size));
+      bytes = bytes.subspan(size);
+      room_ -= size;
+    }
+  }
+  void End() { out_.PutBig(adler_); }
 
-[[noreturn]] void Fail(png_structp png, png_const_charp /*what*/) {
-  png_longjmp(png, 1);
-}
+ private:
+  void BeginBlock() {
+    room_ = static_cast<size_t>(std::min<uint64_t>(left_, kMostStored));
+    left_ -= room_;
+    const auto size = static_cast<unsigned>(room_);
+    out_.PutByte(left_ == 0 ? 1 : 0);
+    for (const unsigned value : {size, ~size}) {
+      out_.PutByte(value & 0xFF);
+      out_.PutByte(value >> 8 & 0xFF);
+    }
+  }
 
-void Ignore(png_structp /*png*/, png_const_charp /*what*/) {}
+  Writer& out_;
+  uint64_t left_;    // bytes of blocks that have not begun
+  size_t room_ = 0;  // in the block that has
+  uint32_t adler_ = 1;
+};
 
-int ColorType(unsigned channels) {
-  if (channels == 3) return PNG_COLOR_TYPE_RGB;
-  return channels == 4 ? PNG_COLOR_TYPE_RGB_ALPHA : PNG_COLOR_TYPE_GRAY;
-}
-
-void Write(png_structp png, png_infop info, const Picture& picture,
-           const std::byte* pixels, const Interrupt& interrupt) {
-  png_set_compression_level(png, kLevel);
-  png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_SUB | PNG_FILTER_UP);
-  png_set_IHDR(png, info, picture.width, picture.height,
-               static_cast<int>(picture.depth), ColorType(picture.channels),
-               PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
-               PNG_FILTER_TYPE_DEFAULT);
-  png_write_info(png, info);
-  if (picture.depth == 16) png_set_swap(png);  // a PNG is big-endian
+/// Rows without a filter; 16 bits as a PNG has them, big-endian.
+Status PutRows(const Picture& picture, Bytes pixels, const Interrupt& interrupt,
+               StoredBlocks& out) {
+  const auto size = static_cast<size_t>(picture.row_size());
+  Buffer row(1 + size);
+  row.data()[0] = std::byte{0};
   for (uint32_t y = 0; y < picture.height; ++y) {
-    if (interrupt.interrupted()) png_error(png, "interrupted");
-    png_write_row(png, reinterpret_cast<png_const_bytep>(
-                           pixels + y * picture.row_size()));
+    if (Status wanted = interrupt.Check(); !wanted) return wanted;
+    const Bytes from = pixels.subspan(y * size, size);
+    std::byte* const to = row.data() + 1;
+    if (picture.depth == 8) {
+      std::memcpy(to, from.data(), size);
+    } else {
+      for (size_t i = 0; i < size; ++i) to[i] = from[i ^ 1U];
+    }
+    out.Put(row.span());
   }
-  png_write_end(png, nullptr);
-}
-
-/// Nothing here has a destructor: libpng's errors jump back to it.
-bool Encode(const Picture& picture, const std::byte* pixels,
-            const Interrupt& interrupt, Sink& sink) {
-  png_structp png =
-      png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, &Fail, &Ignore);
-  if (png == nullptr) return false;
-  png_infop info = png_create_info_struct(png);
-  if (info == nullptr || setjmp(png_jmpbuf(png)) != 0) {
-    png_destroy_write_struct(&png, &info);
-    return false;
-  }
-  png_set_write_fn(png, &sink, &Put, &Flush);
-  Write(png, info, picture, pixels, interrupt);
-  png_destroy_write_struct(&png, &info);
-  return true;
+  out.End();
+  return {};
 }
 
 }  // namespace
 
+uint64_t PngSize(const Picture& picture) {
+  return kSignature.size() + 3 * kChunkFrame + kHeaderBytes + ZlibSize(picture);
+}
+
 Result<Buffer> EncodePng(const Picture& picture, Bytes pixels,
                          const Interrupt& interrupt) {
-  // What zlib may add, a filter byte a row, and 12 bytes for each chunk.
-  const auto plain = static_cast<size_t>(picture.size() + picture.height);
-  const size_t most = plain + plain / 256 + 4096;
-  Buffer room(most);
-  Sink sink{room.data(), most};
-  if (!Encode(picture, pixels.data(), interrupt, sink)) {
-    if (Status wanted = interrupt.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
-    return Error{Code::kNoMemory, "cannot encode a PNG"};
+  Buffer made(static_cast<size_t>(PngSize(picture)));
+  Writer out(made.span());
+  out.Put(kSignature);
+  out.BeginChunk(kHeaderBytes, "IHDR");
+  out.PutBig(picture.width);
+  out.PutBig(picture.height);
+  out.PutByte(picture.depth);
+  out.PutByte(ColorType(picture.channels));
+  // The only compression and filter methods there are, and no interlacing.
+  for (int i = 0; i < 3; ++i) out.PutByte(0);
+  out.EndChunk();
+  out.BeginChunk(ZlibSize(picture), "IDAT");
+  StoredBlocks blocks(out, FilteredSize(picture));
+  if (Status put = PutRows(picture, pixels, interrupt, blocks); !put) {
+    return std::move(put).error();
   }
-  Buffer made(sink.used);
-  std::memcpy(made.data(), room.data(), sink.used);
+  out.EndChunk();
+  out.BeginChunk(0, "IEND");
+  out.EndChunk();
   return made;
 }
 

@@ -21,8 +21,12 @@ struct Picture {
   uint64_t size() const { return height * row_size(); }
 };
 
-/// `pixels`, exactly picture.size() of them, as a PNG. Lossless, and the same
-/// bytes at every call. Fails with kNoMemory or kInterrupted only.
+/// Bytes of a picture as a PNG, at most limits::kPictureBytes and a hundredth
+/// more: its pixels are stored, not compressed.
+uint64_t PngSize(const Picture& picture);
+
+/// `pixels`, exactly picture.size() bytes, as a PNG of PngSize bytes. Lossless,
+/// and the same bytes at every call. Fails with kInterrupted only.
 Result<Buffer> EncodePng(const Picture& picture, Bytes pixels,
                          const Interrupt& interrupt = NeverInterrupted());
 

@@ -85,16 +85,19 @@ class Frames final : public FileTable {
       uint32_t /*frame*/, std::string& /*scratch*/) const override {
     return std::nullopt;
   }
+  std::optional<uint64_t> KnownSize(uint32_t /*frame*/) const override {
+    return PngSize(picture_);
+  }
   Result<Content> Open(uint32_t frame,
                        const ReadContext& context) const override {
     const Result<Content> all = array_.open(context);
     if (!all) return all.error();
-    auto block = std::make_shared<const FrameBlock>(
-        Key{owner_, frame}, source_, picture_,
-        all->Slice(frame * picture_.size(), picture_.size()));
-    const Result<BlockCache::Pinned> made = context.Get(*block);
-    if (!made) return made.error();
-    return Content(Decoded{std::move(block), 0}, (*made)->size());
+    return Content(
+        Decoded{std::make_shared<const FrameBlock>(
+                    Key{owner_, frame}, source_, picture_,
+                    all->Slice(frame * picture_.size(), picture_.size())),
+                0},
+        PngSize(picture_));
   }
 
  private:

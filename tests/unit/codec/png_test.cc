@@ -74,14 +74,29 @@ TEST(Png, IsTheSameEveryTime) {
   EXPECT_EQ(std::memcmp(one->data(), other->data(), one->size()), 0);
 }
 
-/// Noise does not compress: what zlib adds has room at every size.
-TEST(Png, HasRoomForWhatDoesNotCompress) {
+TEST(Png, ItsSizeIsKnownBefore) {
   for (const uint32_t width : {1U, 2U, 100U, 8191U, 8192U, 65'535U}) {
     for (const uint32_t height : {1U, 2U, 33U}) {
       const Picture picture{width, height, 4, 8};
-      EXPECT_TRUE(EncodePng(picture, Noise(picture.size())))
-          << width << "x" << height;
+      const Result<Buffer> file = EncodePng(picture, Noise(picture.size()));
+      ASSERT_TRUE(file);
+      EXPECT_EQ(file->size(), PngSize(picture)) << width << "x" << height;
     }
+  }
+}
+
+/// Blocks end within rows, and a row takes several.
+TEST(Png, GivesThePixelsOfManyBlocksBack) {
+  for (const Picture picture :
+       {Picture{30'000, 5, 4, 8}, Picture{65'534, 3, 1, 8},
+        Picture{65'535, 2, 3, 8}}) {
+    const std::vector<std::byte> pixels = Noise(picture.size());
+    const Result<Buffer> file = EncodePng(picture, pixels);
+    ASSERT_TRUE(file);
+    const png_uint_32 format = picture.channels == 4   ? PNG_FORMAT_RGBA
+                               : picture.channels == 3 ? PNG_FORMAT_RGB
+                                                       : PNG_FORMAT_GRAY;
+    EXPECT_EQ(Decode(*file, format), pixels);
   }
 }
 
