@@ -63,11 +63,17 @@ double Seconds(Lifetime lifetime) {
 
 namespace {
 
-void Init(void* /*userdata*/, fuse_conn_info* conn) {
+void Init([[maybe_unused]] void* userdata, fuse_conn_info* conn) {
   constexpr unsigned kBackgroundReads = 64;
   conn->max_background = kBackgroundReads;
   conn->congestion_threshold = kBackgroundReads * 3 / 4;
   conn->time_gran = 1;
+#ifdef FUSE_CAP_DIRECT_IO_ALLOW_MMAP
+  if ((conn->capable & FUSE_CAP_DIRECT_IO_ALLOW_MMAP) != 0) {
+    conn->want |= FUSE_CAP_DIRECT_IO_ALLOW_MMAP;
+    static_cast<Server*>(userdata)->set_maps_direct_io();
+  }
+#endif
 }
 
 /// An inode that the kernel is told of. One that it is not told of after all is

@@ -25,8 +25,25 @@ namespace {
 /// up may still use the file when the kernel closes it.
 using OpenedFile = std::shared_ptr<FileHandle>;
 
-Result<std::unique_ptr<OpenedFile>> OpenFileAt(Server& server, Inode inode,
-                                               const ReadContext& context) {
+struct Opening {
+  std::unique_ptr<OpenedFile> file;
+  /// Whether reads must not go through the kernel's pages.
+  bool direct = false;
+};
+
+/// Whether a page of a file may be half readable: the kernel reads whole pages,
+/// and would lose the sound half. Files of which that is not known yet are
+/// looked through if they are small.
+bool IsPartlyUnreadable(const Server& server, const FileHandle& file,
+                        const ReadContext& context) {
+  uint64_t budget = 4 * limits::kMiB;
+  // Without pages the file could not be mapped, which is worse.
+  return server.maps_direct_io() &&
+         file.file()->content.HasUnreadable(budget, context);
+}
+
+Result<Opening> OpenFileAt(Server& server, Inode inode,
+                           const ReadContext& context) {
   Result<Namespace::OpenFile> opened = server.files().Open(inode, context);
   if (!opened) return std::move(opened).error();
   // No READ ever comes for an empty file, so this is when to find out whether
@@ -38,7 +55,9 @@ Result<std::unique_ptr<OpenedFile>> OpenFileAt(Server& server, Inode inode,
     Status verified = file->Verify(context);
     if (!verified) return std::move(verified).error();
   }
-  return std::make_unique<OpenedFile>(std::move(file));
+  const bool direct = file->file()->lifetime == Lifetime::kNone ||
+                      IsPartlyUnreadable(server, *file, context);
+  return Opening{std::make_unique<OpenedFile>(std::move(file)), direct};
 }
 
 /// Whether reading a file can take so long that its reader gives up. The kernel
@@ -61,16 +80,15 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
       [&server, inode](const ReadContext& context) {
         return OpenFileAt(server, inode, context);
       },
-      [&server, inode, info = *fi](fuse_req_t to,
-                                   std::unique_ptr<OpenedFile> opened) mutable {
-        const auto file = (*opened)->file();
+      [&server, inode, info = *fi](fuse_req_t to, Opening opened) mutable {
+        const auto file = (*opened.file)->file();
         info.keep_cache = file->same_pages ? 1 : 0;
-        info.direct_io = file->lifetime == Lifetime::kNone ? 1 : 0;
+        info.direct_io = opened.direct ? 1 : 0;
         info.noflush = ReadsMayTakeLong(*file) ? 0 : 1;
-        info.fh = reinterpret_cast<uint64_t>(opened.get());
+        info.fh = reinterpret_cast<uint64_t>(opened.file.get());
         // When the open was interrupted there will be no release.
         if (fuse_reply_open(to, &info) != 0) return;
-        (void)opened.release();
+        (void)opened.file.release();
         server.files().NoteOpened(inode, *file);
       });
 }

@@ -42,6 +42,17 @@ class Server {
   SignalWatch* signals() { return signals_.get(); }
   bool verify_at_open() const { return verify_at_open_; }
 
+  /// Whether files may be mapped that are opened with direct_io. Set before
+  /// there are threads.
+  bool maps_direct_io() const { return maps_direct_io_; }
+  void set_maps_direct_io() { maps_direct_io_ = true; }
+  /// Whether nothing was sent to the kernel yet; true once.
+  bool TakeFirstAnswer() {
+    if (answered_) return false;
+    answered_ = true;
+    return true;
+  }
+
   /// Whose a file is said to be, and its permission bits.
   Permissions Show(const Attributes& attributes) const;
 
@@ -60,6 +71,8 @@ class Server {
   std::unique_ptr<Namespace> files_;
   Ahead ahead_;
   bool verify_at_open_;
+  bool maps_direct_io_ = false;
+  bool answered_ = false;
   bool others_;  // whether others than the mounting user see the files
   uid_t uid_;
   gid_t gid_;

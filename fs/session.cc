@@ -20,6 +20,7 @@
 #include "core/vfs/sources.h"
 #include "fs/log/relay.h"
 #include "fs/loop.h"
+#include "fs/mapped_direct_io.h"
 #include "fs/mount_point.h"
 #include "fs/ops.h"
 #include "fs/refusal.h"
@@ -96,10 +97,14 @@ void FillArgs(const MountOptions& options, FuseArgs& args) {
 
 /// Answers the kernel's first request here, before there are threads: after it
 /// the mount works.
-bool AnswerInit(fuse_session* session) {
+bool AnswerInit(fuse_session* session, Server& server) {
+  WatchInit(session);
   fuse_buf buffer{};
   const int got = fuse_session_receive_buf(session, &buffer);
-  if (got > 0) fuse_session_process_buf(session, &buffer);
+  if (got > 0) {
+    NoteInit(server, buffer);
+    fuse_session_process_buf(session, &buffer);
+  }
   std::free(buffer.mem);
   return got > 0;
 }
@@ -203,7 +208,7 @@ ExitCode Serve(const MountOptions& options,
   if (raw == nullptr) return ExitCode::kFuse;
   Session session(raw);
   if (fuse_set_signal_handlers(raw) != 0 ||
-      !session.Mount(mount_point->path()) || !AnswerInit(raw)) {
+      !session.Mount(mount_point->path()) || !AnswerInit(raw, *server)) {
     Log(LogLevel::kError,
         "mount point " + Quote(mount_point->path()) +
             ": FUSE refused the mount: " + WhyRefused(options.AllowsOthers()));

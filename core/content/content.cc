@@ -223,6 +223,17 @@ bool Content::WorkExceeds(uint64_t bytes) const {
   return false;
 }
 
+bool Content::HasUnreadable(uint64_t& budget,
+                            const ReadContext& context) const {
+  for (const Extent& extent : extents_) {
+    const auto* computed = std::get_if<Computed>(&extent);
+    if (computed == nullptr) continue;
+    if (!context.Check()) return false;
+    if (computed->transform->HasUnreadable(budget, context)) return true;
+  }
+  return false;
+}
+
 uint64_t Content::LargestBlock() const {
   uint64_t largest = 0;
   for (const Extent& extent : extents_) {

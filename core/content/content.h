@@ -45,6 +45,11 @@ class Transform {
                          const ReadContext& context) const = 0;
   /// Makes sure of what the bytes are computed from.
   virtual Status Verify(const ReadContext& /*context*/) const { return {}; }
+  /// Content::HasUnreadable of these bytes.
+  virtual bool HasUnreadable(uint64_t& /*budget*/,
+                             const ReadContext& /*context*/) const {
+    return false;
+  }
 };
 
 /// Bytes of a transform from `offset` on.
@@ -101,6 +106,11 @@ class Content {
 
   /// The memory that the largest of its blocks takes to produce.
   uint64_t LargestBlock() const;
+
+  /// Whether some of what is computed is known to be unreadable, while other
+  /// bytes may be sound. Verifies up to `budget` bytes to find out, and takes
+  /// them off it; beyond that only what was found before counts.
+  bool HasUnreadable(uint64_t& budget, const ReadContext& context) const;
 
   /// Makes sure of every extent now instead of at its first read.
   Status Verify(const ReadContext& context) const;

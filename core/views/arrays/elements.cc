@@ -40,6 +40,10 @@ class Widening final : public Transform {
   Status Verify(const ReadContext& context) const override {
     return elements_.Verify(context);
   }
+  bool HasUnreadable(uint64_t& budget,
+                     const ReadContext& context) const override {
+    return elements_.HasUnreadable(budget, context);
+  }
 
  private:
   DType from_;

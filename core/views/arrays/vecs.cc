@@ -47,6 +47,10 @@ class Vecs final : public Transform {
   Status Verify(const ReadContext& context) const override {
     return elements_.Verify(context);
   }
+  bool HasUnreadable(uint64_t& budget,
+                     const ReadContext& context) const override {
+    return elements_.HasUnreadable(budget, context);
+  }
 
  private:
   static constexpr uint64_t kPrefix = 4;
