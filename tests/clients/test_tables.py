@@ -216,8 +216,9 @@ def test_pyarrow_on_csv(name, views):
             assert same(table[column].to_pylist(), columns[column]), column
 
 
-def test_vectors_as_lists(mount):
-    """CVC's columns: fixed-size lists whose values are the column's bytes."""
+def test_vectors_as_lists_and_scalars(mount):
+    """CVC's columns: fixed-size lists whose values are the column's bytes, and
+    values where a row has one."""
     golden = truth.cvc("v2_none_all_dtypes")
     mounted = mount(golden.container)
     with pyarrow.memory_map(str(mounted / "views" / "table.arrow")) as source:
@@ -225,10 +226,23 @@ def test_vectors_as_lists(mount):
         table.validate(full=True)
         for array in golden.arrays:
             column = table[truth.view_name(array.path)].combine_chunks()
-            assert column.type.list_size == array.shape[1]
-            read = column.flatten().to_numpy(zero_copy_only=False)
+            assert pyarrow.types.is_fixed_size_list(column.type) == (
+                len(array.shape) == 2)
+            if len(array.shape) == 2:
+                assert column.type.list_size == array.shape[1]
+                column = column.flatten()
+            read = column.to_numpy(zero_copy_only=False)
             raw = numpy.fromfile(mounted / array.path, array.dtype)
             assert read.astype(array.dtype).tobytes() == raw.tobytes()
+        scalars = [truth.view_name(a.path) for a in golden.arrays if len(a.shape) == 1]
+        assert scalars
+        frame = table.to_pandas()
+        found = duckdb.sql("SELECT " + ", ".join(scalars) + " FROM frame").fetchnumpy()
+        for name in scalars:
+            expected = table[name].to_numpy()
+            assert frame[name].dtype == expected.dtype
+            assert (frame[name].to_numpy() == expected).all()
+            assert (found[name] == expected).all()
     assert not (mounted / "views" / "table.csv").exists()
 
 

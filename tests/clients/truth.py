@@ -65,7 +65,11 @@ def cvc(name: str) -> Golden:
         digest = column["sha256_decoded"]
         made.files[path] = digest
         dtype = numpy.dtype(column["decoded_dtype"]).newbyteorder("<").str
-        made.arrays.append(Array(path, dtype, tuple(column["shape"]), digest))
+        shape = tuple(column["shape"])
+        # As the package gives it, where the answer was written down by another.
+        if answer["reader"]["layout"]["format_type"] == "columnar" and shape[1] == 1:
+            shape = shape[:1]
+        made.arrays.append(Array(path, dtype, shape, digest))
     return made
 
 

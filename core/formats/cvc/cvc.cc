@@ -310,6 +310,20 @@ std::optional<Gate> Collection::GateOf(uint32_t chunk) const {
               {verdicts_, &(*verdicts_)[chunk]});
 }
 
+// Stored elements are of the declared type, and all other codings that we know
+// are of floats. What an unknown coding is of nobody knows.
+bool Collection::HasDType(const Column& column) const {
+  if (column.sound > 0 || !header_.columnar) return true;
+  return column.codec == Codec::kNone ? column.declared.has_value()
+                                      : column.codec != Codec::kUnknown;
+}
+
+std::vector<uint64_t> Collection::Shape(const Column& column,
+                                        uint64_t rows) const {
+  if (header_.columnar && column.dimension == 1) return {rows};
+  return {rows, column.dimension};
+}
+
 uint64_t Collection::ColumnSize(uint32_t number) const {
   const Column& column = header_.columns[number];
   return IsUnreadable(column) ? 0 : header_.num_vectors * column.row_bytes();
@@ -336,7 +350,7 @@ Exports Collection::Export() const {
   Exports exports;
   const bool any =
       std::any_of(header_.columns.begin(), header_.columns.end(),
-                  [this](const Column& column) { return IsComplete(column); });
+                  [this](const Column& column) { return IsViewed(column); });
   if (!any) return exports;
   exports.bundle_name = "vectors";
   exports.vectors = true;
@@ -352,10 +366,9 @@ std::vector<ArrayInfo> Collection::Arrays() const {
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < header_.columns.size(); ++i) {
     const Column& column = header_.columns[i];
-    if (!IsComplete(column)) continue;
-    arrays.push_back({column.name,
-                      column.dtype,
-                      {header_.num_vectors, column.dimension},
+    if (!IsViewed(column)) continue;
+    arrays.push_back({column.name, column.dtype,
+                      Shape(column, header_.num_vectors),
                       [self = Share(*this), i](const ReadContext& /*context*/) {
                         return self->OpenColumn(i);
                       }});
@@ -369,12 +382,12 @@ Table Collection::RowTable() const {
   table.as_text = false;
   for (uint32_t i = 0; i < header_.columns.size(); ++i) {
     const Column& column = header_.columns[i];
-    if (!IsComplete(column)) continue;
+    if (!IsViewed(column)) continue;
     TableColumn made;
     made.name = column.name;
     made.dtype = column.dtype;
     made.per_row = column.dimension;
-    made.list = true;
+    made.list = Shape(column, table.rows).size() > 1;
     made.open = [self = Share(*this), i](const ReadContext& /*context*/) {
       return self->OpenColumn(i);
     };

@@ -125,6 +125,10 @@ class Collection final : public Container {
   Result<Content> OpenColumn(uint32_t column) const;
   uint64_t ColumnSize(uint32_t column) const;
   EntryInfo DescribeColumn(uint32_t column) const;
+  /// Whether it is known what a column's elements are decoded to.
+  bool HasDType(const Column& column) const;
+  /// The shape of `rows` rows of a column, as the writer's reader gives it.
+  std::vector<uint64_t> Shape(const Column& column, uint64_t rows) const;
   /// Whether nothing of a column can be had.
   bool IsUnreadable(const Column& column) const {
     return column.sound == 0 && chunks_with_rows_ > 0;
@@ -145,8 +149,10 @@ class Collection final : public Container {
   std::string VerifiedText(uint32_t chunk) const;
 
  private:
-  bool IsComplete(const Column& column) const {
-    return column.sound == chunks_with_rows_;
+  /// Whether views have a column: those of its rows that cannot be read fail
+  /// when they are.
+  bool IsViewed(const Column& column) const {
+    return HasDType(column) && !IsUnreadable(column);
   }
   std::vector<ArrayInfo> Arrays() const;
   ctxfs::Table RowTable() const;

@@ -141,7 +141,7 @@ class Sections final : public FileTable {
     info.kind = "section";
     info.size =
         collection_->IsUnreadable(column) ? 0 : rows * column.row_bytes();
-    info.shape = {rows, column.dimension};
+    info.shape = collection_->Shape(column, rows);
     return info;
   }
 

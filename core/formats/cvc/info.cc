@@ -132,14 +132,20 @@ EntryInfo Collection::DescribeColumn(uint32_t entry) const {
     break;
   }
   info.codec = column.codec_text;
-  info.dtype = DTypeName(column.dtype);
-  info.shape = {header_.num_vectors, column.dimension};
+  if (HasDType(column)) info.dtype = DTypeName(column.dtype);
+  info.shape = Shape(column, header_.num_vectors);
   info.extra["stored_dtype"] = column.dtype_text;
   info.extra["chunks"] = header_.chunks.size();
   const uint64_t bad = chunks_with_rows_ - column.sound;
   if (bad > 0) {
     info.extra["chunks_unreadable"] = bad;
     info.note = std::to_string(bad) + " of its chunks cannot be read";
+  }
+  if (!HasDType(column)) {
+    const bool none = column.codec == Codec::kNone;
+    info.note = (none ? "the dtype " : "the compression ") +
+                Quote(none ? column.dtype_text : column.codec_text) +
+                " is not known";
   }
   if (!has_checksums()) {
     info.verified = "none";

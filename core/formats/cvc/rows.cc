@@ -181,6 +181,19 @@ class Rows final : public Transform {
     return {};
   }
 
+  bool HasUnreadable(uint64_t& budget,
+                     const ReadContext& context) const override {
+    const uint64_t end = first_row_ + rows_;
+    uint32_t chunk = collection_->ChunkOfRow(first_row_);
+    for (uint64_t row = first_row_; row < end; ++chunk) {
+      if (!context.Check()) return false;
+      const uint64_t rows = collection_->ChunkRows(chunk);
+      if (rows > 0 && IsUnreadable(chunk, budget, context)) return true;
+      row = collection_->header().chunks[chunk].first_row + rows;
+    }
+    return false;
+  }
+
   Status Verify(const ReadContext& context) const override {
     const uint64_t end = first_row_ + rows_;
     for (uint64_t row = first_row_; row < end;) {
@@ -201,6 +214,19 @@ class Rows final : public Transform {
     }
     const std::optional<Gate> gate = collection_->GateOf(chunk);
     return gate ? gate->Pass(context) : Status();
+  }
+
+  bool IsUnreadable(uint32_t chunk, uint64_t& budget,
+                    const ReadContext& context) const {
+    const Piece* piece = collection_->FindPiece(chunk, column_);
+    if (piece == nullptr || piece->fault != Fault::kSound) return true;
+    const std::optional<Gate> gate = collection_->GateOf(chunk);
+    if (!gate) return false;
+    const uint64_t work = gate->PendingWork();
+    if (work > budget) return false;
+    budget -= work;
+    const Status passed = gate->Pass(context);
+    return !passed && passed.error().code == Code::kChecksum;
   }
 
   std::shared_ptr<const Collection> collection_;

@@ -119,6 +119,140 @@ TEST(Cvc, ReadsColumns) {
   EXPECT_EQ((*wrong)->Info(LoneContext())["parts_unreadable"], 1);
 }
 
+/// One chunk of two rows: a column "x" as `column` says, of `payload`.
+std::string OneColumn(const std::string& column, const std::string& codec,
+                      const std::string& payload) {
+  const std::string json =
+      R"({"format_type":"columnar","num_vectors":2,"chunks":[{"rows":2,)"
+      R"("columns":{"x":{"offset":0,"size":)" +
+      std::to_string(payload.size()) + R"(,"compression":")" + codec +
+      R"("}}}],"columns":[{"name":"x",)" + column + R"(,"compression":")" +
+      codec + "\"}]}";
+  return New(json, 2) + Chunk(payload);
+}
+
+// The writer's reader gives a column of one value a row as (N,), and the only
+// column of a file as (N, 1).
+TEST(Cvc, AColumnOfScalarsHasOneDimension) {
+  using Shape = std::vector<uint64_t>;
+  const auto scalars =
+      Open(OneColumn(R"("dimension":1,"dtype":"int32")", "none", "abcdefgh"));
+  ASSERT_TRUE(scalars) << scalars.error().Text();
+  EXPECT_EQ(DescribeEntry(**scalars, 0).shape, Shape{2});
+  EXPECT_EQ(ArraysOf(**scalars).at(0).shape, Shape{2});
+  const Table table = (*scalars)->Export().table();
+  EXPECT_FALSE(table.columns.at(0).list);
+  EXPECT_EQ(table.columns[0].per_row, 1U);
+
+  const auto vectors =
+      Open(OneColumn(R"("dimension":2,"dtype":"float32")", "fp16", kHalves));
+  EXPECT_EQ(DescribeEntry(**vectors, 0).shape, (Shape{2, 2}));
+  EXPECT_TRUE((*vectors)->Export().table().columns.at(0).list);
+
+  const auto single =
+      Open(New(Single(R"("chunks":[{"rows":2}],"sections":[{"start_index":0,)"
+                      R"("end_index":1,"metadata":{"s":"a"}}])",
+                      "fp16", 2, 1)) +
+           Chunk(kHalves.substr(4)));
+  EXPECT_EQ(DescribeEntry(**single, 0).shape, (Shape{2, 1}));
+  EXPECT_EQ(ArraysOf(**single).at(0).shape, (Shape{2, 1}));
+  EXPECT_TRUE((*single)->Export().table().columns.at(0).list);
+  for (const FoundFile& file : FilesOf(**single)) {
+    if (!file.path.starts_with("sections/")) continue;
+    EXPECT_EQ(file.Describe().shape, (Shape{1, 1}));
+  }
+}
+
+TEST(Cvc, WhatAnElementIsMayBeUnknown) {
+  const auto dtype = Open(
+      OneColumn(R"("dimension":1,"dtype":"complex64")", "none", "12345678"));
+  ASSERT_TRUE(dtype) << dtype.error().Text();
+  EXPECT_EQ(DescribeEntry(**dtype, 0).dtype, "");
+  EXPECT_EQ(DescribeEntry(**dtype, 0).note,
+            "the dtype 'complex64' is not known");
+  EXPECT_EQ(DescribeEntry(**dtype, 0).extra["stored_dtype"], "complex64");
+  EXPECT_TRUE(ArraysOf(**dtype).empty());
+  EXPECT_FALSE(OpenEntry(**dtype, 0));
+
+  const auto codec =
+      Open(OneColumn(R"("dimension":1,"dtype":"int32")", "pq8", "12345678"));
+  ASSERT_TRUE(codec) << codec.error().Text();
+  EXPECT_EQ(DescribeEntry(**codec, 0).dtype, "");
+  EXPECT_EQ(DescribeEntry(**codec, 0).note,
+            "the compression 'pq8' is not known");
+
+  // Halves are halves, whatever the input was.
+  const auto halves =
+      Open(OneColumn(R"("dimension":2,"dtype":"complex64")", "fp16", kHalves));
+  EXPECT_EQ(DescribeEntry(**halves, 0).dtype, "f32");
+  EXPECT_EQ(Read(*halves), kDecoded);
+
+  const auto empty = Open(
+      New(R"({"format_type":"columnar","num_vectors":0,"chunks":[],"columns":[)"
+          R"({"name":"x","dimension":1,"dtype":"c","compression":"none"}]})",
+          2));
+  ASSERT_TRUE(empty) << empty.error().Text();
+  EXPECT_EQ(DescribeEntry(**empty, 0).dtype, "");
+  EXPECT_TRUE(ArraysOf(**empty).empty());
+}
+
+/// Whether some of an entry is known to be unreadable after looking through
+/// `budget` bytes.
+bool HasUnreadable(const Container& container, uint64_t budget,
+                   const ReadContext& context) {
+  const Result<Content> content = OpenEntry(container, 0);
+  return content && content->HasUnreadable(budget, context);
+}
+
+TEST(Cvc, AChunkThatIsCutTakesNoViewsAway) {
+  const std::string file = New(Single(R"("chunks":[{"rows":1},{"rows":1}])")) +
+                           Chunk(kHalves.substr(0, 4)) +
+                           Chunk(kHalves.substr(4));
+  const auto cut = Open(file.substr(0, file.size() - 1));
+  ASSERT_TRUE(cut) << cut.error().Text();
+  const std::vector<ArrayInfo> arrays = ArraysOf(**cut);
+  ASSERT_EQ(arrays.size(), 1U);
+  EXPECT_EQ(arrays[0].shape, (std::vector<uint64_t>{2, 2}));
+  ASSERT_NE((*cut)->Export().table, nullptr);
+  EXPECT_EQ((*cut)->Export().table().columns.size(), 1U);
+
+  BlockCache cache(0);
+  const Result<Content> content = arrays[0].open(cache);
+  ASSERT_TRUE(content);
+  EXPECT_EQ(content->size(), 16U);
+  Window window;
+  ASSERT_TRUE(content->Read(0, 8, cache, window));
+  EXPECT_EQ(AsText(window.slices()[0]), kDecoded.substr(0, 8));
+  EXPECT_FALSE(content->Read(8, 1, cache, window));
+  EXPECT_FALSE(content->Read(7, 2, cache, window)) << "no short reads";
+  EXPECT_TRUE(HasUnreadable(**cut, 0, cache));
+  EXPECT_FALSE(HasUnreadable(**Open(file), limits::kMiB, cache));
+  // Not a row is left: there is nothing to view.
+  const auto none = Open(file.substr(0, file.size() - 13));
+  ASSERT_TRUE(none) << none.error().Text();
+  EXPECT_TRUE(ArraysOf(**none).empty());
+}
+
+TEST(Cvc, WrongChecksumsAreFoundAsFarAsTheBudgetGoes) {
+  std::string file = New(Single(R"("chunks":[{"rows":1},{"rows":1}])")) +
+                     Chunk(kHalves.substr(0, 4)) + Chunk(kHalves.substr(4));
+  file.back() = '!';
+  const auto container = Open(file);
+  ASSERT_TRUE(container) << container.error().Text();
+  BlockCache cache(0);
+  EXPECT_FALSE(HasUnreadable(**container, 0, cache));
+  EXPECT_FALSE(HasUnreadable(**container, 7, cache));
+  EXPECT_TRUE(HasUnreadable(**container, 4, cache))
+      << "the first was looked at";
+  EXPECT_TRUE(HasUnreadable(**container, 0, cache)) << "nothing is forgotten";
+  EXPECT_EQ(ArraysOf(**container).size(), 1U);
+  OpenOptions unchecked;
+  unchecked.verify = false;
+  const auto anyway =
+      OpenContainer(std::make_shared<MemorySource>(file), unchecked);
+  EXPECT_FALSE(HasUnreadable(**anyway, limits::kMiB, cache));
+}
+
 TEST(Cvc, ReadsInt8WithTwoRoundings) {
   const auto container = Open(
       New(Single(R"("chunks":[{"rows":2,"min":-1.1,"scale":0.3}])", "int8")) +
