@@ -30,17 +30,28 @@
 namespace ctxfs {
 namespace {
 
-/// Prints where the mount is: on a terminal, and to tell a script the mount
-/// point that was made for it.
-void PrintMounted(const MountOptions& options, bool made) {
-  if (::isatty(STDOUT_FILENO) == 1) {
-    std::printf("%s is mounted at %s; unmount it with 'umount %s'\n",
-                Quote(options.sources.front()).c_str(),
-                Quote(options.mount_point).c_str(),
-                options.mount_point.c_str());
-  } else if (made) {
-    std::puts(options.mount_point.c_str());
+/// "'model.mcf' is mounted at 'mnt'; ...": what a person has to know of a
+/// mount.
+std::string MountedLine(const MountOptions& options) {
+  std::string line = Quote(options.sources.front());
+  const size_t more = options.sources.size() - 1;
+  line += more == 0 ? " is" : " and " + std::to_string(more) + " more are";
+  line += " mounted at " + Quote(options.mount_point);
+  if (options.list == ListMode::kPrimary) {
+    line += "; views/ and .ctxfs/ are unlisted there (-o list=all lists them)";
+  } else if (options.list == ListMode::kViews) {
+    line += "; .ctxfs/ is unlisted there (-o list=all lists it)";
   }
+  return line + "; unmount it with 'umount " + options.mount_point + "'";
+}
+
+/// Tells a person at a terminal of the mount, and a script the mount point that
+/// was made for it.
+void PrintMounted(const MountOptions& options, bool made) {
+  const bool shown = ::isatty(STDOUT_FILENO) == 1;
+  if (made && !shown) std::puts(options.mount_point.c_str());
+  if (!shown && ::isatty(STDERR_FILENO) != 1) return;
+  std::fprintf(shown ? stdout : stderr, "%s\n", MountedLine(options).c_str());
 }
 
 int Mount(MountOptions options, const InheritedDescriptors& inherited) {
@@ -241,9 +252,12 @@ int Main(int argc, char** argv) {
   }
   const std::string word = argv[1];
   if (word == "__complete") {
-    return RunComplete(
-        argc - 1, argv + 1,
-        {kCommands, MountFlags(), MountOptionNames(), {"read", "open", "off"}});
+    return RunComplete(argc - 1, argv + 1,
+                       {kCommands,
+                        MountFlags(),
+                        MountOptionNames(),
+                        {"read", "open", "off"},
+                        ListModeNames()});
   }
   if (const Command* const command = FindCommand(word)) {
     return command->run(argc - 1, argv + 1);

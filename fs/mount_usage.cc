@@ -23,6 +23,9 @@ and its name is printed. It is removed after unmounting.
   views=LIST         which views to show under views/: all (default), none,
                      or names of )" +
          ViewNames() + R"(
+  list=WHAT          what listings show besides the primary files: primary
+                     (default): nothing; views: views/; all: .ctxfs/ as well.
+                     Paths in these can be opened in any case
   salvage            mount a damaged container and serve its intact entries
   keyfile=PATH       the key of encrypted entries: 32 bytes or 64 hex digits, in
                      a file that only you may access

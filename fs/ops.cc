@@ -169,7 +169,7 @@ void StatFs(fuse_req_t req, fuse_ino_t /*inode*/) {
   st.f_frsize = kBlockSize;
   st.f_blocks =
       totals.bytes / kBlockSize + (totals.bytes % kBlockSize != 0 ? 1 : 0);
-  st.f_files = totals.nodes;
+  st.f_files = totals.files;
   st.f_namemax = limits::kComponentBytes;
   st.f_flag = ST_RDONLY;
   fuse_reply_statfs(req, &st);

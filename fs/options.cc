@@ -32,6 +32,7 @@ struct Raw {
   char* keyfile = nullptr;
   char* verify = nullptr;
   char* views = nullptr;
+  char* list = nullptr;
   char* cache = nullptr;
   char* index = nullptr;
   char* threads = nullptr;
@@ -57,7 +58,7 @@ struct Raw {
   Raw() = default;
   ~Raw() {
     for (char* text :
-         {keyfile, verify, views, cache, index, threads, max_expansion,
+         {keyfile, verify, views, list, cache, index, threads, max_expansion,
           readahead, uid, gid, umask, log, ignored}) {
       std::free(text);
     }
@@ -83,6 +84,7 @@ const fuse_opt kTable[] = {
     CTXFS_OPT("nonempty", nonempty, 1),
     CTXFS_OPT("verify=%s", verify, 0),
     CTXFS_OPT("views=%s", views, 0),
+    CTXFS_OPT("list=%s", list, 0),
     CTXFS_OPT("cache=%s", cache, 0),
     CTXFS_OPT("index=%s", index, 0),
     CTXFS_OPT("threads=%s", threads, 0),
@@ -208,9 +210,26 @@ bool TakeVerify(const char* text, VerifyMode* mode) {
   return false;
 }
 
+constexpr std::pair<std::string_view, ListMode> kListModes[] = {
+    {"primary", ListMode::kPrimary},
+    {"views", ListMode::kViews},
+    {"all", ListMode::kAll}};
+
+bool TakeList(const char* text, ListMode* mode) {
+  if (text == nullptr) return true;
+  for (const auto& [name, value] : kListModes) {
+    if (name == text) {
+      *mode = value;
+      return true;
+    }
+  }
+  return false;
+}
+
 /// What the value of an option has to be.
 std::string ExpectedValue(std::string_view option) {
   if (option == "verify") return "read, open or off";
+  if (option == "list") return "primary, views or all";
   if (option == "views") return "all, none or names of " + ViewNames();
   if (option == "threads") return "a number from 1 to 1024";
   if (option == "umask") return "an octal number such as 022";
@@ -224,17 +243,12 @@ std::string ExpectedValue(std::string_view option) {
 /// The value of an option as it was given.
 const char* ValueOf(const Raw& raw, std::string_view option) {
   const std::pair<std::string_view, const char*> values[] = {
-      {"verify", raw.verify},
-      {"views", raw.views},
-      {"cache", raw.cache},
-      {"index", raw.index},
-      {"readahead", raw.readahead},
-      {"threads", raw.threads},
-      {"max_expansion", raw.max_expansion},
-      {"uid", raw.uid},
-      {"gid", raw.gid},
-      {"umask", raw.umask},
-      {"log", raw.log}};
+      {"verify", raw.verify},   {"views", raw.views},
+      {"list", raw.list},       {"cache", raw.cache},
+      {"index", raw.index},     {"readahead", raw.readahead},
+      {"threads", raw.threads}, {"max_expansion", raw.max_expansion},
+      {"uid", raw.uid},         {"gid", raw.gid},
+      {"umask", raw.umask},     {"log", raw.log}};
   for (const auto& [name, value] : values) {
     if (name == option && value != nullptr) return value;
   }
@@ -250,6 +264,7 @@ const char* TakeValues(const Raw& raw, MountOptions* options) {
     if (!views) return "views";
     options->views = *views;
   }
+  if (!TakeList(raw.list, &options->list)) return "list";
   if (!TakeSize(raw.cache, &options->cache_bytes)) return "cache";
   if (!TakeSize(raw.index, &options->index_bytes)) return "index";
   if (!TakeSize(raw.readahead, &options->readahead)) return "readahead";
@@ -295,6 +310,12 @@ std::vector<std::string> MountOptionNames() {
     }
     names.emplace_back(text.substr(0, text.find('%')));
   }
+  return names;
+}
+
+std::vector<std::string> ListModeNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, mode] : kListModes) names.emplace_back(name);
   return names;
 }
 

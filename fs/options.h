@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/limits.h"
+#include "core/vfs/listing.h"
 #include "core/vfs/log.h"
 #include "core/views/view.h"
 
@@ -22,6 +23,7 @@ struct MountOptions {
   bool flat = false;
   bool salvage = false;
   ViewSet views = AllViews();
+  ListMode list = ListMode::kPrimary;
   std::string key_file;  // empty: none
   bool insecure_key_file = false;
   VerifyMode verify = VerifyMode::kRead;
@@ -58,6 +60,9 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
 
 /// "512M", "1G", "64K" or plain bytes.
 bool ParseSize(const std::string& text, uint64_t* bytes);
+
+/// The values of list=.
+std::vector<std::string> ListModeNames();
 
 /// The names of the -o options, without those of mount(8) and fstab: "flat", or
 /// with an equals sign if they take a value: "cache=".

@@ -66,6 +66,7 @@ Server::Server(std::shared_ptr<const Container> container,
       StatsFile(options.cache_bytes), open_options, Extras(options),
       BudgetOf(options));
   files_->LimitWork({.factor = options.max_expansion});
+  files_->SetListMode(options.list);
 }
 
 Server::Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
@@ -75,6 +76,7 @@ Server::Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
       std::move(mirror), StatsFile(options.cache_bytes), open_options,
       Extras(options), BudgetOf(options));
   files_->LimitWork({.factor = options.max_expansion});
+  files_->SetListMode(options.list);
 }
 
 std::shared_ptr<const FileTable> Server::StatsFile(uint64_t cache_limit) {

@@ -147,7 +147,8 @@ std::unique_ptr<Server> MakeServer(Sources sources, const MountOptions& options,
                                     open_options,
                                     BaseName(options.sources.front()));
   }
-  const Mirror::Options shown{mount_point, options.AllowsOthers()};
+  const Mirror::Options shown{mount_point, options.AllowsOthers(),
+                              options.list == ListMode::kAll};
   auto mirror = sources.tops.empty()
                     ? std::make_unique<Mirror>(sources.directory, shown)
                     : std::make_unique<Mirror>(std::move(sources.tops), shown);

@@ -146,7 +146,7 @@ class Reads:
 
     def cat_round(self) -> None:
         tools, out = self.tools, self.out
-        cat = f"find {tools.point} -name .ctxfs -prune -o -type f -print0"
+        cat = f"find {tools.point} -type f -print0"
         cat += " | sort -z | xargs -0 cat | cat >/dev/null"
         with tools.null_fs(self.count, lib.ENTRY_BYTES):
             out.add("null_fs cat", lib.run_timed(cat))

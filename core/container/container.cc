@@ -14,7 +14,7 @@ std::vector<Error> DamageIn(const std::vector<Warning>& warnings) {
 
 std::shared_ptr<const FileTable> Container::Entries() const {
   const Tables files = Files();
-  if (!files.empty() && files.front()->placement().role == Role::kEntries) {
+  if (!files.empty() && HoldsEntries(files.front()->placement().role)) {
     return files.front();
   }
   return EmptyTable();

@@ -92,8 +92,8 @@ class Container : public std::enable_shared_from_this<Container> {
   /// Whether Info() may say more after entries have been read.
   virtual bool InfoMayChange() const { return false; }
 
-  /// The tables of all files, that of the entries first if there is one. The
-  /// tree calls it once. May read metadata, and no entry.
+  /// The tables of all files, that of the entries (HoldsEntries) first if there
+  /// is one. The tree calls it once. May read metadata, and no entry.
   virtual Tables Files() const = 0;
 
   /// Tables of files that say where entries are shown. `paths` outlives the
@@ -116,10 +116,15 @@ class Container : public std::enable_shared_from_this<Container> {
   /// Metadata(), says about it.
   virtual void Annotate(const Json& /*metadata*/, EntryInfo& /*info*/) const {}
 
-  /// Returns the faults that neither opening the container nor reading its
-  /// files finds. May read everything; for a check, not for a mount.
+  /// Returns the faults of the container itself that opening it has found: what
+  /// breaks a rule of its format, and is the fault of no single entry. Reads
+  /// nothing.
+  virtual std::vector<Error> Faults() const { return {}; }
+
+  /// Returns Faults(), and those that neither opening the container nor reading
+  /// its files finds. May read everything; for a check, not for a mount.
   virtual std::vector<Error> Inspect(const ReadContext& /*context*/) const {
-    return {};
+    return Faults();
   }
 
   /// The entries' table; an empty one if there is none.

@@ -17,14 +17,18 @@ struct EntryInfo {
   std::string kind;                 // "entry", "tensor", ...
   uint64_t size = 0;                // bytes of its file, decoded
   uint64_t stored_size = 0;
-  uint64_t offset = 0;  // of the stored bytes in the container
+  /// Of the stored bytes in the container; kNoOffset: they are in many places.
+  uint64_t offset = 0;
   std::string codec = "none";
   std::string checksum;      // "crc32c:9a71bb4c", empty for none
   std::string verified;      // "yes", "no", "failed" or "none"
   std::string content_type;  // what the container calls it, empty for nothing
   std::string dtype;         // empty unless the entry is an array
   std::optional<std::vector<uint64_t>> shape;
-  std::string note;             // why something is a guess or cannot be read
+  std::string note;  // why something is a guess or cannot be read
+  /// Whether the bytes are computed from stored ones, so that how and where it
+  /// is stored does not apply.
+  bool computed = false;
   bool incomplete = false;      // the store failed while this was made
   Json extra = Json::object();  // whatever else the container says of it
 };

@@ -27,11 +27,29 @@ enum class Access : uint8_t { kOk, kLocked, kUnreadable };
 
 /// Which directory of a container shows a table's files.
 enum class Role : uint8_t {
-  kEntries,   // the root; an entry's name takes precedence over all others
-  kPrimary,   // the root
-  kViews,     // views/
-  kMetadata,  // .ctxfs/
+  kEntries,     // the root; an entry's name takes precedence over all others
+  kRawEntries,  // .ctxfs/raw/; entries that other files show in a better form
+  kPrimary,     // the root
+  kViews,       // views/
+  kRaw,         // .ctxfs/raw/; what is stored and not decoded
+  kMetadata,    // .ctxfs/
 };
+
+/// Whether a table of this role is that of the container's entries.
+constexpr bool HoldsEntries(Role role) {
+  return role == Role::kEntries || role == Role::kRawEntries;
+}
+
+/// Whether files of this role are primary ones, which show every stored byte
+/// once (docs/tree.md, section 2).
+constexpr bool IsPrimary(Role role) {
+  return role == Role::kEntries || role == Role::kPrimary;
+}
+
+/// Whether files of this role hold what the container stores, decoded or not.
+constexpr bool IsStored(Role role) {
+  return role != Role::kViews && role != Role::kMetadata;
+}
 
 /// Names of numbered files: at least `digits` decimal digits, then `suffix`.
 struct Numbering {

@@ -17,6 +17,7 @@ class Unreadable final : public Container {
             {"warnings", Json::array({reason_.Text()})}};
   }
   Tables Files() const override { return {}; }
+  std::vector<Error> Faults() const override { return {reason_}; }
 
  private:
   Error reason_;

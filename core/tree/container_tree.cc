@@ -11,6 +11,7 @@
 #include "core/container/documents.h"
 #include "core/container/format.h"
 #include "core/container/unreadable.h"
+#include "core/tree/faults_json.h"
 #include "core/tree/index_json.h"
 #include "core/tree/nested_container.h"
 #include "core/tree/safe_name.h"
@@ -44,10 +45,12 @@ NodeId MakeEntryDirectory(TreeBuilder& builder, const FileTable& entries) {
   return MakeDirectories(builder, Tree::kRoot, path.Split(directory));
 }
 
+}  // namespace
+
 /// Finds places for files that are not entries. If an entry has the name of a
 /// top-level directory or file of ours, ours becomes NAME~2, with everything
 /// below it.
-class Places {
+class ContainerTree::Places {
  public:
   /// `shared`: directories that entries made are ours as well.
   Places(TreeBuilder& builder, bool shared)
@@ -55,18 +58,35 @@ class Places {
 
   /// The directory of a role.
   NodeId Top(Role role) {
-    if (role == Role::kViews) return Own("views", /*shared=*/false);
-    if (role == Role::kMetadata) return Own(".ctxfs", /*shared=*/false);
+    switch (role) {
+      case Role::kViews:
+        return Own(kViews, /*shared=*/false);
+      case Role::kMetadata:
+        return Own(kMetadata, /*shared=*/false);
+      case Role::kRaw:
+      case Role::kRawEntries:
+        return builder_.MakeDirectory(Top(Role::kMetadata), "raw");
+      case Role::kEntries:
+      case Role::kPrimary:
+        break;
+    }
     return Tree::kRoot;
+  }
+
+  /// The directory of kViews or kMetadata, if it was made.
+  std::optional<NodeId> Made(Role role) const {
+    const auto found = tops_.find(role == Role::kViews ? kViews : kMetadata);
+    if (found == tops_.end()) return std::nullopt;
+    return found->second;
   }
 
   /// The directory of a role, or `path` below it.
   NodeId Directory(Role role, std::string_view path) {
-    const NodeId top = Top(role);
-    if (path.empty()) return top;
+    if (path.empty()) return Top(role);
     SafePath safe;
-    return Walk(top, safe.Split(path));
+    return Directory(role, safe.Split(path));
   }
+  NodeId Directory(Role role, Components path) { return Walk(Top(role), path); }
 
   /// The directory that `path` leads to from `directory`, and the name there,
   /// which is valid until the next call. At the root the name is free; below,
@@ -88,7 +108,33 @@ class Places {
                                   builder_.FreeName(directory, name));
   }
 
+  /// Adds the files of a table, whose numbers begin with `first`. Fails only if
+  /// interrupted; the builder knows of limits.
+  Status AddFiles(const FileTable& table, FileId first,
+                  const Interrupt& interrupt) {
+    // A directory without files is not made.
+    std::optional<NodeId> directory;
+    std::string scratch;
+    for (uint32_t i = 0; i < table.count() && builder_.ok(); ++i) {
+      if (i % kFilesPerCheck == 0) {
+        if (Status wanted = interrupt.Check(); !wanted) return wanted;
+      }
+      const std::optional<std::string_view> path = table.Path(i, scratch);
+      if (!path) continue;
+      if (!directory) {
+        directory =
+            Directory(table.placement().role, table.placement().directory);
+      }
+      const auto [parent, name] = Find(*directory, *path);
+      builder_.AddFile(parent, name, first + i);
+    }
+    return {};
+  }
+
  private:
+  static constexpr std::string_view kViews = "views";
+  static constexpr std::string_view kMetadata = ".ctxfs";
+
   NodeId Walk(NodeId directory, Components components) {
     for (const std::string_view component : components) {
       directory = directory == Tree::kRoot
@@ -115,30 +161,6 @@ class Places {
   std::map<std::string, NodeId, std::less<>> tops_;
 };
 
-/// Fails only if interrupted; `builder` knows of limits.
-Status AddFiles(TreeBuilder& builder, Places& places, const FileTable& table,
-                FileId first, const Interrupt& interrupt) {
-  // A directory without files is not made.
-  std::optional<NodeId> directory;
-  std::string scratch;
-  for (uint32_t i = 0; i < table.count() && builder.ok(); ++i) {
-    if (i % kFilesPerCheck == 0) {
-      if (Status wanted = interrupt.Check(); !wanted) return wanted;
-    }
-    const std::optional<std::string_view> path = table.Path(i, scratch);
-    if (!path) continue;
-    if (!directory) {
-      directory =
-          places.Directory(table.placement().role, table.placement().directory);
-    }
-    const auto [parent, name] = places.Find(*directory, *path);
-    builder.AddFile(parent, name, first + i);
-  }
-  return {};
-}
-
-}  // namespace
-
 ContainerTree::ContainerTree(std::shared_ptr<const Container> container,
                              Tables extra, std::vector<ChildContainer> attached,
                              const TreeLimits& most, const Interrupt& interrupt)
@@ -150,6 +172,7 @@ ContainerTree::ContainerTree(std::shared_ptr<const Container> container,
   explicit_.clear();
   nested_.clear();
   numbered_at_.clear();
+  views_.reset();
   metadata_.reset();
   (void)Build(extra, {}, {}, NeverInterrupted());
 }
@@ -163,7 +186,7 @@ Status ContainerTree::Build(const Tables& extra,
     for (auto& table : MetadataTables()) tables_.push_back(std::move(table));
   }
   for (auto& table : container_->Files()) {
-    if (table->placement().role == Role::kEntries) {
+    if (HoldsEntries(table->placement().role)) {
       tables_.front() = std::move(table);
     } else {
       tables_.push_back(std::move(table));
@@ -183,12 +206,11 @@ Status ContainerTree::Build(const Tables& extra,
   if (Status added = AddEntries(builder, interrupt); !added) return added;
   AddMembers(builder);
   builder.Settle();  // before other files, so that entries keep their names
-  if (Status added = AddNested(builder, interrupt); !added) return added;
   if (Status added = AddOthers(builder, interrupt); !added) return added;
   Result<Tree> tree = std::move(builder).Build();
   if (!tree) return std::move(tree).error();
   tree_ = std::move(*tree);
-  total_size_ = SumOfSizes();
+  CountPrimary();
   return {};
 }
 
@@ -205,7 +227,7 @@ ContainerTree::Tables ContainerTree::MetadataTables() const {
                 return FormatJson(info);
               },
               /*live=*/container_->InfoMayChange()),
-          std::make_shared<const IndexJson>(*this),
+          std::make_shared<const IndexJson>(*this), FaultsJson(*this),
           FixedFile(Role::kMetadata, "container",
                     Content(Range{source, 0, nullptr}, source->size()))};
 }
@@ -224,17 +246,30 @@ Status ContainerTree::NumberFiles() {
   return {};
 }
 
-uint64_t ContainerTree::SumOfSizes() const {
-  uint64_t sum = 0;
-  for (uint32_t entry = 0; entry < entries()->count(); ++entry) {
-    const uint64_t size = entries()->KnownSize(entry).value_or(0);
-    sum = CheckedAdd(sum, size).value_or(UINT64_MAX);
+void ContainerTree::CountPrimary() {
+  const auto add = [](uint64_t sum, std::optional<uint64_t> size) {
+    return CheckedAdd(sum, size.value_or(0)).value_or(UINT64_MAX);
+  };
+  primary_files_ = 0;
+  total_size_ = 0;
+  for (NodeId node = 0; node < tree_.node_count(); ++node) {
+    if (tree_.IsDirectory(node)) continue;
+    const File file = At(node);
+    if (!IsPrimary(file.table->placement().role)) continue;
+    ++primary_files_;
+    total_size_ = add(total_size_, file.table->KnownSize(file.number));
   }
-  return sum;
+  if (entries()->placement().role != Role::kRawEntries) return;
+  uint64_t raw = 0;
+  for (uint32_t entry = 0; entry < entries()->count(); ++entry) {
+    raw = add(raw, entries()->KnownSize(entry));
+  }
+  total_size_ = std::max(total_size_, raw);
 }
 
 Status ContainerTree::AddEntries(TreeBuilder& builder,
                                  const Interrupt& interrupt) {
+  if (entries()->placement().role != Role::kEntries) return {};
   const NodeId top = MakeEntryDirectory(builder, *entries());
   SafePath path;
   std::string scratch;
@@ -274,8 +309,37 @@ void ContainerTree::AddMembers(TreeBuilder& builder) {
   }
 }
 
-// NAME~dir beside an entry that is a container itself.
-Status ContainerTree::AddNested(TreeBuilder& builder,
+Status ContainerTree::AddOthers(TreeBuilder& builder,
+                                const Interrupt& interrupt) {
+  Places places(builder, entries()->placement().shared);
+  // Directories first, so that no file has to be moved aside for one. Members
+  // have theirs already.
+  for (uint32_t i = 0; i < children_.size(); ++i) {
+    if (children_[i].role == Role::kEntries) continue;
+    child_at_.emplace(places.MakeNew(children_[i].role, children_[i].path), i);
+  }
+  for (const auto& table : tables_) {
+    const Placement& placement = table->placement();
+    if (!placement.numbering) continue;
+    numbered_at_.try_emplace(
+        places.MakeNew(placement.role, placement.directory), *table);
+  }
+  if (Status added = AddNested(builder, places, interrupt); !added) {
+    return added;
+  }
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    const Placement& placement = tables_[i]->placement();
+    if (placement.numbering || placement.role == Role::kEntries) continue;
+    Status added = places.AddFiles(*tables_[i], starts_[i], interrupt);
+    if (!added) return added;
+  }
+  views_ = places.Made(Role::kViews);
+  metadata_ = places.Made(Role::kMetadata);
+  return {};
+}
+
+// views/NAME~dir of an entry that is a container itself.
+Status ContainerTree::AddNested(TreeBuilder& builder, Places& places,
                                 const Interrupt& interrupt) {
   constexpr std::string_view kMark = "~dir";
   if (!entries()->placement().may_nest) return {};
@@ -293,47 +357,19 @@ Status ContainerTree::AddNested(TreeBuilder& builder,
         entries()->access(entry) == Access::kLocked) {
       continue;
     }
-    const NodeId top = MakeEntryDirectory(builder, *entries());
     const Components components = path.Split(*name);
-    const NodeId above = MakeDirectories(builder, top, AllButLast(components));
+    const NodeId above = places.Directory(Role::kViews, AllButLast(components));
     const std::string marked =
         MarkedComponent(components.back(), kMark, /*before_extension=*/false);
     const NodeId directory =
         builder.MakeDirectory(above, builder.FreeName(above, marked));
     child_at_.emplace(directory, static_cast<uint32_t>(children_.size()));
     nested_.emplace(directory, entry);
-    children_.push_back(
-        {marked, [source = container_->source(), table = entries(),
-                  entry](const ReadContext& context) {
-           return OpenContainerEntry(source, *table, entry, context);
-         }});
-  }
-  return {};
-}
-
-Status ContainerTree::AddOthers(TreeBuilder& builder,
-                                const Interrupt& interrupt) {
-  Places places(builder, entries()->placement().shared);
-  // Directories first, so that no file has to be moved aside for one. Members
-  // and nested containers have theirs already.
-  for (uint32_t i = 0; i < children_.size() - nested_.size(); ++i) {
-    if (children_[i].role == Role::kEntries) continue;
-    child_at_.emplace(places.MakeNew(children_[i].role, children_[i].path), i);
-  }
-  for (const auto& table : tables_) {
-    const Placement& placement = table->placement();
-    if (!placement.numbering) continue;
-    numbered_at_.try_emplace(
-        places.MakeNew(placement.role, placement.directory), *table);
-  }
-  for (size_t i = 1; i < tables_.size(); ++i) {
-    if (tables_[i]->placement().numbering) continue;
-    Status added =
-        AddFiles(builder, places, *tables_[i], starts_[i], interrupt);
-    if (!added) return added;
-    if (tables_[i]->placement().role == Role::kMetadata) {
-      metadata_ = places.Top(Role::kMetadata);
-    }
+    const auto open = [source = container_->source(), table = entries(),
+                       entry](const ReadContext& context) {
+      return OpenContainerEntry(source, *table, entry, context);
+    };
+    children_.push_back({marked, open, Role::kViews});
   }
   return {};
 }
@@ -355,6 +391,20 @@ const FileTree* ContainerTree::Numbered(NodeId directory) const {
   return found == numbered_at_.end() ? nullptr : &found->second;
 }
 
+std::optional<Role> ContainerTree::Aside(NodeId directory) const {
+  if (directory == views_) return Role::kViews;
+  if (directory == metadata_) return Role::kMetadata;
+  return std::nullopt;
+}
+
+std::optional<NodeId> ContainerTree::SharedViewsAbove(NodeId directory) const {
+  if (!views_ || !child_at_.contains(*views_)) return std::nullopt;
+  for (NodeId at = directory; at != kRoot; at = tree_.Parent(at)) {
+    if (tree_.Parent(at) == *views_) return views_;
+  }
+  return std::nullopt;
+}
+
 std::optional<uint32_t> ContainerTree::Entry(NodeId node) const {
   if (tree_.IsDirectory(node)) return std::nullopt;
   const FileId file = tree_.File(node);
@@ -363,8 +413,7 @@ std::optional<uint32_t> ContainerTree::Entry(NodeId node) const {
 }
 
 bool ContainerTree::IsData(NodeId node) const {
-  const Role role = At(node).table->placement().role;
-  return role == Role::kEntries || role == Role::kPrimary;
+  return IsStored(At(node).table->placement().role);
 }
 
 std::vector<std::string> ContainerTree::Of(uint32_t first, uint32_t end) const {
@@ -401,6 +450,13 @@ bool ContainerTree::HoldsAnything(NodeId directory, unsigned& asked,
                                   const ReadContext& context) const {
   // The headers of a million entries that are no tensors are not all read.
   constexpr unsigned kMostAsked = 256;
+  if (const auto nested = nested_.find(directory); nested != nested_.end()) {
+    if (asked++ == kMostAsked) return true;
+    const Result<bool> is =
+        IsContainerEntry(*container_->source(), *entries(), nested->second,
+                         Cost::kSmallRead, context);
+    return !is || *is;
+  }
   if (Hanging(directory) != nullptr || Numbered(directory) != nullptr) {
     return true;
   }

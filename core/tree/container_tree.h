@@ -13,13 +13,14 @@
 #include "core/container/container.h"
 #include "core/container/file_table.h"
 #include "core/content/read_context.h"
+#include "core/tree/fault_ledger.h"
 #include "core/tree/numbered_directory.h"
 #include "core/tree/tree_files.h"
 
 namespace ctxfs {
 
 /// One container as a tree of files: the files of its tables under safe names,
-/// and the directory `.ctxfs` (docs/tree.md, section 2). A container with too
+/// and the directory `.ctxfs` (docs/tree.md, section 5). A container with too
 /// many names becomes an unreadable one. Immutable.
 class ContainerTree final : public TreeFiles, private PathsInTree {
  public:
@@ -45,34 +46,44 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   File At(NodeId file) const override;
   const ChildContainer* Hanging(NodeId directory) const override;
   const FileTree* Numbered(NodeId directory) const override;
-  bool IsMetadata(NodeId directory) const override {
-    return directory == metadata_;
-  }
+  std::optional<Role> Aside(NodeId directory) const override;
+  /// `views`, if `directory` lies below it and another container, which may
+  /// have a directory of the same path, is shown there as well.
+  std::optional<NodeId> SharedViewsAbove(NodeId directory) const;
 
   /// The entry that a file is; nothing for another file, and for a directory.
   std::optional<uint32_t> Entry(NodeId node) const;
-  /// Whether a file holds what the container holds: it is neither a view nor
+  /// Whether a file holds what the container stores: it is neither a view nor
   /// metadata.
   bool IsData(NodeId file) const;
+
+  /// What reading the files has found wrong; noted by those who read them.
+  FaultLedger& faults() const { return *faults_; }
 
   const std::vector<ChildContainer>& sub_containers() const {
     return children_;
   }
   /// Files and directories, including those in numbered directories.
   uint64_t NodeCount() const;
-  /// The sum of the entries' decoded sizes in bytes.
+  /// How many primary files there are (docs/tree.md, section 3).
+  uint64_t PrimaryFiles() const { return primary_files_; }
+  /// The sum of their decoded sizes in bytes, as far as these are known without
+  /// reading. Where other files show the entries, at least those' sum.
   uint64_t TotalSize() const { return total_size_; }
 
  private:
+  class Places;
+
   Status Build(const Tables& extra, std::vector<ChildContainer> attached,
                const TreeLimits& most, const Interrupt& interrupt);
   Tables MetadataTables() const;
   Status NumberFiles();
   Status AddEntries(TreeBuilder& builder, const Interrupt& interrupt);
   void AddMembers(TreeBuilder& builder);
-  Status AddNested(TreeBuilder& builder, const Interrupt& interrupt);
   Status AddOthers(TreeBuilder& builder, const Interrupt& interrupt);
-  uint64_t SumOfSizes() const;
+  Status AddNested(TreeBuilder& builder, Places& places,
+                   const Interrupt& interrupt);
+  void CountPrimary();
 
   std::vector<std::string> Of(uint32_t first, uint32_t end) const override;
 
@@ -93,7 +104,10 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   std::unordered_map<NodeId, uint32_t> nested_;    // directory -> entry
   std::unordered_map<NodeId, NumberedDirectory> numbered_at_;
   std::unordered_set<NodeId> explicit_;  // directories that are entries
+  std::optional<NodeId> views_;
   std::optional<NodeId> metadata_;
+  const std::shared_ptr<FaultLedger> faults_ = std::make_shared<FaultLedger>();
+  uint64_t primary_files_ = 0;
   uint64_t total_size_ = 0;
   Status status_;
 };

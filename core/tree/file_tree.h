@@ -61,9 +61,12 @@ class FileTree {
     return nullptr;
   }
 
-  /// Whether a directory holds the files that describe the container, and no
-  /// entries: `.ctxfs`, or `.ctxfs~2` beside an entry of that name.
-  virtual bool IsMetadata(NodeId /*directory*/) const { return false; }
+  /// Which role's files a directory of ours is for that shows no primary ones:
+  /// kViews for `views`, kMetadata for `.ctxfs`, or what they are called beside
+  /// entries of these names. Listings may leave it out.
+  virtual std::optional<Role> Aside(NodeId /*directory*/) const {
+    return std::nullopt;
+  }
 
   /// Whether a node exists: see FileTable::Exists.
   Result<bool> Exists(NodeId node, Cost most,

@@ -14,12 +14,6 @@
 namespace ctxfs {
 namespace {
 
-/// JSON holds text; bytes that are none go into KEY_hex as well.
-void PutText(Json& object, const char* key, const std::string& bytes) {
-  object[key] = bytes;
-  if (!IsUtf8(bytes)) object[std::string(key) + "_hex"] = Hex(bytes);
-}
-
 // What a block is made of: so many entries, or so many bytes of their names,
 // which JSON may say sixteen times as long.
 constexpr uint32_t kEntriesABlock = 65'536;
@@ -197,6 +191,11 @@ Result<Content> IndexJson::Open(uint32_t /*file*/,
   return shared_->Open(context);
 }
 
+void PutText(Json& object, const char* key, const std::string& bytes) {
+  object[key] = bytes;
+  if (!IsUtf8(bytes)) object[std::string(key) + "_hex"] = Hex(bytes);
+}
+
 Json EntryJson(const EntryInfo& info, const std::string& path) {
   Json object = info.extra;
   PutText(object, "path", path);
@@ -205,7 +204,8 @@ Json EntryJson(const EntryInfo& info, const std::string& path) {
   object["kind"] = info.kind;
   object["size"] = info.size;
   object["stored_size"] = info.stored_size;
-  object["offset"] = info.offset;
+  object["offset"] = nullptr;
+  if (info.offset != kNoOffset) object["offset"] = info.offset;
   object["codec"] = info.codec;
   object["checksum"] = info.checksum;
   object["content_type"] = info.content_type;

@@ -16,7 +16,7 @@ namespace ctxfs {
 
 class ContainerTree;
 
-/// `.ctxfs/index.json` (docs/tree.md, section 2): an array of one object per
+/// `.ctxfs/index.json` (docs/tree.md, section 5): an array of one object per
 /// entry, in index order, one per line. Made in blocks of many entries, so that
 /// ten million entries take no more memory than one block; the sizes of blocks
 /// are kept.
@@ -40,6 +40,10 @@ class IndexJson final : public FileTable {
   class Shared;
   const std::shared_ptr<Shared> shared_;
 };
+
+/// Puts `bytes` into `object`. JSON holds text: bytes that are none go into
+/// KEY_hex as well.
+void PutText(Json& object, const char* key, const std::string& bytes);
 
 /// The object of one entry.
 Json EntryJson(const EntryInfo& info, const std::string& path);

@@ -82,7 +82,7 @@ struct TreeLimits {
 };
 
 /// Collects paths into a Tree. Names are safe components; where several files
-/// want one, the lowest file number keeps it (docs/tree.md, section 6). A
+/// want one, the lowest file number keeps it (docs/tree.md, section 7). A
 /// builder that has met a limit takes nothing more, for good: one test of ok()
 /// at the end.
 class TreeBuilder {

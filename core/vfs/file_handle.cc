@@ -49,6 +49,7 @@ Status FileHandle::Renewing(const ReadContext& context, const Act& act) {
     outcome = act(*file);
     if (i + 1 == kMostRenewals && !outcome) files_.GiveUp(inode_);
   }
+  if (!outcome) files_.NoteFailure(inode_, outcome.error(), context);
   return outcome;
 }
 

@@ -20,8 +20,10 @@ bool IsTransient(const Error& error) {
   return error.Exhausted() || error.sys_errno == EIO;
 }
 
-/// Fails where the file cannot be opened or read.
-Result<Kind> Probe(const std::string& path, bool directory) {
+}  // namespace
+
+// Fails where the file cannot be opened or read.
+Result<Kinds::Known> Kinds::Probe(const std::string& path, bool directory) {
   const Result<std::shared_ptr<const Source>> source = OpenSource(path);
   if (!source) return source.error();
   if (directory) {
@@ -29,17 +31,16 @@ Result<Kind> Probe(const std::string& path, bool directory) {
     if (std::optional<Error> shortage = (*source)->Shortage()) {
       return *std::move(shortage);
     }
-    return container ? Kind::kContainer : Kind::kDirectory;
+    return Known{container ? Kind::kContainer : Kind::kDirectory, container};
   }
   const Result<Buffer> head = ReadBuffer(
       **source, 0, std::min<uint64_t>((*source)->size(), limits::kProbeBytes),
       "head");
   if (!head) return head.error();
-  return IsContainerInPlaceOfFile(head->span()) ? Kind::kContainer
-                                                : Kind::kFile;
+  return Known{
+      IsContainerInPlaceOfFile(head->span()) ? Kind::kContainer : Kind::kFile,
+      IsContainer(head->span())};
 }
-
-}  // namespace
 
 size_t Kinds::Hash::operator()(const FileIdentity& identity) const {
   return XXH3_64bits(&identity, sizeof(identity));
@@ -47,6 +48,20 @@ size_t Kinds::Hash::operator()(const FileIdentity& identity) const {
 
 Result<Kind> Kinds::Of(const std::string& path, const FileIdentity& identity,
                        bool directory) {
+  const Result<Known> known = Find(path, identity, directory);
+  if (!known) return known.error();
+  return known->kind;
+}
+
+Result<bool> Kinds::HoldsContainer(const std::string& path,
+                                   const FileIdentity& identity) {
+  const Result<Known> known = Find(path, identity, /*directory=*/false);
+  if (!known) return known.error();
+  return known->container;
+}
+
+Result<Kinds::Known> Kinds::Find(const std::string& path,
+                                 const FileIdentity& identity, bool directory) {
   // A directory's times change with its names, not with their files' bytes: the
   // answer is not kept.
   if (!directory) {
@@ -54,15 +69,16 @@ Result<Kind> Kinds::Of(const std::string& path, const FileIdentity& identity,
     const auto found = known_.find(identity);
     if (found != known_.end()) return found->second;
   }
-  const Result<Kind> kind = Probe(path, directory);
-  if (!kind && IsTransient(kind.error())) return kind.error();
-  if (directory) return kind ? *kind : Kind::kDirectory;
-  if (!kind) return Kind::kFile;  // not kept: it may become readable
+  const Result<Known> known = Probe(path, directory);
+  if (!known && IsTransient(known.error())) return known.error();
+  if (!known && directory) return Known{Kind::kDirectory};
+  if (!known) return Known{};  // not kept: it may become readable
+  if (directory) return *known;
   constexpr size_t kMostKnown = 100'000;
   const MutexLock lock(mutex_);
   if (known_.size() >= kMostKnown) known_.clear();
-  known_.emplace(identity, *kind);
-  return *kind;
+  known_.emplace(identity, *known);
+  return *known;
 }
 
 }  // namespace ctxfs

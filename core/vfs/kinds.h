@@ -26,13 +26,27 @@ class Kinds {
   Result<Kind> Of(const std::string& path, const FileIdentity& identity,
                   bool directory);
 
+  /// Whether the regular file at `path` is a container, be it one that stays a
+  /// file. Fails as Of does.
+  Result<bool> HoldsContainer(const std::string& path,
+                              const FileIdentity& identity);
+
  private:
+  struct Known {
+    Kind kind = Kind::kFile;
+    bool container = false;
+  };
+
+  static Result<Known> Probe(const std::string& path, bool directory);
+  Result<Known> Find(const std::string& path, const FileIdentity& identity,
+                     bool directory);
+
   struct Hash {
     size_t operator()(const FileIdentity& identity) const;
   };
 
   Mutex mutex_;
-  std::unordered_map<FileIdentity, Kind, Hash> known_ CTXFS_GUARDED_BY(mutex_);
+  std::unordered_map<FileIdentity, Known, Hash> known_ CTXFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ctxfs

@@ -11,6 +11,14 @@
 
 namespace ctxfs {
 
+/// Which of the directories that show no primary files are in the listing of
+/// the directory that they are in (docs/tree.md, section 2). Look-ups find all.
+enum class ListMode : uint8_t {
+  kPrimary,  // none
+  kViews,    // views/
+  kAll,      // .ctxfs/ as well, and NAME~dir in mirrored directories
+};
+
 /// A directory as one who has opened it sees it. Names are numbered from 0 and
 /// keep their numbers until the next Rewind.
 class Listing {

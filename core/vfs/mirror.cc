@@ -162,6 +162,31 @@ bool Mirror::Loops(const Place& place, const FileIdentity& directory) {
 Result<std::optional<Mirror::Found>> Mirror::See(const Place& place,
                                                  std::string_view name,
                                                  bool probe) const {
+  Result<std::optional<Found>> seen = SeeFile(place, name, probe);
+  if (!seen || *seen || !name.ends_with(kInside)) return seen;
+  return SeeInside(place, name);
+}
+
+Result<std::optional<Mirror::Found>> Mirror::SeeInside(
+    const Place& place, std::string_view name) const {
+  Result<std::optional<Found>> seen = SeeFile(
+      place, name.substr(0, name.size() - kInside.size()), /*probe=*/false);
+  if (!seen || !*seen) return seen;
+  Node& node = (*seen)->node;
+  if (node.kind != Kind::kFile) return std::optional<Found>();
+  const Result<bool> container =
+      kinds_.HoldsContainer((*seen)->fd.proc_path(), node.identity);
+  if (!container) return container.error();
+  if (!*container) return std::optional<Found>();
+  node.kind = Kind::kContainer;
+  node.inode = InodeOf(place.inode, name, node.identity, node.kind);
+  node.permissions.bits |= node.permissions.bits >> 2;  // as a directory
+  return seen;
+}
+
+Result<std::optional<Mirror::Found>> Mirror::SeeFile(const Place& place,
+                                                     std::string_view name,
+                                                     bool probe) const {
   const std::string path = PathIn(place, name);
   if (path.empty()) return std::optional<Found>();
   Result<Fd> fd = FindPath(path);

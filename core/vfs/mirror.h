@@ -36,6 +36,10 @@ class Mirror {
   /// Inodes of mirrored files have this bit, and no others.
   static constexpr Inode kBit = Inode{1} << 63;
 
+  /// What follows the name of a file that is a container and stays a file, in
+  /// the name of the directory that shows what is in it.
+  static constexpr std::string_view kInside = "~dir";
+
   /// A name at the top, and the absolute path of what it shows.
   struct Top {
     std::string name;
@@ -44,9 +48,11 @@ class Mirror {
 
   struct Options {
     /// Where the mount is; it is never shown in itself.
-    std::string mount_point;
+    std::string mount_point = {};
     /// Links that lead out of the sources are not followed.
     bool confined = false;
+    /// Listings have NAME~dir for each file that is a container.
+    bool list_inside = false;
   };
 
   /// A mirrored file or directory.
@@ -146,6 +152,12 @@ class Mirror {
   /// is a directory counts as a directory.
   Result<std::optional<Found>> See(const Place& place, std::string_view name,
                                    bool probe) const;
+  /// The same, of what the system has under that name.
+  Result<std::optional<Found>> SeeFile(const Place& place,
+                                       std::string_view name, bool probe) const;
+  /// Returns the container that NAME~dir is, NAME being a file that stays one.
+  Result<std::optional<Found>> SeeInside(const Place& place,
+                                         std::string_view name) const;
   static Inode InodeOf(Inode parent, std::string_view name,
                        const FileIdentity& identity, Kind kind);
   /// The next one to be tried if `inode` is another file's.

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/limits.h"
 #include "core/io/io_error.h"
 #include "core/io/mount_guard.h"
 #include "core/io/walk.h"
@@ -101,8 +102,21 @@ class Mirror::Lister {
     const Result<Kind> kind = mirror_.kinds_.Of(
         "/proc/self/fd/" + std::to_string(fd_) + "/" + name, identity, false);
     if (!kind) return Put(name, kUnknownInode, Type::kUnknown);
-    return Put(name, InodeOf(place_.inode, name, identity, *kind),
-               TypeOf(*kind));
+    Status put =
+        Put(name, InodeOf(place_.inode, name, identity, *kind), TypeOf(*kind));
+    return put && *kind == Kind::kFile ? AddInside(name) : put;
+  }
+
+  /// NAME~dir of a file that is a container, unless something has that name.
+  Status AddInside(const std::string& file) {
+    if (!mirror_.options_.list_inside) return {};
+    const std::string name = file + std::string(kInside);
+    if (name.size() > limits::kComponentBytes) return {};
+    const auto taken = mirror_.SeeFile(place_, name, /*probe=*/false);
+    if (!taken || *taken) return {};
+    const auto inside = mirror_.SeeInside(place_, name);
+    if (!inside || !*inside) return {};
+    return Put(name, (*inside)->node.inode, Type::kDirectory);
   }
 
   Status AddDirectory(const std::string& name) {
@@ -123,7 +137,8 @@ class Mirror::Lister {
     if (!seen) return Put(name, kUnknownInode, Type::kUnknown);
     if (!*seen) return {};
     const Node& node = (*seen)->node;
-    return Put(name, node.inode, TypeOf(node.kind));
+    Status put = Put(name, node.inode, TypeOf(node.kind));
+    return put && node.kind == Kind::kFile ? AddInside(name) : put;
   }
 
   /// Which file or directory `name` is, without asking a file system that is

@@ -16,10 +16,9 @@ MountFiles::MountFiles(std::string_view container, std::string_view own,
     container_ = builder.MakeDirectory(kRoot, SafeComponent(container));
   }
   if (!own.empty()) {
-    const NodeId directory =
-        builder.MakeDirectory(kRoot, builder.FreeName(kRoot, own));
+    own_ = builder.MakeDirectory(kRoot, builder.FreeName(kRoot, own));
     std::string scratch;
-    builder.AddFile(directory, stats_->Path(0, scratch).value_or(""), 0);
+    builder.AddFile(*own_, stats_->Path(0, scratch).value_or(""), 0);
   }
   tree_ = *std::move(builder).Build();  // three names are not too many
 }

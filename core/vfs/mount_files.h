@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "core/container/file_table.h"
@@ -24,10 +25,15 @@ class MountFiles final : public TreeFiles {
   uint32_t node_count() const { return tree_.node_count(); }
 
   File At(NodeId /*file*/) const override { return {stats_.get(), 0}; }
+  std::optional<Role> Aside(NodeId directory) const override {
+    if (directory == own_) return Role::kMetadata;
+    return std::nullopt;
+  }
 
  private:
   const std::shared_ptr<const FileTable> stats_;
   NodeId container_ = kRoot;
+  std::optional<NodeId> own_;
 };
 
 }  // namespace ctxfs

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/bytes.h"
 #include "core/base/heap_meter.h"
 #include "core/io/descriptors.h"
 
@@ -153,7 +154,12 @@ MountedTree MountedContainers::TreeAt(const Slot& slot, Tree outer) {
   tree.at = slot.attachment.at;
   tree.base = slot.base;
   tree.number = slot.number;
-  tree.depth = outer == nullptr ? 0 : outer->depth + 1;
+  if (outer != nullptr) {
+    const ChildContainer* child = outer->files->Hanging(slot.attachment.node);
+    tree.depth = outer->depth + 1;
+    tree.is_view =
+        outer->is_view || (child != nullptr && child->role == Role::kViews);
+  }
   tree.outer = std::move(outer);
   return tree;
 }
@@ -406,13 +412,10 @@ MountedContainers::Totals MountedContainers::Sum() const {
   sum.memory = bytes_;
   for (const Slot* slot : used_) {
     const ContainerTree& branch = *slot->tree->branch;
-    if (!slot->tree->IsContainer()) {
-      sum.extras += branch.NodeCount() - 1;  // its root is the directory
-      continue;
-    }
-    ++sum.containers;
-    sum.nodes += branch.NodeCount();
-    sum.bytes += branch.TotalSize();
+    if (slot->tree->IsContainer()) ++sum.containers;
+    if (slot->tree->is_view) continue;
+    sum.files += branch.PrimaryFiles();
+    sum.bytes = CheckedAdd(sum.bytes, branch.TotalSize()).value_or(UINT64_MAX);
   }
   return sum;
 }

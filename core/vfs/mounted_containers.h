@@ -125,9 +125,8 @@ class MountedContainers {
 
   struct Totals {
     uint64_t containers = 0;
-    uint64_t nodes = 0;
-    uint64_t bytes = 0;   // of their entries, decoded
-    uint64_t extras = 0;  // nodes of what Extras added
+    uint64_t files = 0;   // primary ones
+    uint64_t bytes = 0;   // of these, decoded
     uint64_t memory = 0;  // that counts against Budget::bytes
   };
   /// Of what is open now besides the top.

@@ -24,6 +24,8 @@ struct MountedTree {
   unsigned depth = 0;   // how many containers the container is nested in
   /// Null: the mount's own files.
   std::shared_ptr<const ContainerTree> branch = nullptr;
+  /// Whether it shows again what others show: it is `views`, or inside of it.
+  bool is_view = false;
   uint64_t bytes = 0;  // of heap that opening the container took
   /// Of the file that stores the container, or the one that this is nested in.
   FileTime mtime = {};

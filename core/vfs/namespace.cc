@@ -104,7 +104,10 @@ Result<Namespace::Directory> Namespace::Enter(
     Place place, const ReadContext& context) const {
   const bool nested = place.files().Hanging(place.node) != nullptr;
   if (!nested && place.files().Numbered(place.node) == nullptr) {
-    return Directory{std::move(place), std::nullopt};
+    Result<std::optional<Place>> views = ViewsBeside(place, context);
+    if (!views) return std::move(views).error();
+    if (!*views) return Directory{std::move(place), std::nullopt};
+    return Directory{*std::move(*views), std::move(place)};
   }
   Result<Place> root =
       RootOf({.at = place.inode(),
@@ -121,6 +124,33 @@ Result<Namespace::Directory> Namespace::Enter(
   return directory;
 }
 
+Result<std::optional<Namespace::Place>> Namespace::ViewsBeside(
+    const Place& place, const ReadContext& context) const {
+  const std::shared_ptr<const ContainerTree>& branch = place.tree->branch;
+  if (branch == nullptr || place.tree->files != branch.get()) {
+    return std::optional<Place>();
+  }
+  const std::optional<NodeId> views = branch->SharedViewsAbove(place.node);
+  if (!views) return std::optional<Place>();
+  std::vector<NodeId> nodes;  // from `place` up to `views`
+  for (NodeId at = place.node; at != *views; at = branch->Parent(at)) {
+    nodes.push_back(at);
+  }
+  Result<Directory> found = Enter(Place{place.tree, *views}, context);
+  for (auto node = nodes.rbegin(); found && node != nodes.rend(); ++node) {
+    Place at = std::move(found->inside);
+    const std::optional<NodeId> child =
+        at.files().Lookup(at.node, branch->tree().Name(*node));
+    if (!child || !at.files().IsDirectory(*child)) {
+      return std::optional<Place>();
+    }
+    at.node = *child;
+    found = Enter(std::move(at), context);
+  }
+  if (!found) return std::move(found).error();
+  return std::optional(std::move(found->inside));
+}
+
 Result<Namespace::Place> Namespace::EnterMirrored(
     Inode inode, const ReadContext& context) const {
   Result<Place> root = RootOf({.at = inode}, context);
@@ -130,25 +160,29 @@ Result<Namespace::Place> Namespace::EnterMirrored(
   return root;
 }
 
+Result<std::optional<Namespace::Place>> Namespace::PlaceAt(
+    Inode inode, const ReadContext& context) const {
+  const bool mirrored = IsMirroredDirectory(inode);
+  if (mirrored && inode == kRoot) return std::optional<Place>();
+  if (mirrored) {
+    const Result<Mirror::Found> found = mirror_->Find(inode);
+    if (!found) return found.error();
+    if (found->node.kind != Kind::kContainer) return std::optional<Place>();
+  }
+  Result<Place> place =
+      mirrored ? EnterMirrored(inode, context) : Find(inode, context);
+  if (!place) return std::move(place).error();
+  return std::optional(std::move(*place));
+}
+
 Result<std::optional<Namespace::Directory>> Namespace::DirectoryAt(
     Inode inode, const ReadContext& context) const {
-  std::optional<Directory> directory;
-  if (!IsMirroredDirectory(inode)) {
-    Result<Place> place = Find(inode, context);
-    if (!place) return std::move(place).error();
-    Result<Directory> entered = Enter(std::move(*place), context);
-    if (!entered) return std::move(entered).error();
-    directory = std::move(*entered);
-    return directory;
-  }
-  if (inode == kRoot) return directory;
-  const Result<Mirror::Found> found = mirror_->Find(inode);
-  if (!found) return found.error();
-  if (found->node.kind != Kind::kContainer) return directory;
-  Result<Place> root = EnterMirrored(inode, context);
-  if (!root) return std::move(root).error();
-  directory = Directory{std::move(*root), std::nullopt};
-  return directory;
+  Result<std::optional<Place>> place = PlaceAt(inode, context);
+  if (!place) return std::move(place).error();
+  if (!*place) return std::optional<Directory>();
+  Result<Directory> entered = Enter(std::move(**place), context);
+  if (!entered) return std::move(entered).error();
+  return std::optional(std::move(*entered));
 }
 
 MountedContainers::Open Namespace::Opener() const {
@@ -217,18 +251,10 @@ Result<std::optional<Namespace::Found>> Namespace::LookupMirrored(
   return directory == kRoot ? LookupOwn(name) : std::optional<Found>();
 }
 
-Result<std::optional<Namespace::Found>> Namespace::LookupOnce(
-    Inode directory, std::string_view name, const ReadContext& context) const {
-  Result<std::optional<Directory>> at = DirectoryAt(directory, context);
-  if (!at) return std::move(at).error();
-  if (!*at) return LookupMirrored(directory, name);
-  Place place = std::move((*at)->inside);
-  std::optional<NodeId> node;
-  if (const std::optional<Place>& around = (*at)->around) {
-    node = around->files().Lookup(around->node, name);
-    if (node) place = *around;
-  }
-  if (!node) node = place.files().Lookup(place.node, name);
+Result<std::optional<Namespace::Found>> Namespace::LookupIn(
+    Place directory, std::string_view name, const ReadContext& context) const {
+  Place place = std::move(directory);
+  const std::optional<NodeId> node = place.files().Lookup(place.node, name);
   if (!node) return std::optional<Found>();
   place.node = *node;
   Work work = WorkOn(*place.tree);
@@ -240,6 +266,23 @@ Result<std::optional<Namespace::Found>> Namespace::LookupOnce(
   const Result<Attributes> attributes = ExamineAt(place, bounded);
   if (!attributes) return attributes.error();
   return std::optional(Found{place.inode(), *attributes});
+}
+
+Result<std::optional<Namespace::Found>> Namespace::LookupOnce(
+    Inode directory, std::string_view name, const ReadContext& context) const {
+  Result<std::optional<Place>> place = PlaceAt(directory, context);
+  if (!place) return std::move(place).error();
+  if (!*place) return LookupMirrored(directory, name);
+  // What is attached is not opened for what is beside it.
+  Result<std::optional<Found>> found = LookupIn(**place, name, context);
+  if (!found || *found) return found;
+  Result<Directory> entered = Enter(**place, context);
+  if (!entered) return std::move(entered).error();
+  const Place& inside = entered->inside;
+  if (inside.tree == (*place)->tree && inside.node == (*place)->node) {
+    return found;
+  }
+  return LookupIn(inside, name, context);
 }
 
 void Namespace::Forget(Inode inode, uint64_t count) {
@@ -400,60 +443,6 @@ Result<Namespace::OpenFile> Namespace::OpenOnce(
   }
   file.tree = std::move(place->tree);
   return file;
-}
-
-Result<std::optional<EntryInfo>> Namespace::Describe(
-    Inode inode, const ReadContext& context) const {
-  if (IsMirrored(inode)) return std::optional<EntryInfo>();
-  Result<Place> place = Find(inode, context);
-  if (!place) return place.error();
-  if (place->files().IsDirectory(place->node)) {
-    return std::optional<EntryInfo>();
-  }
-  // What was verified before a change of ctime is not verified now.
-  if (place->tree->branch != nullptr && !place->tree->CheckUnchanged() &&
-      Renew(inode, context)) {
-    place = Find(inode, context);
-    if (!place) return place.error();
-  }
-  return place->files().Describe(place->node, context);
-}
-
-std::string Namespace::PathInContainer(Inode inode,
-                                       const ReadContext& context) const {
-  const Result<Place> place = Find(inode, context);
-  if (!place) return {};
-  std::string path = place->files().Path(place->node);
-  const MountedTree* tree = place->tree.get();
-  for (; tree->outer != nullptr && !tree->IsContainer();
-       tree = tree->outer.get()) {
-    const MountedTree& outer = *tree->outer;
-    path = outer.files->Path(outer.NodeOf(tree->at)) + "/" + path;
-  }
-  return path;
-}
-
-std::string Namespace::Path(Inode inode, const ReadContext& context) const {
-  if (IsMirrored(inode)) return mirror_ ? mirror_->PathOf(inode) : "";
-  const auto attachment = attached_.AttachmentOf(
-      static_cast<MountedContainers::Number>(inode >> kNumberShift));
-  const Result<Place> place = Find(inode, context);
-  const std::string path = place ? place->files().Path(place->node) : "";
-  const bool top = inode >> kNumberShift == MountedContainers::kTop;
-  if (top || !attachment) return path;
-  const std::string directory = Path(attachment->at, context);
-  return place ? directory + "/" + path : directory;
-}
-
-MountedContainers::Totals Namespace::Totals() const {
-  MountedContainers::Totals totals = attached_.Sum();
-  if (const MountedContainers::Tree top = Top()) {
-    totals.containers += 1;
-    totals.nodes = top->branch->NodeCount() - 1;
-    totals.bytes = top->branch->TotalSize();
-  }
-  totals.nodes += own_.node_count() + totals.extras;
-  return totals;
 }
 
 }  // namespace ctxfs

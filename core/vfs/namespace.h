@@ -88,6 +88,9 @@ class Namespace {
   void LimitWork(const WorkLimit& limit) { work_limit_ = limit; }
   const WorkLimit& work_limit() const { return work_limit_; }
 
+  /// Chooses what listings show; kPrimary unless called.
+  void SetListMode(ListMode mode) { list_mode_ = mode; }
+
   /// Shows what `mirror` has.
   Namespace(std::unique_ptr<Mirror> mirror,
             const std::shared_ptr<const FileTable>& stats,
@@ -112,10 +115,6 @@ class Namespace {
   /// The directory that `inode` is in; the root if that cannot be told.
   Inode Parent(Inode inode, const ReadContext& context) const;
 
-  /// Whether a directory is the `.ctxfs` of a container, whatever it is called
-  /// beside an entry of that name.
-  bool IsMetadata(Inode directory, const ReadContext& context) const;
-
   Result<OpenFile> Open(Inode inode, const ReadContext& context) const;
 
   /// Notes that the kernel has opened a file and dropped the pages it had of it
@@ -134,9 +133,15 @@ class Namespace {
   /// but what is stale itself.
   void GiveUp(Inode inode) const;
 
-  /// What is known of a file, or nothing for a file of no interest.
+  /// What is known of a file, or nothing for a file of no interest. `note` is
+  /// the reason why it could not be read, where that was noted.
   Result<std::optional<EntryInfo>> Describe(Inode inode,
                                             const ReadContext& context) const;
+
+  /// Notes why a file could not be read, for Describe and faults.json, unless
+  /// that says nothing of the container.
+  void NoteFailure(Inode inode, const Error& error,
+                   const ReadContext& context) const;
 
   /// A file's path below its container's directory, or below the root if it is
   /// in no container.
@@ -159,8 +164,9 @@ class Namespace {
   };
   /// A directory in a tree. Its children are at `inside`: the root of the tree
   /// that is attached there, or itself. Members of a container may be below
-  /// another member that is a container too: those are at `around`, and they
-  /// come first.
+  /// another member that is a container too, and files of a container may be in
+  /// `views`, which other views are attached to: those are at `around`, and
+  /// they come first.
   struct Directory {
     Place inside;
     std::optional<Place> around;
@@ -206,12 +212,22 @@ class Namespace {
 
   /// Opens what is attached to a directory, if anything is.
   Result<Directory> Enter(Place place, const ReadContext& context) const;
+  /// The directory among the attached views that has the same path as `place`,
+  /// a directory below `views`; nothing if there is none.
+  Result<std::optional<Place>> ViewsBeside(const Place& place,
+                                           const ReadContext& context) const;
   /// Opens the container that a mirrored file is.
   Result<Place> EnterMirrored(Inode inode, const ReadContext& context) const;
-  /// The directory whose children a request is about; nothing for one of the
-  /// file system's.
+  /// The directory that a request is about, before Enter; nothing for one of
+  /// the file system's.
+  Result<std::optional<Place>> PlaceAt(Inode inode,
+                                       const ReadContext& context) const;
+  /// The same, entered.
   Result<std::optional<Directory>> DirectoryAt(
       Inode inode, const ReadContext& context) const;
+  /// What `name` is among the nodes of a tree in `directory`.
+  Result<std::optional<Found>> LookupIn(Place directory, std::string_view name,
+                                        const ReadContext& context) const;
 
   /// The same, opened anew if what it is in was touched; kStale if it was
   /// changed.
@@ -230,6 +246,12 @@ class Namespace {
   Result<std::optional<Found>> LookupOnce(Inode directory,
                                           std::string_view name,
                                           const ReadContext& context) const;
+  /// The tree of the container that the files of `tree` are in, or of the
+  /// mount's own files; and a file's path there.
+  static const MountedTree& ContainerOf(const MountedTree& tree);
+  static std::string PathIn(const Place& place);
+  /// Whether a listing shows a child.
+  bool IsListed(const FileTree& files, NodeId child) const;
   FileTime MtimeOf(const MountedTree& tree) const;
   std::optional<Permissions> PermissionsOf(const Place& place) const;
 
@@ -241,6 +263,7 @@ class Namespace {
 
   const OpenOptions options_;
   WorkLimit work_limit_{.base = 0, .factor = 0};
+  ListMode list_mode_ = ListMode::kPrimary;
   const std::unique_ptr<Mirror> mirror_;  // null: a container is shown
   const MountFiles own_;
   const std::shared_ptr<const MountedTree> own_tree_;  // of own_

@@ -38,16 +38,9 @@ class Namespace::TreeListing final : public Listing {
     const auto number = static_cast<uint32_t>(first ? index : index - first_);
     FileTree::Child child = at.files().ChildAt(at.node, number);
     at.node = child.node;
-    // A member below this container that has the name has it alone.
-    if (!first && first_ > 0 &&
-        directory_.around->files().Lookup(directory_.around->node,
-                                          child.name)) {
-      return std::nullopt;
-    }
-    // What cannot be told, for an I/O error, is listed: to look it up tells.
-    const Result<bool> exists =
-        at.files().Exists(child.node, Cost::kSmallRead, context);
-    if (exists && !*exists) return std::nullopt;
+    if (!files_.IsListed(at.files(), child.node)) return std::nullopt;
+    if (!first && HasAround(child.name, context)) return std::nullopt;
+    if (!Exists(at.files(), child.node, context)) return std::nullopt;
     Name name{at.inode(), std::move(child.name), child.directory};
     if (attributes && (child.directory || at.files().SizeIsCheap(child.node))) {
       const Result<Attributes> found = files_.ExamineAt(at, context);
@@ -57,6 +50,21 @@ class Namespace::TreeListing final : public Listing {
   }
 
  private:
+  /// What cannot be told, for an I/O error, is listed: to look it up tells.
+  static bool Exists(const FileTree& files, NodeId node,
+                     const ReadContext& context) {
+    const Result<bool> exists = files.Exists(node, Cost::kSmallRead, context);
+    return !exists || *exists;
+  }
+
+  /// Whether one of those around has the name, which it then has alone.
+  bool HasAround(std::string_view name, const ReadContext& context) const {
+    if (first_ == 0) return false;
+    const FileTree& around = directory_.around->files();
+    const auto node = around.Lookup(directory_.around->node, name);
+    return node && Exists(around, *node, context);
+  }
+
   void Show(Directory directory) {
     directory_ = std::move(directory);
     const std::optional<Place>& around = directory_.around;
@@ -82,7 +90,10 @@ class Namespace::MirrorListing final : public Listing {
         files_.mirror_->List(directory_, context);
     if (!listed) return std::move(listed).error();
     mirrored_ = std::move(*listed);
-    if (directory_ == kRoot) own_ = files_.own_.ChildCount(FileTree::kRoot);
+    // All of the mount's own are aside.
+    if (directory_ == kRoot && files_.list_mode_ == ListMode::kAll) {
+      own_ = files_.own_.ChildCount(FileTree::kRoot);
+    }
     return {};
   }
 
@@ -114,10 +125,10 @@ class Namespace::MirrorListing final : public Listing {
   uint32_t own_ = 0;  // names of the mount's own, after those
 };
 
-bool Namespace::IsMetadata(Inode directory, const ReadContext& context) const {
-  if (IsMirroredDirectory(directory)) return false;
-  const Result<Place> place = Find(directory, context);
-  return place && place->files().IsMetadata(place->node);
+bool Namespace::IsListed(const FileTree& files, NodeId child) const {
+  if (list_mode_ == ListMode::kAll) return true;
+  const std::optional<Role> aside = files.Aside(child);
+  return !aside || (list_mode_ == ListMode::kViews && *aside == Role::kViews);
 }
 
 Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(

@@ -147,7 +147,10 @@ Result<Attributes> Namespace::Examine(Inode inode,
 
 Result<Namespace::OpenFile> Namespace::Open(Inode inode,
                                             const ReadContext& context) const {
-  return Renewing(inode, context, [&] { return OpenOnce(inode, context); });
+  Result<OpenFile> opened =
+      Renewing(inode, context, [&] { return OpenOnce(inode, context); });
+  if (!opened) NoteFailure(inode, opened.error(), context);
+  return opened;
 }
 
 Result<std::optional<Namespace::Directory>> Namespace::RenewedAt(

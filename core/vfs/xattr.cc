@@ -2,6 +2,7 @@
 #include "core/vfs/xattr.h"
 
 #include "core/base/limits.h"
+#include "core/base/result.h"
 
 namespace ctxfs {
 
@@ -18,10 +19,12 @@ std::vector<std::pair<std::string, std::string>> EntryXattrs(
   }
   add("dtype", info.dtype);
   if (info.shape) add("shape", Json(*info.shape).dump());
-  add("codec", info.codec);
-  add("stored_size", std::to_string(info.stored_size));
-  add("offset", std::to_string(info.offset));
-  add("checksum", info.checksum);
+  if (!info.computed) {
+    add("codec", info.codec);
+    add("stored_size", std::to_string(info.stored_size));
+    if (info.offset != kNoOffset) add("offset", std::to_string(info.offset));
+    add("checksum", info.checksum);
+  }
   add("content_type", info.content_type);
   add("verified", info.verified);
   add("note", info.note);

@@ -9,7 +9,7 @@
 
 namespace ctxfs {
 
-/// The extended attributes of an entry (docs/tree.md, section 3): full names
+/// The extended attributes of an entry (docs/tree.md, section 6): full names
 /// and values, each value under limits::kXattrBytes. An attribute that says
 /// nothing, or whose value is too long, is left out.
 std::vector<std::pair<std::string, std::string>> EntryXattrs(

@@ -7,6 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/container/format.h"
+#include "core/vfs/listing.h"
 #include "core/views/view.h"
 #include "fs/commands/command.h"
 
@@ -25,6 +26,12 @@ struct Arguments {
   unsigned jobs = 0;  // -j; as many as there are cores unless given
   std::optional<ViewSet> views;
   OpenOptions open;  // of --salvage, and the key that --keyfile names
+
+  /// What -a and --views say of listings.
+  ListMode list_mode() const {
+    if (all) return ListMode::kAll;
+    return views ? ListMode::kViews : ListMode::kPrimary;
+  }
 };
 
 /// Parses a command line and reads the key file it names. If that fails, prints

@@ -43,7 +43,8 @@ Status Copy(const Content& content, const ReadContext& context) {
 Status CatOne(const std::string& operand, const Arguments& arguments) {
   const Target target = ParseTarget(operand);
   Result<std::unique_ptr<SourceTree>> tree = SourceTree::Open(
-      target.source, arguments.open, arguments.views.value_or(AllViews()));
+      target.source, arguments.open, arguments.views.value_or(AllViews()),
+      arguments.list_mode());
   if (!tree) return std::move(tree).error();
   const Result<SourceTree::File> file = (*tree)->Find(target.path);
   if (!file) return file.error();

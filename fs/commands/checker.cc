@@ -71,8 +71,12 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
   const Json info = container->Info(cache_);
   if (place.depth == 0) report.format = info.value("format", "");
   std::set<std::string> said;
+  // Opening it may have failed with one of them.
+  for (const Fault& fault : report.faults) {
+    if (fault.path == place.path) said.insert(fault.error.Text());
+  }
   for (Error& error : container->Inspect(cache_)) {
-    said.insert(error.Text());
+    if (!said.insert(error.Text()).second) continue;
     report.faults.push_back({place.path, std::nullopt, std::move(error)});
   }
   for (const Json& warning : info.value("warnings", Json::array())) {

@@ -50,8 +50,8 @@ struct CheckReport {
   int Outcome() const;
 };
 
-/// Reads everything that a mount of a container shows, but for views and what
-/// `.ctxfs` says of it, and looks into what else must hold (Inspect).
+/// Reads the primary and the raw files of a container, each once, and looks
+/// into what else must hold (Inspect).
 class Checker {
  public:
   struct Options {

@@ -7,8 +7,7 @@ namespace ctxfs {
 namespace {
 
 constexpr OptionInfo kOptions[] = {
-    {'a', 'a', "all", "",
-     "include the directory .ctxfs, which describes the container"},
+    {'a', 'a', "all", "", "include views/ and .ctxfs/, which are unlisted"},
     {'l', 'l', "long", "",
      "show dtype, shape, size, codec and checksum of each file"},
     {'R', 'R', "recursive", "", "list directories and everything below them"},

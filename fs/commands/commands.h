@@ -18,6 +18,7 @@ struct CompletionTables {
   std::vector<std::string> mount_flags;    // "-f", "--help"
   std::vector<std::string> mount_options;  // "flat", "cache=", for -o
   std::vector<std::string> verify_values;
+  std::vector<std::string> list_values;
 };
 
 /// `ctxfs __complete PROGRAM WORD...`: prints a line for each word that may

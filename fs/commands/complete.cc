@@ -166,6 +166,9 @@ class Completer {
     if (last.starts_with("verify=")) {
       return OfferList(before + "verify=", tables_.verify_values);
     }
+    if (last.starts_with("list=")) {
+      return OfferList(before + "list=", tables_.list_values);
+    }
     OfferList(before, tables_.mount_options);
   }
 
@@ -200,15 +203,16 @@ class Completer {
     ConfineToReading({target.source});
     OpenOptions options;
     options.salvage = true;
+    const bool hidden =
+        std::string_view(current_).substr(directory.size()).starts_with('.');
     const Result<std::unique_ptr<SourceTree>> tree =
-        SourceTree::Open(target.source, options, AllViews());
+        SourceTree::Open(target.source, options, AllViews(),
+                         hidden ? ListMode::kAll : ListMode::kViews);
     if (!tree) return;
     const Result<SourceTree::File> top = (*tree)->Find(target.path);
     if (!top || !top->directory) return;
-    const bool hidden =
-        std::string_view(current_).substr(directory.size()).starts_with('.');
     size_t count = 0;
-    (void)(*tree)->ForEach(*top, hidden, [&](const SourceTree::File& file) {
+    (void)(*tree)->ForEach(*top, [&](const SourceTree::File& file) {
       const std::string name = file.path.substr(file.path.rfind('/') + 1);
       Offer(directory + name + (file.directory ? "/" : ""));
       if (++count < kMostPaths) return Status();

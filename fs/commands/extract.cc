@@ -45,7 +45,7 @@ class Extractor {
   void Plan(const SourceTree::File& file, size_t into) {
     if (!file.directory) return AddJob(file, into);
     const Status listed =
-        tree_.ForEach(file, arguments_.all, [&](const SourceTree::File& child) {
+        tree_.ForEach(file, [&](const SourceTree::File& child) {
           if (!child.directory) {
             AddJob(child, into);
             return Status();
@@ -187,10 +187,10 @@ int RunExtract(int argc, char** argv) {
   };
   const Target target = ParseTarget(arguments.operands.front());
   // Views show the same data again, so they are only written on request.
-  const ViewSet views = arguments.views.value_or(
-      LeadsIntoViews(target.path) ? AllViews() : ViewSet());
-  const Result<std::unique_ptr<SourceTree>> tree =
-      SourceTree::Open(target.source, arguments.open, views);
+  const bool all = arguments.all || LeadsIntoViews(target.path);
+  const ViewSet views = arguments.views.value_or(all ? AllViews() : ViewSet());
+  const Result<std::unique_ptr<SourceTree>> tree = SourceTree::Open(
+      target.source, arguments.open, views, arguments.list_mode());
   if (!tree) return fail(target.source, tree.error());
   const Result<SourceTree::File> top = (*tree)->Find(target.path);
   if (!top) return fail(arguments.operands.front(), top.error());

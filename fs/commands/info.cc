@@ -89,6 +89,7 @@ class Page {
     std::puts(terminal_.Paint(Colour::kBold, ShownName(path_)).c_str());
     PrintFormat();
     PrintCounts();
+    PrintUnlisted();
     PrintDtypes();
     PrintLargest();
     for (const Json& warning : info_.value("warnings", Json::array())) {
@@ -161,6 +162,12 @@ class Page {
                  ShownName(one.name)});
     }
     std::printf("\n%s", table.Aligned(terminal_, "  ").c_str());
+  }
+
+  void PrintUnlisted() const {
+    Line("unlisted",
+         "views/ and .ctxfs/, which open by name in a mount "
+         "(-o list=all lists them)");
   }
 
   void PrintNext() const {

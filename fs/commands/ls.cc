@@ -26,7 +26,7 @@ class Lister {
       if (!child.directory || !arguments_.recursive) return Status();
       return List(child);
     };
-    return tree_.ForEach(file, arguments_.all, visit);
+    return tree_.ForEach(file, visit);
   }
 
   /// Prints what a terminal gets at once, to have it aligned.
@@ -140,7 +140,8 @@ class Lister {
 ExitCode ListOne(const std::string& operand, const Arguments& arguments) {
   const Target target = ParseTarget(operand);
   Result<std::unique_ptr<SourceTree>> tree = SourceTree::Open(
-      target.source, arguments.open, arguments.views.value_or(AllViews()));
+      target.source, arguments.open, arguments.views.value_or(AllViews()),
+      arguments.list_mode());
   if (!tree) {
     PrintError(target.source, tree.error());
     return ExitCodeOf(tree.error());

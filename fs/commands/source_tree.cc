@@ -44,7 +44,8 @@ SourceTree::SourceTree(std::unique_ptr<Namespace> files)
 
 Result<std::unique_ptr<SourceTree>> SourceTree::Open(const std::string& source,
                                                      const OpenOptions& options,
-                                                     const ViewSet& views) {
+                                                     const ViewSet& views,
+                                                     ListMode list) {
   std::string failed;
   Result<Sources> sources = FindSources({source}, options, &failed);
   if (!sources) return std::move(sources).error();
@@ -52,14 +53,17 @@ Result<std::unique_ptr<SourceTree>> SourceTree::Open(const std::string& source,
       [views](const std::shared_ptr<const Container>& of) {
         return AttachedViews(of, views);
       };
-  auto files =
-      sources->container != nullptr
-          ? std::make_unique<Namespace>(std::move(sources->container), "",
-                                        nullptr, options, extras)
-          : std::make_unique<Namespace>(
-                std::make_unique<Mirror>(sources->directory, Mirror::Options{}),
-                nullptr, options, extras);
-  if (Status shown = files->status(); !shown) return std::move(shown).error();
+  const Mirror::Options shown{.list_inside = list == ListMode::kAll};
+  auto files = sources->container != nullptr
+                   ? std::make_unique<Namespace>(std::move(sources->container),
+                                                 "", nullptr, options, extras)
+                   : std::make_unique<Namespace>(
+                         std::make_unique<Mirror>(sources->directory, shown),
+                         nullptr, options, extras);
+  if (Status usable = files->status(); !usable) {
+    return std::move(usable).error();
+  }
+  files->SetListMode(list);
   return std::unique_ptr<SourceTree>(new SourceTree(std::move(files)));
 }
 
@@ -82,7 +86,7 @@ Result<SourceTree::File> SourceTree::Find(std::string_view path) {
   return file;
 }
 
-Status SourceTree::ForEach(const File& directory, bool metadata,
+Status SourceTree::ForEach(const File& directory,
                            const std::function<Status(const File&)>& visit) {
   Result<std::unique_ptr<Listing>> listing =
       files_->OpenDirectory(directory.inode, cache_);
@@ -102,9 +106,6 @@ Status SourceTree::ForEach(const File& directory, bool metadata,
       if (!*found) continue;  // gone since
       file.inode = (*found)->inode;
       file.directory = (*found)->attributes.directory;
-    }
-    if (!metadata && file.directory && files_->IsMetadata(file.inode, cache_)) {
-      continue;
     }
     Status visited = visit(file);
     if (!visited) return visited;

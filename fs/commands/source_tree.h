@@ -26,9 +26,11 @@ std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments);
 /// without the mount's own files.
 class SourceTree {
  public:
+  /// `list`: what ForEach shows.
   static Result<std::unique_ptr<SourceTree>> Open(const std::string& source,
                                                   const OpenOptions& options,
-                                                  const ViewSet& views);
+                                                  const ViewSet& views,
+                                                  ListMode list);
 
   /// A file or a directory of the tree.
   struct File {
@@ -41,9 +43,8 @@ class SourceTree {
   Result<File> Find(std::string_view path);
 
   /// Calls `visit` with each child of `directory`, in the order of the
-  /// container, until a call fails. `metadata`: also with the directory that
-  /// describes a container, `.ctxfs`. Decodes nothing.
-  Status ForEach(const File& directory, bool metadata,
+  /// container, until a call fails. Decodes nothing.
+  Status ForEach(const File& directory,
                  const std::function<Status(const File&)>& visit);
 
   /// Bytes of a file; measuring one may mean making it.

@@ -79,7 +79,7 @@ def fixture_paths(arrays, tmp_path):
     source = container_of(arrays, tmp_path / "model.mosh")
 
     def of(mounted, name):
-        return (mounted / "views" / "npy" / f"{name}.npy", mounted / "tensors" / name)
+        return (mounted / "views" / "npy" / f"{name}.npy", mounted / "views" / "tensors" / name)
 
     return source, of
 

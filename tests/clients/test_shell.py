@@ -56,7 +56,7 @@ def test_dd_with_odd_block_sizes(golden, mount):
 
 @each_kind
 def test_cp(golden, mount, tmp_path):
-    mounted = mount(golden.container)
+    mounted = mount(golden.container, "list=all")
     done("cp", "-a", mounted.root, tmp_path / "copy")
     for path, digest in golden.files.items():
         copy = tmp_path / "copy" / path
@@ -68,7 +68,7 @@ def test_cp(golden, mount, tmp_path):
 def test_rsync(golden, mount, tmp_path):
     """And a second run finds nothing to do: sizes and times hold still."""
     needs("rsync")
-    mounted = mount(golden.container)
+    mounted = mount(golden.container, "list=all")
     sync = ("rsync", "-a", "--itemize-changes", f"{mounted.root}/", tmp_path / "copy/")
     assert done(*sync)
     for path, digest in golden.files.items():
@@ -79,7 +79,7 @@ def test_rsync(golden, mount, tmp_path):
 
 @each_kind
 def test_tar(golden, mount, tmp_path):
-    mounted = mount(golden.container)
+    mounted = mount(golden.container, "list=all")
     done("tar", "-C", mounted.root, "-cf", tmp_path / "all.tar", ".")
     with tarfile.open(tmp_path / "all.tar") as tar:
         for path, digest in golden.files.items():

@@ -98,7 +98,7 @@ def model_shard(name: str) -> Golden:
     for entry in answer["entries"]:
         if (tensor := entry.get("expected")) is None:
             continue
-        path = "tensors/" + entry["name"]
+        path = "views/tensors/" + entry["name"]
         made.files[path] = tensor["data_sha256"]
         try:
             dtype = numpy.dtype(tensor["dtype"]).newbyteorder("<").str
@@ -125,6 +125,7 @@ def column_shard(name: str) -> Golden:
     for entry in answer["entries"]:
         group, colon, column = entry["name"].partition(":")
         path = f"row_groups/{group}/{column}" if colon else entry["name"]
+        path = f".ctxfs/raw/{path}"
         files[path] = entry["payload_sha256"]
     return Golden(GOLDEN / "shard-profiles" / f"{name}.cshard", files, [])
 
@@ -164,7 +165,7 @@ def of(kind) -> str:
 
 def view_name(path: str) -> str:
     """An array's path without the directory that says nothing of it."""
-    for directory in ("columns/", "tensors/"):
+    for directory in ("columns/", "views/tensors/", "tensors/"):
         path = path.removeprefix(directory)
     return path
 

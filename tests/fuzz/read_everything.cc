@@ -151,7 +151,8 @@ class Reader {
     Require(whole->size() == *size, "a read is whole");
     ReadWindow(*content, *whole);
     const std::string path = files.Path(node);
-    if (path == ".ctxfs/info.json" || path == ".ctxfs/index.json") {
+    if (path == ".ctxfs/info.json" || path == ".ctxfs/index.json" ||
+        path == ".ctxfs/faults.json") {
       Require(ParseJson(*whole).has_value(), "what is said of it is JSON");
     }
   }

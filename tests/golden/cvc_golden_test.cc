@@ -131,7 +131,7 @@ void CvcGolden::CheckChunkColumn(const Container& container, const Json& chunk,
                                  uint32_t i) {
   SCOPED_TRACE("column " + std::to_string(i));
   char directory[32];
-  std::snprintf(directory, sizeof(directory), "chunks/%05d/",
+  std::snprintf(directory, sizeof(directory), ".ctxfs/raw/chunks/%05d/",
                 chunk["index"].get<int>());
   const auto stored =
       derived_.find(directory + column["name"].get<std::string>());
@@ -193,7 +193,7 @@ void CvcGolden::CheckSections(const Container& container) {
       for (const auto& [key, value] : section["metadata"].items()) {
         const std::string text =
             value.is_string() ? value.get<std::string>() : value.dump();
-        expected["sections/" + key + "=" + text + "/" + name] += part;
+        expected["views/sections/" + key + "=" + text + "/" + name] += part;
       }
     }
   }

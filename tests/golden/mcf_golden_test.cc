@@ -255,13 +255,14 @@ void McfGolden::CheckFiles(std::shared_ptr<const Container> container) {
       EXPECT_EQ(content->size(), *size);
     }
     const std::string bytes = Read(*content);
-    if (file.path.starts_with("dequantized/")) CheckWindows(*content, bytes);
+    if (file.path.starts_with("views/dequantized/"))
+      CheckWindows(*content, bytes);
     files.emplace(file.path, bytes);  // the first of a name
   }
   std::map<uint32_t, Json> sections;
   for (const Json& section : answer_["sections"]) {
-    char path[32];
-    std::snprintf(path, sizeof(path), "sections/0x%04x.bin",
+    char path[48];
+    std::snprintf(path, sizeof(path), ".ctxfs/raw/sections/0x%04x.bin",
                   section["type"].get<uint32_t>());
     ASSERT_TRUE(files.contains(path)) << path;
     if (sections.emplace(section["type"], section).second) {

@@ -72,8 +72,8 @@ void MegaContextGolden::CheckParts(const ContainerTree& branch,
                                    const std::string& payload,
                                    const Json& level) {
   const bool vectors = level["shape"].size() == 2;
-  const FileTree* parts =
-      FindNumbered(branch, directory + (vectors ? "/gist" : "/blocks"));
+  const FileTree* parts = FindNumbered(
+      branch, vectors ? "views/gists/" + directory : "views/blocks");
   ASSERT_EQ(parts != nullptr, vectors || level.contains("blocks"));
   if (parts == nullptr) return;
   const uint32_t count = parts->ChildCount(FileTree::kRoot);
@@ -111,7 +111,8 @@ void MegaContextGolden::CheckLevel(const ContainerTree& branch,
   const std::string directory = "LOD" + number;
   const Result<std::string> payload =
       Read(branch, directory + (number == "0" ? "/tokens" : "/gists"));
-  const Json header = ReadJson(branch, directory + "/header.json");
+  const Json header =
+      ReadJson(branch, ".ctxfs/raw/" + directory + "/header.json");
   if (level["status"] == "error") {
     EXPECT_FALSE(payload);
     EXPECT_EQ(header["error"], level["error"]);

@@ -139,7 +139,7 @@ void Mem8Golden::CheckMem8(const ContainerPtr& container) {
   if (answer_.contains("strings_count")) {
     EXPECT_EQ(strings.size(), answer_["strings_count"]);
   }
-  const Json summary = ReadJson(branch, "summary.json");
+  const Json summary = ReadJson(branch, ".ctxfs/summary.json");
   if (answer_.contains("path_sha256")) {
     EXPECT_EQ(golden::Sha256(summary["sections"][0]["decoded"]["path"]),
               answer_["path_sha256"]);
@@ -157,9 +157,9 @@ void Mem8Golden::CheckMem8(const ContainerPtr& container) {
                 section["decoded"], section["name"]);
     }
     char name[16];
-    std::snprintf(name, sizeof(name), "%02x", static_cast<unsigned>(type));
-    const Result<std::string> raw =
-        Read(branch, "sections/" + std::string(name) + again + ".bin");
+    std::snprintf(name, sizeof(name), "0x%04x", static_cast<unsigned>(type));
+    const Result<std::string> raw = Read(
+        branch, ".ctxfs/raw/sections/" + std::string(name) + again + ".bin");
     ASSERT_TRUE(raw);
     EXPECT_EQ(raw->size(), section["payload_bytes"]);
     if (section["decoded"].contains("raw_hex")) {
@@ -254,10 +254,10 @@ TEST_P(Mem8Golden, BehavesAsItsJsonSays) {
     EXPECT_EQ(Read(branch, "header.json").has_value(), open == "header-only");
     for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
       const std::string path = branch.tree().Path(node);
-      if (branch.tree().IsDirectory(node) || path.starts_with(".ctxfs/") ||
-          path == "header.json") {
-        continue;
-      }
+      if (branch.tree().IsDirectory(node) || path == "header.json") continue;
+      const bool stored =
+          path.starts_with(".ctxfs/raw/") || path == ".ctxfs/summary.json";
+      if (path.starts_with(".ctxfs/") && !stored) continue;
       EXPECT_FALSE(branch.Open(node, cache_)) << path;
       EXPECT_EQ(*branch.Size(node, cache_), 0U) << path;
     }

@@ -94,7 +94,7 @@ TEST_P(ModelGolden, TensorsAreWhatTheJsonSays) {
     ASSERT_TRUE(payload);
     EXPECT_EQ(golden::Sha256(*payload), entry["payload_sha256"]);
 
-    const auto file = files.find("tensors/" + name);
+    const auto file = files.find("views/tensors/" + name);
     if (!entry.contains("tensor")) {
       EXPECT_EQ(file, files.end());
       EXPECT_EQ(array_of(name), nullptr);
@@ -131,14 +131,14 @@ TEST_P(ModelGolden, DequantisedTensorsAreWhatTheJsonSays) {
   const std::map<std::string, std::string> files = Files(branch);
   const Json expected = answer_.value("dequantized", Json::object());
   for (const auto& [name, answer] : expected.items()) {
-    ASSERT_TRUE(files.contains("dequantized/" + name)) << name;
-    EXPECT_EQ(golden::Sha256(files.at("dequantized/" + name)),
+    ASSERT_TRUE(files.contains("views/dequantized/" + name)) << name;
+    EXPECT_EQ(golden::Sha256(files.at("views/dequantized/" + name)),
               answer["f32_le_sha256"]);
   }
   if (!answer_["entries"].empty() && expected.empty() &&
       GetParam().find("role6") == std::string::npos) {
     for (const auto& [path, bytes] : files) {
-      EXPECT_FALSE(path.starts_with("dequantized/")) << path;
+      EXPECT_FALSE(path.starts_with("views/dequantized/")) << path;
     }
   }
 }
@@ -153,8 +153,8 @@ TEST(ModelShard, ATensorIsBehindItsEntrysChecksum) {
   ASSERT_TRUE(container);
   const std::map<std::string, std::string> files =
       Files(ContainerTree(*container));
-  EXPECT_FALSE(files.contains("tensors/layer.0.weight"));
-  EXPECT_TRUE(files.contains("tensors/layer.1.weight"));
+  EXPECT_FALSE(files.contains("views/tensors/layer.0.weight"));
+  EXPECT_TRUE(files.contains("views/tensors/layer.1.weight"));
 }
 
 // Every window of a computed file is what the whole has there.

@@ -206,7 +206,7 @@ TEST_P(WShardGolden, DecodesResidualSigns) {
   for (const auto& [name, residual] : answer_["residual"].items()) {
     SCOPED_TRACE(name);
     const std::string signal = name.substr(9, name.size() - 9 - 12);
-    const auto file = FindFile(**container, "residual_signs/" + signal);
+    const auto file = FindFile(**container, "views/residual_signs/" + signal);
     ASSERT_TRUE(file);
     const EntryInfo info = file->Describe();
     EXPECT_EQ(Json(info.dtype), residual["decoded_dtype"]);

@@ -132,6 +132,7 @@ class Run {
         cache_(kCacheBytes),
         files_(std::make_unique<Mirror>(MakeFolder(source_), Mirror::Options{}),
                nullptr, MountOptions(), &AllViewsOf) {
+    files_.SetListMode(ListMode::kAll);
     for (unsigned i = 0; i < options.threads; ++i) {
       const std::string name = "t" + std::to_string(i);
       const std::string directory = MakeFolder(source_ + "/" + name);

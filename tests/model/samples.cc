@@ -83,11 +83,13 @@ std::shared_ptr<const Container> Open(
   return UnreadableContainer(source, container.error());
 }
 
-/// Walks a namespace and writes down what it shows.
+/// Walks a namespace and writes down what it shows, unlisted directories too.
 class Walker {
  public:
   explicit Walker(const std::shared_ptr<const Container>& container)
-      : files_(container, "", nullptr, StrictOptions(), &AllViewsOf) {}
+      : files_(container, "", nullptr, StrictOptions(), &AllViewsOf) {
+    files_.SetListMode(ListMode::kAll);
+  }
 
   /// Fails for a tree of more than kMostFiles.
   std::optional<ShownTree> Walk() {
@@ -152,7 +154,7 @@ class Walker {
   }
 
   BlockCache cache_{64 << 20};
-  const Namespace files_;
+  Namespace files_;
   ShownTree tree_;
 };
 

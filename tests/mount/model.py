@@ -38,6 +38,7 @@ from model_world import DIRECTORY, Version, World
 WINDOW = 1.2  # seconds
 REST_EVERY = 300  # steps
 PAGE = 4096
+DOCUMENTS = {"info.json", "index.json", "faults.json"}
 MOST_HANDLES = 20
 
 
@@ -228,7 +229,7 @@ class Player:
         possible = [self.names_in(tree, path, inner)
                     for tree in self.world.trees(begun - WINDOW)]
         possible = [names for names in possible if names is not None]
-        names = set(got) - ({".ctxfs"} if path == "" else set())
+        names = set(got)
         if not possible:
             raise Wrong(f"list {path} {inner}: {got}, but it is no directory")
         always, ever = set.intersection(*possible), set.union(*possible)
@@ -246,7 +247,7 @@ class Player:
         if isinstance(what, Version) and inner in what.sample.folders:
             names = what.sample.names(inner)
             # Documents that the model does not compare.
-            return names | ({"info.json", "index.json"} if inner.endswith(".ctxfs") else set())
+            return names | (DOCUMENTS if inner.endswith(".ctxfs") else set())
         return None
 
     def xattr(self) -> str:

@@ -32,11 +32,13 @@ class Sample:
         return bool(self.folders)
 
     def names(self, folder: str) -> set[str]:
-        """What a listing of a directory of the container must have."""
+        """What a listing of a directory of the container must have: `views` and
+        `.ctxfs` are there without being listed."""
         prefix = folder + "/" if folder else ""
+        unlisted = {"views", ".ctxfs"} if prefix + ".ctxfs" in self.folders else set()
         below = [p[len(prefix):] for p in (*self.files, *self.folders)
                  if p and p.startswith(prefix)]
-        return {name for name in below if "/" not in name}
+        return {name for name in below if "/" not in name} - unlisted
 
 
 def text(what: str, generation: int, size: int) -> bytes:
@@ -78,9 +80,10 @@ def built(layout: int, generation: int) -> Sample:
     contents["pad"] = text("pad", generation, room)
     data = shard.build([*entries, shard.entry("pad", contents["pad"])], role=16)
     assert len(data) == BUILT_BYTES
-    files = {**contents, "damaged": None, "in.shard~dir/x": text("x", generation, 700),
-             ".ctxfs/container": data, "in.shard~dir/.ctxfs/container": inner}
-    folders = {"", "d", "in.shard~dir", ".ctxfs", "in.shard~dir/.ctxfs"}
+    nested = "views/in.shard~dir"
+    files = {**contents, "damaged": None, f"{nested}/x": text("x", generation, 700),
+             ".ctxfs/container": data, f"{nested}/.ctxfs/container": inner}
+    folders = {"", "d", "views", nested, ".ctxfs", f"{nested}/.ctxfs"}
     return Sample(f"shard {generation} of layout {layout}", data, files,
                   frozenset(folders))
 

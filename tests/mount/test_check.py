@@ -160,7 +160,7 @@ def test_containers_within_are_checked(damaged, tmp_path):
     outer.write_bytes(build([entry("inner.shard", damaged.read_bytes())]))
     code, [report] = check(outer)
     assert code == 1
-    assert [f["path"] for f in report["faults"]] == ["inner.shard~dir/b/c"]
+    assert [f["path"] for f in report["faults"]] == ["views/inner.shard~dir/b/c"]
 
 
 @pytest.mark.parametrize("jobs", (1, 4))

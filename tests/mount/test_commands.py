@@ -56,16 +56,20 @@ def damaged(tmp_path):
 
 @pytest.mark.parametrize("container", CONTAINERS, ids=lambda p: p.name)
 def test_ls_lists_what_a_mount_shows(container, mount):
+    primary = run(CTXFS, "ls", "-R", container)
+    assert primary.returncode == 0, primary.stderr
+    shown = paths_below(os.fsencode(mount(container, "flat").root))
+    assert set(primary.stdout.splitlines()) == shown
     listed = run(CTXFS, "ls", "-aR", container)
     assert listed.returncode == 0, listed.stderr
     # The mount's own counters are no part of the container.
-    shown = paths_below(os.fsencode(mount(container, "flat").root))
+    shown = paths_below(os.fsencode(mount(container, "flat,list=all").root))
     assert set(listed.stdout.splitlines()) == shown - {b".ctxfs/stats"}
 
 
 @pytest.mark.parametrize("container", CONTAINERS, ids=lambda p: p.name)
 def test_cat_gives_the_bytes_that_a_mount_gives(container, mount):
-    mounted = files_below(os.fsencode(mount(container, "flat").root))
+    mounted = files_below(os.fsencode(mount(container, "flat,list=all").root))
     mounted.pop(b".ctxfs/stats")
     for path in sorted(mounted)[:: max(1, len(mounted) // 25)]:
         told = run(CTXFS, "cat", f"{container}//{os.fsdecode(path)}")
@@ -73,11 +77,13 @@ def test_cat_gives_the_bytes_that_a_mount_gives(container, mount):
         assert told.stdout == mounted[path]
 
 
-def test_ls_hides_what_is_about_the_container_unless_asked():
+def test_ls_hides_views_and_metadata_unless_asked():
     plain = run(CTXFS, "ls", EPISODE).stdout.split()
-    assert b".ctxfs/" not in plain and b"signal/" in plain and b"views/" in plain
-    assert b".ctxfs/" in run(CTXFS, "ls", "-a", EPISODE).stdout.split()
-    assert b"views/" not in run(CTXFS, "ls", "--views", "none", EPISODE).stdout
+    assert b"signal/" in plain and not {b".ctxfs/", b"views/"} & set(plain)
+    everything = run(CTXFS, "ls", "-a", EPISODE).stdout.split()
+    assert {b".ctxfs/", b"views/"} <= set(everything)
+    assert b"npy/" in run(CTXFS, "ls", f"{EPISODE}//views").stdout.split()
+    assert b"info.json" in run(CTXFS, "ls", f"{EPISODE}//.ctxfs").stdout.split()
 
 
 def test_ls_of_a_path_and_of_a_file():
@@ -164,11 +170,8 @@ def test_extract_writes_what_a_mount_shows(container, jobs, mount, tmp_path):
     out = tmp_path / "out"
     done = run(CTXFS, "extract", "-j", jobs, container, out)
     assert done.returncode == 0, done.stderr
-    mounted = files_below(os.fsencode(mount(container, "flat,views=none").root))
-    assert files_below(os.fsencode(out)) == {
-        path: data for path, data in mounted.items()
-        if b".ctxfs" not in path.split(b"/")
-    }
+    mounted = files_below(os.fsencode(mount(container, "flat").root))
+    assert files_below(os.fsencode(out)) == mounted
 
 
 def test_extract_of_a_part(tmp_path):
@@ -179,6 +182,17 @@ def test_extract_of_a_part(tmp_path):
     view = run(CTXFS, "extract", f"{EPISODE}//views/npy/signal", tmp_path / "c")
     assert view.returncode == 0
     assert sorted(os.listdir(tmp_path / "c")) == ["joint_pos.npy", "rgb.npy"]
+
+
+@pytest.mark.parametrize("container", CONTAINERS, ids=lambda p: p.name)
+def test_extract_of_the_views(container, mount, tmp_path):
+    shown = mount(container, "flat") / "views"
+    if not shown.exists():
+        pytest.skip("it has no views")
+    out = tmp_path / "out"
+    done = run(CTXFS, "extract", f"{container}//views", out)
+    assert done.returncode == 0, done.stderr
+    assert files_below(os.fsencode(out)) == files_below(os.fsencode(shown))
 
 
 def test_extract_never_replaces_unasked(tmp_path):

@@ -115,7 +115,7 @@ def test_no_call_that_serving_makes_is_refused(tmp_path, public):
     for name in ("shard", "wshard", "mcf", "megacontext"):
         shutil.copytree(GOLDEN / name, folder / name)
     daemon = subprocess.Popen(
-        ["strace", "-f", "-qq", "-o", trace, *mount_command(folder, point, flags=["-f"])])
+        ["strace", "-f", "-qq", "-o", trace, *mount_command(folder, point, "list=all", flags=["-f"])])
     try:
         assert wait_until((point / "shard").exists, 30)
         subprocess.run(["find", point, "-type", "f", "-exec", "cat", "{}", "+"],

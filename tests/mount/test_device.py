@@ -105,7 +105,7 @@ def test_a_mount_that_is_exported(tmp_path, mount):
         pytest.skip("nfs-kernel-server is not installed")
     container = tmp_path / "a.shard"
     container.write_bytes(shard.build([shard.entry("x", DATA)], role=16))
-    mounted = mount(container)
+    mounted = mount(container, "list=all")
     client = tmp_path / "client"
     client.mkdir()
     export = f"127.0.0.1:{mounted.point}"

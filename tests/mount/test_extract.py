@@ -74,7 +74,7 @@ def test_extract_of_an_entry_called_views(named, tmp_path):
 
 
 def test_ls_leaves_no_entry_out_for_its_name(named):
-    listed = run(CTXFS, "ls", "-R", "--views", "none", named)
+    listed = run(CTXFS, "ls", "-R", named)
     assert listed.returncode == 0
     names = listed.stdout.decode().splitlines()
     assert {n for n in names if not n.endswith("/")} == set(NAMES)

@@ -85,13 +85,12 @@ def sorted_sets(value):
 
 
 def all_files(root: bytes, below: bytes = b"") -> set[bytes]:
-    """Files below a directory; `.ctxfs` and `views` at the top left out."""
+    """Files that listings of a directory and those below it show."""
     found = set()
     for entry in os.scandir(os.path.join(root, below)):
         path = os.path.join(below, entry.name)
         if entry.is_dir(follow_symlinks=False):
-            if path not in (b".ctxfs", b"views") and not path.endswith(b"~dir"):
-                found |= all_files(root, path)
+            found |= all_files(root, path)
         else:
             found.add(path)
     return found

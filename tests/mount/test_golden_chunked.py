@@ -37,5 +37,5 @@ def test_chunks_are_joined_along_time(mount):
         parts = [(chunk / str(lane)).read_bytes() for chunk in chunks]
         assert (mounted / "episode" / str(lane)).read_bytes() == b"".join(parts)
         for uri, part in zip(uris, parts):
-            assert (mounted / "chunks" / uri / str(lane)).read_bytes() == part
+            assert (mounted / "views/chunks" / uri / str(lane)).read_bytes() == part
     assert len((mounted / "episode" / "done").read_bytes()) == answer["total_timesteps"]

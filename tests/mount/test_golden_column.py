@@ -131,7 +131,8 @@ def test_golden(answer_file, mount):
     assert [e["name"] for e in index] == [e["name"] for e in answer["entries"]]
     for shown, entry in zip(index, answer["entries"]):
         group, colon, column = entry["name"].partition(":")
-        expected = f"row_groups/{group}/{column}" if colon else entry["name"]
+        below = f"row_groups/{group}/{column}" if colon else entry["name"]
+        expected = f".ctxfs/raw/{below}"
         assert shown["path"] == expected
         path = mounted / expected
         assert hashlib.sha256(path.read_bytes()).hexdigest() == entry["payload_sha256"]
@@ -187,7 +188,7 @@ def test_without_a_schema(mount, tmp_path):
     info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
     assert any("__schema__" in warning for warning in info["warnings"])
     assert not (mounted / "columns").exists()
-    assert len((mounted / "row_groups" / "2" / "x").read_bytes()) == 22
+    assert len((mounted / ".ctxfs/raw/row_groups" / "2" / "x").read_bytes()) == 22
 
 
 def table(columns: list[dict], chunks: dict[str, bytes]) -> bytes:

@@ -69,7 +69,7 @@ def test_encrypted(mount, keyfile, content):
             assert os.getxattr(path, "user.ctxfs.codec") == b"aes-256-gcm"
             assert os.getxattr(path, "user.ctxfs.verified") == b"yes"
     for name, expected in answer["tensors"].items():
-        path = mounted / "tensors" / name
+        path = mounted / "views/tensors" / name
         assert sha256(path.read_bytes()) == expected["sha256"]
     said = [w for w in warnings_of(mounted) if "unknown scheme" in w]
     assert len(said) == 1
@@ -87,7 +87,7 @@ def test_without_a_key(mount):
         if "size" in e:
             assert status.st_size == e["size"]
         assert open_error(path) == errno.EACCES
-    assert not (mounted / "tensors/weight").exists()
+    assert not (mounted / "views/tensors/weight").exists()
     # What cannot be read cannot be checked either.
     checked = run(BIN / "fsck.ctxfs", FOLDER / "encrypted.mosh")
     assert checked.returncode == 8 and b"no key" in checked.stdout
@@ -137,9 +137,10 @@ def test_merged(mount, name):
     answer = answer_of(name)
     mounted = mount(FOLDER / name)
     there = set(answer["merged"]) | set(answer["eio"])
-    assert set(os.listdir(mounted / "merged")) == there
+    shown = there | {name + ".npy" for name in there}
+    assert set(os.listdir(mounted / "views/merged")) == shown
     for tensor, expected in answer["merged"].items():
-        path = mounted / "merged" / tensor
+        path = mounted / "views/merged" / tensor
         array = numpy.load(mounted / "views" / "merged" / (tensor + ".npy"))
         assert array.tobytes() == path.read_bytes()
         data = path.read_bytes()
@@ -150,9 +151,9 @@ def test_merged(mount, name):
         assert json.loads(os.getxattr(path, "user.ctxfs.shape")) == expected["shape"]
         assert os.getxattr(path, "user.ctxfs.dtype") == b"f32"
     for tensor in answer["eio"]:
-        assert open_error(mounted / "merged" / tensor) == errno.EIO
+        assert open_error(mounted / "views/merged" / tensor) == errno.EIO
     for tensor in answer["missing"]:
-        assert not (mounted / "merged" / tensor).exists()
+        assert not (mounted / "views/merged" / tensor).exists()
         assert any(f"'{tensor}'" in w for w in warnings_of(mounted)), tensor
 
 
@@ -163,19 +164,19 @@ def test_a_link_does_not_lead_outside(mount, tmp_path):
     shutil.copy(FOLDER / "adapter.mosh", inner)
     (inner / "deltas.mosh").symlink_to("../outer.mosh")
     mounted = mount(inner / "adapter.mosh")
-    assert not (mounted / "merged/beside").exists()
+    assert not (mounted / "views/merged/beside").exists()
 
 
 def test_matrices(mount):
     answer = answer_of("tiles.gemm")
     mounted = mount(FOLDER / "tiles.gemm")
     for name, expected in answer["matrices"].items():
-        path = mounted / "matrices" / name
+        path = mounted / "views/matrices" / name
         assert sha256(path.read_bytes()) == expected["sha256"]
         assert os.getxattr(path, "user.ctxfs.dtype").decode() == expected["dtype"]
     for name in answer["missing"]:
-        assert not (mounted / "matrices" / name).exists()
-    assert (mounted / "W/0,0").is_file() and (mounted / "tensors/W/0,0").is_file()
+        assert not (mounted / "views/matrices" / name).exists()
+    assert (mounted / "W/0,0").is_file() and (mounted / "views/tensors/W/0,0").is_file()
 
 
 def test_events(mount):

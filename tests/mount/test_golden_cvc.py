@@ -90,7 +90,7 @@ def check_chunks(root: bytes, path: bytes, name: str, chunks: list) -> None:
     for chunk in chunks:
         answer = chunk["columns"][name]
         stored = os.path.join(
-            root, b"chunks/%05d" % chunk["index"], os.path.relpath(path, root)[8:]
+            root, b".ctxfs/raw/chunks/%05d" % chunk["index"], os.path.relpath(path, root)[8:]
         )
         if "sha256_stored" in answer:
             assert sha256(read(stored)) == answer["sha256_stored"]
@@ -133,7 +133,7 @@ def check_sections(root: bytes, sections: list, columns: list, decoded: list):
             assert sha256(part) == section["columns"][column["name"]]
             for key, value in section["metadata"].items():
                 text = value if isinstance(value, str) else json.dumps(value)
-                path = f"sections/{key}={text}/{column['name']}"
+                path = f"views/sections/{key}={text}/{column['name']}"
                 expected[path] = expected.get(path, b"") + part
     for path, data in expected.items():
         assert read(os.path.join(root, os.fsencode(path))) == data
@@ -321,6 +321,6 @@ def test_a_hundred_thousand_chunks(mount, tmp_path):
     column = numpy.fromfile(mounted / "columns" / "vectors", "<f4")
     assert column.shape == (200_000,)
     assert (column.reshape(-1, 2) == [1.5, -2]).all()
-    assert len(os.listdir(mounted / "chunks")) == 100_000
-    last = mounted / "chunks" / "99999" / "vectors"
+    assert len(os.listdir(mounted / ".ctxfs/raw/chunks")) == 100_000
+    last = mounted / ".ctxfs/raw/chunks" / "99999" / "vectors"
     assert last.read_bytes() == struct.pack("<2e", 1.5, -2)

@@ -91,11 +91,12 @@ def test_in_a_graph_shard(mount, tmp_path, name):
                entry("not/called/one", data),
                entry("bad", data[:-1], content_type=3)], role=6))
     mounted = mount(tmp_path / "g.gshard")
-    check_file(mounted / "graphs/the/graph", name, mounted / "the/graph")
+    check_file(mounted / "views/graphs/the/graph", name, mounted / "the/graph")
     assert load(mounted / "views/json/the/graph.json") == load(
-        mounted / "graphs/the/graph/value.json")
-    assert not (mounted / "graphs/not").exists()
-    assert os.listdir(mounted / "graphs/bad") == [".ctxfs"]
+        mounted / "views/graphs/the/graph/value.json")
+    assert not (mounted / "views/graphs/not").exists()
+    assert os.listdir(mounted / "views/graphs/bad") == []
+    assert (mounted / "views/graphs/bad/.ctxfs/info.json").is_file()
     assert (mounted / "views/json/bad.json").stat().st_size == 0
 
 
@@ -105,8 +106,8 @@ def test_by_content(mount, tmp_path):
     for name in GENERATIONS:
         shutil.copy(FOLDER / name, tmp_path / name.replace(".cowrie", ".bin"))
     mounted = mount(tmp_path, "flat")
-    assert (mounted / "graphshard_gen2.bin/value.json").is_file()
-    gen1 = (mounted / "graphshard_gen1.bin").read_bytes()
+    assert (mounted / "views/graphshard_gen2.bin/value.json").is_file()
+    gen1 = (mounted / "views/graphshard_gen1.bin").read_bytes()
     assert gen1 == (FOLDER / "graphshard_gen1.cowrie").read_bytes()
 
 
@@ -128,22 +129,22 @@ def test_graph_shard(mount):
     assert set(expected) == {"indptr", "indices", "x_sha256", "train_mask", "graph",
                              "csr", "split/train"}
     mounted = mount(FOLDER / "guess.gshard")
-    tensors = mounted / "tensors"
+    tensors = mounted / "views/tensors"
     assert array(tensors / "csr/indptr").tolist() == expected["indptr"]
     assert array(tensors / "csr/indices").tolist() == expected["indices"]
     x = (tensors / "x").read_bytes()
     assert hashlib.sha256(x).hexdigest() == expected["x_sha256"]
     for name in ("graph", "csr", "split/train"):
         assert load(mounted / "views/json" / (name + ".json")) == expected[name]
-        assert load(mounted / "graphs" / name / "value.json") == expected[name]
-    check_arrays(mounted / "graphs/split/train", {"mask": expected["train_mask"]})
+        assert load(mounted / "views/graphs" / name / "value.json") == expected[name]
+    check_arrays(mounted / "views/graphs/split/train", {"mask": expected["train_mask"]})
     csr = expected["csr"]
     indices = numpy.frombuffer(base64.b64decode(csr["col_indices"]), "<i4")
-    check_arrays(mounted / "graphs/csr",
+    check_arrays(mounted / "views/graphs/csr",
                  {"indptr": csr["row_offsets"], "indices": indices.tolist()})
     ends = [[int(edge[end]) for edge in expected["graph"]["edges"]]
             for end in ("from", "to")]
-    check_arrays(mounted / "graphs/graph", {"edge_index": ends})
+    check_arrays(mounted / "views/graphs/graph", {"edge_index": ends})
 
 
 def test_trace_shard(mount):
@@ -164,7 +165,7 @@ def test_gemm_shard(mount):
         assert set(tile) == {"name", "payload_sha256", "tensorv1", "f32_sha256"}
         raw = (mounted / tile["name"]).read_bytes()
         assert hashlib.sha256(raw).hexdigest() == tile["payload_sha256"]
-        tensor = mounted / "tensors" / tile["name"]
+        tensor = mounted / "views/tensors" / tile["name"]
         assert tensor.is_file() == tile["tensorv1"]
         elements = tensor.read_bytes() if tile["tensorv1"] else raw
         assert hashlib.sha256(elements).hexdigest() == tile["f32_sha256"]

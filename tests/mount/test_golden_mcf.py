@@ -79,6 +79,10 @@ def check_tensor(path: bytes, shown: dict, tensor: dict) -> None:
         assert sha256(file.read()) == tensor["raw"]["sha256"]
 
 
+def has_xattr(path: bytes, name: str) -> bool:
+    return f"user.ctxfs.{name}" in os.listxattr(path)
+
+
 def check_values(path: bytes, tensor: dict, truth_folder) -> None:
     with open(path, "rb") as file:
         data = file.read()
@@ -86,7 +90,8 @@ def check_values(path: bytes, tensor: dict, truth_folder) -> None:
     assert os.getxattr(path, "user.ctxfs.dtype") == b"f32"
     shape = json.loads(os.getxattr(path, "user.ctxfs.shape"))
     assert shape == tensor["shape"]
-    assert os.getxattr(path, "user.ctxfs.codec") == tensor["dtype"].encode()
+    for stored in ("codec", "stored_size", "offset", "checksum"):
+        assert not has_xattr(path, stored)
     words = numpy.frombuffer(data, "<u4")
     assert words.size == numpy.prod(shape, dtype=int)
     nan = numpy.isnan(words.view("<f4"))
@@ -117,6 +122,14 @@ def paths_of(index: list[dict]) -> list[bytes]:
     ]
 
 
+def files_below(root: bytes, folder: bytes) -> set[bytes]:
+    return {
+        os.path.relpath(os.path.join(above, file), root)
+        for above, _, files in os.walk(os.path.join(root, folder))
+        for file in files
+    }
+
+
 def check_sections(mounted, answer: dict) -> set[bytes]:
     """The sections and the model's files; gives their paths."""
     seen, shown = {}, set()
@@ -124,7 +137,7 @@ def check_sections(mounted, answer: dict) -> set[bytes]:
         kind = section["type"]
         seen[kind] = seen.get(kind, 0) + 1
         mark = "" if seen[kind] == 1 else f"~{seen[kind]}"
-        path = f"sections/0x{kind:04x}{mark}.bin"
+        path = f".ctxfs/raw/sections/0x{kind:04x}{mark}.bin"
         data = (mounted / path).read_bytes()
         assert len(data) == section["size"]
         assert sha256(data) == section["sha256"]
@@ -190,7 +203,7 @@ def test_golden(answer_file, mount, refused):
     expected |= check_json(mounted, answer)
     for tensor in tensors:
         if tensor["dtype_code"] >= 0x10 and values_hash(tensor):
-            path = b"dequantized/" + stored_name(tensor)
+            path = b"views/dequantized/" + stored_name(tensor)
             check_values(os.path.join(root, path), tensor, GOLDEN / "mcf")
             expected.add(path)
     if tensors:
@@ -203,13 +216,13 @@ def test_golden(answer_file, mount, refused):
                 assert mine[key] == theirs[key]
             assert stored_name(mine) == stored_name(theirs)
 
-    found = {
-        os.path.relpath(os.path.join(folder, file), root)
-        for folder, _, files in os.walk(root)
-        for file in files
-    }
-    ours = {p for p in found if p.startswith((b".ctxfs/", b"views/"))}
-    assert found - ours == expected
+    # Unlisted directories are not in a listing of the root, and list themselves.
+    unlisted = (b"views/dequantized", b".ctxfs/raw")
+    primary = {p for p in expected if not p.startswith((b"views/", b".ctxfs/"))}
+    assert files_below(root, b"") == primary
+    for folder in unlisted:
+        below = {p for p in expected if p.startswith(folder + b"/")}
+        assert files_below(root, folder) == below
 
 
 def test_tensors_beyond_4_gib(tmp_path, mount):
@@ -233,7 +246,7 @@ def test_tensors_beyond_4_gib(tmp_path, mount):
         file.write(payload)
     mounted = mount(container)
     assert (mounted / "tensors" / tensor["name"]).read_bytes() == payload
-    values = (mounted / "dequantized" / tensor["name"]).read_bytes()
+    values = (mounted / "views/dequantized" / tensor["name"]).read_bytes()
     assert sha256(values) == tensor["dequant_f32"]["sha256"]
     info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
     assert any("outside the TensorData" in text for text in info["warnings"])

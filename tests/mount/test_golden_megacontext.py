@@ -33,12 +33,12 @@ def number_of(file: str) -> int:
     return int(re.fullmatch(r"L(?:OD)?(\d+)\.ctx", file).group(1))
 
 
-def check_parts(directory: pathlib.Path, payload: bytes, level: dict) -> None:
+def check_parts(root: pathlib.Path, number: int, payload: bytes, level: dict) -> None:
     vectors = len(level["shape"]) == 2
     if not vectors and "blocks" not in level:
-        assert not (directory / "blocks").exists()
+        assert not (root / "views" / "blocks").exists()
         return
-    parts = directory / ("gist" if vectors else "blocks")
+    parts = root / "views" / (f"gists/LOD{number}" if vectors else "blocks")
     count = level["entries"] if vectors else level["blocks"]
     names = os.listdir(parts)
     assert names == [f"{i:06d}" for i in range(count)]
@@ -59,7 +59,7 @@ def check_levels(root: pathlib.Path, answer: dict) -> None:
         number = number_of(file)
         directory = root / f"LOD{number}"
         payload = directory / ("gists" if number else "tokens")
-        header = load(directory / "header.json")
+        header = load(root / ".ctxfs/raw" / directory.name / "header.json")
         if level["status"] == "error":
             assert header == {"error": level["error"]}
             assert payload.stat().st_size == 0
@@ -73,7 +73,7 @@ def check_levels(root: pathlib.Path, answer: dict) -> None:
         assert sha256(data) == level["payload_sha256"]
         shape = json.loads(os.getxattr(payload, "user.ctxfs.shape"))
         assert shape == level["shape"]
-        check_parts(directory, data, level)
+        check_parts(root, number, data, level)
 
 
 @pytest.mark.parametrize("answer_file", ANSWERS, ids=lambda p: p.stem)
@@ -118,7 +118,7 @@ def test_a_single_level(mount):
     file = TREES / "seed_offsets" / "LOD1.ctx"
     mounted = mount(file)
     data = file.read_bytes()
-    gist = (mounted / "LOD1" / "gist" / "000042").read_bytes()
+    gist = (mounted / "views" / "gists" / "LOD1" / "000042").read_bytes()
     assert gist == data[172096 : 172096 + 4096]
     assert (mounted / "LOD1" / "gists").read_bytes() == data[64:]
     assert (mounted / ".ctxfs" / "container").read_bytes() == data
@@ -135,7 +135,7 @@ def test_a_hundred_million_tokens(mount, tmp_path):
         file.seek(64 + 4 * (tokens - 1))
         file.write(struct.pack("<I", 7))
     mounted = mount(tree)
-    blocks = mounted / "LOD0" / "blocks"
+    blocks = mounted / "views" / "blocks"
     last = (blocks / "3124999").read_bytes()
     assert last == bytes(124) + struct.pack("<I", 7)
     assert (blocks / "000010").stat().st_size == 128
@@ -188,6 +188,6 @@ def test_a_level_that_is_written_to_is_stale_and_its_neighbours_are_not(
     with open(tree / "LOD1.ctx", "ab") as file:
         file.write(b"more")
     with pytest.raises(OSError) as failed:
-        (mounted / "LOD1" / "gist" / "000000").read_bytes()
+        (mounted / "views" / "gists" / "LOD1" / "000000").read_bytes()
     assert failed.value.errno == errno.ESTALE
     assert len((mounted / "LOD0" / "tokens").read_bytes()) == 8320

@@ -57,12 +57,13 @@ def check_unreadable(path, error=errno.EIO) -> None:
 
 
 def files_below(root):
+    """All files that are decoded from the container or cut from it."""
     return [
         os.path.join(folder, name)
-        for folder, _, files in os.walk(root)
+        for top in (root, root / ".ctxfs" / "raw")
+        for folder, _, files in os.walk(top)
         for name in files
-        if ".ctxfs" not in folder.split(os.sep)
-    ]
+    ] + [str(root / ".ctxfs" / "summary.json")]
 
 
 def check_closed(mounted, answer, container) -> None:
@@ -95,9 +96,9 @@ def check_mem8(root, answer, container) -> None:
     strings = load(root / "strings.json")
     assert strings == answer.get("strings", strings)
     assert len(strings) == answer.get("strings_count", len(strings))
-    assert same(load(root / "summary.json")["sections"], answer["sections"])
+    assert same(load(root / ".ctxfs" / "summary.json")["sections"], answer["sections"])
     seen = collections.Counter()
-    expected = {"header.json", "strings.json", "summary.json", "sections", ".ctxfs"}
+    expected = {"header.json", "strings.json"}
     for section in answer["sections"]:
         seen[section["type"]] += 1
         again = f"~{n}" if (n := seen[section["type"]]) > 1 else ""
@@ -105,16 +106,15 @@ def check_mem8(root, answer, container) -> None:
             expected.add(f"{section['name']}{again}.json")
             shown = load(root / f"{section['name']}{again}.json")
             assert same(shown, section["decoded"])
-        raw = root / "sections" / f"{section['type']:02x}{again}.bin"
+        raw = root / ".ctxfs/raw/sections" / f"0x{section['type']:04x}{again}.bin"
         assert len(raw.read_bytes()) == section["payload_bytes"]
         offset = os.getxattr(raw, "user.ctxfs.offset")
         assert int(offset) == section["offset"] + 3
-    assert set(os.listdir(root)) <= expected
-    assert set(os.listdir(root)) >= expected - {"sections"}
+    assert set(os.listdir(root)) == expected
 
 
 def shown_path(member: dict) -> bytes:
-    """Where a member is, by the rules for names (docs/tree.md, section 6)."""
+    """Where a member is, by the rules for names (docs/tree.md, section 7)."""
     name = bytes.fromhex(member["path_hex"]) if "path_hex" in member else (
         member["path"].encode())
     if member["status"].startswith("ok as ") and "backslash" not in member["status"]:
@@ -208,14 +208,16 @@ def test_members_are_whole_containers(mount):
     archive = mount(GOLDEN / "mem8" / "archive.m8a")
     alone = mount(GOLDEN / "mem8" / "full.mem8")
     member = archive / "crates" / "mem8-core" / ".mem8"
-    for name in ("header.json", "summary.json", "identity.json", "strings.json"):
+    for name in ("header.json", ".ctxfs/summary.json", "identity.json", "strings.json"):
         assert (member / name).read_bytes() == (alone / name).read_bytes()
     assert sorted(os.listdir(member)) == sorted(os.listdir(alone.root))
 
 
 def test_a_member_may_lie_below_another(mount):
     archive = mount(GOLDEN / "mem8" / "archive_bad_paths.m8a")
-    assert {"child.mem8", "identity.json", ".ctxfs"} <= set(os.listdir(archive / "good"))
+    assert {"child.mem8", "identity.json"} <= set(os.listdir(archive / "good"))
+    assert ".ctxfs" not in os.listdir(archive / "good")
+    assert (archive / "good" / ".ctxfs" / "info.json").is_file()
     assert "identity.json" in os.listdir(archive / "good" / "child.mem8")
 
 
@@ -242,5 +244,5 @@ def test_mem8_promise_3_the_file_changes_under_the_mount(mount, tmp_path):
     assert load(mounted / "identity.json")
     file.write_bytes((GOLDEN / "mem8" / "full.mem8").read_bytes())
     with pytest.raises(OSError) as failed:
-        (mounted / "summary.json").read_bytes()
+        (mounted / ".ctxfs" / "summary.json").read_bytes()
     assert failed.value.errno == errno.ESTALE

@@ -48,7 +48,7 @@ def test_golden(answer_file, mount):
     for shown, e in zip(index, answer["entries"]):
         raw = (mounted / shown["path"]).read_bytes()
         assert sha256(raw) == e["payload_sha256"]
-        path = mounted / "tensors" / e["name"]
+        path = mounted / "views/tensors" / e["name"]
         if "tensor" not in e:
             assert not path.is_file()
             assert "dtype" not in shown
@@ -72,11 +72,11 @@ def test_golden(answer_file, mount):
         if dtype in DTYPES:
             assert shown["dtype"] == DTYPES[dtype]
     for name, expected in answer.get("dequantized", {}).items():
-        path = mounted / "dequantized" / name
+        path = mounted / "views/dequantized" / name
         assert sha256(path.read_bytes()) == expected["f32_le_sha256"]
         assert xattr(path, "dtype") == "f32"
     # A listing shows what a look-up finds, and nothing else.
-    for folder, _, files in os.walk(mounted / "tensors"):
+    for folder, _, files in os.walk(mounted / "views/tensors"):
         for file in files:
             assert os.stat(os.path.join(folder, file))
 
@@ -93,13 +93,13 @@ def test_reasons_stand_in_info_json(mount):
 
 def test_model_json(mount):
     mounted = mount(GOLDEN / "shard-profiles/llama_micro.mosh")
-    assert json.loads((mounted / "model.json").read_text())["architecture"] == "llama"
-    assert not (mounted / "tensors/__metadata__").exists()
+    assert json.loads((mounted / ".ctxfs/model.json").read_text())["architecture"] == "llama"
+    assert not (mounted / "views/tensors/__metadata__").exists()
 
 
 def test_legacy_codes_say_so(mount):
     mounted = mount(GOLDEN / "shard-profiles/synthetic/legacy_dtype_codes.mosh")
-    assert "bfloat16" in xattr(mounted / "tensors/bf16_as_09", "note")
+    assert "bfloat16" in xattr(mounted / "views/tensors/bf16_as_09", "note")
 
 
 def test_scale_names_and_shapes(mount, tmp_path):
@@ -117,10 +117,10 @@ def test_scale_names_and_shapes(mount, tmp_path):
     (tmp_path / "m.mosh").write_bytes(build(entries))
     mounted = mount(tmp_path / "m.mosh")
     rows = struct.pack("<6f", 0.5, 1, 1.5, -2, -4, -6)
-    assert sorted(os.listdir(mounted / "dequantized")) == ["a", "b", "c.weight"]
-    assert (mounted / "dequantized/a").read_bytes() == rows
-    assert (mounted / "dequantized/c.weight").read_bytes() == rows
-    assert (mounted / "dequantized/b").read_bytes() == struct.pack(
+    assert sorted(os.listdir(mounted / "views/dequantized")) == ["a", "b", "c.weight"]
+    assert (mounted / "views/dequantized/a").read_bytes() == rows
+    assert (mounted / "views/dequantized/c.weight").read_bytes() == rows
+    assert (mounted / "views/dequantized/b").read_bytes() == struct.pack(
         "<6f", 3, 6, 9, -3, -6, -9)
 
 
@@ -129,9 +129,10 @@ def test_entries_keep_their_names_from_ours(mount, tmp_path):
         build([entry("tensors/x", tensor(1, [1], b"abcd")), entry("model.json", b"mine"),
                entry("__metadata__", b"{}")]))
     mounted = mount(tmp_path / "m.mosh")
-    assert (mounted / "tensors~2/tensors/x").read_bytes() == b"abcd"
+    assert (mounted / "views/tensors/tensors/x").read_bytes() == b"abcd"
     assert (mounted / "model.json").read_bytes() == b"mine"
-    assert (mounted / "model~2.json").read_bytes() == b"{}"
+    assert (mounted / ".ctxfs/model.json").read_bytes() == b"{}"
+    assert sorted(os.listdir(mounted.root)) == ["__metadata__", "model.json", "tensors"]
 
 
 def test_a_damaged_entrys_tensor_is_eio(mount, tmp_path):
@@ -139,9 +140,9 @@ def test_a_damaged_entrys_tensor_is_eio(mount, tmp_path):
     whole[-1] ^= 1
     (tmp_path / "m.mosh").write_bytes(whole)
     mounted = mount(tmp_path / "m.mosh")
-    assert os.stat(mounted / "tensors/x").st_size == 8
+    assert os.stat(mounted / "views/tensors/x").st_size == 8
     with pytest.raises(OSError) as failed:
-        (mounted / "tensors/x").read_bytes()
+        (mounted / "views/tensors/x").read_bytes()
     assert failed.value.errno == errno.EIO
 
 
@@ -206,10 +207,10 @@ def test_without_tensors_there_is_no_directory_of_them(mount, tmp_path, role):
     """Neither at the top nor below: directories of ours are never empty."""
     (tmp_path / "none").write_bytes(build([entry("a", b"text"), entry("b/c", b"text")], role=role))
     mounted = mount(tmp_path / "none")
+    assert not (mounted / "views/tensors").exists()
     assert not (mounted / "tensors").exists()
-    assert "tensors" not in os.listdir(mounted.root)
     (tmp_path / "one").write_bytes(
         build([entry("a/b", b"text"), entry("c/d", tensor(1, [1], b"abcd"))], role=role))
     mounted = mount(tmp_path / "one")
-    assert os.listdir(mounted / "tensors") == ["c"]
-    assert not (mounted / "tensors/a").exists()
+    assert os.listdir(mounted / "views/tensors") == ["c"]
+    assert not (mounted / "views/tensors/a").exists()

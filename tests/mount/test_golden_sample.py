@@ -51,7 +51,7 @@ def test_golden(answer_file, mount):
     assert values[: len(in_order)] == in_order or not shown
 
     metadata = answer["metadata_section"] or {}
-    data_set = mounted / "dataset.json"
+    data_set = mounted / ".ctxfs" / "dataset.json"
     assert data_set.exists() == ("sample_shard" in metadata)
     if data_set.exists():
         assert json.loads(data_set.read_text()) == metadata["sample_shard"]

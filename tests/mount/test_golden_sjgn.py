@@ -59,7 +59,7 @@ def check(root, name: str) -> None:
     assert shown[0]["kind"] == "meta"
     assert shown[1:] == expected["sections"]
     for section in expected["sections"]:
-        path = root / "sections" / section["name"]
+        path = root / ".ctxfs/raw/sections" / section["name"]
         assert os.stat(path).st_size == section["body_len"]
         assert len(path.read_bytes()) == section["body_len"]
 
@@ -100,7 +100,7 @@ def check(root, name: str) -> None:
     meta = json.loads((root / "meta.json").read_text())
     assert meta["dataset_name"] == "toy-cora" and meta["directed"] is True
     assert meta["id_spaces"] == {"paper": {"start": 0, "count": 5}}
-    stored = (root / "sections/meta").read_bytes()
+    stored = (root / ".ctxfs/raw/sections/meta").read_bytes()
     assert stored.startswith(b"{" if info["version"] == "1.0" else b"SJ\x02")
 
 
@@ -119,8 +119,9 @@ def test_in_a_graph_shard(mount, tmp_path, name):
         build([entry("the/graph", (FOLDER / name).read_bytes(), content_type=3),
                entry("other", b"SJGNot a graph", content_type=3)], role=6))
     mounted = mount(tmp_path / "g.gshard")
-    check(mounted / "graphs/the/graph", name)
-    assert os.listdir(mounted / "graphs/other") == [".ctxfs"]
+    check(mounted / "views/graphs/the/graph", name)
+    other = mounted / "views/graphs/other"
+    assert os.listdir(other) == [] and (other / ".ctxfs/info.json").is_file()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -138,7 +139,7 @@ def test_a_shape_that_does_not_fit_stays_raw(mount, tmp_path):
     (tmp_path / "odd").write_bytes(whole)
     mounted = mount(tmp_path / "odd")
     assert not (mounted / "arrays/features:paper:x").exists()
-    assert (mounted / "sections/features:paper:x").is_file()
+    assert (mounted / ".ctxfs/raw/sections/features:paper:x").is_file()
     warnings = json.loads((mounted / ".ctxfs/info.json").read_text())["warnings"]
     assert len(warnings) == 1 and "features:paper:x" in warnings[0]
 
@@ -156,7 +157,7 @@ def test_a_table_that_does_not_read_stays_raw(mount, tmp_path):
         mounted / "arrays/edges:cites")
     assert lines(mounted / "tables/edges:cites.jsonl")[5]["to"] == "x"
     assert not (mounted / "tables/nodes:paper.jsonl").exists()
-    assert (mounted / "sections/nodes:paper").read_bytes().startswith(b"SJGT")
+    assert (mounted / ".ctxfs/raw/sections/nodes:paper").read_bytes().startswith(b"SJGT")
     warnings = json.loads((mounted / ".ctxfs/info.json").read_text())["warnings"]
     assert len(warnings) == 2
     assert "not all whole numbers" in warnings[0] + warnings[1]

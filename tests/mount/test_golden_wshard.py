@@ -105,7 +105,7 @@ def test_golden(answer_file, mount, refused):
         check_entry(os.path.join(root, path), shown, entry, repaired)
 
     for name, residual in answer.get("residual", {}).items():
-        signs = mounted / "residual_signs" / name[len("residual/"):-len("/sign2nddiff")]
+        signs = mounted / "views/residual_signs" / name[len("residual/"):-len("/sign2nddiff")]
         assert sha256(signs) == residual["decoded_sha256"]
         shape = json.loads(os.getxattr(signs, "user.ctxfs.shape"))
         assert shape == residual["decoded_shape"]
@@ -129,11 +129,11 @@ def test_golden(answer_file, mount, refused):
 
 def test_chunks_are_containers(mount):
     mounted = mount(ROOT / "chunked" / "ep_long_manifest.wshard")
-    names = sorted(p.name for p in (mounted / "chunks").iterdir())
+    names = sorted(p.name for p in (mounted / "views/chunks").iterdir())
     assert names == [f"ep_long_chunk_000{k}.wshard" for k in range(3)]
     joined = b""
     for name in names:
-        chunk = mounted / "chunks" / name
+        chunk = mounted / "views/chunks" / name
         answer = json.loads((ROOT / "chunked" / name).with_suffix(".json").read_text())
         for entry in answer["entries"]:
             assert sha256(chunk / entry["name"]) == entry["sha256"]
@@ -152,7 +152,7 @@ def test_chunks_are_containers(mount):
 @pytest.mark.parametrize("name", ["escape", "absolute"])
 def test_nothing_outside_is_shown(name, mount):
     mounted = mount(ROOT / "chunked_bad" / f"{name}_manifest.wshard")
-    names = sorted(p.name for p in (mounted / "chunks").iterdir())
+    names = sorted(p.name for p in (mounted / "views/chunks").iterdir())
     assert names == ["ep_long_chunk_0000.wshard", "ep_long_chunk_0001.wshard"]
 
 
@@ -166,7 +166,8 @@ def test_a_link_out_of_the_folder_is_not_followed(mount, tmp_path):
     assert not (mounted / "episode").exists()
     info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
     assert any("leads out" in warning for warning in info["warnings"])
-    assert os.listdir(mounted / "chunks" / chunk.name) == [".ctxfs"]
+    assert os.listdir(mounted / "views/chunks" / chunk.name) == []
+    assert (mounted / "views/chunks" / chunk.name / ".ctxfs/info.json").is_file()
 
 
 def test_a_chunk_that_changes_is_stale(mount, tmp_path):

@@ -208,7 +208,7 @@ def test_no_name_of_a_source_sets_an_option(tmp_path, name):
 def test_no_name_of_an_entry_leads_out(mount, tmp_path, name):
     path = tmp_path / "c.mosh"
     path.write_bytes(shard.build([shard.entry(name, b"inside")]))
-    mounted = mount(path)
+    mounted = mount(path, "list=all")
     found = []
     for folder, folders, files in os.walk(mounted.root):
         for part in folders + files:

@@ -29,7 +29,7 @@ def files_below(root):
 
 @pytest.mark.parametrize("flags", [0, AT_STATX_FORCE_SYNC, AT_STATX_DONT_SYNC])
 def test_statx_says_what_stat_says(mount, flags):
-    mounted = mount(CONTAINER)
+    mounted = mount(CONTAINER, "list=all")
     seen = 0
     for path in files_below(mounted.root):
         plain, extended = os.stat(path), statx(path, flags)
@@ -133,7 +133,7 @@ def test_fio_finds_a_wrong_byte(mount, verified, tmp_path):
 
 
 def test_file_handles_lead_to_the_same_file_or_nowhere(mount):
-    mounted = mount(CONTAINER)
+    mounted = mount(CONTAINER, "list=all")
     top = os.open(mounted.point, os.O_RDONLY | os.O_DIRECTORY)
     seen = 0
     try:
@@ -176,7 +176,7 @@ def test_times_far_away_are_shown_as_they_are(mount, tmp_path, when):
     ns = when * 10**9 + 123
     for name in ("a.shard", "plain"):
         os.utime(source / name, ns=(ns, ns))
-    point = mount(source).point
+    point = mount(source, "list=all").point
     kept = os.stat(source / "plain").st_mtime_ns
     assert os.stat(point / "plain").st_mtime_ns == kept
     for path in files_below(point / "a.shard"):
@@ -213,7 +213,7 @@ def test_a_daemon_with_another_monotonic_clock(mount, tmp_path, offset):
         pytest.skip("no time namespaces here")
     seconds = offset if offset > 0 else -int(time.monotonic()) + 1
     clocks = ["unshare", "--time", "--monotonic", seconds, "--boottime", seconds, "--"]
-    mounted = mount(CONTAINER, before=clocks)
+    mounted = mount(CONTAINER, "list=all", before=clocks)
     files = list(files_below(mounted.root))
     assert len(files) > 5
     for path in files:

@@ -94,7 +94,7 @@ def nested(mount, tmp):
         "<4sBBHBBHIQQQQ16x", b"SHRD", 2, 16, 0x00A2, 0, 0, 48, 0, 64, 64, 0, RAW
     )
     mounted = mount(raw_shard(tmp / "x.shard", {"inner.shard": inner}))
-    return mounted, ["ls", mounted / "inner.shard~dir"]
+    return mounted, ["ls", mounted / "views" / "inner.shard~dir"]
 
 
 def table(mount, tmp):

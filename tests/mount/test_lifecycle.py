@@ -158,7 +158,7 @@ def test_a_source_and_a_key_can_be_inherited_descriptors(tmp_path):
                pass_fds=descriptors)
     try:
         assert done.returncode == 0, done.stderr
-        assert ".ctxfs" in os.listdir(point)
+        assert (point / ".ctxfs" / "info.json").is_file()
     finally:
         run("umount", "-l", point)
         for descriptor in descriptors:
@@ -216,8 +216,9 @@ def test_no_descriptor_is_passed_on(mount):
     """Not the FUSE device's, the containers', nor a directory's that is listed."""
     close_on_exec = 0o2000000
     folder = GOLDEN / "wshard" / "chunked"
-    mounts = [mount(CONTAINER), mount(CONTAINER, "nosandbox"), mount(folder),
-              mount(GOLDEN / "megacontext" / "good_fp16")]
+    mounts = [mount(CONTAINER, "list=all"), mount(CONTAINER, "nosandbox,list=all"),
+              mount(folder, "list=all"),
+              mount(GOLDEN / "megacontext" / "good_fp16", "list=all")]
     for mounted in mounts:
         seen = set()
         run("find", mounted.point, "-type", "f", "-size", "-100k")  # opens them all
@@ -289,7 +290,7 @@ def test_mount_8_finds_the_helper(tmp_path):
     mount -t ctxfs {CONTAINER} {tmp_path}/m1
     ls {tmp_path}/m1
     umount {tmp_path}/m1
-    echo '{CONTAINER} {tmp_path}/m2 ctxfs ro,user,noauto,_netdev,nofail,x-systemd.automount,flat 0 0' > {tmp_path}/fstab
+    echo '{CONTAINER} {tmp_path}/m2 ctxfs ro,user,noauto,_netdev,nofail,x-systemd.automount,flat,list=all 0 0' > {tmp_path}/fstab
     mount -T {tmp_path}/fstab {tmp_path}/m2
     ls -a {tmp_path}/m2
     umount {tmp_path}/m2

@@ -37,7 +37,8 @@ def source(tmp_path):
 
 
 def digest(root) -> dict[str, str]:
-    """The SHA-256 of every file by its path, but for the mount's own."""
+    """The SHA-256 of every file by its path, but for the mount's own; of a mount
+    with list=all."""
     found = {}
     for folder, folders, names in os.walk(root):
         if pathlib.Path(folder) == pathlib.Path(root):
@@ -51,7 +52,7 @@ def digest(root) -> dict[str, str]:
 
 def test_many_mounts_of_one_directory_at_once(tmp_path, source):
     points = [tmp_path / f"m{i}" for i in range(16)]
-    starting = [subprocess.Popen(mount_command(source, p)) for p in points]
+    starting = [subprocess.Popen(mount_command(source, p, "list=all")) for p in points]
     try:
         assert [one.wait(timeout=60) for one in starting] == [0] * len(points)
         pids = [daemon_of(point) for point in points]
@@ -73,11 +74,11 @@ def test_many_mounts_of_one_directory_at_once(tmp_path, source):
 
 
 def test_mounts_come_and_go_while_others_are_read(tmp_path, source, mount):
-    steady = mount(source)
+    steady = mount(source, "list=all")
     want = digest(steady.point)
     for turn in range(12):
         point = tmp_path / "turn"
-        assert run(*mount_command(source, point)).returncode == 0
+        assert run(*mount_command(source, point, "list=all")).returncode == 0
         assert digest(point) == want, turn
         assert run("umount", point).returncode == 0
         assert digest(steady.point) == want, turn
@@ -106,10 +107,10 @@ def bind():
 
 
 def test_a_bind_mount_of_a_mount(tmp_path, source, mount, bind):
-    mounted = mount(source)
+    mounted = mount(source, "list=all")
     want = digest(mounted.point)
     whole = bind(mounted.point, tmp_path / "whole")
-    part = bind(mounted.point / "c1.shard" / "in.shard~dir", tmp_path / "part")
+    part = bind(mounted.point / "c1.shard" / "views" / "in.shard~dir", tmp_path / "part")
     assert digest(whole) == want
     assert (part / "deep").read_bytes() == b"entry of 1\n" * 500
     # The daemon serves as long as one of them is left, and no longer.
@@ -127,8 +128,8 @@ def test_a_bind_mount_of_a_mount(tmp_path, source, mount, bind):
 def test_a_bind_mount_as_source(tmp_path, source, mount, bind):
     at = bind(source, tmp_path / "bound")
     run("mount", "-o", "remount,bind,ro", at)
-    mounted = mount(at)
-    assert digest(mounted.point) == digest(mount(source).point)
+    mounted = mount(at, "list=all")
+    assert digest(mounted.point) == digest(mount(source, "list=all").point)
     # A change through the other name of the directory shows.
     new = tmp_path / "new"
     new.write_bytes(shard.build([shard.entry("x", b"another")], role=16))
@@ -203,7 +204,7 @@ def test_a_namespace_that_copied_a_mount(source, mount):
     pid = mounted.pid()
     with namespace("true") as process:
         assert run("umount", mounted.point).returncode == 0
-        done = inside(process, "cat", mounted.point / "c3.shard" / "in.shard~dir" / "deep")
+        done = inside(process, "cat", mounted.point / "c3.shard" / "views" / "in.shard~dir" / "deep")
         assert done.stdout == b"entry of 3\n" * 500
         assert alive(pid), "the copy is still served"
     assert wait_until(lambda: not alive(pid)), "the last copy went with its namespace"

@@ -74,7 +74,7 @@ def test_mount_8(point):
 
 def test_fstab(point, tmp_path):
     """A second `mount -a` knows what the first one mounted."""
-    options = "ro,nofail,_netdev,x-systemd.automount,flat"
+    options = "ro,nofail,_netdev,x-systemd.automount,flat,list=all"
     fstab = tmp_path / "fstab"
     fstab.write_text(f"{CONTAINER} {point} fuse.ctxfs {options} 0 0\n")
     by_user = tmp_path / "by_user"
@@ -97,7 +97,7 @@ def test_automount(tmp_path):
     point.mkdir()
     script = pathlib.Path(__file__).with_name("automount.py")
     done = run("unshare", "-m", "/usr/bin/python3", script, point,
-               BIN / "mount.ctxfs", CONTAINER, point, "-o", "flat")
+               BIN / "mount.ctxfs", CONTAINER, point, "-o", "flat,list=all")
     if b"No such device" in done.stderr:
         pytest.skip("the kernel has no autofs")
     assert done.returncode == 0, done.stderr.decode()

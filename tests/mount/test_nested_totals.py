@@ -93,9 +93,10 @@ COUNT = 16
 
 
 def test_containers_that_are_decoded_count_against_the_cache(mount, tmp_path, bomb):
-    mounted = mount(nest(tmp_path / "x.shard", bomb, COUNT), "cache=64M", "max_expansion=0")
+    mounted = mount(nest(tmp_path / "x.shard", bomb, COUNT), "cache=64M", "max_expansion=0",
+                    "list=all")
     with peak_of(mounted.pid()) as peak:
-        found = find(mounted.root, "-maxdepth", "3")
+        found = find(mounted.root, "-maxdepth", "4")
     assert sum(name.endswith("~dir/z") for name in found) == COUNT
     assert peak[0] < 64 * MIB + BESIDES, "kept, all would take 1 GiB"
     # Each was decoded to be told from others, and perhaps again to be opened.
@@ -107,7 +108,7 @@ def test_open_files_keep_no_container_decoded(mount, tmp_path, bomb):
     files = []
     with peak_of(mounted.pid()) as peak:
         for i in range(COUNT):
-            files.append(open(mounted / f"b{i:04}.shard~dir" / "z", "rb", buffering=0))
+            files.append(open(mounted / "views" / f"b{i:04}.shard~dir" / "z", "rb", buffering=0))
             assert files[-1].read(1) == b"\0"
         for file in files:
             assert os.pread(file.fileno(), 1, 62 * MIB) == b"\0"
@@ -133,7 +134,7 @@ def test_indexes_of_open_containers_count_against_their_budget(mount, tmp_path):
     with peak_of(mounted.pid()) as peak:
         for _ in range(2):
             for i in range(30):
-                inner = mounted / f"b{i:04}.shard~dir"
+                inner = mounted / "views" / f"b{i:04}.shard~dir"
                 assert (inner / last).stat().st_size == 0
                 assert not (inner / "none").exists()
     # One more is open while it is in use: about 20 MiB.
@@ -152,5 +153,5 @@ def test_reading_all_of_a_container_decodes_it_once(mount, tmp_path):
         [zstd_entry("in.shard", inner, compress(inner), crc32c(inner))]))
     mounted = mount(source, "cache=1M,threads=1")
     for i in range(400):
-        assert (mounted / "in.shard~dir" / f"e{i:03}").read_bytes() == text
+        assert (mounted / "views" / "in.shard~dir" / f"e{i:03}").read_bytes() == text
     assert mounted.stats()["decoded_bytes_total"] <= 3 * len(inner) + 400 * len(text)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The promises about reading (docs/tree.md, section 7), each by its number."""
+"""The promises about reading (docs/tree.md, section 8), each by its number."""
 
 import errno
+import json
 import mmap
 import os
 import subprocess
@@ -12,6 +13,8 @@ import pytest
 
 import shard
 from conftest import alive, mount_command, run, wait_until
+from test_interrupts import checksum_scan, running, start
+from test_work import bomb
 
 MIB = 1 << 20
 
@@ -108,6 +111,18 @@ def test_promise_2_a_mismatch_is_eio_for_that_file_alone(mount, damaged):
     assert (mounted / "other").read_bytes() == GOOD[:100]
     # Remembered, not computed anew.
     assert mounted.stats()["verified_failed_total"] == 1
+
+
+def test_promise_2_the_note_and_faults_json_have_entry_and_byte(mount, damaged):
+    mounted = mount(damaged)
+    with fails_with(errno.EIO):
+        (mounted / "bad").read_bytes()
+    [fault] = json.loads((mounted / ".ctxfs/faults.json").read_text())
+    at = int(os.getxattr(mounted / "bad", "user.ctxfs.offset"))
+    assert (fault["path"], fault["offset"]) == ("bad", at)
+    note = os.getxattr(mounted / "bad", "user.ctxfs.note").decode()
+    assert fault["reason"] in note and f"byte {at}" in note and "checksum" in note
+    assert "user.ctxfs.note" not in os.listxattr(mounted / "good")
 
 
 def test_promise_2_the_log_names_container_entry_and_byte(tmp_path, damaged):
@@ -327,3 +342,61 @@ def test_promise_6_an_mmap_reader_of_damaged_bytes_gets_sigbus(mount, damaged):
     careful = mount(damaged, "verify=open")
     refused = run(sys.executable, "-c", script, careful / "bad")
     assert refused.returncode == 1 and b"Errno 5" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [["du", "-a"], ["find", "-ls"], ["ls", "-lR", "--color=always"], ["rsync", "-an"]],
+    ids=lambda words: words[0])
+def test_promise_7_measuring_decodes_and_reads_nothing(mount, tmp_path, measure):
+    packed = run("zstd", "-c", input=GOOD).stdout
+    inner = shard.build([shard.entry("x", GOOD)], role=16)
+    tensor = b"\1\1\0\0" + (4).to_bytes(8, "little") + bytes(16)
+    path = write(
+        tmp_path, shard.entry("z", GOOD, stored=packed, flags=3), shard.entry("raw", GOOD),
+        shard.entry("d/in.shard", inner), shard.entry("tensor", tensor))
+    mounted = mount(path)
+    counters = ("reads_total", "decoded_bytes_total", "verified_passed_total",
+                "verified_failed_total")
+    before = mounted.stats()
+    program, *flags = measure
+    words = [program, mounted.root, *flags] if program == "find" else [
+        program, *flags, f"{mounted.root}/"]
+    done = run(*words)
+    assert done.returncode == 0 and b"raw" in done.stdout, done.stderr
+    after = mounted.stats()
+    assert [after[name] for name in counters] == [before[name] for name in counters]
+
+
+def test_promise_7_programs_that_descend_read_each_byte_once(mount, tmp_path):
+    tensor = b"\1\1\0\0" + (MIB // 4).to_bytes(8, "little") + pattern(MIB)
+    path = write(tmp_path, *(shard.entry(f"layer.{i}", tensor) for i in range(4)))
+    mounted = mount(path)
+    read = mounted.stats()["read_bytes_total"]
+    archive = run("tar", "-C", mounted.root, "-cf", "-", ".").stdout
+    assert mounted.stats()["read_bytes_total"] - read == 4 * len(tensor)
+    assert len(archive) < 4 * len(tensor) + 20 * 1024
+    assert mounted.stats()["verified_passed_total"] == 4
+
+
+def test_promise_8_a_table_of_few_bytes_is_not_rendered(mount, tmp_path):
+    mounted = mount(bomb(tmp_path))
+    for name in ("table.csv", "table.jsonl"):
+        assert (mounted / "views" / name).stat().st_size == 0
+        with fails_with(errno.EFBIG):
+            (mounted / "views" / name).read_bytes()
+    assert mounted.stats()["decoded_bytes_total"] < MIB
+    # A window of a column is computed, however long the column is.
+    with open(mounted / "columns" / "c0", "rb") as file:
+        assert os.pread(file.fileno(), 8, 8 << 20) == (10**17 + MIB).to_bytes(8, "little")
+
+
+def test_promise_9_a_killed_reader_is_free_at_once(mount, tmp_path):
+    mounted, command = checksum_scan(mount, tmp_path)
+    reader = start(command)
+    assert wait_until(lambda: running(mounted) > 0)
+    # Others are answered meanwhile.
+    assert os.listdir(mounted.root) == ["big"]
+    reader.kill()
+    assert wait_until(lambda: reader.poll() is not None)
+    assert wait_until(lambda: running(mounted) == 0), "the daemon works on"

@@ -111,7 +111,7 @@ class Reader(threading.Thread):
             os.close(descriptor)
 
     def inner(self, path) -> None:
-        self.check((path / "in.shard~dir" / "body").read_bytes(), "body within")
+        self.check((path / "views" / "in.shard~dir" / "body").read_bytes(), "body within")
 
     def about(self, path) -> None:
         for name in ("info.json", "index.json"):
@@ -135,7 +135,7 @@ def test_readers_and_writers_at_once(mount, tmp_path):
     source.mkdir()
     for i in range(CONTAINERS):
         (source / f"c{i}.shard").write_bytes(VERSIONS[i])
-    mounted = mount(source, "cache=1M")
+    mounted = mount(source, "cache=1M", "list=all")
     writers = [Writer(source, seed) for seed in range(2)]
     readers = [Reader(mounted.point, 100 + seed) for seed in range(READERS)]
     for one in writers + readers:
@@ -156,8 +156,8 @@ def test_readers_and_writers_at_once(mount, tmp_path):
         (tmp_path / "last").write_bytes(VERSIONS[i])
         os.rename(tmp_path / "last", source / f"c{i}.shard")
     time.sleep(MOMENT)
-    assert set(os.listdir(mounted.point)) == {f"c{i}.shard" for i in range(CONTAINERS)} | {".ctxfs"}
+    assert set(os.listdir(mounted.point)) == {f"c{i}.shard" for i in range(CONTAINERS)}
     for i in range(CONTAINERS):
         path = mounted.point / f"c{i}.shard"
         assert (path / "body").read_bytes() == bytes([i]) * BODY
-        assert (path / "in.shard~dir" / "body").read_bytes() == bytes([i]) * BODY
+        assert (path / "views" / "in.shard~dir" / "body").read_bytes() == bytes([i]) * BODY

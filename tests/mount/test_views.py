@@ -16,7 +16,8 @@ from conftest import GOLDEN
 from shard import build, entry
 
 # Where an array's own file may be, beside its name.
-PLACES = ("tensors", "columns", "dequantized", "episode", "")
+PLACES = ("tensors", "views/tensors", "columns", "views/dequantized", "views/matrices",
+          "episode", "", "views")
 DTYPES = {
     "bool": "?", "i8": "i1", "u8": "u1", "i16": "<i2", "u16": "<u2", "i32": "<i4",
     "u32": "<u4", "i64": "<i8", "u64": "<u8", "f16": "<f2", "f32": "<f4", "f64": "<f8",
@@ -47,7 +48,8 @@ def files_in(top: pathlib.Path) -> list[str]:
 
 
 def containers(top: pathlib.Path) -> list[pathlib.Path]:
-    """Every directory below that has views, containers in containers too."""
+    """Every directory below that has views, containers in containers too: of a
+    mount with list=all."""
     return sorted(
         pathlib.Path(folder)
         for folder, names, _ in os.walk(top)
@@ -203,7 +205,7 @@ def check_vecs(container: pathlib.Path, name: str) -> None:
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_golden(kind, mount):
-    mounted = mount(GOLDEN / kind)
+    mounted = mount(GOLDEN / kind, "list=all")
     compared = 0
     for container in containers(mounted.point):
         views = container / "views"
@@ -289,18 +291,20 @@ def test_safetensors_maps(mount, tmp_path):
 
 def test_views_are_chosen(mount, tmp_path, refused):
     model(tmp_path / "m.mosh")
-    assert "views" not in os.listdir(mount(tmp_path / "m.mosh", "views=none").root)
+    # views/tensors is the format's own and is always there.
+    none = mount(tmp_path / "m.mosh", "views=none").root
+    assert os.listdir(none / "views") == ["tensors"]
     one = mount(tmp_path / "m.mosh", "views=npy").root
-    assert os.listdir(one / "views") == ["npy"]
+    assert sorted(os.listdir(one / "views")) == ["npy", "tensors"]
     two = mount(tmp_path / "m.mosh", "views=npy,safetensors").root
-    assert sorted(os.listdir(two / "views")) == ["model.safetensors", "npy"]
+    assert sorted(os.listdir(two / "views")) == ["model.safetensors", "npy", "tensors"]
     code, text = refused(tmp_path / "m.mosh", "views=numpy")
     assert code == 1 and "views" in text
 
 
 def test_a_container_without_arrays_has_none(mount, tmp_path):
     (tmp_path / "t.shrd").write_bytes(build([entry("text", b"no array")], role=200))
-    assert "views" not in os.listdir(mount(tmp_path / "t.shrd").root)
+    assert not (mount(tmp_path / "t.shrd") / "views").exists()
 
 
 def test_an_entry_keeps_its_name(mount, tmp_path):
@@ -329,12 +333,12 @@ def test_a_directory_of_containers_and_flat(mount, tmp_path):
 def test_a_format_that_makes_views_shares_the_directory(mount):
     root = mount(GOLDEN / "shard-profiles" / "cowrie_framed.smpl").root
     assert {"json", "samples.jsonl"} <= set(os.listdir(root / "views"))
-    assert "views~2" not in os.listdir(root)
+    assert not (root / "views~2").exists()
 
 
 def test_a_model_with_a_config_has_a_directory_for_loaders(mount):
     seen = 0
-    for container in containers(mount(GOLDEN / "mcf").point):
+    for container in containers(mount(GOLDEN / "mcf", "list=all").point):
         hf = container / "views/hf"
         assert hf.is_dir() == (container / "config.json").is_file()
         if not hf.is_dir():
@@ -355,7 +359,7 @@ def test_metadata_is_what_the_container_says(mount):
     assert int(metadata["num_vectors"]) == said["num_vectors"]
     mosh = mount(GOLDEN / "shard-profiles" / "llama_micro.mosh").root
     metadata = safetensors_header(mosh / "views/model.safetensors")[0]["__metadata__"]
-    for key, value in json.loads((mosh / "model.json").read_text()).items():
+    for key, value in json.loads((mosh / ".ctxfs/model.json").read_text()).items():
         assert metadata[key] == (value if isinstance(value, str) else metadata[key])
         assert isinstance(value, str) or json.loads(metadata[key]) == value
 

@@ -14,6 +14,7 @@
 
 #include "core/base/limits.h"
 #include "core/container/documents.h"
+#include "core/container/entry_file_table.h"
 
 namespace ctxfs {
 namespace {
@@ -86,6 +87,33 @@ class ColumnFiles final : public FileTable {
   uint32_t columns_;
 };
 
+/// Entries that are no part of the table, at the root.
+class OtherEntries final : public EntryFileTable {
+ public:
+  explicit OtherEntries(std::shared_ptr<const ColumnShard> shard)
+      : EntryFileTable(shard->EntryTable(), Role::kPrimary, ""),
+        shard_(std::move(shard)) {}
+
+  bool MayHave(uint32_t entry) const override { return shard_->IsOther(entry); }
+  Result<Content> Open(uint32_t entry,
+                       const ReadContext& context) const override {
+    return entries().Open(entry, context);
+  }
+  std::optional<uint64_t> KnownSize(uint32_t entry) const override {
+    return entries().KnownSize(entry);
+  }
+  std::optional<EntryInfo> Describe(uint32_t entry,
+                                    const ReadContext& context) const override {
+    return entries().Describe(entry, context);
+  }
+  std::optional<Error> Fault(uint32_t entry) const override {
+    return entries().Fault(entry);
+  }
+
+ private:
+  std::shared_ptr<const ColumnShard> shard_;
+};
+
 }  // namespace
 
 Status ColumnShard::Load(const ReadContext& context) {
@@ -155,6 +183,10 @@ std::string_view ColumnShard::EntryPath(uint32_t entry,
   return scratch;
 }
 
+bool ColumnShard::IsOther(uint32_t entry) const {
+  return entry != schema_entry_ && !GroupOf(EntryName(entry).value_or(""));
+}
+
 EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file) const {
   const Column& column = columns()[index];
   EntryInfo info;
@@ -178,6 +210,7 @@ EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file) const {
     }
   }
   if (file == ColumnFile::kValidity) {
+    info.computed = true;
     info.size = column.rows;
     info.dtype = DTypeName(DType::kBool);
     info.shape = {column.rows};
@@ -198,6 +231,7 @@ EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file) const {
 
 Container::Tables ColumnShard::Files() const {
   Tables files = ShardContainer::Files();
+  files.push_back(std::make_shared<const OtherEntries>(Share(*this)));
   if (schema_entry_) {
     files.push_back(
         AliasFile(Role::kPrimary, "schema.json", EntryTable(), *schema_entry_));

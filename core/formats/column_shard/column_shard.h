@@ -18,7 +18,8 @@ namespace ctxfs {
 enum class ColumnFile : uint8_t { kValues, kValidity };
 
 /// A ColumnShard (docs/columnshard.md): a table of typed columns, each in one
-/// chunk a row group. The chunks are the container's entries.
+/// chunk a row group. The chunks are the container's entries, of which the
+/// columns show what they hold.
 class ColumnShard final : public ShardContainer {
  public:
   using ShardContainer::ShardContainer;
@@ -28,6 +29,10 @@ class ColumnShard final : public ShardContainer {
   Json Info(const ReadContext& context) const override;
   std::string_view EntryPath(uint32_t entry,
                              std::string& scratch) const override;
+  Role EntryRole() const override { return Role::kRawEntries; }
+  /// Whether an entry is neither a chunk nor the schema, so that no other file
+  /// shows it.
+  bool IsOther(uint32_t entry) const;
   Tables Files() const override;
   Exports Export() const override;
 

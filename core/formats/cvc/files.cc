@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a vector collection: columns/, chunks/ and sections/.
+// The files of a vector collection: columns/, .ctxfs/raw/chunks/ and
+// views/sections/.
 #include <cstdio>
 
 #include "core/formats/cvc/cvc.h"
@@ -46,7 +47,7 @@ class Columns final : public FileTable {
 class Chunks final : public FileTable {
  public:
   explicit Chunks(std::shared_ptr<const Collection> collection)
-      : FileTable({.directory = "chunks"}),
+      : FileTable({.role = Role::kRaw, .directory = "chunks"}),
         collection_(std::move(collection)) {}
 
   uint32_t count() const override {
@@ -112,7 +113,7 @@ class Chunks final : public FileTable {
 class Sections final : public FileTable {
  public:
   explicit Sections(std::shared_ptr<const Collection> collection)
-      : FileTable({.directory = "sections"}),
+      : FileTable({.role = Role::kViews, .directory = "sections"}),
         collection_(std::move(collection)) {}
 
   uint32_t count() const override {
@@ -139,6 +140,7 @@ class Sections final : public FileTable {
     EntryInfo info = collection_->DescribeColumn(ColumnOf(file));
     info.name.reset();
     info.kind = "section";
+    info.computed = true;
     info.size =
         collection_->IsUnreadable(column) ? 0 : rows * column.row_bytes();
     info.shape = collection_->Shape(column, rows);

@@ -180,11 +180,12 @@ class GemmShard final : public TensorShard {
  private:
   using Tiles = std::vector<std::pair<Place, uint32_t>>;  // row by row
 
-  /// matrices/NAME
+  /// views/matrices/NAME
   class Matrices final : public FileTable {
    public:
     explicit Matrices(std::shared_ptr<const GemmShard> shard)
-        : FileTable({.directory = "matrices"}), shard_(std::move(shard)) {
+        : FileTable({.role = Role::kViews, .directory = "matrices"}),
+          shard_(std::move(shard)) {
       for (const auto& [name, tiles] : shard_->tiles_) {
         matrices_.push_back({&name, &tiles});
       }
@@ -306,6 +307,7 @@ class GemmShard final : public TensorShard {
                            const ReadContext& context) const {
     EntryInfo info;
     info.kind = "matrix";
+    info.computed = true;
     info.verified = "none";
     const Result<Grid> grid = Fit(tiles, context);
     if (!grid) return info;

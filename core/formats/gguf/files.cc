@@ -109,7 +109,7 @@ Container::Tables GgufContainer::Files() const {
       std::make_shared<const MetadataFile>(
           std::make_shared<const GgufMetadataText>(first.source, first.header)),
       std::make_shared<const Dequantized>(Share(*this)),
-      FixedFile(Role::kMetadata, "raw/header",
+      FixedFile(Role::kRaw, "header",
                 Content(Range{first.source, 0, nullptr}, first.header->end))};
   for (auto& table : GgufTokenizerFiles(first.source, first.header)) {
     files.push_back(std::move(table));

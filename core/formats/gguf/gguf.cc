@@ -135,6 +135,7 @@ EntryInfo GgufContainer::DescribeValues(uint32_t tensor) const {
   info.kind = "view";
   info.size = ValueBytes(tensor);
   info.codec = std::exchange(info.dtype, std::string(DTypeName(DType::kF32)));
+  info.computed = true;
   info.note.clear();
   return info;
 }
@@ -200,8 +201,7 @@ std::vector<Warning> GgufContainer::Warnings() const {
   return warnings;
 }
 
-std::vector<Error> GgufContainer::Inspect(
-    const ReadContext& /*context*/) const {
+std::vector<Error> GgufContainer::Faults() const {
   return DamageIn(Warnings());
 }
 

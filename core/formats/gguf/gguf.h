@@ -31,7 +31,7 @@ class GgufContainer final : public Container {
   Tables Files() const override;
   Exports Export() const override;
   Json Metadata() const override;
-  std::vector<Error> Inspect(const ReadContext& context) const override;
+  std::vector<Error> Faults() const override;
 
  private:
   class Tensors;

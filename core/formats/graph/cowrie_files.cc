@@ -38,6 +38,7 @@ class CowrieJson final : public EntryFileTable {
       uint32_t entry, const ReadContext& /*context*/) const override {
     EntryInfo info = shard_->Describe(entry);
     info.kind = "json";
+    info.computed = true;
     info.shape.reset();
     info.dtype.clear();
     return info;

@@ -86,11 +86,11 @@ Result<Content> Graph::OpenIds(size_t table, const SjgnArray& array,
   return Content(Decoded{std::move(block), array.offset}, array.size);
 }
 
-/// sections/NAME: the entries, as they are stored.
+/// .ctxfs/raw/sections/NAME: the entries, as they are stored.
 class Graph::Sections final : public FileTable {
  public:
   explicit Sections(std::shared_ptr<const Graph> graph)
-      : FileTable({.role = Role::kEntries, .directory = "sections"}),
+      : FileTable({.role = Role::kRawEntries, .directory = "sections"}),
         graph_(std::move(graph)) {}
 
   uint32_t count() const override {
@@ -230,6 +230,7 @@ class Graph::Ids final : public FileTable {
     EntryInfo info;
     info.kind = "array";
     info.codec = "cowrie";
+    info.computed = true;
     info.size = array.size;
     info.stored_size = graph_->tables_[table].length;
     info.offset = graph_->tables_[table].offset;

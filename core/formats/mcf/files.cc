@@ -102,11 +102,11 @@ class McfContainer::Tensors final : public FileTable {
   const std::shared_ptr<const McfContainer> model_;
 };
 
-/// dequantized/NAME: the values of quantised tensors as float32.
+/// views/dequantized/NAME: the values of quantised tensors as float32.
 class McfContainer::Dequantized final : public EntryFileTable {
  public:
   explicit Dequantized(std::shared_ptr<const McfContainer> model)
-      : EntryFileTable(std::make_shared<const Tensors>(model), Role::kPrimary,
+      : EntryFileTable(std::make_shared<const Tensors>(model), Role::kViews,
                        "dequantized"),
         model_(std::move(model)) {}
 
@@ -133,11 +133,12 @@ class McfContainer::Dequantized final : public EntryFileTable {
   const std::shared_ptr<const McfContainer> model_;
 };
 
-/// sections/0xNNNN.bin: each section as it is stored.
+/// .ctxfs/raw/sections/0xNNNN.bin: each section as it is stored.
 class McfContainer::Sections final : public FileTable {
  public:
   explicit Sections(std::shared_ptr<const McfContainer> model)
-      : FileTable({.directory = "sections"}), model_(std::move(model)) {}
+      : FileTable({.role = Role::kRaw, .directory = "sections"}),
+        model_(std::move(model)) {}
 
   uint32_t count() const override {
     return static_cast<uint32_t>(model_->sections_.size());
@@ -186,6 +187,7 @@ EntryInfo McfContainer::DescribeValues(uint32_t entry) const {
   info.size = layout ? layout->value_bytes() : 0;
   info.codec = std::exchange(info.dtype, std::string(DTypeName(DType::kF32)));
   info.note.clear();
+  info.computed = true;
   return info;
 }
 

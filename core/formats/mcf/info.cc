@@ -110,8 +110,10 @@ Status McfContainer::ReadQuantInfo(const McfSection& section) {
   return {};
 }
 
+std::vector<Error> McfContainer::Faults() const { return DamageIn(warnings_); }
+
 std::vector<Error> McfContainer::Inspect(const ReadContext& /*context*/) const {
-  std::vector<Error> faults = DamageIn(warnings_);
+  std::vector<Error> faults = Faults();
   for (uint32_t i = 0; i < tensor_count_; ++i) {
     if (TensorFault(i)) continue;  // who reads it sees it
     const McfTensor tensor = Tensor(i);

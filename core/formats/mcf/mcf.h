@@ -98,6 +98,7 @@ class McfContainer final : public Container, public ModelWeights {
   Status Load();
 
   Json Info(const ReadContext& context) const override;
+  std::vector<Error> Faults() const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;

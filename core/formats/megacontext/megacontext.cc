@@ -327,12 +327,13 @@ class MegaContext::Payloads final : public FileTable {
   const std::shared_ptr<const MegaContext> tree_;
 };
 
-/// LOD0/blocks and LOD1/gist: equal parts of a payload, by number.
+/// views/blocks and views/gists/LOD1: equal parts of a payload, by number.
 class MegaContext::Parts final : public FileTable {
  public:
   Parts(std::shared_ptr<const MegaContext> tree, const ContextLevel& level)
-      : FileTable({.directory = level.Directory() +
-                                (level.vectors ? "/gist" : "/blocks"),
+      : FileTable({.role = Role::kViews,
+                   .directory = level.vectors ? "gists/" + level.Directory()
+                                              : std::string("blocks"),
                    .numbering = Numbering()}),
         tree_(std::move(tree)),
         level_(level),
@@ -367,14 +368,15 @@ Container::Tables MegaContext::Files() const {
     return FixedFile(role, std::move(path),
                      Content(Range{file, 0, nullptr}, file->size()));
   };
-  const auto text = [this](std::string path, uint64_t number, MakeText make) {
-    return TextDocument(Role::kPrimary, std::move(path), {owner_, number},
-                        source(), std::move(make));
+  const auto text = [this](Role role, std::string path, uint64_t number,
+                           MakeText make) {
+    return TextDocument(role, std::move(path), {owner_, number}, source(),
+                        std::move(make));
   };
   uint64_t number = 0;
   Tables files = {
       std::make_shared<const Payloads>(Share(*this)),
-      text("tree.json", number++,
+      text(Role::kPrimary, "tree.json", number++,
            [self = Share(*this)](const ReadContext& /*context*/) {
              return Result<std::string>(FormatJson(self->TreeJson()));
            })};
@@ -383,7 +385,7 @@ Container::Tables MegaContext::Files() const {
   }
   for (const ContextLevel& level : levels_) {
     files.push_back(
-        text(level.Directory() + "/header.json", number++,
+        text(Role::kRaw, level.Directory() + "/header.json", number++,
              [self = Share(*this),
               &level](const ReadContext& /*context*/) -> Result<std::string> {
                // An I/O error hides the header: it is unknown, not absent.

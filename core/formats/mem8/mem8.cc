@@ -21,7 +21,8 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kImageBlock = 0;
-constexpr uint64_t kFirstViewBlock = 1;
+constexpr uint64_t kSummaryBlock = 1;
+constexpr uint64_t kFirstViewBlock = 2;
 constexpr uint64_t kFlagsAt = 6;
 
 using SourcePtr = std::shared_ptr<const Source>;
@@ -75,9 +76,7 @@ class Mem8Container final : public Container {
   Status Load(const ReadContext& /*context*/);
 
   Json Info(const ReadContext& /*context*/) const override;
-  std::vector<Error> Inspect(const ReadContext& /*context*/) const override {
-    return DamageIn(warnings_);
-  }
+  std::vector<Error> Faults() const override { return DamageIn(warnings_); }
   Tables Files() const override;
 
  private:
@@ -105,7 +104,7 @@ class Mem8Container final : public Container {
   const SourcePtr file_;
   const bool verify_;
   const uint64_t owner_ = NewOwner();
-  std::array<std::string, 256> names_;  // of sections, by type: "01.bin"
+  std::array<std::string, 256> names_;  // of sections, by type: "0x0001.bin"
   Mem8Header header_;
   Mem8Layout layout_;
   std::vector<Warning> warnings_;
@@ -123,7 +122,7 @@ Status Mem8Container::Load(const ReadContext& /*context*/) {
                    image->warnings.end());
   for (unsigned type = 0; type < names_.size(); ++type) {
     const char byte = static_cast<char>(type);
-    names_[type] = Hex({&byte, 1}) + ".bin";
+    names_[type] = "0x00" + Hex({&byte, 1}) + ".bin";
   }
   image_ = std::make_shared<const ImageBlock>(Key{owner_, kImageBlock}, file_,
                                               *image);
@@ -254,11 +253,11 @@ Result<Content> Mem8Container::OpenSection(uint32_t number) const {
   return Content(Decoded{image_, section.payload_at()}, section.size);
 }
 
-/// sections/TT.bin: the entries.
+/// .ctxfs/raw/sections/0x00TT.bin: the entries.
 class Mem8Container::Sections final : public FileTable {
  public:
   explicit Sections(std::shared_ptr<const Mem8Container> container)
-      : FileTable({.role = Role::kEntries, .directory = "sections"}),
+      : FileTable({.role = Role::kRawEntries, .directory = "sections"}),
         container_(std::move(container)) {}
 
   uint32_t count() const override {
@@ -287,15 +286,18 @@ class Mem8Container::Sections final : public FileTable {
   const std::shared_ptr<const Mem8Container> container_;
 };
 
-/// header.json, strings.json, summary.json, and NAME.json of each section that
-/// has a name.
+/// header.json, strings.json, and NAME.json of each section that has a name; or
+/// .ctxfs/summary.json alone.
 class Mem8Container::Views final : public FileTable {
  public:
-  explicit Views(std::shared_ptr<const Mem8Container> container)
-      : FileTable({}), container_(std::move(container)) {
-    views_ = {{"header.json", &Mem8Container::MakeHeader},
-              {"strings.json", &Mem8Container::MakeStrings},
-              {"summary.json", &Mem8Container::MakeSummary}};
+  Views(std::shared_ptr<const Mem8Container> container, Role role)
+      : FileTable({.role = role}), container_(std::move(container)) {
+    if (role == Role::kMetadata) {
+      views_ = {{"summary.json", kSummaryBlock, &Mem8Container::MakeSummary}};
+      return;
+    }
+    Add("header.json", &Mem8Container::MakeHeader);
+    Add("strings.json", &Mem8Container::MakeStrings);
     const std::vector<Mem8Section>& sections = container_->layout_.sections;
     std::array<uint32_t, 256> seen{};
     for (uint32_t i = 0; i < sections.size(); ++i) {
@@ -304,7 +306,7 @@ class Mem8Container::Views final : public FileTable {
       // Numbered here: thousands of equal names would each be searched for.
       const uint32_t number = ++seen[sections[i].type];
       if (number > 1) name += "~" + std::to_string(number);
-      views_.push_back({name + ".json", &Mem8Container::MakeSection, i});
+      Add(name + ".json", &Mem8Container::MakeSection, i);
     }
   }
 
@@ -322,7 +324,7 @@ class Mem8Container::Views final : public FileTable {
                        view = views_[number]](const ReadContext& request) {
       return Text(*container, view, request);
     };
-    return CachedText({container_->owner_, kFirstViewBlock + number},
+    return CachedText({container_->owner_, views_[number].block},
                       container_->source(), make, context);
   }
   std::optional<uint64_t> KnownSize(uint32_t view) const override {
@@ -331,16 +333,25 @@ class Mem8Container::Views final : public FileTable {
   }
   // The header of an encrypted file is not encrypted.
   std::optional<Error> Fault(uint32_t view) const override {
-    if (container_->header_.encrypted() && view == 0) return std::nullopt;
+    if (container_->header_.encrypted() &&
+        views_[view].make == &Mem8Container::MakeHeader) {
+      return std::nullopt;
+    }
     return container_->Refused();
   }
 
  private:
   struct View {
     std::string path;
+    uint64_t block;  // of its text, in the cache
     Make make;
     uint32_t section = 0;
   };
+
+  void Add(std::string path, Make make, uint32_t section = 0) {
+    views_.push_back(
+        {std::move(path), kFirstViewBlock + views_.size(), make, section});
+  }
 
   static Result<std::string> Text(const Mem8Container& container,
                                   const View& view,
@@ -359,7 +370,8 @@ class Mem8Container::Views final : public FileTable {
 
 Container::Tables Mem8Container::Files() const {
   return {std::make_shared<const Sections>(Share(*this)),
-          std::make_shared<const Views>(Share(*this))};
+          std::make_shared<const Views>(Share(*this), Role::kPrimary),
+          std::make_shared<const Views>(Share(*this), Role::kMetadata)};
 }
 
 bool Probe(Bytes head) { return Mem8KindOfHead(head) == Mem8Kind::kMem8; }

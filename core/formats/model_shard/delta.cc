@@ -249,7 +249,7 @@ namespace {
 class Merged final : public EntryFileTable {
  public:
   Merged(std::shared_ptr<const TensorShard> shard, const Deltas& deltas)
-      : EntryFileTable(shard->EntryTable(), Role::kPrimary, "merged"),
+      : EntryFileTable(shard->EntryTable(), Role::kViews, "merged"),
         shard_(std::move(shard)),
         deltas_(deltas) {}
 
@@ -277,6 +277,7 @@ class Merged final : public EntryFileTable {
     EntryInfo info = shard_->Describe(entry);
     const auto delta = deltas_.Resolve(entry, context);
     info.kind = "merged";
+    info.computed = true;
     info.dtype = DTypeName(DType::kF32);
     info.shape.reset();
     if (delta) info.shape = (*delta)->shape;

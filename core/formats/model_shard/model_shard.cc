@@ -179,7 +179,7 @@ Container::Tables ModelShard::Files() const {
   Tables files = TensorShard::Files();
   if (metadata_) {
     files.push_back(
-        AliasFile(Role::kPrimary, "model.json", EntryTable(), *metadata_));
+        AliasFile(Role::kMetadata, "model.json", EntryTable(), *metadata_));
   }
   if (!scales_.empty()) files.push_back(DequantizedTensors(Share(*this)));
   if (header().role == kGraphRole) files.push_back(CowrieFiles(Share(*this)));
@@ -213,21 +213,27 @@ std::vector<ChildContainer> ModelShard::Children() const {
     std::byte magic[4];
     if (!source()->ReadAt(Record(entry).data_offset, magic)) continue;
     if (!IsGraph(magic, Record(entry).content_type)) continue;
-    graphs.push_back(
-        {"graphs/" + std::string(EntryName(entry).value_or("")),
-         [self = Share(*this), entry](const ReadContext& context)
-             -> Result<std::shared_ptr<const Source>> {
-           Result<Content> content = self->OpenEntry(entry, context);
-           if (!content) return std::move(content).error();
-           if (Status verified = content->Verify(context); !verified) {
-             return std::move(verified).error();
-           }
-           return std::shared_ptr<const Source>(
-               std::make_shared<const ContentSource>(
-                   self->source(), std::move(*content), context.cache()));
-         }});
+    ChildContainer graph;
+    graph.path = "graphs/" + std::string(EntryName(entry).value_or(""));
+    graph.role = Role::kViews;
+    graph.open_source = [self = Share(*this),
+                         entry](const ReadContext& context) {
+      return self->OpenGraph(entry, context);
+    };
+    graphs.push_back(std::move(graph));
   }
   return graphs;
+}
+
+Result<std::shared_ptr<const Source>> ModelShard::OpenGraph(
+    uint32_t entry, const ReadContext& context) const {
+  Result<Content> content = OpenEntry(entry, context);
+  if (!content) return std::move(content).error();
+  if (Status verified = content->Verify(context); !verified) {
+    return std::move(verified).error();
+  }
+  return std::shared_ptr<const Source>(std::make_shared<const ContentSource>(
+      source(), std::move(*content), context.cache()));
 }
 
 bool ModelShard::MayBeGraph(uint32_t entry) const {

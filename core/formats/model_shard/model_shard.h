@@ -60,6 +60,9 @@ class ModelShard : public TensorShard, public ModelWeights {
   /// Whether an entry is to be looked at for a graph: its bytes are there as
   /// they are, and it does not say it is a tensor.
   bool MayBeGraph(uint32_t entry) const;
+  /// The verified bytes of an entry that is a graph.
+  Result<std::shared_ptr<const Source>> OpenGraph(
+      uint32_t entry, const ReadContext& context) const;
 
   std::optional<uint32_t> metadata_;  // the entry `__metadata__`
   std::vector<ModelFileEntry> documents_;

@@ -109,7 +109,7 @@ class Dequantize final : public Transform {
 class DequantizedFiles final : public EntryFileTable {
  public:
   explicit DequantizedFiles(std::shared_ptr<const ModelShard> shard)
-      : EntryFileTable(shard->EntryTable(), Role::kPrimary, "dequantized"),
+      : EntryFileTable(shard->EntryTable(), Role::kViews, "dequantized"),
         shard_(std::move(shard)) {}
 
   bool MayHave(uint32_t entry) const override {
@@ -157,6 +157,7 @@ class DequantizedFiles final : public EntryFileTable {
     EntryInfo info = shard_->Describe(entry);
     info.kind = "dequantized";
     if (info.shape) info.dtype = DTypeName(DType::kF32);
+    info.computed = true;
     info.note = "int8 times the scales of entry " +
                 std::to_string(*shard_->ScalesOf(entry));
     return info;

@@ -26,11 +26,11 @@ bool HoldsHeader(Bytes head) {
          head.size() >= kFixedHeader + 8 * std::to_integer<uint64_t>(head[1]);
 }
 
-/// tensors/NAME: the elements of NAME.
+/// views/tensors/NAME: the elements of NAME.
 class Tensors final : public EntryFileTable {
  public:
   explicit Tensors(std::shared_ptr<const TensorShard> shard)
-      : EntryFileTable(shard->EntryTable(), Role::kPrimary, "tensors"),
+      : EntryFileTable(shard->EntryTable(), Role::kViews, "tensors"),
         shard_(std::move(shard)) {}
 
   bool MayHave(uint32_t entry) const override {

@@ -234,9 +234,7 @@ Json Model::Info(const ReadContext& context) const {
   return info;
 }
 
-std::vector<Error> Model::Inspect(const ReadContext& /*context*/) const {
-  return DamageIn(warnings_);
-}
+std::vector<Error> Model::Faults() const { return DamageIn(warnings_); }
 
 Container::Tables Model::Files() const {
   Tables files = {std::make_shared<const TensorTable>(

@@ -82,7 +82,7 @@ class Model final : public Container, private GraphVisitor {
   Json Info(const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
-  std::vector<Error> Inspect(const ReadContext& context) const override;
+  std::vector<Error> Faults() const override;
 
   // Questions about a tensor of `list`, which is one of the model's.
 

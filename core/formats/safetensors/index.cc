@@ -286,7 +286,7 @@ Container::Tables SafetensorsIndexContainer::Files() const {
     files.push_back(FixedFile(Role::kMetadata, "metadata.json", metadata));
   }
   files.push_back(
-      FixedFile(Role::kMetadata, "raw/header.json",
+      FixedFile(Role::kRaw, "header.json",
                 Content(Range{source(), 0, nullptr}, source()->size())));
   return files;
 }
@@ -340,9 +340,13 @@ uint64_t SafetensorsIndexContainer::StoredSize() const {
   return size;
 }
 
+std::vector<Error> SafetensorsIndexContainer::Faults() const {
+  return DamageIn(warnings_);
+}
+
 std::vector<Error> SafetensorsIndexContainer::Inspect(
     const ReadContext& context) const {
-  std::vector<Error> faults = DamageIn(warnings_);
+  std::vector<Error> faults = Faults();
   for (size_t i = 0; i < shards_.size(); ++i) {
     if (shards_[i].container == nullptr) continue;
     for (Error& fault : shards_[i].container->Inspect(context)) {

@@ -36,6 +36,7 @@ class SafetensorsIndexContainer final : public Container, public ModelWeights {
   Result<std::vector<ArrayInfo>> Weights(
       const ReadContext& context) const override;
   Json Metadata() const override;
+  std::vector<Error> Faults() const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
 
  private:

@@ -208,7 +208,7 @@ Container::Tables SafetensorsContainer::Files() const {
     files.push_back(FixedFile(Role::kMetadata, "metadata.json", *metadata));
   }
   files.push_back(
-      FixedFile(Role::kMetadata, "raw/header.json",
+      FixedFile(Role::kRaw, "header.json",
                 Content(Range{source(), kLengthBytes, nullptr}, header_size_)));
   return files;
 }
@@ -238,8 +238,7 @@ Json SafetensorsContainer::Metadata() const {
   return parsed ? std::move(parsed->value) : Json();
 }
 
-std::vector<Error> SafetensorsContainer::Inspect(
-    const ReadContext& /*context*/) const {
+std::vector<Error> SafetensorsContainer::Faults() const {
   return faults_.first;
 }
 

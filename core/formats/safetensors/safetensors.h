@@ -34,7 +34,7 @@ class SafetensorsContainer final : public Container {
   Tables Files() const override;
   Exports Export() const override;
   Json Metadata() const override;
-  std::vector<Error> Inspect(const ReadContext& context) const override;
+  std::vector<Error> Faults() const override;
 
   const SafetensorsHeader& header() const { return header_; }
   uint32_t count() const {

@@ -246,7 +246,7 @@ std::string SampleShard::ErrorLine(uint32_t entry,
 Container::Tables SampleShard::Files() const {
   Tables files = ShardContainer::Files();
   if (const Json data_set = DataSet(Metadata()); !data_set.is_null()) {
-    files.push_back(FixedFile(Role::kPrimary, "dataset.json",
+    files.push_back(FixedFile(Role::kMetadata, "dataset.json",
                               LiteralContent(FormatJson(data_set))));
   }
   for (auto& table : SampleViews(Share(*this))) {

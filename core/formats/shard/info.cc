@@ -105,9 +105,13 @@ Json ShardContainer::Info(const ReadContext& context) const {
   return info;
 }
 
+std::vector<Error> ShardContainer::Faults() const {
+  return DamageIn(warnings_);
+}
+
 std::vector<Error> ShardContainer::Inspect(
     const ReadContext& /*context*/) const {
-  std::vector<Error> faults = DamageIn(warnings_);
+  std::vector<Error> faults = Faults();
   if (header_.schema_offset == 0) return faults;
   if (const Result<ParsedJson> parsed = ParseMetadata(); !parsed) {
     faults.push_back({parsed.error().code, "metadata: " + parsed.error().what,
@@ -231,9 +235,8 @@ namespace {
 
 class ShardEntries final : public FileTable {
  public:
-  explicit ShardEntries(std::shared_ptr<const ShardContainer> shard)
-      : FileTable({.role = Role::kEntries, .may_nest = true}),
-        shard_(std::move(shard)) {}
+  ShardEntries(std::shared_ptr<const ShardContainer> shard, Role role)
+      : FileTable({.role = role, .may_nest = true}), shard_(std::move(shard)) {}
 
   uint32_t count() const override { return shard_->entry_count(); }
   std::optional<std::string_view> Path(uint32_t entry,
@@ -274,7 +277,7 @@ std::string_view ShardContainer::EntryPath(uint32_t entry,
 }
 
 std::shared_ptr<const FileTable> ShardContainer::EntryTable() const {
-  return std::make_shared<const ShardEntries>(Share(*this));
+  return std::make_shared<const ShardEntries>(Share(*this), EntryRole());
 }
 
 Container::Tables ShardContainer::Files() const {

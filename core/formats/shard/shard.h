@@ -106,6 +106,7 @@ class ShardContainer : public Container {
   virtual Status Load(const ReadContext& context);
 
   Json Info(const ReadContext& context) const override;
+  std::vector<Error> Faults() const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Json Metadata() const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
@@ -114,6 +115,8 @@ class ShardContainer : public Container {
 
   /// The entries under their names.
   std::shared_ptr<const FileTable> EntryTable() const;
+  /// Where they are shown: kRawEntries if other files show what they hold.
+  virtual Role EntryRole() const { return Role::kEntries; }
 
   uint32_t entry_count() const { return header_.entry_count; }
   /// The name as stored; nullopt if it cannot be read.

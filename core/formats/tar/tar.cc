@@ -56,9 +56,7 @@ class Archive final : public Container {
   Json Info(const ReadContext& context) const override;
   Tables Files() const override;
   Tables FilesWithPaths(const PathsInTree& paths) const override;
-  std::vector<Error> Inspect(const ReadContext& /*context*/) const override {
-    return DamageIn(warnings_);
-  }
+  std::vector<Error> Faults() const override { return DamageIn(warnings_); }
 
  private:
   class MemberTable;

@@ -60,6 +60,7 @@ class Checkpoint final : public Container, public ModelWeights {
   Status LoadLegacy(const ReadContext& context);
 
   Json Info(const ReadContext& context) const override;
+  std::vector<Error> Faults() const override { return DamageIn(warnings_); }
   Tables Files() const override;
   Exports Export() const override;
   Result<std::vector<ArrayInfo>> Weights(

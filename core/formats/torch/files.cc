@@ -195,9 +195,8 @@ Container::Tables Checkpoint::Files() const {
         }));
   }
   if (archive_ != nullptr) {
-    tables.push_back(zip::MemberTable(
-        archive_, {.role = Role::kMetadata, .directory = "raw"},
-        all_in_top_ ? top_ : std::string()));
+    tables.push_back(zip::MemberTable(archive_, {.role = Role::kRaw},
+                                      all_in_top_ ? top_ : std::string()));
   }
   return tables;
 }

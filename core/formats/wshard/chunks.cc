@@ -168,6 +168,7 @@ EntryInfo WShardChunks::DescribeLane(const JoinedLane& joined) const {
   EntryInfo info;
   info.name = joined.name;
   info.kind = "joined lane";
+  info.offset = kNoOffset;
   info.dtype = DTypeName(joined.lane.dtype);
   info.shape = joined.lane.shape;
   if (joined.lane.guess) {
@@ -257,11 +258,11 @@ std::vector<ChildContainer> WShardChunks::Children() const {
   for (const ChunkRef& chunk : manifest_.chunks) {
     if (chunk.uri.empty() || !StaysInside(chunk.uri)) continue;
     if (chunks.size() == limits::kDerivedFiles) break;
-    chunks.push_back({"chunks/" + chunk.uri,
-                      [manifest = source(),
+    const auto open = [manifest = source(),
                        uri = chunk.uri](const ReadContext& /*context*/) {
-                        return manifest->OpenBeside(uri);
-                      }});
+      return manifest->OpenBeside(uri);
+    };
+    chunks.push_back({"chunks/" + chunk.uri, open, Role::kViews});
   }
   return chunks;
 }

@@ -92,7 +92,7 @@ EntryInfo WShardContainer::Describe(uint32_t entry) const {
   if (!why_not.empty()) add_note("no array: " + why_not);
   if (const std::optional<SignLayout> layout = SignsOf(entry)) {
     info.extra["residual_layout"] = layout->name();
-    info.extra["residual_signs"] = SignsPath(entry);
+    info.extra["residual_signs"] = "views/" + SignsPath(entry);
   }
   if (IsRepaired(entry)) {
     add_note(
@@ -106,8 +106,9 @@ EntryInfo WShardContainer::Describe(uint32_t entry) const {
 EntryInfo WShardContainer::DescribeSigns(uint32_t entry,
                                          const SignLayout& layout) const {
   EntryInfo info = ShardContainer::Describe(entry);
-  info.name = SignsPath(entry);
+  info.name.reset();
   info.kind = "signs";
+  info.computed = true;
   info.size = layout.decoded_size();
   info.dtype = DTypeName(DType::kI8);
   info.shape = layout.shape();

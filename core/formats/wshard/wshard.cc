@@ -282,11 +282,11 @@ Result<Content> WShardContainer::OpenSigns(uint32_t entry,
       layout.decoded_size());
 }
 
-/// residual_signs/SIGNAL: the sign bits of a signal as an array of int8.
+/// views/residual_signs/SIGNAL: the sign bits of a signal as an array of int8.
 class WShardContainer::SignFiles final : public FileTable {
  public:
   explicit SignFiles(std::shared_ptr<const WShardContainer> episode)
-      : FileTable({.directory = "residual_signs"}),
+      : FileTable({.role = Role::kViews, .directory = "residual_signs"}),
         episode_(std::move(episode)) {
     for (uint32_t i = 0; i < episode_->entry_count(); ++i) {
       const std::optional<SignLayout> layout = episode_->SignsOf(i);

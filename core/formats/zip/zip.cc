@@ -117,6 +117,7 @@ class ArrayTable final : public FileTable {
     info.name = std::string(arrays_->Name(file));
     info.size -= array->data_offset;
     info.checksum.clear();  // it is of the whole member
+    info.computed = true;
     info.dtype = DTypeName(array->dtype);
     info.shape = array->shape;
     return info;
@@ -200,6 +201,10 @@ class ZipContainer final : public Container {
             {"bytes_after", directory.end.trailing_bytes},
             {"container_size", source()->size()},
             {"warnings", std::move(warnings)}};
+  }
+
+  std::vector<Error> Faults() const override {
+    return DamageIn(archive_->directory().warnings);
   }
 
   Tables Files() const override {

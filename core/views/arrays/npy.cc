@@ -51,6 +51,7 @@ class NpyFiles final : public FileTable {
     const ArrayInfo& array = (*arrays_)[file];
     EntryInfo info;
     info.kind = "view";
+    info.computed = true;
     info.dtype = DTypeName(Shown(array));
     info.shape = array.shape;
     if (Shown(array) != array.dtype) {

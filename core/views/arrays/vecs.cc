@@ -145,6 +145,7 @@ class VecsFiles final : public FileTable {
     const ArrayInfo& array = (*arrays_)[file];
     EntryInfo info;
     info.kind = "view";
+    info.computed = true;
     info.dtype = DTypeName(Shown(array.dtype));
     info.shape = array.shape;
     return info;

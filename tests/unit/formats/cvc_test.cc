@@ -380,14 +380,14 @@ TEST(Cvc, JoinsTheRowsOfAValueAndSaysWhereItCannot) {
     if (file.path == "header.json") continue;
     ++files;
     paths.insert(file.path);
-    if (file.path != "sections/s=a/b/vectors") continue;
+    if (file.path != "views/sections/s=a/b/vectors") continue;
     BlockCache cache(0);
     joined = *ReadAll(*file.Open(cache), cache);
   }
   EXPECT_EQ(joined, kDecoded.substr(8) + kDecoded.substr(0, 8));
-  EXPECT_EQ(paths, (std::set<std::string>{"chunks/00000/vectors",
-                                          "sections/n=1/vectors",
-                                          "sections/s=a/b/vectors"}));
+  EXPECT_EQ(paths, (std::set<std::string>{".ctxfs/raw/chunks/00000/vectors",
+                                          "views/sections/n=1/vectors",
+                                          "views/sections/s=a/b/vectors"}));
   EXPECT_EQ(files, 4U);  // 1 and "1" are two
   EXPECT_FALSE((*container)->Info(LoneContext())["warnings"].empty());
 }

@@ -155,7 +155,7 @@ TEST(Mcf, SalvageLeavesOutWhatDoesNotFit) {
   EXPECT_TRUE(Warns(*container, "section 0"));
   const std::vector<FoundFile> files = FilesOf(*container);
   ASSERT_EQ(files.size(), 1U);
-  EXPECT_EQ(files[0].path, "sections/0x0200.bin");
+  EXPECT_EQ(files[0].path, ".ctxfs/raw/sections/0x0200.bin");
 }
 
 TEST(Mcf, DocumentsOfAChangedFileAreStale) {

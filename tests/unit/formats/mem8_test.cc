@@ -72,7 +72,7 @@ TEST(Mem8, EveryMeaningOfALengthIsFound) {
     ASSERT_TRUE(Ok(container));
     EXPECT_EQ(ReadJson(*container, "header.json")["length_convention"], name);
     EXPECT_EQ(EntryCount(**container), 3U);
-    EXPECT_EQ(*Read(*container, "sections/55.bin"), "unknown");
+    EXPECT_EQ(*Read(*container, ".ctxfs/raw/sections/0x0055.bin"), "unknown");
     EXPECT_EQ(ReadJson(*container, "identity.json")["purpose"], "source");
   }
 }
@@ -145,7 +145,7 @@ TEST(Mem8, AnEncryptedFileShowsItsHeaderOnly) {
     EXPECT_EQ(ReadJson(*container, "header.json")["flags"], flags);
     EXPECT_TRUE(Warns(*container, "encrypted"));
     EXPECT_TRUE(ReadJson(*container, "header.json").contains("note"));
-    for (const char* name : {"strings.json", "summary.json"}) {
+    for (const char* name : {"strings.json", ".ctxfs/summary.json"}) {
       EXPECT_TRUE(Fails(Read(*container, name), Code::kLocked, 6)) << name;
     }
     EXPECT_TRUE((*container)->Inspect(LoneContext()).empty());
@@ -216,8 +216,8 @@ TEST(Mem8, WhatRepeatsALongStringHasALimit) {
   for (int i = 0; i < 50; ++i) file.sections += Mem8SectionBytes(2, concepts);
   const Result<ContainerPtr> container = Open(file.Build());
   ASSERT_TRUE(Ok(container));
-  EXPECT_TRUE(Fails(Read(*container, "summary.json"), Code::kLimit));
-  EXPECT_EQ(Read(*container, "sections/02.bin")->size(), 1276U);
+  EXPECT_TRUE(Fails(Read(*container, ".ctxfs/summary.json"), Code::kLimit));
+  EXPECT_EQ(Read(*container, ".ctxfs/raw/sections/0x0002.bin")->size(), 1276U);
   EXPECT_TRUE(Ok(Read(*container, "strings.json")));
 }
 
@@ -226,8 +226,8 @@ TEST(Mem8, AMismatchClosesEverythingUnlessNothingIsVerified) {
   file.crc = 12345;
   const Result<ContainerPtr> container = Open(file.Build());
   ASSERT_TRUE(Ok(container));
-  for (const char* name :
-       {"identity.json", "summary.json", "header.json", "sections/01.bin"}) {
+  for (const char* name : {"identity.json", ".ctxfs/summary.json",
+                           "header.json", ".ctxfs/raw/sections/0x0001.bin"}) {
     EXPECT_TRUE(Fails(Read(*container, name), Code::kChecksum)) << name;
   }
   EXPECT_EQ(EntrySize(**container, 0), 0U);

@@ -236,10 +236,10 @@ TEST(ModelShard, EntriesWithoutANameAreNumbered) {
   const auto opened =
       OpenContainer(std::make_shared<MemorySource>(Nameless(spec)), {});
   ASSERT_TRUE(Ok(opened));
-  EXPECT_EQ(Paths(*opened, "tensors/"),
+  EXPECT_EQ(Paths(*opened, "views/tensors/"),
             (std::vector<std::string>{"#0", ".scales"}));
-  EXPECT_TRUE(Paths(*opened, "dequantized/").empty());
-  EXPECT_TRUE(Paths(*opened, "merged/").empty());
+  EXPECT_TRUE(Paths(*opened, "views/dequantized/").empty());
+  EXPECT_TRUE(Paths(*opened, "views/merged/").empty());
   EXPECT_EQ(ArraysOf(**opened).size(), 1U);
 }
 
@@ -247,14 +247,15 @@ TEST(EntryFileTable, HasPathsOfEntries) {
   const auto model =
       Model({Raw("a/b", Tensor(kF32, {}, Floats(1))), Raw("short", "abc"),
              Raw("__own__", Floats(9)), Raw("", Tensor(kF32, {}, Floats(1)))});
-  const auto tensors = TableWith(*model, "tensors/");
+  const auto tensors = TableWith(*model, "views/tensors/");
   ASSERT_NE(tensors, nullptr);
   EXPECT_EQ(tensors->count(), 4U);
-  EXPECT_TRUE(FindFile(*model, "tensors/a/b"));
+  EXPECT_TRUE(FindFile(*model, "views/tensors/a/b"));
   EXPECT_TRUE(PathIn(*tensors, 0));
   EXPECT_EQ(PathIn(*tensors, 1), std::nullopt);
   EXPECT_EQ(PathIn(*tensors, 2), std::nullopt);
-  EXPECT_EQ(Paths(model, "tensors/"), (std::vector<std::string>{"a/b", "%"}));
+  EXPECT_EQ(Paths(model, "views/tensors/"),
+            (std::vector<std::string>{"a/b", "%"}));
 }
 
 Json Delta(const std::string& kind, const std::string& base) {
@@ -288,7 +289,7 @@ TEST(Deltas, ThatDoNotFitAreNotMerged) {
        {"odd", Delta("other", "base")},
        {"listed", {{"delta", Json::array()}}},
        {"good", Delta("scale", "base")}});
-  EXPECT_EQ(Paths(model, "merged/"), std::vector<std::string>{"good"});
+  EXPECT_EQ(Paths(model, "views/merged/"), std::vector<std::string>{"good"});
   EXPECT_EQ(WarningsAbout(*model, "not merged: "), 7U);
   EXPECT_EQ(WarningsAbout(*model, "'listed': delta: no object"), 1U);
 }
@@ -301,7 +302,7 @@ TEST(Deltas, StandEightDeepAndNoDeeper) {
     said[std::to_string(i)] = Delta("scale", std::to_string(i - 1));
   }
   const auto model = Model(std::move(entries), said);
-  EXPECT_EQ(Paths(model, "merged/").size(), 8U);
+  EXPECT_EQ(Paths(model, "views/merged/").size(), 8U);
   EXPECT_EQ(WarningsAbout(*model, "entry 9 '9'"), 1U);
 }
 
@@ -311,7 +312,7 @@ TEST(Deltas, OfALoneContainerNameNoFiles) {
     delta["delta"]["base_file"] = file;
     const auto model =
         Model({Raw("x", Tensor(kF32, {}, Floats(1)))}, {{"x", delta}});
-    EXPECT_TRUE(Paths(model, "merged/").empty());
+    EXPECT_TRUE(Paths(model, "views/merged/").empty());
     EXPECT_EQ(WarningsAbout(*model, "base_file"), 1U);
   }
 }
@@ -331,7 +332,7 @@ TEST(Deltas, IndicesOutOfOrderOrRangeAreEio) {
                              {{"x", delta}});
     BlockCache cache(1 << 20);
     const Result<Content> content =
-        TableWith(*model, "merged/")->Open(2, cache);
+        TableWith(*model, "views/merged/")->Open(2, cache);
     ASSERT_TRUE(Ok(content));
     EXPECT_EQ(content->size(), 24U);
     EXPECT_FALSE(ReadAll(*content, cache));
@@ -344,7 +345,7 @@ TEST(GemmShard, NamesOfTilesAreNumbersAndGridsFull) {
     std::vector<ShardEntry> entries;
     for (const char* name : names) entries.push_back(Raw(name, tile));
     return Paths(Model(std::move(entries), Json::object(), kGemmRole),
-                 "matrices/");
+                 "views/matrices/");
   };
   EXPECT_EQ(gemm({"A/0,0"}), std::vector<std::string>{"A"});
   EXPECT_EQ(gemm({"A/B/0,0", "A/B/0,1"}), std::vector<std::string>{"A/B"});
@@ -363,7 +364,7 @@ TEST(GemmShard, TilesThatDoNotFitMakeNoMatrix) {
     const auto gemm =
         Model({Raw("A/0,0", std::move(first)), Raw("A/1,0", std::move(second))},
               Json::object(), kGemmRole);
-    const bool there = !Paths(gemm, "matrices/").empty();
+    const bool there = !Paths(gemm, "views/matrices/").empty();
     EXPECT_EQ(WarningsAbout(*gemm, "A: no matrix"), there ? 0U : 1U);
     return there;
   };

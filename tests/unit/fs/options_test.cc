@@ -126,8 +126,9 @@ Arguments Documented() {
 
 TEST(MountOptions, AreAllThatTheUsageNames) {
   const std::map<std::string, std::string> samples = {
-      {"WHEN", "open"},  {"SIZE", "64M"},  {"N", "7"},        {"MODE", "022"},
-      {"LEVEL", "info"}, {"PATH", "/key"}, {"LIST", "npy:hf"}};
+      {"WHEN", "open"},   {"SIZE", "64M"},   {"N", "7"},
+      {"MODE", "022"},    {"LEVEL", "info"}, {"PATH", "/key"},
+      {"LIST", "npy:hf"}, {"WHAT", "views"}};
   const Arguments documented = Documented();
   EXPECT_GE(documented.size(), 16U);
   for (std::string option : documented) {
@@ -356,6 +357,20 @@ TEST(ParseSize, KnowsBinaryUnits) {
     EXPECT_FALSE(ParseSize(text, &bytes)) << text;
     EXPECT_EQ(bytes, 42U) << "left alone";
   }
+}
+
+TEST(MountOptions, ChooseWhatIsListed) {
+  EXPECT_EQ(ParseOption("ro").options.list, ListMode::kPrimary);
+  EXPECT_EQ(ParseOption("list=primary").options.list, ListMode::kPrimary);
+  EXPECT_EQ(ParseOption("list=views").options.list, ListMode::kViews);
+  EXPECT_EQ(ParseOption("views=npy,list=all").options.list, ListMode::kAll);
+  EXPECT_EQ(ParseOption("list=raw").error,
+            "invalid value 'raw' for option 'list': expected primary, views or "
+            "all");
+  for (const char* bad : {"list", "list=", "list=views,all"}) {
+    EXPECT_FALSE(ParseOption(bad).ok) << bad;
+  }
+  EXPECT_EQ(ListModeNames(), (Arguments{"primary", "views", "all"}));
 }
 
 TEST(MountOptions, ChooseViews) {

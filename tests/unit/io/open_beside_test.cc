@@ -87,7 +87,7 @@ TEST(MemorySource, HasNothingBesideIt) {
   EXPECT_TRUE(Fails(MemorySource("x").OpenBeside("a"), Code::kNotFound));
 }
 
-// docs/tree.md, section 3: what is shown to everyone is what everyone may read.
+// docs/tree.md, section 6: what is shown to everyone is what everyone may read.
 TEST_F(OpenBeside, ForEveryoneOnlyWhatAllReadersMayRead) {
   const auto mode = [&](const char* name, mode_t bits) {
     ASSERT_EQ(::chmod(dir_.Path(name).c_str(), bits), 0);

@@ -77,12 +77,14 @@ class FakeContainer : public Container {
   Json Info(const ReadContext& /*context*/) const override {
     return {{"format", "fake"}};
   }
+  std::vector<Error> Faults() const override { return faults; }
   Tables Files() const override {
     Tables all = files;
-    const Placement placement{.role = Role::kEntries,
-                              .directory = directory,
-                              .shared = names_entries_itself,
-                              .may_nest = may_nest};
+    const Placement placement{
+        .role = raw_entries ? Role::kRawEntries : Role::kEntries,
+        .directory = directory,
+        .shared = names_entries_itself,
+        .may_nest = may_nest};
     all.insert(all.begin(), std::make_shared<const Table>(names_, placement));
     return all;
   }
@@ -90,9 +92,11 @@ class FakeContainer : public Container {
 
   bool names_entries_itself = false;
   bool may_nest = false;
+  bool raw_entries = false;
   std::string directory;
   Tables files;
   std::vector<ChildContainer> children;
+  std::vector<Error> faults;
 
  private:
   class Table final : public FileTable {

@@ -96,9 +96,10 @@ inline std::vector<FoundFile> FilesOf(const Container& container) {
   std::string scratch;
   for (const auto& table : container.Files()) {
     const Placement& placement = table->placement();
-    if (placement.role == Role::kEntries || placement.numbering) continue;
+    if (HoldsEntries(placement.role) || placement.numbering) continue;
     std::string above = placement.role == Role::kViews      ? "views/"
                         : placement.role == Role::kMetadata ? ".ctxfs/"
+                        : placement.role == Role::kRaw      ? ".ctxfs/raw/"
                                                             : "";
     if (!placement.directory.empty()) above += placement.directory + "/";
     for (uint32_t i = 0; i < table->count(); ++i) {

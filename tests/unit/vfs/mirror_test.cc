@@ -17,6 +17,7 @@
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 #include "tests/unit/testing/temp_dir.h"
+#include "tests/unit/testing/zip_builder.h"
 
 namespace ctxfs {
 namespace {
@@ -92,6 +93,57 @@ TEST_F(MirrorTest, ListsWhatLookupsFind) {
   EXPECT_EQ(List(sub.inode),
             (std::map<std::string, Type>{{"deep", Type::kDirectory},
                                          {"file", Type::kFile}}));
+}
+
+// A file that common programs open stays one, and NAME~dir is what is in it.
+TEST_F(MirrorTest, HasADirectoryForAContainerThatStaysAFile) {
+  dir_.Write("in/a.zip", BuildZip({{"x", "hello"}}));
+  dir_.Write("in/taken.zip", BuildZip({{"x", "hello"}}));
+  dir_.Write("in/taken.zip~dir", "theirs");
+  EXPECT_EQ(Lookup("a.zip").kind, Kind::kFile);
+  const Mirror::Node inside = Lookup("a.zip~dir");
+  EXPECT_EQ(inside.kind, Kind::kContainer);
+  EXPECT_FALSE(inside.directory);
+  EXPECT_NE(inside.inode, Lookup("a.zip").inode);
+  EXPECT_EQ(inside.permissions.bits & 0111,
+            0111U & inside.permissions.bits >> 2);
+  const auto found = mirror_.Find(inside.inode);
+  ASSERT_TRUE(Ok(found));
+  EXPECT_TRUE(found->path.ends_with("/a.zip")) << found->path;
+  EXPECT_EQ(Lookup("taken.zip~dir").kind, Kind::kFile) << "theirs";
+  for (const char* name : {"plain~dir", "c.shard~dir", "sub~dir", "~dir",
+                           "none~dir", "..~dir", "a.zip~dir~dir"}) {
+    const auto none = mirror_.Lookup(Mirror::kRoot, name);
+    ASSERT_TRUE(Ok(none)) << name;
+    EXPECT_FALSE(none->has_value()) << name;
+  }
+  std::map<std::string, Type> names = kNames;
+  names.insert({{"a.zip", Type::kFile},
+                {"taken.zip", Type::kFile},
+                {"taken.zip~dir", Type::kFile}});
+  EXPECT_EQ(List(Mirror::kRoot), names) << "it is unlisted";
+  Mirror all(dir_.Path("in"), {.list_inside = true});
+  const auto listed = all.List(Mirror::kRoot, cache_);
+  ASSERT_TRUE(Ok(listed));
+  std::map<std::string, Inode> shown;
+  for (uint64_t i = 0; i < (*listed)->count(); ++i) {
+    const DirectorySnapshot::Name name = (*listed)->At(i);
+    EXPECT_TRUE(shown.emplace(name.name, name.inode).second) << name.name;
+  }
+  EXPECT_EQ(shown.size(), names.size() + 1);
+  EXPECT_EQ(shown.at("a.zip~dir"), inside.inode);
+}
+
+TEST_F(MirrorTest, FollowsAContainerThatStaysAFile) {
+  dir_.Write("in/a.zip", BuildZip({{"x", "hello"}}));
+  const Inode inside = Lookup("a.zip~dir").inode;
+  dir_.Write("in/a.zip", BuildZip({{"x", "other bytes"}}));
+  EXPECT_TRUE(Fails(mirror_.Find(inside), Code::kStale));
+  EXPECT_NE(Lookup("a.zip~dir").inode, inside);
+  dir_.Write("in/a.zip", "no archive any more");
+  const auto none = mirror_.Lookup(Mirror::kRoot, "a.zip~dir");
+  ASSERT_TRUE(Ok(none));
+  EXPECT_FALSE(none->has_value());
 }
 
 /// Returns how often a directory was opened since the last call.

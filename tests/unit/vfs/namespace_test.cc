@@ -131,15 +131,17 @@ Result<std::string> Read(const Namespace& files, std::string_view path) {
 }
 
 TEST(Namespace, HangsTheContainerBelowItsName) {
-  const Namespace files(Fake(), "model.mcf", StatsFile());
+  Namespace files(Fake(), "model.mcf", StatsFile());
+  files.SetListMode(ListMode::kAll);
   const Paths paths = AllPaths(files);
   EXPECT_EQ(Names(paths),
             (std::set<std::string>{
                 "model.mcf", "model.mcf/a", "model.mcf/d", "model.mcf/d/b",
                 "model.mcf/d/e", "model.mcf/d/e/c", "model.mcf/.ctxfs",
                 "model.mcf/.ctxfs/info.json", "model.mcf/.ctxfs/index.json",
-                "model.mcf/.ctxfs/container", ".ctxfs", ".ctxfs/stats"}));
-  EXPECT_EQ(files.Totals().nodes, paths.size() + 1) << "and the root";
+                "model.mcf/.ctxfs/faults.json", "model.mcf/.ctxfs/container",
+                ".ctxfs", ".ctxfs/stats"}));
+  EXPECT_EQ(files.Totals().files, 3U) << "the primary ones";
   EXPECT_EQ(files.Parent(Namespace::kRoot, LoneContext()), Namespace::kRoot);
   EXPECT_TRUE(Examine(files, Namespace::kRoot).directory);
   EXPECT_EQ(*Read(files, "model.mcf/d/e/c"), "of d/e/c");
@@ -150,13 +152,15 @@ TEST(Namespace, HangsTheContainerBelowItsName) {
 }
 
 TEST(Namespace, ShowsTheContainerAtTheRootWhenFlat) {
-  const Namespace files(Fake(), "", StatsFile());
+  Namespace files(Fake(), "", StatsFile());
+  files.SetListMode(ListMode::kAll);
   const Paths paths = AllPaths(files);
   EXPECT_EQ(Names(paths),
             (std::set<std::string>{"a", "d", "d/b", "d/e", "d/e/c", ".ctxfs",
                                    ".ctxfs/info.json", ".ctxfs/index.json",
-                                   ".ctxfs/container", ".ctxfs/stats"}));
-  EXPECT_EQ(files.Totals().nodes, paths.size() + 1);
+                                   ".ctxfs/faults.json", ".ctxfs/container",
+                                   ".ctxfs/stats"}));
+  EXPECT_EQ(files.Totals().files, 3U);
   EXPECT_EQ(files.Parent(Namespace::kRoot, LoneContext()), Namespace::kRoot);
   EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S");
   EXPECT_EQ(*Read(files, "d/b"), "of d/b");
@@ -236,7 +240,7 @@ TEST(NumberedInNamespace, FilesAreWhereTheirNumbersSay) {
   EXPECT_EQ(files.PathInContainer(block, LoneContext()), "LOD0/blocks/000017");
   EXPECT_FALSE((*files.Describe(block, LoneContext())).has_value());
   EXPECT_EQ(AllPaths(Namespace(WithBlocks(30), "top", StatsFile())), paths);
-  EXPECT_EQ(files.Totals().nodes, paths.size() + 1);
+  EXPECT_EQ(files.Totals().files, 3U) << "the entries";
 }
 
 TEST(NumberedInNamespace, ABillionFilesCostNothing) {
@@ -385,7 +389,7 @@ TEST_F(Nest, IsTheSameForAllThreads) {
   }
 }
 
-TEST(InnerContainer, StandsBesideTheEntryThatItIs) {
+TEST(InnerContainer, IsAViewOfTheEntryThatItIs) {
   const std::string innermost =
       BuildShard({.entries = {Raw("deep", "bottom")}, .role = 16});
   const std::string inner = BuildShard(
@@ -403,14 +407,16 @@ TEST(InnerContainer, StandsBesideTheEntryThatItIs) {
   const Namespace files(*container, "top", StatsFile());
   EXPECT_EQ(*Read(files, "top/a/raw.shard"), inner);
   EXPECT_EQ(*Read(files, "top/a/raw.shard~dir"), "theirs");
-  EXPECT_EQ(*Read(files, "top/a/raw~2.shard~dir/x"), "hello");
-  EXPECT_EQ(*Read(files, "top/zstd.mosh~dir/x"), "hello");
-  EXPECT_EQ(*Read(files, "top/zstd.mosh~dir/in.shard~dir/deep"), "bottom");
-  EXPECT_EQ(Walk(files, "top/text.shard~dir"), std::nullopt);
-  EXPECT_EQ(Walk(files, "top/prose.mcf~dir"), std::nullopt) << "when looked up";
-  EXPECT_EQ(Walk(files, "top/noext~dir"), std::nullopt);
+  EXPECT_EQ(*Read(files, "top/views/a/raw.shard~dir/x"), "hello");
+  EXPECT_EQ(*Read(files, "top/views/zstd.mosh~dir/x"), "hello");
+  EXPECT_EQ(*Read(files, "top/views/zstd.mosh~dir/views/in.shard~dir/deep"),
+            "bottom");
+  EXPECT_EQ(Walk(files, "top/views/text.shard~dir"), std::nullopt);
+  EXPECT_EQ(Walk(files, "top/views/prose.mcf~dir"), std::nullopt)
+      << "when looked up";
+  EXPECT_EQ(Walk(files, "top/views/noext~dir"), std::nullopt);
   BlockCache& cache = TheCache();
-  const auto listing = files.OpenDirectory(*Walk(files, "top"), cache);
+  const auto listing = files.OpenDirectory(*Walk(files, "top/views"), cache);
   std::set<std::string> names;
   for (uint64_t i = 0; i < (*listing)->count(); ++i) {
     if (const auto name = (*listing)->At(i, false, LoneContext()))
@@ -431,7 +437,7 @@ TEST(InnerContainer, OfADamagedEntryIsNotThereAndItsFileSaysWhy) {
   ASSERT_TRUE(Ok(container));
   const Namespace files(*container, "", StatsFile());
   EXPECT_TRUE(Fails(Read(files, "r.shard"), Code::kChecksum));
-  EXPECT_NE(Read(files, "r.shard~dir/.ctxfs/info.json")->find("checksum"),
+  EXPECT_NE(Read(files, "views/r.shard~dir/.ctxfs/info.json")->find("checksum"),
             std::string::npos);
 }
 
@@ -451,12 +457,13 @@ TEST(InnerContainer, TakesNoMemoryWhileItIsOpen) {
   ASSERT_TRUE(Ok(container));
   BlockCache cache(kEach * 3 / 2);
   const Namespace files(*container, "", StatsFile());
+  const Inode views = *Walk(files, "views");
   std::vector<Namespace::OpenFile> open;
   const int64_t before = HeapBytes();
   for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < kCount; ++i) {
-      const auto directory = files.Lookup(
-          Namespace::kRoot, std::to_string(i) + ".shard~dir", cache);
+      const auto directory =
+          files.Lookup(views, std::to_string(i) + ".shard~dir", cache);
       ASSERT_TRUE(Ok(directory) && *directory);
       const auto found = files.Lookup((*directory)->inode, "x", cache);
       ASSERT_TRUE(Ok(found) && *found);
@@ -489,7 +496,8 @@ TEST(InnerContainer, IsDecodedOnceForAllOfItsEntries) {
   ASSERT_TRUE(Ok(container));
   BlockCache cache(1000);
   const Namespace files(*container, "", StatsFile());
-  const auto directory = files.Lookup(Namespace::kRoot, "in.shard~dir", cache);
+  const auto directory =
+      files.Lookup(*Walk(files, "views"), "in.shard~dir", cache);
   ASSERT_TRUE(Ok(directory) && *directory);
   for (int i = 0; i < 100; ++i) {
     const auto found =

@@ -111,7 +111,7 @@ class Renewal : public testing::Test {
 TEST_F(Renewal, OpenFilesGoOn) {
   const auto a = Open("a");
   const auto z = Open("z");
-  const auto in = Open("inner.shard~dir/in");
+  const auto in = Open("views/inner.shard~dir/in");
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(*Read(*a), "hello");
     EXPECT_EQ(*Read(*z), Prose(5000));
@@ -149,12 +149,12 @@ TEST_F(Renewal, PagesAreDroppedOnceAtTheNextOpen) {
     return file->same_pages;
   };
   EXPECT_TRUE(same_pages("a"));
-  EXPECT_TRUE(same_pages("inner.shard~dir/in"));
+  EXPECT_TRUE(same_pages("views/inner.shard~dir/in"));
   Touch();
   EXPECT_FALSE(same_pages("a"));
   EXPECT_TRUE(same_pages("a"));
-  EXPECT_FALSE(same_pages("inner.shard~dir/in"));
-  EXPECT_TRUE(same_pages("inner.shard~dir/in"));
+  EXPECT_FALSE(same_pages("views/inner.shard~dir/in"));
+  EXPECT_TRUE(same_pages("views/inner.shard~dir/in"));
   EXPECT_FALSE(same_pages("z"));
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/limits.h"
+#include "core/base/result.h"
 
 namespace ctxfs {
 namespace {
@@ -56,6 +57,25 @@ TEST(EntryXattrs, LeaveOutWhatSaysNothing) {
                                                 {"user.ctxfs.offset", "0"}}));
   info.name.reset();
   EXPECT_EQ(XattrsOf(info, "#3").count("user.ctxfs.name"), 0U);
+}
+
+TEST(EntryXattrs, LeaveOutWhatDoesNotApply) {
+  EntryInfo info;
+  info.computed = true;
+  info.codec = "zstd";
+  info.stored_size = 17;
+  info.offset = 1234;
+  info.checksum = "crc32c:9a71bb4c";
+  info.dtype = "f32";
+  info.shape = std::vector<uint64_t>{2};
+  EXPECT_EQ(XattrsOf(info, "views/npy/a.npy"),
+            (std::map<std::string, std::string>{{"user.ctxfs.dtype", "f32"},
+                                                {"user.ctxfs.shape", "[2]"}}));
+  info.computed = false;
+  info.offset = kNoOffset;
+  const auto joined = XattrsOf(info, "episode/reward");
+  EXPECT_EQ(joined.count("user.ctxfs.offset"), 0U) << "it is in many places";
+  EXPECT_EQ(joined.at("user.ctxfs.stored_size"), "17");
 }
 
 TEST(EntryXattrs, GiveTheOriginalNameWhateverItIs) {

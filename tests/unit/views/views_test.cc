@@ -173,14 +173,16 @@ TEST(ViewsTest, HangInANamespaceAndAreMadeWhenLookedInto) {
   const auto model = Model();
   // The format makes a view of its own, and the two are one directory.
   model->files = {TextFile("own.txt", "mine", Role::kViews)};
-  const Namespace files(model, "", TextFile("stats", "S", Role::kMetadata), {},
-                        [](const std::shared_ptr<const Container>& of) {
-                          std::vector<ChildContainer> hanging;
-                          if (MayHaveViews(*of, AllViews())) {
-                            hanging.push_back(ViewsDirectory(of, AllViews()));
-                          }
-                          return hanging;
-                        });
+  Namespace files(model, "", TextFile("stats", "S", Role::kMetadata), {},
+                  [](const std::shared_ptr<const Container>& of) {
+                    std::vector<ChildContainer> hanging;
+                    if (MayHaveViews(*of, AllViews())) {
+                      hanging.push_back(ViewsDirectory(of, AllViews()));
+                    }
+                    return hanging;
+                  });
+  EXPECT_EQ(List(files, Namespace::kRoot), std::vector<std::string>());
+  files.SetListMode(ListMode::kAll);
   EXPECT_EQ(List(files, Namespace::kRoot),
             (std::vector<std::string>{"views", ".ctxfs"}));
   const Inode views = Find(files, Namespace::kRoot, "views");

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tree/fault_ledger.h"
+
+namespace ctxfs {
+
+void FaultLedger::Note(const std::string& path, const Error& error) {
+  const std::string key = path + '\0' + error.Text();
+  const MutexLock lock(mutex_);
+  if (const auto found = known_.find(key); found != known_.end()) {
+    latest_[path] = found->second;
+    return;
+  }
+  if (faults_.size() >= kMostFaults || bytes_ + key.size() > kMostBytes) {
+    ++left_out_;
+    return;
+  }
+  bytes_ += key.size();
+  known_.emplace(key, faults_.size());
+  latest_[path] = faults_.size();
+  faults_.push_back({path, error});
+  any_.store(true, std::memory_order_release);
+}
+
+std::optional<Error> FaultLedger::LatestOf(const std::string& path) const {
+  const MutexLock lock(mutex_);
+  const auto found = latest_.find(path);
+  if (found == latest_.end()) return std::nullopt;
+  return faults_[found->second].error;
+}
+
+std::vector<FaultLedger::Fault> FaultLedger::All() const {
+  const MutexLock lock(mutex_);
+  return faults_;
+}
+
+uint64_t FaultLedger::left_out() const {
+  const MutexLock lock(mutex_);
+  return left_out_;
+}
+
+}  // namespace ctxfs

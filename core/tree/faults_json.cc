@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tree/faults_json.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/container/documents.h"
+#include "core/tree/container_tree.h"
+#include "core/tree/fault_ledger.h"
+#include "core/tree/index_json.h"
+
+namespace ctxfs {
+namespace {
+
+using Fault = FaultLedger::Fault;
+
+constexpr NodeId kNodesPerCheck = 16'384;
+
+/// The faults that are known without reading, and how many more there are.
+struct Known {
+  std::vector<Fault> faults;
+  uint64_t left_out = 0;
+
+  void Add(Fault fault) {
+    if (faults.size() == FaultLedger::kMostFaults) {
+      ++left_out;
+    } else {
+      faults.push_back(std::move(fault));
+    }
+  }
+};
+
+/// Fails only if interrupted.
+Result<Known> KnownFaults(const ContainerTree& tree,
+                          const ReadContext& context) {
+  Known known;
+  for (Error& fault : tree.container().Faults()) {
+    known.Add({"", std::move(fault)});
+  }
+  const Tree& names = tree.tree();
+  for (NodeId node = 0; node < names.node_count(); ++node) {
+    if (node % kNodesPerCheck == 0) {
+      if (Status wanted = context.Check(); !wanted) {
+        return std::move(wanted).error();
+      }
+    }
+    if (names.IsDirectory(node) || !tree.IsData(node)) continue;
+    const FileTree::File file = tree.At(node);
+    std::optional<Error> fault = file.table->Fault(file.number);
+    // A missing key is no fault of the container.
+    if (!fault || fault->code == Code::kLocked) continue;
+    known.Add({names.Path(node), *std::move(fault)});
+  }
+  return known;
+}
+
+std::string CompactText(const Json& object) {
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string Line(const Fault& fault) {
+  Json object = Json::object();
+  PutText(object, "path", fault.path);
+  if (fault.error.offset != kNoOffset) object["offset"] = fault.error.offset;
+  object["reason"] = fault.error.what;
+  return CompactText(object);
+}
+
+Result<std::string> Text(const ContainerTree& tree,
+                         const ReadContext& context) {
+  const Result<Known> known = KnownFaults(tree, context);
+  if (!known) return known.error();
+  std::vector<std::string> lines;
+  std::set<std::string> said;
+  for (const Fault& fault : known->faults) {
+    lines.push_back(Line(fault));
+    said.insert(lines.back());
+  }
+  for (const Fault& fault : tree.faults().All()) {
+    std::string line = Line(fault);
+    if (!said.contains(line)) lines.push_back(std::move(line));
+  }
+  if (const uint64_t more = known->left_out + tree.faults().left_out();
+      more > 0) {
+    lines.push_back(
+        CompactText({{"path", ""},
+                     {"reason", "more faults, which are not listed"},
+                     {"count", more}}));
+  }
+  std::string text = "[";
+  for (const std::string& line : lines) {
+    text += text.size() == 1 ? "\n" : ",\n";
+    text += line;
+  }
+  return text + "\n]\n";
+}
+
+}  // namespace
+
+std::shared_ptr<const FileTable> FaultsJson(const ContainerTree& tree) {
+  return FreshDocument(
+      Role::kMetadata, "faults.json",
+      [&tree](const ReadContext& context) { return Text(tree, context); },
+      /*live=*/true);
+}
+
+}  // namespace ctxfs
