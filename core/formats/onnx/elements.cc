@@ -117,7 +117,7 @@ class DecodedBlock : public Block {
       : Block(key), source_(std::move(source)), tensor_(std::move(tensor)) {}
 
   uint64_t cost() const override { return tensor_.size; }
-  Status CheckUnchanged() const override { return source_->CheckUnchanged(); }
+  const Source* made_from() const override { return source_.get(); }
 
  protected:
   const std::shared_ptr<const Source> source_;

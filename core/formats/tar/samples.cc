@@ -103,7 +103,7 @@ class Samples : public std::enable_shared_from_this<Samples> {
   Result<std::string> Text(uint32_t first, uint32_t end,
                            const ReadContext& context) const;
 
-  Status CheckUnchanged() const { return source_->CheckUnchanged(); }
+  const Source& source() const { return *source_; }
 
  private:
   class LinesBlock;
@@ -135,7 +135,7 @@ class Samples::LinesBlock final : public Block {
       : Block(key), samples_(std::move(samples)), end_(end) {}
 
   uint64_t cost() const override { return 0; }  // unknown before it is made
-  Status CheckUnchanged() const override { return samples_->CheckUnchanged(); }
+  const Source* made_from() const override { return &samples_->source(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     const Result<std::string> text =

@@ -72,8 +72,8 @@ class Archive::DecodedMember final : public Block {
     return member_.size + (member_.method == kZstd ? member_.stored_size : 0);
   }
   bool verifies() const override { return static_cast<bool>(checksum_); }
-  Status CheckUnchanged() const override {
-    return archive_->source()->CheckUnchanged();
+  const Source* made_from() const override {
+    return archive_->source().get();
   }
 
   Result<Buffer> Produce(const ReadContext& context) const override {

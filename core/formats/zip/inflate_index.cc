@@ -39,8 +39,8 @@ class InflateIndex::Part final : public Block {
   bool verifies() const override {
     return static_cast<bool>(index_->data_.checksum);
   }
-  Status CheckUnchanged() const override {
-    return index_->data_.source->CheckUnchanged();
+  const Source* made_from() const override {
+    return index_->data_.source.get();
   }
   Result<Buffer> Produce(const ReadContext& context) const override {
     return index_->DecodePart(key().index, context);
