@@ -321,16 +321,16 @@ TEST(IndexJson, IsTheSameInBlocks) {
 
 TEST(ContainerTree, OfTooManyNamesIsOneThatCannotBeRead) {
   const auto fake = Fake({"a/b", "a/c", "d"});
-  const TreeLimits enough{.nodes = 9, .name_bytes = 1 << 20};
+  const TreeLimits enough{.nodes = 10, .name_bytes = 1 << 20};
   EXPECT_TRUE(ContainerTree(fake, {}, {}, enough).status());
-  const ContainerTree branch(fake, {}, {}, {.nodes = 8, .name_bytes = 1 << 20});
+  const ContainerTree branch(fake, {}, {}, {.nodes = 9, .name_bytes = 1 << 20});
   ASSERT_FALSE(branch.status());
   EXPECT_EQ(branch.status().error().code, Code::kLimit);
   EXPECT_EQ(branch.TotalSize(), 0U);
   EXPECT_EQ(EntryCount(branch.container()), 0U);
   EXPECT_EQ(*Read(branch, ".ctxfs/container"), "the container's bytes");
   const std::string info = *Read(branch, ".ctxfs/info.json");
-  EXPECT_NE(info.find("more than 8 files"), std::string::npos) << info;
+  EXPECT_NE(info.find("more than 9 files"), std::string::npos) << info;
   EXPECT_EQ(Find(branch, "d"), std::nullopt);
 }
 
