@@ -106,8 +106,8 @@ def test_by_content(mount, tmp_path):
     for name in GENERATIONS:
         shutil.copy(FOLDER / name, tmp_path / name.replace(".cowrie", ".bin"))
     mounted = mount(tmp_path, "flat")
-    assert (mounted / "views/graphshard_gen2.bin/value.json").is_file()
-    gen1 = (mounted / "views/graphshard_gen1.bin").read_bytes()
+    assert (mounted / "graphshard_gen2.bin/value.json").is_file()
+    gen1 = (mounted / "graphshard_gen1.bin").read_bytes()
     assert gen1 == (FOLDER / "graphshard_gen1.cowrie").read_bytes()
 
 

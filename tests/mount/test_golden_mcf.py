@@ -68,11 +68,14 @@ def check_tensor(path: bytes, shown: dict, tensor: dict) -> None:
     assert os.getxattr(path, "user.ctxfs.verified") == b"none"
     if not tensor["raw"]["ok"]:
         assert os.stat(path).st_size == 0
+        assert shown["note"]
+        assert os.getxattr(path, "user.ctxfs.note") == shown["note"].encode()
         with pytest.raises(OSError) as failed:
             os.open(path, os.O_RDONLY)
         assert failed.value.errno == errno.EIO
-        assert shown["note"]
-        assert os.getxattr(path, "user.ctxfs.note") == shown["note"].encode()
+        # After a read that failed it has the byte, too.
+        note = os.getxattr(path, "user.ctxfs.note").decode()
+        assert note.startswith("byte ") and note.endswith(shown["note"])
         return
     assert os.stat(path).st_size == tensor["size"]
     with open(path, "rb") as file:

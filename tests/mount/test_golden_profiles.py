@@ -174,7 +174,7 @@ def test_k_quants_are_bytes(mount):
     for expected in answer["expected"]:
         assert set(expected) == {"name", "ggml_type", "block_bytes", "logical_shape",
                                  "data_sha256", "dequant_f32_le_sha256", "first8"}
-        path = mounted / "tensors" / expected["name"]
+        path = mounted / "views/tensors" / expected["name"]
         data = path.read_bytes()
         assert hashlib.sha256(data).hexdigest() == expected["data_sha256"]
         assert os.getxattr(path, "user.ctxfs.dtype") == b"u8"
@@ -183,4 +183,4 @@ def test_k_quants_are_bytes(mount):
         assert row_bytes % expected["block_bytes"] == 0
         values = (folder / f"kquant_{expected['ggml_type']}.f32").read_bytes()
         assert hashlib.sha256(values).hexdigest() == expected["dequant_f32_le_sha256"]
-    assert not (mounted / "dequantized").exists()
+    assert not (mounted / "views/dequantized").exists()

@@ -132,7 +132,8 @@ def test_the_number_of_faults_is_bounded(mount, tmp_path):
         assert read_error(mounted / f"e{i}") == errno.EIO
     *listed, last = faults(mounted.root)
     assert [fault["path"] for fault in listed] == [f"e{i}" for i in range(MOST)]
-    assert last["count"] == count - MOST and last["path"] == ""
+    # A fault that was not kept may be found, and counted, again.
+    assert last["count"] >= count - MOST and last["path"] == ""
 
 
 # What opening finds.

@@ -39,12 +39,15 @@ def xattr(path, name: str) -> str:
 
 
 def files_in(top: pathlib.Path) -> list[str]:
-    """Paths of all files below, relative."""
-    return sorted(
-        os.path.relpath(os.path.join(folder, name), top)
-        for folder, _, names in os.walk(top)
-        for name in names
-    )
+    """Paths of all files below, relative; those of containers within left out, if
+    listings show `.ctxfs`."""
+    found = []
+    for folder, folders, names in os.walk(top):
+        if ".ctxfs" in folders:
+            folders.clear()
+            continue
+        found += [os.path.relpath(os.path.join(folder, name), top) for name in names]
+    return sorted(found)
 
 
 def containers(top: pathlib.Path) -> list[pathlib.Path]:
