@@ -106,6 +106,25 @@ TEST_F(Renew, AnyOtherChangeIsForGood) {
   EXPECT_TRUE(Fails(replaced->Renew(), Code::kStale));
 }
 
+// docs/tree.md, promise 4: only deleted, or replaced as well.
+TEST_F(Renew, WhatTakesItsNameLaterReplacesIt) {
+  fs::rename(path_, dir_.Path("renamed"));
+  const auto renewed = Renewed(*source_);
+  EXPECT_EQ(Text(*renewed), "0123456789");
+  dir_.Write("a", "0123456789");
+  EXPECT_TRUE(Fails(renewed->CheckUnchanged(), Code::kStale));
+  EXPECT_TRUE(Fails(renewed->Renew(), Code::kStale));
+
+  const std::string other = dir_.Write("b", "0123456789");
+  const auto first = *OpenSource(other, kWatch);
+  PastTheTick();
+  fs::remove(other);
+  const auto removed = Renewed(*first);
+  EXPECT_EQ(Text(*removed), "0123456789");
+  dir_.Write("b", "0123456789");
+  EXPECT_TRUE(Fails(removed->CheckUnchanged(), Code::kStale));
+}
+
 TEST_F(Renew, WithoutWatchingCtimeItDoesNotCount) {
   const auto source = *OpenSource(path_);
   ASSERT_EQ(::chmod(path_.c_str(), 0400), 0);

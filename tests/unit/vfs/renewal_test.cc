@@ -227,7 +227,7 @@ class RenewalOfDamage : public Renewal {
   RenewalOfDamage() {
     Rewrite(Damaged("hello"));
     files_ = std::make_unique<Namespace>(
-        std::make_unique<Mirror>(dir_.path(), Mirror::Options{}), nullptr,
+        std::make_unique<Mirror>(dir_.Path(""), Mirror::Options{}), nullptr,
         Watching());
   }
 
@@ -237,6 +237,48 @@ class RenewalOfDamage : public Renewal {
     return bytes;
   }
 };
+
+/// The inode of a directory's name as a listing gives it.
+Inode Listed(const Namespace& files, Inode directory, const std::string& wanted,
+             BlockCache& cache) {
+  const auto listing = files.OpenDirectory(directory, cache);
+  EXPECT_TRUE(Ok((*listing)->Rewind(cache)));
+  for (uint64_t i = 0; i < (*listing)->count(); ++i) {
+    const auto name = (*listing)->At(i, /*attributes=*/false, cache);
+    if (name && name->name == wanted) return name->inode;
+  }
+  return 0;
+}
+
+TEST_F(RenewalOfDamage, ListsARetiredInodeAsLookUpsGiveIt) {
+  const Inode before = Walk("top");
+  EXPECT_EQ(Listed(*files_, Namespace::kRoot, "top", cache_), before);
+  const auto info = Open("top/.ctxfs/info.json");
+  Rewrite(Damaged("jello"));
+  std::string other = Damaged("jello");
+  other[5] = 2;
+  Rewrite(other);
+  EXPECT_TRUE(Fails(Read(*info), Code::kStale));
+  EXPECT_EQ(Listed(*files_, Namespace::kRoot, "top", cache_), Walk("top"));
+  EXPECT_NE(Walk("top"), before);
+}
+
+TEST_F(RenewalOfTensors, ListsNoDirectoryThatHoldsNothing) {
+  const auto root = files_->OpenDirectory(Namespace::kRoot, cache_);
+  const auto names = [&] {
+    EXPECT_TRUE(Ok((*root)->Rewind(cache_)));
+    std::vector<std::string> all;
+    for (uint64_t i = 0; i < (*root)->count(); ++i) {
+      const auto name = (*root)->At(i, /*attributes=*/false, cache_);
+      if (name) all.push_back(name->name);
+    }
+    return all;
+  };
+  const std::vector<std::string> before = names();
+  EXPECT_EQ(std::count(before.begin(), before.end(), "tensors"), 0);
+  Touch();
+  EXPECT_EQ(names(), before);
+}
 
 TEST_F(RenewalOfDamage, IsStaleOnceOtherBytesAreDamaged) {
   const auto info = Open("top/.ctxfs/info.json");
