@@ -158,15 +158,17 @@ TEST(Mem8, AnEncryptedFileIsDamagedOnlyIfItsCrcSaysSo) {
   Mem8File file = Small();
   file.flags = 2;
   file.crc = 0;  // nobody computed it
-  EXPECT_TRUE(Fails(Read(*Open(file.BuildWith(Noise(500))), "summary.json"),
-                    Code::kLocked));
+  EXPECT_TRUE(
+      Fails(Read(*Open(file.BuildWith(Noise(500))), ".ctxfs/summary.json"),
+            Code::kLocked));
   file.crc = 12345;
   const std::string bytes = file.BuildWith(Noise(500));
-  EXPECT_TRUE(Fails(Read(*Open(bytes), "summary.json"), Code::kChecksum, 8));
+  EXPECT_TRUE(
+      Fails(Read(*Open(bytes), ".ctxfs/summary.json"), Code::kChecksum, 8));
   OpenOptions unchecked;
   unchecked.verify = false;
-  EXPECT_TRUE(
-      Fails(Read(*Open(bytes, unchecked), "summary.json"), Code::kLocked));
+  EXPECT_TRUE(Fails(Read(*Open(bytes, unchecked), ".ctxfs/summary.json"),
+                    Code::kLocked));
 }
 
 TEST(Mem8, ReservedFlagsAndTrailingBytesAreToldOf) {

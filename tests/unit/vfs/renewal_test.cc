@@ -184,7 +184,7 @@ TEST_F(Renewal, AnotherContainerIsStaleForGood) {
 TEST_F(Renewal, DocumentsAreAsStaleAsTheirContainer) {
   std::vector<std::pair<std::unique_ptr<FileHandle>, std::string>> all;
   for (const char* path : {".ctxfs/info.json", ".ctxfs/index.json",
-                           "inner.shard~dir/.ctxfs/index.json"}) {
+                           "views/inner.shard~dir/.ctxfs/index.json"}) {
     std::unique_ptr<FileHandle> handle = Open(path);
     Result<std::string> text = Read(*handle);
     ASSERT_TRUE(Ok(text)) << path;
