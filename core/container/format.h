@@ -60,6 +60,11 @@ struct Format {
   /// container, is such a container by bytes other than its first. Null: none.
   bool (*resembles_source)(const Source& source) = nullptr;
 
+  /// What the names of its files end in, if no bytes of theirs tell them from
+  /// others: a file of such a name that `resembles` a container is one. Empty:
+  /// names say nothing.
+  std::string_view name_suffix = {};
+
   /// Whether `directory` is such a container. Null: no directory is.
   bool (*probe_directory)(const Source& directory) = nullptr;
 
@@ -81,6 +86,10 @@ bool IsContainer(Bytes head);
 /// The same, of a format whose container takes the place of the file in a
 /// mirrored directory.
 bool IsContainerInPlaceOfFile(Bytes head);
+/// Whether a file that starts with `head` is a container if it is called as
+/// those of some format are; and whether `name` is such a name.
+bool IsContainerIfNamed(Bytes head);
+bool IsContainerName(std::string_view name);
 bool IsContainerDirectory(const Source& directory);
 bool ResemblesContainer(const Source& directory);
 

@@ -72,6 +72,22 @@ bool IsContainerInPlaceOfFile(Bytes head) {
                      });
 }
 
+bool IsContainerIfNamed(Bytes head) {
+  return std::any_of(
+      kFormats.begin(), kFormats.end(), [head](const Format* format) {
+        return !format->name_suffix.empty() && format->resembles != nullptr &&
+               format->resembles(head);
+      });
+}
+
+bool IsContainerName(std::string_view name) {
+  return std::any_of(kFormats.begin(), kFormats.end(),
+                     [name](const Format* format) {
+                       return !format->name_suffix.empty() &&
+                              name.ends_with(format->name_suffix);
+                     });
+}
+
 bool HasContainerExtension(std::string_view name) {
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return false;

@@ -39,7 +39,7 @@ Result<Kinds::Known> Kinds::Probe(const std::string& path, bool directory) {
   if (!head) return head.error();
   return Known{
       IsContainerInPlaceOfFile(head->span()) ? Kind::kContainer : Kind::kFile,
-      IsContainer(head->span())};
+      IsContainer(head->span()), IsContainerIfNamed(head->span())};
 }
 
 size_t Kinds::Hash::operator()(const FileIdentity& identity) const {
@@ -54,10 +54,12 @@ Result<Kind> Kinds::Of(const std::string& path, const FileIdentity& identity,
 }
 
 Result<bool> Kinds::HoldsContainer(const std::string& path,
-                                   const FileIdentity& identity) {
+                                   const FileIdentity& identity,
+                                   std::string_view name) {
   const Result<Known> known = Find(path, identity, /*directory=*/false);
   if (!known) return known.error();
-  return known->container;
+  return known->container ||
+         (known->container_if_named && IsContainerName(name));
 }
 
 Result<Kinds::Known> Kinds::Find(const std::string& path,

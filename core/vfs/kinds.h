@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "core/base/mutex.h"
@@ -26,15 +27,17 @@ class Kinds {
   Result<Kind> Of(const std::string& path, const FileIdentity& identity,
                   bool directory);
 
-  /// Whether the regular file at `path` is a container, be it one that stays a
-  /// file. Fails as Of does.
+  /// Whether the regular file at `path`, which is called `name`, is a
+  /// container, be it one that stays a file. Fails as Of does.
   Result<bool> HoldsContainer(const std::string& path,
-                              const FileIdentity& identity);
+                              const FileIdentity& identity,
+                              std::string_view name);
 
  private:
   struct Known {
     Kind kind = Kind::kFile;
     bool container = false;
+    bool container_if_named = false;
   };
 
   static Result<Known> Probe(const std::string& path, bool directory);

@@ -169,13 +169,13 @@ Result<std::optional<Mirror::Found>> Mirror::See(const Place& place,
 
 Result<std::optional<Mirror::Found>> Mirror::SeeInside(
     const Place& place, std::string_view name) const {
-  Result<std::optional<Found>> seen = SeeFile(
-      place, name.substr(0, name.size() - kInside.size()), /*probe=*/false);
+  const std::string_view file = name.substr(0, name.size() - kInside.size());
+  Result<std::optional<Found>> seen = SeeFile(place, file, /*probe=*/false);
   if (!seen || !*seen) return seen;
   Node& node = (*seen)->node;
   if (node.kind != Kind::kFile) return std::optional<Found>();
   const Result<bool> container =
-      kinds_.HoldsContainer((*seen)->fd.proc_path(), node.identity);
+      kinds_.HoldsContainer((*seen)->fd.proc_path(), node.identity, file);
   if (!container) return container.error();
   if (!*container) return std::optional<Found>();
   node.kind = Kind::kContainer;

@@ -193,6 +193,7 @@ EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file) const {
   info.name = column.name;
   info.kind = "column";
   info.verified = "none";
+  info.computed = column.parts.empty();
   bool first = true;
   for (const ColumnPart& part : column.parts) {
     const EntryInfo chunk = Describe(part.entry);
@@ -201,6 +202,7 @@ EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file) const {
       info.codec = chunk.codec;
       info.verified = chunk.verified;
     }
+    if (!first) info.offset = kNoOffset;
     first = false;
     info.stored_size += chunk.stored_size;
     if (info.codec != chunk.codec) info.codec = "mixed";

@@ -428,6 +428,7 @@ const Format kSafetensorsIndex{
     .probe = &Probe,
     .open = &Open,
     .resembles = &Resembles,
+    .name_suffix = kIndexSuffix,
     .stays_file = true};
 
 }  // namespace ctxfs

@@ -134,6 +134,21 @@ TEST_F(MirrorTest, HasADirectoryForAContainerThatStaysAFile) {
   EXPECT_EQ(shown.at("a.zip~dir"), inside.inode);
 }
 
+// An index of safetensors files has no magic number, but a name.
+TEST_F(MirrorTest, HasADirectoryForWhatOnlyItsNameTells) {
+  dir_.Write("in/m.safetensors.index.json", R"({"weight_map": {}})");
+  dir_.Write("in/other.json", R"({"weight_map": {}})");
+  dir_.Write("in/text.safetensors.index.json", "no object");
+  EXPECT_EQ(Lookup("m.safetensors.index.json").kind, Kind::kFile);
+  EXPECT_EQ(Lookup("m.safetensors.index.json~dir").kind, Kind::kContainer);
+  for (const char* name :
+       {"other.json~dir", "text.safetensors.index.json~dir"}) {
+    const auto none = mirror_.Lookup(Mirror::kRoot, name);
+    ASSERT_TRUE(Ok(none)) << name;
+    EXPECT_FALSE(none->has_value()) << name;
+  }
+}
+
 TEST_F(MirrorTest, FollowsAContainerThatStaysAFile) {
   dir_.Write("in/a.zip", BuildZip({{"x", "hello"}}));
   const Inode inside = Lookup("a.zip~dir").inode;
