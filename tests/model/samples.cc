@@ -203,7 +203,8 @@ void Samples::Add(std::string name, std::string bytes) {
   Sample sample{std::move(name), std::move(bytes)};
   const size_t head =
       std::min<size_t>(sample.bytes.size(), limits::kProbeBytes);
-  sample.container = IsContainer(AsBytes(sample.bytes).first(head));
+  sample.container =
+      IsContainerInPlaceOfFile(AsBytes(sample.bytes).first(head));
   if (sample.container) {
     auto tree =
         Walker(Open(std::make_shared<MemorySource>(sample.bytes))).Walk();

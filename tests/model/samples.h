@@ -38,7 +38,7 @@ using ShownTree = std::map<std::string, Shown>;
 struct Sample {
   std::string name;   // for messages
   std::string bytes;  // the whole file
-  bool container = false;
+  bool container = false;  // that a mirror shows as a directory
   ShownTree tree = {};  // of a container
 };
 
