@@ -229,8 +229,13 @@ class Namespace {
   Result<std::optional<Found>> LookupIn(Place directory, std::string_view name,
                                         const ReadContext& context) const;
 
-  /// The same, opened anew if what it is in was touched; kStale if it was
-  /// changed.
+  /// The same, after a renewal if what has to be opened lies in a container
+  /// that was touched.
+  Result<std::optional<Directory>> EnteredAt(Inode inode,
+                                             const ReadContext& context) const;
+  /// Where an inode is, after a renewal if that container was touched.
+  Result<Place> FindRenewed(Inode inode, const ReadContext& context) const;
+  /// The same, of a container that is not stale.
   Result<std::optional<Directory>> RenewedAt(Inode inode,
                                              const ReadContext& context) const;
 

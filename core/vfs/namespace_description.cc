@@ -38,16 +38,11 @@ bool IsOfTheContainer(const Error& error) {
 Result<std::optional<EntryInfo>> Namespace::Describe(
     Inode inode, const ReadContext& context) const {
   if (IsMirrored(inode)) return std::optional<EntryInfo>();
-  Result<Place> place = Find(inode, context);
+  // What was verified before a change of ctime is not verified now.
+  const Result<Place> place = FindRenewed(inode, context);
   if (!place) return place.error();
   if (place->files().IsDirectory(place->node)) {
     return std::optional<EntryInfo>();
-  }
-  // What was verified before a change of ctime is not verified now.
-  if (place->tree->branch != nullptr && !place->tree->CheckUnchanged() &&
-      Renew(inode, context)) {
-    place = Find(inode, context);
-    if (!place) return place.error();
   }
   std::optional<EntryInfo> info = place->files().Describe(place->node, context);
   const ContainerTree* branch = ContainerOf(*place->tree).branch.get();

@@ -134,7 +134,7 @@ bool Namespace::IsListed(const FileTree& files, NodeId child) const {
 Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(
     Inode inode, const ReadContext& context) const {
   std::unique_ptr<Listing> listing;
-  Result<std::optional<Directory>> directory = DirectoryAt(inode, context);
+  Result<std::optional<Directory>> directory = EnteredAt(inode, context);
   if (!directory) return std::move(directory).error();
   if (*directory) {
     listing =

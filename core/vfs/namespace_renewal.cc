@@ -153,6 +153,22 @@ Result<Namespace::OpenFile> Namespace::Open(Inode inode,
   return opened;
 }
 
+Result<Namespace::Place> Namespace::FindRenewed(
+    Inode inode, const ReadContext& context) const {
+  Result<Place> place =
+      Renewing(inode, context, [&] { return Find(inode, context); });
+  if (!place || place->tree->branch == nullptr ||
+      place->tree->CheckUnchanged() || !Renew(inode, context)) {
+    return place;
+  }
+  return Find(inode, context);
+}
+
+Result<std::optional<Namespace::Directory>> Namespace::EnteredAt(
+    Inode inode, const ReadContext& context) const {
+  return Renewing(inode, context, [&] { return DirectoryAt(inode, context); });
+}
+
 Result<std::optional<Namespace::Directory>> Namespace::RenewedAt(
     Inode inode, const ReadContext& context) const {
   return Renewing(inode, context, [&]() -> Result<std::optional<Directory>> {

@@ -250,6 +250,17 @@ Inode Listed(const Namespace& files, Inode directory, const std::string& wanted,
   return 0;
 }
 
+TEST_F(Renewal, WhatIsOpenedWithinIsOpenedAnewAsWell) {
+  const Inode inner = Walk("inner.shard~dir");
+  Touch();
+  EXPECT_TRUE(Ok(files_->OpenDirectory(inner, cache_)));
+  EXPECT_EQ(*Read(*Open("inner.shard~dir/in")), "hello");
+  const Inode in = Walk("inner.shard~dir/in");
+  Touch();
+  EXPECT_TRUE(Ok(files_->Examine(in, cache_)));
+  EXPECT_EQ((*files_->Describe(in, cache_))->verified, "no");
+}
+
 TEST_F(RenewalOfDamage, ListsARetiredInodeAsLookUpsGiveIt) {
   const Inode before = Walk("top");
   EXPECT_EQ(Listed(*files_, Namespace::kRoot, "top", cache_), before);
