@@ -225,21 +225,19 @@ class Namespace {
   /// The same, entered.
   Result<std::optional<Directory>> DirectoryAt(
       Inode inode, const ReadContext& context) const;
-  /// What `name` is among the nodes of a tree in `directory`.
-  Result<std::optional<Found>> LookupIn(Place directory, std::string_view name,
-                                        const ReadContext& context) const;
-
   /// The same, after a renewal if what has to be opened lies in a container
-  /// that was touched.
+  /// that was touched; and of a container that is not stale.
   Result<std::optional<Directory>> EnteredAt(Inode inode,
+                                             const ReadContext& context) const;
+  Result<std::optional<Directory>> RenewedAt(Inode inode,
                                              const ReadContext& context) const;
   /// Where an inode is, after a renewal if that container was touched.
   Result<Place> FindRenewed(Inode inode, const ReadContext& context) const;
-  /// The same, of a container that is not stale.
-  Result<std::optional<Directory>> RenewedAt(Inode inode,
-                                             const ReadContext& context) const;
 
   std::optional<Found> LookupOwn(std::string_view name) const;
+  /// What `name` is among the nodes of a tree in `directory`.
+  Result<std::optional<Found>> LookupIn(Place directory, std::string_view name,
+                                        const ReadContext& context) const;
   Result<std::optional<Found>> LookupMirrored(Inode directory,
                                               std::string_view name) const;
   Result<Attributes> ExamineAt(const Place& place,
