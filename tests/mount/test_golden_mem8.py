@@ -189,7 +189,7 @@ def test_an_encrypted_file_is_locked_and_not_damaged(mount, tmp_path):
     file.write_bytes(encrypted(os.urandom(500)))
     mounted = mount(file)
     assert load(mounted / "header.json")["flag_names"] == ["encrypted"]
-    for name in ("strings.json", "summary.json"):
+    for name in ("strings.json", ".ctxfs/summary.json"):
         check_unreadable(mounted / name, errno.EACCES)
         assert os.stat(mounted / name).st_mode & 0o777 == 0
     done = run(BIN / "ctxfs", "check", "--json", file)

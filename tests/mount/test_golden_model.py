@@ -183,14 +183,14 @@ def test_a_model_with_its_files_is_a_directory_for_loaders(mount, tmp_path):
     scales = {e["name"] for e in index if e["name"].endswith((".scales", ".scale"))}
     assert scales
     assert set(weights) == {t.name.decode() for t in tensors} - scales
-    for folder in ("dequantized", "tensors"):
+    for folder in ("views/dequantized", "views/tensors"):
         for name in os.listdir(mounted / folder):
             if name not in weights:
                 continue
             dtype, _, data = weights[name]
-            if folder == "dequantized" or not (mounted / "dequantized" / name).exists():
+            if folder == "views/dequantized" or not (mounted / "views/dequantized" / name).exists():
                 assert data == (mounted / folder / name).read_bytes()
-                assert folder == "tensors" or dtype == "F32"
+                assert folder == "views/tensors" or dtype == "F32"
 
     # The same with a weight that is cut short.
     tensors[0].data = tensors[0].data[:-1]

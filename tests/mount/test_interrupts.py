@@ -144,17 +144,6 @@ def with_size(container: bytes, size: int) -> bytes:
     return container[:at] + struct.pack("<Q", size) + container[at + 8 :]
 
 
-def picture(mount, tmp):
-    """A look-up of a frame, which is encoded to be measured."""
-    side = 16_384
-    header = tensor(0x08, [1, side, side])
-    size = len(header) + side * side
-    mounted = mount(
-        raw_shard(tmp / "x.mosh", {"film": header}, size), "verify=off"
-    )
-    return mounted, ["stat", mounted / "views/frames/film/000000.png"]
-
-
 def opening(mount, tmp):
     """A listing of a container that has to be opened first."""
     count = 3_000_000
@@ -177,7 +166,6 @@ LONG = [
     nested,
     table,
     compressed,
-    picture,
     opening,
 ]
 

@@ -135,7 +135,8 @@ def check_npy(container: pathlib.Path, name: str) -> bool:
 
 
 def safetensors_header(path: pathlib.Path) -> tuple[dict, int]:
-    with open(path, "rb") as file:
+    # Reading ahead would reach damaged bytes, and fail as a whole.
+    with open(path, "rb", buffering=0) as file:
         (length,) = struct.unpack("<Q", file.read(8))
         text = file.read(length)
     assert len(text) == length and (8 + length) % 4096 == 0
