@@ -4,17 +4,20 @@
 namespace ctxfs {
 
 void FaultLedger::Note(const std::string& path, const Error& error) {
-  const std::string key = path + '\0' + error.Text();
+  // What fails at the same byte later fails for the same reason, often with the
+  // text that it was found before.
+  const std::string key = path + '\0' + std::to_string(error.offset);
+  const size_t size = key.size() + error.what.size();
   const MutexLock lock(mutex_);
   if (const auto found = known_.find(key); found != known_.end()) {
     latest_[path] = found->second;
     return;
   }
-  if (faults_.size() >= kMostFaults || bytes_ + key.size() > kMostBytes) {
+  if (faults_.size() >= kMostFaults || bytes_ + size > kMostBytes) {
     ++left_out_;
     return;
   }
-  bytes_ += key.size();
+  bytes_ += size;
   known_.emplace(key, faults_.size());
   latest_[path] = faults_.size();
   faults_.push_back({path, error});

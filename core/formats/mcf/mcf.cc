@@ -92,7 +92,7 @@ Status McfContainer::Load() {
 
 Status McfContainer::Fault(Error error) {
   if (!options_.salvage) return error;
-  warnings_.push_back({std::move(error.what), error.offset});
+  warnings_.push_back({std::move(error.what), error.offset, true});
   return {};
 }
 

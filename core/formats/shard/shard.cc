@@ -65,7 +65,7 @@ Status ShardContainer::Load(const ReadContext& context) {
 
 Status ShardContainer::Fault(Error error) {
   if (!options_.salvage) return error;
-  warnings_.push_back({std::move(error.what), error.offset});
+  warnings_.push_back({std::move(error.what), error.offset, true});
   return {};
 }
 
