@@ -251,11 +251,11 @@ Inode Listed(const Namespace& files, Inode directory, const std::string& wanted,
 }
 
 TEST_F(Renewal, WhatIsOpenedWithinIsOpenedAnewAsWell) {
-  const Inode inner = Walk("inner.shard~dir");
+  const Inode inner = Walk("views/inner.shard~dir");
   Touch();
   EXPECT_TRUE(Ok(files_->OpenDirectory(inner, cache_)));
-  EXPECT_EQ(*Read(*Open("inner.shard~dir/in")), "hello");
-  const Inode in = Walk("inner.shard~dir/in");
+  EXPECT_EQ(*Read(*Open("views/inner.shard~dir/in")), "hello");
+  const Inode in = Walk("views/inner.shard~dir/in");
   Touch();
   EXPECT_TRUE(Ok(files_->Examine(in, cache_)));
   EXPECT_EQ((*files_->Describe(in, cache_))->verified, "no");
