@@ -172,7 +172,7 @@ Status Content::Read(uint64_t offset, size_t length, const ReadContext& context,
 
 bool Content::ReadsOnly(const Source& source, uint64_t offset,
                         size_t length) const {
-  if (offset >= size()) return true;
+  if (offset >= size() || length == 0) return false;
   const uint64_t end = offset + std::min<uint64_t>(length, size() - offset);
   auto i = static_cast<size_t>(
       std::upper_bound(ends_.begin(), ends_.end(), offset) - ends_.begin());

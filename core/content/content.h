@@ -90,7 +90,7 @@ class Content {
 
   /// Whether [offset, offset + length), cut at the end of the file, comes from
   /// `source` alone and as stored or decoded, so that to read it is to find
-  /// out whether `source` has changed.
+  /// out whether `source` has changed. Not so if it is no bytes.
   bool ReadsOnly(const Source& source, uint64_t offset, size_t length) const;
 
   /// Produces the blocks and passes the gates that a reader is about to want.

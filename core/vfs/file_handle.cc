@@ -6,14 +6,19 @@
 namespace ctxfs {
 namespace {
 
+Status CheckUnchanged(const Namespace::OpenFile& file) {
+  const Source* const source = file.made_from();
+  return source == nullptr ? Status() : source->CheckUnchanged();
+}
+
 /// Whether a read finds out by itself that what the file is made from has
-/// changed: one of a document that was made before does not, and one that fails
-/// may give another reason.
+/// changed. One of a document that was made before does not, and neither does
+/// one past the end, which the kernel would take for the file's end. One that
+/// fails may give another reason.
 bool AsksItsSource(const Namespace::OpenFile& file, uint64_t offset,
                    size_t length) {
-  if (file.tree == nullptr || file.tree->branch == nullptr) return true;
-  const Source& source = *file.tree->branch->container().source();
-  return file.content.ReadsOnly(source, offset, length);
+  const Source* const source = file.made_from();
+  return source == nullptr || file.content.ReadsOnly(*source, offset, length);
 }
 
 }  // namespace
@@ -58,7 +63,7 @@ Status FileHandle::Read(uint64_t offset, size_t length,
   return Renewing(context, [&](const Namespace::OpenFile& file) {
     Status read = file.content.Read(offset, length, context, window);
     if (read && AsksItsSource(file, offset, length)) return read;
-    Status fresh = file.CheckUnchanged();
+    Status fresh = CheckUnchanged(file);
     if (!fresh) window.Clear();
     return fresh ? read : fresh;
   });
@@ -67,7 +72,7 @@ Status FileHandle::Read(uint64_t offset, size_t length,
 Status FileHandle::Verify(const ReadContext& context) {
   return Renewing(context, [&](const Namespace::OpenFile& file) {
     Status verified = file.content.Verify(context);
-    Status fresh = file.CheckUnchanged();
+    Status fresh = CheckUnchanged(file);
     return fresh ? verified : fresh;
   });
 }

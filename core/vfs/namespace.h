@@ -61,9 +61,11 @@ class Namespace {
     std::shared_ptr<const FileTable> entries = nullptr;
     uint32_t entry = 0;
 
-    /// kStale once the container that it is in has changed.
-    Status CheckUnchanged() const {
-      return tree == nullptr ? Status() : tree->CheckUnchanged();
+    /// What has to be unchanged: the source of the container that it is in, or
+    /// the mirrored file; null for one of the mount's own.
+    const Source* made_from() const {
+      if (tree == nullptr || tree->branch == nullptr) return source.get();
+      return tree->branch->container().source().get();
     }
   };
 

@@ -173,14 +173,14 @@ void Kernel::CheckRead(const Handle& handle, uint64_t offset, size_t length,
         !damaged) {
       Complain(what + " after a change is not stale: " + got.error().Text());
     }
-    if (got && !got->empty()) {
+    if (got) {
       Complain(what + " succeeds, though the file was changed");
     }
     return;
   }
   if (handle.forged) {
     Count(got ? "read of a forged file" : "read of a forged file: error");
-    if (got && !got->empty() && !is_window_of(handle.node->now.sample)) {
+    if (got && !is_window_of(handle.node->now.sample)) {
       Complain(what + " has bytes that are no longer in the file, now " +
                world_.samples().at(handle.node->now.sample).name);
     }

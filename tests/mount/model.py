@@ -349,7 +349,7 @@ class Player:
         """Of a container: bytes of one version. Of a plain file that is written
         to, page by page. Cached pages are served before the error of the first
         page that is not cached, so after a change a read may be short."""
-        datas = [self.bytes_of(s, handle.inner) for s in seen]
+        datas = [self.bytes_of_handle(s, handle) for s in seen]
         if not got and None in datas:
             return True  # past the end of a damaged file
         datas = [d for d in datas if d is not None]
@@ -369,6 +369,13 @@ class Player:
                 return False
             at += page
         return any(len(got) == len(d[offset:offset + size]) or not got for d in datas)
+
+    def bytes_of_handle(self, what, handle: Handle) -> bytes | None:
+        """A file that was opened as a plain one stays one, also where its bytes
+        are a container's by now."""
+        if handle.inner or not isinstance(what, Version):
+            return self.bytes_of(what, handle.inner)
+        return what.sample.data
 
     def map(self) -> str:
         handle = self.any_handle()

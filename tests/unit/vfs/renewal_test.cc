@@ -261,6 +261,17 @@ TEST_F(Renewal, WhatIsOpenedWithinIsOpenedAnewAsWell) {
   EXPECT_EQ((*files_->Describe(in, cache_))->verified, "no");
 }
 
+// The kernel would take an answer of no bytes for the end of the file as it is.
+TEST_F(RenewalOfDamage, APlainFileThatHasGrownDoesNotEndWhereItDid) {
+  dir_.Write("plain", "0123456789");
+  const auto plain = Open("plain");
+  Window window;
+  EXPECT_TRUE(Ok(plain->Read(10, 10, cache_, window)));
+  EXPECT_TRUE(window.slices().empty());
+  dir_.Write("plain", "0123456789abcdefghij");
+  EXPECT_TRUE(Fails(plain->Read(10, 10, cache_, window), Code::kStale));
+}
+
 TEST_F(RenewalOfDamage, ListsARetiredInodeAsLookUpsGiveIt) {
   const Inode before = Walk("top");
   EXPECT_EQ(Listed(*files_, Namespace::kRoot, "top", cache_), before);
