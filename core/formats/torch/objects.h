@@ -7,25 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/dtype.h"
+#include "core/formats/torch/names.h"
 #include "core/formats/torch/pickle.h"
 
 namespace ctxfs::torch {
-
-/// An element type of torch.
-struct TypeInfo {
-  std::string_view name;  // "float32"
-  DType dtype = DType::kU8;
-  bool bits = false;  // we have no such type: dtype is that of stored bytes
-};
-
-/// The type called `name`, such as "torch.float32"; nullopt for another name.
-std::optional<TypeInfo> TorchType(std::string_view name);
-/// The type of a storage class, such as "torch.FloatStorage".
-std::optional<TypeInfo> StorageType(std::string_view name);
-/// Whether a name is one of docs/torch.md, section 5, which torch.load calls
-/// with weights_only.
-bool IsKnownName(std::string_view name);
 
 /// A storage, as its persistent id describes it.
 struct StorageId {

@@ -67,9 +67,16 @@ class Pickle {
     return std::string_view(texts_).substr(nodes_[node].first,
                                            nodes_[node].last);
   }
+
+  // Whether a value is there, which is not so for kNoNode, and is of a kind.
+  bool Is(NodeId node, Node::Kind kind) const {
+    return node != kNoNode && nodes_[node].kind == kind;
+  }
   bool IsText(NodeId node, std::string_view text) const {
-    return node != kNoNode && nodes_[node].kind == Node::Kind::kText &&
-           Text(node) == text;
+    return Is(node, Node::Kind::kText) && Text(node) == text;
+  }
+  bool IsSequence(NodeId node) const {
+    return Is(node, Node::Kind::kList) || Is(node, Node::Kind::kTuple);
   }
 
   /// Walks a list of children: for (uint32_t i = first; i != kNoNode; i =
@@ -84,7 +91,7 @@ class Pickle {
   const std::set<std::string, std::less<>>& globals() const { return globals_; }
 
  private:
-  friend class PickleReader;
+  friend class PickleMachine;
 
   struct Link {
     NodeId node;

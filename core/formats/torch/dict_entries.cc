@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/torch/dict_entries.h"
+
+#include <deque>
+#include <map>
+#include <string_view>
+
+#include "core/formats/torch/json_text.h"
+
+namespace ctxfs::torch {
+namespace {
+
+using Kind = Node::Kind;
+
+/// Spends what finding a plain key among others costs.
+void SpendOnKey(const Pickle& pickle, NodeId key, WalkBudget& budget) {
+  if (pickle.Is(key, Kind::kText)) {
+    budget.SpendOnText(pickle.Text(key).size());
+  } else if (pickle.Is(key, Kind::kBigInt)) {
+    // Its decimal digits take time that grows faster than its length.
+    budget.Spend(pickle.Text(key).size());
+  }
+}
+
+}  // namespace
+
+bool IsPlainKey(const Pickle& pickle, NodeId key) {
+  return pickle.Is(key, Kind::kText) || pickle.Is(key, Kind::kInt) ||
+         pickle.Is(key, Kind::kBigInt);
+}
+
+std::string KeyText(const Pickle& pickle, NodeId key) {
+  const Node& node = pickle.at(key);
+  if (node.kind == Kind::kText) return std::string(pickle.Text(key));
+  if (node.kind == Kind::kInt) return std::to_string(node.number);
+  return DecimalDigits(pickle.Text(key));
+}
+
+void AddEntries(const Pickle& pickle, uint32_t link,
+                std::vector<Entry>& entries) {
+  while (link != kNoNode) {
+    const NodeId key = pickle.Child(link);
+    link = pickle.Next(link);
+    if (link == kNoNode) return;
+    entries.push_back({key, pickle.Child(link)});
+    link = pickle.Next(link);
+  }
+}
+
+bool AddPairs(const Pickle& pickle, NodeId pairs, WalkBudget& budget,
+              std::vector<Entry>& entries) {
+  for (uint32_t link = pickle.at(pairs).first; link != kNoNode;
+       link = pickle.Next(link)) {
+    budget.Spend(1);
+    if (budget.exhausted()) return true;
+    const NodeId pair = pickle.Child(link);
+    if (!pickle.IsSequence(pair) || pickle.Child(pair, 1) == kNoNode ||
+        pickle.Child(pair, 2) != kNoNode) {
+      return false;
+    }
+    entries.push_back({pickle.Child(pair, 0), pickle.Child(pair, 1)});
+  }
+  return true;
+}
+
+bool MergeEqualKeys(const Pickle& pickle, WalkBudget& budget,
+                    std::vector<Entry>& entries) {
+  struct Known {
+    size_t index;
+    bool is_text;
+  };
+  // Not a hash table: a pickle can have keys whose hashes are equal.
+  std::map<std::string_view, Known> known;
+  std::deque<std::string> digits;  // of keys that are numbers
+  bool distinct = true;
+  size_t kept = 0;
+  for (const Entry entry : entries) {
+    if (!IsPlainKey(pickle, entry.key)) {
+      entries[kept++] = entry;
+      continue;
+    }
+    SpendOnKey(pickle, entry.key, budget);
+    if (budget.exhausted()) return true;
+    const bool is_text = pickle.Is(entry.key, Kind::kText);
+    const std::string_view key =
+        is_text
+            ? pickle.Text(entry.key)
+            : std::string_view(digits.emplace_back(KeyText(pickle, entry.key)));
+    const auto [found, inserted] = known.try_emplace(key, Known{kept, is_text});
+    if (!inserted && found->second.is_text == is_text) {
+      entries[found->second.index].value = entry.value;
+      continue;
+    }
+    distinct = distinct && inserted;
+    entries[kept++] = entry;
+  }
+  entries.resize(kept);
+  return distinct;
+}
+
+}  // namespace ctxfs::torch

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names of torch and of Python that have a meaning (docs/torch.md, section
+// 5). They are compared with tables; nothing is imported.
+#include "core/formats/torch/names.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace ctxfs::torch {
+namespace {
+
+constexpr std::string_view kUtils = "torch._utils.";
+
+constexpr auto kTypes = std::to_array<TypeInfo>({
+    {"float32", DType::kF32},
+    {"float64", DType::kF64},
+    {"float16", DType::kF16},
+    {"bfloat16", DType::kBf16},
+    {"uint8", DType::kU8},
+    {"int8", DType::kI8},
+    {"int16", DType::kI16},
+    {"int32", DType::kI32},
+    {"int64", DType::kI64},
+    {"bool", DType::kBool},
+    {"complex32", DType::kC32},
+    {"complex64", DType::kC64},
+    {"complex128", DType::kC128},
+    {"uint16", DType::kU16},
+    {"uint32", DType::kU32},
+    {"uint64", DType::kU64},
+    {"float8_e4m3fn", DType::kF8E4M3},
+    {"float8_e5m2", DType::kF8E5M2},
+    {"float8_e4m3fnuz", DType::kF8E4M3Fnuz},
+    {"float8_e5m2fnuz", DType::kF8E5M2Fnuz},
+    {"float8_e8m0fnu", DType::kF8E8M0},
+    {"qint8", DType::kI8},
+    {"quint8", DType::kU8},
+    {"qint32", DType::kI32},
+    {"quint4x2", DType::kU8, true},
+    {"quint2x4", DType::kU8, true},
+    {"float4_e2m1fn_x2", DType::kU8, true},
+    {"bits8", DType::kU8, true},
+    {"bits1x8", DType::kU8, true},
+    {"bits2x4", DType::kU8, true},
+    {"bits4x2", DType::kU8, true},
+    {"bits16", DType::kU16, true},
+    {"int1", DType::kU8, true},
+    {"int2", DType::kU8, true},
+    {"int3", DType::kU8, true},
+    {"int4", DType::kU8, true},
+    {"int5", DType::kU8, true},
+    {"int6", DType::kU8, true},
+    {"int7", DType::kU8, true},
+    {"uint1", DType::kU8, true},
+    {"uint2", DType::kU8, true},
+    {"uint3", DType::kU8, true},
+    {"uint4", DType::kU8, true},
+    {"uint5", DType::kU8, true},
+    {"uint6", DType::kU8, true},
+    {"uint7", DType::kU8, true},
+});
+
+constexpr auto kAliases =
+    std::to_array<std::pair<std::string_view, std::string_view>>({
+        {"float", "float32"},
+        {"double", "float64"},
+        {"half", "float16"},
+        {"short", "int16"},
+        {"int", "int32"},
+        {"long", "int64"},
+        {"chalf", "complex32"},
+        {"cfloat", "complex64"},
+        {"cdouble", "complex128"},
+    });
+
+// Storage classes, without the "Storage" at their end.
+constexpr auto kStorages =
+    std::to_array<std::pair<std::string_view, std::string_view>>({
+        {"Double", "float64"},
+        {"Float", "float32"},
+        {"Half", "float16"},
+        {"Long", "int64"},
+        {"Int", "int32"},
+        {"Short", "int16"},
+        {"Char", "int8"},
+        {"Byte", "uint8"},
+        {"Bool", "bool"},
+        {"BFloat16", "bfloat16"},
+        {"ComplexDouble", "complex128"},
+        {"ComplexFloat", "complex64"},
+        {"QInt8", "qint8"},
+        {"QUInt8", "quint8"},
+        {"QInt32", "qint32"},
+        {"QUInt4x2", "quint4x2"},
+        {"QUInt2x4", "quint2x4"},
+    });
+
+constexpr auto kOtherNames = std::to_array<std::string_view>({
+    "torch._tensor._rebuild_from_type_v2",
+    "torch.device",
+    "torch.Size",
+    "torch.serialization._get_layout",
+    "torch.per_tensor_affine",
+    "torch.per_tensor_symmetric",
+    "torch.per_channel_affine",
+    "torch.per_channel_symmetric",
+    "torch.per_channel_affine_float_qparams",
+    "collections.OrderedDict",
+    "collections.Counter",
+    "builtins.set",
+    "builtins.frozenset",
+    "builtins.bytearray",
+    "builtins.complex",
+    "_codecs.encode",
+    "torch.jit._pickle.build_intlist",
+    "torch.jit._pickle.build_doublelist",
+    "torch.jit._pickle.build_boollist",
+    "torch.jit._pickle.build_tensorlist",
+    "torch.jit._pickle.restore_type_tag",
+});
+
+constexpr auto kRebuilders = std::to_array<std::string_view>({
+    "_rebuild_tensor",
+    "_rebuild_tensor_v2",
+    "_rebuild_tensor_v3",
+    "_rebuild_parameter",
+    "_rebuild_parameter_with_state",
+    "_rebuild_device_tensor_from_cpu_tensor",
+    "_rebuild_qtensor",
+    "_rebuild_sparse_tensor",
+    "_rebuild_meta_tensor_no_storage",
+});
+
+std::optional<TypeInfo> TypeCalled(std::string_view name) {
+  for (const auto& [alias, meant] : kAliases) {
+    if (alias == name) return TypeCalled(meant);
+  }
+  for (const TypeInfo& type : kTypes) {
+    if (type.name == name) return type;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<TypeInfo> TorchType(std::string_view name) {
+  constexpr std::string_view kPrefix = "torch.";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  return TypeCalled(name.substr(kPrefix.size()));
+}
+
+std::optional<TypeInfo> StorageType(std::string_view name) {
+  constexpr std::string_view kSuffix = "Storage";
+  if (name == "torch.storage.UntypedStorage") return TypeCalled("uint8");
+  if (!name.ends_with(kSuffix)) return std::nullopt;
+  name.remove_suffix(kSuffix.size());
+  bool found = false;
+  for (const std::string_view prefix :
+       {"torch.storage.", "torch.cuda.", "torch."}) {
+    if (!found && name.starts_with(prefix)) {
+      name.remove_prefix(prefix.size());
+      found = true;
+    }
+  }
+  if (!found) return std::nullopt;
+  for (const auto& [storage, type] : kStorages) {
+    if (storage == name) return TypeCalled(type);
+  }
+  return std::nullopt;
+}
+
+bool IsKnownName(std::string_view name) {
+  const std::string_view utils = UtilsName(name);
+  return TorchType(name) || StorageType(name) ||
+         std::find(kOtherNames.begin(), kOtherNames.end(), name) !=
+             kOtherNames.end() ||
+         std::find(kRebuilders.begin(), kRebuilders.end(), utils) !=
+             kRebuilders.end();
+}
+
+std::string_view UtilsName(std::string_view name) {
+  return name.starts_with(kUtils) ? name.substr(kUtils.size())
+                                  : std::string_view();
+}
+
+}  // namespace ctxfs::torch

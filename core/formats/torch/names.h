@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/base/dtype.h"
+
+namespace ctxfs::torch {
+
+/// An element type of torch.
+struct TypeInfo {
+  std::string_view name;  // "float32"
+  DType dtype = DType::kU8;
+  bool bits = false;  // ctxfs has no such type: dtype is that of stored bytes
+};
+
+/// The type called `name`, such as "torch.float32"; nullopt for another name.
+std::optional<TypeInfo> TorchType(std::string_view name);
+/// The type of a storage class, such as "torch.FloatStorage".
+std::optional<TypeInfo> StorageType(std::string_view name);
+/// Whether a name is one of docs/torch.md, section 5, which torch.load calls
+/// with weights_only.
+bool IsKnownName(std::string_view name);
+/// "_rebuild_tensor" of "torch._utils._rebuild_tensor"; empty for a name of
+/// another module.
+std::string_view UtilsName(std::string_view name);
+
+}  // namespace ctxfs::torch

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/torch/pickle_machine.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/formats/torch/limits.h"
+
+namespace ctxfs::torch {
+
+void PickleMachine::Fail(std::string what, Code code) {
+  FailWith({code, std::move(what), opcode_at_});
+}
+
+void PickleMachine::FailWith(Error error) {
+  if (!error_) error_ = std::move(error);
+}
+
+NodeId PickleMachine::Add(Node node) {
+  if (pickle_.nodes_.size() >= kMostNodes) {
+    Fail("more than " + std::to_string(kMostNodes) + " values", Code::kLimit);
+    return 0;
+  }
+  pickle_.nodes_.push_back(node);
+  return static_cast<NodeId>(pickle_.nodes_.size() - 1);
+}
+
+NodeId PickleMachine::Add(Kind kind, int64_t number) {
+  Node node;
+  node.kind = kind;
+  node.number = number;
+  return Add(node);
+}
+
+void PickleMachine::PushNode(NodeId node) {
+  if (stack_.size() >= kMostNodes) {
+    return Fail("the stack is over the limit", Code::kLimit);
+  }
+  stack_.push_back(node);
+}
+
+NodeId PickleMachine::Top() {
+  if (stack_.empty() || stack_.back() == kMark) {
+    Fail("an opcode needs a value, and the stack has none");
+    return kNoNode;
+  }
+  return stack_.back();
+}
+
+NodeId PickleMachine::Pop() {
+  const NodeId top = Top();
+  if (!failed()) stack_.pop_back();
+  return top;
+}
+
+void PickleMachine::Drop() {
+  if (stack_.empty()) return Fail("POP of an empty stack");
+  stack_.pop_back();
+}
+
+size_t PickleMachine::AfterMark() {
+  const auto mark = std::find(stack_.rbegin(), stack_.rend(), kMark);
+  if (mark == stack_.rend()) {
+    Fail("an opcode needs a mark, and the stack has none");
+    return stack_.size();
+  }
+  return static_cast<size_t>(stack_.rend() - mark);
+}
+
+bool PickleMachine::HasMarkFrom(size_t start) const {
+  const auto first = stack_.begin() + static_cast<std::ptrdiff_t>(start);
+  return std::find(first, stack_.end(), kMark) != stack_.end();
+}
+
+void PickleMachine::DropToMark() {
+  const size_t start = AfterMark();
+  if (!failed()) stack_.resize(start - 1);
+}
+
+void PickleMachine::PushText(Kind kind, size_t start) {
+  if (failed()) return;
+  Node node;
+  node.kind = kind;
+  node.first = static_cast<uint32_t>(start);
+  node.last = static_cast<uint32_t>(text_size() - start);
+  PushNode(Add(node));
+}
+
+void PickleMachine::PushPython2Text(size_t start) {
+  if (failed()) return;
+  const auto text = std::string_view(pickle_.texts_).substr(start);
+  PushText(IsUtf8(text) ? Kind::kText : Kind::kBytes, start);
+}
+
+void PickleMachine::Memorize(uint64_t key) {
+  const NodeId top = Top();
+  if (failed()) return;
+  const auto far_key = static_cast<uint32_t>(key);
+  if (key < memo_.size()) {
+    memo_[static_cast<size_t>(key)] = top;
+  } else if (memo_.size() + far_memo_.size() >= kMostNodes) {
+    Fail("the memo is over the limit", Code::kLimit);
+  } else if (key == memo_.size() && !far_memo_.contains(far_key)) {
+    memo_.push_back(top);
+  } else {
+    far_memo_[far_key] = top;
+  }
+}
+
+void PickleMachine::Recall(uint64_t key) {
+  if (failed()) return;
+  if (key < memo_.size()) return PushNode(memo_[static_cast<size_t>(key)]);
+  const auto found = far_memo_.find(static_cast<uint32_t>(key));
+  if (found == far_memo_.end()) {
+    return Fail("memo key " + std::to_string(key) + " is not there");
+  }
+  PushNode(found->second);
+}
+
+void PickleMachine::Link(NodeId node, uint32_t& first, uint32_t& last) {
+  if (failed()) return;
+  if (pickle_.links_.size() >= kMostNodes) {
+    return Fail("more than " + std::to_string(kMostNodes) + " elements",
+                Code::kLimit);
+  }
+  const auto link = static_cast<uint32_t>(pickle_.links_.size());
+  pickle_.links_.push_back({node, kNoNode});
+  if (last == kNoNode) {
+    first = link;
+  } else {
+    pickle_.links_[last].next = link;
+  }
+  last = link;
+}
+
+void PickleMachine::LinkFrom(size_t start, NodeId to, ObjectList list) {
+  Node& node = pickle_.nodes_[to];
+  uint32_t* first = &node.first;
+  uint32_t* last = &node.last;
+  if (node.kind == Kind::kObject) {
+    auto& links = pickle_.objects_[static_cast<size_t>(node.number)].*list;
+    first = &links.first;
+    last = &links.second;
+  }
+  for (size_t i = start; i < stack_.size() && !failed(); ++i) {
+    Link(stack_[i], *first, *last);
+  }
+}
+
+NodeId PickleMachine::MakeSequence(Kind kind, size_t start) {
+  const NodeId made = Add(kind, 0);
+  if (!failed()) LinkFrom(start, made, &Object::items);
+  return made;
+}
+
+void PickleMachine::MakeTuple(size_t count) {
+  const size_t size = stack_.size();
+  if (count > size || HasMarkFrom(size - count)) {
+    return Fail("a tuple of values that are not on the stack");
+  }
+  const NodeId made = MakeSequence(Kind::kTuple, size - count);
+  stack_.resize(size - count);
+  PushNode(made);
+}
+
+void PickleMachine::MakeFromMark(Kind kind) {
+  const size_t start = AfterMark();
+  if (failed()) return;
+  const NodeId made = MakeSequence(kind, start);
+  if (failed()) return;
+  stack_.resize(start - 1);
+  PushNode(made);
+}
+
+void PickleMachine::Append(size_t count, Kind kind, ObjectList list) {
+  if (stack_.size() <= count) return Fail("too few values on the stack");
+  const size_t start = stack_.size() - count;
+  AppendFrom(start, start - 1, kind, list);
+}
+
+void PickleMachine::AppendFromMark(Kind kind, ObjectList list) {
+  const size_t start = AfterMark();
+  if (failed()) return;
+  if (start < 2) return Fail("too few values on the stack");
+  AppendFrom(start, start - 2, kind, list);
+}
+
+void PickleMachine::AppendFrom(size_t start, size_t to, Kind kind,
+                               ObjectList list) {
+  if (HasMarkFrom(start) || stack_[to] == kMark) {
+    return Fail("too few values on the stack");
+  }
+  const NodeId target = stack_[to];
+  if (!pickle_.Is(target, kind) && !pickle_.Is(target, Kind::kObject)) {
+    return Fail("elements are added to a value that has none");
+  }
+  if (kind == Kind::kDict && (stack_.size() - start) % 2 != 0) {
+    return Fail("a key has no value");
+  }
+  LinkFrom(start, target, list);
+  stack_.resize(to + 1);
+}
+
+void PickleMachine::PushGlobal(std::string module, std::string_view name) {
+  if (failed()) return;
+  if (module == "__builtin__") module = "builtins";
+  if (module == "torch.tensor") module = "torch._tensor";
+  const std::string text = std::move(module) + "." + std::string(name);
+  // A STACK_GLOBAL has 1 byte and can repeat names of 64 KiB.
+  name_bytes_ += text.size();
+  if (name_bytes_ > kMostNamesBytes) {
+    return Fail("the names are over the limit", Code::kLimit);
+  }
+  if (pickle_.globals_.size() < kMostGlobals) {
+    pickle_.globals_.insert(text.substr(0, kMostListedName));
+  }
+  const size_t start = text_size();
+  AddText(text);
+  PushText(Kind::kGlobal, start);
+}
+
+void PickleMachine::PushStackGlobal() {
+  const NodeId name = Pop();
+  const NodeId module = Pop();
+  if (failed()) return;
+  if (!pickle_.Is(name, Kind::kText) || !pickle_.Is(module, Kind::kText)) {
+    return Fail("a name that is no text");
+  }
+  if (pickle_.Text(name).size() > kMostNameBytes ||
+      pickle_.Text(module).size() > kMostNameBytes) {
+    return Fail("a name is too long");
+  }
+  // Copied, because PushGlobal adds to the texts.
+  const std::string text(pickle_.Text(name));
+  PushGlobal(std::string(pickle_.Text(module)), text);
+}
+
+void PickleMachine::PushPersistent() {
+  Node node;
+  node.kind = Kind::kPersistent;
+  node.first = Pop();
+  if (!failed()) PushNode(Add(node));
+}
+
+void PickleMachine::Call(bool with_keywords) {
+  Object object;
+  if (with_keywords) object.kwargs = Pop();
+  object.args = Pop();
+  object.callable = Pop();
+  if (failed()) return;
+  if (!pickle_.Is(object.args, Kind::kTuple) ||
+      (with_keywords && !pickle_.Is(object.kwargs, Kind::kDict))) {
+    return Fail("arguments that are no tuple");
+  }
+  pickle_.objects_.push_back(object);
+  Push(Kind::kObject, static_cast<int64_t>(pickle_.objects_.size() - 1));
+}
+
+void PickleMachine::Build() {
+  const NodeId state = Pop();
+  const NodeId to = Top();
+  if (failed()) return;
+  if (!pickle_.Is(to, Kind::kObject)) {
+    return Fail("BUILD of a value that has no state");
+  }
+  const auto number = static_cast<size_t>(pickle_.at(to).number);
+  pickle_.objects_[number].state = state;
+}
+
+}  // namespace ctxfs::torch

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/formats/torch/pickle.h"
+
+namespace ctxfs::torch {
+
+/// Numbers a place in the value of a pickle.
+using PlaceId = uint32_t;
+constexpr PlaceId kRootPlace = 0;
+constexpr PlaceId kNoPlace = UINT32_MAX;
+
+/// Steps that are no keys of the value itself.
+enum class Word : uint32_t { kAttributes, kKey, kArgs, kKwargs, kCallable };
+
+/// The places at which a walk has met values: each is a step from the place
+/// around it (docs/torch.md, section 9). There can be millions, so a place
+/// costs 12 bytes, and its text is made on demand.
+class Places {
+ public:
+  explicit Places(const Pickle& pickle) : pickle_(pickle) {
+    places_.push_back({});
+  }
+
+  PlaceId AtIndex(PlaceId parent, uint32_t index) {
+    return Add(parent, Step::kIndex, index);
+  }
+  /// Of the entry of a dict with a key, which is the `position`-th.
+  PlaceId AtEntry(PlaceId parent, NodeId key, uint32_t position);
+  PlaceId AtWord(PlaceId parent, Word word) {
+    return Add(parent, Step::kWord, static_cast<uint32_t>(word));
+  }
+
+  /// The steps that lead to a place, joined by '/'; empty for the root. nullopt
+  /// if they have more than `limit` bytes.
+  std::optional<std::string> Path(PlaceId place, uint64_t limit) const;
+
+ private:
+  enum class Step : uint8_t { kRoot, kKey, kIndex, kPosition, kWord };
+  struct Place {
+    PlaceId parent = kNoPlace;
+    uint32_t number = 0;  // of the key's node, an index, a position or a Word
+    Step step = Step::kRoot;
+  };
+
+  PlaceId Add(PlaceId parent, Step step, uint32_t number) {
+    places_.push_back({parent, number, step});
+    return static_cast<PlaceId>(places_.size() - 1);
+  }
+  std::string StepText(const Place& place) const;
+
+  const Pickle& pickle_;
+  std::vector<Place> places_;
+};
+
+}  // namespace ctxfs::torch

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/torch/value_walk.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "core/formats/torch/limits.h"
+
+namespace ctxfs::torch {
+
+using Kind = Node::Kind;
+
+ValueWalk::ValueWalk(const Pickle& pickle, const ReadContext& context,
+                     bool writes)
+    : pickle_(pickle),
+      context_(context),
+      text_(writes, kMostValueText),
+      places_(pickle),
+      seen_(pickle.count(), kNoPlace) {}
+
+Status ValueWalk::Walk() {
+  Value(pickle_.root(), kRootPlace, 0);
+  if (text_.full()) FailTooLarge();
+  if (error_) return *std::move(error_);
+  return {};
+}
+
+void ValueWalk::Fail(std::string what) {
+  if (!error_) error_ = Error{Code::kLimit, std::move(what)};
+}
+
+void ValueWalk::FailTooLarge() {
+  Fail("value_too_large: the text is over the limit of " +
+       std::to_string(kMostValueText) + " bytes");
+}
+
+void ValueWalk::FailExhausted() { Fail("the value is over the limit"); }
+
+bool ValueWalk::MayWalk(unsigned depth) {
+  if (failed()) return false;
+  if (budget_.CheckIsDue()) {
+    if (Status wanted = context_.Check(); !wanted) {
+      error_ = std::move(wanted).error();
+      return false;
+    }
+  }
+  budget_.Spend(1);
+  if (budget_.exhausted()) {
+    FailExhausted();
+  } else if (depth > kMostDepth) {
+    Fail("pickle_depth: the value is nested deeper than " +
+         std::to_string(kMostDepth));
+  } else if (text_.full()) {
+    FailTooLarge();
+  }
+  return !failed();
+}
+
+void ValueWalk::Value(NodeId node, PlaceId place, unsigned depth) {
+  if (!MayWalk(depth)) return;
+  const Node& value = pickle_.at(node);
+  switch (value.kind) {
+    case Kind::kNone:
+      return text_.Put("null");
+    case Kind::kBool:
+      return text_.Put(value.number != 0 ? "true" : "false");
+    case Kind::kInt:
+      return text_.Integer(value.number);
+    case Kind::kBigInt:
+      return text_.BigInteger(pickle_.Text(node));
+    case Kind::kFloat:
+      return text_.Float(std::bit_cast<double>(value.number));
+    case Kind::kText:
+      return text_.String(pickle_.Text(node));
+    case Kind::kBytes:
+      return PutBytes(pickle_.Text(node));
+    case Kind::kList:
+    case Kind::kTuple:
+    case Kind::kDict:
+    case Kind::kSet:
+      return Container(node, place, depth);
+    case Kind::kGlobal:
+      return Global(node);
+    case Kind::kPersistent:
+      return Persistent(node, place, depth);
+    case Kind::kObject:
+      return Call(node, place, depth);
+  }
+}
+
+bool ValueWalk::HasPlaces(NodeId node) const {
+  switch (pickle_.at(node).kind) {
+    case Kind::kList:
+    case Kind::kTuple:
+    case Kind::kDict:
+    case Kind::kSet:
+      return pickle_.at(node).first != kNoNode;
+    case Kind::kObject:
+    case Kind::kPersistent:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string ValueWalk::PathTo(PlaceId place, uint64_t limit) {
+  std::optional<std::string> path = places_.Path(place, limit);
+  if (path) return *std::move(path);
+  Fail("the names of values are over the limit");
+  return {};
+}
+
+bool ValueWalk::PutReference(NodeId node) {
+  if (seen_[node] == kNoPlace) return false;
+  if (writes()) PutNamed("$ref", PathTo(seen_[node], kMostValueText));
+  return true;
+}
+
+bool ValueWalk::Met(NodeId node, PlaceId place) {
+  if (PutReference(node)) return true;
+  seen_[node] = place;
+  return false;
+}
+
+void ValueWalk::PutNamed(const char* key, std::string_view text) {
+  text_.Put("{");
+  text_.Key(key);
+  text_.String(text);
+  text_.Put("}");
+}
+
+void ValueWalk::PutBytes(std::string_view bytes) {
+  text_.Put("{\"$bytes\":");
+  text_.Base64(bytes);
+  text_.Put("}");
+}
+
+void ValueWalk::PutIntegers(const std::vector<int64_t>& numbers) {
+  text_.Put("[");
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (i > 0) text_.Put(",");
+    text_.Integer(numbers[i]);
+  }
+  text_.Put("]");
+}
+
+void ValueWalk::Container(NodeId node, PlaceId place, unsigned depth) {
+  const Node& value = pickle_.at(node);
+  if (value.first != kNoNode && Met(node, place)) return;
+  if (value.kind == Kind::kSet) return Set(value.first, place, depth);
+  if (value.kind != Kind::kDict) return Array(value.first, place, depth);
+  std::vector<Entry> entries;
+  AddEntries(pickle_, value.first, entries);
+  Dict(std::move(entries), kNoNode, place, depth);
+}
+
+void ValueWalk::Array(uint32_t link, PlaceId place, unsigned depth) {
+  text_.Put("[");
+  for (uint32_t i = 0; link != kNoNode && !failed();
+       link = pickle_.Next(link), ++i) {
+    if (i > 0) text_.Put(",");
+    const NodeId child = pickle_.Child(link);
+    Value(child, HasPlaces(child) ? places_.AtIndex(place, i) : place,
+          depth + 1);
+  }
+  text_.Put("]");
+}
+
+void ValueWalk::Set(uint32_t link, PlaceId place, unsigned depth) {
+  text_.Put("{\"$set\":");
+  Array(link, place, depth);
+  text_.Put("}");
+}
+
+// A key that starts with '$' could be taken for one of ours.
+bool ValueWalk::MayBeMembers(const std::vector<Entry>& entries) const {
+  return std::all_of(entries.begin(), entries.end(),
+                     [this](const Entry& entry) {
+                       return IsPlainKey(pickle_, entry.key) &&
+                              (!pickle_.Is(entry.key, Kind::kText) ||
+                               !pickle_.Text(entry.key).starts_with('$'));
+                     });
+}
+
+void ValueWalk::Dict(std::vector<Entry> entries, NodeId attributes,
+                     PlaceId place, unsigned depth) {
+  const bool distinct = MergeEqualKeys(pickle_, budget_, entries);
+  const bool members = distinct && MayBeMembers(entries);
+  text_.Put("{");
+  if (members) {
+    Members(entries, place, depth);
+  } else {
+    text_.Put("\"$dict\":");
+    Pairs(entries, place, depth);
+  }
+  if (attributes != kNoNode) {
+    if (!entries.empty() || !members) text_.Put(",");
+    text_.Key("$attrs");
+    Value(attributes, places_.AtWord(place, Word::kAttributes), depth + 1);
+  }
+  text_.Put("}");
+}
+
+void ValueWalk::Members(const std::vector<Entry>& entries, PlaceId place,
+                        unsigned depth) {
+  for (uint32_t i = 0; i < entries.size() && !failed(); ++i) {
+    const auto [key, value] = entries[i];
+    if (i > 0) text_.Put(",");
+    if (writes()) text_.Key(KeyText(pickle_, key));
+    Value(value, HasPlaces(value) ? places_.AtEntry(place, key, i) : place,
+          depth + 1);
+  }
+}
+
+void ValueWalk::Pairs(const std::vector<Entry>& entries, PlaceId place,
+                      unsigned depth) {
+  text_.Put("[");
+  for (uint32_t i = 0; i < entries.size() && !failed(); ++i) {
+    const auto [key, value] = entries[i];
+    const PlaceId at = places_.AtEntry(place, key, i);
+    text_.Put(i > 0 ? ",[" : "[");
+    Value(key, places_.AtWord(at, Word::kKey), depth + 1);
+    text_.Put(",");
+    Value(value, at, depth + 1);
+    text_.Put("]");
+  }
+  text_.Put("]");
+}
+
+}  // namespace ctxfs::torch
