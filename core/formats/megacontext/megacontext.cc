@@ -13,6 +13,7 @@
 #include "core/container/format.h"
 #include "core/formats/megacontext/level.h"
 #include "core/formats/megacontext/metadata.h"
+#include "core/formats/megacontext/snapshot.h"
 
 namespace ctxfs {
 namespace {
@@ -39,39 +40,6 @@ std::map<uint32_t, std::vector<std::string>> LevelFiles(
   }
   return files;
 }
-
-/// A snapshot of a tree: like a tree, but without directories of its own. Its
-/// files may be links into the tree that it is a snapshot of.
-class SnapshotSource final : public Source {
- public:
-  SnapshotSource(SourcePtr tree, SourcePtr directory, std::string path)
-      : tree_(std::move(tree)),
-        directory_(std::move(directory)),
-        path_(std::move(path)) {}
-
-  uint64_t size() const override { return 0; }
-  FileTime mtime() const override { return directory_->mtime(); }
-  bool is_directory() const override { return true; }
-  Status ReadAt(uint64_t offset, MutableBytes out) const override {
-    return directory_->ReadAt(offset, out);
-  }
-  Result<Listing> List() const override {
-    Result<Listing> listing = directory_->List();
-    if (listing) {
-      std::erase_if(*listing,
-                    [](const auto& entry) { return entry.directory; });
-    }
-    return listing;
-  }
-  Result<SourcePtr> OpenBeside(const std::string& path) const override {
-    return tree_->OpenBeside(path_ + "/" + path);
-  }
-
- private:
-  SourcePtr tree_;
-  SourcePtr directory_;
-  std::string path_;  // of the snapshot, from the tree
-};
 
 class MegaContext final : public Container {
  public:
@@ -148,8 +116,8 @@ Status MegaContext::LoadLevels(const Listing& listing) {
     }
     levels_.push_back(
         ReadContextLevel(files[0], number, source()->OpenBeside(files[0])));
-    // A store that fails is no damage of the level, and may not fail the next
-    // time: it is not to be lost for good.
+    // An I/O error is no damage of the level. If opening succeeded without the
+    // level, it would be missing until the next mount.
     const ContextLevel& level = levels_.back();
     if (level.source != nullptr && level.fault && !level.fault->Permanent()) {
       return *level.fault;
@@ -433,8 +401,7 @@ std::vector<ChildContainer> MegaContext::Children() const {
             const ReadContext& /*context*/) -> Result<SourcePtr> {
       Result<SourcePtr> directory = tree->OpenDirectoryBeside(path);
       if (!directory) return directory;
-      return SourcePtr(std::make_shared<const SnapshotSource>(
-          tree, std::move(*directory), path));
+      return OpenSnapshot(tree, *std::move(directory), path);
     };
     containers.push_back(std::move(snapshot));
   }
@@ -460,7 +427,7 @@ bool Probe(Bytes head) {
   return text.starts_with("TCCM") || text.starts_with("MCCT");
 }
 
-/// Whether a level in it has a header that we understand.
+/// Whether the header of any level can be read.
 bool ProbeDirectory(const Source& directory) {
   const Result<Listing> listing = directory.List();
   if (!listing) return false;
@@ -473,8 +440,8 @@ bool ProbeDirectory(const Source& directory) {
   return false;
 }
 
-/// Whether there are levels of whatever kind, or what is written before them
-/// and nothing else.
+/// Whether there are level files, readable or not, or metadata.json alone,
+/// which writers create before the first level.
 bool ResemblesDirectory(const Source& directory) {
   const Result<Listing> listing = directory.List();
   if (!listing) return false;
