@@ -13,13 +13,11 @@
 #include "core/codec/codec.h"
 #include "core/codec/deflate.h"
 #include "core/formats/zip/inflate_index.h"
+#include "core/formats/zip/records.h"
 #include "core/formats/zip/zip.h"
 
 namespace ctxfs::zip {
 namespace {
-
-constexpr uint32_t kLocalSignature = 0x04034B50;
-constexpr uint64_t kLocalSize = 30;
 
 const char* FaultText(Fault fault) {
   switch (fault) {

@@ -16,15 +16,11 @@
 
 #include "core/formats/zip/collector.h"
 #include "core/formats/zip/limits.h"
-#include "core/formats/zip/names.h"
+#include "core/formats/zip/records.h"
 
 namespace ctxfs::zip {
 namespace {
 
-constexpr uint32_t kEntrySignature = 0x02014B50;
-constexpr uint64_t kEntrySize = 46;
-constexpr uint16_t kZip64Field = 0x0001;
-constexpr uint32_t kAllOnes = 0xFFFFFFFF;
 constexpr unsigned kUnix = 3;
 constexpr uint32_t kMembersPerCheck = 4096;
 
@@ -62,20 +58,6 @@ class Window {
   Buffer piece_;
   uint64_t piece_start_ = 0;
 };
-
-/// Replaces fields that are all ones by those of extra field 1.
-void ReadZip64(Bytes extra, Member& member, uint64_t& offset) {
-  const bool size = member.size == kAllOnes;
-  const bool stored = member.stored_size == kAllOnes;
-  const bool header = offset == kAllOnes;
-  if (!size && !stored && !header) return;
-  const std::optional<Bytes> field = FindExtraField(extra, kZip64Field);
-  ByteReader in(field.value_or(Bytes()));
-  if (size) member.size = in.U64();
-  if (stored) member.stored_size = in.U64();
-  if (header) offset = in.U64();
-  if (!in.ok()) member.fault = Fault::kZip64;
-}
 
 struct Lengths {
   uint64_t name;
@@ -161,7 +143,7 @@ Result<Directory> ReadDirectory(const Source& source,
   }
   Directory directory;
   directory.end = *end;
-  // At least 46 bytes of the file each: FindEndRecord has compared them.
+  // FindEndRecord has checked that the directory has 46 bytes for each.
   directory.members.reserve(static_cast<size_t>(end->members));
   Collector collector(directory);
   Window window(source, end->directory_offset,

@@ -8,17 +8,15 @@
 #include <string>
 
 #include "core/base/bytes.h"
+#include "core/formats/zip/records.h"
 
 namespace ctxfs::zip {
 namespace {
 
-constexpr uint32_t kEndSignature = 0x06054B50;
 constexpr uint32_t kLocatorSignature = 0x07064B50;
 constexpr uint32_t kEnd64Signature = 0x06064B50;
-constexpr uint64_t kEndSize = 22;
 constexpr uint64_t kLocatorSize = 20;
 constexpr uint64_t kEnd64Size = 56;
-constexpr uint64_t kEntrySize = 46;
 constexpr uint64_t kMostComment = 65'535;
 
 /// Where the end record starts, and bytes of its comment.

@@ -9,16 +9,12 @@
 #include "core/formats/zip/collector.h"
 #include "core/formats/zip/directory.h"
 #include "core/formats/zip/limits.h"
-#include "core/formats/zip/names.h"
+#include "core/formats/zip/records.h"
 
 namespace ctxfs::zip {
 namespace {
 
-constexpr uint32_t kLocalSignature = 0x04034B50;
-constexpr uint64_t kLocalSize = 30;
 constexpr uint16_t kSizesFollow = 0x0008;
-constexpr uint16_t kZip64Field = 0x0001;
-constexpr uint32_t kAllOnes = 0xFFFFFFFF;
 constexpr uint32_t kMembersPerCheck = 256;
 
 struct Local {
@@ -28,14 +24,8 @@ struct Local {
   uint64_t end = 0;  // of its data
 };
 
-void ReadZip64(Bytes extra, Member& member) {
-  ByteReader in(FindExtraField(extra, kZip64Field).value_or(Bytes()));
-  if (member.size == kAllOnes) member.size = in.U64();
-  if (member.stored_size == kAllOnes) member.stored_size = in.U64();
-  if (!in.ok()) member.fault = Fault::kZip64;
-}
-
-/// The member at `at`; nullopt if there is none that can be followed.
+/// Reads the member whose local header is at byte `at`; nullopt if there is
+/// none, or if the end of its data is unknown.
 Result<std::optional<Local>> ReadLocal(const Source& source, uint64_t at) {
   if (!InBounds(at, kLocalSize, source.size())) return std::optional<Local>();
   const Result<Buffer> fixed =
@@ -65,7 +55,9 @@ Result<std::optional<Local>> ReadLocal(const Source& source, uint64_t at) {
       ReadBuffer(source, at + kLocalSize, text, "local header");
   if (!bytes) return std::move(bytes).error();
   local.text = std::move(*bytes);
-  ReadZip64(Bytes(local.text.span()).subspan(local.name_length), member);
+  uint64_t no_offset = 0;  // local headers have none
+  ReadZip64(Bytes(local.text.span()).subspan(local.name_length), member,
+            no_offset);
   const uint64_t data = at + kLocalSize + text;
   if (!InBounds(data, member.stored_size, source.size())) {
     return std::optional<Local>();

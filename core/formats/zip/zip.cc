@@ -14,13 +14,12 @@
 
 #include "core/formats/zip/limits.h"
 #include "core/formats/zip/npy.h"
+#include "core/formats/zip/records.h"
 
 namespace ctxfs::zip {
 namespace {
 
 constexpr std::string_view kNpySuffix = ".npy";
-constexpr uint32_t kLocalSignature = 0x04034B50;
-constexpr uint32_t kEndSignature = 0x06054B50;
 // Most headers have 128 bytes.
 constexpr uint64_t kFirstRead = 512;
 
@@ -143,7 +142,7 @@ class Members final : public FileTable {
     if (kind == Kind::kLink || !name.starts_with(top_)) return std::nullopt;
     name.remove_prefix(top_.size());
     if (kind == Kind::kDirectory) {
-      // Only entries can be directories. Of "./" and "/" nothing is left.
+      // Only entries can be directories. "./" and "/" are the root itself.
       if (placement().role != Role::kEntries || name.size() <= 1) {
         return std::nullopt;
       }

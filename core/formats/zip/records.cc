@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/zip/records.h"
+
+#include <optional>
+
+#include "core/formats/zip/names.h"
+
+namespace ctxfs::zip {
+namespace {
+
+constexpr uint16_t kZip64Field = 0x0001;
+constexpr uint32_t kAllOnes = 0xFFFFFFFF;
+
+}  // namespace
+
+void ReadZip64(Bytes extra, Member& member, uint64_t& offset) {
+  const bool size = member.size == kAllOnes;
+  const bool stored = member.stored_size == kAllOnes;
+  const bool header = offset == kAllOnes;
+  if (!size && !stored && !header) return;
+  const std::optional<Bytes> field = FindExtraField(extra, kZip64Field);
+  ByteReader in(field.value_or(Bytes()));
+  if (size) member.size = in.U64();
+  if (stored) member.stored_size = in.U64();
+  if (header) offset = in.U64();
+  if (!in.ok()) member.fault = Fault::kZip64;
+}
+
+}  // namespace ctxfs::zip

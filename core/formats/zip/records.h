@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/bytes.h"
+#include "core/formats/zip/directory.h"
+
+/// The records of a ZIP archive (docs/zip.md, sections 2 to 5): their
+/// signatures, and the bytes of their fixed parts.
+namespace ctxfs::zip {
+
+constexpr uint32_t kLocalSignature = 0x04034B50;
+constexpr uint64_t kLocalSize = 30;
+constexpr uint32_t kEntrySignature = 0x02014B50;  // of the central directory
+constexpr uint64_t kEntrySize = 46;
+constexpr uint32_t kEndSignature = 0x06054B50;
+constexpr uint64_t kEndSize = 22;
+
+/// Replaces those of a member's sizes and `offset` that are all ones by the
+/// values of the zip64 extra field. Sets Fault::kZip64 if it lacks one.
+void ReadZip64(Bytes extra, Member& member, uint64_t& offset);
+
+}  // namespace ctxfs::zip
