@@ -9,8 +9,9 @@
 
 #include <immintrin.h>
 
-// The rest of the program must run without AVX2, so no compiler flag: only what
-// carries this may use it.
+// A compiler flag for this file would also apply to inline functions of
+// headers, and the linker might keep those for the whole program, which must
+// run without AVX2.
 #define CTXFS_AVX2 __attribute__((target("avx2")))
 
 namespace ctxfs {

@@ -39,7 +39,8 @@ Status GgufContainer::Load(const ReadContext& context) {
 }
 
 GgufContainer::Place GgufContainer::At(uint32_t tensor) const {
-  // A part without tensors starts where the next does; the last is meant.
+  // Parts without tensors have the same first number as the part after them:
+  // take the last one.
   const auto after = std::upper_bound(
       parts_.begin(), parts_.end(), tensor,
       [](uint32_t wanted, const Part& part) { return wanted < part.first; });

@@ -37,7 +37,7 @@ void AppendFloat(T value, std::string& text) {
   } else {
     const size_t before = text.size();
     AppendDigits(value, text);
-    // So that readers take it for a float.
+    // Readers take a number without a point for an integer.
     if (text.find_first_of(".e", before) == std::string::npos) text += ".0";
   }
 }
@@ -249,7 +249,7 @@ Status GgufMetadataWriter::Write(State& state, std::string& text) {
   return {};
 }
 
-/// Any window, written from the place before it.
+/// Computes any window by writing from the last noted place before it.
 class GgufMetadataText::Window final : public Transform {
  public:
   Window(std::shared_ptr<const GgufMetadataText> text,

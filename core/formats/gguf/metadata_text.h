@@ -20,7 +20,7 @@ namespace ctxfs {
 /// is in memory than one piece of text.
 class GgufMetadataWriter {
  public:
-  /// Where writing has got to. Writing goes on from any copy.
+  /// A position in the text. Writing can continue from any copy.
   struct State {
     struct Level {
       uint64_t left = 0;  // items to be written
@@ -61,9 +61,9 @@ class GgufMetadataWriter {
 /// One scalar as JSON: shortest decimals, "NaN", "inf" and "-inf" as strings.
 void AppendGgufScalar(uint32_t type, GgufReader& in, std::string& text);
 
-/// metadata.json: any window of it is written from the place that was noted
-/// before the window. Immutable but for the places, which are found when the
-/// size is first asked for.
+/// metadata.json. Any window of it is written from the last noted place before
+/// the window. Immutable except for the places, which the first call that needs
+/// the size finds.
 class GgufMetadataText {
  public:
   GgufMetadataText(std::shared_ptr<const Source> source,

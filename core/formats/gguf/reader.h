@@ -29,7 +29,7 @@ class GgufReader {
              uint64_t window = 256 * 1024)
       : source_(source), layout_(layout), window_bytes_(window), at_(at) {}
 
-  /// For a value that stands alone.
+  /// A window for reading a single value.
   static constexpr uint64_t kSmallWindow = 64;
 
   uint8_t U8() { return Field<uint8_t>(); }

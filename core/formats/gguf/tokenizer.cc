@@ -138,8 +138,8 @@ class Keys {
   const ReadContext& context_;
 };
 
-/// What tokenizers calls the model of a tokenizer.ggml.model; empty for those
-/// that it has no model for.
+/// The name that Hugging Face's tokenizers has for a tokenizer.ggml.model;
+/// empty if it has none.
 std::string_view ModelOf(std::string_view ggml) {
   if (ggml == "gpt2") return "BPE";
   if (ggml == "llama" || ggml == "t5") return "Unigram";
@@ -186,7 +186,7 @@ std::string ListOf(const std::vector<std::string>& strings) {
   return text + "]";
 }
 
-/// tokenizer_config.json: the special tokens by what they are for.
+/// tokenizer_config.json: the special tokens by their purpose.
 Result<std::string> ConfigJson(const Source& source, const GgufHeader& header,
                                const ReadContext& context) {
   const Keys keys(source, header, context);

@@ -12,7 +12,7 @@ namespace ctxfs {
 
 /// The values of `blocks` blocks at `offset`, which lie within the source, as
 /// float32, little-endian. A window costs the blocks under it. `big_endian`:
-/// the fields of blocks are; the type's order must be defined.
+/// whether the fields of blocks are; the type must define their byte order.
 Content GgufValues(std::shared_ptr<const Source> source, uint64_t offset,
                    const GgufQuant& quant, uint64_t blocks, bool big_endian);
 

@@ -55,7 +55,7 @@ Result<std::shared_ptr<const Source>> ExternalFiles::Open(
     Error error = std::move(file).error();
     error.what = "external: " + Quote(location) + ": " + error.what;
     error.offset = kNoOffset;
-    // A device or a directory: no system call failed that could succeed later.
+    // A device or a directory. Permanent, because trying again cannot help.
     if (error.code == Code::kNotFound ||
         (error.code == Code::kIo && error.sys_errno == 0)) {
       error.code = Code::kCorrupt;

@@ -16,7 +16,7 @@ namespace {
 
 using Storage = Tensor::Storage;
 
-// Tensors between two checks whether to give up.
+// Tensors between two checks for an interrupt.
 constexpr uint32_t kTensorsPerCheck = 4096;
 
 /// tensors/NAME and constants/NAME.

@@ -13,10 +13,10 @@
 
 namespace ctxfs::onnx {
 
-/// Of what use a tensor is to its graph.
+/// How a graph uses a tensor.
 enum class TensorUse : uint8_t { kInitializer, kConstant };
 
-/// Is told of the parts of a graph as they are read. An error ends the reading.
+/// Receives the parts of a graph as they are read. An error stops the walk.
 class GraphVisitor {
  public:
   virtual ~GraphVisitor() = default;
@@ -35,7 +35,7 @@ class GraphVisitor {
 /// How often each operator occurs: "Op", or "domain::Op".
 using OperatorCounts = std::map<std::string, uint64_t, std::less<>>;
 
-/// What is counted of a graph, its subgraphs included but for `nodes`.
+/// Counts of a graph. All but `nodes` include its subgraphs.
 struct GraphCounts {
   uint64_t nodes = 0;
   uint64_t initializers = 0;

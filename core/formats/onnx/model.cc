@@ -110,7 +110,7 @@ Status Model::ReadParts(WireReader& reader, Parts& parts) {
     const uint64_t field_at = at;
     const Result<WireField> field = reader.Next(at, end);
     if (!field) {
-      // A graph whose length is wrong is a model all the same.
+      // The file is a model even if the length of its graph is wrong.
       uint64_t again = field_at;
       const Result<uint64_t> tag = reader.Varint(again, end);
       const bool graph = tag && *tag == (7U << 3 | 2U);
@@ -155,7 +155,7 @@ Status Model::ReadModel(const ReadContext& context, std::string& json) {
       return summary.AddGraphField(field);
     });
   }
-  // Salvaging, a fault behind the graph does not hide the graph.
+  // When salvaging, a fault after the graph does not hide the graph.
   if (read || options_.salvage) {
     const Status graph =
         GraphReader(reader, this).ReadGraph(parts.graph, counts);
@@ -181,7 +181,7 @@ Status Model::ReadModel(const ReadContext& context, std::string& json) {
 }
 
 void Model::NoteDuplicate(TensorUse use, const std::string& path, uint64_t at) {
-  // A hash that two paths share costs a warning that is not true.
+  // Two paths with one hash cause a false warning, which is harmless.
   const uint64_t hash = XXH3_64bits_withSeed(
       path.data(), path.size(), use == TensorUse::kConstant ? 1 : 0);
   if (seen_.try_emplace(hash, at).second) return;

@@ -86,13 +86,14 @@ class Model final : public Container, private GraphVisitor {
 
   // Questions about a tensor of `list`, which is one of the model's.
 
-  /// The bytes of its file if that reads nothing.
+  /// The size of its file, if finding it reads nothing.
   std::optional<uint64_t> KnownSize(const TensorList& list,
                                     uint32_t tensor) const;
   Result<Content> Open(const TensorList& list, uint32_t tensor,
                        const ReadContext& context) const;
   EntryInfo Describe(const TensorList& list, uint32_t tensor) const;
-  /// Whether the file of an external tensor can be had: that may change.
+  /// Whether the file of an external tensor can be opened. That may change
+  /// while the model is mounted.
   void AddFindings(const TensorList& list, uint32_t tensor,
                    EntryInfo& info) const;
   std::optional<Error> Fault(const TensorList& list, uint32_t tensor) const;
@@ -113,7 +114,8 @@ class Model final : public Container, private GraphVisitor {
 
   std::string Label(const TensorList& list, uint32_t tensor) const;
   Result<Content> OpenExternal(const TensorList& list, uint32_t tensor) const;
-  /// The first external tensor that cannot be had, and how many there are.
+  /// The first external tensor whose file cannot be opened, and how many there
+  /// are.
   std::optional<Warning> ExternalFaults(const ReadContext& context) const;
   void AddArrays(const TensorList& list, const std::string& directory,
                  const ReadContext& context,

@@ -12,8 +12,8 @@ namespace {
 // What a value of JSON takes besides its text: memory and punctuation.
 constexpr uint64_t kValueBytes = 64;
 
-/// Integers that doubles do not have are strings: readers of JSON in other
-/// languages would round them.
+/// Writes integers that no double has as strings, because many readers of JSON
+/// would round them.
 Json Number(int64_t value) {
   constexpr int64_t kExact = (int64_t{1} << 53) - 1;
   if (value >= -kExact && value <= kExact) return value;
@@ -69,7 +69,7 @@ Status ModelJson::AddModelField(const WireField& field) {
   if (field.IsBytes(3)) return PutText(model_, "producer_version", field.bytes);
   if (field.IsBytes(4)) return PutText(model_, "domain", field.bytes);
   if (field.IsBytes(6)) {
-    // A byte more, so that a character that is cut shows.
+    // One byte more than is kept, so that CutText sees a character that is cut.
     Result<std::string> text = TextOf(field.bytes, kMostDocString + 1);
     if (!text) return std::move(text).error();
     CutText(*text, kMostDocString);

@@ -12,8 +12,8 @@
 
 namespace ctxfs::onnx {
 
-/// Makes model.json (docs/onnx.md, section 9) of what the messages of a model
-/// say. Stops adding when it would be over kMostJson.
+/// Makes model.json (docs/onnx.md, section 9) from the messages of a model.
+/// Stops adding when it would be over kMostJson.
 class ModelJson {
  public:
   explicit ModelJson(WireReader& reader) : reader_(reader) {}

@@ -61,7 +61,7 @@ bool IsModelHead(Bytes head) {
   if (!ReadVersion(in)) return false;
   const bool is_all = head.size() < limits::kProbeBytes;
   while (in.remaining() > 0) {
-    // A number that cannot be read is either wrong or cut off here.
+    // A number that cannot be read is wrong, or cut off by the end of `head`.
     const bool may_be_cut = !is_all && in.remaining() < kLongestVarint;
     const uint64_t tag = in.Uvarint();
     if (!in.ok()) return may_be_cut;

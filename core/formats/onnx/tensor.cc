@@ -12,7 +12,7 @@
 namespace ctxfs::onnx {
 namespace {
 
-/// What the occurrences of one typed field add up to.
+/// The sums over all occurrences of one typed field.
 struct TypedData {
   uint64_t single = 0;        // values with a tag each
   uint64_t packed_bytes = 0;  // bytes of packed values
@@ -65,8 +65,8 @@ void AddTyped(const WireField& field, RawTensor& raw) {
   }
 }
 
-/// A StringStringEntry of external_data. Long values are cut: none of them is
-/// sound.
+/// A StringStringEntry of external_data. Long values are cut, because no valid
+/// value is long.
 Status AddExternal(WireReader& reader, WireRange message, RawTensor& raw) {
   constexpr uint64_t kMostKey = 64;
   constexpr size_t kMostEntries = 64;

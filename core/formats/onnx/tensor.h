@@ -19,10 +19,10 @@ struct ExternalData {
   std::optional<uint64_t> length;
 };
 
-/// A TensorProto (docs/onnx.md, section 4): what it says of itself, and where
-/// its bytes are.
+/// A TensorProto (docs/onnx.md, section 4): its description, and where its
+/// bytes are.
 struct Tensor {
-  /// How its bytes come about.
+  /// Where its bytes come from.
   enum class Storage : uint8_t {
     kStored,    // bytes [data.begin, data.end) of the model
     kTyped,     // decoded from a typed field

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kLongestVarint = 10;
 constexpr uint64_t kHighestField = (uint64_t{1} << 29) - 1;
-// Fields between two checks whether to give up.
+// Fields between two checks for an interrupt.
 constexpr uint64_t kFieldsPerCheck = 4096;
 
 Error CutOff(uint64_t at, uint64_t end) {

@@ -80,7 +80,7 @@ Status SafetensorsIndexContainer::Load(const ReadContext& context) {
 }
 
 Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
-  // Other JSON is refused as what it is: no container.
+  // JSON with another name is no container, rather than a damaged index.
   const bool named = source()->name().ends_with(kIndexSuffix);
   if (source()->size() > limits::kSafetensorsIndexBytes) {
     return Error{named ? Code::kLimit : Code::kNotContainer,

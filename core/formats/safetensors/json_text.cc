@@ -34,7 +34,8 @@ class CountingCursor {
   size_t* count_;
 };
 
-/// The library's message, cut and without the bytes of a stranger.
+/// At most 200 characters of the library's message, which quotes the file:
+/// anything but printable ASCII is replaced.
 std::string Printable(std::string_view message) {
   std::string text(message.substr(0, 200));
   std::replace_if(

@@ -120,7 +120,7 @@ Status CheckSafetensorsLayout(const SafetensorsHeader& header, uint64_t data_at,
     std::sort(order.begin(), order.end(), less);
   }
 
-  // Where tensors are missing from the chain, holes are no news.
+  // Tensors that were left out make holes, which are no further faults.
   bool whole = header.left_out == 0;
   Chain chain(header, data_at, faults);
   uint32_t checked = 0;

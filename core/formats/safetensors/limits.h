@@ -17,8 +17,7 @@ constexpr size_t kSafetensorsDepth = 127;
 /// Dimensions of all tensors of one file together.
 constexpr size_t kSafetensorsDims = 16'000'000;
 
-/// Faults of one file that are kept as text: of a million, a hundred tell
-/// enough.
+/// Faults of one file that are kept as text; further ones are only counted.
 constexpr size_t kSafetensorsFaults = 100;
 
 /// Bytes of an index of shards, and shards that are opened for one: each is an

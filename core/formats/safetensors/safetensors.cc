@@ -21,7 +21,7 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kSmallestHeader = 2;
-// Bytes that decide whether a file is one, whatever the probe is given.
+// Bytes that decide whether a file is one, even if the probe gets more.
 constexpr size_t kProbed = 64;
 constexpr uint64_t kHeaderOfNoFile = uint64_t{1} << 48;
 

@@ -104,8 +104,8 @@ class LastOfName {
  private:
   static constexpr uint32_t kFree = UINT32_MAX;
 
-  /// A member and the hash of its path: most paths that differ need not be
-  /// compared, and none to make the table larger.
+  /// A member and the hash of its path. Comparing hashes first saves most
+  /// comparisons of paths, and growing the table needs none.
   struct Slot {
     uint32_t member = kFree;
     uint32_t hash = 0;

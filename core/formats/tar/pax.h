@@ -10,8 +10,8 @@
 
 namespace ctxfs::tar {
 
-/// What is used of pax headers (docs/tar.md, section 6). An empty value says
-/// that the header's own counts.
+/// The values of pax headers that ctxfs uses (docs/tar.md, section 6). An empty
+/// value leaves that of the member's own header.
 struct PaxValues {
   std::optional<std::string> path;
   std::optional<std::string> linkpath;

@@ -19,10 +19,10 @@
 namespace ctxfs::tar {
 namespace {
 
-// What a block is made of: so many members, or so many bytes of their names.
+// The size of a block: at most so many members, or bytes of their names.
 constexpr uint32_t kMembersPerBlock = 65'536;
 constexpr uint64_t kNamesPerBlock = 4 * limits::kMiB;
-// Members between two checks whether to give up.
+// Members between two checks for an interrupt.
 constexpr uint32_t kMembersPerCheck = 1024;
 
 std::string JsonText(std::string_view bytes) {
@@ -88,7 +88,7 @@ bool IsOfSample(const Members& members, uint32_t member) {
 
 namespace {
 
-/// What the blocks have in common. Safe for any number of threads.
+/// Shared by the blocks. Safe for any number of threads.
 class Samples : public std::enable_shared_from_this<Samples> {
  public:
   Samples(std::shared_ptr<const Members> members, const PathsInTree& paths,

@@ -26,10 +26,10 @@ namespace ctxfs {
 namespace tar {
 namespace {
 
-// Members between two checks whether to give up.
+// Members between two checks for an interrupt.
 constexpr uint32_t kMembersPerCheck = 16'384;
 
-/// What info.json says about a note of the walk, without its count.
+/// The text of a note of the walk in info.json, without its count.
 constexpr std::pair<std::string_view, std::string_view> kNotes[] = {
     {"concatenated",
      "archives follow the first one's end; their members are shown as well"},

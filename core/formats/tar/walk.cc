@@ -10,7 +10,7 @@
 namespace ctxfs::tar {
 namespace {
 
-// Headers between two checks whether to give up.
+// Headers between two checks for an interrupt.
 constexpr uint64_t kHeadersPerCheck = 1024;
 
 /// Types whose headers have no data after them, whatever size they state.
@@ -219,7 +219,7 @@ Status Walk::MeetMember(const Header& header, const ReadContext& context) {
   }
   data_at_ = at_ + kBlock;
   if (type == 'S' && header.SparseContinues()) {
-    // Reads on, so that `header` is not valid any more.
+    // `header` is not valid after this, because it reads on.
     if (Status skipped = SkipSparseBlocks(context); !skipped) return skipped;
   }
   if (Status fits = Place(subject); !fits) return fits;

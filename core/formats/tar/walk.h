@@ -17,8 +17,8 @@
 
 namespace ctxfs::tar {
 
-/// Something that the walk met and that does not stop it: how often, and where
-/// first.
+/// A fault or peculiarity that does not stop the walk: how often it occurs, and
+/// where first.
 struct Note {
   uint64_t count = 0;
   uint64_t offset = 0;
@@ -43,7 +43,7 @@ class Walk {
   bool pax() const { return pax_; }
 
  private:
-  /// What the headers before a member say of it.
+  /// Properties of a member from the headers before it.
   struct Pending {
     PaxValues pax;
     std::string long_name;

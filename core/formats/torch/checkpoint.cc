@@ -218,7 +218,7 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
     if (!error.Permanent()) return error;
     const char* key =
         error.code == Code::kChecksum ? "pickle_crc: " : "pickle: ";
-    // Of the walk: the message has a key of its own.
+    // A message of the walk of the value starts with a key already.
     const bool keyed = error.what.starts_with("pickle_");
     Warn((keyed ? "" : key) + std::string(name) + ": " + error.what, true,
          archive_->member(*member).header);

@@ -102,8 +102,8 @@ class Checkpoint final : public Container, public ModelWeights {
   Status PlaceLegacy(uint64_t width, int64_t elements, Storage& storage,
                      uint64_t& at) const;
 
-  /// Adds a pickle's tensors and its document. Not permanent failures alone are
-  /// returned; others become warnings, but for too many tensors.
+  /// Adds a pickle's globals and tensors. Fails as FindTensors does, and with
+  /// kLimit for too many tensors, which also sets too_many_.
   Status AddPickle(Which which, const Pickle& pickle, const std::string& prefix,
                    const std::string& storages, const ReadContext& context);
   Status AddFound(const std::vector<FoundTensor>& found,

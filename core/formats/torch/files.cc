@@ -143,7 +143,7 @@ EntryInfo Checkpoint::DescribeTensor(uint32_t number) const {
       const EntryInfo record = archive_->Describe(*storage.member);
       info.stored_size = record.stored_size;
       info.codec = record.codec;
-      // It is of the whole record, as it is stored.
+      // The checksum covers the whole record as it is stored.
       if (IsWholeRecord(tensor, storage)) info.checksum = record.checksum;
       info.verified = record.verified;
       info.extra["record"] = std::string(archive_->Name(*storage.member));
@@ -161,7 +161,7 @@ EntryInfo Checkpoint::DescribeTensor(uint32_t number) const {
   return info;
 }
 
-// What belongs to a model has fixed names beside it.
+// Files of the same model have fixed names in the checkpoint's directory.
 void Checkpoint::FindCompanions() {
   if (options_.alone || tensors_.empty()) return;
   for (const Companion& one : kCompanions) {

@@ -15,7 +15,7 @@
 namespace ctxfs::torch {
 namespace {
 
-// Larger integers are not exact as the doubles that most readers of JSON have.
+// Most readers of JSON use doubles, which are inexact for larger integers.
 constexpr int64_t kMostExact = (int64_t{1} << 53) - 1;
 
 }  // namespace
@@ -66,7 +66,8 @@ void JsonText::Float(double value) {
 
 void JsonText::String(std::string_view text) {
   if (!enabled_ || full_) return;
-  // Escaping makes nothing shorter.
+  // Escaping never shortens a text, so one that is too long need not be
+  // escaped.
   if (text.size() > limit_ - text_.size()) {
     full_ = true;
     return;

@@ -6,7 +6,7 @@
 
 #include "core/base/limits.h"
 
-/// Bounds on what a PyTorch checkpoint may ask of us (docs/torch.md, sections 4
+/// Bounds on what a PyTorch checkpoint may require (docs/torch.md, sections 4
 /// and 8).
 namespace ctxfs::torch {
 

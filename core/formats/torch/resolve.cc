@@ -148,8 +148,8 @@ std::string Checkpoint::Place(const TensorId& id, const Storage& storage,
   return {};
 }
 
-// The same names as in the container's tree: those of all tensors among
-// themselves (docs/tree.md, section 7).
+// Builds a tree of the tensors alone, which resolves conflicts of names as the
+// container's tree does (docs/tree.md, section 7).
 void Checkpoint::NameTensors() {
   if (tensors_.empty()) return;
   TreeBuilder builder(static_cast<uint32_t>(2 * tensors_.size()));

@@ -25,8 +25,8 @@ struct EndRecord {
 /// kVersion for an archive of several disks (multi_disk).
 Result<EndRecord> FindEndRecord(const Source& source);
 
-/// Whether `source` has an end record near its end, or cannot be read there:
-/// who opens it then says why.
+/// Whether `source` has an end record near its end. Also true if that part
+/// cannot be read, so that opening the file reports the error.
 bool HasEndRecord(const Source& source);
 
 }  // namespace ctxfs::zip

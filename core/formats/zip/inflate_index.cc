@@ -130,7 +130,7 @@ Status InflateIndex::Decode(std::vector<Place>& places,
       in = *more;
       ended = in.empty();
     }
-    // At the end, anything that still decodes is too much.
+    // After the last part, room for one byte shows whether more follows.
     const uint64_t room =
         full ? 1
              : std::min({kPiece, data_.size - made, between - made % between});
@@ -205,7 +205,7 @@ Result<Buffer> InflateIndex::DecodePart(uint64_t part,
       const bool ended = in.empty();
       const Result<DeflateDecoder::Step> step = decoder.Decode(in, to);
       if (!step) return step.error();
-      // The index has seen other bytes.
+      // The bytes are not those that the index was made of.
       if (ended && step->made == 0) {
         return Error{Code::kStale, "the member changed while it was read",
                      data_.offset};

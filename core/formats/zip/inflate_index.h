@@ -44,8 +44,8 @@ struct DeflateData {
   Checksum checksum;  // of the decoded bytes
 };
 
-/// Finds its way in a deflate member of any size, so that each of its parts can
-/// be decoded without the ones before it. The first use decodes all of the
+/// Decodes any part of a deflate member of any size without the parts before
+/// it. The first use decodes all of the
 /// member once, compares size and checksum, and keeps the state of the decoder
 /// at up to 64 places: about 6 MB. Safe for any number of threads.
 class InflateIndex : public std::enable_shared_from_this<InflateIndex> {

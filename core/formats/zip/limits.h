@@ -17,7 +17,7 @@ constexpr uint64_t kMostNameBytes = 256 * limits::kMiB;
 constexpr uint64_t kMostZstdBytes = limits::kDecodedBytes;
 constexpr uint64_t kMostZstdStored = limits::kStoredBytes;
 
-/// Bytes that deflate makes of one byte at most: 258 of two bits.
+/// The most bytes that deflate can make of one byte: 258 of every two bits.
 constexpr uint64_t kMostDeflateRatio = 1032;
 
 /// Arrays of one archive, bytes of an array's header, and nesting in it.

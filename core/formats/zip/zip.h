@@ -23,7 +23,7 @@ class Archive : public std::enable_shared_from_this<Archive> {
   struct Options {
     /// The CRC-32 of a member is compared before its bytes are served.
     bool verify = true;
-    /// A CRC-32 of 0 says that none was computed.
+    /// A CRC-32 of 0 means that the writer computed none.
     bool zero_is_no_checksum = false;
   };
 
@@ -71,7 +71,8 @@ class Archive : public std::enable_shared_from_this<Archive> {
   /// Where a member's data starts (docs/zip.md, section 5).
   Result<uint64_t> DataOffset(uint32_t number) const;
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t number) const;
-  /// The checksum that the directory has, and the one that is compared.
+  /// The checksum in the directory, and the one that is verified: they differ
+  /// if verification is off.
   Checksum StoredChecksum(uint32_t number) const;
   Checksum ExpectedChecksum(uint32_t number) const;
 
@@ -103,7 +104,7 @@ std::shared_ptr<const Container> MakeZipContainer(
     std::shared_ptr<const Source> source, Directory directory,
     const OpenOptions& options);
 
-/// Whether a file starts as an archive with members does; as an empty one.
+/// Whether a file starts like an archive with members; like an empty one.
 bool StartsWithMember(Bytes head);
 bool IsEmptyArchive(Bytes head);
 
