@@ -68,7 +68,7 @@ class Pickle {
                                            nodes_[node].last);
   }
 
-  // Whether a value is there, which is not so for kNoNode, and is of a kind.
+  // These are false for kNoNode.
   bool Is(NodeId node, Node::Kind kind) const {
     return node != kNoNode && nodes_[node].kind == kind;
   }

@@ -50,6 +50,50 @@ std::optional<uint64_t> Reach(const Tensor& tensor) {
   return last ? CheckedAdd(*last, 1) : std::nullopt;
 }
 
+/// Finds the part of a storage of `stored` bytes that an id means: it has
+/// `room` bytes from byte `start` on. Returns the fault, if any.
+std::string FindPart(const StorageId& id, uint64_t stored, uint64_t& start,
+                     uint64_t& room) {
+  const uint64_t width = DTypeSize(id.type.dtype);
+  const auto in_bytes = [width](int64_t elements) {
+    const std::optional<uint64_t> count = AsSize(elements);
+    return count ? CheckedMul(*count, width) : std::nullopt;
+  };
+  if (in_bytes(id.elements) != std::optional<uint64_t>(stored)) {
+    return "its storage has " + std::to_string(stored) +
+           " bytes, which is not what the pickle says";
+  }
+  room = stored;
+  if (!id.view_size) return {};
+  const std::optional<uint64_t> first = in_bytes(id.view_offset);
+  const std::optional<uint64_t> length = in_bytes(*id.view_size);
+  if (!first || !length || !InBounds(*first, *length, stored)) {
+    return "its part of the storage is past the storage's end";
+  }
+  start = *first;
+  room = *length;
+  return {};
+}
+
+/// Sets the size of a tensor in a part of `room` bytes of a storage of `stored`
+/// bytes. Returns the fault, if any.
+std::string Measure(uint64_t stored, uint64_t room, Tensor& tensor) {
+  const uint64_t width = DTypeSize(tensor.type.dtype);
+  const std::optional<uint64_t> count = Count(tensor.shape);
+  if (count == std::optional<uint64_t>(0)) return {};
+  const std::optional<uint64_t> reach = Reach(tensor);
+  const std::optional<uint64_t> end =
+      reach ? CheckedMul(*reach, width) : std::nullopt;
+  if (!end || *end > room) return "it reaches past the end of its storage";
+  const std::optional<uint64_t> size =
+      count ? CheckedMul(*count, width) : std::nullopt;
+  if (!size || (*size > kMostExpanded && *size > stored)) {
+    return "too_large: it is larger than its storage and than 1 GiB";
+  }
+  tensor.size = *size;
+  return {};
+}
+
 }  // namespace
 
 uint32_t Checkpoint::StorageRecord(const std::string& name) {
@@ -112,40 +156,9 @@ std::string Checkpoint::Place(const TensorId& id, const Storage& storage,
   tensor.shape = std::move(*shape);
   tensor.strides = std::move(*strides);
 
-  const uint64_t stored_width = DTypeSize(id.storage.type.dtype);
-  const std::optional<uint64_t> elements = AsSize(id.storage.elements);
-  const std::optional<uint64_t> bytes =
-      elements ? CheckedMul(*elements, stored_width) : std::nullopt;
-  if (bytes != std::optional<uint64_t>(storage.size)) {
-    return "its storage has " + std::to_string(storage.size) +
-           " bytes, which is not what the pickle says";
-  }
-  uint64_t room = storage.size;
-  if (id.storage.view_size) {
-    const auto start = AsSize(id.storage.view_offset);
-    const auto size = AsSize(*id.storage.view_size);
-    const auto first = start ? CheckedMul(*start, stored_width) : std::nullopt;
-    const auto length = size ? CheckedMul(*size, stored_width) : std::nullopt;
-    if (!first || !length || !InBounds(*first, *length, storage.size)) {
-      return "its part of the storage is past the storage's end";
-    }
-    tensor.start = *first;
-    room = *length;
-  }
-  const uint64_t width = DTypeSize(tensor.type.dtype);
-  const std::optional<uint64_t> count = Count(tensor.shape);
-  if (count == std::optional<uint64_t>(0)) return {};
-  const std::optional<uint64_t> reach = Reach(tensor);
-  const std::optional<uint64_t> end =
-      reach ? CheckedMul(*reach, width) : std::nullopt;
-  if (!end || *end > room) return "it reaches past the end of its storage";
-  const std::optional<uint64_t> size =
-      count ? CheckedMul(*count, width) : std::nullopt;
-  if (!size || (*size > kMostExpanded && *size > storage.size)) {
-    return "too_large: it is larger than its storage and than 1 GiB";
-  }
-  tensor.size = *size;
-  return {};
+  uint64_t room = 0;
+  std::string fault = FindPart(id.storage, storage.size, tensor.start, room);
+  return fault.empty() ? Measure(storage.size, room, tensor) : fault;
 }
 
 // Builds a tree of the tensors alone, which resolves conflicts of names as the

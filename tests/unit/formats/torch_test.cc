@@ -177,6 +177,19 @@ TEST_F(PickleTest, SharedArgumentsAreNoBomb) {
   EXPECT_EQ(Json(text).substr(0, 15), "the value is ov");
 }
 
+TEST_F(PickleTest, ReferencesToALargeDictAreNoBomb) {
+  // Each of the references must cost the same however large the dict is.
+  constexpr uint64_t kMany = 200'000;
+  std::string text = "](ccollections\nOrderedDict\n)R(";
+  for (uint64_t i = 0; i < kMany; ++i) text += "J" + Le(i, 4) + "N";
+  text += "uq\x01";
+  for (uint64_t i = 0; i < kMany; ++i) text += "h\x01";
+  const std::string json = Json(text + "e.");
+  EXPECT_TRUE(json.starts_with(R"([{"0":null,"1":null,)"));
+  EXPECT_NE(json.find(R"("199999":null},{"$ref":"0"},)"), std::string::npos);
+  EXPECT_TRUE(json.ends_with(R"({"$ref":"0"},{"$ref":"0"}])"));
+}
+
 TEST_F(PickleTest, LongNamesAreNoBomb) {
   const std::string name(60'000, 'n');
   std::string text = Text(name) +
