@@ -225,6 +225,7 @@ Result<std::optional<Mirror::Node>> Mirror::Lookup(Inode directory,
   if (!*seen) return std::optional<Node>();
   Node node = (*seen)->node;
   const MutexLock lock(mutex_);
+  node.inode = HeldAs(directory, name, node.inode);
   while (true) {
     const auto [at, added] = held_.try_emplace(
         node.inode, Held{directory, std::string(name), node, 0});
@@ -290,9 +291,27 @@ void Mirror::Retire(Inode inode) {
   any_retired_ = true;
 }
 
-Inode Mirror::InodeNow(Inode inode) const {
+Inode Mirror::HeldAs(Inode directory, std::string_view name,
+                     Inode inode) const {
+  // So many look-ups of one name that were retired are gone past. Those that
+  // were forgotten have left gaps.
+  constexpr int kMostGone = 8;
+  Inode after = inode;
+  for (int i = 0; any_retired_ && i < kMostGone; ++i, after = After(after)) {
+    const auto found = held_.find(after);
+    if (found != held_.end() && !found->second.retired &&
+        found->second.parent == directory && found->second.name == name) {
+      return after;
+    }
+  }
+  return inode;
+}
+
+Inode Mirror::InodeNow(Inode directory, std::string_view name,
+                       Inode inode) const {
   if (!any_retired_) return inode;
   const MutexLock lock(mutex_);
+  inode = HeldAs(directory, name, inode);
   while (true) {
     const auto found = held_.find(inode);
     if (found == held_.end() || !found->second.retired) return inode;

@@ -95,9 +95,9 @@ class Mirror {
   /// container's. Its name is found under another inode from now on.
   void Retire(Inode inode);
 
-  /// Returns the inode that Lookup gives in place of `inode`, one of List's,
-  /// which may be retired.
-  Inode InodeNow(Inode inode) const;
+  /// Returns the inode that Lookup gives for `name` in `directory`, which List
+  /// gave as `inode`: another one if that is retired, or was.
+  Inode InodeNow(Inode directory, std::string_view name, Inode inode) const;
 
   /// Returns everything in `directory`, in no order, without opening any
   /// sub-directory. All who list a directory share a snapshot of it while it
@@ -160,6 +160,10 @@ class Mirror {
                                          std::string_view name) const;
   static Inode InodeOf(Inode parent, std::string_view name,
                        const FileIdentity& identity, Kind kind);
+  /// The inode by which the kernel holds `name`, where Lookup had to take one
+  /// after `inode`; else `inode`.
+  Inode HeldAs(Inode directory, std::string_view name, Inode inode) const
+      CTXFS_REQUIRES(mutex_);
   /// The next one to be tried if `inode` is another file's.
   static Inode After(Inode inode) { return (inode + 1) | kBit; }
   static bool StillIs(const Node& held, const Node& now);

@@ -104,8 +104,9 @@ class Namespace::MirrorListing final : public Listing {
     using Type = DirectorySnapshot::Type;
     if (index < MirroredCount()) {
       const DirectorySnapshot::Name name = mirrored_->At(index);
-      return Name{files_.mirror_->InodeNow(name.inode), std::string(name.name),
-                  name.type == Type::kDirectory, name.type != Type::kUnknown};
+      return Name{files_.mirror_->InodeNow(directory_, name.name, name.inode),
+                  std::string(name.name), name.type == Type::kDirectory,
+                  name.type != Type::kUnknown};
     }
     FileTree::Child child = files_.own_.ChildAt(
         FileTree::kRoot, static_cast<uint32_t>(index - MirroredCount()));
