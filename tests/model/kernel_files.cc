@@ -158,7 +158,11 @@ void Kernel::CheckRead(const Handle& handle, uint64_t offset, size_t length,
   const auto is_window_of = [&](size_t sample) {
     const std::optional<std::string> bytes = bytes_of(sample);
     if (is_live) return true;
-    return bytes && *got == WindowOf(*bytes, offset, length);
+    if (bytes) return *got == WindowOf(*bytes, offset, length);
+    // Of a damaged file its sound part, and nothing past its end.
+    const Shown* file =
+        handle.mirrored ? nullptr : ShownAt(sample, handle.inner);
+    return file != nullptr && (got->empty() || file->partly);
   };
   const std::shared_ptr<Node> there = world_.Find(handle.path);
   const bool replaced =

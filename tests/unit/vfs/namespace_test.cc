@@ -210,12 +210,15 @@ TEST(Namespace, OpensNothingOfAStaleContainer) {
   ASSERT_TRUE(Ok(shard));
   const Namespace files(*shard, "x", StatsFile());
   EXPECT_EQ(*Read(files, "x/a"), "hello");
+  const Inode metadata = *Walk(files, "x/.ctxfs");
+  const Inode info = *Walk(files, "x/.ctxfs/info.json");
   source->GoStaleAfter(0);
   EXPECT_TRUE(Fails(Read(files, "x/a"), Code::kStale));
-  // A document has no size either.
+  EXPECT_TRUE(Fails(files.Open(info, TheCache()), Code::kStale));
+  // Its size is that of what it says, which would be of a stale container.
   EXPECT_TRUE(
-      Fails(files.Lookup(*Walk(files, "x/.ctxfs"), "info.json", TheCache()),
-            Code::kStale));
+      Fails(files.Lookup(metadata, "info.json", TheCache()), Code::kStale));
+  EXPECT_TRUE(Fails(files.Examine(info, TheCache()), Code::kStale));
   EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S") << "the mount's own lives on";
 }
 
