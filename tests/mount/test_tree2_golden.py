@@ -231,12 +231,19 @@ UNCHANGED = ("verified_passed_total", "verified_failed_total", "reads_total",
              "read_bytes_total")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+# Of these the text of sections and of columns of text is made to be measured
+# (docs/tree.md, promise 7), which reads and verifies it.
+MEASURED_BY_READING = ".cshard", ".mem8", ".m8a"
+
+
+@pytest.mark.parametrize("family", sorted(set(FAMILIES) - {"mem8"}))
 def test_measuring_decodes_nothing(each, tmp_path, family):
     """No checksum is verified and no byte read; documents, whose text is made when
     they are looked at, count as decoded for as many bytes as they have."""
     wrong = []
     for source, mounted in each(family):
+        if source.suffix in MEASURED_BY_READING:
+            continue
         # Opening a container in another may decode that: not what this counts.
         for folder, _, _ in os.walk(os.fsencode(mounted.root)):
             os.path.isdir(os.path.join(folder, b".ctxfs"))

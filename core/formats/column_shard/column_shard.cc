@@ -233,7 +233,9 @@ EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file) const {
 
 Container::Tables ColumnShard::Files() const {
   Tables files = ShardContainer::Files();
-  files.push_back(std::make_shared<const OtherEntries>(Share(*this)));
+  if (EntryRole() == Role::kRawEntries) {
+    files.push_back(std::make_shared<const OtherEntries>(Share(*this)));
+  }
   if (schema_entry_) {
     files.push_back(
         AliasFile(Role::kPrimary, "schema.json", EntryTable(), *schema_entry_));

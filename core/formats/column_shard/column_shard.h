@@ -29,7 +29,11 @@ class ColumnShard final : public ShardContainer {
   Json Info(const ReadContext& context) const override;
   std::string_view EntryPath(uint32_t entry,
                              std::string& scratch) const override;
-  Role EntryRole() const override { return Role::kRawEntries; }
+  /// Without a schema or a column there is no better form of the entries.
+  Role EntryRole() const override {
+    const bool table = schema_entry_ || !columns().empty();
+    return table ? Role::kRawEntries : Role::kEntries;
+  }
   /// Whether an entry is neither a chunk nor the schema, so that no other file
   /// shows it.
   bool IsOther(uint32_t entry) const;
