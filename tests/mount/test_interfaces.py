@@ -82,7 +82,8 @@ def verified(tmp_path_factory):
     plain = folder / "plain.bin"
     done = run("fio", "--name=w", f"--filename={plain}", "--rw=write",
                f"--bs={FIO_BLOCK}", f"--size={FIO_BYTES}", "--verify=crc32c",
-               "--do_verify=0", "--ioengine=psync", "--buffer_compress_percentage=50")
+               "--do_verify=0", "--ioengine=psync", "--buffer_compress_percentage=50",
+               "--verify_state_save=0")
     assert done.returncode == 0, done.stderr
     data = plain.read_bytes()
     packed = subprocess.run(["zstd", "-q", "-c"], input=data, capture_output=True,
