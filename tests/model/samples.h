@@ -36,10 +36,10 @@ using ShownTree = std::map<std::string, Shown>;
 
 /// The contents that a file of the source directory may have.
 struct Sample {
-  std::string name;   // for messages
-  std::string bytes;  // the whole file
+  std::string name;        // for messages
+  std::string bytes;       // the whole file
   bool container = false;  // that a mirror shows as a directory
-  ShownTree tree = {};  // of a container
+  ShownTree tree = {};     // of a container
 };
 
 /// The contents that the model writes: containers built here, of which several

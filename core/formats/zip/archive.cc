@@ -70,9 +70,7 @@ class Archive::DecodedMember final : public Block {
     return member_.size + (member_.method == kZstd ? member_.stored_size : 0);
   }
   bool verifies() const override { return static_cast<bool>(checksum_); }
-  const Source* made_from() const override {
-    return archive_->source().get();
-  }
+  const Source* made_from() const override { return archive_->source().get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
