@@ -120,6 +120,7 @@ Status ColumnShard::Load(const ReadContext& context) {
   if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
   for (uint32_t i = 0; i < entry_count() && !schema_entry_; ++i) {
     if (EntryName(i) == kSchemaName) schema_entry_ = i;
+    has_table_ = has_table_ || !IsOther(i);
   }
   if (!schema_entry_) {
     warnings_.push_back(

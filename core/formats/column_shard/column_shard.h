@@ -29,10 +29,9 @@ class ColumnShard final : public ShardContainer {
   Json Info(const ReadContext& context) const override;
   std::string_view EntryPath(uint32_t entry,
                              std::string& scratch) const override;
-  /// Without a schema or a column there is no better form of the entries.
+  /// Without a schema or a chunk there is no better form of the entries.
   Role EntryRole() const override {
-    const bool table = schema_entry_ || !columns().empty();
-    return table ? Role::kRawEntries : Role::kEntries;
+    return has_table_ ? Role::kRawEntries : Role::kEntries;
   }
   /// Whether an entry is neither a chunk nor the schema, so that no other file
   /// shows it.
@@ -67,6 +66,7 @@ class ColumnShard final : public ShardContainer {
                     Content& content) const;
 
   std::optional<uint32_t> schema_entry_;
+  bool has_table_ = false;  // a schema or a chunk
   ColumnTable table_;
   // Of each column's parts, where they are text: bytes and one more, 0 while
   // that is not known.
