@@ -13,7 +13,7 @@ namespace {
 
 Buffer BufferOf(const void* bytes, size_t size) {
   Buffer buffer(size);
-  std::memcpy(buffer.data(), bytes, size);
+  if (size > 0) std::memcpy(buffer.data(), bytes, size);
   return buffer;
 }
 
