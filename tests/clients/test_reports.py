@@ -233,3 +233,43 @@ def test_python_runs_the_command(kind, marker):
     else:
         load(pickle.dumps(pickles.hostile(marker)[kind], 2))
     assert marker.exists()
+
+
+# What the report says of pickles that hide.
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_globals_of_an_unreadable_pickle(kind, marker, tmp_path):
+    """Python imports them before it comes to the fault: the report has them."""
+    path = tmp_path / "hostile.pt"
+    pickles.write_zip(path, UNREADABLE[kind](f"touch {marker}"))
+    assert pickles.globals_of(path) == {"posix.system"}
+    said = info(path)
+    assert said["globals"] == [{"name": "posix.system", "safe": False}]
+    assert said["unsafe_globals"] == 1
+
+
+def test_globals_of_the_record_that_torch_takes(marker, tmp_path):
+    """torch loads the first of two records of one name."""
+    path = tmp_path / "hostile.pt"
+    evil = pickle.dumps(pickles.hostile(marker)["system"], 2)
+    pickles.write_zip(path, evil, pickle.dumps({}, 2))
+    assert pickles.globals_of(path) == {"posix.system"}
+    assert {"name": "posix.system", "safe": False} in info(path)["globals"]
+
+
+def test_globals_behind_many_others(marker, tmp_path):
+    """Names of no meaning do not push one with a meaning out of the list unsaid."""
+    path = tmp_path / "hostile.pt"
+    many = b"".join(b"cproject\nName%d\n0" % i for i in range(20_000))
+    evil = pickle.dumps(pickles.hostile(marker)["system"], 2)
+    pickles.write_zip(path, evil[:2] + many + evil[2:])
+    said = info(path)
+    listed = {"name": "posix.system", "safe": False} in said["globals"]
+    assert listed or any("20001" in warning for warning in said["warnings"])
+
+
+def test_people_see_the_globals():
+    done = run(CTXFS, "info", GOLDEN / "torch" / "evil_mixed.pt")
+    for name in ("posix.system", "builtins.eval", "project.model.Net"):
+        assert name in done.stdout.decode()
