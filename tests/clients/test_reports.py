@@ -103,10 +103,18 @@ def checkpoints() -> list[pathlib.Path]:
     return found
 
 
+@pytest.fixture(name="said", scope="module")
+def fixture_said():
+    """What info says of each checkpoint, by its name."""
+    done = run(CTXFS, "info", "--json", *checkpoints())
+    assert done.returncode == 0, done.stderr.decode()
+    return {pathlib.Path(one["path"]).name: one for one in json.loads(done.stdout)}
+
+
 @pytest.mark.parametrize("path", checkpoints(), ids=lambda path: path.name)
-def test_globals_are_those_of_the_engine(path):
+def test_globals_are_those_of_the_engine(path, said):
     """Every name that Python's pickle engine looks up, and no other."""
-    said = info(path)
+    said = said[path.name]
     names = [one["name"] for one in said["globals"]]
     assert len(names) == len(set(names))
     assert set(names) == pickles.globals_of(path)
@@ -126,10 +134,10 @@ def verdicts() -> list[tuple[pathlib.Path, bool]]:
 
 
 @pytest.mark.parametrize("path, opens", verdicts(), ids=lambda one: getattr(one, "name", ""))
-def test_flags_are_those_of_torch(path, opens):
+def test_flags_are_those_of_torch(path, opens, said):
     """Nothing is flagged in a file that weights_only opens, something in one that
     it refuses."""
-    assert (info(path)["unsafe_globals"] == 0) == opens
+    assert (said[path.name]["unsafe_globals"] == 0) == opens
 
 
 def test_people_are_warned():
@@ -177,17 +185,16 @@ def use_in_every_way(path: pathlib.Path, mount, tmp_path: pathlib.Path) -> int:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("protocol", [2, 5])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_command_never_runs(kind, protocol, form, marker, mount, tmp_path):
-    data = pickle.dumps(pickles.hostile(marker)[kind], protocol)
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_no_command_ever_runs(protocol, form, marker, mount, tmp_path):
+    data = pickle.dumps(pickles.hostile(marker), protocol)
     path = tmp_path / "hostile.pt"
     FORMS[form](path, data)
     assert use_in_every_way(path, mount, tmp_path) > 0
     assert (tmp_path / "extracted" / "value.json").exists()
     assert not marker.exists()
     said = info(path)
-    assert said["unsafe_globals"] == len(said["globals"]) == 1
+    assert said["unsafe_globals"] == len(said["globals"]) == 4
     assert {one["name"] for one in said["globals"]} == pickles.globals_of(path)
 
 
