@@ -280,3 +280,13 @@ def test_people_see_the_globals():
     done = run(CTXFS, "info", GOLDEN / "torch" / "evil_mixed.pt")
     for name in ("posix.system", "builtins.eval", "project.model.Net"):
         assert name in done.stdout.decode()
+
+
+@pytest.mark.parametrize("name", ["torch.Tensor", "torch.nn.parameter.Parameter"])
+def test_types_of_tensors_are_safe(name, tmp_path):
+    """weights_only allows them since it exists. They are in a file as the type of
+    a tensor that has attributes."""
+    module, _, kind = name.rpartition(".")
+    path = tmp_path / "typed.pt"
+    pickles.write_zip(path, b"\x80\x02c%s\n%s\n." % (module.encode(), kind.encode()))
+    assert info(path)["globals"] == [{"name": name, "safe": True}]
