@@ -155,6 +155,13 @@ KINDS = list(pickles.hostile(pathlib.Path("unused")))
 FORMS = {"zip": pickles.write_zip, "legacy": pickles.write_legacy}
 
 
+@pytest.fixture(name="path")
+def fixture_path(tmp_path):
+    """A checkpoint in a directory of its own."""
+    (tmp_path / "source").mkdir()
+    return tmp_path / "source" / "hostile.pt"
+
+
 @pytest.fixture(name="marker")
 def fixture_marker(tmp_path):
     """The file that a pickle would create."""
@@ -162,9 +169,10 @@ def fixture_marker(tmp_path):
 
 
 def use_in_every_way(path: pathlib.Path, mount, tmp_path: pathlib.Path) -> int:
-    """Reads all that ctxfs makes of a file; returns the number of files."""
-    mounted = mount(path)
-    roots = [mounted.root, mounted / ".ctxfs", mounted / "views"]
+    """Reads all that ctxfs makes of a file, by itself and in a mirror of its
+    directory; returns the number of files."""
+    roots = [mount(path).root, mount(path.parent).point / f"{path.name}~dir"]
+    roots += [root / folder for root in roots for folder in (".ctxfs", "views")]
     count = 0
     for root in roots:
         for where, _, files in os.walk(root):
@@ -186,9 +194,8 @@ def use_in_every_way(path: pathlib.Path, mount, tmp_path: pathlib.Path) -> int:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
-def test_no_command_ever_runs(protocol, form, marker, mount, tmp_path):
+def test_no_command_ever_runs(protocol, form, path, marker, mount, tmp_path):
     data = pickle.dumps(pickles.hostile(marker), protocol)
-    path = tmp_path / "hostile.pt"
     FORMS[form](path, data)
     assert use_in_every_way(path, mount, tmp_path) > 0
     assert (tmp_path / "extracted" / "value.json").exists()
@@ -216,8 +223,9 @@ def text(value: str) -> bytes:
 
 
 @pytest.mark.parametrize("kind", UNREADABLE)
-def test_a_command_of_an_unreadable_pickle_never_runs(kind, marker, mount, tmp_path):
-    path = tmp_path / "hostile.pt"
+def test_a_command_of_an_unreadable_pickle_never_runs(
+    kind, path, marker, mount, tmp_path
+):
     pickles.write_zip(path, UNREADABLE[kind](f"touch {marker}"))
     assert use_in_every_way(path, mount, tmp_path) > 0
     assert not marker.exists()
@@ -246,9 +254,8 @@ def test_python_runs_the_command(kind, marker):
 
 
 @pytest.mark.parametrize("kind", UNREADABLE)
-def test_globals_of_an_unreadable_pickle(kind, marker, tmp_path):
+def test_globals_of_an_unreadable_pickle(kind, marker, path):
     """Python imports them before it comes to the fault: the report has them."""
-    path = tmp_path / "hostile.pt"
     pickles.write_zip(path, UNREADABLE[kind](f"touch {marker}"))
     assert pickles.globals_of(path) == {"posix.system"}
     said = info(path)
@@ -256,18 +263,16 @@ def test_globals_of_an_unreadable_pickle(kind, marker, tmp_path):
     assert said["unsafe_globals"] == 1
 
 
-def test_globals_of_the_record_that_torch_takes(marker, tmp_path):
+def test_globals_of_the_record_that_torch_takes(marker, path):
     """torch loads the first of two records of one name."""
-    path = tmp_path / "hostile.pt"
     evil = pickle.dumps(pickles.hostile(marker)["system"], 2)
     pickles.write_zip(path, evil, pickle.dumps({}, 2))
     assert pickles.globals_of(path) == {"posix.system"}
     assert {"name": "posix.system", "safe": False} in info(path)["globals"]
 
 
-def test_globals_behind_many_others(marker, tmp_path):
+def test_globals_behind_many_others(marker, path):
     """Names of no meaning do not push one with a meaning out of the list unsaid."""
-    path = tmp_path / "hostile.pt"
     many = b"".join(b"cproject\nName%d\n0" % i for i in range(20_000))
     evil = pickle.dumps(pickles.hostile(marker)["system"], 2)
     pickles.write_zip(path, evil[:2] + many + evil[2:])
@@ -284,8 +289,7 @@ def test_people_see_the_globals():
 
 @pytest.mark.parametrize("name", ["torch.Tensor", "torch.nn.parameter.Parameter"])
 def test_types_of_tensors_are_safe(name, tmp_path):
-    """weights_only allows them since it exists. They are in a file as the type of
-    a tensor that has attributes."""
+    """They are in torch's list for weights_only, since there is one."""
     module, _, kind = name.rpartition(".")
     path = tmp_path / "typed.pt"
     pickles.write_zip(path, b"\x80\x02c%s\n%s\n." % (module.encode(), kind.encode()))
