@@ -9,6 +9,7 @@
 #include "core/base/limits.h"
 #include "core/content/sha256_of.h"
 #include "core/io/directory.h"
+#include "fs/commands/global_lines.h"
 #include "fs/commands/parallel.h"
 
 namespace ctxfs {
@@ -85,6 +86,7 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
     report.warnings.push_back(place.path.empty() ? text
                                                  : place.path + ": " + text);
   }
+  WarnOfGlobals(info, place, report);
   const ContainerTree branch(std::move(container));
   if (!branch.status()) {
     report.faults.push_back(
@@ -92,6 +94,19 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
   }
   CheckFiles(branch, place, report);
   CheckHanging(branch, place, report);
+}
+
+void Checker::WarnOfGlobals(const Json& info, const Place& place,
+                            CheckReport& report) {
+  constexpr size_t kMostNamed = 20;
+  const std::string where = place.path.empty() ? "" : place.path + ": ";
+  const GlobalLines globals = GlobalsOf(info, kMostNamed, /*unsafe_only=*/true);
+  for (const GlobalLine& one : globals.shown) {
+    report.warnings.push_back(where + "unsafe global " + one.name);
+  }
+  if (globals.more == 0) return;
+  report.warnings.push_back(where + "and " + std::to_string(globals.more) +
+                            " more unsafe globals: ctxfs info --json");
 }
 
 void Checker::CheckFiles(const ContainerTree& branch, const Place& place,

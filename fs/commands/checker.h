@@ -85,6 +85,9 @@ class Checker {
                    const Place& place, CheckReport& report) const;
   void CheckContainer(std::shared_ptr<const Container> container,
                       const Place& place, CheckReport& report) const;
+  /// Adds what loading the container elsewhere would import to the warnings.
+  static void WarnOfGlobals(const Json& info, const Place& place,
+                            CheckReport& report);
   void CheckFiles(const ContainerTree& branch, const Place& place,
                   CheckReport& report) const;
   void CheckHanging(const ContainerTree& branch, const Place& place,

@@ -11,6 +11,7 @@
 #include "fs/commands/confine.h"
 #include "fs/commands/container_summary.h"
 #include "fs/commands/find_containers.h"
+#include "fs/commands/global_lines.h"
 #include "fs/commands/text.h"
 #include "fs/common/terminal.h"
 
@@ -92,6 +93,7 @@ class Page {
     PrintUnlisted();
     PrintDtypes();
     PrintLargest();
+    PrintGlobals();
     for (const Json& warning : info_.value("warnings", Json::array())) {
       std::printf("  %s %s\n",
                   terminal_.Paint(Colour::kYellow, "warning:").c_str(),
@@ -162,6 +164,23 @@ class Page {
                  ShownName(one.name)});
     }
     std::printf("\n%s", table.Aligned(terminal_, "  ").c_str());
+  }
+
+  /// What loading it elsewhere would import, the dangerous first.
+  void PrintGlobals() const {
+    constexpr size_t kMostLines = 20;
+    const GlobalLines globals =
+        GlobalsOf(info_, kMostLines, /*unsafe_only=*/false);
+    if (globals.shown.empty()) return;
+    TextTable table({"", "global"}, {});
+    for (const auto& [name, safe] : globals.shown) {
+      table.Add({safe ? "safe" : "UNSAFE", name});
+    }
+    std::printf("\n%s", table.Aligned(terminal_, "  ").c_str());
+    if (globals.more > 0) {
+      std::printf("  and %s more: ctxfs info --json %s\n",
+                  Grouped(globals.more).c_str(), ShellWord(path_).c_str());
+    }
   }
 
   void PrintUnlisted() const {

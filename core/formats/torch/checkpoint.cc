@@ -122,6 +122,7 @@ Status Checkpoint::LoadArchive(const ReadContext& context) {
   if (Status read = ReadVersion(context); !read) return read;
   if (Status read = ReadByteOrder(context); !read) return read;
   WarnOfMissingChecksums();
+  if (Status listed = ListGlobals(context); !listed) return listed;
   Status read = ReadPickleRecord(kValue, "data/", context);
   if (!read) return read;
   script_ = Record(kConstantsName).has_value();
@@ -242,17 +243,10 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
   return {};
 }
 
-void Checkpoint::AddGlobals(const Pickle& pickle) {
-  for (const std::string& name : pickle.globals()) {
-    if (globals_.size() < kMostGlobals) globals_.insert(name);
-  }
-}
-
 Status Checkpoint::AddPickle(Which which, const Pickle& pickle,
                              const std::string& prefix,
                              const std::string& storages,
                              const ReadContext& context) {
-  AddGlobals(pickle);
   std::vector<FoundTensor> found;
   Status walked = FindTensors(pickle, prefix, context, found);
   too_many_ = tensors_.size() + found.size() >= kMostTensors;

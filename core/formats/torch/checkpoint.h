@@ -12,6 +12,7 @@
 #include "core/container/container.h"
 #include "core/container/format.h"
 #include "core/container/model_weights.h"
+#include "core/formats/torch/global_names.h"
 #include "core/formats/torch/objects.h"
 #include "core/formats/torch/value.h"
 #include "core/formats/zip/zip.h"
@@ -120,8 +121,19 @@ class Checkpoint final : public Container, public ModelWeights {
             uint64_t offset = kNoOffset) {
     warnings_.push_back({std::move(text), offset, damage});
   }
-  void AddGlobals(const Pickle& pickle);
   void FindCompanions();
+
+  // globals.cc: what loading the checkpoint would import (section 12).
+  /// Lists the names of all records that torch may load, whatever stands in the
+  /// way of their values.
+  Status ListGlobals(const ReadContext& context);
+  Status ListGlobalsOf(uint32_t member, const ReadContext& context);
+  /// The same of the five pickles of the legacy form.
+  Status ListLegacyGlobals(const ReadContext& context);
+  /// Warns if names are missing from the list.
+  void WarnOfGlobals();
+  /// Adds the list to what Info returns.
+  void DescribeGlobals(Json& info) const;
 
   Result<Content> OpenStorage(const Storage& storage) const;
   Result<Content> OpenTensor(uint32_t number) const;
@@ -146,7 +158,7 @@ class Checkpoint final : public Container, public ModelWeights {
   std::vector<Storage> storages_;
   std::unordered_map<std::string, uint32_t> storage_numbers_;
   std::vector<Tensor> tensors_;
-  std::set<std::string, std::less<>> globals_;
+  GlobalNames globals_;
   std::vector<Document> companions_;  // files beside it that views may use
   std::vector<Warning> warnings_;
 };

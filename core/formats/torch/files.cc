@@ -241,33 +241,18 @@ std::vector<ArrayInfo> Checkpoint::Arrays(const ReadContext& context) const {
 }
 
 Json Checkpoint::Info(const ReadContext& /*context*/) const {
-  Json globals = Json::array();
-  uint64_t outside = 0;
-  for (const std::string& name : globals_) {
-    const bool known =
-        IsKnownName(name) || (script_ && name.starts_with("__torch__."));
-    if (!known) ++outside;
-    globals.push_back({{"name", name}, {"safe", known}});
-  }
   Json warnings = Json::array();
   for (const Warning& warning : warnings_) warnings.push_back(warning.Text());
-  if (outside > 0) {
-    warnings.push_back("unsafe_globals: the pickle names " +
-                       std::to_string(outside) +
-                       " functions or classes that torch.load would import; "
-                       "ctxfs imports none");
-  }
   Json info = {{"format", "torch"},
                {"form", archive_ != nullptr ? "zip" : "legacy"},
                {"torchscript", script_},
                {"entries", tensors_.size()},
                {"storages", storages_.size()},
                {"byteorder", big_endian_ ? "big" : "little"},
-               {"globals", std::move(globals)},
-               {"unsafe_globals", outside},
                {"container_size", source()->size()},
                {"warnings", std::move(warnings)}};
   if (version_) info["version"] = *version_;
+  DescribeGlobals(info);
   return info;
 }
 

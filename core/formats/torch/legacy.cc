@@ -76,6 +76,7 @@ Status Checkpoint::ReadLegacyHead(const ReadContext& context, uint64_t& at) {
 
 Status Checkpoint::LoadLegacy(const ReadContext& context) {
   const Content file(Range{source(), 0, nullptr}, source()->size());
+  if (Status listed = ListLegacyGlobals(context); !listed) return listed;
   uint64_t at = 0;
   if (Status read = ReadLegacyHead(context, at); !read) return read;
   const uint64_t object_at = at;

@@ -22,6 +22,11 @@ constexpr uint64_t kMostIntegerBytes = 4096;
 /// Different names that are listed, and bytes of each.
 constexpr size_t kMostGlobals = 10'000;
 constexpr size_t kMostListedName = 1024;
+/// Different names that are counted beside the listed ones.
+constexpr size_t kMostCounted = 1'000'000;
+/// Records of an archive that are searched for names, and their bytes.
+constexpr size_t kMostPickleRecords = 16;
+constexpr uint64_t kMostSearchedBytes = 2 * kMostPickleBytes;
 
 /// Values that are looked at, those in shared lists at each of their places.
 constexpr uint64_t kMostVisits = 2ULL * kMostNodes;

@@ -97,7 +97,24 @@ constexpr auto kStorages =
         {"QUInt2x4", "quint2x4"},
     });
 
+// Tensor classes, without the "Tensor" at their end.
+constexpr auto kTensorClasses = std::to_array<std::string_view>({
+    "Double",
+    "Float",
+    "Half",
+    "BFloat16",
+    "Long",
+    "Int",
+    "Short",
+    "Char",
+    "Byte",
+    "Bool",
+});
+
 constexpr auto kOtherNames = std::to_array<std::string_view>({
+    "torch.Tensor",
+    "torch.nn.parameter.Parameter",
+    "torch.storage.TypedStorage",
     "torch._tensor._rebuild_from_type_v2",
     "torch.device",
     "torch.Size",
@@ -131,7 +148,26 @@ constexpr auto kRebuilders = std::to_array<std::string_view>({
     "_rebuild_qtensor",
     "_rebuild_sparse_tensor",
     "_rebuild_meta_tensor_no_storage",
+    "_rebuild_sparse_csr_tensor",
+    "_rebuild_wrapper_subclass",
+    "_rebuild_device_tensor_from_numpy",
 });
+
+/// Whether a name is that of a class like torch.cuda.FloatTensor.
+bool IsTensorClass(std::string_view name) {
+  constexpr std::string_view kSuffix = "Tensor";
+  if (!name.ends_with(kSuffix)) return false;
+  name.remove_suffix(kSuffix.size());
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view module = name.substr(0, dot);
+  if (module != "torch" && module != "torch.cuda" && module != "torch.sparse" &&
+      module != "torch.cuda.sparse") {
+    return false;
+  }
+  return std::find(kTensorClasses.begin(), kTensorClasses.end(),
+                   name.substr(dot + 1)) != kTensorClasses.end();
+}
 
 std::optional<TypeInfo> TypeCalled(std::string_view name) {
   for (const auto& [alias, meant] : kAliases) {
@@ -173,11 +209,20 @@ std::optional<TypeInfo> StorageType(std::string_view name) {
 
 bool IsKnownName(std::string_view name) {
   const std::string_view utils = UtilsName(name);
-  return TorchType(name) || StorageType(name) ||
+  return TorchType(name) || StorageType(name) || IsTensorClass(name) ||
          std::find(kOtherNames.begin(), kOtherNames.end(), name) !=
              kOtherNames.end() ||
          std::find(kRebuilders.begin(), kRebuilders.end(), utils) !=
              kRebuilders.end();
+}
+
+std::string NameOfGlobal(std::string_view module, std::string_view name) {
+  if (module == "__builtin__") module = "builtins";
+  if (module == "torch.tensor") module = "torch._tensor";
+  std::string text(module);
+  text += '.';
+  text += name;
+  return text;
 }
 
 std::string_view UtilsName(std::string_view name) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/base/dtype.h"
@@ -19,9 +20,10 @@ struct TypeInfo {
 std::optional<TypeInfo> TorchType(std::string_view name);
 /// The type of a storage class, such as "torch.FloatStorage".
 std::optional<TypeInfo> StorageType(std::string_view name);
-/// Whether a name is one of docs/torch.md, section 5, which torch.load calls
-/// with weights_only.
+/// Whether a name is safe as docs/torch.md, section 12, defines it.
 bool IsKnownName(std::string_view name);
+/// "module.name", with the module's name of today.
+std::string NameOfGlobal(std::string_view module, std::string_view name);
 /// "_rebuild_tensor" of "torch._utils._rebuild_tensor"; empty for a name of
 /// another module.
 std::string_view UtilsName(std::string_view name);

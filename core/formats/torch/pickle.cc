@@ -363,9 +363,9 @@ void PickleReader::ExecuteObject(uint8_t opcode) {
 }
 
 void PickleReader::PushGlobal() {
-  std::string module = Line();
+  const std::string module = Line();
   const std::string name = Line();
-  machine_.PushGlobal(std::move(module), name);
+  machine_.PushGlobal(module, name);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -87,9 +86,6 @@ class Pickle {
   /// Child `index` of a list, tuple or set; kNoNode if it has fewer.
   NodeId Child(NodeId node, uint32_t index) const;
 
-  /// Every "module.name" in it, sorted, at most kMostGlobals of them.
-  const std::set<std::string, std::less<>>& globals() const { return globals_; }
-
  private:
   friend class PickleMachine;
 
@@ -102,7 +98,6 @@ class Pickle {
   std::vector<Link> links_;
   std::vector<Object> objects_;
   std::string texts_;
-  std::set<std::string, std::less<>> globals_;
   NodeId root_ = kNoNode;
 };
 

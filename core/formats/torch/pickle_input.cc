@@ -25,6 +25,15 @@ Result<Bytes> PickleInput::Take(uint64_t size) {
   return taken;
 }
 
+Result<Bytes> PickleInput::Peek() {
+  if (at_ < piece_at_ || at_ - piece_at_ >= piece_size_) {
+    if (Status read = ReadPiece(); !read) return std::move(read).error();
+  }
+  const auto start = static_cast<size_t>(at_ - piece_at_);
+  return Bytes(buffer_.span())
+      .subspan(start, static_cast<size_t>(piece_size_) - start);
+}
+
 Status PickleInput::ReadPiece() {
   if (buffer_.size() == 0) buffer_ = Buffer(kPiece);
   piece_at_ = at_;

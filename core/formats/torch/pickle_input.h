@@ -32,6 +32,12 @@ class PickleInput {
   /// until the next call.
   Result<Bytes> Take(uint64_t size);
 
+  /// The next bytes, at least one and at most kPiece, without taking them;
+  /// valid until the next call. One must remain.
+  Result<Bytes> Peek();
+  /// Goes past `size` bytes, which must remain.
+  void Skip(uint64_t size) { at_ += size; }
+
  private:
   Status ReadPiece();
 

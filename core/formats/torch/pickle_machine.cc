@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/formats/torch/limits.h"
+#include "core/formats/torch/names.h"
 
 namespace ctxfs::torch {
 
@@ -201,18 +202,14 @@ void PickleMachine::AppendFrom(size_t start, size_t to, Kind kind,
   stack_.resize(to + 1);
 }
 
-void PickleMachine::PushGlobal(std::string module, std::string_view name) {
+void PickleMachine::PushGlobal(std::string_view module, std::string_view name) {
   if (failed()) return;
-  if (module == "__builtin__") module = "builtins";
-  if (module == "torch.tensor") module = "torch._tensor";
-  const std::string text = std::move(module) + "." + std::string(name);
+  // A copy, because `module` and `name` may be in the texts that are added to.
+  const std::string text = NameOfGlobal(module, name);
   // A STACK_GLOBAL has 1 byte and can repeat names of 64 KiB.
   name_bytes_ += text.size();
   if (name_bytes_ > kMostNamesBytes) {
     return Fail("the names are over the limit", Code::kLimit);
-  }
-  if (pickle_.globals_.size() < kMostGlobals) {
-    pickle_.globals_.insert(text.substr(0, kMostListedName));
   }
   const size_t start = text_size();
   AddText(text);
@@ -230,9 +227,7 @@ void PickleMachine::PushStackGlobal() {
       pickle_.Text(module).size() > kMostNameBytes) {
     return Fail("a name is too long");
   }
-  // Copied, because PushGlobal adds to the texts.
-  const std::string text(pickle_.Text(name));
-  PushGlobal(std::string(pickle_.Text(module)), text);
+  PushGlobal(pickle_.Text(module), pickle_.Text(name));
 }
 
 void PickleMachine::PushPersistent() {

@@ -70,7 +70,7 @@ class PickleMachine {
   void AppendFromMark(Kind kind, ObjectList list);
 
   // Names and calls.
-  void PushGlobal(std::string module, std::string_view name);
+  void PushGlobal(std::string_view module, std::string_view name);
   void PushStackGlobal();
   void PushPersistent();
   void Call(bool with_keywords);

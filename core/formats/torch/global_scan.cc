@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names in a pickle, without its values. Of the stack and the memo only texts
+// are known, because STACK_GLOBAL takes its names from there.
+#include "core/formats/torch/global_scan.h"
+
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/formats/torch/limits.h"
+#include "core/formats/torch/names.h"
+#include "core/formats/torch/pickle_input.h"
+#include "core/formats/torch/text_opcodes.h"
+
+namespace ctxfs::torch {
+namespace {
+
+constexpr uint32_t kOpcodesPerCheck = 16'384;
+
+/// What follows an opcode.
+enum class Operand : uint8_t {
+  kUnknownOpcode,
+  kNone,
+  kFixed,    // `width` bytes
+  kCounted,  // a size of `width` bytes, and as many bytes
+  kLine,
+  kTwoLines,
+};
+
+/// What an opcode does after it has taken its values from the stack.
+enum class Action : uint8_t {
+  kNothing,
+  kPush,  // a value that is no text
+  kPushText,
+  kPushQuoted,   // a text with quotes and escapes, of protocol 0
+  kPushEscaped,  // a text with \u escapes, of protocol 0
+  kMark,
+  kAgain,    // pushes the top value once more
+  kPut,      // to the memo, at the operand's number
+  kPutLine,  // at the number that is the operand's text
+  kPutNext,
+  kGet,
+  kGetLine,
+  kGlobal,
+  kStackGlobal,
+  kExtension,
+  kStop,
+};
+
+constexpr uint8_t kToMark = 0xFF;
+
+struct Opcode {
+  Operand operand = Operand::kUnknownOpcode;
+  uint8_t width = 0;
+  uint8_t pops = 0;  // values, or kToMark: the last mark and all above it
+  Action action = Action::kNothing;
+};
+
+constexpr std::array<Opcode, 256> MakeOpcodes() {
+  using O = Operand;
+  using A = Action;
+  std::array<Opcode, 256> all{};
+  const auto set = [&all](std::string_view codes, Opcode opcode) {
+    for (const char code : codes)
+      all[static_cast<unsigned char>(code)] = opcode;
+  };
+  set("(", {O::kNone, 0, 0, A::kMark});
+  set(".", {O::kNone, 0, 0, A::kStop});
+  set("2", {O::kNone, 0, 0, A::kAgain});
+  // POP, APPEND, BUILD; SETITEM; POP_MARK, APPENDS, SETITEMS, ADDITEMS.
+  set("0ab", {O::kNone, 0, 1, A::kNothing});
+  set("s", {O::kNone, 0, 2, A::kNothing});
+  set("1eu\x90", {O::kNone, 0, kToMark, A::kNothing});
+  // PROTO, FRAME, READONLY_BUFFER.
+  set("\x80", {O::kFixed, 1, 0, A::kNothing});
+  set("\x95", {O::kFixed, 8, 0, A::kNothing});
+  set("\x98", {O::kNone, 0, 0, A::kNothing});
+  // Plain values and empty containers; NEXT_BUFFER.
+  set("N])}\x88\x89\x8F\x97", {O::kNone, 0, 0, A::kPush});
+  set("FILP", {O::kLine, 0, 0, A::kPush});
+  set("K", {O::kFixed, 1, 0, A::kPush});
+  set("M", {O::kFixed, 2, 0, A::kPush});
+  set("J", {O::kFixed, 4, 0, A::kPush});
+  set("G", {O::kFixed, 8, 0, A::kPush});
+  // LONG1 and bytes.
+  set("\x8A"
+      "C",
+      {O::kCounted, 1, 0, A::kPush});
+  set("\x8B"
+      "B",
+      {O::kCounted, 4, 0, A::kPush});
+  set("\x8E\x96", {O::kCounted, 8, 0, A::kPush});
+  set("U\x8C", {O::kCounted, 1, 0, A::kPushText});
+  set("TX", {O::kCounted, 4, 0, A::kPushText});
+  set("\x8D", {O::kCounted, 8, 0, A::kPushText});
+  set("S", {O::kLine, 0, 0, A::kPushQuoted});
+  set("V", {O::kLine, 0, 0, A::kPushEscaped});
+  // Containers and objects of the values above a mark: TUPLE, LIST, DICT,
+  // FROZENSET, OBJ; of one (TUPLE1, BINPERSID), two (TUPLE2, REDUCE, NEWOBJ)
+  // and three (TUPLE3, NEWOBJ_EX) values.
+  set("tldo\x91", {O::kNone, 0, kToMark, A::kPush});
+  set("\x85Q", {O::kNone, 0, 1, A::kPush});
+  set("\x86R\x81", {O::kNone, 0, 2, A::kPush});
+  set("\x87\x92", {O::kNone, 0, 3, A::kPush});
+  set("q", {O::kFixed, 1, 0, A::kPut});
+  set("r", {O::kFixed, 4, 0, A::kPut});
+  set("p", {O::kLine, 0, 0, A::kPutLine});
+  set("\x94", {O::kNone, 0, 0, A::kPutNext});
+  set("h", {O::kFixed, 1, 0, A::kGet});
+  set("j", {O::kFixed, 4, 0, A::kGet});
+  set("g", {O::kLine, 0, 0, A::kGetLine});
+  set("c", {O::kTwoLines, 0, 0, A::kGlobal});
+  set("i", {O::kTwoLines, 0, kToMark, A::kGlobal});
+  set("\x93", {O::kNone, 0, 0, A::kStackGlobal});
+  set("\x82", {O::kFixed, 1, 0, A::kExtension});
+  set("\x83", {O::kFixed, 2, 0, A::kExtension});
+  set("\x84", {O::kFixed, 4, 0, A::kExtension});
+  return all;
+}
+
+constexpr std::array<Opcode, 256> kOpcodes = MakeOpcodes();
+
+/// A value on the stack: where its text is in `texts_`, or one of these.
+using Value = uint32_t;
+constexpr Value kMarkValue = UINT32_MAX;
+constexpr Value kUnknown = UINT32_MAX - 1;  // no text, or one that is not kept
+
+/// The values of the memo. Python's may have any key; of keys far apart only
+/// so many are kept, and then none can be relied on.
+class Memo {
+ public:
+  void Put(uint64_t key, Value value) {
+    if (key < near_.size()) {
+      near_[static_cast<size_t>(key)] = value;
+    } else if (key == near_.size() && !far_.contains(key) &&
+               near_.size() < kMostNodes) {
+      near_.push_back(value);
+    } else if (far_.contains(key) || far_.size() < kMostFar) {
+      far_[key] = value;
+    } else {
+      Lose();
+    }
+  }
+  void PutNext(Value value) { Put(near_.size() + far_.size(), value); }
+  Value Get(uint64_t key) const {
+    if (lost_) return kUnknown;
+    if (key < near_.size()) return near_[static_cast<size_t>(key)];
+    const auto found = far_.find(key);
+    return found == far_.end() ? kUnknown : found->second;
+  }
+  /// From now on no value is known.
+  void Lose() { lost_ = true; }
+
+ private:
+  static constexpr size_t kMostFar = 1'000'000;
+
+  std::vector<Value> near_;
+  std::unordered_map<uint64_t, Value> far_;
+  bool lost_ = false;
+};
+
+class GlobalScan {
+ public:
+  GlobalScan(const Content& content, uint64_t offset,
+             const ReadContext& context, GlobalNames& names)
+      : input_(content, offset, context), context_(context), names_(names) {}
+
+  Result<bool> Run(uint64_t& end);
+
+ private:
+  bool going() const { return !stopped_ && !error_; }
+  void Fail(Error error) {
+    if (!error_) error_ = std::move(error);
+  }
+  /// Ends the scan before the pickle's end.
+  void GiveUp(const std::string& why);
+
+  // Operands. They are empty or 0 once the scan does not go on.
+  bool HasLeft(uint64_t size);
+  uint64_t Number(size_t width);
+  /// The next `size` bytes; nullopt if they are too long for a name.
+  std::optional<std::string> Counted(uint64_t size, bool wanted);
+  /// The bytes up to the next line feed.
+  std::optional<std::string> Line();
+
+  void ReadOperand(const Opcode& opcode);
+  void Apply(const Opcode& opcode);
+  void ApplyText(Action action);
+  void ApplyMemo(Action action);
+
+  void Push(Value value);
+  void PushText(const std::optional<std::string>& text);
+  Value Pop();
+  void PopValues(uint8_t count);
+  Value Top() const { return stack_.empty() ? kUnknown : stack_.back(); }
+  std::optional<std::string_view> TextOf(Value value) const;
+  void AddStackGlobal();
+  void AddName(std::string_view module, std::string_view name);
+
+  PickleInput input_;
+  const ReadContext& context_;
+  GlobalNames& names_;
+  // The operand of the opcode at hand.
+  uint64_t number_ = 0;
+  std::optional<std::string> text_;
+  std::optional<std::string> second_text_;
+
+  std::vector<Value> stack_;
+  Memo memo_;
+  std::string texts_;  // each behind its length, 4 bytes
+  uint64_t name_bytes_ = 0;
+  bool stopped_ = false;   // nothing more is read
+  bool finished_ = false;  // at the pickle's end
+  std::optional<Error> error_;
+};
+
+Result<bool> GlobalScan::Run(uint64_t& end) {
+  for (uint32_t opcodes = 0; going(); ++opcodes) {
+    if (opcodes % kOpcodesPerCheck == 0) {
+      if (Status wanted = context_.Check(); !wanted) {
+        return std::move(wanted).error();
+      }
+    }
+    const auto code = static_cast<uint8_t>(Number(1));
+    if (!going()) break;
+    const Opcode& opcode = kOpcodes[code];
+    if (opcode.operand == Operand::kUnknownOpcode) {
+      std::array<char, 40> text{};
+      std::snprintf(text.data(), text.size(), "opcode 0x%02x is not known",
+                    code);
+      GiveUp(text.data());
+      break;
+    }
+    ReadOperand(opcode);
+    if (going()) Apply(opcode);
+  }
+  end = input_.at();
+  if (error_) return *std::move(error_);
+  return finished_;
+}
+
+void GlobalScan::GiveUp(const std::string& why) {
+  names_.SetIncomplete(why + " at byte " + std::to_string(input_.at()));
+  stopped_ = true;
+}
+
+bool GlobalScan::HasLeft(uint64_t size) {
+  if (!going()) return false;
+  if (size <= input_.remaining()) return true;
+  GiveUp(input_.ends_at_limit() ? "the pickle is over the limit of its size"
+                                : "the pickle is cut off");
+  return false;
+}
+
+uint64_t GlobalScan::Number(size_t width) {
+  if (!HasLeft(width)) return 0;
+  const Result<Bytes> bytes = input_.Take(width);
+  if (!bytes) {
+    Fail(bytes.error());
+    return 0;
+  }
+  uint64_t number = 0;
+  for (size_t i = 0; i < width; ++i) {
+    number |= std::to_integer<uint64_t>((*bytes)[i]) << (8 * i);
+  }
+  return number;
+}
+
+std::optional<std::string> GlobalScan::Counted(uint64_t size, bool wanted) {
+  if (!HasLeft(size)) return std::nullopt;
+  if (!wanted || size > kMostNameBytes) {
+    input_.Skip(size);
+    return std::nullopt;
+  }
+  const Result<Bytes> bytes = input_.Take(size);
+  if (bytes) return std::string(AsText(*bytes));
+  Fail(bytes.error());
+  return std::nullopt;
+}
+
+std::optional<std::string> GlobalScan::Line() {
+  std::string line;
+  bool too_long = false;
+  while (HasLeft(1)) {
+    if (Status wanted = context_.Check(); !wanted) {
+      Fail(std::move(wanted).error());
+      break;
+    }
+    const Result<Bytes> bytes = input_.Peek();
+    if (!bytes) {
+      Fail(bytes.error());
+      break;
+    }
+    const std::string_view piece = AsText(*bytes);
+    const size_t feed = piece.find('\n');
+    const std::string_view part = piece.substr(0, feed);
+    too_long = too_long || line.size() + part.size() > kMostNameBytes;
+    if (!too_long) line += part;
+    const bool ends = feed != std::string_view::npos;
+    input_.Skip(part.size() + (ends ? 1 : 0));
+    if (ends) return too_long ? std::nullopt : std::optional(std::move(line));
+  }
+  return std::nullopt;
+}
+
+void GlobalScan::ReadOperand(const Opcode& opcode) {
+  switch (opcode.operand) {
+    case Operand::kFixed:
+      number_ = Number(opcode.width);
+      return;
+    case Operand::kCounted:
+      text_ = Counted(Number(opcode.width), opcode.action == Action::kPushText);
+      return;
+    case Operand::kLine:
+      text_ = Line();
+      return;
+    case Operand::kTwoLines:
+      text_ = Line();
+      second_text_ = Line();
+      return;
+    case Operand::kNone:
+    case Operand::kUnknownOpcode:
+      return;
+  }
+}
+
+void GlobalScan::Apply(const Opcode& opcode) {
+  PopValues(opcode.pops);
+  switch (opcode.action) {
+    case Action::kNothing:
+      return;
+    case Action::kPush:
+      return Push(kUnknown);
+    case Action::kMark:
+      return Push(kMarkValue);
+    case Action::kAgain:
+      return Push(Top());
+    case Action::kStop:
+      stopped_ = finished_ = true;
+      return;
+    case Action::kGlobal:
+      if (text_ && second_text_) {
+        AddName(*text_, *second_text_);
+      } else {
+        names_.SetIncomplete("a name is too long");
+      }
+      return Push(kUnknown);
+    case Action::kStackGlobal:
+      return AddStackGlobal();
+    case Action::kExtension:
+      names_.SetIncomplete("a name is given by its number in copyreg");
+      return Push(kUnknown);
+    default:
+      return ApplyText(opcode.action);
+  }
+}
+
+void GlobalScan::ApplyText(Action action) {
+  switch (action) {
+    case Action::kPushText:
+      return PushText(text_);
+    case Action::kPushQuoted:
+      return PushText(text_ ? QuotedText(*text_) : std::nullopt);
+    case Action::kPushEscaped:
+      return PushText(text_ ? EscapedText(*text_) : std::nullopt);
+    default:
+      return ApplyMemo(action);
+  }
+}
+
+void GlobalScan::ApplyMemo(Action action) {
+  if (action == Action::kPutNext) return memo_.PutNext(Top());
+  if (action == Action::kPutLine || action == Action::kGetLine) {
+    const std::optional<uint64_t> key =
+        text_ ? PlainNumber(*text_) : std::nullopt;
+    // Python accepts more spellings of a number than are read here.
+    if (!key) memo_.Lose();
+    number_ = key.value_or(0);
+  }
+  if (action == Action::kPut || action == Action::kPutLine) {
+    memo_.Put(number_, Top());
+  } else {
+    Push(memo_.Get(number_));
+  }
+}
+
+void GlobalScan::Push(Value value) {
+  if (stack_.size() >= kMostNodes) return GiveUp("the stack is over the limit");
+  stack_.push_back(value);
+}
+
+void GlobalScan::PushText(const std::optional<std::string>& text) {
+  if (!text || texts_.size() + text->size() > kMostPickleBytes) {
+    return Push(kUnknown);
+  }
+  const auto at = static_cast<Value>(texts_.size());
+  for (unsigned shift = 0; shift < 32; shift += 8) {
+    texts_ += static_cast<char>(text->size() >> shift & 0xFF);
+  }
+  texts_ += *text;
+  Push(at);
+}
+
+std::optional<std::string_view> GlobalScan::TextOf(Value value) const {
+  if (value >= texts_.size()) return std::nullopt;
+  const auto size = LoadLe<uint32_t>(
+      reinterpret_cast<const std::byte*>(texts_.data()) + value);
+  return std::string_view(texts_).substr(value + sizeof(size), size);
+}
+
+Value GlobalScan::Pop() {
+  const Value top = Top();
+  if (!stack_.empty()) stack_.pop_back();
+  return top;
+}
+
+// A pickle that takes more than there is ends in Python with an error. What it
+// names behind that is listed all the same.
+void GlobalScan::PopValues(uint8_t count) {
+  if (count == kToMark) {
+    while (!stack_.empty() && Pop() != kMarkValue) continue;
+    return;
+  }
+  for (uint8_t i = 0; i < count; ++i) (void)Pop();
+}
+
+void GlobalScan::AddStackGlobal() {
+  const std::optional<std::string_view> name = TextOf(Pop());
+  const std::optional<std::string_view> module = TextOf(Pop());
+  if (name && module) {
+    // One byte can repeat names of 64 KiB.
+    name_bytes_ += name->size() + module->size();
+    if (name_bytes_ > kMostNamesBytes) {
+      return GiveUp("the names are over the limit");
+    }
+    AddName(*module, *name);
+  } else {
+    names_.SetIncomplete("a name is not given as text, before byte " +
+                         std::to_string(input_.at()));
+  }
+  Push(kUnknown);
+}
+
+void GlobalScan::AddName(std::string_view module, std::string_view name) {
+  names_.Add(NameOfGlobal(module, name));
+}
+
+}  // namespace
+
+Result<bool> ScanGlobals(const Content& content, uint64_t offset,
+                         const ReadContext& context, GlobalNames& names,
+                         uint64_t& end) {
+  return GlobalScan(content, offset, context, names).Run(end);
+}
+
+}  // namespace ctxfs::torch

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What loading a checkpoint would import (docs/torch.md, section 12).
+#include <algorithm>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/formats/torch/checkpoint.h"
+#include "core/formats/torch/global_scan.h"
+#include "core/formats/torch/limits.h"
+
+namespace ctxfs::torch {
+namespace {
+
+bool EqualsInAnyCase(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char c, char d) { return lower(c) == lower(d); });
+}
+
+/// Whether torch might load the record `name`. Its search ignores the case of
+/// names, and which of several it finds depends on its version.
+bool MayBeLoaded(std::string_view name) {
+  const size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return false;
+  name.remove_prefix(slash + 1);
+  return EqualsInAnyCase(name, "data.pkl") ||
+         EqualsInAnyCase(name, "constants.pkl");
+}
+
+/// "1 function or class", "3 functions or classes".
+std::string Counted(uint64_t count) {
+  return std::to_string(count) +
+         (count == 1 ? " function or class" : " functions or classes");
+}
+
+}  // namespace
+
+Status Checkpoint::ListGlobals(const ReadContext& context) {
+  uint64_t records = 0;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < archive_->count(); ++i) {
+    if (!MayBeLoaded(archive_->Name(i))) continue;
+    bytes = CheckedAdd(bytes, archive_->Size(i)).value_or(UINT64_MAX);
+    if (++records > kMostPickleRecords || bytes > kMostSearchedBytes) {
+      globals_.SetIncomplete("there are too many records of pickles");
+      break;
+    }
+    if (Status listed = ListGlobalsOf(i, context); !listed) return listed;
+  }
+  WarnOfGlobals();
+  return {};
+}
+
+Status Checkpoint::ListGlobalsOf(uint32_t member, const ReadContext& context) {
+  const auto scan = [&](const zip::Archive& archive) -> Status {
+    const Result<Content> content = archive.Open(member);
+    if (!content) return content.error();
+    uint64_t end = 0;
+    const Result<bool> scanned =
+        ScanGlobals(*content, 0, context, globals_, end);
+    if (!scanned) return scanned.error();
+    return {};
+  };
+  Status scanned = scan(*archive_);
+  if (!scanned && scanned.error().code == Code::kChecksum) {
+    // torch does not compare checksums.
+    scanned = scan(*std::make_shared<const zip::Archive>(
+        source(), archive_->directory(),
+        zip::Archive::Options{.verify = false, .zero_is_no_checksum = true}));
+  }
+  if (scanned || !scanned.error().Permanent()) return scanned;
+  globals_.SetIncomplete(Quote(archive_->Name(member)) +
+                         " cannot be read: " + scanned.error().what);
+  return {};
+}
+
+Status Checkpoint::ListLegacyGlobals(const ReadContext& context) {
+  constexpr int kPickles = 5;
+  const Content file(Range{source(), 0, nullptr}, source()->size());
+  uint64_t at = 0;
+  for (int i = 0; i < kPickles; ++i) {
+    const Result<bool> whole = ScanGlobals(file, at, context, globals_, at);
+    if (!whole) return whole.error();
+    if (!*whole) break;
+  }
+  WarnOfGlobals();
+  return {};
+}
+
+void Checkpoint::WarnOfGlobals() {
+  if (!globals_.complete()) {
+    Warn(
+        "globals_incomplete: loading the pickle may import more than what is "
+        "listed: " +
+            globals_.gap(),
+        /*damage=*/true);
+  }
+  const uint64_t count = globals_.Count();
+  if (count > kMostGlobals) {
+    const bool more = count > kMostCounted;
+    Warn("many_globals: the pickle names " +
+         std::string(more ? "more than " : "") +
+         Counted(more ? kMostCounted : count) + ", and " +
+         std::to_string(kMostGlobals) + " are listed");
+  }
+}
+
+void Checkpoint::DescribeGlobals(Json& info) const {
+  Json list = Json::array();
+  for (GlobalNames::Listed& one : globals_.List(script_)) {
+    list.push_back({{"name", std::move(one.name)}, {"safe", one.safe}});
+  }
+  const uint64_t outside = globals_.CountUnsafe(script_);
+  if (outside > 0) {
+    info["warnings"].push_back("unsafe_globals: the pickle names " +
+                               Counted(outside) +
+                               " that torch.load would import; ctxfs imports "
+                               "none");
+  }
+  info["globals"] = std::move(list);
+  // What is not known is not safe.
+  const uint64_t least = globals_.complete() ? 0 : 1;
+  info["unsafe_globals"] = std::max(outside, least);
+  info["globals_complete"] = globals_.complete();
+}
+
+}  // namespace ctxfs::torch
