@@ -6,10 +6,14 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/limits.h"
 #include "core/container/format.h"
+#include "core/formats/torch/global_names.h"
+#include "core/formats/torch/global_scan.h"
 #include "core/formats/torch/limits.h"
+#include "core/formats/torch/names.h"
 #include "core/formats/torch/pickle.h"
 #include "core/formats/torch/value.h"
 #include "tests/unit/testing/faulty_source.h"
@@ -25,6 +29,18 @@ class PickleTest : public testing::Test {
   Result<Pickle> Read(const std::string& text) {
     const Content content = LiteralContent(text);
     return ReadPickle(content, 0, context_, end_);
+  }
+  /// The globals of a pickle, separated by spaces; "?" at the end if there may
+  /// be more.
+  std::string Globals(const std::string& text) {
+    const Content content = LiteralContent(text);
+    GlobalNames names;
+    EXPECT_TRUE(Ok(ScanGlobals(content, 0, context_, names, end_)));
+    std::string all;
+    for (const auto& [name, safe] : names.List(/*script=*/false)) {
+      all += (all.empty() ? "" : " ") + name;
+    }
+    return names.complete() ? all : all + "?";
   }
   /// The value as JSON; the error's text if there is none.
   std::string Json(const std::string& text) {
@@ -45,6 +61,9 @@ class PickleTest : public testing::Test {
 std::string Text(const std::string& text) {
   return "X" + Le(text.size(), 4) + text;
 }
+
+/// A call of posix.system, without the end of its pickle.
+std::string Evil() { return "cposix\nsystem\n" + Text("touch x") + "\x85R"; }
 
 TEST_F(PickleTest, Values) {
   EXPECT_EQ(Json("N."), "null");
@@ -83,10 +102,120 @@ TEST_F(PickleTest, ACallIsData) {
   // A call of the result of a call.
   EXPECT_EQ(Json("cx\ny\n)R)R."),
             R"({"$opaque":"","callable":{"$opaque":"x.y"}})");
-  const Result<Pickle> pickle = Read("cos\nsystem\n0cos\nsystem\n0cx\ny\n.");
-  ASSERT_TRUE(Ok(pickle));
-  EXPECT_EQ(pickle->globals(),
-            (std::set<std::string, std::less<>>{"os.system", "x.y"}));
+  EXPECT_EQ(Globals("cos\nsystem\n0cos\nsystem\n0cx\ny\n."), "os.system x.y");
+}
+
+TEST_F(PickleTest, GlobalsOfEveryProtocol) {
+  EXPECT_EQ(Globals("N."), "");
+  EXPECT_EQ(end_, 2U);
+  EXPECT_EQ(Globals("N.cos\nsystem\n"), "");  // nobody reads on
+  EXPECT_EQ(Globals("c__builtin__\neval\n."), "builtins.eval");
+  // Protocol 0 as Python writes it: cposix system p0 (Vtouch x p1 tp2 Rp3 .
+  EXPECT_EQ(Globals("cposix\nsystem\np0\n(Vtouch x\np1\ntp2\nRp3\n."),
+            "posix.system");
+  EXPECT_EQ(Globals("(S'x'\niposix\nsystem\n."), "posix.system");
+  EXPECT_EQ(Globals("(cposix\nsystem\nI1\nF1.5\nL1L\nPid\no."), "posix.system");
+  EXPECT_EQ(Globals("(cposix\nsystem\nld."), "posix.system");
+  EXPECT_EQ(Globals("\x97\x98" + Text("a") + Text("b") + "\x93."), "a.b");
+}
+
+TEST_F(PickleTest, GlobalsOfTheStackAreFoundWhereverTheirTextIs) {
+  EXPECT_EQ(Globals("\x8C\x05posix\x8C\x06system\x93."), "posix.system");
+  EXPECT_EQ(Globals("U\x05posix" + Text("N") + "0U\x06system\x93."),
+            "posix.system");
+  EXPECT_EQ(Globals("S'po\\x73ix'\nS\"sys\\164em\"\n\x93."), "posix.system");
+  EXPECT_EQ(Globals("V\\u0070osix\nV\\U00000073ystem\n\x93."), "posix.system");
+  // By the memo, under keys of every kind.
+  EXPECT_EQ(Globals(Text("x") + "\x94" + Text("os") + "\x94" + Text("f") +
+                    "r\xFF\xFF\xFF\x7F(1h\x01j\xFF\xFF\xFF\x7F\x93."),
+            "os.f");
+  EXPECT_EQ(Globals(Text("os") + "p007\n0" + Text("f") + "p1\n0g7\ng01\n\x93."),
+            "os.f");
+  EXPECT_EQ(Globals(Text("os") + "2\x93."), "os.os");
+  // What calls and containers leave on the stack does not shift it.
+  EXPECT_EQ(Globals(Text("os") + Text("f") + "NN\x86N\x85N\x85\x81NN\x87" +
+                    "00\x93."),
+            "os.f");
+  EXPECT_EQ(Globals(Text("os") + "](NNe0}(NNu}NNs00\x8F(N\x90" + "0" +
+                    Text("f") + "\x93."),
+            "os.f");
+}
+
+TEST_F(PickleTest, GlobalsBeforeAFaultAreListed) {
+  const std::string evil = Evil();
+  EXPECT_EQ(Globals(evil), "posix.system?");
+  EXPECT_EQ(Globals(evil + "\xFF."), "posix.system?");
+  EXPECT_EQ(Globals(evil + "X\xFF\xFF\xFF\xFF."), "posix.system?");
+  EXPECT_EQ(Globals(evil + "cno newline"), "posix.system?");
+  // Python ends at these, and ctxfs looks behind them.
+  EXPECT_EQ(Globals("00t\x93" + evil + "."), "posix.system?");
+  EXPECT_EQ(Globals("aseu1\x87" + evil + "."), "posix.system");
+}
+
+TEST_F(PickleTest, NamesThatAreNotTextMakeTheListIncomplete) {
+  EXPECT_EQ(Globals("\x82\x01."), "?");
+  EXPECT_EQ(Globals("\x83\x01\x01."), "?");
+  EXPECT_EQ(Globals(std::string("\x84\x01\0\0\0.", 6)), "?");
+  EXPECT_EQ(
+      Globals("cbuiltins\nstr\n" + Text("os") + "\x85R" + Text("f") + "\x93."),
+      "builtins.str?");
+  // A number that Python reads and ctxfs does not.
+  EXPECT_EQ(Globals(Text("os") + "p1_0\n" + Text("f") + "\x93g10\n2\x93."),
+            "os.f?");
+  const std::string name(70'000, 'n');
+  EXPECT_EQ(Globals("cos\n" + name + "\ncos\nsystem\n."), "os.system?");
+  EXPECT_EQ(Globals(Text("os") + Text(name) + "\x93."), "?");
+}
+
+TEST_F(PickleTest, AScanOfGlobalsIsBounded) {
+  const std::string name(60'000, 'n');
+  std::string text = Text(name) + "q\x01";
+  for (int i = 0; i < 20'000; ++i) text += "h\x01h\x01\x93";
+  const std::string globals = Globals(text + "N.");
+  EXPECT_TRUE(globals.ends_with("... (120001 bytes)?"));
+  EXPECT_LT(globals.size(), 1100U);
+  EXPECT_EQ(Globals(std::string(1'000'000, '(') + "."), "");
+  EXPECT_EQ(Globals(std::string(1'000'000, 't') + "."), "");
+  EXPECT_EQ(Globals("I" + std::string(1'000'000, '1') + "\ncx\ny\n."), "x.y");
+}
+
+TEST_F(PickleTest, UnsafeNamesAreListedBeforeSafeOnes) {
+  GlobalNames names;
+  names.Add("torch.Size");
+  names.Add("__torch__.Net");
+  for (int i = 0; i < 20'000; ++i)
+    names.Add("project.Name" + std::to_string(i));
+  names.Add("project.Name19999");
+  EXPECT_EQ(names.Count(), 20'002U);
+  EXPECT_EQ(names.CountUnsafe(/*script=*/false), 20'001U);
+  EXPECT_EQ(names.CountUnsafe(/*script=*/true), 20'000U);
+  EXPECT_EQ(names.List(true).size(), kMostGlobals);
+  EXPECT_FALSE(names.List(true).back().safe);
+
+  GlobalNames script;
+  for (size_t i = 0; i < kMostGlobals; ++i) {
+    script.Add("__torch__.N" + std::to_string(i));
+  }
+  script.Add("posix.system");
+  EXPECT_EQ(script.List(true).front().name, "posix.system");
+  EXPECT_EQ(script.CountUnsafe(true), 1U);
+}
+
+TEST(Names, SafeOnes) {
+  for (const char* name :
+       {"torch.Tensor", "torch.nn.parameter.Parameter", "torch.FloatTensor",
+        "torch.cuda.HalfTensor", "torch.sparse.LongTensor",
+        "torch.cuda.sparse.DoubleTensor", "torch.storage.TypedStorage",
+        "torch._utils._rebuild_sparse_csr_tensor",
+        "torch._utils._rebuild_wrapper_subclass", "torch.float32"}) {
+    EXPECT_TRUE(IsKnownName(name)) << name;
+  }
+  for (const char* name :
+       {"", ".", "Tensor", "torch.EvilTensor", "os.FloatTensor",
+        "torch.FloatTensor.__class__", "torch.nn.parameter", "torch.load",
+        "torch._utils.", "builtins.eval", "torch.cuda.sparse.x.FloatTensor"}) {
+    EXPECT_FALSE(IsKnownName(name)) << name;
+  }
 }
 
 TEST_F(PickleTest, ReportsWhereAPickleIsUnreadable) {
@@ -241,6 +370,58 @@ TEST(Checkpoint, EveryReadOfOpeningMayFail) {
     ASSERT_TRUE(Fails(opened, Code::kIo)) << calls;
     ASSERT_LT(calls, 100U);
   }
+}
+
+/// What info.json says of a checkpoint.
+::ctxfs::Json InfoOf(const std::string& bytes) {
+  const auto opened = OpenContainer(std::make_shared<MemorySource>(bytes), {});
+  EXPECT_TRUE(Ok(opened));
+  return opened ? (*opened)->Info(LoneContext()) : ::ctxfs::Json();
+}
+
+TEST(Checkpoint, GlobalsOfEveryRecordThatTorchMayLoad) {
+  for (const std::vector<ZipMember>& members :
+       {std::vector<ZipMember>{{"top/data.pkl", "N."},
+                               {"top/data.pkl", Evil() + "."}},
+        std::vector<ZipMember>{{"top/data.pkl", "N."},
+                               {"top/DATA.pkl", Evil() + "."}},
+        std::vector<ZipMember>{{"top/data.pkl", "\xFF"},
+                               {"top/constants.pkl", Evil() + "."}}}) {
+    const auto info = InfoOf(BuildZip(members));
+    EXPECT_EQ(info["globals"].dump(),
+              R"([{"name":"posix.system","safe":false}])");
+    EXPECT_EQ(info["unsafe_globals"], 1);
+  }
+}
+
+TEST(Checkpoint, AnIncompleteListIsNeverSaidToBeSafe) {
+  const auto info = InfoOf(Checkpoint("\x80\x02\xFF", ""));
+  EXPECT_EQ(info["globals"].size(), 0U);
+  EXPECT_EQ(info["unsafe_globals"], 1);
+  EXPECT_EQ(info["globals_complete"], false);
+  EXPECT_NE(info["warnings"].dump().find("globals_incomplete"),
+            std::string::npos);
+  const auto sound = InfoOf(Checkpoint("\x80\x02N.", ""));
+  EXPECT_EQ(sound["unsafe_globals"], 0);
+  EXPECT_EQ(sound["globals_complete"], true);
+}
+
+TEST(Checkpoint, GlobalsOfADamagedRecord) {
+  std::string bytes = Checkpoint("\x80\x02" + Evil() + "K\x07.", "");
+  bytes[bytes.find("K\x07") + 1] = 8;
+  const auto info = InfoOf(bytes);
+  EXPECT_EQ(info["unsafe_globals"], 1);
+  EXPECT_EQ(info["globals"].size(), 1U);
+  EXPECT_NE(info["warnings"].dump().find("pickle_crc"), std::string::npos);
+}
+
+TEST(Checkpoint, GlobalsOfAllPicklesOfTheLegacyForm) {
+  const std::string magic =
+      "\x80\x02\x8A\x0A\x6C\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19.";
+  const std::string protocol = "\x80\x02M\xE9\x03.";
+  const auto info = InfoOf(magic + protocol + Evil() + ".\x80\x02N.\x80\x02].");
+  EXPECT_EQ(info["globals"].size(), 1U);
+  EXPECT_EQ(info["unsafe_globals"], 1);
 }
 
 TEST(Checkpoint, ASizeComesFromBytesThatAreThere) {
