@@ -2,7 +2,9 @@
 //
 // The operator new of the program: malloc, counted by thread, so that the
 // memory of open containers can be bounded (HeapMeter). The other forms of new
-// and delete call these two.
+// and delete call these two. Sanitizers have all forms themselves.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
 #include <malloc.h>
 
 #include <cstdlib>
@@ -26,3 +28,5 @@ void operator delete(void* bytes) noexcept {
 void operator delete(void* bytes, size_t /*size*/) noexcept {
   operator delete(bytes);
 }
+
+#endif

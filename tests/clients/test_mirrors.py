@@ -328,8 +328,8 @@ def test_a_checkpoint_becomes_a_model_directory(source, mirror):
 
 
 def test_shards_are_one_model(source, mirror):
-    """views/model.safetensors of the directory's container has every shard's tensors."""
-    views = mirror / "sharded~dir" / "views"
+    """views/model.safetensors beside the index has every shard's tensors."""
+    views = mirror / "sharded" / "model.safetensors.index.json~dir" / "views"
     merged = safetensors.numpy.load_file(views / "model.safetensors")
     assert digests(merged) == digests(originals.weights())
     assert pretrained_weights(views / "hf") == pretrained_weights(source / "sharded")
