@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "tests/unit/testing/fake_container.h"
-#include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/heap.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
@@ -201,25 +200,6 @@ TEST(Namespace, KnowsWhatItsFilesAre) {
     EXPECT_EQ(Walk(files, below + "d/nothing"), std::nullopt);
     EXPECT_EQ(Walk(files, "nothing"), std::nullopt);
   }
-}
-
-TEST(Namespace, OpensNothingOfAStaleContainer) {
-  const auto source =
-      std::make_shared<FaultySource>(BuildShard({{Raw("a", "hello")}}));
-  const ContainerResult shard = OpenContainer(source, {});
-  ASSERT_TRUE(Ok(shard));
-  const Namespace files(*shard, "x", StatsFile());
-  EXPECT_EQ(*Read(files, "x/a"), "hello");
-  const Inode metadata = *Walk(files, "x/.ctxfs");
-  const Inode info = *Walk(files, "x/.ctxfs/info.json");
-  source->GoStaleAfter(0);
-  EXPECT_TRUE(Fails(Read(files, "x/a"), Code::kStale));
-  EXPECT_TRUE(Fails(files.Open(info, TheCache()), Code::kStale));
-  // Its size is that of what it says, which would be of a stale container.
-  EXPECT_TRUE(
-      Fails(files.Lookup(metadata, "info.json", TheCache()), Code::kStale));
-  EXPECT_TRUE(Fails(files.Examine(info, TheCache()), Code::kStale));
-  EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S") << "the mount's own lives on";
 }
 
 std::shared_ptr<const FileTable> Blocks(uint32_t count, std::string directory,

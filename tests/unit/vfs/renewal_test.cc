@@ -19,6 +19,8 @@
 #include "core/vfs/file_handle.h"
 #include "core/vfs/namespace.h"
 #include "core/vfs/open_container.h"
+#include "tests/unit/testing/fake_container.h"
+#include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 #include "tests/unit/testing/temp_dir.h"
@@ -340,6 +342,33 @@ TEST_F(Renewal, HappensOnceForAllWhoWait) {
   });
   toucher.join();
   EXPECT_EQ(wrong, 0);
+}
+
+TEST(OfAStaleContainer, NothingIsOpenedOrMeasured) {
+  const auto source =
+      std::make_shared<FaultySource>(BuildShard({{Raw("a", "hello")}}));
+  const ContainerResult shard = OpenContainer(source, {});
+  ASSERT_TRUE(Ok(shard));
+  BlockCache cache(1 << 20);
+  const Namespace files(*shard, "x",
+                        TextFile("stats", "S", Role::kMetadata, /*live=*/true));
+  const auto inode = [&](Inode directory, std::string_view name) {
+    return (**files.Lookup(directory, name, cache)).inode;
+  };
+  const Inode x = inode(Namespace::kRoot, "x");
+  const Inode a = inode(x, "a");
+  const Inode metadata = inode(x, ".ctxfs");
+  const Inode info = inode(metadata, "info.json");
+  const Inode own = inode(inode(Namespace::kRoot, ".ctxfs"), "stats");
+  EXPECT_EQ(*ReadAll(files.Open(a, cache)->content, cache), "hello");
+  source->GoStaleAfter(0);
+  EXPECT_TRUE(Fails(files.Open(a, cache), Code::kStale));
+  EXPECT_TRUE(Fails(files.Open(info, cache), Code::kStale));
+  // Its size is that of what it says, which would be of a stale container.
+  EXPECT_TRUE(Fails(files.Lookup(metadata, "info.json", cache), Code::kStale));
+  EXPECT_TRUE(Fails(files.Examine(info, cache), Code::kStale));
+  EXPECT_EQ(*ReadAll(files.Open(own, cache)->content, cache), "S")
+      << "the mount's own lives on";
 }
 
 TEST(PageLedger, TrustsAllPagesUntilTheContainerIsRenewed) {
