@@ -3,6 +3,7 @@
 # Installs what is missing, builds, and tests. Without arguments: the tests that
 # find most mistakes, in at most 10 minutes on 2 cores. With arguments, in their
 # order:
+#   long     the tests that are left out without arguments, of the same build
 #   dev      every test (the clients of the gallery, robustness and all others)
 #   lint     includes, cppcheck, and the checks of clang-tidy that cost little
 #   tidy     every check of clang-tidy
@@ -46,6 +47,12 @@ start=$SECONDS
 for part in "$@"; do
   case $part in
     quick | asan | tsan) run "$part" ;;
+    long)
+      make_clients_venv
+      cmake --preset quick -DCTXFS_LONG_TESTS=ON >/dev/null
+      cmake --build --preset quick -- --quiet
+      ctest --preset quick -j2 -L 'long|clients|robustness|package'
+      ;;
     dev) make_clients_venv; run dev ;;
     lint) scripts/lint.sh ;;
     tidy) scripts/lint.sh --all ;;
