@@ -40,7 +40,7 @@ if [ $# -eq 0 ]; then
   set -- quick
   echo "Building ctxfs and running its quick tests: at most 10 minutes on 2 cores."
   echo "'scripts/test.sh dev' runs every test, 'scripts/test.sh lint asan tsan'"
-  echo "checks the code and runs the sanitizers; .ci/run does all of it."
+  echo "checks the code and runs the sanitizers."
 fi
 start=$SECONDS
 [ "$*" = package ] || scripts/install.sh build test
