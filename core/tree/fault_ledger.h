@@ -26,8 +26,8 @@ class FaultLedger {
     Error error;
   };
 
-  /// Notes that reading the file at `path` failed. The same fault twice counts
-  /// once.
+  /// Notes that reading the file at `path` failed. Two errors of one path at
+  /// one byte offset count as one fault; the first text is kept.
   void Note(const std::string& path, const Error& error);
 
   /// Why reading the file at `path` failed the last time that it did.
@@ -47,7 +47,7 @@ class FaultLedger {
   std::atomic<bool> any_ = false;
   mutable Mutex mutex_;
   std::vector<Fault> faults_ CTXFS_GUARDED_BY(mutex_);
-  // Which of faults_, by path and text; and by path, the latest.
+  // Indexes in faults_: by path and offset, and the latest by path.
   std::unordered_map<std::string, size_t> known_ CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<std::string, size_t> latest_ CTXFS_GUARDED_BY(mutex_);
   size_t bytes_ CTXFS_GUARDED_BY(mutex_) = 0;

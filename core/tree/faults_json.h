@@ -9,12 +9,13 @@ namespace ctxfs {
 
 class ContainerTree;
 
-/// `.ctxfs/faults.json` (docs/tree.md, section 5): an array with an object for
-/// each fault of the container that is known by now, one per line. First those
-/// of the container itself, with an empty path, and those of files that its
-/// index tells of; then those that reading files has found. No more than
-/// FaultLedger::kMostFaults of either; a last object counts the rest. Live.
-/// `tree` outlives the table, and is not read before the first Open.
+/// `.ctxfs/faults.json` (docs/tree.md, section 5): an array with one object per
+/// line for each known fault of the container. First come the faults found by
+/// parsing its index (those of the container itself have an empty path), then
+/// the faults found by reading files. Each of the two lists holds at most
+/// FaultLedger::kMostFaults; a last object counts those left out. Live: each
+/// Open gives the faults known by then.
+/// `tree` must outlive the table and is first used by Open.
 std::shared_ptr<const FileTable> FaultsJson(const ContainerTree& tree);
 
 }  // namespace ctxfs

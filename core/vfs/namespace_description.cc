@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Namespace tells of a file besides its attributes: the entry that it
-// is, why it could not be read, where it is, and sums.
+// What a Namespace says of a file besides its attributes: its entry's
+// description, its last fault and its path; and the totals of all containers.
 #include <string>
 #include <utility>
 

@@ -33,7 +33,7 @@ class Terminal:
         os.write(self.fd, keys.encode())
 
     def _read(self, seconds: float) -> bool:
-        """Reads what there is; False at the end or if nothing comes."""
+        """Reads once; False at the end of output or after `seconds` without any."""
         if not select.select([self.fd], [], [], seconds)[0]:
             return False
         try:

@@ -112,8 +112,9 @@ class Samples : public std::enable_shared_from_this<Samples> {
     uint64_t size;  // of its text, in bytes
   };
 
-  /// Where the sample ends that `first` begins or stands before. kLimit for a
-  /// sample of too many members.
+  /// Reads one sample: skips members without a key from `first` on, then takes
+  /// all members of one key. Returns the member that begins the next sample, or
+  /// the count. kLimit for a sample of too many members.
   Result<uint32_t> EndOfSample(uint32_t first,
                                const ReadContext& context) const;
   Result<uint32_t> EndOfBlock(uint32_t first, const ReadContext& context) const;

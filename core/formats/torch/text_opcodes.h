@@ -14,7 +14,7 @@ namespace ctxfs::torch {
 std::optional<std::string> QuotedText(std::string_view line);
 
 /// The text of UNICODE, as UTF-8: Latin-1 with \uXXXX and \UXXXXXXXX; nullopt
-/// for an escape that is none.
+/// for an incomplete escape or one of no code point.
 std::optional<std::string> EscapedText(std::string_view line);
 
 /// The number that a line of 1 to 19 decimal digits is; nullopt for any other.

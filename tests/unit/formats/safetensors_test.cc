@@ -212,7 +212,7 @@ TEST_F(Index, ShardsAreBesideALink) {
   };
   const auto mine = open(Audience::kMounter);
   EXPECT_EQ(*ReadAll(*OpenEntry(*mine, 0), LoneContext()), "A");
-  // A path that leaves the folder is not opened, whoever it is opened for.
+  // A path that leaves the folder is never opened, for any audience.
   EXPECT_FALSE(OpenEntry(*mine, 1));
   EXPECT_FALSE(OpenEntry(*open(Audience::kEveryone), 0));
 }
