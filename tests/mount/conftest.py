@@ -4,8 +4,10 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -16,6 +18,25 @@ MOUNT = BIN / "mount.ctxfs"
 GOLDEN = ROOT / "golden"
 # Of every mount: a build with a sanitizer takes nosandbox.
 OPTIONS = os.environ.get("CTXFS_MOUNT_OPTIONS", "").split()
+SESSION_DIRECTORY = pytest.StashKey[pathlib.Path]()
+
+
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """A directory of this session's own: tests open theirs and its parents to
+    other users, which any other session would undo as it starts."""
+    if config.option.basetemp is None:
+        config.option.basetemp = pathlib.Path(tempfile.mkdtemp(prefix="ctxfs-")) / "tests"
+        config.stash[SESSION_DIRECTORY] = config.option.basetemp.parent
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Directories of failed tests stay."""
+    directory = session.config.stash.get(SESSION_DIRECTORY, None)
+    if directory and exitstatus == pytest.ExitCode.OK:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def run(*args, **kwargs) -> subprocess.CompletedProcess:
