@@ -6,7 +6,7 @@
 //   NAME.scales     float scales of the int8 tensor NAME; also NAME.scale, or
 //                   BASE.scales for BASE.weight
 //   __metadata__    JSON of the model
-//   config.json     files that from_pretrained reads: kModelFiles
+//   config.json     files that from_pretrained reads (model_files.h)
 #include "core/formats/model_shard/model_shard.h"
 
 #include <xxhash.h>

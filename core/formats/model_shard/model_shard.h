@@ -38,7 +38,7 @@ class ModelShard : public TensorShard, public ModelWeights {
       const ReadContext& context) const override;
 
  private:
-  /// An entry that is one of kModelFiles.
+  /// An entry that is a file that from_pretrained reads.
   struct ModelFileEntry {
     DocumentRole role;
     uint32_t entry;

@@ -5,12 +5,12 @@
 #include "core/formats/safetensors/index.h"
 
 #include <algorithm>
-#include <array>
 #include <unordered_set>
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
+#include "core/container/model_files.h"
 #include "core/formats/safetensors/limits.h"
 
 namespace ctxfs {
@@ -18,24 +18,6 @@ namespace {
 
 constexpr uint32_t kTensorsPerCheck = 16'384;
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
-
-struct ModelFile {
-  std::string_view name;
-  DocumentRole role;
-};
-
-constexpr std::array<ModelFile, 10> kModelFiles = {{
-    {"config.json", DocumentRole::kConfig},
-    {"generation_config.json", DocumentRole::kGenerationConfig},
-    {"tokenizer.json", DocumentRole::kTokenizer},
-    {"tokenizer_config.json", DocumentRole::kTokenizerConfig},
-    {"vocab.json", DocumentRole::kVocabulary},
-    {"merges.txt", DocumentRole::kMerges},
-    {"tokenizer.model", DocumentRole::kTokenizerModel},
-    {"special_tokens_map.json", DocumentRole::kSpecialTokens},
-    {"added_tokens.json", DocumentRole::kAddedTokens},
-    {"chat_template.jinja", DocumentRole::kChatTemplate},
-}};
 
 }  // namespace
 
@@ -75,7 +57,7 @@ Status SafetensorsIndexContainer::Load(const ReadContext& context) {
   if (Status opened = OpenShards(context); !opened) return opened;
   if (Status found = FindTensors(context); !found) return found;
   if (Status added = AddUnlisted(context); !added) return added;
-  FindModelFiles();
+  if (!options_.alone) documents_ = FindModelFiles(*source());
   return {};
 }
 
@@ -207,21 +189,6 @@ Status SafetensorsIndexContainer::AddUnlisted(const ReadContext& context) {
     }
   }
   return {};
-}
-
-void SafetensorsIndexContainer::FindModelFiles() {
-  if (options_.alone) return;
-  for (const ModelFile& known : kModelFiles) {
-    Result<std::shared_ptr<const Source>> file =
-        source()->OpenSibling(std::string(known.name));
-    if (!file || (*file)->size() > limits::kModelFileBytes) continue;
-    const uint64_t size = (*file)->size();
-    documents_.push_back(
-        {known.role,
-         FixedFile(Role::kPrimary, std::string(known.name),
-                   Content(Range{*std::move(file), 0, nullptr}, size)),
-         0});
-  }
 }
 
 std::string_view SafetensorsIndexContainer::TensorName(uint32_t item) const {

@@ -59,7 +59,6 @@ class SafetensorsIndexContainer final : public Container, public ModelWeights {
   Result<Shard> OpenShard(const std::string& file, const ReadContext& context);
   Status FindTensors(const ReadContext& context);
   Status AddUnlisted(const ReadContext& context);
-  void FindModelFiles();
   void Warn(std::string what, bool damage);
 
   uint32_t count() const { return static_cast<uint32_t>(items_.size()); }
@@ -75,7 +74,7 @@ class SafetensorsIndexContainer final : public Container, public ModelWeights {
   SafetensorsIndexJson index_;
   std::vector<Shard> shards_;
   std::vector<Item> items_;
-  std::vector<Document> documents_;
+  std::vector<Document> documents_;  // files beside it that views may use
   std::vector<Warning> warnings_;
   uint64_t further_warnings_ = 0;
 };

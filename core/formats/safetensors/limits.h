@@ -25,8 +25,4 @@ constexpr size_t kSafetensorsFaults = 100;
 constexpr uint64_t kSafetensorsIndexBytes = 100'000'000;
 constexpr size_t kSafetensorsShards = 500;
 
-/// Bytes of a file of the model, such as config.json, that is shown in
-/// views/hf.
-constexpr uint64_t kModelFileBytes = kGiB;
-
 }  // namespace ctxfs::limits

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/container/model_files.h"
 #include "core/formats/torch/limits.h"
 
 namespace ctxfs::torch {
@@ -131,7 +132,7 @@ Status Checkpoint::LoadArchive(const ReadContext& context) {
     if (!read) return read;
   }
   NameTensors();
-  FindCompanions();
+  FindDocuments();
   return MakeDocuments(context);
 }
 
@@ -298,6 +299,11 @@ Status Checkpoint::MakeDocuments(const ReadContext& context) {
     }
   }
   return {};
+}
+
+void Checkpoint::FindDocuments() {
+  if (options_.alone || tensors_.empty()) return;
+  documents_ = FindModelFiles(*source());
 }
 
 Result<std::string> Checkpoint::DocumentText(Which which,

@@ -121,7 +121,7 @@ class Checkpoint final : public Container, public ModelWeights {
             uint64_t offset = kNoOffset) {
     warnings_.push_back({std::move(text), offset, damage});
   }
-  void FindCompanions();
+  void FindDocuments();
 
   // globals.cc: what loading the checkpoint would import (section 12).
   /// Lists the names of all records that torch may load, whatever stands in the
@@ -159,7 +159,7 @@ class Checkpoint final : public Container, public ModelWeights {
   std::unordered_map<std::string, uint32_t> storage_numbers_;
   std::vector<Tensor> tensors_;
   GlobalNames globals_;
-  std::vector<Document> companions_;  // files beside it that views may use
+  std::vector<Document> documents_;  // files beside it that views may use
   std::vector<Warning> warnings_;
 };
 

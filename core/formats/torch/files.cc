@@ -19,22 +19,6 @@ constexpr std::array<const char*, 2> kDocumentNames = {"value.json",
 constexpr unsigned kPieceBits = 32;
 constexpr uint64_t kOwnPieces = uint64_t{1} << 63;
 
-struct Companion {
-  const char* name;
-  DocumentRole role;
-};
-constexpr std::array<Companion, 10> kCompanions = {
-    {{"config.json", DocumentRole::kConfig},
-     {"generation_config.json", DocumentRole::kGenerationConfig},
-     {"tokenizer.json", DocumentRole::kTokenizer},
-     {"tokenizer_config.json", DocumentRole::kTokenizerConfig},
-     {"vocab.json", DocumentRole::kVocabulary},
-     {"merges.txt", DocumentRole::kMerges},
-     {"tokenizer.model", DocumentRole::kTokenizerModel},
-     {"special_tokens_map.json", DocumentRole::kSpecialTokens},
-     {"added_tokens.json", DocumentRole::kAddedTokens},
-     {"chat_template.jinja", DocumentRole::kChatTemplate}}};
-
 bool IsFloat(DType dtype) {
   return dtype == DType::kF16 || dtype == DType::kBf16 ||
          dtype == DType::kF32 || dtype == DType::kF64 || IsFloat8(dtype);
@@ -161,21 +145,6 @@ EntryInfo Checkpoint::DescribeTensor(uint32_t number) const {
   return info;
 }
 
-// Files of the same model have fixed names in the checkpoint's directory.
-void Checkpoint::FindCompanions() {
-  if (options_.alone || tensors_.empty()) return;
-  for (const Companion& one : kCompanions) {
-    const auto file = source()->OpenSibling(one.name);
-    if (!file || (*file)->size() > kMostCompanion) {
-      if (one.role == DocumentRole::kConfig) return;
-      continue;
-    }
-    companions_.push_back({one.role, FixedFile(Role::kPrimary, one.name,
-                                               Content(Range{*file, 0, nullptr},
-                                                       (*file)->size()))});
-  }
-}
-
 Container::Tables Checkpoint::Files() const {
   Tables tables = {std::make_shared<const Tensors>(Share(*this))};
   for (const Which which : {kValue, kConstants}) {
@@ -208,7 +177,7 @@ Exports Checkpoint::Export() const {
   exports.arrays = [self = Share(*this)](const ReadContext& context) {
     return self->Arrays(context);
   };
-  exports.documents = companions_;
+  exports.documents = documents_;
   return exports;
 }
 

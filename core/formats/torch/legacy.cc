@@ -97,7 +97,7 @@ Status Checkpoint::LoadLegacy(const ReadContext& context) {
     Warn(added.error().what, /*damage=*/true, object_at);
   }
   NameTensors();
-  FindCompanions();
+  FindDocuments();
   return MakeDocuments(context);
 }
 

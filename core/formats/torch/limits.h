@@ -41,9 +41,6 @@ constexpr size_t kMostRank = 64;
 /// Bytes of a tensor that is larger than its storage, as expand makes one.
 constexpr uint64_t kMostExpanded = limits::kGiB;
 
-/// Bytes of a file beside a checkpoint that belongs to the model.
-constexpr uint64_t kMostCompanion = limits::kGiB;
-
 /// Bytes of the records version and byteorder.
 constexpr uint64_t kMostRecordText = 64;
 
