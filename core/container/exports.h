@@ -62,6 +62,13 @@ struct Exports {
   /// Returns every array, in the order of the container's files. Null if there
   /// can be none. May read a little of each array.
   std::function<std::vector<ArrayInfo>(const ReadContext&)> arrays = nullptr;
+  /// Returns all weights of a model with their values, under the names that
+  /// loaders expect: quantised ones as float32, deltas applied (docs/views.md,
+  /// section 4). Reads headers at most. Fails if a weight cannot be read or has
+  /// no values: loaders do not fail then, they give it random values, or take
+  /// its codes for values. Null: `arrays` are all weights.
+  std::function<Result<std::vector<ArrayInfo>>(const ReadContext&)> weights =
+      nullptr;
   /// What a file of all arrays is called, without its suffix: "model"; empty if
   /// there should be no such file.
   std::string_view bundle_name = {};

@@ -247,6 +247,9 @@ Exports McfContainer::Export() const {
   exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
     return self->Arrays();
   };
+  exports.weights = [self = Share(*this)](const ReadContext& context) {
+    return self->Weights(context);
+  };
   exports.documents = Documents();
   return exports;
 }

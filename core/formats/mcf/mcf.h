@@ -13,7 +13,6 @@
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/container/format.h"
-#include "core/container/model_weights.h"
 #include "core/formats/mcf/quantisation.h"
 
 namespace ctxfs {
@@ -88,7 +87,7 @@ Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section);
 Json McfQuantRecordJson(const McfQuantRecord& record);
 
 /// An MCF model. Its entries are the tensors.
-class McfContainer final : public Container, public ModelWeights {
+class McfContainer final : public Container {
  public:
   McfContainer(std::shared_ptr<const Source> source, const OpenOptions& options)
       : Container(std::move(source)), options_(options) {}
@@ -102,8 +101,6 @@ class McfContainer final : public Container, public ModelWeights {
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
-  Result<std::vector<ArrayInfo>> Weights(
-      const ReadContext& context) const override;
 
  private:
   class Tensors;
@@ -156,6 +153,8 @@ class McfContainer final : public Container, public ModelWeights {
   std::shared_ptr<const FileTable> TextFile(const char* path, uint64_t number,
                                             Text text) const;
   std::vector<ArrayInfo> Arrays() const;
+  /// See Exports::weights.
+  Result<std::vector<ArrayInfo>> Weights(const ReadContext& context) const;
   std::string TensorsJson() const;
   std::string ModelInfoJson() const;
   std::string QuantInfoJson() const;

@@ -192,6 +192,9 @@ Container::Tables ModelShard::Files() const {
 Exports ModelShard::Export() const {
   Exports exports = TensorShard::Export();
   exports.bundle_name = "model";
+  exports.weights = [self = Share(*this)](const ReadContext& context) {
+    return self->Weights(context);
+  };
   if (metadata_) {
     exports.documents = {
         {DocumentRole::kDescription, EntryTable(), *metadata_}};

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/container/exports.h"
-#include "core/container/model_weights.h"
 #include "core/formats/model_shard/delta.h"
 #include "core/formats/model_shard/tensor_shard.h"
 
@@ -16,7 +15,7 @@ namespace ctxfs {
 
 /// A ModelShard: tensors, int8 tensors with their scales, the model's own
 /// metadata (docs/model_shard.md).
-class ModelShard : public TensorShard, public ModelWeights {
+class ModelShard : public TensorShard {
  public:
   using TensorShard::TensorShard;
 
@@ -32,11 +31,6 @@ class ModelShard : public TensorShard, public ModelWeights {
   /// The entry that by its name holds the scales of `entry`.
   std::optional<uint32_t> ScalesOf(uint32_t entry) const;
 
-  /// Every entry that is a tensor, int8 ones with scales as their values, and
-  /// bases of deltas merged (weights.cc).
-  Result<std::vector<ArrayInfo>> Weights(
-      const ReadContext& context) const override;
-
  private:
   /// An entry that is a file that from_pretrained reads.
   struct ModelFileEntry {
@@ -49,6 +43,9 @@ class ModelShard : public TensorShard, public ModelWeights {
   void FindScales();
   void FindDocuments();
   bool HasConfig() const;
+  /// See Exports::weights: every entry that is a tensor, int8 ones with scales
+  /// as their values, and bases of deltas merged (weights.cc).
+  Result<std::vector<ArrayInfo>> Weights(const ReadContext& context) const;
   /// Whether Weights decrypts nothing and reads few headers.
   bool WeightsAreCheap() const;
   /// Which entries deltas make weights of, and which they use up.

@@ -265,6 +265,9 @@ Exports SafetensorsIndexContainer::Export() const {
   exports.arrays = [self = Share(*this)](const ReadContext& context) {
     return self->Arrays(context);
   };
+  exports.weights = [self = Share(*this)](const ReadContext& context) {
+    return self->Weights(context);
+  };
   exports.documents = documents_;
   return exports;
 }

@@ -11,7 +11,6 @@
 
 #include "core/container/container.h"
 #include "core/container/format.h"
-#include "core/container/model_weights.h"
 #include "core/formats/safetensors/index_json.h"
 #include "core/formats/safetensors/safetensors.h"
 
@@ -19,7 +18,7 @@ namespace ctxfs {
 
 /// A model of several safetensors files, named by its index. Its entries are
 /// the tensors of all of them (docs/safetensors.md, section 8).
-class SafetensorsIndexContainer final : public Container, public ModelWeights {
+class SafetensorsIndexContainer final : public Container {
  public:
   SafetensorsIndexContainer(std::shared_ptr<const Source> source,
                             const OpenOptions& options)
@@ -33,8 +32,6 @@ class SafetensorsIndexContainer final : public Container, public ModelWeights {
   Json Info(const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
-  Result<std::vector<ArrayInfo>> Weights(
-      const ReadContext& context) const override;
   Json Metadata() const override;
   std::vector<Error> Faults() const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
@@ -69,6 +66,8 @@ class SafetensorsIndexContainer final : public Container, public ModelWeights {
   Result<Content> OpenTensor(uint32_t item) const;
   EntryInfo DescribeTensor(uint32_t item) const;
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
+  /// See Exports::weights.
+  Result<std::vector<ArrayInfo>> Weights(const ReadContext& context) const;
 
   const OpenOptions options_;
   SafetensorsIndexJson index_;

@@ -11,7 +11,6 @@
 
 #include "core/container/container.h"
 #include "core/container/format.h"
-#include "core/container/model_weights.h"
 #include "core/formats/torch/global_names.h"
 #include "core/formats/torch/objects.h"
 #include "core/formats/torch/value.h"
@@ -44,7 +43,7 @@ struct Tensor {
 };
 
 /// A checkpoint of PyTorch. Its entries are the tensors.
-class Checkpoint final : public Container, public ModelWeights {
+class Checkpoint final : public Container {
  public:
   /// `archive`: null for the legacy form.
   Checkpoint(std::shared_ptr<const Source> source,
@@ -64,8 +63,6 @@ class Checkpoint final : public Container, public ModelWeights {
   std::vector<Error> Faults() const override { return DamageIn(warnings_); }
   Tables Files() const override;
   Exports Export() const override;
-  Result<std::vector<ArrayInfo>> Weights(
-      const ReadContext& context) const override;
 
  private:
   class Tensors;
@@ -142,6 +139,8 @@ class Checkpoint final : public Container, public ModelWeights {
   bool IsWholeRecord(const Tensor& tensor, const Storage& storage) const;
   EntryInfo DescribeTensor(uint32_t number) const;
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
+  /// See Exports::weights.
+  Result<std::vector<ArrayInfo>> Weights(const ReadContext& context) const;
 
   const std::shared_ptr<const zip::Archive> archive_;
   const OpenOptions options_;

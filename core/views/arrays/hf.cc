@@ -12,7 +12,6 @@
 
 #include "core/container/documents.h"
 #include "core/container/model_files.h"
-#include "core/container/model_weights.h"
 #include "core/views/arrays/safetensors.h"
 #include "core/views/view.h"
 
@@ -28,9 +27,8 @@ bool MayHave(const Exports& exports) {
 /// missing, because loaders do not fail then.
 std::optional<Viewed> ModelOf(const Viewed& viewed,
                               const ReadContext& context) {
-  const auto* model = dynamic_cast<const ModelWeights*>(viewed.container.get());
-  if (model == nullptr) return viewed;
-  Result<std::vector<ArrayInfo>> weights = model->Weights(context);
+  if (viewed.exports.weights == nullptr) return viewed;
+  Result<std::vector<ArrayInfo>> weights = viewed.exports.weights(context);
   if (!weights || !std::all_of(weights->begin(), weights->end(), &IsUsual)) {
     return std::nullopt;
   }
