@@ -70,6 +70,28 @@ def read(path: bytes) -> bytes:
         os.close(here)
 
 
+def check_golden(mount, refused, answer_file, extension: str, kind: str, check):
+    """Mounts the answer's container; `check` is given the mount and the answer."""
+    answer = json.loads(answer_file.read_text())
+    container = container_of(answer_file, answer, extension)
+    if check_refusal(refused, container, answer["open"]):
+        return
+    mounted = mount(container)
+    check(mounted, answer)
+    check_mount(mounted, answer, kind)
+
+
+def check_salvage(mount, refused, answer_file, extension: str, check):
+    """The same with -o salvage, if the answer has a part for that."""
+    answer = json.loads(answer_file.read_text())
+    if "salvage" not in answer:
+        return
+    container = container_of(answer_file, answer, extension)
+    if check_refusal(refused, container, answer["salvage"], "salvage"):
+        return
+    check(mount(container, "salvage"), answer["salvage"])
+
+
 def check_tensors(mounted, answer: dict) -> None:
     """Bytes, sizes and attributes of all tensors, and that there are no others."""
     index = json.loads((mounted / ".ctxfs" / "index.json").read_text())

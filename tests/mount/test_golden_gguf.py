@@ -10,10 +10,9 @@ import pytest
 
 from conftest import GOLDEN
 from tensor_golden import (
-    check_mount,
-    check_refusal,
+    check_golden,
+    check_salvage,
     check_tensors,
-    container_of,
     path_of,
     read,
     sha256,
@@ -79,24 +78,12 @@ def check(mounted, answer: dict) -> None:
 
 @pytest.mark.parametrize("answer_file", ANSWERS, ids=lambda p: p.stem)
 def test_golden(answer_file, mount, refused):
-    answer = json.loads(answer_file.read_text())
-    container = container_of(answer_file, answer, ".gguf")
-    if check_refusal(refused, container, answer["open"]):
-        return
-    mounted = mount(container)
-    check(mounted, answer)
-    check_mount(mounted, answer, "gguf")
+    check_golden(mount, refused, answer_file, ".gguf", "gguf", check)
 
 
 @pytest.mark.parametrize("answer_file", ANSWERS, ids=lambda p: p.stem)
 def test_salvage(answer_file, mount, refused):
-    answer = json.loads(answer_file.read_text())
-    if "salvage" not in answer:
-        return
-    container = container_of(answer_file, answer, ".gguf")
-    if check_refusal(refused, container, answer["salvage"], "salvage"):
-        return
-    check(mount(container, "salvage"), answer["salvage"])
+    check_salvage(mount, refused, answer_file, ".gguf", check)
 
 
 def test_model_safetensors(mount):

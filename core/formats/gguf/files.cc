@@ -7,71 +7,12 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
-#include "core/container/entry_file_table.h"
 #include "core/formats/gguf/gguf.h"
 #include "core/formats/gguf/limits.h"
 #include "core/formats/gguf/metadata_text.h"
 #include "core/formats/gguf/tokenizer.h"
 
 namespace ctxfs {
-
-/// tensors/NAME: the stored bytes.
-class GgufContainer::Tensors final : public FileTable {
- public:
-  explicit Tensors(std::shared_ptr<const GgufContainer> model)
-      : FileTable({.role = Role::kEntries, .directory = "tensors"}),
-        model_(std::move(model)) {}
-
-  uint32_t count() const override { return model_->count(); }
-  std::optional<std::string_view> Path(
-      uint32_t tensor, std::string& /*scratch*/) const override {
-    return model_->TensorName(tensor);
-  }
-  Result<Content> Open(uint32_t tensor,
-                       const ReadContext& /*context*/) const override {
-    return model_->OpenTensor(tensor);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
-    return model_->TensorSize(tensor);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t tensor, const ReadContext& /*context*/) const override {
-    return model_->DescribeTensor(tensor);
-  }
-  std::optional<Error> Fault(uint32_t tensor) const override {
-    return model_->TensorFault(tensor);
-  }
-
- private:
-  const std::shared_ptr<const GgufContainer> model_;
-};
-
-/// views/dequantized/NAME: the values of quantised tensors as float32.
-class GgufContainer::Dequantized final : public EntryFileTable {
- public:
-  explicit Dequantized(std::shared_ptr<const GgufContainer> model)
-      : EntryFileTable(std::make_shared<const Tensors>(model), Role::kViews,
-                       "dequantized"),
-        model_(std::move(model)) {}
-
-  bool MayHave(uint32_t tensor) const override {
-    return model_->QuantOf(tensor) != nullptr;
-  }
-  Result<Content> Open(uint32_t tensor,
-                       const ReadContext& /*context*/) const override {
-    return model_->OpenValues(tensor);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
-    return model_->ValueBytes(tensor);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t tensor, const ReadContext& /*context*/) const override {
-    return model_->DescribeValues(tensor);
-  }
-
- private:
-  const std::shared_ptr<const GgufContainer> model_;
-};
 
 /// metadata.json, which does not exist if it would be too long.
 class GgufContainer::MetadataFile final : public FileTable {
@@ -105,10 +46,10 @@ class GgufContainer::MetadataFile final : public FileTable {
 Container::Tables GgufContainer::Files() const {
   const Part& first = parts_.front();
   Tables files = {
-      std::make_shared<const Tensors>(Share(*this)),
+      TensorFiles(),
       std::make_shared<const MetadataFile>(
           std::make_shared<const GgufMetadataText>(first.source, first.header)),
-      std::make_shared<const Dequantized>(Share(*this)),
+      ValueFiles(),
       FixedFile(Role::kRaw, "header",
                 Content(Range{first.source, 0, nullptr}, first.header->end))};
   for (auto& table : GgufTokenizerFiles(first.source, first.header)) {
@@ -118,17 +59,8 @@ Container::Tables GgufContainer::Files() const {
 }
 
 Exports GgufContainer::Export() const {
-  Exports exports;
-  if (count() == 0 || count() > limits::kArrayEntries) return exports;
+  Exports exports = TensorExports();
   exports.bundle_name = "model";
-  exports.arrays = [self = Share(*this)](const ReadContext& context) {
-    std::vector<ArrayInfo> arrays;
-    for (uint32_t i = 0; i < self->count(); ++i) {
-      if (i % 4096 == 0 && !context.Check()) break;
-      if (auto array = self->ArrayOf(i)) arrays.push_back(*std::move(array));
-    }
-    return arrays;
-  };
   return exports;
 }
 

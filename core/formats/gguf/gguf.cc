@@ -73,26 +73,20 @@ Result<Content> GgufContainer::OpenTensor(uint32_t tensor) const {
                  at.tensor.size);
 }
 
-const GgufQuant* GgufContainer::QuantOf(uint32_t tensor) const {
+std::optional<uint64_t> GgufContainer::ValueBytes(uint32_t tensor) const {
   const Place at = At(tensor);
-  return at.part.header->QuantOf(at.tensor);
-}
-
-uint64_t GgufContainer::ValueBytes(uint32_t tensor) const {
-  const GgufQuant* quant = QuantOf(tensor);
-  if (quant == nullptr) return 0;
-  return TensorSize(tensor) / quant->bytes * quant->block * sizeof(float);
+  const GgufQuant* quant = at.part.header->QuantOf(at.tensor);
+  if (quant == nullptr) return std::nullopt;
+  return at.tensor.size / quant->bytes * quant->block * sizeof(float);
 }
 
 Result<Content> GgufContainer::OpenValues(uint32_t tensor) const {
   if (std::optional<Error> fault = TensorFault(tensor)) {
     return *std::move(fault);
   }
-  const GgufQuant* quant = QuantOf(tensor);
-  if (quant == nullptr) {
-    return Error{Code::kNotFound, "the tensor has no values to be told"};
-  }
   const Place at = At(tensor);
+  const GgufQuant* quant = at.part.header->QuantOf(at.tensor);
+  if (quant == nullptr) return TensorContainer::OpenValues(tensor);
   return GgufValues(at.part.source, at.part.header->data_at + at.tensor.offset,
                     *quant, at.tensor.size / quant->bytes,
                     at.part.header->layout.big_endian);
@@ -132,12 +126,8 @@ EntryInfo GgufContainer::DescribeTensor(uint32_t tensor) const {
 }
 
 EntryInfo GgufContainer::DescribeValues(uint32_t tensor) const {
-  EntryInfo info = DescribeTensor(tensor);
+  EntryInfo info = TensorContainer::DescribeValues(tensor);
   info.kind = "view";
-  info.size = ValueBytes(tensor);
-  info.codec = std::exchange(info.dtype, std::string(DTypeName(DType::kF32)));
-  info.computed = true;
-  info.note.clear();
   return info;
 }
 
@@ -207,13 +197,7 @@ std::vector<Error> GgufContainer::Faults() const {
 }
 
 Json GgufContainer::Info(const ReadContext& context) const {
-  uint64_t stored = 0;
-  uint64_t unreadable = 0;
-  for (uint32_t i = 0; i < count(); ++i) {
-    if (i % 16'384 == 0 && !context.Check()) break;
-    if (TensorFault(i)) ++unreadable;
-    stored = CheckedAdd(stored, TensorSize(i)).value_or(UINT64_MAX);
-  }
+  const Totals tensors = SumTensors(context);
   Json info = {{"format", "gguf"},
                {"version", header().version},
                {"endian", header().layout.big_endian ? "big" : "little"},
@@ -222,10 +206,10 @@ Json GgufContainer::Info(const ReadContext& context) const {
                {"pairs", header().pairs.size()},
                {"files", parts_.size()},
                {"entries", count()},
-               {"entries_unreadable", unreadable},
+               {"entries_unreadable", tensors.unreadable},
                {"container_size", source()->size()},
-               {"stored_size", stored},
-               {"decoded_size", stored},
+               {"stored_size", tensors.bytes},
+               {"decoded_size", tensors.bytes},
                {"salvaged", options_.salvage},
                {"warnings", Json::array()}};
   for (const Warning& warning : Warnings()) {

@@ -9,18 +9,18 @@
 #include <utility>
 #include <vector>
 
-#include "core/container/container.h"
 #include "core/container/format.h"
+#include "core/container/tensor_container.h"
 #include "core/formats/gguf/header.h"
 
 namespace ctxfs {
 
 /// A GGUF file, or the files of a split model. Its entries are the tensors.
-class GgufContainer final : public Container {
+class GgufContainer final : public TensorContainer {
  public:
   GgufContainer(std::shared_ptr<const Source> source,
                 const OpenOptions& options)
-      : Container(std::move(source)), options_(options) {}
+      : TensorContainer(std::move(source)), options_(options) {}
 
   /// Reads and checks the headers; touches no tensor. To be called once, before
   /// anything else.
@@ -33,9 +33,18 @@ class GgufContainer final : public Container {
   Json Metadata() const override;
   std::vector<Error> Faults() const override;
 
+  uint32_t count() const override { return count_; }
+  std::string_view TensorName(uint32_t tensor) const override;
+  uint64_t TensorSize(uint32_t tensor) const override;
+  std::optional<Error> TensorFault(uint32_t tensor) const override;
+  Result<Content> OpenTensor(uint32_t tensor) const override;
+  EntryInfo DescribeTensor(uint32_t tensor) const override;
+  std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const override;
+  std::optional<uint64_t> ValueBytes(uint32_t tensor) const override;
+  Result<Content> OpenValues(uint32_t tensor) const override;
+  EntryInfo DescribeValues(uint32_t tensor) const override;
+
  private:
-  class Tensors;
-  class Dequantized;
   class MetadataFile;
 
   /// A file of the model; the first has the metadata.
@@ -60,20 +69,8 @@ class GgufContainer final : public Container {
   void CheckSplit();
   void Warn(std::string what, bool damage);
 
-  uint32_t count() const { return count_; }
   const GgufHeader& header() const { return *parts_.front().header; }
   Place At(uint32_t tensor) const;
-  std::string_view TensorName(uint32_t tensor) const;
-  uint64_t TensorSize(uint32_t tensor) const;
-  std::optional<Error> TensorFault(uint32_t tensor) const;
-  EntryInfo DescribeTensor(uint32_t tensor) const;
-  Result<Content> OpenTensor(uint32_t tensor) const;
-  /// The values of a quantised tensor; only if it has a kernel.
-  Result<Content> OpenValues(uint32_t tensor) const;
-  const GgufQuant* QuantOf(uint32_t tensor) const;
-  uint64_t ValueBytes(uint32_t tensor) const;
-  EntryInfo DescribeValues(uint32_t tensor) const;
-  std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const;
   std::vector<Warning> Warnings() const;
 
   const OpenOptions options_;

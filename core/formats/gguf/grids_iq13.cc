@@ -4,8 +4,8 @@
 // from the Python package gguf 0.19.0 (MIT licence; see NOTICE.md).
 // Numbers of values in 2 or 3 bits each, the first lowest.
 #include <array>
-#include <cstddef>
 
+#include "core/formats/gguf/expand_grid.h"
 #include "core/formats/gguf/grids.h"
 
 namespace ctxfs {
@@ -334,38 +334,12 @@ constexpr std::array<uint16_t, 2048> kIq1SCodes = {
 constexpr std::array<uint8_t, 8> kIq3XxsValues = {4,  12, 20, 28,
                                                   36, 44, 52, 62};
 constexpr std::array<uint8_t, 8> kIq3SValues = {1, 3, 5, 7, 9, 11, 13, 15};
+// Eight times -1, 0 and 1, as signed bytes; no code has the fourth.
+constexpr std::array<uint8_t, 4> kIq1SValues = {0xF8, 0, 8, 0};
 
-/// Four values of 3 bits each as four bytes.
-template <size_t kCount>
-constexpr std::array<uint32_t, kCount> Expand(
-    const std::array<uint16_t, kCount>& codes,
-    const std::array<uint8_t, 8>& values) {
-  std::array<uint32_t, kCount> grid{};
-  for (size_t entry = 0; entry < kCount; ++entry) {
-    for (unsigned i = 0; i < 4; ++i) {
-      const uint32_t value = values[codes[entry] >> (3 * i) & 7];
-      grid[entry] |= value << (8 * i);
-    }
-  }
-  return grid;
-}
-
-/// Eight times the values -1, 0 and 1, as eight signed bytes.
-constexpr std::array<uint64_t, kIq1SCodes.size()> ExpandIq1() {
-  std::array<uint64_t, kIq1SCodes.size()> grid{};
-  for (size_t entry = 0; entry < grid.size(); ++entry) {
-    for (unsigned i = 0; i < 8; ++i) {
-      const int value =
-          8 * (static_cast<int>(kIq1SCodes[entry] >> (2 * i) & 3) - 1);
-      grid[entry] |= uint64_t{static_cast<uint8_t>(value)} << (8 * i);
-    }
-  }
-  return grid;
-}
-
-constexpr auto kIq3Xxs = Expand(kIq3XxsCodes, kIq3XxsValues);
-constexpr auto kIq3S = Expand(kIq3SCodes, kIq3SValues);
-constexpr auto kIq1S = ExpandIq1();
+constexpr auto kIq3Xxs = ExpandGrid<uint32_t>(kIq3XxsCodes, kIq3XxsValues);
+constexpr auto kIq3S = ExpandGrid<uint32_t>(kIq3SCodes, kIq3SValues);
+constexpr auto kIq1S = ExpandGrid<uint64_t>(kIq1SCodes, kIq1SValues);
 
 }  // namespace
 

@@ -4,8 +4,8 @@
 // from the Python package gguf 0.19.0 (MIT licence; see NOTICE.md).
 // Numbers of values in 2 or 3 bits each, the first lowest.
 #include <array>
-#include <cstddef>
 
+#include "core/formats/gguf/expand_grid.h"
 #include "core/formats/gguf/grids.h"
 
 namespace ctxfs {
@@ -219,23 +219,9 @@ constexpr std::array<uint16_t, 1024> kIq2SCodes = {
 
 constexpr std::array<uint8_t, 4> kIq2Values = {8, 25, 43, 0};
 
-/// Eight values of 2 bits each as eight bytes.
-template <size_t kCount>
-constexpr std::array<uint64_t, kCount> Expand(
-    const std::array<uint16_t, kCount>& codes) {
-  std::array<uint64_t, kCount> grid{};
-  for (size_t entry = 0; entry < kCount; ++entry) {
-    for (unsigned i = 0; i < 8; ++i) {
-      const uint64_t value = kIq2Values[codes[entry] >> (2 * i) & 3];
-      grid[entry] |= value << (8 * i);
-    }
-  }
-  return grid;
-}
-
-constexpr auto kIq2Xxs = Expand(kIq2XxsCodes);
-constexpr auto kIq2Xs = Expand(kIq2XsCodes);
-constexpr auto kIq2S = Expand(kIq2SCodes);
+constexpr auto kIq2Xxs = ExpandGrid<uint64_t>(kIq2XxsCodes, kIq2Values);
+constexpr auto kIq2Xs = ExpandGrid<uint64_t>(kIq2XsCodes, kIq2Values);
+constexpr auto kIq2S = ExpandGrid<uint64_t>(kIq2SCodes, kIq2Values);
 
 }  // namespace
 

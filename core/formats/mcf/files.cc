@@ -8,7 +8,6 @@
 
 #include "core/base/text.h"
 #include "core/container/documents.h"
-#include "core/container/entry_file_table.h"
 #include "core/formats/mcf/mcf.h"
 
 namespace ctxfs {
@@ -71,68 +70,6 @@ std::string McfSectionName(uint32_t type) {
   return "Section" + HexNumber(type);
 }
 
-/// tensors/NAME: the stored bytes.
-class McfContainer::Tensors final : public FileTable {
- public:
-  explicit Tensors(std::shared_ptr<const McfContainer> model)
-      : FileTable({.role = Role::kEntries, .directory = "tensors"}),
-        model_(std::move(model)) {}
-
-  uint32_t count() const override { return model_->tensor_count_; }
-  std::optional<std::string_view> Path(
-      uint32_t tensor, std::string& /*scratch*/) const override {
-    return model_->TensorName(tensor);
-  }
-  Result<Content> Open(uint32_t tensor,
-                       const ReadContext& /*context*/) const override {
-    return model_->OpenTensor(tensor);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
-    return model_->TensorSize(tensor);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t tensor, const ReadContext& /*context*/) const override {
-    return model_->DescribeTensor(tensor);
-  }
-  std::optional<Error> Fault(uint32_t tensor) const override {
-    return model_->TensorFault(tensor);
-  }
-
- private:
-  const std::shared_ptr<const McfContainer> model_;
-};
-
-/// views/dequantized/NAME: the values of quantised tensors as float32.
-class McfContainer::Dequantized final : public EntryFileTable {
- public:
-  explicit Dequantized(std::shared_ptr<const McfContainer> model)
-      : EntryFileTable(std::make_shared<const Tensors>(model), Role::kViews,
-                       "dequantized"),
-        model_(std::move(model)) {}
-
-  bool MayHave(uint32_t tensor) const override {
-    if (model_->TensorFault(tensor)) return false;
-    const McfTensor record = model_->Tensor(tensor);
-    if (!IsMcfQuantised(record.dtype)) return false;
-    const Result<McfQuantLayout> layout = model_->QuantLayout(record);
-    return layout && layout->kind != McfQuantLayout::Kind::kCodesOnly;
-  }
-  Result<Content> Open(uint32_t tensor,
-                       const ReadContext& /*context*/) const override {
-    return model_->OpenValues(tensor);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
-    return model_->QuantLayout(model_->Tensor(tensor))->value_bytes();
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t tensor, const ReadContext& /*context*/) const override {
-    return model_->DescribeValues(tensor);
-  }
-
- private:
-  const std::shared_ptr<const McfContainer> model_;
-};
-
 /// .ctxfs/raw/sections/0xNNNN.bin: each section as it is stored.
 class McfContainer::Sections final : public FileTable {
  public:
@@ -164,6 +101,17 @@ class McfContainer::Sections final : public FileTable {
   const std::shared_ptr<const McfContainer> model_;
 };
 
+std::optional<uint64_t> McfContainer::ValueBytes(uint32_t entry) const {
+  if (TensorFault(entry)) return std::nullopt;
+  const McfTensor record = Tensor(entry);
+  if (!IsMcfQuantised(record.dtype)) return std::nullopt;
+  const Result<McfQuantLayout> layout = QuantLayout(record);
+  if (!layout || layout->kind == McfQuantLayout::Kind::kCodesOnly) {
+    return std::nullopt;
+  }
+  return layout->value_bytes();
+}
+
 Result<Content> McfContainer::OpenValues(uint32_t entry) const {
   const McfTensor tensor = Tensor(entry);
   const Result<McfQuantLayout> layout = QuantLayout(tensor);
@@ -179,16 +127,6 @@ Result<Content> McfContainer::OpenCodes(uint32_t entry) const {
   if (!layout) return layout.error();
   return Content(Computed{McfNibbles(source(), tensor.data_offset)},
                  layout->elements());
-}
-
-EntryInfo McfContainer::DescribeValues(uint32_t entry) const {
-  EntryInfo info = DescribeTensor(entry);
-  const Result<McfQuantLayout> layout = QuantLayout(Tensor(entry));
-  info.size = layout ? layout->value_bytes() : 0;
-  info.codec = std::exchange(info.dtype, std::string(DTypeName(DType::kF32)));
-  info.note.clear();
-  info.computed = true;
-  return info;
 }
 
 Content McfContainer::OpenSection(const McfSection& section) const {
@@ -223,7 +161,7 @@ std::shared_ptr<const FileTable> McfContainer::TextFile(const char* path,
 }
 
 Container::Tables McfContainer::Files() const {
-  Tables files = {std::make_shared<const Tensors>(Share(*this))};
+  Tables files = {TensorFiles()};
   for (Document& document : Documents()) {
     files.push_back(std::move(document.table));
   }
@@ -236,67 +174,53 @@ Container::Tables McfContainer::Files() const {
         TextFile("tensors.json", kTensorsText, &McfContainer::TensorsJson));
   }
   files.push_back(std::make_shared<const Sections>(Share(*this)));
-  files.push_back(std::make_shared<const Dequantized>(Share(*this)));
+  files.push_back(ValueFiles());
   return files;
 }
 
 Exports McfContainer::Export() const {
-  Exports exports;
-  if (tensor_count_ == 0) return exports;
+  Exports exports = TensorExports();
+  if (exports.arrays == nullptr) return exports;
   exports.bundle_name = "model";
-  exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
-    return self->Arrays();
-  };
-  exports.weights = [self = Share(*this)](const ReadContext& context) {
-    return self->Weights(context);
+  exports.weights =
+      [self = Share(*this), all = exports.weights](
+          const ReadContext& context) -> Result<std::vector<ArrayInfo>> {
+    if (std::optional<Warning> missing = self->MissingValues(context)) {
+      return Error{Code::kCorrupt, std::move(missing->text), missing->offset};
+    }
+    return all(context);
   };
   exports.documents = Documents();
   return exports;
 }
 
-Result<std::vector<ArrayInfo>> McfContainer::Weights(
-    const ReadContext& context) const {
-  if (std::optional<Warning> missing = MissingValues(context)) {
-    return Error{Code::kCorrupt, std::move(missing->text), missing->offset};
+std::optional<ArrayInfo> McfContainer::ArrayOf(uint32_t entry) const {
+  if (TensorFault(entry)) return std::nullopt;
+  const McfTensor tensor = Tensor(entry);
+  ArrayInfo array;
+  array.name = TensorName(entry);
+  array.shape = Shape(tensor);
+  if (const std::optional<DType> plain = McfPlainDType(tensor.dtype)) {
+    if (!CheckPlain(tensor)) return std::nullopt;
+    array.dtype = *plain;
+    array.open = [self = Share(*this), entry](const ReadContext& /*context*/) {
+      return self->OpenTensor(entry);
+    };
+    return array;
   }
-  if (Status wanted = context.Check(); !wanted) {
-    return std::move(wanted).error();
-  }
-  return Arrays();
-}
-
-std::vector<ArrayInfo> McfContainer::Arrays() const {
-  const std::shared_ptr<const McfContainer> self = Share(*this);
-  std::vector<ArrayInfo> arrays;
-  for (uint32_t i = 0; i < tensor_count_; ++i) {
-    if (TensorFault(i)) continue;
-    const McfTensor tensor = Tensor(i);
-    ArrayInfo array;
-    array.name = TensorName(i);
-    array.shape = Shape(tensor);
-    if (const std::optional<DType> plain = McfPlainDType(tensor.dtype)) {
-      if (!CheckPlain(tensor)) continue;
-      array.dtype = *plain;
-      array.open = [self, i](const ReadContext& /*context*/) {
-        return self->OpenTensor(i);
-      };
-    } else if (IsMcfQuantised(tensor.dtype)) {
-      const Result<McfQuantLayout> layout = QuantLayout(tensor);
-      if (!layout) continue;
-      const bool codes = layout->kind == McfQuantLayout::Kind::kCodesOnly;
-      array.dtype = codes ? DType::kI8 : DType::kF32;
-      // Files that state a stored type leave codes out like widened elements:
-      // their readers take them for values.
-      array.widened = codes;
-      array.open = [self, i, codes](const ReadContext& /*context*/) {
-        return codes ? self->OpenCodes(i) : self->OpenValues(i);
-      };
-    } else {
-      continue;
-    }
-    arrays.push_back(std::move(array));
-  }
-  return arrays;
+  if (!IsMcfQuantised(tensor.dtype)) return std::nullopt;
+  const Result<McfQuantLayout> layout = QuantLayout(tensor);
+  if (!layout) return std::nullopt;
+  const bool codes = layout->kind == McfQuantLayout::Kind::kCodesOnly;
+  array.dtype = codes ? DType::kI8 : DType::kF32;
+  // Files that state a stored type leave codes out like widened elements: their
+  // readers take them for values.
+  array.widened = codes;
+  array.open = [self = Share(*this), entry,
+                codes](const ReadContext& /*context*/) {
+    return codes ? self->OpenCodes(entry) : self->OpenValues(entry);
+  };
+  return array;
 }
 
 std::string McfContainer::TensorsJson() const {

@@ -135,9 +135,8 @@ std::vector<Error> McfContainer::Inspect(const ReadContext& /*context*/) const {
 bool McfContainer::HasValues(uint32_t entry) const {
   if (TensorFault(entry)) return false;
   const McfTensor tensor = Tensor(entry);
-  if (!IsMcfQuantised(tensor.dtype)) return CheckPlain(tensor).has_value();
-  const Result<McfQuantLayout> layout = QuantLayout(tensor);
-  return layout && layout->kind != McfQuantLayout::Kind::kCodesOnly;
+  if (IsMcfQuantised(tensor.dtype)) return ValueBytes(entry).has_value();
+  return CheckPlain(tensor).has_value();
 }
 
 std::optional<Warning> McfContainer::MissingValues(

@@ -11,8 +11,8 @@
 #include "core/base/bytes.h"
 #include "core/base/json.h"
 #include "core/base/result.h"
-#include "core/container/container.h"
 #include "core/container/format.h"
+#include "core/container/tensor_container.h"
 #include "core/formats/mcf/quantisation.h"
 
 namespace ctxfs {
@@ -87,10 +87,10 @@ Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section);
 Json McfQuantRecordJson(const McfQuantRecord& record);
 
 /// An MCF model. Its entries are the tensors.
-class McfContainer final : public Container {
+class McfContainer final : public TensorContainer {
  public:
   McfContainer(std::shared_ptr<const Source> source, const OpenOptions& options)
-      : Container(std::move(source)), options_(options) {}
+      : TensorContainer(std::move(source)), options_(options) {}
 
   /// Reads and checks header, section directory and TensorIndex; touches no
   /// tensor. To be called once, before anything else.
@@ -102,9 +102,17 @@ class McfContainer final : public Container {
   Tables Files() const override;
   Exports Export() const override;
 
+  uint32_t count() const override { return tensor_count_; }
+  std::string_view TensorName(uint32_t tensor) const override;
+  uint64_t TensorSize(uint32_t tensor) const override;
+  std::optional<Error> TensorFault(uint32_t tensor) const override;
+  Result<Content> OpenTensor(uint32_t tensor) const override;
+  EntryInfo DescribeTensor(uint32_t tensor) const override;
+  std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const override;
+  std::optional<uint64_t> ValueBytes(uint32_t tensor) const override;
+  Result<Content> OpenValues(uint32_t tensor) const override;
+
  private:
-  class Tensors;
-  class Dequantized;
   class Sections;
   using Text = std::string (McfContainer::*)() const;
 
@@ -129,11 +137,6 @@ class McfContainer final : public Container {
   Status ReadQuantInfo(const McfSection& section);
 
   McfTensor Tensor(uint32_t tensor) const;
-  std::string_view TensorName(uint32_t tensor) const;
-  uint64_t TensorSize(uint32_t tensor) const;
-  EntryInfo DescribeTensor(uint32_t tensor) const;
-  std::optional<Error> TensorFault(uint32_t tensor) const;
-  Result<Content> OpenTensor(uint32_t tensor) const;
   std::vector<uint64_t> Shape(const McfTensor& tensor) const;
   std::string Label(uint32_t entry) const;
   /// How the bytes of a quantised tensor become values, and whether those of
@@ -144,17 +147,12 @@ class McfContainer final : public Container {
   /// Says how many tensors have no values, and why the first of them has none;
   /// nullopt if all have values. Incomplete if interrupted.
   std::optional<Warning> MissingValues(const ReadContext& context) const;
-  Result<Content> OpenValues(uint32_t entry) const;
   Result<Content> OpenCodes(uint32_t entry) const;
-  EntryInfo DescribeValues(uint32_t entry) const;
   Content OpenSection(const McfSection& section) const;
   /// Files that views may use.
   std::vector<Document> Documents() const;
   std::shared_ptr<const FileTable> TextFile(const char* path, uint64_t number,
                                             Text text) const;
-  std::vector<ArrayInfo> Arrays() const;
-  /// See Exports::weights.
-  Result<std::vector<ArrayInfo>> Weights(const ReadContext& context) const;
   std::string TensorsJson() const;
   std::string ModelInfoJson() const;
   std::string QuantInfoJson() const;

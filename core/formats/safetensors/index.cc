@@ -21,37 +21,6 @@ constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
 }  // namespace
 
-/// tensors/NAME: the stored bytes, in whichever shard they are.
-class SafetensorsIndexContainer::Tensors final : public FileTable {
- public:
-  explicit Tensors(std::shared_ptr<const SafetensorsIndexContainer> model)
-      : FileTable({.role = Role::kEntries, .directory = "tensors"}),
-        model_(std::move(model)) {}
-
-  uint32_t count() const override { return model_->count(); }
-  std::optional<std::string_view> Path(
-      uint32_t tensor, std::string& /*scratch*/) const override {
-    return model_->TensorName(tensor);
-  }
-  Result<Content> Open(uint32_t tensor,
-                       const ReadContext& /*context*/) const override {
-    return model_->OpenTensor(tensor);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
-    return model_->TensorSize(tensor);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t tensor, const ReadContext& /*context*/) const override {
-    return model_->DescribeTensor(tensor);
-  }
-  std::optional<Error> Fault(uint32_t tensor) const override {
-    return model_->TensorFault(tensor);
-  }
-
- private:
-  const std::shared_ptr<const SafetensorsIndexContainer> model_;
-};
-
 Status SafetensorsIndexContainer::Load(const ReadContext& context) {
   if (Status read = ReadIndex(context); !read) return read;
   if (Status opened = OpenShards(context); !opened) return opened;
@@ -245,7 +214,7 @@ EntryInfo SafetensorsIndexContainer::DescribeTensor(uint32_t item) const {
 }
 
 Container::Tables SafetensorsIndexContainer::Files() const {
-  Tables files = {std::make_shared<const Tensors>(Share(*this))};
+  Tables files = {TensorFiles()};
   if (index_.metadata) {
     const Content metadata(Range{source(), index_.metadata->offset, nullptr},
                            index_.metadata->length);
@@ -259,37 +228,17 @@ Container::Tables SafetensorsIndexContainer::Files() const {
 }
 
 Exports SafetensorsIndexContainer::Export() const {
-  Exports exports;
-  if (count() == 0 || count() > limits::kArrayEntries) return exports;
+  Exports exports = TensorExports();
   exports.bundle_name = "model";
-  exports.arrays = [self = Share(*this)](const ReadContext& context) {
-    return self->Arrays(context);
-  };
-  exports.weights = [self = Share(*this)](const ReadContext& context) {
-    return self->Weights(context);
-  };
   exports.documents = documents_;
   return exports;
 }
 
-Result<std::vector<ArrayInfo>> SafetensorsIndexContainer::Weights(
-    const ReadContext& context) const {
-  std::vector<ArrayInfo> arrays = Arrays(context);
-  if (arrays.size() == count()) return arrays;
-  return Error{Code::kCorrupt, "some tensors cannot be read"};
-}
-
-std::vector<ArrayInfo> SafetensorsIndexContainer::Arrays(
-    const ReadContext& context) const {
-  std::vector<ArrayInfo> arrays;
-  for (uint32_t i = 0; i < count(); ++i) {
-    if (i % kTensorsPerCheck == 0 && !context.Check()) break;
-    const Item& at = items_[i];
-    if (at.tensor == kNoTensor) continue;
-    auto array = shards_[at.shard].container->ArrayOf(at.tensor);
-    if (array) arrays.push_back(*std::move(array));
-  }
-  return arrays;
+std::optional<ArrayInfo> SafetensorsIndexContainer::ArrayOf(
+    uint32_t item) const {
+  const Item& at = items_[item];
+  if (at.tensor == kNoTensor) return std::nullopt;
+  return shards_[at.shard].container->ArrayOf(at.tensor);
 }
 
 Json SafetensorsIndexContainer::Metadata() const {
@@ -328,16 +277,7 @@ std::vector<Error> SafetensorsIndexContainer::Inspect(
 }
 
 Json SafetensorsIndexContainer::Info(const ReadContext& context) const {
-  uint64_t stored = 0;
-  uint64_t unreadable = 0;
-  for (uint32_t i = 0; i < count(); ++i) {
-    if (i % kTensorsPerCheck == 0 && !context.Check()) break;
-    if (TensorFault(i)) {
-      ++unreadable;
-    } else {
-      stored = CheckedAdd(stored, TensorSize(i)).value_or(UINT64_MAX);
-    }
-  }
+  const Totals tensors = SumTensors(context);
   Json files = Json::array();
   for (size_t i = 0; i < shards_.size(); ++i) {
     const bool readable = shards_[i].container != nullptr;
@@ -352,10 +292,10 @@ Json SafetensorsIndexContainer::Info(const ReadContext& context) const {
   Json info = {{"format", "safetensors-index"},
                {"files", std::move(files)},
                {"entries", count()},
-               {"entries_unreadable", unreadable},
+               {"entries_unreadable", tensors.unreadable},
                {"container_size", source()->size()},
-               {"stored_size", stored},
-               {"decoded_size", stored},
+               {"stored_size", tensors.bytes},
+               {"decoded_size", tensors.bytes},
                {"salvaged", options_.salvage},
                {"warnings", Json::array()}};
   for (const Warning& warning : warnings_) {

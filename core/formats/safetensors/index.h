@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/container/container.h"
 #include "core/container/format.h"
+#include "core/container/tensor_container.h"
 #include "core/formats/safetensors/index_json.h"
 #include "core/formats/safetensors/safetensors.h"
 
@@ -18,11 +18,11 @@ namespace ctxfs {
 
 /// A model of several safetensors files, named by its index. Its entries are
 /// the tensors of all of them (docs/safetensors.md, section 8).
-class SafetensorsIndexContainer final : public Container {
+class SafetensorsIndexContainer final : public TensorContainer {
  public:
   SafetensorsIndexContainer(std::shared_ptr<const Source> source,
                             const OpenOptions& options)
-      : Container(std::move(source)), options_(options) {}
+      : TensorContainer(std::move(source)), options_(options) {}
 
   /// Reads the index and the headers of the shards. To be called once, before
   /// anything else.
@@ -36,9 +36,17 @@ class SafetensorsIndexContainer final : public Container {
   std::vector<Error> Faults() const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
 
- private:
-  class Tensors;
+  uint32_t count() const override {
+    return static_cast<uint32_t>(items_.size());
+  }
+  std::string_view TensorName(uint32_t item) const override;
+  uint64_t TensorSize(uint32_t item) const override;
+  std::optional<Error> TensorFault(uint32_t item) const override;
+  Result<Content> OpenTensor(uint32_t item) const override;
+  EntryInfo DescribeTensor(uint32_t item) const override;
+  std::optional<ArrayInfo> ArrayOf(uint32_t item) const override;
 
+ private:
   /// A file of weight_map: a container, or why there is none.
   struct Shard {
     std::shared_ptr<const SafetensorsContainer> container;
@@ -58,16 +66,7 @@ class SafetensorsIndexContainer final : public Container {
   Status AddUnlisted(const ReadContext& context);
   void Warn(std::string what, bool damage);
 
-  uint32_t count() const { return static_cast<uint32_t>(items_.size()); }
-  std::string_view TensorName(uint32_t item) const;
   std::string Label(uint32_t item) const;
-  uint64_t TensorSize(uint32_t item) const;
-  std::optional<Error> TensorFault(uint32_t item) const;
-  Result<Content> OpenTensor(uint32_t item) const;
-  EntryInfo DescribeTensor(uint32_t item) const;
-  std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
-  /// See Exports::weights.
-  Result<std::vector<ArrayInfo>> Weights(const ReadContext& context) const;
 
   const OpenOptions options_;
   SafetensorsIndexJson index_;

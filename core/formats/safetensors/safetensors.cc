@@ -32,37 +32,6 @@ bool IsJsonSpace(std::byte byte) {
 
 }  // namespace
 
-/// tensors/NAME: the stored bytes.
-class SafetensorsContainer::Tensors final : public FileTable {
- public:
-  explicit Tensors(std::shared_ptr<const SafetensorsContainer> file)
-      : FileTable({.role = Role::kEntries, .directory = "tensors"}),
-        file_(std::move(file)) {}
-
-  uint32_t count() const override { return file_->count(); }
-  std::optional<std::string_view> Path(
-      uint32_t tensor, std::string& /*scratch*/) const override {
-    return file_->header_.Name(tensor);
-  }
-  Result<Content> Open(uint32_t tensor,
-                       const ReadContext& /*context*/) const override {
-    return file_->OpenTensor(tensor);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
-    return file_->TensorSize(tensor);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t tensor, const ReadContext& /*context*/) const override {
-    return file_->DescribeTensor(tensor);
-  }
-  std::optional<Error> Fault(uint32_t tensor) const override {
-    return file_->TensorFault(tensor);
-  }
-
- private:
-  const std::shared_ptr<const SafetensorsContainer> file_;
-};
-
 bool SafetensorsContainer::Recognises(Bytes head) {
   if (head.size() < kLengthBytes + kSmallestHeader) return false;
   const auto length = LoadLe<uint64_t>(head.data());
@@ -202,7 +171,7 @@ std::optional<Content> SafetensorsContainer::MetadataText() const {
 }
 
 Container::Tables SafetensorsContainer::Files() const {
-  Tables files = {std::make_shared<const Tensors>(Share(*this))};
+  Tables files = {TensorFiles()};
   if (const std::optional<Content> metadata = MetadataText()) {
     files.push_back(FixedFile(Role::kPrimary, "metadata.json", *metadata));
     files.push_back(FixedFile(Role::kMetadata, "metadata.json", *metadata));
@@ -214,18 +183,7 @@ Container::Tables SafetensorsContainer::Files() const {
 }
 
 Exports SafetensorsContainer::Export() const {
-  Exports exports;
-  if (count() == 0 || count() > limits::kArrayEntries) return exports;
-  // No bundle_name: the file is a safetensors file already.
-  exports.arrays = [self = Share(*this)](const ReadContext& context) {
-    std::vector<ArrayInfo> arrays;
-    for (uint32_t i = 0; i < self->count(); ++i) {
-      if (i % 4096 == 0 && !context.Check()) break;
-      if (auto array = self->ArrayOf(i)) arrays.push_back(*std::move(array));
-    }
-    return arrays;
-  };
-  return exports;
+  return TensorExports();  // no bundle_name: it is such a file itself
 }
 
 Json SafetensorsContainer::Metadata() const {
@@ -243,25 +201,16 @@ std::vector<Error> SafetensorsContainer::Faults() const {
 }
 
 Json SafetensorsContainer::Info(const ReadContext& context) const {
-  uint64_t stored = 0;
-  uint64_t unreadable = 0;
-  for (uint32_t i = 0; i < count(); ++i) {
-    if (i % 16'384 == 0 && !context.Check()) break;
-    if (TensorFault(i)) {
-      ++unreadable;
-    } else {
-      stored = CheckedAdd(stored, TensorSize(i)).value_or(UINT64_MAX);
-    }
-  }
+  const Totals tensors = SumTensors(context);
   Json info = {{"format", "safetensors"},
                {"header_size", header_size_},
                {"data_offset", data_at()},
                {"entries", count()},
-               {"entries_unreadable", unreadable},
+               {"entries_unreadable", tensors.unreadable},
                {"entries_left_out", header_.left_out},
                {"container_size", source()->size()},
-               {"stored_size", stored},
-               {"decoded_size", stored},
+               {"stored_size", tensors.bytes},
+               {"decoded_size", tensors.bytes},
                {"salvaged", options_.salvage},
                {"warnings", Json::array()}};
   for (const Warning& warning : warnings_) {

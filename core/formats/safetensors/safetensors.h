@@ -10,18 +10,18 @@
 #include "core/base/bytes.h"
 #include "core/base/json.h"
 #include "core/base/result.h"
-#include "core/container/container.h"
 #include "core/container/format.h"
+#include "core/container/tensor_container.h"
 #include "core/formats/safetensors/header.h"
 
 namespace ctxfs {
 
 /// A safetensors file. Its entries are the tensors.
-class SafetensorsContainer final : public Container {
+class SafetensorsContainer final : public TensorContainer {
  public:
   SafetensorsContainer(std::shared_ptr<const Source> source,
                        const OpenOptions& options)
-      : Container(std::move(source)), options_(options) {}
+      : TensorContainer(std::move(source)), options_(options) {}
 
   /// Whether a file starts like one (docs/safetensors.md, section 5).
   static bool Recognises(Bytes head);
@@ -37,20 +37,19 @@ class SafetensorsContainer final : public Container {
   std::vector<Error> Faults() const override;
 
   const SafetensorsHeader& header() const { return header_; }
-  uint32_t count() const {
+  uint32_t count() const override {
     return static_cast<uint32_t>(header_.tensors.size());
   }
-  uint64_t TensorSize(uint32_t tensor) const;
-  EntryInfo DescribeTensor(uint32_t tensor) const;
-  std::optional<Error> TensorFault(uint32_t tensor) const;
-  Result<Content> OpenTensor(uint32_t tensor) const;
-  /// The tensor as views use it; nullopt if its type is unknown, or its bytes
-  /// are missing or do not fit its shape.
-  std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const;
+  std::string_view TensorName(uint32_t tensor) const override {
+    return header_.Name(tensor);
+  }
+  uint64_t TensorSize(uint32_t tensor) const override;
+  std::optional<Error> TensorFault(uint32_t tensor) const override;
+  Result<Content> OpenTensor(uint32_t tensor) const override;
+  EntryInfo DescribeTensor(uint32_t tensor) const override;
+  std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const override;
 
  private:
-  class Tensors;
-
   uint64_t data_at() const { return kLengthBytes + header_size_; }
   uint64_t data_size() const { return source()->size() - data_at(); }
   /// The bytes of the `__metadata__` object.

@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/container/container.h"
 #include "core/container/format.h"
+#include "core/container/tensor_container.h"
 #include "core/formats/torch/global_names.h"
 #include "core/formats/torch/objects.h"
 #include "core/formats/torch/value.h"
@@ -43,13 +43,13 @@ struct Tensor {
 };
 
 /// A checkpoint of PyTorch. Its entries are the tensors.
-class Checkpoint final : public Container {
+class Checkpoint final : public TensorContainer {
  public:
   /// `archive`: null for the legacy form.
   Checkpoint(std::shared_ptr<const Source> source,
              std::shared_ptr<const zip::Archive> archive,
              const OpenOptions& options)
-      : Container(std::move(source)),
+      : TensorContainer(std::move(source)),
         archive_(std::move(archive)),
         options_(options) {}
 
@@ -64,8 +64,21 @@ class Checkpoint final : public Container {
   Tables Files() const override;
   Exports Export() const override;
 
+  uint32_t count() const override {
+    return static_cast<uint32_t>(tensors_.size());
+  }
+  std::string_view TensorName(uint32_t number) const override {
+    return tensors_[number].name;
+  }
+  uint64_t TensorSize(uint32_t number) const override {
+    return tensors_[number].size;
+  }
+  std::optional<Error> TensorFault(uint32_t number) const override;
+  Result<Content> OpenTensor(uint32_t number) const override;
+  EntryInfo DescribeTensor(uint32_t number) const override;
+  std::optional<ArrayInfo> ArrayOf(uint32_t number) const override;
+
  private:
-  class Tensors;
   enum Which : uint8_t { kValue, kConstants };
   /// A pickle whose value is shown as a document.
   struct PickleFile {
@@ -133,14 +146,8 @@ class Checkpoint final : public Container {
   void DescribeGlobals(Json& info) const;
 
   Result<Content> OpenStorage(const Storage& storage) const;
-  Result<Content> OpenTensor(uint32_t number) const;
-  std::optional<Error> TensorFault(uint32_t number) const;
   /// Whether a tensor's file has just the bytes of its storage.
   bool IsWholeRecord(const Tensor& tensor, const Storage& storage) const;
-  EntryInfo DescribeTensor(uint32_t number) const;
-  std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
-  /// See Exports::weights.
-  Result<std::vector<ArrayInfo>> Weights(const ReadContext& context) const;
 
   const std::shared_ptr<const zip::Archive> archive_;
   const OpenOptions options_;

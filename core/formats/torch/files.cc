@@ -26,39 +26,6 @@ bool IsFloat(DType dtype) {
 
 }  // namespace
 
-/// tensors/NAME: the elements in C order, little-endian.
-class Checkpoint::Tensors final : public FileTable {
- public:
-  explicit Tensors(std::shared_ptr<const Checkpoint> checkpoint)
-      : FileTable({.role = Role::kEntries, .directory = "tensors"}),
-        checkpoint_(std::move(checkpoint)) {}
-
-  uint32_t count() const override {
-    return static_cast<uint32_t>(checkpoint_->tensors_.size());
-  }
-  std::optional<std::string_view> Path(
-      uint32_t tensor, std::string& /*scratch*/) const override {
-    return checkpoint_->tensors_[tensor].name;
-  }
-  Result<Content> Open(uint32_t tensor,
-                       const ReadContext& /*context*/) const override {
-    return checkpoint_->OpenTensor(tensor);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
-    return checkpoint_->tensors_[tensor].size;
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t tensor, const ReadContext& /*context*/) const override {
-    return checkpoint_->DescribeTensor(tensor);
-  }
-  std::optional<Error> Fault(uint32_t tensor) const override {
-    return checkpoint_->TensorFault(tensor);
-  }
-
- private:
-  const std::shared_ptr<const Checkpoint> checkpoint_;
-};
-
 Result<Content> Checkpoint::OpenStorage(const Storage& storage) const {
   if (storage.member) return archive_->Open(*storage.member);
   return Content(Range{source(), storage.offset, nullptr}, storage.size);
@@ -146,7 +113,7 @@ EntryInfo Checkpoint::DescribeTensor(uint32_t number) const {
 }
 
 Container::Tables Checkpoint::Files() const {
-  Tables tables = {std::make_shared<const Tensors>(Share(*this))};
+  Tables tables = {TensorFiles()};
   for (const Which which : {kValue, kConstants}) {
     const PickleFile& file = pickles_[which];
     if (!file.shown) continue;
@@ -171,45 +138,24 @@ Container::Tables Checkpoint::Files() const {
 }
 
 Exports Checkpoint::Export() const {
-  Exports exports;
-  if (tensors_.empty()) return exports;
+  Exports exports = TensorExports();
   exports.bundle_name = "model";
-  exports.arrays = [self = Share(*this)](const ReadContext& context) {
-    return self->Arrays(context);
-  };
-  exports.weights = [self = Share(*this)](const ReadContext& context) {
-    return self->Weights(context);
-  };
   exports.documents = documents_;
   return exports;
 }
 
-Result<std::vector<ArrayInfo>> Checkpoint::Weights(
-    const ReadContext& context) const {
-  std::vector<ArrayInfo> arrays = Arrays(context);
-  if (arrays.size() == tensors_.size()) return arrays;
-  return Error{Code::kCorrupt, "some tensors cannot be read"};
-}
-
-std::vector<ArrayInfo> Checkpoint::Arrays(const ReadContext& context) const {
-  constexpr uint32_t kTensorsPerCheck = 4096;
-  const std::shared_ptr<const Checkpoint> self = Share(*this);
-  std::vector<ArrayInfo> arrays;
-  for (uint32_t i = 0; i < tensors_.size(); ++i) {
-    if (i % kTensorsPerCheck == 0 && !context.Check()) break;
-    const Tensor& tensor = tensors_[i];
-    if (!tensor.fault.empty()) continue;
-    ArrayInfo array;
-    array.name = tensor.name;
-    array.dtype = tensor.type.dtype;
-    array.shape = tensor.shape;
-    array.opening_reads = true;
-    array.open = [self, i](const ReadContext& /*context*/) {
-      return self->OpenTensor(i);
-    };
-    arrays.push_back(std::move(array));
-  }
-  return arrays;
+std::optional<ArrayInfo> Checkpoint::ArrayOf(uint32_t number) const {
+  const Tensor& tensor = tensors_[number];
+  if (!tensor.fault.empty()) return std::nullopt;
+  ArrayInfo array;
+  array.name = tensor.name;
+  array.dtype = tensor.type.dtype;
+  array.shape = tensor.shape;
+  array.opening_reads = true;
+  array.open = [self = Share(*this), number](const ReadContext& /*context*/) {
+    return self->OpenTensor(number);
+  };
+  return array;
 }
 
 Json Checkpoint::Info(const ReadContext& /*context*/) const {

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/container/container.h"
+
+namespace ctxfs {
+
+/// A container whose entries are tensors. A format says what each tensor is;
+/// this class makes files and exports of them.
+class TensorContainer : public Container {
+ public:
+  using Container::Container;
+
+  /// Tensors are numbered from 0 to count() - 1, in the order of the index.
+  virtual uint32_t count() const = 0;
+  virtual std::string_view TensorName(uint32_t tensor) const = 0;
+  /// Bytes of the tensor's file; 0 if TensorFault.
+  virtual uint64_t TensorSize(uint32_t tensor) const = 0;
+  /// Why the tensor cannot be read; nullopt if it can.
+  virtual std::optional<Error> TensorFault(uint32_t tensor) const = 0;
+  /// Fails with TensorFault if there is one.
+  virtual Result<Content> OpenTensor(uint32_t tensor) const = 0;
+  virtual EntryInfo DescribeTensor(uint32_t tensor) const = 0;
+  /// The tensor as views use it; nullopt if it cannot be read, or its type and
+  /// shape do not say what its bytes are.
+  virtual std::optional<ArrayInfo> ArrayOf(uint32_t tensor) const = 0;
+
+  /// Bytes of the values of a quantised tensor as float32; nullopt if it is not
+  /// quantised, cannot be read, or has no values that can be computed.
+  virtual std::optional<uint64_t> ValueBytes(uint32_t /*tensor*/) const {
+    return std::nullopt;
+  }
+  /// The values of a tensor that has ValueBytes.
+  virtual Result<Content> OpenValues(uint32_t tensor) const;
+  virtual EntryInfo DescribeValues(uint32_t tensor) const;
+
+ protected:
+  /// What the files of all tensors have together.
+  struct Totals {
+    uint64_t bytes = 0;
+    uint64_t unreadable = 0;  // tensors
+  };
+
+  /// tensors/NAME: the entries.
+  std::shared_ptr<const FileTable> TensorFiles() const;
+  /// views/dequantized/NAME of each tensor that has ValueBytes.
+  std::shared_ptr<const FileTable> ValueFiles() const;
+  /// Every tensor that is an array, and as the weights of a model all tensors,
+  /// provided that each is an array. Nothing for more than
+  /// limits::kArrayEntries tensors.
+  Exports TensorExports() const;
+  /// Incomplete if interrupted.
+  Totals SumTensors(const ReadContext& context) const;
+
+ private:
+  class Tensors;
+  class Values;
+
+  std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
+};
+
+}  // namespace ctxfs

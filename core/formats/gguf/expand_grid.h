@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace ctxfs {
+
+/// A code book of grids.h: byte i of an entry is the value that the i-th group
+/// of bits of its code, from the lowest on, is the number of. A group is as
+/// wide as numbers of `values` need.
+template <typename Entry, size_t kCount, size_t kValues>
+constexpr std::array<Entry, kCount> ExpandGrid(
+    const std::array<uint16_t, kCount>& codes,
+    const std::array<uint8_t, kValues>& values) {
+  static_assert(std::has_single_bit(kValues));
+  constexpr unsigned kBits = std::countr_zero(kValues);
+  std::array<Entry, kCount> grid{};
+  for (size_t entry = 0; entry < kCount; ++entry) {
+    for (unsigned i = 0; i < sizeof(Entry); ++i) {
+      const Entry value = values[codes[entry] >> (kBits * i) & (kValues - 1)];
+      grid[entry] |= value << (8 * i);
+    }
+  }
+  return grid;
+}
+
+}  // namespace ctxfs
