@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/container/container.h"
 
+#include "core/base/bytes.h"
+
 namespace ctxfs {
 
-std::vector<Error> DamageIn(const std::vector<Warning>& warnings) {
+std::vector<Error> Container::Faults() const {
   std::vector<Error> faults;
-  for (const Warning& warning : warnings) {
+  for (const Warning& warning : warnings_) {
     if (!warning.damage) continue;
     faults.push_back({Code::kCorrupt, warning.text, warning.offset});
   }
   return faults;
+}
+
+void Container::AddStoredSize(uint64_t bytes) {
+  stored_size_ = CheckedAdd(stored_size_, bytes).value_or(UINT64_MAX);
+}
+
+void Container::WarnAll(const std::vector<Warning>& warnings) {
+  warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
+}
+
+Json Container::WarningTexts() const {
+  Json texts = Json::array();
+  for (const Warning& warning : warnings_) texts.push_back(warning.Text());
+  return texts;
 }
 
 std::shared_ptr<const FileTable> Container::Entries() const {

@@ -31,9 +31,6 @@ struct Warning {
   }
 };
 
-/// Returns the warnings that report damage.
-std::vector<Error> DamageIn(const std::vector<Warning>& warnings);
-
 class Container;
 
 /// A container inside or beside a container, shown as a directory and opened
@@ -70,7 +67,9 @@ class Container : public std::enable_shared_from_this<Container> {
 
   /// `part`: it is only a directory of another container.
   explicit Container(std::shared_ptr<const Source> source, bool part = false)
-      : source_(std::move(source)), part_(part) {}
+      : source_(std::move(source)),
+        stored_size_(source_->stored_size()),
+        part_(part) {}
   virtual ~Container() = default;
   Container(const Container&) = delete;
   Container& operator=(const Container&) = delete;
@@ -79,7 +78,7 @@ class Container : public std::enable_shared_from_this<Container> {
 
   /// Bytes of all files that the container is made from. The work that a
   /// request may cause is a multiple of them.
-  virtual uint64_t StoredSize() const { return source_->stored_size(); }
+  uint64_t StoredSize() const { return stored_size_; }
 
   /// Whether it is only a directory of another container, and so has no
   /// `.ctxfs/`.
@@ -117,9 +116,9 @@ class Container : public std::enable_shared_from_this<Container> {
   virtual void Annotate(const Json& /*metadata*/, EntryInfo& /*info*/) const {}
 
   /// Returns the faults of the container itself that opening it has found: what
-  /// breaks a rule of its format, and is the fault of no single entry. Reads
-  /// nothing.
-  virtual std::vector<Error> Faults() const { return {}; }
+  /// breaks a rule of its format, and is the fault of no single entry. They are
+  /// its warnings of damage.
+  std::vector<Error> Faults() const;
 
   /// Returns Faults(), and those that neither opening the container nor reading
   /// its files finds. May read everything; for a check, not for a mount.
@@ -138,9 +137,22 @@ class Container : public std::enable_shared_from_this<Container> {
     return std::shared_ptr<const T>(shared_from_this(), &part);
   }
 
+  // Notes for whoever opens the container, while nobody else has it.
+
+  /// Adds the bytes of a further file that the container is made from.
+  void AddStoredSize(uint64_t bytes);
+  void Warn(Warning warning) { warnings_.push_back(std::move(warning)); }
+  void WarnAll(const std::vector<Warning>& warnings);
+
+  const std::vector<Warning>& warnings() const { return warnings_; }
+  /// The texts of all warnings, as info.json has them.
+  Json WarningTexts() const;
+
  private:
   const std::shared_ptr<const Source> source_;
+  uint64_t stored_size_;
   const bool part_;
+  std::vector<Warning> warnings_;
 };
 
 }  // namespace ctxfs

@@ -7,20 +7,21 @@ namespace {
 class Unreadable final : public Container {
  public:
   Unreadable(std::shared_ptr<const Source> source, Error reason)
-      : Container(std::move(source)), reason_(std::move(reason)) {}
+      : Container(std::move(source)), reason_(reason.Text()) {
+    Warn({std::move(reason.what), reason.offset, /*damage=*/true});
+  }
 
   Json Info(const ReadContext& /*context*/) const override {
     return {{"format", nullptr},
             {"entries", 0},
             {"container_size", source()->size()},
-            {"error", reason_.Text()},
-            {"warnings", Json::array({reason_.Text()})}};
+            {"error", reason_},
+            {"warnings", WarningTexts()}};
   }
   Tables Files() const override { return {}; }
-  std::vector<Error> Faults() const override { return {reason_}; }
 
  private:
-  Error reason_;
+  const std::string reason_;
 };
 
 }  // namespace

@@ -46,8 +46,8 @@ class ViewsContainer final : public Container {
  public:
   ViewsContainer(const Viewed& viewed, const ViewSet& views,
                  const ReadContext& context)
-      : Container(viewed.container->source(), /*part=*/true),
-        stored_size_(viewed.container->StoredSize()) {
+      : Container(viewed.container->source(), /*part=*/true) {
+    AddStoredSize(viewed.container->StoredSize() - StoredSize());
     for (size_t i = 0; i < Views().size(); ++i) {
       if (views.test(i)) Views()[i]->make(viewed, context, tables_);
     }
@@ -57,14 +57,12 @@ class ViewsContainer final : public Container {
         [](const auto& table) { return table->placement().directory.empty(); });
   }
 
-  uint64_t StoredSize() const override { return stored_size_; }
   Json Info(const ReadContext& /*context*/) const override {
     return Json::object();
   }
   Tables Files() const override { return tables_; }
 
  private:
-  const uint64_t stored_size_;  // of the container that is viewed
   ViewTables tables_;
 };
 

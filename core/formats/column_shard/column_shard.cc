@@ -123,7 +123,7 @@ Status ColumnShard::Load(const ReadContext& context) {
     has_table_ = has_table_ || !IsOther(i);
   }
   if (!schema_entry_) {
-    warnings_.push_back(
+    Warn(
         {"there is no entry '__schema__': no columns are "
          "shown"});
     return {};
@@ -132,17 +132,14 @@ Status ColumnShard::Load(const ReadContext& context) {
   // What fails now may work later; the tree must not depend on it.
   if (!schema && !schema.error().Permanent()) return schema.error();
   if (!schema) {
-    warnings_.push_back({"__schema__: " + schema.error().what,
-                         schema.error().offset,
-                         /*damage=*/true});
+    Warn({"__schema__: " + schema.error().what, schema.error().offset,
+          /*damage=*/true});
     return {};
   }
   Result<ColumnTable> table = ReadColumnTable(*schema, *this, context);
   if (!table) return std::move(table).error();
   table_ = std::move(*table);
-  for (Warning& warning : table_.warnings) {
-    warnings_.push_back(std::move(warning));
-  }
+  WarnAll(table_.warnings);
   text_sizes_.reserve(columns().size());
   for (const Column& column : columns()) {
     text_sizes_.emplace_back(column.text() ? column.parts.size() : 0);

@@ -139,9 +139,8 @@ class GemmShard final : public TensorShard {
       if (!MayBeTensor(entry)) continue;
       tiles_[std::string(matrix)].emplace_back(place, entry);
       if (tiles_.size() <= limits::kMatrices) continue;
-      warnings_.push_back({"tiles of more than " +
-                           std::to_string(limits::kMatrices) +
-                           " matrices: none is shown"});
+      Warn({"tiles of more than " + std::to_string(limits::kMatrices) +
+            " matrices: none is shown"});
       tiles_.clear();
       return {};
     }

@@ -35,7 +35,9 @@ Status GgufContainer::Load(const ReadContext& context) {
            std::make_shared<const GgufHeader>(*std::move(header)),
            {},
            0});
-  return LoadParts(context);
+  if (Status loaded = LoadParts(context); !loaded) return loaded;
+  WarnOfParts();
+  return {};
 }
 
 GgufContainer::Place GgufContainer::At(uint32_t tensor) const {
@@ -163,37 +165,21 @@ std::optional<ArrayInfo> GgufContainer::ArrayOf(uint32_t tensor) const {
   return array;
 }
 
-uint64_t GgufContainer::StoredSize() const {
-  uint64_t size = 0;
-  for (const Part& part : parts_) {
-    size = CheckedAdd(size, part.source->stored_size()).value_or(UINT64_MAX);
-  }
-  return size;
-}
-
-std::vector<Warning> GgufContainer::Warnings() const {
-  std::vector<Warning> warnings;
+void GgufContainer::WarnOfParts() {
   for (const Part& part : parts_) {
     const std::string where = part.file.empty() ? "" : part.file + ": ";
     for (const Error& fault : part.header->faults) {
-      warnings.push_back({where + fault.what, fault.offset, /*damage=*/true});
+      Warn({where + fault.what, fault.offset, /*damage=*/true});
     }
     const uint64_t more = part.header->fault_count - part.header->faults.size();
     if (more > 0) {
-      warnings.push_back(
-          {where + "and " + std::to_string(more) + " more faults"});
+      Warn({where + "and " + std::to_string(more) + " more faults"});
     }
     for (const Warning& warning : part.header->warnings) {
-      warnings.push_back({where + warning.text, warning.offset});
+      Warn({where + warning.text, warning.offset});
     }
   }
-  warnings.insert(warnings.end(), split_warnings_.begin(),
-                  split_warnings_.end());
-  return warnings;
-}
-
-std::vector<Error> GgufContainer::Faults() const {
-  return DamageIn(Warnings());
+  WarnAll(split_warnings_);
 }
 
 Json GgufContainer::Info(const ReadContext& context) const {
@@ -211,10 +197,7 @@ Json GgufContainer::Info(const ReadContext& context) const {
                {"stored_size", tensors.bytes},
                {"decoded_size", tensors.bytes},
                {"salvaged", options_.salvage},
-               {"warnings", Json::array()}};
-  for (const Warning& warning : Warnings()) {
-    info["warnings"].push_back(warning.Text());
-  }
+               {"warnings", WarningTexts()}};
   return info;
 }
 

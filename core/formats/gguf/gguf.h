@@ -26,12 +26,10 @@ class GgufContainer final : public TensorContainer {
   /// anything else.
   Status Load(const ReadContext& context);
 
-  uint64_t StoredSize() const override;
   Json Info(const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
   Json Metadata() const override;
-  std::vector<Error> Faults() const override;
 
   uint32_t count() const override { return count_; }
   std::string_view TensorName(uint32_t tensor) const override;
@@ -61,17 +59,19 @@ class GgufContainer final : public TensorContainer {
     uint32_t number;  // in the part
   };
 
+  /// Warns of what reading the parts has found, in their order.
+  void WarnOfParts();
+
   // split.cc
   Status LoadParts(const ReadContext& context);
   Result<bool> LoadPart(const std::string& file, int64_t number, int64_t count,
                         const ReadContext& context);
   void AddPart(Part part);
   void CheckSplit();
-  void Warn(std::string what, bool damage);
+  void WarnOfSplit(std::string what, bool damage);
 
   const GgufHeader& header() const { return *parts_.front().header; }
   Place At(uint32_t tensor) const;
-  std::vector<Warning> Warnings() const;
 
   const OpenOptions options_;
   const uint64_t owner_ = NewOwner();

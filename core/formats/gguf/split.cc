@@ -29,7 +29,7 @@ std::string SplitSuffix(int64_t number, int64_t count) {
 
 }  // namespace
 
-void GgufContainer::Warn(std::string what, bool damage) {
+void GgufContainer::WarnOfSplit(std::string what, bool damage) {
   if (split_warnings_.size() < limits::kGgufFaults) {
     split_warnings_.push_back({std::move(what), kNoOffset, damage});
   }
@@ -49,7 +49,7 @@ Status GgufContainer::LoadParts(const ReadContext& context) {
   const std::string own = source()->name();
   const std::string suffix = SplitSuffix(1, *count);
   if (options_.alone || !own.ends_with(suffix)) {
-    Warn(
+    WarnOfSplit(
         "split: the other parts are missing, since the file is not called "
         "NAME" +
             suffix,
@@ -62,11 +62,11 @@ Status GgufContainer::LoadParts(const ReadContext& context) {
     if (Status wanted = context.Check(); !wanted) return wanted;
     const std::string file = stem + SplitSuffix(i + 1, *count);
     if (parts_.size() == limits::kGgufParts) {
-      Warn("split: " + Quote(file) +
-               " and those after it are over the limit "
-               "of " +
-               std::to_string(limits::kGgufParts) + " parts",
-           /*damage=*/true);
+      WarnOfSplit("split: " + Quote(file) +
+                      " and those after it are over the limit "
+                      "of " +
+                      std::to_string(limits::kGgufParts) + " parts",
+                  /*damage=*/true);
       break;
     }
     const Result<bool> loaded = LoadPart(file, i, *count, context);
@@ -84,17 +84,18 @@ Result<bool> GgufContainer::LoadPart(const std::string& file, int64_t number,
     const Error& error = opened.error();
     if (error.Exhausted()) return error;
     const bool missing = error.code == Code::kNotFound;
-    Warn("split: the part " + Quote(file) +
-             (missing ? " is missing" : " cannot be read: " + error.what),
-         /*damage=*/true);
+    WarnOfSplit(
+        "split: the part " + Quote(file) +
+            (missing ? " is missing" : " cannot be read: " + error.what),
+        /*damage=*/true);
     return false;
   }
   std::array<std::byte, 4> magic{};
   if ((*opened)->size() < magic.size() || !(*opened)->ReadAt(0, magic) ||
       LoadLe<uint32_t>(magic.data()) != kMagic) {
-    Warn("split: the part " + Quote(file) +
-             " cannot be read: it is no GGUF file",
-         /*damage=*/true);
+    WarnOfSplit("split: the part " + Quote(file) +
+                    " cannot be read: it is no GGUF file",
+                /*damage=*/true);
     return false;
   }
   Result<GgufHeader> header =
@@ -102,15 +103,16 @@ Result<bool> GgufContainer::LoadPart(const std::string& file, int64_t number,
   if (!header) {
     const Error& error = header.error();
     if (error.Exhausted() || error.code == Code::kInterrupted) return error;
-    Warn("split: the part " + Quote(file) + " cannot be read: " + error.Text(),
-         /*damage=*/true);
+    WarnOfSplit(
+        "split: the part " + Quote(file) + " cannot be read: " + error.Text(),
+        /*damage=*/true);
     return false;
   }
   if (GgufInteger(*header, **opened, "split.no", kGgufUint16) != number ||
       GgufInteger(*header, **opened, "split.count", kGgufUint16) != count) {
-    Warn("split: the part " + Quote(file) +
-             " does not match: its split.no or split.count is another",
-         /*damage=*/true);
+    WarnOfSplit("split: the part " + Quote(file) +
+                    " does not match: its split.no or split.count is another",
+                /*damage=*/true);
     return false;
   }
   if (count_ + header->tensors.size() > limits::kEntries) {
@@ -118,6 +120,7 @@ Result<bool> GgufContainer::LoadPart(const std::string& file, int64_t number,
                                    std::to_string(limits::kEntries) +
                                    " tensors"};
   }
+  AddStoredSize((*opened)->stored_size());
   AddPart({*std::move(opened),
            std::make_shared<const GgufHeader>(*std::move(header)), file, 0});
   return true;
@@ -127,9 +130,10 @@ void GgufContainer::CheckSplit() {
   const auto total =
       GgufInteger(header(), *source(), "split.tensors.count", kGgufInt32);
   if (total && *total != count_) {
-    Warn("split: split.tensors.count is " + std::to_string(*total) +
-             ", but the parts have " + std::to_string(count_) + " tensors",
-         /*damage=*/false);
+    WarnOfSplit("split: split.tensors.count is " + std::to_string(*total) +
+                    ", but the parts have " + std::to_string(count_) +
+                    " tensors",
+                /*damage=*/false);
   }
   std::vector<std::string_view> names;
   names.reserve(count_);
@@ -137,9 +141,9 @@ void GgufContainer::CheckSplit() {
   std::sort(names.begin(), names.end());
   for (size_t i = 1; i < names.size(); ++i) {
     if (names[i] == names[i - 1]) {
-      Warn("split: two tensors of different parts have the name of " +
-               Quote(names[i]),
-           /*damage=*/false);
+      WarnOfSplit("split: two tensors of different parts have the name of " +
+                      Quote(names[i]),
+                  /*damage=*/false);
     }
   }
 }

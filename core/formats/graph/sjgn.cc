@@ -78,10 +78,7 @@ Json Graph::Info(const ReadContext& context) const {
                {"flags", flags_},
                {"entries", sections_.size()},
                {"container_size", source()->size()},
-               {"warnings", Json::array()}};
-  for (const Warning& warning : warnings_) {
-    info["warnings"].push_back(warning.Text());
-  }
+               {"warnings", WarningTexts()}};
   for (size_t i = 0; i < tables_.size(); ++i) {
     if (reads_[i].load(std::memory_order_acquire)) continue;
     const Result<Buffer> ids = IdsBlock(i)->Produce(context);
@@ -123,8 +120,7 @@ void Graph::ReadBody(const Section& section) {
   if (in.ok()) {
     for (SjgnArray& array : found) arrays_.push_back(std::move(array));
   } else {
-    warnings_.push_back(
-        {Quote(section.name) + ": " + in.error().what, in.error().offset});
+    Warn({Quote(section.name) + ": " + in.error().what, in.error().offset});
   }
 }
 

@@ -67,7 +67,6 @@ class Graph final : public Container {
   std::vector<Section> sections_;
   std::vector<SjgnArray> arrays_;
   std::vector<SjgnSection> tables_;
-  std::vector<Warning> warnings_;
   // Tables that are known to read as lists; the others are looked at when
   // someone asks for warnings.
   mutable std::vector<std::atomic<bool>> reads_;

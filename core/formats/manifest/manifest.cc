@@ -44,7 +44,6 @@ class Manifest final : public ShardContainer {
   using ShardContainer::ShardContainer;
 
   Status Load(const ReadContext& context) override;
-  uint64_t StoredSize() const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Tables Files() const override;
   std::vector<ChildContainer> Children() const override;
@@ -146,10 +145,9 @@ Status Manifest::Load(const ReadContext& context) {
   const auto files = manifest->find("files");
   if (files == manifest->end() || !files->is_array()) return {};
   if (files->size() > limits::kManifestFiles) {
-    warnings_.push_back({"a manifest of " + std::to_string(files->size()) +
-                         " files, over the limit of " +
-                         std::to_string(limits::kManifestFiles) +
-                         ": none is looked at"});
+    Warn({"a manifest of " + std::to_string(files->size()) +
+          " files, over the limit of " +
+          std::to_string(limits::kManifestFiles) + ": none is looked at"});
     return {};
   }
   std::set<std::string> shown;
@@ -162,6 +160,7 @@ Status Manifest::Load(const ReadContext& context) {
     Look(reference);
     reference.shown =
         reference.kind >= Kind::kFile && shown.insert(reference.path).second;
+    AddStoredSize(reference.size);
     references_.push_back(std::move(reference));
   }
   found_ = std::vector<AtomicVerdict>(references_.size());
@@ -215,14 +214,6 @@ std::vector<Error> Manifest::Inspect(const ReadContext& context) const {
     }
   }
   return faults;
-}
-
-uint64_t Manifest::StoredSize() const {
-  uint64_t size = ShardContainer::StoredSize();
-  for (const Reference& reference : references_) {
-    size = CheckedAdd(size, reference.size).value_or(UINT64_MAX);
-  }
-  return size;
 }
 
 Json Manifest::Listing() const {

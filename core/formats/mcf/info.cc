@@ -73,9 +73,8 @@ Status McfContainer::ReadModelInfo(const McfSection& section) {
   if (info) {
     model_info_ = *std::move(info);
   } else {
-    warnings_.push_back(
-        {"ModelInfo, so no model_info.json: " + info.error().what,
-         section.offset + info.error().offset, /*damage=*/true});
+    Warn({"ModelInfo, so no model_info.json: " + info.error().what,
+          section.offset + info.error().offset, /*damage=*/true});
   }
   return {};
 }
@@ -89,9 +88,8 @@ Status McfContainer::ReadQuantInfo(const McfSection& section) {
   Result<std::vector<McfQuantRecord>> records =
       ParseMcfQuantInfo(bytes->span());
   if (!records) {
-    warnings_.push_back(
-        {"QuantInfo, so no quant_info.json: " + records.error().what,
-         section.offset + records.error().offset, /*damage=*/true});
+    Warn({"QuantInfo, so no quant_info.json: " + records.error().what,
+          section.offset + records.error().offset, /*damage=*/true});
     return {};
   }
   quant_info_ = *std::move(records);
@@ -102,15 +100,12 @@ Status McfContainer::ReadQuantInfo(const McfSection& section) {
                Tensor(record.tensor_index).dtype != record.method;
       });
   if (odd == quant_info_.end()) return {};
-  warnings_.push_back(
-      {"QuantInfo: record " + std::to_string(odd - quant_info_.begin()) +
-           " is of tensor " + std::to_string(odd->tensor_index) + " as " +
-           McfDTypeName(odd->method) + ", which there is not",
-       section.offset});
+  Warn({"QuantInfo: record " + std::to_string(odd - quant_info_.begin()) +
+            " is of tensor " + std::to_string(odd->tensor_index) + " as " +
+            McfDTypeName(odd->method) + ", which there is not",
+        section.offset});
   return {};
 }
-
-std::vector<Error> McfContainer::Faults() const { return DamageIn(warnings_); }
 
 std::vector<Error> McfContainer::Inspect(const ReadContext& /*context*/) const {
   std::vector<Error> faults = Faults();
@@ -158,16 +153,16 @@ std::optional<Warning> McfContainer::MissingValues(
 }
 
 Json McfContainer::Info(const ReadContext& context) const {
-  std::vector<Warning> warnings = warnings_;
+  Json warnings = WarningTexts();
   if (std::optional<Warning> missing = MissingValues(context)) {
-    warnings.push_back(*std::move(missing));
+    warnings.push_back(missing->Text());
   }
   uint64_t stored = 0;
   uint64_t unreadable = 0;
   for (uint32_t i = 0; i < tensor_count_; ++i) {
     if (std::optional<Error> fault = TensorFault(i)) {
       if (++unreadable <= kFaultsShown) {
-        warnings.push_back({std::move(fault->what), fault->offset});
+        warnings.push_back(fault->Text());
       }
       continue;
     }
@@ -187,16 +182,13 @@ Json McfContainer::Info(const ReadContext& context) const {
                {"stored_size", stored},
                {"decoded_size", stored},
                {"salvaged", options_.salvage},
-               {"warnings", Json::array()}};
+               {"warnings", std::move(warnings)}};
   for (const McfSection& section : sections_) {
     info["sections"].push_back({{"type", section.type},
                                 {"name", McfSectionName(section.type)},
                                 {"version", section.version},
                                 {"offset", section.offset},
                                 {"size", section.size}});
-  }
-  for (const Warning& warning : warnings) {
-    info["warnings"].push_back(warning.Text());
   }
   return info;
 }

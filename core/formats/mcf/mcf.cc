@@ -74,12 +74,12 @@ Status McfContainer::Load() {
     if (Status read = ReadTensorIndex(*index); !read) {
       if (!read.error().Permanent()) return read;
       tensor_count_ = 0;
-      warnings_.push_back({"TensorIndex, so no tensors: " + read.error().what,
-                           read.error().offset, /*damage=*/true});
+      Warn({"TensorIndex, so no tensors: " + read.error().what,
+            read.error().offset, /*damage=*/true});
     }
     NoteTensorsOutsideData();
   } else if (tensor_data_) {
-    warnings_.push_back({"there is TensorData, but no TensorIndex"});
+    Warn({"there is TensorData, but no TensorIndex"});
   }
   if (const McfSection* info = Find(kMcfModelInfo)) {
     if (Status read = ReadModelInfo(*info); !read) return read;
@@ -92,7 +92,7 @@ Status McfContainer::Load() {
 
 Status McfContainer::Fault(Error error) {
   if (!options_.salvage) return error;
-  warnings_.push_back({std::move(error.what), error.offset, true});
+  Warn({std::move(error.what), error.offset, true});
   return {};
 }
 
@@ -356,11 +356,11 @@ void McfContainer::NoteTensorsOutsideData() {
     if (outside++ == 0) first = i;
   }
   if (outside == 0) return;
-  warnings_.push_back({std::to_string(outside) +
-                           " tensors lie outside the TensorData section, the "
-                           "first of them " +
-                           Label(first),
-                       entries_at_ + McfTensor::kSize * first + kDataOffsetAt});
+  Warn({std::to_string(outside) +
+            " tensors lie outside the TensorData section, the "
+            "first of them " +
+            Label(first),
+        entries_at_ + McfTensor::kSize * first + kDataOffsetAt});
 }
 
 McfTensor McfContainer::Tensor(uint32_t entry) const {

@@ -97,7 +97,6 @@ class McfContainer final : public TensorContainer {
   Status Load();
 
   Json Info(const ReadContext& context) const override;
-  std::vector<Error> Faults() const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
@@ -171,7 +170,6 @@ class McfContainer final : public TensorContainer {
   Json model_info_;  // null where there is none
   std::vector<McfQuantRecord> quant_info_;
   bool has_quant_info_ = false;
-  std::vector<Warning> warnings_;
 };
 
 }  // namespace ctxfs

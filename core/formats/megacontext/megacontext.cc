@@ -48,7 +48,6 @@ class MegaContext final : public Container {
   /// Reads the levels' headers. To be called once, before anything else.
   Status Load(const ReadContext& /*context*/);
 
-  uint64_t StoredSize() const override;
   Json Info(const ReadContext& /*context*/) const override;
   Tables Files() const override;
   std::vector<ChildContainer> Children() const override;
@@ -73,7 +72,6 @@ class MegaContext final : public Container {
   std::vector<std::string> names_;  // of the payloads, by level
   SourcePtr metadata_;              // null for none
   std::vector<std::string> snapshots_;
-  std::vector<std::string> warnings_;
   const uint64_t owner_ = NewOwner();
 };
 
@@ -82,6 +80,7 @@ Status MegaContext::Load(const ReadContext& /*context*/) {
   if (!loaded) return loaded;
   for (const ContextLevel& level : levels_) {
     names_.push_back(level.Directory() + "/" + level.PayloadName());
+    if (level.source != nullptr) AddStoredSize(level.source->stored_size());
   }
   return {};
 }
@@ -89,7 +88,7 @@ Status MegaContext::Load(const ReadContext& /*context*/) {
 Status MegaContext::LoadFile() {
   ContextLevel level = ReadContextLevel("", std::nullopt, source());
   if (level.fault) return *std::move(level.fault);
-  warnings_ = level.warnings;
+  for (const std::string& text : level.warnings) Warn({text});
   levels_.push_back(std::move(level));
   return {};
 }
@@ -98,9 +97,7 @@ Status MegaContext::LoadTree() {
   const Result<Listing> listing = source()->List();
   if (!listing) return listing.error();
   if (Status loaded = LoadLevels(*listing); !loaded) return loaded;
-  for (const std::string& text : CompareLevels(levels_)) {
-    warnings_.push_back(text);
-  }
+  for (std::string& text : CompareLevels(levels_)) Warn({std::move(text)});
   LoadMetadata(*listing);
   FindSnapshots(*listing);
   return {};
@@ -109,9 +106,8 @@ Status MegaContext::LoadTree() {
 Status MegaContext::LoadLevels(const Listing& listing) {
   for (const auto& [number, files] : LevelFiles(listing)) {
     if (levels_.size() == limits::kContextLevels) {
-      warnings_.push_back("more than " +
-                          std::to_string(limits::kContextLevels) +
-                          " levels: the rest is not shown");
+      Warn({"more than " + std::to_string(limits::kContextLevels) +
+            " levels: the rest is not shown"});
       break;
     }
     levels_.push_back(
@@ -123,7 +119,7 @@ Status MegaContext::LoadLevels(const Listing& listing) {
       return *level.fault;
     }
     for (size_t i = 1; i < files.size(); ++i) {
-      warnings_.push_back(Quote(files[i]) + " left out: there is " + files[0]);
+      Warn({Quote(files[i]) + " left out: there is " + files[0]});
     }
   }
   if (levels_.empty()) {
@@ -139,11 +135,8 @@ Status MegaContext::LoadLevels(const Listing& listing) {
     return error;
   }
   for (const ContextLevel& level : levels_) {
-    warnings_.insert(warnings_.end(), level.warnings.begin(),
-                     level.warnings.end());
-    if (level.fault) {
-      warnings_.push_back(level.file + ": " + level.fault->Text());
-    }
+    for (const std::string& text : level.warnings) Warn({text});
+    if (level.fault) Warn({level.file + ": " + level.fault->Text()});
   }
   return {};
 }
@@ -163,13 +156,13 @@ void MegaContext::LoadMetadata(const Listing& listing) {
             ? Result<Buffer>(Error{Code::kLimit, "it is over the limit"})
             : ReadBuffer(*metadata_, 0, metadata_->size(), kMetadata);
     if (!bytes) {
-      warnings_.push_back(std::string(kMetadata) + ": " + bytes.error().Text());
+      Warn({std::string(kMetadata) + ": " + bytes.error().Text()});
       return;
     }
     text = AsText(bytes->span());
   }
   for (std::string& warning : CompareMetadata(text, levels_)) {
-    warnings_.push_back(std::move(warning));
+    Warn({std::move(warning)});
   }
 }
 
@@ -186,7 +179,7 @@ void MegaContext::FindSnapshots(const Listing& listing) {
   const Result<Listing> checkpoints = open(kCheckpoints);
   if (!checkpoints) {
     const std::string why = checkpoints.error().Text();
-    return warnings_.push_back(std::string(kCheckpoints) + ": " + why);
+    return Warn({std::string(kCheckpoints) + ": " + why});
   }
   for (const DirectoryEntry& entry : *checkpoints) {
     if (!entry.directory) continue;
@@ -194,9 +187,8 @@ void MegaContext::FindSnapshots(const Listing& listing) {
         open(std::string(kCheckpoints) + "/" + entry.name);
     if (!inside || LevelFiles(*inside).empty()) continue;
     if (snapshots_.size() == limits::kContextSnapshots) {
-      warnings_.push_back("more than " +
-                          std::to_string(limits::kContextSnapshots) +
-                          " snapshots: the rest is not shown");
+      Warn({"more than " + std::to_string(limits::kContextSnapshots) +
+            " snapshots: the rest is not shown"});
       return;
     }
     snapshots_.push_back(entry.name);
@@ -213,15 +205,7 @@ Json MegaContext::TreeJson() const {
   return {{"open", partial ? "ok-partial" : "ok"},
           {"levels", std::move(levels)},
           {"snapshots", snapshots_},
-          {"warnings", warnings_}};
-}
-
-uint64_t MegaContext::StoredSize() const {
-  uint64_t size = source()->stored_size();
-  for (const ContextLevel& level : levels_) {
-    if (level.source != nullptr) size += level.source->stored_size();
-  }
-  return size;
+          {"warnings", WarningTexts()}};
 }
 
 Json MegaContext::Info(const ReadContext& /*context*/) const {
@@ -229,13 +213,10 @@ Json MegaContext::Info(const ReadContext& /*context*/) const {
   for (const ContextLevel& level : levels_) {
     if (level.source != nullptr) stored += level.source->size();
   }
-  return {{"format", "megacontext"},
-          {"version", 1},
-          {"tree", source()->is_directory()},
-          {"entries", levels_.size()},
-          {"snapshots", snapshots_.size()},
-          {"container_size", stored},
-          {"warnings", warnings_}};
+  return {{"format", "megacontext"},          {"version", 1},
+          {"tree", source()->is_directory()}, {"entries", levels_.size()},
+          {"snapshots", snapshots_.size()},   {"container_size", stored},
+          {"warnings", WarningTexts()}};
 }
 
 Content MegaContext::Part(const ContextLevel& level, uint64_t offset,

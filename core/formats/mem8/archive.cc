@@ -64,7 +64,6 @@ class Mem8Archive final : public Container {
   std::string root_md5_;  // hex
   Mem8Members members_;
   std::vector<uint32_t> files_;  // members that are entries, by number
-  std::vector<Warning> warnings_;
 };
 
 Status Mem8Archive::Load(const ReadContext& /*context*/) {
@@ -75,10 +74,10 @@ Status Mem8Archive::Load(const ReadContext& /*context*/) {
   const Result<Buffer> header = ReadBuffer(*file_, 0, kHeaderSize, "header");
   if (!header) return header.error();
   if (file_ != source()) {
-    warnings_.push_back({"archive is zstd-compressed as a whole", 0});
+    Warn({"archive is zstd-compressed as a whole", 0});
   }
   if (AsText(header->span()).starts_with("RA8M")) {
-    warnings_.push_back({"byte-swapped magic", 0});
+    Warn({"byte-swapped magic", 0});
   }
   ByteReader in(header->span().subspan(kVersionAt), kVersionAt);
   version_ = in.U16();
@@ -87,7 +86,7 @@ Status Mem8Archive::Load(const ReadContext& /*context*/) {
   created_ = in.U32();
   root_md5_ = Hex(AsText(in.Take(kMd5Size)));
   if (version_ == kVersion1) {
-    warnings_.push_back({"version 0x0001 read as 1.0", kVersionAt});
+    Warn({"version 0x0001 read as 1.0", kVersionAt});
   } else if (version_ >> 8 != 1) {
     return Error{Code::kVersion,
                  "unsupported version " + std::to_string(version_ >> 8) + "." +
@@ -107,13 +106,12 @@ Status Mem8Archive::Load(const ReadContext& /*context*/) {
 void Mem8Archive::CheckSizes() {
   const uint64_t size = file_->size();
   if (members_.skipped > 0) {
-    warnings_.push_back(
-        {std::to_string(members_.skipped) + " members skipped, see status",
-         kHeaderSize});
+    Warn({std::to_string(members_.skipped) + " members skipped, see status",
+          kHeaderSize});
   }
   if (total_ != size && total_ != size - kHeaderSize &&
       total_ != size - members_.data_at) {
-    warnings_.push_back({"total size disagrees", kTotalAt});
+    Warn({"total size disagrees", kTotalAt});
   }
   uint64_t first = size;
   for (const Mem8Member& member : members_.members) {
@@ -122,8 +120,7 @@ void Mem8Archive::CheckSizes() {
     }
   }
   if (first > members_.data_at) {
-    warnings_.push_back(
-        {"bytes after the table belong to no member", members_.data_at});
+    Warn({"bytes after the table belong to no member", members_.data_at});
   }
 }
 
@@ -173,8 +170,6 @@ Json Mem8Archive::Header() const {
 }
 
 Json Mem8Archive::Info(const ReadContext& /*context*/) const {
-  Json warnings = Json::array();
-  for (const Warning& warning : warnings_) warnings.push_back(warning.Text());
   return {
       {"format", "m8a"},
       {"version", version_ == kVersion1 ? "1.0"
@@ -184,7 +179,7 @@ Json Mem8Archive::Info(const ReadContext& /*context*/) const {
       {"members", members_.members.size()},
       {"entries", files_.size()},
       {"container_size", source()->size()},
-      {"warnings", std::move(warnings)}};
+      {"warnings", WarningTexts()}};
 }
 
 Result<std::string> Mem8Archive::MakeArchiveJson() const {
@@ -194,8 +189,7 @@ Result<std::string> Mem8Archive::MakeArchiveJson() const {
                {"data_starts_at", members_.data_at},
                {"offsets_relative_to",
                 members_.base == 0 ? "file start" : "data start"}};
-  Json& warnings = json["warnings"] = Json::array();
-  for (const Warning& warning : warnings_) warnings.push_back(warning.Text());
+  Json& warnings = json["warnings"] = WarningTexts();
   if (*verdict == "absent") warnings.push_back("root checksum absent");
   if (*verdict == "mismatch") {
     warnings.push_back("root checksum matches nothing");

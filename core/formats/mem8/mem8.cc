@@ -76,7 +76,6 @@ class Mem8Container final : public Container {
   Status Load(const ReadContext& /*context*/);
 
   Json Info(const ReadContext& /*context*/) const override;
-  std::vector<Error> Faults() const override { return DamageIn(warnings_); }
   Tables Files() const override;
 
  private:
@@ -99,7 +98,6 @@ class Mem8Container final : public Container {
 
   /// Why no decoded byte may be had, if none may.
   std::optional<Error> Refused() const;
-  Json Warnings() const;
 
   const SourcePtr file_;
   const bool verify_;
@@ -107,7 +105,6 @@ class Mem8Container final : public Container {
   std::array<std::string, 256> names_;  // of sections, by type: "0x0001.bin"
   Mem8Header header_;
   Mem8Layout layout_;
-  std::vector<Warning> warnings_;
   std::shared_ptr<const Block> image_;
 };
 
@@ -116,10 +113,9 @@ Status Mem8Container::Load(const ReadContext& /*context*/) {
   if (!image) return std::move(image).error();
   header_ = image->header;
   if (file_ != source()) {
-    warnings_.push_back({"the file is zstd-compressed as a whole", 0});
+    Warn({"the file is zstd-compressed as a whole", 0});
   }
-  warnings_.insert(warnings_.end(), image->warnings.begin(),
-                   image->warnings.end());
+  WarnAll(image->warnings);
   for (unsigned type = 0; type < names_.size(); ++type) {
     const char byte = static_cast<char>(type);
     names_[type] = "0x00" + Hex({&byte, 1}) + ".bin";
@@ -130,8 +126,7 @@ Status Mem8Container::Load(const ReadContext& /*context*/) {
   Result<Mem8Layout> layout = FindMem8Sections(*image);
   if (!layout) return std::move(layout).error();
   layout_ = std::move(*layout);
-  warnings_.insert(warnings_.end(), layout_.warnings.begin(),
-                   layout_.warnings.end());
+  WarnAll(layout_.warnings);
   layout_.warnings.clear();
   return {};
 }
@@ -151,12 +146,6 @@ std::optional<Error> Mem8Container::Refused() const {
                  kFlagsAt};
   }
   return std::nullopt;
-}
-
-Json Mem8Container::Warnings() const {
-  Json texts = Json::array();
-  for (const Warning& warning : warnings_) texts.push_back(warning.Text());
-  return texts;
 }
 
 Json Mem8Container::Info(const ReadContext& /*context*/) const {
@@ -179,7 +168,7 @@ Result<Json> Mem8Container::MakeHeader(Bytes /*image*/,
                {"index_offset", header_.index_offset},
                {"crc", std::string(Mem8CrcName(header_.crc))},
                {"byte_order", header_.big_endian ? "big" : "little"},
-               {"warnings", Warnings()}};
+               {"warnings", WarningTexts()}};
   if (header_.encrypted()) {
     json["note"] = "encrypted: what follows the header cannot be read";
   } else {

@@ -67,7 +67,11 @@ Status ModelShard::Load(const ReadContext& context) {
       deltas_.Add(entry, *delta);
     }
   }
-  return deltas_.Load(this, options_, context);
+  if (Status loaded = deltas_.Load(this, options_, context); !loaded) {
+    return loaded;
+  }
+  AddStoredSize(deltas_.StoredSize());
+  return {};
 }
 
 void ModelShard::FindDocuments() {

@@ -20,9 +20,6 @@ class ModelShard : public TensorShard {
   using TensorShard::TensorShard;
 
   Status Load(const ReadContext& context) override;
-  uint64_t StoredSize() const override {
-    return TensorShard::StoredSize() + deltas_.StoredSize();
-  }
   Tables Files() const override;
   std::vector<ChildContainer> Children() const override;
   Exports Export() const override;

@@ -224,17 +224,12 @@ Json Model::Info(const ReadContext& context) const {
                {"container_size", source()->size()},
                {"decoded_size", size},
                {"salvaged", options_.salvage},
-               {"warnings", Json::array()}};
-  for (const Warning& warning : warnings_) {
-    info["warnings"].push_back(warning.Text());
-  }
+               {"warnings", WarningTexts()}};
   if (const std::optional<Warning> external = ExternalFaults(context)) {
     info["warnings"].push_back(external->Text());
   }
   return info;
 }
-
-std::vector<Error> Model::Faults() const { return DamageIn(warnings_); }
 
 Container::Tables Model::Files() const {
   Tables files = {std::make_shared<const TensorTable>(

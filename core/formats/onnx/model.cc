@@ -92,13 +92,12 @@ Status Model::Load(const ReadContext& context) {
     const bool salvage =
         options_.salvage && read.error().code == Code::kCorrupt;
     if (!salvage) return read;
-    warnings_.push_back(
-        {read.error().what, read.error().offset, /*damage=*/true});
+    Warn({read.error().what, read.error().offset, /*damage=*/true});
   }
   if (duplicates_ > 0) {
-    warnings_.push_back({"duplicate_name: " + std::to_string(duplicates_) +
-                             " tensors have the name of an earlier one",
-                         first_duplicate_});
+    Warn({"duplicate_name: " + std::to_string(duplicates_) +
+              " tensors have the name of an earlier one",
+          first_duplicate_});
   }
   seen_ = {};
   return {};
@@ -172,8 +171,8 @@ Status Model::ReadModel(const ReadContext& context, std::string& json) {
   json = std::move(summary).Text(counts);
   if (summary.too_large() || json.size() > kMostJson) {
     json.clear();
-    warnings_.push_back({"value_too_large: model.json would have more than " +
-                         std::to_string(kMostJson) + " bytes"});
+    Warn({"value_too_large: model.json would have more than " +
+          std::to_string(kMostJson) + " bytes"});
   }
   reader_ = nullptr;
   summary_ = nullptr;

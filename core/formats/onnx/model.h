@@ -82,7 +82,6 @@ class Model final : public Container, private GraphVisitor {
   Json Info(const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
-  std::vector<Error> Faults() const override;
 
   // Questions about a tensor of `list`, which is one of the model's.
 
@@ -127,7 +126,6 @@ class Model final : public Container, private GraphVisitor {
   TensorList initializers_;
   TensorList constants_;
   std::string json_;  // model.json; empty: there is none
-  std::vector<Warning> warnings_;
   int64_t ir_version_ = 0;
   std::string producer_;
   uint64_t nodes_ = 0;

@@ -53,12 +53,12 @@ Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
   return {};
 }
 
-void SafetensorsIndexContainer::Warn(std::string what, bool damage) {
-  if (warnings_.size() >= limits::kSafetensorsFaults) {
+void SafetensorsIndexContainer::WarnOf(std::string what, bool damage) {
+  if (warnings().size() >= limits::kSafetensorsFaults) {
     ++further_warnings_;
     return;
   }
-  warnings_.push_back({std::move(what), kNoOffset, damage});
+  Warn({std::move(what), kNoOffset, damage});
 }
 
 Status SafetensorsIndexContainer::OpenShards(const ReadContext& context) {
@@ -75,9 +75,12 @@ Status SafetensorsIndexContainer::OpenShards(const ReadContext& context) {
       Result<Shard> result = OpenShard(file, context);
       if (!result) return std::move(result).error();
       shard = *std::move(result);
-      if (shard.container != nullptr) ++opened;
+      if (shard.container != nullptr) {
+        ++opened;
+        AddStoredSize(shard.container->StoredSize());
+      }
     }
-    if (shard.container == nullptr) Warn(shard.fault, /*damage=*/true);
+    if (shard.container == nullptr) WarnOf(shard.fault, /*damage=*/true);
     shards_.push_back(std::move(shard));
   }
   return {};
@@ -128,9 +131,9 @@ Status SafetensorsIndexContainer::FindTensors(const ReadContext& context) {
       const auto found = shard.container->header().Find(index_.Name(i));
       item.tensor = found.value_or(kNoTensor);
       if (!found) {
-        Warn("the file " + Quote(index_.files[item.shard]) + " has no tensor " +
-                 Quote(index_.Name(i)),
-             /*damage=*/true);
+        WarnOf("the file " + Quote(index_.files[item.shard]) +
+                   " has no tensor " + Quote(index_.Name(i)),
+               /*damage=*/true);
       }
     }
     items_.push_back(item);
@@ -151,9 +154,9 @@ Status SafetensorsIndexContainer::AddUnlisted(const ReadContext& context) {
       const std::optional<uint32_t> listed = index_.Find(name);
       // Mapped to this shard, or to another that has it as well.
       if (listed && items_[*listed].tensor != kNoTensor) continue;
-      Warn("tensor " + Quote(name) + " of the file " + Quote(index_.files[s]) +
-               " is not in the index",
-           /*damage=*/false);
+      WarnOf("tensor " + Quote(name) + " of the file " +
+                 Quote(index_.files[s]) + " is not in the index",
+             /*damage=*/false);
       if (!listed && taken.insert(name).second) items_.push_back({s, i});
     }
   }
@@ -250,19 +253,6 @@ Json SafetensorsIndexContainer::Metadata() const {
   return parsed ? std::move(parsed->value) : Json();
 }
 
-uint64_t SafetensorsIndexContainer::StoredSize() const {
-  uint64_t size = source()->stored_size();
-  for (const Shard& shard : shards_) {
-    if (shard.container == nullptr) continue;
-    size = CheckedAdd(size, shard.container->StoredSize()).value_or(UINT64_MAX);
-  }
-  return size;
-}
-
-std::vector<Error> SafetensorsIndexContainer::Faults() const {
-  return DamageIn(warnings_);
-}
-
 std::vector<Error> SafetensorsIndexContainer::Inspect(
     const ReadContext& context) const {
   std::vector<Error> faults = Faults();
@@ -297,10 +287,7 @@ Json SafetensorsIndexContainer::Info(const ReadContext& context) const {
                {"stored_size", tensors.bytes},
                {"decoded_size", tensors.bytes},
                {"salvaged", options_.salvage},
-               {"warnings", Json::array()}};
-  for (const Warning& warning : warnings_) {
-    info["warnings"].push_back(warning.Text());
-  }
+               {"warnings", WarningTexts()}};
   if (further_warnings_ > 0) {
     info["warnings"].push_back("and " + std::to_string(further_warnings_) +
                                " more");

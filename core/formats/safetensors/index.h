@@ -28,12 +28,10 @@ class SafetensorsIndexContainer final : public TensorContainer {
   /// anything else.
   Status Load(const ReadContext& context);
 
-  uint64_t StoredSize() const override;
   Json Info(const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
   Json Metadata() const override;
-  std::vector<Error> Faults() const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
 
   uint32_t count() const override {
@@ -64,7 +62,7 @@ class SafetensorsIndexContainer final : public TensorContainer {
   Result<Shard> OpenShard(const std::string& file, const ReadContext& context);
   Status FindTensors(const ReadContext& context);
   Status AddUnlisted(const ReadContext& context);
-  void Warn(std::string what, bool damage);
+  void WarnOf(std::string what, bool damage);
 
   std::string Label(uint32_t item) const;
 
@@ -73,7 +71,6 @@ class SafetensorsIndexContainer final : public TensorContainer {
   std::vector<Shard> shards_;
   std::vector<Item> items_;
   std::vector<Document> documents_;  // files beside it that views may use
-  std::vector<Warning> warnings_;
   uint64_t further_warnings_ = 0;
 };
 

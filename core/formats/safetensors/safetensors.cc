@@ -66,27 +66,26 @@ Status SafetensorsContainer::Load(const ReadContext& context) {
   Result<Buffer> text =
       ReadBuffer(*source(), kLengthBytes, header_size_, "header");
   if (!text) return std::move(text).error();
+  SafetensorsFaults faults;
   Result<SafetensorsHeader> header = ParseSafetensorsHeader(
-      AsText(text->span()), kLengthBytes, faults_, context);
+      AsText(text->span()), kLengthBytes, faults, context);
   if (!header) return std::move(header).error();
   header_ = *std::move(header);
   Status laid_out =
-      CheckSafetensorsLayout(header_, data_at(), data_size(), faults_, context);
+      CheckSafetensorsLayout(header_, data_at(), data_size(), faults, context);
   if (!laid_out) return laid_out;
-  if (faults_.count > 0 && !options_.salvage) return faults_.first.front();
-  warnings_ = Warnings();
+  if (faults.count > 0 && !options_.salvage) return faults.first.front();
+  WarnOf(faults);
   return {};
 }
 
-std::vector<Warning> SafetensorsContainer::Warnings() const {
-  std::vector<Warning> warnings;
-  for (const Error& fault : faults_.first) {
-    warnings.push_back({fault.what, fault.offset});
+void SafetensorsContainer::WarnOf(const SafetensorsFaults& faults) {
+  for (const Error& fault : faults.first) {
+    Warn({fault.what, fault.offset, /*damage=*/true});
   }
-  if (faults_.count > faults_.first.size()) {
-    warnings.push_back({"and " +
-                        std::to_string(faults_.count - faults_.first.size()) +
-                        " more faults"});
+  if (faults.count > faults.first.size()) {
+    Warn({"and " + std::to_string(faults.count - faults.first.size()) +
+          " more faults"});
   }
   for (size_t i = 0; i < header_.other_dtypes.size(); ++i) {
     const uint32_t code =
@@ -95,13 +94,12 @@ std::vector<Warning> SafetensorsContainer::Warnings() const {
         header_.tensors.begin(), header_.tensors.end(),
         [code](const SafetensorsTensor& one) { return one.dtype == code; });
     if (first == header_.tensors.end()) continue;
-    if (warnings.size() > limits::kSafetensorsFaults) break;
+    if (warnings().size() > limits::kSafetensorsFaults) break;
     const auto tensor = static_cast<uint32_t>(first - header_.tensors.begin());
-    warnings.push_back({header_.Label(tensor) + " has the unknown dtype " +
-                            Quote(header_.other_dtypes[i]) + ": bytes only",
-                        data_at() + first->begin});
+    Warn({header_.Label(tensor) + " has the unknown dtype " +
+              Quote(header_.other_dtypes[i]) + ": bytes only",
+          data_at() + first->begin});
   }
-  return warnings;
 }
 
 std::optional<Error> SafetensorsContainer::TensorFault(uint32_t tensor) const {
@@ -196,10 +194,6 @@ Json SafetensorsContainer::Metadata() const {
   return parsed ? std::move(parsed->value) : Json();
 }
 
-std::vector<Error> SafetensorsContainer::Faults() const {
-  return faults_.first;
-}
-
 Json SafetensorsContainer::Info(const ReadContext& context) const {
   const Totals tensors = SumTensors(context);
   Json info = {{"format", "safetensors"},
@@ -212,10 +206,7 @@ Json SafetensorsContainer::Info(const ReadContext& context) const {
                {"stored_size", tensors.bytes},
                {"decoded_size", tensors.bytes},
                {"salvaged", options_.salvage},
-               {"warnings", Json::array()}};
-  for (const Warning& warning : warnings_) {
-    info["warnings"].push_back(warning.Text());
-  }
+               {"warnings", WarningTexts()}};
   return info;
 }
 

@@ -34,7 +34,6 @@ class SafetensorsContainer final : public TensorContainer {
   Tables Files() const override;
   Exports Export() const override;
   Json Metadata() const override;
-  std::vector<Error> Faults() const override;
 
   const SafetensorsHeader& header() const { return header_; }
   uint32_t count() const override {
@@ -54,15 +53,13 @@ class SafetensorsContainer final : public TensorContainer {
   uint64_t data_size() const { return source()->size() - data_at(); }
   /// The bytes of the `__metadata__` object.
   std::optional<Content> MetadataText() const;
-  std::vector<Warning> Warnings() const;
+  void WarnOf(const SafetensorsFaults& faults);
 
   static constexpr uint64_t kLengthBytes = 8;
 
   const OpenOptions options_;
   uint64_t header_size_ = 0;
   SafetensorsHeader header_;
-  SafetensorsFaults faults_;
-  std::vector<Warning> warnings_;
 };
 
 }  // namespace ctxfs

@@ -111,9 +111,8 @@ Status ShardContainer::ReadConventions(const ReadContext& context) {
       const bool there = object->contains(key);
       if (object->is_object() && !there) continue;
       if (there && object->at(key).is_object()) continue;
-      warnings_.push_back(
-          {Label(entry) + ": " + (there ? key : "ctxfs") + ": no object",
-           start});
+      Warn({Label(entry) + ": " + (there ? key : "ctxfs") + ": no object",
+            start});
       break;
     }
     const auto encryption = object->find("encryption");

@@ -62,7 +62,7 @@ std::string ContentTypeText(uint16_t type) {
 }  // namespace
 
 Json ShardContainer::Info(const ReadContext& context) const {
-  std::vector<Warning> warnings = warnings_;
+  Json warnings = WarningTexts();
   uint64_t stored = 0;
   uint64_t decoded = 0;
   uint64_t unreadable = 0;
@@ -70,7 +70,7 @@ Json ShardContainer::Info(const ReadContext& context) const {
     if (i % kEntriesACheck == 0 && !context.Check()) break;
     if (std::optional<Error> fault = EntryFault(i)) {
       if (++unreadable <= kFaultsShown) {
-        warnings.push_back({std::move(fault->what), fault->offset});
+        warnings.push_back(fault->Text());
       }
       continue;
     }
@@ -81,7 +81,8 @@ Json ShardContainer::Info(const ReadContext& context) const {
     const Result<ParsedJson> parsed = ParseMetadata();
     if (!parsed) {
       warnings.push_back(
-          {"metadata: " + parsed.error().what, parsed.error().offset});
+          Warning{"metadata: " + parsed.error().what, parsed.error().offset}
+              .Text());
     }
   }
 
@@ -98,15 +99,8 @@ Json ShardContainer::Info(const ReadContext& context) const {
                {"stored_size", stored},
                {"decoded_size", decoded},
                {"salvaged", options_.salvage},
-               {"warnings", Json::array()}};
-  for (const Warning& warning : warnings) {
-    info["warnings"].push_back(warning.Text());
-  }
+               {"warnings", std::move(warnings)}};
   return info;
-}
-
-std::vector<Error> ShardContainer::Faults() const {
-  return DamageIn(warnings_);
 }
 
 std::vector<Error> ShardContainer::Inspect(

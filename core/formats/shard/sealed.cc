@@ -140,8 +140,7 @@ void ShardContainer::AddSeal(uint32_t entry, const Json& encryption) {
   if (seal) {
     seals_.emplace(entry, *std::move(seal));
   } else {
-    warnings_.push_back(
-        {Label(entry) + ": encryption: " + why, header_.schema_offset});
+    Warn({Label(entry) + ": encryption: " + why, header_.schema_offset});
   }
 }
 

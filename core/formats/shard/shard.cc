@@ -65,7 +65,7 @@ Status ShardContainer::Load(const ReadContext& context) {
 
 Status ShardContainer::Fault(Error error) {
   if (!options_.salvage) return error;
-  warnings_.push_back({std::move(error.what), error.offset, true});
+  Warn({std::move(error.what), error.offset, true});
   return {};
 }
 
@@ -186,12 +186,12 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
                  kStringTableAt};
   }
   if (outside > 0) {
-    warnings_.push_back({std::to_string(outside) +
-                             " names lie outside the string table, the first "
-                             "that of entry " +
-                             std::to_string(first_outside),
-                         ShardRecord::At(first_outside, kNameOffsetAt),
-                         /*damage=*/true});
+    Warn({std::to_string(outside) +
+              " names lie outside the string table, the first "
+              "that of entry " +
+              std::to_string(first_outside),
+          ShardRecord::At(first_outside, kNameOffsetAt),
+          /*damage=*/true});
   }
   Result<Buffer> names =
       ReadBuffer(*source(), start, used, "string table", context.interrupt());
@@ -214,9 +214,8 @@ Status ShardContainer::CheckEntries(const ReadContext& context) {
   if (Status overlaps = CheckOverlaps(context); !overlaps) return overlaps;
   const uint64_t schema = header_.schema_offset;
   if (schema > source()->size()) {
-    warnings_.push_back(
-        {"the metadata lies past the end, at " + std::to_string(schema),
-         kSchemaAt, /*damage=*/true});
+    Warn({"the metadata lies past the end, at " + std::to_string(schema),
+          kSchemaAt, /*damage=*/true});
   }
   return {};
 }

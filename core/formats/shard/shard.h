@@ -106,7 +106,6 @@ class ShardContainer : public Container {
   virtual Status Load(const ReadContext& context);
 
   Json Info(const ReadContext& context) const override;
-  std::vector<Error> Faults() const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Json Metadata() const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
@@ -166,7 +165,6 @@ class ShardContainer : public Container {
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t entry) const;
 
   const OpenOptions options_;
-  std::vector<Warning> warnings_;
 
  private:
   /// Load's steps, in order; the first that fails refuses the container.

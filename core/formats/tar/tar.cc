@@ -56,7 +56,6 @@ class Archive final : public Container {
   Json Info(const ReadContext& context) const override;
   Tables Files() const override;
   Tables FilesWithPaths(const PathsInTree& paths) const override;
-  std::vector<Error> Faults() const override { return DamageIn(warnings_); }
 
  private:
   class MemberTable;
@@ -66,7 +65,6 @@ class Archive final : public Container {
 
   const bool salvage_;
   const std::shared_ptr<Members> members_;
-  std::vector<Warning> warnings_;
   std::string dialect_;
   uint32_t shown_ = 0;  // files
   uint32_t directories_ = 0;
@@ -79,8 +77,8 @@ Status Archive::Load(const ReadContext& context) {
   Status walked = walk.Run(context);
   if (!walked) {
     if (!salvage_ || walked.error().code != Code::kCorrupt) return walked;
-    warnings_.push_back({walked.error().what, walked.error().offset,
-                         /*damage=*/true});
+    Warn({walked.error().what, walked.error().offset,
+          /*damage=*/true});
   }
   members_->ShrinkToFit();
   Conclude(walk);
@@ -99,7 +97,7 @@ void Archive::Conclude(const Walk& walk) {
       warning +=
           ": " + std::to_string(found->second.count) + " times, first here";
     }
-    warnings_.push_back({std::move(warning), found->second.offset});
+    Warn({std::move(warning), found->second.offset});
   }
 }
 
@@ -135,10 +133,7 @@ Json Archive::Info(const ReadContext& /*context*/) const {
                {"stored_size", decoded_size_},
                {"decoded_size", decoded_size_},
                {"salvaged", salvage_},
-               {"warnings", Json::array()}};
-  for (const Warning& warning : warnings_) {
-    info["warnings"].push_back(warning.Text());
-  }
+               {"warnings", WarningTexts()}};
   return info;
 }
 

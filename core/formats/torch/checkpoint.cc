@@ -118,7 +118,7 @@ bool IsCheckpoint(const zip::Directory& directory) {
 }
 
 Status Checkpoint::LoadArchive(const ReadContext& context) {
-  warnings_ = archive_->directory().warnings;
+  WarnAll(archive_->directory().warnings);
   FindTop();
   if (Status read = ReadVersion(context); !read) return read;
   if (Status read = ReadByteOrder(context); !read) return read;
@@ -169,7 +169,7 @@ Result<std::string> Checkpoint::ReadRecord(uint32_t member,
 Status Checkpoint::ReadVersion(const ReadContext& context) {
   const std::optional<uint32_t> member = Record("version");
   if (!member) {
-    Warn("no_version: there is no record of the format's version");
+    Warn({"no_version: there is no record of the format's version"});
     return {};
   }
   const Result<std::string> text = ReadRecord(*member, context);
@@ -204,8 +204,8 @@ void Checkpoint::WarnOfMissingChecksums() {
     if (member.crc == 0 && member.size > 0) ++missing;
   }
   if (missing == 0) return;
-  Warn("no_crc: " + std::to_string(missing) +
-       " records were written without a checksum and cannot be verified");
+  Warn({"no_crc: " + std::to_string(missing) +
+        " records were written without a checksum and cannot be verified"});
 }
 
 Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
@@ -213,7 +213,8 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
   const std::string_view name = which == kValue ? kPickleName : kConstantsName;
   const std::optional<uint32_t> member = Record(name);
   if (!member) {
-    Warn("pickle: there is more than one " + std::string(name), true);
+    Warn({"pickle: there is more than one " + std::string(name), kNoOffset,
+          /*damage=*/true});
     return {};
   }
   const auto refuse = [&](const Error& error) -> Status {
@@ -222,8 +223,8 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
         error.code == Code::kChecksum ? "pickle_crc: " : "pickle: ";
     // A message of the walk of the value starts with a key already.
     const bool keyed = error.what.starts_with("pickle_");
-    Warn((keyed ? "" : key) + std::string(name) + ": " + error.what, true,
-         archive_->member(*member).header);
+    Warn({(keyed ? "" : key) + std::string(name) + ": " + error.what,
+          archive_->member(*member).header, /*damage=*/true});
     return {};
   };
   const Result<Content> content = archive_->Open(*member);
@@ -268,16 +269,16 @@ Status Checkpoint::AddFound(const std::vector<FoundTensor>& found,
     if (tensors_.back().fault.starts_with("too_large")) ++too_large;
   }
   if (too_large > 0) {
-    Warn("too_large: " + std::to_string(too_large) +
-         " tensors are larger than their storages and than 1 GiB");
+    Warn({"too_large: " + std::to_string(too_large) +
+          " tensors are larger than their storages and than 1 GiB"});
   }
   const auto unreadable =
       std::count_if(tensors_.begin(), tensors_.end(),
                     [](const Tensor& one) { return !one.fault.empty(); });
   if (unreadable > 0) {
-    Warn("unreadable: " + std::to_string(unreadable) +
-             " tensors do not lie in their storages",
-         true);
+    Warn({"unreadable: " + std::to_string(unreadable) +
+              " tensors do not lie in their storages",
+          kNoOffset, /*damage=*/true});
   }
   return {};
 }
@@ -293,7 +294,7 @@ Status Checkpoint::MakeDocuments(const ReadContext& context) {
         file.text = std::make_shared<const std::string>(std::move(*text));
       }
     } else if (text.error().Permanent()) {
-      Warn(text.error().what);
+      Warn({text.error().what});
     } else {
       return std::move(text).error();
     }

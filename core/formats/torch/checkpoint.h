@@ -60,7 +60,6 @@ class Checkpoint final : public TensorContainer {
   Status LoadLegacy(const ReadContext& context);
 
   Json Info(const ReadContext& context) const override;
-  std::vector<Error> Faults() const override { return DamageIn(warnings_); }
   Tables Files() const override;
   Exports Export() const override;
 
@@ -127,10 +126,6 @@ class Checkpoint final : public TensorContainer {
   Status MakeDocuments(const ReadContext& context);
   Result<std::string> DocumentText(Which which,
                                    const ReadContext& context) const;
-  void Warn(std::string text, bool damage = false,
-            uint64_t offset = kNoOffset) {
-    warnings_.push_back({std::move(text), offset, damage});
-  }
   void FindDocuments();
 
   // globals.cc: what loading the checkpoint would import (section 12).
@@ -166,7 +161,6 @@ class Checkpoint final : public TensorContainer {
   std::vector<Tensor> tensors_;
   GlobalNames globals_;
   std::vector<Document> documents_;  // files beside it that views may use
-  std::vector<Warning> warnings_;
 };
 
 /// Whether an archive is a checkpoint (section 1).

@@ -159,8 +159,6 @@ std::optional<ArrayInfo> Checkpoint::ArrayOf(uint32_t number) const {
 }
 
 Json Checkpoint::Info(const ReadContext& /*context*/) const {
-  Json warnings = Json::array();
-  for (const Warning& warning : warnings_) warnings.push_back(warning.Text());
   Json info = {{"format", "torch"},
                {"form", archive_ != nullptr ? "zip" : "legacy"},
                {"torchscript", script_},
@@ -168,7 +166,7 @@ Json Checkpoint::Info(const ReadContext& /*context*/) const {
                {"storages", storages_.size()},
                {"byteorder", big_endian_ ? "big" : "little"},
                {"container_size", source()->size()},
-               {"warnings", std::move(warnings)}};
+               {"warnings", WarningTexts()}};
   if (version_) info["version"] = *version_;
   DescribeGlobals(info);
   return info;

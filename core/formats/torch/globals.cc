@@ -93,18 +93,18 @@ Status Checkpoint::ListLegacyGlobals(const ReadContext& context) {
 void Checkpoint::WarnOfGlobals() {
   if (!globals_.complete()) {
     Warn(
-        "globals_incomplete: loading the pickle may import more than what is "
-        "listed: " +
-            globals_.gap(),
-        /*damage=*/true);
+        {"globals_incomplete: loading the pickle may import more than what is "
+         "listed: " +
+             globals_.gap(),
+         kNoOffset, /*damage=*/true});
   }
   const uint64_t count = globals_.Count();
   if (count > kMostGlobals) {
     const bool more = count > kMostCounted;
-    Warn("many_globals: the pickle names " +
-         std::string(more ? "more than " : "") +
-         Counted(more ? kMostCounted : count) + ", and " +
-         std::to_string(kMostGlobals) + " are listed");
+    Warn({"many_globals: the pickle names " +
+          std::string(more ? "more than " : "") +
+          Counted(more ? kMostCounted : count) + ", and " +
+          std::to_string(kMostGlobals) + " are listed"});
   }
 }
 

@@ -94,7 +94,7 @@ Status Checkpoint::LoadLegacy(const ReadContext& context) {
   } else if (!added.error().Permanent() || too_many_) {
     return added;
   } else {
-    Warn(added.error().what, /*damage=*/true, object_at);
+    Warn({added.error().what, object_at, /*damage=*/true});
   }
   NameTensors();
   FindDocuments();
@@ -137,7 +137,9 @@ Status Checkpoint::ReadLegacyStorages(const Pickle& keys, uint64_t at,
       storages_.push_back(std::move(storage));
     }
   }
-  if (!lost.empty()) Warn(lost + ", and storages after it are lost", true, at);
+  if (!lost.empty()) {
+    Warn({lost + ", and storages after it are lost", at, /*damage=*/true});
+  }
   return {};
 }
 

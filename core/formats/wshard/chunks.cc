@@ -31,7 +31,6 @@ class WShardChunks final : public ShardContainer {
   /// Whether it is a manifest at all.
   bool has_manifest() const { return entry_.has_value(); }
 
-  uint64_t StoredSize() const override;
   Json Info(const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Tables Files() const override;
@@ -89,9 +88,9 @@ Status WShardChunks::Load(const ReadContext& context) {
   if (!manifest_.faults.empty()) return {};
   join_ = JoinLanes(chunks_);
   if (join_.left_out > 0) {
-    warnings_.push_back({std::to_string(join_.left_out) +
-                         " lanes are not joined: they are not in every chunk, "
-                         "or not of the same type"});
+    Warn({std::to_string(join_.left_out) +
+          " lanes are not joined: they are not in every chunk, "
+          "or not of the same type"});
   }
   return {};
 }
@@ -115,6 +114,7 @@ Status WShardChunks::OpenChunks(const ReadContext& context) {
       }
     }
     if (opened != nullptr) {
+      AddStoredSize(opened->StoredSize());
       if (chunk.length && opened->length() != chunk.length) {
         Disjoin("length_T of " + chunk.uri + " differs from the manifest");
       }
@@ -190,14 +190,6 @@ EntryInfo WShardChunks::DescribeLane(const JoinedLane& joined) const {
     }
   }
   return info;
-}
-
-uint64_t WShardChunks::StoredSize() const {
-  uint64_t size = ShardContainer::StoredSize();
-  for (const auto& chunk : chunks_) {
-    if (chunk != nullptr) size += chunk->StoredSize();
-  }
-  return size;
 }
 
 /// episode/LANE: the joined lanes.

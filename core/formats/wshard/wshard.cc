@@ -86,8 +86,8 @@ Status WShardContainer::Load(const ReadContext& context) {
   if (!length.is_null()) steps = length.get<uint64_t>();
   lanes_ = LaneTable(*channels, steps);
   if (lanes_.unusable() > 0) {
-    warnings_.push_back({std::to_string(lanes_.unusable()) +
-                         " elements of meta/channels make no sense"});
+    Warn({std::to_string(lanes_.unusable()) +
+          " elements of meta/channels make no sense"});
   }
 
   Json timebase = Pick(*episode, {"timebase"}, &Json::is_object);
@@ -134,16 +134,15 @@ Result<Json> WShardContainer::ReadMeta(std::optional<uint32_t> entry,
                                        const char* name,
                                        const ReadContext& context) {
   if (!entry) {
-    warnings_.push_back({std::string("there is no ") + name});
+    Warn({std::string("there is no ") + name});
     return Json();
   }
   Result<Json> json = ReadEntryJson(*this, *entry, context);
   if (json) return json;
   // What fails now may work later; types must not depend on it.
   if (!json.error().Permanent()) return json;
-  warnings_.push_back({std::string(name) + ": " + json.error().what,
-                       json.error().offset,
-                       /*damage=*/true});
+  Warn({std::string(name) + ": " + json.error().what, json.error().offset,
+        /*damage=*/true});
   return Json();
 }
 
@@ -213,7 +212,7 @@ void WShardContainer::FindInterleaving() {
         furthest = lane.entry;
       }
     }
-    warnings_.push_back(
+    Warn(
         {"lanes share bytes, as stream writers leave them, but not in a "
          "way that can be repaired: their bytes are shown as they are stored",
          lanes[0].offset});
@@ -225,12 +224,11 @@ void WShardContainer::FindInterleaving() {
   }
   gates_ = std::move(gates);
   interleaving_ = std::make_shared<const Interleaving>(*std::move(found));
-  warnings_.push_back(
-      {"a stream writer has interleaved the lanes every " +
-           std::to_string(interleaving_->interval()) +
-           " steps: repaired, and checked only as far as the checksums of the "
-           "extents in the index go",
-       lanes[0].offset});
+  Warn({"a stream writer has interleaved the lanes every " +
+            std::to_string(interleaving_->interval()) +
+            " steps: repaired, and checked only as far as the checksums of the "
+            "extents in the index go",
+        lanes[0].offset});
 }
 
 std::optional<Lane> WShardContainer::LaneOf(uint32_t entry,

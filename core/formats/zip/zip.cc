@@ -177,6 +177,7 @@ class ZipContainer final : public Container {
  public:
   explicit ZipContainer(std::shared_ptr<const Archive> archive)
       : Container(archive->source()), archive_(std::move(archive)) {
+    WarnAll(archive_->directory().warnings);
     for (uint32_t i = 0; i < archive_->count(); ++i) {
       if (archive_->member(i).kind != Kind::kFile) continue;
       ++files_;
@@ -186,10 +187,6 @@ class ZipContainer final : public Container {
 
   Json Info(const ReadContext& /*context*/) const override {
     const Directory& directory = archive_->directory();
-    Json warnings = Json::array();
-    for (const Warning& warning : directory.warnings) {
-      warnings.push_back(warning.Text());
-    }
     return {{"format", IsNpz() ? "npz" : "zip"},
             {"entries", archive_->count()},
             {"files", files_},
@@ -199,11 +196,7 @@ class ZipContainer final : public Container {
             {"bytes_before", directory.end.base},
             {"bytes_after", directory.end.trailing_bytes},
             {"container_size", source()->size()},
-            {"warnings", std::move(warnings)}};
-  }
-
-  std::vector<Error> Faults() const override {
-    return DamageIn(archive_->directory().warnings);
+            {"warnings", WarningTexts()}};
   }
 
   Tables Files() const override {

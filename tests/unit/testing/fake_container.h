@@ -74,10 +74,11 @@ class FakeContainer : public Container {
       : Container(std::make_shared<MemorySource>("the container's bytes")),
         names_(std::move(names)) {}
 
+  using Container::Warn;
+
   Json Info(const ReadContext& /*context*/) const override {
     return {{"format", "fake"}};
   }
-  std::vector<Error> Faults() const override { return faults; }
   Tables Files() const override {
     Tables all = files;
     const Placement placement{
@@ -96,7 +97,6 @@ class FakeContainer : public Container {
   std::string directory;
   Tables files;
   std::vector<ChildContainer> children;
-  std::vector<Error> faults;
 
  private:
   class Table final : public FileTable {

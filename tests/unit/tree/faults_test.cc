@@ -66,8 +66,9 @@ TEST(FaultsJson, IsEmptyForASoundContainer) {
 TEST(FaultsJson, HasFaultsOfTheContainerAndFailedReads) {
   const auto fake =
       std::make_shared<FakeContainer>(FakeContainer::Names{"a", "b"});
-  fake->faults = {{Code::kCorrupt, "the index is cut", 40},
-                  {Code::kCorrupt, "no table"}};
+  fake->Warn({"the index is cut", 40, /*damage=*/true});
+  fake->Warn({"only odd", 50});
+  fake->Warn({"no table", kNoOffset, /*damage=*/true});
   fake->files = {
       RefusedFile(Role::kPrimary, "r", {Code::kCorrupt, "unreadable", 7}),
       RefusedFile(Role::kPrimary, "locked", {Code::kLocked, "no key"})};
