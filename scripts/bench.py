@@ -45,6 +45,7 @@ class Samples:
 
 def build_benchmarks() -> pathlib.Path:
     for command in (
+        ["scripts/install.sh", "build", "bench"],
         ["cmake", "--preset", "bench"],
         ["cmake", "--build", "--preset", "bench"],
     ):

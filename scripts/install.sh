@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian 12 packages that are missing: install.sh build|demo|lint|package|test ...
+# Installs the Debian 12 packages that are missing: install.sh build|bench|demo|fuzz|lint|package|test ...
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
   liblz4-dev libxxhash-dev nlohmann-json3-dev libisal-dev libssl-dev zlib1g-dev
   libflatbuffers-dev libseccomp-dev libcli11-dev scdoc)
-test=(libgtest-dev libgmock-dev libpng-dev libbenchmark-dev clang-14
-  libclang-rt-14-dev python3 python3-pytest python3-numpy
+test=(libgtest-dev libgmock-dev libpng-dev python3 python3-pytest python3-numpy
   python3-cryptography python3-yaml zstd attr util-linux fio zsh fish man-db systemd)
 clients=(python3-venv jq ffmpeg rsync ripgrep file tar)
 demo=(attr chafa)
+bench=(libbenchmark-dev python3 python3-numpy)
+fuzz=(clang-14 libclang-rt-14-dev)
 package=(dpkg-dev file)
 package_test=(debootstrap lintian python3 python3-pytest util-linux)
 lint=(clang-14 clang-tidy-14 cppcheck python3)
@@ -19,8 +20,10 @@ wanted=()
 for set in "$@"; do
   case $set in
     build) wanted+=("${build[@]}") ;;
+    bench) wanted+=("${bench[@]}") ;;
     clients) wanted+=("${clients[@]}") ;;
     demo) wanted+=("${demo[@]}") ;;
+    fuzz) wanted+=("${fuzz[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
     package) wanted+=("${package[@]}") ;;
     package_test) wanted+=("${package_test[@]}") ;;
