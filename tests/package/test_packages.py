@@ -18,6 +18,31 @@ ENTRIES = json.loads(CONTAINER.with_suffix(".shard.json").read_text())["entries"
 SUMS = "".join(f"{e['decoded_sha256']}  {e['name']}\n" for e in ENTRIES)
 EXAMPLES = ROOT / "packaging" / "examples"
 MACHINE = os.uname().machine
+# One of each.
+KINDS = (
+    "shard/comp_mixed.shard",
+    "wshard/rgb_zstd.wshard",
+    "shard-profiles/llama_micro.mosh",
+    "shard-profiles/train-000.smpl",
+    "shard-profiles/all_encodings.cshard",
+    "shard-profiles/role6.umsh",
+    "shard-profiles/synthetic/graphshard_gen1.cowrie",
+    "shard-profiles/synthetic/cowrie_gnn_v11.sjgn",
+    "conventions/tiles.gemm",
+    "conventions/json.tshard",
+    "mcf/align16.mcf",
+    "cvc/v2_columns.cvc",
+    "megacontext/good_fp32",
+    "mem8/compressed.mem8",
+    "mem8/archive.m8a",
+    "safetensors/llama.safetensors",
+    "gguf/align_64.gguf",
+    "npz/dtypes.npz",
+    "zip/deflate.zip",
+    "torch/keys.pt",
+    "tar/gnu.tar",
+    "onnx/mlp.onnx",
+)
 # Of a script in a tree: waits until every daemon has ended, or fails.
 ALL_ENDED = """
     for i in $(seq 100); do grep -qs ctxfs /proc/[0-9]*/comm || break; sleep 0.1; done
@@ -150,6 +175,60 @@ END
     assert codes.split() == ["0", "1", "2", "0", "4", "8", "4"]
 
     tree.run("dpkg --purge ctxfs")
+    assert tree.contents() == before
+
+
+def test_a_container_of_each_kind_from_install_to_removal(tree):
+    """A new user's day: fstab, browse, check, extract, and remove everything."""
+    names = [path.rsplit("/", 1)[1] for path in KINDS]
+    tree.copy_in(package("ctxfs"), *(GOLDEN / path for path in KINDS))
+    depends = field(package("ctxfs"), "Depends")
+    tree.run(f"""
+        apt-get update -q
+        apt-get satisfy -qy --no-install-recommends '{depends}'
+        apt-get install -qy --no-install-recommends tree file less rsync
+        mkdir /srv/in
+        for name in {" ".join(names)}; do mv "/tmp/$name" /srv/in; done
+    """)
+    before = tree.contents()
+    tree.run("dpkg --install /tmp/ctxfs_*.deb")
+
+    # Each mount shows its container's files as extract writes them.
+    shown = tree.run(f"""
+        mkdir /mnt/each
+        for name in {" ".join(names)}; do
+            mkdir "/mnt/each/$name"
+            echo "/srv/in/$name /mnt/each/$name ctxfs ro,nofail,flat 0 0"
+        done > /tmp/fstab
+        mount --all --fstab /tmp/fstab
+        grep -c ' fuse.ctxfs ' /proc/mounts
+        mkdir /tmp/out /tmp/copied
+        for name in {" ".join(names)}; do
+            at=/mnt/each/$name
+            ls -lR "$at" > /tmp/ls; test -s /tmp/ls
+            tree "$at" | tail -n 1 | grep -q file
+            test "$(du -s --apparent-size "$at" | cut -f 1)" -ge 0
+            find "$at" -type f -not -path '*/.ctxfs/*' | head -n 1 > /tmp/first
+            read -r first < /tmp/first
+            file --brief "$first" > /tmp/kind; test -s /tmp/kind
+            less -f "$first" | cmp - "$first"
+            rsync -a --exclude .ctxfs --exclude views "$at/" "/tmp/copied/$name"
+            ctxfs check "/srv/in/$name" > /tmp/checked
+            ctxfs extract "/srv/in/$name" "/tmp/out/$name" > /tmp/extracted
+            ctxfs info "/srv/in/$name" | head -n 1
+        done
+        umount --all -t fuse.ctxfs
+        {ALL_ENDED}
+        ! grep -q ctxfs /proc/mounts
+        diff -r --exclude views /tmp/copied /tmp/out
+        find /tmp/copied -type f | wc -l
+    """)
+    mounted, *described, copied = shown.split("\n")[:-1]
+    assert int(mounted) == len(names)
+    assert len(described) == len(names)
+    assert int(copied) > len(names)
+
+    tree.run("rm -r /mnt/each; dpkg --purge ctxfs")
     assert tree.contents() == before
 
 
