@@ -65,6 +65,10 @@ struct Format {
   /// names say nothing.
   std::string_view name_suffix = {};
 
+  /// The name of such a container that makes one of all files in its folder. In
+  /// a mirrored directory FOLDER~dir is that container. Empty: there is none.
+  std::string_view folder_index = {};
+
   /// Whether `directory` is such a container. Null: no directory is.
   bool (*probe_directory)(const Source& directory) = nullptr;
 

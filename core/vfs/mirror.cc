@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/container/format.h"
 #include "core/io/io_error.h"
 #include "core/io/readers.h"
 #include "core/io/walk.h"
@@ -169,19 +170,43 @@ Result<std::optional<Mirror::Found>> Mirror::See(const Place& place,
 
 Result<std::optional<Mirror::Found>> Mirror::SeeInside(
     const Place& place, std::string_view name) const {
-  const std::string_view file = name.substr(0, name.size() - kInside.size());
-  Result<std::optional<Found>> seen = SeeFile(place, file, /*probe=*/false);
+  const std::string_view outside = name.substr(0, name.size() - kInside.size());
+  Result<std::optional<Found>> seen = SeeContained(place, outside);
+  if (seen && *seen && (*seen)->node.directory) {
+    seen = SeeFolderIndex(place, outside, (*seen)->node);
+  }
   if (!seen || !*seen) return seen;
   Node& node = (*seen)->node;
-  if (node.kind != Kind::kFile) return std::optional<Found>();
-  const Result<bool> container =
-      kinds_.HoldsContainer((*seen)->fd.proc_path(), node.identity, file);
-  if (!container) return container.error();
-  if (!*container) return std::optional<Found>();
   node.kind = Kind::kContainer;
   node.inode = InodeOf(place.inode, name, node.identity, node.kind);
   node.permissions.bits |= node.permissions.bits >> 2;  // as a directory
   return seen;
+}
+
+Result<std::optional<Mirror::Found>> Mirror::SeeContained(
+    const Place& place, std::string_view name) const {
+  Result<std::optional<Found>> seen = SeeFile(place, name, /*probe=*/false);
+  if (!seen || !*seen || (*seen)->node.directory) return seen;
+  const Node& node = (*seen)->node;
+  if (node.kind != Kind::kFile) return std::optional<Found>();
+  const Result<bool> container =
+      kinds_.HoldsContainer((*seen)->fd.proc_path(), node.identity, name);
+  if (!container) return container.error();
+  if (!*container) return std::optional<Found>();
+  return seen;
+}
+
+Result<std::optional<Mirror::Found>> Mirror::SeeFolderIndex(
+    const Place& place, std::string_view name, const Node& folder) const {
+  Place inside{folder.inode, PathIn(place, name), place.line};
+  inside.line.push_back(folder.identity);
+  for (const Format* format : Formats()) {
+    if (format->folder_index.empty()) continue;
+    Result<std::optional<Found>> seen =
+        SeeContained(inside, format->folder_index);
+    if (!seen || (*seen && !(*seen)->node.directory)) return seen;
+  }
+  return std::optional<Found>();
 }
 
 Result<std::optional<Mirror::Found>> Mirror::SeeFile(const Place& place,

@@ -36,8 +36,9 @@ class Mirror {
   /// Inodes of mirrored files have this bit, and no others.
   static constexpr Inode kBit = Inode{1} << 63;
 
-  /// What follows the name of a file that is a container and stays a file, in
-  /// the name of the directory that shows what is in it.
+  /// What follows the name of a file that is a container and stays a file, or
+  /// of a folder whose files are one, in the name of the directory that shows
+  /// what is in it.
   static constexpr std::string_view kInside = "~dir";
 
   /// A name at the top, and the absolute path of what it shows.
@@ -155,9 +156,16 @@ class Mirror {
   /// The same, of what the system has under that name.
   Result<std::optional<Found>> SeeFile(const Place& place,
                                        std::string_view name, bool probe) const;
-  /// Returns the container that NAME~dir is, NAME being a file that stays one.
+  /// Returns the container that NAME~dir is, NAME being a file that stays one,
+  /// or a folder of which a file in it makes a container.
   Result<std::optional<Found>> SeeInside(const Place& place,
                                          std::string_view name) const;
+  /// The file `name` if it is a container that stays a file; a directory.
+  Result<std::optional<Found>> SeeContained(const Place& place,
+                                            std::string_view name) const;
+  Result<std::optional<Found>> SeeFolderIndex(const Place& place,
+                                              std::string_view name,
+                                              const Node& folder) const;
   static Inode InodeOf(Inode parent, std::string_view name,
                        const FileIdentity& identity, Kind kind);
   /// The inode by which the kernel holds `name`, where Lookup had to take one

@@ -335,6 +335,18 @@ def test_shards_are_one_model(source, mirror):
     assert pretrained_weights(views / "hf") == pretrained_weights(source / "sharded")
 
 
+def test_a_folder_of_shards_has_its_model_beside_it(source, mirror):
+    beside = mirror / "sharded~dir"
+    assert "sharded~dir" not in os.listdir(mirror)
+    assert pretrained_weights(beside / "views" / "hf") == pretrained_weights(source / "sharded")
+    index = mirror / "sharded" / "model.safetensors.index.json~dir"
+    assert files_below(beside) == files_below(index)
+    stored = (beside / ".ctxfs" / "container").read_bytes()
+    assert stored == (source / "sharded" / "model.safetensors.index.json").read_bytes()
+    for name in ("single", "old", "no_such_folder"):
+        assert not (mirror / f"{name}~dir").exists()
+
+
 def test_only_containers_have_a_directory_beside_them(source, mirror):
     for name in ("notes.txt", "outside.onnx.data", "single/config.json"):
         assert (source / name).is_file()

@@ -326,6 +326,7 @@ const Format kSafetensorsIndex{
     .open = &Open,
     .resembles = &Resembles,
     .name_suffix = kIndexSuffix,
+    .folder_index = "model.safetensors.index.json",
     .stays_file = true};
 
 }  // namespace ctxfs
