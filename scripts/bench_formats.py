@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads safetensors, GGUF, zip and tar by their usual readers and by a mount.
+
+    scripts/bench_formats.py [--bin DIR] [--scratch DIR] [--rounds 3] [--scale 1]
+
+Makes a virtual environment in the scratch folder with the readers in the
+versions below and runs itself there. Files are written once, and are in the
+page cache. Each round asks each reader in turn, within one process: only the
+ratio means anything. The mount's time includes mounting. What both read is
+compared. `--scale 0.1` makes every file a tenth as large. Prints a table in
+Markdown.
+"""
+
+import argparse
+import pathlib
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+
+import bench_lib as lib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PINNED = ["gguf==0.19.0", "numpy==2.4.6", "safetensors==0.8.0"]
+TENSORS = 10_000
+MEMBERS = 1_000_000
+MIB = 1 << 20
+DEQUANTISED = ("Q4_0", "Q8_0", "Q4_K", "Q6_K", "Q2_K", "Q3_K", "Q5_K", "IQ4_XS",
+               "IQ2_XXS", "TQ1_0")
+
+
+def in_environment(scratch: pathlib.Path) -> None:
+    """Starts this script again by a Python that has the readers."""
+    python = scratch / "venv" / "bin" / "python"
+    if pathlib.Path(sys.executable) == python:
+        return
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", scratch / "venv"], check=True)
+    subprocess.run([python, "-m", "pip", "install", "-q", *PINNED], check=True)
+    again = [python, __file__, *sys.argv[1:], "--scratch", scratch]
+    sys.exit(subprocess.run(again, check=False).returncode)
+
+
+def timed(act) -> tuple[float, object]:
+    start = time.perf_counter()
+    result = act()
+    return time.perf_counter() - start, result
+
+
+class Bench:
+    def __init__(self, tools: lib.Tools, rounds: int, scale: float):
+        self.tools = tools
+        self.rounds = rounds
+        self.scale = scale
+        print("| what | usual reader | s | by ctxfs, s | times as fast |")
+        print("|---|---|---|---|---|")
+
+    def file(self, name: str, write) -> pathlib.Path:
+        path = self.tools.scratch / name
+        if not path.exists():
+            partial = path.with_suffix(".partial")
+            write(partial)
+            partial.rename(path)
+        lib.warm(path)
+        return path
+
+    def compare(self, what: str, reader: str, path: pathlib.Path, theirs, ours) -> None:
+        """`theirs` reads the file, `ours` its mount; both give the same."""
+        peer, own = [], []
+        for _ in range(self.rounds):
+            seconds, wanted = timed(theirs)
+            peer.append(seconds)
+            with self.tools.ctxfs(path) as mounting:
+                seconds, found = timed(lambda: ours(self.tools.point))
+            own.append(mounting + seconds)
+            if not same(wanted, found):
+                raise SystemExit(f"{what}: both readers read something else")
+            del wanted, found
+        ratio = statistics.median(peer) / statistics.median(own)
+        print(f"| {what} | {reader} | {spread(peer)} | {spread(own)} | {ratio:.2g} |",
+              flush=True)
+
+
+def spread(seconds: list[float]) -> str:
+    middle = statistics.median(seconds)
+    return f"{middle:.3g} ({min(seconds):.3g} to {max(seconds):.3g})"
+
+
+def same(wanted, found) -> bool:
+    import numpy
+
+    if isinstance(wanted, numpy.ndarray):
+        # Random codes give NaNs, of which numpy has one sign and we another.
+        return numpy.array_equal(wanted.ravel(), found, equal_nan=True)
+    return wanted == found
+
+
+def names_in(folder: pathlib.Path) -> int:
+    return sum(1 for _ in folder.iterdir())
+
+
+def sizes_in(folder: pathlib.Path) -> int:
+    """Reads every file of a folder, and gives the number of bytes."""
+    buffer = memoryview(bytearray(lib.PIECE))
+    return lib.read_files(sorted(path for path in folder.iterdir() if path.is_file()),
+                          buffer)
+
+
+def safetensors_files(bench: Bench) -> None:
+    import numpy
+    import safetensors
+    import safetensors.numpy
+
+    def many(path):
+        tensor = numpy.arange(4, dtype="f4")
+        count = int(TENSORS * bench.scale)
+        safetensors.numpy.save_file({f"layer.{i:05}.w": tensor for i in range(count)}, path)
+
+    def listed():
+        with safetensors.safe_open(path, framework="numpy") as model:
+            return len(list(model.keys()))
+
+    def large(path):
+        values = numpy.random.default_rng(1)
+        parts = {f"layer.{i:03}.w": values.integers(0, 2**32, (4 * MIB,), "u4")
+                 for i in range(int(128 * bench.scale) or 1)}
+        safetensors.numpy.save_file(parts, path)
+
+    def loaded():
+        model = safetensors.numpy.load_file(whole)
+        return sum(tensor.nbytes for tensor in model.values())
+
+    path = bench.file("many.safetensors", many)
+    bench.compare("list 10,000 tensors", "safetensors", path, listed,
+                  lambda mounted: names_in(mounted / "tensors"))
+    whole = bench.file("large.safetensors", large)
+    bench.compare("read 2 GiB of tensors", "safetensors", whole, loaded,
+                  lambda mounted: sizes_in(mounted / "tensors"))
+
+
+def gguf_files(bench: Bench) -> None:
+    import gguf
+    import numpy
+
+    def many(path):
+        writer = gguf.GGUFWriter(path, "llama")
+        for i in range(int(TENSORS * bench.scale)):
+            writer.add_tensor(f"blk.{i:05}.weight", numpy.arange(4, dtype="f4"))
+        finish(writer)
+
+    def finish(writer):
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+
+    def quantised(path):
+        values = numpy.random.default_rng(2)
+        writer = gguf.GGUFWriter(path, "llama")
+        for name in DEQUANTISED:
+            kind = gguf.GGMLQuantizationType[name]
+            elements, size = gguf.GGML_QUANT_SIZES[kind]
+            rows = int(8192 * bench.scale) or 1
+            codes = values.integers(0, 256, (rows, 2048 // elements * size), "u1")
+            writer.add_tensor(name, codes, raw_dtype=kind)
+        finish(writer)
+
+    path = bench.file("many.gguf", many)
+    bench.compare("list 10,000 tensors", "gguf", path,
+                  lambda: len(gguf.GGUFReader(path).tensors),
+                  lambda mounted: names_in(mounted / "tensors"))
+    codes = bench.file("quantised.gguf", quantised)
+    numpy.seterr(all="ignore")  # random scales overflow
+    tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(codes).tensors}
+    for name in DEQUANTISED:
+        tensor = tensors[name]
+        bench.compare(
+            f"dequantise {name}, 64 MiB", "gguf", codes,
+            lambda tensor=tensor: gguf.quants.dequantize(tensor.data, tensor.tensor_type),
+            lambda mounted, name=name: numpy.fromfile(
+                mounted / "views" / "dequantized" / name, "<f4"))
+
+
+def archives(bench: Bench) -> None:
+    import numpy
+
+    def deflated(path):
+        words = numpy.random.default_rng(3).integers(0, 5000, 8 * MIB // 2).astype("<u2")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for i in range(int(32 * bench.scale) or 1):
+                archive.writestr(f"part{i:02}", numpy.roll(words, i).tobytes())
+
+    def inflated():
+        with zipfile.ZipFile(packed) as archive:
+            return sum(len(archive.read(name)) for name in archive.namelist())
+
+    def members(path):
+        with open(path, "wb", buffering=lib.PIECE) as file:
+            for i in range(int(MEMBERS * bench.scale)):
+                member = tarfile.TarInfo(f"{i // 1000:04}/{i:07}")
+                file.write(member.tobuf(tarfile.USTAR_FORMAT))
+            file.write(bytes(1024))
+
+    def listed():
+        out = subprocess.run(["tar", "-tf", path], check=True, capture_output=True)
+        return out.stdout.count(b"\n")
+
+    def found(mounted):
+        out = subprocess.run(["find", mounted, "-type", "f"], check=True,
+                             capture_output=True)
+        return out.stdout.count(b"\n")
+
+    packed = bench.file("deflated.zip", deflated)
+    bench.compare("inflate 256 MiB", "zipfile (zlib)", packed, inflated,
+                  sizes_in)
+    path = bench.file("members.tar", members)
+    bench.compare("list 1,000,000 members", "tar -t", path, listed, found)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bench")
+    options.add_argument("--scratch", type=pathlib.Path)
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--scale", type=float, default=1)
+    chosen = options.parse_args()
+    scratch = chosen.scratch or pathlib.Path(tempfile.mkdtemp(prefix="bench_formats"))
+    scratch.mkdir(parents=True, exist_ok=True)
+    in_environment(scratch)
+    bench = Bench(lib.Tools(chosen.bin, scratch), chosen.rounds, chosen.scale)
+    for measure in (safetensors_files, gguf_files, archives):
+        measure(bench)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
