@@ -23,7 +23,7 @@ done
 
 bin=build/fuzz/tests/fuzz
 corpus=tests/fuzz/corpus
-scripts/install.sh build test fuzz
+scripts/install.sh build test sanitizers
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --target fuzz fuzz_seeds fuzz_replay -- --quiet
 mapfile -t all < <("$bin/fuzz_replay" --list)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian 12 packages that are missing: install.sh build|bench|demo|fuzz|lint|package|test ...
+# Installs the Debian 12 packages that are missing: install.sh build|bench|demo|lint|package|sanitizers|test ...
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
@@ -11,7 +11,7 @@ test=(libgtest-dev libgmock-dev libpng-dev python3 python3-pytest python3-numpy
 clients=(python3-venv jq ffmpeg rsync ripgrep file tar)
 demo=(attr chafa)
 bench=(libbenchmark-dev python3 python3-numpy)
-fuzz=(clang-14 libclang-rt-14-dev)
+sanitizers=(clang-14 libclang-rt-14-dev llvm-14)
 package=(dpkg-dev file)
 package_test=(debootstrap lintian python3 python3-pytest util-linux)
 lint=(clang-14 clang-tidy-14 cppcheck python3)
@@ -23,10 +23,10 @@ for set in "$@"; do
     bench) wanted+=("${bench[@]}") ;;
     clients) wanted+=("${clients[@]}") ;;
     demo) wanted+=("${demo[@]}") ;;
-    fuzz) wanted+=("${fuzz[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
     package) wanted+=("${package[@]}") ;;
     package_test) wanted+=("${package_test[@]}") ;;
+    sanitizers) wanted+=("${sanitizers[@]}") ;;
     test) wanted+=("${test[@]}") ;;
     *) echo "install.sh: no such set: $set" >&2; exit 1 ;;
   esac

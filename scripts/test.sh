@@ -3,13 +3,14 @@
 # Installs what is missing, builds, and tests. Without arguments: the tests that
 # find most mistakes, in at most 10 minutes on 2 cores. With arguments, in their
 # order:
-#   long     the tests that are left out without arguments, of the same build
-#   dev      every test (the clients of the gallery, robustness and all others)
+#   long     the mounts that take longer, and the clients of the gallery, of the
+#            same build
+#   dev      every test
 #   lint     includes, cppcheck, and the checks of clang-tidy that cost little
 #   tidy     every check of clang-tidy
 #   asan     all tests but most mounts, with sanitizers for addresses and
-#            undefined behaviour
-#   tsan     the same with the thread sanitizer
+#            undefined behaviour; mutations and fuzz inputs, too
+#   tsan     all tests but most mounts, with the thread sanitizer
 #   fuzz     builds with clang and runs the fuzz targets for a moment
 #   package  makes the packages and tries them in a Debian of their own
 set -euo pipefail
@@ -46,12 +47,13 @@ start=$SECONDS
 [ "$*" = package ] || scripts/install.sh build test
 for part in "$@"; do
   case $part in
-    quick | asan | tsan) run "$part" ;;
+    quick) run quick ;;
+    asan | tsan) scripts/install.sh sanitizers; run "$part" ;;
     long)
       make_clients_venv
       cmake --preset quick -DCTXFS_LONG_TESTS=ON >/dev/null
-      cmake --build --preset quick -- --quiet
-      ctest --preset quick -j2 -L 'long|clients|robustness|package'
+      cmake --build --preset quick --target ctxfs -- --quiet
+      ctest --preset quick -j2 -L 'long|clients|package'
       ;;
     dev) make_clients_venv; run dev ;;
     lint) scripts/lint.sh ;;
