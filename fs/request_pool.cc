@@ -126,36 +126,36 @@ void RequestPool::RunJobs() {
 }
 
 void RequestPool::RefuseJobs() {
-  MutexLock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!stop_ || !given_up_.empty()) {
     if (!given_up_.empty()) {
-      RefuseOne(lock);
+      RefuseOne();
     } else if (signalled_.empty()) {
       to_refuse_.Wait(mutex_);
     } else {
-      AskSignalled(lock);
+      AskSignalled();
     }
   }
 }
 
-void RequestPool::RefuseOne(MutexLock& lock) {
+void RequestPool::RefuseOne() {
   JobPtr job = std::move(given_up_.front());
   given_up_.pop_front();
   queued_.remove(job);
-  lock.Unlock();
+  mutex_.unlock();
   const bool refused = job->Refuse();
   job.reset();
-  lock.Lock();
+  mutex_.lock();
   if (refused) ++refused_;
 }
 
-void RequestPool::AskSignalled(MutexLock& lock) {
+void RequestPool::AskSignalled() {
   constexpr std::chrono::milliseconds kMoment(50);
   const std::list<JobPtr> asked = signalled_;
   for (const JobPtr& job : asked) {
-    lock.Unlock();
+    mutex_.unlock();
     const bool may = !job->is_over() && job->request().MayRefuse();
-    lock.Lock();
+    mutex_.lock();
     if (may) GiveUpLocked(job);
     if (may || job->is_over()) signalled_.remove(job);
   }

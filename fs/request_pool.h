@@ -97,8 +97,8 @@ class RequestPool {
   void RunJobs();
   void RefuseJobs();
   /// Gives up jobs whose callers are to be let go; drops those that are over.
-  void AskSignalled(MutexLock& lock) CTXFS_REQUIRES(mutex_);
-  void RefuseOne(MutexLock& lock) CTXFS_REQUIRES(mutex_);
+  void AskSignalled() CTXFS_REQUIRES(mutex_);
+  void RefuseOne() CTXFS_REQUIRES(mutex_);
 
   const unsigned most_;
   std::atomic<bool> stop_ = false;  // written under mutex_
