@@ -36,6 +36,8 @@ and its name is printed. It is removed after unmounting.
   max_expansion=N    work that one request may cause, in bytes per byte of the
                      container (default 1024; 0: any)
   readahead=SIZE     the read-ahead of the mount (root only)
+  timeout=SECONDS    how long names and attributes of a mirrored directory may
+                     be out of date (default 1); more is faster
   nosandbox          do not confine the daemon to reading the sources
   nonempty           mount on a directory that is not empty or has a ctxfs
                      mount, and hide what is there

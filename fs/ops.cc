@@ -49,12 +49,12 @@ struct stat StatOf(const Server& server, Inode inode,
   return st;
 }
 
-double Seconds(Lifetime lifetime) {
+double Seconds(const Server& server, Lifetime lifetime) {
   switch (lifetime) {
     case Lifetime::kForever:
       return kForever;
     case Lifetime::kMoment:
-      return 1;
+      return server.timeout();
     case Lifetime::kNone:
       break;
   }
@@ -108,12 +108,13 @@ Result<LookedUp> LookUp(Server& server, Inode parent, const std::string& name,
   if (!found) return std::move(found).error();
   // Inode 0 says that there is nothing, and may be remembered too.
   LookedUp answer(server.files(), *found ? (*found)->inode : 0);
-  answer.entry.entry_timeout = Seconds(server.files().NamesLast(parent));
+  answer.entry.entry_timeout =
+      Seconds(server, server.files().NamesLast(parent));
   if (*found) {
     const Attributes& attributes = (*found)->attributes;
     answer.entry.ino = (*found)->inode;
     answer.entry.attr = StatOf(server, answer.entry.ino, attributes);
-    answer.entry.attr_timeout = Seconds(attributes.lifetime);
+    answer.entry.attr_timeout = Seconds(server, attributes.lifetime);
   }
   return answer;
 }
@@ -153,7 +154,7 @@ void GetAttr(fuse_req_t req, fuse_ino_t inode, fuse_file_info* /*fi*/) {
       },
       [&server, inode](fuse_req_t to, const Attributes& attributes) {
         const struct stat st = StatOf(server, inode, attributes);
-        fuse_reply_attr(to, &st, Seconds(attributes.lifetime));
+        fuse_reply_attr(to, &st, Seconds(server, attributes.lifetime));
       });
 }
 

@@ -78,8 +78,8 @@ fuse_entry_param EntryOf(const Server& server, const Listing::Name& name) {
   if (name.attributes) {
     entry.ino = name.inode;
     entry.attr = StatOf(server, name.inode, *name.attributes);
-    entry.attr_timeout = Seconds(name.attributes->lifetime);
-    entry.entry_timeout = Seconds(Lifetime::kForever);
+    entry.attr_timeout = Seconds(server, name.attributes->lifetime);
+    entry.entry_timeout = Seconds(server, Lifetime::kForever);
   }
   return entry;
 }

@@ -20,7 +20,7 @@ inline Server& ServerOf(fuse_req_t req) {
 struct stat StatOf(const Server& server, Inode inode,
                    const Attributes& attributes);
 /// How long the kernel may keep what it is told.
-double Seconds(Lifetime lifetime);
+double Seconds(const Server& server, Lifetime lifetime);
 
 // ops_files.cc
 void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi);

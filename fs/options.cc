@@ -38,6 +38,7 @@ struct Raw {
   char* threads = nullptr;
   char* max_expansion = nullptr;
   char* readahead = nullptr;
+  char* timeout = nullptr;
   char* uid = nullptr;
   char* gid = nullptr;
   char* umask = nullptr;
@@ -59,7 +60,7 @@ struct Raw {
   ~Raw() {
     for (char* text :
          {keyfile, verify, views, list, cache, index, threads, max_expansion,
-          readahead, uid, gid, umask, log, ignored}) {
+          readahead, timeout, uid, gid, umask, log, ignored}) {
       std::free(text);
     }
   }
@@ -90,6 +91,7 @@ const fuse_opt kTable[] = {
     CTXFS_OPT("threads=%s", threads, 0),
     CTXFS_OPT("max_expansion=%s", max_expansion, 0),
     CTXFS_OPT("readahead=%s", readahead, 0),
+    CTXFS_OPT("timeout=%s", timeout, 0),
     CTXFS_OPT("uid=%s", uid, 0),
     CTXFS_OPT("gid=%s", gid, 0),
     CTXFS_OPT("umask=%s", umask, 0),
@@ -232,6 +234,7 @@ std::string ExpectedValue(std::string_view option) {
   if (option == "list") return "primary, views or all";
   if (option == "views") return "all, none or names of " + ViewNames();
   if (option == "threads") return "a number from 1 to 1024";
+  if (option == "timeout") return "a whole number of seconds";
   if (option == "umask") return "an octal number such as 022";
   if (option == "log") return "error, warning, info or debug";
   if (option == "cache" || option == "index" || option == "readahead") {
@@ -247,7 +250,8 @@ const char* ValueOf(const Raw& raw, std::string_view option) {
       {"list", raw.list},       {"cache", raw.cache},
       {"index", raw.index},     {"readahead", raw.readahead},
       {"threads", raw.threads}, {"max_expansion", raw.max_expansion},
-      {"uid", raw.uid},         {"gid", raw.gid},
+      {"timeout", raw.timeout}, {"uid", raw.uid},
+      {"gid", raw.gid},
       {"umask", raw.umask},     {"log", raw.log}};
   for (const auto& [name, value] : values) {
     if (name == option && value != nullptr) return value;
@@ -276,6 +280,7 @@ const char* TakeValues(const Raw& raw, MountOptions* options) {
   if (!TakeNumber(raw.max_expansion, 10, &options->max_expansion)) {
     return "max_expansion";
   }
+  if (!TakeNumber(raw.timeout, 10, &options->timeout)) return "timeout";
   if (!TakeNumber(raw.uid, 10, &options->uid)) return "uid";
   if (!TakeNumber(raw.gid, 10, &options->gid)) return "gid";
   options->uid_given = raw.uid != nullptr;

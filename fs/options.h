@@ -33,6 +33,9 @@ struct MountOptions {
   /// Bytes of work per byte of a container that a request may cause; 0: any.
   uint64_t max_expansion = limits::kWorkFactor;
   uint64_t readahead = 0;  // bytes; 0: the kernel's default
+  /// Seconds for which names and attributes of mirrored directories may be
+  /// believed.
+  uint32_t timeout = 1;
   uid_t uid = 0;           // the mounting user's unless given
   gid_t gid = 0;
   bool uid_given = false;

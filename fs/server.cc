@@ -47,6 +47,7 @@ Server::Server(const MountOptions& options)
     : cache_(options.cache_bytes),
       ahead_(cache_, options.cache_bytes),
       verify_at_open_(options.verify == VerifyMode::kOpen),
+      timeout_(options.timeout),
       others_(options.AllowsOthers()),
       uid_(options.uid),
       gid_(options.gid),

@@ -41,6 +41,8 @@ class Server {
   /// Null if the process had no descriptor for it.
   SignalWatch* signals() { return signals_.get(); }
   bool verify_at_open() const { return verify_at_open_; }
+  /// Seconds that the kernel may keep names and attributes of mirrored files.
+  double timeout() const { return timeout_; }
 
   /// Whether files may be mapped that are opened with direct_io. Set before
   /// there are threads.
@@ -71,6 +73,7 @@ class Server {
   std::unique_ptr<Namespace> files_;
   Ahead ahead_;
   bool verify_at_open_;
+  double timeout_;
   bool maps_direct_io_ = false;
   bool answered_ = false;
   bool others_;  // whether others than the mounting user see the files

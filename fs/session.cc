@@ -4,6 +4,7 @@
 #include <fuse_lowlevel.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "core/io/walk.h"
 #include "core/vfs/key_file.h"
 #include "core/vfs/sources.h"
+#include "fs/kernel_names.h"
 #include "fs/log/relay.h"
 #include "fs/loop.h"
 #include "fs/mapped_direct_io.h"
@@ -120,10 +122,14 @@ Confinement ConfinementOf(const Sources& sources, const MountOptions& options) {
     if (sources.container->source()->is_directory()) return {{path}, ""};
     return {{path.parent_path()}, path};
   }
-  // Links in a mirrored directory may lead anywhere, unless others see them.
-  if (!options.AllowsOthers()) return {{"/"}, ""};
-  if (sources.tops.empty()) return {{sources.directory}, ""};
   Confinement confinement;
+  confinement.watches = options.timeout > 1;
+  // Links in a mirrored directory may lead anywhere, unless others see them.
+  if (!options.AllowsOthers()) {
+    confinement.trees = {"/"};
+    return confinement;
+  }
+  if (sources.tops.empty()) confinement.trees = {sources.directory};
   for (const Mirror::Top& top : sources.tops) {
     confinement.trees.push_back(top.path);
   }
@@ -147,8 +153,11 @@ std::unique_ptr<Server> MakeServer(Sources sources, const MountOptions& options,
                                     open_options,
                                     BaseName(options.sources.front()));
   }
-  const Mirror::Options shown{mount_point, options.AllowsOthers(),
-                              options.list == ListMode::kAll};
+  const Mirror::Options shown{
+      .mount_point = mount_point,
+      .confined = options.AllowsOthers(),
+      .list_inside = options.list == ListMode::kAll,
+      .lasting = std::chrono::seconds(options.timeout)};
   auto mirror = sources.tops.empty()
                     ? std::make_unique<Mirror>(sources.directory, shown)
                     : std::make_unique<Mirror>(std::move(sources.tops), shown);
@@ -222,9 +231,14 @@ ExitCode Serve(const MountOptions& options,
   Log(LogLevel::kInfo,
       Quote(options.sources.front()) + " is mounted at " + mount_point->path());
   ready();
-  const bool served =
-      RunLoop(raw, ThreadCount(options), confinement, **relay,
-              server->signals(), [&server] { server->pool().Stop(); });
+  server->files().TellChanges([raw](Inode directory, const std::string& name) {
+    ForgetKernelName(raw, directory, name);
+  });
+  const bool served = RunLoop(raw, ThreadCount(options), confinement, **relay,
+                              server->signals(), [&server] {
+                                server->files().StopTelling();
+                                server->pool().Stop();
+                              });
   return served ? ExitCode::kOk : ExitCode::kFuse;
 }
 

@@ -224,7 +224,10 @@ FileSource::FileSource(std::shared_ptr<const File> file, std::string first_path,
       options_(options),
       readers_(Readers::Of(st)),
       identity_(FileIdentity::Of(st)),
-      companions_(std::move(companions)) {}
+      companions_(std::move(companions)) {
+  // It was found by its name just now.
+  (void)PathIsDue();
+}
 
 Status FileSource::ReadAt(uint64_t offset, MutableBytes out) const {
   if (!InBounds(offset, out.size(), size())) {

@@ -39,6 +39,24 @@ Result<About> Examine(int fd) {
   return About{::makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_mode};
 }
 
+/// Returns whether single steps may get further than openat2 did.
+bool MayContinue(int number) {
+  return number == EXDEV || number == EAGAIN || number == ENOSYS ||
+         number == EPERM;
+}
+
+/// Finds `path`, from `base` or absolute, if that stays in one file system.
+Result<Fd> FindInOneFileSystem(int base, const char* path, int flags,
+                               uint64_t resolve) {
+  open_how how{};
+  how.flags = static_cast<decltype(how.flags)>(kFound | flags);
+  how.resolve = resolve | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS;
+  const auto fd = static_cast<int>(
+      ::syscall(SYS_openat2, base, path, &how, sizeof(how)));
+  if (fd < 0) return CannotFind(errno);
+  return Fd(fd);
+}
+
 /// One walk along a path. Lets the kernel walk as far as one file system goes,
 /// and takes single steps across mount points, so that each can be refused
 /// before anything is looked up behind it.
@@ -77,21 +95,8 @@ class Walker {
   Result<Fd> WalkOneFileSystem() const {
     const size_t from = rest_.find_first_not_of('/');
     if (from == std::string::npos) return CannotFind(EXDEV);
-    open_how how{};
-    how.flags = static_cast<decltype(how.flags)>(kFound | flags_);
-    how.resolve = RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS;
-    if (below_) how.resolve |= RESOLVE_BENEATH;
-    const auto fd =
-        static_cast<int>(::syscall(SYS_openat2, line_.back().fd.get(),
-                                   rest_.c_str() + from, &how, sizeof(how)));
-    if (fd < 0) return CannotFind(errno);
-    return Fd(fd);
-  }
-
-  /// Returns whether single steps may get further than openat2 did.
-  static bool MayContinue(int number) {
-    return number == EXDEV || number == EAGAIN || number == ENOSYS ||
-           number == EPERM;
+    return FindInOneFileSystem(line_.back().fd.get(), rest_.c_str() + from,
+                               flags_, below_ ? RESOLVE_BENEATH : 0);
   }
 
   /// Takes the next component off the rest; empty at the end.
@@ -175,6 +180,11 @@ Result<Fd> WalkFromRoot(const std::string& path, int flags, Walker::Mode mode) {
 
 Result<Fd> FindPath(const std::string& path, int flags) {
   if (MountGuard::started()) {
+    // Mostly one call is enough; opening the root first takes three more.
+    if (path.starts_with('/')) {
+      Result<Fd> found = FindInOneFileSystem(AT_FDCWD, path.c_str(), flags, 0);
+      if (found || !MayContinue(found.error().sys_errno)) return found;
+    }
     return WalkFromRoot(path, flags, Walker::Mode::kGuard);
   }
   Fd fd(::open(path.c_str(), kFound | flags));

@@ -24,7 +24,11 @@ bool IsTransient(const Error& error) {
 
 // Fails where the file cannot be opened or read.
 Result<Kinds::Known> Kinds::Probe(const std::string& path, bool directory) {
-  const Result<std::shared_ptr<const Source>> source = OpenSource(path);
+  // A file that is watched does not look at its path again for each read.
+  SourceOptions options;
+  options.watch_ctime = !directory;
+  const Result<std::shared_ptr<const Source>> source =
+      OpenSource(path, options);
   if (!source) return source.error();
   if (directory) {
     const bool container = IsContainerDirectory(**source);
@@ -33,9 +37,14 @@ Result<Kinds::Known> Kinds::Probe(const std::string& path, bool directory) {
     }
     return Known{container ? Kind::kContainer : Kind::kDirectory, container};
   }
-  const Result<Buffer> head = ReadBuffer(
-      **source, 0, std::min<uint64_t>((*source)->size(), limits::kProbeBytes),
-      "head");
+  const uint64_t size =
+      std::min<uint64_t>((*source)->size(), limits::kProbeBytes);
+  Result<Buffer> head = ReadBuffer(**source, 0, size, "head");
+  if (!head && head.error().code == Code::kStale) {
+    // Its ctime alone may have changed.
+    const auto renewed = (*source)->Renew();
+    if (renewed) head = ReadBuffer(**renewed, 0, size, "head");
+  }
   if (!head) return head.error();
   return Known{
       IsContainerInPlaceOfFile(head->span()) ? Kind::kContainer : Kind::kFile,

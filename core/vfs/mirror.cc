@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vfs/mirror.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
@@ -12,6 +13,7 @@
 #include "core/io/io_error.h"
 #include "core/io/readers.h"
 #include "core/io/walk.h"
+#include "core/vfs/log.h"
 
 namespace ctxfs {
 namespace {
@@ -51,17 +53,32 @@ Permissions PermissionsOf(const struct stat& st, Kind kind) {
   return {readers.uid, readers.gid, readers.bits | search};
 }
 
+/// Null if names do not last long enough for changes to matter.
+std::unique_ptr<DirectoryWatch> MakeWatch(std::chrono::seconds lasting) {
+  if (lasting <= std::chrono::seconds(1)) return nullptr;
+  Result<std::unique_ptr<DirectoryWatch>> made = DirectoryWatch::Make();
+  if (made) return std::move(*made);
+  Log(LogLevel::kWarning, made.error().Text());
+  return nullptr;
+}
+
 }  // namespace
 
 Mirror::Mirror(std::string path, Options options)
-    : root_(std::move(path)), options_(std::move(options)) {
+    : root_(std::move(path)),
+      options_(std::move(options)),
+      kept_(options_.lasting),
+      watch_(MakeWatch(options_.lasting)) {
   struct stat st {};
   if (::stat(root_.c_str(), &st) == 0) root_identity_ = FileIdentity::Of(st);
   real_roots_.push_back(RealPath(root_));
 }
 
 Mirror::Mirror(std::vector<Top> tops, Options options)
-    : tops_(std::move(tops)), options_(std::move(options)) {
+    : tops_(std::move(tops)),
+      options_(std::move(options)),
+      kept_(options_.lasting),
+      watch_(MakeWatch(options_.lasting)) {
   for (const Top& top : tops_) {
     struct stat st {};
     if (::stat(top.path.c_str(), &st) == 0) {
@@ -245,6 +262,7 @@ Result<std::optional<Mirror::Node>> Mirror::Lookup(Inode directory,
                                                    std::string_view name) {
   const Result<Place> place = PlaceOf(directory);
   if (!place) return place.error();
+  Watch(*place);
   const Result<std::optional<Found>> seen = See(*place, name, /*probe=*/true);
   if (!seen) return seen.error();
   if (!*seen) return std::optional<Node>();
@@ -267,14 +285,51 @@ Result<std::optional<Mirror::Node>> Mirror::Lookup(Inode directory,
 }
 
 bool Mirror::Forget(Inode inode, uint64_t count) {
-  const MutexLock lock(mutex_);
-  const auto found = held_.find(inode);
-  if (found == held_.end()) return false;
-  found->second.count -= std::min(found->second.count, count);
-  if (found->second.count > 0) return false;
-  held_.erase(found);
-  listed_.erase(inode);
+  {
+    const MutexLock lock(mutex_);
+    const auto found = held_.find(inode);
+    if (found == held_.end()) return false;
+    found->second.count -= std::min(found->second.count, count);
+    if (found->second.count > 0) return false;
+    held_.erase(found);
+    listed_.erase(inode);
+  }
+  kept_.Drop(inode);
+  if (watch_ != nullptr) watch_->Forget(inode);
   return true;
+}
+
+void Mirror::Watch(const Place& place) const {
+  // Several sources have no directory in common.
+  if (watch_ == nullptr || place.path.empty() ||
+      watch_->IsWatched(place.inode)) {
+    return;
+  }
+  const Result<Fd> found = FindPath(place.path, O_DIRECTORY);
+  if (found) watch_->Watch(place.inode, found->proc_path());
+}
+
+std::vector<std::pair<Inode, std::string>> Mirror::HeldNames() const {
+  std::vector<std::pair<Inode, std::string>> names;
+  const MutexLock lock(mutex_);
+  names.reserve(held_.size());
+  for (const auto& [inode, held] : held_) {
+    names.emplace_back(held.parent, held.name);
+  }
+  return names;
+}
+
+void Mirror::TellChanges(Changed changed) {
+  if (watch_ == nullptr) return;
+  watch_->SetListener({changed, [this, changed] {
+                         for (const auto& [directory, name] : HeldNames()) {
+                           changed(directory, name);
+                         }
+                       }});
+}
+
+void Mirror::StopTelling() {
+  if (watch_ != nullptr) watch_->Stop();
 }
 
 bool Mirror::StillIs(const Node& held, const Node& now) {

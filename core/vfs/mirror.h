@@ -6,11 +6,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/mutex.h"
@@ -19,6 +21,8 @@
 #include "core/io/fd.h"
 #include "core/io/identity.h"
 #include "core/vfs/attributes.h"
+#include "core/vfs/directory_watch.h"
+#include "core/vfs/kept_sources.h"
 #include "core/vfs/kinds.h"
 #include "core/vfs/snapshot.h"
 
@@ -54,6 +58,9 @@ class Mirror {
     bool confined = false;
     /// Listings have NAME~dir for each file that is a container.
     bool list_inside = false;
+    /// How long names and attributes may be believed (-o timeout=). If that is
+    /// more than a second, directories are watched for changes.
+    std::chrono::seconds lasting{1};
   };
 
   /// A mirrored file or directory.
@@ -72,6 +79,11 @@ class Mirror {
     std::string path;  // that it is named by: of a link, the link's
   };
 
+  /// Receives a name whose dentry the kernel should look up again; an empty
+  /// one: whose attributes of `directory` itself it should ask for again.
+  using Changed =
+      std::function<void(Inode directory, const std::string& name)>;
+
   /// Shows the directory at `path` at the mount's root.
   Mirror(std::string path, Options options);
   /// Shows `tops` there.
@@ -87,6 +99,14 @@ class Mirror {
 
   /// Returns what an inode is now; kStale when it is something else or nothing.
   Result<Found> Find(Inode inode) const;
+
+  /// Tells `changed` what changes, in a thread of its own, if directories are
+  /// watched; StopTelling ends that, without waiting for a call under way.
+  void TellChanges(Changed changed);
+  void StopTelling();
+
+  /// Mirrored files that stay open for the next reader.
+  KeptSources& kept() { return kept_; }
 
   /// Whether the file at `inode` was `identity` when the kernel last opened it.
   bool WasOpenedAs(Inode inode, const FileIdentity& identity) const;
@@ -183,17 +203,26 @@ class Mirror {
 
   std::shared_ptr<Listed> ListedAt(Inode directory);
 
+  /// Watches a directory, before a name in it is looked up: a change from then
+  /// on is reported.
+  void Watch(const Place& place) const;
+  /// Every name that the kernel holds.
+  std::vector<std::pair<Inode, std::string>> HeldNames() const;
+
   const std::vector<Top> tops_;  // empty: root_ is what is shown
   const std::string root_;
   const Options options_;
   FileIdentity root_identity_;
   std::vector<std::string> real_roots_;
   mutable Kinds kinds_;
+  KeptSources kept_;
   std::atomic<bool> any_retired_ = false;
   mutable Mutex mutex_;
   std::unordered_map<Inode, Held> held_ CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<Inode, std::shared_ptr<Listed>> listed_
       CTXFS_GUARDED_BY(mutex_);
+  /// Null unless names last long. Last: its thread uses the rest.
+  std::unique_ptr<DirectoryWatch> watch_;
 };
 
 }  // namespace ctxfs

@@ -391,11 +391,14 @@ Work Namespace::WorkOn(const MountedTree& tree) const {
   return work_limit_.On(tree.branch->container().StoredSize());
 }
 
-Result<Namespace::OpenFile> Namespace::OpenMirrored(Inode inode) const {
+Result<std::shared_ptr<const FileSource>> Namespace::OpenMirroredSource(
+    Inode inode) const {
+  if (auto kept = mirror_->kept().Get(inode)) return kept;
   const Result<Mirror::Found> found = mirror_->Find(inode);
   if (!found) return found.error();
-  // Containers that nobody uses go first.
-  while (!Descriptors::HaveRoom(1) && attached_.CloseOldest()) {
+  // What nobody uses goes first.
+  while (!Descriptors::HaveRoom(1) &&
+         (mirror_->kept().DropAll() || attached_.CloseOldest())) {
   }
   if (!Descriptors::HaveRoom(1)) {
     return Error{Code::kTooManyFiles,
@@ -403,8 +406,15 @@ Result<Namespace::OpenFile> Namespace::OpenMirrored(Inode inode) const {
                      " files are open, which is all that the daemon's limit "
                      "on descriptors allows"};
   }
-  const Result<std::shared_ptr<const FileSource>> source =
+  Result<std::shared_ptr<const FileSource>> source =
       FileSource::Open(found->fd.proc_path(), options_.source_options());
+  if (source) mirror_->kept().Keep(inode, *source);
+  return source;
+}
+
+Result<Namespace::OpenFile> Namespace::OpenMirrored(Inode inode) const {
+  const Result<std::shared_ptr<const FileSource>> source =
+      OpenMirroredSource(inode);
   if (!source) return source.error();
   OpenFile file;
   file.source = *source;

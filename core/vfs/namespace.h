@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/mutex.h"
@@ -118,6 +119,14 @@ class Namespace {
   Inode Parent(Inode inode, const ReadContext& context) const;
 
   Result<OpenFile> Open(Inode inode, const ReadContext& context) const;
+
+  /// Mirror::TellChanges and StopTelling; nothing of a container changes.
+  void TellChanges(Mirror::Changed changed) {
+    if (mirror_ != nullptr) mirror_->TellChanges(std::move(changed));
+  }
+  void StopTelling() {
+    if (mirror_ != nullptr) mirror_->StopTelling();
+  }
 
   /// Notes that the kernel has opened a file and dropped the pages it had of it
   /// unless file.same_pages.
@@ -246,6 +255,8 @@ class Namespace {
                                const ReadContext& context) const;
   Attributes ExamineNode(const Mirror::Node& node) const;
   Result<OpenFile> OpenMirrored(Inode inode) const;
+  Result<std::shared_ptr<const FileSource>> OpenMirroredSource(
+      Inode inode) const;
   Result<Attributes> ExamineOnce(Inode inode, const ReadContext& context) const;
   Result<OpenFile> OpenOnce(Inode inode, const ReadContext& context) const;
   Result<std::optional<Found>> LookupOnce(Inode directory,

@@ -27,8 +27,8 @@ void Drop(const Privileges& kept) {
   }
 }
 
-void Filter() {
-  const Result<bool> filter = FilterSyscalls();
+void Filter(bool watches) {
+  const Result<bool> filter = FilterSyscalls(watches);
   if (!filter) {
     Log(LogLevel::kWarning,
         "system call filter is off: " + filter.error().Text());
@@ -49,7 +49,7 @@ void Confine(const Confinement& confinement) {
   // may be able to open, and the filter refuses what the others need.
   Restrict(confinement.trees);
   Drop(kept);
-  Filter();
+  Filter(confinement.watches);
 }
 
 }  // namespace ctxfs

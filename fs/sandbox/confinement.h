@@ -13,6 +13,8 @@ struct Confinement {
   /// The one file that is served, an absolute path. Empty if files of any owner
   /// may be opened later, as in a mirrored directory.
   std::string container;
+  /// Whether directories are watched for changes.
+  bool watches = false;
 };
 
 /// Takes from the calling thread, and from every thread that it starts from

@@ -58,6 +58,10 @@ constexpr int kAllowed[] = {
     SCMP_SYS(getrandom), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid),
     SCMP_SYS(getegid), SCMP_SYS(uname), SCMP_SYS(sysinfo)};
 
+// Calls of a mount with -o timeout= that watches its directories.
+constexpr int kWatching[] = {SCMP_SYS(inotify_add_watch),
+                             SCMP_SYS(inotify_rm_watch)};
+
 /// A call that is allowed with some arguments. All of them must hold; a call
 /// that is listed twice is allowed by either.
 struct Conditional {
@@ -112,11 +116,12 @@ Error Failure(const char* what, int negative_errno) {
 
 std::vector<int> AllowedSyscalls() {
   std::vector<int> calls(std::begin(kAllowed), std::end(kAllowed));
+  calls.insert(calls.end(), std::begin(kWatching), std::end(kWatching));
   for (const Conditional& one : Conditionals()) calls.push_back(one.call);
   return calls;
 }
 
-Result<bool> FilterSyscalls() {
+Result<bool> FilterSyscalls(bool watches) {
   if (kSanitized) return false;
   // EPERM instead of a signal: a C library that makes a new call must not end
   // the daemon.
@@ -126,7 +131,11 @@ Result<bool> FilterSyscalls() {
     return Error{Code::kNoMemory, "out of memory for the system call filter"};
   int done = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH,
                                 SCMP_ACT_KILL_PROCESS);
-  for (const int call : kAllowed) {
+  std::vector<int> allowed(std::begin(kAllowed), std::end(kAllowed));
+  if (watches) {
+    allowed.insert(allowed.end(), std::begin(kWatching), std::end(kWatching));
+  }
+  for (const int call : allowed) {
     if (done == 0) {
       done = ::seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0);
     }

@@ -13,12 +13,15 @@ namespace ctxfs {
 /// make sockets or processes, and signal other processes. Needs
 /// PR_SET_NO_NEW_PRIVS. Cannot be undone.
 ///
+/// With `watches`, the calls that watch directories are allowed; the inotify
+/// descriptor must exist.
+///
 /// Returns false if there is no filter: the kernel has none, or the program is
 /// built with a sanitizer, which makes other calls.
-Result<bool> FilterSyscalls();
+Result<bool> FilterSyscalls(bool watches = false);
 
-/// The calls that the filter allows, with all arguments or with some. A call
-/// may be listed twice.
+/// The calls that the filter allows, with all arguments or with some, those
+/// that watch directories included. A call may be listed twice.
 std::vector<int> AllowedSyscalls();
 
 }  // namespace ctxfs

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <linux/openat2.h>
 #include <sched.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -89,7 +90,7 @@ class Confined : public testing::Test {
     return InChild([&] {
       // As on a system whose /dev/fuse everyone may open.
       (void)DropPrivileges({.nobody = true, .read_all = false});
-      Confine({{in_}, container_});
+      Confine({{in_}, container_, /*watches=*/true});
       errno = 0;
       return attempt() == -1 ? errno : 0;
     });
@@ -100,6 +101,7 @@ class Confined : public testing::Test {
   const std::filesystem::path out_ = dir_.Path("out");
   const std::filesystem::path secret_ = dir_.Path("secret");
   const std::filesystem::path container_ = in_ / "file";
+  const Fd watch_{::inotify_init1(IN_CLOEXEC)};
 
   std::vector<Misuse> OfFiles() const;
   std::vector<Misuse> OfNames() const;
@@ -177,6 +179,11 @@ std::vector<Misuse> Confined::OfNames() const {
 #endif
   };
   if (::geteuid() != 0) return all;  // the secret is our own
+  const int watch = watch_.get();
+  all.push_back({SYS_inotify_add_watch, "watch a private directory", EACCES,
+                 [=, this] {
+                   return ::inotify_add_watch(watch, secret_.c_str(), IN_OPEN);
+                 }});
   all.push_back({SYS_newfstatat, "look into a private directory", EACCES, [=] {
                    return ::syscall(SYS_newfstatat, AT_FDCWD, secret.c_str(),
                                     &st, 0);
@@ -357,6 +364,7 @@ const std::set<int> kHarmless = {
     SYS_getegid,
     SYS_uname,
     SYS_sysinfo,
+    SYS_inotify_rm_watch,
 #ifdef SYS_poll
     SYS_poll,
 #endif
@@ -380,6 +388,19 @@ TEST_F(Confined, CannotMisuseACallThatIsAllowed) {
               return 0;
             }),
             0);
+}
+
+TEST_F(Confined, MayNotWatchDirectoriesUnlessTheMountDoes) {
+  for (const bool watches : {false, true}) {
+    const int got = InChild([&] {
+      Confine({{in_}, container_, watches});
+      errno = 0;
+      return ::inotify_add_watch(watch_.get(), in_.c_str(), IN_MODIFY) < 0
+                 ? errno
+                 : 0;
+    });
+    EXPECT_EQ(got, watches ? 0 : EPERM);
+  }
 }
 
 TEST_F(Confined, EveryCallThatIsAllowedIsProbed) {

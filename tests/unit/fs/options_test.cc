@@ -128,7 +128,7 @@ TEST(MountOptions, AreAllThatTheUsageNames) {
   const std::map<std::string, std::string> samples = {
       {"WHEN", "open"},   {"SIZE", "64M"},   {"N", "7"},
       {"MODE", "022"},    {"LEVEL", "info"}, {"PATH", "/key"},
-      {"LIST", "npy:hf"}, {"WHAT", "views"}};
+      {"LIST", "npy:hf"}, {"WHAT", "views"}, {"SECONDS", "3600"}};
   const Arguments documented = Documented();
   EXPECT_GE(documented.size(), 16U);
   for (std::string option : documented) {
@@ -197,6 +197,8 @@ TEST(MountOptions, RefuseValuesThatAreNone) {
                              "threads=4x",      "threads=0x4",
                              "readahead=x",     "readahead=-1",
                              "max_expansion=",  "max_expansion=1K",
+                             "timeout=",        "timeout=-1",
+                             "timeout=0.5",     "timeout=4294967296",
                              "uid=root",        "uid=-1",
                              "uid=4294967296",  "gid=",
                              "gid=staff",       "gid=4294967296",
@@ -212,6 +214,7 @@ TEST(MountOptions, RefuseValuesThatAreNone) {
         << parsed.error;
   }
   for (const char* option : {"threads=1", "threads=1024", "max_expansion=0",
+                             "timeout=0", "timeout=4294967295",
                              "umask=777", "uid=4294967295", "cache=0",
                              "cache=16777215T", "cache=18446744073709551615"}) {
     EXPECT_TRUE(ParseOption(option).ok) << option;

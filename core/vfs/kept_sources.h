@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <unordered_map>
+
+#include "core/base/mutex.h"
+#include "core/io/source.h"
+#include "core/vfs/attributes.h"
+
+namespace ctxfs {
+
+/// Mirrored files that stay open after their readers have closed them, so that
+/// the next reader's open walks no path. The one not used for longest is closed
+/// first. Safe for any number of threads.
+class KeptSources {
+ public:
+  /// `lasting`: how long a name may be believed to lead to the file that it led
+  /// to. Nothing is kept unless that is longer than a second.
+  explicit KeptSources(std::chrono::seconds lasting) : lasting_(lasting) {}
+
+  /// The open file that was kept for `inode`; null if there is none, if it has
+  /// changed or was replaced, or if its name has to be looked up again.
+  std::shared_ptr<const FileSource> Get(Inode inode);
+
+  /// Keeps a file that was found by its name just now, while there are
+  /// descriptors in plenty.
+  void Keep(Inode inode, std::shared_ptr<const FileSource> source);
+
+  void Drop(Inode inode);
+
+  /// Closes all of them. Returns false if there were none.
+  bool DropAll();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Kept {
+    Inode inode;
+    std::shared_ptr<const FileSource> source;
+    Clock::time_point found;  // by its name
+  };
+
+  const std::chrono::seconds lasting_;
+  Mutex mutex_;
+  std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // the latest used first
+  std::unordered_map<Inode, std::list<Kept>::iterator> by_inode_
+      CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ctxfs

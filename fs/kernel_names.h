@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fuse_lowlevel.h>
+
+#include <string>
+
+#include "core/vfs/attributes.h"
+
+namespace ctxfs {
+
+/// Tells the kernel that `name` in `directory` may be something else now: it
+/// looks the name up again at its next use, and files that are open stay open.
+/// An empty name stands for the attributes of the directory. Does nothing if
+/// the kernel does not know the name, or if the session ends.
+///
+/// The kernel waits until no request for a name in that directory is under way.
+/// So this may block, and must not be called by a thread that others wait for.
+void ForgetKernelName(fuse_session* session, Inode directory,
+                      const std::string& name);
+
+}  // namespace ctxfs
