@@ -12,8 +12,10 @@
 namespace ctxfs {
 namespace {
 
-// Below it the heap recycles well by itself.
-constexpr size_t kLeast = size_t{1} << 20;
+// Below it the heap recycles well by itself. Larger memory comes from mmap
+// (fs/main.cc): blocks of the cache would leave holes of their size in the heap
+// of each thread that made one.
+constexpr size_t kLeast = size_t{128} << 10;
 // Bytes kept for the next Buffer.
 constexpr size_t kMostSpare = size_t{32} << 20;
 
