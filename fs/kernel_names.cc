@@ -37,13 +37,11 @@ void ForgetKernelName(fuse_session* session, Inode directory,
                      kExpireOnly};
   const size_t with_nul = name.size() + 1;
   fuse_out_header header{};
-  header.len =
-      static_cast<uint32_t>(sizeof(header) + sizeof(entry) + with_nul);
+  header.len = static_cast<uint32_t>(sizeof(header) + sizeof(entry) + with_nul);
   header.error = FUSE_NOTIFY_INVAL_ENTRY;
-  const iovec parts[] = {
-      {&header, sizeof(header)},
-      {&entry, sizeof(entry)},
-      {const_cast<char*>(name.c_str()), with_nul}};
+  const iovec parts[] = {{&header, sizeof(header)},
+                         {&entry, sizeof(entry)},
+                         {const_cast<char*>(name.c_str()), with_nul}};
   // ENOENT: the kernel does not know the name.
   (void)!::writev(fuse_session_fd(session), parts, 3);
 }

@@ -225,8 +225,8 @@ int RunHelp(int argc, char** argv) {
 /// (core/base/bytes.cc keeps some for the next): by default glibc would learn
 /// to keep up to twice 32 MiB of it for each thread, on top of `cache=`. The
 /// threshold is that of Buffers: with 1 MiB, reading a table of 1M rows with
-/// cache=64M left 220 MiB in the heaps of 13 threads. Few heaps do for the rest,
-/// most of which glibc keeps for each thread anyway.
+/// cache=64M left 220 MiB in the heaps of 13 threads. Few heaps do for the
+/// rest, most of which glibc keeps for each thread anyway.
 void GiveMemoryBack() {
   constexpr int kLarge = 128 << 10;
   constexpr int kMostHeaps = 4;

@@ -251,8 +251,8 @@ const char* ValueOf(const Raw& raw, std::string_view option) {
       {"index", raw.index},     {"readahead", raw.readahead},
       {"threads", raw.threads}, {"max_expansion", raw.max_expansion},
       {"timeout", raw.timeout}, {"uid", raw.uid},
-      {"gid", raw.gid},
-      {"umask", raw.umask},     {"log", raw.log}};
+      {"gid", raw.gid},         {"umask", raw.umask},
+      {"log", raw.log}};
   for (const auto& [name, value] : values) {
     if (name == option && value != nullptr) return value;
   }

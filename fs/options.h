@@ -36,7 +36,7 @@ struct MountOptions {
   /// Seconds for which names and attributes of mirrored directories may be
   /// believed.
   uint32_t timeout = 1;
-  uid_t uid = 0;           // the mounting user's unless given
+  uid_t uid = 0;  // the mounting user's unless given
   gid_t gid = 0;
   bool uid_given = false;
   bool gid_given = false;

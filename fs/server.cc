@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/base/spare_memory.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/io/source.h"
@@ -55,7 +56,11 @@ Server::Server(const MountOptions& options)
       gid_given_(options.gid_given),
       umask_(options.umask),
       signals_(MakeSignalWatch()),
-      pool_(PoolThreads(options)) {}
+      pool_(PoolThreads(options)) {
+  // Beside the cache: little where that is small.
+  constexpr uint64_t kPart = 8;
+  BoundSpareMemory(options.cache_bytes / kPart);
+}
 
 Server::Server(std::shared_ptr<const Container> container,
                const MountOptions& options, const OpenOptions& open_options,

@@ -153,11 +153,10 @@ std::unique_ptr<Server> MakeServer(Sources sources, const MountOptions& options,
                                     open_options,
                                     BaseName(options.sources.front()));
   }
-  const Mirror::Options shown{
-      .mount_point = mount_point,
-      .confined = options.AllowsOthers(),
-      .list_inside = options.list == ListMode::kAll,
-      .lasting = std::chrono::seconds(options.timeout)};
+  const Mirror::Options shown{.mount_point = mount_point,
+                              .confined = options.AllowsOthers(),
+                              .list_inside = options.list == ListMode::kAll,
+                              .lasting = std::chrono::seconds(options.timeout)};
   auto mirror = sources.tops.empty()
                     ? std::make_unique<Mirror>(sources.directory, shown)
                     : std::make_unique<Mirror>(std::move(sources.tops), shown);

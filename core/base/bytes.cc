@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/bytes.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <new>
@@ -8,6 +9,7 @@
 
 #include "core/base/heap_meter.h"
 #include "core/base/mutex.h"
+#include "core/base/spare_memory.h"
 
 namespace ctxfs {
 namespace {
@@ -41,13 +43,18 @@ class Spares {
       const MutexLock lock(mutex_);
       spares_.push_back({bytes, capacity});
       kept_ += capacity;
-      while (kept_ > kMostSpare) {
+      while (kept_ > most_) {
         gone.push_back(spares_.front().bytes);
         kept_ -= spares_.front().capacity;
         spares_.erase(spares_.begin());
       }
     }
     for (std::byte* const one : gone) std::free(one);
+  }
+
+  void Bound(size_t bytes) {
+    const MutexLock lock(mutex_);
+    most_ = bytes;
   }
 
  private:
@@ -58,6 +65,7 @@ class Spares {
   Mutex mutex_;
   std::vector<Spare> spares_ CTXFS_GUARDED_BY(mutex_);  // oldest first
   size_t kept_ CTXFS_GUARDED_BY(mutex_) = 0;
+  size_t most_ CTXFS_GUARDED_BY(mutex_) = kMostSpare;
 };
 
 Spares& AllSpares() {
@@ -72,6 +80,10 @@ size_t CapacityFor(size_t size) {
 }
 
 }  // namespace
+
+void BoundSpareMemory(size_t bytes) {
+  AllSpares().Bound(std::min(bytes, kMostSpare));
+}
 
 Buffer::Buffer(size_t size) : size_(size) {
   if (size < kLeast) {

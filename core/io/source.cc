@@ -132,9 +132,12 @@ Result<std::shared_ptr<const FileSource>> FileSource::Open(
       options.watch_ctime ? std::make_shared<Companions>() : nullptr;
   std::string first_path = fd.real_path();
   const SourceOptions known = WithGiven(options, path, first_path);
-  return std::shared_ptr<const FileSource>(
+  std::shared_ptr<const FileSource> source(
       new FileSource(std::make_shared<const File>(std::move(fd)),
                      std::move(first_path), st, known, std::move(companions)));
+  // It was found by its name just now.
+  (void)source->PathIsDue();
+  return source;
 }
 
 Result<std::shared_ptr<const Source>> FileSource::OpenBeside(
@@ -224,10 +227,7 @@ FileSource::FileSource(std::shared_ptr<const File> file, std::string first_path,
       options_(options),
       readers_(Readers::Of(st)),
       identity_(FileIdentity::Of(st)),
-      companions_(std::move(companions)) {
-  // It was found by its name just now.
-  (void)PathIsDue();
-}
+      companions_(std::move(companions)) {}
 
 Status FileSource::ReadAt(uint64_t offset, MutableBytes out) const {
   if (!InBounds(offset, out.size(), size())) {

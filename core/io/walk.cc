@@ -51,8 +51,8 @@ Result<Fd> FindInOneFileSystem(int base, const char* path, int flags,
   open_how how{};
   how.flags = static_cast<decltype(how.flags)>(kFound | flags);
   how.resolve = resolve | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS;
-  const auto fd = static_cast<int>(
-      ::syscall(SYS_openat2, base, path, &how, sizeof(how)));
+  const auto fd =
+      static_cast<int>(::syscall(SYS_openat2, base, path, &how, sizeof(how)));
   if (fd < 0) return CannotFind(errno);
   return Fd(fd);
 }

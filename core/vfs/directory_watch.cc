@@ -90,8 +90,7 @@ void DirectoryWatch::Watch(Inode directory, const std::string& path) {
   if (watch_of_.contains(directory) || watch_of_.size() >= kMostWatches) {
     return;
   }
-  const int watch =
-      ::inotify_add_watch(events_.get(), path.c_str(), kWatched);
+  const int watch = ::inotify_add_watch(events_.get(), path.c_str(), kWatched);
   if (watch < 0) return;
   watch_of_.emplace(directory, watch);
   shown_as_[watch].push_back(directory);

@@ -81,8 +81,7 @@ class Mirror {
 
   /// Receives a name whose dentry the kernel should look up again; an empty
   /// one: whose attributes of `directory` itself it should ask for again.
-  using Changed =
-      std::function<void(Inode directory, const std::string& name)>;
+  using Changed = std::function<void(Inode directory, const std::string& name)>;
 
   /// Shows the directory at `path` at the mount's root.
   Mirror(std::string path, Options options);

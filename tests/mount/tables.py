@@ -62,6 +62,13 @@ def _chunks(rows: int, first: int, chance: np.random.Generator) -> dict[str, tup
     return chunks
 
 
+def schema(rows: int, groups: int, columns: list[dict]) -> shard.Entry:
+    """The entry that describes a table of row groups of `rows` rows each."""
+    text = json.dumps({"row_count": rows * groups, "row_group_count": groups,
+                       "columns": columns})
+    return shard.entry("__schema__", text.encode())
+
+
 def write(path, rows: int = 1_000_000, groups: int = 10, compressed: bool = True) -> None:
     """A table of `rows` rows and 12 columns in row groups, with zstd or raw."""
     chance = np.random.default_rng(1)
@@ -76,14 +83,10 @@ def write(path, rows: int = 1_000_000, groups: int = 10, compressed: bool = True
                                         capture_output=True, check=True).stdout
                 how = {"stored": stored, "flags": 3}
             entries.append(shard.entry(f"{group}:{name}", chunk, **how))
-    schema = {
-        "row_count": part * groups,
-        "row_group_count": groups,
-        "columns": [
-            {"name": name, "type": number, "nullable": False, "encoding": coding,
-             "stats": [{"count": part, "null_count": 0}] * groups}
-            for name, (number, coding) in columns.items()
-        ],
-    }
-    entries.insert(0, shard.entry("__schema__", json.dumps(schema).encode()))
+    described = [
+        {"name": name, "type": number, "nullable": False, "encoding": coding,
+         "stats": [{"count": part, "null_count": 0}] * groups}
+        for name, (number, coding) in columns.items()
+    ]
+    entries.insert(0, schema(part, groups, described))
     path.write_bytes(shard.build(entries, role=8))

@@ -49,8 +49,8 @@ class FrameBlock final : public Block {
         picture_(picture),
         pixels_(std::move(pixels)) {}
 
-  // It reads blocks through the cache: see Block.
-  uint64_t cost() const override { return 0; }
+  // The pixels, and the file; blocks that hold the pixels count for themselves.
+  uint64_t cost() const override { return picture_.size() + PngSize(picture_); }
   const Source* made_from() const override { return source_.get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {

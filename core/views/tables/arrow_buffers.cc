@@ -15,8 +15,10 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kPiece = 64 * limits::kKiB;
-// Rows of text that are decoded together: a multiple of 8, for their bits.
+// Rows of text that are decoded together at most, and about the bytes of their
+// lines. Blocks of rows are multiples of 8, for their bits.
 constexpr uint64_t kRowsABlock = 8192;
+constexpr uint64_t kLinesABlock = 2 * limits::kMiB;
 
 class BitsOf final : public Transform {
  public:
@@ -73,6 +75,17 @@ std::string FromBase64(std::string_view text) {
   return bytes;
 }
 
+// What a line takes in memory besides its text.
+constexpr uint64_t kLineMemory = 64;
+
+/// How many rows of a column of lines to decode together.
+uint64_t RowsAtOnce(const TableReader& reader, size_t column) {
+  const uint64_t line =
+      reader.values(column).size() / std::max<uint64_t>(reader.rows(), 1);
+  const uint64_t rows = kLinesABlock / std::max<uint64_t>(line, 1);
+  return std::clamp<uint64_t>(rows / 8 * 8, 8, kRowsABlock);
+}
+
 /// The rows of some lines, end to end.
 struct Rows {
   std::string data;
@@ -122,7 +135,11 @@ class TextBlock final : public Block {
         column_(column),
         where_(where) {}
 
-  uint64_t cost() const override { return 0; }  // it reads blocks
+  // The lines, their data twice, and the offsets; blocks that hold the lines
+  // count for themselves.
+  uint64_t cost() const override {
+    return where_.count * kLineMemory + 4 * where_.size;
+  }
   const Source* made_from() const override {
     return reader_->container().source().get();
   }
@@ -188,10 +205,11 @@ Result<TextBuffers> MakeTextBuffers(
   std::vector<TextBlock::Where> blocks;
   uint64_t line = 0;
   uint64_t size = 0;
-  for (uint64_t first = 0; first < reader->rows(); first += kRowsABlock) {
+  const uint64_t step = RowsAtOnce(*reader, column);
+  for (uint64_t first = 0; first < reader->rows(); first += step) {
     TextBlock::Where where;
     where.first = first;
-    where.count = std::min(kRowsABlock, reader->rows() - first);
+    where.count = std::min(step, reader->rows() - first);
     where.line = line;
     where.data = size;
     const Result<Cells> cells =

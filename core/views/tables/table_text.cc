@@ -23,9 +23,13 @@ constexpr uint64_t kCellsABlock = 65'536;
 constexpr uint64_t kRowsABlock = 4096;
 // Rows between two questions whether to give up.
 constexpr uint64_t kRowsACheck = 256;
-// About the longest text of a number, and of a row of a text column.
+// About the longest text of a number, and what a line takes in memory besides
+// its text.
 constexpr uint64_t kCellText = 24;
-constexpr uint64_t kLineText = 64;
+constexpr uint64_t kLineMemory = 64;
+// Bytes of memory that a block of rows should take to be rendered. Rows of long
+// texts are rendered fewer at a time.
+constexpr uint64_t kMemoryABlock = 8 * limits::kMiB;
 
 enum class Style : uint8_t { kCsv, kJsonLines };
 
@@ -113,6 +117,22 @@ Result<std::string> Render(const TableReader& reader, Style style,
   return text;
 }
 
+/// About the memory that rendering a row takes: its values, its text, and the
+/// text again in the block.
+uint64_t MemoryOfARow(const TableReader& reader) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < reader.columns(); ++i) {
+    const TableColumn& column = reader.table().columns[i];
+    const uint64_t text =
+        column.lines()
+            ? reader.values(i).size() / std::max<uint64_t>(reader.rows(), 1)
+            : kCellText * column.per_row;
+    bytes +=
+        column.lines() ? kLineMemory + 3 * text : column.row_size() + 2 * text;
+  }
+  return bytes;
+}
+
 Buffer ToBuffer(std::string_view text) {
   Buffer buffer(text.size());
   if (!text.empty()) std::memcpy(buffer.data(), text.data(), text.size());
@@ -131,7 +151,8 @@ class RowsBlock final : public Block {
         count_(count),
         place_(std::move(place)) {}
 
-  uint64_t cost() const override { return 0; }  // it reads blocks
+  // Blocks that hold the values count for themselves.
+  uint64_t cost() const override { return count_ * MemoryOfARow(*reader_); }
   const Source* made_from() const override {
     return reader_->container().source().get();
   }
@@ -152,17 +173,41 @@ class RowsBlock final : public Block {
   Place place_;
 };
 
-/// The same when it has just been measured, for the cache to keep.
-class RenderedBlock final : public Block {
+/// The same while the file is measured: moves `place` on. The cache bounds the
+/// memory, and keeps the text.
+class MeasuredRows final : public Block {
  public:
-  RenderedBlock(Key key, const std::string& text) : Block(key), text_(text) {}
-  uint64_t cost() const override { return text_.size(); }
-  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
-    return ToBuffer(text_);
+  struct Rows {
+    uint64_t first;
+    uint64_t count;
+  };
+
+  MeasuredRows(Key key, const TableReader& reader, Style style, Rows rows,
+               Place& place, const ReadContext& request)
+      : Block(key),
+        reader_(reader),
+        style_(style),
+        rows_(rows),
+        place_(place),
+        request_(request) {}
+
+  uint64_t cost() const override { return rows_.count * MemoryOfARow(reader_); }
+
+  // Of the request, work is counted that is done, and not the memory for it.
+  Result<Buffer> Produce(const ReadContext& context) const override {
+    const Result<std::string> text =
+        Render(reader_, style_, rows_.first, rows_.count, place_,
+               request_.With(context.interrupt()));
+    if (!text) return text.error();
+    return ToBuffer(*text);
   }
 
  private:
-  const std::string& text_;
+  const TableReader& reader_;
+  const Style style_;
+  const Rows rows_;
+  Place& place_;
+  const ReadContext& request_;
 };
 
 /// How many rows to render together. To render rows, each column's block that
@@ -171,18 +216,18 @@ class RenderedBlock final : public Block {
 /// the rows; the parts are then as large as the cache allows.
 uint64_t RowsAtOnce(const TableReader& reader, const ReadContext& context) {
   uint64_t values = 0;  // of a row
-  uint64_t bytes = 0;   // of a row, as values and as text
   for (const TableColumn& column : reader.table().columns) {
     values += column.per_row;
-    bytes += column.lines() ? kLineText
-                            : column.row_size() + kCellText * column.per_row;
   }
+  const uint64_t memory = std::max<uint64_t>(MemoryOfARow(reader), 1);
   const uint64_t usual = std::clamp<uint64_t>(
-      kCellsABlock / std::max<uint64_t>(values, 1), 1, kRowsABlock);
+      std::min(kCellsABlock / std::max<uint64_t>(values, 1),
+               kMemoryABlock / memory),
+      1, kRowsABlock);
   const uint64_t room = context.cache().budget();
   if (reader.BlockBytes() <= room / 2) return usual;
-  constexpr uint64_t kParts = 4;  // of the cache: one for the rows
-  return std::max(usual, room / kParts / std::max<uint64_t>(bytes, 1));
+  constexpr uint64_t kParts = 2;  // of the cache: one for the rows
+  return std::max(usual, room / kParts / memory);
 }
 
 /// The least text that `rows` rows are rendered as: a character and a separator
@@ -216,6 +261,8 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
                  header.size());
   const uint64_t owner = NewOwner();
   const uint64_t rows = (*reader)->rows();
+  Work unbounded(UINT64_MAX, 0);
+  const ReadContext cached = context.With(unbounded);
   if (rows / step > limits::kTablePlaces / (place.size() + 1)) {
     return Error{Code::kLimit, "too many rows and columns for a text"};
   }
@@ -224,18 +271,16 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
     const Key key{owner, first};
     auto block = std::make_shared<const RowsBlock>(key, *reader, style, first,
                                                    count, place);
-    const Result<std::string> text =
-        Render(**reader, style, first, count, place, context);
+    const Result<BlockCache::Pinned> text = cached.Get(
+        MeasuredRows(key, **reader, style, {first, count}, place, context));
     if (!text) return text.error();
-    if (text->size() > limits::kTableText - content.size()) {
+    const uint64_t size = (*text)->size();
+    if (size > limits::kTableText - content.size()) {
       return Error{Code::kLimit, "a table of more than " +
                                      std::to_string(limits::kTableText) +
                                      " bytes of text"};
     }
-    if (auto kept = context.Get(RenderedBlock(key, *text)); !kept) {
-      return kept.error();
-    }
-    content.Append(Decoded{std::move(block), 0}, text->size());
+    content.Append(Decoded{std::move(block), 0}, size);
   }
   return content;
 }

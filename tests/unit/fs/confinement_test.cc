@@ -180,10 +180,10 @@ std::vector<Misuse> Confined::OfNames() const {
   };
   if (::geteuid() != 0) return all;  // the secret is our own
   const int watch = watch_.get();
-  all.push_back({SYS_inotify_add_watch, "watch a private directory", EACCES,
-                 [=, this] {
-                   return ::inotify_add_watch(watch, secret_.c_str(), IN_OPEN);
-                 }});
+  all.push_back(
+      {SYS_inotify_add_watch, "watch a private directory", EACCES, [=, this] {
+         return ::inotify_add_watch(watch, secret_.c_str(), IN_OPEN);
+       }});
   all.push_back({SYS_newfstatat, "look into a private directory", EACCES, [=] {
                    return ::syscall(SYS_newfstatat, AT_FDCWD, secret.c_str(),
                                     &st, 0);

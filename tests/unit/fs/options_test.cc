@@ -213,10 +213,10 @@ TEST(MountOptions, RefuseValuesThatAreNone) {
     EXPECT_NE(parsed.error.find("'" + name + "'"), std::string::npos)
         << parsed.error;
   }
-  for (const char* option : {"threads=1", "threads=1024", "max_expansion=0",
-                             "timeout=0", "timeout=4294967295",
-                             "umask=777", "uid=4294967295", "cache=0",
-                             "cache=16777215T", "cache=18446744073709551615"}) {
+  for (const char* option :
+       {"threads=1", "threads=1024", "max_expansion=0", "timeout=0",
+        "timeout=4294967295", "umask=777", "uid=4294967295", "cache=0",
+        "cache=16777215T", "cache=18446744073709551615"}) {
     EXPECT_TRUE(ParseOption(option).ok) << option;
   }
 }
