@@ -16,6 +16,7 @@
 #include "core/container/format.h"
 #include "core/io/descriptors.h"
 #include "core/io/mount_guard.h"
+#include "core/io/path_checks.h"
 #include "core/io/walk.h"
 #include "core/vfs/key_file.h"
 #include "core/vfs/sources.h"
@@ -196,6 +197,9 @@ ExitCode Serve(const MountOptions& options,
   }
 
   GuardMounts(options.sources);
+  if (sources->container == nullptr && options.timeout > 1) {
+    SetPathCheckInterval(std::chrono::seconds(options.timeout));
+  }
   Descriptors::RaiseLimit(ThreadCount(options));
   const Result<std::unique_ptr<LogRelay>> relay = LogRelay::Make({});
   if (!relay) {

@@ -23,6 +23,8 @@ import tempfile
 import bench_lib as lib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "mount"))
+import tables  # noqa: E402  writes the table as the tests do
 
 
 class Samples:
@@ -190,6 +192,36 @@ class Names:
         self.out.add(f"peak RSS {when}", memory["VmHWM"])
 
 
+class Tables:
+    """A table of 12 columns as text: the first stat renders it, to know its size."""
+
+    ROWS = 1_000_000
+    CACHES = ("512M", "64M")
+
+    def __init__(self, tools: lib.Tools, rows: int):
+        self.tools = tools
+        self.rows = rows
+        self.out = Samples()
+        self.container = tools.scratch / f"table-{rows}.cshard"
+        if not self.container.exists():
+            tables.write(self.container, rows)
+        lib.warm(self.container)
+
+    def round(self) -> None:
+        views = self.tools.point / "views"
+        for cache in self.CACHES:
+            for kind in ("csv", "jsonl"):
+                name = f"{kind}, cache={cache}"
+                path = views / f"table.{kind}"
+                with self.tools.ctxfs(self.container, f"cache={cache}"):
+                    self.out.add(f"{name}: ls views, s", lib.run_timed(f"ls {views}"))
+                    self.out.add(f"{name}: first stat, s", lib.run_timed(f"stat {path}"))
+                    self.out.add(f"{name}: second stat, s", lib.run_timed(f"stat {path}"))
+                    self.out.add(f"{name}: read, s", lib.run_timed(f"cat {path} >/dev/null"))
+                    memory = lib.memory_of(lib.daemon_of(self.tools.point))
+                    self.out.add(f"{name}: peak RSS, MiB", memory["VmHWM"] / 1024)
+
+
 def row(*cells: str) -> str:
     return "| " + " | ".join(cells) + " |"
 
@@ -264,6 +296,13 @@ def report_names(names: Names) -> str:
     return table(title, heads, rows)
 
 
+def report_tables(measured: Tables) -> str:
+    rows = [[name, *spread(values, ".0f" if name.endswith("MiB") else ".3f")]
+            for name, values in measured.out.values.items()]
+    return table(f"A table of {measured.rows} rows and 12 columns (first stat < 5 s)",
+                 ["what", "median", "least", "most"], rows)
+
+
 def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", type=pathlib.Path, help="do not build, use this")
@@ -280,11 +319,14 @@ def measure(args: argparse.Namespace, scratch: pathlib.Path) -> None:
     print(f"- Rounds: {rounds}\n", flush=True)
     reads = Reads(tools, 4 if args.quick else 32)
     names = Names(tools, 20_000 if args.quick else 200_000)
+    text = Tables(tools, Tables.ROWS // 10 if args.quick else Tables.ROWS)
     for _ in range(rounds):
         reads.round()
         names.round()
+        text.round()
     print(report_reads(reads))
     print(report_names(names))
+    print(report_tables(text))
     print(f"Load at the end: {load()}")
 
 

@@ -15,6 +15,7 @@
 #include "core/io/beneath.h"
 #include "core/io/companions.h"
 #include "core/io/io_error.h"
+#include "core/io/path_checks.h"
 #include "core/io/walk.h"
 
 namespace ctxfs {
@@ -24,6 +25,9 @@ namespace {
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 std::atomic<uint64_t> g_bytes_read = 0;
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+std::atomic<int64_t> g_path_check_ns = kSecondNs;
 
 /// Whether all of `readers` may go through the directories on the way from
 /// `directory` to `path`.
@@ -254,13 +258,17 @@ uint64_t FileSource::AllBytesRead() {
   return g_bytes_read.load(std::memory_order_relaxed);
 }
 
+void SetPathCheckInterval(std::chrono::seconds interval) {
+  g_path_check_ns = std::chrono::nanoseconds(interval).count();
+}
+
 bool FileSource::PathIsDue() const {
   if (!options_.watch_ctime) return true;
-  constexpr int64_t kMomentNs = 1'000'000'000;
   struct timespec time {};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  const int64_t now = time.tv_sec * kMomentNs + time.tv_nsec;
-  if (now - path_examined_ns_.load(std::memory_order_relaxed) < kMomentNs) {
+  const int64_t now = time.tv_sec * kSecondNs + time.tv_nsec;
+  if (now - path_examined_ns_.load(std::memory_order_relaxed) <
+      g_path_check_ns.load(std::memory_order_relaxed)) {
     return false;
   }
   path_examined_ns_.store(now, std::memory_order_relaxed);
