@@ -154,9 +154,9 @@ const Command kHelpCommand{.name = "help",
                            .max_operands = 1};
 
 const Command* const kCommands[] = {
-    &kMountCommand,   &kUmountCommand, &kMountsCommand, &kLsCommand,
-    &kCatCommand,     &kInfoCommand,   &kCheckCommand,  &kExtractCommand,
-    &kFormatsCommand, &kHelpCommand};
+    &kMountCommand,  &kUmountCommand,  &kMountsCommand, &kLsCommand,
+    &kCatCommand,    &kInfoCommand,    &kCheckCommand,  &kExtractCommand,
+    &kReportCommand, &kFormatsCommand, &kHelpCommand};
 
 const Command* FindCommand(std::string_view name) {
   const auto* const found = std::find_if(

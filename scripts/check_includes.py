@@ -17,7 +17,7 @@ CONTENT = CODEC + ["core/codec", "core/io"]
 CONTAINER = CONTENT + ["core/content"]
 ABOVE = CONTAINER + ["core/container"]
 VFS = ABOVE + ["core/tree", "core/views"]
-CORE = VFS + ["core/vfs"]
+CORE = VFS + ["core/report", "core/vfs"]
 
 # Lowest layer first. A folder below one of these belongs to it.
 MAY_INCLUDE = {
@@ -29,6 +29,7 @@ MAY_INCLUDE = {
     # A family may write the names that the tree gives its files.
     "core/formats": ABOVE + ["core/tree"],
     "core/views": ABOVE,
+    "core/report": ABOVE + ["core/views"],
     "core/tree": ABOVE,
     "core/vfs": VFS,
     "fs": CORE,

@@ -5,10 +5,10 @@ set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
   liblz4-dev libxxhash-dev nlohmann-json3-dev libisal-dev libssl-dev zlib1g-dev
-  libflatbuffers-dev libseccomp-dev libcli11-dev scdoc)
+  libflatbuffers-dev libjs-chart.js libseccomp-dev libcli11-dev scdoc)
 test=(libgtest-dev libgmock-dev libpng-dev python3 python3-pytest python3-numpy
   python3-cryptography python3-yaml zstd attr util-linux fio zsh fish man-db systemd)
-clients=(python3-venv jq ffmpeg rsync ripgrep file tar)
+clients=(python3-venv jq ffmpeg rsync ripgrep file tar chromium)
 demo=(attr chafa)
 bench=(libbenchmark-dev python3 python3-numpy)
 sanitizers=(clang-14 libclang-rt-14-dev llvm-14)

@@ -13,15 +13,16 @@ extern const View kFvecsView;
 extern const View kHfView;
 extern const View kMergedView;
 extern const View kNpyView;
+extern const View kOverviewView;
 extern const View kRaw16View;
 extern const View kSafetensorsView;
 extern const View kTableView;
 
 namespace {
 
-constexpr std::array kViews = {&kNpyView,   &kRaw16View, &kSafetensorsView,
-                               &kHfView,    &kFvecsView, &kFramesView,
-                               &kTableView, &kArrowView, &kMergedView};
+constexpr std::array kViews = {
+    &kNpyView,    &kRaw16View, &kSafetensorsView, &kHfView,     &kFvecsView,
+    &kFramesView, &kTableView, &kArrowView,       &kMergedView, &kOverviewView};
 
 std::optional<size_t> PlaceOf(std::string_view name) {
   const auto found =

@@ -53,6 +53,12 @@ bool Take(char letter, const std::string& value, Arguments& arguments,
     case 'F':
       arguments.replace = true;
       return true;
+    case 'E':
+      arguments.exact = true;
+      return true;
+    case 'o':
+      arguments.output = value;
+      return !value.empty();
     case 'S':
       arguments.open.salvage = true;
       return true;
@@ -187,6 +193,7 @@ class Parser {
       case 'V':
         return "all, none or names of " + ViewNames();
       case 'K':
+      case 'o':
         return "the path of a file";
       default:
         return std::string(option.value);

@@ -23,6 +23,8 @@ struct Arguments {
   bool raw = false;
   bool sha256 = false;  // --checksums=sha256
   bool replace = false;
+  bool exact = false;
+  std::string output;  // -o; empty unless given
   unsigned jobs = 0;  // -j; as many as there are cores unless given
   std::optional<ViewSet> views;
   OpenOptions open;  // of --salvage, and the key that --keyfile names

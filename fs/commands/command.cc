@@ -19,6 +19,11 @@ constexpr OptionInfo kOptions[] = {
     {'C', 0, "checksums", "sha256",
      "print a line for sha256sum --check for each file, the report to standard "
      "error"},
+    {'o', 'o', "output", "FILE",
+     "write FILE (default: the name of SOURCE and .html, in the current "
+     "directory)"},
+    {'E', 0, "exact", "",
+     "read all elements of every array for its statistics, not a sample"},
     {'F', 0, "replace", "", "replace files that exist"},
     {'S', 0, "salvage", "",
      "read a container that breaks a structural rule as far as possible"},

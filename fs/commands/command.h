@@ -63,6 +63,7 @@ extern const Command kFormatsCommand;
 extern const Command kInfoCommand;
 extern const Command kLsCommand;
 extern const Command kMountsCommand;
+extern const Command kReportCommand;
 
 /// The options that `command` takes, in the order of AllOptions().
 std::vector<OptionInfo> OptionsOf(const Command& command);

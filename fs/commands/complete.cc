@@ -119,6 +119,7 @@ class Completer {
       case 'C':
         return Offer(before + "sha256");
       case 'K':
+      case 'o':
         if (before.empty()) std::puts(kFiles);
         return;
       default:

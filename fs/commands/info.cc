@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/report/container_summary.h"
 #include "core/vfs/open_container.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
-#include "fs/commands/container_summary.h"
 #include "fs/commands/find_containers.h"
 #include "fs/commands/global_lines.h"
 #include "fs/commands/text.h"

@@ -2,43 +2,17 @@
 //
 // Arrays of pictures as PNG files (docs/views.md, section 6).
 #include <atomic>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "core/base/limits.h"
 #include "core/codec/png.h"
 #include "core/content/block.h"
+#include "core/views/pictures/picture_of.h"
 #include "core/views/view.h"
 
 namespace ctxfs {
 namespace {
-
-/// The picture that each [i] of an array is: u8 [T,H,W] and [T,H,W,1], [.,3],
-/// [.,4], and u16 [T,H,W]. Nothing for any other array.
-std::optional<Picture> PictureOf(const ArrayInfo& array) {
-  const std::vector<uint64_t>& shape = array.shape;
-  const bool deep = array.dtype == DType::kU16;
-  if (array.dtype != DType::kU8 && !deep) return std::nullopt;
-  if (shape.size() != 3 && (shape.size() != 4 || deep)) return std::nullopt;
-  if (shape[0] == 0 || shape[0] >= std::numeric_limits<uint32_t>::max()) {
-    return std::nullopt;
-  }
-  Picture picture;
-  if (shape.size() == 4) {
-    if (shape[3] != 1 && shape[3] != 3 && shape[3] != 4) return std::nullopt;
-    picture.channels = static_cast<unsigned>(shape[3]);
-  }
-  for (const uint64_t side : {shape[1], shape[2]}) {
-    if (side == 0 || side > limits::kPictureSide) return std::nullopt;
-  }
-  picture.height = static_cast<uint32_t>(shape[1]);
-  picture.width = static_cast<uint32_t>(shape[2]);
-  picture.depth = deep ? 16 : 8;
-  if (picture.size() > limits::kPictureBytes) return std::nullopt;
-  return picture;
-}
 
 class FrameBlock final : public Block {
  public:

@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/commands/container_summary.h"
+#include "core/report/container_summary.h"
 
 #include <algorithm>
 
 namespace ctxfs {
 namespace {
-
-/// Sizes are declared by the container: a sum may exceed 64 bits.
-uint64_t AddUpTo(uint64_t a, uint64_t b) {
-  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-uint64_t Product(const std::vector<uint64_t>& shape) {
-  uint64_t product = 1;
-  for (const uint64_t extent : shape) {
-    if (extent != 0 && product > UINT64_MAX / extent) return UINT64_MAX;
-    product *= extent;
-  }
-  return product;
-}
 
 /// "crc32c" of "crc32c:9a71bb4c".
 std::string Algorithm(const std::string& checksum) {
@@ -26,7 +12,7 @@ std::string Algorithm(const std::string& checksum) {
 }
 
 void CountArray(const EntryInfo& info, ContainerSummary& summary) {
-  const uint64_t elements = Product(*info.shape);
+  const uint64_t elements = ElementsOf(*info.shape);
   ++summary.arrays;
   summary.elements = AddUpTo(summary.elements, elements);
   summary.all_tensors &= info.kind == "tensor";
@@ -50,18 +36,29 @@ void CountArray(const EntryInfo& info, ContainerSummary& summary) {
 
 }  // namespace
 
+uint64_t ElementsOf(const std::vector<uint64_t>& shape) {
+  uint64_t product = 1;
+  for (const uint64_t extent : shape) {
+    if (extent != 0 && product > UINT64_MAX / extent) return UINT64_MAX;
+    product *= extent;
+  }
+  return product;
+}
+
+void ContainerSummary::Add(const EntryInfo& info) {
+  ++entries;
+  decoded_bytes = AddUpTo(decoded_bytes, info.size);
+  stored_bytes = AddUpTo(stored_bytes, info.stored_size);
+  ++codecs[info.codec];
+  ++checksums[Algorithm(info.checksum)];
+  if (!info.dtype.empty() && info.shape) CountArray(info, *this);
+}
+
 ContainerSummary ContainerSummary::Of(const Container& container) {
   ContainerSummary summary;
-  const auto entries = container.Entries();
-  summary.entries = entries->count();
-  for (uint32_t entry = 0; entry < entries->count(); ++entry) {
-    const EntryInfo info =
-        entries->Describe(entry, LoneContext()).value_or(EntryInfo{});
-    summary.decoded_bytes = AddUpTo(summary.decoded_bytes, info.size);
-    summary.stored_bytes = AddUpTo(summary.stored_bytes, info.stored_size);
-    ++summary.codecs[info.codec];
-    ++summary.checksums[Algorithm(info.checksum)];
-    if (!info.dtype.empty() && info.shape) CountArray(info, summary);
+  const auto table = container.Entries();
+  for (uint32_t entry = 0; entry < table->count(); ++entry) {
+    summary.Add(table->Describe(entry, LoneContext()).value_or(EntryInfo{}));
   }
   return summary;
 }

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/array_statistics.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <span>
+#include <utility>
+
+#include "core/base/bytes.h"
+#include "core/codec/widen.h"
+#include "core/views/arrays/elements.h"
+#include "core/views/view.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kRuns = 64;
+constexpr uint64_t kChunk = 16'384;  // elements that are read at a time
+// Elements that are kept for the second look at them, instead of being read
+// twice: 8 MiB.
+constexpr uint64_t kKept = 1 << 20;
+constexpr size_t kBins = 40;
+
+bool IsInteger(DType dtype) { return dtype <= DType::kU64; }
+
+template <typename Signed>
+void Integers(Bytes elements, std::span<double> to) {
+  using Unsigned = std::make_unsigned_t<Signed>;
+  for (size_t i = 0; i < to.size(); ++i) {
+    to[i] = static_cast<double>(static_cast<Signed>(
+        LoadLe<Unsigned>(elements.data() + i * sizeof(Signed))));
+  }
+}
+
+void Floats(DType dtype, Bytes elements, std::span<double> to) {
+  std::vector<float> floats(to.size());
+  WidenToFloat(dtype, elements, floats);
+  std::copy(floats.begin(), floats.end(), to.begin());
+}
+
+/// The elements that are looked at, in chunks.
+class Reader {
+ public:
+  Reader(const ArrayInfo& array, Content elements, bool exact)
+      : dtype_(array.dtype),
+        width_(DTypeSize(array.dtype)),
+        count_(CountOf(array)),
+        sampled_(!exact && count_ > kSampledElements),
+        elements_(std::move(elements)) {}
+
+  uint64_t elements() const { return count_; }
+  uint64_t read() const { return sampled_ ? kSampledElements : count_; }
+
+  using Look = std::function<void(std::span<const double>)>;
+
+  Status ForEachChunk(const ReadContext& context, const Look& look) {
+    if (!kept_.empty()) {
+      look(kept_);
+      return {};
+    }
+    std::vector<double> kept;
+    const Look keep = [&](std::span<const double> values) {
+      if (read() <= kKept) {
+        kept.insert(kept.end(), values.begin(), values.end());
+      }
+      look(values);
+    };
+    const uint64_t runs = sampled_ ? kRuns : 1;
+    const uint64_t length = read() / runs;
+    for (uint64_t run = 0; run < runs; ++run) {
+      // The first run begins the array and the last one ends it.
+      const uint64_t first =
+          runs == 1 ? 0 : Scaled(count_ - length, run, runs - 1);
+      if (Status done = ReadRun(first, length, context, keep); !done) {
+        return done;
+      }
+    }
+    kept_ = std::move(kept);
+    return {};
+  }
+
+ private:
+  /// whole * part / parts, which may not fit before it is divided.
+  static uint64_t Scaled(uint64_t whole, uint64_t part, uint64_t parts) {
+    return whole / parts * part + whole % parts * part / parts;
+  }
+
+  Status ReadRun(uint64_t first, uint64_t length, const ReadContext& context,
+                 const Look& look) {
+    for (uint64_t at = 0; at < length; at += kChunk) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+      const auto count =
+          static_cast<size_t>(std::min<uint64_t>(kChunk, length - at));
+      bytes_.resize(count * width_);
+      values_.resize(count);
+      const MutableBytes bytes(bytes_.data(), bytes_.size());
+      Status read = ReadInto(elements_, (first + at) * width_, bytes, context);
+      if (!read) return read;
+      ToDoubles(dtype_, bytes, values_);
+      look(values_);
+    }
+    return {};
+  }
+
+  const DType dtype_;
+  const size_t width_;
+  const uint64_t count_;
+  const bool sampled_;
+  const Content elements_;
+  std::vector<std::byte> bytes_;
+  std::vector<double> values_;
+  std::vector<double> kept_;  // all of them, if they are few
+};
+
+/// The first look: all but the bins and the deviation. Sums have more bits than
+/// the elements, and do not overflow.
+struct Extremes {
+  ArrayStatistics& to;
+  uint64_t finite = 0;
+  long double sum = 0;
+
+  void Add(double value) {
+    if (std::isnan(value)) {
+      ++to.nans;
+    } else if (std::isinf(value)) {
+      ++to.infinities;
+    } else {
+      to.zeros += value == 0 ? 1 : 0;
+      if (finite == 0 || value < to.min) to.min = value;
+      if (finite == 0 || value > to.max) to.max = value;
+      sum += value;
+      ++finite;
+    }
+  }
+};
+
+/// Integers of a small range have a bin each; other numbers kBins bins.
+void MakeBins(DType dtype, ArrayStatistics& to) {
+  const double range = to.max - to.min;
+  if (IsInteger(dtype) && range < kBins) {
+    to.bins.assign(static_cast<size_t>(range) + 1, 0);
+    to.low = to.min - 0.5;
+    to.high = to.max + 0.5;
+  } else {
+    to.bins.assign(range == 0 ? 1 : kBins, 0);
+    to.low = to.min;
+    to.high = to.max;
+  }
+}
+
+/// The bin of a finite value. Halves, because the range may exceed a double.
+size_t BinOf(const ArrayStatistics& statistics, double value) {
+  const double range = statistics.high / 2 - statistics.low / 2;
+  if (!(range > 0)) return 0;
+  const double place = (value / 2 - statistics.low / 2) / range *
+                       static_cast<double>(statistics.bins.size());
+  if (!(place > 0)) return 0;
+  return std::min(statistics.bins.size() - 1, static_cast<size_t>(place));
+}
+
+}  // namespace
+
+void ToDoubles(DType dtype, Bytes elements, std::span<double> to) {
+  switch (dtype) {
+    case DType::kBool:
+    case DType::kU8:
+      return Integers<uint8_t>(elements, to);
+    case DType::kI8:
+      return Integers<int8_t>(elements, to);
+    case DType::kU16:
+      return Integers<uint16_t>(elements, to);
+    case DType::kI16:
+      return Integers<int16_t>(elements, to);
+    case DType::kU32:
+      return Integers<uint32_t>(elements, to);
+    case DType::kI32:
+      return Integers<int32_t>(elements, to);
+    case DType::kU64:
+      return Integers<uint64_t>(elements, to);
+    case DType::kI64:
+      return Integers<int64_t>(elements, to);
+    case DType::kF64:
+      for (size_t i = 0; i < to.size(); ++i) {
+        to[i] = std::bit_cast<double>(
+            LoadLe<uint64_t>(elements.data() + i * sizeof(double)));
+      }
+      return;
+    default:
+      return Floats(dtype, elements, to);
+  }
+}
+
+Result<ArrayStatistics> StatisticsOf(const ArrayInfo& array, bool exact,
+                                     const ReadContext& context) {
+  Result<Content> elements = OpenElements(array, context);
+  if (!elements) return std::move(elements).error();
+  // Of no elements, too, because their checksum may be wrong.
+  if (elements->size() == 0) {
+    if (Status verified = elements->Verify(context); !verified) {
+      return std::move(verified).error();
+    }
+  }
+  Reader reader(array, std::move(*elements), exact);
+  ArrayStatistics statistics;
+  statistics.elements = reader.elements();
+  statistics.read = reader.read();
+  Extremes extremes{statistics};
+  Status done = reader.ForEachChunk(context, [&](std::span<const double> all) {
+    for (const double value : all) extremes.Add(value);
+  });
+  if (!done) return std::move(done).error();
+  if (extremes.finite == 0) return statistics;
+
+  const auto finite = static_cast<long double>(extremes.finite);
+  const long double mean = extremes.sum / finite;
+  long double squares = 0;
+  MakeBins(array.dtype, statistics);
+  done = reader.ForEachChunk(context, [&](std::span<const double> all) {
+    for (const double value : all) {
+      if (!std::isfinite(value)) continue;
+      const long double distance = value - mean;
+      squares += distance * distance;
+      ++statistics.bins[BinOf(statistics, value)];
+    }
+  });
+  if (!done) return std::move(done).error();
+  statistics.mean = static_cast<double>(mean);
+  statistics.deviation = static_cast<double>(std::sqrt(squares / finite));
+  return statistics;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/result.h"
+#include "core/container/exports.h"
+#include "core/content/read_context.h"
+
+namespace ctxfs {
+
+/// What the numbers of an array are like. NaN stands for a value that there is
+/// none of: the minimum of no numbers.
+struct ArrayStatistics {
+  static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+  uint64_t elements = 0;  // of the array
+  uint64_t read = 0;      // that the following is about
+  uint64_t nans = 0;
+  uint64_t infinities = 0;
+  uint64_t zeros = 0;
+  // Of those that are neither NaN nor infinite:
+  double min = kNone;
+  double max = kNone;
+  double mean = kNone;
+  double deviation = kNone;    // of the population
+  double low = kNone;          // where the first bin begins
+  double high = kNone;         // where the last bin ends
+  std::vector<uint64_t> bins;  // how many are in each; all are equally wide
+};
+
+/// Elements of a larger array that are read for a sample.
+constexpr uint64_t kSampledElements = 65'536;
+
+/// Whether elements are numbers on a line, and a byte or more each.
+constexpr bool HasStatistics(DType dtype) {
+  return !IsComplex(dtype) && DTypeBits(dtype) >= 8;
+}
+
+/// Reads a usual array (IsUsual) whose dtype HasStatistics: all of it if
+/// `exact` or if it is small, otherwise kSampledElements elements in 64 runs
+/// that are spread evenly. The same elements at each call. All statistics are
+/// computed from the elements as float64. An exact one of a large array reads
+/// it twice.
+Result<ArrayStatistics> StatisticsOf(const ArrayInfo& array, bool exact,
+                                     const ReadContext& context);
+
+/// Converts little-endian elements of a dtype that HasStatistics.
+void ToDoubles(DType dtype, Bytes elements, std::span<double> to);
+
+}  // namespace ctxfs

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/container_report.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/report/container_summary.h"
+#include "core/report/entry_rows.h"
+#include "core/report/layer_sizes.h"
+#include "core/report/script_json.h"
+#include "core/report/value_report.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr size_t kNameBytes = 1000;
+constexpr size_t kTextBytes = 500;
+constexpr size_t kFacts = 100;
+constexpr size_t kWarnings = 200;
+constexpr size_t kCounted = 30;  // rows of counts by codec and the like
+constexpr size_t kLayers = 60;
+constexpr uint32_t kEntriesACheck = 256;
+
+/// Numbers that are left out, as "1,234,567" would be with separators.
+std::string CountText(uint64_t count) { return std::to_string(count); }
+
+std::string TextOf(const Json& value) {
+  return CutText(value.is_string() ? value.get_ref<const std::string&>()
+                                   : value.dump(-1, ' ', false,
+                                                Json::error_handler_t::replace),
+                 kTextBytes);
+}
+
+/// [[name, count]] of the largest counts, descending.
+Json CountsOf(const std::map<std::string, uint64_t>& counts) {
+  std::vector<std::pair<std::string, uint64_t>> ordered(counts.begin(),
+                                                        counts.end());
+  std::stable_sort(
+      ordered.begin(), ordered.end(),
+      [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (ordered.size() > kCounted) ordered.resize(kCounted);
+  Json shown = Json::array();
+  for (const auto& [name, count] : ordered) {
+    shown.push_back({CutText(name, kTextBytes), count});
+  }
+  return shown;
+}
+
+Json DtypesOf(const ContainerSummary& summary) {
+  using Named = std::pair<std::string, ContainerSummary::Dtype>;
+  std::vector<Named> ordered(summary.dtypes.begin(), summary.dtypes.end());
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const Named& a, const Named& b) {
+                     return a.second.bytes > b.second.bytes;
+                   });
+  if (ordered.size() > kCounted) ordered.resize(kCounted);
+  Json shown = Json::array();
+  for (const auto& [name, dtype] : ordered) {
+    shown.push_back(
+        {CutText(name, kTextBytes), dtype.bytes, dtype.arrays, dtype.elements});
+  }
+  return shown;
+}
+
+/// Adds "format", "facts": [[key, text]] and "warnings": [text].
+void AddInfo(const Json& info, bool format_only, Json& report) {
+  report["format"] = TextOf(info.value("format", Json("unknown")));
+  if (const auto version = info.find("version");
+      version != info.end() && version->is_primitive()) {
+    report["version"] = TextOf(*version);
+  }
+  if (format_only) return;
+  Json facts = Json::array();
+  for (const auto& [key, value] : info.items()) {
+    if (key == "format" || key == "version" || key == "warnings") continue;
+    if (value.empty() && value.is_structured()) continue;
+    if (facts.size() == kFacts) break;
+    facts.push_back({CutText(key, kTextBytes), TextOf(value)});
+  }
+  report["facts"] = std::move(facts);
+  Json warnings = Json::array();
+  uint64_t more = 0;
+  for (const Json& warning : info.value("warnings", Json::array())) {
+    if (warnings.size() == kWarnings) {
+      ++more;
+    } else {
+      warnings.push_back(TextOf(warning));
+    }
+  }
+  report["warnings"] = std::move(warnings);
+  if (more != 0) {
+    report["left_out"].push_back(CountText(more) + " further warnings");
+  }
+}
+
+/// What the index says of the entries.
+struct Described {
+  ContainerSummary summary;
+  LayerSizes layers;
+  EntryRows rows;
+};
+
+Status Describe(const FileTable& entries, uint32_t count,
+                const ReadContext& context, Described& to) {
+  for (uint32_t entry = 0; entry < count; ++entry) {
+    if (entry % kEntriesACheck == 0) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+    }
+    const EntryInfo info =
+        entries.Describe(entry, context).value_or(EntryInfo{});
+    if (info.incomplete) {
+      return Error{Code::kIo, "the container cannot be read"};
+    }
+    to.summary.Add(info);
+    to.layers.Add(info.name.value_or(""), info.size);
+    to.rows.Add(info);
+  }
+  return {};
+}
+
+void AddCounts(const Described& described, Json& report) {
+  const ContainerSummary& summary = described.summary;
+  report["stored_bytes"] = summary.stored_bytes;
+  report["decoded_bytes"] = summary.decoded_bytes;
+  report["array_count"] = summary.arrays;
+  report["elements"] = summary.elements;
+  report["all_tensors"] = summary.all_tensors;
+  report["codecs"] = CountsOf(summary.codecs);
+  report["checksums"] = CountsOf(summary.checksums);
+  report["dtypes"] = DtypesOf(summary);
+  report["layers"] = described.layers.Largest(kLayers);
+}
+
+}  // namespace
+
+Result<std::string> ContainerReport(
+    const std::shared_ptr<const Container>& container, const std::string& name,
+    const ReportOptions& options, ReportRoom& room,
+    const ReadContext& context) {
+  Json report = {{"name", CutText(name, kNameBytes)},
+                 {"left_out", Json::array()}};
+  const bool index_only = options.depth == ReportDepth::kIndex;
+  AddInfo(container->Info(context), index_only && container->InfoMayChange(),
+          report);
+  report["container_size"] = container->StoredSize();
+
+  const std::shared_ptr<const FileTable> entries = container->Entries();
+  const uint64_t count = entries->count();
+  const uint64_t described_count = std::min(count, options.described);
+  Described described{{}, {}, EntryRows(room.rows, room.row_bytes)};
+  Status done = Describe(*entries, static_cast<uint32_t>(described_count),
+                         context, described);
+  if (!done) return std::move(done).error();
+  const uint64_t rows = described.rows.rows();
+  room.rows -= rows;
+  room.row_bytes -= std::min(room.row_bytes, described.rows.bytes());
+  report["entry_count"] = count;
+  AddCounts(described, report);
+  if (described_count < count) {
+    report["left_out"].push_back("sizes and counts are those of the first " +
+                                 CountText(described_count) + " of " +
+                                 CountText(count) + " entries");
+  }
+  if (rows < count) {
+    report["left_out"].push_back(CountText(count - rows) + " of " +
+                                 CountText(count) +
+                                 " entries are not in the table");
+  }
+  if (!index_only) {
+    ValueReport(container, options, room, context).AddAll(report);
+  }
+  // What is incomplete because of an interrupt is not to be shown.
+  if (Status wanted = context.Check(); !wanted) {
+    return std::move(wanted).error();
+  }
+  std::string text = "{\"entries\":" + described.rows.Text() + ",\n" +
+                     ScriptJson(report).substr(1);
+  if (Status may = context.Spend(text.size()); !may) {
+    return std::move(may).error();
+  }
+  return text;
+}
+
+std::string FailedReport(const std::string& name, const Error& error) {
+  return ScriptJson({{"name", CutText(name, kNameBytes)},
+                     {"error", CutText(error.Text(), kTextBytes)}});
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/json.h"
+#include "core/base/result.h"
+#include "core/container/exports.h"
+#include "core/content/read_context.h"
+
+namespace ctxfs {
+
+/// Bytes of the largest lane that is plotted; it is read as a whole.
+constexpr uint64_t kPlottedBytes = 64 * 1024 * 1024;
+
+/// Whether a usual array can be plotted over its first dimension: numbers of
+/// shape [T] or [T,C], T at least 2 and C from 1 to 64, of at most
+/// kPlottedBytes bytes.
+bool IsPlottable(const ArrayInfo& array);
+
+/// The lines of a plottable array, at most 8 of its C: {"name", "dtype",
+/// "shape", "steps": T, "lines": [{"x"?: [step], "y": [value or null]}]}. Up to
+/// 1000 steps a line has each of them and no "x". Of more it has the least and
+/// the greatest value of each of 500 spans of equal length, so that no peak is
+/// lost. Values have 6 significant digits; NaN and infinities are null.
+Result<Json> LanePlot(const ArrayInfo& array, const ReadContext& context);
+
+}  // namespace ctxfs

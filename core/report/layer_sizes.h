@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/base/json.h"
+
+namespace ctxfs {
+
+/// Returns the layer of a model, or the group of lanes, that an entry belongs
+/// to, as a part of its name: up to the first number between dots and slashes
+/// ("model.layers.3" of "model.layers.3.mlp.weight"), or without its last
+/// component ("signal" of "signal/rgb"); the name itself if it has one only.
+std::string_view LayerOf(std::string_view name);
+
+/// Bytes of the entries of each layer.
+class LayerSizes {
+ public:
+  /// Counts an entry of `bytes` bytes, decoded.
+  void Add(std::string_view name, uint64_t bytes);
+
+  /// [[layer, bytes, entries]], the largest `most` layers in the order of their
+  /// first entries, and then one "(other)" for all others.
+  Json Largest(size_t most) const;
+
+ private:
+  struct Layer {
+    size_t order = 0;
+    uint64_t bytes = 0;
+    uint64_t entries = 0;
+  };
+
+  std::map<std::string, Layer, std::less<>> layers_;
+  Layer other_;  // of entries that came when there were too many layers
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// overview.html: a report of what the index says (docs/views.md, section 10).
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/container/documents.h"
+#include "core/report/container_report.h"
+#include "core/report/page.h"
+#include "core/views/view.h"
+
+namespace ctxfs {
+namespace {
+
+/// Entries that a look-up of the file describes: about a second's work.
+constexpr uint64_t kDescribed = 1'000'000;
+
+bool MayHave(const Exports& exports) {
+  return exports.arrays != nullptr || exports.table != nullptr;
+}
+
+Result<std::string> DataOf(const std::shared_ptr<const Container>& container,
+                           const ReadContext& context) {
+  ReportRoom room;
+  const ReportOptions options{.depth = ReportDepth::kIndex,
+                              .described = kDescribed};
+  // Not its file's name: the bytes are a function of the container alone.
+  Result<std::string> report =
+      ContainerReport(container, "", options, room, context);
+  if (!report) return report;
+  return PageData(options.depth, {*std::move(report)}, 0);
+}
+
+void Make(const Viewed& viewed, const ReadContext& /*context*/,
+          ViewTables& into) {
+  if (!MayHave(viewed.exports)) return;
+  const auto open = [container = viewed.container, key = Key{NewOwner(), 0}](
+                        const ReadContext& context) -> Result<Content> {
+    const Result<Content> data = CachedText(
+        key, container->source(),
+        [container](const ReadContext& shared) {
+          return DataOf(container, shared);
+        },
+        context);
+    if (!data) return data;
+    // The frame is in memory once, not once a container.
+    const PageFrame& frame = TheFrame();
+    Content page(Literal{frame.head}, frame.head->size());
+    page.Append(*data);
+    page.Append(Literal{frame.tail}, frame.tail->size());
+    return page;
+  };
+  into.push_back(OpenedFile(Role::kPrimary, "overview.html", open));
+}
+
+}  // namespace
+
+extern const View kOverviewView;
+const View kOverviewView{"overview", &MayHave, &Make};
+
+}  // namespace ctxfs

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/page.h"
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "core/base/bytes.h"
+#include "core/base/text.h"
+#include "core/codec/digest.h"
+#include "core/report/page_parts.h"
+#include "core/report/script_json.h"
+
+namespace ctxfs {
+namespace {
+
+/// 'sha256-...' of a script or style, as a policy names it.
+std::string SourceOf(std::string_view text) {
+  Sha256 digest;
+  digest.Update(AsBytes(text));
+  const std::string hex = digest.Hex();
+  std::string bytes;
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes += static_cast<char>(digit(hex[i]) * 16 + digit(hex[i + 1]));
+  }
+  return "'sha256-" + Base64(bytes) + "'";
+}
+
+std::string Joined(PagePart part) {
+  std::string text;
+  for (const std::string_view piece : part) text += piece;
+  return text;
+}
+
+/// Puts `text` in the place of the first `mark` of `page`.
+void Put(std::string_view mark, std::string_view text, std::string& page) {
+  const size_t at = page.find(mark);
+  if (at != std::string::npos) page.replace(at, mark.size(), text);
+}
+
+PageFrame MakeFrame() {
+  const std::string style = Joined(kPageStyle);
+  const std::string chart = Joined(kChartScript);
+  const std::string script = Joined(kPageScript);
+  const std::string policy =
+      "default-src 'none'; script-src " + SourceOf(chart) + " " +
+      SourceOf(script) + "; style-src " + SourceOf(style) +
+      "; img-src data:; base-uri 'none'; form-action 'none'";
+  std::string page = Joined(kPageHtml);
+  constexpr std::string_view kData = "{{data}}";
+  const size_t at = page.find(kData);
+  std::string tail = page.substr(at + kData.size());
+  page.resize(at);
+  Put("{{policy}}", policy, page);
+  Put("{{style}}", style, page);
+  Put("{{page}}", script, tail);
+  Put("{{chart}}", chart, tail);
+  return {std::make_shared<const std::string>(std::move(page)),
+          std::make_shared<const std::string>(std::move(tail))};
+}
+
+std::string_view NameOf(ReportDepth depth) {
+  switch (depth) {
+    case ReportDepth::kIndex:
+      return "index";
+    case ReportDepth::kSampled:
+      return "sampled";
+    case ReportDepth::kExact:
+      return "exact";
+  }
+  return "";
+}
+
+}  // namespace
+
+const PageFrame& TheFrame() {
+  static const PageFrame frame = MakeFrame();
+  return frame;
+}
+
+std::string PageData(ReportDepth depth,
+                     const std::vector<std::string>& containers,
+                     uint64_t left_out) {
+  std::string data = "{\"depth\":\"" + std::string(NameOf(depth)) +
+                     "\",\"left_out\":" + std::to_string(left_out) +
+                     ",\"containers\":[";
+  for (size_t i = 0; i < containers.size(); ++i) {
+    data += (i == 0 ? "" : ",\n") + containers[i];
+  }
+  return data + "]}";
+}
+
+}  // namespace ctxfs

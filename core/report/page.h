@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/report/container_report.h"
+
+namespace ctxfs {
+
+/// The document before and after its data. It is the same for all pages, and
+/// has no other place for anything of a container. Its policy
+/// (Content-Security-Policy) lets it run the embedded scripts alone, by their
+/// SHA-256, show pictures that it has itself, and load nothing.
+struct PageFrame {
+  std::shared_ptr<const std::string> head;
+  std::shared_ptr<const std::string> tail;
+};
+const PageFrame& TheFrame();
+
+/// The data of a page, ScriptJson: {"depth", "containers": `containers`, the
+/// results of ContainerReport, "left_out": number of containers}.
+std::string PageData(ReportDepth depth,
+                     const std::vector<std::string>& containers,
+                     uint64_t left_out);
+
+}  // namespace ctxfs

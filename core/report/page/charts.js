@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bars, histograms and lines, drawn by Chart.js. Charts write texts on a canvas,
+// where they cannot be markup.
+"use strict";
+
+const ACCENT = "#2f6fb7";
+const COLOURS = ["#2f6fb7", "#d1782a", "#3f9b6d", "#b5483d", "#7d62b5", "#8a6d4f", "#c765a3",
+  "#5f6b7a"];
+
+Chart.defaults.animation = false;
+Chart.defaults.font.family = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
+Chart.defaults.font.size = 11;
+Chart.defaults.maintainAspectRatio = false;
+
+/** A chart and the element that it fills; `height` in pixels, or the element's. */
+function chartIn(box, config, height) {
+  const canvas = element("canvas", { role: "img", "aria-label": config.label });
+  if (height) box.style.height = `${height}px`;
+  box.className = "chart";
+  box.append(canvas);
+  // What is not in the page has no size yet.
+  requestAnimationFrame(() => new Chart(canvas, config));
+  return box;
+}
+
+/** Bytes of named things as horizontal bars: rows of [name, bytes, ...]. */
+function sizeBars(title, rows, detail) {
+  const config = {
+    label: title,
+    type: "bar",
+    data: {
+      labels: rows.map((row) => shortened(row[0] || "(no name)", 32)),
+      datasets: [{ data: rows.map((row) => row[1]), backgroundColor: ACCENT, maxBarThickness: 18 }],
+    },
+    options: {
+      indexAxis: "y",
+      plugins: {
+        legend: { display: false },
+        tooltip: { callbacks: {
+          title: (items) => shortened(rows[items[0].dataIndex][0], 80),
+          label: (item) => `${humanSize(item.raw)}, ${detail(rows[item.dataIndex])}`,
+        } },
+      },
+      scales: {
+        x: { beginAtZero: true, ticks: { callback: (value) => humanSize(value), maxTicksLimit: 6 } },
+        y: { ticks: { autoSkip: false }, grid: { display: false } },
+      },
+    },
+  };
+  return element("div", {}, element("h3", {}, title),
+    chartIn(element("div", {}), config, 44 + 20 * Math.max(2, rows.length)));
+}
+
+function histogramConfig(row) {
+  const bins = row.bins || [];
+  const step = (row.high - row.low) / Math.max(1, bins.length);
+  const edge = (i) => row.low + i * step;
+  const whole = Number.isInteger(row.low - 0.5) && step === 1;
+  const labels = bins.map((_, i) => (whole ? grouped(edge(i) + 0.5) : shortNumber(edge(i))));
+  const range = (i) => (whole ? labels[i] : `${shortNumber(edge(i))} to ${shortNumber(edge(i + 1))}`);
+  return {
+    label: "Histogram",
+    type: "bar",
+    data: { labels, datasets: [{ data: bins, backgroundColor: ACCENT, barPercentage: 1,
+      categoryPercentage: 0.95 }] },
+    options: {
+      plugins: {
+        legend: { display: false },
+        tooltip: { callbacks: {
+          title: (items) => range(items[0].dataIndex),
+          label: (item) => counted(item.raw, "element", "elements"),
+        } },
+      },
+      scales: {
+        x: { grid: { display: false }, ticks: { maxTicksLimit: 12, maxRotation: 0 } },
+        y: { beginAtZero: true, ticks: { maxTicksLimit: 5, precision: 0 } },
+      },
+    },
+  };
+}
+
+/** Returns a function that shows the histogram of an array in `panel`. */
+function histogramPanel(panel) {
+  let chart = null;
+  return (row) => {
+    if (chart) chart.destroy();
+    chart = null;
+    const title = element("h3", { className: "name" }, visible(row.name));
+    if (row.error !== undefined) {
+      panel.replaceChildren(title, element("p", { className: "error" }, visible(row.error)));
+      return;
+    }
+    const part = row.read < row.elements
+      ? `a sample of ${grouped(row.read)} of ${grouped(row.elements)} elements`
+      : counted(row.elements, "element", "elements");
+    const canvas = element("canvas", { role: "img", "aria-label": "Histogram" });
+    const box = element("div", { className: "chart" }, canvas);
+    box.style.height = "220px";
+    panel.replaceChildren(element("br"), title, element("p", { className: "quiet" },
+      `${row.dtype} ${shapeText(row.shape)}, ${part}`), box);
+    requestAnimationFrame(() => {
+      if (canvas.isConnected) chart = new Chart(canvas, histogramConfig(row));
+    });
+  };
+}
+
+/** A lane of an episode over its steps (LanePlot). */
+function lanePlot(lane) {
+  const title = element("h3", { className: "name" }, visible(lane.name));
+  if (lane.error !== undefined) {
+    return element("div", {}, title, element("p", { className: "error" }, visible(lane.error)));
+  }
+  const config = {
+    label: "Values over steps",
+    type: "line",
+    data: {
+      datasets: lane.lines.map((line, i) => ({
+        label: String(i),
+        data: line.y.map((y, at) => ({ x: line.x ? line.x[at] : at, y })),
+        borderColor: COLOURS[i % COLOURS.length],
+        backgroundColor: COLOURS[i % COLOURS.length],
+        borderWidth: 1.3,
+        pointRadius: line.y.length > 60 ? 0 : 1.5,
+      })),
+    },
+    options: {
+      parsing: false,
+      interaction: { mode: "nearest", axis: "x", intersect: false },
+      plugins: { legend: { display: lane.lines.length > 1, labels: { boxWidth: 10 } } },
+      scales: {
+        x: { type: "linear", max: lane.steps - 1, ticks: { maxTicksLimit: 7, precision: 0 } },
+        y: { ticks: { maxTicksLimit: 5 } },
+      },
+    },
+  };
+  const channels = lane.shape.length === 2 ? lane.shape[1] : 1;
+  const more = channels > lane.lines.length ? `, ${lane.lines.length} of ${channels} channels` : "";
+  return element("div", {}, title, element("p", { className: "quiet" },
+    `${lane.dtype} ${shapeText(lane.shape)}${more}`), chartIn(element("div", {}), config));
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The page: a container after the other, as the data says
+// (docs/views.md, section 10).
+"use strict";
+
+function panel(title, ...children) {
+  return element("section", {}, element("h2", {}, title), ...children);
+}
+
+function titleOf(container) {
+  return container.name === "" ? "Overview" : shortened(container.name, 120);
+}
+
+function card(value, what) {
+  return element("div", { className: "card" }, element("b", {}, value),
+    element("span", { className: "quiet" }, what));
+}
+
+function cardsOf(container) {
+  const cards = [card(humanSize(container.container_size), "container"),
+    card(humanSize(container.decoded_bytes), "decoded"),
+    card(grouped(container.entry_count), container.entry_count === 1 ? "entry" : "entries")];
+  if (container.array_count) {
+    cards.push(card(grouped(container.array_count),
+      container.array_count === 1 ? "array" : "arrays"));
+    cards.push(card(humanCount(container.elements),
+      container.all_tensors ? "parameters" : "elements"));
+  }
+  if (container.warnings && container.warnings.length) {
+    cards.push(card(grouped(container.warnings.length),
+      container.warnings.length === 1 ? "warning" : "warnings"));
+  }
+  return element("div", { className: "cards" }, ...cards);
+}
+
+function notes(title, texts) {
+  if (!texts || texts.length === 0) return null;
+  const list = element("ul", {}, ...texts.map((text) => element("li", {}, visible(text))));
+  const section = panel(title, list);
+  section.classList.add("notes");
+  return section;
+}
+
+/** Names and counts in a line: "crc32c (20), none (4)". */
+function countsText(counts) {
+  return counts.map(([name, count]) => `${visible(name)} (${grouped(count)})`).join(", ");
+}
+
+function factsOf(container) {
+  const facts = (container.facts || []).map(([key, text]) => [key.replaceAll("_", " "), text]);
+  if (container.codecs.length) facts.push(["codecs", countsText(container.codecs)]);
+  if (container.checksums.length) facts.push(["checksums", countsText(container.checksums)]);
+  if (facts.length === 0) return null;
+  const list = element("dl", {});
+  for (const [key, text] of facts) {
+    list.append(element("dt", {}, visible(key)), element("dd", {}, visible(text)));
+  }
+  return panel("What it is", list);
+}
+
+function sizesOf(container) {
+  const charts = [];
+  if (container.dtypes.length) {
+    charts.push(sizeBars("by dtype", container.dtypes,
+      (row) => `${counted(row[2], "array", "arrays")}, ${counted(row[3], "element", "elements")}`));
+  }
+  if (container.layers.length) {
+    charts.push(sizeBars(container.all_tensors && container.array_count ? "by layer" : "by group",
+      container.layers, (row) => counted(row[2], "entry", "entries")));
+  }
+  if (charts.length === 0) return null;
+  return panel("Decoded sizes", element("div", { className: "columns" }, ...charts));
+}
+
+function sheetOf(sheet) {
+  const title = element("h3", { className: "name" }, visible(sheet.name));
+  if (sheet.error !== undefined) {
+    return element("div", {}, title, element("p", { className: "error" }, visible(sheet.error)));
+  }
+  const pictures = element("div", { className: "sheet" });
+  for (const one of sheet.pictures) {
+    if (one.error !== undefined) {
+      pictures.append(element("figure", { className: "error", title: visible(one.error) },
+        `${one.number}: unreadable`));
+      continue;
+    }
+    pictures.append(element("figure", {}, element("img", {
+      src: `data:image/png;base64,${one.png}`, alt: `picture ${one.number}` }),
+    grouped(one.number)));
+  }
+  return element("div", {}, title, element("p", { className: "quiet" },
+    `${counted(sheet.count, "picture", "pictures")} of ` +
+    `${sheet.width} \u00d7 ${sheet.height} pixels`), pictures);
+}
+
+function tokensOf(title, tokens) {
+  if (tokens.length === 0) return [];
+  const list = element("div", { className: "tokens name" });
+  for (const token of tokens) list.append(element("span", {}, visible(token)));
+  return [element("h3", {}, title), list];
+}
+
+function tokenizerOf(tokenizer) {
+  const text = `${visible(tokenizer.type) || "unknown type"}, ` +
+    `${counted(tokenizer.tokens, "token", "tokens")}, ` +
+    `${counted(tokenizer.merges, "merge", "merges")}, ${grouped(tokenizer.added)} added`;
+  return panel("Tokenizer", element("p", {}, text),
+    ...tokensOf("added tokens", tokenizer.added_tokens),
+    ...tokensOf("first tokens", tokenizer.first_tokens));
+}
+
+function documentOf(one) {
+  const about = one.error === undefined ? humanSize(one.size) : "unreadable";
+  const head = element("summary", {}, element("span", { className: "name" }, visible(one.name)),
+    element("span", { className: "quiet" }, ` ${about}${one.cut ? ", the beginning" : ""}`));
+  if (one.error !== undefined) {
+    return element("details", {}, head, element("p", { className: "error" }, visible(one.error)));
+  }
+  if (one.text === undefined) return element("p", {}, ...head.childNodes);
+  return element("details", { open: one.name === "config.json" }, head,
+    element("pre", {}, visibleLines(one.text)));
+}
+
+/** The sections of a container that was opened; null for those without content. */
+function sectionsOf(container) {
+  return [
+    cardsOf(container),
+    notes("Warnings", container.warnings),
+    notes("Left out of this page", container.left_out),
+    factsOf(container),
+    sizesOf(container),
+    container.lanes && panel("Signals over steps", element("div", { className: "plots" },
+      ...container.lanes.map(lanePlot))),
+    container.sheets && panel("Pictures", ...container.sheets.map(sheetOf)),
+    container.entries.rows.length
+      ? panel("Entries", ...entriesTable(container)) : null,
+    container.arrays && panel("Values of arrays", ...arraysTable(container)),
+    container.table && panel("First rows", element("p", { className: "quiet" },
+      counted(container.table.rows, "row", "rows")), previewTable(container.table)),
+    container.tokenizer && tokenizerOf(container.tokenizer),
+    container.documents && panel("Documents", ...container.documents.map(documentOf)),
+  ].filter(Boolean);
+}
+
+function show(container) {
+  const main = document.getElementById("main");
+  for (const canvas of main.querySelectorAll("canvas")) {
+    const chart = Chart.getChart(canvas);
+    if (chart) chart.destroy();
+  }
+  document.title = `${titleOf(container)} - ctxfs report`;
+  if (container.error !== undefined) {
+    main.replaceChildren(panel("It cannot be opened",
+      element("p", { className: "error" }, visible(container.error))));
+    return;
+  }
+  main.replaceChildren(...sectionsOf(container), footer());
+}
+
+function footer() {
+  const depths = {
+    index: "Made by ctxfs from the index alone; 'ctxfs report' shows values, too.",
+    sampled: "Made by ctxfs report. Statistics of large arrays are those of a sample; " +
+      "--exact reads all elements.",
+    exact: "Made by ctxfs report --exact: statistics are those of all elements.",
+  };
+  return element("footer", {}, depths[DATA.depth]);
+}
+
+function formatText(container) {
+  if (container.error !== undefined) return "";
+  const version = container.version === undefined ? "" : ` version ${container.version}`;
+  return visible(`${container.format}${version}`);
+}
+
+const DATA = JSON.parse(document.getElementById("data").textContent);
+
+function start() {
+  const title = element("h1", {});
+  const format = element("p", { className: "quiet" });
+  const top = document.getElementById("top");
+  top.append(title, format);
+  const choose = (container) => {
+    title.textContent = titleOf(container);
+    format.textContent = formatText(container);
+    show(container);
+  };
+  if (DATA.containers.length > 1) {
+    const select = element("select", { id: "containers", "aria-label": "Container" });
+    for (const [i, container] of DATA.containers.entries()) {
+      select.append(element("option", { value: String(i) }, titleOf(container)));
+    }
+    select.addEventListener("change", () => choose(DATA.containers[Number(select.value)]));
+    top.append(select);
+  }
+  if (DATA.left_out) {
+    top.append(element("p", { className: "error" },
+      `${counted(DATA.left_out, "further container is", "further containers are")} left out.`));
+  }
+  if (DATA.containers.length) choose(DATA.containers[0]);
+}
+
+start();

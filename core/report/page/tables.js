@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tables of a container: its entries, the statistics of its arrays, and the
+// first rows of a table.
+"use strict";
+
+/** An input that searches a table while it is typed into. */
+function searchBox(table, label) {
+  const input = element("input", { type: "search", placeholder: label, "aria-label": label });
+  input.addEventListener("input", () => table.search(input.value));
+  return input;
+}
+
+/** A choice of the values that a column has. */
+function choiceOf(table, title, valueOf) {
+  const values = [...new Set(table.rows.map(valueOf))].filter((value) => value !== "");
+  values.sort();
+  if (values.length < 2) return null;
+  const select = element("select", { "aria-label": title },
+    element("option", { value: "" }, `any ${title}`));
+  for (const [i, value] of values.entries()) {
+    select.append(element("option", { value: String(i) }, shortened(value, 40)));
+  }
+  select.addEventListener("change", () => {
+    const chosen = values[Number(select.value)];
+    table.restrict(title, select.value === "" ? null : (row) => valueOf(row) === chosen);
+  });
+  return select;
+}
+
+function tableWithTools(table, choices) {
+  const tools = element("div", { className: "tools" },
+    searchBox(table, "Search names"), ...choices.filter(Boolean), table.status);
+  return [tools, table.scroller];
+}
+
+/** The rows of EntryRows (entry_rows.h) as objects. */
+function entriesOf(container) {
+  const words = container.entries.words;
+  return container.entries.rows.map((row) => ({
+    name: row[0] === null ? "" : row[0], unnamed: row[0] === null,
+    kind: words[row[1]], codec: words[row[2]], dtype: words[row[3]],
+    shape: row[4], checksum: row[5], elements: row[6], size: row[7], stored: row[8],
+    offset: row[9], note: row[10],
+  }));
+}
+
+function entriesTable(container) {
+  const rows = entriesOf(container);
+  const any = (key) => rows.some((row) => row[key] !== "" && row[key] !== null);
+  const columns = [
+    { title: "Name", width: "minmax(260px, 1fr)", className: "name",
+      value: (row) => row.name,
+      text: (row) => (row.unnamed ? "(no name)" : row.name) },
+    any("dtype") && { title: "Dtype", width: "90px", value: (row) => row.dtype,
+      text: (row) => row.dtype },
+    any("shape") && { title: "Shape", width: "130px", value: (row) => row.elements,
+      text: (row) => row.shape },
+    { title: "Size", width: "100px", number: true, value: (row) => row.size,
+      text: (row) => humanSize(row.size) },
+    { title: "Stored", width: "100px", number: true, value: (row) => row.stored,
+      text: (row) => humanSize(row.stored) },
+    { title: "Codec", width: "80px", value: (row) => row.codec, text: (row) => row.codec },
+    any("checksum") && { title: "Checksum", width: "140px", className: "mono",
+      value: (row) => row.checksum, text: (row) => row.checksum },
+    { title: "Offset", width: "110px", number: true, value: (row) => row.offset,
+      text: (row) => (row.offset === null ? "" : grouped(row.offset)) },
+    any("note") && { title: "Note", width: "220px", value: (row) => row.note,
+      text: (row) => row.note },
+  ].filter(Boolean);
+  const table = new VirtualTable(columns, rows,
+    { label: "Entries", search: (row) => `${row.name}\n${row.note}` });
+  return tableWithTools(table, [
+    choiceOf(table, "dtype", (row) => row.dtype),
+    choiceOf(table, "codec", (row) => row.codec),
+    choiceOf(table, "kind", (row) => row.kind),
+  ]);
+}
+
+/** The bins of an array as a small picture. */
+function sparkline(row) {
+  const ratio = window.devicePixelRatio || 1;
+  const width = 120;
+  const height = 20;
+  const canvas = element("canvas", { width: width * ratio, height: height * ratio });
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const bins = row.bins || [];
+  const most = Math.max(1, ...bins);
+  const pen = canvas.getContext("2d");
+  pen.scale(ratio, ratio);
+  pen.fillStyle = ACCENT;
+  const step = width / Math.max(1, bins.length);
+  for (const [i, count] of bins.entries()) {
+    const tall = (count / most) * (height - 1);
+    pen.fillRect(i * step, height - tall, Math.max(0.5, step - 0.5), tall);
+  }
+  return canvas;
+}
+
+function arraysTable(container) {
+  const statistic = (title, key, width = "100px") => ({
+    title, width, number: true, value: (row) => row[key], text: (row) => shortNumber(row[key]),
+  });
+  const columns = [
+    { title: "Name", width: "minmax(240px, 1fr)", className: "name",
+      value: (row) => row.name, text: (row) => row.name },
+    { title: "Dtype", width: "80px", value: (row) => row.dtype, text: (row) => row.dtype },
+    { title: "Elements", width: "110px", number: true, value: (row) => row.elements,
+      text: (row) => grouped(row.elements) },
+    { title: "Histogram", width: "140px", value: () => 0,
+      text: () => "", cell: (row) => (row.error ? element("span",
+        { className: "error", title: visible(row.error) }, "unreadable") : sparkline(row)) },
+    statistic("Min", "min"), statistic("Max", "max"), statistic("Mean", "mean"),
+    statistic("Deviation", "deviation"), statistic("Zeros", "zeros", "80px"),
+    statistic("NaN", "nans", "70px"), statistic("Inf", "infinities", "70px"),
+  ];
+  const panel = element("div", {});
+  const histogram = histogramPanel(panel);
+  const table = new VirtualTable(columns, container.arrays,
+    { label: "Arrays", search: (row) => row.name, choose: (row) => histogram(row) });
+  const parts = tableWithTools(table, [choiceOf(table, "dtype", (row) => row.dtype)]);
+  table.choose(container.arrays[0]);
+  return [...parts, panel];
+}
+
+/** The first rows of a table (TablePreview): few, so they are a plain table. */
+function previewTable(preview) {
+  const rows = Math.max(0, ...preview.columns.map((column) => (column.cells || []).length));
+  const head = element("tr", {});
+  for (const column of preview.columns) {
+    head.append(element("th", {}, visible(column.name), element("br"),
+      element("span", { className: "quiet" }, visible(column.type))));
+  }
+  const body = element("tbody", {});
+  for (let i = 0; i < rows; ++i) {
+    const line = element("tr", {});
+    for (const column of preview.columns) {
+      const cell = column.error === undefined ? column.cells[i] : undefined;
+      if (column.error !== undefined) {
+        line.append(element("td", { className: "error" }, i === 0 ? visible(column.error) : ""));
+      } else if (cell === null || cell === undefined) {
+        line.append(element("td", { className: "null" }, cell === null ? "null" : ""));
+      } else {
+        line.append(element("td", { title: visible(cell) }, visible(cell)));
+      }
+    }
+    body.append(line);
+  }
+  return element("div", { className: "preview" },
+    element("table", {}, element("thead", {}, head), body));
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text and elements. Nothing of a container ever becomes markup: every text is
+// put into the page as a text node or as the property of an element.
+"use strict";
+
+/** An element with properties and children; a child may be a string. */
+function element(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key === "role" || key.startsWith("aria-")) made.setAttribute(key, value);
+    else made[key] = value;
+  }
+  made.append(...children);
+  return made;
+}
+
+const INVISIBLE = "\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u061c" +
+  "\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff";
+const INVISIBLE_IN_LINES = new RegExp(`[${INVISIBLE}]`, "g");
+const INVISIBLE_IN_A_LINE = new RegExp(`[${INVISIBLE}\\t\\n]`, "g");
+
+function escaped(character) {
+  return "\\u" + character.charCodeAt(0).toString(16).padStart(4, "0");
+}
+
+/** One line; what cannot be seen, or changes the order of letters, as \uXXXX. */
+function visible(text) {
+  return String(text).replace(INVISIBLE_IN_A_LINE, escaped);
+}
+
+/** The same, but tabs and line feeds stay. */
+function visibleLines(text) {
+  return String(text).replace(INVISIBLE_IN_LINES, escaped);
+}
+
+/** At most `most` characters, the middle left out. */
+function shortened(text, most) {
+  const shown = visible(text);
+  if (shown.length <= most) return shown;
+  const half = (most - 1) >> 1;
+  return shown.slice(0, half) + "\u2026" + shown.slice(-half);
+}
+
+function grouped(number) {
+  return number.toLocaleString("en-US");
+}
+
+/** "1,234 entries", "1 entry". */
+function counted(number, one, many) {
+  return `${grouped(number)} ${number === 1 ? one : many}`;
+}
+
+function humanSize(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+  let unit = 0;
+  for (; bytes >= 1023.95 && unit < units.length - 1; ++unit) bytes /= 1024;
+  return `${unit === 0 ? bytes : bytes.toFixed(1)} ${units[unit]}`;
+}
+
+/** "1.2 billion". */
+function humanCount(number) {
+  for (const [size, name] of [[1e12, "trillion"], [1e9, "billion"], [1e6, "million"]]) {
+    if (number >= size) return `${(number / size).toFixed(1)} ${name}`;
+  }
+  return grouped(number);
+}
+
+/** A statistic with 5 digits; a dash for none. */
+function shortNumber(number) {
+  if (number === null || number === undefined) return "\u2013";
+  if (Number.isInteger(number) && Math.abs(number) < 1e9) return grouped(number);
+  return String(Number(number.toPrecision(5)));
+}
+
+function shapeText(shape) {
+  return `[${shape.join(", ")}]`;
+}

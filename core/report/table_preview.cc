@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/table_preview.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/report/script_json.h"
+#include "core/views/tables/table_cells.h"
+#include "core/views/tables/table_reader.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kRows = 20;
+constexpr size_t kCellBytes = 80;
+constexpr size_t kNameBytes = 200;
+constexpr uint64_t kTextBytes = 64 * limits::kKiB;
+constexpr uint64_t kNumberBytes = limits::kMiB;
+
+std::string TypeOf(const TableColumn& column) {
+  switch (column.kind) {
+    case CellKind::kUuid:
+      return "uuid";
+    case CellKind::kText:
+      return "text";
+    case CellKind::kBytes:
+      return "bytes";
+    case CellKind::kNumber:
+      break;
+  }
+  std::string type(DTypeName(column.dtype));
+  if (column.per_row != 1 || column.list) {
+    type += "[" + std::to_string(column.per_row) + "]";
+  }
+  return type;
+}
+
+/// The first lines of a column of text, which says where they end.
+Result<Json> TextCells(const TableColumn& column, uint64_t rows,
+                       const ReadContext& context) {
+  const Result<Content> content = column.open(context);
+  if (!content) return content.error();
+  Buffer bytes(static_cast<size_t>(std::min(kTextBytes, content->size())));
+  if (Status read = ReadInto(*content, 0, bytes.span(), context); !read) {
+    return std::move(read).error();
+  }
+  Json cells = Json::array();
+  std::string_view rest = AsText(bytes.span());
+  while (cells.size() < std::min(rows, kRows)) {
+    const size_t end = rest.find('\n');
+    if (end == std::string_view::npos) break;
+    const std::optional<std::string> text =
+        TextOf(std::string(rest.substr(0, end)));
+    cells.push_back(text ? Json(CutText(*text, kCellBytes)) : Json());
+    rest.remove_prefix(end + 1);
+  }
+  return cells;
+}
+
+Result<Json> NumberCells(const std::shared_ptr<const Container>& container,
+                         const TableColumn& column, uint64_t rows,
+                         const ReadContext& context) {
+  Json cells = Json::array();
+  const uint64_t row = std::max<uint64_t>(column.row_size(), 1);
+  const uint64_t count = std::min({rows, kRows, kNumberBytes / row});
+  if (count == 0) return cells;
+  const auto reader =
+      TableReader::Open(container, Table{rows, {column}}, context);
+  if (!reader) return reader.error();
+  uint64_t line = 0;
+  const Result<Cells> read = (*reader)->Read(0, 0, count, line, context);
+  if (!read) return read.error();
+  for (uint64_t i = 0; i < count; ++i) {
+    if (!read->IsValid(i)) {
+      cells.push_back(nullptr);
+      continue;
+    }
+    std::string text;
+    // CSV puts lists in quotes.
+    column.list ? AppendJsonCell(*read, i, text)
+                : AppendCsvCell(*read, i, text);
+    cells.push_back(CutText(text, kCellBytes));
+  }
+  return cells;
+}
+
+}  // namespace
+
+Result<Json> TablePreview(const std::shared_ptr<const Container>& container,
+                          const Table& table, size_t most_columns,
+                          const ReadContext& context) {
+  Json columns = Json::array();
+  for (const TableColumn& column : table.columns) {
+    if (columns.size() == most_columns) break;
+    if (Status wanted = context.Check(); !wanted) {
+      return std::move(wanted).error();
+    }
+    Json shown = {{"name", CutText(column.name, kNameBytes)},
+                  {"type", TypeOf(column)}};
+    Result<Json> cells =
+        column.lines() ? TextCells(column, table.rows, context)
+                       : NumberCells(container, column, table.rows, context);
+    if (cells) {
+      shown["cells"] = *std::move(cells);
+    } else {
+      shown["error"] = cells.error().Text();
+    }
+    columns.push_back(std::move(shown));
+  }
+  const size_t more = table.columns.size() - columns.size();
+  return Json{
+      {"rows", table.rows}, {"columns", std::move(columns)}, {"more", more}};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/value_report.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/container/model_files.h"
+#include "core/report/array_statistics.h"
+#include "core/report/contact_sheet.h"
+#include "core/report/lane_plot.h"
+#include "core/report/script_json.h"
+#include "core/report/table_preview.h"
+#include "core/report/tokenizer_summary.h"
+#include "core/views/arrays/elements.h"
+#include "core/views/pictures/picture_of.h"
+#include "core/views/view.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr size_t kNameBytes = 200;
+constexpr size_t kErrorBytes = 500;
+constexpr size_t kTableColumns = 64;
+constexpr uint64_t kShownText = 16 * limits::kKiB;
+constexpr uint64_t kTokenizerBytes = 64 * limits::kMiB;
+
+std::string ErrorText(const Error& error) {
+  return CutText(error.Text(), kErrorBytes);
+}
+
+void LeaveOut(Json& report, uint64_t count, const std::string& what) {
+  if (count == 0) return;
+  report["left_out"].push_back(std::to_string(count) + " " + what);
+}
+
+Json ArrayHead(const ArrayInfo& array) {
+  return {{"name", CutText(array.name, kNameBytes)},
+          {"dtype", DTypeName(array.dtype)},
+          {"shape", array.shape},
+          {"elements", CountOf(array)}};
+}
+
+/// Whether the text of a document says something to a person.
+bool IsShown(DocumentRole role) {
+  return role != DocumentRole::kTokenizer &&
+         role != DocumentRole::kVocabulary && role != DocumentRole::kMerges &&
+         role != DocumentRole::kTokenizerModel;
+}
+
+/// The first `most` bytes of a file.
+Result<std::string> Beginning(const Content& content, uint64_t most,
+                              const ReadContext& context) {
+  std::string text(static_cast<size_t>(std::min(most, content.size())), '\0');
+  Status read =
+      ReadInto(content, 0, std::as_writable_bytes(std::span(text)), context);
+  if (!read) return std::move(read).error();
+  return text;
+}
+
+}  // namespace
+
+ValueReport::ValueReport(std::shared_ptr<const Container> container,
+                         const ReportOptions& options, ReportRoom& room,
+                         const ReadContext& context)
+    : container_(std::move(container)),
+      exports_(container_->Export()),
+      options_(options),
+      room_(room),
+      context_(context) {
+  if (exports_.arrays == nullptr) return;
+  arrays_ = exports_.arrays(context);
+  std::erase_if(arrays_, [](const ArrayInfo& one) { return !IsUsual(one); });
+}
+
+void ValueReport::AddAll(Json& report) {
+  AddStatistics(report);
+  AddLanes(report);
+  AddSheets(report);
+  AddTable(report);
+  AddDocuments(report);
+}
+
+bool ValueReport::MayMeasure(const ArrayInfo& array) {
+  if (options_.depth == ReportDepth::kExact) return true;
+  constexpr uint64_t kSampled = kSampledElements * sizeof(double);
+  const Result<Content> elements = array.open(context_);
+  if (!elements) return true;  // Measured says why
+  // A checksum or a codec makes a reader of any element read all of them.
+  const uint64_t cost =
+      elements->WorkExceeds(kSampled) ? elements->size() : kSampled;
+  return ReportRoom::Take(room_.read_bytes, cost);
+}
+
+Json ValueReport::Measured(const ArrayInfo& array) const {
+  Json shown = ArrayHead(array);
+  const Result<ArrayStatistics> measured =
+      StatisticsOf(array, options_.depth == ReportDepth::kExact, context_);
+  if (!measured) {
+    shown["error"] = ErrorText(measured.error());
+    return shown;
+  }
+  shown["read"] = measured->read;
+  shown["nans"] = measured->nans;
+  shown["infinities"] = measured->infinities;
+  shown["zeros"] = measured->zeros;
+  shown["min"] = FiniteOrNull(measured->min);
+  shown["max"] = FiniteOrNull(measured->max);
+  shown["mean"] = FiniteOrNull(measured->mean);
+  shown["deviation"] = FiniteOrNull(measured->deviation);
+  shown["low"] = FiniteOrNull(measured->low);
+  shown["high"] = FiniteOrNull(measured->high);
+  shown["bins"] = measured->bins;
+  return shown;
+}
+
+void ValueReport::AddStatistics(Json& report) {
+  std::vector<const ArrayInfo*> measured;
+  uint64_t unread = 0;
+  uint64_t many = 0;
+  uint64_t other = 0;
+  for (const ArrayInfo& array : arrays_) {
+    if (!context_.Check()) return;
+    if (!HasStatistics(array.dtype)) {
+      ++other;
+    } else if (room_.arrays == 0) {
+      ++many;
+    } else if (!MayMeasure(array)) {
+      ++unread;
+    } else {
+      --room_.arrays;
+      measured.push_back(&array);
+    }
+  }
+  std::vector<Json> rows(measured.size());
+  const auto measure = [&](uint64_t i) { rows[i] = Measured(*measured[i]); };
+  if (options_.for_each != nullptr) {
+    options_.for_each(rows.size(), measure);
+  } else {
+    for (uint64_t i = 0; i < rows.size(); ++i) measure(i);
+  }
+  if (!rows.empty()) report["arrays"] = std::move(rows);
+  LeaveOut(report, unread,
+           "arrays have no statistics, because too much would have to be read "
+           "for a sample of them; --exact reads it");
+  LeaveOut(report, many, "arrays have no statistics: too many for a page");
+  LeaveOut(report, other,
+           "arrays of complex numbers or of elements of less than a byte have "
+           "no statistics");
+}
+
+void ValueReport::AddLanes(Json& report) {
+  if (exports_.bundle_name != "episode") return;
+  uint64_t left = 0;
+  Json lanes = Json::array();
+  for (const ArrayInfo& array : arrays_) {
+    if (!IsPlottable(array)) continue;
+    if (!context_.Check()) return;
+    if (room_.lanes == 0 ||
+        !ReportRoom::Take(room_.lane_bytes, BytesOf(array))) {
+      ++left;
+      continue;
+    }
+    --room_.lanes;
+    Result<Json> plot = LanePlot(array, context_);
+    if (plot) {
+      lanes.push_back(*std::move(plot));
+    } else {
+      lanes.push_back(ArrayHead(array));
+      lanes.back()["error"] = ErrorText(plot.error());
+    }
+  }
+  if (!lanes.empty()) report["lanes"] = std::move(lanes);
+  LeaveOut(report, left, "lanes are not plotted");
+}
+
+void ValueReport::AddSheets(Json& report) {
+  // Matrices of a model's codes would be noise.
+  if (exports_.bundle_name == "model") return;
+  uint64_t left = 0;
+  Json sheets = Json::array();
+  for (const ArrayInfo& array : arrays_) {
+    const std::optional<Picture> picture = PictureOf(array);
+    if (!picture) continue;
+    if (!context_.Check()) return;
+    if (room_.sheets == 0 ||
+        !ReportRoom::Take(room_.picture_bytes,
+                          ContactSheetBytes(array, *picture))) {
+      ++left;
+      continue;
+    }
+    --room_.sheets;
+    Result<Json> sheet = ContactSheet(array, *picture, context_);
+    if (sheet) {
+      sheets.push_back(*std::move(sheet));
+    } else {
+      sheets.push_back(ArrayHead(array));
+      sheets.back()["error"] = ErrorText(sheet.error());
+    }
+  }
+  if (!sheets.empty()) report["sheets"] = std::move(sheets);
+  LeaveOut(report, left, "arrays of pictures have no contact sheet");
+}
+
+void ValueReport::AddTable(Json& report) {
+  if (exports_.table == nullptr) return;
+  const size_t columns =
+      static_cast<size_t>(std::min<uint64_t>(room_.columns, kTableColumns));
+  Result<Json> table =
+      TablePreview(container_, exports_.table(), columns, context_);
+  if (!table) return;  // interrupted
+  room_.columns -= (*table)["columns"].size();
+  LeaveOut(report, (*table)["more"].get<uint64_t>(),
+           "columns are not shown in the table");
+  report["table"] = *std::move(table);
+}
+
+void ValueReport::AddDocuments(Json& report) {
+  Json documents = Json::array();
+  uint64_t left = 0;
+  for (const Document& document : exports_.documents) {
+    if (!context_.Check()) return;
+    if (!ReportRoom::Take(room_.documents)) {
+      ++left;
+      continue;
+    }
+    std::string name(ModelFileName(document.role));
+    Json shown = {{"name", name.empty() ? "description" : name}};
+    const Result<Content> content =
+        document.table->Open(document.file, context_);
+    Result<std::string> text =
+        content ? Beginning(*content,
+                            document.role == DocumentRole::kTokenizer
+                                ? kTokenizerBytes
+                            : IsShown(document.role) ? kShownText
+                                                     : 0,
+                            context_)
+                : Result<std::string>(content.error());
+    if (!text) {
+      shown["error"] = ErrorText(text.error());
+      documents.push_back(std::move(shown));
+      continue;
+    }
+    shown["size"] = content->size();
+    if (IsShown(document.role)) {
+      shown["text"] = *text;
+      shown["cut"] = content->size() > text->size();
+    } else if (document.role == DocumentRole::kTokenizer) {
+      Result<Json> summary = TokenizerSummary(*text);
+      if (summary) report["tokenizer"] = *std::move(summary);
+      if (!summary) shown["error"] = ErrorText(summary.error());
+    }
+    documents.push_back(std::move(shown));
+  }
+  if (!documents.empty()) report["documents"] = std::move(documents);
+  LeaveOut(report, left, "documents are not shown");
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/container/container.h"
+#include "core/container/exports.h"
+#include "core/content/read_context.h"
+#include "core/report/container_report.h"
+#include "core/report/report_room.h"
+
+namespace ctxfs {
+
+/// The parts of a report that are made of values of a container's usual arrays,
+/// its table and its documents. Each function adds a field to `report`, and a
+/// sentence to its "left_out" for what `room` does not suffice for.
+class ValueReport {
+ public:
+  ValueReport(std::shared_ptr<const Container> container,
+              const ReportOptions& options, ReportRoom& room,
+              const ReadContext& context);
+
+  void AddAll(Json& report);
+
+ private:
+  /// "arrays": [{"name", "dtype", "shape", "elements", and ArrayStatistics by
+  /// their names, or "error"}].
+  void AddStatistics(Json& report);
+  /// "lanes": LanePlot of each array of an episode that has one.
+  void AddLanes(Json& report);
+  /// "sheets": ContactSheet of each array of pictures.
+  void AddSheets(Json& report);
+  /// "table": TablePreview.
+  void AddTable(Json& report);
+  /// "documents": [{"name", "size", "text" or "error", "cut"?}], and
+  /// "tokenizer": TokenizerSummary.
+  void AddDocuments(Json& report);
+
+  /// The statistics of one array.
+  Json Measured(const ArrayInfo& array) const;
+  /// Whether there is room for measuring the array. Opens it.
+  bool MayMeasure(const ArrayInfo& array);
+
+  const std::shared_ptr<const Container> container_;
+  const Exports exports_;
+  const ReportOptions& options_;
+  ReportRoom& room_;
+  const ReadContext context_;
+  std::vector<ArrayInfo> arrays_;
+};
+
+}  // namespace ctxfs

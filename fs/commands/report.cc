@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ctxfs report: an HTML page about containers.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/report/page.h"
+#include "core/vfs/open_container.h"
+#include "fs/commands/arguments.h"
+#include "fs/commands/confine.h"
+#include "fs/commands/find_containers.h"
+#include "fs/commands/new_file.h"
+#include "fs/commands/parallel.h"
+#include "fs/commands/text.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kCacheBytes = 256 * limits::kMiB;
+
+/// Writes the page to a descriptor. Runs in the sandbox.
+class Reporter {
+ public:
+  explicit Reporter(const Arguments& arguments)
+      : arguments_(arguments),
+        options_{.depth = arguments.exact ? ReportDepth::kExact
+                                          : ReportDepth::kSampled,
+                 .for_each = [jobs = arguments.jobs](uint64_t count,
+                                                     const auto& work) {
+                   ForEachInParallel(count, jobs, work);
+                 }} {}
+
+  void AddSource(const std::string& source) {
+    const Result<std::vector<std::string>> paths = FindContainers(source);
+    if (!paths) {
+      PrintError(source, paths.error());
+      code_ = ExitCode::kSource;
+      return;
+    }
+    for (const std::string& path : *paths) {
+      if (!ReportRoom::Take(room_.containers)) {
+        ++left_out_;
+      } else {
+        AddContainer(path);
+      }
+    }
+  }
+
+  /// Writes the page, unless no container could be opened, and returns the code
+  /// of the last error.
+  ExitCode Write(int to) const {
+    if (opened_ == 0) {
+      return code_ == ExitCode::kOk ? ExitCode::kNotContainer : code_;
+    }
+    const PageFrame& frame = TheFrame();
+    const std::string data = PageData(options_.depth, containers_, left_out_);
+    for (const std::string* part :
+         {frame.head.get(), &data, frame.tail.get()}) {
+      if (!WriteAll(to, *part)) return ExitCode::kSource;
+    }
+    return code_;
+  }
+
+ private:
+  void AddContainer(const std::string& path) {
+    const Result<std::shared_ptr<const Container>> container =
+        OpenContainerFile(path, arguments_.open);
+    if (!container) return AddFailure(path, container.error());
+    Result<std::string> report =
+        ContainerReport(*container, path, options_, room_, cache_);
+    if (!report) return AddFailure(path, report.error());
+    ++opened_;
+    containers_.push_back(*std::move(report));
+  }
+
+  void AddFailure(const std::string& path, const Error& error) {
+    PrintError(path, error);
+    code_ = ExitCodeOf(error);
+    containers_.push_back(FailedReport(path, error));
+  }
+
+  static bool WriteAll(int to, std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t wrote = ::write(to, text.data(), text.size());
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote < 0) return false;
+      text.remove_prefix(static_cast<size_t>(wrote));
+    }
+    return true;
+  }
+
+  const Arguments& arguments_;
+  const ReportOptions options_;
+  BlockCache cache_{kCacheBytes};
+  ReportRoom room_;
+  std::vector<std::string> containers_;
+  uint64_t opened_ = 0;
+  uint64_t left_out_ = 0;
+  ExitCode code_ = ExitCode::kOk;
+};
+
+/// The file that the page is written to.
+struct Output {
+  DirectoryFd directory;
+  std::string name;
+  std::string path;  // as it is shown
+};
+
+/// "model.mcf.html" of "../model.mcf".
+std::string DefaultOutput(const std::string& source) {
+  std::error_code failed;
+  std::filesystem::path path = std::filesystem::absolute(source, failed);
+  path = path.lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  const std::string name = path.filename().string();
+  return (name.empty() || name == "/" ? "report" : name) + ".html";
+}
+
+/// Fails if the file exists and may not be replaced, or is a source.
+Result<Output> Prepare(const Arguments& arguments) {
+  Output output;
+  output.path = arguments.output;
+  const std::filesystem::path path(output.path);
+  output.name = path.filename().string();
+  if (output.name.empty() || output.name == "." || output.name == "..") {
+    errno = EISDIR;
+    return SystemError("cannot write");
+  }
+  const std::string directory =
+      path.has_parent_path() ? path.parent_path().string() : ".";
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return SystemError("cannot open the directory");
+  output.directory = std::make_shared<const Fd>(fd);
+  struct stat there {};
+  if (::fstatat(fd, output.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) {
+    return output;
+  }
+  if (!arguments.replace) {
+    return Error{Code::kIo, "exists already; --replace replaces it"};
+  }
+  for (const std::string& source : arguments.operands) {
+    struct stat st {};
+    if (::stat(source.c_str(), &st) == 0 && st.st_dev == there.st_dev &&
+        st.st_ino == there.st_ino) {
+      return Error{Code::kIo, "is a source"};
+    }
+  }
+  return output;
+}
+
+/// Copies what `from` gives to the end of `file`, and returns how many bytes.
+Result<uint64_t> Copy(int from, NewFile& file) {
+  Buffer buffer(static_cast<size_t>(limits::kMiB));
+  uint64_t size = 0;
+  while (true) {
+    const ssize_t got = ::read(from, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return SystemError("cannot read the page");
+    if (got == 0) return size;
+    const auto length = static_cast<size_t>(got);
+    Status wrote = file.Write(buffer.span().first(length));
+    if (!wrote) return std::move(wrote).error();
+    size += length;
+  }
+}
+
+/// The code that a process exits with; an Error if a signal ends it.
+Result<ExitCode> Join(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status)) return static_cast<ExitCode>(WEXITSTATUS(status));
+  return Error{Code::kIo, "signal " + std::to_string(WTERMSIG(status)) +
+                              " ended the process that made the page"};
+}
+
+/// Makes the page in a process that is confined to reading, and writes it in
+/// this one, which opens no container.
+Result<ExitCode> MakePage(const Arguments& arguments, const Output& output) {
+  Result<NewFile> file = NewFile::Create(output.directory);
+  if (!file) return std::move(file).error();
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return SystemError("cannot make a pipe");
+  const Fd from(ends[0]);
+  Fd to(ends[1]);
+  const pid_t child = ::fork();
+  if (child < 0) return SystemError("cannot start a process");
+  if (child == 0) {
+    ConfineToReading(arguments.operands);
+    Reporter reporter(arguments);
+    for (const std::string& source : arguments.operands) {
+      reporter.AddSource(source);
+    }
+    const ExitCode code = reporter.Write(to.get());
+    std::fflush(nullptr);
+    ::_exit(static_cast<int>(code));  // the new file is the parent's
+  }
+  to = Fd(-1);
+  const Result<uint64_t> size = Copy(from.get(), *file);
+  const Result<ExitCode> code = Join(child);
+  if (!size) return size.error();
+  if (!code || *size == 0) return code;
+  if (Status done = file->Commit(output.name, arguments.replace); !done) {
+    return std::move(done).error();
+  }
+  std::printf("%s: %s\n", ShownName(output.path).c_str(),
+              HumanSize(*size).c_str());
+  return code;
+}
+
+int RunReport(int argc, char** argv) {
+  Arguments arguments;
+  if (const auto code =
+          ParseArguments(argc, argv, kReportCommand, &arguments)) {
+    return *code;
+  }
+  if (arguments.output.empty()) {
+    arguments.output = DefaultOutput(arguments.operands.front());
+  }
+  Result<Output> output = Prepare(arguments);
+  Result<ExitCode> code =
+      output ? MakePage(arguments, *output) : std::move(output).error();
+  if (code) return static_cast<int>(*code);
+  PrintError(arguments.output, code.error());
+  return static_cast<int>(ExitCodeOf(code.error()));
+}
+
+}  // namespace
+
+const Command kReportCommand{
+    .name = "report",
+    .operands = "SOURCE...",
+    .summary = "Makes an HTML page about containers",
+    .run = &RunReport,
+    .options = "joEFSKI",
+    .examples =
+        "  ctxfs report model.mosh -o model.html\n"
+        "  ctxfs report --exact -o all.html ~/models\n",
+    .kind = OperandKind::kSource,
+    .min_operands = 1};
+
+}  // namespace ctxfs
