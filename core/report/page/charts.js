@@ -24,6 +24,11 @@ function chartIn(box, config, height) {
   return box;
 }
 
+/** About five steps up to `most` bytes, of a power of two each. */
+function sizeStep(most) {
+  return 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(1, most) / 5)));
+}
+
 /** Bytes of named things as horizontal bars: rows of [name, bytes, ...]. */
 function sizeBars(title, rows, detail) {
   const config = {
@@ -43,7 +48,8 @@ function sizeBars(title, rows, detail) {
         } },
       },
       scales: {
-        x: { beginAtZero: true, ticks: { callback: (value) => humanSize(value), maxTicksLimit: 6 } },
+        x: { beginAtZero: true, ticks: { callback: (value) => humanSize(value),
+          stepSize: sizeStep(Math.max(0, ...rows.map((row) => row[1]))) } },
         y: { ticks: { autoSkip: false }, grid: { display: false } },
       },
     },

@@ -49,23 +49,23 @@ function entriesTable(container) {
   const rows = entriesOf(container);
   const any = (key) => rows.some((row) => row[key] !== "" && row[key] !== null);
   const columns = [
-    { title: "Name", width: "minmax(260px, 1fr)", className: "name",
+    { title: "Name", width: "minmax(220px, 1fr)", className: "name",
       value: (row) => row.name,
       text: (row) => (row.unnamed ? "(no name)" : row.name) },
     any("dtype") && { title: "Dtype", width: "90px", value: (row) => row.dtype,
       text: (row) => row.dtype },
-    any("shape") && { title: "Shape", width: "130px", value: (row) => row.elements,
+    any("shape") && { title: "Shape", width: "110px", value: (row) => row.elements,
       text: (row) => row.shape },
-    { title: "Size", width: "100px", number: true, value: (row) => row.size,
+    { title: "Size", width: "90px", number: true, value: (row) => row.size,
       text: (row) => humanSize(row.size) },
-    { title: "Stored", width: "100px", number: true, value: (row) => row.stored,
+    { title: "Stored", width: "90px", number: true, value: (row) => row.stored,
       text: (row) => humanSize(row.stored) },
     { title: "Codec", width: "80px", value: (row) => row.codec, text: (row) => row.codec },
     any("checksum") && { title: "Checksum", width: "140px", className: "mono",
       value: (row) => row.checksum, text: (row) => row.checksum },
-    { title: "Offset", width: "110px", number: true, value: (row) => row.offset,
+    { title: "Offset", width: "100px", number: true, value: (row) => row.offset,
       text: (row) => (row.offset === null ? "" : grouped(row.offset)) },
-    any("note") && { title: "Note", width: "220px", value: (row) => row.note,
+    any("note") && { title: "Note", width: "160px", value: (row) => row.note,
       text: (row) => row.note },
   ].filter(Boolean);
   const table = new VirtualTable(columns, rows,
@@ -103,7 +103,7 @@ function arraysTable(container) {
     title, width, number: true, value: (row) => row[key], text: (row) => shortNumber(row[key]),
   });
   const columns = [
-    { title: "Name", width: "minmax(240px, 1fr)", className: "name",
+    { title: "Name", width: "minmax(200px, 1fr)", className: "name",
       value: (row) => row.name, text: (row) => row.name },
     { title: "Dtype", width: "80px", value: (row) => row.dtype, text: (row) => row.dtype },
     { title: "Elements", width: "110px", number: true, value: (row) => row.elements,

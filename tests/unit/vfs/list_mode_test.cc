@@ -117,7 +117,7 @@ TEST(ListMode, LeavesOutWhatShowsNoPrimaryFiles) {
   EXPECT_EQ(*Read(files, "m/views/x"), "X") << "look-ups find all";
   EXPECT_EQ(*Read(files, "m/.ctxfs/raw/sections/1"), "1");
   EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S");
-  const Set views = {"x", "npy"};
+  const Set views = {"x", "npy", "overview.html"};
   const Set about = {"info.json", "index.json", "faults.json", "container",
                      "raw"};
   EXPECT_EQ(List(files, "m/views"), views) << "their own contents are listed";
@@ -192,7 +192,7 @@ TEST(SharedViews, OfOneNameAreOneDirectory) {
   EXPECT_EQ(*Read(files, "views/npy/own"), "O");
   EXPECT_EQ(Read(files, "views/npy/a.npy")->substr(1, 5), "NUMPY");
   EXPECT_EQ(Walk(files, "views/npy/none"), std::nullopt);
-  EXPECT_EQ(List(files, "views"), (Set{"npy", "merged"}));
+  EXPECT_EQ(List(files, "views"), (Set{"npy", "merged", "overview.html"}));
   EXPECT_EQ(files.PathInContainer(*Walk(files, "views/npy/a.npy"), TheCache()),
             "views/npy/a.npy");
   EXPECT_EQ(Walk(files, "views/npy/a.npy"), Walk(files, "views/npy/a.npy"));

@@ -68,7 +68,7 @@ TEST(ViewsTest, ArraysOfUsualShapesHaveFiles) {
   for (const auto& [path, bytes] : files) paths.push_back(path);
   EXPECT_EQ(paths, (std::vector<std::string>{"model.safetensors", "npy/a.npy",
                                              "npy/b.npy", "npy/b~2.npy",
-                                             "raw16/b.npy"}));
+                                             "overview.html", "raw16/b.npy"}));
   EXPECT_EQ(Tail(files.at("npy/a.npy"), 4), "\0\0\x80\x3f"s);
   // Widened exactly, a signalling NaN too.
   EXPECT_EQ(Tail(files.at("npy/b.npy"), 8), "\0\0\x80\x3f\0\0\x81\xff"s);
@@ -188,8 +188,8 @@ TEST(ViewsTest, HangInANamespaceAndAreMadeWhenLookedInto) {
   const Inode views = Find(files, Namespace::kRoot, "views");
   EXPECT_EQ(model->asked, 0) << "neither listing nor look-up";
   EXPECT_EQ(List(files, views),
-            (std::vector<std::string>{"own.txt", "model.safetensors", "npy",
-                                      "raw16"}));
+            (std::vector<std::string>{"own.txt", "model.safetensors",
+                                      "overview.html", "npy", "raw16"}));
   const Inode npy = Find(files, views, "npy");
   const Inode a = Find(files, npy, "a.npy");
   EXPECT_EQ(model->asked, 1);

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The report of a container, and the page that it is on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "core/report/container_report.h"
+#include "core/report/page.h"
+#include "core/tree/container_tree.h"
+#include "core/views/view.h"
+#include "tests/unit/testing/fake_arrays.h"
+#include "tests/unit/testing/interrupts.h"
+#include "tests/unit/testing/result.h"
+
+namespace ctxfs {
+namespace {
+
+using namespace std::string_literals;
+
+const char* const kHostile =
+    "</script><script>alert(1)</script>\xff\x01\"'<img src=x onerror=alert(2)>";
+
+/// A container of so many entries that are nowhere.
+class ManyEntries final : public Container {
+ public:
+  explicit ManyEntries(uint32_t count)
+      : Container(std::make_shared<MemorySource>("")), count_(count) {}
+  Json Info(const ReadContext& /*context*/) const override {
+    return {{"format", "many"}};
+  }
+  Tables Files() const override {
+    return {std::make_shared<const Table>(count_)};
+  }
+  Exports Export() const override {
+    return {
+        .arrays = [](const ReadContext&) { return std::vector<ArrayInfo>(); }};
+  }
+
+ private:
+  class Table final : public FileTable {
+   public:
+    explicit Table(uint32_t count)
+        : FileTable({.role = Role::kEntries}), count_(count) {}
+    uint32_t count() const override { return count_; }
+    std::optional<std::string_view> Path(uint32_t entry,
+                                         std::string& scratch) const override {
+      scratch = std::to_string(entry);
+      return scratch;
+    }
+    Result<Content> Open(uint32_t /*entry*/,
+                         const ReadContext& /*context*/) const override {
+      return TextContent("");
+    }
+    std::optional<EntryInfo> Describe(
+        uint32_t entry, const ReadContext& /*context*/) const override {
+      EntryInfo info;
+      info.name =
+          "layers." + std::to_string(entry) + "." + std::string(100, 'x');
+      info.size = 1;
+      return info;
+    }
+
+   private:
+    const uint32_t count_;
+  };
+
+  const uint32_t count_;
+};
+
+Json ReportOf(const std::shared_ptr<const Container>& container,
+              ReportDepth depth, ReportRoom room = {}) {
+  BlockCache cache(limits::kMiB);
+  const Result<std::string> report =
+      ContainerReport(container, "name", {.depth = depth}, room, cache);
+  EXPECT_TRUE(Ok(report));
+  return report ? Json::parse(*report) : Json();
+}
+
+/// What views/overview.html holds.
+std::string OverviewOf(const std::shared_ptr<const Container>& container) {
+  const ContainerTree tree(
+      *ViewsDirectory(container, *ParseViews("overview")).open(LoneContext()));
+  const auto node = tree.Lookup(ContainerTree::kRoot, "overview.html");
+  BlockCache cache(limits::kMiB);
+  if (!node) return "";
+  const Result<Content> content = tree.Open(*node, cache);
+  EXPECT_TRUE(Ok(content));
+  EXPECT_FALSE(tree.SizeIsCheap(*node)) << "a listing does not make it";
+  EXPECT_EQ(*tree.Size(*node, cache), content->size());
+  return *ReadAll(*content, cache);
+}
+
+std::shared_ptr<FakeArrays> Episode() {
+  return std::make_shared<FakeArrays>(
+      std::vector<ArrayInfo>{Array(kHostile, DType::kU8, {3}, "\1\2\3"),
+                             BrokenArray("broken", DType::kF32, {2}),
+                             Array("complex", DType::kC64, {1}, "12345678"),
+                             Array("rgb", DType::kU8, {2, 1, 1, 3}, "abcdef"),
+                             Array("empty", DType::kF32, {0}, "")},
+      Exports{.bundle_name = "episode"});
+}
+
+TEST(ReportTest, TheIndexAloneIsDescribed) {
+  const auto container = std::make_shared<const FakeContainer>(
+      FakeContainer::Names{"a/0/x", "a/0/y", std::nullopt});
+  const Json report = ReportOf(container, ReportDepth::kIndex);
+  EXPECT_EQ(report["format"], "fake");
+  EXPECT_EQ(report["name"], "name");
+  EXPECT_EQ(report["entry_count"], 3);
+  EXPECT_EQ(report["decoded_bytes"], 8 + 8 + 9);
+  EXPECT_EQ(report["entries"]["rows"].size(), 3U);
+  EXPECT_EQ(report["layers"], Json::parse(R"([["a/0", 16, 2], ["", 9, 1]])"));
+  EXPECT_EQ(report["left_out"], Json::array());
+  EXPECT_FALSE(report.contains("arrays"));
+}
+
+TEST(ReportTest, ValuesAreShownAndFailuresSaid) {
+  const Json report = ReportOf(Episode(), ReportDepth::kSampled);
+  const Json& arrays = report["arrays"];
+  ASSERT_EQ(arrays.size(), 4U);
+  EXPECT_EQ(arrays[0]["mean"], 2.0);
+  EXPECT_EQ(arrays[0]["bins"], Json::parse("[1, 1, 1]"));
+  EXPECT_EQ(arrays[1]["error"], "byte 7: broken");
+  EXPECT_EQ(arrays[2]["name"], "rgb");
+  EXPECT_TRUE(arrays[3]["min"].is_null());
+  EXPECT_EQ(arrays[3]["read"], 0);
+  ASSERT_EQ(report["lanes"].size(), 2U);
+  EXPECT_EQ(report["lanes"][0]["lines"][0]["y"], Json::parse("[1, 2, 3]"));
+  EXPECT_EQ(report["lanes"][1]["error"], "byte 7: broken");
+  ASSERT_EQ(report["sheets"].size(), 1U);
+  ASSERT_EQ(report["left_out"].size(), 1U);
+  EXPECT_TRUE(report["left_out"][0].get<std::string>().starts_with(
+      "1 arrays of complex numbers"));
+}
+
+TEST(ReportTest, DocumentsOfAModelAreShown) {
+  auto model = std::make_shared<FakeArrays>(std::vector<ArrayInfo>{},
+                                            Exports{.bundle_name = "model"});
+  model->exports.documents = {
+      {DocumentRole::kConfig, TextFile("c", "{\"<b>\": 1}")},
+      {DocumentRole::kTokenizer,
+       TextFile("t", R"({"model": {"type": "BPE", "vocab": {"x": 0}}})")},
+      {DocumentRole::kVocabulary, TextFile("v", "{}")},
+      {DocumentRole::kDescription, TextFile("d", std::string(100'000, 'd'))},
+      {DocumentRole::kTokenizerConfig,
+       RefusedFile(Role::kPrimary, "r", {Code::kCorrupt, "no", 3})}};
+  const Json report = ReportOf(model, ReportDepth::kSampled);
+  EXPECT_EQ(report["tokenizer"]["tokens"], 1);
+  const Json& documents = report["documents"];
+  ASSERT_EQ(documents.size(), 5U);
+  EXPECT_EQ(documents[0]["name"], "config.json");
+  EXPECT_EQ(documents[0]["text"], "{\"<b>\": 1}");
+  EXPECT_EQ(documents[0]["cut"], false);
+  EXPECT_FALSE(documents[2].contains("text"));
+  EXPECT_EQ(documents[3]["text"].get<std::string>().size(), 16 * limits::kKiB);
+  EXPECT_EQ(documents[3]["cut"], true);
+  EXPECT_EQ(documents[4]["error"], "byte 3: no");
+}
+
+TEST(ReportTest, RoomIsKept) {
+  ReportRoom room;
+  room.rows = 0;
+  room.arrays = 1;
+  room.lanes = 1;
+  room.sheets = 0;
+  const Json report = ReportOf(Episode(), ReportDepth::kSampled, room);
+  EXPECT_EQ(report["arrays"].size(), 1U);
+  EXPECT_EQ(report["lanes"].size(), 1U);
+  EXPECT_FALSE(report.contains("sheets"));
+  EXPECT_EQ(report["left_out"].size(), 4U) << report["left_out"];
+}
+
+TEST(ReportTest, MillionsOfEntriesAreASmallPage) {
+  const uint32_t count = 1'200'000;
+  const auto many = std::make_shared<const ManyEntries>(count);
+  const std::string page = OverviewOf(many);
+  EXPECT_LT(page.size(), 20 * limits::kMiB);
+  EXPECT_NE(page.find("1100000 of 1200000 entries are not in the table"),
+            std::string::npos);
+  EXPECT_NE(page.find("sizes and counts are those of the first 1000000 of "
+                      "1200000 entries"),
+            std::string::npos);
+  const Json report = ReportOf(many, ReportDepth::kSampled);
+  EXPECT_EQ(report["decoded_bytes"], count) << "the command counts all";
+  EXPECT_EQ(report["entries"]["rows"].size(), 100'000U);
+  EXPECT_EQ(report["layers"].size(), 61U);
+}
+
+TEST(ReportTest, AnInterruptEndsIt) {
+  BlockCache cache(0);
+  const InterruptAfter interrupt(10);
+  ReportRoom room;
+  const auto many = std::make_shared<const ManyEntries>(100'000'000);
+  EXPECT_TRUE(
+      Fails(ContainerReport(many, "", {}, room, ReadContext(cache, interrupt)),
+            Code::kInterrupted));
+}
+
+TEST(ReportTest, AFailureIsAReport) {
+  const Json report =
+      Json::parse(FailedReport(kHostile, {Code::kCorrupt, kHostile, 40}));
+  EXPECT_TRUE(report["error"].get<std::string>().starts_with("byte 40: "));
+}
+
+TEST(PageTest, NothingOfAContainerIsMarkup) {
+  const PageFrame& frame = TheFrame();
+  BlockCache cache(0);
+  ReportRoom room;
+  auto hostile = Episode();
+  hostile->exports.documents = {
+      {DocumentRole::kConfig, TextFile("c", kHostile)}};
+  const Result<std::string> report = ContainerReport(
+      hostile, kHostile, {.depth = ReportDepth::kSampled}, room, cache);
+  ASSERT_TRUE(Ok(report));
+  const std::string data =
+      PageData(ReportDepth::kSampled,
+               {*report, FailedReport(kHostile, {Code::kIo, kHostile})}, 3);
+  EXPECT_NE(data.find("alert(1)"), std::string::npos) << "it is there";
+  EXPECT_EQ(data.find_first_of("<>&"), std::string::npos);
+  EXPECT_TRUE(std::all_of(data.begin(), data.end(), [](char c) {
+    return c == '\n' || (c >= ' ' && c < '\x7f');
+  }));
+  const Json parsed = Json::parse(data);
+  EXPECT_EQ(parsed["depth"], "sampled");
+  EXPECT_EQ(parsed["left_out"], 3);
+  EXPECT_EQ(parsed["containers"].size(), 2U);
+  EXPECT_EQ(frame.head->find("{{"), std::string::npos);
+  EXPECT_EQ(frame.tail->find("{{page}}"), std::string::npos);
+}
+
+TEST(PageTest, ThePolicyAllowsItsOwnScriptsAlone) {
+  const std::string& head = *TheFrame().head;
+  const size_t at = head.find("Content-Security-Policy\" content=\"");
+  ASSERT_NE(at, std::string::npos);
+  const std::string policy = head.substr(at, head.find("\">", at) - at);
+  EXPECT_NE(policy.find("default-src 'none'"), std::string::npos);
+  EXPECT_EQ(policy.find("unsafe"), std::string::npos);
+  EXPECT_EQ(policy.find("http"), std::string::npos);
+  EXPECT_LT(at, head.find("<style>")) << "it comes before what it is about";
+  // Nothing is loaded from elsewhere.
+  for (const std::string* part :
+       {TheFrame().head.get(), TheFrame().tail.get()}) {
+    EXPECT_EQ(part->find("<script src"), std::string::npos);
+    EXPECT_EQ(part->find("@import"), std::string::npos);
+  }
+  EXPECT_NE(TheFrame().tail->find("Chart.js v"), std::string::npos);
+}
+
+TEST(OverviewTest, IsTheIndexOfAContainerWithArraysOrATable) {
+  const std::string page = OverviewOf(Episode());
+  EXPECT_TRUE(page.starts_with("<!doctype html>"));
+  EXPECT_TRUE(page.ends_with("</html>\n"));
+  EXPECT_NE(page.find("{\"depth\":\"index\""), std::string::npos);
+  EXPECT_EQ(page, OverviewOf(Episode())) << "a function of the container";
+  EXPECT_FALSE(MayHaveViews(FakeContainer({}), *ParseViews("overview")));
+}
+
+}  // namespace
+}  // namespace ctxfs
