@@ -75,6 +75,8 @@ void AddInfo(const Json& info, bool format_only, Json& report) {
   Json facts = Json::array();
   for (const auto& [key, value] : info.items()) {
     if (key == "format" || key == "version" || key == "warnings") continue;
+    // An option of whoever opened it, and no fact about the container.
+    if (key == "salvaged") continue;
     if (value.empty() && value.is_structured()) continue;
     if (facts.size() == kFacts) break;
     facts.push_back({CutText(key, kTextBytes), TextOf(value)});

@@ -11,7 +11,7 @@ import console
 from conftest import BIN, ROOT, run
 
 SOURCES = sorted((ROOT / "docs" / "man").glob("*.scd"))
-COMMANDS = ("umount", "mounts", "ls", "cat", "info", "check", "extract", "formats", "help")
+COMMANDS = ("umount", "mounts", "ls", "cat", "info", "check", "extract", "report", "formats", "help")
 EXIT_CODES = re.findall(
     r"^  k\w+ = (\d+),$", (ROOT / "fs" / "exit_code.h").read_text(), re.MULTILINE
 )

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of ctxfs report and views/overview.html in a real browser."""
+
+import io
+import json
+import os
+import struct
+
+import pytest
+from PIL import Image
+
+from browser import Page
+from mounting import BIN, GOLDEN, run
+from shard import build, entry
+
+EPISODE = GOLDEN / "wshard" / "rgb_zstd.wshard"
+MODEL = GOLDEN / "mcf" / "hf_sharded.mcf"
+TABLE = GOLDEN / "shard-profiles" / "all_encodings.cshard"
+HOSTILE = [
+    "</script><script>document.title='owned'</script>",
+    "<img src=x onerror=\"document.title='owned'\">",
+    "\"'><svg onload=document.title='owned'>",
+    "{{data}}${alert(1)}`<!--",
+    "\u202egnp.exe", "tab\there\nand line", "\u2028\u2029", "javascript:alert(1)",
+]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    with Page(tmp_path_factory.mktemp("chromium")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def report(page, tmp_path):
+    """A function that opens the report of containers, and gives the page."""
+
+    def opened(*sources, flags=()):
+        file = tmp_path / "report.html"
+        done = run(BIN / "ctxfs", "report", "--replace", "-o", file, *flags, *sources)
+        assert done.returncode == 0, done.stderr.decode()
+        page.problems.clear()
+        page.requests.clear()
+        page.open(file)
+        return page
+
+    yield opened
+    assert page.problems == []
+    assert all(url.startswith("file://") for url in page.requests) and len(page.requests) == 1
+
+
+def texts(page, selector: str) -> list[str]:
+    return page.run(f"[...document.querySelectorAll({json.dumps(selector)})]"
+                    ".map((one) => one.textContent)")
+
+
+def table(label: str) -> str:
+    return f"[role=table][aria-label={label}]"
+
+
+def names(page, label: str) -> list[str]:
+    return texts(page, f"{table(label)} .row .cell:first-child")
+
+
+def click(page, selector: str, number=0) -> None:
+    page.run(f"document.querySelectorAll({json.dumps(selector)})[{number}].click()")
+
+
+def type_into(page, selector: str, text: str) -> None:
+    page.run(f"""{{ const box = document.querySelector({json.dumps(selector)});
+        box.value = {json.dumps(text)}; box.dispatchEvent(new Event("input")); }}""")
+
+
+def drawn_charts(page) -> list[dict]:
+    """Of each chart: how large it is, and whether something is drawn in it."""
+    page.run("new Promise((r) => setTimeout(r, 200))")
+    return page.run("""[...document.querySelectorAll(".chart canvas")].map((canvas) => {
+        // A copy: Chromium logs advice about canvases that are read often.
+        const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
+        copy.drawImage(canvas, 0, 0);
+        const pixels = copy.getImageData(0, 0, canvas.width, canvas.height);
+        const colours = new Set(new Uint32Array(pixels.data.buffer));
+        return {width: canvas.width, height: canvas.height, colours: colours.size,
+                chart: Boolean(Chart.getChart(canvas))};
+    })""")
+
+
+def test_an_episode(report):
+    page = report(EPISODE)
+    assert page.run("document.title").endswith("rgb_zstd.wshard - ctxfs report")
+    headings = texts(page, "h2")
+    assert headings == ["What it is", "Decoded sizes", "Signals over steps", "Pictures",
+                        "Entries", "Values of arrays"]
+    assert names(page, "Entries") == [
+        "action/ctrl", "done", "meta/channels", "meta/episode", "meta/wshard", "reward",
+        "signal/depth", "signal/joint_pos", "signal/rgb", "time/ticks"]
+    charts = drawn_charts(page)
+    # Bars by dtype and by group, five lanes, and the histogram of the first array.
+    assert len(charts) == 8
+    for chart in charts:
+        assert chart["chart"] and chart["width"] > 200 and chart["height"] > 60
+        assert chart["colours"] > 10
+    pictures = page.run("[...document.images].map((one) => [one.naturalWidth, one.naturalHeight])")
+    assert pictures == [[64, 48]] * 24
+
+
+def test_statistics_are_those_of_numpy(report, tmp_path, mount):
+    import numpy
+
+    page = report(EPISODE, flags=["--exact"])
+    rows = page.run("DATA.containers[0].arrays")
+    mounted = mount(EPISODE)
+    assert len(rows) == 7
+    for row in rows:
+        array = numpy.load(mounted / "views" / "npy" / (row["name"] + ".npy")).astype("f8")
+        assert (row["min"], row["max"]) == (array.min(), array.max())
+        assert row["mean"] == pytest.approx(array.mean(), rel=1e-12, abs=1e-12)
+        assert row["deviation"] == pytest.approx(array.std(), rel=1e-9)
+        assert row["zeros"] == (array == 0).sum()
+        assert sum(row["bins"]) == row["read"] == row["elements"] == array.size
+        counts, _ = numpy.histogram(array, len(row["bins"]), (row["low"], row["high"]))
+        # A value at the edge of two bins may be rounded into either.
+        assert abs(counts - numpy.array(row["bins"])).sum() <= 0.02 * array.size + 2
+
+
+def test_a_histogram_of_the_array_that_is_chosen(report):
+    page = report(EPISODE)
+    drawn_charts(page)
+    assert texts(page, ".row.chosen .cell:first-child") == ["action/ctrl"]
+    click(page, f"{table('Arrays')} .row", 5)
+    page.run("new Promise((r) => setTimeout(r, 200))")
+    assert texts(page, ".row.chosen .cell:first-child") == ["signal/rgb"]
+    shown = page.run("Chart.getChart([...document.querySelectorAll('.chart canvas')].at(-1))"
+                     ".data.datasets[0].data")
+    assert sum(shown) == page.run(
+        "DATA.containers[0].arrays.find((one) => one.name === 'signal/rgb').read")
+
+
+def test_sorting_and_searching(report):
+    page = report(EPISODE)
+    head = f"{table('Entries')} .head button"
+    titles = texts(page, head)
+    size = titles.index("Size")
+    click(page, head, size)
+    assert names(page, "Entries")[:2] == ["signal/rgb", "signal/depth"]
+    click(page, head, size)
+    assert names(page, "Entries")[0] == "done"
+    assert page.run(f"document.querySelectorAll({json.dumps(head)})[{size}]"
+                    ".getAttribute('aria-sort')") == "ascending"
+    type_into(page, "input[type=search]", "SIGNAL")
+    assert names(page, "Entries") == ["signal/joint_pos", "signal/depth", "signal/rgb"]
+    assert "3 of 10 rows" in texts(page, "[role=status]")
+    type_into(page, "input[type=search]", "")
+    page.run("""{ const select = document.querySelector("select[aria-label=dtype]");
+        select.selectedIndex = [...select.options].findIndex((one) => one.text === "i32");
+        select.dispatchEvent(new Event("change")); }""")
+    assert names(page, "Entries") == ["time/ticks"]
+
+
+def test_a_model_with_its_config_and_tokenizer(report):
+    page = report(MODEL)
+    assert {"Tokenizer", "Documents", "Values of arrays"} <= set(texts(page, "h2"))
+    assert '"architectures"' in "".join(texts(page, "pre")) or texts(page, "pre")
+    layers = page.run("DATA.containers[0].layers.map((one) => one[0])")
+    assert any(layer.startswith("model.layers.") for layer in layers)
+    for chart in drawn_charts(page):
+        assert chart["colours"] > 10
+
+
+def test_the_first_rows_of_a_table(report):
+    page = report(TABLE)
+    heads = texts(page, ".preview th")
+    assert heads[0].startswith("id")
+    assert texts(page, ".preview tbody tr:first-child td:first-child") == ["1000"]
+    assert len(texts(page, ".preview tbody tr")) == 20
+
+
+def test_a_hundred_thousand_rows(report, tmp_path):
+    """The page opens, sorts, searches and scrolls without a second's pause, and
+    has a few dozen of its rows at a time."""
+    source = tmp_path / "many.shard"
+    source.write_bytes(build([entry(f"layers.{i % 97}.part.{i:06}", b"x" * (i % 7))
+                              for i in range(100_000)], role=0))
+    page = report(source)
+    rows = f"{table('Entries')} .row"
+    assert 20 <= len(texts(page, rows)) <= 60
+
+    def milliseconds(script: str) -> float:
+        return page.run(f"(() => {{ const t = performance.now(); {script};"
+                        " return performance.now() - t; })()")
+
+    click(page, f"{table('Entries')} .head button", 1)
+    assert milliseconds(f"document.querySelectorAll({json.dumps(table('Entries') + ' .head button')})"
+                        "[0].click()") < 3000
+    assert names(page, "Entries")[0] == "layers.0.part.000000"
+    box = "document.querySelector('input[type=search]')"
+    assert milliseconds(f"{box}.value = '.77777'; {box}.dispatchEvent(new Event('input'))") < 3000
+    type_into(page, "input[type=search]", "part.077777")
+    assert names(page, "Entries") == [f"layers.{77777 % 97}.part.077777"]
+    type_into(page, "input[type=search]", "")
+    page.run(f"document.querySelector({json.dumps(table('Entries'))}).scrollTop = 1e9")
+    page.run("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))")
+    assert names(page, "Entries")[-1] == "layers.96.part.099909"
+    assert len(texts(page, rows)) <= 60
+
+
+def hostile_container(path):
+    """Every text of it is an attack on the page: names, metadata, documents."""
+    lanes = [{"id": name, "dtype": "f32", "shape": []} for name in HOSTILE]
+    meta = {"wshard": {"</script>": "<b>"}, "episode": {"episode_id": HOSTILE[0], "length_T": 3},
+            "channels": {"channels": lanes}}
+    entries = [entry(f"meta/{key}", json.dumps(value).encode()) for key, value in meta.items()]
+    values = struct.pack("<3f", 1, 2, float("nan"))
+    entries += [entry(f"signal/{name}".encode(), values) for name in HOSTILE]
+    entries += [entry(b"signal/\xff\xfe</script>", values), entry(b"\x00\x01\x7f", b"")]
+    path.write_bytes(build(entries, role=5))
+    return path
+
+
+def test_nothing_of_a_container_becomes_markup(report, tmp_path):
+    page = report(hostile_container(tmp_path / "<b>hostile&.wshard"))
+    drawn_charts(page)
+    assert page.run("document.title") != "owned"
+    # The scripts and styles are those of the page; no element came from a name.
+    assert page.run("document.scripts.length") == 3
+    assert page.run("document.querySelectorAll('svg, b img, iframe, main a, main script').length") == 0
+    shown = names(page, "Entries")
+    assert f"signal/{HOSTILE[0]}" in shown
+    assert "signal/\\u202egnp.exe" in shown and "\\u0000\\u0001\\u007f" in shown
+    assert any("\ufffd" in name for name in shown)
+    for i in range(len(texts(page, ".head button"))):
+        click(page, ".head button", i)
+
+
+def test_the_policy_runs_nothing_else(page, tmp_path):
+    """If markup did get in, it would neither run nor load anything."""
+    file = tmp_path / "page.html"
+    assert run(BIN / "ctxfs", "report", "-o", file, EPISODE).returncode == 0
+    text = file.read_text().replace(
+        '<main id="main">', '<script>document.title="owned"</script>'
+        '<img src="http://127.0.0.1:9/x.png" onerror="document.title=\'owned\'">'
+        '<style>body { display: none }</style><main id="main">')
+    file.write_text(text)
+    page.problems.clear()
+    page.open(file)
+    assert page.run("document.title") != "owned"
+    assert page.run("getComputedStyle(document.body).display") == "block"
+    refused = [text for kind, text in page.problems if kind == "log"]
+    assert len(refused) >= 3 and all("Content Security Policy" in text for text in refused)
+    page.problems.clear()
+    page.requests.clear()
+
+
+def test_several_containers(report):
+    page = report(EPISODE, MODEL)
+    options = texts(page, "#containers option")
+    assert len(options) == 2
+    page.run("""{ const select = document.getElementById("containers");
+        select.value = "1"; select.dispatchEvent(new Event("change")); }""")
+    assert "mcf" in texts(page, "header p")[0]
+    assert "Tokenizer" in texts(page, "h2")
+    for chart in drawn_charts(page):
+        assert chart["chart"] and chart["colours"] > 10
+
+
+def test_damage_is_said(report, tmp_path):
+    data = bytearray(EPISODE.read_bytes())
+    at = data.index(b"\x28\xb5\x2f\xfd")  # the first zstd frame: action/ctrl
+    data[at + 20] ^= 0xFF
+    damaged = tmp_path / "damaged.wshard"
+    damaged.write_bytes(data)
+    page = report(damaged)
+    assert "unreadable" in texts(page, f"{table('Arrays')} .error")
+    assert any("checksum" in text or "zstd" in text for text in texts(page, "main p.error"))
+
+
+def test_an_overview_of_a_mount(page, mount):
+    mounted = mount(EPISODE)
+    file = mounted / "views" / "overview.html"
+    before = mounted.stats()
+    assert "overview.html" in os.listdir(mounted / "views")
+    size = file.stat().st_size
+    assert mounted.stats()["verified_passed_total"] == before["verified_passed_total"]
+    assert len(file.read_bytes()) == size
+    page.problems.clear()
+    page.requests.clear()
+    page.open(file)
+    assert page.problems == []
+    assert texts(page, "h2") == ["What it is", "Decoded sizes", "Entries"]
+    assert len(drawn_charts(page)) == 2
+    assert texts(page, "h1") == ["Overview"]
+
+
+def test_the_picture_of_the_documentation(report):
+    """docs/report.png is what the page looks like; CTXFS_PICTURES=1 makes it anew."""
+    page = report(EPISODE)
+    drawn_charts(page)
+    page.size(1280, page.run("document.documentElement.scrollHeight"))
+    drawn_charts(page)
+    with Image.open(io.BytesIO(page.screenshot(full=False))) as picture:
+        shown = picture.convert("RGB")
+    page.size(1280, 900)
+    file = GOLDEN.parent / "docs" / "report.png"
+    small = shown.resize((shown.width // 2, shown.height // 2), Image.Resampling.LANCZOS)
+    if os.environ.get("CTXFS_PICTURES"):
+        small.quantize(64).save(file, optimize=True)
+    with Image.open(file) as kept:
+        assert kept.width == small.width and abs(kept.height - small.height) < 60
+        # Fonts differ between systems: only what is light and dark is compared.
+        one = kept.convert("L").resize((16, 32))
+        other = small.convert("L").resize((16, 32))
+    apart = [abs(a - b) for a, b in zip(one.tobytes(), other.tobytes())]
+    assert sum(apart) / len(apart) < 12
