@@ -20,7 +20,7 @@ constexpr size_t kTextBytes = 500;
 constexpr size_t kFacts = 100;
 constexpr size_t kWarnings = 200;
 constexpr size_t kCounted = 30;  // rows of counts by codec and the like
-constexpr size_t kLayers = 60;
+constexpr size_t kLayers = 40;
 constexpr uint32_t kEntriesACheck = 256;
 
 /// Numbers that are left out, as "1,234,567" would be with separators.

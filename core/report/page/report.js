@@ -48,7 +48,9 @@ function countsText(counts) {
 }
 
 function factsOf(container) {
-  const facts = (container.facts || []).map(([key, text]) => [key.replaceAll("_", " "), text]);
+  const shown = ([key, text]) => [key.replaceAll("_", " "),
+    /^\d{4,15}$/.test(text) ? grouped(Number(text)) : text];
+  const facts = (container.facts || []).map(shown);
   if (container.codecs.length) facts.push(["codecs", countsText(container.codecs)]);
   if (container.checksums.length) facts.push(["checksums", countsText(container.checksums)]);
   if (facts.length === 0) return null;

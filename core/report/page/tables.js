@@ -99,21 +99,21 @@ function sparkline(row) {
 }
 
 function arraysTable(container) {
-  const statistic = (title, key, width = "100px") => ({
+  const statistic = (title, key, width = "94px") => ({
     title, width, number: true, value: (row) => row[key], text: (row) => shortNumber(row[key]),
   });
   const columns = [
     { title: "Name", width: "minmax(200px, 1fr)", className: "name",
       value: (row) => row.name, text: (row) => row.name },
-    { title: "Dtype", width: "80px", value: (row) => row.dtype, text: (row) => row.dtype },
-    { title: "Elements", width: "110px", number: true, value: (row) => row.elements,
+    { title: "Dtype", width: "70px", value: (row) => row.dtype, text: (row) => row.dtype },
+    { title: "Elements", width: "96px", number: true, value: (row) => row.elements,
       text: (row) => grouped(row.elements) },
-    { title: "Histogram", width: "140px", value: () => 0,
+    { title: "Histogram", width: "136px", value: () => 0,
       text: () => "", cell: (row) => (row.error ? element("span",
         { className: "error", title: visible(row.error) }, "unreadable") : sparkline(row)) },
     statistic("Min", "min"), statistic("Max", "max"), statistic("Mean", "mean"),
     statistic("Deviation", "deviation"), statistic("Zeros", "zeros", "80px"),
-    statistic("NaN", "nans", "70px"), statistic("Inf", "infinities", "70px"),
+    statistic("NaN", "nans", "60px"), statistic("Inf", "infinities", "60px"),
   ];
   const panel = element("div", {});
   const histogram = histogramPanel(panel);

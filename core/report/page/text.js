@@ -66,11 +66,12 @@ function humanCount(number) {
   return grouped(number);
 }
 
-/** A statistic with 5 digits; a dash for none. */
+/** A statistic with 4 or 5 digits; a dash for none. */
 function shortNumber(number) {
   if (number === null || number === undefined) return "\u2013";
-  if (Number.isInteger(number) && Math.abs(number) < 1e9) return grouped(number);
-  return String(Number(number.toPrecision(5)));
+  const size = Math.abs(number);
+  if (Number.isInteger(number) && size < 1e9) return grouped(number);
+  return size < 1e-3 || size >= 1e9 ? number.toExponential(3) : String(Number(number.toPrecision(5)));
 }
 
 function shapeText(shape) {

@@ -35,7 +35,11 @@ class VirtualTable {
   build() {
     const template = this.columns.map((column) => column.width).join(" ");
     this.head = element("div", { className: "head", role: "row" });
+    // Every row is a grid of its own: their columns are as wide only if no text
+    // takes part in the widths.
+    const least = this.columns.reduce((sum, column) => sum + Number(/\d+/.exec(column.width)[0]), 0);
     this.head.style.gridTemplateColumns = template;
+    this.head.style.minWidth = `${least}px`;
     for (const column of this.columns) {
       const button = element("button", { type: "button", role: "columnheader",
         "aria-sort": "none", className: column.number ? "number" : "" }, column.title);
@@ -45,6 +49,7 @@ class VirtualTable {
     this.template = template;
     this.window = element("div", { className: "window" });
     this.space = element("div", { className: "space" }, this.window);
+    this.space.style.minWidth = `${least}px`;
     this.scroller = element("div", { className: "scroller", role: "table", tabIndex: 0,
       "aria-label": this.options.label }, this.head, this.space);
     if (this.options.choose) this.scroller.classList.add("pick");

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ctxfs report: which file it writes, and what it says. tests/clients/test_report.py
+looks at the page in a browser."""
+
+import json
+import os
+import re
+import shutil
+
+import pytest
+
+from conftest import BIN, GOLDEN, run
+from shard import build, entry
+
+CTXFS = BIN / "ctxfs"
+EPISODE = GOLDEN / "wshard" / "rgb_zstd.wshard"
+MODEL = GOLDEN / "mcf" / "hf_sharded.mcf"
+
+
+def report(*words, **kwargs):
+    return run(CTXFS, "report", *words, **kwargs)
+
+
+def data_of(page) -> dict:
+    """The data of a page; it is ASCII, so an HTML parser is not needed."""
+    text = page.read_text(encoding="ascii")
+    found = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert len(found) == 1 and not set("<>&") & set(found[0])
+    return json.loads(found[0])
+
+
+def test_the_page_is_named_after_the_source(tmp_path):
+    done = report(EPISODE, cwd=tmp_path)
+    assert done.returncode == 0 and done.stderr == b""
+    assert re.fullmatch(rb"rgb_zstd\.wshard\.html: [\d.]+ KiB\n", done.stdout)
+    assert os.listdir(tmp_path) == ["rgb_zstd.wshard.html"]
+    assert report(".", cwd=tmp_path).returncode == 3, "no container in it"
+    shutil.copy(EPISODE, tmp_path / "-a.wshard")
+    assert report("--", "-a.wshard", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "-a.wshard.html").is_file()
+
+
+def test_the_same_page_each_time(tmp_path):
+    pages = [tmp_path / "a.html", tmp_path / "b.html"]
+    for jobs, page in enumerate(pages, 1):
+        assert report("-j", jobs, EPISODE, "-o", page).returncode == 0
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
+def test_what_is_on_it(tmp_path):
+    page = tmp_path / "page.html"
+    assert report("--exact", "-o", page, MODEL, EPISODE).returncode == 0
+    data = data_of(page)
+    assert data["depth"] == "exact" and data["left_out"] == 0
+    model, episode = data["containers"]
+    assert model["format"] == "mcf" and episode["name"] == str(EPISODE)
+    info = json.loads(run(CTXFS, "info", "--json", MODEL).stdout)[0]
+    assert model["entry_count"] == info["entries"] == len(model["entries"]["rows"])
+    assert model["tokenizer"]["tokens"] == 320
+    assert [one["name"] for one in model["documents"]][0] == "config.json"
+    assert sum(one[1] for one in model["layers"]) == model["decoded_bytes"]
+    assert {one["name"] for one in episode["sheets"]} == {"signal/rgb", "signal/depth"}
+    assert all(one["read"] == one["elements"] for one in model["arrays"])
+
+
+def test_an_existing_file_is_kept(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("mine")
+    done = report(EPISODE, "-o", page)
+    assert done.returncode == 2 and b"exists already; --replace replaces it" in done.stderr
+    assert page.read_text() == "mine"
+    assert report("--replace", EPISODE, "-o", page).returncode == 0
+    assert page.read_text().startswith("<!doctype html>")
+
+
+def test_a_source_is_not_replaced(tmp_path):
+    source = tmp_path / "episode.wshard"
+    shutil.copy(EPISODE, source)
+    (tmp_path / "link").hardlink_to(source)
+    for name in ("episode.wshard", "link"):
+        done = report("--replace", source, "-o", tmp_path / name)
+        assert done.returncode == 2 and b"is a source" in done.stderr
+    assert source.read_bytes() == EPISODE.read_bytes()
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path):
+    (tmp_path / "target").write_text("mine")
+    (tmp_path / "page.html").symlink_to("target")
+    assert report("--replace", EPISODE, "-o", tmp_path / "page.html").returncode == 0
+    assert (tmp_path / "target").read_text() == "mine"
+    assert not (tmp_path / "page.html").is_symlink()
+
+
+@pytest.mark.parametrize("output", ["none/page.html", ".", "folder/", "..", ""])
+def test_where_no_file_can_be(tmp_path, output):
+    (tmp_path / "folder").mkdir()
+    done = report(EPISODE, "-o", output, cwd=tmp_path)
+    assert done.returncode in (1, 2) and done.stderr
+    assert os.listdir(tmp_path) == ["folder"] and os.listdir(tmp_path / "folder") == []
+
+
+def test_what_cannot_be_opened_is_said(tmp_path):
+    bad = GOLDEN / "shard" / "bad_entries_overlap.shard"
+    page = tmp_path / "page.html"
+    done = report(EPISODE, bad, tmp_path / "none", "-o", page)
+    assert done.returncode == 2
+    assert b"byte 128:" in done.stderr and b"none" in done.stderr
+    first, second = data_of(page)["containers"]
+    assert first["entry_count"] == 10 and "byte 128: " in second["error"]
+    alone = report(bad, "-o", tmp_path / "bad.html")
+    assert alone.returncode == 4 and alone.stdout == b""
+    assert os.listdir(tmp_path) == ["page.html"], "nothing is left behind"
+    assert report("--salvage", bad, "-o", tmp_path / "bad.html").returncode == 0
+    assert data_of(tmp_path / "bad.html")["containers"][0]["warnings"]
+
+
+def test_all_containers_of_a_directory(tmp_path):
+    for name in ("a.wshard", "sub/b.wshard"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(EPISODE, tmp_path / name)
+    (tmp_path / "text").write_text("no container")
+    page = tmp_path / "page.html"
+    assert report(tmp_path, "-o", page).returncode == 0
+    assert [one["name"] for one in data_of(page)["containers"]] == [
+        str(tmp_path / "a.wshard"), str(tmp_path / "sub/b.wshard")]
+
+
+def test_a_page_is_bounded(tmp_path):
+    source, page = tmp_path / "many.shard", tmp_path / "page.html"
+    source.write_bytes(build([entry(f"{i:06}" + "<" * 150, b"") for i in range(130_000)], role=0))
+    assert report(source, "-o", page).returncode == 0
+    container = data_of(page)["containers"][0]
+    shown = len(container["entries"]["rows"])
+    # Each byte of the names is written as six: what is left of 16 MiB are not all.
+    assert 15_000 < shown < 20_000
+    assert container["left_out"] == [f"{130_000 - shown} of 130000 entries are not in the table"]
+    assert page.stat().st_size < 17 << 20
+
+
+def test_hostile_texts_are_data(tmp_path):
+    source, page = tmp_path / "</title><b>.shard", tmp_path / "page.html"
+    source.parent.mkdir()
+    source.write_bytes(build([entry(b"</script><script>alert(1)</script>\xff\x00&", b"x")], role=0))
+    assert report(source, "-o", page).returncode == 0
+    text = page.read_text(encoding="ascii")
+    assert text.count("<script") == text.count("</script>") == 3 and "<b>" not in text
+    container = data_of(page)["containers"][0]
+    assert container["name"] == str(source)
+    assert container["entries"]["rows"][0][0] == "</script><script>alert(1)</script>\ufffd\x00&"
+
+
+def test_the_policy_has_the_digests_of_the_scripts(tmp_path):
+    import base64
+    import hashlib
+
+    page = tmp_path / "page.html"
+    assert report(EPISODE, "-o", page).returncode == 0
+    text = page.read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    parts = re.findall(r"<(?:script|style)>(.*?)</(?:script|style)>", text, re.DOTALL)
+    assert len(parts) == 3
+    for part in parts:
+        digest = base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'; ") and "unsafe" not in policy
+
+
+def test_an_overview_is_measured_without_a_listing(mount):
+    """Neither mounting nor a listing makes it; it is exactly as long as it says."""
+    mounted = mount(EPISODE, "list=all")
+    before = mounted.stats()
+    names = os.listdir(mounted / "views")
+    assert "overview.html" in names
+    unchanged = ("decoded_bytes_total", "verified_passed_total")
+    assert all(mounted.stats()[name] == before[name] for name in unchanged)
+    file = mounted / "views" / "overview.html"
+    assert file.stat().st_size == len(file.read_bytes())
+    assert mounted.stats()["verified_passed_total"] == before["verified_passed_total"]
+    data = data_of(file)
+    assert data["depth"] == "index"
+    assert data["containers"][0]["entry_count"] == 10
+    assert "arrays" not in data["containers"][0]
+    assert (mounted / "views" / "overview.html").read_bytes() == file.read_bytes()
+    assert "overview.html" not in os.listdir(mount(EPISODE, "views=npy") / "views")
