@@ -86,14 +86,16 @@ Buffer Shrink(const Picture& from, Bytes pixels, uint32_t side, Picture& to) {
       const uint64_t right = (uint64_t{x} + 1) * from.width / to.width;
       for (unsigned channel = 0; channel < from.channels; ++channel) {
         uint64_t sum = 0;
+        uint64_t pixels_there = 0;
         for (uint64_t row = top; row < bottom; ++row) {
           for (uint64_t column = left; column < right; ++column) {
             sum += channels.At((row * from.width + column) * from.channels +
                                channel);
+            ++pixels_there;
           }
         }
         *next++ =
-            static_cast<std::byte>(sum / ((bottom - top) * (right - left)));
+            static_cast<std::byte>(sum / std::max<uint64_t>(1, pixels_there));
       }
     }
   }

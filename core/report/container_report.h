@@ -32,6 +32,10 @@ struct ReportOptions {
   uint64_t described = UINT64_MAX;
   /// Who measures the arrays; one after the other if it is null.
   ForEachNumber for_each = nullptr;
+  /// Are called with bytes of arrays that are going to be read, and that have
+  /// been; on any thread. Null for nobody.
+  std::function<void(uint64_t bytes)> expect = nullptr;
+  std::function<void(uint64_t bytes)> done = nullptr;
 };
 
 /// Returns what a page (ReportPage) says of a container called `name`, as

@@ -11,7 +11,7 @@
 namespace ctxfs {
 
 /// Bytes of the largest lane that is plotted; it is read as a whole.
-constexpr uint64_t kPlottedBytes = 64 * 1024 * 1024;
+constexpr uint64_t kPlottedBytes = uint64_t{64} * 1024 * 1024;
 
 /// Whether a usual array can be plotted over its first dimension: numbers of
 /// shape [T] or [T,C], T at least 2 and C from 1 to 64, of at most

@@ -94,6 +94,13 @@ bool ValueReport::MayMeasure(const ArrayInfo& array) {
   return ReportRoom::Take(room_.read_bytes, cost);
 }
 
+uint64_t ValueReport::BytesRead(const ArrayInfo& array) const {
+  const uint64_t all = BytesOf(array);
+  return options_.depth == ReportDepth::kExact
+             ? all
+             : std::min(all, kSampledElements * DTypeSize(array.dtype));
+}
+
 Json ValueReport::Measured(const ArrayInfo& array) const {
   Json shown = ArrayHead(array);
   const Result<ArrayStatistics> measured =
@@ -135,7 +142,13 @@ void ValueReport::AddStatistics(Json& report) {
     }
   }
   std::vector<Json> rows(measured.size());
-  const auto measure = [&](uint64_t i) { rows[i] = Measured(*measured[i]); };
+  for (const ArrayInfo* array : measured) {
+    if (options_.expect != nullptr) options_.expect(BytesRead(*array));
+  }
+  const auto measure = [&](uint64_t i) {
+    rows[i] = Measured(*measured[i]);
+    if (options_.done != nullptr) options_.done(BytesRead(*measured[i]));
+  };
   if (options_.for_each != nullptr) {
     options_.for_each(rows.size(), measure);
   } else {

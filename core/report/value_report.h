@@ -40,6 +40,8 @@ class ValueReport {
 
   /// The statistics of one array.
   Json Measured(const ArrayInfo& array) const;
+  /// Bytes of the elements that its statistics are made of.
+  uint64_t BytesRead(const ArrayInfo& array) const;
   /// Whether there is room for measuring the array. Opens it.
   bool MayMeasure(const ArrayInfo& array);
 

@@ -6,11 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,7 @@
 #include "fs/commands/find_containers.h"
 #include "fs/commands/new_file.h"
 #include "fs/commands/parallel.h"
+#include "fs/commands/progress.h"
 #include "fs/commands/text.h"
 
 namespace ctxfs {
@@ -37,10 +40,12 @@ class Reporter {
       : arguments_(arguments),
         options_{.depth = arguments.exact ? ReportDepth::kExact
                                           : ReportDepth::kSampled,
-                 .for_each = [jobs = arguments.jobs](uint64_t count,
-                                                     const auto& work) {
-                   ForEachInParallel(count, jobs, work);
-                 }} {}
+                 .for_each =
+                     [jobs = arguments.jobs](uint64_t count, const auto& work) {
+                       ForEachInParallel(count, jobs, work);
+                     },
+                 .expect = [this](uint64_t bytes) { progress_.Expect(bytes); },
+                 .done = [this](uint64_t bytes) { progress_.Add(bytes); }} {}
 
   void AddSource(const std::string& source) {
     const Result<std::vector<std::string>> paths = FindContainers(source);
@@ -60,7 +65,8 @@ class Reporter {
 
   /// Writes the page, unless no container could be opened, and returns the code
   /// of the last error.
-  ExitCode Write(int to) const {
+  ExitCode Write(int to) {
+    progress_.Clear();
     if (opened_ == 0) {
       return code_ == ExitCode::kOk ? ExitCode::kNotContainer : code_;
     }
@@ -86,6 +92,7 @@ class Reporter {
   }
 
   void AddFailure(const std::string& path, const Error& error) {
+    progress_.Clear();
     PrintError(path, error);
     code_ = ExitCodeOf(error);
     containers_.push_back(FailedReport(path, error));
@@ -102,6 +109,7 @@ class Reporter {
   }
 
   const Arguments& arguments_;
+  Progress progress_;
   const ReportOptions options_;
   BlockCache cache_{kCacheBytes};
   ReportRoom room_;
@@ -128,7 +136,35 @@ std::string DefaultOutput(const std::string& source) {
   return (name.empty() || name == "/" ? "report" : name) + ".html";
 }
 
-/// Fails if the file exists and may not be replaced, or is a source.
+/// Why a file that exists may not be replaced: a slip of the fingers must not
+/// cost a container.
+Status MayReplace(const Output& output, const struct stat& there,
+                  const Arguments& arguments) {
+  if (!arguments.replace) {
+    return Error{Code::kIo, "exists already; --replace replaces it"};
+  }
+  for (const std::string& source : arguments.operands) {
+    struct stat st {};
+    if (::stat(source.c_str(), &st) == 0 && st.st_dev == there.st_dev &&
+        st.st_ino == there.st_ino) {
+      return Error{Code::kIo, "is a source"};
+    }
+  }
+  if (!S_ISREG(there.st_mode) || there.st_size == 0) return {};
+  constexpr std::string_view kPage = "<!doctype html>";
+  std::array<char, kPage.size()> begin{};
+  const Fd file(::openat(output.directory->get(), output.name.c_str(),
+                         O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.ok() ||
+      ::pread(file.get(), begin.data(), begin.size(), 0) !=
+          static_cast<ssize_t>(begin.size()) ||
+      std::string_view(begin.data(), begin.size()) != kPage) {
+    return Error{Code::kIo, "exists and is not a page that ctxfs made"};
+  }
+  return {};
+}
+
+/// Fails if the file exists and may not be replaced.
 Result<Output> Prepare(const Arguments& arguments) {
   Output output;
   output.path = arguments.output;
@@ -147,16 +183,8 @@ Result<Output> Prepare(const Arguments& arguments) {
   if (::fstatat(fd, output.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) {
     return output;
   }
-  if (!arguments.replace) {
-    return Error{Code::kIo, "exists already; --replace replaces it"};
-  }
-  for (const std::string& source : arguments.operands) {
-    struct stat st {};
-    if (::stat(source.c_str(), &st) == 0 && st.st_dev == there.st_dev &&
-        st.st_ino == there.st_ino) {
-      return Error{Code::kIo, "is a source"};
-    }
-  }
+  Status may = MayReplace(output, there, arguments);
+  if (!may) return std::move(may).error();
   return output;
 }
 

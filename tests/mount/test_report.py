@@ -69,6 +69,10 @@ def test_an_existing_file_is_kept(tmp_path):
     done = report(EPISODE, "-o", page)
     assert done.returncode == 2 and b"exists already; --replace replaces it" in done.stderr
     assert page.read_text() == "mine"
+    done = report("--replace", EPISODE, "-o", page)
+    assert done.returncode == 2 and b"is not a page that ctxfs made" in done.stderr
+    assert page.read_text() == "mine"
+    page.write_text("<!doctype html>\nold")
     assert report("--replace", EPISODE, "-o", page).returncode == 0
     assert page.read_text().startswith("<!doctype html>")
 
