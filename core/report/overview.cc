@@ -37,7 +37,7 @@ void Make(const Viewed& viewed, const ReadContext& /*context*/,
   if (!MayHave(viewed.exports)) return;
   const auto open = [container = viewed.container, key = Key{NewOwner(), 0}](
                         const ReadContext& context) -> Result<Content> {
-    const Result<Content> data = CachedText(
+    Result<Content> data = CachedText(
         key, container->source(),
         [container](const ReadContext& shared) {
           return DataOf(container, shared);
