@@ -262,8 +262,11 @@ void ValueReport::AddDocuments(Json& report) {
       shown["cut"] = content->size() > text->size();
     } else if (document.role == DocumentRole::kTokenizer) {
       Result<Json> summary = TokenizerSummary(*text);
-      if (summary) report["tokenizer"] = *std::move(summary);
-      if (!summary) shown["error"] = ErrorText(summary.error());
+      if (summary) {
+        report["tokenizer"] = *std::move(summary);
+      } else {
+        shown["error"] = ErrorText(summary.error());
+      }
     }
     documents.push_back(std::move(shown));
   }
