@@ -18,6 +18,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/content/work.h"
 #include "core/report/page.h"
 #include "core/vfs/open_container.h"
 #include "fs/commands/arguments.h"
@@ -84,8 +85,12 @@ class Reporter {
     const Result<std::shared_ptr<const Container>> container =
         OpenContainerFile(path, arguments_.open);
     if (!container) return AddFailure(path, container.error());
-    Result<std::string> report =
-        ContainerReport(*container, path, options_, room_, cache_);
+    // As a request to a mount: a few bytes cannot keep a processor busy. All
+    // elements are read because someone wants them.
+    const WorkLimit limit{.factor = arguments_.exact ? 0 : limits::kWorkFactor};
+    Work work = limit.On((*container)->StoredSize());
+    Result<std::string> report = ContainerReport(
+        *container, path, options_, room_, ReadContext(cache_).With(work));
     if (!report) return AddFailure(path, report.error());
     ++opened_;
     containers_.push_back(*std::move(report));

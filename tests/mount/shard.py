@@ -62,7 +62,7 @@ def build(entries: list[Entry], role: int = 1, metadata: bytes = b"") -> bytes:
     names = b"".join(e.name for e in entries)
     strings_at = 64 + 48 * len(entries)
     data_at = strings_at + len(names)
-    index, data, name_at = b"", b"", 0
+    index, data, name_at = bytearray(), bytearray(), 0
     for e in entries:
         stored = e.payload()
         index += struct.pack(
