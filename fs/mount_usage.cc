@@ -1,8 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <string>
+
 #include "core/views/view.h"
 #include "fs/options.h"
 
 namespace ctxfs {
+namespace {
+
+/// The names of views, in lines that fit below the explanation of an option.
+std::string ListOfViews() {
+  constexpr size_t kWidth = 80 - 21;
+  std::string names = ViewNames();
+  std::string lines;
+  while (names.size() > kWidth) {
+    const size_t comma = names.rfind(',', kWidth - 1);
+    if (comma == std::string::npos) break;
+    lines += names.substr(0, comma + 1) + "\n" + std::string(21, ' ');
+    names.erase(0, comma + 1);
+  }
+  return lines + names;
+}
+
+}  // namespace
 
 std::string MountUsage() {
   return R"(usage: mount.ctxfs SOURCE... [MOUNTPOINT] [-o OPTION[,OPTION...]] [-f] [-v]
@@ -21,8 +40,9 @@ and its name is printed. It is removed after unmounting.
                      when it is opened, so that mmap readers get an error
                      instead of a signal; off: never
   views=LIST         which views to show under views/: all (default), none,
-                     or names of )" +
-         ViewNames() + R"(
+                     or names of
+                     )" +
+         ListOfViews() + R"(
   list=WHAT          what listings show besides the primary files: primary
                      (default): nothing; views: views/; all: .ctxfs/ as well.
                      Paths in these can be opened in any case

@@ -192,9 +192,10 @@ class Page {
   void PrintNext() const {
     const std::string word = ShellWord(path_);
     std::printf(
-        "\n  %s\n    ctxfs ls -l %s\n    ctxfs check %s\n    ctxfs mount %s\n",
+        "\n  %s\n    ctxfs ls -l %s\n    ctxfs check %s\n    ctxfs report %s\n"
+        "    ctxfs mount %s\n",
         terminal_.Paint(Colour::kBold, "next").c_str(), word.c_str(),
-        word.c_str(), word.c_str());
+        word.c_str(), word.c_str(), word.c_str());
   }
 
   const std::string& path_;
