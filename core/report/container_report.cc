@@ -23,7 +23,6 @@ constexpr size_t kCounted = 30;  // rows of counts by codec and the like
 constexpr size_t kLayers = 40;
 constexpr uint32_t kEntriesACheck = 256;
 
-/// Numbers that are left out, as "1,234,567" would be with separators.
 std::string CountText(uint64_t count) { return std::to_string(count); }
 
 std::string TextOf(const Json& value) {
@@ -64,37 +63,60 @@ Json DtypesOf(const ContainerSummary& summary) {
   return shown;
 }
 
-/// Adds "format", "facts": [[key, text]] and "warnings": [text].
-void AddInfo(const Json& info, bool format_only, Json& report) {
+/// Adds "format" and "version".
+void AddFormat(const Json& info, Json& report) {
   report["format"] = TextOf(info.value("format", Json("unknown")));
   if (const auto version = info.find("version");
       version != info.end() && version->is_primitive()) {
     report["version"] = TextOf(*version);
   }
-  if (format_only) return;
+}
+
+/// Adds "facts": [[key, text]], everything else that info.json says.
+void AddFacts(const Json& info, bool texts_only, Json& report) {
   Json facts = Json::array();
   for (const auto& [key, value] : info.items()) {
     if (key == "format" || key == "version" || key == "warnings") continue;
     // An option of whoever opened it, and no fact about the container.
-    if (key == "salvaged") continue;
+    if (key == "salvaged" || (texts_only && !value.is_string())) continue;
     if (value.empty() && value.is_structured()) continue;
     if (facts.size() == kFacts) break;
     facts.push_back({CutText(key, kTextBytes), TextOf(value)});
   }
   report["facts"] = std::move(facts);
+}
+
+/// Adds "warnings": [text].
+void AddWarnings(const Json& all, Json& report) {
   Json warnings = Json::array();
-  uint64_t more = 0;
-  for (const Json& warning : info.value("warnings", Json::array())) {
-    if (warnings.size() == kWarnings) {
-      ++more;
-    } else {
-      warnings.push_back(TextOf(warning));
-    }
+  for (const Json& warning : all) {
+    if (warnings.size() == kWarnings) break;
+    warnings.push_back(TextOf(warning));
   }
+  const uint64_t more = all.size() - warnings.size();
   report["warnings"] = std::move(warnings);
   if (more != 0) {
     report["left_out"].push_back(CountText(more) + " further warnings");
   }
+}
+
+/// What stays the same at each call. Counts and warnings of info.json may be
+/// made of headers, of which another can be read the next time.
+void AddLastingInfo(const Container& container, const Json& info,
+                    Json& report) {
+  AddFormat(info, report);
+  if (!container.InfoMayChange()) {
+    AddFacts(info, /*texts_only=*/true, report);
+  }
+  Json faults = Json::array();
+  for (const Error& fault : container.Faults()) faults.push_back(fault.Text());
+  AddWarnings(faults, report);
+}
+
+void AddInfo(const Json& info, Json& report) {
+  AddFormat(info, report);
+  AddFacts(info, /*texts_only=*/false, report);
+  AddWarnings(info.value("warnings", Json::array()), report);
 }
 
 /// What the index says of the entries.
@@ -144,8 +166,8 @@ Result<std::string> ContainerReport(
   Json report = {{"name", CutText(name, kNameBytes)},
                  {"left_out", Json::array()}};
   const bool index_only = options.depth == ReportDepth::kIndex;
-  AddInfo(container->Info(context), index_only && container->InfoMayChange(),
-          report);
+  const Json info = container->Info(context);
+  index_only ? AddLastingInfo(*container, info, report) : AddInfo(info, report);
   report["container_size"] = container->StoredSize();
 
   const std::shared_ptr<const FileTable> entries = container->Entries();

@@ -38,13 +38,13 @@ struct ReportOptions {
   std::function<void(uint64_t bytes)> done = nullptr;
 };
 
-/// Returns what a page (ReportPage) says of a container called `name`, as
-/// ScriptJson: docs/views.md, section 10, has its fields. Values are verified
-/// as all reads are; those that cannot be read are errors on the page. Takes
-/// what it uses off `room`. The same text at each call, unless the container's
-/// info may change, of which kIndex has only the format. Fails with what may
-/// pass (Error::Permanent), and with kLimit if the request may not cause so
-/// much work.
+/// Returns what a page (page.h) says of a container called `name`, as
+/// ScriptJson; docs/views.md, section 10, says what is on it. Values are
+/// verified as all reads are; those that cannot be read are errors on the page.
+/// Takes what it uses off `room`. kIndex gives the same text at each call, and
+/// so leaves out what info.json may say differently the next time. Fails with
+/// kIo, kInterrupted, and with kLimit if the request may not cause so much
+/// work.
 Result<std::string> ContainerReport(
     const std::shared_ptr<const Container>& container, const std::string& name,
     const ReportOptions& options, ReportRoom& room, const ReadContext& context);

@@ -120,6 +120,45 @@ TEST(ReportTest, TheIndexAloneIsDescribed) {
   EXPECT_FALSE(report.contains("arrays"));
 }
 
+/// A container whose info is another one at each call.
+class Changing final : public FakeContainer {
+ public:
+  Changing() : FakeContainer({"a"}) {
+    faults = {{Code::kCorrupt, "entry 1: overlaps", 80}};
+  }
+  Json Info(const ReadContext& /*context*/) const override {
+    ++calls_;
+    return {{"format", "changing"},
+            {"version", 3},
+            {"role_name", "Model"},
+            {"salvaged", true},
+            {"tensors", calls_},
+            {"warnings", {"warning " + std::to_string(calls_)}}};
+  }
+  Exports Export() const override {
+    return {
+        .arrays = [](const ReadContext&) { return std::vector<ArrayInfo>(); }};
+  }
+
+ private:
+  mutable int calls_ = 0;
+};
+
+TEST(ReportTest, AnOverviewHasWhatLasts) {
+  const auto container = std::make_shared<const Changing>();
+  const std::string page = OverviewOf(container);
+  EXPECT_EQ(page, OverviewOf(container));
+  const Json report = ReportOf(container, ReportDepth::kIndex);
+  EXPECT_EQ(report["version"], "3");
+  EXPECT_EQ(report["facts"], Json::parse(R"([["role_name", "Model"]])"));
+  EXPECT_EQ(report["warnings"],
+            Json::parse(R"(["byte 80: entry 1: overlaps"])"));
+  const Json all = ReportOf(container, ReportDepth::kSampled);
+  EXPECT_EQ(all["facts"].size(), 2U) << all["facts"];
+  EXPECT_EQ(all["warnings"].size(), 1U);
+  EXPECT_TRUE(all["warnings"][0].get<std::string>().starts_with("warning "));
+}
+
 TEST(ReportTest, ValuesAreShownAndFailuresSaid) {
   const Json report = ReportOf(Episode(), ReportDepth::kSampled);
   const Json& arrays = report["arrays"];
