@@ -124,7 +124,7 @@ TEST(ReportTest, TheIndexAloneIsDescribed) {
 class Changing final : public FakeContainer {
  public:
   Changing() : FakeContainer({"a"}) {
-    faults = {{Code::kCorrupt, "entry 1: overlaps", 80}};
+    Warn({.text = "entry 1: overlaps", .offset = 80, .damage = true});
   }
   Json Info(const ReadContext& /*context*/) const override {
     ++calls_;
