@@ -237,12 +237,12 @@ Result<ExitCode> MakePage(const Arguments& arguments, const Output& output) {
       reporter.AddSource(source);
     }
     const ExitCode code = reporter.Write(to.get());
-    std::fflush(nullptr);
+    (void)std::fflush(nullptr);
     ::_exit(static_cast<int>(code));  // the new file is the parent's
   }
   to = Fd(-1);
   const Result<uint64_t> size = Copy(from.get(), *file);
-  const Result<ExitCode> code = Join(child);
+  Result<ExitCode> code = Join(child);
   if (!size) return size.error();
   if (!code || *size == 0) return code;
   if (Status done = file->Commit(output.name, arguments.replace); !done) {
