@@ -179,7 +179,7 @@ END
 
 
 def test_a_container_of_each_kind_from_install_to_removal(tree):
-    """A new user's day: fstab, browse, check, extract, and remove everything."""
+    """A new user's day: fstab, browse, check, extract, report, and remove everything."""
     names = [path.rsplit("/", 1)[1] for path in KINDS]
     tree.copy_in(package("ctxfs"), *(GOLDEN / path for path in KINDS))
     depends = field(package("ctxfs"), "Depends")
@@ -202,7 +202,7 @@ def test_a_container_of_each_kind_from_install_to_removal(tree):
         done > /tmp/fstab
         mount --all --fstab /tmp/fstab
         grep -c ' fuse.ctxfs ' /proc/mounts
-        mkdir /tmp/out /tmp/copied
+        mkdir /tmp/out /tmp/copied /tmp/reports
         for name in {" ".join(names)}; do
             at=/mnt/each/$name
             ls -lR "$at" > /tmp/ls; test -s /tmp/ls
@@ -215,6 +215,8 @@ def test_a_container_of_each_kind_from_install_to_removal(tree):
             rsync -a --exclude .ctxfs --exclude views "$at/" "/tmp/copied/$name"
             ctxfs check "/srv/in/$name" > /tmp/checked
             ctxfs extract "/srv/in/$name" "/tmp/out/$name" > /tmp/extracted
+            ctxfs report "/srv/in/$name" -o "/tmp/reports/$name.html" > /tmp/reported
+            grep -q "^<!doctype html>" "/tmp/reports/$name.html"
             ctxfs info "/srv/in/$name" | head -n 1
         done
         umount --all -t fuse.ctxfs
