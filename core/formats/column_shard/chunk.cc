@@ -16,6 +16,7 @@
 
 #include "core/base/json.h"
 #include "core/base/limits.h"
+#include "core/base/plain_text.h"
 #include "core/base/text.h"
 
 namespace ctxfs {
@@ -170,6 +171,10 @@ void AppendLine(const Chunk& chunk, uint64_t row, std::string_view value,
     text += "null\n";
   } else if (chunk.type == ColumnType::kBytes) {
     text += '"' + Base64(value) + "\"\n";
+  } else if (IsPlainText(value)) {
+    text += '"';
+    text += value;
+    text += "\"\n";
   } else {
     text += Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
     text += '\n';

@@ -9,6 +9,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/json.h"
+#include "core/base/plain_text.h"
 #include "core/codec/half.h"
 
 namespace ctxfs {
@@ -107,6 +108,11 @@ void AppendList(const TableColumn& column, const std::byte* at,
 }  // namespace
 
 std::optional<std::string> TextOf(const std::string& line) {
+  if (line.size() >= 2 && line.front() == '"' && line.back() == '"') {
+    const std::string_view text =
+        std::string_view(line).substr(1, line.size() - 2);
+    if (IsPlainText(text)) return std::string(text);
+  }
   const Json value = Json::parse(line, nullptr, false);
   if (!value.is_string()) return std::nullopt;
   return value.get<std::string>();

@@ -110,5 +110,20 @@ TEST(TableCells, UuidsAndLists) {
             (Texts{"\"[1.0,0.5,null]\"", "[1.0,0.5,null]"}));
 }
 
+// Plain texts are not parsed; the others are.
+TEST(TableCells, TextOfALineIsWhatItsJsonSays) {
+  const auto text = [](const std::string& line) {
+    return TextOf(line).value_or("(null)");
+  };
+  EXPECT_EQ(text(R"("plain, text ~")"), "plain, text ~");
+  EXPECT_EQ(text(R"("")"), "");
+  EXPECT_EQ(text(R"("a\"b\\c\u00e9\n")"), "a\"b\\c\u00e9\n");
+  EXPECT_EQ(text("\"\u00e9\""), "\u00e9");
+  EXPECT_EQ(text("null"), "(null)");
+  EXPECT_EQ(text("\""), "(null)");
+  EXPECT_EQ(text("12"), "(null)");
+  EXPECT_EQ(text(R"("a"b")"), "(null)");
+}
+
 }  // namespace
 }  // namespace ctxfs
