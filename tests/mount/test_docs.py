@@ -55,6 +55,15 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
+def test_the_worked_example_is_what_the_unit_tests_compile():
+    text = (console.ROOT / "CONTRIBUTING.md").read_text()
+    source = (console.ROOT / "tests" / "unit" / "example" / "pile.cc").read_text()
+    excerpts = re.findall(r"```cpp\n(.*?)```", text, re.DOTALL)
+    assert len(excerpts) == 5
+    for excerpt in excerpts:
+        assert excerpt in source
+
+
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
 def test_scripts_and_presets_that_pages_name_exist(page):
     text = (console.ROOT / page).read_text()
