@@ -18,7 +18,7 @@ namespace {
 
 void Detach() {
   ::setsid();
-  (void)::chdir("/");
+  (void)!::chdir("/");
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null >= 0) {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
