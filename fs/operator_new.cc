@@ -3,7 +3,9 @@
 // The operator new of the program: malloc, counted by thread, so that the
 // memory of open containers can be bounded (HeapMeter). The other forms of new
 // and delete call these two. Sanitizers have all forms themselves.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#include "core/base/sanitized.h"
+
+#if !CTXFS_SANITIZED
 
 #include <malloc.h>
 

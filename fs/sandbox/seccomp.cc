@@ -17,18 +17,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/sanitized.h"
+
 namespace ctxfs {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) ||
-                            __has_feature(thread_sanitizer) ||
-                            __has_feature(memory_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
 
 // Calls that glibc, libfuse and ctxfs make while files are served, allowed with
 // all arguments. Which files may be opened, and how, Landlock decides.
@@ -122,7 +114,7 @@ std::vector<int> AllowedSyscalls() {
 }
 
 Result<bool> FilterSyscalls(bool watches) {
-  if (kSanitized) return false;
+  if (CTXFS_SANITIZED) return false;
   // EPERM instead of a signal: a C library that makes a new call must not end
   // the daemon.
   const std::unique_ptr<void, Release> filter(

@@ -11,16 +11,11 @@
 #include <fstream>
 #include <functional>
 
+#include "core/base/sanitized.h"
 #include "core/codec/codec.h"
 #include "tests/mutation/judge.h"
 #include "tests/unit/testing/compress.h"
 #include "tests/unit/testing/shard_builder.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CTXFS_SANITIZED 1
-#else
-#define CTXFS_SANITIZED 0
-#endif
 
 namespace ctxfs {
 namespace {

@@ -28,18 +28,14 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/sanitized.h"
 #include "tests/mutation/judge.h"
 #include "tests/mutation/mutator.h"
 
 namespace ctxfs {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // slow, and of another size
-#else
-constexpr bool kSanitized = false;
-#endif
-constexpr double kMostSeconds = kSanitized ? 100 : 5;
+constexpr double kMostSeconds = CTXFS_SANITIZED ? 100 : 5;
 constexpr uint64_t kMostMemory = kCacheBytes + 256'000'000;
 
 struct Options {
@@ -124,7 +120,7 @@ class Run {
                 unused);
     const uint64_t peak = PeakBytes();
     lane.peak = std::max(lane.peak, peak);
-    if (!kSanitized && peak > kMostMemory) {
+    if (!CTXFS_SANITIZED && peak > kMostMemory) {
       say("took " + std::to_string(peak / limits::kMiB) + " MiB");
     }
     ForgetPeak();
