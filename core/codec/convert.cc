@@ -118,6 +118,7 @@ void BytesToFloats(Bytes in, float scale, float min, MutableBytes out) {
 bool UnpackPlane(Bytes codes, unsigned bit, unsigned width, const uint8_t* dict,
                  unsigned dict_size, unsigned plane, MutableBytes out) {
   const size_t count = out.size() / 4;
+  if (count == 0) return true;  // `out` may be null
   const unsigned mask = (1U << width) - 1;
   std::byte* to = out.data() + plane;
   unsigned largest = 0;
