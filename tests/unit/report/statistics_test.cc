@@ -19,7 +19,7 @@ namespace {
 template <typename T>
 ArrayInfo ArrayOf(DType dtype, const std::vector<T>& values) {
   std::string bytes(values.size() * sizeof(T), '\0');
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   return Array("a", dtype, {values.size()}, bytes);
 }
 
