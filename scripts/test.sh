@@ -3,13 +3,13 @@
 # Installs what is missing, builds, and tests. Without arguments: the tests that
 # find most mistakes, in at most 10 minutes on 2 cores. With arguments, in their
 # order:
-#   long     the mounts that take longer, and the clients of the gallery, of the
-#            same build
+#   long     the tests that are left out without arguments, of the same build
 #   dev      every test
 #   lint     includes, cppcheck, and the checks of clang-tidy that cost little
 #   tidy     every check of clang-tidy
 #   asan     all tests but most mounts, with sanitizers for addresses and
 #            undefined behaviour; mutations and fuzz inputs, too
+#   asan-unit  of those, the unit tests and the golden containers by the library
 #   tsan     all tests but most mounts, with the thread sanitizer
 #   fuzz     builds with clang and runs the fuzz targets for a moment
 #   package  makes the packages and tries them in a Debian of their own
@@ -49,11 +49,17 @@ for part in "$@"; do
   case $part in
     quick) run quick ;;
     asan | tsan) scripts/install.sh sanitizers; run "$part" ;;
+    asan-unit)
+      scripts/install.sh sanitizers
+      cmake --preset asan >/dev/null
+      cmake --build --preset asan --target ctxfs_unit ctxfs_golden -- --quiet
+      ctest --preset asan -j2 -L 'unit|golden'
+      ;;
     long)
       make_clients_venv
       cmake --preset quick -DCTXFS_LONG_TESTS=ON >/dev/null
-      cmake --build --preset quick --target ctxfs -- --quiet
-      ctest --preset quick -j2 -L 'long|clients|package'
+      cmake --build --preset quick -- --quiet
+      ctest --preset quick -j2 -L 'long|clients|golden|robustness|package'
       ;;
     dev) make_clients_venv; run dev ;;
     lint) scripts/lint.sh ;;
