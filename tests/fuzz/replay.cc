@@ -25,8 +25,7 @@ size_t RunFile(const Target& target, const stdfs::path& path) {
   const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
   // Exactly as long as the input, so that a sanitizer sees one byte too far.
   const auto exact = std::make_unique<std::byte[]>(bytes.size());
-  std::copy(bytes.begin(), bytes.end(),
-            reinterpret_cast<char*>(exact.get()));
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(exact.get()));
   target.run({exact.get(), bytes.size()});
   return 1;
 }
