@@ -215,6 +215,10 @@ Result<std::optional<Mirror::Found>> Mirror::SeeContained(
 
 Result<std::optional<Mirror::Found>> Mirror::SeeFolderIndex(
     const Place& place, std::string_view name, const Node& folder) const {
+  // The kernel asks for no right to search the folder on the way to FOLDER~dir.
+  if (options_.confined && (folder.permissions.bits & 0111) != 0111) {
+    return std::optional<Found>();
+  }
   Place inside{folder.inode, PathIn(place, name), place.line};
   inside.line.push_back(folder.identity);
   for (const Format* format : Formats()) {

@@ -99,8 +99,9 @@ class Mirror {
   /// Returns what an inode is now; kStale when it is something else or nothing.
   Result<Found> Find(Inode inode) const;
 
-  /// Tells `changed` what changes, in a thread of its own, if directories are
-  /// watched; StopTelling ends that, without waiting for a call under way.
+  /// Calls `changed` for each change, in a thread of its own, if directories
+  /// are watched. After StopTelling no new call begins; it returns at once, even
+  /// while a call is running.
   void TellChanges(Changed changed);
   void StopTelling();
 
@@ -182,6 +183,8 @@ class Mirror {
   /// The file `name` if it is a container that stays a file; a directory.
   Result<std::optional<Found>> SeeContained(const Place& place,
                                             std::string_view name) const;
+  /// The file in the folder `name` that makes a container of it. Nothing if
+  /// others see the mirror and may not search the folder.
   Result<std::optional<Found>> SeeFolderIndex(const Place& place,
                                               std::string_view name,
                                               const Node& folder) const;

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "core/base/sanitized.h"
 #include "core/io/fd.h"
@@ -147,6 +148,38 @@ TEST_F(MirrorTest, HasADirectoryForWhatOnlyItsNameTells) {
     const auto none = mirror_.Lookup(Mirror::kRoot, name);
     ASSERT_TRUE(Ok(none)) << name;
     EXPECT_FALSE(none->has_value()) << name;
+  }
+}
+
+TEST_F(MirrorTest, AFolderHasADirectoryForItsModel) {
+  constexpr const char* kIndex = "model.safetensors.index.json";
+  fs::create_directories(dir_.Path("in/model"));
+  dir_.Write(std::string("in/model/") + kIndex, R"({"weight_map": {}})");
+  const auto beside = mirror_.Lookup(Mirror::kRoot, "model~dir");
+  ASSERT_TRUE(Ok(beside) && *beside);
+  EXPECT_EQ((*beside)->kind, Kind::kContainer);
+  const auto found = mirror_.Find((*beside)->inode);
+  ASSERT_TRUE(Ok(found));
+  EXPECT_EQ(found->path, dir_.Path(std::string("in/model/") + kIndex));
+  EXPECT_FALSE(List(Mirror::kRoot).contains("model~dir"));
+  for (const char* name : {"sub~dir", "plain~dir", "absent~dir"}) {
+    const auto none = mirror_.Lookup(Mirror::kRoot, name);
+    EXPECT_TRUE(Ok(none) && !*none) << name;
+  }
+}
+
+TEST_F(MirrorTest, AFolderThatOthersMayNotSearchShowsThemNoModel) {
+  fs::create_directories(dir_.Path("in/model"));
+  dir_.Write("in/model/model.safetensors.index.json", R"({"weight_map": {}})");
+  Mirror confined(dir_.Path("in"), {.confined = true});
+  for (const auto& [mode, shown] : {std::pair(0755U, true),
+                                    {0700U, false},
+                                    {0750U, false},
+                                    {0711U, true}}) {
+    ASSERT_EQ(::chmod(dir_.Path("in/model").c_str(), mode), 0);
+    const auto beside = confined.Lookup(Mirror::kRoot, "model~dir");
+    ASSERT_TRUE(Ok(beside));
+    EXPECT_EQ(beside->has_value(), shown) << std::oct << mode;
   }
 }
 
