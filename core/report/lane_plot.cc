@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -17,53 +18,80 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kMostChannels = 64;
-constexpr uint64_t kLines = 8;
+constexpr size_t kLines = 8;
 constexpr uint64_t kMostSteps = 1000;
 constexpr uint64_t kSpans = 500;
+constexpr size_t kChunkSteps = 1024;  // that are read at a time
 constexpr size_t kNameBytes = 200;
 
 uint64_t ChannelsOf(const ArrayInfo& array) {
   return array.shape.size() == 1 ? 1 : array.shape[1];
 }
 
-/// The steps with the least and the greatest value of values[from, to), in
-/// their order; nothing if none of them is finite.
-std::vector<uint64_t> ExtremeSteps(const std::vector<double>& values,
-                                   uint64_t from, uint64_t to) {
-  std::optional<uint64_t> least;
-  std::optional<uint64_t> greatest;
-  for (uint64_t at = from; at < to; ++at) {
-    if (!std::isfinite(values[at])) continue;
-    if (!least || values[at] < values[*least]) least = at;
-    if (!greatest || values[at] > values[*greatest]) greatest = at;
-  }
-  if (!least) return {};
-  if (*least == *greatest) return {*least};
-  return {std::min(*least, *greatest), std::max(*least, *greatest)};
-}
+/// One line of the plot, whose values are added in the order of the steps.
+class Line {
+ public:
+  explicit Line(uint64_t steps)
+      : steps_(steps), spans_(steps <= kMostSteps ? steps : kSpans) {}
 
-Json LineOf(const std::vector<double>& values) {
-  Json y = Json::array();
-  if (values.size() <= kMostSteps) {
-    for (const double value : values) y.push_back(Rounded(value));
-    return {{"y", std::move(y)}};
-  }
-  Json x = Json::array();
-  const uint64_t steps = values.size();
-  for (uint64_t span = 0; span < kSpans; ++span) {
-    const uint64_t from = steps * span / kSpans;
-    const std::vector<uint64_t> extremes =
-        ExtremeSteps(values, from, steps * (span + 1) / kSpans);
-    if (extremes.empty()) {  // a gap in the line
-      x.push_back(from);
-      y.push_back(nullptr);
+  void Add(double value) {
+    const Point point{step_, value};
+    if (std::isfinite(value)) {
+      if (!least_ || value < least_->value) least_ = point;
+      if (!greatest_ || value > greatest_->value) greatest_ = point;
     }
-    for (const uint64_t step : extremes) {
-      x.push_back(step);
-      y.push_back(Rounded(values[step]));
+    ++step_;
+    if (step_ == steps_ * (span_ + 1) / spans_) EndSpan();
+  }
+
+  Json Take() {
+    if (spans_ == steps_) return {{"y", std::move(y_)}};
+    return {{"x", std::move(x_)}, {"y", std::move(y_)}};
+  }
+
+ private:
+  struct Point {
+    uint64_t step;
+    double value;
+  };
+
+  void Show(const Point& point) {
+    x_.push_back(point.step);
+    y_.push_back(Rounded(point.value));
+  }
+
+  void EndSpan() {
+    if (!least_) {  // a gap in the line
+      Show({steps_ * span_ / spans_, std::nan("")});
+    } else {
+      const bool rises = least_->step < greatest_->step;
+      Show(rises ? *least_ : *greatest_);
+      if (least_->step != greatest_->step) Show(rises ? *greatest_ : *least_);
+    }
+    least_.reset();
+    greatest_.reset();
+    ++span_;
+  }
+
+  const uint64_t steps_;
+  const uint64_t spans_;
+  uint64_t step_ = 0;  // of the next value
+  uint64_t span_ = 0;  // that it is in
+  // Of the span's finite values, the first if several are equal.
+  std::optional<Point> least_;
+  std::optional<Point> greatest_;
+  Json x_ = Json::array();
+  Json y_ = Json::array();
+};
+
+/// Adds the elements of whole steps, `channels` of each.
+void AddSteps(std::span<const double> values, size_t channels,
+              std::vector<Line>& lines) {
+  for (size_t at = 0; at < values.size(); at += channels) {
+    for (size_t line = 0; line < lines.size(); ++line) {
+      lines[line].Add(values[at + line]);
     }
   }
-  return {{"x", std::move(x)}, {"y", std::move(y)}};
 }
 
 }  // namespace
@@ -79,31 +107,33 @@ bool IsPlottable(const ArrayInfo& array) {
 Result<Json> LanePlot(const ArrayInfo& array, const ReadContext& context) {
   const Result<Content> elements = OpenElements(array, context);
   if (!elements) return elements.error();
-  Buffer bytes(static_cast<size_t>(elements->size()));
-  if (Status read = ReadInto(*elements, 0, bytes.span(), context); !read) {
-    return std::move(read).error();
-  }
   const uint64_t steps = array.shape[0];
-  const uint64_t channels = ChannelsOf(array);
-  const size_t width = DTypeSize(array.dtype);
-  Json lines = Json::array();
-  std::vector<double> values(static_cast<size_t>(steps));
-  for (uint64_t line = 0; line < std::min(channels, kLines); ++line) {
+  const auto channels = static_cast<size_t>(ChannelsOf(array));
+  const size_t row = channels * DTypeSize(array.dtype);
+  std::vector<Line> lines(std::min(channels, kLines), Line(steps));
+  Buffer bytes(kChunkSteps * row);
+  std::vector<double> values(kChunkSteps * channels);
+  for (uint64_t first = 0; first < steps; first += kChunkSteps) {
     if (Status wanted = context.Check(); !wanted) {
       return std::move(wanted).error();
     }
-    for (uint64_t step = 0; step < steps; ++step) {
-      const auto at = static_cast<size_t>(step * channels + line) * width;
-      ToDoubles(array.dtype, bytes.span().subspan(at, width),
-                {&values[static_cast<size_t>(step)], 1});
+    const auto count =
+        static_cast<size_t>(std::min<uint64_t>(kChunkSteps, steps - first));
+    const MutableBytes chunk = bytes.span().first(count * row);
+    const std::span<double> numbers(values.data(), count * channels);
+    if (Status read = ReadInto(*elements, first * row, chunk, context); !read) {
+      return std::move(read).error();
     }
-    lines.push_back(LineOf(values));
+    ToDoubles(array.dtype, chunk, numbers);
+    AddSteps(numbers, channels, lines);
   }
+  Json shown = Json::array();
+  for (Line& line : lines) shown.push_back(line.Take());
   return Json{{"name", CutText(array.name, kNameBytes)},
               {"dtype", DTypeName(array.dtype)},
               {"shape", array.shape},
               {"steps", steps},
-              {"lines", std::move(lines)}};
+              {"lines", std::move(shown)}};
 }
 
 }  // namespace ctxfs

@@ -10,7 +10,7 @@
 
 namespace ctxfs {
 
-/// Bytes of the largest lane that is plotted; it is read as a whole.
+/// Bytes of the largest lane that is plotted, because all of it is read.
 constexpr uint64_t kPlottedBytes = uint64_t{64} * 1024 * 1024;
 
 /// Whether a usual array can be plotted over its first dimension: numbers of

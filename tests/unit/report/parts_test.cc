@@ -177,6 +177,30 @@ TEST(LanePlotTest, ALongLaneKeepsItsPeaks) {
   EXPECT_TRUE(low && high);
 }
 
+TEST(LanePlotTest, ALongLaneHasTheEndsAndTheGapsOfEachChannel) {
+  std::vector<float> values;
+  for (int step = 0; step < 2'500; ++step) {
+    values.push_back(static_cast<float>(step));
+    values.push_back(step >= 1'020 && step < 1'030 ? NAN : 0);
+  }
+  const Json plot =
+      PlotOf(Array("s", DType::kF32, {2'500, 2}, FloatBytes(values)));
+  Json ramp = Json::array();
+  Json first_of_span = Json::array();
+  Json zeros = Json::array();
+  for (int step = 0; step < 2'500; step += 5) {
+    ramp.push_back(step);
+    ramp.push_back(step + 4);
+    first_of_span.push_back(step);
+    const bool gap = step == 1'020 || step == 1'025;
+    zeros.push_back(gap ? Json() : Json(0));
+  }
+  EXPECT_EQ(plot["lines"][0]["x"], ramp);
+  EXPECT_EQ(plot["lines"][0]["y"], ramp);
+  EXPECT_EQ(plot["lines"][1]["x"], first_of_span);
+  EXPECT_EQ(plot["lines"][1]["y"], zeros);
+}
+
 TEST(LanePlotTest, ManyChannelsAreEightLines) {
   const ArrayInfo array =
       Array("s", DType::kU8, {2, 64}, std::string(128, 'a'));
