@@ -137,7 +137,7 @@ class Container : public std::enable_shared_from_this<Container> {
     return std::shared_ptr<const T>(shared_from_this(), &part);
   }
 
-  // Notes for whoever opens the container, while nobody else has it.
+  // Called only while the container is being opened: no lock guards them.
 
   /// Adds the bytes of a further file that the container is made from.
   void AddStoredSize(uint64_t bytes);

@@ -77,7 +77,7 @@ void AddFacts(const Json& info, bool texts_only, Json& report) {
   Json facts = Json::array();
   for (const auto& [key, value] : info.items()) {
     if (key == "format" || key == "version" || key == "warnings") continue;
-    // An option of whoever opened it, and no fact about the container.
+    // Tells how it was mounted, not what is in it.
     if (key == "salvaged" || (texts_only && !value.is_string())) continue;
     if (value.empty() && value.is_structured()) continue;
     if (facts.size() == kFacts) break;

@@ -102,7 +102,7 @@ Status McfContainer::ReadQuantInfo(const McfSection& section) {
   if (odd == quant_info_.end()) return {};
   Warn({"QuantInfo: record " + std::to_string(odd - quant_info_.begin()) +
             " is of tensor " + std::to_string(odd->tensor_index) + " as " +
-            McfDTypeName(odd->method) + ", which there is not",
+            McfDTypeName(odd->method) + ", but no tensor is",
         section.offset});
   return {};
 }
