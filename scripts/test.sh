@@ -9,7 +9,7 @@
 #   tidy     every check of clang-tidy
 #   asan     all tests but most mounts, with sanitizers for addresses and
 #            undefined behaviour; mutations and fuzz inputs, too
-#   asan-unit  of those, the unit tests and the golden containers by the library
+#   asan-short  of those, all but the robustness tests
 #   tsan     all tests but most mounts, with the thread sanitizer
 #   fuzz     builds with clang and runs the fuzz targets for a moment
 #   package  makes the packages and tries them in a Debian of their own
@@ -30,10 +30,15 @@ make_clients_venv() {
   cp "$wanted" "$venv/installed.txt"
 }
 
-run() {
+# Builds a preset, with further options for cmake.
+build() {
   echo "== $1"
-  cmake --preset "$1" >/dev/null
+  cmake --preset "$@" >/dev/null
   cmake --build --preset "$1" -- --quiet
+}
+
+run() {
+  build "$1"
   ctest --preset "$1" -j2
 }
 
@@ -49,16 +54,14 @@ for part in "$@"; do
   case $part in
     quick) run quick ;;
     asan | tsan) scripts/install.sh sanitizers; run "$part" ;;
-    asan-unit)
+    asan-short)
       scripts/install.sh sanitizers
-      cmake --preset asan >/dev/null
-      cmake --build --preset asan --target ctxfs_unit ctxfs_golden -- --quiet
-      ctest --preset asan -j2 -L 'unit|golden'
+      build asan
+      ctest --preset asan -j2 -LE robustness
       ;;
     long)
       make_clients_venv
-      cmake --preset quick -DCTXFS_LONG_TESTS=ON >/dev/null
-      cmake --build --preset quick -- --quiet
+      build quick -DCTXFS_LONG_TESTS=ON
       ctest --preset quick -j2 -L 'long|clients|golden|robustness|package'
       ;;
     dev) make_clients_venv; run dev ;;

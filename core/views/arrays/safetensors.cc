@@ -13,6 +13,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/limits.h"
+#include "core/base/text.h"
 #include "core/views/arrays/elements.h"
 
 namespace ctxfs {
@@ -48,7 +49,8 @@ class Keys {
 
   /// `name` as UTF-8, or with the first of ~2, ~3, ... that makes it new.
   std::string Take(const std::string& name) {
-    std::string key = Json::parse(Text(name)).get<std::string>();
+    std::string key =
+        IsUtf8(name) ? name : Json::parse(Text(name)).get<std::string>();
     if (used_.insert(key).second) return key;
     unsigned& n = next_.try_emplace(key, 2).first->second;
     while (true) {

@@ -51,6 +51,14 @@ void Release(void* p) noexcept {
 
 int64_t HeapBytes() { return g_bytes.load(std::memory_order_relaxed); }
 
+bool CountsHeap() {
+  const int64_t before = HeapBytes();
+  void* const bytes = ::operator new(1);
+  const bool counted = HeapBytes() != before;
+  ::operator delete(bytes);
+  return counted;
+}
+
 FailingNew::FailingNew(int64_t after, bool (*spares)()) {
   t_fired = false;
   t_spares = spares;

@@ -9,6 +9,9 @@ namespace ctxfs {
 /// Bytes that operator new has given out and not got back.
 int64_t HeapBytes();
 
+/// Whether they are counted: the thread sanitizer has its own operator new.
+bool CountsHeap();
+
 /// While it lives, the thread's next operator new but `after` throws
 /// std::bad_alloc, and that one alone; unless `spares`, which is asked from
 /// within it, says that its caller is to be spared.

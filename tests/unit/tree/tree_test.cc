@@ -330,6 +330,7 @@ TEST(TreeBuilder, RemembersNoSearchThatWasShort) {
 }
 
 TEST(Tree, CostsLittleMemoryForANode) {
+  if (!CountsHeap()) GTEST_SKIP() << "the sanitizer's operator new is used";
   constexpr uint32_t kNodes = 200'000;
   const int64_t before = HeapBytes();
   TreeBuilder builder(kNodes);

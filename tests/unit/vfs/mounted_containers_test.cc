@@ -16,6 +16,7 @@
 
 #include "core/base/mutex.h"
 #include "tests/unit/testing/fake_container.h"
+#include "tests/unit/testing/heap.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/threads.h"
 
@@ -74,6 +75,7 @@ class MountedContainersTest : public testing::Test {
 };
 
 TEST_F(MountedContainersTest, ClosesByBytes) {
+  if (!CountsHeap()) GTEST_SKIP() << "the sanitizer's operator new is used";
   MountedContainers containers = Make({.containers = 100, .bytes = 5 * kEach});
   std::vector<Number> numbers;
   for (Inode at = 1; at <= 20; ++at) {
@@ -99,6 +101,7 @@ TEST_F(MountedContainersTest, ClosesByCount) {
 }
 
 TEST_F(MountedContainersTest, KeepsOneThatIsLargerThanTheBudgetWhileItIsUsed) {
+  if (!CountsHeap()) GTEST_SKIP() << "the sanitizer's operator new is used";
   MountedContainers containers = Make({.bytes = kEach / 2});
   const Number one = containers.Attach({.at = 1});
   const Number two = containers.Attach({.at = 2});
@@ -114,6 +117,7 @@ TEST_F(MountedContainersTest, KeepsOneThatIsLargerThanTheBudgetWhileItIsUsed) {
 }
 
 TEST_F(MountedContainersTest, ClosesWhatIsNestedFirst) {
+  if (!CountsHeap()) GTEST_SKIP() << "the sanitizer's operator new is used";
   MountedContainers containers = Make({.bytes = 4 * kEach});
   const Number outer = containers.Attach({.at = 1});
   const Number inner = containers.Attach(
