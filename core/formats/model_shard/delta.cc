@@ -279,8 +279,7 @@ class Merged final : public EntryFileTable {
     info.kind = "merged";
     info.computed = true;
     info.dtype = DTypeName(DType::kF32);
-    info.shape.reset();
-    if (delta) info.shape = (*delta)->shape;
+    info.shape = delta ? std::optional((*delta)->shape) : std::nullopt;
     info.note = deltas_.specs().at(entry).kind + " applied to " +
                 Quote(deltas_.specs().at(entry).base);
     return info;
