@@ -22,8 +22,7 @@ import tempfile
 
 import bench_lib as lib
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "mount"))
+sys.path.insert(0, str(lib.ROOT / "tests" / "mount"))
 import tables  # noqa: E402  writes the table as the tests do
 
 
@@ -51,8 +50,8 @@ def build_benchmarks() -> pathlib.Path:
         ["cmake", "--preset", "bench"],
         ["cmake", "--build", "--preset", "bench"],
     ):
-        subprocess.run(command, cwd=ROOT, check=True, stdout=sys.stderr)
-    return ROOT / "build" / "bench"
+        subprocess.run(command, cwd=lib.ROOT, check=True, stdout=sys.stderr)
+    return lib.ROOT / "build" / "bench"
 
 
 def load() -> str:

@@ -12,14 +12,13 @@ includes mounting. Both end with the vectors as one array in memory, and the
 arrays are compared. Prints a table in Markdown.
 """
 
-import argparse
 import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import bench_lib as lib
+
 PINNED = ["decompressed==2.1.1", "numpy==2.2.6"]
 DIMENSION = 768
 
@@ -30,24 +29,25 @@ vectors = numpy.random.default_rng(1).standard_normal((rows, %d), "float32")
 decompressed.pack_cvc(vectors, path, compression=codec, chunk_size=25000)
 """ % DIMENSION
 
-# Seconds from before the first byte is asked for to the array in memory, and
-# the processor's seconds, those of the daemon with them.
-LOAD = """
-import resource, sys, time, zlib, numpy, decompressed
+CPU = """
+import resource
 def cpu(who):
     used = resource.getrusage(who)
     return used.ru_utime + used.ru_stime
+"""
+
+# Seconds from before the first byte is asked for to the array in memory, and
+# the processor's seconds, those of the daemon with them.
+LOAD = CPU + """
+import sys, time, zlib, numpy, decompressed
 start, before = time.perf_counter(), cpu(resource.RUSAGE_SELF)
 vectors = decompressed.load_cvc(sys.argv[1])
 end, after = time.perf_counter(), cpu(resource.RUSAGE_SELF)
 print(end - start, after - before, zlib.crc32(vectors), vectors.nbytes)
 """
-MOUNTED = """
-import os, pathlib, resource, subprocess, sys, time, zlib, numpy
+MOUNTED = CPU + """
+import pathlib, subprocess, sys, time, zlib, numpy
 container, command, point = sys.argv[1:]
-def cpu(who):
-    used = resource.getrusage(who)
-    return used.ru_utime + used.ru_stime
 start, before = time.perf_counter(), cpu(resource.RUSAGE_SELF)
 daemon = subprocess.Popen([command, "-f", container, point, "-o", "flat"])
 file = pathlib.Path(point) / "columns/vectors"
@@ -62,14 +62,6 @@ print(end - start, used, zlib.crc32(vectors), vectors.nbytes)
 """
 
 
-def environment(scratch: pathlib.Path) -> pathlib.Path:
-    python = scratch / "venv" / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", scratch / "venv"], check=True)
-    subprocess.run([python, "-m", "pip", "install", "-q", *PINNED], check=True)
-    return python
-
-
 def run(python: pathlib.Path, program: str, *args) -> tuple[list[float], list[str]]:
     """Seconds and processor's seconds; a checksum of the array and its bytes."""
     command = [python, "-c", program, *args]
@@ -79,15 +71,11 @@ def run(python: pathlib.Path, program: str, *args) -> tuple[list[float], list[st
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bench")
-    options.add_argument("--scratch", type=pathlib.Path)
+    options = lib.peer_options(__doc__, rounds=5)
     options.add_argument("--mb", type=int, default=256)
-    options.add_argument("--rounds", type=int, default=5)
     chosen = options.parse_args()
-    scratch = chosen.scratch or pathlib.Path(tempfile.mkdtemp(prefix="bench_cvc"))
-    scratch.mkdir(parents=True, exist_ok=True)
-    python = environment(scratch)
+    scratch = lib.scratch_folder(chosen.scratch)
+    python = lib.python_with(PINNED, scratch / "venv")
     point = scratch / "mnt"
     point.mkdir(exist_ok=True)
     print(f"{', '.join(PINNED)}; median of {chosen.rounds} rounds (least to most)\n")

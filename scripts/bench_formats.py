@@ -12,19 +12,16 @@ compared. `--scale 0.1` makes every file a tenth as large. Prints a table in
 Markdown.
 """
 
-import argparse
 import pathlib
 import statistics
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
 import zipfile
 
 import bench_lib as lib
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 PINNED = ["gguf==0.19.0", "numpy==2.4.6", "safetensors==0.8.0"]
 TENSORS = 10_000
 MEMBERS = 1_000_000
@@ -35,12 +32,10 @@ DEQUANTISED = ("Q4_0", "Q8_0", "Q4_K", "Q6_K", "Q2_K", "Q3_K", "Q5_K", "IQ4_XS",
 
 def in_environment(scratch: pathlib.Path) -> None:
     """Starts this script again by a Python that has the readers."""
-    python = scratch / "venv" / "bin" / "python"
-    if pathlib.Path(sys.executable) == python:
+    environment = scratch / "venv"
+    if pathlib.Path(sys.prefix) == environment:
         return
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", scratch / "venv"], check=True)
-    subprocess.run([python, "-m", "pip", "install", "-q", *PINNED], check=True)
+    python = lib.python_with(PINNED, environment)
     again = [python, __file__, *sys.argv[1:], "--scratch", scratch]
     sys.exit(subprocess.run(again, check=False).returncode)
 
@@ -222,14 +217,10 @@ def archives(bench: Bench) -> None:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bench")
-    options.add_argument("--scratch", type=pathlib.Path)
-    options.add_argument("--rounds", type=int, default=3)
+    options = lib.peer_options(__doc__, rounds=3)
     options.add_argument("--scale", type=float, default=1)
     chosen = options.parse_args()
-    scratch = chosen.scratch or pathlib.Path(tempfile.mkdtemp(prefix="bench_formats"))
-    scratch.mkdir(parents=True, exist_ok=True)
+    scratch = lib.scratch_folder(chosen.scratch)
     in_environment(scratch)
     bench = Bench(lib.Tools(chosen.bin, scratch), chosen.rounds, chosen.scale)
     for measure in (safetensors_files, gguf_files, archives):

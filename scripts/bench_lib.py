@@ -1,16 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench.py measures with: mounts that always go away, and readers."""
+"""What the benchmarks share: options, mounts that always go away, readers."""
 
+import argparse
 import contextlib
 import os
 import pathlib
 import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 PIECE = 1 << 20
 ENTRY_BYTES = 16 << 20
+
+
+def peer_options(doc: str, rounds: int) -> argparse.ArgumentParser:
+    """The options of every comparison with other readers."""
+    options = argparse.ArgumentParser(description=doc.splitlines()[0])
+    options.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bench")
+    options.add_argument("--scratch", type=pathlib.Path)
+    options.add_argument("--rounds", type=int, default=rounds)
+    return options
+
+
+def scratch_folder(chosen: pathlib.Path | None) -> pathlib.Path:
+    """The folder chosen by --scratch, or a new one, as an absolute path."""
+    scratch = chosen or pathlib.Path(tempfile.mkdtemp(prefix="ctxfs-bench-"))
+    scratch.mkdir(parents=True, exist_ok=True)
+    return scratch.resolve()
+
+
+def python_with(packages: list[str], environment: pathlib.Path) -> pathlib.Path:
+    """The Python of a virtual environment, made if missing, with these packages."""
+    python = environment / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
+    return python
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 10) -> None:
@@ -80,6 +109,22 @@ def alive(pid: int) -> bool:
     return stat.rsplit(")")[-1].split()[0] != "Z"
 
 
+@contextlib.contextmanager
+def mounted(
+    build: pathlib.Path, source: pathlib.Path, point: pathlib.Path, *options: str
+) -> Iterator[float]:
+    """A fresh mount; gives the seconds until mount.ctxfs returned."""
+    command = [build / "mount.ctxfs", source, point]
+    for option in options:
+        command += ["-o", option]
+    try:
+        start = time.perf_counter()
+        subprocess.run(command, check=True)
+        yield time.perf_counter() - start
+    finally:
+        unmount(point)
+
+
 class Tools:
     """The programs under test and the folder they work in."""
 
@@ -100,18 +145,10 @@ class Tools:
             partial.rename(path)
         return path
 
-    @contextlib.contextmanager
-    def ctxfs(self, container: pathlib.Path, *options: str) -> Iterator[float]:
-        """A fresh mount; gives the seconds until mount.ctxfs returned."""
-        command = [self.build / "mount.ctxfs", container, self.point]
-        for option in ("flat", *options):
-            command += ["-o", option]
-        try:
-            start = time.perf_counter()
-            subprocess.run(command, check=True)
-            yield time.perf_counter() - start
-        finally:
-            unmount(self.point)
+    def ctxfs(
+        self, container: pathlib.Path, *options: str
+    ) -> contextlib.AbstractContextManager[float]:
+        return mounted(self.build, container, self.point, "flat", *options)
 
     @contextlib.contextmanager
     def null_fs(self, count: int, size: int) -> Iterator[None]:

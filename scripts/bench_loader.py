@@ -11,18 +11,16 @@ to the directory itself.
 """
 
 import argparse
-import contextlib
 import multiprocessing
 import pathlib
 import random
 import statistics
-import subprocess
 import tempfile
 import time
 
+import bench_lib as lib
 import numpy as np
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 WORKERS = 2
 SHAPES = {"48 KiB": (3, 64, 64), "588 KiB": (3, 224, 224)}
 
@@ -41,18 +39,6 @@ def one_pass(folder: pathlib.Path, names: list[str], seed: int) -> float:
         start = time.perf_counter()
         pool.map(load_all, [order[i::WORKERS] for i in range(WORKERS)], 1)
         return len(order) / (time.perf_counter() - start)
-
-
-@contextlib.contextmanager
-def mounted(build: pathlib.Path, source: pathlib.Path, point: pathlib.Path, *options: str):
-    command = [str(build / "mount.ctxfs"), str(source), str(point)]
-    for option in options:
-        command += ["-o", option]
-    subprocess.run(command, check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", point], check=True)
 
 
 def write_samples(folder: pathlib.Path, count: int, shape: tuple[int, ...]) -> list[str]:
@@ -78,7 +64,7 @@ def measure(folder: pathlib.Path, names: list[str], options: argparse.Namespace)
     for what, more in mounts.items():
         first, later = ([], []), ([], [])
         for seed in range(options.rounds):
-            with mounted(options.build, folder, point, *more, *options.options):
+            with lib.mounted(options.build, folder, point, *more, *options.options):
                 for passes, into in ((1, first), (options.passes, later)):
                     for _ in range(passes):
                         for where, rates in ((point, into[0]), (folder, into[1])):
@@ -94,7 +80,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--samples", type=int, default=2000)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--build", type=pathlib.Path, default=lib.ROOT / "build" / "release")
     parser.add_argument("--options", action="append", default=[])
     options = parser.parse_args()
     for size, shape in SHAPES.items():
