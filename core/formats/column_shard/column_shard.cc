@@ -15,6 +15,7 @@
 #include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/container/entry_file_table.h"
+#include "core/container/open.h"
 
 namespace ctxfs {
 namespace {
@@ -307,6 +308,6 @@ const Format kColumnShard{.name = "columnshard",
                           .contents = "columns of a table (ColumnShard)",
                           .extensions = "cshard",
                           .probe = &Probe,
-                          .open = &OpenShard<ColumnShard>};
+                          .open = &OpenAs<ColumnShard>};
 
 }  // namespace ctxfs

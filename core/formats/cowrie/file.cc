@@ -11,7 +11,7 @@
 #include "core/base/limits.h"
 #include "core/container/container.h"
 #include "core/container/documents.h"
-#include "core/container/format.h"
+#include "core/container/open.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/cowrie/numbers.h"
 
@@ -38,7 +38,9 @@ Result<std::string> ValueText(const Source& source) {
 
 class CowrieFile final : public Container {
  public:
-  using Container::Container;
+  CowrieFile(std::shared_ptr<const Source> source,
+             const OpenOptions& /*options*/)
+      : Container(std::move(source)) {}
 
   Status Load(const ReadContext& /*context*/) {
     const Result<Buffer> bytes = ReadValue(*source());
@@ -169,15 +171,6 @@ bool Probe(Bytes head) {
          head[2] == kVersion && (head[3] & kUnusedFlags) == std::byte{0};
 }
 
-Result<std::shared_ptr<const Container>> Open(
-    std::shared_ptr<const Source> source, const OpenOptions& /*options*/,
-    const ReadContext& context) {
-  auto value = std::make_shared<CowrieFile>(std::move(source));
-  if (Status loaded = value->Load(context); !loaded)
-    return std::move(loaded).error();
-  return std::shared_ptr<const Container>(std::move(value));
-}
-
 }  // namespace
 
 extern const Format kCowrie;
@@ -185,7 +178,7 @@ const Format kCowrie{.name = "cowrie",
                      .contents = "structured values with tensors",
                      .extensions = "cowrie",
                      .probe = &Probe,
-                     .open = &Open,
+                     .open = &OpenAs<CowrieFile>,
                      .resembles = &LooksLikeCowrieGraph1};
 
 }  // namespace ctxfs

@@ -16,6 +16,7 @@
 
 #include "core/base/limits.h"
 #include "core/container/documents.h"
+#include "core/container/open.h"
 
 namespace ctxfs::cvc {
 namespace {
@@ -42,7 +43,7 @@ bool OpensObject(Bytes head, uint64_t at) {
 
 }  // namespace
 
-Status Collection::Load() {
+Status Collection::Load(const ReadContext& /*context*/) {
   for (const auto step :
        {&Collection::ReadPrelude, &Collection::ReadHeader,
         &Collection::LocateChunks, &Collection::CheckPieces}) {
@@ -396,19 +397,6 @@ Table Collection::RowTable() const {
   return table;
 }
 
-namespace {
-
-Result<std::shared_ptr<const Container>> Open(
-    std::shared_ptr<const Source> source, const OpenOptions& options,
-    const ReadContext& /*context*/) {
-  auto collection = std::make_shared<Collection>(std::move(source), options);
-  if (Status loaded = collection->Load(); !loaded) {
-    return std::move(loaded).error();
-  }
-  return std::shared_ptr<const Container>(std::move(collection));
-}
-
-}  // namespace
 }  // namespace ctxfs::cvc
 
 namespace ctxfs {
@@ -418,6 +406,6 @@ const Format kCvc{.name = "cvc",
                   .contents = "compressed vector collections",
                   .extensions = "cvc",
                   .probe = &cvc::Probe,
-                  .open = &cvc::Open};
+                  .open = &OpenAs<cvc::Collection>};
 
 }  // namespace ctxfs

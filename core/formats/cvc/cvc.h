@@ -113,7 +113,7 @@ class Collection final : public Container {
 
   /// Reads prelude, header and the chunks' prefixes. To be called once, before
   /// anything else.
-  Status Load();
+  Status Load(const ReadContext& /*context*/);
 
   Json Info(const ReadContext& context) const override;
   Tables Files() const override;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/limits.h"
+#include "core/container/open.h"
 #include "core/formats/model_shard/tensor_shard.h"
 
 namespace ctxfs {
@@ -331,6 +332,6 @@ const Format kGemmShard{.name = "gemm_shard",
                         .contents = "tiled matrices (GemmShard)",
                         .extensions = "gemm",
                         .probe = &Probe,
-                        .open = &OpenShard<GemmShard>};
+                        .open = &OpenAs<GemmShard>};
 
 }  // namespace ctxfs

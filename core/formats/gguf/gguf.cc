@@ -8,6 +8,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/open.h"
 #include "core/formats/gguf/limits.h"
 #include "core/formats/gguf/values.h"
 
@@ -201,26 +202,12 @@ Json GgufContainer::Info(const ReadContext& context) const {
   return info;
 }
 
-namespace {
-
-Result<std::shared_ptr<const Container>> Open(
-    std::shared_ptr<const Source> source, const OpenOptions& options,
-    const ReadContext& context) {
-  auto model = std::make_shared<GgufContainer>(std::move(source), options);
-  if (Status loaded = model->Load(context); !loaded) {
-    return std::move(loaded).error();
-  }
-  return std::shared_ptr<const Container>(std::move(model));
-}
-
-}  // namespace
-
 extern const Format kGguf;
 const Format kGguf{.name = "gguf",
                    .contents = "quantised models of llama.cpp",
                    .extensions = "gguf",
                    .probe = &Probe,
-                   .open = &Open,
+                   .open = &OpenAs<GgufContainer>,
                    .stays_file = true};
 
 }  // namespace ctxfs

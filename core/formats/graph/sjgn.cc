@@ -19,7 +19,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/codec/codec.h"
-#include "core/container/format.h"
+#include "core/container/open.h"
 
 namespace ctxfs::graph {
 namespace {
@@ -172,10 +172,7 @@ Result<std::shared_ptr<const Container>> Open(
     if (!plain) return std::move(plain).error();
     data = std::move(*plain);
   }
-  auto graph = std::make_shared<Graph>(std::move(source), std::move(data));
-  if (Status loaded = graph->Load(context); !loaded)
-    return std::move(loaded).error();
-  return std::shared_ptr<const Container>(std::move(graph));
+  return LoadContainer<Graph>(context, std::move(source), std::move(data));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
+#include "core/container/open.h"
 #include "core/formats/manifest/file_digest.h"
 #include "core/formats/shard/shard.h"
 
@@ -315,7 +316,7 @@ std::vector<ChildContainer> Manifest::Children() const {
 Result<std::shared_ptr<const Container>> OpenManifest(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
-  return OpenShard<Manifest>(std::move(source), options, context);
+  return OpenAs<Manifest>(std::move(source), options, context);
 }
 
 }  // namespace ctxfs

@@ -16,6 +16,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/open.h"
 
 namespace ctxfs {
 
@@ -65,7 +66,7 @@ McfTensor ParseTensor(Bytes record) {
 
 }  // namespace
 
-Status McfContainer::Load() {
+Status McfContainer::Load(const ReadContext& /*context*/) {
   if (Status read = ReadHeader(); !read) return read;
   if (Status read = ReadDirectory(); !read) return read;
   if (const McfSection* data = Find(kMcfTensorData)) tensor_data_ = *data;
@@ -409,23 +410,11 @@ Result<Content> McfContainer::OpenTensor(uint32_t entry) const {
                  tensor.data_size);
 }
 
-namespace {
-
-Result<std::shared_ptr<const Container>> Open(
-    std::shared_ptr<const Source> source, const OpenOptions& options,
-    const ReadContext& /*context*/) {
-  auto mcf = std::make_shared<McfContainer>(std::move(source), options);
-  if (Status loaded = mcf->Load(); !loaded) return std::move(loaded).error();
-  return std::shared_ptr<const Container>(std::move(mcf));
-}
-
-}  // namespace
-
 extern const Format kMcf;
 const Format kMcf{.name = "mcf",
                   .contents = "model weights, config and tokenizer",
                   .extensions = "mcf",
                   .probe = &Probe,
-                  .open = &Open};
+                  .open = &OpenAs<McfContainer>};
 
 }  // namespace ctxfs

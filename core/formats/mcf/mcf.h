@@ -94,7 +94,7 @@ class McfContainer final : public TensorContainer {
 
   /// Reads and checks header, section directory and TensorIndex; touches no
   /// tensor. To be called once, before anything else.
-  Status Load();
+  Status Load(const ReadContext& /*context*/);
 
   Json Info(const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;

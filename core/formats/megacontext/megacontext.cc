@@ -10,7 +10,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
-#include "core/container/format.h"
+#include "core/container/open.h"
 #include "core/formats/megacontext/level.h"
 #include "core/formats/megacontext/metadata.h"
 #include "core/formats/megacontext/snapshot.h"
@@ -43,7 +43,8 @@ std::map<uint32_t, std::vector<std::string>> LevelFiles(
 
 class MegaContext final : public Container {
  public:
-  explicit MegaContext(SourcePtr source) : Container(std::move(source)) {}
+  MegaContext(SourcePtr source, const OpenOptions& /*options*/)
+      : Container(std::move(source)) {}
 
   /// Reads the levels' headers. To be called once, before anything else.
   Status Load(const ReadContext& /*context*/);
@@ -430,16 +431,6 @@ bool ResemblesDirectory(const Source& directory) {
          (listing->size() == 1 && listing->front().name == kMetadata);
 }
 
-Result<std::shared_ptr<const Container>> Open(SourcePtr source,
-                                              const OpenOptions& /*options*/,
-                                              const ReadContext& context) {
-  auto container = std::make_shared<MegaContext>(std::move(source));
-  if (Status loaded = container->Load(context); !loaded) {
-    return std::move(loaded).error();
-  }
-  return std::shared_ptr<const Container>(std::move(container));
-}
-
 }  // namespace
 
 extern const Format kMegaContext;
@@ -447,7 +438,7 @@ const Format kMegaContext{.name = "megacontext",
                           .contents = "context trees and their levels",
                           .extensions = "ctx",
                           .probe = &Probe,
-                          .open = &Open,
+                          .open = &OpenAs<MegaContext>,
                           .probe_directory = &ProbeDirectory,
                           .resembles_directory = &ResemblesDirectory};
 

@@ -18,6 +18,7 @@
 #include "core/base/text.h"
 #include "core/codec/digest.h"
 #include "core/container/documents.h"
+#include "core/container/open.h"
 #include "core/formats/mem8/kind.h"
 #include "core/formats/mem8/members.h"
 
@@ -290,22 +291,17 @@ std::vector<ChildContainer> Mem8Archive::Children() const {
 bool Probe(Bytes head) { return Mem8KindOfHead(head) == Mem8Kind::kArchive; }
 
 Result<std::shared_ptr<const Container>> Open(SourcePtr source,
-                                              const OpenOptions& options,
+                                              const OpenOptions& /*options*/,
                                               const ReadContext& context) {
-  return OpenMem8Archive(source, source, options, context);
+  return OpenMem8Archive(source, source, context);
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const Container>> OpenMem8Archive(
-    SourcePtr source, SourcePtr file, const OpenOptions& /*options*/,
-    const ReadContext& context) {
-  auto container =
-      std::make_shared<Mem8Archive>(std::move(source), std::move(file));
-  if (Status loaded = container->Load(context); !loaded) {
-    return std::move(loaded).error();
-  }
-  return std::shared_ptr<const Container>(std::move(container));
+    SourcePtr source, SourcePtr file, const ReadContext& context) {
+  return LoadContainer<Mem8Archive>(context, std::move(source),
+                                    std::move(file));
 }
 
 extern const Format kMem8Archive;

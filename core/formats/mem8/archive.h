@@ -14,6 +14,6 @@ namespace ctxfs {
 /// it (docs/mem8.md, section 7).
 Result<std::shared_ptr<const Container>> OpenMem8Archive(
     std::shared_ptr<const Source> source, std::shared_ptr<const Source> file,
-    const OpenOptions& options, const ReadContext& context);
+    const ReadContext& context);
 
 }  // namespace ctxfs

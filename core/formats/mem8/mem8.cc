@@ -10,7 +10,7 @@
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
 #include "core/container/documents.h"
-#include "core/container/format.h"
+#include "core/container/open.h"
 #include "core/formats/mem8/archive.h"
 #include "core/formats/mem8/fields.h"
 #include "core/formats/mem8/image.h"
@@ -369,18 +369,6 @@ bool Resembles(Bytes head) {
   return Mem8KindOfHead(head) != Mem8Kind::kUnknown;
 }
 
-Result<std::shared_ptr<const Container>> OpenFile(SourcePtr source,
-                                                  SourcePtr file,
-                                                  const OpenOptions& options,
-                                                  const ReadContext& context) {
-  auto container = std::make_shared<Mem8Container>(std::move(source),
-                                                   std::move(file), options);
-  if (Status loaded = container->Load(context); !loaded) {
-    return std::move(loaded).error();
-  }
-  return std::shared_ptr<const Container>(std::move(container));
-}
-
 /// A zstd frame of a whole file: unpacked once, and looked at again.
 Result<std::shared_ptr<const Container>> OpenPacked(
     SourcePtr source, const OpenOptions& options, const ReadContext& context) {
@@ -401,10 +389,10 @@ Result<std::shared_ptr<const Container>> OpenPacked(
       std::make_shared<const UnpackedSource>(source, std::move(frame->bytes));
   switch (kind) {
     case Mem8Kind::kArchive:
-      return OpenMem8Archive(std::move(source), std::move(file), options,
-                             context);
+      return OpenMem8Archive(std::move(source), std::move(file), context);
     case Mem8Kind::kMem8:
-      return OpenFile(std::move(source), std::move(file), options, context);
+      return LoadContainer<Mem8Container>(context, std::move(source),
+                                          std::move(file), options);
     default:
       return refusal;
   }
@@ -420,7 +408,7 @@ Result<std::shared_ptr<const Container>> Open(SourcePtr source,
   if (LooksLikeZstd(magic->span())) {
     return OpenPacked(std::move(source), options, context);
   }
-  return OpenFile(source, source, options, context);
+  return LoadContainer<Mem8Container>(context, source, source, options);
 }
 
 }  // namespace

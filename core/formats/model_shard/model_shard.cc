@@ -19,6 +19,7 @@
 #include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/container/model_files.h"
+#include "core/container/open.h"
 #include "core/content/content_source.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/graph/cowrie_files.h"
@@ -284,6 +285,6 @@ const Format kModelShard{.name = "model_shard",
                          .contents = "model weights (ModelShard)",
                          .extensions = "mosh gshard",
                          .probe = &Probe,
-                         .open = &OpenShard<ModelShard>};
+                         .open = &OpenAs<ModelShard>};
 
 }  // namespace ctxfs

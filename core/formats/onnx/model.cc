@@ -17,6 +17,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/open.h"
 #include "core/formats/onnx/limits.h"
 #include "core/formats/onnx/model_json.h"
 #include "core/formats/onnx/probe.h"
@@ -263,11 +264,7 @@ Result<std::shared_ptr<const Container>> OpenModel(
                  "version",
                  0};
   }
-  auto model = std::make_shared<Model>(std::move(source), options);
-  if (Status loaded = model->Load(context); !loaded) {
-    return std::move(loaded).error();
-  }
-  return std::shared_ptr<const Container>(std::move(model));
+  return OpenAs<Model>(std::move(source), options, context);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/container/model_files.h"
+#include "core/container/open.h"
 #include "core/formats/safetensors/limits.h"
 
 namespace ctxfs {
@@ -304,17 +305,6 @@ bool Resembles(Bytes head) {
   return !head.empty() && head.front() == std::byte{'{'};
 }
 
-Result<std::shared_ptr<const Container>> Open(
-    std::shared_ptr<const Source> source, const OpenOptions& options,
-    const ReadContext& context) {
-  auto model =
-      std::make_shared<SafetensorsIndexContainer>(std::move(source), options);
-  if (Status loaded = model->Load(context); !loaded) {
-    return std::move(loaded).error();
-  }
-  return std::shared_ptr<const Container>(std::move(model));
-}
-
 }  // namespace
 
 extern const Format kSafetensorsIndex;
@@ -323,7 +313,7 @@ const Format kSafetensorsIndex{
     .contents = "models of several safetensors files",
     .extensions = "",
     .probe = &Probe,
-    .open = &Open,
+    .open = &OpenAs<SafetensorsIndexContainer>,
     .resembles = &Resembles,
     .name_suffix = kIndexSuffix,
     .folder_index = "model.safetensors.index.json",

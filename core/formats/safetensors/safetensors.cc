@@ -15,6 +15,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
+#include "core/container/open.h"
 #include "core/formats/safetensors/limits.h"
 
 namespace ctxfs {
@@ -210,27 +211,12 @@ Json SafetensorsContainer::Info(const ReadContext& context) const {
   return info;
 }
 
-namespace {
-
-Result<std::shared_ptr<const Container>> Open(
-    std::shared_ptr<const Source> source, const OpenOptions& options,
-    const ReadContext& context) {
-  auto file =
-      std::make_shared<SafetensorsContainer>(std::move(source), options);
-  if (Status loaded = file->Load(context); !loaded) {
-    return std::move(loaded).error();
-  }
-  return std::shared_ptr<const Container>(std::move(file));
-}
-
-}  // namespace
-
 extern const Format kSafetensors;
 const Format kSafetensors{.name = "safetensors",
                           .contents = "model weights",
                           .extensions = "safetensors",
                           .probe = &SafetensorsContainer::Recognises,
-                          .open = &Open,
+                          .open = &OpenAs<SafetensorsContainer>,
                           .stays_file = true};
 
 }  // namespace ctxfs

@@ -9,6 +9,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
+#include "core/container/open.h"
 #include "core/formats/cowrie/cowrie.h"
 
 namespace ctxfs {
@@ -260,6 +261,6 @@ const Format kSampleShard{.name = "sampleshard",
                           .contents = "training samples (SampleShard)",
                           .extensions = "smpl",
                           .probe = &Probe,
-                          .open = &OpenShard<SampleShard>};
+                          .open = &OpenAs<SampleShard>};
 
 }  // namespace ctxfs

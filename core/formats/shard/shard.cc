@@ -16,6 +16,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/open.h"
 
 namespace ctxfs {
 
@@ -345,6 +346,6 @@ const Format kShard{.name = "shard",
                     .contents = "any Shard v2 container",
                     .extensions = "shard umsh",
                     .probe = &Probe,
-                    .open = &OpenShard<ShardContainer>};
+                    .open = &OpenAs<ShardContainer>};
 
 }  // namespace ctxfs

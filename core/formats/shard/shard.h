@@ -203,15 +203,4 @@ class ShardContainer : public Container {
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;
 };
 
-/// The `open` of a format whose containers are a T.
-template <typename T>
-Result<std::shared_ptr<const Container>> OpenShard(
-    std::shared_ptr<const Source> source, const OpenOptions& options,
-    const ReadContext& context = LoneContext()) {
-  auto shard = std::make_shared<T>(std::move(source), options);
-  if (Status loaded = shard->Load(context); !loaded)
-    return std::move(loaded).error();
-  return std::shared_ptr<const Container>(std::move(shard));
-}
-
 }  // namespace ctxfs

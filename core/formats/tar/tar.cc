@@ -16,7 +16,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/container.h"
-#include "core/container/format.h"
+#include "core/container/open.h"
 #include "core/formats/tar/header.h"
 #include "core/formats/tar/members.h"
 #include "core/formats/tar/samples.h"
@@ -233,11 +233,7 @@ Result<std::shared_ptr<const Container>> Open(
                  "not an archive of tar: the first 512 bytes are not a header",
                  0};
   }
-  auto archive = std::make_shared<Archive>(std::move(source), options);
-  if (Status loaded = archive->Load(context); !loaded) {
-    return std::move(loaded).error();
-  }
-  return std::shared_ptr<const Container>(std::move(archive));
+  return OpenAs<Archive>(std::move(source), options, context);
 }
 
 }  // namespace

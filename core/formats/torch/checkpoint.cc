@@ -16,6 +16,7 @@
 
 #include "core/base/text.h"
 #include "core/container/model_files.h"
+#include "core/container/open.h"
 #include "core/formats/torch/limits.h"
 
 namespace ctxfs::torch {
@@ -60,17 +61,6 @@ bool Probe(Bytes head) {
          length > name.size();
 }
 
-Result<std::shared_ptr<const Container>> OpenLegacy(
-    std::shared_ptr<const Source> source, const OpenOptions& options,
-    const ReadContext& context) {
-  auto legacy =
-      std::make_shared<Checkpoint>(std::move(source), nullptr, options);
-  if (Status loaded = legacy->LoadLegacy(context); !loaded) {
-    return std::move(loaded).error();
-  }
-  return std::shared_ptr<const Container>(std::move(legacy));
-}
-
 /// A checkpoint; any other archive is one of the ZIP format.
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
@@ -80,7 +70,8 @@ Result<std::shared_ptr<const Container>> Open(
       "header");
   if (!head) return head.error();
   if (StartsLegacy(head->span())) {
-    return OpenLegacy(std::move(source), options, context);
+    return LoadContainer<Checkpoint>(context, std::move(source), nullptr,
+                                     options);
   }
   Result<zip::Directory> directory =
       zip::OpenDirectory(*source, options, context);
@@ -93,12 +84,8 @@ Result<std::shared_ptr<const Container>> Open(
       source, std::move(*directory),
       zip::Archive::Options{.verify = options.verify,
                             .zero_is_no_checksum = true});
-  auto checkpoint = std::make_shared<Checkpoint>(std::move(source),
-                                                 std::move(archive), options);
-  if (Status loaded = checkpoint->LoadArchive(context); !loaded) {
-    return std::move(loaded).error();
-  }
-  return std::shared_ptr<const Container>(std::move(checkpoint));
+  return LoadContainer<Checkpoint>(context, std::move(source),
+                                   std::move(archive), options);
 }
 
 }  // namespace

@@ -53,11 +53,12 @@ class Checkpoint final : public TensorContainer {
         archive_(std::move(archive)),
         options_(options) {}
 
-  /// Read the checkpoint: sections 2 and 3. To be called once, before anything
-  /// else. Fail with kCorrupt or kVersion, the message starting with a key of
+  /// Reads the checkpoint: sections 2 and 3. To be called once, before anything
+  /// else. Fails with kCorrupt or kVersion, the message starting with a key of
   /// section 10, and with kLimit.
-  Status LoadArchive(const ReadContext& context);
-  Status LoadLegacy(const ReadContext& context);
+  Status Load(const ReadContext& context) {
+    return archive_ == nullptr ? LoadLegacy(context) : LoadArchive(context);
+  }
 
   Json Info(const ReadContext& context) const override;
   Tables Files() const override;
@@ -88,6 +89,7 @@ class Checkpoint final : public TensorContainer {
     std::shared_ptr<const std::string> text;  // kept if it is short
   };
 
+  Status LoadArchive(const ReadContext& context);
   // Steps of LoadArchive.
   void FindTop();
   Status ReadVersion(const ReadContext& context);
@@ -103,6 +105,7 @@ class Checkpoint final : public TensorContainer {
   /// The number of the storage that is record `name`.
   uint32_t StorageRecord(const std::string& name);
 
+  Status LoadLegacy(const ReadContext& context);
   // Steps of LoadLegacy.
   Status ReadLegacyHead(const ReadContext& context, uint64_t& at);
   Status ReadLegacyStorages(const Pickle& keys, uint64_t at,

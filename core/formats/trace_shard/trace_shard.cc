@@ -10,6 +10,7 @@
 
 #include "core/base/limits.h"
 #include "core/container/documents.h"
+#include "core/container/open.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/shard/shard.h"
 
@@ -142,6 +143,6 @@ const Format kTraceShard{.name = "trace_shard",
                          .contents = "event traces (TraceShard)",
                          .extensions = "tshard",
                          .probe = &Probe,
-                         .open = &OpenShard<TraceShard>};
+                         .open = &OpenAs<TraceShard>};
 
 }  // namespace ctxfs

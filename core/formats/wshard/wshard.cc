@@ -16,6 +16,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/open.h"
 #include "core/formats/wshard/residual.h"
 
 namespace ctxfs {
@@ -364,6 +365,6 @@ const Format kWShard{.name = "wshard",
                      .contents = "robot and agent episodes (Shard v2)",
                      .extensions = "wshard",
                      .probe = &Probe,
-                     .open = &OpenShard<WShardContainer>};
+                     .open = &OpenAs<WShardContainer>};
 
 }  // namespace ctxfs

@@ -18,7 +18,7 @@
 #include "core/base/bytes.h"
 #include "core/base/limits.h"
 #include "core/container/container.h"
-#include "core/container/format.h"
+#include "core/container/open.h"
 #include "core/content/gate.h"
 
 namespace ctxfs {
@@ -30,10 +30,10 @@ constexpr uint64_t kLeastRecord = 22;  // one whose name is empty
 
 class Pile final : public Container {
  public:
-  explicit Pile(std::shared_ptr<const Source> source)
+  Pile(std::shared_ptr<const Source> source, const OpenOptions& /*options*/)
       : Container(std::move(source)) {}
 
-  Status Load();
+  Status Load(const ReadContext& /*context*/);
 
   Json Info(const ReadContext& /*context*/) const override {
     return {{"format", "pile"},
@@ -62,7 +62,7 @@ class Pile final : public Container {
 // The index is read once, when the container is opened, and believed in
 // nothing: a count or size of its own is compared with the bytes that are
 // there.
-Status Pile::Load() {
+Status Pile::Load(const ReadContext& /*context*/) {
   const uint64_t size = source()->size();
   Result<Buffer> header =
       ReadBuffer(*source(), 0, std::min(size, kHeaderSize), "header");
@@ -169,14 +169,6 @@ Container::Tables Pile::Files() const {
 
 bool Probe(Bytes head) { return AsText(head).starts_with(kMagic); }
 
-Result<std::shared_ptr<const Container>> Open(
-    std::shared_ptr<const Source> source, const OpenOptions& /*options*/,
-    const ReadContext& /*context*/) {
-  auto pile = std::make_shared<Pile>(std::move(source));
-  if (Status loaded = pile->Load(); !loaded) return std::move(loaded).error();
-  return std::shared_ptr<const Container>(std::move(pile));
-}
-
 }  // namespace
 
 extern const Format kPile;
@@ -184,6 +176,6 @@ const Format kPile{.name = "pile",
                    .contents = "files in a row",
                    .extensions = "pile",
                    .probe = &Probe,
-                   .open = &Open};
+                   .open = &OpenAs<Pile>};
 
 }  // namespace ctxfs

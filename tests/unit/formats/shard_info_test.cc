@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/limits.h"
+#include "core/container/open.h"
 #include "core/formats/shard/shard.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
@@ -251,7 +252,7 @@ TEST(ShardMetadata, MayLieBeforeTheData) {
 TEST(ShardMetadata, IsShownWholeOrNotAtAll) {
   const auto source = std::make_shared<FaultySource>(BuildShard(
       {{Raw("a", "hello")}, 0x0020, 1, 0, "{\"a\":1}and other bytes"}));
-  const ContainerResult opened = OpenShard<ShardContainer>(source, {});
+  const ContainerResult opened = OpenAs<ShardContainer>(source, {});
   ASSERT_TRUE(Ok(opened));
   source->FailNext();
   const Result<std::string> file = MetadataFile(**opened);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/limits.h"
+#include "core/container/open.h"
 #include "core/formats/shard/shard.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
@@ -198,8 +199,8 @@ TEST(ShardRead, LimitsWhatAnEntryMayDecodeFrom) {
   for (const uint64_t stored :
        {limits::kStoredBytes, limits::kStoredBytes + 1U}) {
     Poke(head, RecordField(0, kDiskSizeField), stored);
-    const ContainerResult opened = OpenShard<ShardContainer>(
-        std::make_shared<SparseSource>(head, size), {});
+    const ContainerResult opened =
+        OpenAs<ShardContainer>(std::make_shared<SparseSource>(head, size), {});
     ASSERT_TRUE(Ok(opened));
     const Result<Content> content = OpenEntry(**opened, 0);
     EXPECT_EQ(content.has_value(), stored == limits::kStoredBytes);
@@ -218,7 +219,7 @@ TEST(ShardRead, RemembersDamageWithoutReadingAgain) {
   ++raw.checksum;
   const auto source = std::make_shared<FaultySource>(
       BuildShard({{Raw("good", "hello"), wrong, torn, raw}}));
-  const ContainerResult opened = OpenShard<ShardContainer>(source, {});
+  const ContainerResult opened = OpenAs<ShardContainer>(source, {});
   ASSERT_TRUE(Ok(opened));
   BlockCache cache(1 << 20);
   for (uint32_t entry = 1; entry < 4; ++entry) {
@@ -243,7 +244,7 @@ TEST(ShardRead, RemembersDamageWithoutReadingAgain) {
 TEST(ShardRead, VerifiesAnEntryOnceForAllItsOpens) {
   const auto source =
       std::make_shared<FaultySource>(BuildShard({{Raw("a", Noise(1000))}}));
-  const ContainerResult opened = OpenShard<ShardContainer>(source, {});
+  const ContainerResult opened = OpenAs<ShardContainer>(source, {});
   ASSERT_TRUE(Ok(opened));
   BlockCache cache(1 << 20);
   Window window;
@@ -262,7 +263,7 @@ TEST(ShardRead, ReadsOnlyTheWindowWhereNothingVerifies) {
   entry.checksum = 0;
   const auto source =
       std::make_shared<FaultySource>(BuildShard({{entry}, 0x0000}));
-  const ContainerResult opened = OpenShard<ShardContainer>(source, {});
+  const ContainerResult opened = OpenAs<ShardContainer>(source, {});
   ASSERT_TRUE(Ok(opened));
   source->ForgetAccesses();
   const Result<Content> content = OpenEntry(**opened, 0);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/limits.h"
+#include "core/container/open.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
@@ -329,8 +330,8 @@ TEST(ShardOpen, BoundsTheNamesAndNotTheGapBehindThem) {
     Poke(head, RecordField(0, kNameOffsetField),
          static_cast<uint32_t>(name_end - 1));
     Poke(head, RecordField(0, kNameLengthField), uint16_t{1});
-    return OpenShard<ShardContainer>(std::make_shared<SparseSource>(head, size),
-                                     {});
+    return OpenAs<ShardContainer>(std::make_shared<SparseSource>(head, size),
+                                  {});
   };
   EXPECT_TRUE(Ok(open(10))) << "a streamed file's gap counts as table";
   EXPECT_TRUE(Ok(open(limits::kNameBytes)));
@@ -366,7 +367,7 @@ TEST(ShardOpen, ReadsNothingOfTheData) {
                   R"({"schema_version":"shard-v2.1"})",
                   std::string(3000, '\0')});
   const auto source = std::make_shared<FaultySource>(bytes);
-  const ContainerResult opened = OpenShard<ShardContainer>(source, {});
+  const ContainerResult opened = OpenAs<ShardContainer>(source, {});
   ASSERT_TRUE(Ok(opened));
   EXPECT_EQ(EntrySize(**opened, 1), 5000U);
   // Header, index, names, and the metadata, which may speak of encryption.

@@ -11,6 +11,7 @@
 
 #include "core/codec/checksum.h"
 #include "core/container/format.h"
+#include "core/container/open.h"
 #include "core/formats/shard/shard.h"
 #include "tests/unit/testing/compress.h"
 #include "tests/unit/testing/files.h"
@@ -124,7 +125,7 @@ inline std::string BuildShard(const ShardSpec& spec) {
 using ContainerResult = Result<std::shared_ptr<const Container>>;
 
 inline ContainerResult OpenBytes(std::string bytes, OpenOptions options = {}) {
-  return OpenShard<ShardContainer>(
+  return OpenAs<ShardContainer>(
       std::make_shared<MemorySource>(std::move(bytes)), options);
 }
 

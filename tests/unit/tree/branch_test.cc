@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/container/open.h"
 #include "core/tree/container_tree.h"
 #include "core/tree/index_json.h"
 #include "tests/unit/testing/fake_container.h"
@@ -195,7 +196,7 @@ TEST(ContainerTree, SumsSizesWithoutWrapping) {
   for (const uint32_t entry : {0U, 1U}) {
     Poke(head, RecordField(entry, kDiskSizeField), uint64_t{1} << 63);
   }
-  const ContainerResult huge = OpenShard<ShardContainer>(
+  const ContainerResult huge = OpenAs<ShardContainer>(
       std::make_shared<SparseSource>(head, UINT64_MAX), {});
   ASSERT_TRUE(Ok(huge));
   EXPECT_EQ(ContainerTree(*huge).TotalSize(), UINT64_MAX);
@@ -282,7 +283,7 @@ TEST(IndexJson, IsNeverMadeOfHalfWhatThereIs) {
                   1,
                   0,
                   R"({"entry_metadata":{"x":{"shape":[5]}}})"}));
-  const ContainerResult shard = OpenShard<ShardContainer>(source, {});
+  const ContainerResult shard = OpenAs<ShardContainer>(source, {});
   ASSERT_TRUE(Ok(shard));
   const ContainerTree branch(*shard);
   const NodeId node = *Find(branch, ".ctxfs/index.json");
