@@ -5,9 +5,11 @@
 // A local header, 30 bytes: "PK\3\4", fields that the directory has as well,
 // and at 26 the lengths of name and extra field, which follow; then the data.
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
+#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
@@ -37,6 +39,18 @@ const char* FaultText(Fault fault) {
       return "it is over the limit of 1 GiB for a zstd member";
   }
   return "";
+}
+
+/// Decodes the first bytes of a member from those of its data. Returns whether
+/// they fill `out`.
+bool DecodeStart(uint16_t method, Bytes stored, MutableBytes out) {
+  if (method == kDeflate) {
+    return DecodeDeflatePrefix(stored, out) == out.size();
+  }
+  if (method == kZstd) return DecodeZstdPrefix(stored, out) == out.size();
+  if (stored.size() < out.size()) return false;
+  std::copy_n(stored.data(), out.size(), out.data());
+  return true;
 }
 
 }  // namespace
@@ -227,23 +241,21 @@ Result<Buffer> Archive::Prefix(uint32_t number, uint64_t most) const {
   const Result<uint64_t> data = DataOffset(number);
   if (!data) return data.error();
   const Member& one = member(number);
-  // What compresses badly takes a little more than its decoded size.
-  constexpr uint64_t kMore = 4096;
-  const uint64_t size = std::min(most, one.size);
-  const Result<Buffer> stored =
-      ReadBuffer(*source_, *data, std::min(one.stored_size, size + kMore),
-                 "start of a member");
-  if (!stored) return stored.error();
-  Buffer prefix(static_cast<size_t>(size));
-  size_t made = prefix.size();
-  if (one.method == kStored) {
-    std::copy_n(stored->data(), prefix.size(), prefix.data());
-  } else if (one.method == kDeflate) {
-    made = DecodeDeflatePrefix(stored->span(), prefix.span());
-  } else {
-    made = DecodeZstdPrefix(stored->span(), prefix.span());
+  // What compresses badly takes a little more than its decoded size. zstd
+  // gives nothing of a block before it has all of it, up to 128 KiB.
+  constexpr std::array<uint64_t, 3> kMore = {4096, 64 * limits::kKiB,
+                                             limits::kMiB};
+  Buffer prefix(static_cast<size_t>(std::min(most, one.size)));
+  uint64_t given = 0;
+  for (const uint64_t more : kMore) {
+    const uint64_t size = std::min(one.stored_size, prefix.size() + more);
+    if (size == given && given > 0) break;  // there is no more
+    given = size;
+    const Result<Buffer> stored =
+        ReadBuffer(*source_, *data, size, "start of a member");
+    if (!stored) return stored.error();
+    if (DecodeStart(one.method, stored->span(), prefix.span())) return prefix;
   }
-  if (made == prefix.size()) return prefix;
   return Error{Code::kCorrupt, "the start of the member does not decode",
                *data};
 }

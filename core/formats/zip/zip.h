@@ -56,7 +56,8 @@ class Archive : public std::enable_shared_from_this<Archive> {
   Result<Content> Open(uint32_t number) const;
 
   /// The first bytes of a member, at most `most`, decoded but not compared with
-  /// its CRC-32. Reads at most a little more than that many.
+  /// its CRC-32. Reads at most a mebibyte more than that many, and mostly a few
+  /// KiB.
   Result<Buffer> Prefix(uint32_t number, uint64_t most) const;
 
   /// Everything that the directory tells about a member.

@@ -128,6 +128,27 @@ TEST(Zip, NoMemberAtAll) {
   EXPECT_EQ(EntryCount(**zip), 0U);
 }
 
+TEST(Npy, AMemberOfAnyMethodIsAnArray) {
+  // Blocks of zstd that have more bytes than a header: nothing of one can be
+  // decoded before all of it is there.
+  std::mt19937 random(7);
+  std::string data;
+  for (int i = 0; i < 100'000; ++i) data += Le(random() % 200, 8);
+  const std::string dict =
+      "{'descr': '<i8', 'fortran_order': False, 'shape': (100000,), }\n";
+  const std::string npy =
+      std::string("\x93NUMPY\x01\x00", 8) + Le(dict.size(), 2) + dict + data;
+  for (const uint16_t method : {uint16_t{0}, uint16_t{8}, uint16_t{93}}) {
+    const auto zip = Open(BuildZip({{"a.npy", npy, method}}));
+    ASSERT_TRUE(Ok(zip));
+    const auto arrays = (*zip)->Export().arrays(LoneContext());
+    ASSERT_EQ(arrays.size(), 1U) << method;
+    const auto content = arrays[0].open(LoneContext());
+    ASSERT_TRUE(Ok(content));
+    EXPECT_TRUE(*ReadAll(*content, LoneContext()) == data) << method;
+  }
+}
+
 TEST(Npy, HeadersAreParsedAndNotEvaluated) {
   const auto parse = [](const std::string& dict, uint64_t data = 16) {
     const std::string file =
