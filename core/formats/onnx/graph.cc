@@ -84,11 +84,14 @@ Status GraphReader::ReadGraphAt(const WireRanges& graph, const Place& place,
     }
     return {};
   });
-  if (!read) return read;
+  const bool damaged = !read;
+  if (damaged && !(salvage_ && read.error().code == Code::kCorrupt)) {
+    return read;
+  }
   for (const WireRange& message : sparse) {
     if (Status one = ReadSparse(message, place, top); !one) return one;
   }
-  if (!nodes) return {};
+  if (!nodes) return read;
   GraphCounts own;
   std::swap(own.operators, counts.operators);
   std::swap(own.operator_bytes, counts.operator_bytes);
@@ -96,7 +99,7 @@ Status GraphReader::ReadGraphAt(const WireRanges& graph, const Place& place,
   std::swap(own.operators, counts.operators);
   std::swap(own.operator_bytes, counts.operator_bytes);
   if (top) counts.nodes = own.nodes;
-  return walked;
+  return damaged && walked ? read : walked;
 }
 
 Status GraphReader::ReadFunction(WireRange function, GraphCounts& counts) {

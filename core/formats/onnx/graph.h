@@ -46,12 +46,14 @@ struct GraphCounts {
 /// Walks graphs (docs/onnx.md, sections 3 and 5).
 class GraphReader {
  public:
-  /// `visitor` may be null: then nothing but operators is counted.
-  GraphReader(WireReader& reader, GraphVisitor* visitor)
-      : reader_(reader), visitor_(visitor) {}
+  /// `visitor` may be null: then nothing but operators is counted. `salvage`:
+  /// damage behind the nodes of a graph does not hide what is in them.
+  GraphReader(WireReader& reader, GraphVisitor* visitor, bool salvage = false)
+      : reader_(reader), visitor_(visitor), salvage_(salvage) {}
 
   /// The graph of a model. Fails with kCorrupt, kLimit ("nesting", or a limit
-  /// of section 7), and as the visitor does.
+  /// of section 7), and as the visitor does; then what is before the fault has
+  /// been visited.
   Status ReadGraph(const WireRanges& graph, GraphCounts& counts);
 
   /// The nodes of a function, field 7 of `function`.
@@ -82,6 +84,7 @@ class GraphReader {
 
   WireReader& reader_;
   GraphVisitor* const visitor_;
+  const bool salvage_;
   uint64_t all_nodes_ = 0;
   uint64_t prefix_bytes_ = 0;  // of the names of subgraphs
 };

@@ -114,6 +114,13 @@ Status Model::ReadParts(WireReader& reader, Parts& parts) {
       uint64_t again = field_at;
       const Result<uint64_t> tag = reader.Varint(again, end);
       const bool graph = tag && *tag == (7U << 3 | 2U);
+      if (graph && options_.salvage) {
+        // What the file has of a graph that is cut off, if it has its length.
+        const Result<uint64_t> length = reader.Varint(again, end);
+        if (length && parts.graph.size() < kMostRemembered) {
+          parts.graph.push_back({again, end});
+        }
+      }
       if (!parts.graph.empty() || graph ||
           field.error().code != Code::kCorrupt) {
         return field.error();
@@ -150,17 +157,26 @@ Status Model::ReadModel(const ReadContext& context, std::string& json) {
   Status read = ReadParts(reader, parts);
   if (!read && parts.graph.empty()) return read;
   GraphCounts counts;
-  if (read) {
-    read = reader.ForEach(parts.graph, [&](const WireField& field) {
+  // When salvaging, what is before a fault is shown. The first fault is
+  // reported, unless something else than damage ends the reading.
+  const auto go_on = [&](auto part) {
+    if (!read && (!options_.salvage || read.error().code != Code::kCorrupt)) {
+      return;
+    }
+    Status done = part();
+    if (!done && (read || done.error().code != Code::kCorrupt)) {
+      read = std::move(done);
+    }
+  };
+  go_on([&] {
+    return reader.ForEach(parts.graph, [&](const WireField& field) {
       return summary.AddGraphField(field);
     });
-  }
-  // When salvaging, a fault after the graph does not hide the graph.
-  if (read || options_.salvage) {
-    const Status graph =
-        GraphReader(reader, this).ReadGraph(parts.graph, counts);
-    if (read) read = graph;
-  }
+  });
+  go_on([&] {
+    return GraphReader(reader, this, options_.salvage)
+        .ReadGraph(parts.graph, counts);
+  });
   for (size_t i = 0; read && i < parts.functions.size(); ++i) {
     GraphCounts own;
     read = GraphReader(reader, nullptr).ReadFunction(parts.functions[i], own);

@@ -201,6 +201,54 @@ TEST(Onnx, SalvageShowsTheTensorsBeforeAFault) {
   EXPECT_EQ((*model)->Inspect(LoneContext()).size(), 1U);
 }
 
+TEST(Onnx, SalvageShowsTheTensorsOfAModelThatIsCutOff) {
+  const auto tensor = [](std::string_view name) {
+    return TensorOf(name, 2, {1}).Bytes(kRawData, "r");
+  };
+  const Wire constant =
+      Wire()
+          .Bytes(2, "c")
+          .Bytes(4, "Constant")
+          .Message(5, Wire().Bytes(1, "value").Message(5, tensor("")));
+  const Wire graph = Wire()
+                         .Message(1, constant)
+                         .Bytes(2, "cut")
+                         .Message(5, tensor("a"))
+                         .Message(5, tensor("b"));
+  const std::string whole = ModelOf(graph);
+  // Within the last tensor, as an interrupted download leaves a model.
+  const std::string bytes = whole.substr(0, whole.size() - 1);
+  EXPECT_TRUE(Fails(Open(bytes), Code::kCorrupt));
+  const auto model = Open(bytes, /*salvage=*/true);
+  ASSERT_TRUE(Ok(model));
+  EXPECT_EQ(Names(**model), std::vector<std::string>{"a"});
+  EXPECT_EQ(Read(**model), "r");
+  EXPECT_TRUE(FindFile(**model, "constants/c"));
+  EXPECT_EQ(DocumentOf(**model)["graph"]["name"], "cut");
+  EXPECT_EQ((*model)->Inspect(LoneContext()).size(), 1U);
+  // At every byte: a model, or the reason why not.
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const auto cut = Open(whole.substr(0, size), /*salvage=*/true);
+    if (cut) {
+      EXPECT_LE(EntryCount(**cut), 1U) << size;
+    }
+  }
+}
+
+TEST(Onnx, SalvagingStopsWhenTheRequesterGivesUp) {
+  Wire graph;
+  for (int i = 0; i < 20'000; ++i) graph.Message(1, Wire().Bytes(4, "Add"));
+  const std::string whole = ModelOf(graph);
+  auto source =
+      std::make_shared<MemorySource>(whole.substr(0, whole.size() - 1));
+  BlockCache cache(0);
+  const InterruptAfter interrupt(3);
+  OpenOptions options;
+  options.salvage = true;
+  EXPECT_TRUE(Fails(kOnnx.open(source, options, {cache, interrupt}),
+                    Code::kInterrupted));
+}
+
 TEST(Onnx, OpeningStopsWhenTheRequesterGivesUp) {
   Wire graph;
   for (int i = 0; i < 20'000; ++i) graph.Message(1, Wire().Bytes(4, "Add"));
