@@ -21,10 +21,11 @@ constexpr uint64_t kItemsAtOnce = 1024;
 // Text between two places from which writing can go on.
 constexpr uint64_t kBetweenPlaces = 256 * limits::kKiB;
 
-template <typename T>
-void AppendDigits(T value, std::string& text) {
+template <typename T, typename... Form>
+void AppendDigits(T value, std::string& text, Form... form) {
   char digits[32];
-  const auto end = std::to_chars(std::begin(digits), std::end(digits), value);
+  const auto end =
+      std::to_chars(std::begin(digits), std::end(digits), value, form...);
   text.append(digits, end.ptr);
 }
 
@@ -37,8 +38,15 @@ void AppendFloat(T value, std::string& text) {
   } else {
     const size_t before = text.size();
     AppendDigits(value, text);
+    if (text.find_first_of(".e", before) != std::string::npos) return;
+    // Of a large number these are all its digits, and not the fewest that give
+    // it back as its own type.
+    if (std::abs(value) > T{1 << 24}) {
+      text.resize(before);
+      return AppendDigits(value, text, std::chars_format::scientific);
+    }
     // Readers take a number without a point for an integer.
-    if (text.find_first_of(".e", before) == std::string::npos) text += ".0";
+    text += ".0";
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -178,6 +179,26 @@ TEST(Gguf, MetadataInAnyWindow) {
     for (const Bytes slice : window.slices()) part += AsText(slice);
     ASSERT_EQ(part, text.substr(at, length)) << at << " " << length;
   }
+}
+
+TEST(Gguf, FloatsAreTheShortestDecimalsOfTheirOwnType) {
+  const auto shown = [](float value) {
+    std::string bytes(sizeof(value), '\0');
+    std::memcpy(bytes.data(), &value, sizeof(value));
+    const auto model = LoadBytes(Head(0, 1) + Pair("k", kGgufFloat32, bytes));
+    EXPECT_TRUE(model);
+    BlockCache cache(limits::kMiB);
+    return Json::parse(MetadataOf(**model, cache))["k"]["value"].get<double>();
+  };
+  EXPECT_EQ(shown(0.1F), 0.1);
+  EXPECT_EQ(shown(-3.0F), -3.0);
+  EXPECT_EQ(shown(10'000'000.0F), 1e7);
+  EXPECT_EQ(shown(16'777'216.0F), 16'777'216.0);
+  EXPECT_EQ(shown(1e10F), 1e10);
+  // Not 5429059072 and 211865370624, which are the same numbers as float32.
+  EXPECT_EQ(shown(5.429059e9F), 5.429059e9);
+  EXPECT_EQ(shown(-2.1186537e11F), -2.1186537e11);
+  EXPECT_EQ(shown(3.4028235e38F), 3.4028235e38);
 }
 
 TEST(Gguf, MetadataIsStaleWithItsFile) {
