@@ -14,6 +14,7 @@
 
 #include "core/base/bytes.h"
 #include "core/formats/torch/limits.h"
+#include "core/formats/torch/memo_hash.h"
 #include "core/formats/torch/names.h"
 #include "core/formats/torch/pickle_input.h"
 #include "core/formats/torch/text_opcodes.h"
@@ -161,7 +162,7 @@ class Memo {
   static constexpr size_t kMostFar = 1'000'000;
 
   std::vector<Value> near_;
-  std::unordered_map<uint64_t, Value> far_;
+  std::unordered_map<uint64_t, Value, MemoHash> far_;
   bool lost_ = false;
 };
 

@@ -233,11 +233,8 @@ void PickleReader::PushInteger(uint64_t size) {
     return machine_.Fail("an integer of " + std::to_string(size) +
                          " bytes is over the limit");
   }
-  if (size > sizeof(int64_t)) return PushText(Kind::kBigInt, size);
-  uint64_t value = Number(static_cast<size_t>(size));
-  const bool negative = size > 0 && (value >> (8 * size - 1) & 1) != 0;
-  if (negative && size < 8) value |= UINT64_MAX << (8 * size);
-  machine_.Push(Kind::kInt, static_cast<int64_t>(value));
+  const size_t start = TakeText(size);
+  machine_.PushInteger(start);
 }
 
 // Of all numbers of a pickle, floats alone are big-endian.

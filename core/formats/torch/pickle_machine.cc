@@ -87,6 +87,28 @@ void PickleMachine::PushText(Kind kind, size_t start) {
   PushNode(Add(node));
 }
 
+void PickleMachine::PushInteger(size_t start) {
+  if (failed()) return;
+  std::string& texts = pickle_.texts_;
+  const auto byte = [&texts](size_t at) {
+    return static_cast<unsigned char>(texts[at]);
+  };
+  // Bytes that repeat the sign say nothing, and writers leave them out.
+  while (texts.size() - start > 1) {
+    const size_t last = texts.size() - 1;
+    const unsigned sign = (byte(last - 1) & 0x80U) != 0 ? 0xFF : 0;
+    if (byte(last) != sign) break;
+    texts.pop_back();
+  }
+  const size_t size = texts.size() - start;
+  if (size > sizeof(int64_t)) return PushText(Kind::kBigInt, start);
+  const bool negative = size > 0 && (byte(texts.size() - 1) & 0x80U) != 0;
+  uint64_t value = negative ? UINT64_MAX : 0;
+  for (size_t i = size; i-- > 0;) value = value << 8 | byte(start + i);
+  texts.resize(start);
+  Push(Kind::kInt, static_cast<int64_t>(value));
+}
+
 void PickleMachine::PushPython2Text(size_t start) {
   if (failed()) return;
   const auto text = std::string_view(pickle_.texts_).substr(start);

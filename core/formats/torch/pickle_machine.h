@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/formats/torch/memo_hash.h"
 #include "core/formats/torch/pickle.h"
 
 namespace ctxfs::torch {
@@ -50,6 +51,8 @@ class PickleMachine {
   void AddText(std::string_view bytes) { pickle_.texts_ += bytes; }
   /// Pushes the bytes that were added from `start` on.
   void PushText(Kind kind, size_t start);
+  /// Pushes an integer of those bytes in two's complement.
+  void PushInteger(size_t start);
   /// Pushes a str of Python 2: text if it is UTF-8, else bytes.
   void PushPython2Text(size_t start);
 
@@ -103,7 +106,7 @@ class PickleMachine {
   // Writers number the memo from 0 without gaps. Other keys are possible, and
   // would make a vector huge.
   std::vector<NodeId> memo_;
-  std::unordered_map<uint32_t, NodeId> far_memo_;
+  std::unordered_map<uint32_t, NodeId, MemoHash> far_memo_;
   uint64_t name_bytes_ = 0;
   uint64_t opcode_at_ = 0;
   std::optional<Error> error_;

@@ -76,6 +76,12 @@ TEST_F(PickleTest, Values) {
             "\"18446744073709551616\"");
   EXPECT_EQ(Json("\x8A\x09" + std::string(8, '\0') + "\xFF."),
             "\"-18446744073709551616\"");
+  // As long as it is written, and not as it has to be.
+  EXPECT_EQ(Json("\x8A\x09\x05" + std::string(8, '\0') + "."), "5");
+  EXPECT_EQ(Json("\x8A\x0A\xFB" + std::string(9, '\xFF') + "."), "-5");
+  EXPECT_EQ(
+      Json("\x8A\x09" + std::string(8, '\xFF') + std::string(1, '\0') + "."),
+      "\"18446744073709551615\"");
   EXPECT_EQ(Json(std::string("G\x3F\xF0\0\0\0\0\0\0.", 10)), "1.0");
   EXPECT_EQ(Json(std::string("G\x7F\xF0\0\0\0\0\0\0.", 10)), "null");
   EXPECT_EQ(Json(Text("a\"b") + "."), R"("a\"b")");
@@ -266,6 +272,17 @@ TEST_F(PickleTest, MemoKeysMayBeFar) {
                  "0j\xFF\xFF\xFF\xFF."),
             "5");
   EXPECT_EQ(Json("K\x05\x94K\x06\x94h" + std::string(1, '\0') + "."), "5");
+}
+
+TEST_F(PickleTest, MemoKeysOfOneBucketAreNoBomb) {
+  // Multiples of a number of buckets that the library's hash tables have: each
+  // of a million look-ups would pass 40,000 values.
+  constexpr uint64_t kBuckets = 42'043;
+  std::string text = "N";
+  for (uint64_t i = 1; i < kBuckets; ++i) text += "r" + Le(i * kBuckets, 4);
+  for (int i = 0; i < 1'000'000; ++i) text += "j" + Le(kBuckets, 4) + "0";
+  EXPECT_EQ(Json(text + "."), "null");
+  EXPECT_EQ(Globals(text + "."), "");
 }
 
 TEST_F(PickleTest, NestingHasALimit) {
