@@ -39,10 +39,10 @@ def pytest_sessionfinish(session, exitstatus):
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def run(*args, **kwargs) -> subprocess.CompletedProcess:
-    """A command to its end, output captured, never for more than 30 seconds."""
+def run(*args, timeout=30, **kwargs) -> subprocess.CompletedProcess:
+    """A command to its end, output captured, for at most `timeout` seconds."""
     return subprocess.run(
-        [str(a) for a in args], capture_output=True, timeout=30, **kwargs
+        [str(a) for a in args], capture_output=True, timeout=timeout, **kwargs
     )
 
 

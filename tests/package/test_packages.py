@@ -81,7 +81,7 @@ def tree(base, tmp_path):
 
 def test_lintian_finds_no_error():
     done = run("lintian", "--allow-root", "--fail-on", "error", package("ctxfs"),
-               package("libctxfs-dev"))
+               package("libctxfs-dev"), timeout=300)
     assert done.returncode == 0, done.stdout.decode()
 
 
