@@ -218,17 +218,17 @@ TEST(Onnx, SalvageShowsTheTensorsOfAModelThatIsCutOff) {
   const std::string whole = ModelOf(graph);
   // Within the last tensor, as an interrupted download leaves a model.
   const std::string bytes = whole.substr(0, whole.size() - 1);
-  EXPECT_TRUE(Fails(Open(bytes), Code::kCorrupt));
-  const auto model = Open(bytes, /*salvage=*/true);
+  EXPECT_TRUE(Fails(OpenOnnx(bytes), Code::kCorrupt));
+  const auto model = OpenOnnx(bytes, /*salvage=*/true);
   ASSERT_TRUE(Ok(model));
   EXPECT_EQ(Names(**model), std::vector<std::string>{"a"});
-  EXPECT_EQ(Read(**model), "r");
+  EXPECT_EQ(ReadOnnx(**model), "r");
   EXPECT_TRUE(FindFile(**model, "constants/c"));
   EXPECT_EQ(DocumentOf(**model)["graph"]["name"], "cut");
   EXPECT_EQ((*model)->Inspect(LoneContext()).size(), 1U);
   // At every byte: a model, or the reason why not.
   for (size_t size = 0; size < whole.size(); ++size) {
-    const auto cut = Open(whole.substr(0, size), /*salvage=*/true);
+    const auto cut = OpenOnnx(whole.substr(0, size), /*salvage=*/true);
     if (cut) {
       EXPECT_LE(EntryCount(**cut), 1U) << size;
     }
