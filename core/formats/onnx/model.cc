@@ -199,7 +199,7 @@ Status Model::ReadModel(const ReadContext& context, std::string& json) {
 void Model::NoteDuplicate(TensorUse use, const std::string& path, uint64_t at) {
   // Two paths with one hash cause a false warning, which is harmless.
   const uint64_t hash = XXH3_64bits_withSeed(
-      path.data(), path.size(), use == TensorUse::kConstant ? 1 : 0);
+      path.data(), path.size(), seed_ ^ (use == TensorUse::kConstant ? 1 : 0));
   if (seen_.try_emplace(hash, at).second) return;
   if (duplicates_++ == 0) first_duplicate_ = at;
 }

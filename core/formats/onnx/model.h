@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -134,7 +135,10 @@ class Model final : public Container, private GraphVisitor {
   class ModelJson* summary_ = nullptr;
   WireReader* reader_ = nullptr;
   uint64_t string_bytes_ = 0;
-  std::unordered_map<uint64_t, uint64_t> seen_;  // hashes of paths
+  // Hashes of paths. Their seed is random, so that no model has names that
+  // make the table slow.
+  std::unordered_map<uint64_t, uint64_t> seen_;
+  const uint64_t seed_ = std::random_device()();
   uint64_t duplicates_ = 0;
   uint64_t first_duplicate_ = 0;
 };
