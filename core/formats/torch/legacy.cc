@@ -104,19 +104,24 @@ Status Checkpoint::LoadLegacy(const ReadContext& context) {
 Status Checkpoint::ReadLegacyStorages(const Pickle& keys, uint64_t at,
                                       const Pickle& object,
                                       const ReadContext& context) {
-  constexpr uint32_t kStoragesPerCheck = 1024;
+  constexpr uint32_t kKeysPerCheck = 1024;
   const Node& list = keys.at(keys.root());
   if (list.kind != Node::Kind::kList) {
     return Error{Code::kCorrupt, "pickle: the storage keys are no list", at};
   }
   const auto named = NamedStorages(object);
-  std::string lost;  // why the rest has no known place
+  std::string lost;      // why the rest has no known place
+  uint32_t checked = 0;  // a key may be there any number of times
   for (uint32_t link = list.first; link != kNoNode; link = keys.Next(link)) {
-    if (storages_.size() % kStoragesPerCheck == 0) {
+    if (checked++ % kKeysPerCheck == 0) {
       if (Status wanted = context.Check(); !wanted) return wanted;
     }
     const NodeId node = keys.Child(link);
     if (keys.at(node).kind != Node::Kind::kText) continue;
+    if (keys.Text(node).size() > kMostKeyBytes) {
+      if (lost.empty()) lost = "a storage key is too long";
+      continue;
+    }
     const std::string key(keys.Text(node));
     Storage storage;
     storage.offset = at;

@@ -91,7 +91,7 @@ std::optional<TensorId> Rebuilt(const Pickle& pickle, std::string_view function,
 }
 
 std::optional<SparseId> SparseParts(const Pickle& pickle, NodeId parts,
-                                    std::string layout) {
+                                    std::string_view layout) {
   static const std::vector<
       std::pair<std::string_view, std::array<const char*, 3>>>
       kLayouts = {
@@ -106,7 +106,7 @@ std::optional<SparseId> SparseParts(const Pickle& pickle, NodeId parts,
   }
   if (names.empty()) return std::nullopt;
   SparseId sparse;
-  sparse.layout = std::move(layout);
+  sparse.layout = layout;
   const Arguments of{pickle, parts};
   uint32_t at = 0;
   for (const char* name : names) {
@@ -183,6 +183,7 @@ std::optional<StorageId> AsStorage(const Pickle& pickle, NodeId node) {
   storage.type = *type;
   storage.elements = *elements;
   if (pickle.Is(key, Kind::kText)) {
+    if (pickle.Text(key).size() > kMostKeyBytes) return std::nullopt;
     storage.key = pickle.Text(key);
   } else if (pickle.Is(key, Kind::kInt)) {
     storage.key = std::to_string(pickle.at(key).number);
@@ -273,7 +274,7 @@ std::optional<SparseId> AsSparse(const Pickle& pickle, NodeId node) {
   if (!pickle.Is(name, Kind::kText)) {
     return std::nullopt;
   }
-  return SparseParts(pickle, parts, std::string(pickle.Text(name)));
+  return SparseParts(pickle, parts, pickle.Text(name));
 }
 
 std::optional<MetaId> AsMeta(const Pickle& pickle, NodeId node) {

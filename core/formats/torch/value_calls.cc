@@ -202,6 +202,7 @@ bool ValueWalk::Layout(const CallSite& call) {
 
 bool ValueWalk::Device(const CallSite& call) {
   if (!pickle_.Is(call.first, Kind::kText)) return false;
+  budget_.SpendOnText(pickle_.Text(call.first).size());
   std::string device(pickle_.Text(call.first));
   if (call.second != kNoNode) {
     const std::optional<int64_t> index = AsInteger(pickle_, call.second);

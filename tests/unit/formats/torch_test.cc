@@ -285,6 +285,55 @@ TEST_F(PickleTest, MemoKeysOfOneBucketAreNoBomb) {
   EXPECT_EQ(Globals(text + "."), "");
 }
 
+TEST_F(PickleTest, LongStorageKeysAreNoBomb) {
+  // A tensor that is there 20,000 times: 2 bytes each, and not a copy of the
+  // key.
+  const auto tensors = [](const std::string& key) {
+    std::string text = "](ctorch._utils\n_rebuild_tensor_v2\n((" +
+                       Text("storage") + "ctorch\nFloatStorage\n" + Text(key) +
+                       Text("cpu") + "K\x01tQK" + std::string(1, '\0') +
+                       "K\x01\x85K\x01\x85\x89Nt"
+                       "Rq\x01";
+    for (int i = 0; i < 20'000; ++i) text += "h\x01";
+    return text + "e.";
+  };
+  const auto count = [this](const Result<Pickle>& pickle) {
+    std::vector<FoundTensor> found;
+    EXPECT_TRUE(Ok(FindTensors(*pickle, "", context_, found)));
+    return found.size();
+  };
+  EXPECT_EQ(count(Read(tensors("0"))), 20'001U);
+  EXPECT_EQ(count(Read(tensors(std::string(kMostKeyBytes, '0')))), 20'001U);
+  EXPECT_EQ(count(Read(tensors(std::string(1 << 20, '0')))), 0U);
+}
+
+TEST_F(PickleTest, LongNamesOfDevicesAreNoBomb) {
+  std::string text =
+      "](ctorch\ndevice\n" + Text(std::string(1 << 20, 'd')) + "\x85Rq\x01";
+  for (int i = 0; i < 1'000'000; ++i) text += "h\x01";
+  const Result<Pickle> pickle = Read(text + "e.");
+  ASSERT_TRUE(Ok(pickle));
+  std::vector<FoundTensor> found;
+  EXPECT_TRUE(Fails(FindTensors(*pickle, "", context_, found), Code::kLimit));
+}
+
+TEST(Checkpoint, LongStorageKeysOfTheLegacyFormAreNoBomb) {
+  const std::string head =
+      std::string("\x80\x02\x8A\x0A\x6C\xFC\x9C\x46\xF9", 9) +
+      std::string("\x20\x6A\xA8\x50\x19.", 6) +
+      std::string("\x80\x02M\xE9\x03.", 6) + "\x80\x02}." + "\x80\x02}.";
+  std::string keys = "](" + Text(std::string(1 << 20, 'k')) + "q\x01";
+  for (int i = 0; i < 1'000'000; ++i) keys += "h\x01";
+  const auto checkpoint = OpenContainer(
+      std::make_shared<MemorySource>(head + "\x80\x02" + keys + "e."), {});
+  ASSERT_TRUE(Ok(checkpoint));
+  EXPECT_NE((*checkpoint)
+                ->Info(LoneContext())["warnings"]
+                .dump()
+                .find("a storage key is too long"),
+            std::string::npos);
+}
+
 TEST_F(PickleTest, NestingHasALimit) {
   const auto nested = [](size_t depth) {
     return std::string(depth, ']') + std::string(depth - 1, 'a') + ".";
