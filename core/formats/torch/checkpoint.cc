@@ -221,7 +221,14 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
   }
   uint64_t end = 0;
   const Result<Pickle> pickle = ReadPickle(*content, 0, context, end);
-  if (!pickle) return refuse(pickle.error());
+  if (!pickle) {
+    Error error = pickle.error();
+    if (error.offset != kNoOffset) {
+      // The warning's own offset is that of the record.
+      error.what += ", at byte " + std::to_string(error.offset) + " of it";
+    }
+    return refuse(error);
+  }
   Status added = AddPickle(which, *pickle, which == kValue ? "" : "constants/",
                            storages, context);
   if (!added) {

@@ -472,6 +472,14 @@ TEST(Checkpoint, AnIncompleteListIsNeverSaidToBeSafe) {
   EXPECT_EQ(sound["globals_complete"], true);
 }
 
+TEST(Checkpoint, SaysWhereItsPickleIsUnreadable) {
+  const auto info = InfoOf(Checkpoint("\x80\x02K\x07h\x05.", ""));
+  EXPECT_NE(info["warnings"].dump().find(
+                "pickle: data.pkl: memo key 5 is not there, at byte 4 of it"),
+            std::string::npos)
+      << info["warnings"];
+}
+
 TEST(Checkpoint, GlobalsOfADamagedRecord) {
   std::string bytes = Checkpoint("\x80\x02" + Evil() + "K\x07.", "");
   bytes[bytes.find("K\x07") + 1] = 8;
