@@ -162,6 +162,8 @@ Walk::Subject Walk::Name(const Header& header) const {
                    : pending_.has_long_name ? pending_.long_name
                                             : header.path();
   }
+  // A global header can give every member one, of a mebibyte.
+  if (header.type() != '1') return subject;
   const std::string* link = PaxChoice(own.linkpath, global_.linkpath);
   subject.link = link != nullptr          ? *link
                  : pending_.has_long_link ? pending_.long_link

@@ -400,6 +400,23 @@ TEST(Tar, ManySamplesAreMadeInBlocks) {
             std::string::npos);
 }
 
+TEST(Tar, AGlobalLinkIsThatOfLinksAlone) {
+  // A mebibyte that every header has, and only links may look at.
+  TarBuilder builder;
+  builder.AddPax("linkpath", std::string(1'000'000, 'l'), 'g');
+  for (int i = 0; i < 20'000; ++i) builder.Add(std::to_string(i), "");
+  const auto large = Open(builder.AddZeros());
+  ASSERT_TRUE(Ok(large));
+  EXPECT_EQ(EntryCount(**large), 20'000U);
+  const auto tar = Open(TarBuilder()
+                            .Add("f", "data")
+                            .AddPax("linkpath", "f", 'g')
+                            .AddHeader("l", '1', 0, "other")
+                            .AddZeros());
+  ASSERT_TRUE(Ok(tar));
+  EXPECT_EQ(ReadPath(*tar, "l"), "data");
+}
+
 TEST(Tar, OpeningStopsWhenTheRequesterGivesUp) {
   TarBuilder builder;
   for (int i = 0; i < 5000; ++i) builder.Add("f", "x");
