@@ -44,7 +44,7 @@ Result<Buffer> DeriveKey(const MasterKey& master, Bytes salt, Bytes info) {
   Buffer key = SecretBuffer(MasterKey::kBytes, /*locked=*/true);
   if (context == nullptr || EVP_KDF_derive(context.get(), Chars(key.span()),
                                            key.size(), params) != 1) {
-    return Error{Code::kNoMemory, "no key could be derived"};
+    return Error{Code::kNoMemory, "OpenSSL cannot derive the key"};
   }
   return key;
 }
@@ -68,10 +68,10 @@ Result<Buffer> OpenSealed(Bytes key, Bytes aad, Bytes sealed,
                          Chars(nonce)) != 1 ||
       EVP_DecryptUpdate(cipher.get(), nullptr, &n, Chars(aad),
                         static_cast<int>(aad.size())) != 1) {
-    return Error{Code::kNoMemory, "no cipher"};
+    return Error{Code::kNoMemory, "OpenSSL cannot start AES-256-GCM"};
   }
   Buffer plain = SecretBuffer(body.size());
-  unsigned char nothing[1] = {};  // Final writes nothing, but wants a place
+  unsigned char nothing[1] = {};  // for Final, which writes nothing
   for (size_t at = 0; at < body.size(); at += kPiece) {
     if (Status wanted = interrupt.Check(); !wanted) {
       return std::move(wanted).error();

@@ -8,16 +8,17 @@
 
 namespace ctxfs {
 
-/// CRC-32C (Castagnoli) of `bytes` following bytes whose CRC-32C is `before`.
+/// Returns the CRC-32C (Castagnoli) of `bytes` that follow bytes whose CRC-32C
+/// is `before`.
 uint32_t Crc32c(Bytes bytes, uint32_t before = 0);
 
-/// CRC-32 (IEEE, as zlib and gzip have it) of `bytes` following bytes whose
-/// CRC-32 is `before`.
+/// Returns the CRC-32 (IEEE, that of zlib and gzip) of `bytes` that follow
+/// bytes whose CRC-32 is `before`.
 uint32_t Crc32(Bytes bytes, uint32_t before = 0);
 
 enum class ChecksumKind : uint8_t { kNone, kCrc32c, kCrc32 };
 
-/// What the bytes of an entry must hash to.
+/// The checksum that the bytes of an entry must have.
 struct Checksum {
   ChecksumKind kind = ChecksumKind::kNone;
   uint32_t value = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 namespace ctxfs {
 
@@ -30,7 +31,9 @@ Status Decode(Codec codec, Bytes stored, MutableBytes out,
   }
   if (stored.size() != out.size()) {
     return Error{Code::kCorrupt,
-                 "uncompressed bytes differ in number from the decoded size"};
+                 std::to_string(stored.size()) +
+                     " uncompressed bytes: the decoded size is " +
+                     std::to_string(out.size())};
   }
   if (!out.empty()) std::memcpy(out.data(), stored.data(), out.size());
   return {};

@@ -14,55 +14,55 @@ enum class Codec : uint8_t { kNone, kZstd, kLz4 };
 /// "none", "zstd" or "lz4".
 const char* CodecName(Codec codec);
 
-/// Whether `stored` begins as a zstd frame does.
+/// Whether `stored` starts with the magic number of a zstd frame.
 bool LooksLikeZstd(Bytes stored);
 
 /// Decodes all of `stored` into exactly all of `out`, or fails with kCorrupt.
-/// Never writes past `out`, so a bomb costs no more than what was allocated.
-/// kNone: sizes must be equal. `interrupt` is asked about every megabyte of
-/// output, except where a function says otherwise.
+/// Never writes past `out`, so a decompression bomb uses no more memory than
+/// the caller has allocated. kNone: sizes must be equal. Checks `interrupt`
+/// about every megabyte of output, unless a function says otherwise.
 Status Decode(Codec codec, Bytes stored, MutableBytes out,
               const Interrupt& interrupt = NeverInterrupted());
 
-/// One or more zstd frames, with or without a content size; skippable frames
-/// count as nothing. No dictionaries.
+/// Decodes one or more zstd frames, with or without a content size. Ignores
+/// skippable frames. Fails for a frame that needs a dictionary.
 Status DecodeZstd(Bytes stored, MutableBytes out,
                   const Interrupt& interrupt = NeverInterrupted());
 
-/// What a zstd frame at the start of some bytes decodes to, and how many of
-/// those bytes it takes.
+/// A decoded zstd frame.
 struct ZstdFrame {
-  Buffer bytes;
-  uint64_t stored_size;
+  Buffer bytes;          // decoded
+  uint64_t stored_size;  // bytes of the frame
 };
 
-/// The one frame that `stored` begins with, whether or not it tells its decoded
-/// size. kLimit for more than `limit` bytes, of which no more than that many
-/// are ever allocated; kCorrupt for a damaged one and for one that needs a
-/// dictionary.
+/// Decodes the first frame of `stored`, with or without a content size. Fails
+/// with kLimit if it decodes to more than `limit` bytes, and with kCorrupt if
+/// it is damaged or needs a dictionary. Allocates at most `limit` bytes; twice
+/// that for a frame without a content size, which is decoded into growing
+/// buffers, with a check of `interrupt` before each attempt only.
 Result<ZstdFrame> DecodeZstdFrame(
     Bytes stored, uint64_t limit,
     const Interrupt& interrupt = NeverInterrupted());
 
-/// One raw LZ4 block, no frame and no size prefix. A block that liblz4 refuses
-/// is tried once more by DecodeLz4Lenient. liblz4 itself cannot be interrupted:
-/// it decodes a gigabyte in about 0.4 s.
+/// Decodes one raw LZ4 block, without a frame and without a size prefix. A
+/// block that liblz4 refuses is decoded by DecodeLz4Lenient. liblz4 itself
+/// cannot be interrupted: it decodes a gigabyte in about 0.4 s.
 Status DecodeLz4(Bytes stored, MutableBytes out,
                  const Interrupt& interrupt = NeverInterrupted());
 
-/// The first bytes of what `stored` decodes to, as many as `out` takes and as
-/// `stored`, which may be cut anywhere, gives; their number. Nothing is checked
-/// beyond them.
+/// Decodes the start of `stored`, which may be cut anywhere, until `out` is
+/// full or `stored` ends or is damaged. Returns the number of bytes written.
 size_t DecodePrefix(Codec codec, Bytes stored, MutableBytes out);
 size_t DecodeZstdPrefix(Bytes stored, MutableBytes out);
 size_t DecodeLz4Prefix(Bytes stored, MutableBytes out);
-/// One gzip member and nothing after it.
+
+/// Decodes one gzip member with nothing after it, of less than 4 GiB.
 Status DecodeGzip(Bytes stored, MutableBytes out,
                   const Interrupt& interrupt = NeverInterrupted());
 
-/// LZ4 sequences without the end-of-block rules: blocks that end in a match
-/// and matches within the last twelve bytes, as the JavaScript writers make
-/// them (docs/shard.md, section 9.2).
+/// Decodes LZ4 sequences without the end-of-block rules: accepts blocks that
+/// end in a match, and matches within the last twelve bytes, which the
+/// JavaScript writers make (docs/shard.md, section 9.2).
 Status DecodeLz4Lenient(Bytes stored, MutableBytes out,
                         const Interrupt& interrupt = NeverInterrupted());
 

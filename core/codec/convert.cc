@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled with -ffp-contract=off: a product and a sum are two roundings here.
+// Compiled with -ffp-contract=off, because a product and a sum must be rounded
+// separately.
 #include "core/codec/convert.h"
 
 #include <bit>
@@ -54,7 +55,7 @@ bool HasAvx2() {
   return has;
 }
 
-/// Gives how many elements it has converted, a multiple of 8.
+/// Returns the number of elements converted, a multiple of 8.
 __attribute__((target("avx2,f16c"))) size_t HalvesToFloatsAvx2(
     Bytes in, MutableBytes out) {
   const __m128i magnitude = _mm_set1_epi16(0x7FFF);
@@ -70,7 +71,7 @@ __attribute__((target("avx2,f16c"))) size_t HalvesToFloatsAvx2(
     const __m128i signalling = _mm_and_si128(_mm_cmpgt_epi16(size, infinity),
                                              _mm_cmplt_epi16(size, quiet));
     if (_mm_movemask_epi8(signalling) != 0) {
-      // The instruction would quiet them.
+      // The instruction would make signalling NaNs quiet.
       HalvesToFloatsScalar(in.subspan(2 * i, 16), {to, 32});
       continue;
     }
@@ -123,8 +124,8 @@ bool UnpackPlane(Bytes codes, unsigned bit, unsigned width, const uint8_t* dict,
   std::byte* to = out.data() + plane;
   unsigned largest = 0;
   size_t i = 0;
-  // Eight codes take `width` bytes: one load serves them all, where a load of
-  // eight bytes is within `codes` and the bits before the first are few.
+  // Eight codes take `width` bytes. A load of 8 bytes has all of them if it is
+  // within `codes` and they do not start too late in its first byte.
   if (width * 8 + bit <= 64) {
     const std::byte* from = codes.data();
     for (; i + 8 <= count && InBounds(i / 8 * width, 8, codes.size());

@@ -7,24 +7,25 @@
 
 namespace ctxfs {
 
-/// Little-endian halves to little-endian floats; `out` is twice as long as
-/// `in`. Same bits as HalfToFloat, on every machine.
+/// Converts little-endian float16 to little-endian float32; `out` is twice as
+/// long as `in`. The bits are those of HalfToFloat on every machine.
 void HalvesToFloats(Bytes in, MutableBytes out);
 
-/// Unsigned bytes to little-endian floats, `out` four times as long as `in`:
-/// float(q) * scale + min, rounded after the product and after the sum.
+/// Converts unsigned bytes q to little-endian float32: q * scale + min, rounded
+/// after the product and after the sum. `out` is four times as long as `in`.
 void BytesToFloats(Bytes in, float scale, float min, MutableBytes out);
 
-/// What the above do where the processor has nothing better.
+/// The same without SIMD instructions.
 void HalvesToFloatsScalar(Bytes in, MutableBytes out);
 void BytesToFloatsScalar(Bytes in, float scale, float min, MutableBytes out);
 
-/// Little-endian 32-bit words from one of their four byte planes: byte `plane`
-/// of out's word i becomes dict[code i], for all out.size() / 4 words. Codes
-/// are `width` bits wide, 1 to 8, most significant bit first; the first starts
-/// at bit `bit` of `codes`, 0 to 7. `codes` holds all bits of them; bytes that
-/// follow in it are looked at but mean nothing. False if a code is not below
-/// `dict_size`; `dict` has 256 entries nevertheless.
+/// Decodes one of the four byte planes of little-endian 32-bit words: sets byte
+/// `plane` of word i of `out` to dict[code i], for all out.size() / 4 words.
+/// Codes have `width` bits, 1 to 8, most significant bit first; the first
+/// starts at bit `bit` of `codes`, 0 to 7. `codes` has all bits of them; bytes
+/// after them may be read, and have no effect. Returns false if a code is not
+/// below `dict_size`. `dict` must have 256 entries in any case, because codes
+/// are compared after they are used.
 bool UnpackPlane(Bytes codes, unsigned bit, unsigned width, const uint8_t* dict,
                  unsigned dict_size, unsigned plane, MutableBytes out);
 

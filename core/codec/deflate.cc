@@ -23,7 +23,7 @@ const char* Reason(int code) {
     case ISAL_INVALID_SYMBOL:
       return "invalid symbol";
     case ISAL_INVALID_LOOKBACK:
-      return "a distance leads before the start";
+      return "a match reaches before the start";
     default:
       return "invalid data";
   }
@@ -41,7 +41,7 @@ DeflateDecoder::DeflateDecoder() : state_(new inflate_state) {
   state_->crc_flag = ISAL_DEFLATE;
 }
 
-// The state has no pointers into itself: its history is in an array of its own.
+// A copy by bytes is valid, because the state has no pointers into itself.
 DeflateDecoder::DeflateDecoder(const DeflateDecoder& other)
     : state_(new inflate_state) {
   std::memcpy(state_.get(), other.state_.get(), sizeof(inflate_state));
@@ -84,8 +84,8 @@ Status DecodeDeflate(const NextBytes& next, MutableBytes out,
       in = *more;
       ended = in.empty();
     }
-    // The end of the stream may follow the last byte: what is decoded into
-    // `spare` is too much.
+    // When `out` is full, only the end of the stream may follow. A byte that is
+    // decoded into `spare` is one too many.
     const bool full = made == out.size();
     const MutableBytes to =
         full ? MutableBytes(spare)

@@ -13,8 +13,8 @@ struct inflate_state;
 
 namespace ctxfs {
 
-/// A decoder of raw deflate: no header of zlib or gzip. Its state is about
-/// 90 KiB, and a copy continues where the original is.
+/// A decoder of raw deflate, without a header of zlib or gzip. Its state is
+/// about 90 KiB. A copy continues at the position of the original.
 class DeflateDecoder {
  public:
   DeflateDecoder();
@@ -47,8 +47,8 @@ using NextBytes = std::function<Result<Bytes>()>;
 Status DecodeDeflate(const NextBytes& next, MutableBytes out,
                      const Interrupt& interrupt = NeverInterrupted());
 
-/// Decodes the first bytes of what `stored`, which may be cut anywhere, decodes
-/// to, as many as fit into `out`; returns their number.
+/// Decodes the start of `stored`, which may be cut anywhere, until `out` is
+/// full or `stored` ends or is damaged. Returns the number of bytes written.
 size_t DecodeDeflatePrefix(Bytes stored, MutableBytes out);
 
 }  // namespace ctxfs

@@ -9,7 +9,7 @@
 namespace ctxfs {
 namespace {
 
-// Codes that share whole bytes, whatever their width.
+// Eight codes fill whole bytes, whatever their width.
 constexpr size_t kGroup = 8;
 constexpr size_t kGroups = kBlockCodes / kGroup;
 
@@ -30,7 +30,7 @@ void Block(const std::byte* codes, std::byte* out, const Value& value) {
       word |= std::to_integer<uint64_t>(codes[group * kBits + i]) << (8 * i);
     }
     for (unsigned i = 0; i < kGroup; ++i) {
-      // Up to the top and down again, for the sign.
+      // Shifting the code to the top and down again extends its sign.
       const auto high = static_cast<int64_t>(word << (64 - kBits * (i + 1)));
       const auto code = static_cast<float>(high >> (64 - kBits));
       StoreFloat(out, value(code));

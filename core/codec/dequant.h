@@ -7,8 +7,8 @@
 namespace ctxfs {
 
 /// Quantised codes come in blocks of 32: signed two's complement numbers of 2,
-/// 3, 4, 6 or 8 bits, packed from the lowest bit on, as q8, q4, k6, k4, k3, k2,
-/// int8 and int4 have them.
+/// 3, 4, 6 or 8 bits, packed from the lowest bit on. This is the layout of q8,
+/// q4, k6, k4, k3, k2, int8 and int4 (docs/mcf.md, sections 6 and 7).
 constexpr size_t kBlockCodes = 32;
 /// Bytes of a block once it is dequantised to float32.
 constexpr size_t kBlockFloatBytes = kBlockCodes * sizeof(float);
@@ -16,15 +16,15 @@ constexpr size_t kBlockFloatBytes = kBlockCodes * sizeof(float);
 /// Bytes of a block of codes of `bits`.
 constexpr size_t BlockBytes(unsigned bits) { return size_t{4} * bits; }
 
-/// What a NaN is after dequantising, whatever it was made from: processors
-/// differ in the sign and payload of theirs.
+/// The bits of every NaN after dequantising. Processors differ in the sign and
+/// payload of the NaNs that they make.
 constexpr uint32_t kDequantNan = 0x7FC00000;
 
 /// One implementation of dequantising. All give the same bits. `out` takes
 /// kBlockFloatBytes a block, little-endian, and need not be aligned.
 struct DequantKernels {
-  /// value = code * scale, a scale a block; a scale of zero makes +0.0 of every
-  /// code.
+  /// value = code * scale, with a scale for each of `count` blocks. With a
+  /// scale of zero every value is +0.0.
   void (*blocks)(unsigned bits, const std::byte* codes, const float* scales,
                  size_t count, std::byte* out);
   /// value = scale * (code - zero), rounded to float32 twice.
@@ -34,10 +34,10 @@ struct DequantKernels {
 
 extern const DequantKernels kScalarDequant;
 
-/// Null where it was not compiled in or this processor has no AVX2.
+/// Null if it was not compiled in, or if this processor has no AVX2.
 const DequantKernels* Avx2Dequant();
 
-/// The fastest that this processor runs.
+/// The fastest implementation that this processor can run.
 const DequantKernels& FastestDequant();
 
 }  // namespace ctxfs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The AVX2 twin of dequant.cc: eight codes at a time, bit for bit the same.
+// dequant.cc with AVX2: eight codes at a time, with the same results bit for
+// bit.
 #include "core/codec/dequant.h"
 
 #if defined(__x86_64__)
@@ -9,8 +10,8 @@
 
 #include "core/base/bytes.h"
 
-// The rest of the program must run without AVX2, so no compiler flag: only what
-// carries this may use it.
+// Enables AVX2 for one function. A compiler flag would let the compiler use it
+// in code that must run without AVX2.
 #define CTXFS_AVX2 __attribute__((target("avx2")))
 
 namespace ctxfs {
@@ -18,8 +19,9 @@ namespace {
 
 constexpr size_t kGroup = 8;  // codes, and floats of a vector
 
-/// The `kBits` bytes that hold eight codes, once in each lane. Six bits need
-/// two words: the upper four codes start at bit 24.
+/// The `kBits` bytes of eight codes in each lane. Codes of six bits do not fit
+/// in one word: lanes 4 to 7 have the word that starts at bit 24, where the
+/// upper four codes start.
 template <unsigned kBits>
 CTXFS_AVX2 inline __m256i Words(const std::byte* p) {
   if constexpr (kBits == 2) {
@@ -45,7 +47,7 @@ CTXFS_AVX2 inline __m256 Codes(const std::byte* p) {
     const auto* bytes = reinterpret_cast<const __m128i*>(p);
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(bytes)));
   } else {
-    // Up to the top of the lane and down again, for the sign.
+    // Shifting the code to the top of the lane and down again extends its sign.
     constexpr int kTop = 32 - static_cast<int>(kBits);
     const __m256i shifts =
         kBits == 6

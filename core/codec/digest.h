@@ -18,8 +18,8 @@ class Digest {
  public:
   explicit Digest(DigestKind kind);
   void Update(Bytes bytes);
-  /// The digest as lower-case hex digits; empty if the library failed. To be
-  /// called once.
+  /// Returns the digest as lower-case hex digits; empty if the library failed.
+  /// May be called once.
   std::string Hex();
 
  private:
@@ -36,7 +36,8 @@ class Sha256 : public Digest {
   Sha256() : Digest(DigestKind::kSha256) {}
 };
 
-/// MD5, which proves nothing against someone who means harm: 32 hex digits.
+/// MD5: 32 hex digits. It detects accidents only, because anyone can make files
+/// that collide.
 class Md5 : public Digest {
  public:
   Md5() : Digest(DigestKind::kMd5) {}

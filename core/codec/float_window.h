@@ -12,9 +12,10 @@
 
 namespace ctxfs {
 
-/// Fills `out` with the bytes at `offset` of a file of float32, for which
-/// `compute(first, floats)` makes the elements [first, first + floats.size()),
-/// at most `most` of them at once. Windows may start and end anywhere.
+/// Fills `out` with the bytes from `offset` on of a file of float32. `compute`
+/// is called as compute(first, floats) and sets `floats` to the elements
+/// [first, first + floats.size()), at most `most` at a time. The window may
+/// start and end within an element.
 template <typename Compute>
 Status FillFloats(uint64_t offset, MutableBytes out, uint64_t most,
                   const Compute& compute) {

@@ -10,7 +10,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr int kInterrupted = 1000;  // no code of zlib's
+constexpr int kInterrupted = 1000;  // not a code of zlib
 constexpr size_t kPiece = size_t{1} << 20;
 
 /// inflate() for `size` bytes of output, in pieces.
@@ -41,7 +41,7 @@ Status DecodeGzip(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
   stream.next_in =
       reinterpret_cast<Bytef*>(const_cast<std::byte*>(stored.data()));
   stream.avail_in = static_cast<uInt>(stored.size());
-  Bytef spare = 0;  // zlib takes no null
+  Bytef spare = 0;  // zlib refuses a null pointer
   stream.next_out = out.empty() ? &spare : reinterpret_cast<Bytef*>(out.data());
   const int done = Inflate(stream, out.size(), interrupt);
   if (done == kInterrupted) {

@@ -6,9 +6,9 @@
 
 namespace ctxfs {
 
-/// The bits of the float32 that equals a float16. Integer arithmetic, because
-/// the processors' own conversion makes signalling NaNs quiet: here a NaN keeps
-/// its sign and payload.
+/// Returns the bits of the float32 that equals a float16. A NaN keeps its sign
+/// and payload: this is integer arithmetic, because the conversion of the
+/// processors makes signalling NaNs quiet.
 constexpr uint32_t HalfToFloatBits(uint16_t half) {
   constexpr uint32_t kInfinity = 0x7F800000;
   constexpr uint32_t kBiasStep = 127 - 15;
@@ -19,7 +19,7 @@ constexpr uint32_t HalfToFloatBits(uint16_t half) {
   if (exponent != 0)
     return sign | (exponent + kBiasStep) << 23 | fraction << 13;
   if (fraction == 0) return sign;
-  // Subnormal: its first one becomes the one that is not stored.
+  // Subnormal: its highest set bit becomes the implicit bit of the float32.
   const auto shift = static_cast<uint32_t>(std::countl_zero(fraction)) - 21;
   return sign | (kBiasStep + 1 - shift) << 23 |
          (fraction << shift & 0x3FFU) << 13;

@@ -15,7 +15,8 @@ constexpr size_t kMinMatch = 4;
 constexpr size_t kPiece = size_t{1} << 20;  // decoded between checks
 constexpr size_t kLongRun = 15;  // nibble value: more length bytes follow
 
-/// The length a nibble stands for; a run of 255s follows a full nibble.
+/// Reads the length that a nibble starts. After a nibble of 15 come bytes to
+/// add to it, up to the first that is not 255.
 bool ReadLength(ByteReader& in, size_t nibble, size_t* length) {
   *length = nibble;
   if (nibble != kLongRun) return true;
@@ -38,8 +39,8 @@ void CopyMatch(std::byte* to, size_t distance, size_t length) {
   }
 }
 
-/// Follows the sequences of a block, within strict bounds, and decodes them
-/// into `out` if kCopy, else only sees whether they make out.size() bytes.
+/// Walks the sequences of a block and checks every bound. With kCopy it decodes
+/// them into `out`, otherwise it only checks that they make out.size() bytes.
 template <bool kCopy>
 Status Follow(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
   const auto damaged = [](const char* what) {
@@ -94,14 +95,14 @@ Status Follow(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
 Status DecodeLz4(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
   if (Status wanted = interrupt.Check(); !wanted) return wanted;
   if (stored.size() <= INT_MAX && out.size() <= INT_MAX) {
-    // liblz4 wants a pointer even for nothing.
+    // liblz4 requires a pointer even for no bytes.
     char nothing = 0;
     char* to = out.empty() ? &nothing : reinterpret_cast<char*>(out.data());
     const int n = LZ4_decompress_safe(
         reinterpret_cast<const char*>(stored.data()), to,
         static_cast<int>(stored.size()), static_cast<int>(out.size()));
     if (n >= 0 && static_cast<size_t>(n) == out.size()) {
-      // liblz4 lets a distance of 0 pass, which copies what was never written.
+      // liblz4 accepts a distance of 0, which copies uninitialised memory.
       Status sound = Follow<false>(stored, out, interrupt);
       if (sound || !sound.error().Permanent()) return sound;
     }

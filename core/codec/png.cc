@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PNG (ISO/IEC 15948) whose pixels are stored blocks of deflate (RFC 1951,
-// section 3.2.4): nothing is compressed, so that a size is arithmetic.
+// PNG (ISO/IEC 15948) with its pixels in stored blocks of deflate (RFC 1951,
+// section 3.2.4): nothing is compressed, so that the size of a file follows
+// from the size of its picture.
 #include "core/codec/png.h"
 
 #include <isa-l/igzip_lib.h>
@@ -24,7 +25,7 @@ constexpr size_t kZlibFrame = 6;  // header, Adler-32
 constexpr size_t kBlockHeader = 5;
 constexpr size_t kMostStored = 65'535;
 
-/// Bytes that the filters take in, one a row.
+/// Bytes of the pixels, and of the filter type before each row.
 uint64_t FilteredSize(const Picture& picture) {
   return picture.size() + picture.height;
 }
@@ -64,10 +65,10 @@ class Writer {
  private:
   MutableBytes out_;
   size_t at_ = 0;
-  size_t chunk_ = 0;  // what its CRC covers starts here
+  size_t chunk_ = 0;  // start of the bytes that the chunk's CRC covers
 };
 
-/// zlib data of stored blocks, as long as possible but the last.
+/// Writes zlib data in stored blocks, all but the last of the greatest length.
 class StoredBlocks {
  public:
   StoredBlocks(Writer& out, uint64_t size) : out_(out), left_(size) {
@@ -107,7 +108,7 @@ class StoredBlocks {
   uint32_t adler_ = 1;
 };
 
-/// Rows without a filter; 16 bits as a PNG has them, big-endian.
+/// Writes the rows without a filter; numbers of 16 bits become big-endian.
 Status PutRows(const Picture& picture, Bytes pixels, const Interrupt& interrupt,
                StoredBlocks& out) {
   const auto size = static_cast<size_t>(picture.row_size());

@@ -9,8 +9,8 @@
 
 namespace ctxfs {
 
-/// A picture as an array holds it: rows from the top, pixels from the left,
-/// channels interleaved.
+/// The format of a picture in an array: rows from the top, pixels from the
+/// left, channels interleaved.
 struct Picture {
   uint32_t width = 0;     // pixels, from 1 to limits::kPictureSide
   uint32_t height = 0;    // same
@@ -21,12 +21,12 @@ struct Picture {
   uint64_t size() const { return height * row_size(); }
 };
 
-/// Bytes of a picture as a PNG, at most limits::kPictureBytes and a hundredth
-/// more: its pixels are stored, not compressed.
+/// Returns the size of a picture as a PNG, bytes. The pixels are stored and not
+/// compressed, so it is at most limits::kPictureBytes and a hundredth more.
 uint64_t PngSize(const Picture& picture);
 
-/// `pixels`, exactly picture.size() bytes, as a PNG of PngSize bytes. Lossless,
-/// and the same bytes at every call. Fails with kInterrupted only.
+/// Returns `pixels`, exactly picture.size() bytes, as a PNG of PngSize bytes.
+/// Lossless; the same bytes at every call. Fails with kInterrupted only.
 Result<Buffer> EncodePng(const Picture& picture, Bytes pixels,
                          const Interrupt& interrupt = NeverInterrupted());
 

@@ -23,7 +23,7 @@ constexpr float PowerOfTwo(int exponent) {
   return value;
 }
 
-/// A float of 8 bits: sign, exponent, `mantissa_bits` of mantissa.
+/// The value of an 8-bit float: sign, exponent, `mantissa_bits` of mantissa.
 constexpr float SmallFloat(unsigned code, unsigned mantissa_bits, int bias) {
   const unsigned steps = 1U << mantissa_bits;
   const unsigned exponent = (code & 0x7FU) >> mantissa_bits;
@@ -36,7 +36,7 @@ constexpr float SmallFloat(unsigned code, unsigned mantissa_bits, int bias) {
   return (code & 0x80U) != 0 ? -size : size;
 }
 
-/// docs/safetensors.md, section 3.
+/// The value of an 8-bit float of `dtype` (docs/safetensors.md, section 3).
 constexpr float Float8(DType dtype, unsigned code) {
   const unsigned size = code & 0x7FU;
   switch (dtype) {
@@ -129,7 +129,7 @@ void WidenToFloat(DType dtype, Bytes from, std::span<float> to) {
     case DType::kF6E2M3:
     case DType::kF6E3M2:
     case DType::kF4:
-      break;  // not to be asked for
+      break;  // not supported (widen.h)
   }
 }
 

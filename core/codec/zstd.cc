@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kPiece = size_t{1} << 20;  // decoded between checks
 
-/// A decoder that got no memory has found no damage: it is worth trying again.
+/// A lack of memory is not damage: it is kNoMemory, so the read is tried again.
 Error Failure(size_t code) {
   const bool memory = ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation;
   return {memory ? Code::kNoMemory : Code::kCorrupt,
@@ -42,8 +42,9 @@ Decoder StepDecoder() {
   return decoder;
 }
 
-/// ZSTD_decompress, a block of at most 128 KiB at a time. zstd says how many
-/// bytes it wants next; given those alone, it decodes one block a call.
+/// ZSTD_decompress in steps of one block, at most 128 KiB. zstd returns how
+/// many bytes it expects next; if it gets exactly those, a call decodes one
+/// block.
 Status DecodeInSteps(Bytes stored, MutableBytes out, const Interrupt& interrupt,
                      size_t* made) {
   const Decoder decoder = StepDecoder();
@@ -98,8 +99,8 @@ Error OverLimit(uint64_t limit) {
           "zstd: decompressed size over the limit of " + std::to_string(limit)};
 }
 
-/// A frame that does not tell its size: the room is doubled until it fits.
-/// Decoding into one buffer needs no window, whatever the frame asks for.
+/// Decodes a frame without a content size: doubles the buffer until it fits.
+/// Decoding into one buffer needs no window, whatever the frame declares.
 Result<Buffer> DecodeUnsized(Bytes frame, uint64_t limit,
                              const Interrupt& interrupt) {
   constexpr uint64_t kFirstRoom = 128 << 10;
@@ -136,7 +137,7 @@ Result<ZstdFrame> DecodeZstdFrame(Bytes stored, uint64_t limit,
                                      std::to_string(dictionary) +
                                      ", which is not in the file"};
   }
-  // Asked first, since it is told before the frame is looked through.
+  // Compared first, because it needs the header of the frame only.
   const unsigned long long told =
       ZSTD_getFrameContentSize(stored.data(), stored.size());
   if (told == ZSTD_CONTENTSIZE_ERROR) {
