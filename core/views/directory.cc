@@ -11,14 +11,17 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kMostDimensions = 32;              // what numpy takes
-constexpr uint64_t kMostElements = INT64_MAX / 16;  // of the widest, in bytes
+constexpr size_t kMostDimensions = 32;  // numpy's limit
+// The bytes of so many of the widest elements (16 bytes) fit in an int64.
+constexpr uint64_t kMostElements = INT64_MAX / 16;
 
-/// The elements of a shape; nothing for one that nobody reads.
+/// Returns the number of elements of a shape; nullopt if readers refuse it.
 std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   if (shape.size() > kMostDimensions) return std::nullopt;
   uint64_t count = 1;
-  uint64_t all = 1;  // as if none were 0: readers multiply in their own order
+  // The product without extents of 0: a reader may overflow before it gets to
+  // the 0, because readers multiply in orders of their own.
+  uint64_t all = 1;
   for (const uint64_t extent : shape) {
     const std::optional<uint64_t> product =
         CheckedMul(all, extent == 0 ? 1 : extent);
@@ -51,7 +54,7 @@ class ViewsContainer final : public Container {
     for (size_t i = 0; i < Views().size(); ++i) {
       if (views.test(i)) Views()[i]->make(viewed, context, tables_);
     }
-    // Listed first: what is not one file of many in a directory.
+    // Single files are listed before directories of many files.
     std::stable_partition(
         tables_.begin(), tables_.end(),
         [](const auto& table) { return table->placement().directory.empty(); });
@@ -93,7 +96,7 @@ ChildContainer ViewsDirectory(std::shared_ptr<const Container> container,
       -> Result<std::shared_ptr<const Container>> {
     auto made = std::make_shared<const ViewsContainer>(
         LookAt(container, context), views, context);
-    // Interrupted, the arrays are incomplete.
+    // An interrupted request may have got only some of the arrays.
     if (Status wanted = context.Check(); !wanted) {
       return std::move(wanted).error();
     }

@@ -22,14 +22,14 @@ class MadeOnce {
 
   explicit MadeOnce(Make make) : make_(std::move(make)) {}
 
-  /// What was made lives as long as this.
+  /// The value lives as long as this object.
   Result<const T*> Get(const ReadContext& context) const {
     const auto done = [this] { return state_.load() != nullptr; };
     if (!done()) {
       const auto make = [this](const ReadContext& shared) -> Status {
         Result<T> value = make_(shared);
         if (!value && !value.error().Permanent()) return value.error();
-        // An interrupted value can lack what it could not read.
+        // A value that was made under an interrupt may be incomplete.
         if (Status wanted = shared.Check(); !wanted) return wanted;
         kept_ = std::make_unique<const Result<T>>(std::move(value));
         state_.store(kept_.get());
@@ -45,7 +45,7 @@ class MadeOnce {
 
  private:
   Make make_;
-  mutable std::unique_ptr<const Result<T>> kept_;  // written by its maker
+  mutable std::unique_ptr<const Result<T>> kept_;  // set before state_
   mutable std::atomic<const Result<T>*> state_ = nullptr;
   const uint64_t owner_ = NewOwner();
 };

@@ -6,7 +6,7 @@
 
 namespace ctxfs {
 
-// A view forgotten here is a view not made; one misspelt does not link.
+// A view that is missing here is never made. A misspelt name does not link.
 extern const View kArrowView;
 extern const View kFramesView;
 extern const View kFvecsView;

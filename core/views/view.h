@@ -32,7 +32,7 @@ using ViewTables = std::vector<std::shared_ptr<const FileTable>>;
 /// (docs/views.md). To add a view, write a file in a folder of core/views that
 /// ends in `extern const View kNameView{...};`, and name it in registry.cc.
 struct View {
-  std::string_view name;  // as -o views= has it
+  std::string_view name;  // in -o views=
 
   /// Whether a container may have such files; reads nothing.
   bool (*may_have)(const Exports& exports);
@@ -46,15 +46,15 @@ struct View {
 /// Every view, in the order their files are listed.
 std::span<const View* const> Views();
 
-/// Some of them, by their place in Views().
+/// A set of views: bit i stands for Views()[i].
 using ViewSet = std::bitset<32>;
 ViewSet AllViews();
 
-/// Reads "all", "none", or names with a colon or comma between; nothing for
-/// what is none of these.
+/// Parses "all", "none", or names with a colon or comma between them; returns
+/// nullopt for anything else.
 std::optional<ViewSet> ParseViews(std::string_view list);
 bool IsView(std::string_view name);
-/// Their names, with commas between.
+/// The names of all views, with commas between them.
 std::string ViewNames();
 
 /// Whether the container may have any of `views`; reads nothing.
@@ -64,16 +64,16 @@ bool MayHaveViews(const Container& container, const ViewSet& views);
 ChildContainer ViewsDirectory(std::shared_ptr<const Container> container,
                               const ViewSet& views);
 
-/// What is attached to a container besides its own children: that directory, if
-/// the container may have any of `views`.
+/// Returns the directories to attach to a container besides its own children:
+/// `views/`, if the container may have any of `views`.
 std::vector<ChildContainer> AttachedViews(
     const std::shared_ptr<const Container>& container, const ViewSet& views);
 
 /// may_have of views that are made of arrays.
 bool MayHaveArrays(const Exports& exports);
 
-/// Whether an array has a shape that its readers take: at most 32 dimensions,
-/// whose product is below 2^59 when those of 0 are left out.
+/// Whether readers accept the shape of an array: at most 32 dimensions, and the
+/// product of those that are not 0 is below 2^59.
 bool IsUsual(const ArrayInfo& array);
 
 /// Elements of a usual array.

@@ -50,8 +50,8 @@ class Widening final : public Transform {
   Content elements_;
 };
 
-/// Elements that are opened when they are first read. What failed is tried
-/// again: it may have been the store.
+/// Elements that are opened at their first read. A failure is not kept, because
+/// it may have been a transient I/O error.
 class LateElements final : public Transform {
  public:
   explicit LateElements(ArrayInfo array) : array_(std::move(array)) {}
@@ -100,9 +100,8 @@ Result<Content> OpenElements(const ArrayInfo& array,
                              const ReadContext& context) {
   Result<Content> content = array.open(context);
   if (content && content->size() != BytesOf(array)) {
-    return Error{Code::kCorrupt, "an array of " +
-                                     std::to_string(content->size()) +
-                                     " bytes whose shape says " +
+    return Error{Code::kCorrupt, "array of " + std::to_string(content->size()) +
+                                     " bytes: its shape requires " +
                                      std::to_string(BytesOf(array))};
   }
   return content;

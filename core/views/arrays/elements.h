@@ -9,31 +9,32 @@
 
 namespace ctxfs {
 
-/// The type that numpy can have for a dtype: float32 for bfloat16 and floats of
-/// 8 bits, all of whose values it has; any other stays.
+/// Returns the type of an array in views for numpy: float32 for bfloat16 and
+/// 8-bit floats, which numpy lacks and which float32 represents exactly; any
+/// other dtype unchanged.
 constexpr DType Widened(DType dtype) {
   return dtype == DType::kBf16 || IsFloat8(dtype) ? DType::kF32 : dtype;
 }
 
-/// Whether elements take less than a byte, so that numpy has no such type.
+/// Whether elements take less than a byte. numpy has no such type.
 constexpr bool IsPacked(DType dtype) { return DTypeBits(dtype) < 8; }
 
-/// Bytes of a usual array's elements, and as many as `as` takes for them. The
-/// elements of a packed type are whole bytes together.
+/// Returns the bytes of the elements of a usual array (IsUsual), as stored or
+/// converted to `as`. Those of a packed type fill whole bytes together.
 uint64_t BytesOf(const ArrayInfo& array);
 uint64_t BytesOf(const ArrayInfo& array, DType as);
 
-/// The elements of an array; kCorrupt when they are not as many bytes as its
-/// shape says.
+/// Opens the elements of an array. Fails with kCorrupt if they have another
+/// size than the shape requires.
 Result<Content> OpenElements(const ArrayInfo& array,
                              const ReadContext& context);
 
-/// Those of 8- and 16-bit floats as float32: exact, and any window of them
-/// computed from the same window of theirs.
+/// Returns elements that are 8- or 16-bit floats as float32, which is exact. A
+/// window is computed from the same elements of `elements`.
 Content WidenElements(DType from, const Content& elements);
 
-/// The elements of an array among others, which stay readable when it is not:
-/// what fails to open fails when it is read.
+/// Returns the elements of an array that shares a file with others. If it
+/// cannot be opened, reading it fails, and the others stay readable.
 Content ElementsAmongOthers(const ArrayInfo& array, const ReadContext& context);
 
 }  // namespace ctxfs

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hf/: a model and what belongs to it in one directory, under the names that
-// from_pretrained looks for (docs/views.md, section 4).
+// hf/: the weights, configuration and tokenizer of a model in one directory,
+// under the names that from_pretrained looks for (docs/views.md, section 4).
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -23,8 +23,9 @@ bool MayHave(const Exports& exports) {
          exports.HasDocument(DocumentRole::kConfig);
 }
 
-/// `viewed` with the weights of the model as its arrays; nullopt if a weight is
-/// missing, because loaders do not fail then.
+/// Returns `viewed` with the weights of the model as its arrays; nullopt if a
+/// weight is missing, because loaders do not fail then: they give it random
+/// values.
 std::optional<Viewed> ModelOf(const Viewed& viewed,
                               const ReadContext& context) {
   if (viewed.exports.weights == nullptr) return viewed;

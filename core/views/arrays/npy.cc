@@ -17,7 +17,8 @@ namespace {
 
 class NpyFiles final : public FileTable {
  public:
-  /// All arrays; bfloat16 arrays alone, as their bits; or what was merged.
+  /// All arrays; bfloat16 arrays alone, as their bits; or arrays that a delta
+  /// was applied to.
   enum class Which { kAll, kBits, kMerged };
 
   NpyFiles(std::shared_ptr<const std::vector<ArrayInfo>> arrays, Which which)

@@ -9,12 +9,12 @@
 
 namespace ctxfs {
 
-/// Whether numpy has arrays of `dtype`; of bfloat16 it can have the bits.
+/// Whether numpy has arrays of `dtype`, or of its bits for bfloat16.
 bool HasNpy(DType dtype);
 
-/// What stands before the elements in an .npy file, format 1.0, byte for byte
-/// as numpy writes it: a multiple of 64 bytes. `dtype` is one that HasNpy
-/// accepts. At most 32 dimensions.
+/// Returns the header of an .npy file, format 1.0, byte for byte as numpy
+/// writes it; its size is a multiple of 64 bytes. `dtype` is one that HasNpy
+/// accepts, and `shape` has at most 32 dimensions.
 std::string NpyHeader(DType dtype, const std::vector<uint64_t>& shape);
 
 }  // namespace ctxfs

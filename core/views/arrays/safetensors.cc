@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kLengthBytes = 8;
 constexpr size_t kPage = 4096;
-// What is said of a container in a file is read up to this size.
+// Descriptions that are larger are left out of the metadata, bytes.
 constexpr uint64_t kMostMetadata = limits::kMiB;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
@@ -42,7 +42,7 @@ std::string Text(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Keys that are used once.
+/// Hands out keys, each once.
 class Keys {
  public:
   Keys() { used_.emplace(kMetadataKey); }
@@ -71,7 +71,7 @@ std::string MetadataText(const Json& metadata) {
       strings[key] = value.is_string() ? value : Json(Text(value));
     }
   }
-  // Without it loaders of models refuse the file; they ask for no other.
+  // Model loaders refuse a file without it; they require no other key.
   if (!strings.contains("format")) strings["format"] = "pt";
   return Text(strings);
 }
@@ -124,7 +124,7 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
 
 namespace {
 
-/// The container's metadata, and what its descriptions add to that.
+/// The container's metadata, and the keys of its descriptions that it lacks.
 Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
   Json all = viewed.container->Metadata();
   if (!all.is_object()) all = Json::object();
@@ -144,7 +144,7 @@ Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
   return all;
 }
 
-/// Those of the arrays that have their stored type.
+/// Returns `arrays` without those that were widened.
 std::shared_ptr<const std::vector<ArrayInfo>> AsStored(
     std::shared_ptr<const std::vector<ArrayInfo>> arrays) {
   const auto widened = [](const ArrayInfo& array) { return array.widened; };

@@ -17,15 +17,17 @@ struct SafetensorsLayout {
   /// The length in 8 bytes, then the JSON, padded with spaces so that data
   /// starts at a new page: a damaged array must not take the header with it.
   std::string header;
-  /// By place in the file: wide elements first, so that all are aligned; those
-  /// alike in the container's order.
+  /// Indices of the arrays in the order of their data: wide elements first, so
+  /// that all are aligned; arrays of one width in the container's order.
   std::vector<uint32_t> order;
   uint64_t size = 0;  // of the file
 };
 
-/// Lays them out; nothing where the header would be longer than readers take.
-/// `metadata` is an object: strings as they are, all else as JSON text. Names
-/// become UTF-8, and those taken get ~2, ~3.
+/// Lays out arrays whose type safetensors has; leaves out the others. Returns
+/// nullopt if the header would exceed limits::kSafetensorsHeaderBytes, because
+/// readers refuse such a file. `metadata` is an object: its strings are written
+/// unchanged, other values as JSON text. In names, bytes that are not UTF-8
+/// become U+FFFD, and a name that is taken gets ~2, ~3.
 std::optional<SafetensorsLayout> LayOutSafetensors(
     const std::vector<ArrayInfo>& arrays, const Json& metadata);
 

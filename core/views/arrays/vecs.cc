@@ -31,7 +31,8 @@ class Vecs final : public Transform {
     }
   }
 
-  // The bytes of a window's rows are read at once, then each to its place.
+  // Reads the elements of up to 1 MiB of output at once, then copies them to
+  // their rows.
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
     while (!out.empty()) {
@@ -55,7 +56,7 @@ class Vecs final : public Transform {
  private:
   static constexpr uint64_t kPrefix = 4;
 
-  /// How many bytes of elements stand before `offset`.
+  /// Returns how many bytes of elements precede byte `offset` of the file.
   uint64_t Before(uint64_t offset) const {
     const uint64_t whole = offset / (row_ + kPrefix);
     const uint64_t rest = offset % (row_ + kPrefix);
@@ -95,8 +96,8 @@ class Vecs final : public Transform {
   std::array<std::byte, kPrefix> prefix_{};
 };
 
-/// The suffix of a dtype's files, empty for one that has none. 16-bit floats
-/// are widened.
+/// The suffix of files of a dtype; empty if the tools have no such files.
+/// 16-bit floats are widened.
 std::string_view Suffix(DType dtype) {
   switch (dtype) {
     case DType::kF32:

@@ -7,9 +7,9 @@
 
 namespace ctxfs {
 
-/// Rows with their dimension before each, a little-endian 32-bit number: the
-/// fvecs, ivecs and bvecs of nearest-neighbour benchmarks. `elements` are rows
-/// of `dimension` elements of `width` bytes, at least one.
+/// Returns the content of an fvecs, ivecs or bvecs file: before each row its
+/// dimension as a little-endian 32-bit number. `elements` are rows of
+/// `dimension` elements of `width` bytes, both at least 1.
 Content VecsContent(const Content& elements, uint32_t dimension,
                     uint32_t width);
 

@@ -23,7 +23,8 @@ class FrameBlock final : public Block {
         picture_(picture),
         pixels_(std::move(pixels)) {}
 
-  // The pixels, and the file; blocks that hold the pixels count for themselves.
+  // The pixels and the PNG. The blocks that the pixels are read from have a
+  // cost of their own.
   uint64_t cost() const override { return picture_.size() + PngSize(picture_); }
   const Source* made_from() const override { return source_.get(); }
 

@@ -8,9 +8,10 @@
 
 namespace ctxfs {
 
-/// The picture that each [i] of an array is: u8 [T,H,W] and [T,H,W,1], [.,3],
-/// [.,4], and u16 [T,H,W], T from 1 to 2^32 - 2. Nothing for any other array,
-/// and if a picture exceeds limits::kPictureSide or kPictureBytes.
+/// Returns the format of the T pictures of an array: u8 [T,H,W] or [T,H,W,C]
+/// with C of 1, 3 or 4, or u16 [T,H,W], and T from 1 to 2^32 - 2. Returns
+/// nullopt for any other array, and if a picture exceeds limits::kPictureSide
+/// or kPictureBytes.
 std::optional<Picture> PictureOf(const ArrayInfo& array);
 
 }  // namespace ctxfs

@@ -15,8 +15,8 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kPiece = 64 * limits::kKiB;
-// Rows of text that are decoded together at most, and about the bytes of their
-// lines. Blocks of rows are multiples of 8, for their bits.
+// A block has at most so many rows, and about so many bytes of lines. Its rows
+// are a multiple of 8, so that its validity bits are whole bytes.
 constexpr uint64_t kRowsABlock = 8192;
 constexpr uint64_t kLinesABlock = 2 * limits::kMiB;
 
@@ -52,7 +52,7 @@ class BitsOf final : public Transform {
   Content bytes_;
 };
 
-/// What base64 of our own making stands for.
+/// Decodes base64 that ctxfs has encoded; ends at the padding.
 std::string FromBase64(std::string_view text) {
   std::string bytes;
   uint32_t bits = 0;
@@ -75,10 +75,10 @@ std::string FromBase64(std::string_view text) {
   return bytes;
 }
 
-// What a line takes in memory besides its text.
+// Bytes of memory of a line besides its text.
 constexpr uint64_t kLineMemory = 64;
 
-/// How many rows of a column of lines to decode together.
+/// Returns how many rows of a column of lines to decode together.
 uint64_t RowsAtOnce(const TableReader& reader, size_t column) {
   const uint64_t line =
       reader.values(column).size() / std::max<uint64_t>(reader.rows(), 1);
@@ -86,11 +86,11 @@ uint64_t RowsAtOnce(const TableReader& reader, size_t column) {
   return std::clamp<uint64_t>(rows / 8 * 8, 8, kRowsABlock);
 }
 
-/// The rows of some lines, end to end.
+/// The values of some lines, one after the other.
 struct Rows {
   std::string data;
-  std::vector<uint64_t> ends;  // of each row in it
-  std::string valid;           // bits
+  std::vector<uint64_t> ends;  // of each row in `data`
+  std::string valid;           // a bit a row, lowest first
   uint64_t nulls = 0;
 };
 
@@ -112,17 +112,17 @@ Rows RowsOf(const Cells& cells) {
   return rows;
 }
 
-/// Some rows of a column: their ends in all of its data, then the data, then
-/// the bits of the valid ones.
+/// Some rows of a column of text: the end of each row in the data of the whole
+/// column, then the data of these rows, then their validity bits.
 class TextBlock final : public Block {
  public:
   struct Where {
     uint64_t first = 0;  // row
     uint64_t count = 0;
-    uint64_t line = 0;  // where the first row's is, bytes
-    uint64_t data = 0;  // of the first row in all the data, bytes
-    uint64_t size = 0;  // of the data, bytes
-    bool wide = false;
+    uint64_t line = 0;  // byte of the first row's line in the column
+    uint64_t data = 0;  // byte of the first row in the data of the column
+    uint64_t size = 0;  // of the rows' data, bytes
+    bool wide = false;  // as TextBuffers::wide
 
     uint64_t offsets_size() const { return count * (wide ? 8 : 4); }
     uint64_t valid_size() const { return (count + 7) / 8; }
@@ -135,8 +135,8 @@ class TextBlock final : public Block {
         column_(column),
         where_(where) {}
 
-  // The lines, their data twice, and the offsets; blocks that hold the lines
-  // count for themselves.
+  // The lines, copies of their data, and the offsets. The blocks that the lines
+  // are read from have a cost of their own.
   uint64_t cost() const override {
     return where_.count * kLineMemory + 4 * where_.size;
   }
@@ -151,7 +151,11 @@ class TextBlock final : public Block {
     if (!cells) return cells.error();
     const Rows rows = RowsOf(*cells);
     if (rows.data.size() != where_.size) {
-      return Error{Code::kCorrupt, "rows are not as long as they were"};
+      return Error{Code::kCorrupt,
+                   "rows from " + std::to_string(where_.first) + " have " +
+                       std::to_string(rows.data.size()) + " bytes, and had " +
+                       std::to_string(where_.size) +
+                       " when they were measured"};
     }
     std::string made;
     made.reserve(static_cast<size_t>(where_.offsets_size() + where_.size +

@@ -11,22 +11,22 @@
 
 namespace ctxfs {
 
-/// Bytes of 0 and not 0 as bits, the first the lowest.
+/// Packs each byte into a bit, lowest bit first: 0 is clear, any other is set.
 Content PackBits(const Content& bytes);
 
-/// Bytes that are 0.
+/// Returns how many bytes are 0.
 Result<uint64_t> CountZeros(const Content& bytes, const ReadContext& context);
 
 /// A column of lines as Arrow's buffers.
 struct TextBuffers {
-  bool wide = false;   // offsets of 64 bits, since the text needs them
-  uint64_t nulls = 0;  // rows
+  bool wide = false;   // offsets of 64 bits: the data exceeds 2^31 - 1 bytes
+  uint64_t nulls = 0;  // rows that are null
   Content valid;       // a bit a row
-  Content offsets;     // of each row in the data, and of its end
-  Content data;        // what the rows are, end to end
+  Content offsets;     // of each row in `data`, and the end of the last
+  Content data;        // the rows without separators
 };
 
-/// Reads the column once, to measure it.
+/// Makes the buffers of a column of lines. Reads all of it, to measure it.
 Result<TextBuffers> MakeTextBuffers(
     const std::shared_ptr<const TableReader>& reader, size_t column,
     const ReadContext& context);

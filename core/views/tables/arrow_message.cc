@@ -33,7 +33,7 @@ constexpr uint8_t kFixedListType = 16;
 constexpr uint8_t kLargeBinaryType = 19;
 constexpr uint8_t kLargeUtf8Type = 20;
 
-/// Where the vtable has a table's n-th field.
+/// The offset of field `n` in a table's vtable.
 constexpr voffset_t Slot(unsigned n) {
   return static_cast<voffset_t>(4 + 2 * n);
 }
@@ -95,7 +95,7 @@ Table FieldTable(FlatBufferBuilder& to, const ArrowField& field) {
   } else {
     type = TypeTable(to, field);
   }
-  // Readers want the vector even where it is empty.
+  // Readers require the vector even if it is empty.
   const auto children = to.CreateVector(held);
   const auto name = to.CreateString(field.name);
   const auto start = to.StartTable();
@@ -131,7 +131,8 @@ void AppendLe(T value, std::string& text) {
   text.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// The message around a header, in its frame, to stand at byte `at`.
+/// Returns the message with `header` in its frame. It is padded to end at a
+/// multiple of kAlignment when it starts at byte `at`.
 std::string Message(FlatBufferBuilder& to, uint8_t kind, Table header,
                     int64_t body, size_t at) {
   const auto start = to.StartTable();

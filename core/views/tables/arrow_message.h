@@ -11,7 +11,7 @@ namespace ctxfs {
 /// (arrow.apache.org, "Arrow Columnar Format", "Serialization"; the tables are
 /// those of its Schema.fbs, Message.fbs and File.fbs).
 
-/// What a field holds.
+/// The type of a field.
 enum class ArrowKind : uint8_t {
   kInt,
   kUint,
@@ -25,25 +25,28 @@ enum class ArrowKind : uint8_t {
 struct ArrowField {
   std::string name;  // UTF-8
   ArrowKind kind = ArrowKind::kInt;
-  /// Bits of an integer or float, bytes of fixed binary, 64 for text of long
-  /// offsets and 32 for any other.
+  /// Bits of an integer or float, bytes of fixed binary; of text and binary the
+  /// bits of an offset, 32 or 64.
   int32_t width = 0;
-  int32_t list_size = 0;  // above 0: lists of so many
+  int32_t list_size = 0;  // above 0: lists of so many values
   bool nullable = false;
 };
 
-/// As the record batch has them: for each array its length and nulls, lists
-/// before what they hold, and where each buffer is in the body.
+/// Length and nulls of an array of the record batch. A list comes before the
+/// array of its values.
 struct ArrowNode {
   int64_t length;
   int64_t null_count;
 };
+
+/// The position of a buffer in the body of the record batch, bytes.
 struct ArrowBuffer {
   int64_t offset;
   int64_t length;
 };
 
-/// Where a message is in the file; `metadata` counts its prefix and padding.
+/// The position of a message in the file; `metadata` counts its prefix and
+/// padding.
 struct ArrowBlock {
   int64_t offset;
   int32_t metadata;
@@ -51,20 +54,20 @@ struct ArrowBlock {
   int64_t body;
 };
 
-/// The messages as they stand in a file, their prefix and padding included:
-/// the schema's behind the magic, the batch's behind that. Both end at a
-/// multiple of 64 bytes.
+/// Return a message with its prefix and padding. In the file the schema follows
+/// the magic, and the record batch follows the schema. Both end at a multiple
+/// of 64 bytes.
 std::string ArrowSchemaMessage(const std::vector<ArrowField>& fields);
 std::string ArrowBatchMessage(int64_t rows, const std::vector<ArrowNode>& nodes,
                               const std::vector<ArrowBuffer>& buffers,
                               int64_t body);
 
-/// What stands behind the messages: their end, the footer and its length, and
-/// the magic.
+/// Returns the end of the file: the mark that ends the messages, the footer,
+/// its length, and the magic.
 std::string ArrowFooter(const std::vector<ArrowField>& fields,
                         const std::vector<ArrowBlock>& batches);
 
-/// What a file begins with.
+/// Returns the first 8 bytes of the file.
 std::string ArrowMagic();
 
 }  // namespace ctxfs

@@ -6,10 +6,12 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "core/base/json.h"
 #include "core/base/limits.h"
+#include "core/base/text.h"
 #include "core/views/arrays/elements.h"
 #include "core/views/measured_file.h"
 #include "core/views/tables/arrow_buffers.h"
@@ -22,14 +24,14 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 
-/// `name` with U+FFFD for what is no UTF-8.
+/// Returns `name` with U+FFFD for bytes that are not UTF-8.
 std::string Utf8(std::string_view name) {
   return Json::parse(
              Json(name).dump(-1, ' ', false, Json::error_handler_t::replace))
       .get<std::string>();
 }
 
-/// Type and width of a number as Arrow has them; bf16 is widened to float32.
+/// Sets Arrow's type and width for a number; bf16 is widened to float32.
 void SetNumber(DType dtype, ArrowField& field) {
   field.width = static_cast<int32_t>(8 * DTypeSize(Widened(dtype)));
   switch (dtype) {
@@ -55,11 +57,11 @@ void SetNumber(DType dtype, ArrowField& field) {
       field.kind = ArrowKind::kFloat;
       return;
     default:
-      return;  // no column has them
+      return;  // tables have no columns of other types
   }
 }
 
-/// A file as it is put together.
+/// Builds the file from its columns.
 class Batch {
  public:
   Batch(std::shared_ptr<const TableReader> reader, const ReadContext& context)
@@ -126,7 +128,10 @@ class Batch {
     SetNumber(from.dtype, field);
     if (from.list) {
       if (from.per_row > uint64_t{std::numeric_limits<int32_t>::max()}) {
-        return Error{Code::kLimit, "rows of more values than Arrow's lists"};
+        return Error{Code::kLimit,
+                     "column " + Quote(from.name) + ": " +
+                         std::to_string(from.per_row) +
+                         " values a row; an Arrow list has at most 2^31 - 1"};
       }
       field.list_size = static_cast<int32_t>(from.per_row);
       AddNode(reader_->rows() * from.per_row, 0);

@@ -31,7 +31,8 @@ void AppendDigits(T value, std::string& text) {
   text.append(digits.data(), end);
 }
 
-/// A float that is a whole number says so, or readers take it for an integer.
+/// Appends a float. Whole numbers end in ".0", or readers take them for
+/// integers.
 template <typename T>
 void AppendFloat(T value, bool json, std::string& text) {
   if (!std::isfinite(value)) {
@@ -79,7 +80,7 @@ void AppendNumber(DType dtype, const std::byte* at, bool json,
     case DType::kF64:
       return AppendFloat(Load<double>(at), json, text);
     default:
-      text += "null";  // no column has them
+      text += "null";  // tables have no columns of other types
       return;
   }
 }
@@ -94,7 +95,7 @@ void AppendUuid(const std::byte* at, std::string& text) {
   }
 }
 
-/// A list, as JSON has it: in CSV too, where it is in quotes.
+/// Appends a list as JSON; in CSV that is a field in quotes.
 void AppendList(const TableColumn& column, const std::byte* at,
                 std::string& text) {
   text += '[';
@@ -136,7 +137,7 @@ void AppendJsonCell(const Cells& cells, uint64_t row, std::string& text) {
 }
 
 void AppendCsvField(std::string_view field, std::string& text) {
-  // A space at an end is cut off by some readers.
+  // Some readers strip spaces from the ends of a bare field.
   const bool bare = !field.empty() &&
                     field.find_first_of(",\"\r\n") == std::string_view::npos &&
                     field.front() != ' ' && field.back() != ' ';

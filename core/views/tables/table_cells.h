@@ -15,14 +15,15 @@ namespace ctxfs {
 /// 8-4-4-4-12; bytes as base64; several values as an array.
 void AppendJsonCell(const Cells& cells, uint64_t row, std::string& text);
 
-/// Appends a cell as a CSV field: as above, but text is bare, NaN and
-/// infinities are NaN, inf and -inf, null is nothing and an empty text "".
+/// Appends a cell as a CSV field: as above, but text has quotes only if it
+/// needs them, NaN and infinities are NaN, inf and -inf, null is an empty field
+/// and empty text is "".
 void AppendCsvCell(const Cells& cells, uint64_t row, std::string& text);
 
 /// Appends a field of CSV, in quotes where it needs them (RFC 4180).
 void AppendCsvField(std::string_view field, std::string& text);
 
-/// The text that a line of JSON holds; nothing for null.
+/// Returns the text of a line that is a JSON string; nullopt for null.
 std::optional<std::string> TextOf(const std::string& line);
 
 }  // namespace ctxfs

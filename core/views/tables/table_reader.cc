@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kPiece = 64 * limits::kKiB;
 
-/// The `count` lines of `text` from `at` on, which then is behind them.
+/// Reads `count` lines of `text` from byte `at` on, and moves `at` past them.
 Result<std::vector<std::string>> ReadLines(const Content& text, uint64_t count,
                                            uint64_t& at,
                                            const ReadContext& context) {
@@ -39,14 +39,18 @@ Result<std::vector<std::string>> ReadLines(const Content& text, uint64_t count,
       at += line.size() + 1;
       bytes += line.size();
       if (bytes > limits::kDecodedBytes) {
-        return Error{Code::kLimit, "rows of too much text"};
+        return Error{Code::kLimit, "rows of more than " +
+                                       std::to_string(limits::kDecodedBytes) +
+                                       " bytes of text"};
       }
       lines.push_back(std::move(line));
       line.clear();
       rest.remove_prefix(end + 1);
     }
     if (line.size() > limits::kDecodedBytes) {
-      return Error{Code::kLimit, "a row of too much text"};
+      return Error{Code::kLimit, "a row of more than " +
+                                     std::to_string(limits::kDecodedBytes) +
+                                     " bytes of text"};
     }
   }
   return lines;
@@ -77,7 +81,11 @@ Result<std::shared_ptr<const TableReader>> TableReader::Open(
     if (!values) return values.error();
     if (!column.lines() &&
         values->size() != reader->rows() * column.row_size()) {
-      return Of(column, {Code::kCorrupt, "it is not as long as the table"});
+      return Of(column,
+                {Code::kCorrupt,
+                 "it has " + std::to_string(values->size()) + " bytes, and " +
+                     std::to_string(reader->rows()) + " rows need " +
+                     std::to_string(reader->rows() * column.row_size())});
     }
     reader->values_.push_back(std::move(*values));
     Content valid;
@@ -85,7 +93,10 @@ Result<std::shared_ptr<const TableReader>> TableReader::Open(
       Result<Content> opened = column.open_valid(context);
       if (!opened) return opened.error();
       if (opened->size() != reader->rows()) {
-        return Of(column, {Code::kCorrupt, "not every row is valid or null"});
+        return Of(column,
+                  {Code::kCorrupt,
+                   "its validity has " + std::to_string(opened->size()) +
+                       " rows, not " + std::to_string(reader->rows())});
       }
       valid = std::move(*opened);
     }

@@ -14,7 +14,7 @@
 
 namespace ctxfs {
 
-/// Some rows of one column, read.
+/// Some rows of one column, in memory.
 struct Cells {
   const TableColumn* column = nullptr;
   Buffer values;  // row_size() a row; none of lines
@@ -48,10 +48,10 @@ class TableReader {
   /// column.
   uint64_t BlockBytes() const;
 
-  /// The rows [first, first + count) of a column. Where a line is takes reading
-  /// those before: `line` is the byte that the first one is at, and then the
-  /// one behind the last. Fails with kCorrupt where there are too few lines, as
-  /// reading does otherwise.
+  /// Reads the rows [first, first + count) of a column. A line can be found
+  /// only by reading the lines before it, so for a column of lines `line` is
+  /// the byte of the first row, and is moved past the last one. Fails with
+  /// kCorrupt if the column has fewer lines, and as Content::Read does.
   Result<Cells> Read(size_t column, uint64_t first, uint64_t count,
                      uint64_t& line, const ReadContext& context) const;
 

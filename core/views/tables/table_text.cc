@@ -18,13 +18,13 @@
 namespace ctxfs {
 namespace {
 
-// Cells that are rendered together, and rows.
+// A block of rows usually has at most so many cells, and so many rows.
 constexpr uint64_t kCellsABlock = 65'536;
 constexpr uint64_t kRowsABlock = 4096;
-// Rows between two questions whether to give up.
+// Rows that are rendered between two checks of interrupt and limits.
 constexpr uint64_t kRowsACheck = 256;
-// About the longest text of a number, and what a line takes in memory besides
-// its text.
+// About the longest text of a number, and the memory of a line besides its
+// text, bytes.
 constexpr uint64_t kCellText = 24;
 constexpr uint64_t kLineMemory = 64;
 // Bytes of memory that a block of rows should take to be rendered. Rows of long
@@ -33,7 +33,7 @@ constexpr uint64_t kMemoryABlock = 8 * limits::kMiB;
 
 enum class Style : uint8_t { kCsv, kJsonLines };
 
-/// Where a row's line is in each column of lines, in their order.
+/// The byte of a row's line in each column of lines, in their order.
 using Place = std::vector<uint64_t>;
 using Reader = std::shared_ptr<const TableReader>;
 
@@ -41,7 +41,7 @@ std::string JsonText(std::string_view text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// What stands before each cell: for JSON, its key.
+/// The text before each cell: a comma, and for JSON the key.
 std::vector<std::string> Heads(const Table& table, Style style) {
   std::vector<std::string> heads;
   for (const TableColumn& column : table.columns) {
@@ -64,7 +64,8 @@ std::string CsvHeader(const Table& table) {
   return header + '\n';
 }
 
-/// Counts what `text` has grown by since the last call.
+/// Counts the bytes that `text` has grown by since the last call as work of the
+/// request.
 Status CountText(const std::string& text, size_t& counted,
                  const ReadContext& context) {
   const size_t more = text.size() - counted;
@@ -78,8 +79,8 @@ Status CountText(const std::string& text, size_t& counted,
   return context.Spend(more);
 }
 
-/// The rows [first, first + count) as text; `place` is the first row's, and
-/// then that of the row behind the last.
+/// Returns the rows [first, first + count) as text. `place` is that of the
+/// first row, and is moved to the row after the last.
 Result<std::string> Render(const TableReader& reader, Style style,
                            uint64_t first, uint64_t count, Place& place,
                            const ReadContext& context) {
@@ -107,7 +108,7 @@ Result<std::string> Render(const TableReader& reader, Style style,
       style == Style::kCsv ? AppendCsvCell(columns[i], row, text)
                            : AppendJsonCell(columns[i], row, text);
     }
-    // An empty line is no row to most readers.
+    // Most readers skip empty lines.
     if (style == Style::kCsv && text.size() == before) text += "\"\"";
     text += style == Style::kCsv ? "\n" : "}\n";
   }
@@ -151,7 +152,7 @@ class RowsBlock final : public Block {
         count_(count),
         place_(std::move(place)) {}
 
-  // Blocks that hold the values count for themselves.
+  // The blocks that the values are read from have a cost of their own.
   uint64_t cost() const override { return count_ * MemoryOfARow(*reader_); }
   const Source* made_from() const override {
     return reader_->container().source().get();
@@ -173,8 +174,8 @@ class RowsBlock final : public Block {
   Place place_;
 };
 
-/// The same while the file is measured: moves `place` on. The cache bounds the
-/// memory, and keeps the text.
+/// The same rows while the file is measured; moves `place` past them. They are
+/// a block so that the cache bounds their memory, and keeps them for readers.
 class MeasuredRows final : public Block {
  public:
   struct Rows {
@@ -193,7 +194,8 @@ class MeasuredRows final : public Block {
 
   uint64_t cost() const override { return rows_.count * MemoryOfARow(reader_); }
 
-  // Of the request, work is counted that is done, and not the memory for it.
+  // The request is charged for the text as it is rendered (CountText), and not
+  // for cost(), which is an estimate.
   Result<Buffer> Produce(const ReadContext& context) const override {
     const Result<std::string> text =
         Render(reader_, style_, rows_.first, rows_.count, place_,
@@ -210,10 +212,10 @@ class MeasuredRows final : public Block {
   const ReadContext& request_;
 };
 
-/// How many rows to render together. To render rows, each column's block that
-/// holds them is decoded. The cache keeps those blocks for the next rows if all
-/// of them fit. If they do not, each block is decoded again for each part of
-/// the rows; the parts are then as large as the cache allows.
+/// Returns how many rows to render together. To render rows, the block of each
+/// column that has them is decoded. The cache keeps these blocks for the next
+/// rows if all of them fit. Otherwise each block is decoded again for each part
+/// of the rows, and the parts are as large as the cache allows.
 uint64_t RowsAtOnce(const TableReader& reader, const ReadContext& context) {
   uint64_t values = 0;  // of a row
   for (const TableColumn& column : reader.table().columns) {
@@ -230,8 +232,8 @@ uint64_t RowsAtOnce(const TableReader& reader, const ReadContext& context) {
   return std::max(usual, room / kParts / memory);
 }
 
-/// The least text that `rows` rows are rendered as: a character and a separator
-/// for each value.
+/// The least text that the table is rendered as: a character and a separator
+/// for each number of each row, and a separator for each line.
 uint64_t LeastText(const TableReader& reader) {
   uint64_t row = 0;
   for (const TableColumn& column : reader.table().columns) {
@@ -264,7 +266,11 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
   Work unbounded(UINT64_MAX, 0);
   const ReadContext cached = context.With(unbounded);
   if (rows / step > limits::kTablePlaces / (place.size() + 1)) {
-    return Error{Code::kLimit, "too many rows and columns for a text"};
+    return Error{Code::kLimit, std::to_string(rows) + " rows of " +
+                                   std::to_string(place.size()) +
+                                   " columns of text: more than " +
+                                   std::to_string(limits::kTablePlaces) +
+                                   " positions to remember"};
   }
   for (uint64_t first = 0; first < rows; first += step) {
     const uint64_t count = std::min(step, rows - first);
