@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kRuns = 64;
 constexpr uint64_t kChunk = 16'384;  // elements that are read at a time
-// Elements that are kept for the second look at them, instead of being read
+// Up to so many elements are kept for the second pass, instead of being read
 // twice: 8 MiB.
 constexpr uint64_t kKept = 1 << 20;
 constexpr size_t kBins = 40;
@@ -40,7 +40,7 @@ void Floats(DType dtype, Bytes elements, std::span<double> to) {
   std::copy(floats.begin(), floats.end(), to.begin());
 }
 
-/// The elements that are looked at, in chunks.
+/// Reads the elements of an array, or of its sample, in chunks.
 class Reader {
  public:
   Reader(const ArrayInfo& array, Content elements, bool exact)
@@ -111,11 +111,11 @@ class Reader {
   const Content elements_;
   std::vector<std::byte> bytes_;
   std::vector<double> values_;
-  std::vector<double> kept_;  // all of them, if they are few
+  std::vector<double> kept_;  // all elements, if there are at most kKept
 };
 
-/// The first look: all but the bins and the deviation. Sums have more bits than
-/// the elements, and do not overflow.
+/// The first pass: all but the bins and the deviation. The sum is a long double
+/// so that it does not overflow.
 struct Extremes {
   ArrayStatistics& to;
   uint64_t finite = 0;
@@ -196,7 +196,7 @@ Result<ArrayStatistics> StatisticsOf(const ArrayInfo& array, bool exact,
                                      const ReadContext& context) {
   Result<Content> elements = OpenElements(array, context);
   if (!elements) return std::move(elements).error();
-  // Of no elements, too, because their checksum may be wrong.
+  // Reading no elements verifies nothing, and their checksum may be wrong.
   if (elements->size() == 0) {
     if (Status verified = elements->Verify(context); !verified) {
       return std::move(verified).error();

@@ -12,39 +12,39 @@
 
 namespace ctxfs {
 
-/// What the numbers of an array are like. NaN stands for a value that there is
-/// none of: the minimum of no numbers.
+/// Statistics of the elements of an array. A value that does not exist, such as
+/// the minimum of no numbers, is NaN.
 struct ArrayStatistics {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
   uint64_t elements = 0;  // of the array
-  uint64_t read = 0;      // that the following is about
+  uint64_t read = 0;      // elements that all following fields describe
   uint64_t nans = 0;
   uint64_t infinities = 0;
   uint64_t zeros = 0;
-  // Of those that are neither NaN nor infinite:
+  // Of the elements that are neither NaN nor infinite:
   double min = kNone;
   double max = kNone;
   double mean = kNone;
   double deviation = kNone;    // of the population
-  double low = kNone;          // where the first bin begins
-  double high = kNone;         // where the last bin ends
-  std::vector<uint64_t> bins;  // how many are in each; all are equally wide
+  double low = kNone;          // start of the first bin
+  double high = kNone;         // end of the last bin
+  std::vector<uint64_t> bins;  // elements in each bin; all are equally wide
 };
 
 /// Elements of a larger array that are read for a sample.
 constexpr uint64_t kSampledElements = 65'536;
 
-/// Whether elements are numbers on a line, and a byte or more each.
+/// Whether elements are real numbers of at least a byte each.
 constexpr bool HasStatistics(DType dtype) {
   return !IsComplex(dtype) && DTypeBits(dtype) >= 8;
 }
 
 /// Reads a usual array (IsUsual) whose dtype HasStatistics: all of it if
 /// `exact` or if it is small, otherwise kSampledElements elements in 64 runs
-/// that are spread evenly. The same elements at each call. All statistics are
-/// computed from the elements as float64. An exact one of a large array reads
-/// it twice.
+/// that are spread evenly, the same elements at each call. All statistics are
+/// computed from the elements as float64. With `exact`, an array of more than
+/// 2^20 elements is read twice.
 Result<ArrayStatistics> StatisticsOf(const ArrayInfo& array, bool exact,
                                      const ReadContext& context);
 

@@ -13,9 +13,9 @@ namespace ctxfs {
 /// The pictures of an array of `picture`s (PictureOf), at most 12, spread
 /// evenly from the first to the last: {"name", "dtype", "shape", "count",
 /// "width", "height", "pictures": [{"number", "png"}]}. A png is base64 of at
-/// most 96 pixels a side, grey, RGB or RGBA of 8 bits; numbers of 16 bits are
-/// spread from the least to the greatest of the picture. A picture that cannot
-/// be read has an "error" instead.
+/// most 96 pixels a side, grey, RGB or RGBA of 8 bits. Values of 16 bits are
+/// scaled so that the least of the picture is 0 and the greatest 255. A picture
+/// that cannot be read has an "error" instead.
 Result<Json> ContactSheet(const ArrayInfo& array, const Picture& picture,
                           const ReadContext& context);
 
@@ -23,8 +23,8 @@ Result<Json> ContactSheet(const ArrayInfo& array, const Picture& picture,
 uint64_t ContactSheetBytes(const ArrayInfo& array, const Picture& picture);
 
 /// Returns `pixels`, a picture of `from`, as 8-bit pixels of a picture of at
-/// most `side` pixels a side, and sets `to` to it. A pixel is the mean of those
-/// that it stands for.
+/// most `side` pixels a side, and sets `to` to its format. A pixel is the mean
+/// of the pixels that it replaces.
 Buffer Shrink(const Picture& from, Bytes pixels, uint32_t side, Picture& to);
 
 }  // namespace ctxfs

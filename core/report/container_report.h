@@ -16,8 +16,9 @@ namespace ctxfs {
 
 /// How much of a container a report shows.
 enum class ReportDepth : uint8_t {
-  kIndex,    // what the index says; decodes nothing
-  kSampled,  // statistics of a sample of each array, plots, pictures, texts
+  kIndex,    // the index; decodes nothing
+  kSampled,  // also statistics of a sample of each array, plots, pictures,
+             // texts
   kExact,    // the same, with statistics of all elements
 };
 
@@ -30,26 +31,26 @@ struct ReportOptions {
   ReportDepth depth = ReportDepth::kIndex;
   /// Entries that are described; later ones are only counted.
   uint64_t described = UINT64_MAX;
-  /// Who measures the arrays; one after the other if it is null.
+  /// Runs the measurements of arrays; null: one after the other.
   ForEachNumber for_each = nullptr;
-  /// Are called with bytes of arrays that are going to be read, and that have
-  /// been; on any thread. Null for nobody.
+  /// Called with the bytes of an array before and after it is read, on any
+  /// thread. May be null.
   std::function<void(uint64_t bytes)> expect = nullptr;
   std::function<void(uint64_t bytes)> done = nullptr;
 };
 
-/// Returns what a page (page.h) says of a container called `name`, as
-/// ScriptJson; docs/views.md, section 10, says what is on it. Values are
-/// verified as all reads are; those that cannot be read are errors on the page.
-/// Takes what it uses off `room`. kIndex gives the same text at each call, and
-/// so leaves out what info.json may say differently the next time. Fails with
+/// Returns the part of a page (page.h) about a container called `name`, as
+/// ScriptJson; docs/views.md, section 10, lists its contents. Values are
+/// verified as in all reads; those that cannot be read are errors on the page.
+/// Subtracts what it uses from `room`. kIndex returns the same text at each
+/// call, so it leaves out the parts of info.json that may change. Fails with
 /// kIo, kInterrupted, and with kLimit if the request may not cause so much
 /// work.
 Result<std::string> ContainerReport(
     const std::shared_ptr<const Container>& container, const std::string& name,
     const ReportOptions& options, ReportRoom& room, const ReadContext& context);
 
-/// The same of a container that cannot be opened.
+/// Returns the same for a container that cannot be opened.
 std::string FailedReport(const std::string& name, const Error& error);
 
 }  // namespace ctxfs

@@ -32,7 +32,8 @@ class EntryRows {
   std::string Text() const;
 
  private:
-  /// The index of `word`. There are few different ones in a sound container.
+  /// Returns the index of `word` in "words", and adds it if it is new. A sound
+  /// container has few different words; after 1,000 all others are "(other)".
   size_t Word(const std::string& word);
 
   const uint64_t most_rows_;

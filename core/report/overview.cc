@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// overview.html: a report of what the index says (docs/views.md, section 10).
+// overview.html: a report made of the index (docs/views.md, section 10).
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,7 +25,7 @@ Result<std::string> DataOf(const std::shared_ptr<const Container>& container,
   ReportRoom room;
   const ReportOptions options{.depth = ReportDepth::kIndex,
                               .described = kDescribed};
-  // Not its file's name: the bytes are a function of the container alone.
+  // Without a name: the bytes of the page depend on the container alone.
   Result<std::string> report =
       ContainerReport(container, "", options, room, context);
   if (!report) return report;
@@ -44,7 +44,7 @@ void Make(const Viewed& viewed, const ReadContext& /*context*/,
         },
         context);
     if (!data) return data;
-    // The frame is in memory once, not once a container.
+    // All pages share one frame in memory.
     const PageFrame& frame = TheFrame();
     Content page(Literal{frame.head}, frame.head->size());
     page.Append(*data);

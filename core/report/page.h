@@ -9,10 +9,10 @@
 
 namespace ctxfs {
 
-/// The document before and after its data. It is the same for all pages, and
-/// has no other place for anything of a container. Its policy
-/// (Content-Security-Policy) lets it run the embedded scripts alone, by their
-/// SHA-256, show pictures that it has itself, and load nothing.
+/// The document before and after its data. It is the same for all pages; only
+/// the data comes from containers. Its Content-Security-Policy allows the
+/// embedded scripts by their SHA-256 and pictures in data: URLs, and no
+/// request.
 struct PageFrame {
   std::shared_ptr<const std::string> head;
   std::shared_ptr<const std::string> tail;

@@ -12,7 +12,8 @@ using PagePart = std::span<const std::string_view>;
 // The files that the page of a report is made of, as the build embeds them
 // (core/report/CMakeLists.txt).
 
-/// The document, with places for the following and for the data (page.cc).
+/// The document, with marks such as {{data}} for the other parts and the data
+/// (page.cc).
 extern const PagePart kPageHtml;
 extern const PagePart kPageStyle;
 /// Chart.js, minified.

@@ -7,8 +7,8 @@
 
 namespace ctxfs {
 
-/// What a report may still contain and read: a page of any number of containers
-/// of any size is smaller than 64 MiB, and what is left out is said on it.
+/// The budget of a report: what it may still contain and read. It keeps a page
+/// of any number of containers below 64 MiB. The page says what it leaves out.
 struct ReportRoom {
   uint64_t containers = 200;
   uint64_t rows = 100'000;                      // of tables of entries
@@ -22,7 +22,7 @@ struct ReportRoom {
   uint64_t columns = 256;                       // of tables
   uint64_t documents = 64;
 
-  /// Takes `amount` off `room`, if there is as much.
+  /// Subtracts `amount` from `room`. Returns false if there is less.
   static bool Take(uint64_t& room, uint64_t amount = 1) {
     if (amount > room) return false;
     room -= amount;

@@ -9,13 +9,13 @@
 
 namespace ctxfs {
 
-/// Returns `value` as JSON that no HTML parser takes for anything else, so that
-/// it may stand in a script element: ASCII only, '<', '>' and '&' as \u003c and
-/// the like. Bytes that are not UTF-8 become U+FFFD.
+/// Returns `value` as JSON that is safe inside a script element: ASCII only,
+/// with '<', '>' and '&' as \u003c and the like, so that it cannot end the
+/// element. Bytes that are not UTF-8 become U+FFFD.
 std::string ScriptJson(const Json& value);
 
-/// Returns `text`, or its first `most` bytes without half of a character, and
-/// an ellipsis.
+/// Returns `text` if it has at most `most` bytes; otherwise the whole UTF-8
+/// characters in its first `most` bytes, and an ellipsis.
 std::string CutText(std::string_view text, size_t most);
 
 /// Returns `value` with 6 significant digits; null for NaN and infinities.

@@ -39,7 +39,8 @@ std::string TypeOf(const TableColumn& column) {
   return type;
 }
 
-/// The first lines of a column of text, which says where they end.
+/// The first lines of a column of text, from its first 64 KiB alone: a
+/// TableReader reads lines of any length.
 Result<Json> TextCells(const TableColumn& column, uint64_t rows,
                        const ReadContext& context) {
   const Result<Content> content = column.open(context);

@@ -8,9 +8,10 @@
 
 namespace ctxfs {
 
-/// What is in a tokenizer.json of the library tokenizers: {"type", "tokens":
-/// how many the vocabulary has, "merges", "added", "first_tokens": [text],
-/// "added_tokens": [text]}, at most 60 of either. Fields that are missing, or
+/// Summarises a tokenizer.json of Hugging Face's tokenizers: {"type", "tokens":
+/// size of the vocabulary, "merges": count, "added": count, "first_tokens":
+/// [text], "added_tokens": [text]}, at most 60 texts each. Fields that are
+/// missing, or
 /// of another type than expected, count as empty. Fails with kCorrupt if `text`
 /// is not JSON, as WalkJson does.
 Result<Json> TokenizerSummary(std::string_view text);

@@ -43,7 +43,7 @@ Json ArrayHead(const ArrayInfo& array) {
           {"elements", CountOf(array)}};
 }
 
-/// Whether the text of a document says something to a person.
+/// Whether the text of a document is meant for people.
 bool IsShown(DocumentRole role) {
   return role != DocumentRole::kTokenizer &&
          role != DocumentRole::kVocabulary && role != DocumentRole::kMerges &&
@@ -87,7 +87,7 @@ bool ValueReport::MayMeasure(const ArrayInfo& array) {
   if (options_.depth == ReportDepth::kExact) return true;
   constexpr uint64_t kSampled = kSampledElements * sizeof(double);
   const Result<Content> elements = array.open(context_);
-  if (!elements) return true;  // Measured says why
+  if (!elements) return true;  // Measured reports the error
   // A checksum or a codec makes a reader of any element read all of them.
   const uint64_t cost =
       elements->WorkExceeds(kSampled) ? elements->size() : kSampled;

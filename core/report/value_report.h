@@ -13,9 +13,9 @@
 
 namespace ctxfs {
 
-/// The parts of a report that are made of values of a container's usual arrays,
-/// its table and its documents. Each function adds a field to `report`, and a
-/// sentence to its "left_out" for what `room` does not suffice for.
+/// The parts of a report that show values: of the container's usual arrays, its
+/// table and its documents. Each function adds a field to `report`, and for
+/// parts that exceed `room` a sentence to its "left_out".
 class ValueReport {
  public:
   ValueReport(std::shared_ptr<const Container> container,
