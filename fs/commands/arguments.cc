@@ -123,7 +123,7 @@ class Parser {
   /// Returns the reason of a usage error; empty if there is none.
   std::string Parse(int argc, char** argv) {
     std::vector<std::string> words(argv + 1, argv + argc);
-    // What follows "--" are operands, whatever they begin with.
+    // Words after "--" are operands, even if they start with '-'.
     const auto mark = std::find(words.begin(), words.end(), "--");
     const std::vector<std::string> rest(
         mark == words.end() ? mark : std::next(mark), words.end());
@@ -138,11 +138,11 @@ class Parser {
     try {
       app_.parse(std::move(words));
     } catch (const CLI::ParseError& error) {
-      // "--jobs: 1 required missing" is the only one left to occur.
+      // Only a missing value is left: "--jobs: 1 required missing".
       const std::string text = error.what();
       return "option '" + text.substr(0, text.find(':')) + "' needs a value";
     }
-    // Not options of the app, and so either operands or mistakes.
+    // Words that are not options of the command: operands, or mistakes.
     for (std::string& word : app_.remaining()) {
       if (word.size() > 1 && word.front() == '-' && !Given('h')) {
         return UnknownOption(word, command_);

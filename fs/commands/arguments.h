@@ -25,11 +25,11 @@ struct Arguments {
   bool replace = false;
   bool exact = false;
   std::string output;  // -o; empty unless given
-  unsigned jobs = 0;  // -j; as many as there are cores unless given
+  unsigned jobs = 0;   // -j; as many as there are cores unless given
   std::optional<ViewSet> views;
   OpenOptions open;  // of --salvage, and the key that --keyfile names
 
-  /// What -a and --views say of listings.
+  /// The listing mode that -a and --views stand for.
   ListMode list_mode() const {
     if (all) return ListMode::kAll;
     return views ? ListMode::kViews : ListMode::kPrimary;

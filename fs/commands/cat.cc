@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs cat: a file's bytes, verified, to standard output.
+// ctxfs cat: writes the verified bytes of files to standard output.
 #include <unistd.h>
 
 #include <cerrno>
@@ -59,14 +59,14 @@ int RunCat(int argc, char** argv) {
     return *code;
   }
   ConfineToReading(SourcesOf(arguments.operands));
-  ExitCode worst = ExitCode::kOk;
+  ExitCode last = ExitCode::kOk;  // of the last error
   for (const std::string& operand : arguments.operands) {
     const Status copied = CatOne(operand, arguments);
     if (copied) continue;
     PrintError(operand, copied.error());
-    worst = ExitCodeOf(copied.error());
+    last = ExitCodeOf(copied.error());
   }
-  return static_cast<int>(worst);
+  return static_cast<int>(last);
 }
 
 }  // namespace

@@ -35,11 +35,11 @@ struct Findings {
   }
 };
 
-/// What the check exits with, under one of its names.
+/// The exit codes of `ctxfs check` or of fsck.ctxfs.
 struct Codes {
   int damaged;
   int unchecked;
-  bool add;  // both codes at once are added, or else `unchecked` is returned
+  bool add;  // if both apply: true returns their sum, false `unchecked`
 };
 
 constexpr Codes kCheckCodes{1, 2, false};
@@ -177,7 +177,7 @@ void PrintReport(std::FILE* to, const std::string& path,
 struct Named {
   std::string path;
   std::string mounted;  // its path in a mount of the source
-  bool found;           // below a directory that is the source
+  bool found;           // the source is a directory that it was found in
 };
 
 /// Returns the containers of all sources. Prints the sources that have none.
@@ -216,7 +216,7 @@ Findings CheckAll(const Arguments& arguments) {
   Findings findings;
   const std::vector<Named> containers = FindAll(arguments.operands, &findings);
 
-  // Either many containers are checked at once, or the files of one.
+  // The threads check different containers, or the files of one container.
   const bool many = containers.size() >= 2 * uint64_t{arguments.jobs};
   BlockCache cache(256 * limits::kMiB);
   Progress progress;

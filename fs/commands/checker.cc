@@ -15,7 +15,7 @@
 namespace ctxfs {
 namespace {
 
-/// An Error, to compare by.
+/// Returns the fields of an Error by which two are compared.
 std::tuple<Code, uint64_t, std::string> KeyOf(const Error& error) {
   return {error.code, error.offset, error.what};
 }
@@ -30,10 +30,10 @@ int CheckReport::Outcome() const {
   return worst;
 }
 
-/// What there is to say of one file; of most, nothing.
+/// The result of checking one file.
 struct Checker::Outcome {
   NodeId node = 0;
-  bool there = false;
+  bool exists = false;
   uint64_t size = 0;  // bytes that were read
   std::optional<Error> error;
   std::string digest;
@@ -57,7 +57,8 @@ void Checker::CheckSource(const std::shared_ptr<const Source>& source,
       OpenContainer(source, options);
   if (!container) {
     report.faults.push_back({place.path, std::nullopt, container.error()});
-    // The rest of a container that breaks a rule is checked all the same.
+    // A container that breaks a structural rule is checked as far as salvage
+    // can read it.
     options.salvage = true;
     if (container.error().code == Code::kCorrupt) {
       container = OpenContainer(source, options);
@@ -72,7 +73,8 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
   const Json info = container->Info(cache_);
   if (place.depth == 0) report.format = info.value("format", "");
   std::set<std::string> said;
-  // Opening it may have failed with one of them.
+  // The error of a failed open is a fault already, and may come again as a
+  // warning.
   for (const Fault& fault : report.faults) {
     if (fault.path == place.path) said.insert(fault.error.Text());
   }
@@ -93,7 +95,7 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
         {place.path, std::nullopt, branch.status().error()});
   }
   CheckFiles(branch, place, report);
-  CheckHanging(branch, place, report);
+  CheckChildren(branch, place, report);
 }
 
 void Checker::WarnOfGlobals(const Json& info, const Place& place,
@@ -129,7 +131,7 @@ void Checker::CheckFiles(const ContainerTree& branch, const Place& place,
   ForEachInParallel(files.size(), options_.jobs, [&](uint64_t i) {
     Outcome outcome = CheckFile(branch, files[i]);
     const MutexLock lock(mutex);
-    report.files += outcome.there ? 1 : 0;
+    report.files += outcome.exists ? 1 : 0;
     report.bytes += outcome.size;
     if (outcome.error || !outcome.digest.empty()) {
       told.push_back(std::move(outcome));
@@ -137,7 +139,8 @@ void Checker::CheckFiles(const ContainerTree& branch, const Place& place,
   });
   std::sort(told.begin(), told.end(),
             [](const Outcome& a, const Outcome& b) { return a.node < b.node; });
-  // A file that is made of an entry fails as that does, which was said.
+  // A file that is computed from an entry fails with the entry's error. It is
+  // reported once, for the entry.
   std::set<std::tuple<Code, uint64_t, std::string>> said;
   for (const Outcome& outcome : told) {
     if (outcome.error && branch.Entry(outcome.node)) {
@@ -172,15 +175,15 @@ Checker::Outcome Checker::CheckFile(const ContainerTree& branch,
   const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache_);
   if (!exists) return failed(exists.error());
   if (!*exists) return outcome;
-  outcome.there = true;
+  outcome.exists = true;
   const Result<uint64_t> size = branch.Size(node, cache_);
   if (!size) return failed(size.error());
   const Result<Content> content = branch.Open(node, cache_);
   if (!content) return failed(content.error());
   if (content->size() != *size) {
-    return failed({Code::kCorrupt, "has " + std::to_string(content->size()) +
-                                       " bytes and not " +
-                                       std::to_string(*size)});
+    return failed({Code::kCorrupt,
+                   "opens with " + std::to_string(content->size()) +
+                       " bytes, but its size is " + std::to_string(*size)});
   }
   outcome.size = *size;
   if (options_.digests) {
@@ -194,24 +197,26 @@ Checker::Outcome Checker::CheckFile(const ContainerTree& branch,
   return outcome;
 }
 
-void Checker::CheckHanging(const ContainerTree& branch, const Place& place,
-                           CheckReport& report) const {
+void Checker::CheckChildren(const ContainerTree& branch, const Place& place,
+                            CheckReport& report) const {
   const Tree& tree = branch.tree();
   for (NodeId node = 0; node < tree.node_count(); ++node) {
     if (!tree.IsDirectory(node)) continue;
-    const ChildContainer* hanging = branch.Hanging(node);
-    if (hanging == nullptr || hanging->open_source == nullptr) continue;
+    const ChildContainer* child = branch.Hanging(node);
+    if (child == nullptr || child->open_source == nullptr) continue;
     const std::string path = place.Below(tree.Path(node));
     const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache_);
     if (exists && !*exists) continue;
     Result<std::shared_ptr<const Source>> source =
-        exists ? hanging->open_source(cache_) : exists.error();
+        exists ? child->open_source(cache_) : exists.error();
     if (source && place.alone &&
         dynamic_cast<const FileSource*>(source->get()) != nullptr) {
       continue;
     }
     if (source && place.depth >= limits::kContainerDepth) {
-      source = Error{Code::kLimit, "containers within containers end here"};
+      source = Error{Code::kLimit, "containers are nested deeper than " +
+                                       std::to_string(limits::kContainerDepth) +
+                                       " levels"};
     }
     if (!source) {
       report.faults.push_back({path, std::nullopt, source.error()});

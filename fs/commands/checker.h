@@ -16,14 +16,14 @@
 
 namespace ctxfs {
 
-/// Something that a check found, in a file of a container or in the container.
+/// A fault of a file of a container, or of the container itself.
 struct Fault {
-  std::string path;                  // below it; empty for the container itself
-  std::optional<std::string> entry;  // the name as stored, where it is an entry
+  std::string path;  // in the container; empty for the container itself
+  std::optional<std::string> entry;  // the stored name, if it is an entry
   Error error;
 
-  /// Whether this is damage, and not something that kept it from being looked
-  /// for: a failed read, a limit, a missing key.
+  /// Whether this is damage. If not, something kept the file from being
+  /// checked: a failed read, a limit, a missing key.
   bool IsDamage() const {
     return error.code == Code::kCorrupt || error.code == Code::kChecksum ||
            error.code == Code::kNotFound;
@@ -32,26 +32,26 @@ struct Fault {
 
 /// SHA-256 of a file, as hex digits.
 struct FileDigest {
-  std::string path;  // below the container
+  std::string path;  // in the container
   std::string sha256;
 };
 
-/// What a check of one container found, containers in it among that.
+/// The result of checking one container and all containers in it.
 struct CheckReport {
   std::string format;  // empty: it could not be opened at all
   uint64_t files = 0;  // read
   uint64_t bytes = 0;
   std::vector<Fault> faults;  // in the order of the tree
   std::vector<std::string> warnings;
-  /// Of each file that could be read, where that was asked for.
+  /// Of each file that could be read, if Options::digests is set.
   std::vector<FileDigest> digests;
 
   /// 0: clean, 1: damaged, 2: could not be checked, in whole or in part.
   int Outcome() const;
 };
 
-/// Reads the primary and the raw files of a container, each once, and looks
-/// into what else must hold (Inspect).
+/// Checks a container: reads its primary and raw files, each once, and runs the
+/// checks that no read depends on (Container::Inspect).
 class Checker {
  public:
   struct Options {
@@ -63,16 +63,16 @@ class Checker {
   Checker(Options options, BlockCache& cache, Progress& progress)
       : options_(std::move(options)), cache_(cache), progress_(progress) {}
 
-  /// `alone`: what it names, and is a file of its own, is checked in its own
-  /// right.
+  /// Checks the container at `path`. With `alone` it skips other files that the
+  /// container names, such as chunks: the caller finds and checks them itself.
   CheckReport Check(const std::string& path, bool alone) const;
 
  private:
   struct Outcome;  // of one file
 
-  /// Where a container is that is being checked.
+  /// The position of the container that is being checked.
   struct Place {
-    std::string path;  // below the outermost; empty for that
+    std::string path;  // in the outermost container; empty for that one
     unsigned depth = 0;
     bool alone = false;
 
@@ -90,8 +90,9 @@ class Checker {
                             CheckReport& report);
   void CheckFiles(const ContainerTree& branch, const Place& place,
                   CheckReport& report) const;
-  void CheckHanging(const ContainerTree& branch, const Place& place,
-                    CheckReport& report) const;
+  /// Checks the containers that are attached to directories of `branch`.
+  void CheckChildren(const ContainerTree& branch, const Place& place,
+                     CheckReport& report) const;
   Outcome CheckFile(const ContainerTree& branch, NodeId node) const;
 
   const Options options_;

@@ -18,10 +18,10 @@
 namespace ctxfs {
 namespace {
 
-// More candidates than anyone reads; a directory may have millions of names.
+// A directory may have millions of names; nobody reads more candidates.
 constexpr size_t kMostPaths = 1000;
 
-/// The name of a file or directory is expected.
+/// The line that makes the shell complete names of files and directories.
 constexpr const char* kFiles = ":files";
 
 bool IsPrintable(std::string_view text) {
@@ -31,7 +31,7 @@ bool IsPrintable(std::string_view text) {
   });
 }
 
-/// What may stand in the place of the last word.
+/// Prints the candidates for the last word of a command line.
 class Completer {
  public:
   Completer(std::vector<std::string> words, const CompletionTables& tables)
@@ -230,7 +230,7 @@ class Completer {
 }  // namespace
 
 int RunComplete(int argc, char** argv, const CompletionTables& tables) {
-  SetLogSink({});  // a prompt is no place for messages
+  SetLogSink({});  // messages would garble the prompt
   if (argc < 3) return static_cast<int>(ExitCode::kUsage);
   const std::string_view program = argv[1];
   Completer completer(std::vector<std::string>(argv + 2, argv + argc), tables);

@@ -10,14 +10,14 @@
 namespace ctxfs {
 namespace {
 
-/// The directory that a container at `path` may name files in.
+/// Returns the directory in which a container at `path` may name other files.
 std::string TreeOf(const std::string& path) {
   namespace fs = std::filesystem;
   // Links in a plain directory may lead anywhere.
   if (IsPlainDirectory(path)) return "/";
   std::error_code failed;
   const fs::path real = fs::canonical(path, failed);
-  if (failed) return {};  // opening it will tell
+  if (failed) return {};  // opening it reports the error
   return fs::is_directory(real, failed) ? real : real.parent_path();
 }
 

@@ -6,10 +6,11 @@
 
 namespace ctxfs {
 
-/// Puts this process, before it looks into any of `paths`, into the sandbox
-/// that a mount of them is served in (fs/sandbox.h), where the kernel has one:
-/// from then on it opens nothing for writing, and of files those that
-/// containers at these paths may name. For commands that only read.
+/// Confines this process, before it opens any of `paths`, as a mount of them
+/// confines its serving threads (fs/sandbox/sandbox.h), if the kernel can: it
+/// then opens nothing for writing, and reads only files that containers at
+/// these paths may name. Logs a warning if that fails. For commands that only
+/// read.
 void ConfineToReading(const std::vector<std::string>& paths);
 
 }  // namespace ctxfs

@@ -68,7 +68,7 @@ class Extractor {
       const Status written = Write(jobs_[i]);
       if (!written) Fail(i, jobs_[i].file.path, written.error());
     });
-    // The files' names, too, are to be on disk.
+    // Flushing a directory puts the names of its files on disk.
     ForEachInParallel(target_.count(), arguments_.jobs, [this](uint64_t i) {
       const Status flushed = Flush(i);
       if (!flushed) Fail(jobs_.size(), target_.Path(i), flushed.error());
@@ -90,8 +90,9 @@ class Extractor {
     }
   }
 
-  /// `place` orders failures: the exit code is that of the last in the tree,
-  /// whichever thread was the last.
+  /// Prints and counts a failure. `place` is its position in the tree: the exit
+  /// code is that of the last failure in tree order, whichever thread fails
+  /// last.
   void Fail(uint64_t place, const std::string& path, const Error& error) {
     const MutexLock lock(mutex_);
     progress_.Clear();
@@ -167,8 +168,8 @@ class Extractor {
   ExitCode code_ = ExitCode::kOk;
 };
 
-/// Whether a path leads into a container's `views`, or what they are called
-/// beside an entry of that name.
+/// Whether a path leads into a directory `views`, or `views~2`, its name in a
+/// container with an entry called `views`.
 bool LeadsIntoViews(const std::string& path) {
   const std::string slashed = "/" + path + "/";
   return slashed.find("/views/") != std::string::npos ||

@@ -8,9 +8,9 @@
 
 namespace ctxfs {
 
-/// The containers that `path` stands for: itself, or if it is a directory that
-/// is none, those in it and below, sorted. Links are not followed. A file is
-/// returned whatever is in it.
+/// Returns the containers to work on for the operand `path`: those in and below
+/// it, sorted, if it is a directory and not a container itself; otherwise
+/// `path`, which is not examined if it is a file. Does not follow links.
 Result<std::vector<std::string>> FindContainers(const std::string& path);
 
 }  // namespace ctxfs

@@ -42,7 +42,7 @@ std::string Counted(uint64_t number) {
   return Grouped(number);
 }
 
-/// A word of a shell command.
+/// Returns `text` as one word of a shell command, quoted if necessary.
 std::string ShellWord(const std::string& text) {
   constexpr const char* kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -79,7 +79,7 @@ std::string CodecsText(const ContainerSummary& summary) {
   return text;
 }
 
-/// Prints what ctxfs info shows people of one container.
+/// Prints the description of one container for people.
 class Page {
  public:
   Page(const std::string& path, const Json& info,
@@ -166,7 +166,8 @@ class Page {
     std::printf("\n%s", table.Aligned(terminal_, "  ").c_str());
   }
 
-  /// What loading it elsewhere would import, the dangerous first.
+  /// Prints the functions and classes that loading the file with other software
+  /// would import, unsafe ones first.
   void PrintGlobals() const {
     constexpr size_t kMostLines = 20;
     const GlobalLines globals =
@@ -204,7 +205,7 @@ class Page {
   const Terminal terminal_ = Terminal::Of(stdout);
 };
 
-/// A field of --raw: no tab or newline in it.
+/// Returns a field of --raw, with tabs and newlines escaped.
 std::string RawField(const std::string& text) {
   std::string field;
   for (const char c : text) {
@@ -280,26 +281,26 @@ int RunInfo(int argc, char** argv) {
     return *code;
   }
   ConfineToReading(arguments.operands);
-  ExitCode worst = ExitCode::kOk;
+  ExitCode last = ExitCode::kOk;  // of the last error
   Json all = Json::array();
   uint64_t shown = 0;
   for (const std::string& operand : arguments.operands) {
     const Result<std::vector<std::string>> paths = FindContainers(operand);
     if (!paths) {
       PrintError(operand, paths.error());
-      worst = ExitCode::kSource;
+      last = ExitCode::kSource;
       continue;
     }
     for (const std::string& path : *paths) {
       if (shown++ != 0 && !arguments.raw && !arguments.json) std::puts("");
       const ExitCode code = ShowOne(path, arguments, &all);
-      if (code != ExitCode::kOk) worst = code;
+      if (code != ExitCode::kOk) last = code;
     }
   }
   if (arguments.json) {
     std::puts(all.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
   }
-  return static_cast<int>(worst);
+  return static_cast<int>(last);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs ls: lists names, and what is known of the files without decoding them.
+// ctxfs ls: lists names, and on request what the index says of the files.
 #include <cstdio>
 
 #include "core/base/text.h"
@@ -29,7 +29,7 @@ class Lister {
     return tree_.ForEach(file, visit);
   }
 
-  /// Prints what a terminal gets at once, to have it aligned.
+  /// Prints the lines that were held back to align them on a terminal.
   void Flush() {
     if (!table_.empty()) {
       std::fputs(table_.Aligned(terminal_, "").c_str(), stdout);
@@ -123,7 +123,7 @@ class Lister {
     return {};
   }
 
-  // Lines that are aligned together; a directory may have millions.
+  // At most so many lines are aligned together; a directory may have millions.
   static constexpr size_t kMostHeld = 5000;
 
   SourceTree& tree_;
@@ -163,17 +163,17 @@ int RunLs(int argc, char** argv) {
     return *code;
   }
   ConfineToReading(SourcesOf(arguments.operands));
-  ExitCode worst = ExitCode::kOk;
+  ExitCode last = ExitCode::kOk;  // of the last error
   for (const std::string& operand : arguments.operands) {
     if (arguments.json) std::fputs("[", stdout);
     if (!arguments.json && arguments.operands.size() > 1) {
       std::printf("%s:\n", operand.c_str());
     }
     const ExitCode code = ListOne(operand, arguments);
-    if (code != ExitCode::kOk) worst = code;
+    if (code != ExitCode::kOk) last = code;
     if (arguments.json) std::fputs("\n]\n", stdout);
   }
-  return static_cast<int>(worst);
+  return static_cast<int>(last);
 }
 
 }  // namespace

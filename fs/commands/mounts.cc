@@ -21,7 +21,7 @@
 namespace ctxfs {
 namespace {
 
-/// What a thread reads that may never return: the daemon may hang.
+/// The result of a thread that may block for ever, because the daemon hangs.
 struct Answer {
   std::mutex mutex;
   std::condition_variable arrived;
@@ -29,8 +29,8 @@ struct Answer {
   std::string text;
 };
 
-/// Reads a file of a mount. Returns nothing if it cannot be read within two
-/// seconds; the thread that waits for it then ends with the process.
+/// Reads a file of a mount. Returns nullopt if it cannot be read within two
+/// seconds; the thread that reads it then ends with the process.
 std::optional<std::string> ReadWithin(const std::string& path) {
   constexpr std::chrono::seconds kPatience(2);
   const auto answer = std::make_shared<Answer>();
@@ -51,8 +51,9 @@ std::optional<std::string> ReadWithin(const std::string& path) {
   return std::move(answer->text);
 }
 
-/// Source, mount point, process, bytes of the cache in use, and its limit;
-/// "-" if the mount does not answer, as that of another user.
+/// Returns source, mount point, process, bytes of the cache in use, and its
+/// limit; "-" for the last three if the mount does not answer, such as another
+/// user's.
 std::vector<std::string> Row(const MountEntry& mount, bool for_people) {
   std::vector<std::string> row = {ShownName(mount.source),
                                   ShownName(mount.point)};

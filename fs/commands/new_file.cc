@@ -32,7 +32,7 @@ bool RenameToFreeName(int directory, const char* from, const char* to) {
                 RENAME_NOREPLACE) == 0) {
     return true;
   }
-  // NFS, among others, has no such rename; a link does not replace either.
+  // NFS, among others, has no such rename. A hard link replaces no file either.
   if (errno != EINVAL && errno != ENOSYS) return false;
   return ::linkat(directory, from, directory, to, 0) == 0 &&
          ::unlinkat(directory, from, 0) == 0;
@@ -72,7 +72,7 @@ Status NewFile::Write(Bytes bytes) {
 }
 
 Status NewFile::Commit(const std::string& name, bool replace) {
-  // A full disk may be noticed here only, and on NFS when the file is closed.
+  // A full disk may not be reported before fsync, and on NFS before close.
   if (::fsync(fd_) != 0) return SystemError(kCannotWrite);
   if (::close(std::exchange(fd_, -1)) != 0) return SystemError(kCannotWrite);
   const int directory = directory_->get();

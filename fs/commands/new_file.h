@@ -9,8 +9,8 @@
 
 namespace ctxfs {
 
-/// A file that is written under a temporary name and gets its own when it is
-/// complete and on disk. Whatever happens before, the name is as it was.
+/// A file that is written under a temporary name, and gets its own name when it
+/// is complete and on disk. Until then that name has its old file, or none.
 class NewFile {
  public:
   /// Creates ".ctxfs-NUMBER.part" in `directory`.
@@ -34,7 +34,7 @@ class NewFile {
         fd_(fd) {}
 
   DirectoryFd directory_;
-  std::string temporary_;  // empty: there is no such file
+  std::string temporary_;  // empty: none, or it has its own name
   int fd_;                 // negative: closed
 };
 

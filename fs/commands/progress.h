@@ -9,9 +9,9 @@
 
 namespace ctxfs {
 
-/// A line on standard error, if that is a terminal, that tells how far a
-/// command is, how fast, and how long it will still take; wiped away at the
-/// end. Safe for any number of threads.
+/// A line on standard error, if that is a terminal, with percentage, rate and
+/// remaining time of a command. It is erased at the end. Safe for any number of
+/// threads.
 class Progress {
  public:
   Progress();
@@ -21,11 +21,11 @@ class Progress {
 
   bool shown() const { return shown_; }
 
-  /// `bytes` more are to be read, or have been.
+  /// Adds bytes that are to be read, or that have been read.
   void Expect(uint64_t bytes) { total_ += bytes; }
   void Add(uint64_t bytes);
 
-  /// Takes the line away, for something else to be printed.
+  /// Erases the line, so that something else can be printed.
   void Clear();
 
  private:

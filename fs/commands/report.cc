@@ -85,8 +85,8 @@ class Reporter {
     const Result<std::shared_ptr<const Container>> container =
         OpenContainerFile(path, arguments_.open);
     if (!container) return AddFailure(path, container.error());
-    // As a request to a mount: a few bytes cannot keep a processor busy. All
-    // elements are read because someone wants them.
+    // Without --exact the work is limited as for a request to a mount, so that
+    // a container of a few bytes cannot keep a processor busy.
     const WorkLimit limit{.factor = arguments_.exact ? 0 : limits::kWorkFactor};
     Work work = limit.On((*container)->StoredSize());
     Result<std::string> report = ContainerReport(
@@ -128,7 +128,7 @@ class Reporter {
 struct Output {
   DirectoryFd directory;
   std::string name;
-  std::string path;  // as it is shown
+  std::string path;  // as given, for messages
 };
 
 /// "model.mcf.html" of "../model.mcf".
@@ -141,8 +141,8 @@ std::string DefaultOutput(const std::string& source) {
   return (name.empty() || name == "/" ? "report" : name) + ".html";
 }
 
-/// Why a file that exists may not be replaced: a slip of the fingers must not
-/// cost a container.
+/// Fails if a file that exists may not be replaced. Only pages are replaced, so
+/// that a mistyped name cannot destroy a container.
 Status MayReplace(const Output& output, const struct stat& there,
                   const Arguments& arguments) {
   if (!arguments.replace) {
@@ -169,7 +169,7 @@ Status MayReplace(const Output& output, const struct stat& there,
   return {};
 }
 
-/// Fails if the file exists and may not be replaced.
+/// Finds the file to write. Fails if it exists and may not be replaced.
 Result<Output> Prepare(const Arguments& arguments) {
   Output output;
   output.path = arguments.output;
@@ -193,7 +193,7 @@ Result<Output> Prepare(const Arguments& arguments) {
   return output;
 }
 
-/// Copies what `from` gives to the end of `file`, and returns how many bytes.
+/// Appends all bytes of the pipe `from` to `file`, and returns their number.
 Result<uint64_t> Copy(int from, NewFile& file) {
   Buffer buffer(static_cast<size_t>(limits::kMiB));
   uint64_t size = 0;
@@ -209,7 +209,7 @@ Result<uint64_t> Copy(int from, NewFile& file) {
   }
 }
 
-/// The code that a process exits with; an Error if a signal ends it.
+/// Waits for a process and returns its exit code. Fails if a signal ended it.
 Result<ExitCode> Join(pid_t child) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -238,7 +238,8 @@ Result<ExitCode> MakePage(const Arguments& arguments, const Output& output) {
     }
     const ExitCode code = reporter.Write(to.get());
     (void)std::fflush(nullptr);
-    ::_exit(static_cast<int>(code));  // the new file is the parent's
+    // Without destructors: the parent owns the new file.
+    ::_exit(static_cast<int>(code));
   }
   to = Fd(-1);
   const Result<uint64_t> size = Copy(from.get(), *file);

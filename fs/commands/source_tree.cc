@@ -103,7 +103,7 @@ Status SourceTree::ForEach(const File& directory,
       const Result<std::optional<Namespace::Found>> found =
           files_->Lookup(directory.inode, name->name, cache_);
       if (!found) return found.error();
-      if (!*found) continue;  // gone since
+      if (!*found) continue;  // removed since it was listed
       file.inode = (*found)->inode;
       file.directory = (*found)->attributes.directory;
     }

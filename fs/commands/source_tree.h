@@ -14,10 +14,10 @@
 
 namespace ctxfs {
 
-/// SOURCE//PATH as a command line has it.
+/// An operand SOURCE//PATH.
 struct Target {
   std::string source;
-  std::string path;  // below it, without slashes around; empty: all of it
+  std::string path;  // in it, without slashes at its ends; empty: all of it
 };
 Target ParseTarget(const std::string& argument);
 std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments);
@@ -26,7 +26,7 @@ std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments);
 /// without the mount's own files.
 class SourceTree {
  public:
-  /// `list`: what ForEach shows.
+  /// `list` selects what ForEach visits.
   static Result<std::unique_ptr<SourceTree>> Open(const std::string& source,
                                                   const OpenOptions& options,
                                                   const ViewSet& views,
@@ -39,7 +39,7 @@ class SourceTree {
     bool directory;
   };
 
-  /// kNotFound when nothing is there.
+  /// Fails with kNotFound if `path` does not exist.
   Result<File> Find(std::string_view path);
 
   /// Calls `visit` with each child of `directory`, in the order of the
@@ -47,7 +47,7 @@ class SourceTree {
   Status ForEach(const File& directory,
                  const std::function<Status(const File&)>& visit);
 
-  /// Bytes of a file; measuring one may mean making it.
+  /// Returns the bytes of a file. This may generate or decode it.
   Result<uint64_t> Size(const File& file);
   Result<Namespace::OpenFile> Open(const File& file);
   Result<std::optional<EntryInfo>> Describe(const File& file) {

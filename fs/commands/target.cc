@@ -47,7 +47,7 @@ Result<size_t> TargetTree::Add(size_t above, const std::string& name) {
       errno != EEXIST) {
     return SystemError(kCannotCreate);
   }
-  // What was there before may be a link or a file.
+  // What existed before may be a link or a file, which Enter refuses.
   const Result<DirectoryFd> made = Enter(**parent, name);
   if (!made) return made.error();
   directories_.push_back({above, name});

@@ -12,26 +12,28 @@ namespace ctxfs {
 
 using DirectoryFd = std::shared_ptr<const Fd>;
 
-/// kIo: `what` and the text of errno.
+/// Returns a kIo error of `what` and the text of errno.
 Error SystemError(const std::string& what);
 
-/// A tree of directories to write files into. Each is entered from the one
-/// above and no link is followed, so that nothing is written outside of it.
-/// Directories have numbers, not descriptors: there may be more of them than a
-/// process may have open. After the last Add, Open and Path are for any thread.
+/// A tree of directories to write files into. Each directory is opened from its
+/// parent, and no link is followed, so nothing is written outside of the tree.
+/// Directories have numbers and not descriptors, because there may be more of
+/// them than a process may open. After the last Add any thread may call Open
+/// and Path.
 class TargetTree {
  public:
   static constexpr size_t kTop = 0;
 
-  /// The tree below `path`, which may be a link, and is created if need be.
+  /// Returns the tree below `path`, which may be a link, and is created if it
+  /// does not exist.
   static Result<TargetTree> Make(const std::string& path);
 
-  /// Creates the directory `name` in another unless it exists, and returns its
-  /// number.
+  /// Creates the directory `name` in the directory `above`, unless it exists,
+  /// and returns its number.
   Result<size_t> Add(size_t above, const std::string& name);
 
   Result<DirectoryFd> Open(size_t directory) const;
-  /// Below the top; empty for that.
+  /// The path in the tree; empty for the top.
   std::string Path(size_t directory) const;
   size_t count() const { return directories_.size(); }
 
@@ -42,7 +44,7 @@ class TargetTree {
   };
 
   explicit TargetTree(DirectoryFd top) : top_(std::move(top)) {}
-  /// The numbers of the directories on the way to one, without the top.
+  /// The numbers of the directories from the top, which is left out, to one.
   std::vector<size_t> Way(size_t directory) const;
 
   DirectoryFd top_;

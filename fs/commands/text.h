@@ -12,10 +12,11 @@ namespace ctxfs {
 /// "1.5 GiB", "17 B".
 std::string HumanSize(uint64_t bytes);
 
-/// A name as it is, or for a terminal with '?' for its control characters.
+/// Returns a name for standard output: unchanged, or on a terminal with '?' for
+/// control characters.
 std::string ShownName(std::string_view name);
 
-/// On one line; bytes that are no text are replaced.
+/// Returns JSON on one line. Bytes that are not UTF-8 become U+FFFD.
 std::string CompactJson(const Json& json);
 
 }  // namespace ctxfs
