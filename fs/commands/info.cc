@@ -291,6 +291,10 @@ int RunInfo(int argc, char** argv) {
       last = ExitCode::kSource;
       continue;
     }
+    if (paths->empty()) {
+      PrintError(operand, {Code::kNotContainer, "there is no container in it"});
+      last = ExitCode::kNotContainer;
+    }
     for (const std::string& path : *paths) {
       if (shown++ != 0 && !arguments.raw && !arguments.json) std::puts("");
       const ExitCode code = ShowOne(path, arguments, &all);

@@ -55,6 +55,10 @@ class Reporter {
       code_ = ExitCode::kSource;
       return;
     }
+    if (paths->empty()) {
+      PrintError(source, {Code::kNotContainer, "there is no container in it"});
+      code_ = ExitCode::kNotContainer;
+    }
     for (const std::string& path : *paths) {
       if (!ReportRoom::Take(room_.containers)) {
         ++left_out_;
@@ -68,9 +72,7 @@ class Reporter {
   /// of the last error.
   ExitCode Write(int to) {
     progress_.Clear();
-    if (opened_ == 0) {
-      return code_ == ExitCode::kOk ? ExitCode::kNotContainer : code_;
-    }
+    if (opened_ == 0) return code_;
     const PageFrame& frame = TheFrame();
     const std::string data = PageData(options_.depth, containers_, left_out_);
     for (const std::string* part :
