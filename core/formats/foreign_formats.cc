@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Formats that are recognised in order to name the program that reads them.
+// Formats that ctxfs recognises only to name a program that reads them.
 #include "core/container/foreign_formats.h"
 
 #include <algorithm>

@@ -8,7 +8,8 @@
 
 namespace ctxfs {
 
-// A format forgotten here is a format not mounted; one misspelt does not link.
+// A format that is missing here is never mounted. A misspelt name does not
+// link.
 extern const Format kColumnShard;
 extern const Format kCowrie;
 extern const Format kCvc;
@@ -34,8 +35,9 @@ extern const Format kZip;
 
 namespace {
 
-// Profiles of Shard before Shard itself, which takes any of them. Those without
-// a magic number last.
+// The first format whose probe accepts a file opens it. Profiles of Shard come
+// before Shard itself, which accepts any profile, and formats without a magic
+// number last.
 constexpr std::array kFormats = {
     &kWShard,      &kWShardChunks, &kModelShard,
     &kSampleShard, &kGemmShard,    &kTraceShard,
@@ -126,11 +128,12 @@ Result<std::shared_ptr<const Container>> OpenDirectory(
     }
     last = format;
   }
-  // Nobody knows better what is missing.
+  // No format recognises it. The error of a format that reads directories says
+  // what is missing.
   return last->open(std::move(directory), options, context);
 }
 
-/// Whether a file that no probe recognises is worth opening as this format.
+/// Whether to try to open a file that no probe recognises as this format.
 bool Resembles(const Format& format, Bytes head, const Source& source) {
   return (format.resembles != nullptr && format.resembles(head)) ||
          (format.resembles_source != nullptr &&
@@ -152,7 +155,7 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
       return format->open(std::move(source), options, context);
     }
   }
-  std::optional<Error> refusal;  // the first, of a relative
+  std::optional<Error> refusal;  // of the first format that it resembles
   for (const Format* format : Formats()) {
     if (!Resembles(*format, head->span(), *source)) continue;
     Result<std::shared_ptr<const Container>> opened =
@@ -160,7 +163,7 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
     if (opened || opened.error().code != Code::kNotContainer) return opened;
     if (!refusal) refusal = std::move(opened).error();
   }
-  // A file that others read is named as such rather than as a relative.
+  // The name of a known foreign format says more than such a refusal.
   if (refusal && RecogniseForeign(head->span()) == nullptr) {
     return *std::move(refusal);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GemmShard: Shard role 3. Tiles as tensors, and the matrices that they make
-// (docs/conventions.md, section 3).
+// GemmShard: Shard role 3. Tiles are tensors, and matrices are assembled from
+// them (docs/conventions.md, section 3).
 //
 //   MATRIX/ROW,COL   a tile: TensorV1, row-major, of two dimensions
 #include <algorithm>
@@ -18,10 +18,10 @@
 namespace ctxfs {
 namespace {
 
-/// Where a tile stands in its matrix, in tiles.
+/// Row and column of a tile in its matrix, in tiles.
 using Place = std::pair<uint32_t, uint32_t>;
 
-/// The number that all of `text` is, as it would be written.
+/// Parses all of `text` as a decimal number without leading zeros.
 std::optional<uint32_t> Number(std::string_view text) {
   uint32_t value = 0;
   const char* end = text.data() + text.size();
@@ -46,11 +46,11 @@ bool SplitName(std::string_view name, std::string_view* matrix, Place* place) {
   return true;
 }
 
-/// A full grid of tiles that fit together.
+/// A complete grid of tiles that fit together.
 struct Grid {
   DType dtype = DType::kU8;
   std::string_view type_name;
-  std::vector<uint64_t> rows;     // where each row of tiles starts, and the end
+  std::vector<uint64_t> rows;  // first line of each row of tiles, and the end
   std::vector<uint64_t> columns;  // the same
   std::vector<uint32_t> entries;  // row by row
 
@@ -59,7 +59,7 @@ struct Grid {
   uint64_t size() const { return height() * width() * DTypeSize(dtype); }
 };
 
-/// A matrix, put together from its tiles for the window that is read.
+/// A matrix, assembled from its tiles for the window that is read.
 class Assembled final : public Transform {
  public:
   Assembled(std::shared_ptr<const TensorShard> shard, Grid grid)
@@ -91,8 +91,8 @@ class Assembled final : public Transform {
   }
 
  private:
-  /// Copies what of a tile lies in the window [offset, offset + out.size()):
-  /// the lines of the tile that the window touches are read at once.
+  /// Copies the part of a tile that is in the window [offset, offset +
+  /// out.size()). Reads all lines of the tile that the window touches at once.
   Status CopyTile(size_t row, size_t column, uint64_t offset, MutableBytes out,
                   const ReadContext& context) const {
     const uint64_t size = DTypeSize(grid_.dtype);
@@ -146,7 +146,8 @@ class GemmShard final : public TensorShard {
       return {};
     }
     for (auto& [matrix, tiles] : tiles_) Sort(tiles);
-    // Only full grids can be a matrix: the last place says how many there are.
+    // Only a complete grid is a matrix. Its last place gives the number of
+    // tiles.
     std::erase_if(tiles_, [](const auto& item) {
       uint64_t columns = 0;
       for (const auto& [place, entry] : item.second) {
@@ -247,7 +248,7 @@ class GemmShard final : public TensorShard {
     tiles.shrink_to_fit();
   }
 
-  /// Reads the tiles' headers; kCorrupt for tiles that make no matrix.
+  /// Reads the headers of the tiles. Fails with kCorrupt if they do not fit.
   Result<Grid> Fit(const Tiles& tiles, const ReadContext& context) const {
     Grid grid;
     grid.rows = {0};
@@ -280,7 +281,8 @@ class GemmShard final : public TensorShard {
       }
       grid.entries.push_back(entry);
     }
-    // Tiles are of equal shape but for the last of a row or a column.
+    // All tiles have the same shape; only the last row and column may be
+    // smaller.
     for (const std::vector<uint64_t>* ends : {&grid.rows, &grid.columns}) {
       for (size_t i = 1; i < ends->size(); ++i) {
         const uint64_t size = (*ends)[i] - (*ends)[i - 1];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An entry's bytes: where they are, how they are encoded, and what stands
-// before them (docs/shard.md, sections 9 and 10).
+// The bytes of an entry: position, codec and checksum (docs/shard.md, sections
+// 9 and 10).
 #include <string>
 #include <utility>
 
@@ -14,12 +14,12 @@ namespace {
 // The one header flag that changes anything.
 constexpr uint16_t kHasChecksums = 0x0020;
 
-// Bytes within a record that faults point at.
+// Offsets in a record, for the positions of faults.
 constexpr uint64_t kOrigSizeAt = 32;
 
 }  // namespace
 
-/// An entry's bytes, decoded if they are encoded.
+/// The bytes of an entry, decoded if they are encoded.
 class ShardBlock final : public Block {
  public:
   ShardBlock(std::shared_ptr<const ShardContainer> container, uint32_t entry)
@@ -43,7 +43,7 @@ class ShardBlock final : public Block {
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
-      return At({Code::kCorrupt, "damaged, as an earlier read has found"});
+      return At({Code::kCorrupt, "damaged: an earlier read failed"});
     }
     Result<Buffer> stored =
         ReadBuffer(*container_->source(), record_.data_offset,
@@ -67,9 +67,8 @@ class ShardBlock final : public Block {
     return error;
   }
 
-  /// Sections 9.3 and 10: the codec is a matter of flags that writers set in
-  /// four ways, and the checksum is over decoded or stored bytes; the checksum
-  /// decides.
+  /// Sections 9.3 and 10: writers set the codec flags in four ways, and compute
+  /// the checksum over decoded or over stored bytes. The checksum decides.
   Result<Buffer> DecodeAndCheck(Buffer stored,
                                 const Interrupt& interrupt) const {
     const bool same_size = record_.disk_size == record_.orig_size;

@@ -15,8 +15,9 @@
 namespace ctxfs {
 namespace {
 
-/// Keeps what is ours of the metadata: of each NAME an object of "encryption"
-/// and "delta", themselves objects of scalars, or else what stands there.
+/// Collects this project's conventions from the metadata: for each NAME an
+/// object with "encryption" and "delta", which are objects of scalars. A value
+/// of another type is kept as it is, to be reported.
 class Conventions final : public JsonVisitor {
  public:
   using ByName = std::unordered_map<std::string, Json>;
@@ -42,15 +43,15 @@ class Conventions final : public JsonVisitor {
     }
   }
 
-  /// Whether there was more than is kept.
+  /// Whether there were more values than the limit.
   bool too_many() const { return count_ > limits::kConventionValues; }
 
  private:
-  static constexpr size_t kAbove = 4;  // of encryption's or delta's own keys
+  static constexpr size_t kAbove = 4;  // keys above "encryption" and "delta"
   static constexpr size_t kSchemeDepth = kAbove + 1;
 
-  /// Whether `path` leads to what is ours. Of equal keys the last one holds: it
-  /// makes forgotten what an earlier one has said.
+  /// Whether `path` leads to the conventions or is part of them. Of equal keys
+  /// the last counts, so a value drops what an earlier one at its path has set.
   bool Replace(const Path& path) {
     constexpr std::string_view kTrunk[] = {"entry_metadata", "", "extra",
                                            "ctxfs"};
@@ -73,7 +74,8 @@ class Conventions final : public JsonVisitor {
   uint64_t count_ = 0;
 };
 
-/// Whether metadata can hold anything of ours; most has nothing, and is large.
+/// Whether metadata may have conventions. Most has none, and is large, so this
+/// saves parsing it. "\u" may be part of an escaped "ctxfs".
 bool MayHaveConventions(std::string_view text) {
   return text.find("\"ctxfs\"") != std::string_view::npos ||
          text.find("\\u") != std::string_view::npos;
@@ -84,8 +86,8 @@ bool MayHaveConventions(std::string_view text) {
 Status ShardContainer::ReadConventions(const ReadContext& context) {
   const uint64_t start = header_.schema_offset;
   if (start == 0 || start >= source()->size()) return {};
-  // Without them an encrypted entry would be taken for an open one: what cannot
-  // be read for now refuses the container.
+  // A failed read refuses the container: without the conventions, an encrypted
+  // entry would be served as its ciphertext.
   Result<Buffer> text = ReadBuffer(
       *source(), start, std::min(source()->size() - start, limits::kJsonBytes),
       "metadata");
@@ -93,7 +95,7 @@ Status ShardContainer::ReadConventions(const ReadContext& context) {
   if (!MayHaveConventions(AsText(text->span()))) return {};
   Conventions visitor(&conventions_);
   if (!WalkJson(AsText(text->span()), JsonDialect::kStandard, visitor)) {
-    conventions_.clear();  // a warning of the metadata's own
+    conventions_.clear();  // Info and Inspect report the metadata
   }
   if (visitor.too_many()) {
     return Error{Code::kLimit,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Shard container says of itself and its entries: info.json, the
-// records of index.json, and the metadata section (docs/shard.md, sections
-// 3 to 6 and 11).
+// Descriptions of a Shard container and its entries: info.json, the records of
+// index.json, and the metadata section (docs/shard.md, sections 4, 5 and 11).
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -16,7 +15,7 @@
 namespace ctxfs {
 namespace {
 
-// Of a million faults the first hundred tell enough.
+// At most so many faults of entries are warnings in info.json.
 constexpr size_t kFaultsShown = 100;
 
 std::string RoleName(uint8_t role) {
@@ -44,7 +43,8 @@ std::string RoleName(uint8_t role) {
   }
 }
 
-/// "10 blob": the number too, since names of 11 to 15 have changed (section 6).
+/// "10 blob". With the number, because the names of 11 to 15 have changed
+/// (section 5).
 std::string ContentTypeText(uint16_t type) {
   constexpr const char* kNames[] = {
       "unknown",        "tensor",        "json",         "cowrie",
@@ -129,7 +129,7 @@ EntryInfo ShardContainer::Describe(uint32_t entry) const {
   const std::optional<Error> fault = EntryFault(entry);
   if (fault) info.note = fault->what;
   if (Encoded(record)) {
-    // Where both codec bits are set, PickCodec looks at the first bytes.
+    // If both codec bits are set, PickCodec examines the first bytes.
     std::byte head[4] = {};
     MutableBytes bytes(head, std::min<uint64_t>(4, record.disk_size));
     if (record.ambiguous_codec()) {
@@ -148,7 +148,7 @@ EntryInfo ShardContainer::Describe(uint32_t entry) const {
   if (seal != nullptr) {
     info.codec = "aes-256-gcm";
     if (EntryLocked(entry)) {
-      info.note = "encrypted: to be read with -o keyfile=";
+      info.note = "encrypted: mount with -o keyfile= to read it";
     }
   }
   const Checksum checksum = StoredChecksum(record);
@@ -171,8 +171,8 @@ Result<ParsedJson> ShardContainer::ParseMetadata() const {
   const uint64_t start = header_.schema_offset;
   const uint64_t size = source()->size();
   if (start > size) {
-    return Error{Code::kCorrupt, "lies past the end at " + std::to_string(size),
-                 start};
+    return Error{Code::kCorrupt,
+                 "starts past the end at " + std::to_string(size), start};
   }
   if (start == size) return ParsedJson{nullptr, 0};
   Result<Buffer> text = ReadBuffer(
@@ -218,7 +218,8 @@ void ShardContainer::Annotate(const Json& metadata, EntryInfo& info) const {
 Result<Content> ShardContainer::OpenMetadata() const {
   const uint64_t start = header_.schema_offset;
   uint64_t length = source()->size() - start;
-  // What follows the value is no metadata; what is no value is shown whole.
+  // Bytes after the JSON value are left out. If it is not JSON, all bytes up to
+  // the end of the file are shown.
   const Result<ParsedJson> parsed = ParseMetadata();
   if (parsed) length = std::min<uint64_t>(length, parsed->length);
   if (!parsed && !parsed.error().Permanent()) return parsed.error();

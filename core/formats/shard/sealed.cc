@@ -20,7 +20,7 @@ constexpr size_t kLeastSalt = 16;
 constexpr size_t kMostSalt = 64;
 constexpr uint64_t kAeadBytes = kAeadNonceBytes + kAeadTagBytes;
 
-/// The bytes of standard base64 with padding; empty for what is none.
+/// Decodes standard base64 with padding; returns nothing if it is not valid.
 std::string FromBase64(const std::string& text) {
   if (text.size() % 4 != 0 || text.size() > 2 * kMostSalt) return {};
   std::string bytes(text.size() / 4 * 3, '\0');
@@ -35,7 +35,8 @@ std::string FromBase64(const std::string& text) {
   return bytes;
 }
 
-/// Reads `encryption`; `why` says what is wrong with it when nothing comes.
+/// Parses the object "encryption". If it is not valid, returns nullopt and sets
+/// `why` to the reason.
 std::optional<ShardSeal> ParseSeal(const Json& object, std::string_view name,
                                    std::string* why) {
   ShardSeal seal;
@@ -51,7 +52,7 @@ std::optional<ShardSeal> ParseSeal(const Json& object, std::string_view name,
   } else if (seal.salt.size() < kLeastSalt || seal.salt.size() > kMostSalt) {
     *why = "the salt is not 16 to 64 bytes of base64";
   } else if (info != object.end() && !info->is_string() && !info->is_null()) {
-    *why = "info is no text";
+    *why = "info is not a string";
   } else if (inner == "none") {
     return seal;
   } else if (inner != "zstd" && inner != "lz4") {
@@ -68,8 +69,8 @@ std::optional<ShardSeal> ParseSeal(const Json& object, std::string_view name,
 
 }  // namespace
 
-/// An encrypted entry, opened: decrypted whole, checked against its tag, and
-/// decoded; in memory that is not dumped.
+/// The plaintext of an encrypted entry: decrypted as a whole, verified by its
+/// tag, and decoded, in memory that core dumps leave out.
 class SealedBlock final : public Block {
  public:
   SealedBlock(std::shared_ptr<const ShardContainer> container, uint32_t entry)
@@ -91,7 +92,7 @@ class SealedBlock final : public Block {
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
-      return At({Code::kChecksum, "damaged, as an earlier read has found"});
+      return At({Code::kChecksum, "damaged: an earlier read failed"});
     }
     Result<Buffer> plain = Unseal(context);
     if (plain) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shard v2, any role (docs/shard.md; section 18 is what this file does).
+// Shard v2, any role (docs/shard.md): header, index and names, and the checks
+// of section 18.
 //
 //   0                     header, 64 bytes
 //   64                    index, entry_count records of 48 bytes
 //   string_table_offset   names, found by (offset, length) in the index
-//   data_section_offset   entry data, in any order, each raw or one zstd or
-//                         lz4 stream, checksummed by CRC-32C when decoded
-//   schema_offset         metadata, one JSON object, to the end of the file
+//   data_section_offset   entry data, in any order: stored bytes, zstd frames
+//   or
+//                         an lz4 block, with a CRC-32C (section 10)
+//   schema_offset         metadata: one JSON value, up to the end of the file
 #include "core/formats/shard/shard.h"
 
 #include <algorithm>
@@ -26,7 +28,7 @@ constexpr uint32_t kMagic = 0x44524853;  // "SHRD"
 constexpr uint64_t kHeaderSize = ShardHeader::kSize;
 constexpr uint64_t kRecordSize = ShardRecord::kSize;
 
-// Bytes within the header and within a record that faults point at.
+// Offsets in the header and in a record, for the positions of faults.
 constexpr uint64_t kVersionAt = 4;
 constexpr uint64_t kRoleAt = 5;
 constexpr uint64_t kEntrySizeAt = 10;
@@ -151,12 +153,13 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
     Status fault = Fault(
         {Code::kCorrupt,
          inverted ? "string_table_offset " + std::to_string(start) +
-                        " lies after data_section_offset " + std::to_string(end)
+                        " is after data_section_offset " + std::to_string(end)
                   : "data_section_offset " + std::to_string(end) +
-                        " lies past the end at " + std::to_string(size),
+                        " is past the end at " + std::to_string(size),
          inverted ? kStringTableAt : kDataSectionAt});
     if (!fault) return fault;
-    // Salvage: what names there are lie before the end, data after the index.
+    // Salvage: names may end at the end of the file (none if the offsets are
+    // out of order), and data may start right after the index.
     start = std::min(start, size);
     end = inverted ? start : size;
     data_floor_ = std::min(data_floor_, ShardRecord::At(header_.entry_count));
@@ -164,7 +167,8 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
   names_size_ = end - start;
 
   uint64_t used = 0;
-  uint64_t total = 0;  // names may share bytes: a small table, a huge tree
+  // Names may share bytes, so a small table may stand for a huge tree.
+  uint64_t total = 0;
   uint64_t outside = 0;
   uint32_t first_outside = 0;
   for (uint32_t i = 0; i < header_.entry_count; ++i) {
@@ -188,7 +192,7 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
   }
   if (outside > 0) {
     Warn({std::to_string(outside) +
-              " names lie outside the string table, the first "
+              " names are outside the string table, the first "
               "that of entry " +
               std::to_string(first_outside),
           ShardRecord::At(first_outside, kNameOffsetAt),
@@ -215,18 +219,18 @@ Status ShardContainer::CheckEntries(const ReadContext& context) {
   if (Status overlaps = CheckOverlaps(context); !overlaps) return overlaps;
   const uint64_t schema = header_.schema_offset;
   if (schema > source()->size()) {
-    Warn({"the metadata lies past the end, at " + std::to_string(schema),
+    Warn({"the metadata starts past the end, at " + std::to_string(schema),
           kSchemaAt, /*damage=*/true});
   }
   return {};
 }
 
 Status ShardContainer::CheckOverlaps(const ReadContext& context) {
-  // Old streamed episodes interleave their lanes: no fault there
-  // (docs/shard.md, section 18).
+  // Role 5 may have overlapping entries, because stream writers interleave the
+  // lanes of an episode (docs/shard.md, section 18).
   if (header_.role == kWShardRole) return {};
 
-  // Most writers lay data out in index order: then nothing need be sorted.
+  // Most writers store data in index order, which saves sorting.
   uint64_t end = 0;
   bool ordered = true;
   for (uint32_t i = 0; ordered && i < header_.entry_count; ++i) {
@@ -250,7 +254,7 @@ Status ShardContainer::CheckOverlaps(const ReadContext& context) {
     const uint64_t at_b = Record(b).data_offset;
     return at_a != at_b ? at_a < at_b : a < b;
   });
-  uint64_t reach = 0;     // where the data seen so far ends
+  uint64_t reach = 0;     // end of the data of the entries before
   uint32_t furthest = 0;  // the entry that ends there
   for (const uint32_t i : order) {
     const ShardRecord record = Record(i);
@@ -296,11 +300,12 @@ std::string ShardContainer::Label(uint32_t entry) const {
 
 std::optional<std::string_view> ShardContainer::EntryName(
     uint32_t entry) const {
-  // Asked for so often that the rest of the record is left alone.
+  // Called very often, so it does not parse the whole record.
   const std::byte* record = index_.data() + kRecordSize * entry;
   const auto offset = LoadLe<uint32_t>(record + kNameOffsetAt);
   const auto length = LoadLe<uint16_t>(record + kNameLengthAt);
-  // names_ holds all that lies within the table, and nothing else.
+  // names_ has the table up to the last byte of a name that is within it, so
+  // this test also rejects names outside the table.
   if (!InBounds(offset, length, names_.size())) return std::nullopt;
   return AsText(names_.span().subspan(offset, length));
 }
@@ -311,7 +316,7 @@ std::optional<Error> ShardContainer::EntryFault(uint32_t entry) const {
     return Error{
         Code::kCorrupt,
         Label(entry) + ": data_offset " + std::to_string(record.data_offset) +
-            " lies before the data section at " + std::to_string(data_floor_),
+            " is before the data section at " + std::to_string(data_floor_),
         ShardRecord::At(entry, kDataOffsetAt)};
   }
   if (!InBounds(record.data_offset, record.disk_size, source()->size())) {
@@ -321,7 +326,7 @@ std::optional<Error> ShardContainer::EntryFault(uint32_t entry) const {
                      " run past the end at " + std::to_string(source()->size()),
                  ShardRecord::At(entry, kDataOffsetAt)};
   }
-  // Only a checksum can tell whose the shared bytes are.
+  // Without a checksum nothing tells to which entry the shared bytes belong.
   if (!overlapping_.empty() && overlapping_[entry] && !StoredChecksum(record)) {
     return Error{
         Code::kCorrupt,

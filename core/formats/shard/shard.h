@@ -19,7 +19,7 @@
 
 namespace ctxfs {
 
-/// docs/shard.md, section 2; sizes in bytes, offsets absolute.
+/// The header (docs/shard.md, section 2); sizes in bytes, offsets absolute.
 struct ShardHeader {
   static constexpr uint64_t kSize = 64;
 
@@ -36,8 +36,7 @@ struct ShardHeader {
   uint64_t total_file_size = 0;
 };
 
-/// How many entries are looked at between two questions whether the request is
-/// interrupted.
+/// Entries that are examined between two checks for an interrupt.
 constexpr uint32_t kEntriesACheck = 16'384;
 
 /// Roles that change how a container is read (docs/shard.md, section 4).
@@ -54,10 +53,10 @@ constexpr uint8_t kColumnRole = 8;
 /// Whether `head` is the start of a Shard container of that role.
 bool HasShardRole(Bytes head, uint8_t role);
 
-/// docs/shard.md, section 5.
+/// An index record (docs/shard.md, section 5).
 struct ShardRecord {
   static constexpr uint64_t kSize = 48;
-  /// Where the entry's record, or a field of it, is in the file.
+  /// The position in the file of an entry's record, or of a field in it.
   static constexpr uint64_t At(uint32_t entry, uint64_t field = 0) {
     return ShardHeader::kSize + kSize * entry + field;
   }
@@ -90,19 +89,19 @@ struct ShardRecord {
 struct ShardSeal {
   std::string salt;
   std::string info;
-  Codec inner = Codec::kNone;  // of the plaintext
-  uint64_t inner_size = 0;     // what that decodes to; none: as long as it is
+  Codec inner = Codec::kNone;  // of the decrypted bytes
+  uint64_t inner_size = 0;     // decoded bytes; unused for kNone
 };
 
-/// A Shard v2 container of any role, as an archive of named entries. Profiles
-/// of it derive from this class.
+/// A Shard v2 container of any role, as an archive of named entries. The
+/// classes of the profiles derive from it.
 class ShardContainer : public Container {
  public:
   ShardContainer(std::shared_ptr<const Source> source,
                  const OpenOptions& options);
 
-  /// Reads and checks header, index and names; touches no entry's data. To be
-  /// called once, before anything else.
+  /// Reads and checks header, index and names. Reads no entry's data. Must be
+  /// called once, before any other function.
   virtual Status Load(const ReadContext& context);
 
   Json Info(const ReadContext& context) const override;
@@ -114,7 +113,7 @@ class ShardContainer : public Container {
 
   /// The entries under their names.
   std::shared_ptr<const FileTable> EntryTable() const;
-  /// Where they are shown: kRawEntries if other files show what they hold.
+  /// The role of these files: kRawEntries if other files have their bytes.
   virtual Role EntryRole() const { return Role::kEntries; }
 
   uint32_t entry_count() const { return header_.entry_count; }
@@ -128,7 +127,8 @@ class ShardContainer : public Container {
   virtual EntryInfo Describe(uint32_t entry) const;
   /// See FileTable::AddFindings.
   virtual void AddFindings(uint32_t /*entry*/, EntryInfo& /*info*/) const {}
-  /// The structural fault that makes an entry unreadable, when salvaging.
+  /// The structural fault that makes an entry unreadable. Without salvage such
+  /// a fault refuses the container, so an open container has none.
   std::optional<Error> EntryFault(uint32_t entry) const;
   /// Whether the entry is encrypted and its key is missing.
   bool EntryLocked(uint32_t entry) const;
@@ -139,29 +139,31 @@ class ShardContainer : public Container {
   ShardRecord Record(uint32_t entry) const;
 
  protected:
-  /// Whether the stored bytes are to be decoded. Episodes flagged compressed
-  /// that name no codec anywhere hold raw bytes.
+  /// Whether the stored bytes must be decoded. In role 5, entries that are
+  /// flagged compressed are not if neither they nor the header name a codec.
   bool Encoded(const ShardRecord& record) const;
-  /// Whether the stored bytes are the entry's: neither encoded nor encrypted.
+  /// Whether the stored bytes are the bytes of the file: neither encoded nor
+  /// encrypted.
   bool IsPlain(uint32_t entry) const;
   Codec PickCodec(const ShardRecord& record, Bytes stored) const;
-  /// The entry's bytes as one block, plain or not.
+  /// The bytes of an entry as one block, also if it is plain.
   Result<std::shared_ptr<const Block>> OpenBlock(uint32_t entry) const;
-  /// Stands before an unencoded entry's bytes; null for no checksum.
+  /// The gate of an entry that is not encoded; null if it has no checksum.
   std::shared_ptr<const Gate> OpenGate(uint32_t entry) const;
-  /// What this project's conventions say of an entry, or null.
+  /// This project's conventions for an entry, or null.
   const Json* ConventionsOf(uint32_t entry) const;
   /// How an entry is encrypted, or null.
   const ShardSeal* Seal(uint32_t entry) const;
   /// "entry 7 'NAME'".
   std::string Label(uint32_t entry) const;
-  /// All of an entry's bytes, decoded and verified, not through the cache: for
-  /// blocks that are made of them and for what Load must know.
+  /// Reads all bytes of an entry, decoded and verified, without the cache: for
+  /// blocks that are computed from them, and for Load.
   Result<Buffer> ReadEntry(uint32_t entry, const ReadContext& context) const;
-  /// The checksum in the index, and the one to verify against.
+  /// The checksum in the index, and the one to verify against: none with
+  /// verify=off.
   virtual Checksum StoredChecksum(const ShardRecord& record) const;
   Checksum ExpectedChecksum(const ShardRecord& record) const;
-  /// What is known of the entry's bytes.
+  /// The verdict on the entry's bytes.
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t entry) const;
 
   const OpenOptions options_;
@@ -174,17 +176,21 @@ class ShardContainer : public Container {
   Status CheckEntries(const ReadContext& context);
   Status ReadConventions(const ReadContext& context);
 
-  /// Refuses the container, or notes the fault when salvaging.
+  /// Returns the error, which refuses the container; with salvage it becomes a
+  /// warning instead.
   Status Fault(Error error);
   Status CheckOverlaps(const ReadContext& context);
-  /// The value at schema_offset, its length with the blanks that follow it.
+  /// Parses the value at schema_offset. Its length includes the white space
+  /// after it.
   Result<ParsedJson> ParseMetadata() const;
   Result<Content> OpenMetadata() const;
 
-  /// An entry's bytes, decoded but not decrypted, not through the cache.
+  /// Reads the payload of an entry, decoded but not decrypted, without the
+  /// cache.
   Result<Buffer> Payload(uint32_t entry, const ReadContext& context) const;
   void AddSeal(uint32_t entry, const Json& encryption);
-  /// Of an entry whose payload has so many bytes; 0 where that is too many.
+  /// Decrypted and decoded bytes of an entry whose payload has `payload` bytes;
+  /// 0 if they exceed limits::kDecodedBytes.
   uint64_t SealedSize(const ShardSeal& seal, uint64_t payload) const;
   Result<std::shared_ptr<const Block>> OpenSealedBlock(uint32_t entry) const;
 
@@ -194,9 +200,9 @@ class ShardContainer : public Container {
   const uint64_t owner_ = NewOwner();
   ShardHeader header_;
   Buffer index_;             // entry_count records as they are in the file
-  Buffer names_;             // the string table, as far as names reach
+  Buffer names_;             // the string table up to the end of the last name
   uint64_t names_size_ = 0;  // bytes of the string table's region
-  uint64_t data_floor_ = 0;  // no entry's data lies below
+  uint64_t data_floor_ = 0;  // entry data must not start before this offset
   std::vector<bool> overlapping_;  // empty while no entries overlap
   std::unordered_map<std::string, Json> conventions_;  // by the entry's name
   std::unordered_map<uint32_t, ShardSeal> seals_;

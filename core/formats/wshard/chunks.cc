@@ -25,10 +25,10 @@ class WShardChunks final : public ShardContainer {
  public:
   using ShardContainer::ShardContainer;
 
-  /// Opens the chunks, too, as far as they can be; touches no lane.
+  /// Opens the chunks, too, as far as possible. Reads no lane.
   Status Load(const ReadContext& context) override;
 
-  /// Whether it is a manifest at all.
+  /// Whether the container has an entry meta/manifest.
   bool has_manifest() const { return entry_.has_value(); }
 
   Json Info(const ReadContext& context) const override;
@@ -47,21 +47,21 @@ class WShardChunks final : public ShardContainer {
   void Disjoin(std::string why) { manifest_.faults.push_back(std::move(why)); }
   Result<Content> OpenLane(const JoinedLane& lane,
                            const ReadContext& context) const;
-  /// Of all chunks together: verified when every one is.
+  /// Describes the lane in all chunks; it is verified when each part is.
   EntryInfo DescribeLane(const JoinedLane& joined) const;
-  /// "ok", "differs", or why there is no verdict on a chunk's sha256.
+  /// "ok", "differs", "none", or "not checked" if that would take too long.
   std::string CheckDigest(size_t k, const ReadContext& context) const;
-  /// Compares it, however long that takes.
+  /// Compares the sha256 of chunk k, however long that takes.
   void Digest(size_t k, const ReadContext& context) const;
-  /// What does not fit in chunk k's identity, and in that of the one before it
-  /// as chunk k has it; empty for nothing.
+  /// Compares the identity of the chunk before chunk k with the one that
+  /// meta/provenance of chunk k gives. Returns the difference; empty for none.
   std::string CheckChain(size_t k, const ReadContext& context) const;
   bool DigestsAreCheap() const;
 
   std::optional<uint32_t> entry_;
   ChunkManifest manifest_;
   Chunks chunks_;  // in order, null for those that cannot be opened
-  std::vector<uint64_t> ends_;  // step of the episode after each chunk's last
+  std::vector<uint64_t> ends_;  // steps up to the end of each chunk
   Join join_;                   // empty unless the chunks are continuous
   mutable std::vector<AtomicVerdict> digests_;
 };
@@ -138,7 +138,7 @@ Result<std::shared_ptr<const WShardContainer>> WShardChunks::OpenChunk(
       "header");
   if (!head) return head.error();
   if (!HasShardRole(head->span(), kWShardRole)) {
-    return Error{Code::kCorrupt, "it is no episode", 0};
+    return Error{Code::kCorrupt, "not an episode (Shard role 5)", 0};
   }
   auto opened = std::make_shared<WShardContainer>(*std::move(file), options_);
   if (Status loaded = opened->Load(context); !loaded)
@@ -368,8 +368,7 @@ Result<std::shared_ptr<const Container>> Open(
   if (Status loaded = chunks->Load(context); !loaded)
     return std::move(loaded).error();
   if (!chunks->has_manifest()) {
-    return OpenManifest(std::move(source), options,
-                        context);  // or of the other form
+    return OpenManifest(std::move(source), options, context);  // of form A
   }
   return std::shared_ptr<const Container>(std::move(chunks));
 }

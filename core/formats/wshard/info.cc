@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an episode says of itself and its lanes: info.json, the records of
-// index.json, and its identity (docs/wshard.md, sections 2, 3 and 7).
+// Descriptions of an episode and its lanes: info.json, the records of
+// index.json, and the identity (docs/wshard.md, sections 2, 3 and 7).
 #include <xxhash.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ Json WShardContainer::Info(const ReadContext& context) const {
   Json& warnings = info["warnings"];
   if (const size_t repeated = CountRepeatedNames(*this); repeated > 0) {
     warnings.push_back("duplicate names: " + std::to_string(repeated) +
-                       " entries are called as an earlier one");
+                       " entries have the name of an earlier one");
   }
   size_t lanes = 0;
   size_t guesses = 0;
@@ -62,7 +62,7 @@ Json WShardContainer::Info(const ReadContext& context) const {
   }
   const Result<std::optional<std::string>> identity = Identity(context);
   if (!identity && identity.error().Permanent()) {
-    // The same text each time: a second read does not say what the first found.
+    // The same text at every call: only the first failed read has the reason.
     warnings.push_back(
         Warning{"meta/identity: damaged", identity.error().offset}.Text());
   } else if (!identity) {
@@ -96,8 +96,8 @@ EntryInfo WShardContainer::Describe(uint32_t entry) const {
   }
   if (IsRepaired(entry)) {
     add_note(
-        "put together from the runs of a stream writer; `checksum` "
-        "is of the bytes that the index gives");
+        "assembled from the runs of a stream writer; `checksum` "
+        "is of the bytes at the offset in the index");
     info.extra["repaired"] = true;
   }
   return info;
@@ -113,13 +113,13 @@ EntryInfo WShardContainer::DescribeSigns(uint32_t entry,
   info.dtype = DTypeName(DType::kI8);
   info.shape = layout.shape();
   info.note =
-      "1 for a set bit, -1 for a clear one: a clear one may be no sign at all, "
-      "and TypeScript writers set bits for the opposite sign";
+      "1 for a set bit, -1 for a clear one, which may also stand for zero; "
+      "TypeScript writers set bits for the opposite sign";
   info.extra = {{"residual_layout", layout.name()}};
   return info;
 }
 
-// Two things are said of entries: the metadata section, and meta/channels.
+// An entry is described by the metadata section and by meta/channels.
 Json WShardContainer::Metadata() const {
   Json section = ShardContainer::Metadata();
   if (section.is_discarded()) return section;

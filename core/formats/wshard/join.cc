@@ -30,7 +30,7 @@ ChunkLanes LanesOf(const WShardContainer& chunk) {
     std::optional<Lane> lane = chunk.LaneOf(i);
     if (!lane) continue;
     if (lane->shape[0] != chunk.length()) continue;
-    // The one lane that is changed as it is joined.
+    // Joining adds to the ticks, so they must be i32 [T].
     if (name == kTicks &&
         (lane->dtype != DType::kI32 || lane->shape.size() != 1)) {
       continue;
@@ -100,14 +100,14 @@ Result<Content> OpenJoined(const Chunks& chunks, const JoinedLane& lane,
 Status GlobalTicks::Compute(uint64_t offset, MutableBytes out,
                             const ReadContext& context) const {
   uint64_t tick = offset / kTickSize;
-  size_t skip = offset % kTickSize;  // bytes of the first tick not asked for
+  size_t skip = offset % kTickSize;  // bytes of the first tick before `offset`
   const uint64_t end = offset + out.size();
   const auto length = static_cast<size_t>(
       end - tick * kTickSize + (kTickSize - end % kTickSize) % kTickSize);
   Window window;
   Status read = local_.Read(tick * kTickSize, length, context, window);
   if (!read) return read;
-  // A tick may lie across two slices.
+  // A tick may continue from one slice into the next.
   std::array<std::byte, kTickSize> bytes;
   size_t have = 0;
   auto piece = std::upper_bound(

@@ -15,7 +15,7 @@ namespace ctxfs {
 using Chunks = std::vector<std::shared_ptr<const WShardContainer>>;
 
 /// A lane that all chunks have, with the same dtype and the same shape of a
-/// step: one after the other they are the episode's.
+/// step. Its parts, one after the other, are the lane of the episode.
 struct JoinedLane {
   std::string name;
   Lane lane;                      // of the whole episode
@@ -24,29 +24,31 @@ struct JoinedLane {
 
 struct Join {
   std::vector<JoinedLane> lanes;  // in the order of the first chunk
-  size_t left_out = 0;            // lanes that are not the same everywhere
+  size_t left_out = 0;  // lanes of the first chunk that others do not have
 };
 
-/// Finds the lanes to join. Sign bits of chunks make no whole, and what is no
-/// array is of no known length in time: neither is counted.
+/// Finds the lanes to join. Skips, without counting them in `left_out`,
+/// residuals, because sign bits of chunks do not align, and entries that are
+/// not arrays, because their number of steps is unknown.
 Join JoinLanes(const Chunks& chunks);
 
-/// The lane's bytes in all chunks, without a copy.
+/// Opens a lane in all chunks and joins the parts, without a copy.
 Result<Content> OpenJoined(const Chunks& chunks, const JoinedLane& lane,
                            const ReadContext& context);
 
-/// i32 ticks that start anew in each chunk, counted through the episode.
+/// The i32 ticks of an episode. Those in a chunk are relative to the start of
+/// the chunk, which is added.
 class GlobalTicks final : public Transform {
  public:
   struct Piece {
-    uint64_t end;    // ticks up to the end of this chunk
+    uint64_t end;    // steps up to the end of this chunk
     uint64_t start;  // the chunk's first step within the episode
   };
 
   GlobalTicks(Content local, std::vector<Piece> pieces)
       : local_(std::move(local)), pieces_(std::move(pieces)) {}
 
-  /// kLimit for a tick that i32 cannot hold.
+  /// Fails with kLimit for a tick over 2^31 - 1.
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override;
   Status Verify(const ReadContext& context) const override {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a lane's bytes are. meta/channels is the only place that says so, and
-// its writers leave out more than they list: actions, predictions, reward and
-// done are told by rule, by size, or not at all (docs/wshard.md, section 3).
+// Dtype and shape of lanes. Only meta/channels declares them, and writers leave
+// out more lanes than they list: those of actions, predictions, reward and done
+// follow from rules and sizes, or remain unknown (docs/wshard.md, section 3).
 #include "core/formats/wshard/lanes.h"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ const std::string* Text(const Json* value) {
   return value == nullptr ? nullptr : value->get_ptr<const std::string*>();
 }
 
-/// [T] or [T, ...] elements of `dtype`, if they divide the bytes.
+/// Returns a lane [T] or [T, ...] of `dtype`, if `size` is a whole number of
+/// steps of `elements` elements.
 std::optional<Lane> Steps(DType dtype, const std::vector<uint64_t>& shape,
                           uint64_t elements, uint64_t size, const char* source,
                           bool guess) {
@@ -45,8 +46,8 @@ std::optional<Lane> Scalars(DType dtype, uint64_t size, const char* source,
   return Steps(dtype, {}, 1, size, source, guess);
 }
 
-/// Whether `size` bytes are exactly `each` for every one of `steps`, which are
-/// some.
+/// Whether `steps` is known and not 0, and `size` is `steps` times `each`
+/// bytes.
 bool IsEach(uint64_t size, std::optional<uint64_t> steps, uint64_t each) {
   if (!steps || *steps == 0) return false;
   const std::optional<uint64_t> all = CheckedMul(*steps, each);
@@ -67,7 +68,7 @@ bool IsLaneName(std::string_view name) {
 }  // namespace
 
 std::optional<DType> LaneDType(std::string_view name) {
-  // Longest prefixes first: "bfloat16" is no "float16".
+  // Long names of dtypes, and their prefix in short ones.
   constexpr std::array<std::array<std::string_view, 2>, 4> kLong = {
       {{"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}}};
   if (name.size() > 16) return std::nullopt;
@@ -80,7 +81,7 @@ std::optional<DType> LaneDType(std::string_view name) {
       break;
     }
   }
-  // The types that the format names, which are whole bytes.
+  // WShard defines the types up to f64; all have whole bytes.
   const std::optional<DType> dtype = DTypeOf(lower);
   return dtype <= DType::kF64 ? dtype : std::nullopt;
 }
@@ -217,9 +218,9 @@ std::optional<Lane> LaneTable::Find(std::string_view name, uint64_t size,
     }
     if (!lane && why_not != nullptr) {
       *why_not = channel->dtype
-                     ? "its bytes are no whole number of the declared steps"
+                     ? "its bytes are not a whole number of declared steps"
                      : "its declared dtype " + Quote(channel->dtype_text) +
-                           " is not known";
+                           " is unknown";
     }
     return lane;
   }

@@ -13,12 +13,12 @@
 
 namespace ctxfs {
 
-/// How a lane's bytes are to be read: an array whose first dimension is time.
+/// Dtype and shape of a lane: an array whose first dimension is time.
 struct Lane {
   DType dtype = DType::kU8;
   std::vector<uint64_t> shape;  // [T, ...]
-  const char* source = "";      // the rule that told, for people
-  bool guess = false;           // the file itself does not say so
+  const char* source = "";      // the rule that decided, for people
+  bool guess = false;           // the file does not declare it
 };
 
 /// Dtype and shape of every lane of an episode, from what its meta/channels
@@ -26,29 +26,29 @@ struct Lane {
 /// section 3).
 class LaneTable {
  public:
-  /// `channels` is meta/channels in either form, or null; of channels with the
-  /// same name the first counts. `length` is the number of steps, where it is
-  /// known.
+  /// `channels` is meta/channels in either form, or null. Of channels with the
+  /// same name the first counts. `length` is the number of steps, if known.
   explicit LaneTable(const Json& channels = nullptr,
                      std::optional<uint64_t> length = std::nullopt);
 
-  /// The array that the lane's `size` bytes are; nothing where they are bytes
-  /// and no more. `why_not` says why a lane is none, declared or not.
+  /// Returns dtype and shape of the entry `name` of `size` bytes; nullopt if it
+  /// is not an array. If it is a lane by its name or declared, `why_not` is
+  /// then set to the reason.
   std::optional<Lane> Find(std::string_view name, uint64_t size,
                            std::string* why_not = nullptr) const;
 
-  /// Elements of one step of the signal `id`, where it is declared.
+  /// Elements of one step of the signal `id`, if it is declared.
   std::optional<uint64_t> SignalElements(std::string_view id) const;
 
   std::optional<uint64_t> length() const { return length_; }
   size_t channel_count() const { return channels_.size(); }
-  /// Elements of meta/channels that could not be made sense of.
+  /// Number of elements of meta/channels that are not valid.
   size_t unusable() const { return unusable_; }
 
  private:
   struct Channel {
     std::optional<DType> dtype;
-    std::string dtype_text;       // as it stands there
+    std::string dtype_text;       // as declared
     std::vector<uint64_t> shape;  // of one step
     uint64_t elements = 1;        // the shape's product
     bool is_signal = false;
@@ -57,14 +57,15 @@ class LaneTable {
 
   void Declare(const std::string* id, std::string block, const Json& element);
   const Channel* At(const Names& names, std::string_view name) const;
-  /// The signal that "SIGNAL/..." speaks of: the longest declared id.
+  /// The signal of a prediction "SIGNAL/...": the longest declared id that the
+  /// path starts with.
   const Channel* SignalOf(std::string_view path) const;
   /// The array of an entry that meta/channels does not declare.
   std::optional<Lane> Undeclared(std::string_view name, uint64_t size) const;
   std::optional<Lane> Action(std::string_view id, uint64_t size) const;
   std::optional<Lane> Prediction(std::string_view path, uint64_t size,
                                  bool uncertainty) const;
-  /// f32 with as many elements a step as the bytes make.
+  /// f32 with as many elements a step as the size gives.
   std::optional<Lane> FlatF32(uint64_t size, const char* source,
                               bool guess) const;
 

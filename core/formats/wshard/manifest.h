@@ -23,17 +23,17 @@ struct ChunkRef {
   std::optional<uint64_t> length;  // steps
 };
 
-/// What meta/manifest says (docs/wshard.md, section 9).
+/// The contents of meta/manifest (docs/wshard.md, section 9).
 struct ChunkManifest {
   Json episode;                     // id, env_id, total_timesteps, total_chunks
   std::vector<ChunkRef> chunks;     // by index
-  std::vector<std::string> faults;  // what keeps them from being one episode
+  std::vector<std::string> faults;  // reasons why they are not one episode
 
   static ChunkManifest Parse(const Json& json);
 };
 
-/// Whether a path stays in the directory that it starts from, as far as its
-/// text tells: links are for who opens it to see.
+/// Whether a relative path stays in its directory by its text alone. Links are
+/// not resolved: whoever opens the path must do so beneath the directory.
 bool StaysInside(std::string_view path);
 
 }  // namespace ctxfs

@@ -22,7 +22,7 @@ std::optional<Interleaving> Interleaving::Find(
       if (i == 0) {
         if (first_run % step != 0) return std::nullopt;
         found.interval_ = first_run / step;
-        // Lanes of no more steps than that would not overlap.
+        // If one run had all steps, the lanes would not overlap.
         if (found.interval_ == 0 || found.interval_ >= steps) {
           return std::nullopt;
         }

@@ -13,37 +13,39 @@
 
 namespace ctxfs {
 
-/// Where the index says that an uncompressed lane lies.
+/// The extent of an uncompressed lane in the index, bytes.
 struct StoredLane {
   uint32_t entry = 0;
   uint64_t offset = 0;
   uint64_t size = 0;
 };
 
-/// The true places of lanes that a stream writer has interleaved: it
-/// wrote `interval` steps of each lane in turn, and an index that gives each
-/// lane its first run's offset and all its bytes (docs/wshard.md, section 5).
+/// The true positions of lanes that a stream writer has interleaved: it wrote
+/// `interval` steps of each lane in turn, and an index with the offset of the
+/// first run of each lane and the size of all its runs (docs/wshard.md,
+/// section 5).
 class Interleaving {
  public:
-  /// The interleaving that explains `lanes`, sorted by offset, of `steps` steps
-  /// in a file of `file_size` bytes; nothing when none explains them exactly.
+  /// Finds the interleaving that gives exactly the extents `lanes`, which are
+  /// sorted by offset, have `steps` steps, and are in a file of `file_size`
+  /// bytes. Returns nullopt if there is none.
   static std::optional<Interleaving> Find(const std::vector<StoredLane>& lanes,
                                           uint64_t steps, uint64_t file_size);
 
-  /// Steps of a lane that lie together.
+  /// Steps of a run.
   uint64_t interval() const { return interval_; }
-  /// The bytes that the lanes occupy together.
+  /// The bytes [start, end) that all lanes occupy together.
   uint64_t start() const { return start_; }
   uint64_t end() const { return start_ + step_ * steps_; }
 
   struct Run {
     uint64_t offset;  // in the file
-    uint64_t length;  // bytes that lie together from there on
+    uint64_t length;  // bytes from there to the end of the run
   };
-  /// Where byte `at` of lane `index`, in the order given to Find, lies.
+  /// Returns the position of byte `at` of lane `index`, in the order of Find.
   Run Locate(size_t index, uint64_t at) const;
 
-  /// The lane's place in that order, if it is one of these.
+  /// The index of an entry's lane in that order, if it is one of the lanes.
   std::optional<size_t> IndexOf(uint32_t entry) const;
   size_t lane_count() const { return lanes_.size(); }
   uint32_t entry(size_t index) const { return lanes_[index].entry; }
@@ -63,9 +65,9 @@ class Interleaving {
   std::vector<std::pair<uint32_t, uint32_t>> by_entry_;  // entry, index; sorted
 };
 
-/// One lane of an interleaving, put together. What checksums there are cover
-/// the extents of the index, which hold the bytes of all lanes: every gate has
-/// to let it pass.
+/// One lane of an interleaving, assembled from its runs. The checksums cover
+/// the extents of the index, which contain bytes of other lanes, so all gates
+/// must pass before any lane is served.
 class RepairedLane final : public Transform {
  public:
   struct Stored {

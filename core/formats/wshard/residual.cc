@@ -31,7 +31,8 @@ std::optional<SignLayout> SignLayout::Find(uint64_t size,
   SignLayout layout;
   layout.steps = *steps;
   const uint64_t track = layout.track_size();
-  if (size == track) return layout;  // all there is of some signals, too
+  // Some writers store one track also for signals of several dimensions.
+  if (size == track) return layout;
   if (!elements || !CheckedMul(*steps, *elements)) return std::nullopt;
   layout.dimensions = *elements;
   layout.flat = false;

@@ -12,10 +12,10 @@
 
 namespace ctxfs {
 
-/// The signal of a "residual/SIGNAL/sign2nddiff", or nothing.
+/// Returns the SIGNAL of a name "residual/SIGNAL/sign2nddiff", or nullopt.
 std::optional<std::string_view> ResidualSignal(std::string_view name);
 
-/// How sign bits lie in a residual lane, told by its size alone
+/// The layout of sign bits in a residual lane. Its size alone determines it
 /// (docs/wshard.md, section 6).
 struct SignLayout {
   uint64_t steps = 0;
@@ -23,8 +23,8 @@ struct SignLayout {
   bool prefixed = false;    // each with its length before it, a u32
   bool flat = true;         // one track: the decoded shape is [T], not [T, 1]
 
-  /// Of a lane of `size` bytes and `steps` steps; `elements` of its signal a
-  /// step, where known.
+  /// Finds the layout of a lane of `size` bytes and `steps` steps. `elements`
+  /// are those of a step of its signal, if known.
   static std::optional<SignLayout> Find(uint64_t size,
                                         std::optional<uint64_t> steps,
                                         std::optional<uint64_t> elements);
@@ -49,7 +49,8 @@ class Signs final : public Transform {
 
  private:
   Result<BlockCache::Pinned> Packed(const ReadContext& context) const;
-  /// Where a dimension's bits start; fails when its prefix is not their length.
+  /// Returns the first byte of a dimension's bits. Fails if the prefix is not
+  /// their length.
   Result<const std::byte*> Track(const std::byte* packed,
                                  uint64_t dimension) const;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seal of an episode: meta/identity has the sha256 of every other entry's
-// decoded bytes, and its own sha256 names the episode; meta/provenance has the
-// name of the one before (docs/wshard.md, section 7).
+// The seal of an episode: meta/identity has the sha256 of the decoded bytes of
+// every other entry, and the sha256 of meta/identity itself is the identity of
+// the episode. meta/provenance has the identity of the chunk before
+// (docs/wshard.md, section 7).
 #include <set>
 #include <utility>
 
@@ -62,12 +63,12 @@ std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
       continue;
     }
     const Result<Content> content = OpenEntry(entry, context);
-    if (!content) continue;  // a fault of its own
+    if (!content) continue;  // reported by the check of the entry itself
     const Result<std::string> digest = Sha256Of(*content, context);
     if (!digest || *digest == LowerHex(hash->get<std::string>())) continue;
     faults.push_back({Code::kChecksum,
                       "the sha256 of entry " + Quote(name) +
-                          " is not what meta/identity has",
+                          " is not the one in meta/identity",
                       Describe(entry).offset});
   }
   for (const auto& [name, hash] : listed->items()) {

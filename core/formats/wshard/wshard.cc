@@ -6,7 +6,7 @@
 //   meta/wshard, meta/episode, meta/channels   JSON; channels alone declares
 //                                              dtypes and shapes
 //   meta/identity, meta/provenance, meta/models  JSON, of some writers
-//   signal/ID, action/ID, reward, done         observations and what was done
+//   signal/ID, action/ID, reward, done         observations and actions
 //   omen/SIGNAL/MODEL, uncert/SIGNAL/...       predictions and their spread
 //   residual/SIGNAL/sign2nddiff                one bit a step
 //   time/ticks, time/timestamps_ns             the time axis
@@ -35,7 +35,7 @@ Json Pick(const Json& object, std::initializer_list<const char*> keys,
   return nullptr;
 }
 
-/// [start, end], as chunk writers leave it.
+/// The member timestep_range, [first, last], if it is a pair of integers.
 Json PickRange(const Json& object) {
   Json range = Pick(object, {"timestep_range"}, &Json::is_array);
   const bool pair = range.size() == 2 && range[0].is_number_integer() &&
@@ -88,7 +88,7 @@ Status WShardContainer::Load(const ReadContext& context) {
   lanes_ = LaneTable(*channels, steps);
   if (lanes_.unusable() > 0) {
     Warn({std::to_string(lanes_.unusable()) +
-          " elements of meta/channels make no sense"});
+          " elements of meta/channels are not valid"});
   }
 
   Json timebase = Pick(*episode, {"timebase"}, &Json::is_object);
@@ -140,7 +140,8 @@ Result<Json> WShardContainer::ReadMeta(std::optional<uint32_t> entry,
   }
   Result<Json> json = ReadEntryJson(*this, *entry, context);
   if (json) return json;
-  // What fails now may work later; types must not depend on it.
+  // A transient error refuses the container: the types of lanes must not depend
+  // on whether a read has failed.
   if (!json.error().Permanent()) return json;
   Warn({std::string(name) + ": " + json.error().what, json.error().offset,
         /*damage=*/true});
@@ -193,7 +194,8 @@ void WShardContainer::FindInterleaving() {
   for (uint32_t i = 0; found && i < entry_count(); ++i) {
     const ShardRecord record = Record(i);
     if (record.disk_size == 0 || EntryFault(i) || found->IndexOf(i)) continue;
-    // Bytes of any other entry among them: it was not written like that.
+    // The bytes of another entry among the runs show that this interleaving is
+    // not the one that was written.
     if (record.data_offset < found->end() &&
         record.data_offset + record.disk_size > found->start()) {
       found.reset();
@@ -214,8 +216,8 @@ void WShardContainer::FindInterleaving() {
       }
     }
     Warn(
-        {"lanes share bytes, as stream writers leave them, but not in a "
-         "way that can be repaired: their bytes are shown as they are stored",
+        {"lanes share bytes, but not as stream writers interleave them: they "
+         "are shown as stored, not as arrays",
          lanes[0].offset});
     return;
   }
@@ -227,8 +229,8 @@ void WShardContainer::FindInterleaving() {
   interleaving_ = std::make_shared<const Interleaving>(*std::move(found));
   Warn({"a stream writer has interleaved the lanes every " +
             std::to_string(interleaving_->interval()) +
-            " steps: repaired, and checked only as far as the checksums of the "
-            "extents in the index go",
+            " steps: repaired; the checksums verify only the extents in the "
+            "index, which do not have all runs",
         lanes[0].offset});
 }
 

@@ -15,8 +15,8 @@
 
 namespace ctxfs {
 
-/// All of a metadata entry, verified; kLimit for one of more bytes than
-/// limits::kEpisodeJsonBytes (docs/wshard.md, section 2).
+/// Reads all of a metadata entry, verified. Fails with kLimit if it has more
+/// than limits::kEpisodeJsonBytes bytes (docs/wshard.md, section 2).
 Result<std::string> ReadMetaEntry(const ShardContainer& container,
                                   uint32_t entry, const ReadContext& context);
 
@@ -42,24 +42,25 @@ class WShardContainer final : public ShardContainer {
   Tables Files() const override;
   Exports Export() const override;
 
-  /// Steps of the episode: as it says itself, or as its lanes do.
+  /// Steps of the episode: declared, or from the size of a lane; nullopt if
+  /// unknown (docs/wshard.md, section 2).
   std::optional<uint64_t> length() const { return lanes_.length(); }
 
-  /// The array that the entry is, by rule and size; its bytes may still turn
-  /// out to be damaged.
+  /// Dtype and shape of an entry, by declaration, name and size; nullopt if it
+  /// is not an array. Reads nothing of the entry, which may be damaged.
   std::optional<Lane> LaneOf(uint32_t entry,
                              std::string* why_not = nullptr) const;
 
-  /// sha256 of meta/identity, which names a sealed episode whatever its codec
-  /// and alignment; nothing for episodes that are not sealed.
+  /// sha256 of meta/identity, which is the same for a sealed episode in any
+  /// codec and alignment; nullopt if the episode is not sealed.
   Result<std::optional<std::string>> Identity(const ReadContext& context) const;
 
-  /// The identity of the chunk before this one, as meta/provenance has it;
-  /// empty for none.
+  /// The identity that meta/provenance gives for the chunk before this one;
+  /// empty if there is none.
   Result<std::string> PreviousIdentity(const ReadContext& context) const;
 
  private:
-  /// Entries that say something of others; of equal names the first.
+  /// Entries that describe others or give the length; of equal names the first.
   struct Known {
     std::optional<uint32_t> wshard, episode, channels, identity, provenance;
     std::optional<uint32_t> done, ticks, reward;
@@ -70,14 +71,14 @@ class WShardContainer final : public ShardContainer {
   /// Incomplete if interrupted.
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
   Known FindKnown() const;
-  /// null, with a warning, for metadata that is not there or no JSON.
+  /// Returns null, with a warning, if the entry is missing or is not JSON.
   Result<Json> ReadMeta(std::optional<uint32_t> entry, const char* name,
                         const ReadContext& context);
   std::optional<uint64_t> LengthBySize() const;
   /// Repairs lanes that share bytes, or marks those that cannot be.
   void FindInterleaving();
-  /// The signs in a residual lane, as an array of their own; nothing for other
-  /// entries and for lanes of a size that no layout has.
+  /// The layout of the signs in a residual lane; nullopt for other entries, and
+  /// for lanes of a size that no layout has.
   std::optional<SignLayout> SignsOf(uint32_t entry) const;
   std::string SignsPath(uint32_t entry) const;
   Result<Content> OpenSigns(uint32_t entry, const SignLayout& layout) const;
@@ -89,15 +90,15 @@ class WShardContainer final : public ShardContainer {
     return interleaving_ != nullptr && interleaving_->IndexOf(entry);
   }
 
-  /// The entries whose stored lanes share bytes, by offset; empty for none.
+  /// All uncompressed lanes by offset, if any of them share bytes; else none.
   std::vector<StoredLane> OverlappingLanes() const;
 
   Known known_;
-  Json episode_;  // what info.json says of the episode
+  Json episode_;  // `episode` of info.json
   LaneTable lanes_;
   std::shared_ptr<const Interleaving> interleaving_;
   std::shared_ptr<const std::vector<std::shared_ptr<const Gate>>> gates_;
-  std::vector<bool> shares_bytes_;  // empty unless that cannot be repaired
+  std::vector<bool> shares_bytes_;  // by entry; empty if none, or repaired
 };
 
 }  // namespace ctxfs
