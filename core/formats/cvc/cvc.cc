@@ -3,8 +3,8 @@
 // CVC, the compressed vector collection, every version (docs/cvc.md).
 //
 //   0    "CVCF"
-//   4    version 0.1.0: u32 length of the JSON, which stands at 8
-//        later: u16 major, u16 minor, u32 length of the JSON, which stands at
+//   4    version 0.1.0: u32 length of the JSON, which starts at 8
+//        later: u16 major, u16 minor, u32 length of the JSON, which starts at
 //        12
 //   ...  the chunks, one after the other or each at its file_offset:
 //        u32 length, u32 CRC-32 (not in 0.1.0), payload
@@ -28,12 +28,13 @@ constexpr uint64_t kLengthAt = 8;
 constexpr uint64_t kJsonAt = 12;
 constexpr uint64_t kOldPrefix = 4;
 
-// How far to look for the JSON's first character: writers put it at once.
+// The first character of the JSON is searched in so many bytes. Writers put no
+// white space before it.
 constexpr uint64_t kHeadBytes = 4096;
 
 bool Probe(Bytes head) { return AsText(head).starts_with(kMagic); }
 
-/// Whether the first character at `at` that is no blank opens an object.
+/// Whether the first character from `at` on that is not white space is '{'.
 bool OpensObject(Bytes head, uint64_t at) {
   if (at >= head.size()) return false;
   const std::string_view text = AsText(head).substr(static_cast<size_t>(at));
@@ -52,8 +53,9 @@ Status Collection::Load(const ReadContext& /*context*/) {
   return {};
 }
 
-// The version stands where 0.1.0 has the length of its header, and lengths
-// such as 65537 look like versions: where the JSON begins tells them apart.
+// Later versions have their version number where 0.1.0 has the length of its
+// header, and a length such as 65537 looks like a version. The start of the
+// JSON tells them apart (docs/cvc.md, section 1).
 Status Collection::ReadPrelude() {
   const uint64_t size = source()->size();
   Result<Buffer> head =
@@ -126,7 +128,7 @@ Status Collection::LocateChunks() {
   return header_.has_offsets ? LocateByOffset() : LocateInOrder();
 }
 
-/// Reads the prefix at `at`, and whether the payload is all there.
+/// Reads the prefix at `at`, and checks that the payload is within the file.
 Status Collection::ReadPrefix(uint64_t at, Chunk& chunk) {
   const uint64_t size = source()->size();
   chunk.payload = at;
@@ -157,8 +159,8 @@ Status Collection::LocateInOrder() {
   return {};
 }
 
-// The writer of these files puts a longer header over the first draft: it may
-// run over the chunks that follow. The header itself is whole then.
+// The writer of these files overwrites a first header with a longer one, which
+// may overwrite the start of the first chunk. The header itself is intact.
 Status Collection::LocateByOffset() {
   for (Chunk& chunk : header_.chunks) {
     const uint64_t at = chunk.payload;
@@ -243,7 +245,8 @@ Result<Fault> Collection::FaultOf(uint32_t chunk, const Piece& piece) const {
   return piece.size == size ? Fault::kSound : Fault::kWrongSize;
 }
 
-/// Whether the values that a lossless payload is said to have can be in it.
+/// Checks that a lossless payload starts with the right count and widths, and
+/// is long enough for them.
 Result<Fault> Collection::LosslessFault(uint64_t at, uint64_t size,
                                         uint64_t elements) const {
   std::array<std::byte, 8> head = {};
@@ -311,8 +314,8 @@ std::optional<Gate> Collection::GateOf(uint32_t chunk) const {
               {verdicts_, &(*verdicts_)[chunk]});
 }
 
-// Stored elements are of the declared type, and all other codings that we know
-// are of floats. What an unknown coding is of nobody knows.
+// `none` has elements of the declared dtype, and every other known compression
+// is of floats. The elements of an unknown compression are unknown.
 bool Collection::HasDType(const Column& column) const {
   if (column.sound > 0 || !header_.columnar) return true;
   return column.codec == Codec::kNone ? column.declared.has_value()

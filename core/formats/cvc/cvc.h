@@ -22,8 +22,8 @@ namespace ctxfs::cvc {
 /// How a part of a column is stored (docs/cvc.md, section 3).
 enum class Codec : uint8_t { kFp16, kInt8, kNone, kLossless, kUnknown };
 
-/// Why rows cannot be read (docs/cvc.md, section 4). Only those before
-/// kNoLocation say nothing against the stored bytes.
+/// Why rows cannot be read (docs/cvc.md, section 4). With a fault before
+/// kNoLocation the stored bytes can still be read, with the others not.
 enum class Fault : uint8_t {
   kSound,
   kUnknownCodec,
@@ -32,7 +32,7 @@ enum class Fault : uint8_t {
   kWrongSize,
   kDType,
   kLosslessHead,
-  kNoLocation,  // from here on there are no bytes to be had
+  kNoLocation,  // from here on the stored bytes have no known position
   kOutsideChunk,
   kTruncated,
   kUnlocated,
@@ -41,7 +41,7 @@ enum class Fault : uint8_t {
   kOverlap,
 };
 
-/// What one chunk holds of one column.
+/// The part of a column that is in one chunk.
 struct Piece {
   uint32_t column = 0;  // of Header::columns
   uint32_t offset = 0;  // within the chunk's payload, bytes
@@ -54,13 +54,13 @@ struct Piece {
   bool HasBytes() const { return fault < Fault::kNoLocation; }
 };
 
-/// Some rows of every column. Where it is, the prefixes in the file tell.
+/// Some rows of every column. Its position comes from the prefixes in the file.
 struct Chunk {
   uint64_t first_row = 0;
   uint64_t payload = 0;  // offset in the file
   uint32_t size = 0;
   uint32_t crc = 0;
-  uint32_t first_piece = 0;  // its pieces end where the next chunk's begin
+  uint32_t first_piece = 0;  // its pieces end at the first of the next chunk
   Fault fault = Fault::kSound;
 };
 
@@ -70,35 +70,36 @@ struct Column {
   std::string dtype_text;
   std::string codec_text;
   Codec codec = Codec::kUnknown;
-  std::optional<DType> declared;  // the one of dtype_text, if we know it
+  std::optional<DType> declared;  // dtype_text, if it is a known dtype
   DType dtype = DType::kF32;      // of the decoded elements
-  // What the chunks have of it, as far as one can tell without reading them.
+  // The parts of the column in the chunks, from their headers alone.
   uint64_t stored = 0;  // bytes
   uint64_t sound = 0;   // chunks with rows that can be decoded
 
   uint64_t row_bytes() const { return dimension * DTypeSize(dtype); }
 };
 
-/// The rows, in ranges from first to end, whose section's metadata has a value.
+/// The rows whose section has a certain value in its metadata, as half-open
+/// ranges.
 struct Section {
   std::string label;  // "source=wiki"
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
 };
 
-/// The JSON header as tables: what a chunk costs is its record and a record
-/// for each column in it (docs/cvc.md, section 2).
+/// The JSON header as tables: a chunk takes its record, and a record for each
+/// column in it (docs/cvc.md, section 2).
 struct Header {
   bool columnar = false;
-  bool has_offsets = false;  // chunks are where the header says
+  bool has_offsets = false;  // every chunk has a file_offset
   uint64_t num_vectors = 0;
   std::vector<Column> columns;
-  std::deque<Chunk> chunks;  // a deque: never twice in memory to grow
+  std::deque<Chunk> chunks;  // deques grow without a second copy in memory
   std::deque<Piece> pieces;  // by chunk, then column
   std::vector<Section> sections;
   std::vector<std::string> warnings;
 };
 
-/// Parses the header. A fault's offset is that of `text`.
+/// Parses the header. Offsets of errors are relative to `text`.
 Result<Header> ParseHeader(std::string_view text);
 
 /// "fp16", "int8", "none", "lossless", "unknown".
@@ -111,8 +112,8 @@ class Collection final : public Container {
   Collection(std::shared_ptr<const Source> source, const OpenOptions& options)
       : Container(std::move(source)), options_(options) {}
 
-  /// Reads prelude, header and the chunks' prefixes. To be called once, before
-  /// anything else.
+  /// Reads prelude, header and the prefixes of the chunks. Must be called once,
+  /// before any other function.
   Status Load(const ReadContext& /*context*/);
 
   Json Info(const ReadContext& context) const override;
@@ -120,37 +121,36 @@ class Collection final : public Container {
   ctxfs::Exports Export() const override;
 
   const Header& header() const { return header_; }
-  /// A column as one row-major array over all chunks. Not read where a chunk is
-  /// damaged, and not opened if all are.
+  /// Opens a column as one row-major array over all chunks. Reading rows of a
+  /// damaged chunk fails; opening fails if all chunks are damaged.
   Result<Content> OpenColumn(uint32_t column) const;
   uint64_t ColumnSize(uint32_t column) const;
   EntryInfo DescribeColumn(uint32_t column) const;
-  /// Whether it is known what a column's elements are decoded to.
+  /// Whether the dtype of a column's decoded elements is known.
   bool HasDType(const Column& column) const;
-  /// The shape of `rows` rows of a column, as the writer's reader gives it.
+  /// The shape of `rows` rows of a column, as the Python package gives it.
   std::vector<uint64_t> Shape(const Column& column, uint64_t rows) const;
-  /// Whether nothing of a column can be had.
+  /// Whether no row of a column can be read.
   bool IsUnreadable(const Column& column) const {
     return column.sound == 0 && chunks_with_rows_ > 0;
   }
   uint64_t ChunkRows(uint32_t chunk) const;
-  /// The chunk that holds a row of the file, in logarithmic time.
+  /// Returns the chunk that has row `row` of the file, in logarithmic time.
   uint32_t ChunkOfRow(uint64_t row) const;
   uint32_t ChunkOfPiece(uint32_t piece) const;
-  /// What a chunk holds of a column; null for nothing.
+  /// Returns the part of a column in a chunk; null if it has none.
   const Piece* FindPiece(uint32_t chunk, uint32_t column) const;
-  /// Why a column's rows of a chunk cannot be read.
+  /// Returns the reason why a column's rows in a chunk cannot be read.
   Error PieceError(uint32_t chunk, uint32_t column) const;
-  /// Stands before a chunk's bytes; nothing where no checksum is to be looked
-  /// at.
+  /// The gate of a chunk; nullopt if it has no checksum, or with verify=off.
   std::optional<Gate> GateOf(uint32_t chunk) const;
   bool has_checksums() const { return prefix_ == 8; }
   /// "yes", "no", "failed"; "none" for a chunk without a checksum.
   std::string VerifiedText(uint32_t chunk) const;
 
  private:
-  /// Whether views have a column: those of its rows that cannot be read fail
-  /// when they are.
+  /// Whether views have a column. Rows of it that cannot be read fail when they
+  /// are read.
   bool IsViewed(const Column& column) const {
     return HasDType(column) && !IsUnreadable(column);
   }
@@ -184,21 +184,21 @@ class Collection final : public Container {
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;  // of the chunks
 };
 
-/// `rows` rows of a column from `first_row` on, decoded (docs/cvc.md,
-/// section 3).
+/// Decodes `rows` rows of a column from `first_row` on (docs/cvc.md, section
+/// 3).
 std::shared_ptr<const Transform> DecodeRows(
     std::shared_ptr<const Collection> collection, uint32_t column,
     uint64_t first_row, uint64_t rows);
 
-/// columns/NAME: whole columns, decoded. The entries.
+/// columns/NAME: whole columns, decoded. These are the entries.
 std::shared_ptr<const FileTable> ColumnTable(
     std::shared_ptr<const Collection> collection);
 
-/// chunks/NNNNN/COLUMN: the stored bytes of a column in a chunk.
+/// .ctxfs/raw/chunks/NNNNN/COLUMN: the stored bytes of a column in a chunk.
 std::shared_ptr<const FileTable> ChunkTable(
     std::shared_ptr<const Collection> collection);
 
-/// sections/KEY=VALUE/COLUMN: the rows of a section, decoded.
+/// views/sections/KEY=VALUE/COLUMN: the rows of a section, decoded.
 std::shared_ptr<const FileTable> SectionTable(
     std::shared_ptr<const Collection> collection);
 

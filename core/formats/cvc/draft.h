@@ -15,28 +15,27 @@
 
 namespace ctxfs::cvc {
 
-/// The header as its JSON has it, before one table is held against another:
-/// keys come in any order, chunks before the columns they speak of.
+/// The header as it is in the JSON, before its tables are compared: keys come
+/// in any order, so chunks may come before the columns that they name.
 struct Draft {
-  /// A piece's column that is the chunk itself: all there is to a chunk of a
-  /// single-column file.
+  /// The column of a piece that is the whole chunk, in files with one column.
   static constexpr uint32_t kWholeChunk = UINT32_MAX;
 
   struct RawPiece {
-    Piece piece;            // its column is a place in `names`
-    bool inherits = false;  // has no codec of its own
+    Piece piece;            // its column is an index of `names`
+    bool inherits = false;  // has no codec of its own, but the column's
     bool has_min = false;
     bool has_scale = false;
   };
 
   bool is_object = false;
-  Json top = Json::object();  // what is known; tables as empty ones
+  Json top = Json::object();  // the known keys, with empty tables
   Json columns;
-  std::deque<Chunk> chunks;  // first_row is the number of rows for now
+  std::deque<Chunk> chunks;  // here first_row is the number of rows
   std::deque<RawPiece> raw;
   std::vector<std::string> names;  // of columns in chunks
   uint64_t with_offset = 0;        // chunks
-  // By key and value; values that differ may read alike.
+  // By key and value: different values may have the same label.
   std::map<std::pair<std::string, std::string>, Section> sections;
   uint64_t labels = 0;
   uint64_t bad_sections = 0;
@@ -44,13 +43,14 @@ struct Draft {
   std::optional<Error> limit_error;
 };
 
-/// Holds the tables against each other and makes the header of them.
+/// Compares the tables with each other and makes the header. Fails with
+/// kCorrupt or kLimit.
 Result<Header> MakeTables(Draft draft);
 
-/// The codec of that name.
+/// The codec called `name`; kUnknown for any other name.
 Codec CodecOf(std::string_view name);
 
-/// The whole number at `key` that is not negative.
+/// The member `key` if it is a non-negative integer.
 inline std::optional<uint64_t> JsonCount(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number_unsigned()) {

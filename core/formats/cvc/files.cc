@@ -83,7 +83,7 @@ class Chunks final : public FileTable {
     }
     if (piece.fault != Fault::kSound) info.note = FaultText(piece.fault);
     if (collection_->has_checksums() && chunk.fault == Fault::kSound) {
-      // Of all the chunk's bytes, where it has several columns.
+      // The checksum covers all columns of the chunk.
       info.checksum = Checksum{ChecksumKind::kCrc32, chunk.crc}.Text();
     }
     info.verified = collection_->VerifiedText(number);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON header of a vector collection (docs/cvc.md, section 2), made into
-// tables while it is parsed: a header may have a million chunks, and its keys
-// stand in any order.
+// The JSON header of a vector collection (docs/cvc.md, section 2). It is
+// converted to tables while it is parsed, because it may have a million chunks.
+// Keys come in any order.
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
@@ -25,7 +25,8 @@ bool Contains(const std::string_view (&keys)[N], std::string_view key) {
   return std::find(keys, keys + N, key) != keys + N;
 }
 
-/// Rounded once, from the double that the decimal is; too large is infinite.
+/// The number at `key` as a float: rounded once, from double; infinite if it is
+/// too large.
 std::optional<float> Float(const Json& object, const char* key) {
   static_assert(std::numeric_limits<float>::is_iec559);
   const auto found = object.find(key);
@@ -46,7 +47,7 @@ class HeaderVisitor final : public JsonVisitor {
   Draft Take() { return std::move(draft_); }
 
  private:
-  /// Puts a value down by its path. Objects and arrays come as empty ones.
+  /// Stores the value at `path`. Objects and arrays come empty.
   void Put(const Path& path, Json value);
   void Reset(const std::string& table);
   void FinishElement(const std::string& table);
@@ -56,9 +57,9 @@ class HeaderVisitor final : public JsonVisitor {
   uint32_t NameId(const std::string& name);
 
   Draft draft_;
-  Json element_;              // of the table we are in, as far as it is known
-  Json piece_;                // of the chunk we are in
-  size_t pieces_before_ = 0;  // this chunk
+  Json element_;              // the known keys of the current table element
+  Json piece_;                // of the current chunk
+  size_t pieces_before_ = 0;  // pieces of all chunks before the current one
   std::unordered_map<std::string, uint32_t> name_ids_;
 };
 
@@ -113,7 +114,8 @@ void HeaderVisitor::Put(const Path& path, Json value) {
         piece_ = std::move(value);
         if (!piece_.is_object()) AddPiece(NameId(path[3]), Json::object());
       } else if (value.is_structured()) {
-        element_["metadata"].erase(path[3]);  // no label, and the last wins
+        // Not a label. It replaces an earlier value of the key all the same.
+        element_["metadata"].erase(path[3]);
       } else if (element_["metadata"].size() < limits::kCvcLabels) {
         element_["metadata"][path[3]] = std::move(value);
       }
@@ -214,7 +216,7 @@ void HeaderVisitor::FinishChunk() {
     draft_.limit_error = TooMany("chunks", limits::kCvcChunks);
     return;
   }
-  // Of a column that is there twice the last wins.
+  // Of two pieces of one column the last counts.
   const auto begin =
       draft_.raw.begin() + static_cast<std::ptrdiff_t>(pieces_before_);
   if (draft_.raw.end() - begin > 1) {
@@ -253,7 +255,8 @@ void HeaderVisitor::FinishSection() {
   if (metadata == element_.end() || !metadata->is_object()) return;
   for (const auto& [key, value] : metadata->items()) {
     if (++draft_.labels > limits::kCvcLabels) return;
-    // Values that differ are different sections even where they read alike.
+    // The text "1" and the number 1 have the same label, but are different
+    // sections: in the key a string starts with a quote.
     const std::string dump =
         value.is_string() ? "\"" + value.get<std::string>() : value.dump();
     Section& section = draft_.sections[{key, dump}];
@@ -270,7 +273,7 @@ Result<Header> ParseHeader(std::string_view text) {
   if (!length) return std::move(length).error();
   const size_t rest = text.find_first_not_of(" \t\r\n", *length);
   if (rest != std::string_view::npos) {
-    return Error{Code::kCorrupt, "the header goes on after its JSON", rest};
+    return Error{Code::kCorrupt, "the header continues after its JSON", rest};
   }
   return MakeTables(visitor.Take());
 }

@@ -12,7 +12,7 @@
 namespace ctxfs::cvc {
 namespace {
 
-// Of a million faults the first hundred tell enough.
+// At most so many warnings.
 constexpr size_t kFaultsShown = 100;
 
 }  // namespace
@@ -22,21 +22,22 @@ std::string_view FaultText(Fault fault) {
     case Fault::kSound:
       return "sound";
     case Fault::kUnknownCodec:
-      return "the compression is not known";
+      return "the compression is unknown";
     case Fault::kNoMin:
       return "min is not a number";
     case Fault::kNoScale:
       return "scale is not a number";
     case Fault::kWrongSize:
-      return "the stored size is not that of its rows";
+      return "the stored size is not the one that its rows require";
     case Fault::kDType:
-      return "the dtype is not known, or not the column's";
+      return "the dtype is unknown, or is not that of the column";
     case Fault::kLosslessHead:
-      return "the lossless data does not begin as its rows demand";
+      return "the lossless data has another count of values, a code width "
+             "other than 1 to 8, or too few bytes";
     case Fault::kNoLocation:
       break;
     case Fault::kOutsideChunk:
-      return "offset and size do not lie within the chunk";
+      return "offset and size are not within the chunk";
     case Fault::kTruncated:
       return "the file ends within the chunk";
     case Fault::kUnlocated:
@@ -44,7 +45,7 @@ std::string_view FaultText(Fault fault) {
     case Fault::kInHeader:
       return "the header was written over the chunk";
     case Fault::kOutsideFile:
-      return "file_offset lies outside the file";
+      return "file_offset is outside the file";
     case Fault::kOverlap:
       return "the chunk overlaps another";
   }
@@ -72,7 +73,7 @@ Json Collection::Info(const ReadContext& /*context*/) const {
   Json warnings = Json::array();
   for (const std::string& text : header_.warnings) warnings.push_back(text);
   if (!has_checksums()) {
-    warnings.push_back("this version has no checksums: damage is not noticed");
+    warnings.push_back("this version has no checksums: damage is not detected");
   }
   uint64_t stored = 0;
   uint64_t decoded = 0;
@@ -145,7 +146,7 @@ EntryInfo Collection::DescribeColumn(uint32_t entry) const {
     const bool none = column.codec == Codec::kNone;
     info.note = (none ? "the dtype " : "the compression ") +
                 Quote(none ? column.dtype_text : column.codec_text) +
-                " is not known";
+                " is unknown";
   }
   if (!has_checksums()) {
     info.verified = "none";

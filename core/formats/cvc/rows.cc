@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a column, decoded (docs/cvc.md, section 3): any window, straight from
-// the stored bytes that it needs.
+// Decoding of rows of a column (docs/cvc.md, section 3): any window, from the
+// stored bytes that it needs.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,12 +12,12 @@
 namespace ctxfs::cvc {
 namespace {
 
-// Elements decoded at a time: few enough that what they are read into stays in
-// the L2 cache, enough that the system calls of a read do not count.
+// Elements that are decoded at a time: few enough that the buffer stays in the
+// L2 cache, and enough that system calls cost little (docs/performance.md).
 constexpr size_t kPiece = 32768;
 constexpr size_t kElement = 4;  // bytes of a decoded float
 
-/// What part of a column one chunk holds, and how to read elements of it.
+/// Reads elements of the part of a column that is in one chunk.
 class PieceReader {
  public:
   PieceReader(const Source& source, const Chunk& chunk, const Piece& piece,
@@ -27,7 +27,7 @@ class PieceReader {
         at_(chunk.payload + piece.offset),
         elements_(elements) {}
 
-  /// Puts the decoded bytes from `offset` on into `out`.
+  /// Fills `out` with the decoded bytes from `offset` on.
   Status Read(uint64_t offset, MutableBytes out) {
     if (piece_.codec == Codec::kNone) {
       return source_.ReadAt(at_ + offset, out);
@@ -83,12 +83,13 @@ class PieceReader {
     return {Code::kCorrupt, std::move(what), at_};
   }
 
-  /// The header of each plane: a count, the dictionary, and codes after it.
+  /// Reads the header of each plane, a count and the dictionary, and finds the
+  /// codes that follow.
   Status FindPlanes() {
     std::array<std::byte, 8> head;
     if (Status read = source_.ReadAt(at_, head); !read) return read;
     if (LoadLe<uint32_t>(head.data()) != elements_) {
-      return Corrupt("lossless data of another number of values");
+      return Corrupt("the lossless data has another number of values");
     }
     uint64_t at = head.size();
     for (unsigned i = 0; i < 4; ++i) {
@@ -206,7 +207,8 @@ class Rows final : public Transform {
   }
 
  private:
-  /// Whether the column's rows of a chunk are sound and what they should be.
+  /// Fails if the column's rows in a chunk have a known fault, or if the
+  /// checksum of the chunk does not match.
   Status Pass(uint32_t chunk, const ReadContext& context) const {
     const Piece* piece = collection_->FindPiece(chunk, column_);
     if (piece == nullptr || piece->fault != Fault::kSound) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of a vector collection (docs/cvc.md, sections 2 and 4), from what
-// the header says of them.
+// The tables of a vector collection, made from the parsed header (docs/cvc.md,
+// sections 2 and 4).
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -144,7 +144,7 @@ void Maker::FinishPieces() {
       const bool whole = raw.piece.column == Draft::kWholeChunk;
       if (whole == header_.columnar) continue;
       const uint32_t column = whole ? 0 : column_of[raw.piece.column];
-      if (column == Draft::kWholeChunk) continue;  // not in the schema
+      if (column == Draft::kWholeChunk) continue;  // not in `columns`
       raw.piece.column = column;
       if (raw.inherits) raw.piece.codec = header_.columns[column].codec;
       if (raw.piece.fault == Fault::kSound) {
@@ -173,7 +173,7 @@ void Maker::FinishSections() {
     return;
   }
   for (auto& [key, section] : draft_.sections) {
-    // They are apart, so together no more than there are rows.
+    // Sound ranges do not overlap, so their sum is at most the number of rows.
     uint64_t left = header_.num_vectors;
     const auto is_bad = [&](const auto& range) {
       const uint64_t rows = range.second - range.first;
@@ -192,7 +192,8 @@ void Maker::FinishSections() {
   }
   if (draft_.bad_sections > 0) {
     header_.warnings.push_back(std::to_string(draft_.bad_sections) +
-                               " sections have no rows that there are");
+                               " sections have a range of rows that is not "
+                               "valid");
   }
 }
 

@@ -13,7 +13,7 @@ namespace ctxfs {
 Result<std::string> FileDigest(const Source& source,
                                const ReadContext& context);
 
-/// Hex digits as FileDigest writes them.
+/// Returns hex digits in lower case, as FileDigest writes them.
 std::string LowerHex(std::string digits);
 
 }  // namespace ctxfs

@@ -21,8 +21,8 @@ namespace {
 
 constexpr size_t kVerdictWidth = 8;  // of the longest, "absent", with quotes
 
-/// The path that a URI is below the manifest's directory; empty for one that
-/// is no relative path or `file:` and a path. OpenBeside sees to the rest.
+/// Returns the relative path of a URI; empty unless it is a relative path, or
+/// `file:` and one. OpenBeside keeps it in the manifest's directory.
 std::string PathOf(std::string_view uri) {
   if (uri.starts_with("file:")) uri.remove_prefix(5);
   const size_t colon = uri.find(':');
@@ -55,18 +55,18 @@ class Manifest final : public ShardContainer {
 
   enum class Kind : uint8_t { kElsewhere, kAbsent, kFile, kContainer };
   struct Reference {
-    Json described;      // as the metadata has it
-    std::string path;    // below the directory; empty if elsewhere
+    Json described;      // its object in the metadata
+    std::string path;    // in the directory; empty if elsewhere
     std::string sha256;  // lower case; empty for none
     Kind kind = Kind::kElsewhere;
-    uint64_t size = 0;   // bytes, where it is there
+    uint64_t size = 0;   // bytes, if the file is present
     std::string reason;  // why it is not shown
-    bool shown = false;  // under parts/; once only
+    bool shown = false;  // below parts/; only the first of equal paths is
   };
 
   void Look(Reference& reference) const;
-  /// Whether the file has the hash that the manifest gives; remembered, but
-  /// for kNotFound when it is no longer there.
+  /// Returns whether the file has the hash in the manifest, and keeps the
+  /// verdict. Fails with kNotFound if the file has been removed.
   Result<Verdict> Check(size_t reference, const ReadContext& context) const;
   Json Listing() const;
   Result<Content> OpenPart(const Reference& reference) const;
@@ -77,8 +77,8 @@ class Manifest final : public ShardContainer {
   mutable std::vector<AtomicVerdict> found_;
 };
 
-/// `.ctxfs/sha256.json`: every file hashed when this is read, not before. Its
-/// length is known without, since verdicts are padded.
+/// `.ctxfs/sha256.json`. The files are hashed when it is read, not before. Its
+/// size is known without that, because verdicts are padded.
 class VerdictsBlock final : public Block {
  public:
   VerdictsBlock(Key key, std::shared_ptr<const Manifest> manifest)
@@ -101,7 +101,7 @@ class VerdictsBlock final : public Block {
       }
       const Result<Verdict> verdict = manifest_->Check(i, context);
       if (!verdict && verdict.error().code == Code::kNotFound) {
-        words.emplace_back("absent");  // by now
+        words.emplace_back("absent");  // removed since the mount
         continue;
       }
       if (!verdict) return verdict.error();
@@ -135,7 +135,7 @@ class VerdictsBlock final : public Block {
 Status Manifest::Load(const ReadContext& context) {
   if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
   const Json metadata = Metadata();
-  if (metadata.is_discarded()) {  // it may be readable later
+  if (metadata.is_discarded()) {  // a transient error
     return Error{Code::kIo, "the metadata cannot be read",
                  header().schema_offset};
   }
@@ -148,7 +148,7 @@ Status Manifest::Load(const ReadContext& context) {
   if (files->size() > limits::kManifestFiles) {
     Warn({"a manifest of " + std::to_string(files->size()) +
           " files, over the limit of " +
-          std::to_string(limits::kManifestFiles) + ": none is looked at"});
+          std::to_string(limits::kManifestFiles) + ": none is shown"});
     return {};
   }
   std::set<std::string> shown;
@@ -209,9 +209,9 @@ std::vector<Error> Manifest::Inspect(const ReadContext& context) const {
     if (!verdict) {
       faults.push_back(verdict.error());
     } else if (*verdict == Verdict::kFailed) {
-      faults.push_back({Code::kChecksum, "the sha256 of " +
-                                             Quote(reference.path) +
-                                             " is not what the manifest has"});
+      faults.push_back(
+          {Code::kChecksum, "the sha256 of " + Quote(reference.path) +
+                                " is not the one in the manifest"});
     }
   }
   return faults;
@@ -248,7 +248,7 @@ Result<Content> Manifest::OpenPart(const Reference& reference) const {
   return Content(Range{std::move(*part), 0, nullptr}, reference.size);
 }
 
-/// parts/PATH: files of the manifest that are no containers.
+/// parts/PATH: files of the manifest that are not containers.
 class Manifest::Parts final : public FileTable {
  public:
   explicit Parts(std::shared_ptr<const Manifest> manifest)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of an MCF model (docs/mcf.md, section 13): tensors/, dequantized/,
-// sections/, and documents.
+// The files of an MCF model (docs/mcf.md, section 13): tensors/,
+// views/dequantized/, .ctxfs/raw/sections/, and documents.
 #include <array>
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@ namespace {
 struct SectionType {
   uint32_t type;
   const char* name;
-  const char* file = nullptr;  // the name of the model's file that it holds
+  const char* file = nullptr;  // the name of the file that it is a copy of
   DocumentRole role = DocumentRole::kDescription;  // of that file
 };
 
@@ -34,7 +34,7 @@ constexpr std::array<SectionType, 10> kSectionTypes = {
      {0x0104, "VocabJSON", "vocab.json", DocumentRole::kVocabulary},
      {0x0105, "MergesTXT", "merges.txt", DocumentRole::kMerges}}};
 
-// The documents' indices in the cache.
+// Cache keys of the documents.
 constexpr uint64_t kModelInfoText = 0;
 constexpr uint64_t kQuantInfoText = 1;
 constexpr uint64_t kTensorsText = 2;
@@ -70,7 +70,7 @@ std::string McfSectionName(uint32_t type) {
   return "Section" + HexNumber(type);
 }
 
-/// .ctxfs/raw/sections/0xNNNN.bin: each section as it is stored.
+/// .ctxfs/raw/sections/0xNNNN.bin: the stored bytes of each section.
 class McfContainer::Sections final : public FileTable {
  public:
   explicit Sections(std::shared_ptr<const McfContainer> model)
@@ -213,8 +213,8 @@ std::optional<ArrayInfo> McfContainer::ArrayOf(uint32_t entry) const {
   if (!layout) return std::nullopt;
   const bool codes = layout->kind == McfQuantLayout::Kind::kCodesOnly;
   array.dtype = codes ? DType::kI8 : DType::kF32;
-  // Files that state a stored type leave codes out like widened elements: their
-  // readers take them for values.
+  // safetensors leaves out codes without a scale, as it does widened elements,
+  // because its readers would take them for values.
   array.widened = codes;
   array.open = [self = Share(*this), entry,
                 codes](const ReadContext& /*context*/) {

@@ -15,7 +15,7 @@ namespace ctxfs {
 
 namespace {
 
-// Of a million faults the first hundred tell enough.
+// At most so many faults of tensors are warnings in info.json.
 constexpr size_t kFaultsShown = 100;
 // Tensors between two checks of the interrupt.
 constexpr uint32_t kTensorsACheck = 4096;
@@ -80,7 +80,7 @@ Status McfContainer::ReadModelInfo(const McfSection& section) {
 }
 
 Status McfContainer::ReadQuantInfo(const McfSection& section) {
-  // One record a tensor is what there can be, and some bytes that follow.
+  // At most one record of 24 bytes a tensor is used; the rest is slack.
   constexpr uint64_t kMost = 32 * uint64_t{limits::kMcfTensors};
   Result<Buffer> bytes = ReadBuffer(*source(), section.offset,
                                     std::min(section.size, kMost), "QuantInfo");
@@ -196,7 +196,7 @@ Json McfContainer::Info(const ReadContext& context) const {
 Status McfContainer::CheckPlain(const McfTensor& tensor) const {
   const std::optional<DType> dtype = McfPlainDType(tensor.dtype);
   if (!dtype) {
-    return Error{Code::kCorrupt, "its element type is not known: bytes only"};
+    return Error{Code::kCorrupt, "its element type is unknown: bytes only"};
   }
   const std::optional<uint64_t> elements = McfElements(Shape(tensor));
   const std::optional<uint64_t> want =
@@ -238,13 +238,13 @@ EntryInfo McfContainer::DescribeTensor(uint32_t entry) const {
                         "the values are lost"
                       : "codes without their scale: the values are lost";
     } else {
-      info.note = "quantised: its values are in dequantized/";
+      info.note = "quantised: its values are in views/dequantized/";
     }
   } else if (const Status plain = CheckPlain(tensor); !plain) {
     info.note = plain.error().what;
   }
   if (info.note.empty() && !LiesInTensorData(tensor)) {
-    info.note = "it lies outside the TensorData section";
+    info.note = "it is outside the TensorData section";
   }
   return info;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MCF, a model in one file (docs/mcf.md; section 11 is what this file does).
+// MCF, a model in one file (docs/mcf.md): header, section directory and
+// TensorIndex, and the checks of section 11.
 //
-//   0                   header, 40 bytes, or more that we do not know
-//   section_dir_offset  directory, section_count records of 24 bytes; at the
-//                       end of the file, as writers have it
+//   0                   header, 40 bytes; bytes after them are skipped
+//   section_dir_offset  directory, section_count records of 24 bytes; writers
+//                       put it at the end of the file
 //   anywhere            sections: TensorIndex (records of 40 bytes, dims and
-//                       names, by offsets within the section), TensorData,
-//                       ModelInfo, QuantInfo, and files of the model as they
-//                       are
+//                       names, at offsets relative to the section), TensorData,
+//                       ModelInfo, QuantInfo, and copies of files of the model
 #include "core/formats/mcf/mcf.h"
 
 #include <algorithm>
@@ -30,8 +30,8 @@ constexpr uint64_t kIndexHeaderSize = 48;
 constexpr uint64_t kDimSize = 8;
 constexpr uint32_t kHighestDType = 0xFFFF;
 
-// Bytes within the header, a directory record, the index and its records that
-// faults point at.
+// Offsets in the header, a directory record, the index and its records, for the
+// positions of faults.
 constexpr uint64_t kMajorAt = 4;
 constexpr uint64_t kHeaderSizeAt = 8;
 constexpr uint64_t kSectionCountAt = 12;
@@ -70,7 +70,8 @@ Status McfContainer::Load(const ReadContext& /*context*/) {
   if (Status read = ReadHeader(); !read) return read;
   if (Status read = ReadDirectory(); !read) return read;
   if (const McfSection* data = Find(kMcfTensorData)) tensor_data_ = *data;
-  // What follows does not stop a mount (docs/mcf.md, section 12).
+  // From here on damage does not refuse the container (docs/mcf.md, section
+  // 12).
   if (const McfSection* index = Find(kMcfTensorIndex)) {
     if (Status read = ReadTensorIndex(*index); !read) {
       if (!read.error().Permanent()) return read;
@@ -157,7 +158,7 @@ Status McfContainer::ReadDirectory() {
   if (start < header_.header_size) {
     return Error{Code::kCorrupt,
                  "the section directory at " + std::to_string(start) +
-                     " lies within the header",
+                     " is within the header",
                  kDirectoryAt};
   }
   if (!InBounds(start, length, source()->size())) {
@@ -296,8 +297,8 @@ Status McfContainer::ReadTensorIndex(const McfSection& section) {
 Status McfContainer::CheckTensors(uint64_t dims_count, uint64_t strings_size,
                                   uint64_t& dims_used,
                                   uint64_t& names_used) const {
-  // Names and dims may be shared, so what all of them come to has its limit as
-  // well as how far they reach.
+  // Tensors may share names and dims, so their sum is limited as well as the
+  // bytes that are read.
   uint64_t all_dims = 0;
   uint64_t all_names = 0;
   for (uint32_t i = 0; i < tensor_count_; ++i) {
@@ -305,8 +306,7 @@ Status McfContainer::CheckTensors(uint64_t dims_count, uint64_t strings_size,
     const uint64_t at = entries_at_ + McfTensor::kSize * i;
     const std::string label = "tensor " + std::to_string(i) + ": ";
     if (!InBounds(tensor.name_offset, tensor.name_length, strings_size)) {
-      return Error{Code::kCorrupt, label + "its name lies outside the names",
-                   at};
+      return Error{Code::kCorrupt, label + "its name is outside the names", at};
     }
     if (tensor.dtype > kHighestDType) {
       return Error{
@@ -316,7 +316,7 @@ Status McfContainer::CheckTensors(uint64_t dims_count, uint64_t strings_size,
     }
     if (tensor.rank > 0 &&
         !InBounds(tensor.dim_offset, tensor.rank, dims_count)) {
-      return Error{Code::kCorrupt, label + "its dims lie outside the dims",
+      return Error{Code::kCorrupt, label + "its dims are outside the dims",
                    at + kRankAt};
     }
     all_names += tensor.name_length;
@@ -358,7 +358,7 @@ void McfContainer::NoteTensorsOutsideData() {
   }
   if (outside == 0) return;
   Warn({std::to_string(outside) +
-            " tensors lie outside the TensorData section, the "
+            " tensors are outside the TensorData section, the "
             "first of them " +
             Label(first),
         entries_at_ + McfTensor::kSize * first + kDataOffsetAt});

@@ -17,7 +17,7 @@
 
 namespace ctxfs {
 
-/// docs/mcf.md, section 2; sizes in bytes, offsets absolute.
+/// The header (docs/mcf.md, section 2); sizes in bytes, offsets absolute.
 struct McfHeader {
   uint16_t major = 0;
   uint16_t minor = 0;
@@ -28,7 +28,7 @@ struct McfHeader {
   uint64_t flags = 0;
 };
 
-/// docs/mcf.md, section 3.
+/// A directory record (docs/mcf.md, section 3).
 struct McfSection {
   uint32_t type = 0;
   uint32_t version = 0;
@@ -43,10 +43,10 @@ enum McfSectionType : uint32_t {
   kMcfTensorData = 0x0004,
 };
 
-/// Codes of four bits without their scale.
+/// The dtype int4 (docs/mcf.md, sections 5 and 7).
 constexpr uint32_t kMcfInt4 = 0x11;
 
-/// docs/mcf.md, section 4: an entry of the TensorIndex.
+/// An entry of the TensorIndex (docs/mcf.md, section 4).
 struct McfTensor {
   static constexpr uint64_t kSize = 40;  // bytes of its record
 
@@ -64,14 +64,14 @@ std::string McfSectionName(uint32_t type);
 
 /// "f32", "q4", ...; "dtype_64" for an unknown code.
 std::string McfDTypeName(uint32_t code);
-/// The plain type of a code; nothing for quantised and unknown ones.
+/// The plain type of a code; nullopt for quantised and unknown types.
 std::optional<DType> McfPlainDType(uint32_t code);
 
-/// The fields of a ModelInfo section (docs/mcf.md, section 9). Fails with
-/// kCorrupt or kLimit; offsets count from the section's start.
+/// Parses a ModelInfo section (docs/mcf.md, section 9). Fails with kCorrupt or
+/// kLimit; offsets of errors are relative to the section.
 Result<Json> ParseMcfModelInfo(Bytes section);
 
-/// docs/mcf.md, section 8: what the writer says of one quantised tensor.
+/// A record of QuantInfo, about one quantised tensor (docs/mcf.md, section 8).
 struct McfQuantRecord {
   uint32_t tensor_index = 0;
   uint8_t method = 0;  // a dtype code
@@ -82,7 +82,7 @@ struct McfQuantRecord {
   float max_clip = 0;
 };
 
-/// The records of a QuantInfo section; errors as with ParseMcfModelInfo.
+/// Parses a QuantInfo section. Fails as ParseMcfModelInfo does.
 Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section);
 Json McfQuantRecordJson(const McfQuantRecord& record);
 
@@ -92,8 +92,9 @@ class McfContainer final : public TensorContainer {
   McfContainer(std::shared_ptr<const Source> source, const OpenOptions& options)
       : TensorContainer(std::move(source)), options_(options) {}
 
-  /// Reads and checks header, section directory and TensorIndex; touches no
-  /// tensor. To be called once, before anything else.
+  /// Reads and checks header, section directory, TensorIndex, ModelInfo and
+  /// QuantInfo. Reads no tensor. Must be called once, before any other
+  /// function.
   Status Load(const ReadContext& /*context*/);
 
   Json Info(const ReadContext& context) const override;
@@ -119,15 +120,17 @@ class McfContainer final : public TensorContainer {
   Status ReadHeader();
   Status ReadDirectory();
 
-  /// Refuses the container, or notes the fault when salvaging.
+  /// Returns the error, which refuses the container; with salvage it becomes a
+  /// warning instead.
   Status Fault(Error error);
   Status CheckSection(uint32_t index, const McfSection& section) const;
   /// The first section of a type.
   const McfSection* Find(uint32_t type) const;
 
-  /// Fails where there can be no tensors.
+  /// Fails if no tensor can be shown.
   Status ReadTensorIndex(const McfSection& section);
-  /// Also finds how far entries reach into dims and names.
+  /// Checks the records. Sets `dims_used` and `names_used` to the end of the
+  /// last dim and name that a record uses.
   Status CheckTensors(uint64_t dims_count, uint64_t strings_size,
                       uint64_t& dims_used, uint64_t& names_used) const;
   bool LiesInTensorData(const McfTensor& tensor) const;
@@ -138,8 +141,8 @@ class McfContainer final : public TensorContainer {
   McfTensor Tensor(uint32_t tensor) const;
   std::vector<uint64_t> Shape(const McfTensor& tensor) const;
   std::string Label(uint32_t entry) const;
-  /// How the bytes of a quantised tensor become values, and whether those of
-  /// any other have the right size. The error says why not.
+  /// The layout of a quantised tensor, and whether a tensor of a plain type has
+  /// the size that its shape requires. The error says why not.
   Result<McfQuantLayout> QuantLayout(const McfTensor& tensor) const;
   Status CheckPlain(const McfTensor& tensor) const;
   bool HasValues(uint32_t tensor) const;
@@ -164,10 +167,10 @@ class McfContainer final : public TensorContainer {
   uint32_t tensor_flags_ = 0;
   uint64_t entries_at_ = 0;  // in the file
   Buffer entries_;           // tensor_count_ records as they are in the file
-  Buffer dims_;              // tables as far as entries reach into them
+  Buffer dims_;              // up to the last dim or name that a record uses
   Buffer names_;
   std::optional<McfSection> tensor_data_;
-  Json model_info_;  // null where there is none
+  Json model_info_;  // null if there is none
   std::vector<McfQuantRecord> quant_info_;
   bool has_quant_info_ = false;
 };

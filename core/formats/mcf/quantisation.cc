@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantised payloads of MCF (docs/mcf.md, sections 6 and 7): where the parts
-// of a block lie, and any window of the values computed from them.
+// Quantised payloads of MCF (docs/mcf.md, sections 6 and 7): their layout, and
+// their values, computed for any window.
 //
-//   q8, q4     float16 scales, a block each | codes
-//   k6 .. k2   float16 scales, eight blocks each | sub-scales, a block each |
-//              codes
-//   int8, int4 float32 scale | float32 zero, of activations | codes
+//   q8, q4     float16 scales, one a block | codes
+//   k6 .. k2   float16 super-scales, one for eight blocks | sub-scales, one a
+//              block | codes
+//   int8, int4 float32 scale | float32 zero, in one layout | codes
 //
 // Each region starts at a multiple of 64 from the payload's start. Blocks are
 // numbered through all rows, and so are the scales of each kind: the blocks of
@@ -34,7 +34,8 @@ constexpr uint64_t kZeroAt = 64;
 constexpr uint64_t kWeightsCodesAt = 64;
 constexpr uint64_t kActivationsCodesAt = 128;
 
-// Blocks worked on at once: half a MiB of values, which stay in the cache.
+// Blocks that are decoded at a time: half a MiB of values, which fit in the L2
+// cache.
 constexpr uint64_t kBatch = 4096;
 
 unsigned BitsOf(uint32_t dtype) {
@@ -73,7 +74,7 @@ Error WrongSize(uint64_t have, const std::string& want) {
                " that its type and shape need");
 }
 
-/// Section 7: which of the two layouts it is shows in the size alone.
+/// Section 7: the size alone decides which layout it is.
 Result<McfQuantLayout> OneScaleLayout(McfQuantLayout layout,
                                       std::span<const uint64_t> shape,
                                       uint64_t size) {
@@ -96,19 +97,19 @@ Result<McfQuantLayout> OneScaleLayout(McfQuantLayout layout,
   return layout;
 }
 
-/// Section 6.
+/// The layout of section 6.
 Result<McfQuantLayout> BlockLayout(McfQuantLayout layout,
                                    std::span<const uint64_t> shape,
                                    uint64_t size) {
   if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
-    return Unfit("its shape is not one of two dims above zero");
+    return Unfit("its shape does not have two dims, neither of them 0");
   }
   layout.rows = shape[0];
   layout.columns = shape[1];
   layout.blocks_per_row = DivideUp(layout.columns, kBlockCodes);
   const std::optional<uint64_t> blocks =
       CheckedMul(layout.rows, layout.blocks_per_row);
-  // So the sums below cannot wrap: a block takes eight bytes at least.
+  // A block takes at least 8 bytes. This keeps the sums below from wrapping.
   if (!blocks || *blocks > size / BlockBytes(2)) {
     return WrongSize(size, "more");
   }
@@ -125,7 +126,7 @@ Result<McfQuantLayout> BlockLayout(McfQuantLayout layout,
   return layout;
 }
 
-/// Four stored bytes as the float they are.
+/// Loads a float32.
 float FloatAt(const std::byte* p) {
   return std::bit_cast<float>(LoadLe<uint32_t>(p));
 }
@@ -152,7 +153,7 @@ class ValuesTransform final : public Transform {
   }
 
  private:
-  /// Some blocks that follow one another, as they are stored.
+  /// Stored codes and scales of consecutive blocks.
   struct Batch {
     uint64_t first = 0;
     uint64_t count = 0;
@@ -179,7 +180,7 @@ class ValuesTransform final : public Transform {
                     : layout_.kind == Kind::kBlockScales ? ReadScales(batch)
                                                          : ReadSupers(batch);
     if (!scales) return std::move(scales).error();
-    // The last block of int8 and int4 ends with the payload's last code.
+    // The last block of int8 and int4 may be stored in part.
     const uint64_t at = layout_.codes_at + first * BlockBytes(layout_.bits);
     const size_t whole = count * BlockBytes(layout_.bits);
     const size_t there = std::min(whole, layout_.payload_size - at);
@@ -230,7 +231,7 @@ class ValuesTransform final : public Transform {
     for (size_t i = 0; i < batch.count; ++i) {
       const auto sub = LoadLe<uint8_t>(subs->data() + i) & 0x3F;
       const float whole = HalfToFloat(LoadLe<uint16_t>(super));
-      // Of a sub-scale of zero nothing comes, not even of an infinite scale.
+      // A sub-scale of zero gives zero, also with an infinite super-scale.
       batch.scales[i] =
           sub == 0 ? 0.0F : whole * (static_cast<float>(sub) / 32.0F);
       ++in_row;
@@ -246,7 +247,7 @@ class ValuesTransform final : public Transform {
            block % layout_.blocks_per_row / kBlocksPerSuper;
   }
 
-  /// `count` blocks of the batch from its block `i` on.
+  /// Decodes `count` blocks of the batch from its block `i` on.
   void Decode(const Batch& batch, size_t i, size_t count,
               std::byte* out) const {
     const std::byte* codes = batch.codes.data() + i * BlockBytes(layout_.bits);
@@ -259,7 +260,7 @@ class ValuesTransform final : public Transform {
     }
   }
 
-  /// Puts into `out`, the window at `offset`, what the batch has of it.
+  /// Writes the values of the batch that are in the window `out` at `offset`.
   void Fill(const Batch& batch, uint64_t offset, MutableBytes out) const {
     const uint64_t end = offset + out.size();
     for (uint64_t i = 0; i < batch.count;) {
@@ -267,8 +268,8 @@ class ValuesTransform final : public Transform {
       const uint64_t column =
           (batch.first + i) % layout_.blocks_per_row * kBlockCodes;
       const uint64_t at = (row * layout_.columns + column) * sizeof(float);
-      // Whole blocks whose values follow one another are decoded in place;
-      // where rows are made of whole blocks, that goes on into the next.
+      // Whole blocks are decoded directly into `out`, up to the end of the row,
+      // or beyond it if rows consist of whole blocks.
       uint64_t run = layout_.columns % kBlockCodes == 0
                          ? batch.count - i
                          : (layout_.columns - column) / kBlockCodes;
@@ -301,7 +302,7 @@ class ValuesTransform final : public Transform {
   const McfQuantLayout layout_;
 };
 
-/// Two codes a byte, the lower first, each stored as code + 8.
+/// Decodes int4 codes: two a byte, the lower bits first, stored as code + 8.
 class NibbleTransform final : public Transform {
  public:
   NibbleTransform(std::shared_ptr<const Source> source, uint64_t offset)
@@ -332,7 +333,7 @@ class NibbleTransform final : public Transform {
 }  // namespace
 
 std::optional<uint64_t> McfElements(std::span<const uint64_t> shape) {
-  // A dim of zero makes nothing of all others, however large they are.
+  // A dim of zero first: the product of the others may exceed 64 bits.
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   uint64_t count = 1;
   for (const uint64_t dim : shape) {
@@ -348,7 +349,7 @@ bool IsMcfQuantised(uint32_t dtype) { return BitsOf(dtype) != 0; }
 Result<McfQuantLayout> McfLayoutOf(uint32_t dtype,
                                    std::span<const uint64_t> shape,
                                    uint64_t size) {
-  // So that 16 times the payload, its values, is a number still.
+  // The values take up to 16 times the payload, which must fit in 64 bits.
   if (size > UINT64_MAX / 16) return Unfit("it is too large to decode");
   McfQuantLayout layout;
   layout.bits = BitsOf(dtype);

@@ -28,7 +28,7 @@ constexpr uint64_t kQuantHeaderSize = 8;
 constexpr uint64_t kRecordSize = 24;
 
 /// The shortest decimal that reads back as `value`, so that 0.1F is 0.1; null
-/// for what JSON has no number for.
+/// for NaN and infinities.
 Json FloatJson(float value) {
   if (!std::isfinite(value)) return nullptr;
   char text[32];
@@ -42,21 +42,20 @@ Json NameOf(std::span<const char* const> names, uint32_t number) {
   return number < names.size() ? names[number] : "unknown";
 }
 
-/// Reads what the offsets of a ModelInfo section point at.
+/// Reads values and texts at offsets in a ModelInfo section.
 class InfoReader {
  public:
   explicit InfoReader(Bytes section) : section_(section) {}
 
   Result<uint32_t> U32At(uint64_t offset) const {
     if (!InBounds(offset, sizeof(uint32_t), section_.size())) {
-      return Error{Code::kCorrupt, "an offset lies outside the section",
-                   offset};
+      return Error{Code::kCorrupt, "an offset is outside the section", offset};
     }
     return LoadLe<uint32_t>(section_.data() + offset);
   }
 
-  /// A length and as many bytes. Blobs may be shared, so all that were read
-  /// have one limit.
+  /// Reads a length and as many bytes. Offsets may repeat, so the bytes of all
+  /// calls have one limit.
   Result<std::string> BlobAt(uint64_t offset) {
     const Result<uint32_t> length = U32At(offset);
     if (!length) return length.error();
@@ -101,7 +100,7 @@ Result<Json> ParsePairs(Bytes section, InfoReader& reader, uint32_t count,
   if (offset == 0 || !InBounds(offset, kPairSize * count, section.size())) {
     return Error{Code::kCorrupt,
                  "the table of " + std::to_string(count) +
-                     " pairs lies outside the section",
+                     " pairs is outside the section",
                  kPairsAt};
   }
   ByteReader in(section.subspan(offset), offset);
@@ -117,7 +116,7 @@ Result<Json> ParsePairs(Bytes section, InfoReader& reader, uint32_t count,
     if (type < kU32 || type > kBlob) {
       return Error{Code::kCorrupt,
                    "the value of " + Quote(*key) + " has type " +
-                       std::to_string(type) + ", which is none",
+                       std::to_string(type) + ": expected 1 to 3",
                    at};
     }
     Result<Json> value = PairValue(reader, type, value_offset);
@@ -187,7 +186,7 @@ Result<Json> ParseMcfModelInfo(Bytes section) {
 
 namespace {
 
-/// The combinations that are defined.
+/// Whether the record has a defined combination of method, domain and sizes.
 bool IsKnown(const McfQuantRecord& record) {
   switch (record.method) {
     case 0x10:  // int8, int4
@@ -242,7 +241,8 @@ Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section) {
       return Error{Code::kCorrupt,
                    "the record of tensor " +
                        std::to_string(record.tensor_index) +
-                       " is of no defined combination",
+                       " has a combination of method, domain and sizes that is "
+                       "not defined",
                    at};
     }
   }
@@ -251,7 +251,7 @@ Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section) {
 
 namespace {
 
-/// A clip, which may have no number in JSON: then it is a string.
+/// A clip; a string if it is not finite, because JSON has no such number.
 Json ClipJson(float clip) {
   if (std::isnan(clip)) return "NaN";
   if (std::isinf(clip)) return clip > 0 ? "+Inf" : "-Inf";

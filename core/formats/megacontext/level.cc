@@ -2,7 +2,7 @@
 //
 // A .ctx file (docs/megacontext.md, sections 2 and 3), little-endian:
 //
-//   0    u32 0x4D434354; some wrote the letters "MCCT" instead
+//   0    u32 0x4D434354; some documents have the letters "MCCT" instead
 //   4    u16 version, u16 level, u16 block size, u16 dimension, u16 dtype
 //   14   layout A: u64 entries, char[32] model name, 10 reserved
 //        layout B: char[32] model name, 18 reserved
@@ -47,14 +47,13 @@ bool AllZero(Bytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), IsZero);
 }
 
-/// Up to the first NUL.
+/// The model name at `at`, up to the first NUL.
 std::string NameAt(Bytes header, size_t at) {
   const std::string_view field = AsText(header.subspan(at, kNameSize));
   return std::string(field.substr(0, field.find('\0')));
 }
 
-/// Whether a header without a count could have been written like this: a name
-/// and NULs, then nothing but zeros.
+/// Whether the header can have layout B: a printable name, NULs, then zeros.
 bool LooksLikeB(Bytes header) {
   const std::string name = NameAt(header, kNameAtB);
   const auto speaks = [](char c) {
@@ -66,7 +65,8 @@ bool LooksLikeB(Bytes header) {
          AllZero(header.subspan(kReservedAtB));
 }
 
-/// Fills in `level` from its header. `room`: bytes after it.
+/// Sets the fields of `level` from its header. `room` is the number of bytes
+/// after the header.
 class LevelReader {
  public:
   LevelReader(ContextLevel& level, Bytes header, uint64_t room)
@@ -136,8 +136,8 @@ Status LevelReader::FindEntrySize() {
   return {};
 }
 
-/// Whether the header is a C struct that was not packed: then all that follows
-/// is shifted by eight bytes.
+/// Whether the writer did not pack its C struct, so that the header has 72
+/// bytes and the payload is shifted by 8.
 bool LevelReader::IsAligned() const {
   const Bytes bytes = header_;
   const auto count = LoadLe<uint64_t>(bytes.data() + kAlignedCountAt);

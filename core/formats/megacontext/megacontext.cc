@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MegaContext (docs/megacontext.md): a directory of levels, LOD0.ctx the tokens
-// and LOD1.ctx, LOD2.ctx ... gists of ever more of them, with metadata.json and
-// snapshots below checkpoints/; or one such file alone. Entries are the levels'
-// payloads; every block and gist is a file of its own, by number.
+// MegaContext (docs/megacontext.md): a directory of levels, where LOD0.ctx has
+// the tokens and LOD1.ctx, LOD2.ctx ... have gists of the level below, with
+// metadata.json and snapshots below checkpoints/; or one such file alone. The
+// payloads of the levels are the entries; every block and gist is also a file
+// by its number.
 #include <algorithm>
 #include <map>
 
@@ -25,8 +26,8 @@ constexpr uint64_t kPayloadAt = ContextLevel::kPayloadAt;
 constexpr const char* kMetadata = "metadata.json";
 constexpr const char* kCheckpoints = "checkpoints";
 
-/// The level files in a directory, by level: LOD1.ctx before L1.ctx, which
-/// older documents have.
+/// The level files in a directory, by level. LOD1.ctx comes before L1.ctx, the
+/// name in older documents.
 std::map<uint32_t, std::vector<std::string>> LevelFiles(
     const Listing& listing) {
   std::map<uint32_t, std::vector<std::string>> files;
@@ -46,7 +47,8 @@ class MegaContext final : public Container {
   MegaContext(SourcePtr source, const OpenOptions& /*options*/)
       : Container(std::move(source)) {}
 
-  /// Reads the levels' headers. To be called once, before anything else.
+  /// Reads the headers of the levels. Must be called once, before any other
+  /// function.
   Status Load(const ReadContext& /*context*/);
 
   Json Info(const ReadContext& /*context*/) const override;
@@ -64,7 +66,7 @@ class MegaContext final : public Container {
   void LoadMetadata(const Listing& listing);
   void FindSnapshots(const Listing& listing);
   Json TreeJson() const;
-  /// `length` bytes of the level's payload from `offset` on.
+  /// The bytes [offset, offset + length) of the level's payload.
   static Content Part(const ContextLevel& level, uint64_t offset,
                       uint64_t length);
   std::vector<ArrayInfo> Arrays() const;
@@ -120,7 +122,8 @@ Status MegaContext::LoadLevels(const Listing& listing) {
       return *level.fault;
     }
     for (size_t i = 1; i < files.size(); ++i) {
-      Warn({Quote(files[i]) + " left out: there is " + files[0]});
+      Warn({Quote(files[i]) + " is not shown, because " + files[0] +
+            " is the same level"});
     }
   }
   if (levels_.empty()) {
@@ -154,7 +157,11 @@ void MegaContext::LoadMetadata(const Listing& listing) {
     Result<Buffer> bytes =
         metadata_ == nullptr ? Result<Buffer>(file.error())
         : metadata_->size() > limits::kContextMetadataBytes
-            ? Result<Buffer>(Error{Code::kLimit, "it is over the limit"})
+            ? Result<Buffer>(
+                  Error{Code::kLimit,
+                        std::to_string(metadata_->size()) +
+                            " bytes are over the limit of " +
+                            std::to_string(limits::kContextMetadataBytes)})
             : ReadBuffer(*metadata_, 0, metadata_->size(), kMetadata);
     if (!bytes) {
       Warn({std::string(kMetadata) + ": " + bytes.error().Text()});
@@ -338,12 +345,12 @@ Container::Tables MegaContext::Files() const {
         text(Role::kRaw, level.Directory() + "/header.json", number++,
              [self = Share(*this),
               &level](const ReadContext& /*context*/) -> Result<std::string> {
-               // An I/O error hides the header: it is unknown, not absent.
+               // After an I/O error the header is unknown, not absent.
                if (level.fault && !level.fault->Permanent())
                  return *level.fault;
                return FormatJson(level.HeaderJson());
              }));
-    // The file has bytes that are in no payload.
+    // The file has bytes that are not in the payload.
     if (source()->is_directory() && level.source != nullptr) {
       files.push_back(
           whole(Role::kMetadata, "files/" + level.file, level.source));

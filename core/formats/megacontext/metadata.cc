@@ -23,8 +23,8 @@ const ContextLevel* Find(const std::vector<ContextLevel>& levels,
   return nullptr;
 }
 
-/// Whether `value` is a number other than `expected`: what is no number
-/// cannot be compared.
+/// Whether the member `key` is a number other than `expected`. Values of other
+/// types are not compared.
 bool Differs(const Json& object, const char* key, uint64_t expected) {
   if (!object.is_object()) return false;
   const auto found = object.find(key);
@@ -40,16 +40,15 @@ std::optional<uint64_t> Count(const Json& object, const char* key) {
   return found->get<uint64_t>();
 }
 
-/// Whether `tokens` make `said` blocks of `size`: documents do not say whether
-/// a block that is not full counts.
+/// Whether `tokens` tokens may make `said` blocks of `size`. The documents do
+/// not say whether a block that is not full counts, so either is accepted.
 bool MakesBlocks(uint64_t tokens, uint64_t size, const Json& said) {
   const uint64_t whole = tokens / size;
   return said == whole || (tokens % size != 0 && said == whole + 1);
 }
 
-/// Whether the number of blocks is that of no number of tokens: neither of
-/// those that are there nor of those that the metadata has, whose disagreement
-/// is told already.
+/// Whether num_blocks fits neither the tokens in the file nor num_tokens. If it
+/// fits num_tokens, the warning about that is enough.
 bool BlocksDiffer(const Json& said, const ContextLevel& tokens) {
   const uint64_t size = tokens.header.block_size;
   if (size == 0 || !said.is_object()) return false;
@@ -60,13 +59,15 @@ bool BlocksDiffer(const Json& said, const ContextLevel& tokens) {
   return !stated || !MakesBlocks(*stated, size, *blocks);
 }
 
-/// Whether a name field of 32 bytes may stand for `full`, a repository's id.
+/// Whether a name field of 32 bytes may stand for `full`, the id of a model:
+/// equal, cut, or without the owner.
 bool NamesModel(std::string_view name, std::string_view full) {
   return name == full || name == full.substr(0, kNameSize) ||
          name == full.substr(full.rfind('/') + 1);
 }
 
-/// UTF-8, but for a last character that the field's end has cut.
+/// Whether a name is UTF-8, except for a last character that the end of the
+/// field has cut.
 bool IsNameUtf8(std::string_view name) {
   constexpr size_t kMostCut = 3;
   const size_t cuts = name.size() == kNameSize ? kMostCut : 0;

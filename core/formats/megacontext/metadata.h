@@ -9,11 +9,13 @@
 
 namespace ctxfs {
 
-/// Where levels disagree with one another (docs/megacontext.md, section 3).
+/// Returns warnings about levels that contradict each other
+/// (docs/megacontext.md, section 3).
 std::vector<std::string> CompareLevels(const std::vector<ContextLevel>& levels);
 
-/// Where metadata.json disagrees with headers and sizes, which win
-/// (docs/megacontext.md, section 4). `text` is nothing when there is none.
+/// Returns warnings about metadata.json where it contradicts headers and sizes,
+/// which take precedence (docs/megacontext.md, section 4). `text` is nullopt if
+/// the file does not exist.
 std::vector<std::string> CompareMetadata(
     const std::optional<std::string>& text,
     const std::vector<ContextLevel>& levels);

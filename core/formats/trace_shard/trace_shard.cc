@@ -21,8 +21,8 @@ constexpr uint16_t kJsonType = 2;
 constexpr uint16_t kCowrieType = 3;
 constexpr std::string_view kEvents = "seq/";
 
-/// Whether event `a` comes before `b`: keys that are numbers by their value,
-/// before all others.
+/// Whether the event with key `a` comes before that with `b`: numbers first, by
+/// value, then all other keys.
 bool ComesBefore(std::string_view a, std::string_view b) {
   const auto rank = [](std::string_view& key) {
     constexpr std::string_view kDigits = "0123456789";
@@ -108,8 +108,8 @@ class TraceShard final : public ShardContainer {
     return std::move(event->value);
   }
 
-  /// The events, one JSON value a line, in the order of their keys; kCorrupt
-  /// when one is neither JSON nor cowrie.
+  /// Returns the events, one JSON value a line, in the order of their keys.
+  /// Fails with kCorrupt if one is neither JSON nor cowrie.
   Result<std::string> Lines(const ReadContext& context) const {
     std::string lines;
     for (const uint32_t entry : events_) {
@@ -117,7 +117,9 @@ class TraceShard final : public ShardContainer {
       if (!content) return content.error();
       if (content->size() > limits::kJsonBytes ||
           lines.size() > limits::kJsonBytes) {
-        return Error{Code::kLimit, "the events are too many for one file"};
+        return Error{Code::kLimit, "the events have more than " +
+                                       std::to_string(limits::kJsonBytes) +
+                                       " bytes"};
       }
       const Result<std::string> text = ReadAll(*content, context);
       if (!text) return text.error();
