@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One chunk of a ColumnShard: a row group's part of a column (docs/
-// columnshard.md, section 3).
+// One chunk of a ColumnShard: the part of a column in a row group
+// (docs/columnshard.md, section 3).
 //
 //   0   u8 declared coding
 //   1   u32 rows
-//   5   validity bits, one a row, where the column is nullable
+//   5   validity bits, one a row, if the column is nullable
 //   ..  data: a value for every row, null or not
 #include "core/formats/column_shard/chunk.h"
 
@@ -22,7 +22,7 @@
 namespace ctxfs {
 namespace {
 
-// Rows that are decoded between two questions whether to give up.
+// Rows that are decoded between two checks of the interrupt.
 constexpr uint64_t kRowsACheck = 65'536;
 
 struct TypeTraits {
@@ -60,9 +60,8 @@ Error Corrupt(std::string what, uint64_t at = kNoOffset) {
 }
 
 Error TooShort(const Chunk& chunk, uint64_t needed) {
-  return Corrupt("its data of " + std::to_string(chunk.data.size()) +
-                 " bytes is too short: " + std::to_string(needed) +
-                 " are needed");
+  return Corrupt("its data has " + std::to_string(chunk.data.size()) +
+                 " bytes: " + std::to_string(needed) + " are needed");
 }
 
 template <typename T>
@@ -72,7 +71,7 @@ void StoreLe(T value, std::byte* out) {
   }
 }
 
-/// The `width` bits at bit `at`, bits and bytes from the low end.
+/// Returns the `width` bits from bit `at` on, lowest bit first.
 uint64_t Bits(Bytes packed, uint64_t at, unsigned width) {
   uint64_t value = 0;
   for (unsigned got = 0; got < width;) {
@@ -115,8 +114,8 @@ Status DecodeDelta(const Chunk& chunk, uint64_t width, MutableBytes out,
   return {};
 }
 
-/// Runs of (uvarint length, u8 value); the last may be longer than what is
-/// left.
+/// Decodes runs of (uvarint length, u8 value); the last may be longer than the
+/// rows that are left.
 Status DecodeRle(const Chunk& chunk, MutableBytes out) {
   ByteReader in(chunk.data);
   const uint8_t bits = in.U8();
@@ -139,7 +138,7 @@ Status DecodeRle(const Chunk& chunk, MutableBytes out) {
   return {};
 }
 
-/// Copies the stored value `index`, whichever way the chunk stores it.
+/// The values of a chunk that is stored plain or as byte planes.
 class StoredValues {
  public:
   StoredValues(const Chunk& chunk, uint64_t width)
@@ -181,7 +180,7 @@ void AppendLine(const Chunk& chunk, uint64_t row, std::string_view value,
   }
 }
 
-/// Text of rows that grows, and is counted as it does.
+/// The text of rows. As it grows, it is counted as work of the request.
 class Lines {
  public:
   explicit Lines(const ReadContext& context) : context_(context) {}
@@ -218,7 +217,7 @@ class Lines {
   size_t counted_ = 0;
 };
 
-/// The next u32 length and as many bytes.
+/// Reads a u32 length and as many bytes.
 std::string_view NextString(ByteReader& in) {
   return AsText(in.Take(in.U32()));
 }
@@ -239,7 +238,7 @@ Status PlainLines(const Chunk& chunk, Lines& lines) {
 Status DictionaryLines(const Chunk& chunk, Lines& lines) {
   ByteReader in(chunk.data);
   const uint64_t size = in.U32();
-  // Each takes four bytes at least.
+  // Each string takes at least 4 bytes.
   if (!in.ok() || size > in.remaining() / 4) {
     return Corrupt("its dictionary of " + std::to_string(size) +
                    " strings is longer than its data");
@@ -350,7 +349,7 @@ Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out,
   if (chunk.coding == ChunkCoding::kByteStreamSplit &&
       chunk.data.size() % width != 0) {
     return Corrupt("its split data of " + std::to_string(chunk.data.size()) +
-                   " bytes is no whole number of values");
+                   " bytes is not a whole number of values");
   }
   if (!ragged && chunk.coding == ChunkCoding::kPlain) {
     if (!out.empty()) std::memcpy(out.data(), chunk.data.data(), out.size());

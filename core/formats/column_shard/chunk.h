@@ -14,7 +14,8 @@
 
 namespace ctxfs {
 
-/// docs/columnshard.md, section 2: the numbers are the file's.
+/// The types of columns, by their numbers in the file (docs/columnshard.md,
+/// section 2).
 enum class ColumnType : uint8_t {
   kBool = 1,
   kInt8 = 2,
@@ -35,12 +36,12 @@ enum class ColumnType : uint8_t {
   kBfloat16 = 17,
 };
 
-/// The type of that number, or nothing.
+/// The type with that number; nullopt if there is none.
 std::optional<ColumnType> ColumnTypeOf(uint64_t number);
 std::string_view ColumnTypeName(ColumnType type);
 /// Bytes of a value; 0 for strings and bytes.
 uint64_t ColumnTypeWidth(ColumnType type);
-/// What the values are to those who read them; a uuid is 16 of these.
+/// The dtype of the values as they are shown; a uuid has 16 of them.
 DType ColumnDType(ColumnType type);
 
 /// How a chunk's values are stored (section 3).
@@ -60,7 +61,7 @@ struct Chunk {
   ColumnType type = ColumnType::kBool;
   ChunkCoding coding = ChunkCoding::kPlain;
   uint32_t count = 0;  // rows
-  Bytes validity;      // bits, LSB first, 1 = valid; empty where all are
+  Bytes validity;      // bits, lowest first, 1 = valid; empty: all are valid
   Bytes data;
 
   bool IsValid(uint64_t row) const {
@@ -70,29 +71,29 @@ struct Chunk {
   uint64_t ValidRows() const;
 };
 
-/// Bytes of validity bits for so many rows.
+/// Bytes of the validity bits of `rows` rows.
 constexpr uint64_t ValidityBytes(uint64_t rows) { return (rows + 7) / 8; }
 
-/// The coding that `declared` stands for in a chunk of that type: the byte
-/// says what was asked of the writer, not what it did (section 3). Nothing for
-/// a number that stands for no coding.
+/// The actual coding of a chunk: `declared` is only a request to the writer,
+/// and the coding also depends on the type (section 3). Returns nullopt if
+/// `declared` is not the number of a coding.
 std::optional<ChunkCoding> CodingOf(ColumnType type, uint8_t declared);
 
-/// Takes `payload` apart. Fails with kCorrupt; offsets are within it.
+/// Parses `payload`. Fails with kCorrupt, with an offset relative to it.
 Result<Chunk> ParseChunk(Bytes payload, ColumnType type, bool nullable);
 
-/// The values of a fixed-width chunk, `per_row` of them a row, little-endian:
-/// exactly all of `out`, count * per_row * width bytes. A null row of several
-/// values repeats the one it has.
+/// Decodes a fixed-width chunk with `per_row` values a row, little-endian, into
+/// exactly all of `out`: count * per_row * width bytes. A null row stores one
+/// value, which is repeated.
 Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out,
                    const Interrupt& interrupt = NeverInterrupted());
 
-/// The rows of a string chunk as JSON, each on a line: a string, for bytes its
-/// base64, or null. kLimit when the text is over limits::kDecodedBytes or the
-/// request may not cause so much.
+/// Returns the rows of a string chunk as JSON, one a line: a string, base64 for
+/// bytes, or null. Fails with kLimit if the text exceeds limits::kDecodedBytes,
+/// or if the request may not cause so much work.
 Result<Buffer> DecodeLines(const Chunk& chunk, const ReadContext& context);
 
-/// One byte a row, 1 for valid: all of `out`.
+/// Fills `out` with one byte a row, 1 for valid.
 void DecodeValidity(const Chunk& chunk, MutableBytes out);
 
 }  // namespace ctxfs

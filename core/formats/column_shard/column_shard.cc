@@ -2,11 +2,11 @@
 //
 // ColumnShard, Shard role 8 (docs/columnshard.md).
 //
-//   RG:NAME      an entry a row group and column: a chunk (column_chunk.cc)
+//   RG:NAME      an entry for each row group and column: a chunk (chunk.cc)
 //   __schema__   the last entry, JSON: columns, row groups, statistics
 //
-// Sizes and shapes follow from the schema's row counts and the index, so that
-// nothing is decoded to list a column; a chunk that says otherwise is EIO.
+// Sizes and shapes come from the row counts of the schema and from the index,
+// so nothing is decoded to list a column. A chunk that contradicts them is EIO.
 #include "core/formats/column_shard/column_shard.h"
 
 #include <string_view>
@@ -24,7 +24,8 @@ constexpr std::string_view kSchemaName = "__schema__";
 
 bool Probe(Bytes head) { return HasShardRole(head, kColumnRole); }
 
-/// The digits before the first colon of a chunk's name, or nothing.
+/// The digits before the first colon of a chunk's name; nullopt for other
+/// names.
 std::optional<std::string_view> GroupOf(std::string_view name) {
   const size_t colon = name.find(':');
   if (colon == std::string_view::npos || colon == 0 ||
@@ -34,13 +35,13 @@ std::optional<std::string_view> GroupOf(std::string_view name) {
   return name.substr(0, colon);
 }
 
-/// The column's file in columns/.
+/// The name of a column's file in columns/.
 std::string NameOf(const Column& column, ColumnFile file) {
   return column.name + (file == ColumnFile::kValidity ? ".valid" : "");
 }
 
-/// Every column's values, then every column's validity: "a.valid" may be a
-/// column's name, too.
+/// The values of all columns, then the validity of all columns, so that a
+/// column called "a.valid" keeps its name.
 class ColumnFiles final : public FileTable {
  public:
   explicit ColumnFiles(std::shared_ptr<const ColumnShard> shard)
@@ -88,7 +89,7 @@ class ColumnFiles final : public FileTable {
   uint32_t columns_;
 };
 
-/// Entries that are no part of the table, at the root.
+/// Entries that are not part of the table, at the root.
 class OtherEntries final : public EntryFileTable {
  public:
   explicit OtherEntries(std::shared_ptr<const ColumnShard> shard)
@@ -130,7 +131,8 @@ Status ColumnShard::Load(const ReadContext& context) {
     return {};
   }
   const Result<Json> schema = ReadSchema(*schema_entry_, context);
-  // What fails now may work later; the tree must not depend on it.
+  // A transient error refuses the container, so that its tree does not depend
+  // on whether a read has failed.
   if (!schema && !schema.error().Permanent()) return schema.error();
   if (!schema) {
     Warn({"__schema__: " + schema.error().what, schema.error().offset,
@@ -205,7 +207,7 @@ EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file) const {
     first = false;
     info.stored_size += chunk.stored_size;
     if (info.codec != chunk.codec) info.codec = "mixed";
-    // The worst of them: failed, then not yet, then none.
+    // The worst verdict of all chunks: "failed" before any other.
     if (chunk.verified == "failed" || info.verified == "yes") {
       info.verified = chunk.verified;
     }
@@ -225,7 +227,7 @@ EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file) const {
   if (column.type == ColumnType::kUint32) {
     info.note = "the reference writer stores zeros for uint32";
   } else if (column.per_row != 1) {
-    info.note = "the values of a row are worked out from the chunks' sizes";
+    info.note = "the values of a row follow from the sizes of the chunks";
   }
   return info;
 }
@@ -279,7 +281,7 @@ Table ColumnShard::RowTable() const {
   table.rows = columns().front().rows;
   for (size_t i = 0; i < columns().size(); ++i) {
     const Column& column = columns()[i];
-    // One of other rows is not of this table; info.json says why.
+    // A column with another number of rows is left out; info.json warns of it.
     if (column.rows != table.rows) continue;
     TableColumn made;
     made.name = column.name;

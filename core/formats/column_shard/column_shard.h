@@ -14,12 +14,12 @@
 
 namespace ctxfs {
 
-/// What a column's two files are made of.
+/// The files of a column.
 enum class ColumnFile : uint8_t { kValues, kValidity };
 
-/// A ColumnShard (docs/columnshard.md): a table of typed columns, each in one
-/// chunk a row group. The chunks are the container's entries, of which the
-/// columns show what they hold.
+/// A ColumnShard (docs/columnshard.md): a table of typed columns, with a chunk
+/// for each column and row group. The chunks are the entries; the files of the
+/// columns have their values.
 class ColumnShard final : public ShardContainer {
  public:
   using ShardContainer::ShardContainer;
@@ -29,7 +29,8 @@ class ColumnShard final : public ShardContainer {
   Json Info(const ReadContext& context) const override;
   std::string_view EntryPath(uint32_t entry,
                              std::string& scratch) const override;
-  /// Without a schema or a chunk there is no better form of the entries.
+  /// kRawEntries, because the columns show the same values in a more useful
+  /// form, unless there is neither a schema nor a chunk.
   Role EntryRole() const override {
     return has_table_ ? Role::kRawEntries : Role::kEntries;
   }
@@ -41,7 +42,7 @@ class ColumnShard final : public ShardContainer {
 
   const std::vector<Column>& columns() const { return table_.columns; }
 
-  /// A column over all row groups. Text is decoded to be measured, once.
+  /// Opens a column over all row groups. Decodes text once, to measure it.
   Result<Content> OpenColumn(size_t column, ColumnFile file,
                              const ReadContext& context) const;
   EntryInfo DescribeColumn(size_t column, ColumnFile file) const;
@@ -52,24 +53,23 @@ class ColumnShard final : public ShardContainer {
   std::vector<ArrayInfo> Arrays() const;
   Table RowTable() const;
   Result<Json> ReadSchema(uint32_t entry, const ReadContext& context) const;
-  /// Appends the values of a chunk that is stored as it is; false for one that
-  /// has to be decoded first.
+  /// Appends the values of a chunk that is read in place; returns false if it
+  /// must be decoded.
   Result<bool> AppendStored(const Column& column, const ColumnPart& part,
                             Content& content) const;
-  /// Appends the values of a chunk whose few bytes stand for many rows; false
-  /// for any other.
+  /// Appends the values of a chunk whose few bytes stand for many rows; returns
+  /// false for any other.
   Result<bool> AppendRepeated(const Column& column, const ColumnPart& part,
                               const ReadContext& context,
                               Content& content) const;
-  /// Appends a chunk of text, as long as it turns out to be.
+  /// Appends a chunk of text, which is decoded to measure it.
   Status AppendText(size_t column, size_t part, const ReadContext& context,
                     Content& content) const;
 
   std::optional<uint32_t> schema_entry_;
   bool has_table_ = false;  // a schema or a chunk
   ColumnTable table_;
-  // Of each column's parts, where they are text: bytes and one more, 0 while
-  // that is not known.
+  // Of each part of a column of text: its bytes plus 1; 0 if not yet known.
   mutable std::vector<std::vector<std::atomic<uint64_t>>> text_sizes_;
   uint64_t owners_[2] = {NewOwner(), NewOwner()};  // of blocks, by ColumnFile
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of a ColumnShard's columns, over all row groups (docs/
-// columnshard.md, section 5).
+// The contents of a ColumnShard's columns over all row groups
+// (docs/columnshard.md, section 5).
 #include <utility>
 
 #include "core/base/limits.h"
@@ -12,7 +12,7 @@
 namespace ctxfs {
 namespace {
 
-/// Values of a chunk stored as byte planes, put together again.
+/// The values of a chunk that is stored as byte planes.
 class SplitValues final : public Transform {
  public:
   SplitValues(Range planes, uint64_t values, uint64_t width)
@@ -52,7 +52,7 @@ class SplitValues final : public Transform {
 
 }  // namespace
 
-/// A chunk decoded: its values, its rows as text, or its validity.
+/// A decoded chunk: its values, its rows as text, or its validity.
 class ColumnBlock final : public Block {
  public:
   ColumnBlock(std::shared_ptr<const ColumnShard> shard, size_t column,
@@ -92,7 +92,7 @@ class ColumnBlock final : public Block {
     return file_ == ColumnFile::kValues && column_.text();
   }
 
-  /// Bytes it will have; not known for text.
+  /// Bytes of the block; 0 for text, whose size is not known before.
   uint64_t size() const {
     if (file_ == ColumnFile::kValidity) return part_.rows;
     return part_.rows * column_.row_size();
@@ -102,7 +102,7 @@ class ColumnBlock final : public Block {
     const Result<Chunk> chunk =
         ParseChunk(payload, column_.type, column_.nullable);
     if (!chunk) return chunk.error();
-    // Text is measured by decoding it, so that fewer rows do no harm.
+    // Text may have fewer rows, because its size was measured by decoding it.
     if (is_text() ? chunk->count > part_.rows : chunk->count != part_.rows) {
       return Error{Code::kCorrupt, "a chunk of " +
                                        std::to_string(chunk->count) +
@@ -133,8 +133,8 @@ Result<bool> ColumnShard::AppendStored(const Column& column,
   const ShardRecord record = Record(part.entry);
   const bool ragged = column.per_row != 1 && column.nullable;
   if (Encoded(record) || column.text() || ragged) return false;
-  // Its header alone tells how the rest is coded. Should these bytes be
-  // damaged, the gate before the rest fails.
+  // The coding is in the header, which is not verified here. If it is damaged,
+  // the gate fails when the values are read.
   std::byte head[kChunkHeaderSize];
   if (Status read = source()->ReadAt(record.data_offset, head); !read) {
     return std::move(read).error();
@@ -147,7 +147,7 @@ Result<bool> ColumnShard::AppendStored(const Column& column,
   const uint64_t width = ColumnTypeWidth(column.type);
   const bool sound = LoadLe<uint32_t>(head + 1) == part.rows &&
                      InBounds(at, values * width, end);
-  if (!sound) return false;  // decoding says what is wrong
+  if (!sound) return false;  // decoding reports the fault
   Range stored{source(), at, OpenGate(part.entry)};
   if (coding == ChunkCoding::kPlain) {
     content.Append(std::move(stored), values * width);
@@ -168,14 +168,14 @@ Result<bool> ColumnShard::AppendRepeated(const Column& column,
                                          const ColumnPart& part,
                                          const ReadContext& context,
                                          Content& content) const {
-  // No other coding makes so much of so few bytes: the widest values make 64 of
-  // one, from deltas of one bit.
+  // Other chunks decode to at most 64 times their bytes: deltas of one bit, of
+  // values of 8 bytes.
   constexpr uint64_t kMostOfOthers = 64;
   constexpr uint64_t kMostPayload = 64 * limits::kKiB;
   const uint64_t size = EntrySize(part.entry);
   const uint64_t values = part.rows * column.row_size();
   if (size > kMostPayload || values / kMostOfOthers <= size) return false;
-  // Anything wrong with it is found again, and reported, when it is read.
+  // A fault is found again, and reported, when the column is read.
   Result<std::shared_ptr<const Block>> block = OpenBlock(part.entry);
   if (!block) return false;
   const Result<BlockCache::Pinned> payload = context.Get(**block);

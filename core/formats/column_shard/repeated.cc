@@ -9,7 +9,7 @@ namespace ctxfs {
 namespace {
 
 /// Little-endian integers of `width` bytes: first, first + step, ... modulo
-/// 2^64, cut to the width.
+/// 2^64, cut to their low bytes.
 class Series final : public Transform {
  public:
   Series(uint64_t first, uint64_t step, uint64_t width,
@@ -50,10 +50,11 @@ bool NextRun(ByteReader& in, Run* run) {
   return in.ok();
 }
 
-/// Runs, walked from the first one for each window: they are few.
+/// Runs, which are walked from the first one for each window, because they are
+/// few.
 class Runs final : public Transform {
  public:
-  /// The runs are at `at` of the block.
+  /// The runs start at byte `at` of the block.
   Runs(size_t at, std::shared_ptr<const Block> block)
       : at_(at), block_(std::move(block)) {}
 

@@ -8,13 +8,13 @@
 
 namespace ctxfs {
 
-/// The values of a chunk whose few bytes stand for many rows: runs of booleans,
-/// and deltas of no bits, which are first + row * step. Any window of them is
-/// computed from those bytes, so that a chunk of 22 bytes never takes the
-/// 256 MiB that its values do. Null for other chunks and for damaged ones.
+/// Returns the values of a chunk whose few bytes stand for many rows: runs of
+/// booleans, or deltas of no bits, which are first + row * step. Any window is
+/// computed from those bytes, so a chunk of 22 bytes never takes the 256 MiB of
+/// its values. Returns null for other chunks and for damaged ones.
 ///
-/// `payload` are the bytes of `block` that `chunk` was parsed from; the block
-/// is read again where they are needed.
+/// `chunk` was parsed from `payload`, the bytes of `block`. The block is read
+/// again when its bytes are needed.
 std::shared_ptr<const Transform> RepeatedValues(
     const Chunk& chunk, Bytes payload, std::shared_ptr<const Block> block);
 

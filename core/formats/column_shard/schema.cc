@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schema of a ColumnShard: which chunks make a column, and how many rows
-// and values they hold (docs/columnshard.md, sections 1, 3 and 4).
+// The schema of a ColumnShard: the chunks of each column, and their numbers of
+// rows and values (docs/columnshard.md, sections 1, 3 and 4).
 #include "core/formats/column_shard/schema.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ Error Corrupt(std::string what, uint64_t at = kNoOffset) {
   return {Code::kCorrupt, std::move(what), at};
 }
 
-/// The unsigned number at `key`, or nothing.
+/// The unsigned number at `key`; nullopt if there is none.
 std::optional<uint64_t> Number(const Json& object, const char* key) {
   if (!object.is_object()) return std::nullopt;
   const auto found = object.find(key);
@@ -31,7 +31,7 @@ std::optional<uint64_t> Number(const Json& object, const char* key) {
   return found->get<uint64_t>();
 }
 
-/// A column's name, or nothing.
+/// The name of a column; empty if it has none.
 std::string NameOf(const Json& described) {
   if (!described.is_object()) return {};
   const auto name = described.find("name");
@@ -39,7 +39,7 @@ std::string NameOf(const Json& described) {
   return name->get<std::string>();
 }
 
-/// What the statistics say of a row group, or null.
+/// The statistics of a row group, or null.
 Json StatsOf(const Json& described, uint64_t group) {
   const auto stats = described.find("stats");
   const bool there =
@@ -47,7 +47,7 @@ Json StatsOf(const Json& described, uint64_t group) {
   return there ? (*stats)[static_cast<size_t>(group)] : Json();
 }
 
-/// Entries by name, for as long as columns look for their chunks.
+/// Finds entries by name, while the columns are read.
 class EntryNames {
  public:
   explicit EntryNames(const ShardContainer& shard)
@@ -78,33 +78,33 @@ class EntryNames {
   std::vector<uint32_t> order_;
 };
 
-/// Bytes before a chunk's data.
+/// Bytes before the data of a chunk.
 uint64_t HeadSize(const Column& column, uint64_t rows) {
   return kChunkHeaderSize + (column.nullable ? ValidityBytes(rows) : 0);
 }
 
-/// Whether a chunk may hold more rows than it has bytes.
+/// Whether a chunk may have more rows than bytes.
 bool MayGrow(ColumnType type) {
   const auto delta = static_cast<uint8_t>(ChunkCoding::kDelta);
   return type == ColumnType::kBool ||
          CodingOf(type, delta) == ChunkCoding::kDelta;
 }
 
-/// How many rows of one value each make a chunk of exactly `size` bytes, or
-/// nothing.
+/// Returns how many rows of one value each make a chunk of exactly `size`
+/// bytes; nullopt if no number does.
 std::optional<uint64_t> RowsThatMake(const Column& column, uint64_t size) {
   const uint64_t width = ColumnTypeWidth(column.type);
   if (width == 0 || size < kChunkHeaderSize) return std::nullopt;
   const uint64_t bytes = size - kChunkHeaderSize;
-  // n rows take 8 * width * n bits and, if there are validity bits, n more and
-  // at most 7 to fill the last byte up.
+  // n rows take 8 * width * n bits, and for validity n more and at most 7 bits
+  // of padding.
   const uint64_t rows =
       column.nullable ? bytes * 8 / (8 * width + 1) : bytes / width;
   if (HeadSize(column, rows) + rows * width != size) return std::nullopt;
   return rows;
 }
 
-/// Makes a Column of its description.
+/// Makes columns from their descriptions.
 class ColumnReader {
  public:
   ColumnReader(const Json& schema, const ShardContainer& shard,
@@ -128,17 +128,17 @@ class ColumnReader {
     return error;
   }
 
-  /// What is odd about columns that are shown nevertheless.
+  /// Warnings about columns that are shown nevertheless.
   std::vector<Warning> TakeWarnings() { return std::move(warnings_); }
 
  private:
   Status ReadColumn(const Json& described, Column& column);
   Status AddPart(const Json& described, uint64_t group, Column& column);
-  /// The rows of a chunk with fewer bytes than its statistics make: as many as
-  /// its bytes make and its own header says.
+  /// The rows of a chunk with too few bytes for its statistics: as many as fit
+  /// its size exactly, if its own header has the same number.
   Result<uint64_t> FewerRows(const Column& column, uint32_t entry,
                              uint64_t counted);
-  /// The values of a row, worked out from one chunk; 0 where any will do.
+  /// The values of a row, from the size of one chunk; 0 if any number fits.
   Result<uint64_t> PerRow(const Column& column, const ColumnPart& part,
                           uint64_t nulls) const;
 
@@ -148,7 +148,8 @@ class ColumnReader {
   const uint64_t groups_;
   const uint64_t group_rows_;
   uint64_t unread_ = limits::kColumnHeaderBytes;
-  // An entry belongs to one column: so no more is kept than there are entries.
+  // Names of columns. A repeated column is refused, so each entry belongs to
+  // one column at most.
   std::set<std::string, std::less<>> seen_;
   std::vector<Warning> warnings_;
 };
@@ -209,7 +210,7 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
     return Corrupt(std::to_string(rows) + " rows in a row group of " +
                    std::to_string(group_rows_));
   }
-  // The bytes that so many rows take at the least.
+  // The least bytes of so many rows.
   const uint64_t width = ColumnTypeWidth(column.type);
   const uint64_t head = HeadSize(column, rows);
   const uint64_t least = head + rows * (width == 0 ? 1 : width);
@@ -252,7 +253,7 @@ Result<uint64_t> ColumnReader::FewerRows(const Column& column, uint32_t entry,
                   std::to_string(counted) + " rows",
               record.data_offset);
   const std::optional<uint64_t> rows = RowsThatMake(column, size);
-  // To know what its header says, all of it is read and verified.
+  // Reading its header verifies all of it.
   const uint64_t cost = std::max(size, record.disk_size);
   if (!rows || cost > unread_) return refused;
   unread_ -= cost;
@@ -270,16 +271,16 @@ Result<uint64_t> ColumnReader::PerRow(const Column& column,
                                       const ColumnPart& part,
                                       uint64_t nulls) const {
   const uint64_t width = ColumnTypeWidth(column.type);
-  // AddPart has seen to it that this is no less than nothing.
+  // AddPart has checked that the entry is not smaller.
   const uint64_t data =
       shard_.EntrySize(part.entry) - HeadSize(column, part.rows);
   const uint64_t values = data / width;
-  // A null row holds one value, whatever the others hold.
+  // A null row has one value, however many the others have.
   if (nulls > part.rows || values == part.rows || nulls == part.rows) return 0;
   const uint64_t valid = part.rows - nulls;
   if (data % width != 0 || values < nulls || (values - nulls) % valid != 0) {
     return Corrupt(std::to_string(data) +
-                       " bytes are no whole number of values for each of " +
+                       " bytes are not a whole number of values for each of " +
                        std::to_string(valid) + " valid rows",
                    shard_.Record(part.entry).data_offset);
   }
@@ -319,7 +320,8 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
     for (Warning& warning : reader.TakeWarnings()) {
       table.warnings.push_back(std::move(warning));
     }
-    // What fails now may work later; the tree must not depend on it.
+    // A transient error refuses the container, so that its tree does not depend
+    // on whether a read has failed.
     if (!column && !column.error().Permanent()) return column.error();
     if (!column) {
       table.warnings.push_back({column.error().what + ": not shown",

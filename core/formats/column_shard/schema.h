@@ -11,8 +11,8 @@
 
 namespace ctxfs {
 
-/// A row group's chunk of a column, as index and schema have it; its own header
-/// must agree.
+/// The chunk of a column in a row group, from index and schema. Its own header
+/// must agree with them.
 struct ColumnPart {
   uint32_t entry = 0;
   uint32_t rows = 0;
@@ -36,17 +36,17 @@ struct Column {
   std::vector<uint64_t> shape() const;
 };
 
-/// What a ColumnShard's schema says, as far as the chunks' sizes in the index
-/// bear it out (docs/columnshard.md, sections 1 and 4).
+/// The columns of a ColumnShard's schema, as far as the sizes of the chunks in
+/// the index confirm them (docs/columnshard.md, sections 1 and 4).
 struct ColumnTable {
-  uint64_t rows = 0;  // as the schema has it
+  uint64_t rows = 0;  // row_count of the schema
   std::vector<Column> columns;
   std::vector<Warning> warnings;  // columns that are left out, and why
 };
 
-/// No count is believed that its chunk's bytes could not hold. Reads no chunk
-/// but those that the statistics are wrong about. Fails only when the store
-/// does.
+/// Reads the schema. Uses no count that its chunk has too few bytes for. Reads
+/// no chunk except those whose statistics are wrong. Fails on transient errors
+/// only.
 Result<ColumnTable> ReadColumnTable(const Json& schema,
                                     const ShardContainer& shard,
                                     const ReadContext& context);

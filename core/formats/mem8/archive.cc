@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// .m8a, files of the MEM8 family in one (docs/mem8.md, section 7). Members that
-// are containers are directories, the others entries.
+// .m8a, an archive of files of the MEM8 family (docs/mem8.md, section 7).
+// Members that are containers are directories, all others are entries.
 //
-//   0    "M8AR", or "RA8M" from those who wrote it as a number
+//   0    "M8AR", or "RA8M" if it was written as a number
 //   4    u16 version, u16 count of members
-//   8    u32 total size, of what nobody says
-//   12   u32 time of making, in seconds since 1970
-//   16   MD5, of what nobody says
-//   32   the table of members (mem8_members.cc)
+//   8    u32 total size; the description does not say of what
+//   12   u32 time of creation, in seconds since 1970
+//   16   MD5; the description does not say of what
+//   32   the table of members (members.cc)
 #include "core/formats/mem8/archive.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Mem8Archive final : public Container {
   Mem8Archive(SourcePtr source, SourcePtr file)
       : Container(std::move(source)), file_(std::move(file)) {}
 
-  /// Reads header and table. To be called once, before anything else.
+  /// Reads header and table. Must be called once, before any other function.
   Status Load(const ReadContext& /*context*/);
 
   Json Info(const ReadContext& /*context*/) const override;
@@ -57,7 +57,7 @@ class Mem8Archive final : public Container {
   Result<std::string> MakeArchiveJson() const;
   Json Header() const;
 
-  const SourcePtr file_;  // the archive: the source, or unpacked from it
+  const SourcePtr file_;  // the source, or the archive unpacked from it
   const uint64_t owner_ = NewOwner();
   uint16_t version_ = 0;
   uint32_t total_ = 0;
@@ -125,8 +125,9 @@ void Mem8Archive::CheckSizes() {
   }
 }
 
-/// What the root checksum is of, by trying: "absent", "ok over ...",
-/// "mismatch", or "not computed" for an archive too large to be read for this.
+/// Tries which bytes the root checksum matches: returns "absent", "ok over
+/// ...", "mismatch", or "not computed" for an archive over
+/// limits::kDigestedBytes.
 Result<std::string> Mem8Archive::RootVerdict() const {
   if (root_md5_ == std::string(2 * kMd5Size, '0')) return std::string("absent");
   if (file_->size() > limits::kDigestedBytes) {
@@ -212,7 +213,7 @@ Result<std::string> Mem8Archive::MakeArchiveJson() const {
   return FormatJson(json);
 }
 
-/// The members that are no containers: the entries.
+/// The members that are not containers: the entries.
 class Mem8Archive::Members final : public FileTable {
  public:
   explicit Members(std::shared_ptr<const Mem8Archive> archive)

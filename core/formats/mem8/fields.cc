@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields of the eight sections that are known (docs/mem8.md, section 5).
+// The fields of the eight known section types (docs/mem8.md, section 5).
 #include "core/formats/mem8/fields.h"
 
 #include <array>
@@ -28,14 +28,14 @@ enum Type : uint8_t {
 };
 
 constexpr uint32_t kItemSize = 5;       // of a concept or a structure entry
-constexpr uint16_t kNoString = 0xFFFF;  // no table has so many
+constexpr uint16_t kNoString = 0xFFFF;  // null: no table has this number
 
 struct TypeInfo {
   std::string_view name;
-  uint32_t size;    // without what the counts count
-  uint32_t counts;  // u8 counts, ...
-  uint32_t first;   // ... the first of which is here
-  uint32_t each;    // bytes of what they count
+  uint32_t size;    // bytes without the items that the counts count
+  uint32_t counts;  // number of u8 counts
+  uint32_t first;   // offset of the first count; the others follow it
+  uint32_t each;    // bytes of an item
 };
 
 constexpr std::array<TypeInfo, 9> kTypes = {
@@ -53,7 +53,7 @@ const TypeInfo* Known(uint8_t type) {
   return type > 0 && type < kTypes.size() ? &kTypes[type] : nullptr;
 }
 
-/// Where the string numbers of a sound section are.
+/// The offsets of the string numbers in a sound section.
 std::vector<uint32_t> StringPlaces(uint8_t type, uint32_t content) {
   std::vector<uint32_t> places;
   switch (type) {
@@ -77,8 +77,8 @@ std::vector<uint32_t> StringPlaces(uint8_t type, uint32_t content) {
   }
 }
 
-/// The shortest decimal that reads back as `value`; null for what JSON has no
-/// number for.
+/// The shortest decimal that reads back as `value`; null for NaN and
+/// infinities.
 Json FloatJson(float value) {
   if (!std::isfinite(value)) return nullptr;
   char text[32];
@@ -201,7 +201,7 @@ class FieldReader {
     }
     const Mem8Layout::String& string = layout_.strings[number];
     text_ += string.size;
-    // Past the limit the answer is thrown away: no need to hold it.
+    // Over the limit the caller fails, so the text is not kept.
     if (text_ > limits::kMem8JsonBytes) return nullptr;
     return std::string(AsText(image_.subspan(string.at, string.size)));
   }

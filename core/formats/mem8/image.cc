@@ -2,7 +2,7 @@
 //
 // From a file to its image (docs/mem8.md, section 2).
 //
-//   0    "MEM8", or "8MEM" from those who wrote it as a number
+//   0    "MEM8", or "8MEM" if it was written as a number
 //   4    u16 version, u16 flags
 //   8    u32 CRC-32 of bytes 12 to the end
 //   12   u32 offset of the jump table, 0 for none
@@ -23,9 +23,9 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kVersionAt = 4;
-constexpr uint64_t kCheckedAt = 12;  // what the CRC covers starts here
+constexpr uint64_t kCheckedAt = 12;  // start of the bytes that the CRC covers
 constexpr uint64_t kBodyAt = Mem8Image::kBodyAt;
-constexpr uint16_t kVersion1 = 0x0001;  // a real writer's 1.0
+constexpr uint16_t kVersion1 = 0x0001;  // how a real writer stores 1.0
 constexpr uint16_t kFirstReservedFlag = 5;
 
 constexpr std::array<const char*, kFirstReservedFlag> kFlags = {
@@ -43,7 +43,7 @@ Mem8Header ParseHeader(Bytes file, bool big_endian) {
   return header;
 }
 
-/// The plain image of a file whose body is a zstd frame.
+/// Decompresses a file whose body is a zstd frame.
 Result<Buffer> Unpack(Bytes file, std::vector<Warning>& warnings) {
   const Bytes body = file.subspan(kBodyAt);
   if (!LooksLikeZstd(body)) {
@@ -91,8 +91,8 @@ void WarnOfHeader(Mem8Image& image) {
   }
   if (header.encrypted()) {
     warn(
-        "encrypted, with an algorithm that nobody documents: the header is "
-        "all there is to see",
+        "encrypted, with an algorithm that is not documented: only the header "
+        "is shown",
         kVersionAt + 2);
   }
 }
@@ -146,7 +146,7 @@ Result<Mem8Image> ReadMem8Image(const Source& source) {
   image.header = ParseHeader(file->span(), kind == Mem8Kind::kMem8BigEndian);
   Mem8Header& header = image.header;
   header.crc_found = *crc;
-  // The relatives of version 1 have been told apart.
+  // Mem8KindOf has ruled out the other formats with version 1.
   if (header.version >> 8 != 1 && header.version != kVersion1) {
     return Error{Code::kVersion, "unsupported version " + header.VersionText(),
                  kVersionAt};

@@ -14,7 +14,8 @@
 
 namespace ctxfs {
 
-/// Reads fields of a .mem8 in its byte order. Fails for good like ByteReader.
+/// Reads fields of a .mem8 in its byte order. Like ByteReader, it fails
+/// permanently at the first short field.
 class Mem8Reader {
  public:
   Mem8Reader(Bytes bytes, uint64_t offset, bool big_endian)
@@ -39,13 +40,13 @@ class Mem8Reader {
   bool big_;
 };
 
-/// What the CRC-32 says of a file (docs/mem8.md, section 2).
+/// The verdict of the CRC-32 on a file (docs/mem8.md, section 2).
 enum class Mem8Crc : uint8_t { kOk, kOkOverDecompressed, kAbsent, kMismatch };
 
 /// "ok", "ok-over-decompressed", "absent", "mismatch".
 std::string_view Mem8CrcName(Mem8Crc crc);
 
-/// The 16 bytes that a .mem8 begins with (docs/mem8.md, section 2).
+/// The header of a .mem8, 16 bytes (docs/mem8.md, section 2).
 struct Mem8Header {
   bool swapped_magic = false;  // "8MEM"
   bool big_endian = false;
@@ -67,8 +68,8 @@ struct Mem8Header {
   Json FlagNames() const;
 };
 
-/// A .mem8 as it would be if it were not compressed: offsets in it count from
-/// its first byte. Of an encrypted one there is the header alone.
+/// The decompressed bytes of a .mem8; offsets are relative to their start. Of
+/// an encrypted file only the header.
 struct Mem8Image {
   static constexpr uint64_t kBodyAt = 16;
 
@@ -77,9 +78,9 @@ struct Mem8Image {
   std::vector<Warning> warnings;
 };
 
-/// Reads all of a .mem8, at most limits::kMem8Bytes stored and unpacked. A CRC
-/// that does not match is told, not refused. kNotContainer for another kind of
-/// file, naming it.
+/// Reads all of a .mem8, at most limits::kMem8Bytes stored and decompressed. A
+/// CRC that does not match is a warning, not an error. Fails with kNotContainer
+/// for another kind of file, and names it.
 Result<Mem8Image> ReadMem8Image(const Source& source);
 
 }  // namespace ctxfs

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The family (docs/mem8.md, section 1): who else writes "MEM8" at byte 0, and
-// what else is called .mem8.
+// The formats of the MEM8 family (docs/mem8.md, section 1): those that start
+// with "MEM8", too, and other files that are called .mem8.
 #include "core/formats/mem8/kind.h"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ bool IsPrintable(std::byte b) {
   return b >= std::byte{' '} && b < std::byte{0x7F};
 }
 
-/// Whether a file of version 1 cannot be a .mem8, by what its relatives' own
-/// writers put where a .mem8 has its string table.
+/// The kind of a file of version 1, by the values that writers of the other
+/// formats put where a .mem8 has its string table.
 Mem8Kind KindOfVersion1(Bytes head) {
   if (head.size() >= kFrequencyAt + 8 &&
       LoadLe<uint64_t>(head.data() + kFrequencyAt) == kFrequency440) {

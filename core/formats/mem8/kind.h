@@ -9,13 +9,13 @@
 
 namespace ctxfs {
 
-/// What a file is that has a magic or an extension of the MEM8 family
-/// (docs/mem8.md, section 1). Some relatives share the magic and nothing else.
+/// The kind of a file with a magic or an extension of the MEM8 family
+/// (docs/mem8.md, section 1). Some kinds share nothing but the magic.
 enum class Mem8Kind : uint8_t {
   kMem8,
   kMem8BigEndian,
   kArchive,
-  kPacked,  // one zstd frame: what is in it has to be seen
+  kPacked,  // one zstd frame, which must be decoded to know its contents
   kBlocks,
   kSections,
   kM8Sections,
@@ -31,15 +31,16 @@ enum class Mem8Kind : uint8_t {
   kUnknown,
 };
 
-/// What the first bytes alone say. Where the version is 1, .mem8 files and
-/// three relatives look alike: those that are surely none are told apart.
+/// Returns the kind by the first bytes alone. With version 1, .mem8 files and
+/// three other kinds look alike: kMem8 unless the bytes rule it out.
 Mem8Kind Mem8KindOfHead(Bytes head);
 
-/// What a file of `size` bytes is that starts with `head`. `crc` is the CRC-32
-/// of its bytes from 12 on, or nothing for a file too large to be a .mem8.
+/// Returns the kind of a file of `size` bytes that starts with `head`. `crc` is
+/// the CRC-32 of its bytes from 12 on, or nullopt for a file that is too large
+/// to be a .mem8.
 Mem8Kind Mem8KindOf(Bytes head, uint64_t size, std::optional<uint32_t> crc);
 
-/// The refusal of a kind that is not ours, naming it.
+/// Returns the error for a kind that ctxfs does not open, with its name.
 Error NotMem8(Mem8Kind kind);
 
 }  // namespace ctxfs

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MEM8, a directory's memory in one small file (docs/mem8.md). Entries are the
-// sections' payloads; the JSON views are made of them when someone reads one.
+// MEM8, the memory of a directory in one small file (docs/mem8.md). The
+// payloads of the sections are the entries; JSON files are made from them when
+// they are looked up.
 #include <algorithm>
 #include <array>
 
@@ -27,8 +28,8 @@ constexpr uint64_t kFlagsAt = 6;
 
 using SourcePtr = std::shared_ptr<const Source>;
 
-/// The image once more, of a file whose CRC-32 was found to be `crc` when it
-/// was opened, and judged then.
+/// Reads the image again. `crc` is the CRC-32 that the file had when it was
+/// opened; another one means that it has changed.
 Result<Mem8Image> ReadImageAgain(const Source& file, uint32_t crc) {
   Result<Mem8Image> image = ReadMem8Image(file);
   if (image && image->header.crc_found != crc) {
@@ -37,7 +38,7 @@ Result<Mem8Image> ReadImageAgain(const Source& file, uint32_t crc) {
   return image;
 }
 
-/// The image as a block: the sections' payloads are slices of it.
+/// The image as a block. The payloads of the sections are slices of it.
 class ImageBlock final : public Block {
  public:
   ImageBlock(Key key, SourcePtr file, const Mem8Image& image)
@@ -66,13 +67,13 @@ class ImageBlock final : public Block {
 
 class Mem8Container final : public Container {
  public:
-  /// `file` is the .mem8: the source itself, or what was unpacked from it.
+  /// `file` is the .mem8: the source itself, or the file unpacked from it.
   Mem8Container(SourcePtr source, SourcePtr file, const OpenOptions& options)
       : Container(std::move(source)),
         file_(std::move(file)),
         verify_(options.verify) {}
 
-  /// Reads the file. To be called once, before anything else.
+  /// Reads the file. Must be called once, before any other function.
   Status Load(const ReadContext& /*context*/);
 
   Json Info(const ReadContext& /*context*/) const override;
@@ -82,7 +83,7 @@ class Mem8Container final : public Container {
   class Sections;
   class Views;
 
-  /// Makes the value of a view.
+  /// Makes the JSON of a file.
   using Make = Result<Json> (Mem8Container::*)(Bytes image,
                                                uint32_t section) const;
   Result<Json> MakeHeader(Bytes image, uint32_t section) const;
@@ -96,7 +97,8 @@ class Mem8Container final : public Container {
   EntryInfo DescribeSection(uint32_t section) const;
   Result<Content> OpenSection(uint32_t section) const;
 
-  /// Why no decoded byte may be had, if none may.
+  /// The error of all decoded files, if the CRC does not match or the file is
+  /// encrypted.
   std::optional<Error> Refused() const;
 
   const SourcePtr file_;
@@ -140,9 +142,10 @@ std::optional<Error> Mem8Container::Refused() const {
                      ", the bytes have " + found.Text(),
                  8};
   }
-  // The CRC covers what is encrypted as well, so damage was looked for first.
+  // The CRC covers the encrypted bytes, too, so damage is reported first.
   if (header_.encrypted()) {
-    return Error{Code::kLocked, "the file is encrypted, nobody knows how",
+    return Error{Code::kLocked,
+                 "the file is encrypted by a method that is not documented",
                  kFlagsAt};
   }
   return std::nullopt;
@@ -170,7 +173,7 @@ Result<Json> Mem8Container::MakeHeader(Bytes /*image*/,
                {"byte_order", header_.big_endian ? "big" : "little"},
                {"warnings", WarningTexts()}};
   if (header_.encrypted()) {
-    json["note"] = "encrypted: what follows the header cannot be read";
+    json["note"] = "encrypted: the bytes after the header cannot be read";
   } else {
     json["length_convention"] = std::string(Mem8LengthName(layout_.length));
   }
@@ -217,7 +220,7 @@ EntryInfo Mem8Container::DescribeSection(uint32_t entry) const {
                   : header_.crc == Mem8Crc::kMismatch         ? "failed"
                                                               : "yes";
   if (header_.crc != Mem8Crc::kAbsent) {
-    // Of all the file's bytes from 12 on.
+    // The checksum covers all bytes of the file from 12 on.
     info.checksum = Checksum{ChecksumKind::kCrc32, header_.crc_stored}.Text();
   }
   info.extra["type"] = section.type;
@@ -292,7 +295,8 @@ class Mem8Container::Views final : public FileTable {
     for (uint32_t i = 0; i < sections.size(); ++i) {
       std::string name(Mem8SectionName(sections[i].type));
       if (name.empty()) continue;
-      // Numbered here: thousands of equal names would each be searched for.
+      // Numbered here, because the tree would search for a free name for each
+      // of thousands of equal names.
       const uint32_t number = ++seen[sections[i].type];
       if (number > 1) name += "~" + std::to_string(number);
       Add(name + ".json", &Mem8Container::MakeSection, i);
@@ -369,7 +373,8 @@ bool Resembles(Bytes head) {
   return Mem8KindOfHead(head) != Mem8Kind::kUnknown;
 }
 
-/// A zstd frame of a whole file: unpacked once, and looked at again.
+/// Opens a file that is one zstd frame as a whole: decompresses it, and
+/// examines the result.
 Result<std::shared_ptr<const Container>> OpenPacked(
     SourcePtr source, const OpenOptions& options, const ReadContext& context) {
   Error refusal = NotMem8(Mem8Kind::kPacked);

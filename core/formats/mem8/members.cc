@@ -3,7 +3,7 @@
 // The members of an .m8a (docs/mem8.md, section 7).
 //
 //   32   for each: u16 length, path, u32 offset, u32 size; packed
-//   ...  the members' bytes
+//   ...  the bytes of the members
 #include "core/formats/mem8/members.h"
 
 #include <algorithm>
@@ -18,10 +18,10 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kTableAt = 32;
-constexpr uint64_t kFixedSize = 10;  // of a member in the table, but its path
+constexpr uint64_t kFixedSize = 10;  // of a member in the table, without path
 constexpr uint64_t kFirstWindow = 64 * limits::kKiB;
 
-/// The members in `table`; nothing when it ends within one.
+/// Parses the members in the table. Returns false if it ends within one.
 bool ParseTable(uint16_t count, Mem8Members& members) {
   ByteReader in(members.table.span(), kTableAt);
   members.members.clear();
@@ -38,7 +38,7 @@ bool ParseTable(uint16_t count, Mem8Members& members) {
   return true;
 }
 
-/// Reads as much as the table takes: its length is told nowhere.
+/// Reads the table in growing windows, because no field has its length.
 Status ReadTable(const Source& file, uint16_t count, Mem8Members& members) {
   const uint64_t left = file.size() - kTableAt;
   const Error cut{Code::kCorrupt, "path table truncated", kTableAt};
@@ -61,7 +61,7 @@ Status ReadTable(const Source& file, uint16_t count, Mem8Members& members) {
   }
 }
 
-/// The first bytes of what may be a member, as many as there are.
+/// Reads the first bytes of a member into `head`; returns how many there are.
 Result<size_t> ReadHead(const Source& file, uint64_t at, uint64_t size,
                         MutableBytes head) {
   const auto length =
@@ -72,8 +72,9 @@ Result<size_t> ReadHead(const Source& file, uint64_t at, uint64_t size,
   return length;
 }
 
-/// What the offsets count from is said nowhere: whichever way more members
-/// start with a magic, from the start of the file if that is equal.
+/// Finds what the offsets are relative to, because no field says so: that base
+/// with which more members start with a magic; the start of the file if they
+/// are equal. A member with bytes at offset 0 proves the end of the table.
 Result<uint64_t> FindBase(const Source& file, const Mem8Members& members) {
   uint64_t from_start = 0;
   uint64_t from_table = 0;
@@ -102,7 +103,7 @@ Result<uint64_t> FindBase(const Source& file, const Mem8Members& members) {
 }
 
 struct PathVerdict {
-  std::string path;  // without what may be dropped; empty: it is no good
+  std::string path;  // without components that are dropped; empty: skipped
   std::string status;
 };
 
@@ -141,7 +142,7 @@ PathVerdict JudgePath(std::string_view stored) {
   return {std::move(path), std::move(status)};
 }
 
-/// `path` with `mark` before the extension of its last component.
+/// Returns `path` with `mark` before the extension of its last component.
 std::string Marked(const std::string& path, const std::string& mark) {
   const size_t name = path.rfind('/') + 1;
   const size_t dot = path.rfind('.');
@@ -176,7 +177,8 @@ Status JudgeExtent(const Source& file, const Mem8Members& members,
     return Status();
   };
   if (!InBounds(at, member.size, file.size())) {
-    // A size that would fit by itself: the sum was made to wrap in 32 bits.
+    // If the size alone fits in the file, offset and size were chosen so that
+    // their sum wraps in 32 bits.
     const bool wraps = uint64_t{member.offset_field} + member.size > UINT32_MAX;
     return refuse(
         Mem8Extent::kOutOfRange,

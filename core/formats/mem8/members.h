@@ -12,12 +12,12 @@
 
 namespace ctxfs {
 
-/// Whether a member can be had (docs/mem8.md, section 7).
+/// Whether the bytes of a member can be read (docs/mem8.md, section 7).
 enum class Mem8Extent : uint8_t { kSound, kOutOfRange, kInTable };
 
 struct Mem8Member {
   std::string_view stored_path;  // in Mem8Members::table
-  std::string path;    // what is shown; made safe like an entry's name
+  std::string path;    // that it is shown under, before it is made safe
   std::string status;  // of path and extent: "ok...", "skip: ...", ...
   uint32_t offset_field = 0;
   uint32_t size = 0;
@@ -25,21 +25,21 @@ struct Mem8Member {
   bool container = false;  // a .mem8 or the like: shown as a directory
 };
 
-/// The path table of an archive, with every member judged on its own.
+/// The path table of an archive. Each member has a status of its own.
 struct Mem8Members {
   Buffer table;
   std::vector<Mem8Member> members;
-  uint64_t data_at = 0;  // where the table ends
-  uint64_t base = 0;     // what offsets count from: 0 or data_at
-  uint32_t skipped = 0;  // members whose paths are no good
+  uint64_t data_at = 0;  // end of the table
+  uint64_t base = 0;     // offsets are relative to this: 0 or data_at
+  uint32_t skipped = 0;  // members with a status of "skip"
 
   uint64_t OffsetOf(const Mem8Member& member) const {
     return base + member.offset_field;
   }
 };
 
-/// Reads the table of `count` members that starts at byte 32 and looks at the
-/// first bytes of each. Fails only when the table itself does not fit.
+/// Reads the table of `count` members, which starts at byte 32, and the first
+/// bytes of each member. Fails if the table does not fit, or if a read fails.
 Result<Mem8Members> ReadMem8Members(const Source& file, uint16_t count);
 
 }  // namespace ctxfs

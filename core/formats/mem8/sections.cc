@@ -4,7 +4,7 @@
 //
 //   16   strings: u16 count, u16 total, then each: u16 length, bytes
 //   ...  sections, each: u8 type, u16 length, payload
-//   ...  the jump table, which only says where the sections end
+//   ...  the jump table, which is used only as the end of the sections
 #include "core/formats/mem8/sections.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kBodyAt = Mem8Image::kBodyAt;
 constexpr uint64_t kIndexAt = 12;
-constexpr uint32_t kSlots = 9;  // by type; slot 0 is idle
+constexpr uint32_t kSlots = 9;  // by type; slot 0 is unused
 constexpr uint32_t kSlotSize = 8;
 
 /// Walks the body once for each meaning of the length.
@@ -38,10 +38,10 @@ class SectionFinder {
  private:
   struct Walk {
     std::vector<Mem8Section> sections;
-    std::optional<Warning> stopped;  // why it did not land on the end
+    std::optional<Warning> stopped;  // why it does not end at the end
     bool over_limit = false;
     bool fits = true;    // every known section has room for its fields
-    size_t natural = 0;  // known sections of exactly their size
+    size_t natural = 0;  // known sections of exactly the size of their fields
   };
 
   Mem8Reader At(uint64_t offset) const {
@@ -58,7 +58,7 @@ class SectionFinder {
   Mem8Layout& layout_;
   uint32_t start_ = 0;  // of the sections
   uint32_t end_ = 0;
-  bool to_the_end_ = true;  // of the file, not to the jump table
+  bool to_the_end_ = true;  // end_ is that of the file, not the jump table
 };
 
 Status SectionFinder::FindStrings() {
@@ -92,7 +92,8 @@ Status SectionFinder::FindStrings() {
   return {};
 }
 
-/// The first section of a jump table that stands before them all, or nothing.
+/// Returns the first section of a jump table at `index` that precedes all
+/// sections; nullopt if a slot points elsewhere.
 std::optional<uint32_t> SectionFinder::FirstSlot(uint32_t index) const {
   Mem8Reader in = At(index);
   std::optional<uint32_t> first;

@@ -11,14 +11,14 @@
 
 namespace ctxfs {
 
-/// What the length of a section counts (docs/mem8.md, section 4): it is found
-/// out for each file, since its description contradicts itself.
+/// What the length of a section counts (docs/mem8.md, section 4). It is
+/// determined for each file, because the description contradicts itself.
 enum class Mem8Length : uint8_t { kPayload, kTotal, kTypeAndPayload };
 
 /// "payload", "total", "type+payload".
 std::string_view Mem8LengthName(Mem8Length length);
 
-/// Why a section's fields cannot be told, or not all of them.
+/// Why fields of a section cannot be decoded.
 enum class Mem8Fault : uint8_t { kSound, kTooShort, kCount, kStringIndex };
 
 struct Mem8Section {
@@ -32,8 +32,7 @@ struct Mem8Section {
   uint32_t payload_at() const { return offset + kHead; }
 };
 
-/// Where everything is in an image: eight bytes a string, a record a section,
-/// and none of the image's bytes.
+/// The positions of strings and sections in an image, without their bytes.
 struct Mem8Layout {
   struct String {
     uint32_t at;
@@ -47,8 +46,8 @@ struct Mem8Layout {
   std::vector<Warning> warnings;
 };
 
-/// Finds the strings and sections. Fails when the string table is cut; what is
-/// wrong further on is told in warnings and faults, and hides nothing else.
+/// Finds the strings and sections. Fails if the string table is cut. Any other
+/// damage is a warning or the fault of one section.
 Result<Mem8Layout> FindMem8Sections(const Mem8Image& image);
 
 /// All strings, as an array.

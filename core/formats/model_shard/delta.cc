@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which tensors a delta is made of, and whether they fit (docs/conventions.md,
-// section 2). What they make is computed in model_merge.cc.
+// The tensors of a delta, and whether they fit together (docs/conventions.md,
+// section 2). merge.cc computes the merged tensor.
 #include "core/formats/model_shard/delta.h"
 
 #include <set>
@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view kHashPrefix = "sha256:";
 
-/// The header of an entry whose elements are numbers: of packed ones nobody
-/// knows what they stand for.
+/// Reads the header of a tensor whose elements are numbers. Fails for packed
+/// types, whose values are not defined.
 Result<TensorHeader> Numbers(const TensorShard& shard, uint32_t entry,
                              const ReadContext& context) {
   Result<TensorHeader> header = shard.Header(entry, context);
@@ -29,7 +29,7 @@ Result<TensorHeader> Numbers(const TensorShard& shard, uint32_t entry,
   return header;
 }
 
-/// The entries of those names; of several of one name the first.
+/// Finds the entries with these names; of equal names the first.
 std::unordered_map<std::string, uint32_t> FindEntries(
     const TensorShard& shard, const std::set<std::string>& names) {
   std::unordered_map<std::string, uint32_t> found;
@@ -82,7 +82,11 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
       continue;
     }
     if (options.alone || bases_.size() > limits::kBaseFiles) {
-      base.why = "too many files, or a file of a file";
+      base.why =
+          options.alone
+              ? "not opened, because this container is itself a base_file"
+              : "more than " + std::to_string(limits::kBaseFiles) +
+                    " base files";
       continue;
     }
     Result<std::shared_ptr<const Source>> source =
@@ -102,7 +106,7 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
       base.shard = std::dynamic_pointer_cast<const TensorShard>(*container);
     }
     if (base.shard == nullptr) {
-      base.why = container ? "is no Shard of tensors" : container.error().what;
+      base.why = container ? "not a Shard of tensors" : container.error().what;
       continue;
     }
     base.entries = FindEntries(*base.shard, wanted);
@@ -142,9 +146,8 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
     return Error{Code::kCorrupt, std::move(why)};
   };
   if (depth > limits::kDeltaDepth) {
-    return unfit("a cycle, or more than " +
-                 std::to_string(limits::kDeltaDepth) +
-                 " deltas on one another");
+    return unfit("a cycle, or a chain of more than " +
+                 std::to_string(limits::kDeltaDepth) + " deltas");
   }
   const Spec& spec = specs_.at(entry);
   auto delta = std::make_shared<Resolved>();
@@ -190,7 +193,7 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
     delta->per_row = !self->shape.empty();
     if (delta->per_row &&
         (delta->shape.empty() || self->shape != std::vector<uint64_t>{rows})) {
-      return unfit("the scale is neither one number nor one a row");
+      return unfit("the scale is neither one number nor one number a row");
     }
     return std::shared_ptr<const Resolved>(std::move(delta));
   }
@@ -207,11 +210,12 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
         self->shape.size() != 2 || self->shape[0] != delta->shape[0] ||
         header->shape[1] != delta->shape[1] ||
         header->shape[0] != self->shape[1]) {
-      return unfit("base, a and b do not fit together");
+      return unfit("the shapes of base, a and b do not fit together");
     }
     delta->rank = self->shape[1];
     if (header->elements() > limits::kLoraElements) {
-      return unfit("a is too large");
+      return unfit("a has more than " + std::to_string(limits::kLoraElements) +
+                   " elements");
     }
     if (!spec.alpha) return unfit("no alpha");
     if (delta->rank > 0) {
@@ -221,10 +225,11 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
   } else if (spec.kind == "sparse") {
     delta->kind = Resolved::Kind::kSparse;
     if (header->dtype != DType::kI64 && header->dtype != DType::kU64) {
-      return unfit("the indices are no 64-bit integers");
+      return unfit("the indices are not 64-bit integers");
     }
     if (header->elements() != self->elements()) {
-      return unfit("there are not as many indices as values");
+      return unfit(std::to_string(header->elements()) + " indices for " +
+                   std::to_string(self->elements()) + " values");
     }
   } else {
     return unfit("unknown kind " + Quote(spec.kind));

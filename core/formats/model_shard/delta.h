@@ -29,8 +29,8 @@ class Deltas {
   /// A delta whose tensors fit together.
   struct Resolved;
 
-  /// Of each entry what `object` says; the entries that it names are looked up,
-  /// the files that it names opened, in Load.
+  /// Adds the convention `object` of an entry. Load then finds the entries and
+  /// opens the files that the conventions name.
   void Add(uint32_t entry, const Json& object);
   Status Load(const TensorShard* shard, const OpenOptions& options,
               const ReadContext& context);
@@ -41,11 +41,12 @@ class Deltas {
   bool Has(uint32_t entry) const { return specs_.contains(entry); }
   const std::map<uint32_t, Spec>& specs() const { return specs_; }
 
-  /// Reads the headers of all that the merged tensor is made of; kCorrupt for
-  /// what does not fit, cycles and chains of more than limits::kDeltaDepth.
+  /// Reads the headers of all tensors that the merged one is computed from.
+  /// Fails with kCorrupt if they do not fit, and for cycles and chains of more
+  /// than limits::kDeltaDepth.
   Result<std::shared_ptr<const Resolved>> Resolve(
       uint32_t entry, const ReadContext& context) const;
-  /// The shape of what Resolve gives.
+  /// The shape of the merged tensor.
   static const std::vector<uint64_t>& Shape(const Resolved& delta);
   /// The merged tensor as float32; `owner` keeps the container alive.
   Result<Content> Open(uint32_t entry, std::shared_ptr<const void> owner,
@@ -64,12 +65,12 @@ class Deltas {
 
   const TensorShard* shard_ = nullptr;
   std::map<uint32_t, Spec> specs_;
-  std::map<std::string, Base> bases_;  // by base_file; "" is our own
+  std::map<std::string, Base> bases_;  // by base_file; "": this container
   uint64_t owner_ = NewOwner();
   std::shared_ptr<std::map<uint32_t, AtomicVerdict>> verdicts_;
 };
 
-/// merged/NAME of `shard`, which has `deltas` as a member.
+/// The table views/merged/NAME of `shard`, which has `deltas` as a member.
 std::shared_ptr<const FileTable> MergedTensors(
     std::shared_ptr<const TensorShard> shard, const Deltas& deltas);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// merged/NAME, computed for the window that is read (docs/conventions.md,
+// views/merged/NAME, computed for the window that is read (docs/conventions.md,
 // section 2). All arithmetic is float32.
 #include "core/formats/model_shard/merge.h"
 
@@ -16,9 +16,9 @@
 namespace ctxfs {
 namespace {
 
-constexpr uint64_t kPiece = 64 * 1024;  // elements computed at once
+constexpr uint64_t kPiece = 64 * 1024;  // elements that are computed at a time
 
-/// Elements [first, first + to.size()) of a tensor, as floats.
+/// Reads the elements [first, first + to.size()) of a tensor as floats.
 Status ReadFloats(const Content& content, DType dtype, uint64_t first,
                   std::span<float> to, const ReadContext& context) {
   Buffer bytes(to.size() * DTypeSize(dtype));
@@ -28,10 +28,10 @@ Status ReadFloats(const Content& content, DType dtype, uint64_t first,
   return read;
 }
 
-/// What the payloads of a delta are read through.
+/// The contents that a merged tensor is computed from.
 struct Tensors {
-  Content base;     // elements, of the base or of what it is merged to
-  Content payload;  // of the base entry, header included: what is hashed
+  Content base;     // elements of the base, merged if it is a delta itself
+  Content payload;  // of the base entry with its header, for base_hash
   Content own;
   Content other;
 };
@@ -80,8 +80,8 @@ class Merge final : public Transform {
   }
 
  private:
-  /// What takes reading all of something is checked once a mount: the base's
-  /// hash, and that indices ascend.
+  /// Checks once a mount what takes reading a whole tensor: the hash of the
+  /// base, and that indices ascend.
   Status Check(const ReadContext& context) const {
     AtomicVerdict& verdict = place_.verdicts->at(delta_.entry);
     const auto settled = [&] {
@@ -103,7 +103,7 @@ class Merge final : public Transform {
     }
     if (verdict.load(std::memory_order_acquire) == Verdict::kFailed) {
       return Error{Code::kChecksum,
-                   "the base is not the one meant, or the indices are no "
+                   "the base does not have base_hash, or the indices are not "
                    "ascending positions in it",
                    place_.shard->Record(delta_.entry).data_offset};
     }
@@ -135,7 +135,7 @@ class Merge final : public Transform {
     return {};
   }
 
-  /// Negative ones are far out of range.
+  /// Reads indices as unsigned: negative ones are far out of range.
   Result<std::vector<uint64_t>> Indices(uint64_t first, uint64_t count,
                                         const ReadContext& context) const {
     Buffer bytes(static_cast<size_t>(count * sizeof(uint64_t)));
@@ -148,7 +148,7 @@ class Merge final : public Transform {
     return indices;
   }
 
-  /// `to` holds the base's elements from `first` on; they become the merged.
+  /// Adds the LoRA to `to`, the elements of the base from `first` on.
   Status AddLora(const std::vector<float>& a, uint64_t first,
                  std::span<float> to, const ReadContext& context) const {
     std::vector<float> b(static_cast<size_t>(delta_.rank));
@@ -192,7 +192,7 @@ class Merge final : public Transform {
 
   Status Replace(uint64_t first, std::span<float> to,
                  const ReadContext& context) const {
-    // The first index that is not before the window, by bisection.
+    // Bisection finds the first index that is not before the window.
     uint64_t low = 0;
     for (uint64_t high = delta_.own_count; low < high;) {
       const uint64_t middle = low + (high - low) / 2;
@@ -204,7 +204,7 @@ class Merge final : public Transform {
         high = middle;
       }
     }
-    // They ascend: no more of them than elements can lie within.
+    // Indices ascend, so the window has at most as many as elements.
     const uint64_t most = std::min<uint64_t>(to.size(), delta_.own_count - low);
     const Result<std::vector<uint64_t>> indices = Indices(low, most, context);
     if (!indices) return indices.error();

@@ -11,12 +11,12 @@
 
 namespace ctxfs {
 
-/// A delta whose tensors fit together: what a merged tensor is computed from.
+/// A delta whose tensors fit together: the inputs of a merged tensor.
 struct Deltas::Resolved {
   enum class Kind { kLora, kScale, kSparse };
 
   Kind kind = Kind::kScale;
-  uint32_t entry = 0;           // the one that carries it
+  uint32_t entry = 0;           // of the delta
   std::vector<uint64_t> shape;  // of the result, and of the base
   uint64_t elements = 0;
   uint64_t columns = 0;  // elements of a row
@@ -37,7 +37,7 @@ struct Deltas::Resolved {
   float factor = 0;
 };
 
-/// Where a merge reads, and where it remembers what it has checked.
+/// The container that a merge reads, and the verdicts of its checks.
 struct MergePlace {
   const TensorShard* shard;
   std::shared_ptr<const void> owner;  // keeps the shard alive
@@ -45,7 +45,7 @@ struct MergePlace {
   std::shared_ptr<std::map<uint32_t, AtomicVerdict>> verdicts;
 };
 
-/// The merged tensor, computed row by row.
+/// Opens the merged tensor. A window is computed from the rows that it touches.
 Result<Content> OpenMerged(const MergePlace& place,
                            const Deltas::Resolved& delta,
                            const ReadContext& context);

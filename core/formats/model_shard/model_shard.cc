@@ -6,7 +6,7 @@
 //   NAME.scales     float scales of the int8 tensor NAME; also NAME.scale, or
 //                   BASE.scales for BASE.weight
 //   __metadata__    JSON of the model
-//   config.json     files that from_pretrained reads (model_files.h)
+//   config.json     files for from_pretrained (core/container/model_files.h)
 #include "core/formats/model_shard/model_shard.h"
 
 #include <xxhash.h>
@@ -29,8 +29,8 @@ namespace {
 
 constexpr std::string_view kMetadataName = "__metadata__";
 
-// The three forms, best first: what the scales' name ends in, and what stands
-// there in the tensor's.
+// The forms of names of scales, best first: the end of the name, and the end of
+// the tensor's name in its place.
 struct ScaleForm {
   std::string_view scales;
   std::string_view tensor;
@@ -38,8 +38,8 @@ struct ScaleForm {
 constexpr ScaleForm kScaleForms[] = {
     {".scales", ""}, {".scale", ""}, {".scales", ".weight"}};
 
-/// Whether an entry that begins with `magic` is shown as a graph: what has a
-/// magic of its own, and what is called cowrie and looks like it.
+/// Whether an entry that starts with `magic` is shown as a graph: one with a
+/// magic of its own, or one with content type cowrie that looks like cowrie.
 bool IsGraph(Bytes magic, uint16_t content_type) {
   constexpr uint16_t kCowrieType = 3;
   constexpr auto kGeneration = std::byte{2};
@@ -129,9 +129,9 @@ Json ModelShard::Info(const ReadContext& context) const {
   return info;
 }
 
-// By hashes of the tensors' names: ten million names would take a gigabyte.
+// Uses hashes of names, because ten million names would take a gigabyte.
 void ModelShard::FindScales() {
-  const uint64_t seed = std::random_device()();  // against made collisions
+  const uint64_t seed = std::random_device()();  // against crafted collisions
   const auto hash = [seed](std::string_view name) {
     return XXH3_64bits_withSeed(name.data(), name.size(), seed);
   };

@@ -13,8 +13,8 @@
 
 namespace ctxfs {
 
-/// A ModelShard: tensors, int8 tensors with their scales, the model's own
-/// metadata (docs/model_shard.md).
+/// A ModelShard: tensors, int8 tensors with scales, deltas, and the metadata of
+/// the model (docs/model_shard.md).
 class ModelShard : public TensorShard {
  public:
   using TensorShard::TensorShard;
@@ -25,11 +25,11 @@ class ModelShard : public TensorShard {
   Exports Export() const override;
   Json Info(const ReadContext& context) const override;
 
-  /// The entry that by its name holds the scales of `entry`.
+  /// The entry that has the scales of `entry`, by its name.
   std::optional<uint32_t> ScalesOf(uint32_t entry) const;
 
  private:
-  /// An entry that is a file that from_pretrained reads.
+  /// An entry that is a file for from_pretrained.
   struct ModelFileEntry {
     DocumentRole role;
     uint32_t entry;
@@ -45,14 +45,14 @@ class ModelShard : public TensorShard {
   Result<std::vector<ArrayInfo>> Weights(const ReadContext& context) const;
   /// Whether Weights decrypts nothing and reads few headers.
   bool WeightsAreCheap() const;
-  /// Which entries deltas make weights of, and which they use up.
+  /// Finds the weights that deltas make, and the entries that deltas use.
   Result<Merged> FindMerged(const ReadContext& context) const;
   /// The entry as a weight of the same name; nullopt if it is not a tensor.
   Result<std::optional<ArrayInfo>> Weight(
       uint32_t entry, const std::shared_ptr<const FileTable>& dequantized,
       const ReadContext& context) const;
-  /// Whether an entry is to be looked at for a graph: its bytes are there as
-  /// they are, and it does not say it is a tensor.
+  /// Whether an entry may be a graph: it is stored uncompressed, and its
+  /// content type is not tensor.
   bool MayBeGraph(uint32_t entry) const;
   /// The verified bytes of an entry that is a graph.
   Result<std::shared_ptr<const Source>> OpenGraph(
@@ -61,19 +61,21 @@ class ModelShard : public TensorShard {
   std::optional<uint32_t> metadata_;  // the entry `__metadata__`
   std::vector<ModelFileEntry> documents_;
   Deltas deltas_;
-  // A tensor and its scales, by name alone; in the order of the tensors.
+  // Tensors and their scales, by name alone, in the order of the tensors.
   std::vector<std::pair<uint32_t, uint32_t>> scales_;
 };
 
-/// dequantized/NAME of `shard` (docs/model_shard.md, section 4).
+/// The table views/dequantized/NAME of `shard` (docs/model_shard.md, section
+/// 4).
 std::shared_ptr<const FileTable> DequantizedTensors(
     std::shared_ptr<const ModelShard> shard);
 
-/// What dequantized/NAME is: kCorrupt where the scales do not fit.
+/// The size of views/dequantized/NAME.
 struct Dequantized {
   std::vector<uint64_t> shape;
   uint64_t size = 0;  // bytes of float32
 };
+/// Fails with kCorrupt if the scales do not fit.
 Result<Dequantized> ExamineDequantized(const ModelShard& shard, uint32_t entry,
                                        const ReadContext& context);
 

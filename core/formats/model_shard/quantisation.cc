@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dequantized/NAME: an int8 tensor times its scales, as float32
+// views/dequantized/NAME: an int8 tensor times its scales, as float32
 // (docs/model_shard.md, section 4).
 #include <span>
 #include <utility>
@@ -13,14 +13,14 @@
 namespace ctxfs {
 namespace {
 
-constexpr uint64_t kPiece = 64 * 1024;  // elements computed at once
+constexpr uint64_t kPiece = 64 * 1024;  // elements that are computed at a time
 
-/// An int8 tensor and what it is multiplied with.
+/// An int8 tensor and its scales.
 struct Quantized {
   TensorHeader weights;
   TensorHeader scales;
   uint32_t scales_entry = 0;
-  uint64_t columns = 0;  // elements that share a scale; 0: all do
+  uint64_t columns = 0;  // elements with one scale; 0: all have the same
 };
 
 Result<Quantized> Examine(const ModelShard& shard, uint32_t entry,
@@ -30,7 +30,7 @@ Result<Quantized> Examine(const ModelShard& shard, uint32_t entry,
     return Error{Code::kCorrupt, std::string("no scales: ") + why,
                  shard.Record(entry).data_offset};
   };
-  if (!scales_entry) return unfit("no entry of such a name");
+  if (!scales_entry) return unfit("no entry has the name of scales");
   Result<TensorHeader> weights = shard.Header(entry, context);
   if (!weights) return std::move(weights).error();
   if (weights->dtype != DType::kI8) return unfit("the tensor is not int8");
@@ -38,14 +38,14 @@ Result<Quantized> Examine(const ModelShard& shard, uint32_t entry,
   if (!scales) return std::move(scales).error();
   if (scales->dtype != DType::kF32 && scales->dtype != DType::kF16 &&
       scales->dtype != DType::kBf16) {
-    return unfit("they are no floats");
+    return unfit("the elements are not f32, f16 or bf16");
   }
   Quantized found{std::move(*weights), std::move(*scales), *scales_entry, 0};
   const std::vector<uint64_t>& shape = found.weights.shape;
   const uint64_t count = found.scales.elements();
   if (count != 1) {
     if (shape.size() != 2 || count != shape[0]) {
-      return unfit("neither one nor one for each row");
+      return unfit("there is neither one scale nor one for each row");
     }
     found.columns = shape[1];
   }

@@ -16,11 +16,11 @@ namespace {
 constexpr uint16_t kTensorType = 1;
 constexpr uint64_t kFixedHeader = 4;
 
-// What of a compressed entry is read for its header: first what holds any
-// usual one, then what holds a zstd block of incompressible bytes.
+// Stored bytes of a compressed entry that are decoded for its header: first
+// enough for a usual one, then enough for a zstd block of incompressible bytes.
 constexpr uint64_t kHeadPieces[] = {4 * limits::kKiB, 160 * limits::kKiB};
 
-/// Whether `head` holds all of the header that it begins with.
+/// Whether `head` has all of the header that it starts with.
 bool HoldsHeader(Bytes head) {
   return head.size() >= kFixedHeader &&
          head.size() >= kFixedHeader + 8 * std::to_integer<uint64_t>(head[1]);
@@ -98,7 +98,8 @@ Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry) const {
     if (!head) return std::move(head).error();
     return std::optional(std::move(*head));
   }
-  // Encrypted, or perhaps stored raw, which the checksum alone can tell.
+  // Encrypted, or of equal sizes: only the checksum tells whether it is stored
+  // uncompressed then.
   if (Seal(entry) != nullptr || record.disk_size == record.orig_size)
     return std::optional<Buffer>();
   for (const uint64_t piece : kHeadPieces) {
@@ -118,8 +119,8 @@ Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry) const {
 }
 
 Result<TensorHeader> TensorShard::Parse(uint32_t entry, Bytes head) const {
-  // A model's tensors may have bytes after them; elsewhere a tensor is what
-  // fits to the byte.
+  // In role 1 bytes may follow the elements. In other roles, where other
+  // entries may look like tensors, the size must fit to the byte.
   const bool exact = header().role != kModelRole;
   return ParseTensorV1(head, EntrySize(entry), exact,
                        Record(entry).data_offset);
@@ -128,7 +129,7 @@ Result<TensorHeader> TensorShard::Parse(uint32_t entry, Bytes head) const {
 std::optional<Result<TensorHeader>> TensorShard::CheapHeader(
     uint32_t entry) const {
   if (!MayBeTensor(entry)) {
-    return Error{Code::kCorrupt, "no tensor: too short, or a reserved name",
+    return Error{Code::kCorrupt, "not a tensor: too short, or a reserved name",
                  Record(entry).data_offset};
   }
   Result<std::optional<Buffer>> head = Head(entry);
@@ -143,7 +144,7 @@ Result<TensorHeader> TensorShard::Header(uint32_t entry,
     return *std::move(cheap);
   }
   if (!BelievedTensor(entry)) {
-    return Error{Code::kCorrupt, "no tensor: its first bytes do not decode",
+    return Error{Code::kCorrupt, "not a tensor: its first bytes do not decode",
                  Record(entry).data_offset};
   }
   const Result<Content> content = OpenEntry(entry, context);
@@ -235,7 +236,8 @@ Exports TensorShard::Export() const {
 
 Json TensorShard::Info(const ReadContext& context) const {
   Json info = ShardContainer::Info(context);
-  // Headers lie all over the container: of a million a few thousand are read.
+  // Headers are all over the container, so only the first few thousand are
+  // read.
   uint32_t tensors = 0;
   uint32_t examined = 0;
   for (uint32_t entry = 0;

@@ -11,9 +11,10 @@
 
 namespace ctxfs {
 
-/// A Shard container whose entries may be tensors. Which are is told by their
-/// content, when someone asks (docs/model_shard.md, section 3): the container
-/// knows no more of an entry than its index.
+/// A Shard container whose entries may be tensors. Whether one is a tensor
+/// depends on its content, which is examined when its file is looked up or
+/// listed (docs/model_shard.md, section 3). The container stores nothing about
+/// it.
 class TensorShard : public ShardContainer {
  public:
   using ShardContainer::ShardContainer;
@@ -25,39 +26,41 @@ class TensorShard : public ShardContainer {
 
   /// Whether the entry's name and size allow it to be a tensor.
   bool MayBeTensor(uint32_t entry) const;
-  /// Whether listings take an entry for a tensor without a look: its header is
-  /// behind a codec, and its content type says so.
+  /// Whether listings show an entry as a tensor without examining it: its
+  /// header can only be read by decoding, and its content type is tensor.
   bool BelievedTensor(uint32_t entry) const;
   /// Whether the header takes no more than a small read.
   bool HeaderIsCheap(uint32_t entry) const;
 
-  /// The header, read anew at each call: unverified, but no byte of the data is
-  /// served before the whole entry is. kCorrupt for what is no tensor.
+  /// Reads the header, at each call. It is not verified, but no byte of the
+  /// data is served before the whole entry is. Fails with kCorrupt if the entry
+  /// is not a tensor.
   Result<TensorHeader> Header(uint32_t entry, const ReadContext& context) const;
 
-  /// The entry's elements, without the header, behind the entry's checksum.
+  /// Opens the elements of a tensor, without its header. Reads verify the
+  /// checksum of the entry.
   Result<Content> OpenTensor(uint32_t entry, const ReadContext& context) const;
 
-  /// What is said of tensors/NAME.
+  /// Describes views/tensors/NAME.
   EntryInfo DescribeTensor(uint32_t entry) const;
 
  protected:
-  /// The arrays that views are made of; incomplete if interrupted.
+  /// The arrays for views; incomplete if the request is interrupted.
   virtual std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
-  /// An array called `name` of what `entry` holds.
+  /// The tensor `entry` as an array called `name`.
   ArrayInfo TensorArray(std::string name, uint32_t entry,
                         const TensorHeader& header) const;
 
  private:
-  /// The first bytes of an entry, as many as a header needs; nothing where only
-  /// decoding the entry would tell.
+  /// The first bytes of an entry, as many as a header needs; nullopt if that
+  /// takes decoding the whole entry.
   Result<std::optional<Buffer>> Head(uint32_t entry) const;
-  /// Header() for those who must not decode; nothing where that takes more.
+  /// Header() without decoding the entry; nullopt if that is not possible.
   std::optional<Result<TensorHeader>> CheapHeader(uint32_t entry) const;
   Result<TensorHeader> Parse(uint32_t entry, Bytes head) const;
 };
 
-/// Whether a writer of models keeps `name` for itself: "__metadata__".
+/// Whether `name` is reserved for writers of models, such as "__metadata__".
 bool IsReservedName(std::string_view name);
 
 }  // namespace ctxfs

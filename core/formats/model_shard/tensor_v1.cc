@@ -15,7 +15,7 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kFixedBytes = 4;
-constexpr uint64_t kMostElements = INT64_MAX;  // as the reference reader has it
+constexpr uint64_t kMostElements = INT64_MAX;  // as in the reference reader
 
 struct TypeCode {
   uint8_t code;
@@ -23,7 +23,7 @@ struct TypeCode {
   std::string_view name;  // empty: the dtype's own
 };
 
-// Codes from 0x10 on are packed in ways that nothing tells: bytes.
+// No document defines how codes from 0x10 on are packed, so they are bytes.
 constexpr TypeCode kTypes[] = {
     {0x01, DType::kF32, {}},      {0x02, DType::kF16, {}},
     {0x03, DType::kBf16, {}},     {0x04, DType::kI8, {}},
@@ -50,7 +50,7 @@ const TypeCode* TypeOf(uint8_t code) {
 Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
                                    bool exact, uint64_t offset) {
   const auto no_tensor = [&](std::string why) {
-    return Error{Code::kCorrupt, "no tensor: " + std::move(why), offset};
+    return Error{Code::kCorrupt, "not a tensor: " + std::move(why), offset};
   };
   ByteReader in(head);
   TensorHeader tensor;
@@ -80,27 +80,28 @@ Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
 
   tensor.dtype = type->dtype;
   const uint64_t there = payload_size - tensor.header_size;
-  // Old writers meant float64 by 0x03: only then are there four times as many
-  // bytes. 0x09 was their bfloat16; nothing tells it from uint16.
+  // Old writers used 0x03 for float64, which has four times as many bytes as
+  // bfloat16. They used 0x09 for bfloat16, which cannot be distinguished from
+  // uint16.
   if (tensor.code == kBf16OrOldF64 && elements > 0 &&
       CheckedMul(elements, DTypeSize(DType::kF64)) == there) {
     tensor.dtype = DType::kF64;
-    tensor.note = "float64 by the old dtype table: the length says so";
+    tensor.note = "float64 by the old dtype table, because of its length";
   }
   if (tensor.code == kU16OrOldBf16) {
-    tensor.note = "uint16, or bfloat16 if the writer was an old one";
+    tensor.note = "uint16, or bfloat16 if the writer used the old dtype table";
   }
   tensor.type_name = type->name.empty() ? DTypeName(tensor.dtype) : type->name;
   if (!type->name.empty()) {
-    tensor.note = "packed in a way that the format does not tell: bytes";
+    tensor.note = "packed in a way that the format does not define: bytes";
   }
   const auto bytes = CheckedMul(elements, DTypeSize(tensor.dtype));
   if (!bytes || *bytes > kMostElements) {
     return no_tensor("the product of its dimensions overflows");
   }
   if (*bytes > there || (exact && *bytes != there)) {
-    return no_tensor("its dimensions make " + std::to_string(*bytes) +
-                     " bytes, but " + std::to_string(there) + " are there");
+    return no_tensor("its dimensions require " + std::to_string(*bytes) +
+                     " bytes, but it has " + std::to_string(there));
   }
   tensor.data_size = *bytes;
   return tensor;

@@ -14,27 +14,27 @@ namespace ctxfs {
 
 /// The header of a tensor's payload (docs/model_shard.md, section 2).
 struct TensorHeader {
-  /// The longest there is: 255 dimensions.
+  /// Of the longest header, with 255 dimensions.
   static constexpr uint64_t kMostBytes = 4 + 8 * 255;
 
   uint8_t code = 0;
-  /// What an element is; packed types count as bytes.
+  /// The type of an element; packed types count as bytes.
   DType dtype = DType::kU8;
-  /// "f32", ..., or what a packed type is called: "qint4".
+  /// "f32", ..., or the name of a packed type, such as "qint4".
   std::string_view type_name;
   std::vector<uint64_t> shape;
   uint64_t header_size = 0;
   uint64_t data_size = 0;
-  /// Why the type is a guess, empty where it is none.
+  /// Why the type is a guess; empty if it is not.
   std::string_view note;
 
   uint64_t elements() const { return data_size / DTypeSize(dtype); }
 };
 
-/// Reads the header of a payload of `payload_size` bytes that begins with
-/// `head`: all of it, or at least its header. What it claims is
-/// measured against the bytes that are there: fewer are kCorrupt; more are
-/// allowed unless `exact`. Errors are at `offset`.
+/// Parses the header of a payload of `payload_size` bytes. `head` is the start
+/// of the payload, at least its header. Fails with kCorrupt, at `offset`, if
+/// the payload has fewer bytes than the header requires, or, with `exact`,
+/// more.
 Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
                                    bool exact, uint64_t offset);
 

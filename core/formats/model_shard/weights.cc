@@ -21,8 +21,8 @@ constexpr uint16_t kTensorType = 1;
 // Entries between two checks of the interrupt; each may take a small read.
 constexpr uint32_t kHeadersACheck = 256;
 
-/// Whether the elements of a tensor are known to be what its dtype says: of
-/// packed types nobody knows, and code 9 has been used for two types.
+/// Whether the values of a tensor are certain: those of packed types are not
+/// defined, and code 9 has been used for two types.
 bool IsCertain(const TensorHeader& header) {
   constexpr uint8_t kAmbiguousCode = 9;
   return header.type_name == DTypeName(header.dtype) &&
@@ -101,8 +101,8 @@ Result<std::optional<ArrayInfo>> ModelShard::Weight(
   if (const std::optional<Error> fault = EntryFault(entry)) return fail(*fault);
   if (!IsCertain(*header)) {
     return fail({Code::kCorrupt,
-                 "its elements, " + std::string(header->type_name) +
-                     ", have no certain values",
+                 "the values of its elements, " +
+                     std::string(header->type_name) + ", are not certain",
                  Record(entry).data_offset});
   }
   if (header->dtype != DType::kI8 || !ScalesOf(entry)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SampleShard, Shard role 2 (docs/sampleshard.md): an entry a sample, called
-// by its number, a cowrie value or JSON.
+// SampleShard, Shard role 2 (docs/sampleshard.md): each entry is a sample, a
+// cowrie value or JSON, and its name is its number.
 #include "core/formats/sample_shard/sample_shard.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr uint64_t kChecksumPiece = 256 * limits::kKiB;
 
 bool Probe(Bytes head) { return HasShardRole(head, kSampleRole); }
 
-/// What a metadata section says of the data set; null for nothing.
+/// The description of the data set in the metadata; null if there is none.
 Json DataSet(const Json& metadata) {
   if (!metadata.is_object()) return nullptr;
   for (const char* key : {"sample_shard", "profile_meta"}) {
@@ -70,7 +70,7 @@ Status SampleShard::Load(const ReadContext& context) {
 
 Checksum SampleShard::StoredChecksum(const ShardRecord& record) const {
   Checksum checksum = ShardContainer::StoredChecksum(record);
-  // Load asks before there are any.
+  // ShardContainer::Load calls this before kinds_ is filled.
   if (checksum && !kinds_.empty() &&
       kinds_[record.number].load(std::memory_order_acquire) ==
           ChecksumKind::kCrc32) {
@@ -104,8 +104,8 @@ Status SampleShard::FindChecksum(uint32_t entry,
   const bool ieee = crc32c != record.checksum && crc32 == record.checksum;
   kinds_[entry].store(ieee ? ChecksumKind::kCrc32 : ChecksumKind::kCrc32c,
                       std::memory_order_release);
-  // Known now, and not to be read for again. A failure is left to the first
-  // read, which counts and reports it.
+  // The bytes need not be read again to verify them. A mismatch is left to the
+  // first read, which counts and reports it.
   if (ieee || crc32c == record.checksum) {
     VerdictOf(entry)->store(Verdict::kPassed, std::memory_order_release);
   }
@@ -132,8 +132,8 @@ Json SampleShard::Info(const ReadContext& context) const {
   if (ieee > 0) {
     info["warnings"].push_back(
         std::to_string(ieee) +
-        " of the entries read so far have a CRC-32 (IEEE), as the first writer "
-        "made them, and are verified by that");
+        " of the entries read so far have a CRC-32 (IEEE), which the first "
+        "writer stored, and are verified by it");
   }
   return info;
 }

@@ -14,13 +14,13 @@
 
 namespace ctxfs {
 
-/// The number that a sample's name is, as the reference reads it: blanks
-/// around, a sign, digits with single underscores between. Cut to 64 bits;
-/// nothing for other names.
+/// Parses the name of a sample as Python's int() does: white space around it, a
+/// sign, digits with single underscores between them. Numbers beyond 64 bits
+/// become the largest one. Returns nullopt for other names.
 std::optional<int64_t> SampleId(std::string_view name);
 
-/// A SampleShard (docs/sampleshard.md): an entry a training sample, a cowrie
-/// value or JSON.
+/// A SampleShard (docs/sampleshard.md): each entry is a training sample, a
+/// cowrie value or JSON.
 class SampleShard final : public ShardContainer {
  public:
   using ShardContainer::ShardContainer;
@@ -38,8 +38,8 @@ class SampleShard final : public ShardContainer {
 
   /// Whether the entry is a sample, by its name and content type alone.
   bool IsSample(uint32_t entry) const;
-  /// All samples by their numbers, as the reference goes through them; those
-  /// without a number last.
+  /// All samples by their numbers, the order of the reference; those without a
+  /// number last.
   std::vector<uint32_t> SamplesInOrder() const;
   /// Returns the text of views/json/NAME.json: JSON as it is stored, cowrie as
   /// one line of JSON. Fails with kCorrupt or kLimit, at the entry's first
@@ -52,8 +52,8 @@ class SampleShard final : public ShardContainer {
 
  private:
   Checksum StoredChecksum(const ShardRecord& record) const override;
-  /// Settles by which checksum an entry goes, and its verdict, by reading it
-  /// once (docs/sampleshard.md, section 2).
+  /// Finds out which checksum an entry has, and its verdict if it matches, by
+  /// reading the entry once (docs/sampleshard.md, section 2).
   Status FindChecksum(uint32_t entry, const ReadContext& context) const;
   /// The entry's bytes, verified.
   Result<Buffer> ReadSample(uint32_t entry, const ReadContext& context) const;
@@ -62,7 +62,7 @@ class SampleShard final : public ShardContainer {
                              const ReadContext& context) const;
   std::string ErrorLine(uint32_t entry, const std::string& reason) const;
 
-  // What FindChecksum has found; empty where all are CRC-32C.
+  // The results of FindChecksum; empty if all checksums are CRC-32C.
   mutable std::vector<std::atomic<ChecksumKind>> kinds_;
 };
 

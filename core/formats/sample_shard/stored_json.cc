@@ -75,7 +75,7 @@ class Scanner {
       case Next::kKey:
         return Key(c);
       case Next::kColon:
-        if (c != ':') return Fail("a key without a colon after it");
+        if (c != ':') return Fail("expected a colon after a key");
         ++at_;
         next_ = Next::kValue;
         return;
@@ -88,7 +88,10 @@ class Scanner {
     if (open_.empty()) return Fail("bytes follow the JSON value");
     const bool in_object = open_.back();
     if (c == (in_object ? '}' : ']')) return Close();
-    if (c != ',') return Fail("neither a comma nor the end of the list");
+    if (c != ',') {
+      return Fail(in_object ? "expected a comma or '}'"
+                            : "expected a comma or ']'");
+    }
     ++at_;
     next_ = in_object ? Next::kKey : Next::kValue;
   }
@@ -109,7 +112,10 @@ class Scanner {
 
   void Open(bool is_object) {
     if (open_.size() >= limits::kJsonDepth) {
-      error_ = {Code::kLimit, "JSON nested too deeply", at_};
+      error_ = {Code::kLimit,
+                "JSON nested more than " + std::to_string(limits::kJsonDepth) +
+                    " deep",
+                at_};
       return;
     }
     open_.push_back(is_object);
@@ -124,13 +130,13 @@ class Scanner {
   }
 
   void Key(char c) {
-    if (c != '"') return Fail("not a key");
+    if (c != '"') return Fail("expected a key");
     next_ = Next::kColon;
     String();
   }
 
   void String() {
-    size_t checked = at_;  // before it all is UTF-8
+    size_t checked = at_;  // the text before it is UTF-8
     ++at_;
     while (at_ < text_.size() && text_[at_] != '"') {
       const auto c = static_cast<unsigned char>(text_[at_]);
@@ -150,7 +156,7 @@ class Scanner {
     if (CheckUtf8(checked)) ++at_;
   }
 
-  /// An escape sequence; sets an error if it is not one.
+  /// Consumes an escape sequence; sets an error if it is not one.
   bool Escape() {
     constexpr std::string_view kShort = "\"\\/bfnrt";
     const std::string_view rest = text_.substr(at_ + 1);
@@ -192,10 +198,10 @@ class Scanner {
     }
   }
 
-  /// At least one digit; sets an error if there is none.
+  /// Consumes digits; sets an error if there is none.
   bool Digits() {
     if (!IsDigit(Peek())) {
-      Fail("a number without a digit where one is required");
+      Fail("expected a digit");
       return false;
     }
     while (IsDigit(Peek())) {
@@ -239,7 +245,7 @@ class Scanner {
   /// The next character; NUL, which no token has, at the end.
   char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
-  /// Sets an error if the requester gave up; asks once a MiB.
+  /// Sets an error if the request was interrupted; checks once a MiB.
   bool Tick() {
     if (at_ < next_check_) return true;
     next_check_ = at_ + kBytesACheck;

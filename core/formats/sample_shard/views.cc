@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Samples as JSON (docs/sampleshard.md, section 5): views/json/ and
-// views/samples.jsonl. The size of a text is known once it has been made.
+// views/samples.jsonl. The size of a text is known only after it was made.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -13,7 +13,7 @@
 namespace ctxfs {
 namespace {
 
-// How many samples of samples.jsonl are decoded together.
+// Samples of samples.jsonl that are decoded together.
 constexpr size_t kSamplesABlock = 256;
 
 /// Samples as JSON: the text of one, or the lines of several.
@@ -22,7 +22,7 @@ class SampleBlock final : public Block {
   using Write = Result<std::string> (SampleShard::*)(uint32_t,
                                                      const ReadContext&) const;
 
-  /// `size`: that of the block when it was made before; 0 for the first time.
+  /// `size` is that of the block when it was made before; 0 the first time.
   SampleBlock(Key key, std::shared_ptr<const SampleShard> shard, Write write,
               std::vector<uint32_t> samples, uint64_t size = 0)
       : Block(key),
@@ -34,7 +34,7 @@ class SampleBlock final : public Block {
   uint64_t cost() const override {
     uint64_t bytes = 0;
     for (const uint32_t sample : samples_) bytes += shard_->EntrySize(sample);
-    return 2 * bytes;  // about; not known before it is made
+    return 2 * bytes;  // an estimate: the size is known only afterwards
   }
 
   const Source* made_from() const override { return shard_->source().get(); }
@@ -78,8 +78,8 @@ class JsonFiles final : public EntryFileTable {
         shard_(std::move(shard)) {}
 
   bool MayHave(uint32_t entry) const override {
-    // The reference's README calls samples sample/000007, which its code
-    // passes by.
+    // The README of the reference has names such as sample/000007, which its
+    // code ignores.
     const std::string_view name = shard_->EntryName(entry).value_or("");
     return shard_->IsSample(entry) ||
            (name.starts_with("sample/") && SampleId(name.substr(7)));
@@ -100,8 +100,8 @@ class JsonFiles final : public EntryFileTable {
   const uint64_t owner_ = NewOwner();
 };
 
-/// samples.jsonl, in blocks. Their sizes are kept, so that only the first look
-/// decodes them all.
+/// samples.jsonl, in blocks. Their sizes are kept, so that only the first
+/// look-up decodes all of them.
 class LinesFile final : public FileTable {
  public:
   explicit LinesFile(std::shared_ptr<const SampleShard> shard)
