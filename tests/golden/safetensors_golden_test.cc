@@ -9,7 +9,7 @@ namespace {
 
 const std::map<std::string, std::string> kPhrases = {
     {"begin-end", "end before they begin"},
-    {"bits", "are no whole bytes"},
+    {"bits", "are not whole bytes"},
     {"duplicate", "has the name of tensor"},
     {"entry", "the entry of "},
     {"hole", "leaves a hole"},

@@ -74,7 +74,8 @@ class HeaderBuilder final : public JsonEvents {
         ScalarValue(kind);
         return true;
       case Place::kMetadata:
-        if (kind != Scalar::kString) BreakMetadata("a value that is no string");
+        if (kind != Scalar::kString)
+          BreakMetadata("has a value that is not a string");
         return true;
       case Place::kEntry:
         ScalarField(kind, text);
@@ -100,7 +101,7 @@ class HeaderBuilder final : public JsonEvents {
         OpenField(is_array);
         return true;
       case Place::kMetadata:
-        BreakMetadata("a value that is no string");
+        BreakMetadata("has a value that is not a string");
         break;
       case Place::kShape:
       case Place::kOffsets:
@@ -150,7 +151,7 @@ class HeaderBuilder final : public JsonEvents {
     kEntry,     // in the object of a tensor
     kShape,     // in its shape
     kOffsets,   // in its data_offsets
-    kSkipped,   // in something that means nothing
+    kSkipped,   // in a value that is ignored
   };
   enum class Field : uint8_t { kDType, kShape, kOffsets, kOther };
 
@@ -179,16 +180,16 @@ class HeaderBuilder final : public JsonEvents {
     entry_.at = at();
     name_ = std::move(key);
     if (!is_metadata_) return;
-    if (had_metadata_) BreakMetadata("which there is twice");
+    if (had_metadata_) BreakMetadata("occurs twice");
     had_metadata_ = true;
   }
 
   void ScalarValue(Scalar kind) {
     if (!is_metadata_) {
-      Break("is no object");
+      Break("is not an object");
       EndEntry();
     } else if (kind != Scalar::kNull) {
-      BreakMetadata("which is neither an object nor null");
+      BreakMetadata("is neither an object nor null");
     }
   }
 
@@ -204,17 +205,17 @@ class HeaderBuilder final : public JsonEvents {
       return;
     }
     if (!is_metadata_) {
-      Break("is no object");
+      Break("is not an object");
       EndEntry();
     } else if (is_array) {
-      BreakMetadata("which is neither an object nor null");
+      BreakMetadata("is neither an object nor null");
     }
     Skip();
   }
 
   void BreakMetadata(const char* why) {
     if (!metadata_broken_) {
-      faults_.Add(std::string("__metadata__, ") + why, FileOffset(at()));
+      faults_.Add(std::string("__metadata__ ") + why, FileOffset(at()));
     }
     metadata_broken_ = true;
     if (place_ != Place::kMetadata) header_.metadata.reset();
@@ -236,8 +237,12 @@ class HeaderBuilder final : public JsonEvents {
 
   void ScalarField(Scalar kind, const std::string& text) {
     if (field_ == Field::kOther) return;
-    if (field_ != Field::kDType) return Break("has a field that is no array");
-    if (kind != Scalar::kString) return Break("has a dtype that is no string");
+    if (field_ != Field::kDType) {
+      return Break("has a shape or data_offsets that is not an array");
+    }
+    if (kind != Scalar::kString) {
+      return Break("has a dtype that is not a string");
+    }
     entry_.tensor.dtype = DTypeCode(text);
   }
 
@@ -317,7 +322,7 @@ class HeaderBuilder final : public JsonEvents {
   std::unordered_map<std::string, uint32_t> others_;
   Place place_ = Place::kTop;
   size_t depth_ = 0;
-  size_t skipped_from_ = 0;  // depth of what holds the skipped value
+  size_t skipped_from_ = 0;  // depth around the skipped value
   Place after_skipped_ = Place::kTop;
   std::string name_;
   Entry entry_;

@@ -78,8 +78,7 @@ Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json,
 
 // Section 4. `data` is the number of bytes after the header.
 
-/// Why the bytes of a tensor are not in the file; offset: in the file, of the
-/// data that starts at `data_at`.
+/// Why the bytes of a tensor are not in the file; nullopt if they are.
 std::optional<Error> SafetensorsRangeFault(const SafetensorsHeader& header,
                                            uint32_t tensor, uint64_t data);
 
@@ -88,7 +87,8 @@ std::optional<Error> SafetensorsRangeFault(const SafetensorsHeader& header,
 std::optional<Error> SafetensorsShapeFault(const SafetensorsHeader& header,
                                            uint32_t tensor);
 
-/// Adds every breach of section 4. Fails only if interrupted.
+/// Adds every fault of section 4; the data starts at byte `data_at` of the
+/// file. Fails only if interrupted.
 Status CheckSafetensorsLayout(const SafetensorsHeader& header, uint64_t data_at,
                               uint64_t data, SafetensorsFaults& faults,
                               const ReadContext& context);

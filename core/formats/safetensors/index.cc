@@ -32,7 +32,7 @@ Status SafetensorsIndexContainer::Load(const ReadContext& context) {
 }
 
 Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
-  // JSON with another name is no container, rather than a damaged index.
+  // JSON that is not called an index is not a damaged index, but no container.
   const bool named = source()->name().ends_with(kIndexSuffix);
   if (source()->size() > limits::kSafetensorsIndexBytes) {
     return Error{named ? Code::kLimit : Code::kNotContainer,
@@ -92,7 +92,7 @@ Result<SafetensorsIndexContainer::Shard> SafetensorsIndexContainer::OpenShard(
   const auto without = [&file](const std::string& why) {
     return Shard{nullptr, "the file " + Quote(file) + " " + why};
   };
-  if (file.find('\0') != std::string::npos) return without("is no path");
+  if (file.find('\0') != std::string::npos) return without("has a NUL byte");
   Result<std::shared_ptr<const Source>> source =
       this->source()->OpenSibling(file);
   if (!source) {
@@ -107,7 +107,7 @@ Result<SafetensorsIndexContainer::Shard> SafetensorsIndexContainer::OpenShard(
       **source, 0, std::min<uint64_t>((*source)->size(), limits::kProbeBytes),
       "header");
   if (!head || !SafetensorsContainer::Recognises(head->span())) {
-    return without(head ? "cannot be read: it is no safetensors file"
+    return without(head ? "cannot be read: it is not a safetensors file"
                         : "cannot be read: " + head.error().what);
   }
   auto shard =
@@ -153,7 +153,7 @@ Status SafetensorsIndexContainer::AddUnlisted(const ReadContext& context) {
       }
       const std::string_view name = header.Name(i);
       const std::optional<uint32_t> listed = index_.Find(name);
-      // Mapped to this shard, or to another that has it as well.
+      // It is in weight_map, and the shard named there has it.
       if (listed && items_[*listed].tensor != kNoTensor) continue;
       WarnOf("tensor " + Quote(name) + " of the file " +
                  Quote(index_.files[s]) + " is not in the index",
@@ -298,7 +298,7 @@ Json SafetensorsIndexContainer::Info(const ReadContext& context) const {
 
 namespace {
 
-/// An index has no magic number: only its name tells it from other JSON.
+/// An index has no magic number, so other JSON files look the same.
 bool Probe(Bytes /*head*/) { return false; }
 
 bool Resembles(Bytes head) {

@@ -24,8 +24,8 @@ class SafetensorsIndexContainer final : public TensorContainer {
                             const OpenOptions& options)
       : TensorContainer(std::move(source)), options_(options) {}
 
-  /// Reads the index and the headers of the shards. To be called once, before
-  /// anything else.
+  /// Reads the index and the headers of the shards. Must be called once, before
+  /// any other function.
   Status Load(const ReadContext& context);
 
   Json Info(const ReadContext& context) const override;

@@ -21,11 +21,11 @@ class IndexBuilder final : public JsonEvents {
   }
 
   bool OnScalar(Scalar kind, uint64_t /*number*/, std::string& text) override {
-    if (depth_ == 0) return Refuse("the index is no JSON object");
+    if (depth_ == 0) return Refuse("the index is not a JSON object");
     if (field_ != Field::kWeightMap) return true;
-    if (depth_ == 1) return Refuse("weight_map is no object");
+    if (depth_ == 1) return Refuse("weight_map is not an object");
     if (kind != Scalar::kString) {
-      return Refuse("weight_map has a file name that is no string, for " +
+      return Refuse("weight_map has a file name that is not a string, for " +
                     Quote(name_));
     }
     AddTensor(std::move(text));
@@ -33,17 +33,18 @@ class IndexBuilder final : public JsonEvents {
   }
 
   bool OnOpen(bool is_array) override {
-    if (depth_ == 0 && is_array) return Refuse("the index is no JSON object");
+    if (depth_ == 0 && is_array)
+      return Refuse("the index is not a JSON object");
     if (depth_ == 1) {
       if (field_ == Field::kWeightMap && is_array) {
-        return Refuse("weight_map is no object");
+        return Refuse("weight_map is not an object");
       }
       if (field_ == Field::kMetadata && !is_array) {
         index_.metadata = SafetensorsHeader::Part{at() - 1, 0};
       }
     }
     if (depth_ >= 2 && field_ == Field::kWeightMap) {
-      return Refuse("weight_map has a file name that is no string, for " +
+      return Refuse("weight_map has a file name that is not a string, for " +
                     Quote(name_));
     }
     ++depth_;
@@ -73,10 +74,10 @@ class IndexBuilder final : public JsonEvents {
              : key == "metadata" ? Field::kMetadata
                                  : Field::kOther;
     if (field_ == Field::kWeightMap && std::exchange(has_weight_map_, true)) {
-      return Refuse("weight_map is there twice");
+      return Refuse("weight_map occurs twice");
     }
     if (field_ == Field::kMetadata && std::exchange(has_metadata_, true)) {
-      return Refuse("metadata is there twice");
+      return Refuse("metadata occurs twice");
     }
     return true;
   }
@@ -141,7 +142,8 @@ Result<SafetensorsIndexJson> ParseSafetensorsIndex(std::string_view json,
   }
   if (!builder.has_weight_map()) {
     return Error{Code::kNotContainer,
-                 "a JSON object without weight_map is no safetensors index", 0};
+                 "a JSON object without weight_map is not a safetensors index",
+                 0};
   }
   SafetensorsIndexJson index = builder.Take();
   if (Status sorted = SortNames(index); !sorted) {

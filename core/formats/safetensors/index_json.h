@@ -13,7 +13,8 @@
 
 namespace ctxfs {
 
-/// What a model.safetensors.index.json says (docs/safetensors.md, section 8).
+/// The contents of a model.safetensors.index.json (docs/safetensors.md, section
+/// 8).
 struct SafetensorsIndexJson {
   struct Tensor {
     uint32_t name_at = 0;  // in names
@@ -35,9 +36,9 @@ struct SafetensorsIndexJson {
   std::optional<uint32_t> Find(std::string_view name) const;
 };
 
-/// Parses `json`. kNotContainer if it has no weight_map, as far as it is JSON;
-/// kCorrupt if it is no JSON object, weight_map is no object of strings, or a
-/// name is there twice; kInterrupted.
+/// Parses `json`. Fails with kNotContainer if it has no weight_map, up to the
+/// first fault; with kCorrupt if it is not a JSON object, if weight_map is not
+/// an object of strings, or if a name occurs twice; and with kInterrupted.
 Result<SafetensorsIndexJson> ParseSafetensorsIndex(std::string_view json,
                                                    const ReadContext& context);
 

@@ -118,7 +118,7 @@ class JsonTextParser {
 
 Status ParseJsonText(std::string_view text, JsonEvents& events,
                      const ReadContext& context) {
-  // The library takes a NUL for the end of the text.
+  // The library would take a NUL for the end of the text.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return Error{Code::kCorrupt, "not JSON: it has a NUL byte", nul};
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// docs/safetensors.md, section 4: the ranges of all tensors, in order, are the
-// data without holes, overlaps and rest.
+// The layout of the data (docs/safetensors.md, section 4): in order, the ranges
+// of the tensors cover all data without holes and overlaps.
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -24,8 +24,8 @@ std::string RangeText(const SafetensorsTensor& tensor) {
          std::to_string(tensor.end) + "]";
 }
 
-/// The bits of an element count as the library folds it: from left to right,
-/// each step checked, so that a later 0 does not excuse an overflow.
+/// The bits of all elements, multiplied as the library does: from left to
+/// right, with a check of each step, so that an overflow before a 0 is one.
 std::optional<uint64_t> BitsOf(std::span<const uint64_t> shape, DType dtype) {
   uint64_t product = 1;
   for (const uint64_t dim : shape) {
@@ -42,7 +42,7 @@ class Chain {
         SafetensorsFaults& faults)
       : header_(header), data_at_(data_at), faults_(faults) {}
 
-  /// Tensors come sorted by range. `gaps`: holes are faults.
+  /// Adds the next tensor, in the order of ranges. `gaps`: holes are faults.
   void Add(uint32_t tensor, bool gaps) {
     const SafetensorsTensor& record = header_.tensors[tensor];
     if (record.begin < end_) {
@@ -96,7 +96,7 @@ std::optional<Error> SafetensorsShapeFault(const SafetensorsHeader& header,
   }
   if (*bits % 8 != 0) {
     return Fault(header, tensor,
-                 "its " + std::to_string(*bits) + " bits are no whole bytes");
+                 "its " + std::to_string(*bits) + " bits are not whole bytes");
   }
   const SafetensorsTensor& record = header.tensors[tensor];
   if (record.end - record.begin == *bits / 8) return std::nullopt;
@@ -120,7 +120,7 @@ Status CheckSafetensorsLayout(const SafetensorsHeader& header, uint64_t data_at,
     std::sort(order.begin(), order.end(), less);
   }
 
-  // Tensors that were left out make holes, which are no further faults.
+  // Tensors that were left out make holes, which are not faults again.
   bool whole = header.left_out == 0;
   Chain chain(header, data_at, faults);
   uint32_t checked = 0;

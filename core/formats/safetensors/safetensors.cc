@@ -22,7 +22,7 @@ namespace ctxfs {
 namespace {
 
 constexpr uint64_t kSmallestHeader = 2;
-// Bytes that decide whether a file is one, even if the probe gets more.
+// Bytes that decide whether a file is one, even if the probe gets more bytes.
 constexpr size_t kProbed = 64;
 constexpr uint64_t kHeaderOfNoFile = uint64_t{1} << 48;
 
@@ -139,7 +139,7 @@ EntryInfo SafetensorsContainer::DescribeTensor(uint32_t tensor) const {
   if (const std::optional<Error> fault = TensorFault(tensor)) {
     info.note = fault->what;
   } else if (!header_.KnownDType(tensor)) {
-    info.note = "its type is not known: bytes only";
+    info.note = "its type is unknown: bytes only";
   } else if (auto misfit = SafetensorsShapeFault(header_, tensor)) {
     info.note = misfit->what + ": bytes only";
   }
@@ -182,7 +182,7 @@ Container::Tables SafetensorsContainer::Files() const {
 }
 
 Exports SafetensorsContainer::Export() const {
-  return TensorExports();  // no bundle_name: it is such a file itself
+  return TensorExports();  // no bundle_name: the file itself is the bundle
 }
 
 Json SafetensorsContainer::Metadata() const {

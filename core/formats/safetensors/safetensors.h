@@ -26,8 +26,8 @@ class SafetensorsContainer final : public TensorContainer {
   /// Whether a file starts like one (docs/safetensors.md, section 5).
   static bool Recognises(Bytes head);
 
-  /// Reads and checks the header; touches no tensor. To be called once, before
-  /// anything else.
+  /// Reads and checks the header. Reads no tensor. Must be called once, before
+  /// any other function.
   Status Load(const ReadContext& context);
 
   Json Info(const ReadContext& context) const override;

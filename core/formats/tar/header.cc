@@ -15,7 +15,7 @@ constexpr size_t kMagicAt = 257;
 constexpr std::string_view kPosixMagic("ustar\0", 6);
 constexpr std::string_view kGnuMagic("ustar ", 6);
 
-/// Section 3's octal text; nullopt where it holds another character.
+/// Parses octal text (section 3); nullopt if it has another character.
 std::optional<uint64_t> Octal(std::string_view field) {
   field = field.substr(0, field.find('\0'));
   const size_t first = field.find_first_not_of(' ');
@@ -52,8 +52,8 @@ bool Header::HasRightChecksum() const {
   const std::optional<uint64_t> stored =
       Octal(AsText(block_.subspan(kChecksumAt, kChecksumSize)));
   if (!stored) return false;
-  // Of a million members this is most of the work: plain loops, which compilers
-  // vectorise, and the field itself as blanks afterwards.
+  // This is most of the work of opening an archive, so it uses plain loops,
+  // which compilers vectorise, and replaces the field by blanks afterwards.
   const Bytes field = block_.subspan(kChecksumAt, kChecksumSize);
   const int64_t blanks = int64_t{' '} * int64_t{kChecksumSize};
   const auto wanted = static_cast<int64_t>(*stored);

@@ -34,15 +34,15 @@ class Header {
   /// Up to the first NUL, or all of the field.
   std::string_view name() const { return Text(0, 100); }
   std::string_view link() const { return Text(157, 100); }
-  /// Prefix and name, where the header is of POSIX; the name alone otherwise.
+  /// Prefix and name if the header is POSIX's, otherwise the name alone.
   std::string path() const;
 
-  /// Bytes of data (section 3). Fails with kCorrupt for text that is no octal
-  /// number, and for a number that is negative or not below 2^63.
+  /// Bytes of data (section 3). Fails with kCorrupt for text that is not an
+  /// octal number, and for a number that is negative or not below 2^63.
   Result<uint64_t> size() const;
 
-  /// Whether a block of further positions of a sparse file follows: of a header
-  /// of type S, and of such a block itself.
+  /// Whether a block with more positions of a sparse file follows: after a
+  /// header of type S, or after such a block.
   bool SparseContinues() const { return block_[482] != std::byte{0}; }
   static bool SparseBlockContinues(Bytes block) {
     return block[504] != std::byte{0};

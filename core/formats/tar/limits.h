@@ -6,7 +6,7 @@
 
 #include "core/base/limits.h"
 
-/// Bounds on what an archive may ask for (docs/tar.md, section 10).
+/// Limits of an archive (docs/tar.md, section 10).
 namespace ctxfs::tar {
 
 /// Members and directories of one archive, and bytes of their names.

@@ -13,7 +13,7 @@
 
 namespace ctxfs::tar {
 
-/// What a member is to a mount (docs/tar.md, section 5).
+/// How a member is shown (docs/tar.md, section 5).
 enum class Kind : uint8_t {
   kFile,       // of type 0, 7 or NUL: may be part of a sample
   kOtherFile,  // of a type that POSIX does not define
@@ -29,7 +29,7 @@ constexpr bool IsShown(Kind kind) {
   return kind != Kind::kLink && kind != Kind::kSpecial;
 }
 
-/// Where a member's bytes are.
+/// The position of a member's bytes.
 struct Extent {
   uint64_t at = 0;  // in the archive
   uint64_t size = 0;
@@ -81,7 +81,7 @@ class Members {
   }
   Result<NameRef> Keep(std::string_view name);
 
-  std::deque<Member> members_;  // never moved: no moment with two copies
+  std::deque<Member> members_;  // grows without a second copy in memory
   std::string names_;
 };
 

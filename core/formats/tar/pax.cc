@@ -10,8 +10,8 @@ Error BadRecord(const char* why, size_t at) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-/// The decimal number at the start of `text`, which a blank ends; 0 if there is
-/// none, or one over the length of `text`.
+/// The decimal number at the start of `text`, up to a blank; 0 if there is
+/// none, or if it exceeds the length of `text`.
 size_t RecordLength(std::string_view text) {
   size_t length = 0;
   for (const char c : text) {
@@ -62,7 +62,7 @@ Status ParsePax(std::string_view records, PaxValues& values) {
     const size_t key = record.find(' ') + 1;
     const size_t equals = record.find('=', key);
     if (key >= length || record.back() != '\n') {
-      return BadRecord("is not as long as it says", at);
+      return BadRecord("does not end where its length says", at);
     }
     if (equals == std::string_view::npos) return BadRecord("has no '='", at);
     Use(record.substr(key, equals - key),

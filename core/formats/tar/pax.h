@@ -23,17 +23,17 @@ struct PaxValues {
   uint64_t bytes() const;
 };
 
-/// Reads the records of one header; later ones win over `values`. Fails with
-/// kCorrupt for a record that breaks section 6, its offset being that in
-/// `records`.
+/// Parses the records of one header into `values`, where they replace earlier
+/// ones. Fails with kCorrupt for a record that breaks section 6, with an offset
+/// relative to `records`.
 Status ParsePax(std::string_view records, PaxValues& values);
 
-/// `own` where it says something, or else what `global` says; null where
-/// neither does.
+/// Returns `own` if it is set, else `global`; null if neither is, or if the
+/// value is empty.
 const std::string* PaxChoice(const std::optional<std::string>& own,
                              const std::optional<std::string>& global);
 
-/// A size as pax has it: decimal, below 2^63.
+/// Parses a size in a pax record: decimal, below 2^63.
 Result<uint64_t> PaxSize(std::string_view text);
 
 }  // namespace ctxfs::tar

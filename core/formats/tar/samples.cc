@@ -112,9 +112,10 @@ class Samples : public std::enable_shared_from_this<Samples> {
     uint64_t size;  // of its text, in bytes
   };
 
-  /// Reads one sample: skips members without a key from `first` on, then takes
-  /// all members of one key. Returns the member that begins the next sample, or
-  /// the count. kLimit for a sample of too many members.
+  /// Finds the end of the sample that starts at `first` or later: skips members
+  /// without a key, then all members of one key. Returns the first member of
+  /// the next sample, or the count. Fails with kLimit if the sample has more
+  /// than kMostOfSample members.
   Result<uint32_t> EndOfSample(uint32_t first,
                                const ReadContext& context) const;
   Result<uint32_t> EndOfBlock(uint32_t first, const ReadContext& context) const;
@@ -191,7 +192,8 @@ Result<uint32_t> Samples::EndOfBlock(uint32_t first,
 std::string Samples::Line(const std::vector<uint32_t>& sample, uint32_t first,
                           const std::vector<std::string>& paths) const {
   Sample line(ParseSampleName(members_->name(sample.front()))->key);
-  // Of equal names the last keeps the name, and with it the extension.
+  // Members whose name a later one has taken come last, so that the later one
+  // keeps the extension without "~2".
   for (const bool superseded : {false, true}) {
     for (const uint32_t member : sample) {
       if (members_->superseded(member) != superseded) continue;

@@ -12,13 +12,13 @@
 
 namespace ctxfs::tar {
 
-/// A member's name as WebDataset reads it (docs/tar.md, section 9).
+/// A member's name, split as WebDataset does (docs/tar.md, section 9).
 struct SampleName {
   std::string_view key;
   std::string extension;  // in lower case
 };
 
-/// nullopt for a name that is no part of a sample.
+/// Splits a name; nullopt if it is not part of a sample.
 std::optional<SampleName> ParseSampleName(std::string_view name);
 
 /// Whether a member is part of a sample.

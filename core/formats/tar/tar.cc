@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Archives of tar: V7, ustar, pax and GNU (docs/tar.md). Nothing but headers
-// says what is in one, so opening goes from header to header.
+// Archives of tar: V7, ustar, pax and GNU (docs/tar.md). There is no index, so
+// opening an archive goes from header to header.
 //
 //   0    header, 512 bytes: name, size and type of a member, and a checksum of
 //        the header
@@ -50,7 +50,7 @@ class Archive final : public Container {
         salvage_(options.salvage),
         members_(std::make_shared<Members>()) {}
 
-  /// Reads all headers. To be called once, before anything else.
+  /// Reads all headers. Must be called once, before any other function.
   Status Load(const ReadContext& context);
 
   Json Info(const ReadContext& context) const override;

@@ -17,8 +17,8 @@
 
 namespace ctxfs::tar {
 
-/// A fault or peculiarity that does not stop the walk: how often it occurs, and
-/// where first.
+/// How often a fault or peculiarity occurs that does not stop the walk, and the
+/// offset of the first.
 struct Note {
   uint64_t count = 0;
   uint64_t offset = 0;
@@ -31,13 +31,13 @@ class Walk {
   Walk(const Source& source, Members& members)
       : source_(source), reader_(source), members_(members), last_(members) {}
 
-  /// To the end of the archive. Members before a fault are kept. Fails with
-  /// kCorrupt for a fault of section 11, with kLimit, and as reads do.
+  /// Walks to the end of the archive. Keeps the members before a fault. Fails
+  /// with kCorrupt for a fault of section 11, with kLimit, and as reads do.
   Status Run(const ReadContext& context);
 
-  /// By the keys of docs/tar.md: "link", "special", ...
+  /// The notes by the keys of docs/tar.md: "link", "special", ...
   const std::map<std::string_view, Note>& notes() const { return notes_; }
-  /// Of the first header: "ustar", "gnu" or "v7".
+  /// The dialect of the first header: "ustar", "gnu" or "v7".
   std::string_view dialect() const { return dialect_; }
   /// Whether there was a pax header.
   bool pax() const { return pax_; }
@@ -53,12 +53,12 @@ class Walk {
     unsigned headers = 0;
   };
 
-  /// The names and the size of the member at hand.
+  /// The names and the data of the current member.
   struct Subject {
     std::string path;
     std::string link;
     Extent data;
-    uint64_t next = 0;  // where the next header is
+    uint64_t next = 0;  // offset of the next header
     bool sparse = false;
   };
 
@@ -69,7 +69,7 @@ class Walk {
   Status MeetExtension(const Header& header);
   Status MeetMember(const Header& header, const ReadContext& context);
   Result<std::string> ReadExtension(uint64_t size);
-  /// The positions of a sparse file of GNU, which stand before its data.
+  /// Skips the positions of a GNU sparse file, which precede its data.
   Status SkipSparseBlocks(const ReadContext& context);
   Subject Name(const Header& header) const;
   Result<uint64_t> DataSize(const Header& header) const;
@@ -85,7 +85,7 @@ class Walk {
   Members& members_;
   LastOfName last_;
   uint64_t at_ = 0;
-  uint64_t data_at_ = 0;  // of the member at hand
+  uint64_t data_at_ = 0;  // of the current member
   uint64_t zeros_ = 0;    // bytes of zeros before at_
   bool ended_ = false;    // there were zeros since the last header
   Pending pending_;

@@ -30,7 +30,7 @@ const char* FaultText(Fault fault) {
     case Fault::kZip64:
       return "its size or offset is missing in the zip64 field";
     case Fault::kMethod:
-      return "its compression method is not offered";
+      return "its compression method is not supported";
     case Fault::kSize:
       return "it is stored, and its two sizes differ";
     case Fault::kEncrypted:
@@ -88,8 +88,7 @@ class Archive::DecodedMember final : public Block {
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
-      return Error{Code::kCorrupt, "damaged, as an earlier read has found",
-                   data_};
+      return Error{Code::kCorrupt, "damaged: an earlier read failed", data_};
     }
     Buffer decoded(static_cast<size_t>(member_.size));
     Status done = Decode(decoded.span(), context);
@@ -241,8 +240,8 @@ Result<Buffer> Archive::Prefix(uint32_t number, uint64_t most) const {
   const Result<uint64_t> data = DataOffset(number);
   if (!data) return data.error();
   const Member& one = member(number);
-  // What compresses badly takes a little more than its decoded size. zstd
-  // gives nothing of a block before it has all of it, up to 128 KiB.
+  // Data that compresses badly takes a little more than its decoded size. zstd
+  // decodes a block only when it has all of it, up to 128 KiB.
   constexpr std::array<uint64_t, 3> kMore = {4096, 64 * limits::kKiB,
                                              limits::kMiB};
   Buffer prefix(static_cast<size_t>(std::min(most, one.size)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds for all members of an archive together: overlaps (docs/zip.md,
-// section 6), equal names (section 9), and warnings.
+// Checks that compare the members of an archive: overlaps (docs/zip.md, section
+// 6) and equal names (section 9); and the warnings.
 #include "core/formats/zip/collector.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ Fault FaultOf(const Member& member) {
   }
 }
 
-/// The first byte after a member, as far as the directory tells.
+/// The first byte after a member, by the directory alone.
 uint64_t EndOf(const Member& member) {
   return CheckedAdd(member.header, CheckedAdd(kLocalHeader + member.name_length,
                                               member.stored_size)
@@ -208,8 +208,8 @@ void Collector::Warn() {
   };
   fault(Fault::kOverlap, "overlap", "bytes belong to another member as well");
   fault(Fault::kZip64, "zip64", "a size or an offset is missing");
-  fault(Fault::kMethod, "method_unsupported", "the method is not offered");
-  fault(Fault::kSize, "stored_size", "the stored size is not the size");
+  fault(Fault::kMethod, "method_unsupported", "the method is not supported");
+  fault(Fault::kSize, "stored_size", "the two sizes differ");
   fault(Fault::kTooLarge, "too_large", "the size is over the limit");
   fault(Fault::kEncrypted, "encrypted", "the data is encrypted");
   warn("link", links, "the content is the target of a symbolic link", false);

@@ -15,15 +15,15 @@
 
 namespace ctxfs::zip {
 
-/// Why a member cannot be read, as far as the central directory tells.
+/// Why a member cannot be read, by the central directory alone.
 enum class Fault : uint8_t {
   kNone,
-  kOverlap,    // its bytes are another member's too, or the directory's
+  kOverlap,    // it shares bytes with another member or the directory
   kZip64,      // a size or offset is missing
-  kMethod,     // compressed by a method that is not offered
+  kMethod,     // compressed by a method that is not supported
   kSize,       // stored, and the two sizes differ
-  kEncrypted,  // there is never a key
-  kTooLarge,   // more than zstd may make at once, or deflate can make of it
+  kEncrypted,  // ctxfs takes no passwords
+  kTooLarge,   // over the limit of zstd, or more than deflate can produce
 };
 
 enum class Kind : uint8_t { kFile, kDirectory, kLink };
@@ -55,8 +55,8 @@ struct Directory {
   EndRecord end;
   std::vector<Member> members;
   std::string names;
-  /// Members whose name another one has too, sorted by name and then in the
-  /// directory's order.
+  /// Members that have the name of another one, sorted by name and then in the
+  /// order of the directory.
   std::vector<uint32_t> repeated;
   std::vector<Warning> warnings;
 

@@ -19,7 +19,7 @@ constexpr uint64_t kLocatorSize = 20;
 constexpr uint64_t kEnd64Size = 56;
 constexpr uint64_t kMostComment = 65'535;
 
-/// Where the end record starts, and bytes of its comment.
+/// The position of the end record, and the bytes of its comment.
 struct Place {
   uint64_t at;
   uint64_t comment;
@@ -35,8 +35,8 @@ struct Fields {
   uint64_t offset = 0;
 };
 
-/// The first record from the end whose comment ends the file; else the last one
-/// whose comment fits.
+/// Searches from the end backwards: returns the first record whose comment ends
+/// the file, else the first one whose comment fits.
 Result<std::optional<Place>> FindSignature(const Source& source) {
   const uint64_t size = source.size();
   if (size < kEndSize) return std::optional<Place>();
@@ -68,8 +68,8 @@ Result<bool> HasSignature(const Source& source, uint64_t at, uint64_t size,
   return LoadLe<uint32_t>(bytes->data()) == signature;
 }
 
-/// The zip64 record that the locator at `locator` leads to: at its offset, or
-/// directly before the locator where bytes precede the archive.
+/// Finds the zip64 record of the locator at `locator`: at its offset, or
+/// directly before the locator if bytes precede the archive.
 Result<uint64_t> FindEnd64(const Source& source, uint64_t locator) {
   const Result<Buffer> bytes =
       ReadBuffer(source, locator, kLocatorSize, "zip64 locator");
@@ -92,8 +92,8 @@ Result<uint64_t> FindEnd64(const Source& source, uint64_t locator) {
     if (!found) return found.error();
     if (*found && at < locator) return at;
   }
-  return BadZip64("the locator leads to byte " + std::to_string(offset) +
-                      ", and there is no record",
+  return BadZip64("the locator points to byte " + std::to_string(offset) +
+                      ", where no record is",
                   locator);
 }
 

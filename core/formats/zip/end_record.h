@@ -8,13 +8,13 @@
 
 namespace ctxfs::zip {
 
-/// What the records at the end of an archive say (docs/zip.md, sections 1 to
-/// 3). Offsets count from the start of the file.
+/// The records at the end of an archive (docs/zip.md, sections 1 to 3). Offsets
+/// are relative to the start of the file.
 struct EndRecord {
   uint64_t members = 0;
-  uint64_t directory_offset = 0;  // lies within the file, with its size
+  uint64_t directory_offset = 0;  // the directory is within the file
   uint64_t directory_size = 0;
-  uint64_t base = 0;  // offsets of the directory's entries count from here
+  uint64_t base = 0;  // offsets in the directory are relative to this
   bool zip64 = false;
   uint64_t comment_bytes = 0;
   uint64_t trailing_bytes = 0;  // of the file, after the archive

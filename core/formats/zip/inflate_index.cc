@@ -83,8 +83,7 @@ Status InflateIndex::Prepare(const ReadContext& context) const {
     if (!scanned) return scanned;
   }
   if (ready_.load(std::memory_order_acquire)) return {};
-  return Error{Code::kCorrupt, "damaged, as an earlier read has found",
-               data_.offset};
+  return Error{Code::kCorrupt, "damaged: an earlier read failed", data_.offset};
 }
 
 Status InflateIndex::Scan(const ReadContext& context) const {
@@ -205,7 +204,7 @@ Result<Buffer> InflateIndex::DecodePart(uint64_t part,
       const bool ended = in.empty();
       const Result<DeflateDecoder::Step> step = decoder.Decode(in, to);
       if (!step) return step.error();
-      // The bytes are not those that the index was made of.
+      // The stored bytes have changed since the index was made.
       if (ended && step->made == 0) {
         return Error{Code::kStale, "the member changed while it was read",
                      data_.offset};

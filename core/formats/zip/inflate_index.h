@@ -44,10 +44,10 @@ struct DeflateData {
   Checksum checksum;  // of the decoded bytes
 };
 
-/// Decodes any part of a deflate member of any size without the parts before
-/// it. The first use decodes all of the
-/// member once, compares size and checksum, and keeps the state of the decoder
-/// at up to 64 places: about 6 MB. Safe for any number of threads.
+/// Decodes any part of a deflate member without all of the parts before it. The
+/// first use decodes the whole member once, compares size and checksum, and
+/// keeps the state of the decoder at up to 64 places, about 6 MB. Safe for any
+/// number of threads.
 class InflateIndex : public std::enable_shared_from_this<InflateIndex> {
  public:
   /// `verdict` is that of the member.
@@ -58,8 +58,8 @@ class InflateIndex : public std::enable_shared_from_this<InflateIndex> {
 
  private:
   class Part;
-  /// A decoder that has made the bytes before a part, and has taken `taken`
-  /// bytes of input.
+  /// A decoder that has decoded the bytes before a part, from `taken` bytes of
+  /// input.
   struct Place {
     uint64_t part = 0;
     uint64_t taken = 0;
@@ -67,7 +67,7 @@ class InflateIndex : public std::enable_shared_from_this<InflateIndex> {
   };
 
   uint64_t PartSize(uint64_t part) const;
-  /// Makes the index unless it is there. Fails if the member is damaged.
+  /// Makes the index unless it exists. Fails if the member is damaged.
   Status Prepare(const ReadContext& context) const;
   Status Scan(const ReadContext& context) const;
   Status Decode(std::vector<Place>& places, const ReadContext& context) const;

@@ -5,7 +5,7 @@
 
 #include "core/base/limits.h"
 
-/// Bounds on what a ZIP archive may ask of us (docs/zip.md, section 12).
+/// Limits of a ZIP archive (docs/zip.md, section 12).
 namespace ctxfs::zip {
 
 /// Members of one archive, and bytes of their names.
@@ -17,7 +17,7 @@ constexpr uint64_t kMostNameBytes = 256 * limits::kMiB;
 constexpr uint64_t kMostZstdBytes = limits::kDecodedBytes;
 constexpr uint64_t kMostZstdStored = limits::kStoredBytes;
 
-/// The most bytes that deflate can make of one byte: 258 of every two bits.
+/// The most bytes that deflate can decode from one byte: 258 from two bits.
 constexpr uint64_t kMostDeflateRatio = 1032;
 
 /// Arrays of one archive, bytes of an array's header, and nesting in it.

@@ -14,9 +14,9 @@ namespace ctxfs::zip {
 /// field before it does not fit.
 std::optional<Bytes> FindExtraField(Bytes extra, uint16_t id);
 
-/// The path of a member whose name is stored as `stored`: UTF-8 or code page
-/// 437, replaced by extra field 0x7075 where that has the name's CRC, and
-/// without a leading "./" (docs/zip.md, section 9).
+/// Returns the path of a member with the stored name `stored`, UTF-8 or code
+/// page 437. Extra field 0x7075 replaces the name if it has the name's CRC. A
+/// leading "./" is left out (docs/zip.md, section 9).
 std::string ShownName(std::string_view stored, bool utf8, Bytes extra);
 
 }  // namespace ctxfs::zip

@@ -156,7 +156,7 @@ class HeaderParser {
       shape.push_back(*extent);
       comma = Take(',');
     }
-    // (3) is a number in brackets.
+    // In Python "(3)" is a number, "(3,)" a tuple.
     if (shape.size() == 1 && !comma) return Fail("shape is no tuple");
     header.shape = std::move(shape);
     return {};
@@ -278,7 +278,8 @@ Result<NpyArray> ParseNpy(Bytes start, uint64_t size) {
   if (needed != std::optional<uint64_t>(size - *bytes)) {
     return Error{Code::kCorrupt,
                  "size: the data has " + std::to_string(size - *bytes) +
-                     " bytes, which the shape does not need",
+                     " bytes, and the shape requires " +
+                     (needed ? std::to_string(*needed) : "more than 2^64"),
                  *bytes};
   }
   return array;

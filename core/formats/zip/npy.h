@@ -11,7 +11,7 @@
 
 namespace ctxfs::zip {
 
-/// What the header of an .npy file says (docs/zip.md, section 11).
+/// The header of an .npy file (docs/zip.md, section 11).
 struct NpyArray {
   DType dtype = DType::kU8;
   bool big_endian = false;
@@ -20,17 +20,17 @@ struct NpyArray {
   uint64_t data_offset = 0;  // in bytes from the start of the file
 };
 
-/// Returns how many bytes of an .npy file its header takes, of which `start`
-/// holds the first 12 or all. Fails as ParseNpy.
+/// Returns the bytes of the header of an .npy file. `start` has the first 12
+/// bytes of the file, or all of them. Fails as ParseNpy does.
 Result<uint64_t> NpyHeaderBytes(Bytes start);
 
-/// Parses the header, with which `start` begins, of an .npy file of `size`
-/// bytes. Nothing is evaluated. Fails with kCorrupt or kVersion; the message
+/// Parses the header of an .npy file of `size` bytes; `start` starts with the
+/// header. Evaluates nothing. Fails with kCorrupt or kVersion; the message
 /// starts with the reason: version, header, dtype, object, shape or size.
 Result<NpyArray> ParseNpy(Bytes start, uint64_t size);
 
-/// The elements of an array, little-endian and row-major. `file` holds the
-/// whole .npy file; `key` as for StridedContent.
+/// Returns the elements of an array, little-endian and row-major. `file` is the
+/// whole .npy file; `key` is as for StridedContent.
 Content NpyElements(Key key, const NpyArray& array, const Content& file);
 
 }  // namespace ctxfs::zip

@@ -17,8 +17,8 @@ constexpr uint64_t kEntrySize = 46;
 constexpr uint32_t kEndSignature = 0x06054B50;
 constexpr uint64_t kEndSize = 22;
 
-/// Replaces those of a member's sizes and `offset` that are all ones by the
-/// values of the zip64 extra field. Sets Fault::kZip64 if it lacks one.
+/// Replaces a member's sizes and `offset`, if they are all ones, by the values
+/// of the zip64 extra field. Sets Fault::kZip64 if the field lacks one.
 void ReadZip64(Bytes extra, Member& member, uint64_t& offset);
 
 }  // namespace ctxfs::zip

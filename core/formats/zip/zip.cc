@@ -63,8 +63,7 @@ class NpyMembers {
     if (!array) return array.error();
     const Result<Content> file = archive_->Open(number);
     if (!file) return file.error();
-    // Pieces of members have numbers of their own: a member has fewer than
-    // 2^32 of them.
+    // The keys of the blocks of a member: it has fewer than 2^32 blocks.
     return NpyElements({owner_, uint64_t{number} << 32}, *array, *file);
   }
 
@@ -255,7 +254,8 @@ bool Probe(Bytes head) {
   return StartsWithMember(head) || IsEmptyArchive(head);
 }
 
-/// An archive behind a program: recognised by its end.
+/// Whether a file that starts otherwise, such as a self-extracting archive, has
+/// an end record.
 bool ResemblesSource(const Source& source) { return HasEndRecord(source); }
 
 Result<std::shared_ptr<const Container>> Open(

@@ -42,8 +42,8 @@ class Archive : public std::enable_shared_from_this<Archive> {
     return directory_.ShownName(member(number));
   }
 
-  /// Why a member cannot be opened, as far as the directory tells; kLocked for
-  /// an encrypted one.
+  /// Why a member cannot be opened, by the directory alone; kLocked for an
+  /// encrypted one.
   std::optional<Error> MemberFault(uint32_t number) const;
 
   /// Bytes of a member's file: 0 if it has a fault other than encryption.
@@ -60,7 +60,7 @@ class Archive : public std::enable_shared_from_this<Archive> {
   /// KiB.
   Result<Buffer> Prefix(uint32_t number, uint64_t most) const;
 
-  /// Everything that the directory tells about a member.
+  /// Describes a member by the directory.
   EntryInfo Describe(uint32_t number) const;
 
   /// Whether the CRC-32 of a member did not match. Does not read.
@@ -69,7 +69,7 @@ class Archive : public std::enable_shared_from_this<Archive> {
  private:
   class DecodedMember;
 
-  /// Where a member's data starts (docs/zip.md, section 5).
+  /// The offset of a member's data (docs/zip.md, section 5).
   Result<uint64_t> DataOffset(uint32_t number) const;
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t number) const;
   /// The checksum in the directory, and the one that is verified: they differ
@@ -85,11 +85,11 @@ class Archive : public std::enable_shared_from_this<Archive> {
   const InflateIndexes indexes_;
 };
 
-/// "stored", "deflate", "zstd", or "method_N" for one that is not offered.
+/// "stored", "deflate", "zstd", or "method_N" for one that is not supported.
 std::string MethodName(uint16_t method);
 
-/// Reads the directory of an archive, or what salvaging finds of it. See
-/// ReadDirectory.
+/// Reads the directory of an archive, as ReadDirectory does; with salvage it
+/// uses SalvageDirectory if that fails.
 Result<Directory> OpenDirectory(const Source& source,
                                 const OpenOptions& options,
                                 const ReadContext& context);
