@@ -89,13 +89,13 @@ void SafetensorsContainer::WarnOf(const SafetensorsFaults& faults) {
           " more faults"});
   }
   for (size_t i = 0; i < header_.other_dtypes.size(); ++i) {
+    if (warnings().size() > limits::kSafetensorsFaults) break;
     const uint32_t code =
         SafetensorsTensor::kFirstOtherDType + static_cast<uint32_t>(i);
     const auto first = std::find_if(
         header_.tensors.begin(), header_.tensors.end(),
         [code](const SafetensorsTensor& one) { return one.dtype == code; });
     if (first == header_.tensors.end()) continue;
-    if (warnings().size() > limits::kSafetensorsFaults) break;
     const auto tensor = static_cast<uint32_t>(first - header_.tensors.begin());
     Warn({header_.Label(tensor) + " has the unknown dtype " +
               Quote(header_.other_dtypes[i]) + ": bytes only",
