@@ -8,23 +8,23 @@ namespace ctxfs {
 namespace {
 
 const std::map<std::string, std::string> kPhrases = {
-    {"alignment", "general.alignment is no"},
-    {"big-endian-quant", "nobody defines"},
+    {"alignment", "general.alignment is not"},
+    {"big-endian-quant", "in a big-endian file is undefined"},
     {"dims", "dimension"},
-    {"key-duplicate", "was there before"},
+    {"key-duplicate", "occurred before"},
     {"key-empty", "has an empty key"},
     {"misaligned", "is misaligned"},
     {"name-duplicate", "has the name of"},
     {"not-packed", "not packed"},
     {"overflow", "an overflow"},
-    {"overlap", "in an overlap"},
-    {"row", "no multiple of the block"},
+    {"overlap", "overlap other tensors"},
+    {"row", "not a multiple of the block"},
     {"split-bad", "cannot be read"},
     {"split-mismatch", "does not match"},
-    {"split-missing", "missing"},
+    {"split-missing", "is missing"},
     {"split-tensors-count", "split.tensors.count is"},
     {"trailing-bytes", "trailing bytes"},
-    {"truncated", "run past the end"},
+    {"truncated", "runs past the end"},
     {"unknown-type", "of an unknown type"},
 };
 

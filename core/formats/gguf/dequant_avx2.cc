@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The AVX2 twin of GgufMultiplyScalar: eight codes at a time, bit for bit the
-// same.
+// GgufMultiplyScalar for AVX2: eight codes at a time, with the same result in
+// every bit.
 #include "core/codec/dequant.h"
 #include "core/formats/gguf/dequant.h"
 

@@ -8,9 +8,10 @@
 
 namespace ctxfs {
 
-/// A code book of grids.h: byte i of an entry is the value that the i-th group
-/// of bits of its code, from the lowest on, is the number of. A group is as
-/// wide as numbers of `values` need.
+/// A code book of grids.h, made from its `codes`. A code is split into groups
+/// of bits, the lowest first; group i is the number of the value, among
+/// `values`, that byte i of the entry gets. A group is as wide as those numbers
+/// need.
 template <typename Entry, size_t kCount, size_t kValues>
 constexpr std::array<Entry, kCount> ExpandGrid(
     const std::array<uint16_t, kCount>& codes,

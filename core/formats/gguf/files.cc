@@ -64,8 +64,8 @@ Exports GgufContainer::Export() const {
   return exports;
 }
 
-// What views/model.safetensors has as its metadata: scalars as text, and
-// metadata.json if it is short.
+// The metadata of views/model.safetensors: scalars as text, and metadata.json
+// if it is short.
 Json GgufContainer::Metadata() const {
   const Part& first = parts_.front();
   Json metadata = Json::object();
@@ -83,7 +83,7 @@ Json GgufContainer::Metadata() const {
       if (!IsUtf8(text)) continue;
     } else {
       AppendGgufScalar(pair.type, in, text);
-      std::erase(text, '"');  // of "NaN" and "inf"
+      std::erase(text, '"');  // "NaN" and "inf" have quotes in JSON
     }
     if (!in.ok()) return Json(Json::value_t::discarded);
     bytes += key.size() + text.size();

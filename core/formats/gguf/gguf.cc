@@ -17,8 +17,9 @@ namespace {
 
 constexpr uint32_t kMagic = 0x46554747;  // "GGUF"
 
-/// The magic, and a number that in one of the byte orders may be a version:
-/// other formats, cut or damaged, begin with the same letters.
+/// Looks for the magic, and for a number that may be a version in one of the
+/// byte orders: cut or damaged files of other formats begin with the same
+/// letters.
 bool Probe(Bytes head) {
   if (head.size() < 4 || LoadLe<uint32_t>(head.data()) != kMagic) return false;
   if (head.size() < 8) return true;
@@ -114,7 +115,7 @@ EntryInfo GgufContainer::DescribeTensor(uint32_t tensor) const {
   if (const auto fault = header.TensorFault(at.number)) {
     info.note = fault->what;
   } else if (type == nullptr) {
-    info.note = "its type is not known: bytes only";
+    info.note = "its type is unknown: bytes only";
   } else if (!type->plain) {
     info.note = header.QuantOf(at.tensor) != nullptr
                     ? "quantised: its values are in views/dequantized/"
@@ -122,7 +123,7 @@ EntryInfo GgufContainer::DescribeTensor(uint32_t tensor) const {
   }
   if (header.layout.big_endian && info.note.empty() && type->bytes > 1) {
     info.note = "the elements are big-endian";
-  } else if (header.layout.big_endian) {
+  } else if (header.layout.big_endian && !info.note.empty()) {
     info.note += "; the file is big-endian";
   }
   return info;

@@ -22,7 +22,7 @@ class GgufContainer final : public TensorContainer {
                 const OpenOptions& options)
       : TensorContainer(std::move(source)), options_(options) {}
 
-  /// Reads and checks the headers; touches no tensor. To be called once, before
+  /// Reads and checks the headers, and no tensor. To be called once, before
   /// anything else.
   Status Load(const ReadContext& context);
 
@@ -59,7 +59,8 @@ class GgufContainer final : public TensorContainer {
     uint32_t number;  // in the part
   };
 
-  /// Warns of what reading the parts has found, in their order.
+  /// Adds the faults and warnings of the parts to the container's, in the order
+  /// of the parts.
   void WarnOfParts();
 
   // split.cc

@@ -5,15 +5,15 @@
 
 namespace ctxfs {
 
-// Code books of docs/gguf.md, section 6. Byte i of an entry, from the lowest
-// on, is value i.
+// The code books of docs/gguf.md, section 6. Byte i of an entry is value i; the
+// lowest byte is byte 0.
 
 extern const uint64_t* const kIq2XxsGrid;  // 256 entries
 extern const uint64_t* const kIq2XsGrid;   // 512
 extern const uint64_t* const kIq2SGrid;    // 1024
 extern const uint32_t* const kIq3XxsGrid;  // 256
 extern const uint32_t* const kIq3SGrid;    // 512
-/// 2048 entries of eight times the values, as signed bytes.
+/// 2048 entries. Their bytes are signed, and eight times the values.
 extern const uint64_t* const kIq1SGrid;
 
 }  // namespace ctxfs

@@ -65,7 +65,7 @@ class HeaderParser {
   Status CheckCounts(uint64_t tensors, uint64_t pairs) {
     const uint64_t at = kMagicBytes + sizeof(uint32_t);
     const uint64_t counts = in_.layout().count_bytes();
-    // Of the smallest pair and the smallest record.
+    // The sizes of the smallest pair and the smallest record.
     const uint64_t pair_bytes = counts + 4 + 1;
     const uint64_t record_bytes = counts + 4 + 4 + 8;
     if (pairs > in_.remaining() / pair_bytes ||
@@ -87,7 +87,8 @@ class HeaderParser {
     return {};
   }
 
-  /// A key or a name, into header_.text; fails if there is too much of them.
+  /// Reads a key or a name into header_.text. Fails if they are too long
+  /// together.
   Status ReadText(uint32_t& at, uint32_t& length) {
     const uint64_t start = in_.at();
     const uint64_t bytes = in_.Count();
@@ -138,7 +139,7 @@ class HeaderParser {
   Status CountItem() {
     if (++items_ > limits::kGgufWalkedItems) {
       return Error{Code::kLimit,
-                   "the metadata have more than " +
+                   "the metadata has more than " +
                        std::to_string(limits::kGgufWalkedItems) +
                        " strings and arrays",
                    in_.at()};
@@ -153,7 +154,7 @@ class HeaderParser {
   };
 
   Status SkipValue(uint32_t type) {
-    // A value is an array of one, without a count.
+    // A value is handled as an array of one item that has no count.
     std::array<Level, limits::kGgufArrayDepth + 1> levels;
     size_t depth = 0;
     levels[0] = {type, 1};
@@ -205,8 +206,8 @@ class HeaderParser {
 
   Error WrongType(uint32_t type) const {
     return {Code::kCorrupt,
-            "the type of a value is " + std::to_string(type) +
-                ", and there are 0 to 12",
+            "a value has the unknown type " + std::to_string(type) +
+                ", only 0 to 12 exist",
             in_.at()};
   }
 
@@ -218,7 +219,7 @@ class HeaderParser {
             in_.at()};
   }
 
-  /// Drops all but the first pair of a key.
+  /// Drops the pairs whose key an earlier pair has.
   void FindRepeatedKeys() {
     std::vector<uint32_t> order(header_.pairs.size());
     std::iota(order.begin(), order.end(), 0U);
@@ -235,7 +236,7 @@ class HeaderParser {
       if (key(order[i]) != key(order[i - 1])) continue;
       repeated[order[i]] = any = true;
       header_.AddFault("pair " + std::to_string(order[i]) + ": the key " +
-                           Quote(key(order[i])) + " was there before",
+                           Quote(key(order[i])) + " occurred before",
                        header_.pairs[order[i]].value_at);
     }
     if (!any) return;
@@ -261,7 +262,7 @@ class HeaderParser {
       return;
     }
     header_.AddFault(
-        "general.alignment is no uint32 that is a power of two, so it is 32",
+        "general.alignment is not a power of two as a uint32: 32 is used",
         pair->value_at);
   }
 
@@ -338,7 +339,8 @@ class HeaderParser {
   uint64_t items_ = 0;
 };
 
-/// Magic and version: they tell how all other numbers are stored.
+/// Reads the magic and the version, which determine how all other numbers are
+/// stored.
 Result<GgufHeader> ReadVersion(const Source& source) {
   Result<Buffer> bytes = ReadBuffer(
       source, 0, std::min<uint64_t>(source.size(), kMagicBytes + 4), "header");
@@ -409,7 +411,7 @@ Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
   header->data_at = (header->end + mask) & ~mask;
   if (!header->tensors.empty() && header->data_at > source.size()) {
     return Error{Code::kCorrupt,
-                 "the data start at " + std::to_string(header->data_at) +
+                 "the data starts at " + std::to_string(header->data_at) +
                      ", past the end of the file (" +
                      std::to_string(source.size()) + " bytes)",
                  header->end};

@@ -17,7 +17,7 @@
 
 namespace ctxfs {
 
-/// docs/gguf.md, section 3.
+/// The types of metadata values (docs/gguf.md, section 3).
 enum GgufValueType : uint32_t {
   kGgufUint8 = 0,
   kGgufInt8 = 1,
@@ -40,7 +40,7 @@ std::string_view GgufValueTypeName(uint32_t type);
 /// Bytes of a value; 0 for strings and arrays.
 uint64_t GgufValueBytes(uint32_t type);
 
-/// docs/gguf.md, section 5.
+/// A type of tensors (docs/gguf.md, section 5).
 struct GgufTypeInfo {
   std::string_view name;
   uint32_t block = 1;  // elements
@@ -63,7 +63,7 @@ struct GgufPair {
 
 /// A tensor record, in 48 bytes.
 struct GgufTensor {
-  /// Why a tensor has no bytes: checks that salvage tolerates (section 8).
+  /// Why a tensor has no bytes. Salvage tolerates these faults (section 8).
   enum class Fault : uint8_t { kNone, kDims, kOverflow, kRow, kPastEnd };
 
   uint64_t record_at = 0;  // byte of the file
@@ -105,23 +105,26 @@ struct GgufHeader {
   /// "tensor 3 'a'", for messages.
   std::string Label(uint32_t tensor) const;
   std::optional<Error> TensorFault(uint32_t tensor) const;
-  /// The kernel of a tensor whose values can be told; null for others.
+  /// The quantised type of a tensor, if ctxfs can convert it to float32; null
+  /// for other tensors.
   const GgufQuant* QuantOf(const GgufTensor& tensor) const;
 
   void AddFault(std::string what, uint64_t offset);
 };
 
 /// Reads and checks the header of `source`. Fails with kVersion, kLimit,
-/// kInterrupted, an error of the source, or with kCorrupt: without `salvage`
-/// for every fault, with it for those that section 8 names.
+/// kInterrupted or an error of the source. Fails with kCorrupt for every fault
+/// or, with `salvage`, for those faults that salvage does not tolerate
+/// (section 8).
 Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
                                   const ReadContext& context);
 
-/// Fills in the sizes of tensors, and checks where their data are (section 8).
+/// Fills in the sizes of tensors, and checks where their data is (section 8).
 /// Adds faults and warnings.
 void CheckGgufLayout(GgufHeader& header, uint64_t file_size);
 
-/// An integer of the metadata that is stored as `type`.
+/// An integer of the metadata; nullopt if it is missing or not of `type`, which
+/// is kGgufUint16, kGgufUint32 or kGgufInt32.
 std::optional<int64_t> GgufInteger(const GgufHeader& header,
                                    const Source& source, std::string_view key,
                                    uint32_t type);

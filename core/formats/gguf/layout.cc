@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// docs/gguf.md, sections 4 and 8: sizes of tensors, and where their data are.
+// The sizes of tensors, and where their data is (docs/gguf.md, sections 4 and
+// 8).
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -22,16 +23,17 @@ std::string Why(Fault fault) {
     case Fault::kOverflow:
       return "its shape has 2^63 - 1 elements or more: an overflow";
     case Fault::kRow:
-      return "its innermost dimension is no multiple of the block of its type";
+      return "its innermost dimension is not a multiple of the block size of "
+             "its type";
     case Fault::kPastEnd:
-      return "its data run past the end of the file";
+      return "its data runs past the end of the file";
     case Fault::kNone:
       break;
   }
   return {};
 }
 
-/// Warnings of one kind as one: how many tensors, and the first of them.
+/// The tensors that one warning is about: how many, and the first of them.
 struct Count {
   uint64_t tensors = 0;
   uint32_t first = 0;
@@ -62,8 +64,8 @@ class LayoutCheck {
     return static_cast<uint32_t>(header_.tensors.size());
   }
 
-  /// Elements; nullopt for 2^63 - 1 and more. A dimension of 0 makes it 0,
-  /// however large the others are.
+  /// The number of elements; nullopt for 2^63 - 1 and more. It is 0 if any
+  /// dimension is 0, however large the others are.
   std::optional<uint64_t> Elements(const GgufTensor& tensor) const {
     const auto dims =
         std::span(header_.dims).subspan(tensor.dims_at, tensor.rank);
@@ -108,7 +110,8 @@ class LayoutCheck {
     }
   }
 
-  /// Bytes of an unknown type go on to the next higher offset, or the end.
+  /// A tensor of an unknown type ends where the tensor with the next higher
+  /// offset starts, or at the end of the data.
   void MeasureUnknown() {
     std::vector<uint64_t> offsets;
     Count unknown;
@@ -125,9 +128,9 @@ class LayoutCheck {
       }
     }
     Warn(big_endian,
-         "of a quantised type whose byte order in a big-endian "
-         "file nobody defines: bytes only");
-    Warn(unknown, "of an unknown type: bytes only");
+         "are of a quantised type whose byte order in a big-endian file is "
+         "undefined: bytes only");
+    Warn(unknown, "are of an unknown type: bytes only");
     if (unknown.tensors == 0) return;
     std::sort(offsets.begin(), offsets.end());
     for (GgufTensor& tensor : header_.tensors) {
@@ -148,7 +151,7 @@ class LayoutCheck {
     if (tensor.offset % header_.alignment != 0) {
       header_.AddFault(header_.Label(number) + ": its offset " +
                            std::to_string(tensor.offset) +
-                           " is misaligned, no multiple of " +
+                           " is misaligned, not a multiple of " +
                            std::to_string(header_.alignment),
                        tensor.record_at);
     }
@@ -178,7 +181,9 @@ class LayoutCheck {
       expected =
           Padded(CheckedAdd(tensor.offset, tensor.size).value_or(UINT64_MAX));
     }
-    Warn(loose, "not packed: not at the padded end of the tensor before");
+    Warn(loose,
+         "are not packed: they do not start at the padded end of the tensor "
+         "before them");
   }
 
   void CheckOverlap() {
@@ -196,7 +201,7 @@ class LayoutCheck {
       if (tensor.offset < end) shared.Add(i);
       end = std::max(end, tensor.offset + tensor.size);
     }
-    Warn(shared, "in an overlap with another's bytes");
+    Warn(shared, "overlap other tensors");
     data_end_ = end;
   }
 
@@ -210,10 +215,10 @@ class LayoutCheck {
 
   void Warn(const Count& count, const char* what) {
     if (count.tensors == 0) return;
-    header_.warnings.push_back(
-        {std::to_string(count.tensors) + " tensors, the first of them " +
-             header_.Label(count.first) + ", are " + what,
-         header_.tensors[count.first].record_at});
+    header_.warnings.push_back({std::to_string(count.tensors) +
+                                    " tensors, the first of them " +
+                                    header_.Label(count.first) + ", " + what,
+                                header_.tensors[count.first].record_at});
   }
 
   GgufHeader& header_;

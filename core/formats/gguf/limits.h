@@ -12,15 +12,16 @@ namespace ctxfs::limits {
 constexpr uint64_t kGgufPairs = 1'000'000;
 constexpr uint64_t kGgufTensors = 1'000'000;
 
-/// Levels of arrays within arrays, the outer one among them.
+/// Levels of arrays within arrays; the outermost array is the first level.
 constexpr size_t kGgufArrayDepth = 16;
 
-/// Dimensions of a tensor that salvage serves, and of all tensors together.
+/// Dimensions of one tensor that salvage tolerates, and of all tensors
+/// together.
 constexpr uint32_t kGgufSalvagedRank = 32;
 constexpr size_t kGgufDims = 16'000'000;
 
-/// Strings and arrays within arrays of the metadata: each has to be walked to
-/// find what follows it.
+/// Strings and arrays in the metadata: each has to be walked to find what
+/// follows it.
 constexpr uint64_t kGgufWalkedItems = 100'000'000;
 
 /// Bytes of metadata.json.
@@ -29,13 +30,13 @@ constexpr uint64_t kGgufMetadataText = kGiB;
 /// Metadata that is copied into the header of views/model.safetensors.
 constexpr uint64_t kGgufCopiedMetadata = kMiB;
 
-/// Files of a split model: each is open.
+/// Files of a split model, all of which are kept open.
 constexpr size_t kGgufParts = 500;
 
 /// Faults and warnings that are kept as text.
 constexpr size_t kGgufFaults = 100;
 
-/// Tokens and merges, and bytes of them, that a tokenizer document is made of.
+/// Tokens in a tokenizer file, merges in one, and the bytes of each of the two.
 constexpr uint64_t kGgufTokens = 4'000'000;
 constexpr uint64_t kGgufTokenBytes = 128 * kMiB;
 

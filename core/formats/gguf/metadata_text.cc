@@ -14,11 +14,11 @@
 namespace ctxfs {
 namespace {
 
-// A longer string is written in parts of this size.
+// Longer strings are written in parts of this size.
 constexpr uint64_t kStringPart = 64 * limits::kKiB;
-// Items of numbers and the like that are written at once.
+// Most items of an array that are written at once.
 constexpr uint64_t kItemsAtOnce = 1024;
-// Text between two places from which writing can go on.
+// Bytes of text between two noted places, from which writing can continue.
 constexpr uint64_t kBetweenPlaces = 256 * limits::kKiB;
 
 template <typename T, typename... Form>
@@ -39,18 +39,18 @@ void AppendFloat(T value, std::string& text) {
     const size_t before = text.size();
     AppendDigits(value, text);
     if (text.find_first_of(".e", before) != std::string::npos) return;
-    // Of a large number these are all its digits, and not the fewest that give
-    // it back as its own type.
+    // to_chars prefers all digits of a large number to an exponent, but the
+    // fewest digits that identify it are wanted (docs/gguf.md, section 9).
     if (std::abs(value) > T{1 << 24}) {
       text.resize(before);
       return AppendDigits(value, text, std::chars_format::scientific);
     }
-    // Readers take a number without a point for an integer.
+    // Without a point, readers would take the number for an integer.
     text += ".0";
   }
 }
 
-/// `utf8` as it stands between the quotes of a JSON string.
+/// Appends `utf8` with the escapes that it needs in a JSON string.
 void AppendEscaped(std::string_view utf8, std::string& text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   for (const char c : utf8) {
@@ -70,8 +70,9 @@ void AppendEscaped(std::string_view utf8, std::string& text) {
   }
 }
 
-/// How many bytes at the end of `text`, which is part of well-formed UTF-8,
-/// start a character that goes on after it.
+/// The bytes at the end of `text` that belong to a character which is cut off
+/// there; 0 if the last character is complete. `text` is part of well-formed
+/// UTF-8.
 size_t CutCharacter(std::string_view text) {
   for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
@@ -85,8 +86,8 @@ size_t CutCharacter(std::string_view text) {
   return 0;
 }
 
-/// Whether the next `bytes` bytes are UTF-8; reads them in parts, and goes
-/// back.
+/// Whether the next `bytes` bytes are UTF-8. Reads them in parts, and then goes
+/// back to where it started.
 bool IsUtf8Ahead(GgufReader& in, uint64_t bytes) {
   const uint64_t start = in.at();
   std::string part;
@@ -160,7 +161,7 @@ Status GgufMetadataWriter::BeginValue(State& state, uint32_t type,
     AppendGgufScalar(type, in_, text);
     return {};
   }
-  // Opening the file has counted the levels.
+  // The levels were checked when the file was opened.
   State::Level& level = state.levels[state.depth++];
   if (state.depth > 1) text += '{';
   level.type = in_.U32();

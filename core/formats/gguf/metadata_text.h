@@ -16,8 +16,8 @@
 namespace ctxfs {
 
 /// Writes the metadata as JSON (docs/gguf.md, section 9), some KiB at a time.
-/// Values are read from the file as they are written, so that no more of them
-/// is in memory than one piece of text.
+/// Reads values from the file only as they are written, so that at most one
+/// piece of text is in memory.
 class GgufMetadataWriter {
  public:
   /// A position in the text. Writing can continue from any copy.
@@ -34,11 +34,11 @@ class GgufMetadataWriter {
     uint32_t depth = 0;  // arrays that are open
     bool in_pair = false;
     bool in_string = false;
-    bool hex = false;  // the string is no UTF-8
+    bool hex = false;  // the string is not UTF-8
     bool done = false;
   };
 
-  /// Both live as long as the writer.
+  /// Both must outlive the writer.
   GgufMetadataWriter(const GgufHeader& header, const Source& source)
       : header_(header), in_(source, header.layout, 0) {}
 
@@ -61,9 +61,9 @@ class GgufMetadataWriter {
 /// One scalar as JSON: shortest decimals, "NaN", "inf" and "-inf" as strings.
 void AppendGgufScalar(uint32_t type, GgufReader& in, std::string& text);
 
-/// metadata.json. Any window of it is written from the last noted place before
-/// the window. Immutable except for the places, which the first call that needs
-/// the size finds.
+/// metadata.json. To serve a window, it is written from the last noted place
+/// before the window. Immutable except for the places, which the first call
+/// that needs the size finds.
 class GgufMetadataText {
  public:
   GgufMetadataText(std::shared_ptr<const Source> source,

@@ -20,11 +20,12 @@ struct GgufLayout {
   uint64_t count_bytes() const { return narrow ? 4 : 8; }
 };
 
-/// Reads a file from front to back, some KiB at a time, as ByteReader reads
-/// bytes: after the first field that is not there all fields are zero.
+/// Reads a file from front to back, some KiB at a time. Like ByteReader, it
+/// fails at the first field that is missing; all fields after that are zero.
 class GgufReader {
  public:
-  /// Reads `window` bytes at once, at least 8: few if a single value is wanted.
+  /// Reads `window` bytes at a time, which must be at least 8. To read a single
+  /// value, a small window saves work.
   GgufReader(const Source& source, const GgufLayout& layout, uint64_t at,
              uint64_t window = 256 * 1024)
       : source_(source), layout_(layout), window_bytes_(window), at_(at) {}
@@ -40,9 +41,9 @@ class GgufReader {
   uint64_t Count() { return layout_.narrow ? U32() : U64(); }
 
   void Skip(uint64_t bytes);
-  /// Goes on at byte `at`.
+  /// Continues at byte `at`.
   void Seek(uint64_t at) { at_ = at; }
-  /// Appends `bytes` bytes, which the caller has compared with a limit.
+  /// Appends `bytes` bytes. The caller has compared `bytes` with a limit.
   void Append(uint64_t bytes, std::string& text);
 
   bool ok() const { return !error_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Split models (docs/gguf.md, section 7): the first part names how many there
-// are, and the others are found by name.
+// Split models (docs/gguf.md, section 7): the first part says how many parts
+// there are, and the others are found by name.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -50,7 +50,7 @@ Status GgufContainer::LoadParts(const ReadContext& context) {
   const std::string suffix = SplitSuffix(1, *count);
   if (options_.alone || !own.ends_with(suffix)) {
     WarnOfSplit(
-        "split: the other parts are missing, since the file is not called "
+        "split: the other parts cannot be found, since the file is not called "
         "NAME" +
             suffix,
         /*damage=*/true);
@@ -94,7 +94,7 @@ Result<bool> GgufContainer::LoadPart(const std::string& file, int64_t number,
   if ((*opened)->size() < magic.size() || !(*opened)->ReadAt(0, magic) ||
       LoadLe<uint32_t>(magic.data()) != kMagic) {
     WarnOfSplit("split: the part " + Quote(file) +
-                    " cannot be read: it is no GGUF file",
+                    " cannot be read: it is not a GGUF file",
                 /*damage=*/true);
     return false;
   }
@@ -111,7 +111,7 @@ Result<bool> GgufContainer::LoadPart(const std::string& file, int64_t number,
   if (GgufInteger(*header, **opened, "split.no", kGgufUint16) != number ||
       GgufInteger(*header, **opened, "split.count", kGgufUint16) != count) {
     WarnOfSplit("split: the part " + Quote(file) +
-                    " does not match: its split.no or split.count is another",
+                    " does not match: its split.no or split.count is wrong",
                 /*damage=*/true);
     return false;
   }
@@ -141,7 +141,7 @@ void GgufContainer::CheckSplit() {
   std::sort(names.begin(), names.end());
   for (size_t i = 1; i < names.size(); ++i) {
     if (names[i] == names[i - 1]) {
-      WarnOfSplit("split: two tensors of different parts have the name of " +
+      WarnOfSplit("split: two tensors of different parts have the name " +
                       Quote(names[i]),
                   /*damage=*/false);
     }

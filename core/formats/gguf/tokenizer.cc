@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// docs/gguf.md, section 11: what the metadata say of a tokenizer, in the form
-// of Hugging Face's files.
+// The tokenizer that the metadata describes, as the files that Hugging Face's
+// libraries read (docs/gguf.md, section 11).
 #include "core/formats/gguf/tokenizer.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ constexpr SpecialToken kSpecialTokens[] = {
     {"tokenizer.ggml.mask_token_id", "mask_token"},
 };
 
-/// JSON text; what is no UTF-8 becomes U+FFFD.
+/// JSON text; bytes that are not UTF-8 become U+FFFD.
 std::string Text(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -94,7 +94,7 @@ class Keys {
     return strings;
   }
 
-  /// An array of 32-bit values, as their bits.
+  /// The bits of an array of 32-bit values; empty if there is none.
   Result<std::vector<uint32_t>> Words(std::string_view key,
                                       uint32_t type) const {
     std::vector<uint32_t> words;
@@ -119,8 +119,8 @@ class Keys {
                 std::to_string(limits::kGgufTokenBytes) + " bytes"};
   }
 
-  /// Items of the array, 0 if it is not there or has others; `in` is at the
-  /// first.
+  /// The number of items of an array; 0 if it is missing or has items of
+  /// another type. Sets `in` to the first item.
   Result<uint64_t> Begin(std::string_view key, uint32_t type,
                          std::optional<GgufReader>& in) const {
     const GgufPair* pair = header_.Find(key);
@@ -138,8 +138,8 @@ class Keys {
   const ReadContext& context_;
 };
 
-/// The name that Hugging Face's tokenizers has for a tokenizer.ggml.model;
-/// empty if it has none.
+/// The name that Hugging Face's library "tokenizers" has for the kind of
+/// tokenizer in tokenizer.ggml.model; empty if it has none.
 std::string_view ModelOf(std::string_view ggml) {
   if (ggml == "gpt2") return "BPE";
   if (ggml == "llama" || ggml == "t5") return "Unigram";
@@ -186,7 +186,8 @@ std::string ListOf(const std::vector<std::string>& strings) {
   return text + "]";
 }
 
-/// tokenizer_config.json: the special tokens by their purpose.
+/// The text of tokenizer_config.json: the special tokens by their purpose, and
+/// the chat template.
 Result<std::string> ConfigJson(const Source& source, const GgufHeader& header,
                                const ReadContext& context) {
   const Keys keys(source, header, context);
@@ -205,7 +206,7 @@ Result<std::string> ConfigJson(const Source& source, const GgufHeader& header,
   return FormatJson(config);
 }
 
-/// The bytes of a string of the metadata; nothing if it is not there.
+/// The bytes of a string of the metadata; nullopt if there is none.
 std::optional<Content> StringContent(
     const std::shared_ptr<const Source>& source, const GgufHeader& header,
     std::string_view key) {

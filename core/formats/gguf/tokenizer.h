@@ -11,15 +11,15 @@
 
 namespace ctxfs {
 
-/// Files made of the tokenizer that the metadata describe (docs/gguf.md,
-/// section 11): views/tokenizer/. None if there is no tokenizer. Reads a few
-/// bytes.
+/// The files of views/tokenizer/, made from the metadata (docs/gguf.md,
+/// section 11); none if there is no tokenizer. Reads a few bytes.
 Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,
                                      std::shared_ptr<const GgufHeader> header);
 
 /// The text of tokenizer.json: the tokens, with scores or merges, in the form
-/// of Hugging Face's tokenizers. kLimit if there are too many tokens, kCorrupt
-/// if the keys contradict each other.
+/// of Hugging Face's library "tokenizers". Fails with kLimit if there are too
+/// many tokens, with kNotFound for a kind of tokenizer that has no such file,
+/// and if the file cannot be read.
 Result<std::string> GgufTokenizerJson(const Source& source,
                                       const GgufHeader& header,
                                       const ReadContext& context);

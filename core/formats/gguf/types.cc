@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// docs/gguf.md, sections 3 and 5: the types of values and of tensors.
+// The types of values and of tensors (docs/gguf.md, sections 3 and 5).
 #include <array>
 
 #include "core/formats/gguf/header.h"

@@ -7,7 +7,7 @@
 #include "core/base/bytes.h"
 #include "core/codec/half.h"
 
-/// What unpackers share: fields of a block by their byte.
+// The fields of a block, for all unpackers. `at` is a byte of the block.
 namespace ctxfs {
 
 inline float HalfAt(const std::byte* block, size_t at) {
@@ -22,7 +22,7 @@ inline int8_t SignedByteAt(const std::byte* block, size_t at) {
   return static_cast<int8_t>(std::to_integer<uint8_t>(block[at]));
 }
 
-/// The low half of a byte for an even `index`, the high half else.
+/// The low half of a byte if `index` is even, else the high half.
 inline unsigned HalfByteAt(const std::byte* block, size_t at, size_t index) {
   return ByteAt(block, at) >> (index % 2 == 0 ? 0 : 4) & 15U;
 }

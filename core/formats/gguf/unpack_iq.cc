@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// docs/gguf.md, section 6: blocks of 256 whose codes come from code books.
+// Blocks of 256 elements whose codes are in code books (docs/gguf.md, section
+// 6).
 #include <array>
 #include <bit>
 #include <cstring>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr uint64_t kOnes = 0x0101010101010101U;
 
-/// For every byte of signs, eight bytes that are 0xFF where the bit is set.
+/// For every byte of signs, eight bytes: 0xFF for a bit that is set, else 0.
 constexpr auto kSignMasks = [] {
   std::array<uint64_t, 256> masks{};
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -26,7 +27,8 @@ constexpr auto kSignMasks = [] {
   return masks;
 }();
 
-/// Seven bits of signs and an eighth that makes their number even: P(x).
+/// The masks of seven signs and an eighth that makes the number of set bits
+/// even: P(x) in docs/gguf.md.
 constexpr auto kEvenSignMasks = [] {
   std::array<uint64_t, 128> masks{};
   for (unsigned x = 0; x < 128; ++x) {
@@ -42,8 +44,8 @@ void Store8(uint64_t bytes, int8_t* codes) {
   }
 }
 
-/// Eight values of a code book, negated where the mask is set. No value is 0,
-/// so that no byte carries into the next.
+/// Stores eight values of a code book, negated where the mask is set. Adding
+/// the ones carries into no other byte, because no value is 0.
 void StoreSigned(uint64_t values, uint64_t mask, int8_t* codes) {
   Store8((values ^ mask) + (mask & kOnes), codes);
 }
@@ -81,7 +83,7 @@ void UnpackIq2Xxs(const std::byte* block, GgufCodes& out) {
   }
 }
 
-/// A scale for 16 elements: half of a byte.
+/// Reads a scale for every 16 elements, stored in half a byte.
 void ScalesIq2(const std::byte* block, size_t at, float d, GgufCodes& out) {
   for (size_t g = 0; g < 16; ++g) {
     const unsigned scale = HalfByteAt(block, at + g / 2, g);
@@ -138,7 +140,7 @@ void UnpackIq3S(const std::byte* block, GgufCodes& out) {
   }
 }
 
-/// Eight times (grid + D), D being an eighth or, if `minus`, its negative.
+/// Stores eight times (grid + D), where D is 1/8 or, if `minus`, -1/8.
 void StoreIq1(unsigned index, bool minus, int8_t* codes) {
   const uint64_t values = kIq1SGrid[index];
   const int delta = minus ? -1 : 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// docs/gguf.md, section 6: blocks of 256 with packed scales, and ternary ones.
+// Blocks of 256 elements with packed scales, and ternary ones (docs/gguf.md,
+// section 6).
 #include <cstring>
 #include <iterator>
 
@@ -134,8 +135,9 @@ void UnpackTq20(const std::byte* block, GgufCodes& out) {
   Subtract(1, out.codes);
 }
 
-/// Trit number k of a byte, less one: base 3, the most significant first, as
-/// a fraction of 256.
+/// One of the five trits of a byte, minus one. The byte is a fraction of 256 in
+/// base 3; `power` is 3 to the number of the trit, the most significant being
+/// number 0.
 int8_t Trit(unsigned byte, unsigned power) {
   const unsigned fraction = byte * power & 255U;
   return static_cast<int8_t>(static_cast<int>(fraction * 3 >> 8) - 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// docs/gguf.md, section 6: types of one scale a block, or of one for 16
-// elements.
+// Types with one scale for each block, or for each 16 elements (docs/gguf.md,
+// section 6).
 #include <bit>
 #include <cstring>
 #include <iterator>
@@ -12,8 +12,8 @@
 namespace ctxfs {
 namespace {
 
-/// 32 codes in 16 bytes: the low halves are the first 16. `offset` is
-/// subtracted.
+/// Reads 32 codes from 16 bytes, whose low halves are the first 16 codes, and
+/// subtracts `offset` from each.
 void Nibbles(const std::byte* __restrict in, int offset,
              int8_t* __restrict codes) {
   for (size_t i = 0; i < 16; ++i) {
@@ -31,7 +31,7 @@ void NibblesOf(const std::byte* in, const int8_t* values, int8_t* codes) {
   }
 }
 
-/// Sixteen times bit i of `bits`, added to code i.
+/// Adds sixteen times bit i of `bits` to code i.
 void AddFifthBits(uint32_t bits, int8_t* __restrict codes) {
   for (unsigned i = 0; i < 32; ++i) {
     const int bit = static_cast<int>(bits >> i & 1U);
@@ -91,8 +91,9 @@ void UnpackMxfp4(const std::byte* block, GgufCodes& out) {
   NibblesOf(block + 1, kE2M1, out.codes);
 }
 
-/// Half of an unsigned E4M3. Bit 7 is ignored, but not for the code of NaN,
-/// which is 0: the reference makes 240 of 0xFF.
+/// Half the value of an unsigned E4M3 number, as llama.cpp converts it: 0x7F,
+/// the code of NaN, is 0, and for all other codes bit 7 is ignored, so that
+/// 0xFF gives 240.
 float HalfOfE4M3(unsigned code) {
   if (code == 0x7F) return 0;
   const unsigned exponent = code >> 3 & 15U;

@@ -11,7 +11,8 @@
 namespace ctxfs {
 namespace {
 
-// Bytes that are read at once: what they become stays in the processor's cache.
+// Bytes that are read at once: few enough that the result stays in the
+// processor's cache.
 constexpr uint64_t kBatchBytes = 64 * limits::kKiB;
 
 class Values final : public Transform {
@@ -57,8 +58,8 @@ class Values final : public Transform {
     }
   }
 
-  /// Puts into `out`, the window at `offset`, what it has of the `count` blocks
-  /// from block `first` on.
+  /// Writes to `out`, the window at `offset`, the values in it of the `count`
+  /// blocks that start with block `first`.
   void Fill(Bytes stored, uint64_t first, uint64_t count, uint64_t offset,
             MutableBytes out) const {
     const uint64_t width = quant_.block * sizeof(float);
@@ -80,7 +81,7 @@ class Values final : public Transform {
                    out.data() + (whole * width - offset));
   }
 
-  /// Of one block, whose values start at byte `at`.
+  /// The same for one block, whose values start at byte `at`.
   void Part(const std::byte* stored, uint64_t at, uint64_t offset,
             MutableBytes out) const {
     std::byte values[GgufCodes::kMost * sizeof(float)];

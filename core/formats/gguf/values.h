@@ -10,9 +10,10 @@
 
 namespace ctxfs {
 
-/// The values of `blocks` blocks at `offset`, which lie within the source, as
-/// float32, little-endian. A window costs the blocks under it. `big_endian`:
-/// whether the fields of blocks are; the type must define their byte order.
+/// The values of `blocks` blocks at `offset`, all within the source, as
+/// little-endian float32. Reading a window converts only its blocks.
+/// `big_endian`: whether the fields of blocks are big-endian; the byte order of
+/// the type must be defined then.
 Content GgufValues(std::shared_ptr<const Source> source, uint64_t offset,
                    const GgufQuant& quant, uint64_t blocks, bool big_endian);
 
