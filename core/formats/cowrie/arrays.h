@@ -15,14 +15,15 @@
 
 namespace ctxfs {
 
-/// How the elements of an array lie in a cowrie value.
+/// How the elements of an array are stored in a cowrie value.
 enum class CowrieCoding : uint8_t {
-  kPlain,      // as in the array's file
-  kBits,       // a bit each, lowest first; a byte each in the file
+  kPlain,      // the same bytes as in the array's file
+  kBits,       // one bit each, the lowest first; one byte each in the file
   kUvarint,    // i64
   kZigzag,     // i64
-  kAdjacency,  // lists: an id, how many neighbours, the neighbours, zigzag
-  kText,       // decimal digits in texts: the file is `made`
+  kAdjacency,  // for each node its id, its number of neighbours and these, as
+               // zigzag numbers
+  kText,       // decimal digits in texts: `made` has the bytes of the file
 };
 
 /// An array in a cowrie value (docs/cowrie.md, section 4).
@@ -31,18 +32,19 @@ struct CowrieArray {
   DType dtype = DType::kI64;
   std::vector<uint64_t> shape;
   CowrieCoding coding = CowrieCoding::kPlain;
-  uint64_t offset = 0;  // of what it is coded as
-  uint64_t length = 0;  // bytes of that
-  uint64_t first = 0;   // element of all that is coded there
+  uint64_t offset = 0;  // of the stored bytes
+  uint64_t length = 0;  // of the stored bytes
+  uint64_t first = 0;   // number of its first element among those stored there
   std::shared_ptr<const std::string> made = nullptr;
 };
 
-/// Collects the arrays of a value while it is decoded: those that are the value
-/// itself or lie in objects, by the objects' keys. What lies in lists has no
-/// name.
+/// Collects the arrays of a value while it is decoded: the value itself if it
+/// is one, and those in objects, which are named after the objects' keys.
+/// Arrays in lists have no names and are not collected.
 class CowrieArrays {
  public:
-  /// Stays for as long as the values of an object's key, or of a list, last.
+  /// Lives while the value of an object's key, or the values of a list, are
+  /// decoded.
   class Below {
    public:
     Below(CowrieArrays& arrays, std::string_view key)
@@ -67,8 +69,9 @@ class CowrieArrays {
     bool list_ = false;
   };
 
-  /// Keeps `array`, called `array.name` where it is not the only one at its
-  /// place, or there is no key.
+  /// Adds `array`. It is named after the keys that lead to it, followed by
+  /// `array.name` unless it is `alone`, the only array of its value; without
+  /// keys it keeps `array.name`.
   void Add(CowrieArray array, bool alone) {
     if (lists_ != 0) return;
     if (all_.size() == limits::kCowrieArrays || path_.size() > limits::kKiB ||
@@ -84,12 +87,12 @@ class CowrieArrays {
     all_.push_back(std::move(array));
   }
 
-  /// Arrays that are over a limit.
+  /// How many arrays were not added because they exceed a limit.
   uint64_t left_out() const { return left_out_; }
   std::vector<CowrieArray> Take() && { return std::move(all_); }
 
  private:
-  /// Whether what has to be decoded is no more than is decoded of anything.
+  /// Whether the decoded array cannot exceed limits::kDecodedBytes.
   static bool Fits(const CowrieArray& array) {
     constexpr uint64_t kMost = limits::kDecodedBytes / sizeof(int64_t);
     const bool decoded = array.coding == CowrieCoding::kUvarint ||
@@ -101,17 +104,17 @@ class CowrieArrays {
   std::vector<CowrieArray> all_;
   uint64_t left_out_ = 0;
   std::string path_;
-  uint64_t lists_ = 0;  // that the decoder is in
+  uint64_t lists_ = 0;  // lists around the value that is being decoded
 };
 
-/// The ends of edges, as numbers: what ids are in most graphs.
+/// The ends of edges as numbers. In most graphs, ids are decimal numbers.
 class EdgeIds {
  public:
   void Add(std::string_view from, std::string_view to) {
     Append(from, from_);
     Append(to, to_);
   }
-  /// Whether all that was added were integers in decimal.
+  /// Whether all ids so far were decimal integers.
   bool ok() const { return ok_; }
   uint64_t count() const { return from_.size() / sizeof(int64_t); }
   const std::string& from() const { return from_; }  // i64, little-endian

@@ -3,8 +3,8 @@
 // The frame of cowrie values of generation 2 (docs/cowrie.md, section 1).
 //
 //   0   "SJ", u8 version 2
-//   3   u8 flags: 1 compressed, 2 and 4 by what (gzip, zstd), 8 hints
-//   4   uvarint original length, if compressed; what follows is compressed
+//   3   u8 flags: 1 compressed, 2 with gzip, 4 with zstd, 8 hints
+//   4   uvarint original length, if compressed; all that follows is compressed
 //   ..  hints to skip; a dictionary of names; one value
 #include "core/formats/cowrie/cowrie.h"
 
@@ -23,7 +23,7 @@ constexpr uint8_t kVersion = 2;
 constexpr uint8_t kCompressed = 0x01;
 constexpr uint8_t kHints = 0x08;
 
-/// What a frame's compressed bytes decode to.
+/// Decodes the compressed bytes of a frame.
 Result<Buffer> Decompress(uint8_t kind, uint64_t length, Bytes stored) {
   constexpr uint8_t kGzip = 1;
   constexpr uint8_t kZstd = 2;
@@ -67,7 +67,7 @@ Result<CowrieValue> ReadCowrie(Bytes bytes) {
   const uint8_t version = in.U8();
   const uint8_t flags = in.U8();
   if (!in.ok() || !LooksLikeCowrie(bytes)) {
-    return Error{Code::kCorrupt, "cowrie: no value in a frame", 0};
+    return Error{Code::kCorrupt, "cowrie: does not start with 'SJ'", 0};
   }
   if (version != kVersion) {
     return Error{Code::kVersion,
@@ -82,7 +82,9 @@ Result<CowrieValue> ReadCowrie(Bytes bytes) {
   if ((flags & kCompressed) != 0) {
     const uint64_t length = in.Uvarint();
     if (!in.ok()) {
-      return Error{Code::kCorrupt, "cowrie: no length of what is compressed",
+      return Error{Code::kCorrupt,
+                   "cowrie: the length of the compressed value is missing or "
+                   "not valid",
                    kHeaderSize};
     }
     const auto kind = static_cast<uint8_t>(flags >> 1 & 3U);
@@ -91,7 +93,7 @@ Result<CowrieValue> ReadCowrie(Bytes bytes) {
     value.unpacked.emplace(std::move(*unpacked));
     plain = std::as_const(*value.unpacked).span();
     offset = 0;
-    hints = false;  // none within, and no second frame
+    hints = false;  // compressed bytes hold no hints, and no frame
   }
   CowrieArrays arrays;
   Result<Json> json = CowrieDecoder(plain, offset, arrays).Decode(hints);

@@ -11,31 +11,33 @@
 
 namespace ctxfs {
 
-/// Whether `bytes` begin as a cowrie value in its frame does: generation 2.
+/// Whether `bytes` begin like a cowrie value of generation 2, in its frame.
 bool LooksLikeCowrie(Bytes bytes);
 
-/// Whether `bytes` begin as a graph of generation 1 does, which has no magic:
-/// for those who have been told that it is one.
+/// Whether `bytes` begin like a graph of generation 1. That has no magic, so
+/// use this only where other metadata says that the bytes are a cowrie value.
 bool LooksLikeCowrieGraph1(Bytes bytes);
 
 /// A cowrie value (docs/cowrie.md).
 struct CowrieValue {
   Json json;
-  std::vector<CowrieArray> arrays;  // in the bytes, or in `unpacked`
-  uint64_t left_out = 0;            // arrays over a limit
-  std::optional<Buffer> unpacked;   // of a frame that was compressed
+  /// Their offsets are within `unpacked` if that is set, else within the bytes.
+  std::vector<CowrieArray> arrays;
+  uint64_t left_out = 0;           // arrays over a limit
+  std::optional<Buffer> unpacked;  // the value of a compressed frame
 };
 
-/// A value of generation 2 in its frame, compressed or not: all of `bytes`.
-/// Fails with kCorrupt, kVersion, or kLimit (limits::kCowrie...); offsets are
-/// within `bytes`, or within what they decompress to.
+/// Reads a value of generation 2 in its frame, compressed or not, which must be
+/// all of `bytes`. Fails with kCorrupt, kVersion, or kLimit
+/// (limits::kCowrie...); the offsets of errors are within `bytes`, or within
+/// the decompressed bytes.
 Result<CowrieValue> ReadCowrie(Bytes bytes);
 
-/// A graph of generation 1, all of `bytes`; `numbers`: whether its JSON has the
-/// numbers of its arrays too. Fails as ReadCowrie does.
+/// Reads a graph of generation 1, which must be all of `bytes`. `numbers`:
+/// whether its JSON has the elements of its arrays too. Fails like ReadCowrie.
 Result<CowrieValue> ReadCowrieGraph1(Bytes bytes, bool numbers);
 
-/// Either, as JSON.
+/// Reads a value of either generation, as JSON.
 Result<Json> DecodeCowrie(Bytes bytes);
 
 }  // namespace ctxfs

@@ -14,7 +14,7 @@ Result<Json> CowrieDecoder::Decode(bool hints) {
   ReadDictionary();
   Json value = Value();
   if (ok() && remaining() != 0) {
-    Fail("bytes follow the value: " + std::to_string(remaining()));
+    Fail(std::to_string(remaining()) + " bytes follow the value");
   }
   if (!ok()) return TheError();
   return value;
@@ -32,7 +32,10 @@ void CowrieDecoder::SkipHints() {
 void CowrieDecoder::ReadDictionary() {
   const uint64_t count = Count(1);
   if (count > limits::kCowrieNames) {
-    Fail("a dictionary of " + std::to_string(count) + " names", Code::kLimit);
+    Fail("a dictionary of " + std::to_string(count) +
+             " names is over the limit of " +
+             std::to_string(limits::kCowrieNames),
+         Code::kLimit);
     return;
   }
   for (uint64_t i = 0; i < count && ok(); ++i) names_.push_back(View());
@@ -41,7 +44,7 @@ void CowrieDecoder::ReadDictionary() {
 std::string_view CowrieDecoder::Name() {
   const uint64_t index = Uvarint();
   if (ok() && index >= names_.size()) {
-    Fail("name " + std::to_string(index) + " of a dictionary of " +
+    Fail("there is no name " + std::to_string(index) + " in a dictionary of " +
          std::to_string(names_.size()));
   }
   if (!ok()) return {};
@@ -109,10 +112,13 @@ Json CowrieDecoder::Basic(uint8_t tag) {
       const Bytes integer = Data();
       const uint64_t size = integer.size();
       if (size > limits::kCowrieBigIntBytes) {
-        Fail("an integer of " + std::to_string(size) + " bytes", Code::kLimit);
+        Fail("an integer of " + std::to_string(size) +
+                 " bytes is over the limit of " +
+                 std::to_string(limits::kCowrieBigIntBytes),
+             Code::kLimit);
         return nullptr;
       }
-      // What it takes goes with the square.
+      // The time for its digits grows with the square of its size.
       return SpendText(size * size) ? BigInteger(integer) : "";
     }
     case 0x0E: {

@@ -10,27 +10,27 @@
 
 namespace ctxfs {
 
-/// Decodes what follows a cowrie frame's header into JSON (docs/cowrie.md,
+/// Decodes the value after a cowrie frame's header into JSON (docs/cowrie.md,
 /// sections 1 to 3), and finds the arrays in it.
 class CowrieDecoder : private CowrieReader {
  public:
-  /// `bytes` lie at `offset`.
+  /// `offset` is where `bytes` are in the file or the decompressed value.
   CowrieDecoder(Bytes bytes, uint64_t offset, CowrieArrays& arrays)
       : CowrieReader(bytes, offset), arrays_(arrays) {}
 
   /// `hints`: whether column hints come first. To be called once.
   Result<Json> Decode(bool hints);
 
-  /// Bytes of text that it has made.
+  /// Bytes of text made so far.
   using CowrieReader::text;
 
  private:
   void SkipHints();
   void ReadDictionary();
-  /// A name by its place in the dictionary.
+  /// Reads a number and returns that name of the dictionary.
   std::string_view Name();
 
-  /// Values that may be anything, and those that every encoder writes.
+  /// Values of any kind, and the kinds that every encoder writes.
   Json Value();
   Json Tagged(uint8_t tag);
   Json Basic(uint8_t tag);
@@ -38,8 +38,7 @@ class CowrieDecoder : private CowrieReader {
   Json Object(uint64_t count);
   Json Invalid(uint8_t tag);
 
-  /// Values of a type of their own: objects with a "_type"
-  /// (cowrie_typed.cc).
+  /// Values that become objects with a "_type" (typed.cc).
   Json Typed(uint8_t tag);
   Json Tensor();
   Json Image();
@@ -49,7 +48,8 @@ class CowrieDecoder : private CowrieReader {
   Json Adjacency();
   Json RichText();
   Json Delta();
-  /// `typed`: says what it is, since it is the value itself.
+  /// `typed`: whether the object has a "_type". In a list of nodes or edges it
+  /// has none.
   Json Node(bool typed);
   Json Edge(bool typed);
   Json Nodes(uint64_t count);

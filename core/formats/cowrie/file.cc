@@ -4,7 +4,7 @@
 // of a GraphShard.
 //
 //   "SJ", version 2, ...          generation 2 (cowrie.cc)
-//   0x39, parts, parts            a graph of generation 1 (cowrie_graph1.cc)
+//   0x39, parts, parts            a graph of generation 1 (gen1.cc, graph1.cc)
 #include <string>
 #include <utility>
 
@@ -18,12 +18,14 @@
 namespace ctxfs {
 namespace {
 
-/// All of `source`: no more than is decoded of any value.
+/// All of `source`, which may be no larger than a decoded value.
 Result<Buffer> ReadValue(const Source& source) {
   if (source.size() > limits::kCowrieBytes) {
-    return Error{
-        Code::kLimit,
-        "a cowrie value of " + std::to_string(source.size()) + " bytes", 0};
+    return Error{Code::kLimit,
+                 "a cowrie value of " + std::to_string(source.size()) +
+                     " bytes is over the limit of " +
+                     std::to_string(limits::kCowrieBytes),
+                 0};
   }
   return ReadBuffer(source, 0, source.size(), "cowrie value");
 }
@@ -70,8 +72,8 @@ class CowrieFile final : public Container {
                  {"warnings", Json::array()}};
     if (left_out_ > 0) {
       info["warnings"].push_back(std::to_string(left_out_) +
-                                 " arrays are too many or too large, and in "
-                                 "value.json only");
+                                 " arrays are over a limit, so they are only "
+                                 "in value.json");
     }
     return info;
   }
@@ -155,8 +157,8 @@ class CowrieFile final : public Container {
     return all;
   }
 
-  std::shared_ptr<const Source> data_;  // that the arrays are in
-  bool packed_ = false;                 // data_ is what the file unpacks to
+  std::shared_ptr<const Source> data_;  // the bytes that hold the arrays
+  bool packed_ = false;                 // data_ is the decompressed value
   bool graph1_ = false;
   std::vector<CowrieArray> arrays_;
   uint64_t left_out_ = 0;  // arrays over a limit

@@ -29,10 +29,10 @@ Result<CowrieValue> ReadCowrieGraph1(Bytes bytes, bool numbers) {
 }
 
 Result<Json> CowrieGen1::Decode() {
-  if (U8() != kGraphTag) Fail("no graph of generation 1");
+  if (U8() != kGraphTag) Fail("it is not a graph of generation 1");
   Json graph = Graph();
   if (ok() && remaining() != 0) {
-    Fail("bytes follow the value: " + std::to_string(remaining()));
+    Fail(std::to_string(remaining()) + " bytes follow the value");
   }
   if (!ok()) return TheError();
   return graph;
@@ -122,7 +122,7 @@ Json CowrieGen1::Object() {
 }
 
 Json CowrieGen1::TaggedObject() {
-  if (U8() != kObjectTag) Fail("no object where one has to be");
+  if (U8() != kObjectTag) Fail("metadata or properties are not an object");
   return Object();
 }
 

@@ -13,16 +13,16 @@ namespace ctxfs {
 /// 5), and finds the arrays in it.
 class CowrieGen1 : private CowrieReader {
  public:
-  /// `numbers`: whether the JSON has the numbers of arrays too. Without, they
-  /// are checked all the same.
+  /// `numbers`: whether the JSON has the elements of arrays too. They are
+  /// checked in either case.
   CowrieGen1(Bytes bytes, bool numbers, CowrieArrays& arrays)
       : CowrieReader(bytes), numbers_(numbers), arrays_(arrays) {}
 
-  /// All of the bytes. To be called once.
+  /// Decodes all of the bytes. To be called once.
   Result<Json> Decode();
 
  private:
-  /// Values that may be anything: in metadata and properties.
+  /// Values of any kind, as in metadata and properties.
   Json Value();
   Json Tagged(uint8_t tag);
   Json Object();
@@ -32,7 +32,7 @@ class CowrieGen1 : private CowrieReader {
   Json Plain(DType dtype);
   Json Element(DType dtype);
 
-  /// The parts of a graph (cowrie_graph1.cc).
+  /// The parts of a graph (graph1.cc).
   Json Graph();
   Json Node();
   Json Edge();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The graph of cowrie's generation 1, and what it is made of (docs/cowrie.md,
-// section 5).
+// The graph of cowrie's generation 1 and its parts (docs/cowrie.md, section 5).
 //
-//   u8, u8   which parts there are: a bit each, in the order they come in
+//   u8, u8   which parts follow: a bit for each, in their order
 //   parts    name, metadata, nodes, edges, edge index, adjacency, features of
 //            nodes and of edges; labels of nodes and of edges
 #include <string>
@@ -141,11 +140,13 @@ Json CowrieGen1::Features(const char* name) {
   const uint64_t columns = Uvarint();
   const std::optional<uint64_t> elements = CheckedMul(rows, columns);
   if (ok() && (!elements || *elements > remaining() / sizeof(float))) {
-    Fail("features of more rows and columns than there are bytes");
+    Fail("features have more rows and columns than there are bytes");
   }
-  // Rows of nothing take no bytes.
+  // Empty rows take no bytes, so the bytes do not limit their number.
   if (ok() && columns == 0 && rows > limits::kCowrieValues) {
-    Fail("features of " + std::to_string(rows) + " empty rows", Code::kLimit);
+    Fail("features of " + std::to_string(rows) +
+             " empty rows are over the limit",
+         Code::kLimit);
   }
   if (!ok()) return nullptr;
   arrays_.Add({.name = name,

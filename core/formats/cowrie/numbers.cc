@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrays of cowrie values whose elements are of varying length there.
+// Arrays of cowrie values whose elements are stored with varying lengths.
 #include "core/formats/cowrie/numbers.h"
 
 #include <cstring>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kWord = sizeof(int64_t);
 
-/// Numbers of one run, as i64.
+/// The numbers that are stored one after another at one place, as i64.
 class NumbersBlock final : public Block {
  public:
   NumbersBlock(Key key, std::shared_ptr<const Source> data,
@@ -36,7 +36,8 @@ class NumbersBlock final : public Block {
     if (!coded) return coded.error();
     CowrieReader in(coded->span(), offset_);
     std::vector<int64_t> numbers;
-    numbers.reserve(static_cast<size_t>(length_));  // a byte each at the least
+    // Each takes at least a byte.
+    numbers.reserve(static_cast<size_t>(length_));
     if (coding_ == CowrieCoding::kAdjacency) {
       ReadLists(in, numbers);
     } else {

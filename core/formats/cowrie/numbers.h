@@ -9,13 +9,13 @@
 
 namespace ctxfs {
 
-/// Bytes of the array's file: what its dtype and shape make, which the decoder
-/// has compared with the bytes that are there.
+/// The size of the array's file, which follows from its dtype and shape. The
+/// decoder has compared these with the stored bytes.
 uint64_t CowrieArraySize(const CowrieArray& array);
 
-/// The elements of an array that was found in `data`, little-endian. `key` is
-/// what those are kept under that have to be decoded; arrays with the same
-/// offset are decoded together and share one.
+/// The elements of an array that was found in `data`, little-endian. Elements
+/// that have to be decoded are cached under `key`; arrays with the same offset
+/// are decoded together and need the same key.
 Content CowrieElements(const CowrieArray& array,
                        std::shared_ptr<const Source> data, Key key);
 

@@ -15,12 +15,12 @@
 
 namespace ctxfs {
 
-/// Reads what cowrie values of either generation are made of, within their
-/// limits (docs/cowrie.md, section 6). The first fault stays, and everything
-/// stops at it: later getters return nothing and stay in place.
+/// Reads the parts of cowrie values of either generation, within their limits
+/// (docs/cowrie.md, section 6). Stops for good at the first fault: after it,
+/// all functions return zero or nothing and read nothing.
 class CowrieReader {
  public:
-  /// `offset` is where `bytes` lie in what errors and arrays count from.
+  /// `offset` is added to the offsets of errors and arrays within `bytes`.
   explicit CowrieReader(Bytes bytes, uint64_t offset = 0)
       : in_(bytes, offset) {}
   CowrieReader(const CowrieReader&) = delete;
@@ -33,7 +33,7 @@ class CowrieReader {
   void Fail(std::string what, Code code = Code::kCorrupt) {
     if (ok()) error_ = Error{code, "cowrie: " + std::move(what), in_.offset()};
   }
-  /// What has gone wrong; to be called once, when not ok().
+  /// The first fault. To be called once, when ok() is false.
   Error TheError() {
     if (error_) return *std::move(error_);
     return {Code::kCorrupt, "cowrie: ends within a value", in_.offset()};
@@ -52,18 +52,19 @@ class CowrieReader {
   Bytes Take(uint64_t n) { return in_.Take(n); }
   void Skip(uint64_t n) { in_.Skip(n); }
 
-  /// A count of things that take `least` bytes each, checked against the bytes
-  /// that are there; 0 once anything has failed.
+  /// A count of things that take at least `least` bytes each, checked against
+  /// the remaining bytes; 0 after a fault.
   uint64_t Count(uint64_t least) {
     const uint64_t count = in_.Uvarint();
     if (ok() && count > in_.remaining() / least) {
-      Fail("a count of " + std::to_string(count) + " with " +
+      Fail("a count of " + std::to_string(count) + " is too large for the " +
            std::to_string(in_.remaining()) + " bytes left");
     }
     return ok() ? count : 0;
   }
 
-  /// Counts bytes of text that are made; false for too many.
+  /// Counts bytes of text that are about to be made; false if they would be
+  /// too many.
   bool SpendText(uint64_t bytes) {
     if (bytes > limits::kCowrieText - text_) {
       Fail("its text is over the limit", Code::kLimit);
@@ -72,9 +73,9 @@ class CowrieReader {
     text_ += bytes;
     return ok();
   }
-  /// Bytes of text that were made.
+  /// Bytes of text counted so far.
   uint64_t text() const { return text_; }
-  /// Counts values that are made; false for too many.
+  /// Counts values that are about to be made; false if they would be too many.
   bool SpendValues(uint64_t values) {
     if (values > limits::kCowrieValues - values_) {
       Fail("over the limit of " + std::to_string(limits::kCowrieValues) +
@@ -86,7 +87,7 @@ class CowrieReader {
     return ok();
   }
 
-  /// A uvarint length and as many bytes.
+  /// A uvarint length, and that many bytes.
   Bytes Data() { return in_.Take(Count(1)); }
   std::string_view View() { return AsText(Data()); }
   std::string Text() {

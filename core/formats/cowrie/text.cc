@@ -10,7 +10,7 @@
 namespace ctxfs {
 namespace {
 
-// What JSON readers keep exact: integers of 53 bits.
+// JSON readers that use doubles are exact up to here.
 constexpr int64_t kSafeInteger = 9007199254740991;
 
 }  // namespace
@@ -38,7 +38,7 @@ std::string BigInteger(Bytes bytes) {
     }
     if (carry != 0) magnitude.push_back(static_cast<uint32_t>(carry));
   };
-  // A negative number is minus one more than its bits turned over.
+  // The magnitude of a negative number is its inverted bits plus one.
   for (const std::byte byte : bytes) {
     multiply_add(256, std::to_integer<uint64_t>(negative ? ~byte : byte));
   }
@@ -69,7 +69,8 @@ std::string Decimal(std::string digits, int scale) {
 std::string DateTime(int64_t ns) {
   constexpr int64_t kSecond = 1'000'000'000;
   constexpr int64_t kDay = 86'400 * kSecond;
-  // Not in std::chrono's units: the first day of all began too early for them.
+  // Not with std::chrono::floor: midnight of the earliest day is out of the
+  // range of nanoseconds in 64 bits.
   int64_t day = ns / kDay;
   int64_t rest = ns % kDay;
   if (rest < 0) {

@@ -9,22 +9,22 @@
 
 namespace ctxfs {
 
-/// What cowrie's scalars are in JSON (docs/cowrie.md, section 2).
+// Cowrie's scalars in JSON (docs/cowrie.md, section 2).
 
-/// A number, or its digits as a string where JSON readers would round it.
+/// A number, or its digits as a string if JSON readers could round it.
 Json SignedJson(int64_t value);
 Json UnsignedJson(uint64_t value);
 
-/// A big-endian two's complement number in decimal digits: time goes with the
-/// square of its length.
+/// A big-endian two's complement number in decimal digits. Takes time that
+/// grows with the square of its length.
 std::string BigInteger(Bytes bytes);
 
-/// `digits` with the point `scale` places from the right; negative scales add
-/// zeros.
+/// `digits` with a decimal point `scale` places from the right. A negative
+/// scale adds zeros.
 std::string Decimal(std::string digits, int scale);
 
-/// ISO 8601 in UTC of nanoseconds since 1970, with as many digits of a second
-/// as there are.
+/// Nanoseconds since 1970 as ISO 8601 in UTC. The fraction of the second has 6
+/// or 9 digits, or is missing if it is 0.
 std::string DateTime(int64_t ns);
 
 /// 16 bytes as 8-4-4-4-12 hex digits.

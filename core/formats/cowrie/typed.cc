@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cowrie's values of a type of their own: tensors, media, graphs.
+// Cowrie's values that become objects with a "_type": tensors, media, graphs.
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
@@ -18,7 +18,7 @@ namespace {
 struct TensorType {
   uint8_t code;
   const char* name;
-  DType dtype;  // packed types are bytes
+  DType dtype;  // of packed types: kU8, for their stored bytes
 };
 
 constexpr TensorType kTensorTypes[] = {
@@ -33,7 +33,7 @@ constexpr TensorType kTensorTypes[] = {
     {0x13, "ternary", DType::kU8},    {0x14, "binary", DType::kU8},
 };
 
-/// The name of a number, or the number.
+/// The name of a number that counts from 1; the number if it has no name.
 Json NameOf(uint8_t number, std::initializer_list<const char*> names) {
   if (number == 0 || number > names.size()) return number;
   return names.begin()[number - 1];
@@ -97,7 +97,9 @@ Json CowrieDecoder::Tensor() {
   }
   const uint8_t rank = U8();
   if (rank > limits::kCowrieRank) {
-    Fail("a tensor of rank " + std::to_string(rank), Code::kLimit);
+    Fail("a tensor of rank " + std::to_string(rank) + " is over the limit of " +
+             std::to_string(limits::kCowrieRank),
+         Code::kLimit);
     return nullptr;
   }
   std::vector<uint64_t> shape(rank);
@@ -109,7 +111,7 @@ Json CowrieDecoder::Tensor() {
   const Bytes data = Data();
   if (ok() && size != data.size()) {
     Fail("a tensor's " + std::to_string(data.size()) +
-         " bytes are not what its shape makes");
+         " bytes do not fit its type and shape");
   }
   if (!ok()) return nullptr;
   arrays_.Add({.name = "tensor",
@@ -178,13 +180,13 @@ Json CowrieDecoder::Numbers(uint64_t count) {
 
 Json CowrieDecoder::Adjacency() {
   const uint8_t width = U8();
-  if (width != 1 && width != 2) Fail("an adjacency of unknown width");
+  if (width != 1 && width != 2) Fail("an adjacency has ids of unknown width");
   const uint64_t nodes = Uvarint();
   const uint64_t edges = Uvarint();
   const uint64_t id_size = width == 1 ? 4 : 8;
   if (ok() &&
       (nodes >= remaining() || edges > (remaining() - nodes) / id_size)) {
-    Fail("an adjacency longer than its bytes");
+    Fail("an adjacency needs more bytes than there are");
   }
   if (!ok()) return nullptr;
   const uint64_t at = offset();
@@ -245,7 +247,7 @@ Json CowrieDecoder::Delta() {
     const uint8_t op = U8();
     Json step = Json::object();
     step["op_code"] = NameOf(op, {"set_field", "delete_field", "append_array"});
-    if (!step["op_code"].is_string()) Fail("an unknown step in a delta");
+    if (!step["op_code"].is_string()) Fail("a delta has an unknown step");
     step["field_id"] = UnsignedJson(Uvarint());
     if (op != 2) step["value"] = Value();
     steps.push_back(std::move(step));

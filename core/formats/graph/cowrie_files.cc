@@ -50,9 +50,10 @@ class CowrieJson final : public EntryFileTable {
     const Result<Content> content = shard.OpenEntry(entry, context);
     if (!content) return content.error();
     if (content->size() > limits::kCowrieBytes) {
-      return Error{
-          Code::kLimit,
-          "a cowrie value of " + std::to_string(content->size()) + " bytes"};
+      return Error{Code::kLimit, "a cowrie value of " +
+                                     std::to_string(content->size()) +
+                                     " bytes is over the limit of " +
+                                     std::to_string(limits::kCowrieBytes)};
     }
     const Result<std::string> bytes = ReadAll(*content, context);
     if (!bytes) return bytes.error();

@@ -8,8 +8,8 @@
 
 namespace ctxfs {
 
-/// views/json/NAME.json: entries that the index says are cowrie values, as JSON
-/// (docs/cowrie.md, section 2).
+/// views/json/NAME.json: the entries that are cowrie values according to the
+/// index, as JSON (docs/cowrie.md, section 2).
 std::shared_ptr<const FileTable> CowrieFiles(
     std::shared_ptr<const ShardContainer> shard);
 

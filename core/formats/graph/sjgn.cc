@@ -7,8 +7,8 @@
 //   section: kind, [encoding], name, u64 length, body
 //   "SJGZ", u32 decoded size, a zstd frame of the above
 //
-// Numbers without a width are unsigned LEB128; texts have their length before
-// them.
+// Numbers without a width are unsigned LEB128; the length of a text comes
+// before it.
 #include "core/formats/graph/sjgn.h"
 
 #include <iterator>
@@ -26,10 +26,10 @@ namespace {
 
 constexpr uint32_t kPlainMagic = 0x4E474A53;   // "SJGN"
 constexpr uint32_t kPackedMagic = 0x5A474A53;  // "SJGZ"
-constexpr uint8_t kMinor1 = 0x10;              // the byte that 1.1 has at 5
+constexpr uint8_t kMinor1 = 0x10;              // byte 5 of version 1.1
 
-/// What version 1.0 has instead of a section's encoding: 0 JSON, 2 as it is, 3
-/// a stream of events.
+/// The encoding of a section of version 1.0, which stores none: 0 JSON, 2 plain
+/// bytes, 3 a stream of events.
 uint8_t ImpliedEncoding(uint64_t kind) {
   constexpr uint8_t kEncodings[] = {0, 3, 3, 2, 0, 0};
   return kind < std::size(kEncodings) ? kEncodings[kind] : uint8_t{0};
@@ -42,7 +42,8 @@ Status Graph::Load(const ReadContext& /*context*/) {
   const uint8_t major = in.U8();
   flags_ = in.U8();
   minor_ = flags_ == kMinor1 ? 1 : 0;
-  if (in.ok() && flags_ > kMinor1) {  // flags are four bits
+  // In version 1.0, byte 5 has flags of four bits.
+  if (in.ok() && flags_ > kMinor1) {
     return Error{Code::kVersion, "SJGN of a later version than 1.1", 5};
   }
   if (minor_ == 1) flags_ = in.U8();
@@ -54,12 +55,15 @@ Status Graph::Load(const ReadContext& /*context*/) {
   }
   const uint64_t count = in.Uvarint();
   if (count > limits::kGraphSections) {
-    return Error{Code::kLimit, "too many sections", in.at()};
+    return Error{Code::kLimit,
+                 std::to_string(count) + " sections are over the limit of " +
+                     std::to_string(limits::kGraphSections),
+                 in.at()};
   }
   for (uint64_t i = 0; in.ok() && i < count; ++i) {
     Section section;
     section.kind = in.Uvarint();
-    // Writers leave it 0: told, and not gone by.
+    // Writers leave it 0, so it is only shown, and not used.
     section.encoding = minor_ == 1 ? in.U8() : ImpliedEncoding(section.kind);
     section.name = in.Text();
     section.length = in.U64();
@@ -86,15 +90,16 @@ Json Graph::Info(const ReadContext& context) const {
       reads_[i].store(true, std::memory_order_release);
       continue;
     }
-    info["warnings"].push_back(Warning{
-        Quote(tables_[i].name) + " gives no arrays: " + ids.error().what,
-        ids.error().offset}
-                                   .Text());
+    info["warnings"].push_back(
+        Warning{Quote(tables_[i].name) + " has no arrays: " + ids.error().what,
+                ids.error().offset}
+            .Text());
   }
   return info;
 }
 
-/// Finds a section's arrays. One that does not read as its kind stays raw.
+/// Finds the arrays of a section. A section that cannot be read as its kind is
+/// only in .ctxfs/raw.
 void Graph::ReadBody(const Section& section) {
   SjgnCursor in(*data_, section.offset, section.offset + section.length);
   std::vector<SjgnArray> found;
@@ -139,20 +144,22 @@ Result<std::shared_ptr<const Source>> Unpack(
   Result<Buffer> all = ReadBuffer(*packed, 0, packed->size(), "packed graph");
   if (!all) return std::move(all).error();
   if (all->size() < kFrameAt) {
-    return Error{Code::kCorrupt, "ends within the header", all->size()};
+    return Error{Code::kCorrupt, "the file ends within its header",
+                 all->size()};
   }
   const auto size = LoadLe<uint32_t>(all->data() + 4);
   if (size > limits::kGraphBytes) {
-    return Error{Code::kLimit, "decodes to more than 256 MiB", 4};
+    return Error{Code::kLimit, "the graph decodes to more than 256 MiB", 4};
   }
-  Buffer plain(size);  // not cleared: a claim costs nothing
+  Buffer plain(size);  // not cleared, so a false size costs no memory
   Status decoded = DecodeZstd(all->span().subspan(kFrameAt), plain.span(),
                               context.interrupt());
   if (!decoded) {
     return Error{decoded.error().code, decoded.error().what, kFrameAt};
   }
   if (!AsText(plain.span()).starts_with("SJGN")) {
-    return Error{Code::kCorrupt, "holds no SJGN", kFrameAt};
+    return Error{Code::kCorrupt, "it does not decode to an SJGN graph",
+                 kFrameAt};
   }
   return std::shared_ptr<const Source>(std::make_shared<const UnpackedSource>(
       std::move(packed), std::move(plain)));
@@ -166,7 +173,7 @@ Result<std::shared_ptr<const Container>> Open(
   std::shared_ptr<const Source> data = source;
   if (LoadLe<uint32_t>(magic->data()) == kPackedMagic) {
     if (source->size() > limits::kGraphBytes) {
-      return Error{Code::kLimit, "is larger than 256 MiB", 0};
+      return Error{Code::kLimit, "the file is larger than 256 MiB", 0};
     }
     Result<std::shared_ptr<const Source>> plain = Unpack(source, context);
     if (!plain) return std::move(plain).error();

@@ -34,8 +34,8 @@ class Graph final : public Container {
   Graph(std::shared_ptr<const Source> file, std::shared_ptr<const Source> data)
       : Container(std::move(file)), data_(std::move(data)) {}
 
-  /// Reads the headers of sections, tables and arrays. To be called once,
-  /// before anything else.
+  /// Reads the headers of the sections, and of the tables and arrays in them.
+  /// To be called once, before anything else.
   Status Load(const ReadContext& context);
 
   Json Info(const ReadContext& context) const override;
@@ -67,8 +67,8 @@ class Graph final : public Container {
   std::vector<Section> sections_;
   std::vector<SjgnArray> arrays_;
   std::vector<SjgnSection> tables_;
-  // Tables that are known to read as lists; the others are looked at when
-  // someone asks for warnings.
+  // By table: whether it is known to be a list of nodes or edges. Info reads
+  // the others.
   mutable std::vector<std::atomic<bool>> reads_;
   const uint64_t owner_ = NewOwner();
 };

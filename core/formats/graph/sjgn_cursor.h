@@ -13,8 +13,8 @@
 
 namespace ctxfs {
 
-/// Reads fields from [at, end) of a source, a few bytes at a time. Fails for
-/// good at the first that does not fit.
+/// Reads fields from [at, end) of a source, a few bytes at a time. Stops for
+/// good at the first field that does not fit.
 class SjgnCursor {
  public:
   SjgnCursor(const Source& source, uint64_t at, uint64_t end)
@@ -61,7 +61,7 @@ class SjgnCursor {
     Fill(std::as_writable_bytes(std::span(text)));
     return text;
   }
-  /// Passes over `length` bytes; where they start.
+  /// Passes over `length` bytes and returns where they start.
   uint64_t Skip(uint64_t length) {
     const uint64_t start = at_;
     if (length > remaining()) {
@@ -80,7 +80,7 @@ class SjgnCursor {
   void Fill(MutableBytes out) {
     if (!ok()) return;
     if (out.size() > remaining()) return Fail("ends too early");
-    // Fields are small and close together: one read serves many.
+    // Fields are small and close together, so one read is enough for many.
     if (at_ < kept_at_ || at_ + out.size() > kept_at_ + kept_.size()) {
       const uint64_t n =
           std::max<uint64_t>(out.size(), std::min<uint64_t>(remaining(), 256));

@@ -15,7 +15,8 @@
 namespace ctxfs::graph {
 namespace {
 
-constexpr uint64_t kMetaKey = uint64_t{1} << 63;  // keys of meta sections
+constexpr uint64_t kMetaKey = uint64_t{1}
+                              << 63;  // of meta sections in the cache
 
 const char* KindName(uint64_t kind) {
   constexpr const char* kNames[] = {"meta",    "node_table", "edge_table",
@@ -23,7 +24,8 @@ const char* KindName(uint64_t kind) {
   return kind < std::size(kNames) ? kNames[kind] : "unknown";
 }
 
-/// Whether a file exists that opens like this; I/O errors are passed on.
+/// Whether a file exists, given the result of opening it. Passes on errors that
+/// may be temporary.
 Result<bool> Opens(const Result<Content>& opened) {
   if (opened) return true;
   if (opened.error().Permanent()) return false;
@@ -78,15 +80,15 @@ Result<Content> Graph::OpenIds(size_t table, const SjgnArray& array,
   auto block = IdsBlock(table);
   const Result<BlockCache::Pinned> ids = context.Get(*block);
   if (!ids) return ids.error();
-  // The lengths alone have told how many there are.
+  // The number of events was found from their lengths alone.
   if ((*ids)->size() != IdsOf(table).size() * array.size) {
-    return Error{Code::kCorrupt, "another number of events than of lengths",
+    return Error{Code::kCorrupt, "the events are not as many as their lengths",
                  tables_[table].offset};
   }
   return Content(Decoded{std::move(block), array.offset}, array.size);
 }
 
-/// .ctxfs/raw/sections/NAME: the entries, as they are stored.
+/// .ctxfs/raw/sections/NAME: the entries, as stored.
 class Graph::Sections final : public FileTable {
  public:
   explicit Sections(std::shared_ptr<const Graph> graph)
@@ -126,7 +128,7 @@ class Graph::Sections final : public FileTable {
   const std::shared_ptr<const Graph> graph_;
 };
 
-/// arrays/NAME: arrays in sections.
+/// arrays/NAME: the arrays of feature, split and aux sections.
 class Graph::Arrays final : public FileTable {
  public:
   explicit Arrays(std::shared_ptr<const Graph> graph)
@@ -164,7 +166,7 @@ class Graph::Arrays final : public FileTable {
   const std::shared_ptr<const Graph> graph_;
 };
 
-/// tables/NAME.jsonl: the events of a table, one a line.
+/// tables/NAME.jsonl: the events of a table, one on each line.
 class Graph::Lines final : public FileTable {
  public:
   explicit Lines(std::shared_ptr<const Graph> graph)
@@ -192,7 +194,8 @@ class Graph::Lines final : public FileTable {
   const std::shared_ptr<const Graph> graph_;
 };
 
-/// arrays/TABLE/id, or src and dst: the ids in the events of tables.
+/// arrays/TABLE/id of nodes, arrays/TABLE/src and dst of edges: the ids in the
+/// events of tables.
 class Graph::Ids final : public FileTable {
  public:
   explicit Ids(std::shared_ptr<const Graph> graph)
@@ -289,7 +292,8 @@ std::vector<ArrayInfo> Graph::AllArrays(const ReadContext& context) const {
   return all;
 }
 
-/// meta.json. Its first bytes tell its encoding, since writers leave that 0.
+/// meta.json. Its encoding is found from its first bytes, because writers leave
+/// the stored encoding 0.
 std::shared_ptr<const FileTable> Graph::MetaFile(const Section& section) const {
   std::byte head[2] = {};
   const bool packed =

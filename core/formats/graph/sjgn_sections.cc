@@ -3,7 +3,8 @@
 // The sections of Cowrie-GNN graphs that hold arrays (docs/sjgn.md, section 3).
 //
 //   feature  u8 1, name, u8 dtype, rank, dims, rows, elements
-//   split    u8 0, three times: count, i64 ...; or u8 1, nodes, three bitmaps
+//   split    u8 0, three times: count, i64 ...; or u8 1, nodes, three times:
+//            length, a bitmap
 //   aux      u8 CSR or CSC, nodes, edges, then i64 indptr and i64 indices, each
 //            with its length in bytes before it
 #include "core/formats/graph/sjgn_sections.h"
@@ -18,7 +19,7 @@ namespace {
 
 constexpr uint64_t kWordBytes = 8;
 
-/// The features' own dtype table.
+/// The dtype for a code of feature sections.
 std::optional<DType> FeatureType(uint8_t code) {
   constexpr DType kTypes[] = {DType::kF32,  DType::kF64, DType::kI32,
                               DType::kI64,  DType::kU32, DType::kU64,
@@ -32,10 +33,10 @@ std::optional<DType> FeatureType(uint8_t code) {
 SjgnArray ReadFeature(SjgnCursor& in, const std::string& name) {
   SjgnArray array;
   array.name = name;
-  if (in.U8() != 1) in.Fail("a feature that is not blocked");
+  if (in.U8() != 1) in.Fail("the features are not in blocked form");
   in.Text();
   const std::optional<DType> dtype = FeatureType(in.U8());
-  if (!dtype) in.Fail("unknown dtype");
+  if (!dtype) in.Fail("the dtype is unknown");
   const uint64_t rank = in.Uvarint();
   if (rank > limits::kKiB) in.Fail("too many dimensions");
   array.shape.push_back(0);
@@ -57,7 +58,7 @@ SjgnArray ReadFeature(SjgnCursor& in, const std::string& name) {
 
 std::vector<SjgnArray> ReadSplit(SjgnCursor& in, const std::string& name) {
   const uint8_t mode = in.U8();
-  if (mode > 1) in.Fail("unknown split");
+  if (mode > 1) in.Fail("the form of the split is unknown");
   const uint64_t nodes = mode == 1 ? in.Uvarint() : 0;
   std::vector<SjgnArray> arrays;
   for (const char* part : {"train", "val", "test"}) {
@@ -67,7 +68,7 @@ std::vector<SjgnArray> ReadSplit(SjgnCursor& in, const std::string& name) {
     array.bits = mode == 1;
     if (mode == 1) {
       if (count < nodes / 8 + (nodes % 8 != 0 ? 1 : 0)) {
-        in.Fail("a bitmap that is too short");
+        in.Fail("a bitmap is too short for the nodes");
       }
       array.dtype = DType::kBool;
       array.shape = {nodes};
@@ -85,15 +86,15 @@ std::vector<SjgnArray> ReadSplit(SjgnCursor& in, const std::string& name) {
 }
 
 std::vector<SjgnArray> ReadAdjacency(SjgnCursor& in, const std::string& name) {
-  if (in.U8() > 1) in.Fail("neither CSR nor CSC");
-  in.Uvarint();  // nodes and edges: the arrays' own lengths are what counts
+  if (in.U8() > 1) in.Fail("the adjacency is neither CSR nor CSC");
+  in.Uvarint();  // nodes and edges: the lengths of the arrays are used instead
   in.Uvarint();
   std::vector<SjgnArray> arrays;
   for (const char* part : {"indptr", "indices"}) {
     SjgnArray array;
     array.name = name + "/" + part;
     array.size = in.Uvarint();
-    if (array.size % kWordBytes != 0) in.Fail("no whole 64-bit numbers");
+    if (array.size % kWordBytes != 0) in.Fail("the last number is cut off");
     array.shape = {array.size / kWordBytes};
     array.offset = in.Skip(array.size);
     arrays.push_back(std::move(array));

@@ -10,7 +10,8 @@
 
 namespace ctxfs {
 
-/// An array within a section: `bits` ones are a byte an element in its file.
+/// An array within a section. With `bits`, an element is stored as a bit, and
+/// is a byte in the array's file.
 struct SjgnArray {
   std::string name;
   DType dtype = DType::kI64;
@@ -20,7 +21,8 @@ struct SjgnArray {
   bool bits = false;
 };
 
-/// The arrays in a section called `name`. They are there if `in` is still ok().
+/// The arrays in a section called `name`. They are valid only if `in` is still
+/// ok().
 SjgnArray ReadFeature(SjgnCursor& in, const std::string& name);
 std::vector<SjgnArray> ReadSplit(SjgnCursor& in, const std::string& name);
 std::vector<SjgnArray> ReadAdjacency(SjgnCursor& in, const std::string& name);

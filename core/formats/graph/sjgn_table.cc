@@ -3,8 +3,8 @@
 // Tables of nodes and edges (docs/sjgn.md, section 3).
 //
 //   "SJGS", u8 1, u8 flags
-//   names of fields, labels, with flag 1 predicates: a count and texts each
-//   u32 length and an object of cowrie's generation 2, again and again
+//   names of fields, labels and, with flag 1, predicates: each a count and
+//   texts for each event: u32 length, and an object of cowrie's generation 2
 //   u32 0
 #include "core/formats/graph/sjgn_table.h"
 
@@ -42,7 +42,8 @@ std::vector<std::string_view> ReadNames(CowrieReader& in) {
   return names;
 }
 
-/// An object, after the head of its frame. `text` is what all frames make.
+/// Decodes an event in its frame. `text` counts the bytes of text of all
+/// events.
 Result<Json> ReadFrame(Bytes frame, uint64_t offset, uint64_t& text) {
   constexpr uint64_t kHeaderSize = 4;
   constexpr uint8_t kVersion = 2;
@@ -51,10 +52,11 @@ Result<Json> ReadFrame(Bytes frame, uint64_t offset, uint64_t& text) {
   const Bytes magic = in.Take(2);
   const uint8_t version = in.U8();
   const uint8_t flags = in.U8();
-  // No writer packs what is this small; unpacking thousands would take hours.
+  // No writer compresses events, which are small. Decompressing thousands of
+  // hostile ones would take hours.
   if (!in.ok() || AsText(magic) != "SJ" || version != kVersion ||
       (flags & ~kHints) != 0) {
-    return Error{Code::kCorrupt, "an event that is no cowrie value as it is",
+    return Error{Code::kCorrupt, "an event is not an uncompressed cowrie value",
                  offset};
   }
   CowrieArrays arrays;
@@ -64,26 +66,29 @@ Result<Json> ReadFrame(Bytes frame, uint64_t offset, uint64_t& text) {
   if (!event) return event;
   text += decoder.text();
   if (text > limits::kCowrieText) {
-    return Error{Code::kLimit, "the events' text is over the limit", offset};
+    return Error{Code::kLimit,
+                 "the events have more than " +
+                     std::to_string(limits::kCowrieText) + " bytes of text",
+                 offset};
   }
   if (!event->is_object()) {
-    return Error{Code::kCorrupt, "an event that is no object", offset};
+    return Error{Code::kCorrupt, "an event is not an object", offset};
   }
   return event;
 }
 
-/// Puts an event's fields under the names that graphs have in JSON. Says what
-/// it is that does not fit; nothing where all does.
+/// Gives an event's fields the names that they have in the JSON of graphs.
 class EventReader {
  public:
-  /// `text` counts what all events of a table make.
+  /// `text` counts the bytes of text of all events of a table.
   EventReader(const Json& event, const Names& names, uint64_t& text)
       : event_(event), names_(names), text_(text) {}
 
+  /// Returns what is wrong with the event; empty if nothing is.
   std::string Read() {
     const auto kind = event_.find("k");
     if (kind == event_.end() || !kind->is_number_integer()) {
-      return "an event of no kind";
+      return "an event has no kind";
     }
     const auto number = kind->get<int64_t>();
     if (number == static_cast<int64_t>(kNode)) {
@@ -93,7 +98,7 @@ class EventReader {
     } else if (number == static_cast<int64_t>(kTriple)) {
       ReadTriple();
     } else {
-      return "an event of unknown kind";
+      return "an event has an unknown kind";
     }
     ReadOp();
     if (const auto ts = event_.find("ts"); ts != event_.end()) {
@@ -110,7 +115,7 @@ class EventReader {
     Text("id", "id");
     Json labels = Json::array();
     if (const auto found = event_.find("l"); found != event_.end()) {
-      if (!found->is_array()) fault_ = "labels that are no list";
+      if (!found->is_array()) fault_ = "the labels of an event are not a list";
       for (const Json& label : *found) {
         labels.push_back(NameOf(label, names_.labels));
         if (!fault_.empty()) break;
@@ -144,13 +149,14 @@ class EventReader {
     const auto op = event_.find("op");
     const int64_t number =
         op == event_.end() || !op->is_number_integer() ? 0 : op->get<int64_t>();
-    if (number != 0 && number != 1) fault_ = "an event of unknown operation";
+    if (number != 0 && number != 1)
+      fault_ = "an event has an unknown operation";
     made_["op"] = number == 0 ? "upsert" : "delete";
   }
   void Text(const char* field, const char* name) {
     const auto text = event_.find(field);
     if (text == event_.end() || !text->is_string()) {
-      fault_ = std::string("an event without a text for ") + name;
+      fault_ = std::string("an event has no text for ") + name;
       return;
     }
     made_[name] = *text;
@@ -160,13 +166,14 @@ class EventReader {
     if (index.is_number_integer() && index.get<int64_t>() >= 0 &&
         index.get<uint64_t>() < names.size()) {
       const auto name = names[static_cast<size_t>(index.get<uint64_t>())];
-      // A long name may be used again and again.
+      // Many events may repeat a long name.
       text_ += name.size();
       if (text_ <= limits::kCowrieText) return std::string(name);
-      fault_ = "labels of more text than the limit";
+      fault_ = "the events have more than " +
+               std::to_string(limits::kCowrieText) + " bytes of text";
       return nullptr;
     }
-    fault_ = "a label that is not in the dictionary";
+    fault_ = "a label is not in the dictionary";
     return nullptr;
   }
 
@@ -179,14 +186,14 @@ class EventReader {
 
 /// A table, decoded.
 struct Table {
-  std::string lines;  // the events as JSON, one a line
+  std::string lines;  // the events as JSON, one on each line
   /// The ends of edges, or the ids of nodes as `from`.
   EdgeIds ids;
-  /// Why the table is no list of edges, or of nodes: empty where it is one.
+  /// Why the table is not a list of edges, or of nodes; empty if it is one.
   std::string unlisted;
 };
 
-/// Adds what an event adds to a list of edges, or of nodes.
+/// Adds the ids of an event to the list of edges, or of nodes.
 void List(const Json& event, bool edges, Table& table) {
   if (event["kind"] != (edges ? "edge" : "node")) {
     table.unlisted = "it has events of another kind";
@@ -200,15 +207,15 @@ void List(const Json& event, bool edges, Table& table) {
   }
 }
 
-/// All of a table, whose bytes lie at `offset`.
+/// Decodes all of a table, which is at `offset`.
 Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
                         SjgnWanted wanted) {
   CowrieReader in(bytes, offset);
   if (AsText(in.Take(4)) != "SJGS" || in.U8() != 1)
-    in.Fail("no stream of events");
+    in.Fail("the table is not a stream of events");
   const uint8_t flags = in.U8();
   Names names;
-  ReadNames(in);  // of fields, which the frames have again
+  ReadNames(in);  // of fields; each frame repeats those that it uses
   names.labels = ReadNames(in);
   if ((flags & kHasPredicates) != 0) names.predicates = ReadNames(in);
   Table table;
@@ -228,7 +235,8 @@ Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
           reader.made().dump(-1, ' ', false, Json::error_handler_t::replace);
       table.lines += '\n';
       if (table.lines.size() > limits::kDecodedBytes) {
-        return Error{Code::kLimit, "events of more than 1 GiB of JSON", at};
+        return Error{Code::kLimit, "the events are more than 1 GiB as JSON",
+                     at};
       }
     } else {
       List(reader.made(), edges, table);

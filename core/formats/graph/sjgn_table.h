@@ -11,7 +11,7 @@
 
 namespace ctxfs {
 
-/// A section that is a stream of events.
+/// A section that is a stream of events: a table of nodes or edges.
 struct SjgnSection {
   std::string name;
   bool edges = false;  // or nodes
@@ -20,16 +20,18 @@ struct SjgnSection {
   uint64_t events = 0;
 };
 
-/// What a table is wanted for: its events as JSON, one a line; or its ids as
-/// i64, of nodes, or of edges first all they come from, then all they go to.
+/// What to decode of a table. kLines: its events as JSON, one on each line.
+/// kIds: its ids as i64; of edges, all ids that they come from, and then all
+/// that they go to.
 enum class SjgnWanted : uint8_t { kLines, kIds };
 
-/// How many events a table has, by their lengths alone.
+/// Counts the events of a table. Reads only their lengths.
 uint64_t CountSjgnEvents(SjgnCursor& in);
 
-/// What is wanted of a table in `data`, under `key`. Producing it fails with
-/// kCorrupt for what is no table, and for ids of what is no list of edges, or
-/// nodes; with kLimit for text over limits::kCowrieText.
+/// Decodes the `wanted` part of a table in `data`; `key` is its key in the
+/// cache. Producing the block fails with kCorrupt if the section is not a
+/// table, or if ids are wanted and it is not a list of edges or nodes, and with
+/// kLimit for more than limits::kCowrieText bytes of text.
 std::shared_ptr<const Block> DecodeSjgnTable(Key key,
                                              std::shared_ptr<const Source> data,
                                              const SjgnSection& table,
