@@ -155,6 +155,12 @@ def test_info_is_info_json(mount):
     assert row[1:3] == ["2", "7,680"]
 
 
+def test_info_of_a_directory_without_containers(tmp_path):
+    told = run(CTXFS, "info", tmp_path)
+    assert told.returncode == 3 and b"there is no container in it" in told.stderr
+    assert told.stdout == b""
+
+
 def test_info_of_what_is_damaged(tmp_path):
     cut = tmp_path / "cut.wshard"
     cut.write_bytes(EPISODE.read_bytes()[:-100])
