@@ -33,7 +33,7 @@ TEST(HeapMeter, LeavesOutOtherThreads) {
       [&text] { text = std::make_unique<std::string>(100'000, 'x'); });
   other.join();
   EXPECT_LT(meter.bytes(), 10'000U);
-  text.reset();  // less than nothing is nothing
+  text.reset();  // a negative amount counts as 0
   EXPECT_EQ(meter.bytes(), 0U);
 }
 

@@ -92,7 +92,7 @@ class Recorder final : public JsonVisitor {
   }
 };
 
-TEST(WalkJson, TellsPathsAndPassesOverWhatIsNotWanted) {
+TEST(WalkJson, ReportsPathsAndSkipsUnwantedValues) {
   Recorder recorder;
   const auto length =
       WalkJson(R"({"a":[1,{"b":true}],"skip":[[{"a":2}],3],"c":null})",
@@ -102,7 +102,7 @@ TEST(WalkJson, TellsPathsAndPassesOverWhatIsNotWanted) {
             " { /a[ /a/=1 /a/{ /a//b=true /a/. /a. /skip[ /c=null .");
 }
 
-TEST(WalkJson, CountsTheDepthOfWhatIsPassedOver) {
+TEST(WalkJson, CountsTheDepthOfSkippedValues) {
   Recorder recorder;
   const std::string deep = R"({"skip":)" +
                            std::string(limits::kJsonDepth - 1, '[') +
@@ -114,7 +114,7 @@ TEST(WalkJson, CountsTheDepthOfWhatIsPassedOver) {
   EXPECT_EQ(deeper.error().code, Code::kLimit);
 }
 
-// What a stranger wrote does not go into messages as it is, nor all of it.
+// Untrusted text is escaped and cut in messages.
 TEST(WalkJson, SaysLittleOfWhatItCannotRead) {
   const auto parsed = ParseJson("[\"" + std::string(100'000, 'x') + "\xFF\"]");
   ASSERT_FALSE(parsed);

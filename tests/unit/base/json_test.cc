@@ -101,10 +101,10 @@ TEST(ParseJson, StopsExactlyAtTheDepthLimit) {
         ParseJson(Repeat(open, most + 1) + leaf + Repeat(close, most + 1)),
         Code::kLimit))
         << open;
-    // Without an end in sight it must stop there too, and not recurse.
+    // Values without an end stop at the limit too, and cause no recursion.
     EXPECT_TRUE(Fails(ParseJson(Repeat(open, 1'000'000)), Code::kLimit));
   }
-  // Depth counts what is open, not what there was.
+  // Depth counts open values, not those that were closed before.
   EXPECT_TRUE(Ok(ParseJson("[" + Repeat("[[]],", 1000) + "0]")));
 }
 
@@ -124,7 +124,7 @@ TEST(ParseJson, PointsAtTheByteThatIsWrong) {
   }
 }
 
-TEST(ParseJson, RefusesWhatIsNoJson) {
+TEST(ParseJson, RefusesInvalidJson) {
   for (const std::string_view text :
        {"  ", "{", "}", "[1 2]", "{1:2}", "nul", "'a'", "+1", "-", "1e999",
         "[1,]", "\"\\x\"", "\"\\ud800\"", "//c\n1", "NaN", "SCHM"}) {

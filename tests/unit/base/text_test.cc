@@ -10,7 +10,7 @@
 namespace ctxfs {
 namespace {
 
-/// `point` in as many bytes as its value asks for, valid or not.
+/// `point` as UTF-8, even if it is not a valid character.
 std::string Utf8Of(uint32_t point) {
   const auto byte = [](uint32_t value) { return static_cast<char>(value); };
   const auto tail = [&](unsigned shift) {

@@ -54,7 +54,7 @@ TEST(Deflate, DecodesPiecesOfAnySize) {
   }
 }
 
-TEST(Deflate, TakesTheExactSizeAlone) {
+TEST(Deflate, AcceptsOnlyTheExactSize) {
   const std::string text = Words(5000);
   const std::string stored = RawDeflate(text);
   constexpr size_t kSizes[] = {0, 1, 4999, 5001, 9000};
@@ -87,7 +87,7 @@ TEST(Deflate, DecodesAPrefix) {
   EXPECT_LT(DecodeDeflatePrefix(AsBytes(stored).first(20), to), 1000U);
 }
 
-TEST(Deflate, ACopyOfADecoderGoesOnWhereItWas) {
+TEST(Deflate, ACopyOfADecoderContinuesAtTheSamePlace) {
   const std::string text = Words(400'000);
   const std::string stored = RawDeflate(text);
   constexpr size_t kStops[] = {1, 32'768, 100'001, 399'999};

@@ -118,7 +118,7 @@ TEST(Dequant, Avx2GivesTheSameBits) {
   for (const unsigned bits : kWidths) {
     std::vector<std::byte> codes(kCount * BlockBytes(bits));
     for (std::byte& byte : codes) byte = static_cast<std::byte>(random());
-    // An odd address, to show that none is asked for.
+    // An odd address, because no alignment is required.
     std::vector<std::byte> a(kCount * kBlockFloatBytes + 1);
     std::vector<std::byte> b(a.size());
     kScalarDequant.blocks(bits, codes.data(), scales.data(), kCount,

@@ -93,7 +93,7 @@ TEST(CodecInterrupted, StopsAfterAMegabyteOrTwo) {
         << CodecName(codec);
     EXPECT_EQ(interrupt.asked(), 4U);
   }
-  // Of zstd nothing more was written.
+  // zstd writes nothing after the interrupt.
   const InterruptAfter interrupt(2);
   std::string out(kSize, '?');
   (void)DecodeZstd(AsBytes(Zstd(text)), std::as_writable_bytes(std::span(out)),

@@ -217,8 +217,9 @@ bool HasDistanceZero(std::string_view block) {
   return false;
 }
 
-// The lenient decoder must give whatever liblz4 gives; where it gives more,
-// liblz4 must agree once the block has been made to end as the rules want.
+// The lenient decoder must decode every block that liblz4 decodes, to the same
+// bytes. A block that only it decodes must give the same bytes with liblz4 once
+// it is extended to end as the format requires.
 TEST(DecodeLz4Lenient, AgreesWithLiblz4OnRandomBlocks) {
   std::mt19937 random(11);
   const std::string tail = "0123456789abcdef";

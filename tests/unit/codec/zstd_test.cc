@@ -11,8 +11,8 @@
 namespace ctxfs {
 namespace {
 
-/// Decodes into the middle of a larger buffer and sees to it that nothing
-/// around the `size` bytes asked for is touched.
+/// Decodes into the middle of a larger buffer, and checks that nothing is
+/// written outside of the `size` bytes there.
 Result<std::string> Unpack(std::string_view stored, size_t size,
                            Codec codec = Codec::kZstd) {
   constexpr size_t kMargin = 4096;

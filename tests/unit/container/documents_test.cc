@@ -34,7 +34,7 @@ class Documents : public ::testing::Test {
   int made_ = 0;
 };
 
-TEST_F(Documents, TextIsMadeAtTheFirstLookUpAndKept) {
+TEST_F(Documents, TextIsMadeAtTheFirstLookUpAndCached) {
   const auto table = Make();
   EXPECT_EQ(table->count(), 1U);
   EXPECT_EQ(PathIn(*table, 0), "d/text.json");

@@ -37,7 +37,7 @@ TEST(ForeignFormats, AreRecognisedByTheirFirstBytes) {
   EXPECT_EQ(name(""), "");
 }
 
-TEST(ForeignFormats, AreNoContainers) {
+TEST(ForeignFormats, AreNotContainers) {
   for (const ForeignFormat& one : ForeignFormats()) {
     EXPECT_TRUE(one.name.starts_with("a ") || one.name.starts_with("an "))
         << one.name;

@@ -34,7 +34,7 @@ TEST(Formats, ProbeAnyHeadWithoutFail) {
   }
 }
 
-TEST(OpenContainer, GoesByTheFirstBytesAlone) {
+TEST(OpenContainer, LooksOnlyAtTheFirstBytes) {
   const ContainerResult opened = Open(BuildShard({{Raw("a", "hello")}}));
   ASSERT_TRUE(Ok(opened));
   EXPECT_EQ(*ReadEntry(**opened, 0), "hello");
@@ -42,7 +42,7 @@ TEST(OpenContainer, GoesByTheFirstBytesAlone) {
   EXPECT_TRUE(Fails(Open("SHRD"), Code::kCorrupt));
 }
 
-TEST(OpenContainer, SaysWhyBytesAreNone) {
+TEST(OpenContainer, SaysWhyBytesAreNotAContainer) {
   const auto why = [](std::string bytes) {
     const ContainerResult opened = Open(std::move(bytes));
     EXPECT_TRUE(Fails(opened, Code::kNotContainer, 0));

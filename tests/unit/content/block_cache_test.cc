@@ -231,8 +231,8 @@ struct Shared {
   TestBlock block{{1, 0}, 5, [] { return BufferOf("bytes"); }, true};
 };
 
-// Wherever within Get memory runs out, nobody may wait for ever afterwards,
-// and the books must be right.
+// Wherever Get runs out of memory, no thread may wait for ever afterwards, and
+// the cache's counts must stay right.
 TEST(BlockCache, SurvivesAFailedAllocationAnywhereInGet) {
   bool fired = true;
   for (int64_t after = 0; fired; ++after) {

@@ -225,7 +225,7 @@ TEST(Content, ServesNoKeptBytesOfAStoreThatChanged) {
   EXPECT_TRUE(window.slices().empty());
 }
 
-TEST(Content, KnowsWhetherToReadItIsToAskItsSource) {
+TEST(Content, KnowsWhetherReadingItReadsItsSource) {
   class OfSource final : public Block {
    public:
     explicit OfSource(const Source& source)

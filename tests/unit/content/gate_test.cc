@@ -128,7 +128,7 @@ TEST(Gate, ForgetsAFailureOfTheStore) {
   }
 }
 
-TEST(Gate, SettlesNothingOnAStaleStore) {
+TEST(Gate, GivesNoVerdictOnAStaleSource) {
   Guarded guarded(800);
   guarded.source->GoStaleAfter(0);
   EXPECT_TRUE(Fails(guarded.Read(0, 20), Code::kStale));
@@ -145,7 +145,7 @@ TEST(Gate, KnowsWhatAnotherGateOfTheSameBytesHasFound) {
   EXPECT_TRUE(Fails(guarded.Read(1, 2), Code::kChecksum));
 }
 
-TEST(Gate, GuardsNothingToo) {
+TEST(Gate, GuardsEmptyRangesToo) {
   Guarded right(0);
   EXPECT_TRUE(Ok(right.Read(0, 0)));
   EXPECT_TRUE(Ok(right.gate.Pass(right.cache)));

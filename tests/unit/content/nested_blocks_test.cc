@@ -89,8 +89,8 @@ TEST(NestedBlocks, AreMadeOfEachOther) {
   EXPECT_EQ(cache.stats().bytes, 12U);
 }
 
-// A thread that holds memory for one block waits for memory for the next: when
-// all do so, none goes on.
+// A thread that holds the memory of one block needs memory for the next. If all
+// threads waited for it, none would ever continue.
 TEST(NestedBlocks, DoNotWaitForEachOthersMemory) {
   constexpr int kThreads = 8;
   constexpr size_t kSize = 60;

@@ -68,7 +68,7 @@ TEST(Spend, LeavesSmallBlocksBe) {
   EXPECT_TRUE(IsKept(cache, small));
 }
 
-TEST(Spend, OfABlockThatIsNotThereIsNothing) {
+TEST(Spend, OfAMissingBlockDoesNothing) {
   BlockCache cache(kSize);
   cache.Spend(BlockOf(7));
   EXPECT_EQ(cache.stats().bytes, 0U);

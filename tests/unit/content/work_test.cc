@@ -90,7 +90,7 @@ TEST(Work, BoundsWhatIsComputed) {
   EXPECT_TRUE(Fails(content.Scan(ReadContext(cache).With(work)), Code::kLimit));
 }
 
-TEST(Content, TellsHowMuchWorkStandsBeforeIt) {
+TEST(Content, TellsHowMuchWorkItNeedsFirst) {
   const auto source = std::make_shared<FaultySource>(std::string(5000, 'x'));
   const auto verdict = std::make_shared<AtomicVerdict>(Verdict::kUnknown);
   Content plain;

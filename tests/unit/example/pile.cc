@@ -59,9 +59,8 @@ class Pile final : public Container {
   std::vector<Entry> entries_;
 };
 
-// The index is read once, when the container is opened, and believed in
-// nothing: a count or size of its own is compared with the bytes that are
-// there.
+// The index is read once, when the container is opened. Every count and size in
+// it is compared with the bytes of the file before it is used.
 Status Pile::Load(const ReadContext& /*context*/) {
   const uint64_t size = source()->size();
   Result<Buffer> header =

@@ -89,7 +89,7 @@ TEST(ColumnSchema, CompressedChunksAreTheSame) {
   }
 }
 
-TEST(ColumnSchema, BytesCountAndNotWhatIsSaidOfThem) {
+TEST(ColumnSchema, TrustsTheBytesAndNotTheMetadata) {
   // Two rows are there where the statistics have three.
   const auto shard =
       Group(3, Json::array({Described("x", ColumnType::kUint32, {Stats(3)})}),
@@ -150,14 +150,15 @@ TEST(ColumnSchema, AChunkMayNotHaveMoreRowsThanItsStatistics) {
       Group(1, Json::array({Described("x", ColumnType::kString, {Stats(1)})}),
             {Raw("0:x", Payload(0, 2, "\1\0\0\0a\1\0\0\0b"s))});
   EXPECT_TRUE(Fails(Column0(*text), Code::kCorrupt));
-  // Fewer lines of text do no harm: nobody was told of more.
+  // Fewer lines of text than the statistics say are no fault: the size of the
+  // text was not announced.
   const auto few =
       Group(3, Json::array({Described("x", ColumnType::kString, {Stats(3)})}),
             {Raw("0:x", Payload(0, 1, "\1\0\0\0a"s))});
   EXPECT_EQ(*Column0(*few), "\"a\"\n");
 }
 
-TEST(ColumnSchema, RowsThatNothingStoresAreLimited) {
+TEST(ColumnSchema, RowsWithoutStoredBytesAreLimited) {
   const std::string run = Payload(2, UINT32_MAX, "\1\xFF\xFF\xFF\xFF\x0F\1"s);
   const auto bomb = [&](uint64_t rows, ColumnType type, bool nullable = false) {
     return Group(rows,
@@ -204,7 +205,7 @@ TEST(ColumnSchema, VectorsAreAsLongInEveryGroup) {
                     "no whole number"));
 }
 
-TEST(ColumnSchema, NothingOfASchemaRefusesAContainer) {
+TEST(ColumnSchema, NoSchemaMakesAContainerUnreadable) {
   for (const char* schema :
        {"", "[]", "null", "{}", R"({"columns": []})",
         R"({"row_group_count": 1, "columns": 3})",
@@ -228,7 +229,7 @@ TEST(ColumnSchema, NothingOfASchemaRefusesAContainer) {
   }
 }
 
-TEST(ColumnSchema, AColumnIsThereOnce) {
+TEST(ColumnSchema, EachColumnAppearsOnce) {
   const Json x = Described("x", ColumnType::kUint8, {Stats(1)});
   const auto shard =
       Group(1, Json::array({x, x}), {Raw("0:x", Payload(0, 1, "a"))});

@@ -175,7 +175,7 @@ TEST(CowrieGen1, Limits) {
   EXPECT_EQ(CodeOf(WithValue(graphs + "\x01")), Code::kLimit);
 }
 
-TEST(CowrieGen1, NumbersAreForThoseWhoAsk) {
+TEST(CowrieGen1, NumbersAreInTheJsonOnRequest) {
   // More labels than a JSON may have values: an array all the same.
   const std::string many(limits::kCowrieValues + 1, '\x02');
   std::string count;
@@ -237,7 +237,7 @@ TEST(CowrieFile, ArraysOfGeneration1) {
   EXPECT_EQ(ArraysOf(c).size(), 9U);
 }
 
-TEST(CowrieFile, OnlyWhoIsToldTakesGeneration1) {
+TEST(CowrieFile, Generation1IsReadOnlyWhereItIsDeclared) {
   EXPECT_FALSE(IsContainer(AsBytes(kWhole)));
   EXPECT_TRUE(IsContainer(AsBytes("SJ\x02\x00\x00\x41"s)));
   EXPECT_FALSE(IsContainer(AsBytes("SJ\x02\x10\x00\x41"s)));
@@ -292,7 +292,7 @@ TEST(CowrieFile, EdgesOfNumbersAreAnArray) {
   }
 }
 
-TEST(CowrieFile, ArraysOfACompressedFrameAreInWhatItUnpacksTo) {
+TEST(CowrieFile, ArraysOfACompressedFrameAreInTheDecompressedBytes) {
   const std::string inner = "\x00\x24\x09\x81\x01"s;
   const auto mask = Open("SJ\x02\x05\x05"s + Zstd(inner));
   ASSERT_TRUE(Ok(mask));

@@ -163,7 +163,7 @@ TEST(Cvc, AColumnOfScalarsHasOneDimension) {
   }
 }
 
-TEST(Cvc, WhatAnElementIsMayBeUnknown) {
+TEST(Cvc, ElementTypesMayBeUnknown) {
   const auto dtype = Open(
       OneColumn(R"("dimension":1,"dtype":"complex64")", "none", "12345678"));
   ASSERT_TRUE(dtype) << dtype.error().Text();

@@ -122,7 +122,7 @@ TEST(Gguf, SkipsLongArraysOfNumbersWithoutReadingThem) {
   EXPECT_TRUE(model) << model.error().Text();
 }
 
-TEST(Gguf, AnErrorOfTheStoreIsNoDamage) {
+TEST(Gguf, AFailedReadIsNotDamage) {
   auto source =
       std::make_shared<FaultySource>(Head(0, 1) + Pair("k", kGgufUint8, "x"));
   for (uint64_t calls = 0; calls < 2; ++calls) {

@@ -145,7 +145,7 @@ TEST_F(ManifestTest, HashesAreComparedWhenSomeoneAsks) {
   EXPECT_EQ(*Read("parts/bad"), "other bytes");
 }
 
-TEST_F(ManifestTest, VerdictsAreAsLongAsTheyWereSaidToBe) {
+TEST_F(ManifestTest, VerdictsHaveTheirAnnouncedSize) {
   Write("a", "1");
   OpenFiles(Json::array(
       {{{"uri", "a"}, {"sha256", "00"}}, {{"uri", "\"quoted\xC3\xA9\n"}}}));
@@ -168,7 +168,7 @@ TEST_F(ManifestTest, AManifestOfItselfIsAContainerInAContainer) {
   EXPECT_NE(branch_->Hanging(*Find("parts/list.manifest")), nullptr);
 }
 
-TEST_F(ManifestTest, WhatIsNoList) {
+TEST_F(ManifestTest, RefusesWhatIsNotAList) {
   for (const Json& metadata :
        {Json::array(), Json(4), Json::object(), Json{{"manifest", 4}}}) {
     Open(metadata);

@@ -79,7 +79,7 @@ Section Index(const std::vector<Tensor>& tensors, uint32_t dims,
     Put(bytes, tensor.dtype, 4);
     Put(bytes, tensor.rank, 4);
     Put(bytes, 0, 8);
-    Put(bytes, 0, 8);  // the header's bytes do for data
+    Put(bytes, 0, 8);  // data: the header's bytes
     Put(bytes, tensor.size, 8);
   }
   for (uint32_t i = 0; i < dims; ++i) Put(bytes, 1, 8);
@@ -231,7 +231,7 @@ TEST(Mcf, CodesWithoutTheirScaleAreNotInModelSafetensors) {
   EXPECT_EQ(file.find("\"nn\":{"), std::string::npos);
 }
 
-TEST(McfQuantInfo, ClipsThatAreNoNumbersAreText) {
+TEST(McfQuantInfo, ClipsThatAreNotNumbersAreText) {
   McfQuantRecord record;
   record.min_clip = -std::numeric_limits<float>::infinity();
   record.max_clip = std::numeric_limits<float>::infinity();
@@ -257,7 +257,7 @@ std::string ModelInfo(uint32_t pair_count, uint64_t pairs_at,
   return info;
 }
 
-TEST(McfModelInfo, NamesThatAreNoTextAreHexToo) {
+TEST(McfModelInfo, NamesThatAreNotTextAreHexToo) {
   std::string info = ModelInfo(0, 0, 88);
   Put(info, 2, 4);
   info += "\xFF!";

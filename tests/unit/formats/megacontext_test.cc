@@ -77,7 +77,7 @@ TEST(ContextLevel, LayoutsAreToldApartByTheCount) {
   EXPECT_EQ(odd.entries, 3U) << "what is there";
 }
 
-TEST(ContextLevel, ServesWhatIsThereWhateverTheHeaderSays) {
+TEST(ContextLevel, ServesTheStoredBytesWhateverTheHeaderSays) {
   Header header;
   header.count = UINT64_MAX;
   EXPECT_EQ(Level(header.A(25)).entries, 3U);
@@ -255,7 +255,7 @@ TEST(MegaContextTree, TheNewNameWinsOverTheOld) {
             std::string::npos);
 }
 
-TEST(MegaContextTree, ADirectoryIsOneWhenALevelIsSound) {
+TEST(MegaContextTree, ADirectoryIsAContainerIfALevelIsSound) {
   const TempDir dir;
   EXPECT_FALSE(IsContainerDirectory(**OpenSource(dir.Path(""))));
   dir.Write("LOD0.ctx", "junk");

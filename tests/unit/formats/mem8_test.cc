@@ -60,7 +60,7 @@ Mem8File Small() {
   return file;
 }
 
-TEST(Mem8, EveryMeaningOfALengthIsFound) {
+TEST(Mem8, EachMeaningOfALengthIsRecognised) {
   for (const auto& [also, name] : {std::pair<size_t, std::string>{0, "payload"},
                                    {3, "total"},
                                    {1, "type+payload"}}) {
@@ -100,7 +100,7 @@ TEST(Mem8, SectionsThatAreTooShortHideNoOthers) {
   EXPECT_EQ(ReadJson(*container, "identity.json")["path"], "src");
 }
 
-TEST(Mem8, BadStringNumbersAreNullAndSaidOnce) {
+TEST(Mem8, BadStringNumbersAreNullWithOneWarning) {
   Mem8File file = Small();
   file.sections = Mem8SectionBytes(
       7, LeBytes().U8(2).U8(1).U16(1).U16(2).U16(0xFFFF).bytes());
@@ -171,7 +171,7 @@ TEST(Mem8, AnEncryptedFileIsDamagedOnlyIfItsCrcSaysSo) {
                     Code::kLocked));
 }
 
-TEST(Mem8, ReservedFlagsAndTrailingBytesAreToldOf) {
+TEST(Mem8, ReservedFlagsAndTrailingBytesAreReported) {
   Mem8File file = Small();
   file.flags = 0x8020;
   EXPECT_TRUE(Warns(*Open(file.Build()), "reserved flag bits set"));
@@ -365,7 +365,7 @@ TEST(Mem8Archive, ThousandsOfEqualPathsAreNoTrouble) {
   EXPECT_EQ(ContainerTree(*nested).sub_containers().size(), 5000U);
 }
 
-TEST(Mem8Archive, ATableThatIsNotThereIsRefusedAtOnce) {
+TEST(Mem8Archive, AMissingTableIsRefusedAtOnce) {
   std::string bytes = Archive({{"x", "y"}});
   bytes[6] = '\xFF';
   bytes[7] = '\xFF';

@@ -146,7 +146,7 @@ class Index : public testing::Test {
   const TempDir dir_;
 };
 
-TEST_F(Index, OtherJsonIsNoContainer) {
+TEST_F(Index, OtherJsonIsNotAContainer) {
   for (const char* json : {"{}", "{\"a\":1}", "{nonsense", "[]"}) {
     const auto other = Open(json);
     ASSERT_FALSE(other) << json;
@@ -157,7 +157,7 @@ TEST_F(Index, OtherJsonIsNoContainer) {
   }
 }
 
-TEST_F(Index, RefusesAWeightMapThatIsNone) {
+TEST_F(Index, RefusesAnInvalidWeightMap) {
   for (const char* json :
        {"{\"weight_map\":[]}", "{\"weight_map\":1}",
         "{\"weight_map\":{\"a\":1}}", "{\"weight_map\":{\"a\":{}}}",

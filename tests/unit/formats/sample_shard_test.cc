@@ -171,7 +171,7 @@ TEST(SampleShard, WhatIsNotJsonIsRefused) {
   EXPECT_TRUE(Fails(samples.Json(0), Code::kLimit));
 }
 
-TEST(SampleShard, ASampleThatCannotBeShownDoesNotTakeTheOthersAway) {
+TEST(SampleShard, ASampleThatCannotBeShownHidesNoOther) {
   ShardEntry damaged = Raw("3", "[3]");
   damaged.stored[1] = '4';
   Samples samples({Raw("0", "[0]"), Raw("1", "[1"), Raw("2", "SJ\x02\0\0\xFF"s),
@@ -207,7 +207,7 @@ TEST(SampleShard, AnErrorLineNamesItsEntryByAnyName) {
   EXPECT_EQ(line["entry_hex"], "ff");
 }
 
-TEST(SampleShard, AFailedReadIsNoErrorLine) {
+TEST(SampleShard, AFailedReadIsNotAnErrorLine) {
   const auto source = std::make_shared<FaultySource>(
       BuildShard({.entries = {Raw("0", "1")}, .role = kSampleRole}));
   const auto shard = std::make_shared<SampleShard>(source, OpenOptions());
@@ -240,7 +240,7 @@ TEST(SampleShard, TheFirstWritersChecksumsInAViewFirst) {
   EXPECT_EQ(DescribeEntry(*samples, 0).verified, "yes");
 }
 
-TEST(SampleShard, NoOtherChecksumIsTaken) {
+TEST(SampleShard, NoOtherChecksumIsAccepted) {
   ShardEntry wrong = Raw("0", "1");
   wrong.checksum ^= 1;
   Samples samples({wrong});
@@ -279,7 +279,7 @@ TEST(SampleShard, WithoutSamplesThereAreNoViews) {
   EXPECT_FALSE(branch.tree().Lookup(Tree::kRoot, "views"));
 }
 
-TEST(SampleShard, OursNeverHidesAnEntry) {
+TEST(SampleShard, AGeneratedFileNeverHidesAnEntry) {
   const ContainerTree branch(*OpenContainer(
       std::make_shared<MemorySource>(
           BuildShard({.entries = {Raw("views", "x"), Raw("1", "2")},

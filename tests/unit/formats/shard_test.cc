@@ -181,7 +181,7 @@ TEST(ShardOpen, SalvagesNamesWhereOnlyTheirEndIsWrong) {
   }
 }
 
-TEST(ShardOpen, OverlapsWithoutChecksumsAreNobodys) {
+TEST(ShardOpen, OverlapsWithoutChecksumsBelongToNoEntry) {
   std::string bytes = Three(0);
   Poke(bytes, RecordField(1, kDataOffsetField), uint64_t{kData + 4});
   for (uint32_t i = 0; i < 3; ++i) {
@@ -214,7 +214,7 @@ TEST(ShardOpen, RefusesAFileThatEndsWithinTheHeader) {
   }
 }
 
-TEST(ShardOpen, TakesWhatNoReaderMinds) {
+TEST(ShardOpen, AcceptsWhatReadersIgnore) {
   const auto fine = [](const char* what, const std::string& bytes) {
     const ContainerResult opened = OpenBytes(bytes);
     ASSERT_TRUE(Ok(opened)) << what;
@@ -263,7 +263,7 @@ TEST(ShardOpen, LetsEmptyEntriesLieAnywhere) {
   }
 }
 
-TEST(ShardOpen, TakesNoEntriesAtAll) {
+TEST(ShardOpen, AcceptsAContainerWithoutEntries) {
   const std::string bytes = BuildShard({});
   ASSERT_EQ(bytes.size(), 64U);
   const ContainerResult opened = OpenBytes(bytes);
@@ -338,7 +338,7 @@ TEST(ShardOpen, BoundsTheNamesAndNotTheGapBehindThem) {
   EXPECT_TRUE(Fails(open(limits::kNameBytes + 1), Code::kLimit, 16));
 }
 
-// A table of 64 KiB that every entry calls its name would be a tree of
+// If every entry used the same 64 KiB as its name, the tree would need
 // gigabytes.
 TEST(ShardOpen, CountsNameBytesThatAreShared) {
   constexpr uint16_t kLength = 65'535;

@@ -138,7 +138,7 @@ TEST(Sjgn, CountsAndVersionsAreLimited) {
   EXPECT_TRUE(Ok(Open(std::string("SJGN\x01\x10\x00\x00", 8))));
 }
 
-TEST(Sjgn, PackedOnesDecodeToWhatTheySay) {
+TEST(Sjgn, PackedGraphsDecodeToTheirDeclaredSize) {
   const std::string graph = Graph({Section(1, "n", "body")});
   const auto packed = [](uint64_t size, const std::string& frame) {
     std::string bytes = "SJGZ" + std::string(4, '\0') + frame;
@@ -270,13 +270,13 @@ bool HasLines(const std::string& body) {
   return FileAt(**graph, "tables/e.jsonl").has_value();
 }
 
-TEST(Sjgn, WhatIsNoListOfEdgesHasLines) {
+TEST(Sjgn, TablesThatAreNotListsOfEdgesHaveLines) {
   EXPECT_TRUE(HasLines(Table({Edge("a", "2")})));
   EXPECT_TRUE(HasLines(Table({Edge("1", "2"), Edge("1", "2", /*op=*/1)})));
   EXPECT_TRUE(HasLines(Table({Edge("1", "2"), Node("1")})));
 }
 
-TEST(Sjgn, TablesThatDoNotReadStayRaw) {
+TEST(Sjgn, UnreadableTablesStayRaw) {
   const std::string whole = Table({Edge("1", "2"), Edge("3", "4")});
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_FALSE(HasLines(whole.substr(0, size))) << size;

@@ -311,7 +311,7 @@ TEST(Tar, ZerosEndTheSearchForFurtherArchives) {
   EXPECT_EQ(FilesIn(*far), Paths{"a"});
 }
 
-TEST(Tar, DamageBeforeTheEndIsToldByItsByte) {
+TEST(Tar, DamageBeforeTheEndIsReportedWithItsByte) {
   std::string bytes =
       TarBuilder().Add("a", "1").Add("b", "2").AddZeros().bytes();
   bytes[1024] ^= 1;

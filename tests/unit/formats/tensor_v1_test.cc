@@ -49,7 +49,7 @@ TEST(TensorV1, MoreBytesAreAllowedUnlessExact) {
   EXPECT_FALSE(Parse(bytes, true));
 }
 
-TEST(TensorV1, TheOldTablesFloat64IsToldByItsLength) {
+TEST(TensorV1, Float64OfTheOldTableIsRecognisedByItsLength) {
   EXPECT_EQ(Parse(Payload(3, {3}, 6))->type_name, "bf16");
   EXPECT_EQ(Parse(Payload(3, {3}, 24), true)->type_name, "f64");
   EXPECT_EQ(Parse(Payload(3, {3}, 23))->type_name, "bf16");

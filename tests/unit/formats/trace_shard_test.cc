@@ -55,7 +55,7 @@ TEST_F(Trace, EventsAreReadOnce) {
   }
 }
 
-TEST_F(Trace, BytesThatAreNoValuesMakeNoEvents) {
+TEST_F(Trace, BytesThatAreNotValuesMakeNoEvents) {
   Make({Raw("seq/0", "1"), Raw("seq/1", "not JSON")}, 0);
   EXPECT_FALSE(*events_->Exists(0, Cost::kDecode, cache_));
   // A content type that promises a value is believed.

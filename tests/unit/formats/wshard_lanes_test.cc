@@ -151,7 +151,7 @@ TEST(LaneTable, UncertaintyMayBeOneNumberAStep) {
   }
 }
 
-TEST(LaneTable, WhatNobodyDeclaresIsBytes) {
+TEST(LaneTable, UndeclaredLanesAreBytes) {
   const LaneTable lanes(nullptr, 10);
   for (const char* name :
        {"signal/x", "aux/x", "meta/episode", "residual/x/sign2nddiff", "",
@@ -182,8 +182,8 @@ TEST(LaneTable, HostileMetadata) {
   EXPECT_FALSE(zero.Find("action/z", 40));
 }
 
-// Equal ids, long names of many components: nothing may take long.
-// What is quadratic in channels or names does not end before ctest's patience.
+// Equal ids, and long names of many components. With an algorithm that is
+// quadratic in channels or names, this test runs into its time limit.
 TEST(LaneTable, ManyChannelsAreNotQuadratic) {
   Json list = Json::array();
   for (int i = 0; i < 300'000; ++i) {

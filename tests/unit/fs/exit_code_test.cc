@@ -61,7 +61,7 @@ TEST(ExitCode, HasTheNumbersOfTheManual) {
   EXPECT_EQ(static_cast<int>(ExitCode::kLimit), 8);
 }
 
-TEST(ExitCode, WorkThatIsRefusedIsNoDamage) {
+TEST(ExitCode, RefusedWorkIsNotDamage) {
   Work work(100, 10);
   EXPECT_EQ(ErrnoOf(work.Spend(101).error()), EFBIG);
 }

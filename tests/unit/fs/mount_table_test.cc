@@ -29,7 +29,7 @@ TEST(MountTable, ReadsPointTypeAndSource) {
   EXPECT_EQ(mounts[1].source, "/a\tb,c");
 }
 
-TEST(MountTable, LeavesOutWhatIsNoSuchLine) {
+TEST(MountTable, LeavesOutOtherLines) {
   EXPECT_TRUE(Parse("").empty());
   EXPECT_TRUE(Parse("\n1 2 3\nno separator at all in this line\n").empty());
   const auto mounts = Parse("1 2 0:1 / /odd\\04 rw - tmpfs none rw\n");

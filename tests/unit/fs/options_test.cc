@@ -185,7 +185,7 @@ TEST(MountOptions, SayWhatIsWrongAndWhatIsExpected) {
             "missing operand: expected SOURCE... [MOUNTPOINT]");
 }
 
-TEST(MountOptions, RefuseValuesThatAreNone) {
+TEST(MountOptions, RefuseInvalidValues) {
   for (const char* option : {"verify=",         "verify=never",
                              "verify=READ",     "cache=",
                              "cache=big",       "cache=-1",
@@ -221,7 +221,7 @@ TEST(MountOptions, RefuseValuesThatAreNone) {
   }
 }
 
-TEST(MountOptions, RefuseWhatTheyDoNotKnow) {
+TEST(MountOptions, RefuseUnknownOptions) {
   for (const char* option : {"nosuch", "Flat", "flat=1", "verify", "cache",
                              "salvaged", "threads:4", "=", "loop"}) {
     const Parsed parsed = ParseOption(option);
@@ -268,7 +268,7 @@ TEST(MountOptions, LeavePathsAsTheyAre) {
   }
 }
 
-TEST(MountOptions, IgnoreWhatMountAndFstabMeanForThemselves) {
+TEST(MountOptions, IgnoreOptionsForMountAndFstab) {
   for (const char* option : {"ro",
                              "rw",
                              "defaults",
@@ -321,7 +321,7 @@ TEST(MountOptions, IgnoreWhatMountAndFstabMeanForThemselves) {
       "mount(8)");
 }
 
-TEST(MountOptions, ShowHelpAndVersionWhateverElseIsSaid) {
+TEST(MountOptions, ShowHelpAndVersionWhateverElseIsGiven) {
   for (const Arguments& arguments :
        {Arguments{"-h"}, Arguments{"--help"}, Arguments{"a", "-h", "-o", "bad"},
         Arguments{"a", "b", "c", "--help"}}) {

@@ -96,7 +96,8 @@ TEST_F(Sandbox, HoldsForThreadsThatStartInIt) {
                 }).join();
               });
               first.join();
-              // Whoever started the first is not in it: it has to unmount.
+              // The thread that started the first one stays outside, because
+              // it has to unmount.
               if (Opening(out_ / "file", O_RDONLY) != 0) return 1;
               return inside == EACCES ? 0 : 2;
             }),
@@ -132,7 +133,7 @@ TEST_F(Sandbox, LetsTheFuseDeviceBeOpened) {
             0);
 }
 
-TEST_F(Sandbox, WhatIsNotThereNeedsNoPermission) {
+TEST_F(Sandbox, MissingPathsNeedNoPermission) {
   EXPECT_EQ(InChild([&] {
               return EnterSandbox({(in_ / "nothing").string()}) ? 0 : 1;
             }),

@@ -145,7 +145,7 @@ std::vector<Call> Refused() {
   };
 }
 
-TEST_F(Seccomp, RefusesWhatServingDoesNotTake) {
+TEST_F(Seccomp, RefusesCallsThatServingDoesNotNeed) {
   for (const Call& call : Refused()) {
     EXPECT_EQ(InChild([&] {
                 if (!Filter()) return 1;

@@ -57,7 +57,7 @@ TEST_F(Directory, OpensWhatLiesBeneath) {
   EXPECT_TRUE(Fails((*sub)->OpenBeside("../a"), Code::kCorrupt));
 }
 
-TEST_F(Directory, NothingThatDoesNot) {
+TEST_F(Directory, RefusesWhatIsOutsideOrMissing) {
   Link("../outside", "out");
   Link("..", "up");
   EXPECT_TRUE(Fails(source_->OpenBeside("out"), Code::kCorrupt));
@@ -76,7 +76,7 @@ TEST_F(Directory, HasNoBytes) {
   EXPECT_TRUE(Fails(source_->ReadAt(0, {&one, 1}), Code::kCorrupt));
 }
 
-TEST_F(Directory, AFileIsNone) {
+TEST_F(Directory, AFileIsNotADirectory) {
   const auto file = OpenSource(dir_.Path("in/a"));
   ASSERT_TRUE(Ok(file));
   EXPECT_FALSE((*file)->is_directory());

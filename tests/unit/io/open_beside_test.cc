@@ -67,7 +67,7 @@ TEST_F(OpenBeside, LinksThatStayInside) {
   EXPECT_FALSE(Open("magic"));
 }
 
-TEST_F(OpenBeside, WhatIsNoFile) {
+TEST_F(OpenBeside, RefusesWhatIsNotARegularFile) {
   EXPECT_TRUE(Fails(Open("none"), Code::kNotFound));
   EXPECT_TRUE(Fails(Open("a/b"), Code::kNotFound));
   EXPECT_TRUE(Fails(Open(""), Code::kNotFound));

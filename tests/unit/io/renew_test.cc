@@ -171,7 +171,7 @@ TEST_F(Renew, OfADirectoryThatIsBeingRemoved) {
   EXPECT_TRUE(Fails((*renewed)->Renew(), Code::kStale));
 }
 
-TEST_F(Renew, AMemorySourceCannotBe) {
+TEST_F(Renew, AMemorySourceCannotBeRenewed) {
   EXPECT_TRUE(Fails(MemorySource("x").Renew(), Code::kStale));
 }
 

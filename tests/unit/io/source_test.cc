@@ -185,7 +185,7 @@ TEST(FileSource, FollowsItsFileThroughLinksAndChangesOfDirectory) {
       << "the daemon changes its directory and must still see this";
 }
 
-TEST(FileSource, RefusesWhatIsNoRegularFile) {
+TEST(FileSource, RefusesWhatIsNotARegularFile) {
   const TempDir dir;
   ASSERT_EQ(::mkfifo(dir.Path("fifo").c_str(), 0600), 0);
   fs::create_symlink("nowhere", dir.Path("dangling"));

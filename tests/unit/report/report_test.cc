@@ -120,7 +120,7 @@ TEST(ReportTest, TheIndexAloneIsDescribed) {
   EXPECT_FALSE(report.contains("arrays"));
 }
 
-/// A container whose info is another one at each call.
+/// A container whose info differs at each call.
 class Changing final : public FakeContainer {
  public:
   Changing() : FakeContainer({"a"}) {

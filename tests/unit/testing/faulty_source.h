@@ -37,20 +37,20 @@ class FaultySource final : public Source {
 
   Status CheckUnchanged() const override { return Count(); }
 
-  /// The next call but `calls` fails with kIo, and that one alone.
+  /// Lets `calls` calls succeed, and makes the one after them fail with kIo.
   void FailAfter(uint64_t calls) {
     const MutexLock lock(mutex_);
     fail_at_ = calls_ + calls + 1;
   }
   void FailNext() { FailAfter(0); }
 
-  /// All calls but the next `calls` fail with kStale.
+  /// Lets `calls` calls succeed, and makes all after them fail with kStale.
   void GoStaleAfter(uint64_t calls) {
     const MutexLock lock(mutex_);
     stale_from_ = calls_ + calls + 1;
   }
 
-  /// Undoes what FailAfter and GoStaleAfter have ordered.
+  /// Cancels FailAfter and GoStaleAfter.
   void Heal() {
     const MutexLock lock(mutex_);
     fail_at_ = 0;

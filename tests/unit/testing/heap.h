@@ -12,9 +12,9 @@ int64_t HeapBytes();
 /// Whether they are counted: the thread sanitizer has its own operator new.
 bool CountsHeap();
 
-/// While it lives, the thread's next operator new but `after` throws
-/// std::bad_alloc, and that one alone; unless `spares`, which is asked from
-/// within it, says that its caller is to be spared.
+/// While it lives, lets `after` calls of operator new in this thread succeed,
+/// and makes the one after them throw std::bad_alloc. Calls for which `spares`
+/// returns true do not throw; it is called from within operator new.
 class FailingNew {
  public:
   explicit FailingNew(int64_t after, bool (*spares)() = nullptr);

@@ -18,8 +18,8 @@ class SettableInterrupt final : public Interrupt {
   std::atomic<bool> set_ = false;
 };
 
-/// Interrupts at the question after the first `answers`: a loop that asks less
-/// often than it should runs on.
+/// Interrupts at the check after the first `answers` ones. A loop that checks
+/// too rarely is noticed, because it does not stop.
 class InterruptAfter final : public Interrupt {
  public:
   explicit InterruptAfter(uint64_t answers) : left_(answers) {}

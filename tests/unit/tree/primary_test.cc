@@ -111,7 +111,7 @@ TEST(NestedContainers, AreViewsWithThePathsOfTheirEntries) {
 
 // views/ is there for entries that turn out to be containers, and for no
 // others.
-TEST(NestedContainers, ThatAreNoneMakeNoViews) {
+TEST(NestedContainers, ThatAreNotContainersMakeNoViews) {
   for (const bool is : {true, false}) {
     const std::string inner = BuildShard({.entries = {Raw("x", "y")}});
     const auto shard = OpenContainer(

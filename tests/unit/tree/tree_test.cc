@@ -116,7 +116,7 @@ TEST(TreeBuilder, GivesEqualNamesNumbersInIndexOrder) {
   EXPECT_EQ(Placed({".h", ".h"}), (Paths{".h", ".h~2"}));
 }
 
-TEST(TreeBuilder, LeavesAloneWhoeverHasSuchANameHimself) {
+TEST(TreeBuilder, NeverTakesANameThatAFileHasItself) {
   EXPECT_EQ(Placed({"a", "a", "a~2"}), (Paths{"a", "a~3", "a~2"}));
   EXPECT_EQ(Placed({"a~2", "a", "a"}), (Paths{"a~2", "a", "a~3"}));
   EXPECT_EQ(Placed({"a", "a", "a~2", "a~2"}),

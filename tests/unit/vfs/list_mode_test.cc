@@ -151,7 +151,7 @@ TEST(ListMode, HoldsInContainersWithinContainers) {
   EXPECT_EQ(List(files, "views/d/in.shard~dir"), (Set{"x", ".ctxfs"}));
 }
 
-TEST(ListMode, ListsEntriesOfTheNamesOfOurs) {
+TEST(ListMode, ListsEntriesNamedLikeGeneratedFiles) {
   const auto fake = std::make_shared<FakeContainer>(
       FakeContainer::Names{"views", ".ctxfs/x"});
   fake->files = {TextFile("v", "V", Role::kViews)};
@@ -249,7 +249,7 @@ TEST(FailedReads, OfViewsAreToldByTheirContainer) {
   EXPECT_EQ(Xattrs(files, "m/.ctxfs/info.json"), Set{});
 }
 
-TEST(FailedReads, OfAMomentAreNotNoted) {
+TEST(FailedReads, ThatAreTemporaryAreNotNoted) {
   const Namespace files(Model(), "m", StatsFile(), {}, &Views);
   const Inode inode = *Walk(files, "m/views/npy/a.npy");
   for (const Code code : {Code::kStale, Code::kInterrupted, Code::kNoMemory,

@@ -206,8 +206,8 @@ size_t Opened(int watch) {
   return count;
 }
 
-// issue 13: two mounts of which each listed, and so opened, the other one's
-// root waited for each other for good.
+// issue 13: two mounts waited for each other for ever, because each listed, and
+// so opened, the root of the other.
 TEST_F(MirrorTest, ListsADirectoryWithoutOpeningThoseInIt) {
   const Fd watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   ASSERT_GE(::inotify_add_watch(watch.get(), dir_.Path("in/sub").c_str(),

@@ -168,7 +168,7 @@ TEST_F(MountedContainersTest, OpensEachOnceForAllWhoWait) {
 }
 
 // While one opens, for however long, everything about others goes on.
-TEST_F(MountedContainersTest, HoldsUpNobodyElseWhileItOpensOne) {
+TEST_F(MountedContainersTest, DelaysNoOtherWhileItOpensOne) {
   MountedContainers containers = Make({});
   const Number slow = containers.Attach({.at = 1});
   const Number fast = containers.Attach({.at = 2});

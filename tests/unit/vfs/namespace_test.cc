@@ -348,7 +348,7 @@ TEST_F(Nest, ThatCannotBeOpenedSaysWhy) {
   EXPECT_EQ(*Read(files, "top/a"), "of a") << "the rest is well";
 }
 
-TEST_F(Nest, ThatTheStoreFailsToGiveIsTriedAgain) {
+TEST_F(Nest, ThatCouldNotBeReadIsTriedAgain) {
   broken = true;
   const Namespace files(Make(), "top", StatsFile());
   BlockCache& cache = TheCache();

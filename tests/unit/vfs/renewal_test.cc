@@ -263,7 +263,7 @@ TEST_F(Renewal, WhatIsOpenedWithinIsOpenedAnewAsWell) {
   EXPECT_EQ((*files_->Describe(in, cache_))->verified, "no");
 }
 
-// The kernel would take an answer of no bytes for the end of the file as it is.
+// The kernel would take an empty answer for the end of the file.
 TEST_F(RenewalOfDamage, APlainFileThatHasGrownDoesNotEndWhereItDid) {
   dir_.Write("plain", "0123456789");
   const auto plain = Open("plain");

@@ -70,7 +70,7 @@ TEST(SafetensorsTest, MetadataIsStrings) {
                                      {"format", "tf"}}}}));
 }
 
-TEST(SafetensorsTest, NamesAreToldApart) {
+TEST(SafetensorsTest, EqualNamesAreMadeDifferent) {
   std::vector<ArrayInfo> arrays;
   for (const char* name :
        {"a", "a~2", "a", "a", "__metadata__", "\xff", "\xfe", "\"\\\n"}) {

@@ -73,7 +73,7 @@ TEST(TableCells, FloatsAreTheShortestThatGiveThemBack) {
   EXPECT_EQ(Number<uint16_t>(DType::kBf16, 0x3FC0), Both("1.5"));
 }
 
-TEST(TableCells, WhatIsNoNumber) {
+TEST(TableCells, ValuesThatAreNotNumbers) {
   const float infinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ(Number(DType::kF32, infinity), (Texts{"inf", "null"}));
   EXPECT_EQ(Number(DType::kF32, -infinity), (Texts{"-inf", "null"}));
