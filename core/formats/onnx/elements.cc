@@ -10,8 +10,8 @@
 namespace ctxfs::onnx {
 namespace {
 
-/// Puts values of a typed field one after the other, each cut to the low bits
-/// of an element.
+/// Writes the values of a typed field one after the other, each cut to the low
+/// bits of an element.
 class ElementWriter {
  public:
   ElementWriter(const DecodedTensor& tensor, Buffer& out)

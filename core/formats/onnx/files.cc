@@ -41,7 +41,7 @@ class TensorTable final : public FileTable {
     return model_->KnownSize(list_, tensor);
   }
   Cost size_cost(uint32_t tensor) const override {
-    // Another file has to be opened and measured.
+    // Finding the size of an external tensor opens another file.
     return KnownSize(tensor) ? Cost::kNone : Cost::kSmallRead;
   }
   std::optional<EntryInfo> Describe(
@@ -111,10 +111,9 @@ Result<Content> Model::OpenExternal(const TensorList& list,
       (!external.length && have - external.offset != size)) {
     return fail({Code::kCorrupt, "external: " + Quote(external.location) +
                                      " has " + std::to_string(have) +
-                                     " bytes, which are not the " +
+                                     " bytes, but its type and shape need " +
                                      std::to_string(size) + " from byte " +
-                                     std::to_string(external.offset) +
-                                     " on that its type and shape need"});
+                                     std::to_string(external.offset) + " on"});
   }
   return Content(Range{std::move(*file), external.offset, nullptr}, size);
 }
@@ -200,7 +199,7 @@ std::optional<Warning> Model::ExternalFaults(const ReadContext& context) const {
   if (first) {
     first->text =
         "external: " + std::to_string(count) +
-        " tensors are in files that cannot be had, the first: " + first->text;
+        " tensors are in files that cannot be read, the first: " + first->text;
   }
   return first;
 }
@@ -263,7 +262,7 @@ Exports Model::Export() const {
 void Model::AddArrays(const TensorList& list, const std::string& directory,
                       const ReadContext& context,
                       std::vector<ArrayInfo>& arrays) const {
-  uint64_t examined = 0;  // the others are found out when they are opened
+  uint64_t examined = 0;  // beyond the limit, faults are found at opening
   for (uint32_t i = 0; i < list.count(); ++i) {
     if (i % kTensorsPerCheck == 0 && !context.Check()) return;
     const ElementType* type = ElementTypeOf(list[i].data_type);

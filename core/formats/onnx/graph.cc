@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two passes over each graph, since its nodes stand before its initializers in
-// a file and after them in our order (docs/onnx.md, section 5): the first reads
-// initializers and passes over nodes, the second reads the nodes.
+// Each graph is read in two passes, because in a file its nodes come before its
+// initializers, and in a mount after them (docs/onnx.md, section 5). The first
+// pass reads the initializers and skips the nodes, the second reads the nodes.
 #include "core/formats/onnx/graph.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ void Widen(WireRange range, std::optional<WireRange>& span) {
 
 }  // namespace
 
-/// What is used of a NodeProto.
+/// The fields of a NodeProto that are used.
 struct GraphReader::Node {
   std::string name;  // "#3" where it has none
   std::string op_type;

@@ -3,12 +3,12 @@
 // ONNX models (docs/onnx.md): one message of protobuf, ModelProto.
 //
 //   08 VERSION        ir_version, always first
-//   TAG VALUE ...     further fields, each a tag, and a number or a length and
-//                     so many bytes: texts, and messages of the same kind
+//   TAG VALUE ...     further fields. A value is a number, or a length and that
+//                     many bytes: a text, or a message of the same form
 //   3A LENGTH GRAPH   the graph: nodes, inputs, outputs, and the tensors
 //
-// The bytes of a tensor are one field of its message (raw_data), values of
-// their own in another (float_data, ...), or in a file beside the model.
+// The elements of a tensor are in one field of its message as bytes (raw_data),
+// in another one by one (float_data, ...), or in a file beside the model.
 #include "core/formats/onnx/model.h"
 
 #include <xxhash.h>
@@ -76,7 +76,7 @@ void TensorList::Add(const std::string& path, const WireRanges& message,
   records_.push_back(record);
 }
 
-/// The parts of a ModelProto that are read after it.
+/// The parts of a ModelProto that are read after its other fields.
 struct Model::Parts {
   WireRanges graph;
   WireRanges functions;
@@ -157,8 +157,9 @@ Status Model::ReadModel(const ReadContext& context, std::string& json) {
   Status read = ReadParts(reader, parts);
   if (!read && parts.graph.empty()) return read;
   GraphCounts counts;
-  // When salvaging, what is before a fault is shown. The first fault is
-  // reported, unless something else than damage ends the reading.
+  // With salvage, damage in one part does not hide what precedes it or the next
+  // part. The first damage is reported; an interrupt or an I/O error replaces
+  // it.
   const auto go_on = [&](auto part) {
     if (!read && (!options_.salvage || read.error().code != Code::kCorrupt)) {
       return;

@@ -28,8 +28,8 @@ bool IsTextField(uint64_t number) {
   return number == 2 || number == 3 || number == 4 || number == 6;
 }
 
-/// Whether `text`, the end of which may be cut off, is text as people write it:
-/// messages of other formats have lengths and tags in the same place.
+/// Whether `text`, the end of which may be cut off, has only characters that
+/// people write. Messages of other formats have lengths and tags in its place.
 bool IsPlainText(std::string_view text) {
   const bool plain = std::none_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' &&

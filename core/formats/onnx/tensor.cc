@@ -197,7 +197,9 @@ std::string UseExternal(const RawTensor& raw, Tensor& tensor) {
 std::string UseStrings(const RawTensor& raw, Tensor& tensor) {
   const auto found = raw.typed.find(static_cast<uint64_t>(TypedField::kString));
   const TypedData data = found == raw.typed.end() ? TypedData{} : found->second;
-  if (raw.raw_data || raw.is_external) return "strings cannot be stored so";
+  if (raw.raw_data || raw.is_external) {
+    return "strings can only be in string_data";
+  }
   if (data.single != tensor.elements) {
     return WrongSize(data.single, tensor.elements, "strings");
   }

@@ -26,9 +26,9 @@ struct Tensor {
   enum class Storage : uint8_t {
     kStored,    // bytes [data.begin, data.end) of the model
     kTyped,     // decoded from a typed field
-    kStrings,   // a line of JSON each
-    kExternal,  // in another file
-    kFault,     // not at all
+    kStrings,   // strings, each written as a line of JSON
+    kExternal,  // another file
+    kFault,     // nowhere: see `fault`
   };
 
   std::optional<WireRange> name;
@@ -36,8 +36,8 @@ struct Tensor {
   int64_t data_type = 0;
   Storage storage = Storage::kFault;
   WireRange data;
-  uint64_t size = 0;      // bytes, but of kExternal and kFault; of kStrings 0
-  uint64_t elements = 0;  // but of kFault
+  uint64_t size = 0;      // in bytes; 0 for kStrings; not set for kFault
+  uint64_t elements = 0;  // not set for kFault
   ExternalData external;
   std::string fault;  // of kFault: why
 };

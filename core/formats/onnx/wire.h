@@ -48,10 +48,10 @@ struct WireField {
   bool IsVarint(uint64_t wanted) const { return Is(wanted, WireType::kVarint); }
 };
 
-/// Reads fields of protobuf messages. Reads the heads of fields, never what is
-/// in kBytes, and allocates nothing for it. All errors of the format are
-/// kCorrupt and start with the key of docs/onnx.md, section 8. Not safe for
-/// several threads.
+/// Reads fields of protobuf messages. Of a kBytes field it reads only the tag
+/// and the length, and allocates nothing for the bytes. All errors of the
+/// format are kCorrupt and start with the key of docs/onnx.md, section 8. Not
+/// safe for several threads.
 class WireReader {
  public:
   /// `source` and `context` outlive this object.

@@ -21,7 +21,7 @@ namespace ctxfs::torch {
 /// The bytes of a storage: a record of an archive, or a range of the file.
 struct Storage {
   std::optional<uint32_t> member;  // of the archive
-  uint64_t offset = 0;             // in the file, of one that is no record
+  uint64_t offset = 0;             // in the file, if it is not a record
   uint64_t size = 0;               // in bytes
   std::string fault;               // why it cannot be read; empty: it can
 };

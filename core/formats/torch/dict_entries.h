@@ -26,8 +26,8 @@ void AddEntries(const Pickle& pickle, uint32_t link,
                 std::vector<Entry>& entries);
 
 /// Adds the entries of an iterable of pairs, such as the list of an
-/// OrderedDict. Returns false if an element is no pair. Stops when the budget
-/// is exhausted.
+/// OrderedDict. Returns false if an element is not a pair. Stops when the
+/// budget is exhausted.
 bool AddPairs(const Pickle& pickle, NodeId pairs, WalkBudget& budget,
               std::vector<Entry>& entries);
 

@@ -37,7 +37,7 @@ enum class Operand : uint8_t {
 /// What an opcode does after it has taken its values from the stack.
 enum class Action : uint8_t {
   kNothing,
-  kPush,  // a value that is no text
+  kPush,  // a value that is not text
   kPushText,
   kPushQuoted,   // a text with quotes and escapes, of protocol 0
   kPushEscaped,  // a text with \u escapes, of protocol 0
@@ -421,8 +421,8 @@ Value GlobalScan::Pop() {
   return top;
 }
 
-// A pickle that takes more than there is ends in Python with an error. What it
-// names behind that is listed all the same.
+// Python ends with an error at an opcode that takes more values than the stack
+// has. Names after it are listed nevertheless.
 void GlobalScan::PopValues(uint8_t count) {
   if (count == kToMark) {
     while (!stack_.empty() && Pop() != kMarkValue) continue;

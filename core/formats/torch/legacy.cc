@@ -107,7 +107,7 @@ Status Checkpoint::ReadLegacyStorages(const Pickle& keys, uint64_t at,
   constexpr uint32_t kKeysPerCheck = 1024;
   const Node& list = keys.at(keys.root());
   if (list.kind != Node::Kind::kList) {
-    return Error{Code::kCorrupt, "pickle: the storage keys are no list", at};
+    return Error{Code::kCorrupt, "pickle: the storage keys are not a list", at};
   }
   const auto named = NamedStorages(object);
   std::string lost;      // why the rest has no known place
@@ -127,7 +127,7 @@ Status Checkpoint::ReadLegacyStorages(const Pickle& keys, uint64_t at,
     storage.offset = at;
     const auto known = named.find(key);
     if (lost.empty() && known == named.end()) {
-      lost = "the width of storage " + Quote(key) + " is not known";
+      lost = "the width of storage " + Quote(key) + " is unknown";
     }
     if (lost.empty()) {
       Status placed =

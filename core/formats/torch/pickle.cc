@@ -179,7 +179,7 @@ std::string PickleReader::Line() {
 
 size_t PickleReader::TakeText(uint64_t size) {
   const size_t start = machine_.text_size();
-  // A size beyond the end is refused before memory is spent on it.
+  // A size beyond the end is refused before memory is allocated for it.
   if (size > input_.remaining()) (void)Take(size);
   while (size > 0 && !machine_.failed()) {
     const uint64_t piece = std::min(size, PickleInput::kPiece);
@@ -355,7 +355,7 @@ void PickleReader::ExecuteObject(uint8_t opcode) {
     default:
       char hex[8];
       std::snprintf(hex, sizeof(hex), "0x%02x", opcode);
-      machine_.Fail(std::string("opcode ") + hex + " is not read");
+      machine_.Fail(std::string("opcode ") + hex + " is not supported");
   }
 }
 

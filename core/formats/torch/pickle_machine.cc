@@ -135,7 +135,7 @@ void PickleMachine::Recall(uint64_t key) {
   if (key < memo_.size()) return PushNode(memo_[static_cast<size_t>(key)]);
   const auto found = far_memo_.find(static_cast<uint32_t>(key));
   if (found == far_memo_.end()) {
-    return Fail("memo key " + std::to_string(key) + " is not there");
+    return Fail("memo key " + std::to_string(key) + " is not set");
   }
   PushNode(found->second);
 }
@@ -179,7 +179,7 @@ NodeId PickleMachine::MakeSequence(Kind kind, size_t start) {
 void PickleMachine::MakeTuple(size_t count) {
   const size_t size = stack_.size();
   if (count > size || HasMarkFrom(size - count)) {
-    return Fail("a tuple of values that are not on the stack");
+    return Fail("a tuple needs more values than the stack has");
   }
   const NodeId made = MakeSequence(Kind::kTuple, size - count);
   stack_.resize(size - count);
@@ -215,7 +215,7 @@ void PickleMachine::AppendFrom(size_t start, size_t to, Kind kind,
   }
   const NodeId target = stack_[to];
   if (!pickle_.Is(target, kind) && !pickle_.Is(target, Kind::kObject)) {
-    return Fail("elements are added to a value that has none");
+    return Fail("elements are added to a value that is not a container");
   }
   if (kind == Kind::kDict && (stack_.size() - start) % 2 != 0) {
     return Fail("a key has no value");
@@ -243,7 +243,7 @@ void PickleMachine::PushStackGlobal() {
   const NodeId module = Pop();
   if (failed()) return;
   if (!pickle_.Is(name, Kind::kText) || !pickle_.Is(module, Kind::kText)) {
-    return Fail("a name that is no text");
+    return Fail("a name is not text");
   }
   if (pickle_.Text(name).size() > kMostNameBytes ||
       pickle_.Text(module).size() > kMostNameBytes) {
@@ -267,7 +267,7 @@ void PickleMachine::Call(bool with_keywords) {
   if (failed()) return;
   if (!pickle_.Is(object.args, Kind::kTuple) ||
       (with_keywords && !pickle_.Is(object.kwargs, Kind::kDict))) {
-    return Fail("arguments that are no tuple");
+    return Fail("the arguments of a call are not a tuple");
   }
   pickle_.objects_.push_back(object);
   Push(Kind::kObject, static_cast<int64_t>(pickle_.objects_.size() - 1));
@@ -278,7 +278,7 @@ void PickleMachine::Build() {
   const NodeId to = Top();
   if (failed()) return;
   if (!pickle_.Is(to, Kind::kObject)) {
-    return Fail("BUILD of a value that has no state");
+    return Fail("BUILD of a value that can have no state");
   }
   const auto number = static_cast<size_t>(pickle_.at(to).number);
   pickle_.objects_[number].state = state;

@@ -15,7 +15,7 @@ using PlaceId = uint32_t;
 constexpr PlaceId kRootPlace = 0;
 constexpr PlaceId kNoPlace = UINT32_MAX;
 
-/// Steps that are no keys of the value itself.
+/// Steps that are not keys of the value itself.
 enum class Word : uint32_t { kAttributes, kKey, kArgs, kKwargs, kCallable };
 
 /// The places at which a walk has met values: each is a step from the place

@@ -147,10 +147,11 @@ std::string Checkpoint::Place(const TensorId& id, const Storage& storage,
   auto shape = AsSizes(id.shape);
   auto strides = AsSizes(id.strides);
   if (!offset || !shape || !strides) {
-    return "a negative offset, size or stride";
+    return "its offset, a size or a stride is negative";
   }
   if (shape->size() != strides->size()) {
-    return "as many strides as sizes are needed";
+    return "it has " + std::to_string(shape->size()) + " sizes, but " +
+           std::to_string(strides->size()) + " strides";
   }
   tensor.offset = *offset;
   tensor.shape = std::move(*shape);

@@ -21,7 +21,7 @@ bool IsEmpty(const Pickle& pickle, const Object& object) {
          object.entries.first == kNoNode;
 }
 
-/// Whether a call makes a parameter of a tensor that is no plain one.
+/// Whether a call makes a parameter from a tensor that is not a plain one.
 bool WrapsSpecialTensor(const Pickle& pickle, std::string_view name,
                         NodeId wrapped) {
   if (!name.starts_with("torch._utils._rebuild_parameter") ||
@@ -99,7 +99,7 @@ bool ValueWalk::KnownCall(const CallSite& call) {
   return PlainCall(call);
 }
 
-/// A call of nothing but positional arguments.
+/// Writes a call that has only positional arguments.
 bool ValueWalk::PlainCall(const CallSite& call) {
   using Method = bool (ValueWalk::*)(const CallSite&);
   static constexpr auto kMethods =
