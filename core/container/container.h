@@ -37,35 +37,37 @@ class Container;
 /// when someone first looks inside.
 struct ChildContainer {
   std::string path;  // made safe like an entry's name
-  /// Opens the source of its bytes; null if `open` needs none.
+  /// Opens the source of its bytes. Null if `open` is set.
   std::function<Result<std::shared_ptr<const Source>>(const ReadContext&)>
       open_source;
   /// kEntries for a member of an archive: it shares the directories that
   /// entries make, and further members may be below it.
   Role role = Role::kPrimary;
-  /// Opens it in place of open_source. Fails only if it may succeed later.
+  /// If set, is called instead of open_source and opens the container itself.
+  /// Fails only if it may succeed later.
   std::function<Result<std::shared_ptr<const Container>>(const ReadContext&)>
       open = nullptr;
 };
 
-/// Where a tree shows the entries of a container: the names that are left after
-/// names have been made safe and repeated ones numbered.
+/// Where a tree shows the entries of a container, after it has made their names
+/// safe and numbered repeated ones.
 class PathsInTree {
  public:
   virtual ~PathsInTree() = default;
-  /// Paths from the container's root of entries [first, end); empty for one
-  /// that has no file. Takes time in proportion to all names of the tree.
+  /// Returns the paths of entries [first, end) from the container's root; an
+  /// empty one for an entry that has no file. Takes time in proportion to all
+  /// names of the tree.
   virtual std::vector<std::string> Of(uint32_t first, uint32_t end) const = 0;
 };
 
 /// An opened container: its index, parsed once, as tables of files. Immutable
-/// and safe for any number of threads. An entry costs its index record; what
-/// describes it is made on demand.
+/// and safe for any number of threads. An entry costs the memory of its index
+/// record; descriptions are made on demand.
 class Container : public std::enable_shared_from_this<Container> {
  public:
   using Tables = std::vector<std::shared_ptr<const FileTable>>;
 
-  /// `part`: it is only a directory of another container.
+  /// `part`: whether it is only a directory of another container.
   explicit Container(std::shared_ptr<const Source> source, bool part = false)
       : source_(std::move(source)),
         stored_size_(source_->stored_size()),
@@ -88,14 +90,15 @@ class Container : public std::enable_shared_from_this<Container> {
   /// `context` is interrupted, the result is incomplete and must not be used.
   virtual Json Info(const ReadContext& context) const = 0;
 
-  /// Whether Info() may say more after entries have been read.
+  /// Whether the result of Info() may change when entries are read.
   virtual bool InfoMayChange() const { return false; }
 
-  /// The tables of all files, that of the entries (HoldsEntries) first if there
-  /// is one. The tree calls it once. May read metadata, and no entry.
+  /// The tables of all files. The table of the entries (HoldsEntries), if there
+  /// is one, is the first. The tree calls this once. May read metadata, but no
+  /// entry.
   virtual Tables Files() const = 0;
 
-  /// Tables of files that say where entries are shown. `paths` outlives the
+  /// Tables of files whose text has the paths of entries. `paths` outlives the
   /// tables and their contents, and must not be used before the first Open.
   virtual Tables FilesWithPaths(const PathsInTree& /*paths*/) const {
     return {};

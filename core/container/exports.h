@@ -26,16 +26,16 @@ struct ArrayInfo {
   /// The elements, little-endian and row-major: exactly as many bytes as dtype
   /// and shape need, which was checked against the bytes in the file.
   std::function<Result<Content>(const ReadContext&)> open;
-  /// Whether `open` reads the container, so that views put it off.
+  /// Whether `open` reads the container. Views then delay calling it.
   bool opening_reads = false;
   /// Whether it is the result of applying a delta to another array.
   bool merged = false;
-  /// Whether its elements are wider than those that are stored, because no
-  /// DType is as narrow. Files that must say the stored type leave it out.
+  /// Whether its elements are wider than the stored ones, because no DType is
+  /// as narrow. Views that must give the stored type leave the array out.
   bool widened = false;
 };
 
-/// What a file of a model is for, whatever it is called.
+/// The purpose of a file of a model, which its name does not show reliably.
 enum class DocumentRole : uint8_t {
   kDescription,  // a JSON object about the whole container
   kConfig,
@@ -57,7 +57,7 @@ struct Document {
   uint32_t file = 0;
 };
 
-/// What a container offers to views. Making one reads nothing.
+/// The parts of a container that views may use. Making one reads nothing.
 struct Exports {
   /// Returns every array, in the order of the container's files. Null if there
   /// can be none. May read a little of each array.
@@ -65,17 +65,19 @@ struct Exports {
   /// Returns all weights of a model with their values, under the names that
   /// loaders expect: quantised ones as float32, deltas applied (docs/views.md,
   /// section 4). Reads headers at most. Fails if a weight cannot be read or has
-  /// no values: loaders do not fail then, they give it random values, or take
-  /// its codes for values. Null: `arrays` are all weights.
+  /// no values, because a loader would not notice: it would use random values
+  /// instead, or take the codes for values. If this is null, `arrays` has all
+  /// weights.
   std::function<Result<std::vector<ArrayInfo>>(const ReadContext&)> weights =
       nullptr;
-  /// What a file of all arrays is called, without its suffix: "model"; empty if
-  /// there should be no such file.
+  /// The name of a file of all arrays without its suffix, such as "model";
+  /// empty if there should be no such file.
   std::string_view bundle_name = {};
   /// Whether rows of arrays are vectors for nearest-neighbour search.
   bool vectors = false;
 
-  /// Returns the container as a table. Null if it is none. Reads nothing.
+  /// Returns the container as a table; null if it is not a table. Reads
+  /// nothing.
   std::function<Table()> table = nullptr;
 
   std::vector<Document> documents = {};

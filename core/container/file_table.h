@@ -15,7 +15,7 @@
 
 namespace ctxfs {
 
-/// What it takes to answer a question about a file.
+/// The most that answering a question about a file may read.
 enum class Cost : uint8_t {
   kNone,       // reads nothing
   kSmallRead,  // reads at most a few KiB, decodes nothing large
@@ -27,15 +27,15 @@ enum class Access : uint8_t { kOk, kLocked, kUnreadable };
 
 /// Which directory of a container shows a table's files.
 enum class Role : uint8_t {
-  kEntries,     // the root; an entry's name takes precedence over all others
-  kRawEntries,  // .ctxfs/raw/; entries that other files show in a better form
+  kEntries,     // the root; names of entries take precedence over all others
+  kRawEntries,  // .ctxfs/raw/; entries that other files show better
   kPrimary,     // the root
   kViews,       // views/
-  kRaw,         // .ctxfs/raw/; what is stored and not decoded
+  kRaw,         // .ctxfs/raw/; stored bytes that are not decoded
   kMetadata,    // .ctxfs/
 };
 
-/// Whether a table of this role is that of the container's entries.
+/// Whether the files of a table of this role are the container's entries.
 constexpr bool HoldsEntries(Role role) {
   return role == Role::kEntries || role == Role::kRawEntries;
 }
@@ -46,7 +46,8 @@ constexpr bool IsPrimary(Role role) {
   return role == Role::kEntries || role == Role::kPrimary;
 }
 
-/// Whether files of this role hold what the container stores, decoded or not.
+/// Whether files of this role hold bytes of the container, decoded or as
+/// stored, and are not made from its index or computed for views.
 constexpr bool IsStored(Role role) {
   return role != Role::kViews && role != Role::kMetadata;
 }
@@ -66,13 +67,13 @@ struct Placement {
   /// Set if all names are numbers. Such a table costs one node, whatever its
   /// size: its Path is never called.
   std::optional<Numbering> numbering = std::nullopt;
-  /// Of entries: the format chose their names, so that its other files may
-  /// share their directories.
+  /// For entries: their names were chosen by the format, so files of its other
+  /// tables may be in the same directories.
   bool shared = false;
   /// A file that is a container itself is also shown as a directory.
   bool may_nest = false;
-  /// Of entries with one name the last keeps it, not the first: in an archive,
-  /// where unpacking leaves the last.
+  /// For entries: of several with one name the last keeps it, not the first.
+  /// Archives need this, because unpacking one leaves the last.
   bool last_keeps_name = false;
 };
 
@@ -106,44 +107,45 @@ class FileTable {
   virtual Result<Content> Open(uint32_t file,
                                const ReadContext& context) const = 0;
 
-  /// Bytes of the file if telling them reads nothing; 0 for a file that is
-  /// unreadable.
+  /// The size of the file; nullopt if finding it would read something, and 0
+  /// for a file that cannot be read.
   virtual std::optional<uint64_t> KnownSize(uint32_t /*file*/) const {
     return std::nullopt;
   }
 
-  /// Bytes of the file; 0 if Open fails for good. Opens the file by default.
+  /// The size of the file; 0 if Open fails for good. Opens the file by default.
   virtual Result<uint64_t> Size(uint32_t file,
                                 const ReadContext& context) const;
 
-  /// What Size takes. Listings call it up to kSmallRead.
+  /// What Size reads. Listings call Size only for kNone and kSmallRead.
   virtual Cost size_cost(uint32_t file) const {
     return KnownSize(file) ? Cost::kNone : Cost::kDecode;
   }
 
-  /// Whether the file exists, if only reading tells. Spends at most `most`, and
-  /// returns true if that does not suffice.
+  /// Whether the file exists. Reads at most `most`, and returns true if that is
+  /// not enough to know.
   virtual Result<bool> Exists(uint32_t /*file*/, Cost /*most*/,
                               const ReadContext& /*context*/) const {
     return true;
   }
 
-  /// What Exists takes; kNone if every file exists.
+  /// What Exists needs to read; kNone if every file exists.
   virtual Cost exists_cost() const { return Cost::kNone; }
 
-  /// Everything that the index tells about the file, for extended attributes
-  /// and index.json: the same at each call, but for `verified`. nullopt for a
-  /// file of which nothing is known.
+  /// Everything that the index says about the file, for extended attributes and
+  /// index.json. The result is always the same, except for `verified`. nullopt
+  /// for a file that the index does not describe.
   virtual std::optional<EntryInfo> Describe(
       uint32_t /*file*/, const ReadContext& /*context*/) const {
     return std::nullopt;
   }
 
-  /// Adds to `info`, the result of Describe, what reading the file has shown so
-  /// far. For extended attributes alone.
+  /// Adds to `info`, the result of Describe, what reads of the file have found
+  /// so far. Only extended attributes show it.
   virtual void AddFindings(uint32_t /*file*/, EntryInfo& /*info*/) const {}
 
-  /// Why Open fails, as far as the index tells; kLocked for a missing key.
+  /// Why Open fails, if the index shows that it does; kLocked for a missing
+  /// key.
   virtual std::optional<Error> Fault(uint32_t /*file*/) const {
     return std::nullopt;
   }
@@ -157,11 +159,11 @@ class FileTable {
   const Placement placement_;
 };
 
-/// A table of no entries.
+/// A table without files.
 std::shared_ptr<const FileTable> EmptyTable();
 
-/// The size of a file that has to be opened to be measured: 0 if opening it
-/// failed for good.
+/// The size of a file, given the result of opening it: 0 if that failed for
+/// good.
 Result<uint64_t> SizeOf(const Result<Content>& opened);
 
 }  // namespace ctxfs

@@ -15,13 +15,13 @@
 namespace ctxfs {
 
 struct OpenOptions {
-  bool verify = true;    // false: checksums are not looked at
+  bool verify = true;    // false: checksums are ignored
   bool salvage = false;  // structural faults become faults of entries
-  bool alone = false;    // opens no file that the container names
-  /// What encrypted entries are read with; none: they are listed, not opened.
+  bool alone = false;    // opens no other file that the container names
+  /// The key of encrypted entries. Without it they are listed but not opened.
   std::shared_ptr<const MasterKey> key = nullptr;
-  /// For everyone: of the files that the container names, those are opened that
-  /// all its readers may read.
+  /// With kEveryone, a file that the container names is opened only if everyone
+  /// who may read the container may read it.
   Audience audience = Audience::kMounter;
   /// See SourceOptions.
   bool watch_ctime = false;
@@ -35,73 +35,76 @@ struct OpenOptions {
 struct Format {
   std::string_view name;
 
-  /// What its containers hold, in a few words for people.
+  /// The contents of its containers in a few words, for people.
   std::string_view contents;
 
   /// Extensions of its files, without dots, separated by blanks: "sjgn sjgz".
-  /// An entry that has one of them may be a container itself; formats are
-  /// recognised by content alone.
+  /// They only show which entries may be containers themselves; formats are
+  /// recognised by their content.
   std::string_view extensions;
 
   /// Whether a container starts with `head` (limits::kProbeBytes, or all of a
-  /// shorter file). Cannot fail; what is damaged further on is Open's to say.
+  /// shorter file). Cannot fail; `open` reports damage.
   bool (*probe)(Bytes head);
 
   Result<std::shared_ptr<const Container>> (*open)(
       std::shared_ptr<const Source> source, const OpenOptions& options,
       const ReadContext& context);
 
-  /// Whether what starts with `head`, and no probe recognises, is worth opening
-  /// when someone says that it is a container: a packed one, or a relative that
-  /// `open` refuses by its name, with kNotContainer. Null: never.
+  /// Whether a file that starts with `head`, and that no probe recognises, may
+  /// be opened if the user or other metadata says that it is a container. It
+  /// can be a compressed container, or one of a related format, which `open`
+  /// refuses with kNotContainer and the name of that format. Null: never.
   bool (*resembles)(Bytes head) = nullptr;
 
-  /// Whether a file that no probe recognises, and that someone says is a
-  /// container, is such a container by bytes other than its first. Null: none.
+  /// The same for files that are recognised by bytes other than their first
+  /// ones. Null: never.
   bool (*resembles_source)(const Source& source) = nullptr;
 
-  /// What the names of its files end in, if no bytes of theirs tell them from
-  /// others: a file of such a name that `resembles` a container is one. Empty:
-  /// names say nothing.
+  /// The end of the names of its files, for a format whose files cannot be
+  /// recognised by their bytes alone: a file with such a name that `resembles`
+  /// a container is one. Empty: names are ignored.
   std::string_view name_suffix = {};
 
-  /// The name of such a container that makes one of all files in its folder. In
-  /// a mirrored directory FOLDER~dir is that container. Empty: there is none.
+  /// The name of a file that describes all files in its folder. A mirror shows
+  /// that container as FOLDER~dir. Empty: there is none.
   std::string_view folder_index = {};
 
-  /// Whether `directory` is such a container. Null: no directory is.
+  /// Whether `directory` is a container of this format. Null: none is.
   bool (*probe_directory)(const Source& directory) = nullptr;
 
-  /// Whether a directory that no probe recognises was meant to be such a
-  /// container, so that someone who names it is better told what it lacks.
+  /// Whether a directory that no probe recognises was probably meant to be such
+  /// a container. Opening it then gives an error that says what is missing.
   bool (*resembles_directory)(const Source& directory) = nullptr;
 
-  /// Whether common programs open its files themselves (safetensors, GGUF): in
-  /// a mirrored directory such a file stays a file.
+  /// Whether a mirror shows its files as files and not as directories, because
+  /// common programs open them (safetensors, GGUF).
   bool stays_file = false;
 };
 
-/// Every format, in the order they are asked.
+/// Every format, in the order in which their probes are called.
 std::span<const Format* const> Formats();
 
-/// Whether a file that starts with `head` is a container; whether a directory
-/// is one.
+/// Whether a file that starts with `head` is a container.
 bool IsContainer(Bytes head);
-/// The same, of a format whose container takes the place of the file in a
-/// mirrored directory.
+/// The same, but only for formats without `stays_file`: a mirror shows such a
+/// container in place of the file.
 bool IsContainerInPlaceOfFile(Bytes head);
-/// Whether a file that starts with `head` is a container if it is called as
-/// those of some format are; and whether `name` is such a name.
+/// Whether a file that starts with `head` is a container if its name is one for
+/// which IsContainerName is true.
 bool IsContainerIfNamed(Bytes head);
+/// Whether `name` ends in the name_suffix of some format.
 bool IsContainerName(std::string_view name);
+/// Whether a directory is a container.
 bool IsContainerDirectory(const Source& directory);
+/// Whether a directory was probably meant to be a container.
 bool ResemblesContainer(const Source& directory);
 
 /// Whether `name` ends in an extension of some format.
 bool HasContainerExtension(std::string_view name);
 
-/// Opens `source` with the first format that recognises it, or that it
-/// resembles; kNotContainer when none does.
+/// Opens `source` with the first format that recognises it, or else that it
+/// resembles. Fails with kNotContainer if there is none.
 Result<std::shared_ptr<const Container>> OpenContainer(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context = LoneContext());

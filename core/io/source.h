@@ -20,17 +20,18 @@
 
 namespace ctxfs {
 
-/// For whom a file is opened. For everyone: files beside it that fewer may read
-/// than the file itself are not opened for it.
+/// For whom a file is opened: for the user who mounts it, or for everyone who
+/// may read it. For everyone, a file beside it is opened only if all users who
+/// may read this file may read that one.
 enum class Audience : uint8_t { kMounter, kEveryone };
 
 struct SourceOptions {
   Audience audience = Audience::kMounter;
-  /// A change of ctime alone makes a file stale as well. Whoever opens a file
-  /// with it calls Renew and reads again what was read.
+  /// Whether a change of ctime alone makes a file stale. The caller then calls
+  /// Renew and repeats the read.
   bool watch_ctime = false;
-  /// The absolute path that someone named the file by, if it is opened by
-  /// another: by a descriptor, for instance.
+  /// The absolute path that the user gave for the file, if it is opened by
+  /// another path, for instance by that of a descriptor.
   std::string given = {};
 };
 
@@ -40,10 +41,10 @@ struct DirectoryEntry {
   bool directory;
 };
 
-/// The bytes of one container, wherever they are kept; or the directory that a
-/// container of several files is, which has no bytes of its own. What was
-/// opened never changes: if the store changes underneath, reads fail with
-/// kStale. Safe for any number of threads.
+/// The bytes of one container, wherever they are stored. A container can also
+/// be a directory with several files: then this is the directory, which has no
+/// bytes of its own. The bytes never change: if the file changes, reads fail
+/// with kStale. Safe for any number of threads.
 class Source {
  public:
   virtual ~Source() = default;
@@ -51,39 +52,40 @@ class Source {
   /// Length in bytes, as it was at open.
   virtual uint64_t size() const = 0;
 
-  /// The most bytes of a real file that these bytes can come from: less than
-  /// size() where they were unpacked.
+  /// The most bytes of a real file that these bytes can come from. They are
+  /// fewer than size() if these bytes were decompressed.
   virtual uint64_t stored_size() const { return size(); }
 
   /// Modification time in nanoseconds since 1970, as it was at open.
   virtual FileTime mtime() const { return {}; }
 
-  /// Who might read the store when it was opened; nothing for memory.
+  /// Which users could read the file when it was opened; nullopt for memory.
   virtual std::optional<Readers> readers() const { return std::nullopt; }
 
-  /// Fills all of `out` with the bytes at `offset`, or fails: kIo, or kStale
-  /// when the store is no longer what was opened.
+  /// Fills all of `out` with the bytes at `offset`. Fails with kIo, or with
+  /// kStale if the file has changed since it was opened.
   virtual Status ReadAt(uint64_t offset, MutableBytes out) const = 0;
 
-  /// kStale when the store is no longer what was opened. Asked before bytes
-  /// kept from an earlier ReadAt are served.
+  /// Fails with kStale if the file has changed since it was opened. Called
+  /// before bytes from an earlier ReadAt are served.
   virtual Status CheckUnchanged() const { return {}; }
 
-  /// Returns the same file or directory as it is now, if nothing but its ctime
-  /// changed since it was opened; it need not have a name any more. kStale if
-  /// anything else changed. Files beside it that lost their names can be opened
-  /// again while this source's own are open.
+  /// Returns the same file or directory as it is now, if only its ctime changed
+  /// since it was opened; it need not have a name any more. Fails with kStale
+  /// if anything else changed. Files beside it that have no name any more can
+  /// be opened again as long as this source has them open.
   virtual Result<std::shared_ptr<const Source>> Renew() const;
 
-  /// Returns the file's name in its directory, as it was opened by: that of the
-  /// link if that was one. Empty where it has none.
+  /// Returns the file's name in its directory. If it was opened through a link,
+  /// that is the name of the link. Empty if there is no name.
   virtual std::string name() const { return {}; }
 
-  /// Returns which file it was when it was opened; zeros where it is none.
+  /// Returns the identity of the file when it was opened; zeros if this is not
+  /// a file.
   virtual FileIdentity identity() const { return {}; }
 
-  /// Returns a digest of everything that opening the container has read, where
-  /// that was recorded (DigestingSource).
+  /// Returns a digest of everything that was read to open the container;
+  /// nullopt if that was not recorded (DigestingSource).
   virtual std::optional<uint64_t> opening_digest() const {
     return std::nullopt;
   }
@@ -91,39 +93,40 @@ class Source {
   /// Whether this is a directory.
   virtual bool is_directory() const { return false; }
 
-  /// What is in this directory, by name; kNotFound for a file.
+  /// Returns the contents of this directory, sorted by name. Fails with
+  /// kNotFound for a file.
   virtual Result<std::vector<DirectoryEntry>> List() const;
 
-  /// The file at `path`, relative to the directory that this one is in, or is
-  /// itself. It lies in that directory or below: kCorrupt for a path that leads
-  /// out of it, by "..", from the root, or through a link. kNotFound when there
-  /// is none, or when the store knows no other files; kIo when it cannot be
-  /// opened.
+  /// Opens the file at `path`, which is relative to this directory or, if this
+  /// is a file, to the directory that it is in. Fails with kCorrupt for a path
+  /// that leads out of that directory, by "..", from the root or through a
+  /// link; with kNotFound if there is no such file or this source has no other
+  /// files; with kIo if the file cannot be opened.
   virtual Result<std::shared_ptr<const Source>> OpenBeside(
       const std::string& path) const;
 
-  /// Opens a file by what a file of a set calls another: `path` is relative to
-  /// the directory of the path that this file was opened by, not of what a link
-  /// leads to. As OpenBeside, but the last component may be a link that leads
-  /// elsewhere if this file was opened for the mounter alone: download caches
-  /// keep the files of a model as links into another directory.
+  /// Opens another file of the set that this file belongs to. Like OpenBeside,
+  /// with two differences, because download caches store the files of a model
+  /// as links to another directory. If this file was opened through a link,
+  /// `path` is relative to the directory of the link. And the last component
+  /// may be a link that leads elsewhere, if this file was opened for kMounter.
   virtual Result<std::shared_ptr<const Source>> OpenSibling(
       const std::string& path) const {
     return OpenBeside(path);
   }
 
-  /// The directory at `path`, with what OpenBeside says of files.
+  /// Opens the directory at `path`, with the rules of OpenBeside.
   virtual Result<std::shared_ptr<const Source>> OpenDirectoryBeside(
       const std::string& path) const;
 
   /// Returns the error of the last List, OpenBeside or OpenDirectoryBeside that
   /// failed because descriptors or memory ran out, if any did. A format may
-  /// take such a failure for a missing file, so a container is not believed
-  /// when its source has one.
+  /// take such a failure for a missing file, so a container whose source has
+  /// such an error must not be used.
   std::optional<Error> Shortage() const;
 
  protected:
-  /// Returns `result`, after noting its error if that is a shortage.
+  /// Returns `result`; if it is an error for Shortage, records it first.
   template <typename T>
   Result<T> Noted(Result<T> result) const {
     if (!result && result.error().Exhausted()) NoteShortage(result.error());
@@ -138,20 +141,20 @@ class Source {
 
 class Companions;
 
-/// A regular file, read by pread. Its FileIdentity is compared after every
-/// read: bytes of a file that was cut, written to or replaced by another of its
-/// name are never passed on. With watch_ctime, whether its name leads to
-/// another file is looked at when ctime changes and at most once a second
-/// otherwise, since replacing or removing a file changes its ctime.
+/// A regular file, read with pread. Its FileIdentity is compared after every
+/// read, so bytes of a file that was cut, overwritten or replaced are never
+/// returned. Replacing or removing a file changes its ctime. With watch_ctime,
+/// the name is therefore checked only when ctime has changed and, at most once
+/// a second, at other times.
 class FileSource final : public Source {
  public:
-  /// Fails with kIo when `path` cannot be opened or is no regular file.
+  /// Fails with kIo if `path` cannot be opened or is not a regular file.
   static Result<std::shared_ptr<const FileSource>> Open(
       const std::string& path, const SourceOptions& options = {});
 
-  /// Opens the file at `path` in `directory`, which ends in a slash, or below;
-  /// see Source::OpenBeside. A file that is not regular is never opened for
-  /// reading, nor, for everyone, one that not all of `readers` may read.
+  /// Opens the file at `path` below `directory`, which ends in a slash; see
+  /// Source::OpenBeside. Never opens for reading a file that is not regular or,
+  /// with kEveryone, one that not all of `readers` may read.
   static Result<std::shared_ptr<const Source>> OpenIn(
       const std::string& directory, const std::string& path,
       const SourceOptions& options, const Readers& readers);
@@ -171,7 +174,7 @@ class FileSource final : public Source {
   Result<std::shared_ptr<const Source>> OpenSibling(
       const std::string& path) const override;
   std::string name() const override;
-  /// By all files of the process, those that are closed among them.
+  /// Bytes that were read from all files of this process, closed ones included.
   static uint64_t AllBytesRead();
 
  private:
@@ -181,7 +184,7 @@ class FileSource final : public Source {
     const Fd fd;
     const Descriptors::Use counted;
   };
-  /// A change is never forgiven; Renew forgives one of ctime alone.
+  /// kTouched: only ctime changed, and Renew helps. kChanged is for good.
   enum class State : uint8_t { kUnchanged, kTouched, kChanged };
 
   /// Opens `path` in `directory` even if its last component is a link that
@@ -193,16 +196,17 @@ class FileSource final : public Source {
              const struct stat& st, const SourceOptions& options,
              std::shared_ptr<Companions> companions);
 
-  /// Compares the file with what was opened, and its path if `path` says so or
-  /// ctime changed. kIo if the file cannot be examined.
+  /// Compares the file with its state when it was opened and, if `path` is set
+  /// or ctime has changed, checks that its path does not lead to another file.
+  /// Fails with kIo if the file cannot be examined.
   Result<struct stat> Examine(bool path) const;
   bool PathIsDue() const;
   bool PathLeadsElsewhere() const;
 
   const std::shared_ptr<const File> file_;
   const std::string path_;  // absolute, without links
-  /// path_ when the file was first opened: another file there replaces this
-  /// one, also after this one was renamed or removed.
+  /// path_ when the file was first opened. A file that appears there later
+  /// replaces this one, even if this one was renamed or removed.
   const std::string first_path_;
   const SourceOptions options_;  // `given` is set
   const Readers readers_;
@@ -224,7 +228,7 @@ class MemorySource final : public Source {
   std::string bytes_;
 };
 
-/// A part of another source, as a container within a container is one.
+/// A part of another source, such as a container within a container.
 class SliceSource final : public Source {
  public:
   /// [offset, offset + size) lies within `whole`.
@@ -247,7 +251,8 @@ class SliceSource final : public Source {
   uint64_t size_;
 };
 
-/// Bytes that were unpacked from all of another source, as true as that is.
+/// Bytes that were decompressed from all of another source. They are stale if
+/// that is.
 class UnpackedSource final : public Source {
  public:
   UnpackedSource(std::shared_ptr<const Source> packed, Buffer bytes)
@@ -265,8 +270,9 @@ class UnpackedSource final : public Source {
   Buffer bytes_;
 };
 
-/// All `length` bytes at `offset`. The caller has checked `length` against a
-/// limit; bounds are checked here, before anything is allocated.
+/// Reads `length` bytes at `offset`. The caller has compared `length` with a
+/// limit; this function compares it with the size of the source before it
+/// allocates anything. Errors call the bytes `what`.
 Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
                           uint64_t length, const char* what,
                           const Interrupt& interrupt = NeverInterrupted());
