@@ -102,7 +102,7 @@ void CvcGolden::CheckColumn(const Container& container, uint32_t i,
   EXPECT_EQ(Json(*info.shape), shape);
   if (answer.contains("decoded_dtype")) {
     EXPECT_EQ(info.dtype, DTypeText(answer["decoded_dtype"]));
-    EXPECT_EQ(info.note.ends_with("is not known"), info.dtype.empty());
+    EXPECT_EQ(info.note.ends_with("is unknown"), info.dtype.empty());
   }
   if (answer.contains("nbytes")) {
     EXPECT_EQ(info.dtype, DTypeText(answer["decoded_dtype"]));

@@ -68,7 +68,7 @@ def check_column(
     if known:
         assert os.getxattr(path, "user.ctxfs.dtype").decode() == shown["dtype"]
     else:
-        assert shown["note"] == "the dtype '" + answer["dtype"] + "' is not known"
+        assert shown["note"] == "the dtype '" + answer["dtype"] + "' is unknown"
     if "sha256_decoded" not in answer and answer["rows"]:
         assert fails(path)
         return None

@@ -202,7 +202,7 @@ TEST(ColumnSchema, VectorsAreAsLongInEveryGroup) {
   EXPECT_TRUE(Warns(*vectors(std::string(24, 'a'), std::string(8, 'b')),
                     "rows of 2 values follow rows of 3"));
   EXPECT_TRUE(Warns(*vectors(std::string(20, 'a'), std::string(8, 'b')),
-                    "no whole number"));
+                    "not a whole number"));
 }
 
 TEST(ColumnSchema, NoSchemaMakesAContainerUnreadable) {

@@ -169,7 +169,7 @@ TEST(Cvc, ElementTypesMayBeUnknown) {
   ASSERT_TRUE(dtype) << dtype.error().Text();
   EXPECT_EQ(DescribeEntry(**dtype, 0).dtype, "");
   EXPECT_EQ(DescribeEntry(**dtype, 0).note,
-            "the dtype 'complex64' is not known");
+            "the dtype 'complex64' is unknown");
   EXPECT_EQ(DescribeEntry(**dtype, 0).extra["stored_dtype"], "complex64");
   EXPECT_TRUE(ArraysOf(**dtype).empty());
   EXPECT_FALSE(OpenEntry(**dtype, 0));
@@ -179,7 +179,7 @@ TEST(Cvc, ElementTypesMayBeUnknown) {
   ASSERT_TRUE(codec) << codec.error().Text();
   EXPECT_EQ(DescribeEntry(**codec, 0).dtype, "");
   EXPECT_EQ(DescribeEntry(**codec, 0).note,
-            "the compression 'pq8' is not known");
+            "the compression 'pq8' is unknown");
 
   // Halves are halves, whatever the input was.
   const auto halves =
