@@ -21,7 +21,7 @@ constexpr uint64_t kMostNamesBytes = 64 * limits::kMiB;
 constexpr uint64_t kMostIntegerBytes = 4096;
 /// Bytes of a storage's key: writers have numbers of at most 20 digits. Each
 /// tensor has a copy of its key, which the pickle need not have.
-constexpr uint64_t kMostKeyBytes = 1024;
+constexpr uint64_t kMostKeyBytes = 256;
 /// Different names that are listed, and bytes of each.
 constexpr size_t kMostGlobals = 10'000;
 constexpr size_t kMostListedName = 1024;
