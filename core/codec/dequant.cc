@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/codec/dequant.h"
 
-#include <bit>
-#include <cmath>
-
 #include "core/base/bytes.h"
 
 namespace ctxfs {
@@ -12,14 +9,6 @@ namespace {
 // Eight codes fill whole bytes, whatever their width.
 constexpr size_t kGroup = 8;
 constexpr size_t kGroups = kBlockCodes / kGroup;
-
-void StoreFloat(std::byte* out, float value) {
-  const uint32_t bits =
-      std::isnan(value) ? kDequantNan : std::bit_cast<uint32_t>(value);
-  for (size_t i = 0; i < sizeof(bits); ++i) {
-    out[i] = static_cast<std::byte>(bits >> (8 * i) & 0xFFU);
-  }
-}
 
 /// Applies `value` to each of the 32 codes at `codes`.
 template <unsigned kBits, typename Value>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,6 +21,15 @@ constexpr size_t BlockBytes(unsigned bits) { return size_t{4} * bits; }
 /// The bits of every NaN after dequantising. Processors differ in the sign and
 /// payload of the NaNs that they make.
 constexpr uint32_t kDequantNan = 0x7FC00000;
+
+/// Writes a dequantised value, little-endian.
+inline void StoreFloat(std::byte* out, float value) {
+  const uint32_t bits =
+      std::isnan(value) ? kDequantNan : std::bit_cast<uint32_t>(value);
+  for (size_t i = 0; i < sizeof(bits); ++i) {
+    out[i] = static_cast<std::byte>(bits >> (8 * i) & 0xFFU);
+  }
+}
 
 /// One implementation of dequantising. All give the same bits. `out` takes
 /// kBlockFloatBytes a block, little-endian, and need not be aligned.

@@ -24,14 +24,6 @@ std::array<const GgufQuant*, kCodes> ByCode() {
   return quants;
 }
 
-void StoreFloat(std::byte* out, float value) {
-  const uint32_t bits =
-      std::isnan(value) ? kDequantNan : std::bit_cast<uint32_t>(value);
-  for (size_t i = 0; i < sizeof(bits); ++i) {
-    out[i] = static_cast<std::byte>(bits >> (8 * i) & 0xFFU);
-  }
-}
-
 GgufMultiply Fastest() {
   static const GgufMultiply fastest =
       GgufMultiplyAvx2() != nullptr ? GgufMultiplyAvx2() : &GgufMultiplyScalar;
