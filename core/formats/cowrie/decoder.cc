@@ -12,12 +12,7 @@ namespace ctxfs {
 Result<Json> CowrieDecoder::Decode(bool hints) {
   if (hints) SkipHints();
   ReadDictionary();
-  Json value = Value();
-  if (ok() && remaining() != 0) {
-    Fail(std::to_string(remaining()) + " bytes follow the value");
-  }
-  if (!ok()) return TheError();
-  return value;
+  return Finish(Value());
 }
 
 void CowrieDecoder::SkipHints() {
@@ -50,19 +45,6 @@ std::string_view CowrieDecoder::Name() {
   if (!ok()) return {};
   const std::string_view name = names_[static_cast<size_t>(index)];
   return SpendText(name.size()) ? name : std::string_view();
-}
-
-Json CowrieDecoder::Value() {
-  if (!SpendValues(1)) return nullptr;
-  if (depth_ == limits::kCowrieDepth) {
-    Fail("nested deeper than " + std::to_string(limits::kCowrieDepth),
-         Code::kLimit);
-    return nullptr;
-  }
-  ++depth_;
-  Json value = Tagged(U8());
-  --depth_;
-  return ok() ? std::move(value) : Json();
 }
 
 Json CowrieDecoder::Tagged(uint8_t tag) {

@@ -31,7 +31,9 @@ class CowrieDecoder : private CowrieReader {
   std::string_view Name();
 
   /// Values of any kind, and the kinds that every encoder writes.
-  Json Value();
+  Json Value() {
+    return CowrieReader::Value([this](uint8_t tag) { return Tagged(tag); });
+  }
   Json Tagged(uint8_t tag);
   Json Basic(uint8_t tag);
   Json Array(uint64_t count);
@@ -57,7 +59,6 @@ class CowrieDecoder : private CowrieReader {
 
   CowrieArrays& arrays_;
   std::vector<std::string_view> names_;
-  unsigned depth_ = 0;
 };
 
 }  // namespace ctxfs

@@ -30,25 +30,7 @@ Result<CowrieValue> ReadCowrieGraph1(Bytes bytes, bool numbers) {
 
 Result<Json> CowrieGen1::Decode() {
   if (U8() != kGraphTag) Fail("it is not a graph of generation 1");
-  Json graph = Graph();
-  if (ok() && remaining() != 0) {
-    Fail(std::to_string(remaining()) + " bytes follow the value");
-  }
-  if (!ok()) return TheError();
-  return graph;
-}
-
-Json CowrieGen1::Value() {
-  if (!SpendValues(1)) return nullptr;
-  if (depth_ == limits::kCowrieDepth) {
-    Fail("nested deeper than " + std::to_string(limits::kCowrieDepth),
-         Code::kLimit);
-    return nullptr;
-  }
-  ++depth_;
-  Json value = Tagged(U8());
-  --depth_;
-  return ok() ? std::move(value) : Json();
+  return Finish(Graph());
 }
 
 Json CowrieGen1::Tagged(uint8_t tag) {

@@ -23,7 +23,9 @@ class CowrieGen1 : private CowrieReader {
 
  private:
   /// Values of any kind, as in metadata and properties.
-  Json Value();
+  Json Value() {
+    return CowrieReader::Value([this](uint8_t tag) { return Tagged(tag); });
+  }
   Json Tagged(uint8_t tag);
   Json Object();
   Json TaggedObject();
@@ -49,7 +51,6 @@ class CowrieGen1 : private CowrieReader {
 
   bool numbers_;
   CowrieArrays& arrays_;
-  unsigned depth_ = 0;
 };
 
 }  // namespace ctxfs

@@ -87,6 +87,30 @@ class CowrieReader {
     return ok();
   }
 
+  /// A value of any kind: reads its tag, and calls `read` with it for the rest.
+  template <typename Read>
+  Json Value(const Read& read) {
+    if (!SpendValues(1)) return nullptr;
+    if (depth_ == limits::kCowrieDepth) {
+      Fail("nested deeper than " + std::to_string(limits::kCowrieDepth),
+           Code::kLimit);
+      return nullptr;
+    }
+    ++depth_;
+    Json value = read(U8());
+    --depth_;
+    return ok() ? std::move(value) : Json();
+  }
+  /// Returns `value`, or the error if reading failed or bytes follow the value.
+  /// Must be called last.
+  Result<Json> Finish(Json value) {
+    if (ok() && remaining() != 0) {
+      Fail(std::to_string(remaining()) + " bytes follow the value");
+    }
+    if (!ok()) return TheError();
+    return value;
+  }
+
   /// A uvarint length, and that many bytes.
   Bytes Data() { return in_.Take(Count(1)); }
   std::string_view View() { return AsText(Data()); }
@@ -110,6 +134,7 @@ class CowrieReader {
   std::optional<Error> error_;
   uint64_t values_ = 0;
   uint64_t text_ = 0;
+  unsigned depth_ = 0;  // values that are being read
 };
 
 }  // namespace ctxfs
