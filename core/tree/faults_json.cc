@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/json.h"
+#include "core/base/json_values.h"
 #include "core/container/documents.h"
 #include "core/tree/container_tree.h"
 #include "core/tree/fault_ledger.h"
@@ -57,16 +58,12 @@ Result<Known> KnownFaults(const ContainerTree& tree,
   return known;
 }
 
-std::string CompactText(const Json& object) {
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 std::string Line(const Fault& fault) {
   Json object = Json::object();
   PutText(object, "path", fault.path);
   if (fault.error.offset != kNoOffset) object["offset"] = fault.error.offset;
   object["reason"] = fault.error.what;
-  return CompactText(object);
+  return JsonLine(object);
 }
 
 Result<std::string> Text(const ContainerTree& tree,
@@ -85,10 +82,9 @@ Result<std::string> Text(const ContainerTree& tree,
   }
   if (const uint64_t more = known->left_out + tree.faults().left_out();
       more > 0) {
-    lines.push_back(
-        CompactText({{"path", ""},
-                     {"reason", "more faults, which are not listed"},
-                     {"count", more}}));
+    lines.push_back(JsonLine({{"path", ""},
+                              {"reason", "more faults, which are not listed"},
+                              {"count", more}}));
   }
   std::string text = "[";
   for (const std::string& line : lines) {

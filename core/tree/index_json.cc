@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/mutex.h"
 #include "core/base/text.h"
@@ -139,7 +140,7 @@ Result<std::string> IndexJson::Shared::Text(uint32_t first, uint32_t end,
     Json object = EntryJson(info, tree_.Path(nodes[entry - first]));
     // A directory, or an entry that is not shown.
     if (nodes[entry - first] == Tree::kRoot) object["path"] = nullptr;
-    text += object.dump(-1, ' ', false, Json::error_handler_t::replace);
+    text += JsonLine(object);
   }
   if (end == entries().count()) text += "\n]\n";
   return text;

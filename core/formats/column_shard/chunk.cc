@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/json.h"
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/plain_text.h"
 #include "core/base/text.h"
@@ -175,7 +176,7 @@ void AppendLine(const Chunk& chunk, uint64_t row, std::string_view value,
     text += value;
     text += "\"\n";
   } else {
-    text += Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+    text += JsonLine(value);
     text += '\n';
   }
 }

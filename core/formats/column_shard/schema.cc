@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 
@@ -19,24 +20,6 @@ namespace {
 
 Error Corrupt(std::string what, uint64_t at = kNoOffset) {
   return {Code::kCorrupt, std::move(what), at};
-}
-
-/// The unsigned number at `key`; nullopt if there is none.
-std::optional<uint64_t> Number(const Json& object, const char* key) {
-  if (!object.is_object()) return std::nullopt;
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_unsigned()) {
-    return std::nullopt;
-  }
-  return found->get<uint64_t>();
-}
-
-/// The name of a column; empty if it has none.
-std::string NameOf(const Json& described) {
-  if (!described.is_object()) return {};
-  const auto name = described.find("name");
-  if (name == described.end() || !name->is_string()) return {};
-  return name->get<std::string>();
 }
 
 /// The statistics of a row group, or null.
@@ -112,12 +95,12 @@ class ColumnReader {
       : shard_(shard),
         names_(shard),
         context_(context),
-        groups_(Number(schema, "row_group_count").value_or(0)),
-        group_rows_(Number(schema, "row_group_size").value_or(UINT32_MAX)) {}
+        groups_(CountAt(schema, "row_group_count").value_or(0)),
+        group_rows_(CountAt(schema, "row_group_size").value_or(UINT32_MAX)) {}
 
   Result<Column> Read(const Json& described) {
     Column column;
-    column.name = NameOf(described);
+    column.name = TextAt(described, "name");
     if (column.name.empty()) return Corrupt("a column without a name");
     Status read = seen_.insert(column.name).second
                       ? ReadColumn(described, column)
@@ -155,7 +138,7 @@ class ColumnReader {
 };
 
 Status ColumnReader::ReadColumn(const Json& described, Column& column) {
-  const uint64_t number = Number(described, "type").value_or(0);
+  const uint64_t number = CountAt(described, "type").value_or(0);
   const std::optional<ColumnType> type = ColumnTypeOf(number);
   if (!type) return Corrupt("type " + std::to_string(number) + " is unknown");
   column.type = *type;
@@ -168,7 +151,7 @@ Status ColumnReader::ReadColumn(const Json& described, Column& column) {
     if (column.type != ColumnType::kFloat32) continue;
     const uint64_t nulls =
         column.nullable
-            ? Number(StatsOf(described, group), "null_count").value_or(0)
+            ? CountAt(StatsOf(described, group), "null_count").value_or(0)
             : 0;
     const Result<uint64_t> found = PerRow(column, column.parts.back(), nulls);
     if (!found) return found.error();
@@ -201,7 +184,7 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
   }
   const uint64_t at = shard_.Record(*entry).data_offset;
   const std::optional<uint64_t> counted =
-      Number(StatsOf(described, group), "count");
+      CountAt(StatsOf(described, group), "count");
   if (!counted || *counted > UINT32_MAX) {
     return Corrupt("no row count for row group " + std::to_string(group));
   }
@@ -299,10 +282,10 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
                                     const ShardContainer& shard,
                                     const ReadContext& context) {
   ColumnTable table;
-  table.rows = Number(schema, "row_count").value_or(0);
+  table.rows = CountAt(schema, "row_count").value_or(0);
   const auto columns =
       schema.is_object() ? schema.find("columns") : schema.end();
-  if (!Number(schema, "row_group_count") || columns == schema.end() ||
+  if (!CountAt(schema, "row_group_count") || columns == schema.end() ||
       !columns->is_array()) {
     table.warnings.push_back(
         {"__schema__ has no row_group_count or no columns"});

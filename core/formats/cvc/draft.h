@@ -50,15 +50,6 @@ Result<Header> MakeTables(Draft draft);
 /// The codec called `name`; kUnknown for any other name.
 Codec CodecOf(std::string_view name);
 
-/// The member `key` if it is a non-negative integer.
-inline std::optional<uint64_t> JsonCount(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_unsigned()) {
-    return std::nullopt;
-  }
-  return found->get<uint64_t>();
-}
-
 inline std::optional<std::string> JsonText(const Json& object,
                                            const char* key) {
   const auto found = object.find(key);

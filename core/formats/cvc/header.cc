@@ -7,6 +7,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/formats/cvc/draft.h"
 
@@ -191,8 +192,8 @@ void HeaderVisitor::AddPiece(uint32_t column, const Json& object) {
   raw.inherits = !object.contains("compression");
   raw.piece.codec = CodecOf(JsonText(object, "compression").value_or(""));
   if (column != Draft::kWholeChunk) {
-    const uint64_t offset = JsonCount(object, "offset").value_or(UINT64_MAX);
-    const uint64_t size = JsonCount(object, "size").value_or(UINT64_MAX);
+    const uint64_t offset = CountAt(object, "offset").value_or(UINT64_MAX);
+    const uint64_t size = CountAt(object, "size").value_or(UINT64_MAX);
     // A payload is shorter than 4 GiB.
     if (offset > UINT32_MAX || size > UINT32_MAX) {
       raw.piece.fault = Fault::kOutsideChunk;
@@ -205,7 +206,7 @@ void HeaderVisitor::AddPiece(uint32_t column, const Json& object) {
 }
 
 void HeaderVisitor::FinishChunk() {
-  const std::optional<uint64_t> rows = JsonCount(element_, "rows");
+  const std::optional<uint64_t> rows = CountAt(element_, "rows");
   if (!rows) {
     draft_.chunk_error =
         Corrupt("chunk " + std::to_string(draft_.chunks.size()) +
@@ -238,15 +239,15 @@ void HeaderVisitor::FinishChunk() {
   chunk.first_piece = static_cast<uint32_t>(pieces_before_);
   if (element_.contains("file_offset")) {
     ++draft_.with_offset;
-    chunk.payload = JsonCount(element_, "file_offset").value_or(UINT64_MAX);
+    chunk.payload = CountAt(element_, "file_offset").value_or(UINT64_MAX);
   }
   draft_.chunks.push_back(chunk);
   AddPiece(Draft::kWholeChunk, element_);
 }
 
 void HeaderVisitor::FinishSection() {
-  const std::optional<uint64_t> start = JsonCount(element_, "start_index");
-  const std::optional<uint64_t> end = JsonCount(element_, "end_index");
+  const std::optional<uint64_t> start = CountAt(element_, "start_index");
+  const std::optional<uint64_t> end = CountAt(element_, "end_index");
   if (!start || !end || *start > *end) {
     ++draft_.bad_sections;
     return;

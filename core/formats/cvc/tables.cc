@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/cvc/draft.h"
@@ -41,8 +42,7 @@ class Maker {
 
 Status Maker::FinishColumns() {
   if (!header_.columnar) {
-    const std::optional<uint64_t> dimension =
-        JsonCount(draft_.top, "dimension");
+    const std::optional<uint64_t> dimension = CountAt(draft_.top, "dimension");
     const std::optional<std::string> codec =
         JsonText(draft_.top, "compression");
     if (!dimension || *dimension == 0) {
@@ -65,7 +65,7 @@ Status Maker::FinishColumns() {
           "column " + std::to_string(header_.columns.size()) + ": ";
       if (!object.is_object()) return Corrupt(which + "is not an object");
       const std::optional<std::string> name = JsonText(object, "name");
-      const std::optional<uint64_t> dimension = JsonCount(object, "dimension");
+      const std::optional<uint64_t> dimension = CountAt(object, "dimension");
       const std::optional<std::string> dtype = JsonText(object, "dtype");
       const std::optional<std::string> codec = JsonText(object, "compression");
       if (!name || !dtype || !codec) {
@@ -208,7 +208,7 @@ Result<Header> Maker::Finish() {
     return Corrupt("format_type is neither single nor columnar");
   }
   header_.columnar = format == "columnar";
-  const std::optional<uint64_t> rows = JsonCount(draft_.top, "num_vectors");
+  const std::optional<uint64_t> rows = CountAt(draft_.top, "num_vectors");
   if (!rows) return Corrupt("num_vectors is not a count");
   header_.num_vectors = *rows;
   if (!draft_.top.contains("chunks") || !draft_.top["chunks"].is_array()) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/json.h"
+#include "core/base/json_values.h"
 #include "core/container/documents.h"
 #include "core/formats/gguf/limits.h"
 
@@ -47,11 +48,6 @@ constexpr SpecialToken kSpecialTokens[] = {
     {"tokenizer.ggml.cls_token_id", "cls_token"},
     {"tokenizer.ggml.mask_token_id", "mask_token"},
 };
-
-/// JSON text; bytes that are not UTF-8 become U+FFFD.
-std::string Text(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 /// The metadata of one file.
 class Keys {
@@ -154,7 +150,8 @@ std::string AddedTokens(const std::vector<std::string>& tokens,
     const auto type = static_cast<int32_t>(types[i]);
     if (type != kControlToken && type != kUserToken) continue;
     text += text.size() == 1 ? "\n" : ",\n";
-    text += "{\"id\":" + std::to_string(i) + ",\"content\":" + Text(tokens[i]) +
+    text += "{\"id\":" + std::to_string(i) +
+            ",\"content\":" + JsonLine(tokens[i]) +
             ",\"special\":" + (type == kControlToken ? "true" : "false") + "}";
   }
   return text + "]";
@@ -169,9 +166,9 @@ std::string Vocabulary(const std::vector<std::string>& tokens,
     if (unigram) {
       const float score =
           i < scores.size() ? std::bit_cast<float>(scores[i]) : 0.0F;
-      text += "[" + Text(tokens[i]) + "," + Text(score) + "]";
+      text += "[" + JsonLine(tokens[i]) + "," + JsonLine(score) + "]";
     } else {
-      text += Text(tokens[i]) + ":" + std::to_string(i);
+      text += JsonLine(tokens[i]) + ":" + std::to_string(i);
     }
   }
   return text + (unigram ? ']' : '}');
@@ -181,7 +178,7 @@ std::string ListOf(const std::vector<std::string>& strings) {
   std::string text = "[";
   for (size_t i = 0; i < strings.size(); ++i) {
     if (i > 0) text += ",\n";
-    text += Text(strings[i]);
+    text += JsonLine(strings[i]);
   }
   return text + "]";
 }
@@ -252,7 +249,8 @@ Result<std::string> GgufTokenizerJson(const Source& source,
             ",\"byte_fallback\":true,";
   } else if (unknown && static_cast<uint64_t>(*unknown) < tokens->size()) {
     text +=
-        "\"unk_token\":" + Text((*tokens)[static_cast<size_t>(*unknown)]) + ",";
+        "\"unk_token\":" + JsonLine((*tokens)[static_cast<size_t>(*unknown)]) +
+        ",";
   }
   if (Status may = context.Spend(text.size()); !may) {
     return std::move(may).error();

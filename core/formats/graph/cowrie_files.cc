@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/container/entry_file_table.h"
@@ -59,7 +60,7 @@ class CowrieJson final : public EntryFileTable {
     if (!bytes) return bytes.error();
     const Result<Json> value = DecodeCowrie(AsBytes(*bytes));
     if (!value) return value.error();
-    return value->dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return JsonLine(*value) + "\n";
   }
 
   const std::shared_ptr<const ShardContainer> shard_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/json.h"
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/cowrie/decoder.h"
@@ -231,8 +232,7 @@ Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
       return Error{Code::kCorrupt, std::move(fault), at};
     }
     if (wanted == SjgnWanted::kLines) {
-      table.lines +=
-          reader.made().dump(-1, ' ', false, Json::error_handler_t::replace);
+      table.lines += JsonLine(reader.made());
       table.lines += '\n';
       if (table.lines.size() > limits::kDecodedBytes) {
         return Error{Code::kLimit, "the events are more than 1 GiB as JSON",

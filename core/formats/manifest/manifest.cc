@@ -9,6 +9,7 @@
 #include <cstring>
 #include <set>
 
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
@@ -122,9 +123,7 @@ class VerdictsBlock final : public Block {
       std::string word = '"' + std::string(word_of(i)) + '"';
       word.resize(kVerdictWidth, ' ');
       text += i == 0 ? "\n" : ",\n";
-      text += R"({"uri": )" +
-              uri.dump(-1, ' ', false, Json::error_handler_t::replace) +
-              R"(, "verified": )" + word + "}";
+      text += R"({"uri": )" + JsonLine(uri) + R"(, "verified": )" + word + "}";
     }
     return text + "\n]\n";
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/json_values.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/formats/mcf/mcf.h"
@@ -43,10 +44,6 @@ std::string HexNumber(uint32_t number) {
   char text[16];
   std::snprintf(text, sizeof(text), "0x%04x", number);
   return text;
-}
-
-std::string Dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 EntryInfo DescribeSection(const McfSection& section) {
@@ -239,7 +236,7 @@ std::string McfContainer::TensorsJson() const {
                    {"size", tensor.data_size}};
     if (!IsUtf8(name)) object["name_hex"] = Hex(name);
     text += i == 0 ? "\n" : ",\n";
-    text += Dump(object);
+    text += JsonLine(object);
   }
   return text + "\n]}\n";
 }
@@ -252,7 +249,7 @@ std::string McfContainer::QuantInfoJson() const {
   std::string text = "{\"records\":[";
   for (size_t i = 0; i < quant_info_.size(); ++i) {
     text += i == 0 ? "\n" : ",\n";
-    text += Dump(McfQuantRecordJson(quant_info_[i]));
+    text += JsonLine(McfQuantRecordJson(quant_info_[i]));
   }
   return text + "\n]}\n";
 }

@@ -3,10 +3,10 @@
 // The two binary sections of MCF that describe the model: ModelInfo
 // (docs/mcf.md, section 9) and QuantInfo (section 8).
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <string>
 
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/mcf/mcf.h"
@@ -26,17 +26,6 @@ enum PairType : uint32_t { kU32 = 1, kF32 = 2, kBlob = 3 };
 // QuantInfo.
 constexpr uint64_t kQuantHeaderSize = 8;
 constexpr uint64_t kRecordSize = 24;
-
-/// The shortest decimal that reads back as `value`, so that 0.1F is 0.1; null
-/// for NaN and infinities.
-Json FloatJson(float value) {
-  if (!std::isfinite(value)) return nullptr;
-  char text[32];
-  const char* end = std::to_chars(text, std::end(text), value).ptr;
-  double shortest = 0;
-  std::from_chars(text, end, shortest);
-  return shortest;
-}
 
 Json NameOf(std::span<const char* const> names, uint32_t number) {
   return number < names.size() ? names[number] : "unknown";

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 
@@ -31,15 +32,6 @@ bool Differs(const Json& object, const char* key, uint64_t expected) {
   return found != object.end() && found->is_number() && *found != expected;
 }
 
-std::optional<uint64_t> Count(const Json& object, const char* key) {
-  if (!object.is_object()) return std::nullopt;
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_unsigned()) {
-    return std::nullopt;
-  }
-  return found->get<uint64_t>();
-}
-
 /// Whether `tokens` tokens may make `said` blocks of `size`. The documents do
 /// not say whether a block that is not full counts, so either is accepted.
 bool MakesBlocks(uint64_t tokens, uint64_t size, const Json& said) {
@@ -55,7 +47,7 @@ bool BlocksDiffer(const Json& said, const ContextLevel& tokens) {
   const auto blocks = said.find("num_blocks");
   if (blocks == said.end() || !blocks->is_number()) return false;
   if (MakesBlocks(tokens.entries, size, *blocks)) return false;
-  const std::optional<uint64_t> stated = Count(said, "num_tokens");
+  const std::optional<uint64_t> stated = CountAt(said, "num_tokens");
   return !stated || !MakesBlocks(*stated, size, *blocks);
 }
 

@@ -5,11 +5,9 @@
 
 #include <array>
 #include <bit>
-#include <charconv>
-#include <cmath>
-#include <iterator>
 #include <vector>
 
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 
@@ -75,17 +73,6 @@ std::vector<uint32_t> StringPlaces(uint8_t type, uint32_t content) {
     default:
       return {};
   }
-}
-
-/// The shortest decimal that reads back as `value`; null for NaN and
-/// infinities.
-Json FloatJson(float value) {
-  if (!std::isfinite(value)) return nullptr;
-  char text[32];
-  const char* end = std::to_chars(text, std::end(text), value).ptr;
-  double shortest = 0;
-  std::from_chars(text, end, shortest);
-  return shortest;
 }
 
 Json NameOf(std::span<const std::string_view> names, uint8_t number) {

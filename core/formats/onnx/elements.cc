@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/json.h"
+#include "core/base/json_values.h"
 
 namespace ctxfs::onnx {
 namespace {
@@ -231,7 +232,7 @@ Result<std::string> StringText(WireReader& reader, const WireRanges& message) {
     if (!field.IsBytes(static_cast<uint64_t>(TypedField::kString))) return {};
     one.clear();
     if (Status got = reader.Append(field.bytes, one); !got) return got;
-    text += Json(one).dump(-1, ' ', false, Json::error_handler_t::replace);
+    text += JsonLine(one);
     text += '\n';
     return {};
   });

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
@@ -194,7 +195,7 @@ Result<std::string> SampleShard::TextOf(Bytes bytes, JsonForm form,
   if (!LooksLikeCowrie(bytes)) return PassJson(AsText(bytes), form, context);
   const Result<Json> value = DecodeCowrie(bytes);
   if (!value) return value.error();
-  return value->dump(-1, ' ', false, Json::error_handler_t::replace);
+  return JsonLine(*value);
 }
 
 Result<std::string> SampleShard::Text(uint32_t entry,
@@ -241,7 +242,7 @@ std::string SampleShard::ErrorLine(uint32_t entry,
   const std::string name(EntryName(entry).value_or(""));
   Json line = {{"$error", reason}, {"entry", name}};
   if (!IsUtf8(name)) line["entry_hex"] = Hex(name);
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonLine(line) + "\n";
 }
 
 Container::Tables SampleShard::Files() const {

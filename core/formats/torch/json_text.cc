@@ -10,6 +10,7 @@
 #include <new>
 
 #include "core/base/json.h"
+#include "core/base/json_values.h"
 #include "core/base/text.h"
 
 namespace ctxfs::torch {
@@ -72,7 +73,7 @@ void JsonText::String(std::string_view text) {
     full_ = true;
     return;
   }
-  Put(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+  Put(JsonLine(text));
 }
 
 void JsonText::Base64(std::string_view bytes) {

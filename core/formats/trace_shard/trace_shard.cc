@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/container/open.h"
@@ -125,8 +126,7 @@ class TraceShard final : public ShardContainer {
       if (!text) return text.error();
       const Result<Json> event = Event(*text);
       if (!event) return event.error();
-      lines +=
-          event->dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+      lines += JsonLine(*event) + "\n";
     }
     return lines;
   }

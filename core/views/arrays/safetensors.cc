@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/bytes.h"
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/views/arrays/elements.h"
@@ -37,11 +38,6 @@ constexpr std::string_view TypeName(DType dtype) {
   return kNames[static_cast<size_t>(dtype)];
 }
 
-/// JSON text without white space; what is not UTF-8 becomes U+FFFD.
-std::string Text(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 /// Hands out keys, each once.
 class Keys {
  public:
@@ -50,7 +46,7 @@ class Keys {
   /// `name` as UTF-8, or with the first of ~2, ~3, ... that makes it new.
   std::string Take(const std::string& name) {
     std::string key =
-        IsUtf8(name) ? name : Json::parse(Text(name)).get<std::string>();
+        IsUtf8(name) ? name : Json::parse(JsonLine(name)).get<std::string>();
     if (used_.insert(key).second) return key;
     unsigned& n = next_.try_emplace(key, 2).first->second;
     while (true) {
@@ -68,12 +64,12 @@ std::string MetadataText(const Json& metadata) {
   Json strings = Json::object();
   if (metadata.is_object()) {
     for (const auto& [key, value] : metadata.items()) {
-      strings[key] = value.is_string() ? value : Json(Text(value));
+      strings[key] = value.is_string() ? value : Json(JsonLine(value));
     }
   }
   // Model loaders refuse a file without it; they require no other key.
   if (!strings.contains("format")) strings["format"] = "pt";
-  return Text(strings);
+  return JsonLine(strings);
 }
 
 }  // namespace
@@ -102,9 +98,9 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
     const ArrayInfo& array = arrays[i];
     const std::optional<uint64_t> end = CheckedAdd(data, BytesOf(array));
     if (!end || *end > INT64_MAX) return std::nullopt;
-    json += "," + Text(names[i]) + ":{\"dtype\":\"";
+    json += "," + JsonLine(names[i]) + ":{\"dtype\":\"";
     json += TypeName(array.dtype);
-    json += "\",\"shape\":" + Text(array.shape) + ",\"data_offsets\":[" +
+    json += "\",\"shape\":" + JsonLine(array.shape) + ",\"data_offsets\":[" +
             std::to_string(data) + "," + std::to_string(*end) + "]}";
     data = *end;
     if (json.size() > limits::kSafetensorsHeaderBytes) return std::nullopt;

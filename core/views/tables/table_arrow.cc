@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/json.h"
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/views/arrays/elements.h"
@@ -26,9 +27,7 @@ constexpr uint64_t kAlignment = 64;
 
 /// Returns `name` with U+FFFD for bytes that are not UTF-8.
 std::string Utf8(std::string_view name) {
-  return Json::parse(
-             Json(name).dump(-1, ' ', false, Json::error_handler_t::replace))
-      .get<std::string>();
+  return Json::parse(JsonLine(name)).get<std::string>();
 }
 
 /// Sets Arrow's type and width for a number; bf16 is widened to float32.

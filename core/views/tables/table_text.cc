@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/json.h"
+#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/content/block.h"
 #include "core/views/measured_file.h"
@@ -37,10 +38,6 @@ enum class Style : uint8_t { kCsv, kJsonLines };
 using Place = std::vector<uint64_t>;
 using Reader = std::shared_ptr<const TableReader>;
 
-std::string JsonText(std::string_view text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 /// The text before each cell: a comma, and for JSON the key.
 std::vector<std::string> Heads(const Table& table, Style style) {
   std::vector<std::string> heads;
@@ -48,7 +45,7 @@ std::vector<std::string> Heads(const Table& table, Style style) {
     std::string head = heads.empty() ? "" : ",";
     if (style == Style::kJsonLines) {
       if (heads.empty()) head += '{';
-      head += JsonText(column.name) + ':';
+      head += JsonLine(column.name) + ':';
     }
     heads.push_back(std::move(head));
   }
