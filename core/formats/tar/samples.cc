@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "core/base/json.h"
+#include "core/base/json_values.h"
 #include "core/base/mutex.h"
 #include "core/base/text.h"
+#include "core/container/documents.h"
 #include "core/content/block.h"
 #include "core/content/block_cache.h"
 #include "core/formats/tar/limits.h"
@@ -25,22 +27,18 @@ constexpr uint64_t kNamesPerBlock = 4 * limits::kMiB;
 // Members between two checks for an interrupt.
 constexpr uint32_t kMembersPerCheck = 1024;
 
-std::string JsonText(std::string_view bytes) {
-  return Json(bytes).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 /// One line of the file.
 class Sample {
  public:
   explicit Sample(std::string_view key)
-      : text_("{\"key\": " + JsonText(key) + ", \"members\": {") {}
+      : text_("{\"key\": " + JsonLine(key) + ", \"members\": {") {}
 
   void Add(const std::string& extension, const std::string& path,
            uint64_t size) {
     text_ += empty_ ? "" : ", ";
     empty_ = false;
-    text_ += JsonText(Free(extension));
-    text_ += ": {\"path\": " + JsonText(path);
+    text_ += JsonLine(Free(extension));
+    text_ += ": {\"path\": " + JsonLine(path);
     if (!IsUtf8(path)) text_ += ", \"path_hex\": \"" + Hex(path) + "\"";
     text_ += ", \"size\": " + std::to_string(size) + "}";
   }
@@ -267,32 +265,16 @@ Result<Content> Samples::Open(const ReadContext& context) {
   return content;
 }
 
-class SamplesTable final : public FileTable {
- public:
-  explicit SamplesTable(std::shared_ptr<Samples> samples)
-      : FileTable({.role = Role::kViews}), samples_(std::move(samples)) {}
-
-  uint32_t count() const override { return 1; }
-  std::optional<std::string_view> Path(
-      uint32_t /*file*/, std::string& /*scratch*/) const override {
-    return "samples.jsonl";
-  }
-  Result<Content> Open(uint32_t /*file*/,
-                       const ReadContext& context) const override {
-    return samples_->Open(context);
-  }
-
- private:
-  const std::shared_ptr<Samples> samples_;
-};
-
 }  // namespace
 
 std::shared_ptr<const FileTable> SamplesFile(
     std::shared_ptr<const Members> members, const PathsInTree& paths,
     std::shared_ptr<const Source> source) {
-  return std::make_shared<const SamplesTable>(
-      std::make_shared<Samples>(std::move(members), paths, std::move(source)));
+  const auto samples =
+      std::make_shared<Samples>(std::move(members), paths, std::move(source));
+  return OpenedFile(
+      Role::kViews, "samples.jsonl",
+      [samples](const ReadContext& context) { return samples->Open(context); });
 }
 
 }  // namespace ctxfs::tar
