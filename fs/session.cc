@@ -245,12 +245,4 @@ ExitCode Serve(const MountOptions& options,
   return served ? ExitCode::kOk : ExitCode::kFuse;
 }
 
-ExitCode RunUmount(const char* path) {
-  if (const int failed = Unmount(path, /*lazy=*/false); failed != 0) {
-    Log(LogLevel::kError, WhyNotUnmounted(path, failed));
-    return ExitCode::kMountPoint;
-  }
-  return ExitCode::kOk;
-}
-
 }  // namespace ctxfs

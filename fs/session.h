@@ -12,7 +12,4 @@ namespace ctxfs {
 /// serves until it is unmounted or told to stop. Failures are logged.
 ExitCode Serve(const MountOptions& options, const std::function<void()>& ready);
 
-/// Unmounts when `path` is a ctxfs mount. Failures are logged.
-ExitCode RunUmount(const char* path);
-
 }  // namespace ctxfs

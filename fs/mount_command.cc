@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ctxfs mount.
+#include "fs/mount_command.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "core/base/text.h"
+#include "fs/daemon.h"
+#include "fs/inherited.h"
+#include "fs/mount_point.h"
+#include "fs/notify.h"
+#include "fs/options.h"
+#include "fs/session.h"
+#include "fs/version.h"
+
+namespace ctxfs {
+namespace {
+
+/// "'model.mcf' is mounted at 'mnt'; ...": what a person has to know of a
+/// mount.
+std::string MountedLine(const MountOptions& options) {
+  std::string line = Quote(options.sources.front());
+  const size_t more = options.sources.size() - 1;
+  line += more == 0 ? " is" : " and " + std::to_string(more) + " more are";
+  line += " mounted at " + Quote(options.mount_point);
+  if (options.list == ListMode::kPrimary) {
+    line += "; views/ and .ctxfs/ are unlisted there (-o list=all lists them)";
+  } else if (options.list == ListMode::kViews) {
+    line += "; .ctxfs/ is unlisted there (-o list=all lists it)";
+  }
+  return line + "; unmount it with 'umount " + options.mount_point + "'";
+}
+
+/// Tells a person at a terminal of the mount, and a script the mount point that
+/// was made for it.
+void PrintMounted(const MountOptions& options, bool made) {
+  const bool shown = ::isatty(STDOUT_FILENO) == 1;
+  if (made && !shown) std::puts(options.mount_point.c_str());
+  if (!shown && ::isatty(STDERR_FILENO) != 1) return;
+  std::fprintf(shown ? stdout : stderr, "%s\n", MountedLine(options).c_str());
+}
+
+int Mount(MountOptions options, const InheritedDescriptors& inherited) {
+  const bool made = options.mount_point.empty();
+  if (made) {
+    Result<std::string> point = NewMountPoint(options.sources.front());
+    if (!point) {
+      Log(LogLevel::kError, point.error().Text());
+      return static_cast<int>(ExitCode::kMountPoint);
+    }
+    options.mount_point = std::move(*point);
+  }
+  SetLogLevel(options.log);
+  const auto serve = [&](const std::function<void()>& ready) {
+    return Serve(options, [&] {
+      inherited.Close();
+      ready();
+    });
+  };
+  if (options.foreground) {
+    const std::string status = "serving " + Quote(options.sources.front());
+    return static_cast<int>(serve([&] {
+      PrintMounted(options, made);
+      std::fflush(stdout);
+      NotifyReady(status);
+    }));
+  }
+  const ExitCode code = RunInBackground(serve);
+  if (code == ExitCode::kOk) PrintMounted(options, made);
+  return static_cast<int>(code);
+}
+
+/// `ctxfs mount` and mount.ctxfs. `by_word`: the command line is
+/// `ctxfs SOURCE MOUNTPOINT`, where a single word may be a mistake.
+int RunMountAs(int argc, char** argv, bool by_word) {
+  const InheritedDescriptors inherited = InheritedDescriptors::Find();
+  MountOptions options;
+  std::string error;
+  if (!ParseMountOptions(argc, argv, &options, &error)) {
+    std::fprintf(stderr, "ctxfs: %s; try 'ctxfs mount --help'\n",
+                 error.c_str());
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  if (options.help) {
+    std::fputs(MountUsage().c_str(), stdout);
+    return 0;
+  }
+  if (options.version) {
+    std::printf("ctxfs %s\n", kVersion);
+    return 0;
+  }
+  if (by_word && options.mount_point.empty()) {
+    const std::string source = Quote(options.sources.front());
+    std::fprintf(stderr,
+                 "ctxfs: %s is not a command; mount it with 'ctxfs mount', or "
+                 "describe it with 'ctxfs info'\n",
+                 source.c_str());
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  return Mount(std::move(options), inherited);
+}
+
+int RunMount(int argc, char** argv) {
+  return RunMountAs(argc, argv, /*by_word=*/false);
+}
+
+}  // namespace
+
+const Command kMountCommand{.name = "mount",
+                            .operands = "SOURCE... [MOUNTPOINT]",
+                            .summary = "Shows containers as files",
+                            .run = &RunMount,
+                            .kind = OperandKind::kSource};
+
+int RunMountByWord(int argc, char** argv) {
+  return RunMountAs(argc, argv, /*by_word=*/true);
+}
+
+CompletionTables CompletionTablesOf(std::span<const Command* const> commands) {
+  return {commands,
+          MountFlags(),
+          MountOptionNames(),
+          {"read", "open", "off"},
+          ListModeNames()};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ctxfs umount.
+#include <string>
+
+#include "core/vfs/log.h"
+#include "fs/commands/arguments.h"
+#include "fs/mount_command.h"
+#include "fs/mount_point.h"
+#include "fs/refusal.h"
+
+namespace ctxfs {
+namespace {
+
+int RunUmount(int argc, char** argv) {
+  Arguments arguments;
+  if (const auto code =
+          ParseArguments(argc, argv, kUmountCommand, &arguments)) {
+    return *code;
+  }
+  const std::string& path = arguments.operands.front();
+  if (const int failed = Unmount(path, /*lazy=*/false); failed != 0) {
+    Log(LogLevel::kError, WhyNotUnmounted(path, failed));
+    return static_cast<int>(ExitCode::kMountPoint);
+  }
+  return 0;
+}
+
+}  // namespace
+
+const Command kUmountCommand{.name = "umount",
+                             .operands = "MOUNTPOINT",
+                             .summary = "Unmounts, as umount(8) does",
+                             .run = &RunUmount,
+                             .examples = "  ctxfs umount /mnt/model\n",
+                             .kind = OperandKind::kMount,
+                             .min_operands = 1,
+                             .max_operands = 1};
+
+}  // namespace ctxfs
