@@ -49,7 +49,9 @@ set(CPACK_DEBIAN_CTXFS_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_CTXFS_PACKAGE_SHLIBDEPS ON)
 # fusermount3 mounts for users that are not root; mount.fuse serves the type
 # fuse.ctxfs.
-set(CPACK_DEBIAN_CTXFS_PACKAGE_DEPENDS fuse3)
+if(CTXFS_FUSE)
+  set(CPACK_DEBIAN_CTXFS_PACKAGE_DEPENDS fuse3)
+endif()
 set(CPACK_DEBIAN_CTXFS_DESCRIPTION
 "mount machine-learning containers as read-only files
 ctxfs shows every entry of a model, data set or episode container as a

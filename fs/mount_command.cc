@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs mount.
+// ctxfs mount. A build without FUSE has no_mount_command.cc in its place.
 #include "fs/mount_command.h"
 
 #include <unistd.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands that mount and unmount.
+// The commands that mount and unmount. A build without FUSE (CTXFS_FUSE=OFF)
+// has no_mount_command.cc in the place of mount_command.cc: it refuses to
+// mount, with ExitCode::kFuse.
 #pragma once
 
 #include <span>
@@ -19,7 +21,7 @@ int RunMountByWord(int argc, char** argv);
 /// What completing needs to know: `commands`, and what a mount may be told.
 CompletionTables CompletionTablesOf(std::span<const Command* const> commands);
 
-/// `ctxfs umount`: umount_command.cc.
+/// `ctxfs umount`: umount_command.cc, in every build.
 extern const Command kUmountCommand;
 
 }  // namespace ctxfs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctxfs umount.
+// ctxfs umount. A build without FUSE has it, too: it needs no libfuse.
 #include <string>
 
 #include "core/vfs/log.h"
