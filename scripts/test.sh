@@ -5,6 +5,7 @@
 # order:
 #   long     the tests that are left out without arguments, of the same build
 #   dev      every test
+#   nofuse   builds without libfuse and runs every test that does not mount
 #   lint     includes, cppcheck, and the checks of clang-tidy that cost little
 #   tidy     every check of clang-tidy
 #   asan     all tests but most mounts, with sanitizers for addresses and
@@ -64,7 +65,7 @@ for part in "$@"; do
       build quick -DCTXFS_LONG_TESTS=ON
       ctest --preset quick -j2 -L 'long|clients|golden|robustness|package'
       ;;
-    dev) make_clients_venv; run dev ;;
+    dev | nofuse) make_clients_venv; run "$part" ;;
     lint) scripts/lint.sh ;;
     tidy) scripts/lint.sh --all ;;
     fuzz) scripts/fuzz.sh --seconds 5 ;;

@@ -11,6 +11,7 @@ mounting = importlib.util.module_from_spec(_SPEC)
 sys.modules["mounting"] = mounting
 _SPEC.loader.exec_module(mounting)
 
+fuse = mounting.fuse
 mount = mounting.mount
 refused = mounting.refused
 # Helpers of the mount tests that have no fixtures of their own.

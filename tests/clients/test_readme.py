@@ -13,5 +13,7 @@ BLOCKS = [*README, *GALLERY]
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=console.title)
-def test_readme(block, tmp_path):
+def test_readme(block, tmp_path, request):
+    if console.mounts(block):
+        request.getfixturevalue("fuse")
     console.check(block, tmp_path, BIN)

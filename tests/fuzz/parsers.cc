@@ -14,8 +14,6 @@
 #include "core/formats/torch/pickle.h"
 #include "core/formats/torch/value.h"
 #include "core/tree/safe_name.h"
-#include "core/views/view.h"
-#include "fs/options.h"
 #include "tests/fuzz/target.h"
 
 namespace ctxfs::fuzz {
@@ -200,35 +198,6 @@ void TryNames(Bytes input) {
   }
 }
 
-/// The command line, an argument a line.
-void TryOptions(Bytes input) {
-  std::vector<std::string> arguments{"mount.ctxfs"};
-  std::string_view rest = AsText(input);
-  while (!rest.empty()) {
-    const size_t line = std::min(rest.find('\n'), rest.size());
-    // What main() gets has no NUL in it.
-    arguments.emplace_back(rest.substr(0, std::min(line, rest.find('\0'))));
-    rest.remove_prefix(std::min(line + 1, rest.size()));
-  }
-  std::vector<const char*> argv;
-  for (const std::string& argument : arguments) {
-    argv.push_back(argument.c_str());
-    uint64_t bytes = 0;
-    (void)ParseSize(argument, &bytes);
-    (void)ParseViews(argument);
-  }
-  argv.push_back(nullptr);
-  MountOptions options;
-  std::string error;
-  const bool parsed = ParseMountOptions(static_cast<int>(arguments.size()),
-                                        argv.data(), &options, &error);
-  Require(parsed != !error.empty(),
-          "a refusal says why, and nothing else does");
-  if (parsed && !options.help && !options.version) {
-    Require(!options.sources.empty(), "there is a source");
-  }
-}
-
 }  // namespace
 
 void AddParserTargets(std::vector<Target>& targets) {
@@ -239,7 +208,6 @@ void AddParserTargets(std::vector<Target>& targets) {
   targets.push_back({"deflate", &TryDeflate});
   targets.push_back({"pickle", &TryPickle});
   targets.push_back({"names", &TryNames});
-  targets.push_back({"options", &TryOptions});
 }
 
 }  // namespace ctxfs::fuzz

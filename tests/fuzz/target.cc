@@ -11,6 +11,7 @@ const std::vector<Target>& AllTargets() {
     std::vector<Target> all;
     AddContainerTargets(all);
     AddParserTargets(all);
+    AddOptionsTarget(all);
     return all;
   }();
   return targets;

@@ -28,5 +28,7 @@ void Require(bool condition, const char* what);
 
 void AddContainerTargets(std::vector<Target>& targets);
 void AddParserTargets(std::vector<Target>& targets);
+/// Adds none in a build without FUSE.
+void AddOptionsTarget(std::vector<Target>& targets);
 
 }  // namespace ctxfs::fuzz

@@ -129,8 +129,15 @@ class Mount:
         assert wait_until(lambda: not alive(pid))
 
 
+@pytest.fixture(scope="session")
+def fuse():
+    """For tests that mount: a build without FUSE (CTXFS_FUSE=OFF) skips them."""
+    if b"without FUSE" in run(BIN / "ctxfs", "--version").stdout:
+        pytest.skip("this build has no FUSE")
+
+
 @pytest.fixture
-def mount(tmp_path):
+def mount(fuse, tmp_path):
     """A function that mounts a container and gives a Mount. `before` are the
     words of a command that runs the mount command: prlimit and the like."""
     points = []
@@ -151,7 +158,7 @@ def mount(tmp_path):
 
 
 @pytest.fixture
-def refused(tmp_path):
+def refused(fuse, tmp_path):
     """A function that expects a mount to fail and gives (exit code, text)."""
 
     def tried(source, *options, flags=()):

@@ -29,6 +29,12 @@ def commands(block: str) -> list[tuple[str, str]]:
     return [(command, output) for command, output in found if command.strip()]
 
 
+def mounts(block: str) -> bool:
+    """Whether a command of the block mounts."""
+    return any(re.search(r"\bctxfs mount |\bmount\.ctxfs ", command)
+               for command, _ in commands(block))
+
+
 def title(block: str) -> str:
     """The program that the second command runs: a name for the block's test."""
     return commands(block)[1][0].split()[0]

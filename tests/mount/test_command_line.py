@@ -34,7 +34,9 @@ MODEL = GOLDEN / "mcf" / "basic.mcf"
         (["mount", "x", "y", "-o", "non_empty"], "nonempty"),
     ),
 )
-def test_did_you_mean(args, meant):
+def test_did_you_mean(args, meant, request):
+    if args[0] == "mount":
+        request.getfixturevalue("fuse")
     done = run(CTXFS, *args)
     assert done.returncode in (1, 2) and done.stdout == b""
     assert f"(did you mean '{meant}'?)" in done.stderr.decode()
@@ -145,7 +147,7 @@ def test_formats():
     assert "a Parquet file" in shown and "h5dump" in shown
 
 
-@pytest.mark.parametrize(
+FOREIGN = pytest.mark.parametrize(
     "head, name, program",
     (
         (b"PAR1\x15\x04", "a Parquet file", "pyarrow"),
@@ -157,17 +159,31 @@ def test_formats():
         (b"SQLite format 3\x00", "an SQLite database", "sqlite3"),
     ),
 )
-def test_foreign_formats_that_are_not_mounted(head, name, program, tmp_path):
-    path = tmp_path / "file"
-    path.write_bytes(head + bytes(100))
-    for command in (["mount", path, tmp_path / "mnt"], ["info", path], ["ls", path],
-                    ["mount", path, EPISODE, tmp_path / "mnt"]):
+
+
+def assert_foreign(path, name, program, *commands) -> None:
+    for command in commands:
         done = run(CTXFS, *command)
         assert done.returncode == 3, done.stderr
         text = done.stderr.decode()
         assert name in text and program in text and "'" in text
     # In a directory it stays a file.
-    assert run(CTXFS, "ls", tmp_path).stdout == b"file\n"
+    assert run(CTXFS, "ls", path.parent).stdout == b"file\n"
+
+
+@FOREIGN
+def test_foreign_formats_that_are_not_opened(head, name, program, tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(head + bytes(100))
+    assert_foreign(path, name, program, ["info", path], ["ls", path])
+
+
+@FOREIGN
+def test_foreign_formats_that_are_not_mounted(head, name, program, tmp_path, fuse):
+    path = tmp_path / "file"
+    path.write_bytes(head + bytes(100))
+    assert_foreign(path, name, program, ["mount", path, tmp_path / "mnt"],
+                   ["mount", path, EPISODE, tmp_path / "mnt"])
 
 
 def mounts() -> dict[str, list[str]]:
@@ -208,7 +224,7 @@ def test_mounts_of_a_daemon_that_hangs(mount):
 
 
 @pytest.fixture
-def here(tmp_path):
+def here(fuse, tmp_path):
     yield tmp_path
     for name in os.listdir(tmp_path):
         for _ in mounts_at(tmp_path / name):
@@ -264,7 +280,7 @@ def test_progress_with_rate_and_time_left(tmp_path):
     assert quiet.returncode == 0 and quiet.stderr == b""
 
 
-def test_ready_in_the_foreground(tmp_path):
+def test_ready_in_the_foreground(fuse, tmp_path):
     """sd_notify: READY=1 when the mount answers, and only in the foreground."""
     path = tmp_path / "notify"
     receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -283,7 +299,7 @@ def test_ready_in_the_foreground(tmp_path):
         assert daemon.wait(20) == 0
 
 
-def test_a_service_manager_that_is_gone(tmp_path):
+def test_a_service_manager_that_is_gone(fuse, tmp_path):
     daemon = subprocess.Popen(
         [BIN / "mount.ctxfs", "-f", EPISODE, tmp_path / "mnt"], stderr=subprocess.PIPE,
         env={**os.environ, "NOTIFY_SOCKET": str(tmp_path / "nobody")},
@@ -303,7 +319,7 @@ def refused(script: str) -> str:
     return done.stderr.decode()
 
 
-def test_what_users_see_without_a_device(tmp_path):
+def test_what_users_see_without_a_device(fuse, tmp_path):
     mount_command = f"{BIN}/mount.ctxfs {EPISODE} {tmp_path}/mnt"
     absent = refused(f"mount -t tmpfs none /dev; {mount_command}")
     assert "/dev/fuse does not exist" in absent and "--device /dev/fuse" in absent
@@ -314,7 +330,7 @@ def test_what_users_see_without_a_device(tmp_path):
     assert "/dev/fuse cannot be opened: Permission denied" in forbidden
 
 
-def test_what_users_see_without_the_right_to_mount(tmp_path):
+def test_what_users_see_without_the_right_to_mount(fuse, tmp_path):
     """As in a container without SYS_ADMIN."""
     text = refused(
         "setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin"

@@ -135,7 +135,7 @@ def test_options_are_offered(shell, folder):
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_mount_options_are_offered(shell, folder):
+def test_mount_options_are_offered(shell, folder, fuse):
     assert {"flat", "cache=", "verify=", "nonempty"} <= offered(
         shell, folder, "ctxfs mount -o "
     )

@@ -29,7 +29,9 @@ def test_a_format_page_starts_with_a_mount(page):
 
 
 @pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[page for page, _ in BLOCKS])
-def test_console_block(page, block, tmp_path):
+def test_console_block(page, block, tmp_path, request):
+    if console.mounts(block):
+        request.getfixturevalue("fuse")
     console.check(block, tmp_path, BIN)
 
 

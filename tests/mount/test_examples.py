@@ -55,7 +55,7 @@ def accepted(words: list[str]) -> None:
     assert b"No such file" in done.stderr
 
 
-def test_commands_of_the_units():
+def test_commands_of_the_units(fuse):
     service = unit(EXAMPLES / "systemd" / "ctxfs-model.service")["Service"]
     assert service["Type"] == "notify"
     words = shlex.split(service["ExecStart"])
@@ -65,7 +65,7 @@ def test_commands_of_the_units():
     accepted(["mount.ctxfs", mount["What"], mount["Where"], "-o", mount["Options"]])
 
 
-def test_the_pod():
+def test_the_pod(fuse):
     pod = yaml.safe_load((EXAMPLES / "kubernetes.yaml").read_text())
     [sidecar] = pod["spec"]["initContainers"]
     [reader] = pod["spec"]["containers"]
@@ -80,7 +80,7 @@ def test_the_pod():
     assert sidecar["startupProbe"]["exec"]["command"][-1] == f"{point}/.ctxfs"
 
 
-def test_the_pods_reader_sees_the_mount(tmp_path):
+def test_the_pods_reader_sees_the_mount(fuse, tmp_path):
     """Two mount namespaces that share a directory, as the pod's containers do."""
     for folder in (tmp_path, *tmp_path.parents[:2]):
         folder.chmod(0o755)
@@ -100,7 +100,7 @@ def test_the_pods_reader_sees_the_mount(tmp_path):
     assert done.returncode == 0 and b"tensors" in done.stdout, done.stderr.decode()
 
 
-def test_the_compose_file():
+def test_the_compose_file(fuse):
     service = yaml.safe_load((EXAMPLES / "compose.yaml").read_text())["services"]["shell"]
     assert service["devices"] == ["/dev/fuse"] and service["cap_add"] == ["SYS_ADMIN"]
     [command] = service["command"]
