@@ -3,7 +3,8 @@
 """Checks who includes whom: the layers of ARCHITECTURE.md, as a test.
 
 Each folder may include itself and what stands in its row; nothing else of the
-project. Only fs and the bench's yardstick may know FUSE.
+project. Only the files in LIBFUSE may include libfuse, by way of another file or
+not, and a build without FUSE leaves those out.
 """
 
 import pathlib
@@ -50,9 +51,23 @@ FAMILIES = {
     "wshard": ["manifest", "shard"],
 }
 
-FUSE = re.compile(r"#include\s*<fuse(_lowlevel|_opt|3/.*)?\.?h?>")
-MAY_KNOW_FUSE = ("fs/", "tests/bench/")
-QUOTED = re.compile(r'^\s*#include\s*"([^"]+)"')
+# What includes libfuse, without the suffix .cc or .h. <linux/fuse.h> is the
+# kernel's, which is there without libfuse.
+LIBFUSE = {
+    "fs/fuse_request",
+    "fs/kernel_names",
+    "fs/loop",
+    "fs/mapped_direct_io",
+    "fs/ops",
+    "fs/ops_directories",
+    "fs/ops_files",
+    "fs/ops_internal",
+    "fs/options",
+    "fs/session",
+    "tests/bench/null_fs",
+}
+FUSE = re.compile(r"^\s*#\s*include\s*[<\"](fuse3?/)?(fuse|cuse)\w*(\.h)?[>\"]", re.MULTILINE)
+QUOTED = re.compile(r'^\s*#include\s*"([^"]+)"', re.MULTILINE)
 
 
 def folder_of(path: str) -> str:
@@ -73,8 +88,6 @@ def faults_in(path: pathlib.Path) -> list[str]:
     faults = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         where = f"{name}:{number}"
-        if FUSE.search(line) and not name.startswith(MAY_KNOW_FUSE):
-            faults.append(f"{where}: includes FUSE")
         match = QUOTED.match(line)
         if not match:
             continue
@@ -94,6 +107,31 @@ def faults_in(path: pathlib.Path) -> list[str]:
     return faults
 
 
+def that_include_libfuse(files: list[pathlib.Path]) -> set[str]:
+    """Those that include libfuse, or include a header that does."""
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text() for path in files}
+    found = {name for name, text in texts.items() if FUSE.search(text)}
+    while more := {name for name, text in texts.items()
+                   if name not in found and found.intersection(QUOTED.findall(text))}:
+        found |= more
+    return found
+
+
+def faults_of_libfuse(files: list[pathlib.Path]) -> list[str]:
+    found = that_include_libfuse(files)
+    faults = [f"{name}: includes libfuse and is not in LIBFUSE" for name in sorted(found)
+              if name.rpartition(".")[0] not in LIBFUSE]
+    stale = LIBFUSE - {name.rpartition(".")[0] for name in found}
+    faults += [f"{name}: does not include libfuse any more" for name in sorted(stale)]
+    # What fs/CMakeLists.txt builds only with FUSE, between if(CTXFS_FUSE) and else().
+    rules = (ROOT / "fs" / "CMakeLists.txt").read_text()
+    left_out = re.findall(r"\S+\.cc", rules.partition("if(CTXFS_FUSE)")[2].partition("else()")[0])
+    faults += [f"{name}: is built without FUSE, too" for name in sorted(found)
+               if name.startswith("fs/") and name.endswith(".cc")
+               and name.removeprefix("fs/") not in left_out]
+    return faults
+
+
 def main() -> int:
     files = [
         path
@@ -106,6 +144,7 @@ def main() -> int:
     for path in files:
         if path not in homeless:
             faults += faults_in(path)
+    faults += faults_of_libfuse(files)
     for fault in faults:
         print(fault)
     print(f"{len(files)} files, {len(faults)} faults")
