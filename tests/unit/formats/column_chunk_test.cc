@@ -54,7 +54,8 @@ TEST(ColumnChunk, TheTypeDecidesTheCoding) {
 
 TEST(ColumnChunk, Plain) {
   EXPECT_EQ(Values(ColumnType::kInt16, Payload(0, 2, "abcd")), "abcd");
-  EXPECT_TRUE(Has(Values(ColumnType::kInt16, Payload(0, 3, "abcd")), "short"));
+  EXPECT_TRUE(
+      Has(Values(ColumnType::kInt16, Payload(0, 3, "abcd")), "are needed"));
   EXPECT_TRUE(Has(Values(ColumnType::kInt16, "\0\1"s), "header"));
   EXPECT_TRUE(Has(Values(ColumnType::kInt16, Payload(9, 0, "")), "coding 9"));
   EXPECT_EQ(Values(ColumnType::kUuid, Payload(0, 0, "")), "");
@@ -97,7 +98,7 @@ TEST(ColumnChunk, Delta) {
       Values(ColumnType::kInt64, delta(2, 1, 0, 64, std::string(8, '\xFF'))),
       "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"s);
   EXPECT_TRUE(
-      Has(Values(ColumnType::kInt32, delta(4, 5, 1, 3, "\xD1")), "short"));
+      Has(Values(ColumnType::kInt32, delta(4, 5, 1, 3, "\xD1")), "are needed"));
   EXPECT_TRUE(
       Has(Values(ColumnType::kInt32, delta(2, 5, 1, 65, "123456789")), "65"));
   EXPECT_TRUE(Has(Values(ColumnType::kInt32, Payload(3, 1, "1234")), "17"));

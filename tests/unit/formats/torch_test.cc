@@ -475,7 +475,7 @@ TEST(Checkpoint, AnIncompleteListIsNeverSaidToBeSafe) {
 TEST(Checkpoint, SaysWhereItsPickleIsUnreadable) {
   const auto info = InfoOf(Checkpoint("\x80\x02K\x07h\x05.", ""));
   EXPECT_NE(info["warnings"].dump().find(
-                "pickle: data.pkl: memo key 5 is not there, at byte 4 of it"),
+                "pickle: data.pkl: memo key 5 is not set, at byte 4 of it"),
             std::string::npos)
       << info["warnings"];
 }
