@@ -32,6 +32,10 @@ constexpr uint64_t kOldPrefix = 4;
 // white space before it.
 constexpr uint64_t kHeadBytes = 4096;
 
+// Chunks or their parts between two checks for an interrupt: each may take a
+// small read.
+constexpr uint32_t kReadsACheck = 1024;
+
 bool Probe(Bytes head) { return AsText(head).starts_with(kMagic); }
 
 /// Whether the first character from `at` on that is not white space is '{'.
@@ -44,11 +48,11 @@ bool OpensObject(Bytes head, uint64_t at) {
 
 }  // namespace
 
-Status Collection::Load(const ReadContext& /*context*/) {
+Status Collection::Load(const ReadContext& context) {
   for (const auto step :
        {&Collection::ReadPrelude, &Collection::ReadHeader,
         &Collection::LocateChunks, &Collection::CheckPieces}) {
-    if (Status done = (this->*step)(); !done) return done;
+    if (Status done = (this->*step)(context); !done) return done;
   }
   return {};
 }
@@ -56,7 +60,7 @@ Status Collection::Load(const ReadContext& /*context*/) {
 // Later versions have their version number where 0.1.0 has the length of its
 // header, and a length such as 65537 looks like a version. The start of the
 // JSON tells them apart (docs/cvc.md, section 1).
-Status Collection::ReadPrelude() {
+Status Collection::ReadPrelude(const ReadContext& /*context*/) {
   const uint64_t size = source()->size();
   Result<Buffer> head =
       ReadBuffer(*source(), 0, std::min(size, kHeadBytes), "prelude");
@@ -93,7 +97,7 @@ Status Collection::ReadPrelude() {
   return {};
 }
 
-Status Collection::ReadHeader() {
+Status Collection::ReadHeader(const ReadContext& /*context*/) {
   const uint64_t length_at = json_at_ - sizeof(uint32_t);
   if (!InBounds(json_at_, json_size_, source()->size())) {
     return Error{Code::kCorrupt,
@@ -121,11 +125,11 @@ Status Collection::ReadHeader() {
   return {};
 }
 
-Status Collection::LocateChunks() {
+Status Collection::LocateChunks(const ReadContext& context) {
   verdicts_ =
       std::make_shared<std::vector<AtomicVerdict>>(header_.chunks.size());
   end_ = json_at_ + json_size_;
-  return header_.has_offsets ? LocateByOffset() : LocateInOrder();
+  return header_.has_offsets ? LocateByOffset(context) : LocateInOrder(context);
 }
 
 /// Reads the prefix at `at`, and checks that the payload is within the file.
@@ -147,9 +151,13 @@ Status Collection::ReadPrefix(uint64_t at, Chunk& chunk) {
   return {};
 }
 
-Status Collection::LocateInOrder() {
+Status Collection::LocateInOrder(const ReadContext& context) {
   bool found = true;
+  uint32_t number = 0;
   for (Chunk& chunk : header_.chunks) {
+    if (number++ % kReadsACheck == 0) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+    }
     chunk.fault = Fault::kUnlocated;
     if (!found) continue;
     if (Status read = ReadPrefix(end_, chunk); !read) return read;
@@ -161,8 +169,12 @@ Status Collection::LocateInOrder() {
 
 // The writer of these files overwrites a first header with a longer one, which
 // may overwrite the start of the first chunk. The header itself is intact.
-Status Collection::LocateByOffset() {
+Status Collection::LocateByOffset(const ReadContext& context) {
+  uint32_t number = 0;
   for (Chunk& chunk : header_.chunks) {
+    if (number++ % kReadsACheck == 0) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+    }
     const uint64_t at = chunk.payload;
     if (at < end_) {
       chunk.fault = Fault::kInHeader;
@@ -196,18 +208,26 @@ void Collection::MarkOverlaps() {
   }
 }
 
-Status Collection::CheckPieces() {
+Status Collection::CheckPieces(const ReadContext& context) {
   for (uint32_t i = 0; i < header_.chunks.size(); ++i) {
     const bool has_rows = ChunkRows(i) > 0;
     if (has_rows) ++chunks_with_rows_;
     for (uint32_t k = header_.chunks[i].first_piece; k < PiecesEnd(i); ++k) {
+      if (k % kReadsACheck == 0) {
+        if (Status wanted = context.Check(); !wanted) return wanted;
+      }
       Piece& piece = header_.pieces[k];
       if (!header_.columnar) piece.size = header_.chunks[i].size;
       Result<Fault> fault = FaultOf(i, piece);
       if (!fault) return std::move(fault).error();
       piece.fault = *fault;
       Column& column = header_.columns[piece.column];
-      if (piece.HasBytes()) column.stored += piece.size;
+      if (piece.HasBytes()) {
+        column.stored += piece.size;
+        if (column.offset == 0) {
+          column.offset = header_.chunks[i].payload + piece.offset;
+        }
+      }
       if (has_rows && piece.fault == Fault::kSound) ++column.sound;
     }
   }

@@ -74,6 +74,7 @@ struct Column {
   DType dtype = DType::kF32;      // of the decoded elements
   // The parts of the column in the chunks, from their headers alone.
   uint64_t stored = 0;  // bytes
+  uint64_t offset = 0;  // in the file, of the first of them; 0 if there is none
   uint64_t sound = 0;   // chunks with rows that can be decoded
 
   uint64_t row_bytes() const { return dimension * DTypeSize(dtype); }
@@ -114,7 +115,7 @@ class Collection final : public Container {
 
   /// Reads prelude, header and the prefixes of the chunks. Must be called once,
   /// before any other function.
-  Status Load(const ReadContext& /*context*/);
+  Status Load(const ReadContext& context);
 
   Json Info(const ReadContext& context) const override;
   Tables Files() const override;
@@ -125,7 +126,10 @@ class Collection final : public Container {
   /// damaged chunk fails; opening fails if all chunks are damaged.
   Result<Content> OpenColumn(uint32_t column) const;
   uint64_t ColumnSize(uint32_t column) const;
+  /// Describes a column in constant time; `verified` is left to AddVerdicts.
   EntryInfo DescribeColumn(uint32_t column) const;
+  /// Adds the worst verdict of all chunks. Looks at each of them.
+  void AddVerdicts(EntryInfo& info) const;
   /// Whether the dtype of a column's decoded elements is known.
   bool HasDType(const Column& column) const;
   /// The shape of `rows` rows of a column, as the Python package gives it.
@@ -158,15 +162,15 @@ class Collection final : public Container {
   ctxfs::Table RowTable() const;
 
   /// Load's steps.
-  Status ReadPrelude();
-  Status ReadHeader();
-  Status LocateChunks();
+  Status ReadPrelude(const ReadContext& context);
+  Status ReadHeader(const ReadContext& context);
+  Status LocateChunks(const ReadContext& context);
 
-  Status LocateInOrder();
-  Status LocateByOffset();
+  Status LocateInOrder(const ReadContext& context);
+  Status LocateByOffset(const ReadContext& context);
   Status ReadPrefix(uint64_t at, Chunk& chunk);
   void MarkOverlaps();
-  Status CheckPieces();
+  Status CheckPieces(const ReadContext& context);
   Result<Fault> FaultOf(uint32_t chunk, const Piece& piece) const;
   Result<Fault> LosslessFault(uint64_t at, uint64_t size,
                               uint64_t elements) const;

@@ -33,6 +33,9 @@ class Columns final : public FileTable {
       uint32_t column, const ReadContext& /*context*/) const override {
     return collection_->DescribeColumn(column);
   }
+  void AddFindings(uint32_t /*column*/, EntryInfo& info) const override {
+    collection_->AddVerdicts(info);
+  }
   std::optional<Error> Fault(uint32_t column) const override {
     if (!collection_->IsUnreadable(collection_->header().columns[column])) {
       return std::nullopt;
@@ -145,6 +148,9 @@ class Sections final : public FileTable {
         collection_->IsUnreadable(column) ? 0 : rows * column.row_bytes();
     info.shape = collection_->Shape(column, rows);
     return info;
+  }
+  void AddFindings(uint32_t /*file*/, EntryInfo& info) const override {
+    collection_->AddVerdicts(info);
   }
 
   Result<Content> Open(uint32_t file,

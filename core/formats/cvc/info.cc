@@ -14,6 +14,8 @@ namespace {
 
 // At most so many warnings.
 constexpr size_t kFaultsShown = 100;
+// Chunks between two checks for an interrupt.
+constexpr uint32_t kChunksACheck = 16'384;
 
 }  // namespace
 
@@ -69,7 +71,7 @@ Error Collection::PieceError(uint32_t chunk, uint32_t column) const {
           offset};
 }
 
-Json Collection::Info(const ReadContext& /*context*/) const {
+Json Collection::Info(const ReadContext& context) const {
   Json warnings = Json::array();
   for (const std::string& text : header_.warnings) warnings.push_back(text);
   if (!has_checksums()) {
@@ -86,6 +88,7 @@ Json Collection::Info(const ReadContext& /*context*/) const {
     if (column.sound == chunks_with_rows_) continue;
     for (uint32_t chunk = 0; chunk < header_.chunks.size(); ++chunk) {
       if (warnings.size() >= kFaultsShown) break;
+      if (chunk % kChunksACheck == 0 && !context.Check()) break;
       const Piece* piece = FindPiece(chunk, i);
       const bool sound = piece != nullptr && piece->fault == Fault::kSound;
       if (sound || ChunkRows(chunk) == 0) continue;
@@ -125,13 +128,7 @@ EntryInfo Collection::DescribeColumn(uint32_t entry) const {
   info.kind = "column";
   info.size = ColumnSize(entry);
   info.stored_size = column.stored;
-  info.offset = json_at_ + json_size_;
-  for (uint32_t i = 0; i < header_.chunks.size(); ++i) {
-    const Piece* piece = FindPiece(i, entry);
-    if (piece == nullptr || !piece->HasBytes()) continue;
-    info.offset = header_.chunks[i].payload + piece->offset;
-    break;
-  }
+  info.offset = column.offset != 0 ? column.offset : json_at_ + json_size_;
   info.codec = column.codec_text;
   if (HasDType(column)) info.dtype = DTypeName(column.dtype);
   info.shape = Shape(column, header_.num_vectors);
@@ -148,18 +145,21 @@ EntryInfo Collection::DescribeColumn(uint32_t entry) const {
                 Quote(none ? column.dtype_text : column.codec_text) +
                 " is unknown";
   }
-  if (!has_checksums()) {
-    info.verified = "none";
-    return info;
-  }
-  info.verified = header_.chunks.empty() ? "none" : "yes";
+  info.verified = "none";
+  return info;
+}
+
+// Not in DescribeColumn, because index.json describes every column and shows no
+// verdict: a header of some megabytes has 65,536 columns and a million chunks.
+void Collection::AddVerdicts(EntryInfo& info) const {
+  if (!has_checksums() || header_.chunks.empty()) return;
+  info.verified = "yes";
   for (const AtomicVerdict& verdict : *verdicts_) {
     const Verdict found = verdict.load(std::memory_order_acquire);
     if (found == Verdict::kFailed) info.verified = "failed";
     if (found == Verdict::kFailed) break;
     if (found == Verdict::kUnknown) info.verified = "no";
   }
-  return info;
 }
 
 std::string Collection::VerifiedText(uint32_t chunk) const {

@@ -3,6 +3,7 @@
 // Vector collections made by hand, a version and a coding at a time.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -14,6 +15,8 @@
 #include "core/tree/container_tree.h"
 #include "tests/unit/testing/files.h"
 #include "tests/unit/testing/heap.h"
+#include "tests/unit/testing/interrupts.h"
+#include "tests/unit/testing/result.h"
 
 namespace ctxfs {
 namespace {
@@ -168,8 +171,7 @@ TEST(Cvc, ElementTypesMayBeUnknown) {
       OneColumn(R"("dimension":1,"dtype":"complex64")", "none", "12345678"));
   ASSERT_TRUE(dtype) << dtype.error().Text();
   EXPECT_EQ(DescribeEntry(**dtype, 0).dtype, "");
-  EXPECT_EQ(DescribeEntry(**dtype, 0).note,
-            "the dtype 'complex64' is unknown");
+  EXPECT_EQ(DescribeEntry(**dtype, 0).note, "the dtype 'complex64' is unknown");
   EXPECT_EQ(DescribeEntry(**dtype, 0).extra["stored_dtype"], "complex64");
   EXPECT_TRUE(ArraysOf(**dtype).empty());
   EXPECT_FALSE(OpenEntry(**dtype, 0));
@@ -178,8 +180,7 @@ TEST(Cvc, ElementTypesMayBeUnknown) {
       Open(OneColumn(R"("dimension":1,"dtype":"int32")", "pq8", "12345678"));
   ASSERT_TRUE(codec) << codec.error().Text();
   EXPECT_EQ(DescribeEntry(**codec, 0).dtype, "");
-  EXPECT_EQ(DescribeEntry(**codec, 0).note,
-            "the compression 'pq8' is unknown");
+  EXPECT_EQ(DescribeEntry(**codec, 0).note, "the compression 'pq8' is unknown");
 
   // Halves are halves, whatever the input was.
   const auto halves =
@@ -443,6 +444,56 @@ TEST(Cvc, AHundredThousandChunksCostTheirRecords) {
   source->bytes = 0;
   ASSERT_TRUE(content->Read(16 * 77'777, 16, cache, window));
   EXPECT_EQ(source->bytes, 8U);  // not verified twice
+}
+
+/// A file of `columns` columns, of which only the first is in the chunks.
+std::string Wide(int columns, int chunks) {
+  std::string json = R"({"format_type":"columnar","num_vectors":)" +
+                     std::to_string(chunks) + R"(,"chunks":[)";
+  std::string data;
+  for (int i = 0; i < chunks; ++i) {
+    json += i == 0 ? "" : ",";
+    json += R"({"rows":1,"columns":{"c0":{"offset":0,"size":1}}})";
+    data += Chunk("x");
+  }
+  json += R"(],"columns":[)";
+  for (int i = 0; i < columns; ++i) {
+    json += (i == 0 ? R"({"name":"c)" : R"(,{"name":"c)") + std::to_string(i) +
+            R"(","dimension":1,"dtype":"uint8","compression":"none"})";
+  }
+  return New(json + "]}", 2) + data;
+}
+
+// index.json describes all columns.
+TEST(Cvc, DescribingAColumnDoesNotLookAtEveryChunk) {
+  constexpr int kColumns = 5000;
+  const auto container = Open(Wide(kColumns, 100'000));
+  const auto entries = (*container)->Entries();
+  const auto start = std::chrono::steady_clock::now();
+  for (uint32_t i = 0; i < kColumns; ++i) {
+    ASSERT_TRUE(entries->Describe(i, LoneContext()));
+  }
+  // Half a minute if it did.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+}
+
+TEST(Cvc, DescribesWhereAColumnBegins) {
+  const std::string bytes = Wide(2, 3);
+  const auto container = Open(bytes);
+  ASSERT_TRUE(container);
+  const uint64_t header_end = bytes.size() - 3 * Chunk("x").size();
+  EXPECT_EQ(DescribeEntry(**container, 0).offset, header_end + 8);
+  EXPECT_EQ(DescribeEntry(**container, 1).offset, header_end);
+}
+
+TEST(Cvc, OpeningStopsWhenItIsInterrupted) {
+  const auto source = std::make_shared<MemorySource>(Wide(1, 10'000));
+  BlockCache cache(0);  // A check for so many prefixes, and for so many parts.
+  for (const uint64_t checks : {0U, 5U, 15U}) {
+    const InterruptAfter interrupt(checks);
+    EXPECT_TRUE(Fails(OpenContainer(source, {}, ReadContext(cache, interrupt)),
+                      Code::kInterrupted));
+  }
 }
 
 }  // namespace
