@@ -37,7 +37,7 @@ uint8_t ImpliedEncoding(uint64_t kind) {
 
 }  // namespace
 
-Status Graph::Load(const ReadContext& /*context*/) {
+Status Graph::Load(const ReadContext& context) {
   SjgnCursor in(*data_, 4, data_->size());
   const uint8_t major = in.U8();
   flags_ = in.U8();
@@ -61,6 +61,7 @@ Status Graph::Load(const ReadContext& /*context*/) {
                  in.at()};
   }
   for (uint64_t i = 0; in.ok() && i < count; ++i) {
+    if (Status wanted = context.Check(); !wanted) return wanted;
     Section section;
     section.kind = in.Uvarint();
     // Writers leave it 0, so it is only shown, and not used.
@@ -71,7 +72,10 @@ Status Graph::Load(const ReadContext& /*context*/) {
     if (in.ok()) sections_.push_back(std::move(section));
   }
   if (!in.ok()) return in.error();
-  for (const Section& section : sections_) ReadBody(section);
+  for (const Section& section : sections_) {
+    if (Status wanted = context.Check(); !wanted) return wanted;
+    if (Status read = ReadBody(section, context); !read) return read;
+  }
   reads_ = std::vector<std::atomic<bool>>(tables_.size());
   return {};
 }
@@ -85,6 +89,7 @@ Json Graph::Info(const ReadContext& context) const {
                {"warnings", WarningTexts()}};
   for (size_t i = 0; i < tables_.size(); ++i) {
     if (reads_[i].load(std::memory_order_acquire)) continue;
+    if (!context.Check()) break;
     const Result<Buffer> ids = IdsBlock(i)->Produce(context);
     if (ids) {
       reads_[i].store(true, std::memory_order_release);
@@ -99,8 +104,9 @@ Json Graph::Info(const ReadContext& context) const {
 }
 
 /// Finds the arrays of a section. A section that cannot be read as its kind is
-/// only in .ctxfs/raw.
-void Graph::ReadBody(const Section& section) {
+/// only in .ctxfs/raw. Fails with errors that may not occur again, so that the
+/// tree does not depend on whether a read has failed.
+Status Graph::ReadBody(const Section& section, const ReadContext& context) {
   SjgnCursor in(*data_, section.offset, section.offset + section.length);
   std::vector<SjgnArray> found;
   if (section.kind == kFeature) {
@@ -113,20 +119,22 @@ void Graph::ReadBody(const Section& section) {
     if (section.length > limits::kGraphBytes) {
       in.Fail("a table of more than 256 MiB");
     } else {
-      const uint64_t events = CountSjgnEvents(in);
-      if (in.ok()) {
-        tables_.push_back({section.name, section.kind == kEdges, section.offset,
-                           section.length, events});
-      }
+      SjgnSection table{section.name, section.kind == kEdges, section.offset,
+                        section.length};
+      MeasureSjgnTable(in, context, table);
+      if (in.ok()) tables_.push_back(std::move(table));
     }
   } else {
-    return;
+    return {};
   }
   if (in.ok()) {
     for (SjgnArray& array : found) arrays_.push_back(std::move(array));
-  } else {
+  } else if (in.error().Permanent()) {
     Warn({Quote(section.name) + ": " + in.error().what, in.error().offset});
+  } else {
+    return in.error();
   }
+  return {};
 }
 
 namespace {

@@ -48,7 +48,7 @@ class Graph final : public Container {
   class Lines;
   class Ids;
 
-  void ReadBody(const Section& section);
+  Status ReadBody(const Section& section, const ReadContext& context);
   Content Piece(uint64_t offset, uint64_t length) const;
   Content Elements(const SjgnArray& array) const;
   std::shared_ptr<const Block> LinesBlock(size_t table) const;

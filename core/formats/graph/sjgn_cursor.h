@@ -71,8 +71,9 @@ class SjgnCursor {
     }
     return start;
   }
-  void Fail(const char* why) {
-    if (ok()) status_ = Error{Code::kCorrupt, why, at_};
+  void Fail(const char* why) { Fail(Error{Code::kCorrupt, why, at_}); }
+  void Fail(Error error) {
+    if (ok()) status_ = std::move(error);
     at_ = end_;
   }
 

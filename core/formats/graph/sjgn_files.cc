@@ -62,15 +62,15 @@ Result<Content> Graph::OpenLines(size_t table,
 }
 
 std::vector<SjgnArray> Graph::IdsOf(size_t table) const {
-  const auto& [name, edges, offset, length, events] = tables_[table];
-  const uint64_t size = events * sizeof(int64_t);
+  const SjgnSection& section = tables_[table];
+  const uint64_t size = section.events * sizeof(int64_t);
   SjgnArray first;
-  first.name = name + (edges ? "/src" : "/id");
-  first.shape = {events};
+  first.name = section.name + (section.edges ? "/src" : "/id");
+  first.shape = {section.events};
   first.size = size;
-  if (!edges) return {first};
+  if (!section.edges) return {first};
   SjgnArray second = first;
-  second.name = name + "/dst";
+  second.name = section.name + "/dst";
   second.offset = size;
   return {first, second};
 }

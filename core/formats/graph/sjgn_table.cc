@@ -9,6 +9,7 @@
 #include "core/formats/graph/sjgn_table.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,22 @@ constexpr uint8_t kHasPredicates = 0x01;
 constexpr uint64_t kNode = 0;
 constexpr uint64_t kEdge = 1;
 constexpr uint64_t kTriple = 2;
+
+// Names or events that are passed over between two checks for an interrupt.
+// Passing over one may take a small read.
+constexpr uint64_t kLengthsACheck = 1024;
+
+// Bytes of memory that a value of an event takes at most, once as it is decoded
+// and once under its field's other name. A typed value is an object of several
+// fields.
+constexpr uint64_t kBytesAValue = 2 * 512;
+// Bytes of JSON that a byte of text takes at most: "\\u001f".
+constexpr uint64_t kEscape = 6;
+// Bytes of JSON, besides texts, that a stored byte makes at most: a typed value
+// is an object with the names of its fields.
+constexpr uint64_t kJsonAByte = 64;
+// The text is made in pieces of so many bytes.
+constexpr uint64_t kPiece = limits::kMiB;
 
 /// The dictionaries that events refer to.
 struct Names {
@@ -185,9 +202,44 @@ class EventReader {
   std::string fault_;
 };
 
+/// Text that grows in pieces, so that growing never holds it twice.
+class Lines {
+ public:
+  uint64_t size() const { return size_; }
+
+  void Append(std::string_view text) {
+    size_ += text.size();
+    while (!text.empty()) {
+      if (pieces_.empty() || pieces_.back().size() == kPiece) {
+        pieces_.emplace_back().reserve(kPiece);
+      }
+      std::string& last = pieces_.back();
+      const size_t n = std::min<size_t>(text.size(), kPiece - last.size());
+      last += text.substr(0, n);
+      text.remove_prefix(n);
+    }
+  }
+
+  /// All of the text. A piece is freed once it was copied: the result takes
+  /// memory only as it is filled.
+  Buffer Take() && {
+    Buffer all(static_cast<size_t>(size_));
+    std::byte* out = all.data();
+    for (; !pieces_.empty(); pieces_.pop_front()) {
+      out = std::copy_n(AsBytes(pieces_.front()).data(), pieces_.front().size(),
+                        out);
+    }
+    return all;
+  }
+
+ private:
+  uint64_t size_ = 0;
+  std::deque<std::string> pieces_;
+};
+
 /// A table, decoded.
 struct Table {
-  std::string lines;  // the events as JSON, one on each line
+  Lines lines;  // the events as JSON, one on each line
   /// The ends of edges, or the ids of nodes as `from`.
   EdgeIds ids;
   /// Why the table is not a list of edges, or of nodes; empty if it is one.
@@ -210,7 +262,7 @@ void List(const Json& event, bool edges, Table& table) {
 
 /// Decodes all of a table, which is at `offset`.
 Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
-                        SjgnWanted wanted) {
+                        SjgnWanted wanted, const ReadContext& context) {
   CowrieReader in(bytes, offset);
   if (AsText(in.Take(4)) != "SJGS" || in.U8() != 1)
     in.Fail("the table is not a stream of events");
@@ -225,6 +277,9 @@ Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
     const uint64_t at = in.offset();
     const Bytes frame = in.Take(length);
     if (!in.ok()) break;
+    if (Status asked = context.Check(); !asked) {
+      return std::move(asked).error();
+    }
     const Result<Json> event = ReadFrame(frame, at, text);
     if (!event) return event.error();
     EventReader reader(*event, names, text);
@@ -232,8 +287,8 @@ Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
       return Error{Code::kCorrupt, std::move(fault), at};
     }
     if (wanted == SjgnWanted::kLines) {
-      table.lines += JsonLine(reader.made());
-      table.lines += '\n';
+      table.lines.Append(JsonLine(reader.made()));
+      table.lines.Append("\n");
       if (table.lines.size() > limits::kDecodedBytes) {
         return Error{Code::kLimit, "the events are more than 1 GiB as JSON",
                      at};
@@ -255,30 +310,67 @@ class TableBlock final : public Block {
              const SjgnSection& table, SjgnWanted wanted)
       : Block(key), data_(std::move(data)), table_(table), wanted_(wanted) {}
 
-  uint64_t cost() const override { return 2 * table_.length; }
+  uint64_t cost() const override {
+    const uint64_t ids = table_.events * (table_.edges ? 2 : 1);
+    return table_.length + NamesCost() + EventCost() +
+           (wanted_ == SjgnWanted::kIds ? IdsCost(ids) : LinesCost());
+  }
   const Source* made_from() const override { return data_.get(); }
 
-  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+  Result<Buffer> Produce(const ReadContext& context) const override {
     const Result<Buffer> bytes =
         ReadBuffer(*data_, table_.offset, table_.length, "a graph's table");
     if (!bytes) return bytes.error();
     Result<Table> table =
-        ReadTable(bytes->span(), table_.offset, table_.edges, wanted_);
+        ReadTable(bytes->span(), table_.offset, table_.edges, wanted_, context);
     if (!table) return std::move(table).error();
-    std::string text = std::move(table->lines);
-    if (wanted_ == SjgnWanted::kIds) {
-      if (!table->unlisted.empty()) {
-        return Error{Code::kCorrupt, table->unlisted, table_.offset};
-      }
-      text = table->ids.from();
-      if (table_.edges) text += table->ids.to();
+    if (wanted_ == SjgnWanted::kLines) return std::move(table->lines).Take();
+    if (!table->unlisted.empty()) {
+      return Error{Code::kCorrupt, table->unlisted, table_.offset};
     }
-    Buffer made(text.size());
-    std::copy_n(AsBytes(text).data(), text.size(), made.data());
+    const Bytes from = AsBytes(table->ids.from());
+    const Bytes to = table_.edges ? AsBytes(table->ids.to()) : Bytes();
+    Buffer made(from.size() + to.size());
+    std::copy_n(to.data(), to.size(),
+                std::copy_n(from.data(), from.size(), made.data()));
     return made;
   }
 
  private:
+  /// The dictionaries as lists of views: a name takes at least a byte. A list
+  /// that grows has twice its size, and the half that it had before.
+  uint64_t NamesCost() const {
+    constexpr uint64_t kDictionaries = 3;
+    return 3 * sizeof(std::string_view) *
+           std::min(table_.length, kDictionaries * limits::kCowrieNames);
+  }
+  /// Bytes of text of events of `bytes` bytes. A stored byte is a byte of text,
+  /// or stands for a name of the dictionaries; two use a name of their event,
+  /// which is at most F * F / 8 bytes for an event of F bytes.
+  uint64_t TextOf(uint64_t bytes) const {
+    const uint64_t a_byte = 1 + table_.longest_name + table_.largest_event / 8;
+    return std::min(limits::kCowrieText,
+                    CheckedMul(bytes, a_byte).value_or(UINT64_MAX));
+  }
+  /// Bytes of JSON of events of `bytes` bytes.
+  uint64_t JsonOf(uint64_t bytes) const {
+    return kEscape * TextOf(bytes) + kJsonAByte * bytes;
+  }
+  /// One event as values, whose text is there twice, and as JSON, which grows.
+  uint64_t EventCost() const {
+    const uint64_t bytes = table_.largest_event;
+    const uint64_t values =
+        kBytesAValue * std::min(bytes, limits::kCowrieValues);
+    return values + 2 * TextOf(bytes) +
+           (wanted_ == SjgnWanted::kLines ? 3 * JsonOf(bytes) : uint64_t{0});
+  }
+  /// Ids in strings that grow, and the result.
+  static uint64_t IdsCost(uint64_t ids) { return (3 + 1) * ids * 8; }
+  /// Lines in pieces, and the result.
+  uint64_t LinesCost() const {
+    return 2 * std::min(limits::kDecodedBytes, JsonOf(table_.length)) + kPiece;
+  }
+
   std::shared_ptr<const Source> data_;
   const SjgnSection table_;
   SjgnWanted wanted_;
@@ -294,21 +386,33 @@ std::shared_ptr<const Block> DecodeSjgnTable(Key key,
                                             wanted);
 }
 
-uint64_t CountSjgnEvents(SjgnCursor& in) {
+void MeasureSjgnTable(SjgnCursor& in, const ReadContext& context,
+                      SjgnSection& table) {
+  const auto check = [&](uint64_t number) {
+    if (number % kLengthsACheck != 0) return;
+    if (Status wanted = context.Check(); !wanted) {
+      in.Fail(std::move(wanted).error());
+    }
+  };
   in.Skip(5);
   const uint8_t flags = in.U8();
   const int dictionaries = (flags & kHasPredicates) != 0 ? 3 : 2;
   for (int i = 0; i < dictionaries; ++i) {
     for (uint64_t n = in.Uvarint(); n > 0 && in.ok(); --n) {
-      in.Skip(in.Uvarint());
+      check(n);
+      const uint64_t length = in.Uvarint();
+      in.Skip(length);
+      if (in.ok()) table.longest_name = std::max(table.longest_name, length);
     }
   }
-  for (uint64_t events = 0; in.ok(); ++events) {
+  while (in.ok()) {
+    check(table.events);
     const uint64_t length = in.U32();
-    if (length == 0) return in.ok() ? events : 0;
+    if (length == 0) return;
     in.Skip(length);
+    ++table.events;
+    table.largest_event = std::max(table.largest_event, length);
   }
-  return 0;
 }
 
 }  // namespace ctxfs

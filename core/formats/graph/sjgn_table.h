@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/content/block.h"
+#include "core/content/read_context.h"
 #include "core/formats/graph/sjgn_cursor.h"
 #include "core/io/source.h"
 
@@ -18,6 +19,8 @@ struct SjgnSection {
   uint64_t offset = 0;
   uint64_t length = 0;
   uint64_t events = 0;
+  uint64_t largest_event = 0;  // bytes
+  uint64_t longest_name = 0;   // bytes, of its dictionaries' names
 };
 
 /// What to decode of a table. kLines: its events as JSON, one on each line.
@@ -25,8 +28,10 @@ struct SjgnSection {
 /// that they go to.
 enum class SjgnWanted : uint8_t { kLines, kIds };
 
-/// Counts the events of a table. Reads only their lengths.
-uint64_t CountSjgnEvents(SjgnCursor& in);
+/// Counts the events of `table` and measures them and its names. Reads only
+/// lengths. Faults, and an interrupt, are those of `in`.
+void MeasureSjgnTable(SjgnCursor& in, const ReadContext& context,
+                      SjgnSection& table);
 
 /// Decodes the `wanted` part of a table in `data`; `key` is its key in the
 /// cache. Producing the block fails with kCorrupt if the section is not a

@@ -3,10 +3,15 @@
 // Cowrie-GNN graphs by bytes made for it (docs/sjgn.md).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
+#include "core/base/limits.h"
 #include "core/container/format.h"
+#include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
+#include "tests/unit/testing/heap.h"
+#include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -307,6 +312,82 @@ TEST(Sjgn, LabelsThatAreUsedAgainAndAgainAreLimited) {
       Open(Graph({Section(kNodes, "n", head + Frame(node) + kEnd)}));
   ASSERT_TRUE(Ok(graph));
   EXPECT_EQ(FileAt(**graph, "tables/n.jsonl"), std::nullopt);
+}
+
+/// A table of nodes, each with the same label of `label` bytes.
+std::string Labelled(int nodes, size_t label) {
+  std::string bytes =
+      std::string("SJGS\x01\x00\x00\x01", 8) + Text(std::string(label, 'x'));
+  for (int i = 0; i < nodes; ++i) bytes += Frame(Node(std::to_string(i)));
+  return bytes + kEnd;
+}
+
+TEST(Sjgn, OpeningStopsWhenItIsInterrupted) {
+  const auto source = std::make_shared<MemorySource>(
+      Graph({Section(kNodes, "n", Labelled(20'000, 1))}));
+  BlockCache cache(0);
+  // Once a section, and once for a thousand events.
+  for (const uint64_t checks : {0U, 1U, 10U}) {
+    const InterruptAfter interrupt(checks);
+    EXPECT_TRUE(Fails(OpenContainer(source, {}, ReadContext(cache, interrupt)),
+                      Code::kInterrupted))
+        << checks;
+  }
+}
+
+TEST(Sjgn, DecodingATableStopsWhenItIsInterrupted) {
+  const auto graph = Open(Graph({Section(kNodes, "n", Labelled(5000, 1))}));
+  ASSERT_TRUE(Ok(graph));
+  for (const char* path : {"tables/n.jsonl", "arrays/n/id"}) {
+    const std::optional<FoundFile> file = FindFile(**graph, path);
+    ASSERT_TRUE(file);
+    BlockCache cache(limits::kGiB);
+    const InterruptAfter interrupt(100);
+    EXPECT_TRUE(
+        Fails(file->Open(ReadContext(cache, interrupt)), Code::kInterrupted));
+    EXPECT_LT(interrupt.asked(), 200U) << "it stops at once";
+  }
+}
+
+/// Never interrupts; keeps the most heap memory that was in use at a check.
+class HeapPeak final : public Interrupt {
+ public:
+  bool interrupted() const override {
+    most_ = std::max(most_, HeapBytes());
+    return false;
+  }
+  int64_t most() const { return most_; }
+
+ private:
+  mutable int64_t most_ = 0;
+};
+
+// A label of the dictionary is a byte in each event.
+TEST(Sjgn, TheCostOfATableIsNotLessThanWhatItTakes) {
+  for (const size_t label : {size_t{1}, size_t{100'000}}) {
+    const auto graph =
+        Open(Graph({Section(kNodes, "n", Labelled(200, label))}));
+    ASSERT_TRUE(Ok(graph));
+    for (const char* path : {"tables/n.jsonl", "arrays/n/id"}) {
+      const std::optional<FoundFile> file = FindFile(**graph, path);
+      ASSERT_TRUE(file);
+      BlockCache cache(limits::kGiB);
+      const int64_t before = HeapBytes();
+      const HeapPeak peak;
+      const Result<Content> content = file->Open(ReadContext(cache, peak));
+      ASSERT_TRUE(Ok(content));
+      // The result is made while the text is still there.
+      const auto taken = static_cast<uint64_t>(peak.most() - before);
+      EXPECT_GE(content->LargestBlock(), content->size() + taken) << path;
+    }
+  }
+}
+
+TEST(Sjgn, AFailedReadRefusesTheGraphAndNotASection) {
+  const auto source = std::make_shared<FaultySource>(
+      Graph({Section(kNodes, "n", Labelled(1000, 1))}));
+  source->FailAfter(50);
+  EXPECT_TRUE(Fails(OpenContainer(source, {}), Code::kIo));
 }
 
 TEST(Sjgn, MetaIsJsonWhateverItIsStoredAs) {
