@@ -279,8 +279,11 @@ std::vector<ArrayInfo> Graph::AllArrays(const ReadContext& context) const {
   }
   for (size_t i = 0; i < tables_.size(); ++i) {
     for (const SjgnArray& array : IdsOf(i)) {
+      // After an interrupt nobody uses the result. A failed read says nothing
+      // about the table, and its arrays fail when they are read.
+      if (!context.Check()) return all;
       const Result<Content> ids = OpenIds(i, array, context);
-      if (!ids) break;
+      if (!ids && ids.error().Permanent()) break;
       all.push_back(
           {array.name, array.dtype, array.shape,
            [self = Share(*this), i, array](const ReadContext& request) {

@@ -383,6 +383,22 @@ TEST(Sjgn, TheCostOfATableIsNotLessThanWhatItTakes) {
   }
 }
 
+// An interrupt or a failed read says nothing about a table.
+TEST(Sjgn, AFailedReadTakesNoArrayAway) {
+  const auto source = std::make_shared<FaultySource>(
+      Graph({Section(kEdges, "e", Table({Edge("1", "2")}))}));
+  const auto graph = OpenContainer(source, {});
+  ASSERT_TRUE(Ok(graph));
+  EXPECT_EQ(ArraysOf(**graph).size(), 2U);
+  source->FailNext();
+  const std::vector<ArrayInfo> arrays = ArraysOf(**graph);
+  ASSERT_EQ(arrays.size(), 2U);
+  EXPECT_EQ(arrays[0].shape, (std::vector<uint64_t>{1}));
+  source->FailNext();
+  EXPECT_TRUE(Fails(arrays[0].open(LoneContext()), Code::kIo));
+  EXPECT_TRUE(Ok(arrays[0].open(LoneContext())));
+}
+
 TEST(Sjgn, AFailedReadRefusesTheGraphAndNotASection) {
   const auto source = std::make_shared<FaultySource>(
       Graph({Section(kNodes, "n", Labelled(1000, 1))}));
