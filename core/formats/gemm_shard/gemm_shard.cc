@@ -74,6 +74,9 @@ class Assembled final : public Transform {
     for (auto row = static_cast<size_t>(above - grid_.rows.begin()) - 1;
          row + 1 < grid_.rows.size() && grid_.rows[row] * line < end; ++row) {
       for (size_t column = 0; column + 1 < grid_.columns.size(); ++column) {
+        if (column % kHeadersACheck == 0) {
+          if (Status wanted = context.Check(); !wanted) return wanted;
+        }
         Status copied = CopyTile(row, column, offset, out, context);
         if (!copied) return copied;
       }
@@ -83,6 +86,7 @@ class Assembled final : public Transform {
 
   Status Verify(const ReadContext& context) const override {
     for (const uint32_t entry : grid_.entries) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
       const Result<Content> tile = shard_->OpenTensor(entry, context);
       if (!tile) return tile.error();
       if (Status good = tile->Verify(context); !good) return good;
@@ -134,6 +138,9 @@ class GemmShard final : public TensorShard {
   Status Load(const ReadContext& context) override {
     if (Status loaded = TensorShard::Load(context); !loaded) return loaded;
     for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+      if (entry % kEntriesACheck == 0) {
+        if (Status wanted = context.Check(); !wanted) return wanted;
+      }
       std::string_view matrix;
       Place place;
       if (!SplitName(EntryName(entry).value_or(""), &matrix, &place)) continue;
@@ -167,7 +174,12 @@ class GemmShard final : public TensorShard {
 
   Json Info(const ReadContext& context) const override {
     Json info = TensorShard::Info(context);
+    // Tiles are all over the container, as other headers are.
+    size_t left = limits::kHeadersExamined;
     for (const auto& [name, tiles] : tiles_) {
+      if (!context.Check()) break;
+      if (tiles.size() > left) continue;
+      left -= tiles.size();
       const Result<Grid> grid = Fit(tiles, context);
       if (grid) continue;
       info["warnings"].push_back(
@@ -224,6 +236,7 @@ class GemmShard final : public TensorShard {
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const override {
     std::vector<ArrayInfo> arrays = TensorShard::Arrays(context);
     for (const auto& [name, tiles] : tiles_) {
+      if (!context.Check()) break;
       const Result<Grid> grid = Fit(tiles, context);
       if (!grid) continue;
       arrays.push_back(
@@ -254,6 +267,11 @@ class GemmShard final : public TensorShard {
     grid.rows = {0};
     grid.columns = {0};
     for (const auto& [place, entry] : tiles) {
+      if (grid.entries.size() % kHeadersACheck == 0) {
+        if (Status wanted = context.Check(); !wanted) {
+          return std::move(wanted).error();
+        }
+      }
       const Result<TensorHeader> tile = Header(entry, context);
       if (!tile) return tile.error();
       const auto unfit = [this, at = entry](const char* why) {

@@ -119,6 +119,7 @@ Json ModelShard::Info(const ReadContext& context) const {
     }
   }
   for (const auto& [entry, spec] : deltas_.specs()) {
+    if (!context.Check()) break;
     const auto delta = deltas_.Resolve(entry, context);
     if (delta) continue;
     info["warnings"].push_back(Error{delta.error().code,
@@ -257,6 +258,7 @@ std::vector<ArrayInfo> ModelShard::Arrays(const ReadContext& context) const {
   const std::shared_ptr<const FileTable> files =
       DequantizedTensors(Share(*this));
   for (const auto& [entry, scales] : scales_) {
+    if (!context.Check()) return arrays;
     const Result<Dequantized> array = ExamineDequantized(*this, entry, context);
     if (!array) continue;
     arrays.push_back({"dequantized/" + std::string(*EntryName(entry)),
@@ -267,6 +269,7 @@ std::vector<ArrayInfo> ModelShard::Arrays(const ReadContext& context) const {
                       /*opening_reads=*/true});
   }
   for (const auto& [entry, spec] : deltas_.specs()) {
+    if (!context.Check()) return arrays;
     const auto delta = deltas_.Resolve(entry, context);
     if (!delta) continue;
     arrays.push_back(

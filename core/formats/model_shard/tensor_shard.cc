@@ -213,6 +213,7 @@ std::vector<ArrayInfo> TensorShard::Arrays(const ReadContext& context) const {
   if (entry_count() > limits::kArrayEntries) return {};
   std::vector<ArrayInfo> arrays;
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    if (entry % kHeadersACheck == 0 && !context.Check()) break;
     const std::optional<std::string_view> name = EntryName(entry);
     if (!name || !MayBeTensor(entry)) continue;
     const Result<TensorHeader> header = Header(entry, context);
@@ -242,6 +243,7 @@ Json TensorShard::Info(const ReadContext& context) const {
   uint32_t examined = 0;
   for (uint32_t entry = 0;
        entry < entry_count() && examined < limits::kHeadersExamined; ++entry) {
+    if (entry % kHeadersACheck == 0 && !context.Check()) break;
     if (EntryFault(entry) || IsReservedName(EntryName(entry).value_or(""))) {
       continue;
     }

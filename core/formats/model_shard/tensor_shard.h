@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -10,6 +11,9 @@
 #include "core/formats/shard/shard.h"
 
 namespace ctxfs {
+
+/// Entries between two checks for an interrupt, if each may take a small read.
+constexpr uint32_t kHeadersACheck = 256;
 
 /// A Shard container whose entries may be tensors. Whether one is a tensor
 /// depends on its content, which is examined when its file is looked up or

@@ -18,8 +18,6 @@ namespace ctxfs {
 namespace {
 
 constexpr uint16_t kTensorType = 1;
-// Entries between two checks of the interrupt; each may take a small read.
-constexpr uint32_t kHeadersACheck = 256;
 
 /// Whether the values of a tensor are certain: those of packed types are not
 /// defined, and code 9 has been used for two types.

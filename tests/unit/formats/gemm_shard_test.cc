@@ -9,6 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/formats/model_shard/tensor_v1.h"
+#include "tests/unit/testing/files.h"
+#include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/model_shard_builder.h"
 
 namespace ctxfs {
@@ -52,6 +55,49 @@ TEST(GemmShard, TilesThatDoNotFitMakeNoMatrix) {
   EXPECT_FALSE(matrix(tile, Tensor(kF32, {4}, Floats(4))));
   EXPECT_FALSE(matrix(tile, Tensor(kF32, {0, uint64_t{1} << 62}, "")));
   EXPECT_FALSE(matrix(tile, "no tensor at all"));
+}
+
+/// A matrix of `tiles` tiles in one row, whose last is no tensor.
+std::vector<ShardEntry> Row(int tiles) {
+  const std::string tile = Tensor(kF32, {1, 1}, Floats(1));
+  std::vector<ShardEntry> entries;
+  for (int i = 0; i < tiles; ++i) {
+    entries.push_back(Raw("A/0," + std::to_string(i),
+                          i + 1 == tiles ? std::string("no tensor") : tile));
+  }
+  return entries;
+}
+
+TEST(GemmShard, MakingItsArraysStopsWhenItIsInterrupted) {
+  const auto gemm = Model(Row(10'000), Json::object(), kGemmRole);
+  BlockCache cache(0);
+  const InterruptAfter interrupt(3);
+  const Exports exports = gemm->Export();
+  const auto arrays = exports.arrays(ReadContext(cache, interrupt));
+  EXPECT_LT(arrays.size(), 1000U) << "they stand for 256 headers a check";
+  EXPECT_LT(interrupt.asked(), 10U);
+}
+
+TEST(GemmShard, FittingAMatrixStopsWhenItIsInterrupted) {
+  const auto gemm = Model(Row(10'000), Json::object(), kGemmRole);
+  const auto matrices = TableWith(*gemm, "views/matrices/A");
+  ASSERT_NE(matrices, nullptr);
+  BlockCache cache(0);
+  const InterruptAfter interrupt(3);
+  const auto opened = matrices->Open(0, ReadContext(cache, interrupt));
+  EXPECT_TRUE(Fails(opened, Code::kInterrupted));
+}
+
+TEST(GemmShard, InfoReadsTheHeadersOfSoManyTiles) {
+  const auto few = Model(Row(4096), Json::object(), kGemmRole);
+  EXPECT_EQ(WarningsAbout(*few, "A: no matrix"), 1U);
+  const auto source = std::make_shared<FaultySource>(
+      BuildShard({.entries = Row(10'000), .role = kGemmRole}));
+  const auto many = OpenContainer(source, {});
+  ASSERT_TRUE(Ok(many));
+  source->ForgetAccesses();
+  EXPECT_EQ(WarningsAbout(**many, "A: no matrix"), 0U);
+  EXPECT_LE(source->bytes_read(), 4096 * TensorHeader::kMostBytes + 4096);
 }
 
 }  // namespace

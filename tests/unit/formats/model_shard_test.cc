@@ -13,6 +13,7 @@
 #include "core/views/view.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
+#include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/model_shard_builder.h"
 #include "tests/unit/testing/result.h"
 
@@ -255,6 +256,26 @@ TEST(ModelShard, TwoDeltasOfOneWeightAreNotOneModel) {
        Weight("e", Tensor(kF32, {}, Floats(1)))},
       {{"d", delta}, {"e", delta}});
   EXPECT_TRUE(FilesForLoaders(model).empty());
+}
+
+TEST(ModelShard, MakingItsArraysStopsWhenItIsInterrupted) {
+  std::vector<ShardEntry> entries;
+  for (int i = 0; i < 5000; ++i) {
+    const std::string name = "w" + std::to_string(i);
+    entries.push_back(Raw(name, Tensor(kI8, {1}, "a")));
+    entries.push_back(Raw(name + ".scales", Tensor(kF32, {}, Floats(1))));
+  }
+  const auto model = Model(std::move(entries));
+  const Exports exports = model->Export();
+  BlockCache cache(0);
+  // 40 checks while headers are read, and then one for each tensor with scales.
+  for (const uint64_t checks : {3U, 50U}) {
+    const InterruptAfter interrupt(checks);
+    const auto arrays = exports.arrays(ReadContext(cache, interrupt));
+    EXPECT_LT(arrays.size(), checks == 3 ? 1000U : 10'020U);
+    EXPECT_LE(interrupt.asked(), checks + 10);
+  }
+  EXPECT_EQ(exports.arrays(cache).size(), 15'000U);
 }
 
 }  // namespace
