@@ -67,9 +67,9 @@ class ColumnFiles final : public FileTable {
     return column.size();
   }
 
-  std::optional<EntryInfo> Describe(
-      uint32_t file, const ReadContext& /*context*/) const override {
-    return shard_->DescribeColumn(file % columns_, Kind(file));
+  std::optional<EntryInfo> Describe(uint32_t file,
+                                    const ReadContext& context) const override {
+    return shard_->DescribeColumn(file % columns_, Kind(file), context);
   }
 
   Result<Content> Open(uint32_t file,
@@ -188,30 +188,74 @@ bool ColumnShard::IsOther(uint32_t entry) const {
   return entry != schema_entry_ && !GroupOf(EntryName(entry).value_or(""));
 }
 
-EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file) const {
+Result<ColumnShard::Stored> ColumnShard::StoredOf(
+    size_t column, const ReadContext& context) const {
+  {
+    const MutexLock lock(stored_mutex_);
+    const auto found = stored_.find(column);
+    if (found != stored_.end()) return found->second;
+  }
+  Stored stored;
+  const std::vector<ColumnPart>& parts = columns()[column].parts;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i % kEntriesACheck == 0) {
+      if (Status wanted = context.Check(); !wanted) {
+        return std::move(wanted).error();
+      }
+    }
+    const uint32_t entry = parts[i].entry;
+    const ShardRecord record = Record(entry);
+    std::string codec = "none";
+    if (Encoded(record) || Seal(entry) != nullptr) {
+      EntryInfo chunk = Describe(entry);
+      stored.incomplete = stored.incomplete || chunk.incomplete;
+      codec = std::move(chunk.codec);
+    }
+    stored.size += record.disk_size;
+    stored.offset = i == 0 ? record.data_offset : kNoOffset;
+    if (i != 0 && codec != stored.codec) codec = "mixed";
+    stored.codec = std::move(codec);
+  }
+  if (stored.incomplete) return stored;
+  const MutexLock lock(stored_mutex_);
+  return stored_.try_emplace(column, std::move(stored)).first->second;
+}
+
+Result<std::string> ColumnShard::VerifiedText(
+    size_t column, const ReadContext& context) const {
+  const std::vector<ColumnPart>& parts = columns()[column].parts;
+  std::string text = parts.empty() ? "none" : "yes";
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i % kEntriesACheck == 0) {
+      if (Status wanted = context.Check(); !wanted) {
+        return std::move(wanted).error();
+      }
+    }
+    const uint32_t entry = parts[i].entry;
+    const Verdict verdict = VerdictOf(entry)->load(std::memory_order_acquire);
+    if (verdict == Verdict::kFailed) return std::string("failed");
+    if (verdict == Verdict::kPassed || text != "yes") continue;
+    const bool verifies = StoredChecksum(Record(entry)) || Seal(entry);
+    text = verifies ? "no" : "none";
+  }
+  return text;
+}
+
+EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file,
+                                      const ReadContext& context) const {
   const Column& column = columns()[index];
   EntryInfo info;
   info.name = column.name;
   info.kind = "column";
-  info.verified = "none";
   info.computed = column.parts.empty();
-  bool first = true;
-  for (const ColumnPart& part : column.parts) {
-    const EntryInfo chunk = Describe(part.entry);
-    if (first) {
-      info.offset = chunk.offset;
-      info.codec = chunk.codec;
-      info.verified = chunk.verified;
-    }
-    if (!first) info.offset = kNoOffset;
-    first = false;
-    info.stored_size += chunk.stored_size;
-    if (info.codec != chunk.codec) info.codec = "mixed";
-    // The worst verdict of all chunks: "failed" before any other.
-    if (chunk.verified == "failed" || info.verified == "yes") {
-      info.verified = chunk.verified;
-    }
-  }
+  const Result<Stored> stored = StoredOf(index, context);
+  const Result<std::string> verified = VerifiedText(index, context);
+  info.incomplete = !stored || !verified || stored->incomplete;
+  if (!stored || !verified) return info;
+  info.offset = stored->offset;
+  info.codec = stored->codec;
+  info.stored_size = stored->size;
+  info.verified = *verified;
   if (file == ColumnFile::kValidity) {
     info.computed = true;
     info.size = column.rows;

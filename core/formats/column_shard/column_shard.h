@@ -7,8 +7,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/formats/column_shard/schema.h"
 #include "core/formats/shard/shard.h"
 
@@ -45,10 +47,28 @@ class ColumnShard final : public ShardContainer {
   /// Opens a column over all row groups. Decodes text once, to measure it.
   Result<Content> OpenColumn(size_t column, ColumnFile file,
                              const ReadContext& context) const;
-  EntryInfo DescribeColumn(size_t column, ColumnFile file) const;
+  /// Describes a column; `incomplete` if that was interrupted, or if the store
+  /// failed.
+  EntryInfo DescribeColumn(size_t column, ColumnFile file,
+                           const ReadContext& context) const;
 
  private:
   friend class ColumnBlock;
+
+  /// How the chunks of a column are stored.
+  struct Stored {
+    uint64_t size = 0;           // bytes
+    uint64_t offset = 0;         // kNoOffset for several chunks
+    std::string codec = "none";  // "mixed" for chunks of several codecs
+    bool incomplete = false;     // the store failed while it was examined
+  };
+  /// Looks at all chunks of a column, at the first call. Fails only if it is
+  /// interrupted.
+  Result<Stored> StoredOf(size_t column, const ReadContext& context) const;
+  /// The worst verdict of all chunks: "failed" before any other. Fails only if
+  /// it is interrupted.
+  Result<std::string> VerifiedText(size_t column,
+                                   const ReadContext& context) const;
 
   std::vector<ArrayInfo> Arrays() const;
   Table RowTable() const;
@@ -71,6 +91,9 @@ class ColumnShard final : public ShardContainer {
   ColumnTable table_;
   // Of each part of a column of text: its bytes plus 1; 0 if not yet known.
   mutable std::vector<std::vector<std::atomic<uint64_t>>> text_sizes_;
+  mutable Mutex stored_mutex_;
+  mutable std::unordered_map<size_t, Stored> stored_  // by column
+      CTXFS_GUARDED_BY(stored_mutex_);
   uint64_t owners_[2] = {NewOwner(), NewOwner()};  // of blocks, by ColumnFile
 };
 

@@ -3,7 +3,9 @@
 
 #include "core/formats/column_shard/column_shard.h"
 #include "core/formats/column_shard/schema.h"
+#include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
+#include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -235,6 +237,67 @@ TEST(ColumnSchema, EachColumnAppearsOnce) {
       Group(1, Json::array({x, x}), {Raw("0:x", Payload(0, 1, "a"))});
   EXPECT_EQ(shard->columns().size(), 1U);
   EXPECT_TRUE(Warns(*shard, "is there twice"));
+}
+
+/// A table of one column and `groups` row groups of one row each.
+Json Narrow(int groups) {
+  const std::vector<Json> stats(static_cast<size_t>(groups), Stats(1));
+  return {{"row_count", groups},
+          {"row_group_count", groups},
+          {"row_group_size", 1},
+          {"columns", Json::array({Described("x", ColumnType::kInt8, stats)})}};
+}
+
+// With the flags of two codecs, the first bytes of a chunk tell which it is.
+TEST(ColumnSchema, ChunksAreExaminedOnceToDescribeAColumn) {
+  std::vector<ShardEntry> entries;
+  for (int i = 0; i < 10; ++i) {
+    entries.push_back(ZstdEntry(std::to_string(i) + ":x", Payload(0, 1, "x")));
+    entries.back().flags = 0x0007;
+  }
+  entries.push_back(Raw("__schema__", Narrow(10).dump()));
+  const auto source = std::make_shared<FaultySource>(
+      BuildShard({.entries = std::move(entries), .role = kColumnRole}));
+  const auto shard = std::make_shared<ColumnShard>(source, OpenOptions());
+  ASSERT_TRUE(Ok(shard->Load(LoneContext())));
+  ASSERT_EQ(shard->columns().size(), 1U);
+  const auto describe = [&] {
+    return shard->DescribeColumn(0, ColumnFile::kValues, LoneContext());
+  };
+  source->FailNext();
+  EXPECT_TRUE(describe().incomplete);
+  const EntryInfo info = describe();
+  EXPECT_FALSE(info.incomplete);
+  EXPECT_EQ(info.codec, "zstd");
+  EXPECT_EQ(info.offset, kNoOffset);
+  EXPECT_EQ(info.verified, "no");
+  source->ForgetAccesses();
+  EXPECT_EQ(describe().codec, "zstd");
+  EXPECT_TRUE(source->accesses().empty());
+
+  ASSERT_EQ(*Column0(*shard), "xxxxxxxxxx");
+  EXPECT_EQ(describe().verified, "yes");
+}
+
+TEST(ColumnSchema, DescribingAColumnStopsWhenItIsInterrupted) {
+  constexpr int kGroups = 40'000;
+  std::vector<ShardEntry> entries;
+  for (int i = 0; i < kGroups; ++i) {
+    entries.push_back(Raw(std::to_string(i) + ":x", Payload(0, 1, "x")));
+  }
+  const auto shard = Table(Narrow(kGroups), std::move(entries));
+  ASSERT_EQ(shard->columns().size(), 1U);
+  ASSERT_EQ(shard->columns()[0].parts.size(), size_t{kGroups});
+  BlockCache cache(0);
+  for (const uint64_t checks : {0U, 1U, 4U}) {
+    const InterruptAfter interrupt(checks);
+    EXPECT_TRUE(shard
+                    ->DescribeColumn(0, ColumnFile::kValues,
+                                     ReadContext(cache, interrupt))
+                    .incomplete)
+        << checks;
+  }
+  EXPECT_FALSE(shard->DescribeColumn(0, ColumnFile::kValues, cache).incomplete);
 }
 
 }  // namespace
