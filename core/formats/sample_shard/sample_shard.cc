@@ -124,7 +124,10 @@ Result<Content> SampleShard::OpenEntry(uint32_t entry,
 Json SampleShard::Info(const ReadContext& context) const {
   Json info = ShardContainer::Info(context);
   uint64_t samples = 0;
-  for (uint32_t i = 0; i < entry_count(); ++i) samples += IsSample(i) ? 1U : 0U;
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    if (i % kEntriesACheck == 0 && !context.Check()) break;
+    samples += IsSample(i) ? 1U : 0U;
+  }
   info["samples"] = samples;
   const auto ieee = static_cast<uint64_t>(std::count_if(
       kinds_.begin(), kinds_.end(), [](const std::atomic<ChecksumKind>& kind) {

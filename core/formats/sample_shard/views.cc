@@ -121,6 +121,9 @@ class LinesFile final : public FileTable {
                        const ReadContext& context) const override {
     Content content;
     for (size_t k = 0; k < sizes_.size(); ++k) {
+      if (Status wanted = context.Check(); !wanted) {
+        return std::move(wanted).error();
+      }
       const auto begin =
           order_.begin() + static_cast<ptrdiff_t>(k * kSamplesABlock);
       const auto end = order_.end() - begin > ptrdiff_t{kSamplesABlock}

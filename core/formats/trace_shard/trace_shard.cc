@@ -45,6 +45,9 @@ class TraceShard final : public ShardContainer {
   Status Load(const ReadContext& context) override {
     if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
     for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+      if (entry % kEntriesACheck == 0) {
+        if (Status wanted = context.Check(); !wanted) return wanted;
+      }
       const std::string_view name = EntryName(entry).value_or("");
       if (name.size() > kEvents.size() && name.starts_with(kEvents)) {
         events_.push_back(entry);
@@ -114,6 +117,9 @@ class TraceShard final : public ShardContainer {
   Result<std::string> Lines(const ReadContext& context) const {
     std::string lines;
     for (const uint32_t entry : events_) {
+      if (Status wanted = context.Check(); !wanted) {
+        return std::move(wanted).error();
+      }
       const Result<Content> content = OpenEntry(entry, context);
       if (!content) return content.error();
       if (content->size() > limits::kJsonBytes ||

@@ -13,6 +13,7 @@
 #include "core/formats/shard/shard.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
+#include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -63,6 +64,18 @@ TEST_F(Trace, BytesThatAreNotValuesMakeNoEvents) {
   EXPECT_TRUE(*events_->Exists(0, Cost::kDecode, cache_));
   EXPECT_EQ(*events_->Size(0, cache_), 0U);
   EXPECT_TRUE(Fails(events_->Open(0, cache_), Code::kCorrupt));
+}
+
+TEST_F(Trace, EventsStopWhenTheyAreInterrupted) {
+  std::vector<ShardEntry> entries;
+  for (int i = 0; i < 1000; ++i) {
+    entries.push_back(Raw("seq/" + std::to_string(i), "1"));
+  }
+  Make(std::move(entries));
+  const InterruptAfter interrupt(50);
+  EXPECT_TRUE(Fails(events_->Open(0, ReadContext(cache_, interrupt)),
+                    Code::kInterrupted));
+  EXPECT_LT(interrupt.asked(), 100U);
 }
 
 }  // namespace
