@@ -61,6 +61,16 @@ bool IsForRepair(std::string_view argument) {
          std::end(kIgnored);
 }
 
+/// Removes them from the arguments and returns how many are left. After "--"
+/// every argument is a source.
+int WithoutRepair(int argc, char** argv) {
+  char** const last = std::find_if(argv + 1, argv + argc, [](const char* word) {
+    return std::string_view(word) == "--";
+  });
+  char** const kept = std::remove_if(argv + 1, last, IsForRepair);
+  return static_cast<int>(std::move(last, argv + argc, kept) - argv);
+}
+
 const char* CodeName(Code code) {
   switch (code) {
     case Code::kNotFound:
@@ -250,8 +260,6 @@ Findings CheckAll(const Arguments& arguments) {
 }
 
 int Run(int argc, char** argv, const Command& command, const Codes& codes) {
-  argc = static_cast<int>(std::remove_if(argv + 1, argv + argc, IsForRepair) -
-                          argv);
   Arguments arguments;
   if (const auto code = ParseArguments(argc, argv, command, &arguments)) {
     return *code;
@@ -285,7 +293,7 @@ int RunFsck(int argc, char** argv) {
   command.program = "fsck.ctxfs";
   command.usage_error = 16;
   command.key_error = 8;
-  return Run(argc, argv, command, kFsckCodes);
+  return Run(WithoutRepair(argc, argv), argv, command, kFsckCodes);
 }
 
 }  // namespace ctxfs

@@ -73,8 +73,31 @@ def test_exit_codes(command, codes, sound, damaged, tmp_path):
     nothing = run(*command, tmp_path / "empty")
     assert nothing.returncode == codes["unchecked"]
     assert b"no container" in nothing.stderr
+
+
+def test_options_of_repair_are_for_fsck_alone(sound):
     # fsck(8) passes these to every checker.
-    assert code("-a", "-y", "-V", sound) == codes["clean"]
+    for option in ("-a", "-p", "-n", "-y", "-f", "-V"):
+        assert run(FSCK, option, sound).returncode == 0
+        assert run(FSCK, sound, option).returncode == 0
+        done = run(CTXFS, "check", option, sound)
+        assert done.returncode == CHECK_CODES["usage"], option
+        assert option.encode() in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command, codes", (((CTXFS, "check"), CHECK_CODES), ((FSCK,), FSCK_CODES)),
+    ids=("check", "fsck"),
+)
+def test_after_two_dashes_every_word_is_a_source(
+    command, codes, damaged, tmp_path, monkeypatch
+):
+    shutil.copy(damaged, tmp_path / "-f")
+    monkeypatch.chdir(tmp_path)
+    done = run(*command, "--", "-f")
+    assert done.returncode == codes["damaged"]
+    assert b"-f: 2 files" in done.stdout
+    assert run(*command, "--", "-y").returncode == codes["unchecked"]
 
 
 def test_fsck_names_itself(sound):
