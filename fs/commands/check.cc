@@ -158,19 +158,20 @@ Json ReportJson(const std::string& path, const CheckReport& report) {
 
 void PrintReport(std::FILE* to, const std::string& path,
                  const CheckReport& report) {
-  const std::string source = ShownName(path);
+  const std::string source = ShownName(path, to);
   const Terminal terminal = Terminal::Of(to);
   for (const Fault& fault : report.faults) {
     const std::string where =
         fault.path.empty() ? "" : Quote(fault.path) + ": ";
-    const std::string reason = terminal.Paint(Colour::kRed, fault.error.Text());
+    const std::string reason =
+        terminal.Paint(Colour::kRed, ShownName(fault.error.Text(), to));
     std::fprintf(to, "%s: %s%s\n", source.c_str(), where.c_str(),
                  reason.c_str());
   }
   for (const std::string& warning : report.warnings) {
     std::fprintf(to, "%s: %s %s\n", source.c_str(),
                  terminal.Paint(Colour::kYellow, "warning:").c_str(),
-                 warning.c_str());
+                 ShownName(warning, to).c_str());
   }
   const size_t count = report.faults.size();
   const std::string verdict =
@@ -250,7 +251,9 @@ Findings CheckAll(const Arguments& arguments) {
         }
         PrintReport(reports, path, report);
         for (const FileDigest& file : report.digests) {
-          std::puts(DigestLine(mounted + "/" + file.path, file.sha256).c_str());
+          const std::string line =
+              DigestLine(mounted + "/" + file.path, file.sha256);
+          std::puts(ShownName(line).c_str());
         }
       });
   if (arguments.json) {

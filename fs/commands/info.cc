@@ -191,7 +191,7 @@ class Page {
   }
 
   void PrintNext() const {
-    const std::string word = ShellWord(path_);
+    const std::string word = ShownName(ShellWord(path_));
     std::printf(
         "\n  %s\n    ctxfs ls -l %s\n    ctxfs check %s\n    ctxfs report %s\n"
         "    ctxfs mount %s\n",

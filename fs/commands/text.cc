@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdio>
 
+#include "core/base/text.h"
+
 namespace ctxfs {
 
 std::string HumanSize(uint64_t bytes) {
@@ -20,15 +22,32 @@ std::string HumanSize(uint64_t bytes) {
   return text.data();
 }
 
-std::string ShownName(std::string_view name) {
-  static const bool terminal = ::isatty(STDOUT_FILENO) == 1;
-  std::string shown(name);
-  if (!terminal) return shown;
-  for (char& c : shown) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) c = '?';
+std::string WithoutControls(std::string_view text) {
+  constexpr size_t kLongest = 4;  // bytes of a character
+  std::string shown;
+  while (!text.empty()) {
+    // The shortest beginning that is UTF-8 is one character.
+    size_t length = 1;
+    while (length <= kLongest && !IsUtf8(text.substr(0, length))) ++length;
+    const bool utf8 = length <= kLongest && length <= text.size();
+    const auto first = static_cast<unsigned char>(text[0]);
+    const bool ascii = first < 0x20 || first == 0x7f;
+    const bool c1 =
+        first == 0xc2 && utf8 && static_cast<unsigned char>(text[1]) < 0xa0;
+    if (!utf8) length = 1;
+    if (!utf8 || ascii || c1) {
+      shown += '?';
+    } else {
+      shown += text.substr(0, length);
+    }
+    text.remove_prefix(length);
   }
   return shown;
+}
+
+std::string ShownName(std::string_view name, std::FILE* to) {
+  if (::isatty(::fileno(to)) != 1) return std::string(name);
+  return WithoutControls(name);
 }
 
 std::string CompactJson(const Json& json) {

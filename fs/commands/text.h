@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -12,9 +13,13 @@ namespace ctxfs {
 /// "1.5 GiB", "17 B".
 std::string HumanSize(uint64_t bytes);
 
-/// Returns a name for standard output: unchanged, or on a terminal with '?' for
-/// control characters.
-std::string ShownName(std::string_view name);
+/// Returns `text` with '?' for what may control a terminal: ASCII and C1
+/// control characters (U+0080 to U+009F), and bytes that are not UTF-8.
+std::string WithoutControls(std::string_view text);
+
+/// Returns a name or message to be printed to `to`: unchanged, or on a terminal
+/// without controls.
+std::string ShownName(std::string_view name, std::FILE* to = stdout);
 
 /// Returns JSON on one line. Bytes that are not UTF-8 become U+FFFD.
 std::string CompactJson(const Json& json);

@@ -16,7 +16,7 @@ from shard import build, crc32c, entry
 CTXFS = BIN / "ctxfs"
 FSCK = BIN / "fsck.ctxfs"
 EPISODE = GOLDEN / "wshard" / "sealed_lz4.wshard"
-WSHARD, MANIFEST = 5, 4
+WSHARD, MANIFEST, GEMM = 5, 4, 3
 
 
 def check(*args) -> tuple[int, list[dict]]:
@@ -252,6 +252,39 @@ def test_progress_is_for_terminals(sound, tmp_path):
     os.close(master)
     assert b" % " in drawn and b" left" in drawn
     assert drawn.endswith(b"\r\x1b[K"), "the line is taken away at the end"
+
+
+def on_terminal(*command) -> bytes:
+    """What a command prints to a terminal, which is its standard output and
+    its standard error."""
+    master, slave = pty.openpty()
+    with subprocess.Popen(command, stdout=slave, stderr=slave) as process:
+        os.close(slave)
+        printed = b""
+        try:
+            while piece := os.read(master, 1 << 16):
+                printed += piece
+        except OSError:  # the other end is closed
+            pass
+        os.close(master)
+        process.wait(timeout=30)
+    return printed
+
+
+def test_a_report_does_not_control_the_terminal(tmp_path):
+    csi = "\u009b"
+    # The name of a matrix is in a warning: its only tile is no tensor.
+    path = tmp_path / f"a{csi}2Jb\x1b[2J.gemm"
+    name = f"c{csi}31md\x1b]0;e\x07/0,0"
+    path.write_bytes(build([entry(name, b"no tensor at all")], role=GEMM))
+    assert csi.encode() in run(CTXFS, "check", path).stdout, "not on a terminal"
+    for command in (("check",), ("check", "--checksums=sha256"), ("info",)):
+        printed = on_terminal(CTXFS, *command, path)
+        assert b"a?2Jb?[2J.gemm" in printed, command
+        for control in (csi.encode(), b"\x1b[2J", b"\x1b]", b"\x07"):
+            assert control not in printed, command
+    printed = on_terminal(CTXFS, "check", path)
+    assert b"c?31md?]0;e?: no matrix" in printed
 
 
 # Sealed episodes: what a checksum of each entry cannot tell.
