@@ -36,8 +36,12 @@ constexpr size_t kGgufParts = 500;
 /// Faults and warnings that are kept as text.
 constexpr size_t kGgufFaults = 100;
 
-/// Tokens in a tokenizer file, merges in one, and the bytes of each of the two.
+/// Tokens in a tokenizer file, merges in one, the bytes of each of the two, and
+/// those of one token or merge.
 constexpr uint64_t kGgufTokens = 4'000'000;
 constexpr uint64_t kGgufTokenBytes = 128 * kMiB;
+constexpr uint64_t kGgufOneToken = kMiB;
+/// Bytes of a tokenizer.json that is made: its text is kept in memory.
+constexpr uint64_t kGgufTokenizerText = 64 * kMiB;
 
 }  // namespace ctxfs::limits

@@ -4,8 +4,8 @@
 // libraries read (docs/gguf.md, section 11).
 #include "core/formats/gguf/tokenizer.h"
 
-#include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -32,7 +32,10 @@ constexpr std::string_view kTemplate = "tokenizer.chat_template";
 constexpr int32_t kControlToken = 3;
 constexpr int32_t kUserToken = 4;
 
-constexpr uint32_t kTokensPerCheck = 16'384;
+// An item takes as long as so many bytes of its text.
+constexpr uint64_t kBytesPerItem = 64;
+constexpr uint64_t kBytesPerCheck = limits::kMiB;
+constexpr uint64_t kWordsPerCheck = 65'536;
 
 struct SpecialToken {
   std::string_view key;
@@ -68,26 +71,33 @@ class Keys {
     return text;
   }
 
-  /// An array of strings; empty if there is none.
-  Result<std::vector<std::string>> Strings(std::string_view key) const {
-    std::vector<std::string> strings;
+  /// Calls `use(index, text)`, which returns a Status, for each item of an
+  /// array of strings, in its order; for none if there is no such array.
+  template <typename Use>
+  Status EachString(std::string_view key, const Use& use) const {
     std::optional<GgufReader> in;
     const Result<uint64_t> count = Begin(key, kGgufString, in);
     if (!count) return count.error();
     uint64_t bytes = 0;
+    uint64_t next_check = 0;  // in bytes and items
+    std::string text;
     for (uint64_t i = 0; i < *count; ++i) {
-      if (i % kTokensPerCheck == 0) {
-        if (Status wanted = context_.Check(); !wanted) {
-          return std::move(wanted).error();
-        }
+      if (bytes + i * kBytesPerItem >= next_check) {
+        next_check = bytes + i * kBytesPerItem + kBytesPerCheck;
+        if (Status wanted = context_.Check(); !wanted) return wanted;
       }
       const uint64_t length = in->Count();
-      if (length > limits::kGgufTokenBytes - bytes) return TooMuch();
+      if (length > limits::kGgufOneToken ||
+          length > limits::kGgufTokenBytes - bytes) {
+        return TooMuch();
+      }
       bytes += length;
-      in->Append(length, strings.emplace_back());
+      text.clear();
+      in->Append(length, text);
       if (!in->ok()) return in->error();
+      if (Status used = use(i, text); !used) return used;
     }
-    return strings;
+    return {};
   }
 
   /// The bits of an array of 32-bit values; empty if there is none.
@@ -98,8 +108,15 @@ class Keys {
     const Result<uint64_t> count = Begin(key, type, in);
     if (!count) return count.error();
     words.reserve(*count);
-    for (uint64_t i = 0; i < *count; ++i) words.push_back(in->U32());
-    if (in && !in->ok()) return in->error();
+    for (uint64_t i = 0; i < *count; ++i) {
+      if (i % kWordsPerCheck == 0) {
+        if (Status wanted = context_.Check(); !wanted) {
+          return std::move(wanted).error();
+        }
+      }
+      words.push_back(in->U32());
+      if (!in->ok()) return in->error();
+    }
     return words;
   }
 
@@ -112,7 +129,8 @@ class Keys {
     return {Code::kLimit,
             "the tokenizer is over the limit of " +
                 std::to_string(limits::kGgufTokens) + " tokens and " +
-                std::to_string(limits::kGgufTokenBytes) + " bytes"};
+                std::to_string(limits::kGgufTokenBytes) + " bytes",
+            kNoOffset, EFBIG};
   }
 
   /// The number of items of an array; 0 if it is missing or has items of
@@ -143,44 +161,90 @@ std::string_view ModelOf(std::string_view ggml) {
   return {};
 }
 
-std::string AddedTokens(const std::vector<std::string>& tokens,
-                        const std::vector<uint32_t>& types) {
-  std::string text = "[";
-  for (size_t i = 0; i < std::min(tokens.size(), types.size()); ++i) {
-    const auto type = static_cast<int32_t>(types[i]);
-    if (type != kControlToken && type != kUserToken) continue;
-    text += text.size() == 1 ? "\n" : ",\n";
-    text += "{\"id\":" + std::to_string(i) +
-            ",\"content\":" + JsonLine(tokens[i]) +
-            ",\"special\":" + (type == kControlToken ? "true" : "false") + "}";
-  }
-  return text + "]";
-}
+/// The text of a tokenizer.json while it is written. What it gets is counted
+/// for the request, and it has a limit.
+class TokenizerText {
+ public:
+  explicit TokenizerText(const ReadContext& context) : context_(context) {}
 
-/// {"token": id, ...}, or [["token", score], ...] for Unigram.
-std::string Vocabulary(const std::vector<std::string>& tokens,
-                       const std::vector<uint32_t>& scores, bool unigram) {
-  std::string text(1, unigram ? '[' : '{');
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (i > 0) text += ",\n";
-    if (unigram) {
-      const float score =
-          i < scores.size() ? std::bit_cast<float>(scores[i]) : 0.0F;
-      text += "[" + JsonLine(tokens[i]) + "," + JsonLine(score) + "]";
-    } else {
-      text += JsonLine(tokens[i]) + ":" + std::to_string(i);
+  Status Put(std::string_view piece) {
+    if (piece.size() > limits::kGgufTokenizerText - text_.size()) {
+      return Error{Code::kLimit,
+                   "tokenizer.json is over the limit of " +
+                       std::to_string(limits::kGgufTokenizerText) + " bytes",
+                   kNoOffset, EFBIG};
     }
+    if (Status may = context_.Spend(piece.size()); !may) return may;
+    text_ += piece;
+    return {};
   }
-  return text + (unigram ? ']' : '}');
+  std::string Take() { return std::move(text_); }
+
+ private:
+  const ReadContext& context_;
+  std::string text_;
+};
+
+/// Writes the control tokens and those of users, in an array.
+Status PutAddedTokens(const Keys& keys, const std::vector<uint32_t>& types,
+                      TokenizerText& text) {
+  bool first = true;
+  if (Status put = text.Put("["); !put) return put;
+  Status all = keys.EachString(
+      kTokens, [&](uint64_t id, const std::string& token) -> Status {
+        if (id >= types.size()) return {};
+        const auto type = static_cast<int32_t>(types[id]);
+        if (type != kControlToken && type != kUserToken) return {};
+        const char* before = std::exchange(first, false) ? "\n" : ",\n";
+        return text.Put(before + ("{\"id\":" + std::to_string(id)) +
+                        ",\"content\":" + JsonLine(token) + ",\"special\":" +
+                        (type == kControlToken ? "true" : "false") + "}");
+      });
+  return all ? text.Put("]") : all;
 }
 
-std::string ListOf(const std::vector<std::string>& strings) {
-  std::string text = "[";
-  for (size_t i = 0; i < strings.size(); ++i) {
-    if (i > 0) text += ",\n";
-    text += JsonLine(strings[i]);
+/// Writes {"token": id, ...}, or [["token", score], ...] for Unigram.
+Status PutVocabulary(const Keys& keys, const std::vector<uint32_t>& scores,
+                     bool unigram, TokenizerText& text) {
+  if (Status put = text.Put(unigram ? "[" : "{"); !put) return put;
+  Status all = keys.EachString(
+      kTokens, [&](uint64_t id, const std::string& token) -> Status {
+        const std::string before = id == 0 ? "" : ",\n";
+        if (!unigram) {
+          return text.Put(before + JsonLine(token) + ":" + std::to_string(id));
+        }
+        const float score =
+            id < scores.size() ? std::bit_cast<float>(scores[id]) : 0.0F;
+        return text.Put(before + "[" + JsonLine(token) + "," + JsonLine(score) +
+                        "]");
+      });
+  return all ? text.Put(unigram ? "]" : "}") : all;
+}
+
+Status PutMerges(const Keys& keys, TokenizerText& text) {
+  if (Status put = text.Put(",\n\"merges\":["); !put) return put;
+  Status all = keys.EachString(
+      kMerges, [&text](uint64_t number, const std::string& merge) {
+        return text.Put((number == 0 ? "" : ",\n") + JsonLine(merge));
+      });
+  return all ? text.Put("]") : all;
+}
+
+/// Writes which token stands for unknown text, if the metadata says so.
+Status PutUnknown(const Keys& keys, bool unigram, TokenizerText& text) {
+  const std::optional<int64_t> unknown =
+      keys.Number("tokenizer.ggml.unknown_token_id");
+  if (unigram) {
+    return text.Put(
+        "\"unk_id\":" + (unknown ? std::to_string(*unknown) : "null") +
+        ",\"byte_fallback\":true,");
   }
-  return text + "]";
+  if (!unknown) return {};
+  return keys.EachString(
+      kTokens, [&](uint64_t id, const std::string& token) -> Status {
+        if (id != static_cast<uint64_t>(*unknown)) return {};
+        return text.Put("\"unk_token\":" + JsonLine(token) + ",");
+      });
 }
 
 /// The text of tokenizer_config.json: the special tokens by their purpose, and
@@ -188,15 +252,20 @@ std::string ListOf(const std::vector<std::string>& strings) {
 Result<std::string> ConfigJson(const Source& source, const GgufHeader& header,
                                const ReadContext& context) {
   const Keys keys(source, header, context);
-  const Result<std::vector<std::string>> tokens = keys.Strings(kTokens);
-  if (!tokens) return tokens.error();
-  Json config = Json::object();
+  std::vector<std::pair<uint64_t, const char*>> wanted;
   for (const SpecialToken& special : kSpecialTokens) {
     const std::optional<int64_t> id = keys.Number(special.key);
-    if (id && static_cast<uint64_t>(*id) < tokens->size()) {
-      config[special.name] = (*tokens)[static_cast<size_t>(*id)];
-    }
+    if (id) wanted.emplace_back(static_cast<uint64_t>(*id), special.name);
   }
+  Json config = Json::object();
+  Status all = keys.EachString(
+      kTokens, [&](uint64_t number, const std::string& token) -> Status {
+        for (const auto& [id, name] : wanted) {
+          if (id == number) config[name] = token;
+        }
+        return {};
+      });
+  if (!all) return std::move(all).error();
   const Result<std::string> chat = keys.String(kTemplate);
   if (!chat) return chat.error();
   if (!chat->empty()) config["chat_template"] = *chat;
@@ -228,36 +297,24 @@ Result<std::string> GgufTokenizerJson(const Source& source,
   if (model.empty()) {
     return Error{Code::kNotFound, "this kind of tokenizer has no such file"};
   }
-  const Result<std::vector<std::string>> tokens = keys.Strings(kTokens);
-  if (!tokens) return tokens.error();
-  const Result<std::vector<std::string>> merges = keys.Strings(kMerges);
-  if (!merges) return merges.error();
   const Result<std::vector<uint32_t>> scores =
       keys.Words(kScores, kGgufFloat32);
   if (!scores) return scores.error();
   const Result<std::vector<uint32_t>> types = keys.Words(kTypes, kGgufInt32);
   if (!types) return types.error();
 
-  std::string text = "{\"version\":\"1.0\",\n\"added_tokens\":" +
-                     AddedTokens(*tokens, *types) +
-                     ",\n\"model\":{\"type\":\"" + model + "\",";
-  const std::optional<int64_t> unknown =
-      keys.Number("tokenizer.ggml.unknown_token_id");
   const bool unigram = model == "Unigram";
-  if (unigram) {
-    text += "\"unk_id\":" + (unknown ? std::to_string(*unknown) : "null") +
-            ",\"byte_fallback\":true,";
-  } else if (unknown && static_cast<uint64_t>(*unknown) < tokens->size()) {
-    text +=
-        "\"unk_token\":" + JsonLine((*tokens)[static_cast<size_t>(*unknown)]) +
-        ",";
-  }
-  if (Status may = context.Spend(text.size()); !may) {
-    return std::move(may).error();
-  }
-  text += "\n\"vocab\":" + Vocabulary(*tokens, *scores, unigram);
-  if (model == "BPE") text += ",\n\"merges\":" + ListOf(*merges);
-  return text + "}}\n";
+  TokenizerText text(context);
+  Status put = text.Put("{\"version\":\"1.0\",\n\"added_tokens\":");
+  if (put) put = PutAddedTokens(keys, *types, text);
+  if (put) put = text.Put(",\n\"model\":{\"type\":\"" + model + "\",");
+  if (put) put = PutUnknown(keys, unigram, text);
+  if (put) put = text.Put("\n\"vocab\":");
+  if (put) put = PutVocabulary(keys, *scores, unigram, text);
+  if (put && model == "BPE") put = PutMerges(keys, text);
+  if (put) put = text.Put("}}\n");
+  if (!put) return std::move(put).error();
+  return text.Take();
 }
 
 Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,

@@ -18,8 +18,8 @@ Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,
 
 /// The text of tokenizer.json: the tokens, with scores or merges, in the form
 /// of Hugging Face's library "tokenizers". Fails with kLimit if there are too
-/// many tokens, with kNotFound for a kind of tokenizer that has no such file,
-/// and if the file cannot be read.
+/// many tokens or the text is too long, with kNotFound for a kind of tokenizer
+/// that has no such file, and if the file cannot be read.
 Result<std::string> GgufTokenizerJson(const Source& source,
                                       const GgufHeader& header,
                                       const ReadContext& context);

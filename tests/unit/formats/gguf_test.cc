@@ -275,6 +275,71 @@ TEST(Gguf, TokenizerFiles) {
   EXPECT_EQ(read("chat_template.jinja"), "{{ x }}");
 }
 
+/// A model of `kind` whose tokenizer has `count` tokens "\1\1...", each
+/// `length` bytes long. JSON needs six bytes for each of theirs.
+std::string Tokenizer(const std::string& kind, uint64_t count, size_t length) {
+  std::string tokens;
+  for (uint64_t i = 0; i < count; ++i) tokens += Text(std::string(length, 1));
+  std::string types;
+  for (uint64_t i = 0; i < count; ++i) Put(types, 3, 4);
+  return Head(0, 4) + Pair("tokenizer.ggml.model", kGgufString, Text(kind)) +
+         Pair("tokenizer.ggml.tokens", kGgufArray,
+              Array(kGgufString, count, tokens)) +
+         Pair("tokenizer.ggml.token_type", kGgufArray,
+              Array(kGgufInt32, count, types)) +
+         Pair("tokenizer.ggml.merges", kGgufArray,
+              Array(kGgufString, count, tokens));
+}
+
+Result<std::string> TokenizerJson(const std::string& bytes,
+                                  const ReadContext& context) {
+  const auto model = LoadBytes(bytes);
+  EXPECT_TRUE(model);
+  const auto file = FindFile(**model, "views/tokenizer/tokenizer.json");
+  EXPECT_TRUE(file);
+  const Result<Content> content = file->Open(context);
+  if (!content) return content.error();
+  return ReadAll(*content, context);
+}
+
+TEST(Gguf, ALongTokenizerIsRefused) {
+  for (const char* kind : {"gpt2", "llama", "bert"}) {
+    SCOPED_TRACE(kind);
+    BlockCache cache(limits::kMiB);
+    const auto text = TokenizerJson(Tokenizer(kind, 100, 1 << 17), cache);
+    ASSERT_FALSE(text);
+    EXPECT_EQ(text.error().code, Code::kLimit);
+    EXPECT_EQ(text.error().sys_errno, EFBIG);
+  }
+}
+
+TEST(Gguf, ATokenizerCountsAsWork) {
+  BlockCache cache(limits::kMiB);
+  const std::string bytes = Tokenizer("gpt2", 1000, 1000);
+  Work little(12 * 1000 * 1000, bytes.size());  // added tokens and vocabulary
+  const auto text = TokenizerJson(bytes, ReadContext(cache).With(little));
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().code, Code::kLimit);
+}
+
+TEST(Gguf, ATokenizerCanBeInterrupted) {
+  const std::string bytes = Tokenizer("gpt2", 100'000, 1);
+  BlockCache cache(limits::kMiB);
+  const InterruptAfter never(UINT64_MAX);
+  const auto whole = TokenizerJson(bytes, ReadContext(cache).With(never));
+  ASSERT_TRUE(whole);
+  // At least every 16,384 items: tokens twice, merges and types.
+  constexpr uint64_t kLeast = 3 * (100'000 / 16'384);
+  EXPECT_GE(never.asked(), kLeast);
+  for (uint64_t answers = 0; answers < kLeast; answers += 3) {
+    BlockCache fresh(limits::kMiB);
+    const InterruptAfter soon(answers);
+    const auto text = TokenizerJson(bytes, ReadContext(fresh).With(soon));
+    ASSERT_FALSE(text) << answers;
+    EXPECT_EQ(text.error().code, Code::kInterrupted);
+  }
+}
+
 TEST(Gguf, AllDequantizersAgree) {
   if (GgufMultiplyAvx2() == nullptr) GTEST_SKIP() << "no AVX2";
   std::mt19937 random(11);
