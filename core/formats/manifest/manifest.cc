@@ -22,6 +22,20 @@ namespace {
 
 constexpr size_t kVerdictWidth = 8;  // of the longest, "absent", with quotes
 
+// A line of sha256.json, without the URI and the verdict.
+constexpr std::string_view kFirstLine = "[\n{\"uri\": ";
+constexpr std::string_view kNextLine = ",\n{\"uri\": ";
+static_assert(kFirstLine.size() == kNextLine.size());
+constexpr std::string_view kAfterUri = ", \"verified\": ";
+constexpr std::string_view kLineEnd = "}";
+constexpr std::string_view kLastLine = "\n]\n";
+constexpr std::string_view kNoLines = "[\n]\n";
+
+/// The URI of a file that a manifest describes, in JSON.
+std::string UriText(const Json& described) {
+  return JsonLine(TextAt(described, "uri"));
+}
+
 /// Returns the relative path of a URI; empty unless it is a relative path, or
 /// `file:` and one. OpenBeside keeps it in the manifest's directory.
 std::string PathOf(std::string_view uri) {
@@ -71,11 +85,15 @@ class Manifest final : public ShardContainer {
   Result<Verdict> Check(size_t reference, const ReadContext& context) const;
   Json Listing() const;
   Result<Content> OpenPart(const Reference& reference) const;
+  /// Counts the line that sha256.json has for the next reference.
+  void CountLine(const Json& described);
 
   const uint64_t block_owner_ = NewOwner();
   bool has_list_ = false;
   std::vector<Reference> references_;
   mutable std::vector<AtomicVerdict> found_;
+  uint64_t verdicts_size_ = kNoLines.size();  // bytes of sha256.json
+  uint64_t longest_uri_ = 0;                  // bytes, in JSON
 };
 
 /// `.ctxfs/sha256.json`. The files are hashed when it is read, not before. Its
@@ -85,48 +103,70 @@ class VerdictsBlock final : public Block {
   VerdictsBlock(Key key, std::shared_ptr<const Manifest> manifest)
       : Block(key), manifest_(std::move(manifest)) {}
 
-  uint64_t cost() const override { return limits::kMiB; }
-
-  uint64_t size() const {
-    return Text([](size_t) { return "none"; }).size();
+  /// The text, the words in it, one URI as it is and in JSON, which may have
+  /// been written to a buffer of twice its size, and a piece of a file.
+  uint64_t cost() const override {
+    return size() + manifest_->references_.size() * sizeof(const char*) +
+           3 * manifest_->longest_uri_ + limits::kMiB;
   }
 
+  uint64_t size() const { return manifest_->verdicts_size_; }
+
   Result<Buffer> Produce(const ReadContext& context) const override {
-    std::vector<std::string> words;
+    std::vector<const char*> words;
+    words.reserve(manifest_->references_.size());
     for (size_t i = 0; i < manifest_->references_.size(); ++i) {
-      const Manifest::Reference& reference = manifest_->references_[i];
-      const bool there = reference.kind >= Manifest::Kind::kFile;
-      if (!there || reference.sha256.empty()) {
-        words.emplace_back(there ? "none" : "absent");
-        continue;
-      }
-      const Result<Verdict> verdict = manifest_->Check(i, context);
-      if (!verdict && verdict.error().code == Code::kNotFound) {
-        words.emplace_back("absent");  // removed since the mount
-        continue;
-      }
-      if (!verdict) return verdict.error();
-      words.emplace_back(*verdict == Verdict::kPassed ? "yes" : "failed");
+      const Result<const char*> word = WordOf(i, context);
+      if (!word) return word.error();
+      words.push_back(*word);
     }
-    const std::string text = Text([&words](size_t i) { return words[i]; });
-    Buffer made(text.size());
-    std::memcpy(made.data(), text.data(), text.size());
-    return made;
+    return Text(words, context);
   }
 
  private:
-  template <typename WordOf>
-  std::string Text(const WordOf& word_of) const {
-    std::string text = "[";
-    for (size_t i = 0; i < manifest_->references_.size(); ++i) {
-      const Json uri = TextAt(manifest_->references_[i].described, "uri");
-      std::string word = '"' + std::string(word_of(i)) + '"';
-      word.resize(kVerdictWidth, ' ');
-      text += i == 0 ? "\n" : ",\n";
-      text += R"({"uri": )" + JsonLine(uri) + R"(, "verified": )" + word + "}";
+  /// The verdict on a file, in quotes.
+  Result<const char*> WordOf(size_t index, const ReadContext& context) const {
+    if (Status wanted = context.Check(); !wanted) {
+      return std::move(wanted).error();
     }
-    return text + "\n]\n";
+    const Manifest::Reference& reference = manifest_->references_[index];
+    if (reference.kind < Manifest::Kind::kFile) return kAbsent;
+    if (reference.sha256.empty()) return "\"none\"";
+    const Result<Verdict> verdict = manifest_->Check(index, context);
+    if (verdict) {
+      return *verdict == Verdict::kPassed ? "\"yes\"" : "\"failed\"";
+    }
+    if (verdict.error().code == Code::kNotFound) {
+      return kAbsent;  // removed since the mount
+    }
+    return verdict.error();
   }
+
+  Result<Buffer> Text(const std::vector<const char*>& words,
+                      const ReadContext& context) const {
+    Buffer text(static_cast<size_t>(size()));
+    size_t at = 0;
+    const auto put = [&text, &at](std::string_view piece) {
+      std::memcpy(text.data() + at, piece.data(), piece.size());
+      at += piece.size();
+    };
+    for (size_t i = 0; i < words.size(); ++i) {
+      if (Status wanted = context.Check(); !wanted) {
+        return std::move(wanted).error();
+      }
+      put(i == 0 ? kFirstLine : kNextLine);
+      put(UriText(manifest_->references_[i].described));
+      put(kAfterUri);
+      std::string word = words[i];
+      word.resize(kVerdictWidth, ' ');
+      put(word);
+      put(kLineEnd);
+    }
+    put(words.empty() ? kNoLines : kLastLine);
+    return text;
+  }
+
+  static constexpr const char* kAbsent = "\"absent\"";
 
   std::shared_ptr<const Manifest> manifest_;
 };
@@ -161,10 +201,19 @@ Status Manifest::Load(const ReadContext& context) {
     reference.shown =
         reference.kind >= Kind::kFile && shown.insert(reference.path).second;
     AddStoredSize(reference.size);
+    CountLine(described);
     references_.push_back(std::move(reference));
   }
   found_ = std::vector<AtomicVerdict>(references_.size());
   return {};
+}
+
+void Manifest::CountLine(const Json& described) {
+  const uint64_t uri = UriText(described).size();
+  longest_uri_ = std::max(longest_uri_, uri);
+  if (references_.empty()) verdicts_size_ = kLastLine.size();
+  verdicts_size_ += kNextLine.size() + uri + kAfterUri.size() + kVerdictWidth +
+                    kLineEnd.size();
 }
 
 void Manifest::Look(Reference& reference) const {

@@ -5,6 +5,7 @@
 
 #include "core/codec/digest.h"
 #include "core/tree/container_tree.h"
+#include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 #include "tests/unit/testing/temp_dir.h"
@@ -152,6 +153,43 @@ TEST_F(ManifestTest, VerdictsHaveTheirAnnouncedSize) {
   const Result<uint64_t> size =
       branch_->Size(*Find(".ctxfs/sha256.json"), cache_);
   EXPECT_EQ(Read(".ctxfs/sha256.json")->size(), *size);
+}
+
+/// What the cache counts for a file: its blocks, before they are made.
+TEST_F(ManifestTest, VerdictsCostWhatTheirTextTakes) {
+  Json files = Json::array();
+  constexpr size_t kUri = 8 << 20;
+  for (int i = 0; i < 2; ++i)
+    files.push_back({{"uri", std::string(kUri, 'u')}});
+  OpenFiles(files);
+  Work little(2 * kUri, 0);
+  const Result<Content> content =
+      branch_->Open(*Find(".ctxfs/sha256.json"), cache_);
+  ASSERT_TRUE(Ok(content));
+  EXPECT_TRUE(
+      Fails(ReadAll(*content, ReadContext(cache_).With(little)), Code::kLimit));
+  Work enough(8 * kUri, 0);
+  EXPECT_TRUE(Ok(ReadAll(*content, ReadContext(cache_).With(enough))));
+}
+
+TEST_F(ManifestTest, VerdictsOfManyAbsentFilesCanBeInterrupted) {
+  Json files = Json::array();
+  for (int i = 0; i < 1000; ++i) files.push_back({{"uri", "/elsewhere"}});
+  OpenFiles(files);
+  const Result<Content> content =
+      branch_->Open(*Find(".ctxfs/sha256.json"), cache_);
+  ASSERT_TRUE(Ok(content));
+  for (const uint64_t answers : {100U, 1500U}) {
+    const InterruptAfter soon(answers);
+    EXPECT_TRUE(Fails(ReadAll(*content, ReadContext(cache_).With(soon)),
+                      Code::kInterrupted));
+  }
+  EXPECT_EQ(Json::parse(*ReadAll(*content, cache_)).size(), 1000U);
+}
+
+TEST_F(ManifestTest, AListOfNothingHasNoVerdicts) {
+  OpenFiles(Json::array());
+  EXPECT_EQ(*Read(".ctxfs/sha256.json"), "[\n]\n");
 }
 
 TEST_F(ManifestTest, AFileThatChangesUnderTheMountIsStale) {
