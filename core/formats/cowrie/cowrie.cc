@@ -24,7 +24,8 @@ constexpr uint8_t kCompressed = 0x01;
 constexpr uint8_t kHints = 0x08;
 
 /// Decodes the compressed bytes of a frame.
-Result<Buffer> Decompress(uint8_t kind, uint64_t length, Bytes stored) {
+Result<Buffer> Decompress(uint8_t kind, uint64_t length, Bytes stored,
+                          const Interrupt& interrupt) {
   constexpr uint8_t kGzip = 1;
   constexpr uint8_t kZstd = 2;
   if (length > limits::kCowrieBytes) {
@@ -40,8 +41,8 @@ Result<Buffer> Decompress(uint8_t kind, uint64_t length, Bytes stored) {
                  kHeaderSize - 1};
   }
   Buffer plain(static_cast<size_t>(length));
-  Status decoded = kind == kGzip ? DecodeGzip(stored, plain.span())
-                                 : DecodeZstd(stored, plain.span());
+  Status decoded = kind == kGzip ? DecodeGzip(stored, plain.span(), interrupt)
+                                 : DecodeZstd(stored, plain.span(), interrupt);
   if (!decoded) return std::move(decoded).error();
   return plain;
 }
@@ -61,7 +62,7 @@ bool LooksLikeCowrieGraph1(Bytes bytes) {
          (parts | parts2) != 0;
 }
 
-Result<CowrieValue> ReadCowrie(Bytes bytes) {
+Result<CowrieValue> ReadCowrie(Bytes bytes, const Interrupt& interrupt) {
   ByteReader in(bytes);
   in.Skip(2);
   const uint8_t version = in.U8();
@@ -88,7 +89,8 @@ Result<CowrieValue> ReadCowrie(Bytes bytes) {
                    kHeaderSize};
     }
     const auto kind = static_cast<uint8_t>(flags >> 1 & 3U);
-    Result<Buffer> unpacked = Decompress(kind, length, in.Take(in.remaining()));
+    Result<Buffer> unpacked =
+        Decompress(kind, length, in.Take(in.remaining()), interrupt);
     if (!unpacked) return std::move(unpacked).error();
     value.unpacked.emplace(std::move(*unpacked));
     plain = std::as_const(*value.unpacked).span();
@@ -96,7 +98,8 @@ Result<CowrieValue> ReadCowrie(Bytes bytes) {
     hints = false;  // compressed bytes hold no hints, and no frame
   }
   CowrieArrays arrays;
-  Result<Json> json = CowrieDecoder(plain, offset, arrays).Decode(hints);
+  Result<Json> json =
+      CowrieDecoder(plain, offset, arrays, interrupt).Decode(hints);
   if (!json) return std::move(json).error();
   value.json = std::move(*json);
   value.left_out = arrays.left_out();
@@ -104,10 +107,11 @@ Result<CowrieValue> ReadCowrie(Bytes bytes) {
   return value;
 }
 
-Result<Json> DecodeCowrie(Bytes bytes) {
-  Result<CowrieValue> value = LooksLikeCowrieGraph1(bytes)
-                                  ? ReadCowrieGraph1(bytes, /*numbers=*/true)
-                                  : ReadCowrie(bytes);
+Result<Json> DecodeCowrie(Bytes bytes, const Interrupt& interrupt) {
+  Result<CowrieValue> value =
+      LooksLikeCowrieGraph1(bytes)
+          ? ReadCowrieGraph1(bytes, /*numbers=*/true, interrupt)
+          : ReadCowrie(bytes, interrupt);
   if (!value) return std::move(value).error();
   return std::move(value->json);
 }

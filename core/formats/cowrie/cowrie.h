@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/base/interrupt.h"
 #include "core/base/json.h"
 #include "core/base/result.h"
 #include "core/formats/cowrie/arrays.h"
@@ -30,14 +31,18 @@ struct CowrieValue {
 /// Reads a value of generation 2 in its frame, compressed or not, which must be
 /// all of `bytes`. Fails with kCorrupt, kVersion, or kLimit
 /// (limits::kCowrie...); the offsets of errors are within `bytes`, or within
-/// the decompressed bytes.
-Result<CowrieValue> ReadCowrie(Bytes bytes);
+/// the decompressed bytes. Checks `interrupt` every few milliseconds, as do the
+/// functions below.
+Result<CowrieValue> ReadCowrie(Bytes bytes,
+                               const Interrupt& interrupt = NeverInterrupted());
 
 /// Reads a graph of generation 1, which must be all of `bytes`. `numbers`:
 /// whether its JSON has the elements of its arrays too. Fails like ReadCowrie.
-Result<CowrieValue> ReadCowrieGraph1(Bytes bytes, bool numbers);
+Result<CowrieValue> ReadCowrieGraph1(
+    Bytes bytes, bool numbers, const Interrupt& interrupt = NeverInterrupted());
 
 /// Reads a value of either generation, as JSON.
-Result<Json> DecodeCowrie(Bytes bytes);
+Result<Json> DecodeCowrie(Bytes bytes,
+                          const Interrupt& interrupt = NeverInterrupted());
 
 }  // namespace ctxfs

@@ -15,8 +15,9 @@ namespace ctxfs {
 class CowrieDecoder : private CowrieReader {
  public:
   /// `offset` is where `bytes` are in the file or the decompressed value.
-  CowrieDecoder(Bytes bytes, uint64_t offset, CowrieArrays& arrays)
-      : CowrieReader(bytes, offset), arrays_(arrays) {}
+  CowrieDecoder(Bytes bytes, uint64_t offset, CowrieArrays& arrays,
+                const Interrupt& interrupt)
+      : CowrieReader(bytes, offset, interrupt), arrays_(arrays) {}
 
   /// `hints`: whether column hints come first. To be called once.
   Result<Json> Decode(bool hints);

@@ -19,7 +19,7 @@ namespace ctxfs {
 namespace {
 
 /// All of `source`, which may be no larger than a decoded value.
-Result<Buffer> ReadValue(const Source& source) {
+Result<Buffer> ReadValue(const Source& source, const ReadContext& context) {
   if (source.size() > limits::kCowrieBytes) {
     return Error{Code::kLimit,
                  "a cowrie value of " + std::to_string(source.size()) +
@@ -27,13 +27,15 @@ Result<Buffer> ReadValue(const Source& source) {
                      std::to_string(limits::kCowrieBytes),
                  0};
   }
-  return ReadBuffer(source, 0, source.size(), "cowrie value");
+  return ReadBuffer(source, 0, source.size(), "cowrie value",
+                    context.interrupt());
 }
 
-Result<std::string> ValueText(const Source& source) {
-  const Result<Buffer> bytes = ReadValue(source);
+Result<std::string> ValueText(const Source& source,
+                              const ReadContext& context) {
+  const Result<Buffer> bytes = ReadValue(source, context);
   if (!bytes) return bytes.error();
-  const Result<Json> value = DecodeCowrie(bytes->span());
+  const Result<Json> value = DecodeCowrie(bytes->span(), context.interrupt());
   if (!value) return value.error();
   return FormatJson(*value);
 }
@@ -44,13 +46,14 @@ class CowrieFile final : public Container {
              const OpenOptions& /*options*/)
       : Container(std::move(source)) {}
 
-  Status Load(const ReadContext& /*context*/) {
-    const Result<Buffer> bytes = ReadValue(*source());
+  Status Load(const ReadContext& context) {
+    const Result<Buffer> bytes = ReadValue(*source(), context);
     if (!bytes) return bytes.error();
     graph1_ = LooksLikeCowrieGraph1(bytes->span());
     Result<CowrieValue> value =
-        graph1_ ? ReadCowrieGraph1(bytes->span(), /*numbers=*/false)
-                : ReadCowrie(bytes->span());
+        graph1_ ? ReadCowrieGraph1(bytes->span(), /*numbers=*/false,
+                                   context.interrupt())
+                : ReadCowrie(bytes->span(), context.interrupt());
     if (!value) return std::move(value).error();
     data_ = source();
     if (value->unpacked) {
@@ -81,8 +84,8 @@ class CowrieFile final : public Container {
   Tables Files() const override {
     return {std::make_shared<const Arrays>(Share(*this)),
             TextDocument(Role::kPrimary, "value.json", {owner_, 0}, source(),
-                         [source = source()](const ReadContext& /*context*/) {
-                           return ValueText(*source);
+                         [source = source()](const ReadContext& context) {
+                           return ValueText(*source, context);
                          })};
   }
 

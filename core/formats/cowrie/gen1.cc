@@ -17,9 +17,10 @@ constexpr uint8_t kGraphTag = 0x39;
 
 }  // namespace
 
-Result<CowrieValue> ReadCowrieGraph1(Bytes bytes, bool numbers) {
+Result<CowrieValue> ReadCowrieGraph1(Bytes bytes, bool numbers,
+                                     const Interrupt& interrupt) {
   CowrieArrays arrays;
-  Result<Json> json = CowrieGen1(bytes, numbers, arrays).Decode();
+  Result<Json> json = CowrieGen1(bytes, numbers, arrays, interrupt).Decode();
   if (!json) return std::move(json).error();
   CowrieValue value;
   value.json = std::move(*json);

@@ -15,8 +15,9 @@ class CowrieGen1 : private CowrieReader {
  public:
   /// `numbers`: whether the JSON has the elements of arrays too. They are
   /// checked in either case.
-  CowrieGen1(Bytes bytes, bool numbers, CowrieArrays& arrays)
-      : CowrieReader(bytes), numbers_(numbers), arrays_(arrays) {}
+  CowrieGen1(Bytes bytes, bool numbers, CowrieArrays& arrays,
+             const Interrupt& interrupt)
+      : CowrieReader(bytes, 0, interrupt), numbers_(numbers), arrays_(arrays) {}
 
   /// Decodes all of the bytes. To be called once.
   Result<Json> Decode();

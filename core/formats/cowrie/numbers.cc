@@ -31,10 +31,11 @@ class NumbersBlock final : public Block {
   uint64_t cost() const override { return (1 + 3 * kWord) * length_ + kWord; }
   const Source* made_from() const override { return data_.get(); }
 
-  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
-    const Result<Buffer> coded = ReadBuffer(*data_, offset_, length_, "array");
+  Result<Buffer> Produce(const ReadContext& context) const override {
+    const Result<Buffer> coded =
+        ReadBuffer(*data_, offset_, length_, "array", context.interrupt());
     if (!coded) return coded.error();
-    CowrieReader in(coded->span(), offset_);
+    CowrieReader in(coded->span(), offset_, context.interrupt());
     std::vector<int64_t> numbers;
     // Each takes at least a byte.
     numbers.reserve(static_cast<size_t>(length_));
@@ -49,12 +50,13 @@ class NumbersBlock final : public Block {
     }
     if (!in.ok()) return in.TheError();
     Buffer bytes(numbers.size() * kWord);
-    for (size_t i = 0; i < numbers.size(); ++i) {
+    for (size_t i = 0; i < numbers.size() && in.Worked(1); ++i) {
       for (size_t k = 0; k < kWord; ++k) {
         bytes.data()[i * kWord + k] = static_cast<std::byte>(
             static_cast<uint64_t>(numbers[i]) >> (8 * k));
       }
     }
+    if (!in.ok()) return in.TheError();
     return bytes;
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/bytes.h"
+#include "core/base/interrupt.h"
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/result.h"
@@ -17,12 +18,14 @@ namespace ctxfs {
 
 /// Reads the parts of cowrie values of either generation, within their limits
 /// (docs/cowrie.md, section 6). Stops for good at the first fault: after it,
-/// all functions return zero or nothing and read nothing.
+/// all functions return zero or nothing and read nothing. An interrupt counts
+/// as a fault.
 class CowrieReader {
  public:
   /// `offset` is added to the offsets of errors and arrays within `bytes`.
-  explicit CowrieReader(Bytes bytes, uint64_t offset = 0)
-      : in_(bytes, offset) {}
+  explicit CowrieReader(Bytes bytes, uint64_t offset = 0,
+                        const Interrupt& interrupt = NeverInterrupted())
+      : in_(bytes, offset), interrupt_(interrupt) {}
   CowrieReader(const CowrieReader&) = delete;
   CowrieReader& operator=(const CowrieReader&) = delete;
 
@@ -43,10 +46,10 @@ class CowrieReader {
   uint16_t U16() { return in_.U16(); }
   uint32_t U32() { return in_.U32(); }
   uint64_t U64() { return in_.U64(); }
-  uint64_t Uvarint() { return in_.Uvarint(); }
+  uint64_t Uvarint() { return Worked(1) ? in_.Uvarint() : 0; }
   /// A signed number, whose lowest bit is its sign.
   int64_t Zigzag() {
-    const uint64_t value = in_.Uvarint();
+    const uint64_t value = Uvarint();
     return static_cast<int64_t>(value >> 1 ^ (~(value & 1) + 1));
   }
   Bytes Take(uint64_t n) { return in_.Take(n); }
@@ -55,7 +58,7 @@ class CowrieReader {
   /// A count of things that take at least `least` bytes each, checked against
   /// the remaining bytes; 0 after a fault.
   uint64_t Count(uint64_t least) {
-    const uint64_t count = in_.Uvarint();
+    const uint64_t count = Uvarint();
     if (ok() && count > in_.remaining() / least) {
       Fail("a count of " + std::to_string(count) + " is too large for the " +
            std::to_string(in_.remaining()) + " bytes left");
@@ -71,7 +74,7 @@ class CowrieReader {
       return false;
     }
     text_ += bytes;
-    return ok();
+    return Worked(bytes / kTextPerStep);
   }
   /// Bytes of text counted so far.
   uint64_t text() const { return text_; }
@@ -84,6 +87,19 @@ class CowrieReader {
       return false;
     }
     values_ += values;
+    return Worked(values);
+  }
+  /// Checks for an interrupt if enough steps, each of some 100 ns, were made
+  /// since the last check; false after a fault. Functions that read numbers or
+  /// count values and text call it; other long loops have to.
+  bool Worked(uint64_t steps) {
+    steps_ += steps;
+    if (steps_ >= kStepsPerCheck && ok()) {
+      steps_ = 0;
+      if (Status wanted = interrupt_.Check(); !wanted) {
+        error_ = std::move(wanted).error();
+      }
+    }
     return ok();
   }
 
@@ -130,11 +146,16 @@ class CowrieReader {
   }
 
  private:
+  static constexpr uint64_t kStepsPerCheck = 16'384;
+  static constexpr uint64_t kTextPerStep = 64;
+
   ByteReader in_;
+  const Interrupt& interrupt_;
   std::optional<Error> error_;
   uint64_t values_ = 0;
   uint64_t text_ = 0;
   unsigned depth_ = 0;  // values that are being read
+  uint64_t steps_ = 0;  // since the last check
 };
 
 }  // namespace ctxfs

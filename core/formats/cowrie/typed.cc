@@ -139,7 +139,7 @@ Json CowrieDecoder::Bitmask() {
                .length = mask.size()},
               /*alone=*/true);
   Json bits = Json::array();
-  for (uint64_t i = 0; i < count; ++i) {
+  for (uint64_t i = 0; i < count && Worked(1); ++i) {
     const auto byte =
         std::to_integer<unsigned>(mask[static_cast<size_t>(i / 8)]);
     bits.push_back((byte >> (i % 8) & 1U) != 0);

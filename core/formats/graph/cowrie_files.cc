@@ -58,7 +58,8 @@ class CowrieJson final : public EntryFileTable {
     }
     const Result<std::string> bytes = ReadAll(*content, context);
     if (!bytes) return bytes.error();
-    const Result<Json> value = DecodeCowrie(AsBytes(*bytes));
+    const Result<Json> value =
+        DecodeCowrie(AsBytes(*bytes), context.interrupt());
     if (!value) return value.error();
     return JsonLine(*value) + "\n";
   }

@@ -309,11 +309,12 @@ std::shared_ptr<const FileTable> Graph::MetaFile(const Section& section) const {
   return TextDocument(
       Role::kPrimary, "meta.json", {owner_, kMetaKey + section.offset}, data_,
       [data = data_,
-       section](const ReadContext& /*context*/) -> Result<std::string> {
-        const Result<Buffer> bytes =
-            ReadBuffer(*data, section.offset, section.length, "meta");
+       section](const ReadContext& context) -> Result<std::string> {
+        const Result<Buffer> bytes = ReadBuffer(
+            *data, section.offset, section.length, "meta", context.interrupt());
         if (!bytes) return bytes.error();
-        const Result<Json> meta = DecodeCowrie(bytes->span());
+        const Result<Json> meta =
+            DecodeCowrie(bytes->span(), context.interrupt());
         if (!meta) return meta.error();
         return FormatJson(*meta);
       });

@@ -17,6 +17,7 @@
 #include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/content/read_context.h"
 #include "core/formats/cowrie/decoder.h"
 
 namespace ctxfs {
@@ -62,7 +63,8 @@ std::vector<std::string_view> ReadNames(CowrieReader& in) {
 
 /// Decodes an event in its frame. `text` counts the bytes of text of all
 /// events.
-Result<Json> ReadFrame(Bytes frame, uint64_t offset, uint64_t& text) {
+Result<Json> ReadFrame(Bytes frame, uint64_t offset, const Interrupt& interrupt,
+                       uint64_t& text) {
   constexpr uint64_t kHeaderSize = 4;
   constexpr uint8_t kVersion = 2;
   constexpr uint8_t kHints = 0x08;
@@ -79,7 +81,7 @@ Result<Json> ReadFrame(Bytes frame, uint64_t offset, uint64_t& text) {
   }
   CowrieArrays arrays;
   CowrieDecoder decoder(frame.subspan(kHeaderSize), offset + kHeaderSize,
-                        arrays);
+                        arrays, interrupt);
   Result<Json> event = decoder.Decode((flags & kHints) != 0);
   if (!event) return event;
   text += decoder.text();
@@ -262,8 +264,9 @@ void List(const Json& event, bool edges, Table& table) {
 
 /// Decodes all of a table, which is at `offset`.
 Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
-                        SjgnWanted wanted, const ReadContext& context) {
-  CowrieReader in(bytes, offset);
+                        SjgnWanted wanted, const Interrupt& interrupt) {
+  constexpr uint64_t kStepsOfEvent = 64;
+  CowrieReader in(bytes, offset, interrupt);
   if (AsText(in.Take(4)) != "SJGS" || in.U8() != 1)
     in.Fail("the table is not a stream of events");
   const uint8_t flags = in.U8();
@@ -276,11 +279,8 @@ Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
   for (uint64_t length = in.U32(); length != 0 && in.ok(); length = in.U32()) {
     const uint64_t at = in.offset();
     const Bytes frame = in.Take(length);
-    if (!in.ok()) break;
-    if (Status asked = context.Check(); !asked) {
-      return std::move(asked).error();
-    }
-    const Result<Json> event = ReadFrame(frame, at, text);
+    if (!in.Worked(kStepsOfEvent)) break;
+    const Result<Json> event = ReadFrame(frame, at, interrupt, text);
     if (!event) return event.error();
     EventReader reader(*event, names, text);
     if (std::string fault = reader.Read(); !fault.empty()) {
@@ -319,10 +319,11 @@ class TableBlock final : public Block {
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     const Result<Buffer> bytes =
-        ReadBuffer(*data_, table_.offset, table_.length, "a graph's table");
+        ReadBuffer(*data_, table_.offset, table_.length, "a graph's table",
+                   context.interrupt());
     if (!bytes) return bytes.error();
-    Result<Table> table =
-        ReadTable(bytes->span(), table_.offset, table_.edges, wanted_, context);
+    Result<Table> table = ReadTable(bytes->span(), table_.offset, table_.edges,
+                                    wanted_, context.interrupt());
     if (!table) return std::move(table).error();
     if (wanted_ == SjgnWanted::kLines) return std::move(table->lines).Take();
     if (!table->unlisted.empty()) {

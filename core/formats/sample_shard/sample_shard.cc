@@ -196,7 +196,7 @@ Result<Buffer> SampleShard::ReadSample(uint32_t entry,
 Result<std::string> SampleShard::TextOf(Bytes bytes, JsonForm form,
                                         const ReadContext& context) const {
   if (!LooksLikeCowrie(bytes)) return PassJson(AsText(bytes), form, context);
-  const Result<Json> value = DecodeCowrie(bytes);
+  const Result<Json> value = DecodeCowrie(bytes, context.interrupt());
   if (!value) return value.error();
   return JsonLine(*value);
 }

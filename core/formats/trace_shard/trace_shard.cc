@@ -105,8 +105,10 @@ class TraceShard final : public ShardContainer {
     const std::shared_ptr<const TraceShard> shard_;
   };
 
-  static Result<Json> Event(const std::string& bytes) {
-    if (LooksLikeCowrie(AsBytes(bytes))) return DecodeCowrie(AsBytes(bytes));
+  static Result<Json> Event(const std::string& bytes,
+                            const ReadContext& context) {
+    if (LooksLikeCowrie(AsBytes(bytes)))
+      return DecodeCowrie(AsBytes(bytes), context.interrupt());
     Result<ParsedJson> event = ParseJson(bytes);
     if (!event) return std::move(event).error();
     return std::move(event->value);
@@ -130,7 +132,7 @@ class TraceShard final : public ShardContainer {
       }
       const Result<std::string> text = ReadAll(*content, context);
       if (!text) return text.error();
-      const Result<Json> event = Event(*text);
+      const Result<Json> event = Event(*text, context);
       if (!event) return event.error();
       lines += JsonLine(*event) + "\n";
     }

@@ -9,6 +9,7 @@
 #include "core/formats/cowrie/cowrie.h"
 #include "tests/unit/testing/compress.h"
 #include "tests/unit/testing/files.h"
+#include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -297,6 +298,40 @@ TEST(CowrieFile, ArraysOfACompressedFrameAreInTheDecompressedBytes) {
   const auto mask = Open("SJ\x02\x05\x05"s + Zstd(inner));
   ASSERT_TRUE(Ok(mask));
   EXPECT_EQ(Elements(**mask, "mask"), "\1\0\0\0\0\0\0\1\1"s);
+}
+
+/// A graph of generation 1 that has an edge index of 2^18 edges and no more.
+std::string ManyEdges() {
+  return "\x39\x10\x00\x80\x80\x10"s + std::string(2 << 18, '\x02');
+}
+
+TEST(CowrieFile, EveryRequestCanBeInterrupted) {
+  // The numbers of generation 1 are no values at open.
+  constexpr size_t kEdges = 1 << 18;
+  const std::string bytes = ManyEdges();
+  constexpr uint64_t kLeast = 2 * kEdges / 16'384;
+  BlockCache cache(64 * limits::kMiB);
+  const auto open = [&](const Interrupt& interrupt) {
+    return OpenContainer(std::make_shared<MemorySource>(bytes), {},
+                         ReadContext(cache).With(interrupt));
+  };
+  EXPECT_TRUE(Fails(open(InterruptAfter(kLeast)), Code::kInterrupted));
+  const auto graph = open(NeverInterrupted());
+  ASSERT_TRUE(Ok(graph));
+  const std::optional<FoundFile> value = FindFile(**graph, "value.json");
+  ASSERT_TRUE(value);
+  const InterruptAfter soon(kLeast);
+  EXPECT_TRUE(
+      Fails(value->Open(ReadContext(cache).With(soon)), Code::kInterrupted));
+  // Its numbers as an array.
+  const std::vector<ArrayInfo> arrays = ArraysOf(**graph);
+  ASSERT_EQ(arrays.size(), 1U);
+  const Result<Content> content = arrays[0].open(cache);
+  ASSERT_TRUE(Ok(content));
+  EXPECT_TRUE(
+      Fails(ReadAll(*content, ReadContext(cache).With(InterruptAfter(kLeast))),
+            Code::kInterrupted));
+  EXPECT_EQ(ReadAll(*content, cache)->size(), 2 * kEdges * sizeof(int64_t));
 }
 
 TEST(CowrieFile, AMaskOfMoreBitsThanBytesIsRefused) {

@@ -6,6 +6,7 @@
 
 #include "core/base/limits.h"
 #include "tests/unit/testing/compress.h"
+#include "tests/unit/testing/interrupts.h"
 
 namespace ctxfs {
 namespace {
@@ -201,6 +202,56 @@ TEST(Cowrie, CompressedFrames) {
   damaged[gzip.size() - 8] ^= 1;  // of its CRC
   EXPECT_EQ(CodeOf("SJ\x02\x03\x05"s + damaged), Code::kCorrupt);
   EXPECT_EQ(CodeOf("SJ\x02\x05\x06"s + zstd), Code::kCorrupt);
+}
+
+/// How often reading `bytes` checks for an interrupt. Interrupts it at a few of
+/// the checks as well.
+uint64_t ChecksOf(const std::string& bytes) {
+  const InterruptAfter never(UINT64_MAX);
+  EXPECT_TRUE(DecodeCowrie(AsBytes(bytes), never));
+  const uint64_t checks = never.asked();
+  for (const uint64_t answers : {uint64_t{0}, checks / 2, checks - 1}) {
+    if (checks == 0) break;
+    const InterruptAfter soon(answers);
+    const Result<Json> cowrie = DecodeCowrie(AsBytes(bytes), soon);
+    EXPECT_FALSE(cowrie);
+    EXPECT_EQ(cowrie.error().code, Code::kInterrupted);
+    EXPECT_LE(soon.asked(), answers + 2);  // a decompressor may ask again
+  }
+  return checks;
+}
+
+TEST(Cowrie, AValueCanBeInterrupted) {
+  // 2^18 things of each kind that a small value may have many of.
+  const std::string count = "\x80\x80\x10"s;
+  constexpr size_t kMany = 1 << 18;
+  const auto many = [](const std::string& one) {
+    std::string all;
+    for (size_t i = 0; i < kMany; ++i) all += one;
+    return all;
+  };
+  constexpr uint64_t kLeast = kMany / 16'384;
+  EXPECT_EQ(ChecksOf(Framed("\x40")), 0U);
+  const std::string list = Framed("\x06" + count + many("\x41"));
+  EXPECT_GE(ChecksOf(list), kLeast);
+  EXPECT_GE(ChecksOf(kHead + count + many("\1a"s) + "\x40"), kLeast);
+  EXPECT_GE(ChecksOf("SJ\x02\x08\x01\0\0"s + count + many("\1"s) + "\0\0\x40"s),
+            kLeast);
+  // Bits of a mask.
+  EXPECT_GE(ChecksOf(Framed("\x24" + count + std::string(kMany / 8, '\1'))),
+            kLeast);
+  // Text of 64 bytes is a step.
+  EXPECT_GE(
+      ChecksOf(Framed("\x08\x80\x80\x80\x04"s + std::string(8 << 20, 'b'))),
+      1U);
+}
+
+TEST(Cowrie, DecompressionCanBeInterrupted) {
+  const std::string inner =
+      "\x00\x05\x80\x80\x80\x10"s + std::string(32 << 20, 'x');
+  const std::string length = "\x86\x80\x80\x10"s;
+  EXPECT_GE(ChecksOf("SJ\x02\x03"s + length + Gzip(inner)), 16U);
+  EXPECT_GE(ChecksOf("SJ\x02\x05"s + length + Zstd(inner)), 16U);
 }
 
 TEST(Cowrie, WhatIsRefused) {
