@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <utility>
 
 #include "core/base/text.h"
@@ -252,29 +253,52 @@ Status Checkpoint::AddPickle(Which which, const Pickle& pickle,
     return Error{Code::kLimit,
                  "more than " + std::to_string(kMostTensors) + " tensors"};
   }
-  return AddFound(found, storages);
+  return AddFound(pickle, std::move(found), storages, context);
 }
 
-Status Checkpoint::AddFound(const std::vector<FoundTensor>& found,
-                            const std::string& storages) {
-  uint64_t too_large = 0;
-  for (const FoundTensor& one : found) {
-    tensors_.push_back(Resolve(one, storages));
-    if (tensors_.back().fault.starts_with("too_large")) ++too_large;
+Status Checkpoint::AddFound(const Pickle& pickle,
+                            std::vector<FoundTensor> found,
+                            const std::string& storages,
+                            const ReadContext& context) {
+  constexpr size_t kTensorsPerCheck = 1024;
+  SharedParts parts;
+  std::map<std::pair<NodeId, bool>, std::shared_ptr<const Layout>> layouts;
+  tensors_.reserve(tensors_.size() + found.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (i % kTensorsPerCheck == 0) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+    }
+    const TensorCall call = found[i].tensor;
+    std::shared_ptr<const Layout>& layout = layouts[{call.args, call.v3}];
+    if (layout == nullptr) {
+      const std::optional<TensorId> id = TensorOf(pickle, call);
+      if (!id) return Error{Code::kCorrupt, "a tensor is not in the pickle"};
+      layout = std::make_shared<const Layout>(Resolve(*id, storages, parts));
+    }
+    tensors_.push_back({std::move(found[i].name), {}, layout});
   }
+  WarnOfFaults();
+  return {};
+}
+
+void Checkpoint::WarnOfFaults() {
+  const auto too_large =
+      std::count_if(tensors_.begin(), tensors_.end(), [](const Tensor& one) {
+        return one.layout->fault != nullptr &&
+               one.layout->fault->starts_with("too_large");
+      });
   if (too_large > 0) {
     Warn({"too_large: " + std::to_string(too_large) +
           " tensors are larger than their storages and than 1 GiB"});
   }
-  const auto unreadable =
-      std::count_if(tensors_.begin(), tensors_.end(),
-                    [](const Tensor& one) { return !one.fault.empty(); });
+  const auto unreadable = std::count_if(
+      tensors_.begin(), tensors_.end(),
+      [](const Tensor& one) { return one.layout->fault != nullptr; });
   if (unreadable > 0) {
     Warn({"unreadable: " + std::to_string(unreadable) +
               " tensors do not lie in their storages",
           kNoOffset, /*damage=*/true});
   }
-  return {};
 }
 
 Status Checkpoint::MakeDocuments(const ReadContext& context) {

@@ -13,6 +13,7 @@
 #include "core/container/tensor_container.h"
 #include "core/formats/torch/global_names.h"
 #include "core/formats/torch/objects.h"
+#include "core/formats/torch/shared_values.h"
 #include "core/formats/torch/value.h"
 #include "core/formats/zip/zip.h"
 
@@ -26,20 +27,32 @@ struct Storage {
   std::string fault;               // why it cannot be read; empty: it can
 };
 
-/// A tensor whose place in its storage was checked (docs/torch.md, section 6).
-struct Tensor {
-  std::string name;
-  std::string path;  // below tensors/, as it is shown
+/// Numbers of a shape, or strides.
+using Extents = std::vector<uint64_t>;
+
+/// What a tensor is and where it is in its storage, which was checked
+/// (docs/torch.md, section 6). A tensor at several places has one layout, and
+/// layouts share equal parts: 2 bytes of a pickle can add a place, and a few
+/// more a layout.
+struct Layout {
   TypeInfo type;
-  std::vector<uint64_t> shape;
-  std::vector<uint64_t> strides;  // in elements
-  uint64_t offset = 0;            // in elements, from `start`
-  uint64_t start = 0;             // in bytes of the storage
-  uint64_t size = 0;              // in bytes of its file
+  std::shared_ptr<const Extents> shape;
+  std::shared_ptr<const Extents> strides;    // in elements
+  std::shared_ptr<const std::string> fault;  // why it cannot be read; null: it
+                                             // can
+  uint64_t offset = 0;                       // in elements, from `start`
+  uint64_t start = 0;                        // in bytes of the storage
+  uint64_t size = 0;                         // in bytes of its file
   uint32_t storage = 0;
   bool conjugate = false;
   bool negative = false;
-  std::string fault;  // why it cannot be read; empty: it can
+};
+
+/// A tensor at one place of the value.
+struct Tensor {
+  std::string name;
+  std::string path;  // below tensors/, as it is shown
+  std::shared_ptr<const Layout> layout;
 };
 
 /// A checkpoint of PyTorch. Its entries are the tensors.
@@ -71,7 +84,7 @@ class Checkpoint final : public TensorContainer {
     return tensors_[number].name;
   }
   uint64_t TensorSize(uint32_t number) const override {
-    return tensors_[number].size;
+    return tensors_[number].layout->size;
   }
   std::optional<Error> TensorFault(uint32_t number) const override;
   Result<Content> OpenTensor(uint32_t number) const override;
@@ -119,11 +132,21 @@ class Checkpoint final : public TensorContainer {
   /// kLimit for too many tensors, which also sets too_many_.
   Status AddPickle(Which which, const Pickle& pickle, const std::string& prefix,
                    const std::string& storages, const ReadContext& context);
-  Status AddFound(const std::vector<FoundTensor>& found,
-                  const std::string& storages);
-  Tensor Resolve(const FoundTensor& found, const std::string& storages);
+  /// Fails if it is interrupted, and with kCorrupt if `found` is of another
+  /// pickle.
+  Status AddFound(const Pickle& pickle, std::vector<FoundTensor> found,
+                  const std::string& storages, const ReadContext& context);
+  void WarnOfFaults();
+  /// What equal parts of layouts are shared by.
+  struct SharedParts {
+    SharedValues<Extents> extents;
+    SharedValues<std::string> faults;
+  };
+  Layout Resolve(const TensorId& id, const std::string& storages,
+                 SharedParts& parts);
   /// Why a tensor does not lie in its storage; empty if it does.
-  std::string Place(const TensorId& id, const Storage& storage, Tensor& tensor);
+  std::string Place(const TensorId& id, const Storage& storage,
+                    SharedParts& parts, Layout& layout);
   void NameTensors();
   /// Writes the documents' texts, or notes that they are too large.
   Status MakeDocuments(const ReadContext& context);
@@ -145,7 +168,7 @@ class Checkpoint final : public TensorContainer {
 
   Result<Content> OpenStorage(const Storage& storage) const;
   /// Whether a tensor's file has just the bytes of its storage.
-  bool IsWholeRecord(const Tensor& tensor, const Storage& storage) const;
+  bool IsWholeRecord(const Layout& tensor, const Storage& storage) const;
 
   const std::shared_ptr<const zip::Archive> archive_;
   const OpenOptions options_;

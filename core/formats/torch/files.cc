@@ -33,19 +33,20 @@ Result<Content> Checkpoint::OpenStorage(const Storage& storage) const {
 
 std::optional<Error> Checkpoint::TensorFault(uint32_t number) const {
   const Tensor& tensor = tensors_[number];
-  if (tensor.fault.empty()) return std::nullopt;
-  const uint64_t at = tensor.storage < storages_.size()
-                          ? storages_[tensor.storage].offset
+  const Layout& placed = *tensor.layout;
+  if (placed.fault == nullptr) return std::nullopt;
+  const uint64_t at = placed.storage < storages_.size()
+                          ? storages_[placed.storage].offset
                           : kNoOffset;
   return Error{Code::kCorrupt,
-               "tensor " + Quote(tensor.name) + ": " + tensor.fault, at};
+               "tensor " + Quote(tensor.name) + ": " + *placed.fault, at};
 }
 
 Result<Content> Checkpoint::OpenTensor(uint32_t number) const {
   if (std::optional<Error> fault = TensorFault(number)) {
     return *std::move(fault);
   }
-  const Tensor& tensor = tensors_[number];
+  const Layout& tensor = *tensors_[number].layout;
   const Result<Content> stored = OpenStorage(storages_[tensor.storage]);
   if (!stored) return stored.error();
   const bool whole = tensor.start == 0;
@@ -53,8 +54,8 @@ Result<Content> Checkpoint::OpenTensor(uint32_t number) const {
   const auto width = static_cast<uint32_t>(DTypeSize(dtype));
   StridedLayout layout;
   layout.width = width;
-  layout.shape = tensor.shape;
-  layout.strides = tensor.strides;
+  layout.shape = *tensor.shape;
+  layout.strides = *tensor.strides;
   layout.offset = tensor.offset;
   layout.float_width = IsComplex(dtype) ? width / 2 : width;
   if (big_endian_) layout.swap = layout.float_width;
@@ -73,18 +74,18 @@ Result<Content> Checkpoint::OpenTensor(uint32_t number) const {
       std::move(layout));
 }
 
-bool Checkpoint::IsWholeRecord(const Tensor& tensor,
+bool Checkpoint::IsWholeRecord(const Layout& tensor,
                                const Storage& storage) const {
   const bool swapped = big_endian_ && DTypeSize(tensor.type.dtype) > 1;
-  return tensor.fault.empty() && tensor.size == storage.size && !swapped &&
+  return tensor.fault == nullptr && tensor.size == storage.size && !swapped &&
          !tensor.conjugate && !tensor.negative &&
-         tensor.strides == RowMajorStrides(tensor.shape);
+         *tensor.strides == RowMajorStrides(*tensor.shape);
 }
 
 EntryInfo Checkpoint::DescribeTensor(uint32_t number) const {
-  const Tensor& tensor = tensors_[number];
+  const Layout& tensor = *tensors_[number].layout;
   EntryInfo info;
-  info.name = tensor.name;
+  info.name = tensors_[number].name;
   info.kind = "tensor";
   info.verified = "none";
   if (tensor.storage < storages_.size()) {
@@ -104,11 +105,11 @@ EntryInfo Checkpoint::DescribeTensor(uint32_t number) const {
   }
   info.size = tensor.size;
   info.dtype = DTypeName(tensor.type.dtype);
-  info.shape = tensor.shape;
+  info.shape = *tensor.shape;
   if (tensor.type.bits) {
     info.note = "the stored bytes of " + std::string(tensor.type.name);
   }
-  if (!tensor.fault.empty()) info.note = tensor.fault;
+  if (tensor.fault != nullptr) info.note = *tensor.fault;
   return info;
 }
 
@@ -146,11 +147,12 @@ Exports Checkpoint::Export() const {
 
 std::optional<ArrayInfo> Checkpoint::ArrayOf(uint32_t number) const {
   const Tensor& tensor = tensors_[number];
-  if (!tensor.fault.empty()) return std::nullopt;
+  const Layout& layout = *tensor.layout;
+  if (layout.fault != nullptr) return std::nullopt;
   ArrayInfo array;
   array.name = tensor.name;
-  array.dtype = tensor.type.dtype;
-  array.shape = tensor.shape;
+  array.dtype = layout.type.dtype;
+  array.shape = *layout.shape;
   array.opening_reads = true;
   array.open = [self = Share(*this), number](const ReadContext& /*context*/) {
     return self->OpenTensor(number);

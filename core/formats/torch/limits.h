@@ -19,8 +19,8 @@ constexpr unsigned kMostDepth = 1000;
 constexpr uint64_t kMostNameBytes = 64 * limits::kKiB;
 constexpr uint64_t kMostNamesBytes = 64 * limits::kMiB;
 constexpr uint64_t kMostIntegerBytes = 4096;
-/// Bytes of a storage's key: writers have numbers of at most 20 digits. Each
-/// tensor has a copy of its key, which the pickle need not have.
+/// Bytes of a storage's key: writers have numbers of at most 20 digits. A key
+/// is copied at each look at a tensor, which the pickle need not repeat.
 constexpr uint64_t kMostKeyBytes = 256;
 /// Different names that are listed, and bytes of each.
 constexpr size_t kMostGlobals = 10'000;

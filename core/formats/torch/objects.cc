@@ -65,29 +65,7 @@ std::optional<TensorId> Rebuilt(const Pickle& pickle, std::string_view function,
       function != "_rebuild_tensor") {
     return std::nullopt;
   }
-  const Arguments of{pickle, args};
-  std::optional<StorageId> storage = AsStorage(pickle, of[0]);
-  const std::optional<int64_t> offset = AsInteger(pickle, of[1]);
-  std::optional<std::vector<int64_t>> shape = AsIntegers(pickle, of[2]);
-  std::optional<std::vector<int64_t>> strides = AsIntegers(pickle, of[3]);
-  if (!storage || !offset || !shape || !strides) return std::nullopt;
-  TensorId tensor;
-  tensor.type = storage->type;
-  if (v3) {
-    const std::optional<TypeInfo> type = TorchType(GlobalName(pickle, of[6]));
-    if (!type) return std::nullopt;
-    tensor.type = *type;
-  }
-  tensor.storage = std::move(*storage);
-  tensor.offset = *offset;
-  tensor.shape = std::move(*shape);
-  tensor.strides = std::move(*strides);
-  const NodeId metadata = of[v3 ? 7 : 6];
-  if (pickle.Is(metadata, Kind::kDict)) {
-    tensor.conjugate = IsTrue(pickle, Lookup(pickle, metadata, "conj"));
-    tensor.negative = IsTrue(pickle, Lookup(pickle, metadata, "neg"));
-  }
-  return tensor;
+  return TensorOf(pickle, {args, v3});
 }
 
 std::optional<SparseId> SparseParts(const Pickle& pickle, NodeId parts,
@@ -225,6 +203,33 @@ std::optional<TensorId> AsTensor(const Pickle& pickle, NodeId node) {
     return Rebuilt(pickle, function, args);
   }
   return std::nullopt;
+}
+
+std::optional<TensorId> TensorOf(const Pickle& pickle, TensorCall call) {
+  const Arguments of{pickle, call.args};
+  std::optional<StorageId> storage = AsStorage(pickle, of[0]);
+  const std::optional<int64_t> offset = AsInteger(pickle, of[1]);
+  std::optional<std::vector<int64_t>> shape = AsIntegers(pickle, of[2]);
+  std::optional<std::vector<int64_t>> strides = AsIntegers(pickle, of[3]);
+  if (!storage || !offset || !shape || !strides) return std::nullopt;
+  TensorId tensor;
+  tensor.call = call;
+  tensor.type = storage->type;
+  if (call.v3) {
+    const std::optional<TypeInfo> type = TorchType(GlobalName(pickle, of[6]));
+    if (!type) return std::nullopt;
+    tensor.type = *type;
+  }
+  tensor.storage = std::move(*storage);
+  tensor.offset = *offset;
+  tensor.shape = std::move(*shape);
+  tensor.strides = std::move(*strides);
+  const NodeId metadata = of[call.v3 ? 7 : 6];
+  if (pickle.Is(metadata, Kind::kDict)) {
+    tensor.conjugate = IsTrue(pickle, Lookup(pickle, metadata, "conj"));
+    tensor.negative = IsTrue(pickle, Lookup(pickle, metadata, "neg"));
+  }
+  return tensor;
 }
 
 std::optional<QuantisedId> AsQuantised(const Pickle& pickle, NodeId node) {

@@ -21,8 +21,15 @@ struct StorageId {
   std::optional<int64_t> view_size;  // its elements
 };
 
+/// The call that makes a tensor, in a pickle.
+struct TensorCall {
+  NodeId args = kNoNode;  // a tuple
+  bool v3 = false;        // of _rebuild_tensor_v3, which has a type too
+};
+
 /// A tensor as a pickle describes it; nothing is checked against its storage.
 struct TensorId {
+  TensorCall call;
   StorageId storage;
   TypeInfo type;
   int64_t offset = 0;  // in elements of `type`, as are strides
@@ -36,6 +43,8 @@ struct TensorId {
 /// if its arguments do not fit.
 std::optional<StorageId> AsStorage(const Pickle& pickle, NodeId node);
 std::optional<TensorId> AsTensor(const Pickle& pickle, NodeId node);
+/// The tensor of a call; nullopt if the arguments do not fit.
+std::optional<TensorId> TensorOf(const Pickle& pickle, TensorCall call);
 
 /// A quantised tensor: its codes, and how they become numbers.
 struct QuantisedId {

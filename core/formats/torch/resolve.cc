@@ -40,11 +40,12 @@ std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
 }
 
 /// Elements from the storage's start to the end of the tensor's last one.
-std::optional<uint64_t> Reach(const Tensor& tensor) {
-  std::optional<uint64_t> last = tensor.offset;
-  for (size_t i = 0; i < tensor.shape.size() && last; ++i) {
+std::optional<uint64_t> Reach(const Layout& layout) {
+  const Extents& shape = *layout.shape;
+  std::optional<uint64_t> last = layout.offset;
+  for (size_t i = 0; i < shape.size() && last; ++i) {
     const std::optional<uint64_t> step =
-        CheckedMul(tensor.shape[i] - 1, tensor.strides[i]);
+        CheckedMul(shape[i] - 1, (*layout.strides)[i]);
     last = step ? CheckedAdd(*last, *step) : std::nullopt;
   }
   return last ? CheckedAdd(*last, 1) : std::nullopt;
@@ -77,11 +78,11 @@ std::string FindPart(const StorageId& id, uint64_t stored, uint64_t& start,
 
 /// Sets the size of a tensor in a part of `room` bytes of a storage of `stored`
 /// bytes. Returns the fault, if any.
-std::string Measure(uint64_t stored, uint64_t room, Tensor& tensor) {
-  const uint64_t width = DTypeSize(tensor.type.dtype);
-  const std::optional<uint64_t> count = Count(tensor.shape);
+std::string Measure(uint64_t stored, uint64_t room, Layout& layout) {
+  const uint64_t width = DTypeSize(layout.type.dtype);
+  const std::optional<uint64_t> count = Count(*layout.shape);
   if (count == std::optional<uint64_t>(0)) return {};
-  const std::optional<uint64_t> reach = Reach(tensor);
+  const std::optional<uint64_t> reach = Reach(layout);
   const std::optional<uint64_t> end =
       reach ? CheckedMul(*reach, width) : std::nullopt;
   if (!end || *end > room) return "it reaches past the end of its storage";
@@ -90,7 +91,7 @@ std::string Measure(uint64_t stored, uint64_t room, Tensor& tensor) {
   if (!size || (*size > kMostExpanded && *size > stored)) {
     return "too_large: it is larger than its storage and than 1 GiB";
   }
-  tensor.size = *size;
+  layout.size = *size;
   return {};
 }
 
@@ -116,33 +117,36 @@ uint32_t Checkpoint::StorageRecord(const std::string& name) {
   return found->second;
 }
 
-Tensor Checkpoint::Resolve(const FoundTensor& found,
-                           const std::string& storages) {
-  Tensor tensor;
-  tensor.name = found.name;
-  const TensorId& id = found.tensor;
-  tensor.type = id.type;
-  tensor.conjugate = id.conjugate;
-  tensor.negative = id.negative;
+Layout Checkpoint::Resolve(const TensorId& id, const std::string& storages,
+                           SharedParts& parts) {
+  Layout layout;
+  layout.type = id.type;
+  layout.conjugate = id.conjugate;
+  layout.negative = id.negative;
+  layout.shape = layout.strides = parts.extents.Share({});
   if (archive_ != nullptr) {
-    tensor.storage = StorageRecord(storages + id.storage.key);
+    layout.storage = StorageRecord(storages + id.storage.key);
   } else {
     const auto known = storage_numbers_.find(id.storage.key);
     if (known == storage_numbers_.end()) {
-      tensor.fault = "there is no storage " + Quote(id.storage.key);
-      return tensor;
+      layout.fault =
+          parts.faults.Share("there is no storage " + Quote(id.storage.key));
+      return layout;
     }
-    tensor.storage = known->second;
+    layout.storage = known->second;
   }
-  const Storage& storage = storages_[tensor.storage];
-  tensor.fault =
-      storage.fault.empty() ? Place(id, storage, tensor) : storage.fault;
-  if (!tensor.fault.empty()) tensor.size = 0;
-  return tensor;
+  const Storage& storage = storages_[layout.storage];
+  std::string fault =
+      storage.fault.empty() ? Place(id, storage, parts, layout) : storage.fault;
+  if (!fault.empty()) {
+    layout.fault = parts.faults.Share(std::move(fault));
+    layout.size = 0;
+  }
+  return layout;
 }
 
 std::string Checkpoint::Place(const TensorId& id, const Storage& storage,
-                              Tensor& tensor) {
+                              SharedParts& parts, Layout& layout) {
   const std::optional<uint64_t> offset = AsSize(id.offset);
   auto shape = AsSizes(id.shape);
   auto strides = AsSizes(id.strides);
@@ -153,13 +157,13 @@ std::string Checkpoint::Place(const TensorId& id, const Storage& storage,
     return "it has " + std::to_string(shape->size()) + " sizes, but " +
            std::to_string(strides->size()) + " strides";
   }
-  tensor.offset = *offset;
-  tensor.shape = std::move(*shape);
-  tensor.strides = std::move(*strides);
+  layout.offset = *offset;
+  layout.shape = parts.extents.Share(std::move(*shape));
+  layout.strides = parts.extents.Share(std::move(*strides));
 
   uint64_t room = 0;
-  std::string fault = FindPart(id.storage, storage.size, tensor.start, room);
-  return fault.empty() ? Measure(storage.size, room, tensor) : fault;
+  std::string fault = FindPart(id.storage, storage.size, layout.start, room);
+  return fault.empty() ? Measure(storage.size, room, layout) : fault;
 }
 
 // Builds a tree of the tensors alone, which resolves conflicts of names as the

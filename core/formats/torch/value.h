@@ -15,8 +15,8 @@ namespace ctxfs::torch {
 
 /// A tensor at its place in a pickle's value.
 struct FoundTensor {
-  std::string name;  // the keys that lead to it (docs/torch.md, section 9)
-  TensorId tensor;
+  std::string name;   // the keys that lead to it (docs/torch.md, section 9)
+  TensorCall tensor;  // not a TensorId: a tensor may have a million places
 };
 
 /// Finds the tensors of a pickle's value, in its order; one that has several

@@ -20,12 +20,11 @@ void ValueWalk::Tensor(const TensorId& tensor, PlaceId place,
   std::string name = PathTo(place, kMostTensorNames - name_bytes_);
   if (place == kRootPlace && prefix_.empty()) name = "tensor";
   name = prefix_ + name + part;
-  if (name.size() + tensor.storage.key.size() >
-      kMostTensorNames - name_bytes_) {
+  if (name.size() > kMostTensorNames - name_bytes_) {
     return Fail("the names of tensors are over the limit");
   }
-  name_bytes_ += name.size() + tensor.storage.key.size();
-  found_->push_back({std::move(name), tensor});
+  name_bytes_ += name.size();
+  found_->push_back({std::move(name), tensor.call});
 }
 
 void ValueWalk::TensorObject(const TensorId& tensor, PlaceId place,

@@ -18,6 +18,7 @@
 #include "core/formats/torch/value.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
+#include "tests/unit/testing/heap.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/zip_builder.h"
 
@@ -307,6 +308,48 @@ TEST_F(PickleTest, LongStorageKeysAreNoBomb) {
   EXPECT_EQ(count(Read(tensors(std::string(1 << 20, '0')))), 0U);
 }
 
+/// The call that makes a tensor of 64 dims, noted as 5 in the memo, with its
+/// parts: callable 0, storage 1, offset 2, shape 3, strides 4.
+std::string NotedTensor(const std::string& key) {
+  std::string sizes = "(";
+  for (int i = 0; i < 64; ++i) sizes += "K\x01";
+  sizes += "t";
+  const std::string pop = "0";
+  return "ctorch._utils\n_rebuild_tensor_v2\n" + std::string("q\0", 2) + pop +
+         "(" + Text("storage") + "ctorch\nFloatStorage\n" + Text(key) +
+         Text("cpu") + "K\x01tQq\x01" + pop + std::string("K\0q\x02", 4) + pop +
+         sizes + "q\x03" + pop + sizes + "q\x04" + pop;
+}
+
+/// A list of `count` tensors. `noted`: of one that is there again and again, or
+/// of as many calls with the same parts.
+std::string ManyTensors(size_t count, bool noted, const std::string& key) {
+  const std::string zero = std::string("h\0", 2);
+  const std::string made = zero + "(h\x01h\x02h\x03h\x04tR";
+  std::string text = NotedTensor(key) + "](";
+  if (noted) text += made + "q\x05";
+  for (size_t i = noted ? 1 : 0; i < count; ++i) {
+    text += noted ? "h\x05" : made;
+  }
+  return text + "e.";
+}
+
+TEST_F(PickleTest, PlacesOfATensorAreNoBomb) {
+  if (!CountsHeap()) GTEST_SKIP();
+  constexpr size_t kCount = 50'000;
+  for (const bool noted : {true, false}) {
+    SCOPED_TRACE(noted);
+    const Result<Pickle> pickle =
+        Read(ManyTensors(kCount, noted, std::string(kMostKeyBytes, 'k')));
+    ASSERT_TRUE(Ok(pickle));
+    std::vector<FoundTensor> found;
+    const int64_t before = HeapBytes();
+    ASSERT_TRUE(Ok(FindTensors(*pickle, "", context_, found)));
+    EXPECT_EQ(found.size(), kCount);
+    EXPECT_LT(HeapBytes() - before, int64_t{kCount} * 128);
+  }
+}
+
 TEST_F(PickleTest, LongNamesOfDevicesAreNoBomb) {
   std::string text =
       "](ctorch\ndevice\n" + Text(std::string(1 << 20, 'd')) + "\x85Rq\x01";
@@ -418,6 +461,48 @@ std::string TensorPickle(const std::string& elements, const std::string& rest) {
          rest +
          "\x89"
          "NtR.";
+}
+
+TEST(Checkpoint, TensorsShareWhatIsEqual) {
+  if (!CountsHeap()) GTEST_SKIP();
+  constexpr size_t kCount = 50'000;
+  const auto bytes_each = [&](const std::string& key, bool noted) {
+    const auto source = std::make_shared<MemorySource>(
+        Checkpoint(ManyTensors(kCount, noted, key), "four"));
+    const int64_t before = HeapBytes();
+    const auto opened = OpenContainer(source, {});
+    EXPECT_TRUE(Ok(opened));
+    EXPECT_EQ((*opened)->Info(LoneContext())["entries"], kCount);
+    EXPECT_EQ(EntrySize(**opened, kCount - 1), key == "0" ? 4U : 0U);
+    return (HeapBytes() - before) / static_cast<int64_t>(kCount);
+  };
+  // Sound ones, and ones of a storage that is not there.
+  for (const std::string& key : {std::string("0"), std::string(200, 'k')}) {
+    EXPECT_LT(bytes_each(key, /*noted=*/true), 160);
+    EXPECT_LT(bytes_each(key, /*noted=*/false), 400);
+  }
+}
+
+TEST(Checkpoint, TensorsThatDifferAreNotShared) {
+  const std::string list =
+      "](" + TensorPickle("K\x04", std::string("K\0K\x04\x85K\x01\x85", 8));
+  std::string text = list.substr(0, list.size() - 1);
+  for (const char* rest :
+       {"K\x01K\x02\x85K\x01\x85", "K\x01K\x02\x85K\x02\x85"}) {
+    const std::string one = TensorPickle("K\x04", rest);
+    text += one.substr(0, one.size() - 1);
+  }
+  const auto opened = OpenContainer(std::make_shared<MemorySource>(Checkpoint(
+                                        text + "e.", "aaaabbbbccccdddd")),
+                                    {});
+  ASSERT_TRUE(Ok(opened));
+  BlockCache cache(limits::kMiB);
+  const auto read = [&](uint32_t entry) {
+    return *ReadAll(*OpenEntry(**opened, entry), cache);
+  };
+  EXPECT_EQ(read(0), "aaaabbbbccccdddd");
+  EXPECT_EQ(read(1), "bbbbcccc");
+  EXPECT_EQ(read(2), "bbbbdddd");
 }
 
 TEST(Checkpoint, EveryReadOfOpeningMayFail) {
