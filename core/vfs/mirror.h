@@ -100,8 +100,8 @@ class Mirror {
   Result<Found> Find(Inode inode) const;
 
   /// Calls `changed` for each change, in a thread of its own, if directories
-  /// are watched. After StopTelling no new call begins; it returns at once, even
-  /// while a call is running.
+  /// are watched. After StopTelling no new call begins; it returns at once,
+  /// even while a call is running.
   void TellChanges(Changed changed);
   void StopTelling();
 

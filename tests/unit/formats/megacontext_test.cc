@@ -251,8 +251,9 @@ TEST(MegaContextTree, TheNewNameWinsOverTheOld) {
   ASSERT_TRUE(Ok(tree));
   ASSERT_EQ(EntryCount(**tree), 1U);
   EXPECT_EQ(EntrySize(**tree, 0), 8U);
-  EXPECT_NE((*tree)->Info(LoneContext())["warnings"].dump().find("is not shown"),
-            std::string::npos);
+  EXPECT_NE(
+      (*tree)->Info(LoneContext())["warnings"].dump().find("is not shown"),
+      std::string::npos);
 }
 
 TEST(MegaContextTree, ADirectoryIsAContainerIfALevelIsSound) {
