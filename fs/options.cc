@@ -334,6 +334,11 @@ unsigned ThreadCount(const MountOptions& options) {
   return std::max(std::thread::hardware_concurrency(), kLeast);
 }
 
+unsigned PoolThreads(const MountOptions& options) {
+  constexpr unsigned kLeast = 8;
+  return std::max(2 * ThreadCount(options), kLeast);
+}
+
 bool MountOptions::AllowsOthers() const {
   return std::any_of(
       fuse_options.begin(), fuse_options.end(),

@@ -56,6 +56,11 @@ struct MountOptions {
 /// Threads that receive requests.
 unsigned ThreadCount(const MountOptions& options);
 
+/// Requests that take long and are worked on at the same time: twice as many as
+/// there are threads for others, since many of them wait for one another's
+/// work.
+unsigned PoolThreads(const MountOptions& options);
+
 /// Reads the command line of mount.ctxfs, argv[0] included. On failure puts
 /// the reason in `error`.
 bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,

@@ -30,14 +30,6 @@ std::unique_ptr<SignalWatch> MakeSignalWatch() {
   return nullptr;
 }
 
-/// Requests that take long and are worked on at the same time: twice as many as
-/// there are threads for others, since many of them wait for one another's
-/// work.
-unsigned PoolThreads(const MountOptions& options) {
-  constexpr unsigned kLeast = 8;
-  return std::max(2 * ThreadCount(options), kLeast);
-}
-
 MountedContainers::Budget BudgetOf(const MountOptions& options) {
   return {.bytes = options.index_bytes};
 }

@@ -20,6 +20,7 @@
 #include "core/io/walk.h"
 #include "core/vfs/key_file.h"
 #include "core/vfs/sources.h"
+#include "fs/address_space.h"
 #include "fs/kernel_names.h"
 #include "fs/log/relay.h"
 #include "fs/loop.h"
@@ -168,6 +169,11 @@ std::unique_ptr<Server> MakeServer(Sources sources, const MountOptions& options,
 
 ExitCode Serve(const MountOptions& options,
                const std::function<void()>& ready) {
+  const uint64_t threads = ThreadCount(options) + PoolThreads(options);
+  if (Status room = CheckAddressSpace(options.cache_bytes, threads); !room) {
+    Log(LogLevel::kError, room.error().Text());
+    return ExitCode::kLimit;
+  }
   OpenOptions open_options;
   open_options.verify = options.verify != VerifyMode::kOff;
   open_options.salvage = options.salvage;
