@@ -158,7 +158,7 @@ TEST_F(ManifestTest, VerdictsHaveTheirAnnouncedSize) {
 /// What the cache counts for a file: its blocks, before they are made.
 TEST_F(ManifestTest, VerdictsCostWhatTheirTextTakes) {
   Json files = Json::array();
-  constexpr size_t kUri = 8 << 20;
+  constexpr size_t kUri = 2 << 20;
   for (int i = 0; i < 2; ++i)
     files.push_back({{"uri", std::string(kUri, 'u')}});
   OpenFiles(files);
