@@ -4,7 +4,8 @@
 
 Each folder may include itself and what stands in its row; nothing else of the
 project. Only the files in LIBFUSE may include libfuse, by way of another file or
-not, and a build without FUSE leaves those out.
+not, and a build without FUSE leaves those out. A format family has a namespace
+of its own, that of its folder.
 """
 
 import pathlib
@@ -107,6 +108,17 @@ def faults_in(path: pathlib.Path) -> list[str]:
     return faults
 
 
+def faults_of_namespace(path: pathlib.Path) -> list[str]:
+    """Of a file of a family that declares nothing in the family's namespace."""
+    name = path.relative_to(ROOT).as_posix()
+    family = family_of(name)
+    if not name.startswith("core/formats/") or family == path.name:
+        return []
+    if f"\nnamespace ctxfs::{family} {{" in path.read_text():
+        return []
+    return [f"{name}: is not in namespace ctxfs::{family}"]
+
+
 def that_include_libfuse(files: list[pathlib.Path]) -> set[str]:
     """Those that include libfuse, or include a header that does."""
     texts = {path.relative_to(ROOT).as_posix(): path.read_text() for path in files}
@@ -143,7 +155,7 @@ def main() -> int:
     faults = [f"{p}: in no known folder" for p in homeless]
     for path in files:
         if path not in homeless:
-            faults += faults_in(path)
+            faults += faults_in(path) + faults_of_namespace(path)
     faults += faults_of_libfuse(files)
     for fault in faults:
         print(fault)

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/base/result.h"
 
 namespace ctxfs {
+
+/// Bytes that a codec makes between two checks.
+constexpr size_t kBytesPerCheck = size_t{1} << 20;
 
 /// Tells a long computation whether anyone still waits for its result.
 class Interrupt {

@@ -2,9 +2,10 @@
 #include "core/base/json.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <iterator>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "core/base/limits.h"
@@ -342,11 +343,35 @@ Result<ParsedJson> ParseJson(std::string_view text, JsonDialect dialect) {
   return parsed;
 }
 
-std::string TextAt(const Json& object, const char* key) {
-  if (!object.is_object()) return {};
+const Json* MemberAt(const Json& object, const char* key) {
+  if (!object.is_object()) return nullptr;
   const auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) return {};
-  return found->get<std::string>();
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::string TextAt(const Json& object, const char* key) {
+  const Json* text = MemberAt(object, key);
+  if (text == nullptr || !text->is_string()) return {};
+  return text->get<std::string>();
+}
+
+std::optional<uint64_t> CountAt(const Json& object, const char* key) {
+  const Json* count = MemberAt(object, key);
+  if (count == nullptr || !count->is_number_unsigned()) return std::nullopt;
+  return count->get<uint64_t>();
+}
+
+Json FloatJson(float value) {
+  if (!std::isfinite(value)) return nullptr;
+  char text[32];
+  const char* end = std::to_chars(text, std::end(text), value).ptr;
+  double shortest = 0;
+  std::from_chars(text, end, shortest);
+  return shortest;
+}
+
+std::string JsonLine(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string FormatJson(const Json& value) {

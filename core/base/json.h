@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,8 +59,22 @@ class JsonVisitor {
 Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
                         JsonVisitor& visitor);
 
-/// The string at `key`; empty when there is none, or `object` is no object.
+/// The member of `object` at `key`; null when there is none, or `object` is no
+/// object.
+const Json* MemberAt(const Json& object, const char* key);
+
+/// The string at `key`; empty when there is none.
 std::string TextAt(const Json& object, const char* key);
+
+/// The whole number at `key` that is not negative; nullopt when there is none.
+std::optional<uint64_t> CountAt(const Json& object, const char* key);
+
+/// The shortest decimal that reads back as `value`, so that 0.1F is 0.1; null
+/// for NaN and infinities, which JSON does not have.
+Json FloatJson(float value);
+
+/// `value` as text on one line; bytes that are not UTF-8 become U+FFFD.
+std::string JsonLine(const Json& value);
 
 /// `value` as indented text ending in a newline; bytes that are not UTF-8
 /// become U+FFFD.

@@ -13,8 +13,6 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 20;  // decrypted between checks
-
 const unsigned char* Chars(Bytes bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }
@@ -72,11 +70,11 @@ Result<Buffer> OpenSealed(Bytes key, Bytes aad, Bytes sealed,
   }
   Buffer plain = SecretBuffer(body.size());
   unsigned char nothing[1] = {};  // for Final, which writes nothing
-  for (size_t at = 0; at < body.size(); at += kPiece) {
+  for (size_t at = 0; at < body.size(); at += kBytesPerCheck) {
     if (Status wanted = interrupt.Check(); !wanted) {
       return std::move(wanted).error();
     }
-    const size_t size = std::min(kPiece, body.size() - at);
+    const size_t size = std::min(kBytesPerCheck, body.size() - at);
     if (EVP_DecryptUpdate(cipher.get(), Chars(plain.span().subspan(at, size)),
                           &n, Chars(body.subspan(at, size)),
                           static_cast<int>(size)) != 1) {

@@ -13,7 +13,6 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 20;  // decoded between checks
 constexpr size_t kMostInput = size_t{1} << 30;
 
 const char* Reason(int code) {
@@ -89,7 +88,7 @@ Status DecodeDeflate(const NextBytes& next, MutableBytes out,
     const bool full = made == out.size();
     const MutableBytes to =
         full ? MutableBytes(spare)
-             : out.subspan(made, std::min(kPiece, out.size() - made));
+             : out.subspan(made, std::min(kBytesPerCheck, out.size() - made));
     const Result<DeflateDecoder::Step> step = decoder.Decode(in, to);
     if (!step) return step.error();
     if (full && step->made > 0) return WrongSize("more", out.size());

@@ -17,7 +17,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kGroup = 8;  // codes, and floats of a vector
+constexpr size_t kLanes = 8;  // floats of a vector
 
 /// The `kBits` bytes of eight codes in each lane. Codes of six bits do not fit
 /// in one word: lanes 4 to 7 have the word that starts at bit 24, where the
@@ -70,56 +70,56 @@ CTXFS_AVX2 inline void Store(std::byte* out, __m256 values) {
 }
 
 template <unsigned kBits>
-CTXFS_AVX2 void BlocksOf(const std::byte* codes, const float* scales,
-                         size_t count, std::byte* out) {
+CTXFS_AVX2 void BlocksAvx2Of(const std::byte* codes, const float* scales,
+                             size_t count, std::byte* out) {
   for (size_t i = 0; i < count; ++i) {
     const __m256 scale = _mm256_set1_ps(scales[i]);
     const __m256 keep = _mm256_cmp_ps(scale, _mm256_setzero_ps(), _CMP_NEQ_UQ);
-    for (size_t group = 0; group < kBlockCodes / kGroup; ++group) {
+    for (size_t group = 0; group < kBlockCodes / kLanes; ++group) {
       const __m256 values = _mm256_mul_ps(Codes<kBits>(codes), scale);
       Store(out, _mm256_and_ps(values, keep));
       codes += kBits;
-      out += kGroup * sizeof(float);
+      out += kLanes * sizeof(float);
     }
   }
 }
 
-CTXFS_AVX2 void Blocks(unsigned bits, const std::byte* codes,
-                       const float* scales, size_t count, std::byte* out) {
+CTXFS_AVX2 void BlocksAvx2(unsigned bits, const std::byte* codes,
+                           const float* scales, size_t count, std::byte* out) {
   switch (bits) {
     case 2:
-      return BlocksOf<2>(codes, scales, count, out);
+      return BlocksAvx2Of<2>(codes, scales, count, out);
     case 3:
-      return BlocksOf<3>(codes, scales, count, out);
+      return BlocksAvx2Of<3>(codes, scales, count, out);
     case 4:
-      return BlocksOf<4>(codes, scales, count, out);
+      return BlocksAvx2Of<4>(codes, scales, count, out);
     case 6:
-      return BlocksOf<6>(codes, scales, count, out);
+      return BlocksAvx2Of<6>(codes, scales, count, out);
     default:
-      return BlocksOf<8>(codes, scales, count, out);
+      return BlocksAvx2Of<8>(codes, scales, count, out);
   }
 }
 
 template <unsigned kBits>
-CTXFS_AVX2 void AffineOf(const std::byte* codes, float scale, float zero,
-                         size_t count, std::byte* out) {
+CTXFS_AVX2 void AffineAvx2Of(const std::byte* codes, float scale, float zero,
+                             size_t count, std::byte* out) {
   const __m256 scales = _mm256_set1_ps(scale);
   const __m256 zeros = _mm256_set1_ps(zero);
-  for (size_t i = 0; i < count * kBlockCodes / kGroup; ++i) {
+  for (size_t i = 0; i < count * kBlockCodes / kLanes; ++i) {
     const __m256 from_zero = _mm256_sub_ps(Codes<kBits>(codes), zeros);
     Store(out, _mm256_mul_ps(scales, from_zero));
     codes += kBits;
-    out += kGroup * sizeof(float);
+    out += kLanes * sizeof(float);
   }
 }
 
-CTXFS_AVX2 void Affine(unsigned bits, const std::byte* codes, float scale,
-                       float zero, size_t count, std::byte* out) {
-  if (bits == 4) return AffineOf<4>(codes, scale, zero, count, out);
-  return AffineOf<8>(codes, scale, zero, count, out);
+CTXFS_AVX2 void AffineAvx2(unsigned bits, const std::byte* codes, float scale,
+                           float zero, size_t count, std::byte* out) {
+  if (bits == 4) return AffineAvx2Of<4>(codes, scale, zero, count, out);
+  return AffineAvx2Of<8>(codes, scale, zero, count, out);
 }
 
-constexpr DequantKernels kAvx2Dequant{&Blocks, &Affine};
+constexpr DequantKernels kAvx2Dequant{&BlocksAvx2, &AffineAvx2};
 
 }  // namespace
 

@@ -12,20 +12,21 @@
 
 namespace ctxfs {
 
+constexpr uint64_t kFloatsAtATime = 64 * 1024;
+
 /// Fills `out` with the bytes from `offset` on of a file of float32. `compute`
 /// is called as compute(first, floats) and sets `floats` to the elements
-/// [first, first + floats.size()), at most `most` at a time. The window may
-/// start and end within an element.
+/// [first, first + floats.size()), at most kFloatsAtATime at a time. The window
+/// may start and end within an element.
 template <typename Compute>
-Status FillFloats(uint64_t offset, MutableBytes out, uint64_t most,
-                  const Compute& compute) {
+Status FillFloats(uint64_t offset, MutableBytes out, const Compute& compute) {
   std::vector<float> floats;
   while (!out.empty()) {
     const uint64_t first = offset / sizeof(float);
     const uint64_t skip = offset % sizeof(float);
     const uint64_t wanted =
         (skip + out.size() + sizeof(float) - 1) / sizeof(float);
-    floats.resize(static_cast<size_t>(std::min(wanted, most)));
+    floats.resize(static_cast<size_t>(std::min(wanted, kFloatsAtATime)));
     if (Status computed = compute(first, std::span<float>(floats)); !computed) {
       return computed;
     }

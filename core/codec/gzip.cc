@@ -11,13 +11,12 @@ namespace ctxfs {
 namespace {
 
 constexpr int kInterrupted = 1000;  // not a code of zlib
-constexpr size_t kPiece = size_t{1} << 20;
 
 /// inflate() for `size` bytes of output, in pieces.
 int Inflate(z_stream& stream, size_t size, const Interrupt& interrupt) {
   while (true) {
     if (interrupt.interrupted()) return kInterrupted;
-    const size_t piece = std::min(kPiece, size - stream.total_out);
+    const size_t piece = std::min(kBytesPerCheck, size - stream.total_out);
     stream.avail_out = static_cast<uInt>(piece);
     const bool last = stream.total_out + piece == size;
     const int done = inflate(&stream, last ? Z_FINISH : Z_NO_FLUSH);

@@ -12,7 +12,6 @@ namespace ctxfs {
 namespace {
 
 constexpr size_t kMinMatch = 4;
-constexpr size_t kPiece = size_t{1} << 20;  // decoded between checks
 constexpr size_t kLongRun = 15;  // nibble value: more length bytes follow
 
 /// Reads the length that a nibble starts. After a nibble of 15 come bytes to
@@ -48,11 +47,11 @@ Status Follow(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
   };
   ByteReader in(stored);
   size_t done = 0;
-  size_t next_check = kPiece;
+  size_t next_check = kBytesPerCheck;
   while (in.remaining() > 0) {
     if (done >= next_check) {
       if (Status wanted = interrupt.Check(); !wanted) return wanted;
-      next_check = done + kPiece;
+      next_check = done + kBytesPerCheck;
     }
     const uint8_t token = in.U8();
     size_t length = 0;

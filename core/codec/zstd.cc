@@ -20,8 +20,6 @@ bool LooksLikeZstd(Bytes stored) {
 
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 20;  // decoded between checks
-
 /// A lack of memory is not damage: it is kNoMemory, so the read is tried again.
 Error Failure(size_t code) {
   const bool memory = ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation;
@@ -50,7 +48,7 @@ Status DecodeInSteps(Bytes stored, MutableBytes out, const Interrupt& interrupt,
   const Decoder decoder = StepDecoder();
   ZSTD_inBuffer in{stored.data(), 0, 0};
   ZSTD_outBuffer to{out.data(), out.size(), 0};
-  size_t next_check = kPiece;
+  size_t next_check = kBytesPerCheck;
   // A frame starts with at least so many bytes.
   constexpr size_t kFrameStart = 5;
   for (size_t wanted = 0; in.pos < stored.size();) {
@@ -63,7 +61,7 @@ Status DecodeInSteps(Bytes stored, MutableBytes out, const Interrupt& interrupt,
     }
     if (to.pos < next_check) continue;
     if (Status go_on = interrupt.Check(); !go_on) return go_on;
-    next_check = to.pos + kPiece;
+    next_check = to.pos + kBytesPerCheck;
   }
   *made = to.pos;
   return {};
@@ -80,7 +78,7 @@ Status DecodeAtOnce(Bytes stored, MutableBytes out, size_t* made) {
 
 Status DecodeZstd(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
   size_t made = 0;
-  Status decoded = out.size() > kPiece
+  Status decoded = out.size() > kBytesPerCheck
                        ? DecodeInSteps(stored, out, interrupt, &made)
                        : DecodeAtOnce(stored, out, &made);
   if (!decoded) return decoded;

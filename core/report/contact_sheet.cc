@@ -13,7 +13,6 @@ namespace {
 
 constexpr uint64_t kPictures = 12;
 constexpr uint32_t kSide = 96;
-constexpr size_t kNameBytes = 200;
 
 uint64_t Shown(const ArrayInfo& array) {
   return std::min(array.shape[0], kPictures);
@@ -128,7 +127,7 @@ Result<Json> ContactSheet(const ArrayInfo& array, const Picture& picture,
     }
     pictures.push_back(std::move(one));
   }
-  return Json{{"name", CutText(array.name, kNameBytes)},
+  return Json{{"name", CutText(array.name, kArrayNameBytes)},
               {"dtype", DTypeName(array.dtype)},
               {"shape", array.shape},
               {"count", count},

@@ -15,7 +15,6 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kNameBytes = 1000;
 constexpr size_t kTextBytes = 500;
 constexpr size_t kFacts = 100;
 constexpr size_t kWarnings = 200;
@@ -26,10 +25,9 @@ constexpr uint32_t kEntriesACheck = 256;
 std::string CountText(uint64_t count) { return std::to_string(count); }
 
 std::string TextOf(const Json& value) {
-  return CutText(value.is_string() ? value.get_ref<const std::string&>()
-                                   : value.dump(-1, ' ', false,
-                                                Json::error_handler_t::replace),
-                 kTextBytes);
+  return CutText(
+      value.is_string() ? value.get_ref<const std::string&>() : JsonLine(value),
+      kTextBytes);
 }
 
 /// [[name, count]] of the largest counts, descending.
@@ -163,7 +161,7 @@ Result<std::string> ContainerReport(
     const std::shared_ptr<const Container>& container, const std::string& name,
     const ReportOptions& options, ReportRoom& room,
     const ReadContext& context) {
-  Json report = {{"name", CutText(name, kNameBytes)},
+  Json report = {{"name", CutText(name, kEntryNameBytes)},
                  {"left_out", Json::array()}};
   const bool index_only = options.depth == ReportDepth::kIndex;
   const Json info = container->Info(context);
@@ -208,7 +206,7 @@ Result<std::string> ContainerReport(
 }
 
 std::string FailedReport(const std::string& name, const Error& error) {
-  return ScriptJson({{"name", CutText(name, kNameBytes)},
+  return ScriptJson({{"name", CutText(name, kEntryNameBytes)},
                      {"error", CutText(error.Text(), kTextBytes)}});
 }
 

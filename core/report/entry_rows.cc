@@ -14,7 +14,6 @@ namespace {
 constexpr size_t kMostWords = 1000;
 constexpr const char* kOtherWord = "(other)";
 constexpr size_t kWordBytes = 100;
-constexpr size_t kNameBytes = 1000;
 constexpr size_t kNoteBytes = 300;
 constexpr size_t kShownDimensions = 16;
 
@@ -40,7 +39,8 @@ size_t EntryRows::Word(const std::string& word) {
 void EntryRows::Add(const EntryInfo& info) {
   if (rows_ >= most_rows_ || text_.size() >= most_bytes_) return;
   Json row = Json::array();
-  row.push_back(info.name ? Json(CutText(*info.name, kNameBytes)) : Json());
+  row.push_back(info.name ? Json(CutText(*info.name, kEntryNameBytes))
+                          : Json());
   row.push_back(Word(info.kind));
   row.push_back(Word(info.codec));
   row.push_back(Word(info.dtype));

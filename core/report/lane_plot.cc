@@ -22,7 +22,6 @@ constexpr size_t kLines = 8;
 constexpr uint64_t kMostSteps = 1000;
 constexpr uint64_t kSpans = 500;
 constexpr size_t kChunkSteps = 1024;  // that are read at a time
-constexpr size_t kNameBytes = 200;
 
 uint64_t ChannelsOf(const ArrayInfo& array) {
   return array.shape.size() == 1 ? 1 : array.shape[1];
@@ -129,7 +128,7 @@ Result<Json> LanePlot(const ArrayInfo& array, const ReadContext& context) {
   }
   Json shown = Json::array();
   for (Line& line : lines) shown.push_back(line.Take());
-  return Json{{"name", CutText(array.name, kNameBytes)},
+  return Json{{"name", CutText(array.name, kArrayNameBytes)},
               {"dtype", DTypeName(array.dtype)},
               {"shape", array.shape},
               {"steps", steps},

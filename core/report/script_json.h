@@ -9,6 +9,10 @@
 
 namespace ctxfs {
 
+// Longer names are cut.
+constexpr size_t kEntryNameBytes = 1000;
+constexpr size_t kArrayNameBytes = 200;  // of columns, too
+
 /// Returns `value` as JSON that is safe inside a script element: ASCII only,
 /// with '<', '>' and '&' as \u003c and the like, so that it cannot end the
 /// element. Bytes that are not UTF-8 become U+FFFD.

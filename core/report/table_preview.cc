@@ -17,8 +17,7 @@ namespace {
 
 constexpr uint64_t kRows = 20;
 constexpr size_t kCellBytes = 80;
-constexpr size_t kNameBytes = 200;
-constexpr uint64_t kTextBytes = 64 * limits::kKiB;
+constexpr uint64_t kPreviewedBytes = 64 * limits::kKiB;
 constexpr uint64_t kNumberBytes = limits::kMiB;
 
 std::string TypeOf(const TableColumn& column) {
@@ -45,7 +44,7 @@ Result<Json> TextCells(const TableColumn& column, uint64_t rows,
                        const ReadContext& context) {
   const Result<Content> content = column.open(context);
   if (!content) return content.error();
-  Buffer bytes(static_cast<size_t>(std::min(kTextBytes, content->size())));
+  Buffer bytes(static_cast<size_t>(std::min(kPreviewedBytes, content->size())));
   if (Status read = ReadInto(*content, 0, bytes.span(), context); !read) {
     return std::move(read).error();
   }
@@ -100,7 +99,7 @@ Result<Json> TablePreview(const std::shared_ptr<const Container>& container,
     if (Status wanted = context.Check(); !wanted) {
       return std::move(wanted).error();
     }
-    Json shown = {{"name", CutText(column.name, kNameBytes)},
+    Json shown = {{"name", CutText(column.name, kArrayNameBytes)},
                   {"type", TypeOf(column)}};
     Result<Json> cells =
         column.lines() ? TextCells(column, table.rows, context)

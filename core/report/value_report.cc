@@ -21,7 +21,6 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kNameBytes = 200;
 constexpr size_t kErrorBytes = 500;
 constexpr size_t kTableColumns = 64;
 constexpr uint64_t kShownText = 16 * limits::kKiB;
@@ -37,7 +36,7 @@ void LeaveOut(Json& report, uint64_t count, const std::string& what) {
 }
 
 Json ArrayHead(const ArrayInfo& array) {
-  return {{"name", CutText(array.name, kNameBytes)},
+  return {{"name", CutText(array.name, kArrayNameBytes)},
           {"dtype", DTypeName(array.dtype)},
           {"shape", array.shape},
           {"elements", CountOf(array)}};

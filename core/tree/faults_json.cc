@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/base/json.h"
-#include "core/base/json_values.h"
 #include "core/container/documents.h"
 #include "core/tree/container_tree.h"
 #include "core/tree/fault_ledger.h"

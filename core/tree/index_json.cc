@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/json_values.h"
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/mutex.h"
 #include "core/base/text.h"

@@ -115,7 +115,7 @@ class Page {
         version != info_.end() && version->is_primitive()) {
       format +=
           " version " + (version->is_string() ? version->get<std::string>()
-                                              : CompactJson(*version));
+                                              : JsonLine(*version));
     }
     Line("format", format);
     for (const auto& [key, value] : info_.items()) {
@@ -160,7 +160,7 @@ class Page {
     if (summary_.largest.empty()) return;
     TextTable table({"largest", "dtype", "shape", "name"}, {0});
     for (const ContainerSummary::Array& one : summary_.largest) {
-      table.Add({HumanSize(one.bytes), one.dtype, CompactJson(one.shape),
+      table.Add({HumanSize(one.bytes), one.dtype, JsonLine(one.shape),
                  ShownName(one.name)});
     }
     std::printf("\n%s", table.Aligned(terminal_, "  ").c_str());
@@ -235,7 +235,7 @@ void PrintRaw(const std::string& path, const Json& info,
   };
   for (const auto& [key, value] : info.items()) {
     line(RawField(key),
-         value.is_string() ? value.get<std::string>() : CompactJson(value));
+         value.is_string() ? value.get<std::string>() : JsonLine(value));
   }
   line("arrays", std::to_string(summary.arrays));
   line("elements", std::to_string(summary.elements));

@@ -96,7 +96,7 @@ class Lister {
     const auto or_dash = [](const std::string& text) {
       return text.empty() ? "-" : text;
     };
-    return {or_dash(info.dtype), info.shape ? CompactJson(*info.shape) : "-",
+    return {or_dash(info.dtype), info.shape ? JsonLine(*info.shape) : "-",
             terminal_.is_terminal() ? HumanSize(info.size)
                                     : std::to_string(info.size),
             or_dash(info.codec), or_dash(info.checksum)};
@@ -118,8 +118,7 @@ class Lister {
     } else {
       object = EntryJson(InfoOf(file), file.path);
     }
-    std::printf("%s%s", shown_ == 1 ? "\n" : ",\n",
-                CompactJson(object).c_str());
+    std::printf("%s%s", shown_ == 1 ? "\n" : ",\n", JsonLine(object).c_str());
     return {};
   }
 

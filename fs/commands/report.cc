@@ -32,7 +32,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr uint64_t kCacheBytes = 256 * limits::kMiB;
+constexpr uint64_t kReportCacheBytes = 256 * limits::kMiB;
 
 /// Writes the page to a descriptor. Runs in the sandbox.
 class Reporter {
@@ -118,7 +118,7 @@ class Reporter {
   const Arguments& arguments_;
   Progress progress_;
   const ReportOptions options_;
-  BlockCache cache_{kCacheBytes};
+  BlockCache cache_{kReportCacheBytes};
   ReportRoom room_;
   std::vector<std::string> containers_;
   uint64_t opened_ = 0;

@@ -50,8 +50,4 @@ std::string ShownName(std::string_view name, std::FILE* to) {
   return WithoutControls(name);
 }
 
-std::string CompactJson(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 }  // namespace ctxfs

@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/json.h"
-
 namespace ctxfs {
 
 /// "1.5 GiB", "17 B".
@@ -20,8 +18,5 @@ std::string WithoutControls(std::string_view text);
 /// Returns a name or message to be printed to `to`: unchanged, or on a terminal
 /// without controls.
 std::string ShownName(std::string_view name, std::FILE* to = stdout);
-
-/// Returns JSON on one line. Bytes that are not UTF-8 become U+FFFD.
-std::string CompactJson(const Json& json);
 
 }  // namespace ctxfs

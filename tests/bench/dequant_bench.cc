@@ -138,8 +138,9 @@ BENCHMARK(Windows)
     ->Args({0x31, 4, 4001});
 
 /// The blocks of a GGUF type, 64 KiB of them as a READ takes them.
-void Gguf(benchmark::State& state, GgufMultiply multiply) {
-  const GgufQuant* quant = GgufQuantOf(static_cast<uint32_t>(state.range(0)));
+void Gguf(benchmark::State& state, gguf::GgufMultiply multiply) {
+  const gguf::GgufQuant* quant =
+      gguf::GgufQuantOf(static_cast<uint32_t>(state.range(0)));
   if (multiply == nullptr || quant == nullptr) {
     state.SkipWithError("this processor has no AVX2, or the code no values");
     return;
@@ -148,23 +149,23 @@ void Gguf(benchmark::State& state, GgufMultiply multiply) {
   const std::string blocks = RandomBytes(count * quant->bytes);
   std::vector<std::byte> out(count * quant->block * sizeof(float));
   for (auto _ : state) {
-    GgufDequantizeBy(multiply, *quant, AsBytes(blocks).data(), count,
-                     out.data());
+    gguf::GgufDequantizeBy(multiply, *quant, AsBytes(blocks).data(), count,
+                           out.data());
     benchmark::DoNotOptimize(out.data());
     benchmark::ClobberMemory();
   }
-  state.SetLabel(GgufTypeName(quant->code));
+  state.SetLabel(gguf::GgufTypeName(quant->code));
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) *
                           static_cast<int64_t>(out.size()));
 }
 
 void GgufTypes(benchmark::internal::Benchmark* benchmark) {
   for (uint32_t code = 0; code < 64; ++code) {
-    if (GgufQuantOf(code) != nullptr) benchmark->Arg(code);
+    if (gguf::GgufQuantOf(code) != nullptr) benchmark->Arg(code);
   }
 }
-BENCHMARK_CAPTURE(Gguf, scalar, &GgufMultiplyScalar)->Apply(&GgufTypes);
-BENCHMARK_CAPTURE(Gguf, avx2, GgufMultiplyAvx2())->Apply(&GgufTypes);
+BENCHMARK_CAPTURE(Gguf, scalar, &gguf::GgufMultiplyScalar)->Apply(&GgufTypes);
+BENCHMARK_CAPTURE(Gguf, avx2, gguf::GgufMultiplyAvx2())->Apply(&GgufTypes);
 
 }  // namespace
 }  // namespace ctxfs

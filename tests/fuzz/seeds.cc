@@ -107,7 +107,8 @@ class Seeds {
                                static_cast<char>(info.size >> 8 & 255)};
         Write(info.codec, piece, room + stored);
       }
-      if (LooksLikeCowrie(AsBytes(stored))) Write("cowrie", piece, stored);
+      if (cowrie::LooksLikeCowrie(AsBytes(stored)))
+        Write("cowrie", piece, stored);
     }
     if (!names.empty()) Write("names", name, names);
     const std::string metadata = container.Metadata().dump(

@@ -7,7 +7,7 @@
 namespace ctxfs {
 namespace {
 
-const std::map<std::string, std::string> kPhrases = {
+const std::map<std::string, std::string> kGgufPhrases = {
     {"alignment", "general.alignment is not"},
     {"big-endian-quant", "in a big-endian file is undefined"},
     {"dims", "dimension"},
@@ -128,7 +128,7 @@ void GgufGolden::Check(std::shared_ptr<const Container> container,
   }
   const ContainerTree tree(container);
   CheckTensors(tree, answer);
-  CheckWarnings(*container, answer, kPhrases);
+  CheckWarnings(*container, answer, kGgufPhrases);
   CheckMetadata(tree, answer);
   CheckDequantized(tree, answer);
   EXPECT_EQ(info["entries_unreadable"],

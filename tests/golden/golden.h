@@ -13,6 +13,8 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/container/format.h"
+#include "core/io/source.h"
 
 /// What every format's golden runner needs: a folder of containers, each with
 /// its answer beside it as NAME.json.
@@ -62,6 +64,26 @@ inline std::string TestName(const testing::TestParamInfo<std::string>& info) {
   std::replace_if(
       name.begin(), name.end(),
       [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+/// A container by its path below golden/; it must open.
+inline std::shared_ptr<const Container> Open(const std::string& name) {
+  auto source = FileSource::Open(PathOf(name));
+  EXPECT_TRUE(source);
+  auto container = OpenContainer(*source, {});
+  EXPECT_TRUE(container) << container.error().Text();
+  return *container;
+}
+
+/// The name as it is stored: bytes that are not UTF-8 are answered in hex.
+inline std::string StoredName(const Json& entry) {
+  if (!entry.contains("name_hex")) return entry["name"].get<std::string>();
+  std::string name;
+  const std::string hex = entry["name_hex"];
+  for (size_t i = 0; i < hex.size(); i += 2) {
+    name += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  }
   return name;
 }
 

@@ -19,14 +19,6 @@ namespace {
 
 const std::string kFolder = "shard-profiles/synthetic/";
 
-std::shared_ptr<const Container> Open(const std::string& name) {
-  auto source = FileSource::Open(golden::PathOf(kFolder + name));
-  EXPECT_TRUE(source);
-  auto container = OpenContainer(*source, {});
-  EXPECT_TRUE(container) << container.error().Text();
-  return *container;
-}
-
 /// Fails for a key that no test here knows.
 void ExpectKeys(const Json& object, const std::set<std::string>& known) {
   for (const auto& [key, value] : object.items()) {
@@ -108,7 +100,7 @@ Json AnswerOf(const std::string& name) {
 TEST(GraphGolden, Generation1) {
   const Json expected = AnswerOf("graphshard_gen1.cowrie")["expected"];
   ExpectKeys(expected, {"name", "edge_index", "node_features", "node_labels"});
-  const auto graph = Open("graphshard_gen1.cowrie");
+  const auto graph = golden::Open(kFolder + "graphshard_gen1.cowrie");
   EXPECT_EQ(Json::parse(ReadOwn(*graph, "value.json")), expected);
   EXPECT_EQ(ArraysOf(*graph).size(), 3U);
   for (const char* name : {"edge_index", "node_features", "node_labels"}) {
@@ -119,7 +111,7 @@ TEST(GraphGolden, Generation1) {
 TEST(GraphGolden, Generation2) {
   Json expected = AnswerOf("graphshard_gen2.cowrie")["expected"];
   ExpectKeys(expected, {"nodes", "edges", "metadata"});
-  const auto graph = Open("graphshard_gen2.cowrie");
+  const auto graph = golden::Open(kFolder + "graphshard_gen2.cowrie");
   Json ends = {Json::array(), Json::array()};
   for (const Json& edge : expected["edges"]) {
     ends[0].push_back(std::stoll(edge["from"].get<std::string>()));
@@ -134,7 +126,7 @@ class SjgnGolden : public testing::TestWithParam<const char*> {};
 
 TEST_P(SjgnGolden, EveryKey) {
   Json answer = AnswerOf(GetParam());
-  const auto graph = Open(GetParam());
+  const auto graph = golden::Open(kFolder + GetParam());
   if (answer.contains("decodes_to")) answer = AnswerOf(answer["decodes_to"]);
   const Json& expected = answer["expected"];
   ExpectKeys(expected,
@@ -196,7 +188,7 @@ TEST(GraphGolden, ValuesInAGraphShard) {
   const Json& expected = answer["expected"];
   ExpectKeys(expected, {"indptr", "indices", "x_sha256", "train_mask", "graph",
                         "csr", "split/train"});
-  const auto shard = Open("guess.gshard");
+  const auto shard = golden::Open(kFolder + "guess.gshard");
   EXPECT_EQ(ListOf(*shard, "csr/indptr"), expected["indptr"]);
   EXPECT_EQ(ListOf(*shard, "csr/indices"), expected["indices"]);
   BlockCache cache(limits::kMiB);
@@ -228,7 +220,7 @@ TEST(GraphGolden, EventsOfATrace) {
   const Json expected = golden::AnswerOf(kFolder + "guess.tshard")["expected"];
   ExpectKeys(expected, {"events"});
   std::istringstream lines(
-      ReadOwn(*Open("guess.tshard"), "views/events.jsonl"));
+      ReadOwn(*golden::Open(kFolder + "guess.tshard"), "views/events.jsonl"));
   Json events = Json::array();
   for (std::string line; std::getline(lines, line);) {
     events.push_back(Json::parse(line));
@@ -243,7 +235,8 @@ TEST(GraphGolden, DamagedValuesAreReadOrRefused) {
        {"graphshard_gen1.cowrie", "graphshard_gen2.cowrie"}) {
     const std::string whole = golden::ReadFile(golden::PathOf(kFolder + name));
     for (size_t at = 0; at < whole.size(); ++at) {
-      EXPECT_FALSE(DecodeCowrie(AsBytes(whole.substr(0, at)))) << name << at;
+      EXPECT_FALSE(cowrie::DecodeCowrie(AsBytes(whole.substr(0, at))))
+          << name << at;
       for (const int flip : {0x01, 0x80, 0xFF}) {
         std::string damaged = whole;
         damaged[at] = static_cast<char>(damaged[at] ^ flip);

@@ -33,14 +33,6 @@ std::vector<std::string> TensorContainers() {
   return all;
 }
 
-std::shared_ptr<const Container> Open(const std::string& name) {
-  auto source = FileSource::Open(golden::PathOf(name));
-  EXPECT_TRUE(source);
-  auto container = OpenContainer(*source, {});
-  EXPECT_TRUE(container) << container.error().Text();
-  return *container;
-}
-
 /// Every file of a container, by path, as far as it is there and readable.
 std::map<std::string, std::string> Files(const ContainerTree& branch) {
   BlockCache cache(limits::kGiB);
@@ -73,7 +65,7 @@ class ModelGolden : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(ModelGolden, TensorsAreWhatTheJsonSays) {
-  const std::shared_ptr<const Container> container = Open(GetParam());
+  const std::shared_ptr<const Container> container = golden::Open(GetParam());
   const ContainerTree branch(container);
   const std::map<std::string, std::string> files = Files(branch);
   const std::vector<ArrayInfo> arrays = ArraysOf(*container);
@@ -127,7 +119,7 @@ TEST_P(ModelGolden, TensorsAreWhatTheJsonSays) {
 }
 
 TEST_P(ModelGolden, DequantisedTensorsAreWhatTheJsonSays) {
-  const ContainerTree branch(Open(GetParam()));
+  const ContainerTree branch(golden::Open(GetParam()));
   const std::map<std::string, std::string> files = Files(branch);
   const Json expected = answer_.value("dequantized", Json::object());
   for (const auto& [name, answer] : expected.items()) {
@@ -159,7 +151,7 @@ TEST(ModelShard, ATensorIsBehindItsEntrysChecksum) {
 
 // Every window of a computed file is what the whole has there.
 TEST_P(ModelGolden, WindowsAreCutFromTheWhole) {
-  const ContainerTree branch(Open(GetParam()));
+  const ContainerTree branch(golden::Open(GetParam()));
   BlockCache cache(limits::kGiB);
   uint64_t random = 1;
   for (NodeId node = 0; node < branch.tree().node_count(); ++node) {

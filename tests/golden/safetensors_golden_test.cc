@@ -7,7 +7,7 @@
 namespace ctxfs {
 namespace {
 
-const std::map<std::string, std::string> kPhrases = {
+const std::map<std::string, std::string> kSafetensorsPhrases = {
     {"begin-end", "end before they begin"},
     {"bits", "are not whole bytes"},
     {"duplicate", "has the name of tensor"},
@@ -34,7 +34,7 @@ class SafetensorsGolden : public golden::TensorGolden {
     EXPECT_EQ(info["format"], answer_["format"]);
     const ContainerTree tree(container);
     CheckTensors(tree, answer);
-    CheckWarnings(*container, answer, kPhrases);
+    CheckWarnings(*container, answer, kSafetensorsPhrases);
     const auto header = ReadFileAt(tree, ".ctxfs/raw/header.json");
     ASSERT_TRUE(header);
     if (answer.contains("header_sha256")) {

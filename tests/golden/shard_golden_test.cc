@@ -39,16 +39,6 @@ class ShardGolden : public testing::TestWithParam<std::string> {
   const Json answer_ = golden::AnswerOf(GetParam());
 };
 
-std::string StoredName(const Json& entry) {
-  if (!entry.contains("name_hex")) return entry["name"].get<std::string>();
-  std::string name;
-  const std::string hex = entry["name_hex"];
-  for (size_t i = 0; i < hex.size(); i += 2) {
-    name += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  }
-  return name;
-}
-
 /// `ieee`: a CRC-32 (IEEE) may stand in the place of the CRC-32C (role 2).
 void CheckEntry(const Container& container, uint32_t i, const Json& answer,
                 bool ieee) {
@@ -70,7 +60,7 @@ void CheckEntry(const Container& container, uint32_t i, const Json& answer,
   }
   // A name outside the table is answered as the empty one that readers make
   // of it.
-  EXPECT_EQ(info.name.value_or(""), StoredName(answer));
+  EXPECT_EQ(info.name.value_or(""), golden::StoredName(answer));
 
   BlockCache cache(limits::kGiB);
   const Result<Content> content = OpenEntry(container, i);

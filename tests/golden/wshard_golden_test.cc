@@ -32,16 +32,6 @@ std::string AnswerName(std::string container) {
   return container.substr(0, container.find(".wshard"));
 }
 
-std::string StoredName(const Json& entry) {
-  if (!entry.contains("name_hex")) return entry["name"].get<std::string>();
-  std::string name;
-  const std::string hex = entry["name_hex"];
-  for (size_t i = 0; i < hex.size(); i += 2) {
-    name += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  }
-  return name;
-}
-
 Result<std::string> Read(const Result<Content>& content) {
   if (!content) return content.error();
   BlockCache cache(limits::kGiB);
@@ -108,7 +98,7 @@ void CheckEntry(const Container& container, uint32_t i, const Json& answer,
                 const Json& repaired) {
   SCOPED_TRACE("entry " + std::to_string(i) + " " + answer["name"].dump());
   const EntryInfo info = DescribeEntry(container, i);
-  EXPECT_EQ(info.name.value_or(""), StoredName(answer));
+  EXPECT_EQ(info.name.value_or(""), golden::StoredName(answer));
   EXPECT_EQ(info.offset, answer["offset"]);
   EXPECT_EQ(info.stored_size, answer["disk_size"]);
   EXPECT_EQ(info.extra["flags"], answer["flags"]);

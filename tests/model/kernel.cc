@@ -7,14 +7,9 @@
 namespace ctxfs::model {
 namespace {
 
-constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr size_t kMostHeld = 200;
 constexpr size_t kMostHandles = 24;
 constexpr size_t kMostListings = 6;
-
-std::string Join(const std::string& directory, const std::string& name) {
-  return directory.empty() ? name : directory + "/" + name;
-}
 
 }  // namespace
 

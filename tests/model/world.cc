@@ -18,7 +18,6 @@
 namespace ctxfs::model {
 namespace {
 
-constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr size_t kMostDirectories = 6;
 
 /// The model's own system calls must work; a failure is no finding.
@@ -40,10 +39,6 @@ std::string ParentOf(std::string_view path) {
 std::string NameOf(std::string_view path) {
   const size_t slash = path.rfind('/');
   return std::string(slash == path.npos ? path : path.substr(slash + 1));
-}
-
-std::string Join(const std::string& directory, const std::string& name) {
-  return directory.empty() ? name : directory + "/" + name;
 }
 
 }  // namespace

@@ -15,6 +15,13 @@
 
 namespace ctxfs::model {
 
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+/// The path of `name` in `directory`, which is empty for the root.
+inline std::string Join(const std::string& directory, const std::string& name) {
+  return directory.empty() ? name : directory + "/" + name;
+}
+
 /// What stat says of a file, and which sample its bytes are.
 struct Version {
   dev_t device = 0;

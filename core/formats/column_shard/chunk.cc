@@ -15,12 +15,11 @@
 #include <vector>
 
 #include "core/base/json.h"
-#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/plain_text.h"
 #include "core/base/text.h"
 
-namespace ctxfs {
+namespace ctxfs::column_shard {
 namespace {
 
 // Rows that are decoded between two checks of the interrupt.
@@ -54,10 +53,6 @@ constexpr std::array<TypeTraits, 17> kTypes = {{
 
 const TypeTraits& TraitsOf(ColumnType type) {
   return kTypes[static_cast<size_t>(type) - 1];
-}
-
-Error Corrupt(std::string what, uint64_t at = kNoOffset) {
-  return {Code::kCorrupt, std::move(what), at};
 }
 
 Error TooShort(const Chunk& chunk, uint64_t needed) {
@@ -387,4 +382,4 @@ void DecodeValidity(const Chunk& chunk, MutableBytes out) {
   }
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::column_shard

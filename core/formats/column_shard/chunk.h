@@ -12,7 +12,11 @@
 #include "core/base/result.h"
 #include "core/content/read_context.h"
 
-namespace ctxfs {
+namespace ctxfs::column_shard {
+
+inline Error Corrupt(std::string what, uint64_t at = kNoOffset) {
+  return {Code::kCorrupt, std::move(what), at};
+}
 
 /// The types of columns, by their numbers in the file (docs/columnshard.md,
 /// section 2).
@@ -96,4 +100,4 @@ Result<Buffer> DecodeLines(const Chunk& chunk, const ReadContext& context);
 /// Fills `out` with one byte a row, 1 for valid.
 void DecodeValidity(const Chunk& chunk, MutableBytes out);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::column_shard

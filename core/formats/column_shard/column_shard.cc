@@ -17,12 +17,12 @@
 #include "core/container/entry_file_table.h"
 #include "core/container/open.h"
 
-namespace ctxfs {
+namespace ctxfs::column_shard {
 namespace {
 
 constexpr std::string_view kSchemaName = "__schema__";
 
-bool Probe(Bytes head) { return HasShardRole(head, kColumnRole); }
+bool Probe(Bytes head) { return shard::HasShardRole(head, shard::kColumnRole); }
 
 /// The digits before the first colon of a chunk's name; nullopt for other
 /// names.
@@ -119,7 +119,8 @@ class OtherEntries final : public EntryFileTable {
 }  // namespace
 
 Status ColumnShard::Load(const ReadContext& context) {
-  if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
+  if (Status loaded = shard::ShardContainer::Load(context); !loaded)
+    return loaded;
   for (uint32_t i = 0; i < entry_count() && !schema_entry_; ++i) {
     if (EntryName(i) == kSchemaName) schema_entry_ = i;
     has_table_ = has_table_ || !IsOther(i);
@@ -168,7 +169,7 @@ Result<Json> ColumnShard::ReadSchema(uint32_t entry,
 }
 
 Json ColumnShard::Info(const ReadContext& context) const {
-  Json info = ShardContainer::Info(context);
+  Json info = shard::ShardContainer::Info(context);
   info["rows"] = table_.rows;
   info["columns"] = columns().size();
   return info;
@@ -176,7 +177,8 @@ Json ColumnShard::Info(const ReadContext& context) const {
 
 std::string_view ColumnShard::EntryPath(uint32_t entry,
                                         std::string& scratch) const {
-  const std::string_view path = ShardContainer::EntryPath(entry, scratch);
+  const std::string_view path =
+      shard::ShardContainer::EntryPath(entry, scratch);
   const std::optional<std::string_view> group = GroupOf(path);
   if (!group) return path;
   scratch = "row_groups/" + std::string(*group) + "/" +
@@ -198,13 +200,13 @@ Result<ColumnShard::Stored> ColumnShard::StoredOf(
   Stored stored;
   const std::vector<ColumnPart>& parts = columns()[column].parts;
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (i % kEntriesACheck == 0) {
+    if (i % shard::kEntriesACheck == 0) {
       if (Status wanted = context.Check(); !wanted) {
         return std::move(wanted).error();
       }
     }
     const uint32_t entry = parts[i].entry;
-    const ShardRecord record = Record(entry);
+    const shard::ShardRecord record = Record(entry);
     std::string codec = "none";
     if (Encoded(record) || Seal(entry) != nullptr) {
       EntryInfo chunk = Describe(entry);
@@ -226,7 +228,7 @@ Result<std::string> ColumnShard::VerifiedText(
   const std::vector<ColumnPart>& parts = columns()[column].parts;
   std::string text = parts.empty() ? "none" : "yes";
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (i % kEntriesACheck == 0) {
+    if (i % shard::kEntriesACheck == 0) {
       if (Status wanted = context.Check(); !wanted) {
         return std::move(wanted).error();
       }
@@ -277,7 +279,7 @@ EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file,
 }
 
 Container::Tables ColumnShard::Files() const {
-  Tables files = ShardContainer::Files();
+  Tables files = shard::ShardContainer::Files();
   if (EntryRole() == Role::kRawEntries) {
     files.push_back(std::make_shared<const OtherEntries>(Share(*this)));
   }
@@ -349,11 +351,15 @@ Table ColumnShard::RowTable() const {
   return table;
 }
 
+}  // namespace ctxfs::column_shard
+
+namespace ctxfs {
+
 extern const Format kColumnShard;
 const Format kColumnShard{.name = "columnshard",
                           .contents = "columns of a table (ColumnShard)",
                           .extensions = "cshard",
-                          .probe = &Probe,
-                          .open = &OpenAs<ColumnShard>};
+                          .probe = &column_shard::Probe,
+                          .open = &OpenAs<column_shard::ColumnShard>};
 
 }  // namespace ctxfs

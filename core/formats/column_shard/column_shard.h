@@ -14,7 +14,7 @@
 #include "core/formats/column_shard/schema.h"
 #include "core/formats/shard/shard.h"
 
-namespace ctxfs {
+namespace ctxfs::column_shard {
 
 /// The files of a column.
 enum class ColumnFile : uint8_t { kValues, kValidity };
@@ -22,9 +22,9 @@ enum class ColumnFile : uint8_t { kValues, kValidity };
 /// A ColumnShard (docs/columnshard.md): a table of typed columns, with a chunk
 /// for each column and row group. The chunks are the entries; the files of the
 /// columns have their values.
-class ColumnShard final : public ShardContainer {
+class ColumnShard final : public shard::ShardContainer {
  public:
-  using ShardContainer::ShardContainer;
+  using shard::ShardContainer::ShardContainer;
 
   Status Load(const ReadContext& context) override;
 
@@ -97,4 +97,4 @@ class ColumnShard final : public ShardContainer {
   uint64_t owners_[2] = {NewOwner(), NewOwner()};  // of blocks, by ColumnFile
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::column_shard

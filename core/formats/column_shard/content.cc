@@ -9,7 +9,7 @@
 #include "core/formats/column_shard/column_shard.h"
 #include "core/formats/column_shard/repeated.h"
 
-namespace ctxfs {
+namespace ctxfs::column_shard {
 namespace {
 
 /// The values of a chunk that is stored as byte planes.
@@ -130,7 +130,7 @@ class ColumnBlock final : public Block {
 Result<bool> ColumnShard::AppendStored(const Column& column,
                                        const ColumnPart& part,
                                        Content& content) const {
-  const ShardRecord record = Record(part.entry);
+  const shard::ShardRecord record = Record(part.entry);
   const bool ragged = column.per_row != 1 && column.nullable;
   if (Encoded(record) || column.text() || ragged) return false;
   // The coding is in the header, which is not verified here. If it is damaged,
@@ -238,4 +238,4 @@ Result<Content> ColumnShard::OpenColumn(size_t index, ColumnFile file,
   return content;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::column_shard

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-namespace ctxfs {
+namespace ctxfs::column_shard {
 namespace {
 
 /// Little-endian integers of `width` bytes: first, first + step, ... modulo
@@ -121,4 +121,4 @@ std::shared_ptr<const Transform> RepeatedValues(
   return nullptr;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::column_shard

@@ -6,7 +6,7 @@
 #include "core/content/content.h"
 #include "core/formats/column_shard/chunk.h"
 
-namespace ctxfs {
+namespace ctxfs::column_shard {
 
 /// Returns the values of a chunk whose few bytes stand for many rows: runs of
 /// booleans, or deltas of no bits, which are first + row * step. Any window is
@@ -18,4 +18,4 @@ namespace ctxfs {
 std::shared_ptr<const Transform> RepeatedValues(
     const Chunk& chunk, Bytes payload, std::shared_ptr<const Block> block);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::column_shard

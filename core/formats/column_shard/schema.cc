@@ -11,16 +11,12 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/json_values.h"
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 
-namespace ctxfs {
+namespace ctxfs::column_shard {
 namespace {
-
-Error Corrupt(std::string what, uint64_t at = kNoOffset) {
-  return {Code::kCorrupt, std::move(what), at};
-}
 
 /// The statistics of a row group, or null.
 Json StatsOf(const Json& described, uint64_t group) {
@@ -33,7 +29,7 @@ Json StatsOf(const Json& described, uint64_t group) {
 /// Finds entries by name, while the columns are read.
 class EntryNames {
  public:
-  explicit EntryNames(const ShardContainer& shard)
+  explicit EntryNames(const shard::ShardContainer& shard)
       : shard_(shard), order_(shard.entry_count()) {
     std::iota(order_.begin(), order_.end(), 0U);
     std::stable_sort(
@@ -57,7 +53,7 @@ class EntryNames {
     return shard_.EntryName(entry).value_or("");
   }
 
-  const ShardContainer& shard_;
+  const shard::ShardContainer& shard_;
   std::vector<uint32_t> order_;
 };
 
@@ -90,7 +86,7 @@ std::optional<uint64_t> RowsThatMake(const Column& column, uint64_t size) {
 /// Makes columns from their descriptions.
 class ColumnReader {
  public:
-  ColumnReader(const Json& schema, const ShardContainer& shard,
+  ColumnReader(const Json& schema, const shard::ShardContainer& shard,
                const ReadContext& context)
       : shard_(shard),
         names_(shard),
@@ -125,7 +121,7 @@ class ColumnReader {
   Result<uint64_t> PerRow(const Column& column, const ColumnPart& part,
                           uint64_t nulls) const;
 
-  const ShardContainer& shard_;
+  const shard::ShardContainer& shard_;
   const EntryNames names_;
   const ReadContext& context_;
   const uint64_t groups_;
@@ -229,7 +225,7 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
 
 Result<uint64_t> ColumnReader::FewerRows(const Column& column, uint32_t entry,
                                          uint64_t counted) {
-  const ShardRecord record = shard_.Record(entry);
+  const shard::ShardRecord record = shard_.Record(entry);
   const uint64_t size = shard_.EntrySize(entry);
   const Error refused =
       Corrupt("a chunk of " + std::to_string(size) + " bytes cannot hold " +
@@ -279,7 +275,7 @@ std::vector<uint64_t> Column::shape() const {
 }
 
 Result<ColumnTable> ReadColumnTable(const Json& schema,
-                                    const ShardContainer& shard,
+                                    const shard::ShardContainer& shard,
                                     const ReadContext& context) {
   ColumnTable table;
   table.rows = CountAt(schema, "row_count").value_or(0);
@@ -323,4 +319,4 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
   return table;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::column_shard

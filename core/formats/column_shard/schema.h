@@ -9,7 +9,7 @@
 #include "core/formats/column_shard/chunk.h"
 #include "core/formats/shard/shard.h"
 
-namespace ctxfs {
+namespace ctxfs::column_shard {
 
 /// The chunk of a column in a row group, from index and schema. Its own header
 /// must agree with them.
@@ -48,7 +48,7 @@ struct ColumnTable {
 /// no chunk except those whose statistics are wrong. Fails on transient errors
 /// only.
 Result<ColumnTable> ReadColumnTable(const Json& schema,
-                                    const ShardContainer& shard,
+                                    const shard::ShardContainer& shard,
                                     const ReadContext& context);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::column_shard

@@ -13,7 +13,7 @@
 #include "core/base/dtype.h"
 #include "core/base/limits.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 
 /// How the elements of an array are stored in a cowrie value.
 enum class CowrieCoding : uint8_t {
@@ -137,4 +137,4 @@ class EdgeIds {
   std::string to_;
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

@@ -15,7 +15,7 @@
 #include "core/codec/codec.h"
 #include "core/formats/cowrie/decoder.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 namespace {
 
 constexpr uint64_t kHeaderSize = 4;
@@ -116,4 +116,4 @@ Result<Json> DecodeCowrie(Bytes bytes, const Interrupt& interrupt) {
   return std::move(value->json);
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

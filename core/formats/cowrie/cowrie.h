@@ -10,7 +10,7 @@
 #include "core/base/result.h"
 #include "core/formats/cowrie/arrays.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 
 /// Whether `bytes` begin like a cowrie value of generation 2, in its frame.
 bool LooksLikeCowrie(Bytes bytes);
@@ -45,4 +45,4 @@ Result<CowrieValue> ReadCowrieGraph1(
 Result<Json> DecodeCowrie(Bytes bytes,
                           const Interrupt& interrupt = NeverInterrupted());
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

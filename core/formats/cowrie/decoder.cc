@@ -7,7 +7,7 @@
 #include "core/base/limits.h"
 #include "core/formats/cowrie/text.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 
 Result<Json> CowrieDecoder::Decode(bool hints) {
   if (hints) SkipHints();
@@ -140,4 +140,4 @@ Json CowrieDecoder::Object(uint64_t count) {
   return object;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

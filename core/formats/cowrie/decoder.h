@@ -8,7 +8,7 @@
 #include "core/formats/cowrie/arrays.h"
 #include "core/formats/cowrie/reader.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 
 /// Decodes the value after a cowrie frame's header into JSON (docs/cowrie.md,
 /// sections 1 to 3), and finds the arrays in it.
@@ -62,4 +62,4 @@ class CowrieDecoder : private CowrieReader {
   std::vector<std::string_view> names_;
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

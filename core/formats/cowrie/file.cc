@@ -15,7 +15,7 @@
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/cowrie/numbers.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 namespace {
 
 /// All of `source`, which may be no larger than a decoded value.
@@ -178,12 +178,16 @@ bool Probe(Bytes head) {
 
 }  // namespace
 
+}  // namespace ctxfs::cowrie
+
+namespace ctxfs {
+
 extern const Format kCowrie;
 const Format kCowrie{.name = "cowrie",
                      .contents = "structured values with tensors",
                      .extensions = "cowrie",
-                     .probe = &Probe,
-                     .open = &OpenAs<CowrieFile>,
-                     .resembles = &LooksLikeCowrieGraph1};
+                     .probe = &cowrie::Probe,
+                     .open = &OpenAs<cowrie::CowrieFile>,
+                     .resembles = &cowrie::LooksLikeCowrieGraph1};
 
 }  // namespace ctxfs

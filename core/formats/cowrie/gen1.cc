@@ -9,7 +9,7 @@
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/cowrie/text.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 namespace {
 
 constexpr uint8_t kObjectTag = 0x07;
@@ -136,4 +136,4 @@ Json CowrieGen1::Plain(DType dtype) {
   return list;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

@@ -7,7 +7,7 @@
 #include "core/formats/cowrie/arrays.h"
 #include "core/formats/cowrie/reader.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 
 /// Decodes a graph of cowrie's generation 1 into JSON (docs/cowrie.md, section
 /// 5), and finds the arrays in it.
@@ -54,4 +54,4 @@ class CowrieGen1 : private CowrieReader {
   CowrieArrays& arrays_;
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

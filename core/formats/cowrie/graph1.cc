@@ -12,7 +12,7 @@
 #include "core/formats/cowrie/gen1.h"
 #include "core/formats/cowrie/text.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 
 Json CowrieGen1::Graph() {
   const auto parts = static_cast<unsigned>(U8());
@@ -206,4 +206,4 @@ Json CowrieGen1::EdgeBatch() {
   return batch;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

@@ -12,7 +12,7 @@
 #include "core/content/block.h"
 #include "core/formats/cowrie/reader.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 namespace {
 
 constexpr uint64_t kWord = sizeof(int64_t);
@@ -115,4 +115,4 @@ Content CowrieElements(const CowrieArray& array,
   return content;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

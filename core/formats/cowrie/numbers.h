@@ -7,7 +7,7 @@
 #include "core/formats/cowrie/arrays.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 
 /// The size of the array's file, which follows from its dtype and shape. The
 /// decoder has compared these with the stored bytes.
@@ -19,4 +19,4 @@ uint64_t CowrieArraySize(const CowrieArray& array);
 Content CowrieElements(const CowrieArray& array,
                        std::shared_ptr<const Source> data, Key key);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

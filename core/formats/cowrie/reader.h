@@ -14,7 +14,7 @@
 #include "core/base/result.h"
 #include "core/base/text.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 
 /// Reads the parts of cowrie values of either generation, within their limits
 /// (docs/cowrie.md, section 6). Stops for good at the first fault: after it,
@@ -158,4 +158,4 @@ class CowrieReader {
   uint64_t steps_ = 0;  // since the last check
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

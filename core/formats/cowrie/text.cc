@@ -7,7 +7,7 @@
 
 #include "core/base/text.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 namespace {
 
 // JSON readers that use doubles are exact up to here.
@@ -103,4 +103,4 @@ std::string Uuid(Bytes bytes) {
   return text;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

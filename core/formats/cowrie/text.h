@@ -7,7 +7,7 @@
 #include "core/base/bytes.h"
 #include "core/base/json.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 
 // Cowrie's scalars in JSON (docs/cowrie.md, section 2).
 
@@ -30,4 +30,4 @@ std::string DateTime(int64_t ns);
 /// 16 bytes as 8-4-4-4-12 hex digits.
 std::string Uuid(Bytes bytes);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

@@ -12,7 +12,7 @@
 #include "core/formats/cowrie/decoder.h"
 #include "core/formats/cowrie/text.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 namespace {
 
 struct TensorType {
@@ -305,4 +305,4 @@ Json CowrieDecoder::Edges(uint64_t count) {
   return edges;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

@@ -7,7 +7,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "core/base/json_values.h"
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/formats/cvc/draft.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/base/json_values.h"
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/cvc/draft.h"

@@ -15,7 +15,7 @@
 #include "core/container/open.h"
 #include "core/formats/model_shard/tensor_shard.h"
 
-namespace ctxfs {
+namespace ctxfs::gemm_shard {
 namespace {
 
 /// Row and column of a tile in its matrix, in tiles.
@@ -62,7 +62,7 @@ struct Grid {
 /// A matrix, assembled from its tiles for the window that is read.
 class Assembled final : public Transform {
  public:
-  Assembled(std::shared_ptr<const TensorShard> shard, Grid grid)
+  Assembled(std::shared_ptr<const model_shard::TensorShard> shard, Grid grid)
       : shard_(std::move(shard)), grid_(std::move(grid)) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
@@ -74,7 +74,7 @@ class Assembled final : public Transform {
     for (auto row = static_cast<size_t>(above - grid_.rows.begin()) - 1;
          row + 1 < grid_.rows.size() && grid_.rows[row] * line < end; ++row) {
       for (size_t column = 0; column + 1 < grid_.columns.size(); ++column) {
-        if (column % kHeadersACheck == 0) {
+        if (column % model_shard::kHeadersACheck == 0) {
           if (Status wanted = context.Check(); !wanted) return wanted;
         }
         Status copied = CopyTile(row, column, offset, out, context);
@@ -127,18 +127,19 @@ class Assembled final : public Transform {
     return {};
   }
 
-  std::shared_ptr<const TensorShard> shard_;
+  std::shared_ptr<const model_shard::TensorShard> shard_;
   Grid grid_;
 };
 
-class GemmShard final : public TensorShard {
+class GemmShard final : public model_shard::TensorShard {
  public:
-  using TensorShard::TensorShard;
+  using model_shard::TensorShard::TensorShard;
 
   Status Load(const ReadContext& context) override {
-    if (Status loaded = TensorShard::Load(context); !loaded) return loaded;
+    if (Status loaded = model_shard::TensorShard::Load(context); !loaded)
+      return loaded;
     for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-      if (entry % kEntriesACheck == 0) {
+      if (entry % shard::kEntriesACheck == 0) {
         if (Status wanted = context.Check(); !wanted) return wanted;
       }
       std::string_view matrix;
@@ -167,13 +168,13 @@ class GemmShard final : public TensorShard {
   }
 
   Tables Files() const override {
-    Tables files = TensorShard::Files();
+    Tables files = model_shard::TensorShard::Files();
     files.push_back(std::make_shared<const Matrices>(Share(*this)));
     return files;
   }
 
   Json Info(const ReadContext& context) const override {
-    Json info = TensorShard::Info(context);
+    Json info = model_shard::TensorShard::Info(context);
     // Tiles are all over the container, as other headers are.
     size_t left = limits::kHeadersExamined;
     for (const auto& [name, tiles] : tiles_) {
@@ -234,7 +235,7 @@ class GemmShard final : public TensorShard {
   };
 
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const override {
-    std::vector<ArrayInfo> arrays = TensorShard::Arrays(context);
+    std::vector<ArrayInfo> arrays = model_shard::TensorShard::Arrays(context);
     for (const auto& [name, tiles] : tiles_) {
       if (!context.Check()) break;
       const Result<Grid> grid = Fit(tiles, context);
@@ -267,12 +268,12 @@ class GemmShard final : public TensorShard {
     grid.rows = {0};
     grid.columns = {0};
     for (const auto& [place, entry] : tiles) {
-      if (grid.entries.size() % kHeadersACheck == 0) {
+      if (grid.entries.size() % model_shard::kHeadersACheck == 0) {
         if (Status wanted = context.Check(); !wanted) {
           return std::move(wanted).error();
         }
       }
-      const Result<TensorHeader> tile = Header(entry, context);
+      const Result<model_shard::TensorHeader> tile = Header(entry, context);
       if (!tile) return tile.error();
       const auto unfit = [this, at = entry](const char* why) {
         return Error{Code::kCorrupt, Label(at) + ": " + why,
@@ -343,15 +344,19 @@ class GemmShard final : public TensorShard {
   std::map<std::string, Tiles> tiles_;
 };
 
-bool Probe(Bytes head) { return HasShardRole(head, kGemmRole); }
+bool Probe(Bytes head) { return shard::HasShardRole(head, shard::kGemmRole); }
 
 }  // namespace
+
+}  // namespace ctxfs::gemm_shard
+
+namespace ctxfs {
 
 extern const Format kGemmShard;
 const Format kGemmShard{.name = "gemm_shard",
                         .contents = "tiled matrices (GemmShard)",
                         .extensions = "gemm",
-                        .probe = &Probe,
-                        .open = &OpenAs<GemmShard>};
+                        .probe = &gemm_shard::Probe,
+                        .open = &OpenAs<gemm_shard::GemmShard>};
 
 }  // namespace ctxfs

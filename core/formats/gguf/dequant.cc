@@ -8,7 +8,7 @@
 
 #include "core/codec/dequant.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 constexpr uint32_t kCodes = 64;
@@ -67,4 +67,4 @@ void GgufDequantize(const GgufQuant& quant, const std::byte* blocks,
   GgufDequantizeBy(Fastest(), quant, blocks, count, out);
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

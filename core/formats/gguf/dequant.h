@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 
 /// A block of a quantised type taken apart: value i is
 /// codes[i] * scales[i / group], plus adds[i / group] if the type has such
@@ -72,4 +72,4 @@ extern const size_t kGgufKQuantCount;
 extern const GgufQuant kGgufIqQuants[];  // those with code books
 extern const size_t kGgufIqQuantCount;
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

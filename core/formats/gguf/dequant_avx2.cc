@@ -14,7 +14,7 @@
 // run without AVX2.
 #define CTXFS_AVX2 __attribute__((target("avx2")))
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 constexpr size_t kAtOnce = 8;
@@ -55,14 +55,14 @@ GgufMultiply GgufMultiplyAvx2() {
   return __builtin_cpu_supports("avx2") != 0 ? &MultiplyAvx2 : nullptr;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf
 
 #else
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 
 GgufMultiply GgufMultiplyAvx2() { return nullptr; }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf
 
 #endif

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 
 /// A code book of grids.h, made from its `codes`. A code is split into groups
 /// of bits, the lowest first; group i is the number of the value, among
@@ -28,4 +28,4 @@ constexpr std::array<Entry, kCount> ExpandGrid(
   return grid;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -12,7 +12,7 @@
 #include "core/formats/gguf/metadata_text.h"
 #include "core/formats/gguf/tokenizer.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 
 /// metadata.json, which does not exist if it would be too long.
 class GgufContainer::MetadataFile final : public FileTable {
@@ -78,7 +78,7 @@ Json GgufContainer::Metadata() const {
     std::string text;
     if (pair.type == kGgufString) {
       const uint64_t length = in.Count();
-      if (length > limits::kGgufCopiedMetadata) continue;
+      if (length > kMostCopiedMetadata) continue;
       in.Append(length, text);
       if (!IsUtf8(text)) continue;
     } else {
@@ -87,21 +87,21 @@ Json GgufContainer::Metadata() const {
     }
     if (!in.ok()) return Json(Json::value_t::discarded);
     bytes += key.size() + text.size();
-    if (bytes > limits::kGgufCopiedMetadata) break;
+    if (bytes > kMostCopiedMetadata) break;
     metadata[key] = text;
   }
   GgufMetadataWriter writer(*first.header, *first.source);
   GgufMetadataWriter::State state;
   std::string text;
-  while (!state.done && text.size() <= limits::kGgufCopiedMetadata) {
+  while (!state.done && text.size() <= kMostCopiedMetadata) {
     if (Status written = writer.Write(state, text); !written) {
       return Json(Json::value_t::discarded);
     }
   }
-  if (text.size() <= limits::kGgufCopiedMetadata) {
+  if (text.size() <= kMostCopiedMetadata) {
     metadata["metadata.json"] = text;
   }
   return metadata;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

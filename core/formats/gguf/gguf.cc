@@ -12,16 +12,15 @@
 #include "core/formats/gguf/limits.h"
 #include "core/formats/gguf/values.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
-
-constexpr uint32_t kMagic = 0x46554747;  // "GGUF"
 
 /// Looks for the magic, and for a number that may be a version in one of the
 /// byte orders: cut or damaged files of other formats begin with the same
 /// letters.
 bool Probe(Bytes head) {
-  if (head.size() < 4 || LoadLe<uint32_t>(head.data()) != kMagic) return false;
+  if (head.size() < 4 || LoadLe<uint32_t>(head.data()) != kGgufMagic)
+    return false;
   if (head.size() < 8) return true;
   const auto version = LoadLe<uint32_t>(head.data() + 4);
   return (version >> 16) == 0 || (version & 0xFFFFU) == 0;
@@ -203,12 +202,16 @@ Json GgufContainer::Info(const ReadContext& context) const {
   return info;
 }
 
+}  // namespace ctxfs::gguf
+
+namespace ctxfs {
+
 extern const Format kGguf;
 const Format kGguf{.name = "gguf",
                    .contents = "quantised models of llama.cpp",
                    .extensions = "gguf",
-                   .probe = &Probe,
-                   .open = &OpenAs<GgufContainer>,
+                   .probe = &gguf::Probe,
+                   .open = &OpenAs<gguf::GgufContainer>,
                    .stays_file = true};
 
 }  // namespace ctxfs

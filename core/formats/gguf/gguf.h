@@ -13,7 +13,7 @@
 #include "core/container/tensor_container.h"
 #include "core/formats/gguf/header.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 
 /// A GGUF file, or the files of a split model. Its entries are the tensors.
 class GgufContainer final : public TensorContainer {
@@ -81,4 +81,4 @@ class GgufContainer final : public TensorContainer {
   std::vector<Warning> split_warnings_;
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

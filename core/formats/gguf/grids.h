@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 
 // The code books of docs/gguf.md, section 6. Byte i of an entry is value i; the
 // lowest byte is byte 0.
@@ -16,4 +16,4 @@ extern const uint32_t* const kIq3SGrid;    // 512
 /// 2048 entries. Their bytes are signed, and eight times the values.
 extern const uint64_t* const kIq1SGrid;
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

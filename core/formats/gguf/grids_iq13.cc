@@ -8,7 +8,7 @@
 #include "core/formats/gguf/expand_grid.h"
 #include "core/formats/gguf/grids.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 constexpr std::array<uint16_t, 256> kIq3XxsCodes = {
@@ -347,4 +347,4 @@ const uint32_t* const kIq3XxsGrid = kIq3Xxs.data();
 const uint32_t* const kIq3SGrid = kIq3S.data();
 const uint64_t* const kIq1SGrid = kIq1S.data();
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

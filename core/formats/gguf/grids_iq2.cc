@@ -8,7 +8,7 @@
 #include "core/formats/gguf/expand_grid.h"
 #include "core/formats/gguf/grids.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 constexpr std::array<uint16_t, 256> kIq2XxsCodes = {
@@ -229,4 +229,4 @@ const uint64_t* const kIq2XxsGrid = kIq2Xxs.data();
 const uint64_t* const kIq2XsGrid = kIq2Xs.data();
 const uint64_t* const kIq2SGrid = kIq2S.data();
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -16,14 +16,14 @@
 #include "core/base/text.h"
 #include "core/formats/gguf/limits.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 constexpr uint64_t kMagicBytes = 4;
 constexpr uint32_t kNewestVersion = 3;
 constexpr std::string_view kAlignmentKey = "general.alignment";
 constexpr uint32_t kDefaultAlignment = 32;
-constexpr uint32_t kMostDims = 4;
+constexpr uint32_t kMostRank = 4;
 constexpr uint64_t kItemsPerCheck = 65'536;
 
 uint32_t Swapped(uint32_t value) {
@@ -76,12 +76,12 @@ class HeaderParser {
                        " tensors do not fit: the file ends within its header",
                    at};
     }
-    if (pairs > limits::kGgufPairs || tensors > limits::kGgufTensors) {
+    if (pairs > kMostPairs || tensors > kMostTensors) {
       return Error{Code::kLimit,
                    std::to_string(pairs) + " pairs and " +
                        std::to_string(tensors) +
                        " tensors are over the limit of " +
-                       std::to_string(limits::kGgufPairs) + " each",
+                       std::to_string(kMostPairs) + " each",
                    at};
     }
     return {};
@@ -137,11 +137,10 @@ class HeaderParser {
   }
 
   Status CountItem() {
-    if (++items_ > limits::kGgufWalkedItems) {
+    if (++items_ > kMostWalkedItems) {
       return Error{Code::kLimit,
                    "the metadata has more than " +
-                       std::to_string(limits::kGgufWalkedItems) +
-                       " strings and arrays",
+                       std::to_string(kMostWalkedItems) + " strings and arrays",
                    in_.at()};
     }
     return items_ % kItemsPerCheck == 0 ? context_.Check() : Status();
@@ -155,7 +154,7 @@ class HeaderParser {
 
   Status SkipValue(uint32_t type) {
     // A value is handled as an array of one item that has no count.
-    std::array<Level, limits::kGgufArrayDepth + 1> levels;
+    std::array<Level, kMostArrayDepth + 1> levels;
     size_t depth = 0;
     levels[0] = {type, 1};
     while (true) {
@@ -179,11 +178,11 @@ class HeaderParser {
         if (!in_.ok()) return in_.error();
         continue;
       }
-      if (depth == limits::kGgufArrayDepth) {
-        return Error{Code::kCorrupt,
-                     "arrays nested deeper than " +
-                         std::to_string(limits::kGgufArrayDepth),
-                     in_.at()};
+      if (depth == kMostArrayDepth) {
+        return Error{
+            Code::kCorrupt,
+            "arrays nested deeper than " + std::to_string(kMostArrayDepth),
+            in_.at()};
       }
       if (Status opened = OpenArray(levels[++depth]); !opened) return opened;
     }
@@ -288,18 +287,18 @@ class HeaderParser {
 
   Status ReadDims(GgufTensor& record, uint32_t rank) {
     const auto number = static_cast<uint32_t>(header_.tensors.size() - 1);
-    if (rank > kMostDims) {
+    if (rank > kMostRank) {
       Error error{Code::kCorrupt,
                   header_.Label(number) + " has " + std::to_string(rank) +
                       " dimensions, more than 4",
                   record.record_at};
-      if (rank > limits::kGgufSalvagedRank || !salvage_) return error;
+      if (rank > kMostSalvagedRank || !salvage_) return error;
       header_.AddFault(std::move(error.what), error.offset);
     }
-    if (header_.dims.size() + rank > limits::kGgufDims) {
+    if (header_.dims.size() + rank > kMostDims) {
       return Error{Code::kLimit,
-                   "the shapes have more than " +
-                       std::to_string(limits::kGgufDims) + " dimensions",
+                   "the shapes have more than " + std::to_string(kMostDims) +
+                       " dimensions",
                    record.record_at};
     }
     record.rank = static_cast<uint8_t>(rank);
@@ -385,7 +384,7 @@ std::string GgufHeader::Label(uint32_t tensor) const {
 }
 
 void GgufHeader::AddFault(std::string what, uint64_t offset) {
-  if (fault_count++ < limits::kGgufFaults) {
+  if (fault_count++ < kMostFaults) {
     faults.push_back({Code::kCorrupt, std::move(what), offset});
   }
 }
@@ -445,4 +444,4 @@ std::optional<int64_t> GgufInteger(const GgufHeader& header,
   return in.ok() ? std::optional<int64_t>(value) : std::nullopt;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -15,7 +15,9 @@
 #include "core/formats/gguf/dequant.h"
 #include "core/formats/gguf/reader.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
+
+constexpr uint32_t kGgufMagic = 0x46554747;  // "GGUF"
 
 /// The types of metadata values (docs/gguf.md, section 3).
 enum GgufValueType : uint32_t {
@@ -88,7 +90,7 @@ struct GgufHeader {
   std::vector<uint64_t> dims;  // innermost first, as stored
   std::vector<GgufPair> pairs;
   std::vector<GgufTensor> tensors;
-  std::vector<Error> faults;  // the first limits::kGgufFaults
+  std::vector<Error> faults;  // the first kMostFaults
   uint64_t fault_count = 0;
   std::vector<Warning> warnings;
 
@@ -129,4 +131,4 @@ std::optional<int64_t> GgufInteger(const GgufHeader& header,
                                    const Source& source, std::string_view key,
                                    uint32_t type);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -11,7 +11,7 @@
 #include "core/formats/gguf/header.h"
 #include "core/formats/gguf/limits.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 using Fault = GgufTensor::Fault;
@@ -240,4 +240,4 @@ std::optional<Error> GgufHeader::TensorFault(uint32_t tensor) const {
                record.record_at};
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

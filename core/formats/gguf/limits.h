@@ -7,41 +7,41 @@
 #include "core/base/limits.h"
 
 /// Bounds on what a GGUF file may require (docs/gguf.md, section 8).
-namespace ctxfs::limits {
+namespace ctxfs::gguf {
 
-constexpr uint64_t kGgufPairs = 1'000'000;
-constexpr uint64_t kGgufTensors = 1'000'000;
+constexpr uint64_t kMostPairs = 1'000'000;
+constexpr uint64_t kMostTensors = 1'000'000;
 
 /// Levels of arrays within arrays; the outermost array is the first level.
-constexpr size_t kGgufArrayDepth = 16;
+constexpr size_t kMostArrayDepth = 16;
 
 /// Dimensions of one tensor that salvage tolerates, and of all tensors
 /// together.
-constexpr uint32_t kGgufSalvagedRank = 32;
-constexpr size_t kGgufDims = 16'000'000;
+constexpr uint32_t kMostSalvagedRank = 32;
+constexpr size_t kMostDims = 16'000'000;
 
 /// Strings and arrays in the metadata: each has to be walked to find what
 /// follows it.
-constexpr uint64_t kGgufWalkedItems = 100'000'000;
+constexpr uint64_t kMostWalkedItems = 100'000'000;
 
 /// Bytes of metadata.json.
-constexpr uint64_t kGgufMetadataText = kGiB;
+constexpr uint64_t kMostMetadataText = limits::kGiB;
 
 /// Metadata that is copied into the header of views/model.safetensors.
-constexpr uint64_t kGgufCopiedMetadata = kMiB;
+constexpr uint64_t kMostCopiedMetadata = limits::kMiB;
 
 /// Files of a split model, all of which are kept open.
-constexpr size_t kGgufParts = 500;
+constexpr size_t kMostParts = 500;
 
 /// Faults and warnings that are kept as text.
-constexpr size_t kGgufFaults = 100;
+constexpr size_t kMostFaults = 100;
 
 /// Tokens in a tokenizer file, merges in one, the bytes of each of the two, and
 /// those of one token or merge.
-constexpr uint64_t kGgufTokens = 4'000'000;
-constexpr uint64_t kGgufTokenBytes = 128 * kMiB;
-constexpr uint64_t kGgufOneToken = kMiB;
+constexpr uint64_t kMostTokens = 4'000'000;
+constexpr uint64_t kMostTokenBytes = 128 * limits::kMiB;
+constexpr uint64_t kLongestToken = limits::kMiB;
 /// Bytes of a tokenizer.json that is made: its text is kept in memory.
-constexpr uint64_t kGgufTokenizerText = 64 * kMiB;
+constexpr uint64_t kMostTokenizerText = 64 * limits::kMiB;
 
-}  // namespace ctxfs::limits
+}  // namespace ctxfs::gguf

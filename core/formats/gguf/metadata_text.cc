@@ -11,7 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 // Longer strings are written in parts of this size.
@@ -320,9 +320,9 @@ Result<GgufMetadataText::Places> GgufMetadataText::Measure(
       return std::move(may).error();
     }
     found.size += piece.size();
-    if (found.size > limits::kGgufMetadataText) {
+    if (found.size > kMostMetadataText) {
       return Error{Code::kLimit, "metadata.json is longer than " +
-                                     std::to_string(limits::kGgufMetadataText) +
+                                     std::to_string(kMostMetadataText) +
                                      " bytes"};
     }
   }
@@ -363,4 +363,4 @@ Result<Content> GgufMetadataText::Open(
                  size);
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

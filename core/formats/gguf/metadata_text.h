@@ -13,7 +13,7 @@
 #include "core/formats/gguf/limits.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 
 /// Writes the metadata as JSON (docs/gguf.md, section 9), some KiB at a time.
 /// Reads values from the file only as they are written, so that at most one
@@ -30,7 +30,7 @@ class GgufMetadataWriter {
     uint64_t pair = 0;  // the next pair, or the one that is being written
     uint64_t at = 0;    // byte of the file, within a pair
     uint64_t string_left = 0;  // bytes of the string that is being written
-    std::array<Level, limits::kGgufArrayDepth> levels;
+    std::array<Level, kMostArrayDepth> levels;
     uint32_t depth = 0;  // arrays that are open
     bool in_pair = false;
     bool in_string = false;
@@ -70,7 +70,7 @@ class GgufMetadataText {
                    std::shared_ptr<const GgufHeader> header)
       : source_(std::move(source)), header_(std::move(header)) {}
 
-  /// The text; kLimit if it is longer than limits::kGgufMetadataText.
+  /// The text; kLimit if it is longer than kMostMetadataText.
   static Result<Content> Open(std::shared_ptr<const GgufMetadataText> text,
                               const ReadContext& context);
 
@@ -95,4 +95,4 @@ class GgufMetadataText {
   mutable std::shared_ptr<const Places> places_ CTXFS_GUARDED_BY(mutex_);
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 
 void GgufReader::Truncated() {
   if (error_) return;
@@ -49,4 +49,4 @@ void GgufReader::Append(uint64_t bytes, std::string& text) {
   }
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -9,7 +9,7 @@
 #include "core/base/result.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 
 /// How the numbers of a GGUF file are stored (docs/gguf.md, section 2).
 struct GgufLayout {
@@ -86,4 +86,4 @@ class GgufReader {
   std::optional<Error> error_;
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -12,12 +12,11 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/gguf/gguf.h"
+#include "core/formats/gguf/header.h"
 #include "core/formats/gguf/limits.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
-
-constexpr uint32_t kMagic = 0x46554747;  // "GGUF"
 
 /// "-00001-of-00003.gguf"; numbers count from 1.
 std::string SplitSuffix(int64_t number, int64_t count) {
@@ -30,7 +29,7 @@ std::string SplitSuffix(int64_t number, int64_t count) {
 }  // namespace
 
 void GgufContainer::WarnOfSplit(std::string what, bool damage) {
-  if (split_warnings_.size() < limits::kGgufFaults) {
+  if (split_warnings_.size() < kMostFaults) {
     split_warnings_.push_back({std::move(what), kNoOffset, damage});
   }
 }
@@ -61,11 +60,11 @@ Status GgufContainer::LoadParts(const ReadContext& context) {
   for (int64_t i = 1; i < *count; ++i) {
     if (Status wanted = context.Check(); !wanted) return wanted;
     const std::string file = stem + SplitSuffix(i + 1, *count);
-    if (parts_.size() == limits::kGgufParts) {
+    if (parts_.size() == kMostParts) {
       WarnOfSplit("split: " + Quote(file) +
                       " and those after it are over the limit "
                       "of " +
-                      std::to_string(limits::kGgufParts) + " parts",
+                      std::to_string(kMostParts) + " parts",
                   /*damage=*/true);
       break;
     }
@@ -92,7 +91,7 @@ Result<bool> GgufContainer::LoadPart(const std::string& file, int64_t number,
   }
   std::array<std::byte, 4> magic{};
   if ((*opened)->size() < magic.size() || !(*opened)->ReadAt(0, magic) ||
-      LoadLe<uint32_t>(magic.data()) != kMagic) {
+      LoadLe<uint32_t>(magic.data()) != kGgufMagic) {
     WarnOfSplit("split: the part " + Quote(file) +
                     " cannot be read: it is not a GGUF file",
                 /*damage=*/true);
@@ -148,4 +147,4 @@ void GgufContainer::CheckSplit() {
   }
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -13,17 +13,16 @@
 #include <vector>
 
 #include "core/base/json.h"
-#include "core/base/json_values.h"
 #include "core/container/documents.h"
 #include "core/formats/gguf/limits.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 constexpr std::string_view kModel = "tokenizer.ggml.model";
 constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
 constexpr std::string_view kScores = "tokenizer.ggml.scores";
-constexpr std::string_view kTypes = "tokenizer.ggml.token_type";
+constexpr std::string_view kTokenTypes = "tokenizer.ggml.token_type";
 constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 constexpr std::string_view kWhole = "tokenizer.huggingface.json";
 constexpr std::string_view kTemplate = "tokenizer.chat_template";
@@ -64,7 +63,7 @@ class Keys {
     if (pair == nullptr || pair->type != kGgufString) return std::string();
     GgufReader in(source_, header_.layout, pair->value_at);
     const uint64_t length = in.Count();
-    if (length > limits::kGgufTokenBytes) return TooMuch();
+    if (length > kMostTokenBytes) return TooMuch();
     std::string text;
     in.Append(length, text);
     if (!in.ok()) return in.error();
@@ -87,8 +86,7 @@ class Keys {
         if (Status wanted = context_.Check(); !wanted) return wanted;
       }
       const uint64_t length = in->Count();
-      if (length > limits::kGgufOneToken ||
-          length > limits::kGgufTokenBytes - bytes) {
+      if (length > kLongestToken || length > kMostTokenBytes - bytes) {
         return TooMuch();
       }
       bytes += length;
@@ -128,8 +126,8 @@ class Keys {
   static Error TooMuch() {
     return {Code::kLimit,
             "the tokenizer is over the limit of " +
-                std::to_string(limits::kGgufTokens) + " tokens and " +
-                std::to_string(limits::kGgufTokenBytes) + " bytes",
+                std::to_string(kMostTokens) + " tokens and " +
+                std::to_string(kMostTokenBytes) + " bytes",
             kNoOffset, EFBIG};
   }
 
@@ -143,7 +141,7 @@ class Keys {
     if (in->U32() != type) return 0;
     const uint64_t count = in->Count();
     if (!in->ok()) return in->error();
-    if (count > limits::kGgufTokens) return TooMuch();
+    if (count > kMostTokens) return TooMuch();
     return count;
   }
 
@@ -168,10 +166,10 @@ class TokenizerText {
   explicit TokenizerText(const ReadContext& context) : context_(context) {}
 
   Status Put(std::string_view piece) {
-    if (piece.size() > limits::kGgufTokenizerText - text_.size()) {
+    if (piece.size() > kMostTokenizerText - text_.size()) {
       return Error{Code::kLimit,
                    "tokenizer.json is over the limit of " +
-                       std::to_string(limits::kGgufTokenizerText) + " bytes",
+                       std::to_string(kMostTokenizerText) + " bytes",
                    kNoOffset, EFBIG};
     }
     if (Status may = context_.Spend(piece.size()); !may) return may;
@@ -300,7 +298,8 @@ Result<std::string> GgufTokenizerJson(const Source& source,
   const Result<std::vector<uint32_t>> scores =
       keys.Words(kScores, kGgufFloat32);
   if (!scores) return scores.error();
-  const Result<std::vector<uint32_t>> types = keys.Words(kTypes, kGgufInt32);
+  const Result<std::vector<uint32_t>> types =
+      keys.Words(kTokenTypes, kGgufInt32);
   if (!types) return types.error();
 
   const bool unigram = model == "Unigram";
@@ -355,4 +354,4 @@ Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,
   return files;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -9,7 +9,7 @@
 #include "core/formats/gguf/header.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 
 /// The files of views/tokenizer/, made from the metadata (docs/gguf.md,
 /// section 11); none if there is no tokenizer. Reads a few bytes.
@@ -24,4 +24,4 @@ Result<std::string> GgufTokenizerJson(const Source& source,
                                       const GgufHeader& header,
                                       const ReadContext& context);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -5,7 +5,7 @@
 
 #include "core/formats/gguf/header.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 struct ValueType {
@@ -98,4 +98,4 @@ std::string GgufTypeName(uint32_t code) {
   return "type_" + std::to_string(code);
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -8,7 +8,7 @@
 #include "core/codec/half.h"
 
 // The fields of a block, for all unpackers. `at` is a byte of the block.
-namespace ctxfs {
+namespace ctxfs::gguf {
 
 inline float HalfAt(const std::byte* block, size_t at) {
   return HalfToFloat(LoadLe<uint16_t>(block + at));
@@ -31,4 +31,4 @@ inline unsigned HalfByteAt(const std::byte* block, size_t at, size_t index) {
 constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                    1,    13,   25,  38,  53,  69,  89,  113};
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

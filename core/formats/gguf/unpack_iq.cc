@@ -11,7 +11,7 @@
 #include "core/formats/gguf/grids.h"
 #include "core/formats/gguf/unpack.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 constexpr uint64_t kOnes = 0x0101010101010101U;
@@ -218,4 +218,4 @@ const GgufQuant kGgufIqQuants[] = {
 };
 const size_t kGgufIqQuantCount = std::size(kGgufIqQuants);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -8,7 +8,7 @@
 #include "core/formats/gguf/dequant.h"
 #include "core/formats/gguf/unpack.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 /// 256 codes of 2 bits in 64 bytes: code 128n + 32j + l is bits 2j and 2j + 1
@@ -204,4 +204,4 @@ const GgufQuant kGgufKQuants[] = {
 };
 const size_t kGgufKQuantCount = std::size(kGgufKQuants);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -9,7 +9,7 @@
 #include "core/formats/gguf/dequant.h"
 #include "core/formats/gguf/unpack.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 /// Reads 32 codes from 16 bytes, whose low halves are the first 16 codes, and
@@ -187,4 +187,4 @@ const GgufQuant kGgufSmallQuants[] = {
 };
 const size_t kGgufSmallQuantCount = std::size(kGgufSmallQuants);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -8,7 +8,7 @@
 
 #include "core/base/limits.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 // Bytes that are read at once: few enough that the result stays in the
@@ -99,9 +99,10 @@ class Values final : public Transform {
   const bool big_endian_;
 };
 
-class Swapped final : public Transform {
+class SwappedValues final : public Transform {
  public:
-  Swapped(std::shared_ptr<const Source> source, uint64_t offset, uint32_t width)
+  SwappedValues(std::shared_ptr<const Source> source, uint64_t offset,
+                uint32_t width)
       : source_(std::move(source)), offset_(offset), width_(width) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
@@ -147,10 +148,10 @@ Content GgufValues(std::shared_ptr<const Source> source, uint64_t offset,
 
 Content GgufSwapped(std::shared_ptr<const Source> source, uint64_t offset,
                     uint64_t size, uint32_t width) {
-  return {
-      Computed{
-          std::make_shared<const Swapped>(std::move(source), offset, width), 0},
-      size};
+  return {Computed{std::make_shared<const SwappedValues>(std::move(source),
+                                                         offset, width),
+                   0},
+          size};
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -8,7 +8,7 @@
 #include "core/formats/gguf/dequant.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 
 /// The values of `blocks` blocks at `offset`, all within the source, as
 /// little-endian float32. Reading a window converts only its blocks.
@@ -21,4 +21,4 @@ Content GgufValues(std::shared_ptr<const Source> source, uint64_t offset,
 Content GgufSwapped(std::shared_ptr<const Source> source, uint64_t offset,
                     uint64_t size, uint32_t width);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

@@ -4,18 +4,18 @@
 #include <string>
 #include <utility>
 
-#include "core/base/json_values.h"
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/container/entry_file_table.h"
 #include "core/formats/cowrie/cowrie.h"
 
-namespace ctxfs {
+namespace ctxfs::graph {
 namespace {
 
 class CowrieJson final : public EntryFileTable {
  public:
-  explicit CowrieJson(std::shared_ptr<const ShardContainer> shard)
+  explicit CowrieJson(std::shared_ptr<const shard::ShardContainer> shard)
       : EntryFileTable(shard->EntryTable(), Role::kViews, "json", ".json"),
         shard_(std::move(shard)) {}
 
@@ -46,8 +46,8 @@ class CowrieJson final : public EntryFileTable {
   }
 
  private:
-  static Result<std::string> Text(const ShardContainer& shard, uint32_t entry,
-                                  const ReadContext& context) {
+  static Result<std::string> Text(const shard::ShardContainer& shard,
+                                  uint32_t entry, const ReadContext& context) {
     const Result<Content> content = shard.OpenEntry(entry, context);
     if (!content) return content.error();
     if (content->size() > limits::kCowrieBytes) {
@@ -59,20 +59,20 @@ class CowrieJson final : public EntryFileTable {
     const Result<std::string> bytes = ReadAll(*content, context);
     if (!bytes) return bytes.error();
     const Result<Json> value =
-        DecodeCowrie(AsBytes(*bytes), context.interrupt());
+        cowrie::DecodeCowrie(AsBytes(*bytes), context.interrupt());
     if (!value) return value.error();
     return JsonLine(*value) + "\n";
   }
 
-  const std::shared_ptr<const ShardContainer> shard_;
+  const std::shared_ptr<const shard::ShardContainer> shard_;
   const uint64_t owner_ = NewOwner();
 };
 
 }  // namespace
 
 std::shared_ptr<const FileTable> CowrieFiles(
-    std::shared_ptr<const ShardContainer> shard) {
+    std::shared_ptr<const shard::ShardContainer> shard) {
   return std::make_shared<const CowrieJson>(std::move(shard));
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::graph

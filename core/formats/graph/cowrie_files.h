@@ -6,11 +6,11 @@
 #include "core/container/file_table.h"
 #include "core/formats/shard/shard.h"
 
-namespace ctxfs {
+namespace ctxfs::graph {
 
 /// views/json/NAME.json: the entries that are cowrie values according to the
 /// index, as JSON (docs/cowrie.md, section 2).
 std::shared_ptr<const FileTable> CowrieFiles(
-    std::shared_ptr<const ShardContainer> shard);
+    std::shared_ptr<const shard::ShardContainer> shard);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::graph

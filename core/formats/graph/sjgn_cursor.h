@@ -11,7 +11,7 @@
 #include "core/base/limits.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::graph {
 
 /// Reads fields from [at, end) of a source, a few bytes at a time. Stops for
 /// good at the first field that does not fit.
@@ -105,4 +105,4 @@ class SjgnCursor {
   uint64_t kept_at_ = 0;
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::graph

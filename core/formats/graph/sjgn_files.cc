@@ -301,7 +301,7 @@ std::shared_ptr<const FileTable> Graph::MetaFile(const Section& section) const {
   std::byte head[2] = {};
   const bool packed =
       section.length > sizeof(head) && section.length <= limits::kJsonBytes &&
-      data_->ReadAt(section.offset, head) && LooksLikeCowrie(head);
+      data_->ReadAt(section.offset, head) && cowrie::LooksLikeCowrie(head);
   if (!packed) {
     return FixedFile(Role::kPrimary, "meta.json",
                      Piece(section.offset, section.length));
@@ -314,7 +314,7 @@ std::shared_ptr<const FileTable> Graph::MetaFile(const Section& section) const {
             *data, section.offset, section.length, "meta", context.interrupt());
         if (!bytes) return bytes.error();
         const Result<Json> meta =
-            DecodeCowrie(bytes->span(), context.interrupt());
+            cowrie::DecodeCowrie(bytes->span(), context.interrupt());
         if (!meta) return meta.error();
         return FormatJson(*meta);
       });

@@ -14,7 +14,7 @@
 
 #include "core/base/limits.h"
 
-namespace ctxfs {
+namespace ctxfs::graph {
 namespace {
 
 constexpr uint64_t kWordBytes = 8;
@@ -102,4 +102,4 @@ std::vector<SjgnArray> ReadAdjacency(SjgnCursor& in, const std::string& name) {
   return arrays;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::graph

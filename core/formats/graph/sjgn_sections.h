@@ -8,7 +8,7 @@
 #include "core/base/dtype.h"
 #include "core/formats/graph/sjgn_cursor.h"
 
-namespace ctxfs {
+namespace ctxfs::graph {
 
 /// An array within a section. With `bits`, an element is stored as a bit, and
 /// is a byte in the array's file.
@@ -27,4 +27,4 @@ SjgnArray ReadFeature(SjgnCursor& in, const std::string& name);
 std::vector<SjgnArray> ReadSplit(SjgnCursor& in, const std::string& name);
 std::vector<SjgnArray> ReadAdjacency(SjgnCursor& in, const std::string& name);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::graph

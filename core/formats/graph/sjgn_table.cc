@@ -14,13 +14,12 @@
 #include <vector>
 
 #include "core/base/json.h"
-#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/content/read_context.h"
 #include "core/formats/cowrie/decoder.h"
 
-namespace ctxfs {
+namespace ctxfs::graph {
 namespace {
 
 constexpr uint8_t kHasPredicates = 0x01;
@@ -50,7 +49,7 @@ struct Names {
   std::vector<std::string_view> predicates;
 };
 
-std::vector<std::string_view> ReadNames(CowrieReader& in) {
+std::vector<std::string_view> ReadNames(cowrie::CowrieReader& in) {
   std::vector<std::string_view> names;
   const uint64_t count = in.Count(1);
   if (count > limits::kCowrieNames) {
@@ -79,9 +78,9 @@ Result<Json> ReadFrame(Bytes frame, uint64_t offset, const Interrupt& interrupt,
     return Error{Code::kCorrupt, "an event is not an uncompressed cowrie value",
                  offset};
   }
-  CowrieArrays arrays;
-  CowrieDecoder decoder(frame.subspan(kHeaderSize), offset + kHeaderSize,
-                        arrays, interrupt);
+  cowrie::CowrieArrays arrays;
+  cowrie::CowrieDecoder decoder(frame.subspan(kHeaderSize),
+                                offset + kHeaderSize, arrays, interrupt);
   Result<Json> event = decoder.Decode((flags & kHints) != 0);
   if (!event) return event;
   text += decoder.text();
@@ -243,7 +242,7 @@ class Lines {
 struct Table {
   Lines lines;  // the events as JSON, one on each line
   /// The ends of edges, or the ids of nodes as `from`.
-  EdgeIds ids;
+  cowrie::EdgeIds ids;
   /// Why the table is not a list of edges, or of nodes; empty if it is one.
   std::string unlisted;
 };
@@ -266,7 +265,7 @@ void List(const Json& event, bool edges, Table& table) {
 Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
                         SjgnWanted wanted, const Interrupt& interrupt) {
   constexpr uint64_t kStepsOfEvent = 64;
-  CowrieReader in(bytes, offset, interrupt);
+  cowrie::CowrieReader in(bytes, offset, interrupt);
   if (AsText(in.Take(4)) != "SJGS" || in.U8() != 1)
     in.Fail("the table is not a stream of events");
   const uint8_t flags = in.U8();
@@ -416,4 +415,4 @@ void MeasureSjgnTable(SjgnCursor& in, const ReadContext& context,
   }
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::graph

@@ -10,7 +10,7 @@
 #include "core/formats/graph/sjgn_cursor.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::graph {
 
 /// A section that is a stream of events: a table of nodes or edges.
 struct SjgnSection {
@@ -42,4 +42,4 @@ std::shared_ptr<const Block> DecodeSjgnTable(Key key,
                                              const SjgnSection& table,
                                              SjgnWanted wanted);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::graph

@@ -7,7 +7,7 @@
 #include "core/base/limits.h"
 #include "core/codec/digest.h"
 
-namespace ctxfs {
+namespace ctxfs::manifest {
 
 Result<std::string> FileDigest(const Source& source,
                                const ReadContext& context) {
@@ -32,4 +32,4 @@ std::string LowerHex(std::string digits) {
   return digits;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::manifest

@@ -7,7 +7,7 @@
 #include "core/content/read_context.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::manifest {
 
 /// SHA-256 of all of `source` as lower-case hex digits, read in pieces.
 Result<std::string> FileDigest(const Source& source,
@@ -16,4 +16,4 @@ Result<std::string> FileDigest(const Source& source,
 /// Returns hex digits in lower case, as FileDigest writes them.
 std::string LowerHex(std::string digits);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::manifest

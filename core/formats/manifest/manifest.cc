@@ -9,7 +9,7 @@
 #include <cstring>
 #include <set>
 
-#include "core/base/json_values.h"
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
@@ -17,7 +17,7 @@
 #include "core/formats/manifest/file_digest.h"
 #include "core/formats/shard/shard.h"
 
-namespace ctxfs {
+namespace ctxfs::manifest {
 namespace {
 
 constexpr size_t kVerdictWidth = 8;  // of the longest, "absent", with quotes
@@ -55,9 +55,9 @@ bool HoldsContainer(const Source& source) {
 
 }  // namespace
 
-class Manifest final : public ShardContainer {
+class Manifest final : public shard::ShardContainer {
  public:
-  using ShardContainer::ShardContainer;
+  using shard::ShardContainer::ShardContainer;
 
   Status Load(const ReadContext& context) override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
@@ -172,7 +172,8 @@ class VerdictsBlock final : public Block {
 };
 
 Status Manifest::Load(const ReadContext& context) {
-  if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
+  if (Status loaded = shard::ShardContainer::Load(context); !loaded)
+    return loaded;
   const Json metadata = Metadata();
   if (metadata.is_discarded()) {  // a transient error
     return Error{Code::kIo, "the metadata cannot be read",
@@ -249,7 +250,7 @@ Result<Verdict> Manifest::Check(size_t index,
 }
 
 std::vector<Error> Manifest::Inspect(const ReadContext& context) const {
-  std::vector<Error> faults = ShardContainer::Inspect(context);
+  std::vector<Error> faults = shard::ShardContainer::Inspect(context);
   for (size_t i = 0; i < references_.size(); ++i) {
     const Reference& reference = references_[i];
     if (reference.kind < Kind::kFile || reference.sha256.empty()) continue;
@@ -328,7 +329,7 @@ class Manifest::Parts final : public FileTable {
 };
 
 Container::Tables Manifest::Files() const {
-  Tables files = ShardContainer::Files();
+  Tables files = shard::ShardContainer::Files();
   if (!has_list_) return files;
   files.push_back(FreshDocument(
       Role::kMetadata, "manifest.json",
@@ -367,4 +368,4 @@ Result<std::shared_ptr<const Container>> OpenManifest(
   return OpenAs<Manifest>(std::move(source), options, context);
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::manifest

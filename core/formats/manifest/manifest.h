@@ -8,7 +8,7 @@
 #include "core/container/format.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::manifest {
 
 /// Opens a Shard of role 4 as a manifest of form A (docs/manifest.md): a list
 /// of files in its metadata. Without that list it is an archive of its entries.
@@ -16,4 +16,4 @@ Result<std::shared_ptr<const Container>> OpenManifest(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::manifest

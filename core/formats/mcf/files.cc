@@ -6,12 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "core/base/json_values.h"
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/formats/mcf/mcf.h"
 
-namespace ctxfs {
+namespace ctxfs::mcf {
 namespace {
 
 struct SectionType {
@@ -254,4 +254,4 @@ std::string McfContainer::QuantInfoJson() const {
   return text + "\n]}\n";
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mcf

@@ -11,7 +11,7 @@
 #include "core/base/text.h"
 #include "core/formats/mcf/mcf.h"
 
-namespace ctxfs {
+namespace ctxfs::mcf {
 
 namespace {
 
@@ -249,4 +249,4 @@ EntryInfo McfContainer::DescribeTensor(uint32_t entry) const {
   return info;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mcf

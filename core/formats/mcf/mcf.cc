@@ -18,7 +18,7 @@
 #include "core/base/text.h"
 #include "core/container/open.h"
 
-namespace ctxfs {
+namespace ctxfs::mcf {
 
 namespace {
 
@@ -410,11 +410,15 @@ Result<Content> McfContainer::OpenTensor(uint32_t entry) const {
                  tensor.data_size);
 }
 
+}  // namespace ctxfs::mcf
+
+namespace ctxfs {
+
 extern const Format kMcf;
 const Format kMcf{.name = "mcf",
                   .contents = "model weights, config and tokenizer",
                   .extensions = "mcf",
-                  .probe = &Probe,
-                  .open = &OpenAs<McfContainer>};
+                  .probe = &mcf::Probe,
+                  .open = &OpenAs<mcf::McfContainer>};
 
 }  // namespace ctxfs

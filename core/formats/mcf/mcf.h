@@ -15,7 +15,7 @@
 #include "core/container/tensor_container.h"
 #include "core/formats/mcf/quantisation.h"
 
-namespace ctxfs {
+namespace ctxfs::mcf {
 
 /// The header (docs/mcf.md, section 2); sizes in bytes, offsets absolute.
 struct McfHeader {
@@ -175,4 +175,4 @@ class McfContainer final : public TensorContainer {
   bool has_quant_info_ = false;
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mcf

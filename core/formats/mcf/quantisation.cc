@@ -21,7 +21,7 @@
 #include "core/codec/dequant.h"
 #include "core/codec/half.h"
 
-namespace ctxfs {
+namespace ctxfs::mcf {
 namespace {
 
 using Kind = McfQuantLayout::Kind;
@@ -372,4 +372,4 @@ std::shared_ptr<const Transform> McfNibbles(
   return std::make_shared<const NibbleTransform>(std::move(source), offset);
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mcf

@@ -10,7 +10,7 @@
 #include "core/content/content.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::mcf {
 
 /// The layout of a quantised payload (docs/mcf.md, sections 6 and 7). Codes are
 /// counted in blocks of 32 that do not continue into the next row; int8 and
@@ -62,4 +62,4 @@ std::shared_ptr<const Transform> McfValues(std::shared_ptr<const Source> source,
 std::shared_ptr<const Transform> McfNibbles(
     std::shared_ptr<const Source> source, uint64_t offset);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mcf

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <string>
 
-#include "core/base/json_values.h"
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/mcf/mcf.h"
 
-namespace ctxfs {
+namespace ctxfs::mcf {
 namespace {
 
 // ModelInfo.
@@ -260,4 +260,4 @@ Json McfQuantRecordJson(const McfQuantRecord& record) {
           {"max_clip", ClipJson(record.max_clip)}};
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mcf

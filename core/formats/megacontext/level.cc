@@ -14,7 +14,7 @@
 
 #include "core/base/text.h"
 
-namespace ctxfs {
+namespace ctxfs::megacontext {
 namespace {
 
 constexpr uint64_t kHeaderSize = ContextLevel::kPayloadAt;
@@ -26,7 +26,6 @@ constexpr uint64_t kDTypeAt = 12;
 constexpr uint64_t kCountAt = 14;
 constexpr uint64_t kAlignedCountAt = 16;
 constexpr uint64_t kAlignedHeaderSize = 72;
-constexpr size_t kNameSize = 32;
 constexpr size_t kNameAtA = 22;
 constexpr size_t kNameAtB = 14;
 constexpr size_t kReservedAtA = 54;
@@ -294,4 +293,4 @@ ContextLevel ReadContextLevel(std::string file, std::optional<uint32_t> number,
   return level;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::megacontext

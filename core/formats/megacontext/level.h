@@ -13,7 +13,9 @@
 #include "core/base/result.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::megacontext {
+
+constexpr size_t kNameSize = 32;  // bytes of a name's field
 
 /// The header of a .ctx file, in either of its layouts (docs/megacontext.md,
 /// section 2).
@@ -72,4 +74,4 @@ std::optional<uint32_t> ContextLevelNumber(std::string_view file);
 ContextLevel ReadContextLevel(std::string file, std::optional<uint32_t> number,
                               Result<std::shared_ptr<const Source>> source);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::megacontext

@@ -16,7 +16,7 @@
 #include "core/formats/megacontext/metadata.h"
 #include "core/formats/megacontext/snapshot.h"
 
-namespace ctxfs {
+namespace ctxfs::megacontext {
 namespace {
 
 using SourcePtr = std::shared_ptr<const Source>;
@@ -440,13 +440,18 @@ bool ResemblesDirectory(const Source& directory) {
 
 }  // namespace
 
+}  // namespace ctxfs::megacontext
+
+namespace ctxfs {
+
 extern const Format kMegaContext;
-const Format kMegaContext{.name = "megacontext",
-                          .contents = "context trees and their levels",
-                          .extensions = "ctx",
-                          .probe = &Probe,
-                          .open = &OpenAs<MegaContext>,
-                          .probe_directory = &ProbeDirectory,
-                          .resembles_directory = &ResemblesDirectory};
+const Format kMegaContext{
+    .name = "megacontext",
+    .contents = "context trees and their levels",
+    .extensions = "ctx",
+    .probe = &megacontext::Probe,
+    .open = &OpenAs<megacontext::MegaContext>,
+    .probe_directory = &megacontext::ProbeDirectory,
+    .resembles_directory = &megacontext::ResemblesDirectory};
 
 }  // namespace ctxfs

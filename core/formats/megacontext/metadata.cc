@@ -5,14 +5,13 @@
 #include <set>
 #include <string_view>
 
-#include "core/base/json_values.h"
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/formats/megacontext/level.h"
 
-namespace ctxfs {
+namespace ctxfs::megacontext {
 namespace {
-
-constexpr size_t kNameSize = 32;
 
 using Warnings = std::vector<std::string>;
 
@@ -193,4 +192,4 @@ std::vector<std::string> CompareMetadata(
   return warnings;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::megacontext

@@ -7,7 +7,7 @@
 
 #include "core/formats/megacontext/level.h"
 
-namespace ctxfs {
+namespace ctxfs::megacontext {
 
 /// Returns warnings about levels that contradict each other
 /// (docs/megacontext.md, section 3).
@@ -20,4 +20,4 @@ std::vector<std::string> CompareMetadata(
     const std::optional<std::string>& text,
     const std::vector<ContextLevel>& levels);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::megacontext

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace ctxfs {
+namespace ctxfs::megacontext {
 namespace {
 
 using SourcePtr = std::shared_ptr<const Source>;
@@ -49,4 +49,4 @@ std::shared_ptr<const Source> OpenSnapshot(
       std::move(tree), std::move(directory), std::move(path));
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::megacontext

@@ -6,7 +6,7 @@
 
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::megacontext {
 
 /// Opens a snapshot of a tree as a source: a `directory` at `path` in the tree,
 /// without directories of its own. Its files may be links into the tree, so
@@ -15,4 +15,4 @@ std::shared_ptr<const Source> OpenSnapshot(
     std::shared_ptr<const Source> tree, std::shared_ptr<const Source> directory,
     std::string path);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::megacontext

@@ -19,20 +19,19 @@
 #include "core/codec/digest.h"
 #include "core/container/documents.h"
 #include "core/container/open.h"
+#include "core/formats/mem8/image.h"
 #include "core/formats/mem8/kind.h"
 #include "core/formats/mem8/members.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 namespace {
 
 using SourcePtr = std::shared_ptr<const Source>;
 
 constexpr uint64_t kHeaderSize = 32;
-constexpr uint64_t kVersionAt = 4;
 constexpr uint64_t kTotalAt = 8;
 constexpr uint64_t kMd5At = 16;
 constexpr size_t kMd5Size = 16;
-constexpr uint16_t kVersion1 = 0x0001;  // read as 1.0
 
 class Mem8Archive final : public Container {
  public:
@@ -289,11 +288,13 @@ std::vector<ChildContainer> Mem8Archive::Children() const {
   return containers;
 }
 
-bool Probe(Bytes head) { return Mem8KindOfHead(head) == Mem8Kind::kArchive; }
+bool ProbeArchive(Bytes head) {
+  return Mem8KindOfHead(head) == Mem8Kind::kArchive;
+}
 
-Result<std::shared_ptr<const Container>> Open(SourcePtr source,
-                                              const OpenOptions& /*options*/,
-                                              const ReadContext& context) {
+Result<std::shared_ptr<const Container>> OpenAlone(
+    SourcePtr source, const OpenOptions& /*options*/,
+    const ReadContext& context) {
   return OpenMem8Archive(source, source, context);
 }
 
@@ -305,11 +306,15 @@ Result<std::shared_ptr<const Container>> OpenMem8Archive(
                                     std::move(file));
 }
 
+}  // namespace ctxfs::mem8
+
+namespace ctxfs {
+
 extern const Format kMem8Archive;
 const Format kMem8Archive{.name = "m8a",
                           .contents = "archives of MEM8 memories",
                           .extensions = "m8a",
-                          .probe = &Probe,
-                          .open = &Open};
+                          .probe = &mem8::ProbeArchive,
+                          .open = &mem8::OpenAlone};
 
 }  // namespace ctxfs

@@ -8,7 +8,7 @@
 #include "core/container/format.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 
 /// Opens the .m8a archive `file`, which is `source` itself or was unpacked from
 /// it (docs/mem8.md, section 7).
@@ -16,4 +16,4 @@ Result<std::shared_ptr<const Container>> OpenMem8Archive(
     std::shared_ptr<const Source> source, std::shared_ptr<const Source> file,
     const ReadContext& context);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mem8

@@ -7,11 +7,11 @@
 #include <bit>
 #include <vector>
 
-#include "core/base/json_values.h"
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 namespace {
 
 enum Type : uint8_t {
@@ -309,4 +309,4 @@ Result<Json> DecodeMem8Section(const Mem8Layout& layout, Bytes image,
   return fields;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mem8

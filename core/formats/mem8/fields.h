@@ -10,7 +10,7 @@
 #include "core/base/result.h"
 #include "core/formats/mem8/sections.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 
 /// "0x06".
 std::string Mem8TypeText(uint8_t type);
@@ -33,4 +33,4 @@ std::string_view Mem8FaultText(Mem8Fault fault);
 Result<Json> DecodeMem8Section(const Mem8Layout& layout, Bytes image,
                                const Mem8Section& section, uint64_t& text);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mem8

@@ -19,13 +19,10 @@
 #include "core/codec/codec.h"
 #include "core/formats/mem8/kind.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 namespace {
 
-constexpr uint64_t kVersionAt = 4;
 constexpr uint64_t kCheckedAt = 12;  // start of the bytes that the CRC covers
-constexpr uint64_t kBodyAt = Mem8Image::kBodyAt;
-constexpr uint16_t kVersion1 = 0x0001;  // how a real writer stores 1.0
 constexpr uint16_t kFirstReservedFlag = 5;
 
 constexpr std::array<const char*, kFirstReservedFlag> kFlags = {
@@ -172,4 +169,4 @@ Result<Mem8Image> ReadMem8Image(const Source& source) {
   return image;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mem8

@@ -12,7 +12,11 @@
 #include "core/container/container.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
+
+constexpr uint64_t kVersionAt = 4;
+constexpr uint64_t kBodyAt = 16;
+constexpr uint16_t kVersion1 = 0x0001;  // how a real writer stores 1.0
 
 /// Reads fields of a .mem8 in its byte order. Like ByteReader, it fails
 /// permanently at the first short field.
@@ -71,8 +75,6 @@ struct Mem8Header {
 /// The decompressed bytes of a .mem8; offsets are relative to their start. Of
 /// an encrypted file only the header.
 struct Mem8Image {
-  static constexpr uint64_t kBodyAt = 16;
-
   Mem8Header header;
   Buffer bytes;
   std::vector<Warning> warnings;
@@ -83,4 +85,4 @@ struct Mem8Image {
 /// for another kind of file, and names it.
 Result<Mem8Image> ReadMem8Image(const Source& source);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mem8

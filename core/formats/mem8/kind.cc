@@ -11,13 +11,13 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/codec/codec.h"
+#include "core/formats/mem8/image.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 namespace {
 
 using namespace std::string_view_literals;
 
-constexpr size_t kVersionAt = 4;
 constexpr size_t kCountAt = 6;
 constexpr size_t kCrcAt = 8;
 constexpr size_t kFrequencyAt = 10;
@@ -169,4 +169,4 @@ Error NotMem8(Mem8Kind kind) {
           "not a container of a known format" + std::string(name()), 0};
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mem8

@@ -7,7 +7,7 @@
 #include "core/base/bytes.h"
 #include "core/base/result.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 
 /// The kind of a file with a magic or an extension of the MEM8 family
 /// (docs/mem8.md, section 1). Some kinds share nothing but the magic.
@@ -43,4 +43,4 @@ Mem8Kind Mem8KindOf(Bytes head, uint64_t size, std::optional<uint32_t> crc);
 /// Returns the error for a kind that ctxfs does not open, with its name.
 Error NotMem8(Mem8Kind kind);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mem8

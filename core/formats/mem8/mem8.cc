@@ -18,7 +18,7 @@
 #include "core/formats/mem8/kind.h"
 #include "core/formats/mem8/sections.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 namespace {
 
 constexpr uint64_t kImageBlock = 0;
@@ -367,7 +367,7 @@ Container::Tables Mem8Container::Files() const {
           std::make_shared<const Views>(Share(*this), Role::kMetadata)};
 }
 
-bool Probe(Bytes head) { return Mem8KindOfHead(head) == Mem8Kind::kMem8; }
+bool ProbeMem8(Bytes head) { return Mem8KindOfHead(head) == Mem8Kind::kMem8; }
 
 bool Resembles(Bytes head) {
   return Mem8KindOfHead(head) != Mem8Kind::kUnknown;
@@ -418,12 +418,16 @@ Result<std::shared_ptr<const Container>> Open(SourcePtr source,
 
 }  // namespace
 
+}  // namespace ctxfs::mem8
+
+namespace ctxfs {
+
 extern const Format kMem8;
 const Format kMem8{.name = "mem8",
                    .contents = "MEM8 memories",
                    .extensions = "mem8",
-                   .probe = &Probe,
-                   .open = &Open,
-                   .resembles = &Resembles};
+                   .probe = &mem8::ProbeMem8,
+                   .open = &mem8::Open,
+                   .resembles = &mem8::Resembles};
 
 }  // namespace ctxfs

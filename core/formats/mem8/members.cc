@@ -14,7 +14,7 @@
 #include "core/base/text.h"
 #include "core/formats/mem8/kind.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 namespace {
 
 constexpr uint64_t kTableAt = 32;
@@ -222,4 +222,4 @@ Result<Mem8Members> ReadMem8Members(const Source& file, uint16_t count) {
   return members;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mem8

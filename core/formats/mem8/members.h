@@ -10,7 +10,7 @@
 #include "core/base/result.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 
 /// Whether the bytes of a member can be read (docs/mem8.md, section 7).
 enum class Mem8Extent : uint8_t { kSound, kOutOfRange, kInTable };
@@ -42,4 +42,4 @@ struct Mem8Members {
 /// bytes of each member. Fails if the table does not fit, or if a read fails.
 Result<Mem8Members> ReadMem8Members(const Source& file, uint16_t count);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mem8

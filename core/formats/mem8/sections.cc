@@ -17,10 +17,9 @@
 #include "core/base/text.h"
 #include "core/formats/mem8/fields.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 namespace {
 
-constexpr uint64_t kBodyAt = Mem8Image::kBodyAt;
 constexpr uint64_t kIndexAt = 12;
 constexpr uint32_t kSlots = 9;  // by type; slot 0 is unused
 constexpr uint32_t kSlotSize = 8;
@@ -240,4 +239,4 @@ Json Mem8Strings(const Mem8Layout& layout, Bytes image) {
   return strings;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mem8

@@ -9,7 +9,7 @@
 #include "core/base/result.h"
 #include "core/formats/mem8/image.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 
 /// What the length of a section counts (docs/mem8.md, section 4). It is
 /// determined for each file, because the description contradicts itself.
@@ -53,4 +53,4 @@ Result<Mem8Layout> FindMem8Sections(const Mem8Image& image);
 /// All strings, as an array.
 Json Mem8Strings(const Mem8Layout& layout, Bytes image);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::mem8

@@ -12,7 +12,7 @@
 #include "core/container/entry_file_table.h"
 #include "core/formats/model_shard/merge.h"
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 namespace {
 
 constexpr std::string_view kHashPrefix = "sha256:";
@@ -302,4 +302,4 @@ std::shared_ptr<const FileTable> MergedTensors(
   return std::make_shared<const Merged>(std::move(shard), deltas);
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::model_shard

@@ -12,7 +12,7 @@
 #include "core/base/json.h"
 #include "core/formats/model_shard/tensor_shard.h"
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 
 /// The deltas that a container's metadata describes (docs/conventions.md,
 /// section 2). Immutable once loaded; holds a plain pointer to its container.
@@ -74,4 +74,4 @@ class Deltas {
 std::shared_ptr<const FileTable> MergedTensors(
     std::shared_ptr<const TensorShard> shard, const Deltas& deltas);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::model_shard

@@ -13,10 +13,8 @@
 #include "core/codec/widen.h"
 #include "core/content/sha256_of.h"
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 namespace {
-
-constexpr uint64_t kPiece = 64 * 1024;  // elements that are computed at a time
 
 /// Reads the elements [first, first + to.size()) of a tensor as floats.
 Status ReadFloats(const Content& content, DType dtype, uint64_t first,
@@ -53,21 +51,20 @@ class Merge final : public Transform {
           ReadFloats(tensors_.other, delta_.other_type, 0, a, context);
       if (!read) return read;
     }
-    return FillFloats(
-        offset, out, kPiece, [&](uint64_t first, std::span<float> to) {
-          Status read =
-              ReadFloats(tensors_.base, delta_.base_type, first, to, context);
-          if (!read) return read;
-          switch (delta_.kind) {
-            case Deltas::Resolved::Kind::kLora:
-              return AddLora(a, first, to, context);
-            case Deltas::Resolved::Kind::kScale:
-              return Scale(first, to, context);
-            case Deltas::Resolved::Kind::kSparse:
-              break;
-          }
-          return Replace(first, to, context);
-        });
+    return FillFloats(offset, out, [&](uint64_t first, std::span<float> to) {
+      Status read =
+          ReadFloats(tensors_.base, delta_.base_type, first, to, context);
+      if (!read) return read;
+      switch (delta_.kind) {
+        case Deltas::Resolved::Kind::kLora:
+          return AddLora(a, first, to, context);
+        case Deltas::Resolved::Kind::kScale:
+          return Scale(first, to, context);
+        case Deltas::Resolved::Kind::kSparse:
+          break;
+      }
+      return Replace(first, to, context);
+    });
   }
 
   Status Verify(const ReadContext& context) const override {
@@ -121,8 +118,8 @@ class Merge final : public Transform {
   Status CheckIndices(const ReadContext& context) const {
     if (delta_.kind != Deltas::Resolved::Kind::kSparse) return {};
     uint64_t least = 0;  // of the next index
-    for (uint64_t at = 0; at < delta_.own_count; at += kPiece) {
-      const uint64_t n = std::min(kPiece, delta_.own_count - at);
+    for (uint64_t at = 0; at < delta_.own_count; at += kFloatsAtATime) {
+      const uint64_t n = std::min(kFloatsAtATime, delta_.own_count - at);
       Result<std::vector<uint64_t>> indices = Indices(at, n, context);
       if (!indices) return std::move(indices).error();
       for (const uint64_t index : *indices) {
@@ -257,4 +254,4 @@ Result<Content> OpenMerged(const MergePlace& place,
   return merged;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::model_shard

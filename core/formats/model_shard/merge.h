@@ -9,7 +9,7 @@
 
 #include "core/formats/model_shard/delta.h"
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 
 /// A delta whose tensors fit together: the inputs of a merged tensor.
 struct Deltas::Resolved {
@@ -50,4 +50,4 @@ Result<Content> OpenMerged(const MergePlace& place,
                            const Deltas::Resolved& delta,
                            const ReadContext& context);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::model_shard

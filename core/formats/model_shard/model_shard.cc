@@ -24,7 +24,7 @@
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/graph/cowrie_files.h"
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 namespace {
 
 constexpr std::string_view kMetadataName = "__metadata__";
@@ -45,13 +45,14 @@ bool IsGraph(Bytes magic, uint16_t content_type) {
   constexpr auto kGeneration = std::byte{2};
   if (AsText(magic) == "SJGN" || AsText(magic) == "SJGZ") return true;
   return content_type == kCowrieType &&
-         ((LooksLikeCowrie(magic) && magic[2] == kGeneration) ||
-          LooksLikeCowrieGraph1(magic));
+         ((cowrie::LooksLikeCowrie(magic) && magic[2] == kGeneration) ||
+          cowrie::LooksLikeCowrieGraph1(magic));
 }
 
 bool Probe(Bytes head) {
-  return HasShardRole(head, kModelRole) || HasShardRole(head, kUnknownRole) ||
-         HasShardRole(head, kGraphRole);
+  return shard::HasShardRole(head, shard::kModelRole) ||
+         shard::HasShardRole(head, shard::kUnknownRole) ||
+         shard::HasShardRole(head, shard::kGraphRole);
 }
 
 }  // namespace
@@ -188,7 +189,8 @@ Container::Tables ModelShard::Files() const {
         AliasFile(Role::kMetadata, "model.json", EntryTable(), *metadata_));
   }
   if (!scales_.empty()) files.push_back(DequantizedTensors(Share(*this)));
-  if (header().role == kGraphRole) files.push_back(CowrieFiles(Share(*this)));
+  if (header().role == shard::kGraphRole)
+    files.push_back(graph::CowrieFiles(Share(*this)));
   if (!deltas_.specs().empty()) {
     files.push_back(MergedTensors(Share(*this), deltas_));
   }
@@ -213,7 +215,7 @@ Exports ModelShard::Export() const {
 
 std::vector<ChildContainer> ModelShard::Children() const {
   std::vector<ChildContainer> graphs;
-  if (header().role != kGraphRole) return graphs;
+  if (header().role != shard::kGraphRole) return graphs;
   uint32_t sought = 0;
   for (uint32_t entry = 0;
        entry < entry_count() && sought < limits::kGraphsSought; ++entry) {
@@ -247,7 +249,6 @@ Result<std::shared_ptr<const Source>> ModelShard::OpenGraph(
 
 bool ModelShard::MayBeGraph(uint32_t entry) const {
   constexpr uint64_t kLeast = 6;  // a frame with the shortest value
-  constexpr uint16_t kTensorType = 1;
   return HeaderIsCheap(entry) && Record(entry).content_type != kTensorType &&
          EntrySize(entry) >= kLeast && EntrySize(entry) <= limits::kGraphBytes;
 }
@@ -283,11 +284,15 @@ std::vector<ArrayInfo> ModelShard::Arrays(const ReadContext& context) const {
   return arrays;
 }
 
+}  // namespace ctxfs::model_shard
+
+namespace ctxfs {
+
 extern const Format kModelShard;
 const Format kModelShard{.name = "model_shard",
                          .contents = "model weights (ModelShard)",
                          .extensions = "mosh gshard",
-                         .probe = &Probe,
-                         .open = &OpenAs<ModelShard>};
+                         .probe = &model_shard::Probe,
+                         .open = &OpenAs<model_shard::ModelShard>};
 
 }  // namespace ctxfs

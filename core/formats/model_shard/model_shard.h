@@ -11,7 +11,7 @@
 #include "core/formats/model_shard/delta.h"
 #include "core/formats/model_shard/tensor_shard.h"
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 
 /// A ModelShard: tensors, int8 tensors with scales, deltas, and the metadata of
 /// the model (docs/model_shard.md).
@@ -79,4 +79,4 @@ struct Dequantized {
 Result<Dequantized> ExamineDequantized(const ModelShard& shard, uint32_t entry,
                                        const ReadContext& context);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::model_shard

@@ -10,10 +10,8 @@
 #include "core/container/entry_file_table.h"
 #include "core/formats/model_shard/model_shard.h"
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 namespace {
-
-constexpr uint64_t kPiece = 64 * 1024;  // elements that are computed at a time
 
 /// An int8 tensor and its scales.
 struct Quantized {
@@ -65,7 +63,7 @@ class Dequantize final : public Transform {
 
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
-    return FillFloats(offset, out, kPiece,
+    return FillFloats(offset, out,
                       [&](uint64_t first, std::span<float> floats) {
                         return Multiply(first, floats, context);
                       });
@@ -182,4 +180,4 @@ Result<Dequantized> ExamineDequantized(const ModelShard& shard, uint32_t entry,
                      found->weights.data_size * sizeof(float)};
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::model_shard

@@ -10,10 +10,9 @@
 #include "core/base/limits.h"
 #include "core/container/entry_file_table.h"
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 namespace {
 
-constexpr uint16_t kTensorType = 1;
 constexpr uint64_t kFixedHeader = 4;
 
 // Stored bytes of a compressed entry that are decoded for its header: first
@@ -27,9 +26,9 @@ bool HoldsHeader(Bytes head) {
 }
 
 /// views/tensors/NAME: the elements of NAME.
-class Tensors final : public EntryFileTable {
+class TensorElements final : public EntryFileTable {
  public:
-  explicit Tensors(std::shared_ptr<const TensorShard> shard)
+  explicit TensorElements(std::shared_ptr<const TensorShard> shard)
       : EntryFileTable(shard->EntryTable(), Role::kViews, "tensors"),
         shard_(std::move(shard)) {}
 
@@ -90,7 +89,7 @@ bool TensorShard::BelievedTensor(uint32_t entry) const {
 }
 
 Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry) const {
-  const ShardRecord record = Record(entry);
+  const shard::ShardRecord record = Record(entry);
   const uint64_t wanted = std::min(EntrySize(entry), TensorHeader::kMostBytes);
   if (HeaderIsCheap(entry)) {
     Result<Buffer> head =
@@ -121,7 +120,7 @@ Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry) const {
 Result<TensorHeader> TensorShard::Parse(uint32_t entry, Bytes head) const {
   // In role 1 bytes may follow the elements. In other roles, where other
   // entries may look like tensors, the size must fit to the byte.
-  const bool exact = header().role != kModelRole;
+  const bool exact = header().role != shard::kModelRole;
   return ParseTensorV1(head, EntrySize(entry), exact,
                        Record(entry).data_offset);
 }
@@ -167,7 +166,7 @@ Result<Content> TensorShard::OpenTensor(uint32_t entry,
 }
 
 EntryInfo TensorShard::Describe(uint32_t entry) const {
-  EntryInfo info = ShardContainer::Describe(entry);
+  EntryInfo info = shard::ShardContainer::Describe(entry);
   const std::optional<Result<TensorHeader>> header = CheapHeader(entry);
   if (!header || !*header) return info;
   info.kind = "tensor";
@@ -195,8 +194,8 @@ EntryInfo TensorShard::DescribeTensor(uint32_t entry) const {
 }
 
 Container::Tables TensorShard::Files() const {
-  Tables files = ShardContainer::Files();
-  files.push_back(std::make_shared<const Tensors>(Share(*this)));
+  Tables files = shard::ShardContainer::Files();
+  files.push_back(std::make_shared<const TensorElements>(Share(*this)));
   return files;
 }
 
@@ -236,7 +235,7 @@ Exports TensorShard::Export() const {
 }
 
 Json TensorShard::Info(const ReadContext& context) const {
-  Json info = ShardContainer::Info(context);
+  Json info = shard::ShardContainer::Info(context);
   // Headers are all over the container, so only the first few thousand are
   // read.
   uint32_t tensors = 0;
@@ -264,4 +263,4 @@ Json TensorShard::Info(const ReadContext& context) const {
   return info;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::model_shard

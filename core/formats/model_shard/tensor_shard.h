@@ -10,18 +10,19 @@
 #include "core/formats/model_shard/tensor_v1.h"
 #include "core/formats/shard/shard.h"
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 
 /// Entries between two checks for an interrupt, if each may take a small read.
+constexpr uint16_t kTensorType = 1;  // content type of a tensor
 constexpr uint32_t kHeadersACheck = 256;
 
 /// A Shard container whose entries may be tensors. Whether one is a tensor
 /// depends on its content, which is examined when its file is looked up or
 /// listed (docs/model_shard.md, section 3). The container stores nothing about
 /// it.
-class TensorShard : public ShardContainer {
+class TensorShard : public shard::ShardContainer {
  public:
-  using ShardContainer::ShardContainer;
+  using shard::ShardContainer::ShardContainer;
 
   Json Info(const ReadContext& context) const override;
   EntryInfo Describe(uint32_t entry) const override;
@@ -67,4 +68,4 @@ class TensorShard : public ShardContainer {
 /// Whether `name` is reserved for writers of models, such as "__metadata__".
 bool IsReservedName(std::string_view name);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::model_shard

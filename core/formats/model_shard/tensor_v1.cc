@@ -11,7 +11,7 @@
 
 #include <string>
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 namespace {
 
 constexpr uint64_t kFixedBytes = 4;
@@ -107,4 +107,4 @@ Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
   return tensor;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::model_shard

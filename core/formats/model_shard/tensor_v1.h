@@ -10,7 +10,7 @@
 #include "core/base/dtype.h"
 #include "core/base/result.h"
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 
 /// The header of a tensor's payload (docs/model_shard.md, section 2).
 struct TensorHeader {
@@ -38,4 +38,4 @@ struct TensorHeader {
 Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
                                    bool exact, uint64_t offset);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::model_shard

@@ -14,10 +14,8 @@
 #include "core/container/model_files.h"
 #include "core/formats/model_shard/model_shard.h"
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 namespace {
-
-constexpr uint16_t kTensorType = 1;
 
 /// Whether the values of a tensor are certain: those of packed types are not
 /// defined, and code 9 has been used for two types.
@@ -165,4 +163,4 @@ Result<std::vector<ArrayInfo>> ModelShard::Weights(
   return weights;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::model_shard

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/base/json.h"
-#include "core/base/json_values.h"
 
 namespace ctxfs::onnx {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/formats/onnx/wire.h"
 
 namespace ctxfs::onnx {
 namespace {
@@ -14,7 +15,6 @@ constexpr uint64_t kGraph = 7;
 constexpr uint64_t kNewestVersion = 1000;
 constexpr uint64_t kVarint = 0;
 constexpr uint64_t kBytes = 2;
-constexpr uint64_t kLongestVarint = 10;
 
 /// Fields of ModelProto, by wire type.
 bool IsModelField(uint64_t number, uint64_t type) {

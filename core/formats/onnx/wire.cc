@@ -6,7 +6,6 @@
 namespace ctxfs::onnx {
 namespace {
 
-constexpr size_t kLongestVarint = 10;
 constexpr uint64_t kHighestField = (uint64_t{1} << 29) - 1;
 // Fields between two checks for an interrupt.
 constexpr uint64_t kFieldsPerCheck = 4096;

@@ -14,6 +14,8 @@
 
 namespace ctxfs::onnx {
 
+constexpr size_t kLongestVarint = 10;  // bytes
+
 /// Bytes [begin, end) of the model.
 struct WireRange {
   uint64_t begin = 0;

@@ -15,7 +15,7 @@
 #include "core/formats/safetensors/json_text.h"
 #include "core/formats/safetensors/limits.h"
 
-namespace ctxfs {
+namespace ctxfs::safetensors {
 namespace {
 
 using Scalar = JsonEvents::Scalar;
@@ -266,10 +266,10 @@ class HeaderBuilder final : public JsonEvents {
       Break("has a shape that is not of integers from 0 to 2^64 - 1");
       return true;
     }
-    if (header_.dims.size() >= limits::kSafetensorsDims) {
+    if (header_.dims.size() >= kMostDims) {
       return Fail({Code::kLimit,
-                   "the shapes have more than " +
-                       std::to_string(limits::kSafetensorsDims) + " dimensions",
+                   "the shapes have more than " + std::to_string(kMostDims) +
+                       " dimensions",
                    at()});
     }
     header_.dims.push_back(number);
@@ -359,7 +359,7 @@ void SortNames(SafetensorsHeader& header, uint64_t offset,
 }  // namespace
 
 void SafetensorsFaults::Add(std::string what, uint64_t offset) {
-  if (count++ < limits::kSafetensorsFaults) {
+  if (count++ < kMostFaults) {
     first.push_back({Code::kCorrupt, std::move(what), offset});
   }
 }
@@ -418,4 +418,4 @@ Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json,
   return header;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::safetensors

@@ -13,7 +13,7 @@
 #include "core/container/container.h"
 #include "core/content/read_context.h"
 
-namespace ctxfs {
+namespace ctxfs::safetensors {
 
 /// One tensor of a header (docs/safetensors.md, section 2), in 40 bytes.
 struct SafetensorsTensor {
@@ -33,7 +33,7 @@ struct SafetensorsTensor {
 /// Faults of a container's structure: the first of them, and how many there
 /// are. Offsets are bytes of the file.
 struct SafetensorsFaults {
-  std::vector<Error> first;  // at most limits::kSafetensorsFaults
+  std::vector<Error> first;  // at most kMostFaults
   uint64_t count = 0;
 
   void Add(std::string what, uint64_t offset);
@@ -93,4 +93,4 @@ Status CheckSafetensorsLayout(const SafetensorsHeader& header, uint64_t data_at,
                               uint64_t data, SafetensorsFaults& faults,
                               const ReadContext& context);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::safetensors

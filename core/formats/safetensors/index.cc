@@ -14,10 +14,9 @@
 #include "core/container/open.h"
 #include "core/formats/safetensors/limits.h"
 
-namespace ctxfs {
+namespace ctxfs::safetensors {
 namespace {
 
-constexpr uint32_t kTensorsPerCheck = 16'384;
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
 }  // namespace
@@ -34,11 +33,11 @@ Status SafetensorsIndexContainer::Load(const ReadContext& context) {
 Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
   // JSON that is not called an index is not a damaged index, but no container.
   const bool named = source()->name().ends_with(kIndexSuffix);
-  if (source()->size() > limits::kSafetensorsIndexBytes) {
+  if (source()->size() > kMostIndexBytes) {
     return Error{named ? Code::kLimit : Code::kNotContainer,
                  "an index of " + std::to_string(source()->size()) +
                      " bytes is over the limit of " +
-                     std::to_string(limits::kSafetensorsIndexBytes),
+                     std::to_string(kMostIndexBytes),
                  0};
   }
   Result<Buffer> text = ReadBuffer(*source(), 0, source()->size(), "index");
@@ -55,7 +54,7 @@ Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
 }
 
 void SafetensorsIndexContainer::WarnOf(std::string what, bool damage) {
-  if (warnings().size() >= limits::kSafetensorsFaults) {
+  if (warnings().size() >= kMostFaults) {
     ++further_warnings_;
     return;
   }
@@ -69,9 +68,9 @@ Status SafetensorsIndexContainer::OpenShards(const ReadContext& context) {
     Shard shard;
     if (options_.alone) {
       shard.fault = "the file " + Quote(file) + " is not opened";
-    } else if (opened == limits::kSafetensorsShards) {
+    } else if (opened == kMostShards) {
       shard.fault = "the file " + Quote(file) + " is over the limit of " +
-                    std::to_string(limits::kSafetensorsShards) + " shards";
+                    std::to_string(kMostShards) + " shards";
     } else {
       Result<Shard> result = OpenShard(file, context);
       if (!result) return std::move(result).error();
@@ -307,15 +306,19 @@ bool Resembles(Bytes head) {
 
 }  // namespace
 
+}  // namespace ctxfs::safetensors
+
+namespace ctxfs {
+
 extern const Format kSafetensorsIndex;
 const Format kSafetensorsIndex{
     .name = "safetensors_index",
     .contents = "models of several safetensors files",
     .extensions = "",
-    .probe = &Probe,
-    .open = &OpenAs<SafetensorsIndexContainer>,
-    .resembles = &Resembles,
-    .name_suffix = kIndexSuffix,
+    .probe = &safetensors::Probe,
+    .open = &OpenAs<safetensors::SafetensorsIndexContainer>,
+    .resembles = &safetensors::Resembles,
+    .name_suffix = safetensors::kIndexSuffix,
     .folder_index = "model.safetensors.index.json",
     .stays_file = true};
 

@@ -14,7 +14,7 @@
 #include "core/formats/safetensors/index_json.h"
 #include "core/formats/safetensors/safetensors.h"
 
-namespace ctxfs {
+namespace ctxfs::safetensors {
 
 /// A model of several safetensors files, named by its index. Its entries are
 /// the tensors of all of them (docs/safetensors.md, section 8).
@@ -74,4 +74,4 @@ class SafetensorsIndexContainer final : public TensorContainer {
   uint64_t further_warnings_ = 0;
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::safetensors

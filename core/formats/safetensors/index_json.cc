@@ -9,7 +9,7 @@
 #include "core/base/text.h"
 #include "core/formats/safetensors/json_text.h"
 
-namespace ctxfs {
+namespace ctxfs::safetensors {
 namespace {
 
 class IndexBuilder final : public JsonEvents {
@@ -152,4 +152,4 @@ Result<SafetensorsIndexJson> ParseSafetensorsIndex(std::string_view json,
   return index;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::safetensors

@@ -11,7 +11,7 @@
 #include "core/content/read_context.h"
 #include "core/formats/safetensors/header.h"
 
-namespace ctxfs {
+namespace ctxfs::safetensors {
 
 /// The contents of a model.safetensors.index.json (docs/safetensors.md, section
 /// 8).
@@ -42,4 +42,4 @@ struct SafetensorsIndexJson {
 Result<SafetensorsIndexJson> ParseSafetensorsIndex(std::string_view json,
                                                    const ReadContext& context);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::safetensors

@@ -8,7 +8,7 @@
 #include "core/base/text.h"
 #include "core/formats/safetensors/limits.h"
 
-namespace ctxfs {
+namespace ctxfs::safetensors {
 namespace {
 
 /// A character iterator that counts the characters that were read.
@@ -88,12 +88,11 @@ class JsonTextParser {
     return Wanted() && events_.OnScalar(kind, 0, none);
   }
   bool Open(bool is_array) {
-    if (depth_ == limits::kSafetensorsDepth) {
-      return events_.Fail({Code::kCorrupt,
-                           "JSON nested deeper than " +
-                               std::to_string(limits::kSafetensorsDepth) +
-                               " levels",
-                           events_.at() - 1});
+    if (depth_ == kMostDepth) {
+      return events_.Fail(
+          {Code::kCorrupt,
+           "JSON nested deeper than " + std::to_string(kMostDepth) + " levels",
+           events_.at() - 1});
     }
     ++depth_;
     return Wanted() && events_.OnOpen(is_array);
@@ -135,4 +134,4 @@ Status ParseJsonText(std::string_view text, JsonEvents& events,
   return error;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::safetensors

@@ -10,7 +10,7 @@
 #include "core/base/result.h"
 #include "core/content/read_context.h"
 
-namespace ctxfs {
+namespace ctxfs::safetensors {
 
 /// The events of one JSON text, in order. Strings and keys may be moved from.
 class JsonEvents {
@@ -48,11 +48,11 @@ class JsonEvents {
   Error error_{Code::kCorrupt, "not JSON"};
 };
 
-/// Parses `text`, one strict JSON value of at most limits::kSafetensorsDepth
+/// Parses `text`, one strict JSON value of at most kMostDepth
 /// levels (docs/safetensors.md, section 5). Fails with kCorrupt (offset: byte
 /// within `text`), with the error of `events` if it stops, or with
 /// kInterrupted.
 Status ParseJsonText(std::string_view text, JsonEvents& events,
                      const ReadContext& context);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::safetensors

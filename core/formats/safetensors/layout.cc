@@ -8,11 +8,10 @@
 
 #include "core/base/bytes.h"
 #include "core/formats/safetensors/header.h"
+#include "core/formats/safetensors/limits.h"
 
-namespace ctxfs {
+namespace ctxfs::safetensors {
 namespace {
-
-constexpr uint32_t kTensorsPerCheck = 16'384;
 
 Error Fault(const SafetensorsHeader& header, uint32_t tensor,
             const std::string& what) {
@@ -147,4 +146,4 @@ Status CheckSafetensorsLayout(const SafetensorsHeader& header, uint64_t data_at,
   return {};
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::safetensors

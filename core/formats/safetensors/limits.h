@@ -8,21 +8,24 @@
 
 /// Bounds on what a safetensors file or index may require (docs/safetensors.md,
 /// section 10). The header itself has limits::kSafetensorsHeaderBytes.
-namespace ctxfs::limits {
+namespace ctxfs::safetensors {
 
 /// Levels of objects and arrays in a header, the outer object among them: the
 /// same bound that the format's own library has.
-constexpr size_t kSafetensorsDepth = 127;
+constexpr size_t kMostDepth = 127;
 
 /// Dimensions of all tensors of one file together.
-constexpr size_t kSafetensorsDims = 16'000'000;
+constexpr size_t kMostDims = 16'000'000;
 
 /// Faults of one file that are kept as text; further ones are only counted.
-constexpr size_t kSafetensorsFaults = 100;
+constexpr size_t kMostFaults = 100;
 
 /// Bytes of an index of shards, and shards that are opened for one: each is an
 /// open file.
-constexpr uint64_t kSafetensorsIndexBytes = 100'000'000;
-constexpr size_t kSafetensorsShards = 500;
+constexpr uint64_t kMostIndexBytes = 100'000'000;
+constexpr size_t kMostShards = 500;
 
-}  // namespace ctxfs::limits
+/// Tensors between two checks of the interrupt.
+constexpr uint32_t kTensorsPerCheck = 16'384;
+
+}  // namespace ctxfs::safetensors

@@ -18,7 +18,7 @@
 #include "core/container/open.h"
 #include "core/formats/safetensors/limits.h"
 
-namespace ctxfs {
+namespace ctxfs::safetensors {
 namespace {
 
 constexpr uint64_t kSmallestHeader = 2;
@@ -89,7 +89,7 @@ void SafetensorsContainer::WarnOf(const SafetensorsFaults& faults) {
           " more faults"});
   }
   for (size_t i = 0; i < header_.other_dtypes.size(); ++i) {
-    if (warnings().size() > limits::kSafetensorsFaults) break;
+    if (warnings().size() > kMostFaults) break;
     const uint32_t code =
         SafetensorsTensor::kFirstOtherDType + static_cast<uint32_t>(i);
     const auto first = std::find_if(
@@ -211,12 +211,17 @@ Json SafetensorsContainer::Info(const ReadContext& context) const {
   return info;
 }
 
+}  // namespace ctxfs::safetensors
+
+namespace ctxfs {
+
 extern const Format kSafetensors;
-const Format kSafetensors{.name = "safetensors",
-                          .contents = "model weights",
-                          .extensions = "safetensors",
-                          .probe = &SafetensorsContainer::Recognises,
-                          .open = &OpenAs<SafetensorsContainer>,
-                          .stays_file = true};
+const Format kSafetensors{
+    .name = "safetensors",
+    .contents = "model weights",
+    .extensions = "safetensors",
+    .probe = &safetensors::SafetensorsContainer::Recognises,
+    .open = &OpenAs<safetensors::SafetensorsContainer>,
+    .stays_file = true};
 
 }  // namespace ctxfs

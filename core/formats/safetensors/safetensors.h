@@ -14,7 +14,7 @@
 #include "core/container/tensor_container.h"
 #include "core/formats/safetensors/header.h"
 
-namespace ctxfs {
+namespace ctxfs::safetensors {
 
 /// A safetensors file. Its entries are the tensors.
 class SafetensorsContainer final : public TensorContainer {
@@ -62,4 +62,4 @@ class SafetensorsContainer final : public TensorContainer {
   SafetensorsHeader header_;
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::safetensors

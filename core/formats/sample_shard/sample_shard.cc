@@ -6,14 +6,14 @@
 
 #include <algorithm>
 
-#include "core/base/json_values.h"
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/container/open.h"
 #include "core/formats/cowrie/cowrie.h"
 
-namespace ctxfs {
+namespace ctxfs::sample_shard {
 namespace {
 
 constexpr uint16_t kHasChecksums = 0x0020;
@@ -22,7 +22,7 @@ constexpr uint16_t kCowrieType = 3;
 
 constexpr uint64_t kChecksumPiece = 256 * limits::kKiB;
 
-bool Probe(Bytes head) { return HasShardRole(head, kSampleRole); }
+bool Probe(Bytes head) { return shard::HasShardRole(head, shard::kSampleRole); }
 
 /// The description of the data set in the metadata; null if there is none.
 Json DataSet(const Json& metadata) {
@@ -62,15 +62,16 @@ std::optional<int64_t> SampleId(std::string_view name) {
 }
 
 Status SampleShard::Load(const ReadContext& context) {
-  if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
+  if (Status loaded = shard::ShardContainer::Load(context); !loaded)
+    return loaded;
   if ((header().flags & kHasChecksums) == 0) {
     kinds_ = std::vector<std::atomic<ChecksumKind>>(entry_count());
   }
   return {};
 }
 
-Checksum SampleShard::StoredChecksum(const ShardRecord& record) const {
-  Checksum checksum = ShardContainer::StoredChecksum(record);
+Checksum SampleShard::StoredChecksum(const shard::ShardRecord& record) const {
+  Checksum checksum = shard::ShardContainer::StoredChecksum(record);
   // ShardContainer::Load calls this before kinds_ is filled.
   if (checksum && !kinds_.empty() &&
       kinds_[record.number].load(std::memory_order_acquire) ==
@@ -82,7 +83,7 @@ Checksum SampleShard::StoredChecksum(const ShardRecord& record) const {
 
 Status SampleShard::FindChecksum(uint32_t entry,
                                  const ReadContext& context) const {
-  const ShardRecord record = Record(entry);
+  const shard::ShardRecord record = Record(entry);
   // The first writer set no flag and compressed nothing.
   if (kinds_.empty() || !options_.verify || Encoded(record) ||
       record.checksum == 0 || EntryFault(entry) ||
@@ -118,14 +119,14 @@ Result<Content> SampleShard::OpenEntry(uint32_t entry,
   if (Status found = FindChecksum(entry, context); !found) {
     return std::move(found).error();
   }
-  return ShardContainer::OpenEntry(entry, context);
+  return shard::ShardContainer::OpenEntry(entry, context);
 }
 
 Json SampleShard::Info(const ReadContext& context) const {
-  Json info = ShardContainer::Info(context);
+  Json info = shard::ShardContainer::Info(context);
   uint64_t samples = 0;
   for (uint32_t i = 0; i < entry_count(); ++i) {
-    if (i % kEntriesACheck == 0 && !context.Check()) break;
+    if (i % shard::kEntriesACheck == 0 && !context.Check()) break;
     samples += IsSample(i) ? 1U : 0U;
   }
   info["samples"] = samples;
@@ -143,9 +144,9 @@ Json SampleShard::Info(const ReadContext& context) const {
 }
 
 EntryInfo SampleShard::Describe(uint32_t entry) const {
-  EntryInfo info = ShardContainer::Describe(entry);
+  EntryInfo info = shard::ShardContainer::Describe(entry);
   if (IsSample(entry)) info.kind = "sample";
-  info.checksum = ShardContainer::StoredChecksum(Record(entry)).Text();
+  info.checksum = shard::ShardContainer::StoredChecksum(Record(entry)).Text();
   return info;
 }
 
@@ -195,8 +196,9 @@ Result<Buffer> SampleShard::ReadSample(uint32_t entry,
 
 Result<std::string> SampleShard::TextOf(Bytes bytes, JsonForm form,
                                         const ReadContext& context) const {
-  if (!LooksLikeCowrie(bytes)) return PassJson(AsText(bytes), form, context);
-  const Result<Json> value = DecodeCowrie(bytes, context.interrupt());
+  if (!cowrie::LooksLikeCowrie(bytes))
+    return PassJson(AsText(bytes), form, context);
+  const Result<Json> value = cowrie::DecodeCowrie(bytes, context.interrupt());
   if (!value) return value.error();
   return JsonLine(*value);
 }
@@ -213,7 +215,7 @@ Result<std::string> SampleShard::Text(uint32_t entry,
   if (!bytes) return fail(bytes.error());
   Result<std::string> text = TextOf(bytes->span(), JsonForm::kStored, context);
   if (!text) return fail(std::move(text).error());
-  if (LooksLikeCowrie(bytes->span())) *text += '\n';
+  if (cowrie::LooksLikeCowrie(bytes->span())) *text += '\n';
   return text;
 }
 
@@ -249,7 +251,7 @@ std::string SampleShard::ErrorLine(uint32_t entry,
 }
 
 Container::Tables SampleShard::Files() const {
-  Tables files = ShardContainer::Files();
+  Tables files = shard::ShardContainer::Files();
   if (const Json data_set = DataSet(Metadata()); !data_set.is_null()) {
     files.push_back(FixedFile(Role::kMetadata, "dataset.json",
                               LiteralContent(FormatJson(data_set))));
@@ -260,11 +262,15 @@ Container::Tables SampleShard::Files() const {
   return files;
 }
 
+}  // namespace ctxfs::sample_shard
+
+namespace ctxfs {
+
 extern const Format kSampleShard;
 const Format kSampleShard{.name = "sampleshard",
                           .contents = "training samples (SampleShard)",
                           .extensions = "smpl",
-                          .probe = &Probe,
-                          .open = &OpenAs<SampleShard>};
+                          .probe = &sample_shard::Probe,
+                          .open = &OpenAs<sample_shard::SampleShard>};
 
 }  // namespace ctxfs

@@ -12,7 +12,7 @@
 #include "core/formats/sample_shard/stored_json.h"
 #include "core/formats/shard/shard.h"
 
-namespace ctxfs {
+namespace ctxfs::sample_shard {
 
 /// Parses the name of a sample as Python's int() does: white space around it, a
 /// sign, digits with single underscores between them. Numbers beyond 64 bits
@@ -21,9 +21,9 @@ std::optional<int64_t> SampleId(std::string_view name);
 
 /// A SampleShard (docs/sampleshard.md): each entry is a training sample, a
 /// cowrie value or JSON.
-class SampleShard final : public ShardContainer {
+class SampleShard final : public shard::ShardContainer {
  public:
-  using ShardContainer::ShardContainer;
+  using shard::ShardContainer::ShardContainer;
 
   Status Load(const ReadContext& context) override;
 
@@ -51,7 +51,7 @@ class SampleShard final : public ShardContainer {
   Result<std::string> Line(uint32_t entry, const ReadContext& context) const;
 
  private:
-  Checksum StoredChecksum(const ShardRecord& record) const override;
+  Checksum StoredChecksum(const shard::ShardRecord& record) const override;
   /// Finds out which checksum an entry has, and its verdict if it matches, by
   /// reading the entry once (docs/sampleshard.md, section 2).
   Status FindChecksum(uint32_t entry, const ReadContext& context) const;
@@ -70,4 +70,4 @@ class SampleShard final : public ShardContainer {
 /// views/samples.jsonl, all of them in order (views.cc).
 Container::Tables SampleViews(const std::shared_ptr<const SampleShard>& shard);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::sample_shard

@@ -8,7 +8,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 
-namespace ctxfs {
+namespace ctxfs::sample_shard {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -276,4 +276,4 @@ Result<std::string> PassJson(std::string_view text, JsonForm form,
   return Scanner(text, form, context).Run();
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::sample_shard

@@ -8,7 +8,7 @@
 #include "core/base/result.h"
 #include "core/content/read_context.h"
 
-namespace ctxfs {
+namespace ctxfs::sample_shard {
 
 /// How a sample that is stored as JSON is shown.
 enum class JsonForm : uint8_t {
@@ -26,4 +26,4 @@ enum class JsonForm : uint8_t {
 Result<std::string> PassJson(std::string_view text, JsonForm form,
                              const ReadContext& context);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::sample_shard

@@ -10,7 +10,7 @@
 #include "core/container/entry_file_table.h"
 #include "core/formats/sample_shard/sample_shard.h"
 
-namespace ctxfs {
+namespace ctxfs::sample_shard {
 namespace {
 
 // Samples of samples.jsonl that are decoded together.
@@ -160,4 +160,4 @@ Container::Tables SampleViews(const std::shared_ptr<const SampleShard>& shard) {
           std::make_shared<const LinesFile>(shard)};
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::sample_shard

@@ -8,7 +8,7 @@
 #include "core/base/limits.h"
 #include "core/formats/shard/shard.h"
 
-namespace ctxfs {
+namespace ctxfs::shard {
 namespace {
 
 // The one header flag that changes anything.
@@ -192,4 +192,4 @@ Result<Content> ShardContainer::OpenEntry(
   return Content(Decoded{std::move(*block), 0}, EntrySize(entry));
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::shard

@@ -12,7 +12,7 @@
 #include "core/base/limits.h"
 #include "core/formats/shard/shard.h"
 
-namespace ctxfs {
+namespace ctxfs::shard {
 namespace {
 
 /// Collects this project's conventions from the metadata: for each NAME an
@@ -132,4 +132,4 @@ const Json* ShardContainer::ConventionsOf(uint32_t entry) const {
   return found == conventions_.end() ? nullptr : &found->second;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::shard

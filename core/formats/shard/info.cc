@@ -12,7 +12,7 @@
 #include "core/container/entry_file_table.h"
 #include "core/formats/shard/shard.h"
 
-namespace ctxfs {
+namespace ctxfs::shard {
 namespace {
 
 // At most so many faults of entries are warnings in info.json.
@@ -288,4 +288,4 @@ Container::Tables ShardContainer::Files() const {
   return files;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::shard

@@ -13,7 +13,7 @@
 #include "core/codec/aead.h"
 #include "core/formats/shard/shard.h"
 
-namespace ctxfs {
+namespace ctxfs::shard {
 namespace {
 
 constexpr size_t kLeastSalt = 16;
@@ -183,4 +183,4 @@ Result<std::shared_ptr<const Block>> ShardContainer::OpenSealedBlock(
       std::make_shared<const SealedBlock>(Share(*this), entry));
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::shard

@@ -20,7 +20,7 @@
 #include "core/base/text.h"
 #include "core/container/open.h"
 
-namespace ctxfs {
+namespace ctxfs::shard {
 
 namespace {
 
@@ -346,11 +346,15 @@ uint64_t ShardContainer::EntrySize(uint32_t entry) const {
   return too_large ? 0 : payload;
 }
 
+}  // namespace ctxfs::shard
+
+namespace ctxfs {
+
 extern const Format kShard;
 const Format kShard{.name = "shard",
                     .contents = "any Shard v2 container",
                     .extensions = "shard umsh",
-                    .probe = &Probe,
-                    .open = &OpenAs<ShardContainer>};
+                    .probe = &shard::Probe,
+                    .open = &OpenAs<shard::ShardContainer>};
 
 }  // namespace ctxfs

@@ -17,7 +17,7 @@
 #include "core/container/format.h"
 #include "core/content/verdict.h"
 
-namespace ctxfs {
+namespace ctxfs::shard {
 
 /// The header (docs/shard.md, section 2); sizes in bytes, offsets absolute.
 struct ShardHeader {
@@ -209,4 +209,4 @@ class ShardContainer : public Container {
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::shard

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/base/json.h"
-#include "core/base/json_values.h"
 #include "core/base/mutex.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
@@ -25,7 +24,7 @@ namespace {
 constexpr uint32_t kMembersPerBlock = 65'536;
 constexpr uint64_t kNamesPerBlock = 4 * limits::kMiB;
 // Members between two checks for an interrupt.
-constexpr uint32_t kMembersPerCheck = 1024;
+constexpr uint32_t kSampleMembersPerCheck = 1024;
 
 /// One line of the file.
 class Sample {
@@ -156,7 +155,7 @@ Result<uint32_t> Samples::EndOfSample(uint32_t first,
   std::optional<std::string_view> key;
   uint32_t in_sample = 0;
   for (uint32_t i = first; i < members_->count(); ++i) {
-    if (i % kMembersPerCheck == 0) {
+    if (i % kSampleMembersPerCheck == 0) {
       if (Status wanted = context.Check(); !wanted) {
         return std::move(wanted).error();
       }

@@ -22,8 +22,7 @@
 #include "core/formats/tar/samples.h"
 #include "core/formats/tar/walk.h"
 
-namespace ctxfs {
-namespace tar {
+namespace ctxfs::tar {
 namespace {
 
 // Members between two checks for an interrupt.
@@ -237,7 +236,10 @@ Result<std::shared_ptr<const Container>> Open(
 }
 
 }  // namespace
-}  // namespace tar
+
+}  // namespace ctxfs::tar
+
+namespace ctxfs {
 
 extern const Format kTar;
 const Format kTar{.name = "tar",

@@ -22,8 +22,6 @@
 namespace ctxfs::torch {
 namespace {
 
-constexpr uint32_t kOpcodesPerCheck = 16'384;
-
 /// What follows an opcode.
 enum class Operand : uint8_t {
   kUnknownOpcode,
@@ -56,18 +54,18 @@ enum class Action : uint8_t {
 
 constexpr uint8_t kToMark = 0xFF;
 
-struct Opcode {
+struct OpcodeLayout {
   Operand operand = Operand::kUnknownOpcode;
   uint8_t width = 0;
   uint8_t pops = 0;  // values, or kToMark: the last mark and all above it
   Action action = Action::kNothing;
 };
 
-constexpr std::array<Opcode, 256> MakeOpcodes() {
+constexpr std::array<OpcodeLayout, 256> MakeOpcodes() {
   using O = Operand;
   using A = Action;
-  std::array<Opcode, 256> all{};
-  const auto set = [&all](std::string_view codes, Opcode opcode) {
+  std::array<OpcodeLayout, 256> all{};
+  const auto set = [&all](std::string_view codes, OpcodeLayout opcode) {
     for (const char code : codes)
       all[static_cast<unsigned char>(code)] = opcode;
   };
@@ -125,7 +123,7 @@ constexpr std::array<Opcode, 256> MakeOpcodes() {
   return all;
 }
 
-constexpr std::array<Opcode, 256> kOpcodes = MakeOpcodes();
+constexpr std::array<OpcodeLayout, 256> kOpcodes = MakeOpcodes();
 
 /// A value on the stack: where its text is in `texts_`, or one of these.
 using Value = uint32_t;
@@ -190,8 +188,8 @@ class GlobalScan {
   /// The bytes up to the next line feed.
   std::optional<std::string> Line();
 
-  void ReadOperand(const Opcode& opcode);
-  void Apply(const Opcode& opcode);
+  void ReadOperand(const OpcodeLayout& opcode);
+  void Apply(const OpcodeLayout& opcode);
   void ApplyText(Action action);
   void ApplyMemo(Action action);
 
@@ -230,7 +228,7 @@ Result<bool> GlobalScan::Run(uint64_t& end) {
     }
     const auto code = static_cast<uint8_t>(Number(1));
     if (!going()) break;
-    const Opcode& opcode = kOpcodes[code];
+    const OpcodeLayout& opcode = kOpcodes[code];
     if (opcode.operand == Operand::kUnknownOpcode) {
       std::array<char, 40> text{};
       std::snprintf(text.data(), text.size(), "opcode 0x%02x is not known",
@@ -310,7 +308,7 @@ std::optional<std::string> GlobalScan::Line() {
   return std::nullopt;
 }
 
-void GlobalScan::ReadOperand(const Opcode& opcode) {
+void GlobalScan::ReadOperand(const OpcodeLayout& opcode) {
   switch (opcode.operand) {
     case Operand::kFixed:
       number_ = Number(opcode.width);
@@ -331,7 +329,7 @@ void GlobalScan::ReadOperand(const Opcode& opcode) {
   }
 }
 
-void GlobalScan::Apply(const Opcode& opcode) {
+void GlobalScan::Apply(const OpcodeLayout& opcode) {
   PopValues(opcode.pops);
   switch (opcode.action) {
     case Action::kNothing:

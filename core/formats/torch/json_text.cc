@@ -10,7 +10,6 @@
 #include <new>
 
 #include "core/base/json.h"
-#include "core/base/json_values.h"
 #include "core/base/text.h"
 
 namespace ctxfs::torch {

@@ -47,4 +47,7 @@ constexpr uint64_t kMostExpanded = limits::kGiB;
 /// Bytes of the records version and byteorder.
 constexpr uint64_t kMostRecordText = 64;
 
+// Opcodes between two checks of the interrupt.
+constexpr uint32_t kOpcodesPerCheck = 16'384;
+
 }  // namespace ctxfs::torch

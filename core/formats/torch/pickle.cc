@@ -23,8 +23,6 @@ namespace {
 
 using Kind = Node::Kind;
 
-constexpr uint32_t kOpcodesPerCheck = 16'384;
-
 /// The opcodes that are read, with their names in Python's pickletools.
 enum Opcode : uint8_t {
   kProto = 0x80,

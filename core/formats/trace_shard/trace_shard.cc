@@ -8,14 +8,14 @@
 #include <string>
 #include <utility>
 
-#include "core/base/json_values.h"
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/container/open.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/shard/shard.h"
 
-namespace ctxfs {
+namespace ctxfs::trace_shard {
 namespace {
 
 constexpr uint16_t kJsonType = 2;
@@ -38,14 +38,15 @@ bool ComesBefore(std::string_view a, std::string_view b) {
   return a < b;
 }
 
-class TraceShard final : public ShardContainer {
+class TraceShard final : public shard::ShardContainer {
  public:
-  using ShardContainer::ShardContainer;
+  using shard::ShardContainer::ShardContainer;
 
   Status Load(const ReadContext& context) override {
-    if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
+    if (Status loaded = shard::ShardContainer::Load(context); !loaded)
+      return loaded;
     for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-      if (entry % kEntriesACheck == 0) {
+      if (entry % shard::kEntriesACheck == 0) {
         if (Status wanted = context.Check(); !wanted) return wanted;
       }
       const std::string_view name = EntryName(entry).value_or("");
@@ -64,7 +65,7 @@ class TraceShard final : public ShardContainer {
   }
 
   Tables Files() const override {
-    Tables files = ShardContainer::Files();
+    Tables files = shard::ShardContainer::Files();
     if (!events_.empty()) {
       files.push_back(std::make_shared<const EventsFile>(Share(*this)));
     }
@@ -107,8 +108,8 @@ class TraceShard final : public ShardContainer {
 
   static Result<Json> Event(const std::string& bytes,
                             const ReadContext& context) {
-    if (LooksLikeCowrie(AsBytes(bytes)))
-      return DecodeCowrie(AsBytes(bytes), context.interrupt());
+    if (cowrie::LooksLikeCowrie(AsBytes(bytes)))
+      return cowrie::DecodeCowrie(AsBytes(bytes), context.interrupt());
     Result<ParsedJson> event = ParseJson(bytes);
     if (!event) return std::move(event).error();
     return std::move(event->value);
@@ -144,15 +145,19 @@ class TraceShard final : public ShardContainer {
   bool all_values_ = true;        // JSON or cowrie, by their content types
 };
 
-bool Probe(Bytes head) { return HasShardRole(head, kTraceRole); }
+bool Probe(Bytes head) { return shard::HasShardRole(head, shard::kTraceRole); }
 
 }  // namespace
+
+}  // namespace ctxfs::trace_shard
+
+namespace ctxfs {
 
 extern const Format kTraceShard;
 const Format kTraceShard{.name = "trace_shard",
                          .contents = "event traces (TraceShard)",
                          .extensions = "tshard",
-                         .probe = &Probe,
-                         .open = &OpenAs<TraceShard>};
+                         .probe = &trace_shard::Probe,
+                         .open = &OpenAs<trace_shard::TraceShard>};
 
 }  // namespace ctxfs

@@ -16,14 +16,16 @@
 #include "core/formats/wshard/manifest.h"
 #include "core/formats/wshard/wshard.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 namespace {
 
-bool Probe(Bytes head) { return HasShardRole(head, kManifestRole); }
+bool ProbeChunks(Bytes head) {
+  return shard::HasShardRole(head, shard::kManifestRole);
+}
 
-class WShardChunks final : public ShardContainer {
+class WShardChunks final : public shard::ShardContainer {
  public:
-  using ShardContainer::ShardContainer;
+  using shard::ShardContainer::ShardContainer;
 
   /// Opens the chunks, too, as far as possible. Reads no lane.
   Status Load(const ReadContext& context) override;
@@ -67,7 +69,8 @@ class WShardChunks final : public ShardContainer {
 };
 
 Status WShardChunks::Load(const ReadContext& context) {
-  if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
+  if (Status loaded = shard::ShardContainer::Load(context); !loaded)
+    return loaded;
   for (uint32_t i = 0; i < entry_count() && !entry_; ++i) {
     if (EntryName(i) == "meta/manifest") entry_ = i;
   }
@@ -137,7 +140,7 @@ Result<std::shared_ptr<const WShardContainer>> WShardChunks::OpenChunk(
       **file, 0, std::min<uint64_t>((*file)->size(), limits::kProbeBytes),
       "header");
   if (!head) return head.error();
-  if (!HasShardRole(head->span(), kWShardRole)) {
+  if (!shard::HasShardRole(head->span(), shard::kWShardRole)) {
     return Error{Code::kCorrupt, "not an episode (Shard role 5)", 0};
   }
   auto opened = std::make_shared<WShardContainer>(*std::move(file), options_);
@@ -230,7 +233,7 @@ class WShardChunks::Lanes final : public FileTable {
 };
 
 Container::Tables WShardChunks::Files() const {
-  Tables files = ShardContainer::Files();
+  Tables files = shard::ShardContainer::Files();
   files.push_back(std::make_shared<const Lanes>(Share(*this)));
   return files;
 }
@@ -293,9 +296,10 @@ std::string WShardChunks::CheckDigest(size_t k,
 }
 
 void WShardChunks::Digest(size_t k, const ReadContext& context) const {
-  const Result<std::string> digest = FileDigest(*chunks_[k]->source(), context);
+  const Result<std::string> digest =
+      manifest::FileDigest(*chunks_[k]->source(), context);
   if (!digest) return;
-  const bool same = *digest == LowerHex(manifest_.chunks[k].sha256);
+  const bool same = *digest == manifest::LowerHex(manifest_.chunks[k].sha256);
   digests_[k] = same ? Verdict::kPassed : Verdict::kFailed;
 }
 
@@ -311,7 +315,7 @@ std::string WShardChunks::CheckChain(size_t k,
 }
 
 std::vector<Error> WShardChunks::Inspect(const ReadContext& context) const {
-  std::vector<Error> faults = ShardContainer::Inspect(context);
+  std::vector<Error> faults = shard::ShardContainer::Inspect(context);
   for (size_t k = 0; k < chunks_.size(); ++k) {
     if (chunks_[k] == nullptr) continue;
     if (!manifest_.chunks[k].sha256.empty()) Digest(k, context);
@@ -328,7 +332,7 @@ std::vector<Error> WShardChunks::Inspect(const ReadContext& context) const {
 }
 
 Json WShardChunks::Info(const ReadContext& context) const {
-  Json info = ShardContainer::Info(context);
+  Json info = shard::ShardContainer::Info(context);
   Json continuity = manifest_.faults;
   Json chunks = Json::array();
   for (size_t k = 0; k < manifest_.chunks.size(); ++k) {
@@ -368,18 +372,23 @@ Result<std::shared_ptr<const Container>> Open(
   if (Status loaded = chunks->Load(context); !loaded)
     return std::move(loaded).error();
   if (!chunks->has_manifest()) {
-    return OpenManifest(std::move(source), options, context);  // of form A
+    return manifest::OpenManifest(std::move(source), options,
+                                  context);  // of form A
   }
   return std::shared_ptr<const Container>(std::move(chunks));
 }
 
 }  // namespace
 
+}  // namespace ctxfs::wshard
+
+namespace ctxfs {
+
 extern const Format kWShardChunks;
 const Format kWShardChunks{.name = "wshard_chunks",
                            .contents = "manifest of an episode in chunks",
                            .extensions = "manifest",
-                           .probe = &Probe,
-                           .open = &Open};
+                           .probe = &wshard::ProbeChunks,
+                           .open = &wshard::Open};
 
 }  // namespace ctxfs

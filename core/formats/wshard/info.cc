@@ -8,11 +8,11 @@
 
 #include "core/formats/wshard/wshard.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 namespace {
 
 /// How many entries have the name of an earlier one.
-size_t CountRepeatedNames(const ShardContainer& container) {
+size_t CountRepeatedNames(const shard::ShardContainer& container) {
   std::vector<uint64_t> hashes;
   for (uint32_t i = 0; i < container.entry_count(); ++i) {
     if (const std::optional<std::string_view> name = container.EntryName(i)) {
@@ -27,7 +27,7 @@ size_t CountRepeatedNames(const ShardContainer& container) {
 }  // namespace
 
 Json WShardContainer::Info(const ReadContext& context) const {
-  Json info = ShardContainer::Info(context);
+  Json info = shard::ShardContainer::Info(context);
   info["episode"] = episode_;
   Json& warnings = info["warnings"];
   if (const size_t repeated = CountRepeatedNames(*this); repeated > 0) {
@@ -38,7 +38,7 @@ Json WShardContainer::Info(const ReadContext& context) const {
   size_t guesses = 0;
   size_t other_lengths = 0;
   for (uint32_t i = 0; i < entry_count(); ++i) {
-    if (i % kEntriesACheck == 0 && !context.Check()) break;
+    if (i % shard::kEntriesACheck == 0 && !context.Check()) break;
     const std::optional<Lane> lane = LaneOf(i);
     if (!lane) continue;
     ++lanes;
@@ -74,7 +74,7 @@ Json WShardContainer::Info(const ReadContext& context) const {
 }
 
 EntryInfo WShardContainer::Describe(uint32_t entry) const {
-  EntryInfo info = ShardContainer::Describe(entry);
+  EntryInfo info = shard::ShardContainer::Describe(entry);
   const auto add_note = [&info](const std::string& note) {
     if (!info.note.empty()) info.note += "; ";
     info.note += note;
@@ -105,7 +105,7 @@ EntryInfo WShardContainer::Describe(uint32_t entry) const {
 
 EntryInfo WShardContainer::DescribeSigns(uint32_t entry,
                                          const SignLayout& layout) const {
-  EntryInfo info = ShardContainer::Describe(entry);
+  EntryInfo info = shard::ShardContainer::Describe(entry);
   info.name.reset();
   info.kind = "signs";
   info.computed = true;
@@ -121,7 +121,7 @@ EntryInfo WShardContainer::DescribeSigns(uint32_t entry,
 
 // An entry is described by the metadata section and by meta/channels.
 Json WShardContainer::Metadata() const {
-  Json section = ShardContainer::Metadata();
+  Json section = shard::ShardContainer::Metadata();
   if (section.is_discarded()) return section;
   Json metadata = {{"section", std::move(section)}};
   Json& by_block = metadata["channels"] = Json::object();
@@ -149,10 +149,10 @@ Json WShardContainer::Metadata() const {
 }
 
 void WShardContainer::Annotate(const Json& metadata, EntryInfo& info) const {
-  ShardContainer::Annotate(metadata["section"], info);
+  shard::ShardContainer::Annotate(metadata["section"], info);
   const Json& channels = metadata["channels"];
   const auto own = channels.find(info.name.value_or(""));
   if (own != channels.end()) info.extra["channel"] = *own;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

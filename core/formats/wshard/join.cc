@@ -9,7 +9,7 @@
 
 #include "core/base/limits.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 namespace {
 
 constexpr std::string_view kTicks = "time/ticks";
@@ -139,4 +139,4 @@ Status GlobalTicks::Compute(uint64_t offset, MutableBytes out,
   return {};
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

@@ -9,7 +9,7 @@
 #include "core/content/content.h"
 #include "core/formats/wshard/wshard.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 
 /// The chunks of one episode, in order.
 using Chunks = std::vector<std::shared_ptr<const WShardContainer>>;
@@ -60,4 +60,4 @@ class GlobalTicks final : public Transform {
   std::vector<Piece> pieces_;
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

@@ -13,17 +13,11 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 namespace {
 
 constexpr const char* kDeclared = "meta/channels";
 constexpr const char* kImplied = "implied";
-
-/// The member `key` of an object, or null.
-const Json* Member(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
 
 const std::string* Text(const Json* value) {
   return value == nullptr ? nullptr : value->get_ptr<const std::string*>();
@@ -89,13 +83,14 @@ std::optional<DType> LaneDType(std::string_view name) {
 LaneTable::LaneTable(const Json& channels, std::optional<uint64_t> length)
     : length_(length) {
   if (!channels.is_object()) return;
-  const Json* list = Member(channels, "channels");
+  const Json* list = MemberAt(channels, "channels");
   if (list != nullptr && list->is_array()) {
     for (const Json& element : *list) {
       const std::string* id =
-          element.is_object() ? Text(Member(element, "id")) : nullptr;
-      const std::string* block =
-          element.is_object() ? Text(Member(element, "signal_block")) : nullptr;
+          element.is_object() ? Text(MemberAt(element, "id")) : nullptr;
+      const std::string* block = element.is_object()
+                                     ? Text(MemberAt(element, "signal_block"))
+                                     : nullptr;
       if (id == nullptr && block == nullptr) {
         ++unusable_;
         continue;
@@ -118,11 +113,11 @@ void LaneTable::Declare(const std::string* id, std::string block,
                         const Json& element) {
   Channel channel;
   channel.is_signal = block.starts_with("signal/");
-  if (const std::string* dtype = Text(Member(element, "dtype"))) {
+  if (const std::string* dtype = Text(MemberAt(element, "dtype"))) {
     channel.dtype_text = *dtype;
     channel.dtype = LaneDType(*dtype);
   }
-  if (const Json* shape = Member(element, "shape"); shape != nullptr) {
+  if (const Json* shape = MemberAt(element, "shape"); shape != nullptr) {
     bool usable = shape->is_array() && shape->size() <= limits::kRank;
     for (size_t i = 0; usable && i < shape->size(); ++i) {
       const auto* size = (*shape)[i].get_ptr<const Json::number_unsigned_t*>();
@@ -263,4 +258,4 @@ std::optional<Lane> LaneTable::Undeclared(std::string_view name,
   return std::nullopt;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

@@ -11,7 +11,7 @@
 #include "core/base/dtype.h"
 #include "core/base/json.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 
 /// Dtype and shape of a lane: an array whose first dimension is time.
 struct Lane {
@@ -79,4 +79,4 @@ class LaneTable {
 /// "f32", "float32", "Float32", ... as a dtype.
 std::optional<DType> LaneDType(std::string_view name);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

@@ -5,14 +5,8 @@
 
 #include "core/base/bytes.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 namespace {
-
-const Json* Member(const Json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
 
 std::optional<uint64_t> Count(const Json* value) {
   if (value == nullptr || !value->is_number_unsigned()) return std::nullopt;
@@ -21,19 +15,19 @@ std::optional<uint64_t> Count(const Json* value) {
 
 ChunkRef ParseChunk(const Json& json) {
   ChunkRef chunk;
-  const Json* index = Member(json, "chunk_index");
+  const Json* index = MemberAt(json, "chunk_index");
   chunk.index = index != nullptr && index->is_number_integer()
                     ? index->get<int64_t>()
                     : -1;
   chunk.uri = TextAt(json, "uri");
   chunk.sha256 = TextAt(json, "sha256");
   chunk.identity = TextAt(json, "identity");
-  const Json* range = Member(json, "timestep_range");
+  const Json* range = MemberAt(json, "timestep_range");
   if (range != nullptr && range->is_array() && range->size() == 2) {
     chunk.start = Count(&(*range)[0]);
     chunk.last = Count(&(*range)[1]);
   }
-  chunk.length = Count(Member(json, "length_T"));
+  chunk.length = Count(MemberAt(json, "length_T"));
   return chunk;
 }
 
@@ -88,13 +82,15 @@ bool StaysInside(std::string_view path) {
 
 ChunkManifest ChunkManifest::Parse(const Json& json) {
   ChunkManifest manifest;
-  const std::optional<uint64_t> total = Count(Member(json, "total_timesteps"));
-  const std::optional<uint64_t> declared = Count(Member(json, "total_chunks"));
+  const std::optional<uint64_t> total =
+      Count(MemberAt(json, "total_timesteps"));
+  const std::optional<uint64_t> declared =
+      Count(MemberAt(json, "total_chunks"));
   manifest.episode = {{"id", TextAt(json, "episode_id")},
                       {"env_id", TextAt(json, "env_id")},
                       {"total_timesteps", total ? Json(*total) : Json()},
                       {"total_chunks", declared ? Json(*declared) : Json()}};
-  const Json* chunks = Member(json, "chunks");
+  const Json* chunks = MemberAt(json, "chunks");
   if (chunks == nullptr || !chunks->is_array()) {
     manifest.faults.emplace_back("meta/manifest lists no chunks");
     return manifest;
@@ -109,4 +105,4 @@ ChunkManifest ChunkManifest::Parse(const Json& json) {
   return manifest;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

@@ -10,7 +10,7 @@
 
 #include "core/base/json.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 
 /// One chunk, as the manifest of its episode lists it.
 struct ChunkRef {
@@ -36,4 +36,4 @@ struct ChunkManifest {
 /// not resolved: whoever opens the path must do so beneath the directory.
 bool StaysInside(std::string_view path);
 
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

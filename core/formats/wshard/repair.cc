@@ -5,7 +5,7 @@
 
 #include "core/base/bytes.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 
 std::optional<Interleaving> Interleaving::Find(
     const std::vector<StoredLane>& lanes, uint64_t steps, uint64_t file_size) {
@@ -84,4 +84,4 @@ Status RepairedLane::Verify(const ReadContext& context) const {
   return {};
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

@@ -11,7 +11,7 @@
 #include "core/content/gate.h"
 #include "core/io/source.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 
 /// The extent of an uncompressed lane in the index, bytes.
 struct StoredLane {
@@ -88,4 +88,4 @@ class RepairedLane final : public Transform {
   size_t index_;
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

@@ -5,7 +5,7 @@
 
 #include "core/base/bytes.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 namespace {
 
 constexpr uint64_t kPrefixSize = 4;
@@ -105,4 +105,4 @@ Status Signs::Verify(const ReadContext& context) const {
   return {};
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

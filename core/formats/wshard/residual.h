@@ -10,7 +10,7 @@
 #include "core/base/result.h"
 #include "core/content/content.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 
 /// Returns the SIGNAL of a name "residual/SIGNAL/sign2nddiff", or nullopt.
 std::optional<std::string_view> ResidualSignal(std::string_view name);
@@ -58,4 +58,4 @@ class Signs final : public Transform {
   SignLayout layout_;
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

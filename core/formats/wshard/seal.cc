@@ -13,7 +13,7 @@
 #include "core/formats/manifest/file_digest.h"
 #include "core/formats/wshard/wshard.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 
 Result<std::optional<std::string>> WShardContainer::Identity(
     const ReadContext& context) const {
@@ -31,11 +31,11 @@ Result<std::string> WShardContainer::PreviousIdentity(
   const Result<Json> provenance =
       ReadEntryJson(*this, *known_.provenance, context);
   if (!provenance) return provenance.error();
-  return LowerHex(TextAt(*provenance, "prev_identity"));
+  return manifest::LowerHex(TextAt(*provenance, "prev_identity"));
 }
 
 std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
-  std::vector<Error> faults = ShardContainer::Inspect(context);
+  std::vector<Error> faults = shard::ShardContainer::Inspect(context);
   if (!known_.identity) return faults;
   const uint64_t at = Describe(*known_.identity).offset;
   const Result<Json> identity = ReadEntryJson(*this, *known_.identity, context);
@@ -65,7 +65,8 @@ std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
     const Result<Content> content = OpenEntry(entry, context);
     if (!content) continue;  // reported by the check of the entry itself
     const Result<std::string> digest = Sha256Of(*content, context);
-    if (!digest || *digest == LowerHex(hash->get<std::string>())) continue;
+    if (!digest || *digest == manifest::LowerHex(hash->get<std::string>()))
+      continue;
     faults.push_back({Code::kChecksum,
                       "the sha256 of entry " + Quote(name) +
                           " is not the one in meta/identity",
@@ -81,4 +82,4 @@ std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
   return faults;
 }
 
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

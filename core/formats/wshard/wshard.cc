@@ -19,10 +19,10 @@
 #include "core/container/open.h"
 #include "core/formats/wshard/residual.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 namespace {
 
-bool Probe(Bytes head) { return HasShardRole(head, kWShardRole); }
+bool Probe(Bytes head) { return shard::HasShardRole(head, shard::kWShardRole); }
 
 /// The value of the first of `keys` that is of the wanted kind, or null.
 Json Pick(const Json& object, std::initializer_list<const char*> keys,
@@ -45,7 +45,7 @@ Json PickRange(const Json& object) {
 
 }  // namespace
 
-Result<std::string> ReadMetaEntry(const ShardContainer& container,
+Result<std::string> ReadMetaEntry(const shard::ShardContainer& container,
                                   uint32_t entry, const ReadContext& context) {
   const uint64_t size = container.EntrySize(entry);
   const uint64_t stored = container.Record(entry).disk_size;
@@ -59,8 +59,8 @@ Result<std::string> ReadMetaEntry(const ShardContainer& container,
   return ReadAll(*content, context);
 }
 
-Result<Json> ReadEntryJson(const ShardContainer& container, uint32_t entry,
-                           const ReadContext& context) {
+Result<Json> ReadEntryJson(const shard::ShardContainer& container,
+                           uint32_t entry, const ReadContext& context) {
   const Result<std::string> text = ReadMetaEntry(container, entry, context);
   if (!text) return text.error();
   Result<ParsedJson> parsed = ParseJson(*text);
@@ -72,7 +72,8 @@ Result<Json> ReadEntryJson(const ShardContainer& container, uint32_t entry,
 }
 
 Status WShardContainer::Load(const ReadContext& context) {
-  if (Status loaded = ShardContainer::Load(context); !loaded) return loaded;
+  if (Status loaded = shard::ShardContainer::Load(context); !loaded)
+    return loaded;
   known_ = FindKnown();
   Result<Json> wshard = ReadMeta(known_.wshard, "meta/wshard", context);
   if (!wshard) return std::move(wshard).error();
@@ -164,7 +165,7 @@ std::vector<StoredLane> WShardContainer::OverlappingLanes() const {
   uint64_t end = 0;
   bool ordered = true;
   for (uint32_t i = 0; i < entry_count(); ++i) {
-    const ShardRecord record = Record(i);
+    const shard::ShardRecord record = Record(i);
     if (record.disk_size == 0 || !IsPlain(i) || EntryFault(i) ||
         EntryName(i).value_or("").starts_with("meta/")) {
       continue;
@@ -192,7 +193,7 @@ void WShardContainer::FindInterleaving() {
   std::optional<Interleaving> found =
       Interleaving::Find(lanes, length().value_or(0), source()->size());
   for (uint32_t i = 0; found && i < entry_count(); ++i) {
-    const ShardRecord record = Record(i);
+    const shard::ShardRecord record = Record(i);
     if (record.disk_size == 0 || EntryFault(i) || found->IndexOf(i)) continue;
     // The bytes of another entry among the runs show that this interleaving is
     // not the one that was written.
@@ -242,7 +243,7 @@ std::optional<Lane> WShardContainer::LaneOf(uint32_t entry,
     if (why_not != nullptr) *why_not = "it shares bytes with another lane";
     return std::nullopt;
   }
-  const ShardRecord record = Record(entry);
+  const shard::ShardRecord record = Record(entry);
   if (Encoded(record) && record.orig_size > limits::kDecodedBytes) {
     return std::nullopt;
   }
@@ -252,9 +253,9 @@ std::optional<Lane> WShardContainer::LaneOf(uint32_t entry,
 Result<Content> WShardContainer::OpenEntry(uint32_t entry,
                                            const ReadContext& context) const {
   if (interleaving_ == nullptr)
-    return ShardContainer::OpenEntry(entry, context);
+    return shard::ShardContainer::OpenEntry(entry, context);
   const std::optional<size_t> index = interleaving_->IndexOf(entry);
-  if (!index) return ShardContainer::OpenEntry(entry, context);
+  if (!index) return shard::ShardContainer::OpenEntry(entry, context);
   return Content(
       Computed{std::make_shared<const RepairedLane>(
           RepairedLane::Stored{source(), interleaving_, gates_}, *index)},
@@ -321,7 +322,7 @@ class WShardContainer::SignFiles final : public FileTable {
 };
 
 Container::Tables WShardContainer::Files() const {
-  Tables files = ShardContainer::Files();
+  Tables files = shard::ShardContainer::Files();
   files.push_back(std::make_shared<const SignFiles>(Share(*this)));
   return files;
 }
@@ -344,7 +345,7 @@ std::vector<ArrayInfo> WShardContainer::Arrays(
   if (entry_count() > limits::kArrayEntries) return {};
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < entry_count(); ++i) {
-    if (i % kEntriesACheck == 0 && !context.Check()) break;
+    if (i % shard::kEntriesACheck == 0 && !context.Check()) break;
     if (std::optional<Lane> lane = LaneOf(i)) {
       arrays.push_back({std::string(*EntryName(i)), lane->dtype,
                         std::move(lane->shape),
@@ -362,11 +363,15 @@ std::vector<ArrayInfo> WShardContainer::Arrays(
   return arrays;
 }
 
+}  // namespace ctxfs::wshard
+
+namespace ctxfs {
+
 extern const Format kWShard;
 const Format kWShard{.name = "wshard",
                      .contents = "robot and agent episodes (Shard v2)",
                      .extensions = "wshard",
-                     .probe = &Probe,
-                     .open = &OpenAs<WShardContainer>};
+                     .probe = &wshard::Probe,
+                     .open = &OpenAs<wshard::WShardContainer>};
 
 }  // namespace ctxfs

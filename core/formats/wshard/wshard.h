@@ -13,22 +13,22 @@
 #include "core/formats/wshard/repair.h"
 #include "core/formats/wshard/residual.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 
 /// Reads all of a metadata entry, verified. Fails with kLimit if it has more
 /// than limits::kEpisodeJsonBytes bytes (docs/wshard.md, section 2).
-Result<std::string> ReadMetaEntry(const ShardContainer& container,
+Result<std::string> ReadMetaEntry(const shard::ShardContainer& container,
                                   uint32_t entry, const ReadContext& context);
 
 /// The same, as JSON.
-Result<Json> ReadEntryJson(const ShardContainer& container, uint32_t entry,
-                           const ReadContext& context);
+Result<Json> ReadEntryJson(const shard::ShardContainer& container,
+                           uint32_t entry, const ReadContext& context);
 
 /// A WShard episode: the lanes of one recording, each an entry of a Shard
 /// container of role 5 (docs/wshard.md).
-class WShardContainer final : public ShardContainer {
+class WShardContainer final : public shard::ShardContainer {
  public:
-  using ShardContainer::ShardContainer;
+  using shard::ShardContainer::ShardContainer;
 
   Status Load(const ReadContext& context) override;
 
@@ -101,4 +101,4 @@ class WShardContainer final : public ShardContainer {
   std::vector<bool> shares_bytes_;  // by entry; empty if none, or repaired
 };
 
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

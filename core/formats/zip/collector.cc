@@ -24,7 +24,7 @@ constexpr uint16_t kUtf8Flag = 0x0800;
 constexpr uint16_t kMaskedFlag = 0x2000;
 constexpr uint32_t kModeType = 0170000;
 constexpr uint32_t kModeLink = 0120000;
-constexpr uint32_t kMembersPerCheck = 65'536;
+constexpr uint32_t kCollectedPerCheck = 65'536;
 
 Fault FaultOf(const Member& member) {
   if (member.fault != Fault::kNone) return member.fault;
@@ -106,7 +106,7 @@ Status Collector::MarkOverlaps(uint64_t limit, const ReadContext& context) {
   uint64_t furthest = 0;
   uint32_t holder = 0;
   for (size_t i = 0; i < order.size(); ++i) {
-    if (i % kMembersPerCheck == 0) {
+    if (i % kCollectedPerCheck == 0) {
       if (Status wanted = context.Check(); !wanted) return wanted;
     }
     Member& member = members[order[i]];

@@ -15,7 +15,7 @@ namespace ctxfs::zip {
 namespace {
 
 constexpr uint16_t kSizesFollow = 0x0008;
-constexpr uint32_t kMembersPerCheck = 256;
+constexpr uint32_t kSalvagedPerCheck = 256;
 
 struct Local {
   Member member;
@@ -74,7 +74,7 @@ Result<Directory> SalvageDirectory(const Source& source,
   Collector collector(directory);
   uint64_t at = 0;
   while (directory.members.size() < kMostSalvaged) {
-    if (directory.members.size() % kMembersPerCheck == 0) {
+    if (directory.members.size() % kSalvagedPerCheck == 0) {
       if (Status wanted = context.Check(); !wanted) {
         return std::move(wanted).error();
       }

@@ -23,13 +23,12 @@ class Widening final : public Transform {
 
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
-    constexpr uint64_t kMost = 64 * limits::kKiB;
     const uint64_t width = DTypeSize(from_);
     Buffer narrow(static_cast<size_t>(
-        width * std::min<uint64_t>(kMost, out.size() / sizeof(float) + 2)));
+        width *
+        std::min<uint64_t>(kFloatsAtATime, out.size() / sizeof(float) + 2)));
     return FillFloats(
-        offset, out, kMost,
-        [&](uint64_t first, std::span<float> floats) -> Status {
+        offset, out, [&](uint64_t first, std::span<float> floats) -> Status {
           const MutableBytes bytes =
               narrow.span().first(floats.size() * static_cast<size_t>(width));
           Status read = ReadInto(elements_, first * width, bytes, context);

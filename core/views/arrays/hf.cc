@@ -18,7 +18,7 @@
 namespace ctxfs {
 namespace {
 
-bool MayHave(const Exports& exports) {
+bool MayHaveHf(const Exports& exports) {
   return exports.arrays != nullptr &&
          exports.HasDocument(DocumentRole::kConfig);
 }
@@ -39,8 +39,9 @@ std::optional<Viewed> ModelOf(const Viewed& viewed,
   return complete;
 }
 
-void Make(const Viewed& viewed, const ReadContext& context, ViewTables& into) {
-  if (!MayHave(viewed.exports)) return;
+void MakeHf(const Viewed& viewed, const ReadContext& context,
+            ViewTables& into) {
+  if (!MayHaveHf(viewed.exports)) return;
   const std::optional<Viewed> model = ModelOf(viewed, context);
   if (!model) return;
   for (const Document& document : viewed.exports.documents) {
@@ -56,6 +57,6 @@ void Make(const Viewed& viewed, const ReadContext& context, ViewTables& into) {
 }  // namespace
 
 extern const View kHfView;
-const View kHfView{"hf", &MayHave, &Make};
+const View kHfView{"hf", &MayHaveHf, &MakeHf};
 
 }  // namespace ctxfs

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/json_values.h"
+#include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/views/arrays/elements.h"
@@ -205,12 +205,13 @@ std::shared_ptr<const FileTable> SafetensorsFile(const Viewed& viewed,
 
 namespace {
 
-bool MayHave(const Exports& exports) {
+bool MayHaveSafetensors(const Exports& exports) {
   return exports.arrays != nullptr && !exports.bundle_name.empty();
 }
 
-void Make(const Viewed& viewed, const ReadContext& context, ViewTables& into) {
-  if (!MayHave(viewed.exports)) return;
+void MakeSafetensors(const Viewed& viewed, const ReadContext& context,
+                     ViewTables& into) {
+  if (!MayHaveSafetensors(viewed.exports)) return;
   auto file = SafetensorsFile(
       viewed, std::string(viewed.exports.bundle_name) + ".safetensors",
       context);
@@ -220,6 +221,7 @@ void Make(const Viewed& viewed, const ReadContext& context, ViewTables& into) {
 }  // namespace
 
 extern const View kSafetensorsView;
-const View kSafetensorsView{"safetensors", &MayHave, &Make};
+const View kSafetensorsView{"safetensors", &MayHaveSafetensors,
+                            &MakeSafetensors};
 
 }  // namespace ctxfs

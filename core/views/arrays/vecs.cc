@@ -168,12 +168,12 @@ class VecsFiles final : public FileTable {
   std::shared_ptr<const std::vector<ArrayInfo>> arrays_;
 };
 
-bool MayHave(const Exports& exports) {
+bool MayHaveVectors(const Exports& exports) {
   return exports.arrays != nullptr && exports.vectors;
 }
 
-void Make(const Viewed& viewed, const ReadContext& /*context*/,
-          ViewTables& into) {
+void MakeVectors(const Viewed& viewed, const ReadContext& /*context*/,
+                 ViewTables& into) {
   if (!viewed.exports.vectors) return;
   into.push_back(std::make_shared<const VecsFiles>(viewed.arrays));
 }
@@ -191,6 +191,6 @@ Content VecsContent(const Content& elements, uint32_t dimension,
 }
 
 extern const View kFvecsView;
-const View kFvecsView{"fvecs", &MayHave, &Make};
+const View kFvecsView{"fvecs", &MayHaveVectors, &MakeVectors};
 
 }  // namespace ctxfs

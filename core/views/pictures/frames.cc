@@ -83,8 +83,8 @@ class Frames final : public FileTable {
   const uint64_t owner_ = NewOwner();
 };
 
-void Make(const Viewed& viewed, const ReadContext& /*context*/,
-          ViewTables& into) {
+void MakeFrames(const Viewed& viewed, const ReadContext& /*context*/,
+                ViewTables& into) {
   for (size_t i = 0; i < viewed.arrays->size(); ++i) {
     if (const auto picture = PictureOf((*viewed.arrays)[i])) {
       into.push_back(std::make_shared<const Frames>(viewed, i, *picture));
@@ -95,6 +95,6 @@ void Make(const Viewed& viewed, const ReadContext& /*context*/,
 }  // namespace
 
 extern const View kFramesView;
-const View kFramesView{"frames", &MayHaveArrays, &Make};
+const View kFramesView{"frames", &MayHaveArrays, &MakeFrames};
 
 }  // namespace ctxfs

@@ -10,14 +10,15 @@
 #include "core/base/limits.h"
 #include "core/content/block.h"
 #include "core/views/tables/table_cells.h"
+#include "core/views/tables/table_reader.h"
 
 namespace ctxfs {
 namespace {
 
-constexpr uint64_t kPiece = 64 * limits::kKiB;
+constexpr uint64_t kReadBytes = 64 * limits::kKiB;
 // A block has at most so many rows, and about so many bytes of lines. Its rows
 // are a multiple of 8, so that its validity bits are whole bytes.
-constexpr uint64_t kRowsABlock = 8192;
+constexpr uint64_t kArrowRowsABlock = 8192;
 constexpr uint64_t kLinesABlock = 2 * limits::kMiB;
 
 class BitsOf final : public Transform {
@@ -27,11 +28,11 @@ class BitsOf final : public Transform {
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
     Buffer piece(static_cast<size_t>(
-        std::min<uint64_t>(kPiece, 8 * uint64_t{out.size()})));
-    for (size_t at = 0; at < out.size(); at += kPiece / 8) {
+        std::min<uint64_t>(kReadBytes, 8 * uint64_t{out.size()})));
+    for (size_t at = 0; at < out.size(); at += kReadBytes / 8) {
       const uint64_t first = 8 * (offset + at);
       const uint64_t size = std::min<uint64_t>(
-          {kPiece, 8 * uint64_t{out.size() - at}, bytes_.size() - first});
+          {kReadBytes, 8 * uint64_t{out.size() - at}, bytes_.size() - first});
       const MutableBytes part = piece.span().first(static_cast<size_t>(size));
       Status read = ReadInto(bytes_, first, part, context);
       if (!read) return read;
@@ -76,14 +77,13 @@ std::string FromBase64(std::string_view text) {
 }
 
 // Bytes of memory of a line besides its text.
-constexpr uint64_t kLineMemory = 64;
 
 /// Returns how many rows of a column of lines to decode together.
 uint64_t RowsAtOnce(const TableReader& reader, size_t column) {
   const uint64_t line =
       reader.values(column).size() / std::max<uint64_t>(reader.rows(), 1);
   const uint64_t rows = kLinesABlock / std::max<uint64_t>(line, 1);
-  return std::clamp<uint64_t>(rows / 8 * 8, 8, kRowsABlock);
+  return std::clamp<uint64_t>(rows / 8 * 8, 8, kArrowRowsABlock);
 }
 
 /// The values of some lines, one after the other.
@@ -190,10 +190,10 @@ Content PackBits(const Content& bytes) {
 
 Result<uint64_t> CountZeros(const Content& bytes, const ReadContext& context) {
   uint64_t zeros = 0;
-  Buffer piece(static_cast<size_t>(std::min(kPiece, bytes.size())));
-  for (uint64_t at = 0; at < bytes.size(); at += kPiece) {
+  Buffer piece(static_cast<size_t>(std::min(kReadBytes, bytes.size())));
+  for (uint64_t at = 0; at < bytes.size(); at += kReadBytes) {
     const MutableBytes part = piece.span().first(
-        static_cast<size_t>(std::min(kPiece, bytes.size() - at)));
+        static_cast<size_t>(std::min(kReadBytes, bytes.size() - at)));
     Status read = ReadInto(bytes, at, part, context);
     if (!read) return std::move(read).error();
     zeros += static_cast<uint64_t>(

@@ -11,13 +11,12 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 using flatbuffers::voffset_t;
-using Table = Offset<flatbuffers::Table>;
+using TableOffset = Offset<flatbuffers::Table>;
 
 static_assert(std::endian::native == std::endian::little);
 static_assert(sizeof(ArrowNode) == 16 && sizeof(ArrowBlock) == 24);
 
 constexpr std::string_view kMagic = "ARROW1";
-constexpr size_t kAlignment = 64;
 constexpr int16_t kVersion5 = 4;
 
 // MessageHeader and Type, by their place in those unions.
@@ -57,7 +56,7 @@ uint8_t TypeOf(const ArrowField& field) {
   return 0;
 }
 
-Table TypeTable(FlatBufferBuilder& to, const ArrowField& field) {
+TableOffset TypeTable(FlatBufferBuilder& to, const ArrowField& field) {
   const auto start = to.StartTable();
   switch (field.kind) {
     case ArrowKind::kInt:
@@ -77,12 +76,12 @@ Table TypeTable(FlatBufferBuilder& to, const ArrowField& field) {
     case ArrowKind::kBinary:
       break;
   }
-  return Table(to.EndTable(start));
+  return TableOffset(to.EndTable(start));
 }
 
-Table FieldTable(FlatBufferBuilder& to, const ArrowField& field) {
-  std::vector<Table> held;
-  Table type;
+TableOffset FieldTable(FlatBufferBuilder& to, const ArrowField& field) {
+  std::vector<TableOffset> held;
+  TableOffset type;
   if (field.list_size > 0) {
     ArrowField item = field;
     item.name = "item";
@@ -91,7 +90,7 @@ Table FieldTable(FlatBufferBuilder& to, const ArrowField& field) {
     held.push_back(FieldTable(to, item));
     const auto start = to.StartTable();
     to.AddElement<int32_t>(Slot(0), field.list_size, 0);
-    type = Table(to.EndTable(start));
+    type = TableOffset(to.EndTable(start));
   } else {
     type = TypeTable(to, field);
   }
@@ -105,12 +104,12 @@ Table FieldTable(FlatBufferBuilder& to, const ArrowField& field) {
       Slot(2), field.list_size > 0 ? kFixedListType : TypeOf(field), 0);
   to.AddOffset(Slot(3), type);
   to.AddOffset(Slot(5), children);
-  return Table(to.EndTable(start));
+  return TableOffset(to.EndTable(start));
 }
 
-Table SchemaTable(FlatBufferBuilder& to,
-                  const std::vector<ArrowField>& fields) {
-  std::vector<Table> tables;
+TableOffset SchemaTable(FlatBufferBuilder& to,
+                        const std::vector<ArrowField>& fields) {
+  std::vector<TableOffset> tables;
   tables.reserve(fields.size());
   for (const ArrowField& field : fields) {
     tables.push_back(FieldTable(to, field));
@@ -118,7 +117,7 @@ Table SchemaTable(FlatBufferBuilder& to,
   const auto vector = to.CreateVector(tables);
   const auto start = to.StartTable();
   to.AddOffset(Slot(1), vector);
-  return Table(to.EndTable(start));
+  return TableOffset(to.EndTable(start));
 }
 
 std::string_view TextOf(const FlatBufferBuilder& from) {
@@ -132,19 +131,19 @@ void AppendLe(T value, std::string& text) {
 }
 
 /// Returns the message with `header` in its frame. It is padded to end at a
-/// multiple of kAlignment when it starts at byte `at`.
-std::string Message(FlatBufferBuilder& to, uint8_t kind, Table header,
+/// multiple of kArrowAlignment when it starts at byte `at`.
+std::string Message(FlatBufferBuilder& to, uint8_t kind, TableOffset header,
                     int64_t body, size_t at) {
   const auto start = to.StartTable();
   to.AddElement<int64_t>(Slot(3), body, 0);
   to.AddOffset(Slot(2), header);
   to.AddElement<int16_t>(Slot(0), kVersion5, 0);
   to.AddElement<uint8_t>(Slot(1), kind, 0);
-  to.Finish(Table(to.EndTable(start)));
+  to.Finish(TableOffset(to.EndTable(start)));
   const std::string_view metadata = TextOf(to);
   constexpr size_t kPrefix = 8;
-  const size_t end = (at + kPrefix + metadata.size() + kAlignment - 1) /
-                     kAlignment * kAlignment;
+  const size_t end = (at + kPrefix + metadata.size() + kArrowAlignment - 1) /
+                     kArrowAlignment * kArrowAlignment;
   const size_t size = end - at;
   std::string framed;
   AppendLe<uint32_t>(0xFFFFFFFF, framed);
@@ -158,7 +157,7 @@ std::string Message(FlatBufferBuilder& to, uint8_t kind, Table header,
 
 std::string ArrowSchemaMessage(const std::vector<ArrowField>& fields) {
   FlatBufferBuilder to;
-  const Table schema = SchemaTable(to, fields);
+  const TableOffset schema = SchemaTable(to, fields);
   return Message(to, kSchemaHeader, schema, 0, ArrowMagic().size());
 }
 
@@ -173,13 +172,13 @@ std::string ArrowBatchMessage(int64_t rows, const std::vector<ArrowNode>& nodes,
   to.AddElement<int64_t>(Slot(0), rows, 0);
   to.AddOffset(Slot(1), node_vector);
   to.AddOffset(Slot(2), buffer_vector);
-  return Message(to, kBatchHeader, Table(to.EndTable(start)), body, 0);
+  return Message(to, kBatchHeader, TableOffset(to.EndTable(start)), body, 0);
 }
 
 std::string ArrowFooter(const std::vector<ArrowField>& fields,
                         const std::vector<ArrowBlock>& batches) {
   FlatBufferBuilder to;
-  const Table schema = SchemaTable(to, fields);
+  const TableOffset schema = SchemaTable(to, fields);
   const auto dictionaries =
       to.CreateVectorOfStructs(static_cast<const ArrowBlock*>(nullptr), 0);
   const auto blocks = to.CreateVectorOfStructs(batches.data(), batches.size());
@@ -188,7 +187,7 @@ std::string ArrowFooter(const std::vector<ArrowField>& fields,
   to.AddOffset(Slot(1), schema);
   to.AddOffset(Slot(2), dictionaries);
   to.AddOffset(Slot(3), blocks);
-  to.Finish(Table(to.EndTable(start)));
+  to.Finish(TableOffset(to.EndTable(start)));
   std::string footer;
   AppendLe<uint32_t>(0xFFFFFFFF, footer);  // the end of the messages
   AppendLe<uint32_t>(0, footer);

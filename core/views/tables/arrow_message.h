@@ -7,6 +7,8 @@
 
 namespace ctxfs {
 
+constexpr size_t kArrowAlignment = 64;  // of messages and buffers, in bytes
+
 /// The metadata of Arrow's IPC format, version 5, as far as flat tables need it
 /// (arrow.apache.org, "Arrow Columnar Format", "Serialization"; the tables are
 /// those of its Schema.fbs, Message.fbs and File.fbs).

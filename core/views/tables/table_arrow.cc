@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/base/json.h"
-#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/views/arrays/elements.h"
@@ -22,8 +21,6 @@
 
 namespace ctxfs {
 namespace {
-
-constexpr uint64_t kAlignment = 64;
 
 /// Returns `name` with U+FFFD for bytes that are not UTF-8.
 std::string Utf8(std::string_view name) {
@@ -108,8 +105,8 @@ class Batch {
   void AddBuffer(const Content& bytes) {
     buffers_.push_back({Signed(body_.size()), Signed(bytes.size())});
     body_.Append(bytes);
-    const uint64_t over = bytes.size() % kAlignment;
-    if (over != 0) AppendText(std::string(kAlignment - over, '\0'), body_);
+    const uint64_t over = bytes.size() % kArrowAlignment;
+    if (over != 0) AppendText(std::string(kArrowAlignment - over, '\0'), body_);
   }
 
   Status AddValues(size_t column, ArrowField& field) {
@@ -176,11 +173,11 @@ Result<Content> MakeArrow(const std::shared_ptr<const Container>& container,
   return batch.Finish();
 }
 
-bool MayHave(const Exports& exports) { return exports.table != nullptr; }
+bool MayHaveArrow(const Exports& exports) { return exports.table != nullptr; }
 
-void Make(const Viewed& viewed, const ReadContext& /*context*/,
-          ViewTables& into) {
-  if (!MayHave(viewed.exports)) return;
+void MakeArrow(const Viewed& viewed, const ReadContext& /*context*/,
+               ViewTables& into) {
+  if (!MayHaveArrow(viewed.exports)) return;
   into.push_back(MeasuredFile("table.arrow", [container = viewed.container,
                                               table = viewed.exports.table](
                                                  const ReadContext& context) {
@@ -191,6 +188,6 @@ void Make(const Viewed& viewed, const ReadContext& /*context*/,
 }  // namespace
 
 extern const View kArrowView;
-const View kArrowView{"arrow", &MayHave, &Make};
+const View kArrowView{"arrow", &MayHaveArrow, &MakeArrow};
 
 }  // namespace ctxfs

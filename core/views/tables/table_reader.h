@@ -14,6 +14,9 @@
 
 namespace ctxfs {
 
+constexpr uint64_t kLineMemory =
+    64;  // bytes that a line in memory takes besides its text
+
 /// Some rows of one column, in memory.
 struct Cells {
   const TableColumn* column = nullptr;

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/base/json.h"
-#include "core/base/json_values.h"
 #include "core/base/limits.h"
 #include "core/content/block.h"
 #include "core/views/measured_file.h"
@@ -21,13 +20,12 @@ namespace {
 
 // A block of rows usually has at most so many cells, and so many rows.
 constexpr uint64_t kCellsABlock = 65'536;
-constexpr uint64_t kRowsABlock = 4096;
+constexpr uint64_t kTextRowsABlock = 4096;
 // Rows that are rendered between two checks of interrupt and limits.
 constexpr uint64_t kRowsACheck = 256;
 // About the longest text of a number, and the memory of a line besides its
 // text, bytes.
 constexpr uint64_t kCellText = 24;
-constexpr uint64_t kLineMemory = 64;
 // Bytes of memory that a block of rows should take to be rendered. Rows of long
 // texts are rendered fewer at a time.
 constexpr uint64_t kMemoryABlock = 8 * limits::kMiB;
@@ -222,7 +220,7 @@ uint64_t RowsAtOnce(const TableReader& reader, const ReadContext& context) {
   const uint64_t usual = std::clamp<uint64_t>(
       std::min(kCellsABlock / std::max<uint64_t>(values, 1),
                kMemoryABlock / memory),
-      1, kRowsABlock);
+      1, kTextRowsABlock);
   const uint64_t room = context.cache().budget();
   if (reader.BlockBytes() <= room / 2) return usual;
   constexpr uint64_t kParts = 2;  // of the cache: one for the rows
@@ -297,13 +295,13 @@ std::shared_ptr<const FileTable> TextFile(std::string path,
   });
 }
 
-bool MayHave(const Exports& exports) {
+bool MayHaveText(const Exports& exports) {
   return exports.table != nullptr && exports.table().as_text;
 }
 
-void Make(const Viewed& viewed, const ReadContext& /*context*/,
-          ViewTables& into) {
-  if (!MayHave(viewed.exports)) return;
+void MakeTextFiles(const Viewed& viewed, const ReadContext& /*context*/,
+                   ViewTables& into) {
+  if (!MayHaveText(viewed.exports)) return;
   into.push_back(TextFile("table.csv", viewed, Style::kCsv));
   into.push_back(TextFile("table.jsonl", viewed, Style::kJsonLines));
 }
@@ -311,6 +309,6 @@ void Make(const Viewed& viewed, const ReadContext& /*context*/,
 }  // namespace
 
 extern const View kTableView;
-const View kTableView{"table", &MayHave, &Make};
+const View kTableView{"table", &MayHaveText, &MakeTextFiles};
 
 }  // namespace ctxfs

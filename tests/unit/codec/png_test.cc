@@ -11,7 +11,7 @@
 namespace ctxfs {
 namespace {
 
-std::vector<std::byte> Noise(size_t size) {
+std::vector<std::byte> NoiseBytes(size_t size) {
   std::minstd_rand draw(1);
   std::vector<std::byte> bytes(size);
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(draw() >> 8);
@@ -46,7 +46,7 @@ TEST(Png, GivesThePixelsBack) {
        {Kind{1, PNG_FORMAT_GRAY}, Kind{3, PNG_FORMAT_RGB},
         Kind{4, PNG_FORMAT_RGBA}}) {
     const Picture picture{13, 7, channels, 8};
-    const std::vector<std::byte> pixels = Noise(picture.size());
+    const std::vector<std::byte> pixels = NoiseBytes(picture.size());
     const Result<Buffer> file = EncodePng(picture, pixels);
     ASSERT_TRUE(file);
     EXPECT_EQ(Decode(*file, format), pixels);
@@ -55,7 +55,7 @@ TEST(Png, GivesThePixelsBack) {
 
 TEST(Png, SaysWhatItIs) {
   const Picture picture{5, 3, 1, 16};
-  const Result<Buffer> file = EncodePng(picture, Noise(picture.size()));
+  const Result<Buffer> file = EncodePng(picture, NoiseBytes(picture.size()));
   ASSERT_TRUE(file);
   const std::byte* header = file->data() + 16;  // signature, IHDR's frame
   EXPECT_EQ(BigEndian(header), 5U);
@@ -66,7 +66,7 @@ TEST(Png, SaysWhatItIs) {
 
 TEST(Png, IsTheSameEveryTime) {
   const Picture picture{64, 48, 3, 8};
-  const std::vector<std::byte> pixels = Noise(picture.size());
+  const std::vector<std::byte> pixels = NoiseBytes(picture.size());
   const Result<Buffer> one = EncodePng(picture, pixels);
   const Result<Buffer> other = EncodePng(picture, pixels);
   ASSERT_TRUE(one && other);
@@ -78,7 +78,8 @@ TEST(Png, ItsSizeIsKnownBefore) {
   for (const uint32_t width : {1U, 2U, 100U, 8191U, 8192U, 65'535U}) {
     for (const uint32_t height : {1U, 2U, 33U}) {
       const Picture picture{width, height, 4, 8};
-      const Result<Buffer> file = EncodePng(picture, Noise(picture.size()));
+      const Result<Buffer> file =
+          EncodePng(picture, NoiseBytes(picture.size()));
       ASSERT_TRUE(file);
       EXPECT_EQ(file->size(), PngSize(picture)) << width << "x" << height;
     }
@@ -90,7 +91,7 @@ TEST(Png, GivesThePixelsOfManyBlocksBack) {
   for (const Picture picture :
        {Picture{30'000, 5, 4, 8}, Picture{65'534, 3, 1, 8},
         Picture{65'535, 2, 3, 8}}) {
-    const std::vector<std::byte> pixels = Noise(picture.size());
+    const std::vector<std::byte> pixels = NoiseBytes(picture.size());
     const Result<Buffer> file = EncodePng(picture, pixels);
     ASSERT_TRUE(file);
     const png_uint_32 format = picture.channels == 4   ? PNG_FORMAT_RGBA

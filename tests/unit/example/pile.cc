@@ -21,7 +21,7 @@
 #include "core/container/open.h"
 #include "core/content/gate.h"
 
-namespace ctxfs {
+namespace ctxfs::pile {
 namespace {
 
 constexpr std::string_view kMagic = "PILE";
@@ -169,12 +169,15 @@ Container::Tables Pile::Files() const {
 bool Probe(Bytes head) { return AsText(head).starts_with(kMagic); }
 
 }  // namespace
+}  // namespace ctxfs::pile
+
+namespace ctxfs {
 
 extern const Format kPile;
 const Format kPile{.name = "pile",
                    .contents = "files in a row",
                    .extensions = "pile",
-                   .probe = &Probe,
-                   .open = &OpenAs<Pile>};
+                   .probe = &pile::Probe,
+                   .open = &OpenAs<pile::Pile>};
 
 }  // namespace ctxfs

@@ -2,18 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "core/formats/column_shard/chunk.h"
+#include "tests/unit/testing/column_builder.h"
 
-namespace ctxfs {
+namespace ctxfs::column_shard {
 namespace {
 
 using namespace std::string_literals;
-
-/// A payload: declared coding, rows, then `rest`.
-std::string Payload(uint8_t coding, uint32_t rows, const std::string& rest) {
-  std::string payload(1, static_cast<char>(coding));
-  for (int i = 0; i < 4; ++i) payload += static_cast<char>(rows >> (8 * i));
-  return payload + rest;
-}
 
 /// The decoded bytes, or the error's text.
 std::string Values(ColumnType type, const std::string& payload,
@@ -159,4 +153,4 @@ TEST(ColumnChunk, Validity) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::column_shard

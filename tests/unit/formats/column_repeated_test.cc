@@ -6,9 +6,10 @@
 
 #include "core/formats/column_shard/repeated.h"
 #include "tests/unit/testing/blocks.h"
+#include "tests/unit/testing/column_builder.h"
 #include "tests/unit/testing/result.h"
 
-namespace ctxfs {
+namespace ctxfs::column_shard {
 namespace {
 
 template <typename T>
@@ -18,10 +19,6 @@ std::string Le(T value) {
     bytes += static_cast<char>(static_cast<uint64_t>(value) >> (8 * i));
   }
   return bytes;
-}
-
-std::string Payload(char coding, uint32_t rows, const std::string& rest) {
-  return coding + Le(rows) + rest;
 }
 
 std::string Delta(uint32_t rows, uint64_t first, uint64_t step, char bits = 0) {
@@ -131,4 +128,4 @@ TEST(RepeatedValues, TakesNoMoreThanItsPayload) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::column_shard

@@ -3,23 +3,17 @@
 
 #include "core/formats/column_shard/column_shard.h"
 #include "core/formats/column_shard/schema.h"
+#include "tests/unit/testing/column_builder.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
 #include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
-namespace ctxfs {
+namespace ctxfs::column_shard {
 namespace {
 
 using namespace std::string_literals;
-
-/// A payload: declared coding, rows, then `rest`.
-std::string Payload(uint8_t coding, uint32_t rows, const std::string& rest) {
-  std::string payload(1, static_cast<char>(coding));
-  for (int i = 0; i < 4; ++i) payload += static_cast<char>(rows >> (8 * i));
-  return payload + rest;
-}
 
 Json Stats(uint64_t count, uint64_t nulls = 0) {
   return {{"count", count}, {"null_count", nulls}};
@@ -37,8 +31,8 @@ std::shared_ptr<const ColumnShard> Table(const Json& schema,
                                          std::vector<ShardEntry> entries) {
   entries.push_back(Raw("__schema__", schema.dump()));
   auto shard = std::make_shared<ColumnShard>(
-      std::make_shared<MemorySource>(
-          BuildShard({.entries = std::move(entries), .role = kColumnRole})),
+      std::make_shared<MemorySource>(BuildShard(
+          {.entries = std::move(entries), .role = shard::kColumnRole})),
       OpenOptions());
   EXPECT_TRUE(Ok(shard->Load(LoneContext())));
   return shard;
@@ -223,7 +217,7 @@ TEST(ColumnSchema, NoSchemaMakesAContainerUnreadable) {
         std::make_shared<MemorySource>(
             BuildShard({.entries = {Raw("0:x", Payload(0, 1, "a")),
                                     Raw("__schema__", schema)},
-                        .role = kColumnRole})),
+                        .role = shard::kColumnRole})),
         OpenOptions());
     ASSERT_TRUE(Ok(shard->Load(LoneContext()))) << schema;
     EXPECT_TRUE(shard->columns().empty()) << schema;
@@ -257,7 +251,7 @@ TEST(ColumnSchema, ChunksAreExaminedOnceToDescribeAColumn) {
   }
   entries.push_back(Raw("__schema__", Narrow(10).dump()));
   const auto source = std::make_shared<FaultySource>(
-      BuildShard({.entries = std::move(entries), .role = kColumnRole}));
+      BuildShard({.entries = std::move(entries), .role = shard::kColumnRole}));
   const auto shard = std::make_shared<ColumnShard>(source, OpenOptions());
   ASSERT_TRUE(Ok(shard->Load(LoneContext())));
   ASSERT_EQ(shard->columns().size(), 1U);
@@ -301,4 +295,4 @@ TEST(ColumnSchema, DescribingAColumnStopsWhenItIsInterrupted) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::column_shard

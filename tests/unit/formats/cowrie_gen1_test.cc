@@ -13,7 +13,7 @@
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 namespace {
 
 using namespace std::string_literals;
@@ -39,7 +39,7 @@ Result<CowrieValue> Read(const std::string& bytes, bool numbers = true) {
   return ReadCowrieGraph1(AsBytes(bytes), numbers);
 }
 
-Code CodeOf(const std::string& bytes) {
+Code GraphCodeOf(const std::string& bytes) {
   const Result<CowrieValue> with = Read(bytes);
   const Result<CowrieValue> without = Read(bytes, /*numbers=*/false);
   EXPECT_FALSE(with);
@@ -52,7 +52,7 @@ std::string WithValue(const std::string& value) {
   return "\x39\x02\x00\x07\x01\x01v"s + value;
 }
 
-Json Decoded(const std::string& value) {
+Json DecodedInGraph(const std::string& value) {
   const Result<CowrieValue> graph = Read(WithValue(value));
   EXPECT_TRUE(graph) << graph.error().Text();
   return graph ? graph->json["metadata"]["v"] : Json("failed");
@@ -74,64 +74,68 @@ TEST(CowrieGen1, EveryPart) {
 
 TEST(CowrieGen1, EveryCutIsRefused) {
   for (size_t size = 0; size < kWhole.size(); ++size) {
-    EXPECT_EQ(CodeOf(kWhole.substr(0, size)), Code::kCorrupt) << size;
+    EXPECT_EQ(GraphCodeOf(kWhole.substr(0, size)), Code::kCorrupt) << size;
   }
-  EXPECT_EQ(CodeOf(kWhole + "\x00"s), Code::kCorrupt);
+  EXPECT_EQ(GraphCodeOf(kWhole + "\x00"s), Code::kCorrupt);
 }
 
 TEST(CowrieGen1, Values) {
-  EXPECT_EQ(Decoded("\x00"s), nullptr);
-  EXPECT_EQ(Decoded("\x01"s), false);
-  EXPECT_EQ(Decoded("\x02"s), true);
-  EXPECT_EQ(Decoded("\x03" + kHuge), "-9223372036854775808");
-  EXPECT_EQ(Decoded("\x04\0\0\0\0\0\0\xF8\x3F"s), 1.5);
-  EXPECT_EQ(Decoded("\x05\x02hi"s), "hi");
-  EXPECT_EQ(Decoded("\x06\x02\x01\x06\x00"s), Json::parse("[false,[]]"));
-  EXPECT_EQ(Decoded("\x08\x02\xFF\x00"s), "/wA=");
-  EXPECT_EQ(Decoded("\x09\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s), Json({-1}));
-  EXPECT_EQ(Decoded("\x0B\x02\x01"
-                    "a\x00"s),
+  EXPECT_EQ(DecodedInGraph("\x00"s), nullptr);
+  EXPECT_EQ(DecodedInGraph("\x01"s), false);
+  EXPECT_EQ(DecodedInGraph("\x02"s), true);
+  EXPECT_EQ(DecodedInGraph("\x03" + kHuge), "-9223372036854775808");
+  EXPECT_EQ(DecodedInGraph("\x04\0\0\0\0\0\0\xF8\x3F"s), 1.5);
+  EXPECT_EQ(DecodedInGraph("\x05\x02hi"s), "hi");
+  EXPECT_EQ(DecodedInGraph("\x06\x02\x01\x06\x00"s), Json::parse("[false,[]]"));
+  EXPECT_EQ(DecodedInGraph("\x08\x02\xFF\x00"s), "/wA=");
+  EXPECT_EQ(DecodedInGraph("\x09\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s),
+            Json({-1}));
+  EXPECT_EQ(DecodedInGraph("\x0B\x02\x01"
+                           "a\x00"s),
             Json({"a", ""}));
-  EXPECT_EQ(Decoded("\x0C\x01\0\0\xC0\x3F"s), Json({1.5}));
-  EXPECT_EQ(Decoded("\x0D\0\0\xC0\x3F"s), 1.5);
-  EXPECT_EQ(Decoded("\x30\x02\x01\x01"s),
+  EXPECT_EQ(DecodedInGraph("\x0C\x01\0\0\xC0\x3F"s), Json({1.5}));
+  EXPECT_EQ(DecodedInGraph("\x0D\0\0\xC0\x3F"s), 1.5);
+  EXPECT_EQ(DecodedInGraph("\x30\x02\x01\x01"s),
             Json::parse(R"({"id":1,"neighbors":[-1]})"));
-  EXPECT_EQ(Decoded("\x35\x01n\x00\x07\x00"s),
+  EXPECT_EQ(DecodedInGraph("\x35\x01n\x00\x07\x00"s),
             Json::parse(R"({"id":"n","labels":[],"props":{}})"));
-  EXPECT_EQ(Decoded("\x36\x01i\x01t\x01"
-                    "a\x01"
-                    "b\x07\x00"s),
+  EXPECT_EQ(DecodedInGraph("\x36\x01i\x01t\x01"
+                           "a\x01"
+                           "b\x07\x00"s),
             Json::parse(R"({"id":"i","type":"t","from":"a","to":"b",
                             "props":{}})"));
-  EXPECT_EQ(Decoded("\x37\x01\x01n\x00\x07\x00"s),
+  EXPECT_EQ(DecodedInGraph("\x37\x01\x01n\x00\x07\x00"s),
             Json::parse(R"({"nodes":[{"id":"n","labels":[],"props":{}}]})"));
-  EXPECT_EQ(Decoded("\x38\x01\x01\x01\x02\x04\x01t\x07\x00"s),
+  EXPECT_EQ(DecodedInGraph("\x38\x01\x01\x01\x02\x04\x01t\x07\x00"s),
             Json::parse(R"({"sources":[1],"targets":[2],"types":["t"],
                             "props":[{}]})"));
-  EXPECT_EQ(Decoded("\x39\x01\x00\x01x"s), Json::parse(R"({"name":"x"})"));
+  EXPECT_EQ(DecodedInGraph("\x39\x01\x00\x01x"s),
+            Json::parse(R"({"name":"x"})"));
   // The last of equal keys, as in the reference.
-  EXPECT_EQ(Decoded("\x07\x02\x01k\x01\x01k\x02"s),
+  EXPECT_EQ(DecodedInGraph("\x07\x02\x01k\x01\x01k\x02"s),
             Json::parse(R"({"k":true})"));
   // More bytes than a number needs are no fault in the reference either.
-  EXPECT_EQ(Decoded("\x03\x82\x80\x00"s), 1);
+  EXPECT_EQ(DecodedInGraph("\x03\x82\x80\x00"s), 1);
 }
 
 TEST(CowrieGen1, WhatIsRefused) {
-  EXPECT_EQ(CodeOf("SJ\x02\x00\x00\x00"s), Code::kCorrupt);
-  EXPECT_EQ(CodeOf("\x39\x01\x04\x01x"s), Code::kCorrupt) << "unknown parts";
-  EXPECT_EQ(CodeOf("\x39\x02\x00\x05\x01x"s), Code::kCorrupt) << "no object";
+  EXPECT_EQ(GraphCodeOf("SJ\x02\x00\x00\x00"s), Code::kCorrupt);
+  EXPECT_EQ(GraphCodeOf("\x39\x01\x04\x01x"s), Code::kCorrupt)
+      << "unknown parts";
+  EXPECT_EQ(GraphCodeOf("\x39\x02\x00\x05\x01x"s), Code::kCorrupt)
+      << "no object";
   for (int tag = 0; tag < 256; ++tag) {
     const bool known =
         tag <= 0x0D || tag == 0x30 || (tag >= 0x35 && tag <= 0x39);
     if (known) continue;
-    EXPECT_EQ(CodeOf(WithValue(std::string(1, static_cast<char>(tag)))),
+    EXPECT_EQ(GraphCodeOf(WithValue(std::string(1, static_cast<char>(tag)))),
               Code::kCorrupt)
         << tag;
   }
   // Eleven bytes of a number, and ten with too many bits.
-  EXPECT_EQ(CodeOf(WithValue("\x03" + std::string(10, '\x80') + "\x01")),
+  EXPECT_EQ(GraphCodeOf(WithValue("\x03" + std::string(10, '\x80') + "\x01")),
             Code::kCorrupt);
-  EXPECT_EQ(CodeOf(WithValue("\x03" + std::string(9, '\xFF') + "\x02")),
+  EXPECT_EQ(GraphCodeOf(WithValue("\x03" + std::string(9, '\xFF') + "\x02")),
             Code::kCorrupt);
 }
 
@@ -139,41 +143,42 @@ TEST(CowrieGen1, CountsAreComparedWithTheBytes) {
   for (const std::string& tag :
        {"\x05"s, "\x06"s, "\x07"s, "\x08"s, "\x09"s, "\x0A"s, "\x0B"s, "\x0C"s,
         "\x30\x00"s, "\x37"s}) {
-    EXPECT_EQ(CodeOf(WithValue(tag + kHuge)), Code::kCorrupt);
+    EXPECT_EQ(GraphCodeOf(WithValue(tag + kHuge)), Code::kCorrupt);
   }
-  EXPECT_EQ(CodeOf(WithValue("\x38" + kHuge + "\x00\x00"s)), Code::kCorrupt);
+  EXPECT_EQ(GraphCodeOf(WithValue("\x38" + kHuge + "\x00\x00"s)),
+            Code::kCorrupt);
   for (const char* parts : {"\x04", "\x08", "\x10", "\x20"}) {
-    EXPECT_EQ(CodeOf("\x39"s + parts + "\x00"s + kHuge + "\x01"),
+    EXPECT_EQ(GraphCodeOf("\x39"s + parts + "\x00"s + kHuge + "\x01"),
               Code::kCorrupt);
   }
-  EXPECT_EQ(CodeOf("\x39\x00\x01"s + kHuge), Code::kCorrupt);
+  EXPECT_EQ(GraphCodeOf("\x39\x00\x01"s + kHuge), Code::kCorrupt);
   // Rows times columns: too many, and 2^64, which is 0.
   const std::string half = "\x80\x80\x80\x80\x10";
-  EXPECT_EQ(CodeOf("\x39\x40\x00"s + kHuge + "\x01zzzz"), Code::kCorrupt);
-  EXPECT_EQ(CodeOf("\x39\x40\x00"s + half + half), Code::kCorrupt);
-  EXPECT_EQ(CodeOf("\x39\x40\x00\x01\x02zzzz"s), Code::kCorrupt);
+  EXPECT_EQ(GraphCodeOf("\x39\x40\x00"s + kHuge + "\x01zzzz"), Code::kCorrupt);
+  EXPECT_EQ(GraphCodeOf("\x39\x40\x00"s + half + half), Code::kCorrupt);
+  EXPECT_EQ(GraphCodeOf("\x39\x40\x00\x01\x02zzzz"s), Code::kCorrupt);
   // An edge index that has its sources alone.
-  EXPECT_EQ(CodeOf("\x39\x10\x00\x03\x00\x00\x00"s), Code::kCorrupt);
+  EXPECT_EQ(GraphCodeOf("\x39\x10\x00\x03\x00\x00\x00"s), Code::kCorrupt);
 }
 
 TEST(CowrieGen1, Limits) {
-  EXPECT_EQ(CodeOf("\x39\x40\x00"s + kHuge + "\x00"s), Code::kLimit)
+  EXPECT_EQ(GraphCodeOf("\x39\x40\x00"s + kHuge + "\x00"s), Code::kLimit)
       << "rows of nothing";
   const std::string deep = "\x06\x01"s;
   std::string lists;
   for (unsigned i = 0; i < limits::kCowrieDepth; ++i) lists += deep;
-  EXPECT_EQ(CodeOf(WithValue(lists + "\x01")), Code::kLimit);
+  EXPECT_EQ(GraphCodeOf(WithValue(lists + "\x01")), Code::kLimit);
   EXPECT_TRUE(Ok(Read(WithValue(lists.substr(2) + "\x01"))));
   // The same of nodes in nodes, which take the most of the stack.
   const std::string node = "\x35\x00\x00\x07\x01\x00"s;
   std::string nodes;
   for (unsigned i = 0; i < limits::kCowrieDepth; ++i) nodes += node;
-  EXPECT_EQ(CodeOf(WithValue(nodes + "\x01")), Code::kLimit);
+  EXPECT_EQ(GraphCodeOf(WithValue(nodes + "\x01")), Code::kLimit);
   EXPECT_TRUE(Ok(Read(WithValue(nodes.substr(node.size()) + "\x01"))));
   const std::string graph = "\x39\x04\x00\x01\x00\x00\x07\x01\x00"s;
   std::string graphs;
   for (unsigned i = 0; i < limits::kCowrieDepth; ++i) graphs += graph;
-  EXPECT_EQ(CodeOf(WithValue(graphs + "\x01")), Code::kLimit);
+  EXPECT_EQ(GraphCodeOf(WithValue(graphs + "\x01")), Code::kLimit);
 }
 
 TEST(CowrieGen1, NumbersAreInTheJsonOnRequest) {
@@ -248,24 +253,25 @@ TEST(CowrieFile, Generation1IsReadOnlyWhereItIsDeclared) {
 }
 
 /// A value of generation 2 with the dictionary {"a", "bc"}.
-std::string Framed(const std::string& value) {
+std::string GraphWith(const std::string& value) {
   return "SJ\x02\x00\x02\x01"s + "a\x02"s + "bc" + value;
 }
 
 TEST(CowrieFile, ArraysOfGeneration2) {
-  const auto tensor = Open(Framed("\xD1\x01\x20\x08\x02\x02\x01\x02\x07\x09"s));
+  const auto tensor =
+      Open(GraphWith("\xD1\x01\x20\x08\x02\x02\x01\x02\x07\x09"s));
   ASSERT_TRUE(Ok(tensor));
   EXPECT_EQ(Elements(**tensor, "bc"), "\x07\x09");
-  const auto mask = Open(Framed("\x24\x09\x81\x01"s));
+  const auto mask = Open(GraphWith("\x24\x09\x81\x01"s));
   ASSERT_TRUE(Ok(mask));
   EXPECT_EQ(Elements(**mask, "mask"), "\1\0\0\0\0\0\0\1\1"s);
   const auto lists =
-      Open(Framed("\xD1\x00\x30\x02\x02\x01\x00\x01\x01"s + Words({9})));
+      Open(GraphWith("\xD1\x00\x30\x02\x02\x01\x00\x01\x01"s + Words({9})));
   ASSERT_TRUE(Ok(lists));
   EXPECT_EQ(Elements(**lists, "a/indptr"), Words({0, 1, 1}));
   EXPECT_EQ(Elements(**lists, "a/indices"), Words({9}));
   // In a list it has no name, and is in the JSON only.
-  const auto listed = Open(Framed("\xC1\x24\x01\x01"s));
+  const auto listed = Open(GraphWith("\xC1\x24\x01\x01"s));
   ASSERT_TRUE(Ok(listed));
   EXPECT_TRUE(ArraysOf(**listed).empty());
 }
@@ -278,16 +284,16 @@ TEST(CowrieFile, EdgesOfNumbersAreAnArray) {
       "4\x01t\x00"s;
   for (const std::string& value :
        {"\x39\x00"s + edges + "\x00"s, "\x38"s + edges}) {
-    const auto graph = Open(Framed(value));
+    const auto graph = Open(GraphWith(value));
     ASSERT_TRUE(Ok(graph));
     EXPECT_EQ(Elements(**graph, "edge_index"), Words({-1, 3, 2, 4}));
   }
   for (const char* id : {"x", "1x", "", " 1", "9223372036854775808"}) {
     const std::string text =
         static_cast<char>(std::string(id).size()) + std::string(id);
-    const auto graph = Open(Framed("\x38\x01"s + text +
-                                   "\x01"
-                                   "1\x01t\x00"s));
+    const auto graph = Open(GraphWith("\x38\x01"s + text +
+                                      "\x01"
+                                      "1\x01t\x00"s));
     ASSERT_TRUE(Ok(graph));
     EXPECT_TRUE(ArraysOf(**graph).empty()) << id;
   }
@@ -335,11 +341,11 @@ TEST(CowrieFile, EveryRequestCanBeInterrupted) {
 }
 
 TEST(CowrieFile, AMaskOfMoreBitsThanBytesIsRefused) {
-  EXPECT_TRUE(Fails(Open(Framed("\x24" + kHuge + "\xFF")), Code::kCorrupt));
+  EXPECT_TRUE(Fails(Open(GraphWith("\x24" + kHuge + "\xFF")), Code::kCorrupt));
   const std::string bits(limits::kCowrieValues / 8 + 1, '\xFF');
   EXPECT_TRUE(
-      Fails(Open(Framed("\x24\x88\x92\xF4\x01"s + bits)), Code::kLimit));
+      Fails(Open(GraphWith("\x24\x88\x92\xF4\x01"s + bits)), Code::kLimit));
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

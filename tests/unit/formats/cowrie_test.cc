@@ -8,7 +8,7 @@
 #include "tests/unit/testing/compress.h"
 #include "tests/unit/testing/interrupts.h"
 
-namespace ctxfs {
+namespace ctxfs::cowrie {
 namespace {
 
 using namespace std::string_literals;
@@ -300,4 +300,4 @@ TEST(Cowrie, Limits) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::cowrie

@@ -18,7 +18,7 @@
 #include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"
 
-namespace ctxfs {
+namespace ctxfs::cvc {
 namespace {
 
 using ContainerPtr = std::shared_ptr<const Container>;
@@ -497,4 +497,4 @@ TEST(Cvc, OpeningStopsWhenItIsInterrupted) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::cvc

@@ -14,7 +14,7 @@
 #include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/model_shard_builder.h"
 
-namespace ctxfs {
+namespace ctxfs::gemm_shard {
 namespace {
 
 TEST(GemmShard, NamesOfTilesAreNumbersAndGridsFull) {
@@ -22,7 +22,7 @@ TEST(GemmShard, NamesOfTilesAreNumbersAndGridsFull) {
   const auto gemm = [&](std::initializer_list<const char*> names) {
     std::vector<ShardEntry> entries;
     for (const char* name : names) entries.push_back(Raw(name, tile));
-    return Paths(Model(std::move(entries), Json::object(), kGemmRole),
+    return Paths(Model(std::move(entries), Json::object(), shard::kGemmRole),
                  "views/matrices/");
   };
   EXPECT_EQ(gemm({"A/0,0"}), std::vector<std::string>{"A"});
@@ -41,7 +41,7 @@ TEST(GemmShard, TilesThatDoNotFitMakeNoMatrix) {
   const auto matrix = [](std::string first, std::string second) {
     const auto gemm =
         Model({Raw("A/0,0", std::move(first)), Raw("A/1,0", std::move(second))},
-              Json::object(), kGemmRole);
+              Json::object(), shard::kGemmRole);
     const bool there = !Paths(gemm, "views/matrices/").empty();
     EXPECT_EQ(WarningsAbout(*gemm, "A: no matrix"), there ? 0U : 1U);
     return there;
@@ -69,7 +69,7 @@ std::vector<ShardEntry> Row(int tiles) {
 }
 
 TEST(GemmShard, MakingItsArraysStopsWhenItIsInterrupted) {
-  const auto gemm = Model(Row(10'000), Json::object(), kGemmRole);
+  const auto gemm = Model(Row(10'000), Json::object(), shard::kGemmRole);
   BlockCache cache(0);
   const InterruptAfter interrupt(3);
   const Exports exports = gemm->Export();
@@ -79,7 +79,7 @@ TEST(GemmShard, MakingItsArraysStopsWhenItIsInterrupted) {
 }
 
 TEST(GemmShard, FittingAMatrixStopsWhenItIsInterrupted) {
-  const auto gemm = Model(Row(10'000), Json::object(), kGemmRole);
+  const auto gemm = Model(Row(10'000), Json::object(), shard::kGemmRole);
   const auto matrices = TableWith(*gemm, "views/matrices/A");
   ASSERT_NE(matrices, nullptr);
   BlockCache cache(0);
@@ -89,16 +89,17 @@ TEST(GemmShard, FittingAMatrixStopsWhenItIsInterrupted) {
 }
 
 TEST(GemmShard, InfoReadsTheHeadersOfSoManyTiles) {
-  const auto few = Model(Row(4096), Json::object(), kGemmRole);
+  const auto few = Model(Row(4096), Json::object(), shard::kGemmRole);
   EXPECT_EQ(WarningsAbout(*few, "A: no matrix"), 1U);
   const auto source = std::make_shared<FaultySource>(
-      BuildShard({.entries = Row(10'000), .role = kGemmRole}));
+      BuildShard({.entries = Row(10'000), .role = shard::kGemmRole}));
   const auto many = OpenContainer(source, {});
   ASSERT_TRUE(Ok(many));
   source->ForgetAccesses();
   EXPECT_EQ(WarningsAbout(**many, "A: no matrix"), 0U);
-  EXPECT_LE(source->bytes_read(), 4096 * TensorHeader::kMostBytes + 4096);
+  EXPECT_LE(source->bytes_read(),
+            4096 * model_shard::TensorHeader::kMostBytes + 4096);
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::gemm_shard

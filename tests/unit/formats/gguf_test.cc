@@ -20,7 +20,7 @@
 #include "tests/unit/testing/files.h"
 #include "tests/unit/testing/interrupts.h"
 
-namespace ctxfs {
+namespace ctxfs::gguf {
 namespace {
 
 void Put(std::string& bytes, uint64_t value, size_t size) {
@@ -93,8 +93,8 @@ std::string MetadataOf(const GgufContainer& model, BlockCache& cache) {
 TEST(Gguf, LimitsPairsAndTensors) {
   const uint64_t size = 100'000'000;
   for (const auto& [tensors, pairs] :
-       {std::pair<uint64_t, uint64_t>{0, limits::kGgufPairs + 1},
-        {limits::kGgufTensors + 1, 0}}) {
+       {std::pair<uint64_t, uint64_t>{0, kMostPairs + 1},
+        {kMostTensors + 1, 0}}) {
     const auto model =
         Load(std::make_shared<SparseSource>(Head(tensors, pairs), size));
     ASSERT_FALSE(model);
@@ -371,4 +371,4 @@ TEST(Gguf, AllDequantizersAgree) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::gguf

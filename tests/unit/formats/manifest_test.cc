@@ -10,7 +10,7 @@
 #include "tests/unit/testing/shard_builder.h"
 #include "tests/unit/testing/temp_dir.h"
 
-namespace ctxfs {
+namespace ctxfs::manifest {
 namespace {
 
 std::string Digest(const std::string& bytes) {
@@ -28,7 +28,7 @@ class ManifestTest : public testing::Test {
     dir_.Write("in/" + name, bytes);
   }
 
-  void Open(const Json& metadata, uint8_t role = kManifestRole) {
+  void Open(const Json& metadata, uint8_t role = shard::kManifestRole) {
     const std::string path =
         dir_.Write("in/list.manifest",
                    BuildShard({.role = role, .metadata = metadata.dump()}));
@@ -236,4 +236,4 @@ TEST_F(ManifestTest, OnlyTheRoleMakesAManifest) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::manifest

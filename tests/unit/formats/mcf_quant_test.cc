@@ -11,7 +11,7 @@
 #include "core/codec/half.h"
 #include "core/formats/mcf/quantisation.h"
 
-namespace ctxfs {
+namespace ctxfs::mcf {
 namespace {
 
 using Shape = std::vector<uint64_t>;
@@ -283,4 +283,4 @@ TEST(McfQuant, ATruncatedSourceIsAnError) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::mcf

@@ -19,7 +19,7 @@
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
 
-namespace ctxfs {
+namespace ctxfs::mcf {
 namespace {
 
 void Put(std::string& bytes, uint64_t value, size_t size) {
@@ -298,4 +298,4 @@ TEST(McfModelInfo, OffsetsAnywhereAreErrors) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::mcf

@@ -15,7 +15,7 @@
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/temp_dir.h"
 
-namespace ctxfs {
+namespace ctxfs::megacontext {
 namespace {
 
 struct Header {
@@ -272,4 +272,4 @@ TEST(MegaContextTree, ADirectoryIsAContainerIfALevelIsSound) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::megacontext

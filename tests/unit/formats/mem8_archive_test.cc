@@ -10,7 +10,7 @@
 #include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 namespace {
 
 void Put(std::string& bytes, uint64_t value, size_t size) {
@@ -50,4 +50,4 @@ TEST(Mem8Archive, NamesThatAreNotUtf8AreHexToo) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::mem8

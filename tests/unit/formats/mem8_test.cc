@@ -13,7 +13,7 @@
 #include "tests/unit/testing/mem8_builder.h"
 #include "tests/unit/testing/result.h"
 
-namespace ctxfs {
+namespace ctxfs::mem8 {
 namespace {
 
 using ContainerPtr = std::shared_ptr<const Container>;
@@ -283,8 +283,8 @@ struct ArchiveMember {
   std::string bytes;
 };
 
-std::string Archive(const std::vector<ArchiveMember>& members,
-                    bool relative = false) {
+std::string BuildArchive(const std::vector<ArchiveMember>& members,
+                         bool relative = false) {
   size_t at = relative ? 0 : 32;
   for (const ArchiveMember& member : members) {
     if (!relative) at += 10 + member.path.size();
@@ -322,11 +322,11 @@ std::vector<std::string> Paths(const ContainerTree& branch) {
 
 TEST(Mem8Archive, MembersAreDirectoriesOrFiles) {
   const Result<ContainerPtr> archive =
-      Open(Archive({{"a/.mem8", Small().Build()},
-                    {"a/notes.txt", "hello"},
-                    {"a", Small().Build()},
-                    {"archive.json", "theirs"},
-                    {"empty", ""}}));
+      Open(BuildArchive({{"a/.mem8", Small().Build()},
+                         {"a/notes.txt", "hello"},
+                         {"a", Small().Build()},
+                         {"archive.json", "theirs"},
+                         {"empty", ""}}));
   ASSERT_TRUE(Ok(archive));
   const ContainerTree branch(*archive);
   EXPECT_EQ(Paths(branch), (std::vector<std::string>{
@@ -345,7 +345,7 @@ TEST(Mem8Archive, OffsetsCountFromWhereverTheyFit) {
   const std::vector<ArchiveMember> members = {{"x", Small().Build()},
                                               {"y", Small().Build()}};
   for (const bool relative : {false, true}) {
-    const Result<ContainerPtr> archive = Open(Archive(members, relative));
+    const Result<ContainerPtr> archive = Open(BuildArchive(members, relative));
     ASSERT_TRUE(Ok(archive));
     EXPECT_EQ((*archive)->Children().size(), 2U) << relative;
   }
@@ -354,27 +354,27 @@ TEST(Mem8Archive, OffsetsCountFromWhereverTheyFit) {
 TEST(Mem8Archive, ThousandsOfEqualPathsAreNoTrouble) {
   const std::vector<ArchiveMember> members(30'000,
                                            ArchiveMember{"dup.mem8", "text"});
-  const Result<ContainerPtr> archive = Open(Archive(members));
+  const Result<ContainerPtr> archive = Open(BuildArchive(members));
   ASSERT_TRUE(Ok(archive));
   const ContainerTree branch(*archive);
   EXPECT_EQ(branch.tree().node_count(), 30'000U + 7);
   EXPECT_TRUE(Ok(Read(*archive, "dup~30000.mem8")));
   const std::vector<ArchiveMember> containers(
       5000, ArchiveMember{"dup", Small().Build()});
-  const Result<ContainerPtr> nested = Open(Archive(containers));
+  const Result<ContainerPtr> nested = Open(BuildArchive(containers));
   EXPECT_EQ(ContainerTree(*nested).sub_containers().size(), 5000U);
 }
 
 TEST(Mem8Archive, AMissingTableIsRefusedAtOnce) {
-  std::string bytes = Archive({{"x", "y"}});
+  std::string bytes = BuildArchive({{"x", "y"}});
   bytes[6] = '\xFF';
   bytes[7] = '\xFF';
   EXPECT_TRUE(Fails(Open(bytes), Code::kCorrupt, 32));
-  bytes = Archive({{"x", "y"}});
+  bytes = BuildArchive({{"x", "y"}});
   bytes[32] = '\xFF';  // a path of 255 bytes
   EXPECT_TRUE(Fails(Open(bytes), Code::kCorrupt, 32));
   EXPECT_TRUE(Fails(Open(bytes.substr(0, 31)), Code::kCorrupt, 31));
-  EXPECT_TRUE(Ok(Open(Archive({}))));
+  EXPECT_TRUE(Ok(Open(BuildArchive({}))));
 }
 
 TEST(Mem8Archive, TablesLongerThanTheFirstLookAreReadWhole) {
@@ -384,11 +384,11 @@ TEST(Mem8Archive, TablesLongerThanTheFirstLookAreReadWhole) {
                            std::to_string(i),
                        "text"});
   }
-  const Result<ContainerPtr> archive = Open(Archive(members));
+  const Result<ContainerPtr> archive = Open(BuildArchive(members));
   ASSERT_TRUE(Ok(archive));
   EXPECT_EQ(EntryCount(**archive), 400U);
   EXPECT_EQ(EntryName(**archive, 399), members[399].path);
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::mem8

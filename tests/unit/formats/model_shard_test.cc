@@ -17,7 +17,7 @@
 #include "tests/unit/testing/model_shard_builder.h"
 #include "tests/unit/testing/result.h"
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 namespace {
 
 /// Entry 0's name lies outside the string table.
@@ -279,4 +279,4 @@ TEST(ModelShard, MakingItsArraysStopsWhenItIsInterrupted) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::model_shard

@@ -19,7 +19,7 @@
 #include "tests/unit/testing/onnx_builder.h"
 #include "tests/unit/testing/result.h"
 
-namespace ctxfs {
+namespace ctxfs::onnx {
 namespace {
 
 Wire Entry(std::string_view key, std::string_view value) {
@@ -273,4 +273,4 @@ TEST(Onnx, IntegersOfLessThanAByteAreWidenedInViews) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::onnx

@@ -16,7 +16,7 @@
 #include "tests/unit/testing/onnx_builder.h"
 #include "tests/unit/testing/result.h"
 
-namespace ctxfs {
+namespace ctxfs::onnx {
 namespace {
 
 std::vector<std::string> Names(const Container& model) {
@@ -260,4 +260,4 @@ TEST(Onnx, OpeningStopsWhenTheRequesterGivesUp) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::onnx

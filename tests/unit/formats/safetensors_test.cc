@@ -17,7 +17,7 @@
 #include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/temp_dir.h"
 
-namespace ctxfs {
+namespace ctxfs::safetensors {
 namespace {
 
 std::string Safetensors(const std::string& header, const std::string& data) {
@@ -96,7 +96,7 @@ TEST(Safetensors, KeepsAHundredFaultsOfAMillion) {
   const auto file = LoadText(header + "}", "", /*salvage=*/true);
   ASSERT_TRUE(file) << file.error().Text();
   const Json info = (*file)->Info(LoneContext());
-  EXPECT_EQ(info["warnings"].size(), limits::kSafetensorsFaults + 1);
+  EXPECT_EQ(info["warnings"].size(), kMostFaults + 1);
   EXPECT_EQ(info["entries_left_out"], 1000);
 }
 
@@ -220,4 +220,4 @@ TEST_F(Index, ShardsAreBesideALink) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::safetensors

@@ -11,7 +11,7 @@
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
-namespace ctxfs {
+namespace ctxfs::sample_shard {
 namespace {
 
 using namespace std::string_literals;
@@ -23,7 +23,7 @@ class Samples {
             std::make_shared<MemorySource>(
                 BuildShard({.entries = std::move(entries),
                             .flags = flags,
-                            .role = kSampleRole})),
+                            .role = shard::kSampleRole})),
             OpenOptions())) {
     EXPECT_TRUE(Ok(shard_->Load(LoneContext())));
   }
@@ -209,7 +209,7 @@ TEST(SampleShard, AnErrorLineNamesItsEntryByAnyName) {
 
 TEST(SampleShard, AFailedReadIsNotAnErrorLine) {
   const auto source = std::make_shared<FaultySource>(
-      BuildShard({.entries = {Raw("0", "1")}, .role = kSampleRole}));
+      BuildShard({.entries = {Raw("0", "1")}, .role = shard::kSampleRole}));
   const auto shard = std::make_shared<SampleShard>(source, OpenOptions());
   ASSERT_TRUE(Ok(shard->Load(LoneContext())));
   source->GoStaleAfter(0);
@@ -274,7 +274,7 @@ TEST(SampleShard, MoreSamplesThanABlockHolds) {
 TEST(SampleShard, WithoutSamplesThereAreNoViews) {
   const ContainerTree branch(*OpenContainer(
       std::make_shared<MemorySource>(BuildShard(
-          {.entries = {Raw("vocab.txt", "x")}, .role = kSampleRole})),
+          {.entries = {Raw("vocab.txt", "x")}, .role = shard::kSampleRole})),
       OpenOptions()));
   EXPECT_FALSE(branch.tree().Lookup(Tree::kRoot, "views"));
 }
@@ -283,11 +283,11 @@ TEST(SampleShard, AGeneratedFileNeverHidesAnEntry) {
   const ContainerTree branch(*OpenContainer(
       std::make_shared<MemorySource>(
           BuildShard({.entries = {Raw("views", "x"), Raw("1", "2")},
-                      .role = kSampleRole})),
+                      .role = shard::kSampleRole})),
       OpenOptions()));
   EXPECT_TRUE(branch.Entry(*branch.tree().Lookup(Tree::kRoot, "views")));
   EXPECT_TRUE(branch.tree().Lookup(Tree::kRoot, "views~2"));
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::sample_shard

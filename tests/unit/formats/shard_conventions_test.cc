@@ -13,7 +13,7 @@
 #include "tests/unit/testing/model_shard_builder.h"
 #include "tests/unit/testing/result.h"
 
-namespace ctxfs {
+namespace ctxfs::shard {
 namespace {
 
 OpenOptions WithKey() {
@@ -141,4 +141,4 @@ TEST(Conventions, AreNeverMissedForAFaultOfTheStore) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::shard

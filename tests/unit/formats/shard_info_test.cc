@@ -15,7 +15,7 @@
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
-namespace ctxfs {
+namespace ctxfs::shard {
 namespace {
 
 std::shared_ptr<const Container> MustOpen(const std::string& bytes,
@@ -306,4 +306,4 @@ TEST(ShardAnnotate, SaysNothingOfAnEntryWithoutAName) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::shard

@@ -19,7 +19,7 @@
 #include "tests/unit/testing/shard_builder.h"
 #include "tests/unit/testing/threads.h"
 
-namespace ctxfs {
+namespace ctxfs::shard {
 namespace {
 
 const std::string& Plain() {
@@ -372,4 +372,4 @@ TEST(ShardRead, ServesManyThreadsFromASmallCache) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::shard

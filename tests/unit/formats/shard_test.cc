@@ -17,7 +17,7 @@
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
-namespace ctxfs {
+namespace ctxfs::shard {
 namespace {
 
 // Index to 208, names to 214, then "a" at 214, "b" at 224, "c" at 232 to 238.
@@ -382,4 +382,4 @@ TEST(ShardOpen, ReadsNothingOfTheData) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::shard

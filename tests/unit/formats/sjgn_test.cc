@@ -15,7 +15,7 @@
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
-namespace ctxfs {
+namespace ctxfs::graph {
 namespace {
 
 std::string Varint(uint64_t value) {
@@ -423,4 +423,4 @@ TEST(Sjgn, MetaIsJsonWhateverItIsStoredAs) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::graph

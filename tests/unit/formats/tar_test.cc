@@ -26,9 +26,10 @@
 #include "tests/unit/testing/tar_builder.h"
 
 namespace ctxfs {
-
 extern const Format kTar;
+}
 
+namespace ctxfs::tar {
 namespace {
 
 using Paths = std::vector<std::string>;
@@ -428,4 +429,4 @@ TEST(Tar, OpeningStopsWhenTheRequesterGivesUp) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::tar

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ctxfs {
+namespace ctxfs::model_shard {
 namespace {
 
 std::string Payload(uint8_t code, const std::vector<uint64_t>& dimensions,
@@ -86,4 +86,4 @@ TEST(TensorV1, RefusesWithTheEntrysOffset) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::model_shard

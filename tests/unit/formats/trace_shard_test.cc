@@ -17,7 +17,7 @@
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
-namespace ctxfs {
+namespace ctxfs::trace_shard {
 namespace {
 
 class Trace : public ::testing::Test {
@@ -25,7 +25,7 @@ class Trace : public ::testing::Test {
   void Make(std::vector<ShardEntry> entries, uint16_t type = 2) {
     for (ShardEntry& entry : entries) entry.content_type = type;
     source_ = std::make_shared<FaultySource>(
-        BuildShard({.entries = std::move(entries), .role = kTraceRole}));
+        BuildShard({.entries = std::move(entries), .role = shard::kTraceRole}));
     container_ = *OpenContainer(source_, {});
     events_ = TableWith(*container_, "views/events.jsonl");
   }
@@ -79,4 +79,4 @@ TEST_F(Trace, EventsStopWhenTheyAreInterrupted) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::trace_shard

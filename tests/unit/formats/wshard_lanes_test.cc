@@ -7,7 +7,7 @@
 
 #include "core/formats/wshard/lanes.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 namespace {
 
 using Shape = std::vector<uint64_t>;
@@ -212,4 +212,4 @@ TEST(LaneDType, LongAndShortNames) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

@@ -10,14 +10,14 @@
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
-namespace ctxfs {
+namespace ctxfs::wshard {
 namespace {
 
 std::shared_ptr<const WShardContainer> Episode(
     std::vector<ShardEntry> entries, uint8_t compression_default = 0) {
   const std::string bytes =
       BuildShard({.entries = std::move(entries),
-                  .role = kWShardRole,
+                  .role = shard::kWShardRole,
                   .compression_default = compression_default});
   auto episode = std::make_shared<WShardContainer>(
       std::make_shared<MemorySource>(bytes), OpenOptions());
@@ -114,7 +114,7 @@ std::string Interleaved(uint64_t steps) {
       {.entries = {Raw("meta/episode",
                        "{\"length_T\":" + std::to_string(steps) + "}"),
                    Raw("b", std::string(10, '?')), Raw("a", data)},
-       .role = kWShardRole});
+       .role = shard::kWShardRole});
   const size_t at = bytes.size() - data.size();
   Poke(bytes, RecordField(2, kDiskSizeField), uint64_t{5});
   Poke(bytes, RecordField(2, kChecksumField),
@@ -283,4 +283,4 @@ TEST(GlobalTicks, ThatDoNotFitFail) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::wshard

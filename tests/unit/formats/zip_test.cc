@@ -17,7 +17,7 @@
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/zip_builder.h"
 
-namespace ctxfs {
+namespace ctxfs::zip {
 namespace {
 
 using ContainerPtr = std::shared_ptr<const Container>;
@@ -254,4 +254,4 @@ TEST_F(LargeMember, HasExactlyItsSize) {
 }
 
 }  // namespace
-}  // namespace ctxfs
+}  // namespace ctxfs::zip

@@ -10,13 +10,13 @@
 namespace ctxfs {
 namespace {
 
-std::vector<MountEntry> Parse(const std::string& text) {
+std::vector<MountEntry> ParseTable(const std::string& text) {
   std::istringstream lines(text);
   return ParseMountTable(lines);
 }
 
 TEST(MountTable, ReadsPointTypeAndSource) {
-  const auto mounts = Parse(
+  const auto mounts = ParseTable(
       "36 35 98:0 / /mnt1 rw,noatime shared:1 master:2 - ext3 /dev/root rw\n"
       "40 36 0:50 / /mnt\\040x\\134y ro - fuse.ctxfs /a\\011b,c "
       "ro,user_id=0\n");
@@ -30,9 +30,10 @@ TEST(MountTable, ReadsPointTypeAndSource) {
 }
 
 TEST(MountTable, LeavesOutOtherLines) {
-  EXPECT_TRUE(Parse("").empty());
-  EXPECT_TRUE(Parse("\n1 2 3\nno separator at all in this line\n").empty());
-  const auto mounts = Parse("1 2 0:1 / /odd\\04 rw - tmpfs none rw\n");
+  EXPECT_TRUE(ParseTable("").empty());
+  EXPECT_TRUE(
+      ParseTable("\n1 2 3\nno separator at all in this line\n").empty());
+  const auto mounts = ParseTable("1 2 0:1 / /odd\\04 rw - tmpfs none rw\n");
   ASSERT_EQ(mounts.size(), 1U);
   EXPECT_EQ(mounts[0].point, "/odd\\04") << "not an escape";
 }

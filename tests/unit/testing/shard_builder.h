@@ -125,7 +125,7 @@ inline std::string BuildShard(const ShardSpec& spec) {
 using ContainerResult = Result<std::shared_ptr<const Container>>;
 
 inline ContainerResult OpenBytes(std::string bytes, OpenOptions options = {}) {
-  return OpenAs<ShardContainer>(
+  return OpenAs<shard::ShardContainer>(
       std::make_shared<MemorySource>(std::move(bytes)), options);
 }
 

@@ -12,6 +12,7 @@
 #include "core/tree/container_tree.h"
 #include "core/tree/index_json.h"
 #include "tests/unit/testing/fake_container.h"
+#include "tests/unit/testing/fake_tree.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
 #include "tests/unit/testing/result.h"
@@ -20,20 +21,7 @@
 namespace ctxfs {
 namespace {
 
-using Names = std::vector<std::optional<std::string>>;
 using Paths = std::vector<std::string>;
-
-std::shared_ptr<FakeContainer> Fake(Names names) {
-  return std::make_shared<FakeContainer>(std::move(names));
-}
-
-std::optional<NodeId> Find(const ContainerTree& branch, std::string_view path) {
-  const Tree& tree = branch.tree();
-  for (NodeId node = 0; node < tree.node_count(); ++node) {
-    if (tree.Path(node) == path) return node;
-  }
-  return std::nullopt;
-}
 
 Result<std::string> Read(const ContainerTree& branch, std::string_view path) {
   const std::optional<NodeId> node = Find(branch, path);
@@ -196,7 +184,7 @@ TEST(ContainerTree, SumsSizesWithoutWrapping) {
   for (const uint32_t entry : {0U, 1U}) {
     Poke(head, RecordField(entry, kDiskSizeField), uint64_t{1} << 63);
   }
-  const ContainerResult huge = OpenAs<ShardContainer>(
+  const ContainerResult huge = OpenAs<shard::ShardContainer>(
       std::make_shared<SparseSource>(head, UINT64_MAX), {});
   ASSERT_TRUE(Ok(huge));
   EXPECT_EQ(ContainerTree(*huge).TotalSize(), UINT64_MAX);
@@ -283,7 +271,7 @@ TEST(IndexJson, IsNeverMadeOfHalfWhatThereIs) {
                   1,
                   0,
                   R"({"entry_metadata":{"x":{"shape":[5]}}})"}));
-  const ContainerResult shard = OpenAs<ShardContainer>(source, {});
+  const ContainerResult shard = OpenAs<shard::ShardContainer>(source, {});
   ASSERT_TRUE(Ok(shard));
   const ContainerTree branch(*shard);
   const NodeId node = *Find(branch, ".ctxfs/index.json");

@@ -12,22 +12,14 @@
 #include "core/tree/container_tree.h"
 #include "core/tree/index_json.h"
 #include "tests/unit/testing/fake_container.h"
+#include "tests/unit/testing/fake_tree.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
 namespace ctxfs {
 namespace {
 
-using Names = std::vector<std::optional<std::string>>;
-
-std::optional<NodeId> Find(const ContainerTree& tree, std::string_view path) {
-  for (NodeId node = 0; node < tree.tree().node_count(); ++node) {
-    if (tree.tree().Path(node) == path) return node;
-  }
-  return std::nullopt;
-}
-
-std::string Read(const ContainerTree& tree, std::string_view path) {
+std::string ReadText(const ContainerTree& tree, std::string_view path) {
   const std::optional<NodeId> node = Find(tree, path);
   EXPECT_TRUE(node.has_value()) << path;
   if (!node) return {};
@@ -35,10 +27,6 @@ std::string Read(const ContainerTree& tree, std::string_view path) {
   const Result<Content> content = tree.Open(*node, cache);
   EXPECT_TRUE(Ok(content)) << path;
   return content ? *ReadAll(*content, cache) : std::string();
-}
-
-std::shared_ptr<FakeContainer> Fake(Names names) {
-  return std::make_shared<FakeContainer>(std::move(names));
 }
 
 TEST(PrimaryFiles, AreThoseOfTheEntriesAndTheRoot) {
@@ -50,8 +38,8 @@ TEST(PrimaryFiles, AreThoseOfTheEntriesAndTheRoot) {
   const ContainerTree tree(fake);
   EXPECT_EQ(tree.PrimaryFiles(), 3U);
   EXPECT_EQ(tree.TotalSize(), 4 + 6U) << "what is known without reading";
-  EXPECT_EQ(Read(tree, ".ctxfs/raw/sections/1"), "raw");
-  EXPECT_EQ(Read(tree, "views/x"), "again");
+  EXPECT_EQ(ReadText(tree, ".ctxfs/raw/sections/1"), "raw");
+  EXPECT_EQ(ReadText(tree, "views/x"), "again");
   for (const char* path : {"a", "d/b", "own.json", ".ctxfs/raw/sections/1"}) {
     EXPECT_TRUE(tree.IsData(*Find(tree, path))) << path;
   }
@@ -77,14 +65,14 @@ TEST(RawEntries, AreTheEntriesAllTheSame) {
   fake->raw_entries = true;
   fake->files = {TextFile("own.json", "{}")};
   const ContainerTree tree(fake);
-  EXPECT_EQ(Read(tree, ".ctxfs/raw/sections/a"), "of a");
-  EXPECT_EQ(Read(tree, ".ctxfs/raw/sections/d/b"), "of d/b");
-  EXPECT_EQ(Read(tree, ".ctxfs/raw/sections/a~2"), "of a");
+  EXPECT_EQ(ReadText(tree, ".ctxfs/raw/sections/a"), "of a");
+  EXPECT_EQ(ReadText(tree, ".ctxfs/raw/sections/d/b"), "of d/b");
+  EXPECT_EQ(ReadText(tree, ".ctxfs/raw/sections/a~2"), "of a");
   EXPECT_EQ(tree.entries()->count(), 3U);
   EXPECT_EQ(fake->Entries()->count(), 3U);
   EXPECT_EQ(tree.Entry(*Find(tree, ".ctxfs/raw/sections/a~2")), 2U);
   EXPECT_EQ(tree.Entry(*Find(tree, "own.json")), std::nullopt);
-  const Json index = Json::parse(Read(tree, ".ctxfs/index.json"));
+  const Json index = Json::parse(ReadText(tree, ".ctxfs/index.json"));
   ASSERT_EQ(index.size(), 3U);
   EXPECT_EQ(index[0]["path"], ".ctxfs/raw/sections/a");
   EXPECT_EQ(index[2]["path"], ".ctxfs/raw/sections/a~2");

@@ -15,6 +15,7 @@
 #include "core/vfs/xattr.h"
 #include "core/views/view.h"
 #include "tests/unit/testing/fake_arrays.h"
+#include "tests/unit/testing/namespace.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 #include "tests/unit/testing/temp_dir.h"
@@ -25,32 +26,9 @@ namespace {
 
 using Set = std::set<std::string>;
 
-/// Outlives every Namespace, as the cache of a mount does.
-BlockCache& TheCache() {
-  static BlockCache cache(1 << 20);
-  return cache;
-}
-
-std::shared_ptr<const FileTable> StatsFile() {
-  return TextFile("stats", "S", Role::kMetadata, /*live=*/true);
-}
-
 std::vector<ChildContainer> Views(
     const std::shared_ptr<const Container>& container) {
   return AttachedViews(container, AllViews());
-}
-
-std::optional<Inode> Walk(const Namespace& files, std::string_view path) {
-  Inode inode = Namespace::kRoot;
-  while (!path.empty()) {
-    const size_t slash = std::min(path.find('/'), path.size());
-    const auto child = files.Lookup(inode, path.substr(0, slash), TheCache());
-    EXPECT_TRUE(Ok(child)) << path;
-    if (!child || !*child) return std::nullopt;
-    inode = (*child)->inode;
-    path.remove_prefix(std::min(slash + 1, path.size()));
-  }
-  return inode;
 }
 
 /// The names in a directory; each is also found by its name, as what is listed.
@@ -75,7 +53,8 @@ Set List(const Namespace& files, std::string_view path) {
   return names;
 }
 
-Result<std::string> Read(const Namespace& files, std::string_view path) {
+Result<std::string> ReadByHandle(const Namespace& files,
+                                 std::string_view path) {
   const std::optional<Inode> inode = Walk(files, path);
   if (!inode) return Error{Code::kNotFound, std::string(path)};
   Result<Namespace::OpenFile> file = files.Open(*inode, TheCache());
@@ -114,9 +93,9 @@ TEST(ListMode, LeavesOutWhatShowsNoPrimaryFiles) {
   Namespace files(model, "m", StatsFile(), {}, &Views);
   EXPECT_EQ(List(files, ""), Set{"m"});
   EXPECT_EQ(List(files, "m"), Set{"own"});
-  EXPECT_EQ(*Read(files, "m/views/x"), "X") << "look-ups find all";
-  EXPECT_EQ(*Read(files, "m/.ctxfs/raw/sections/1"), "1");
-  EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S");
+  EXPECT_EQ(*ReadByHandle(files, "m/views/x"), "X") << "look-ups find all";
+  EXPECT_EQ(*ReadByHandle(files, "m/.ctxfs/raw/sections/1"), "1");
+  EXPECT_EQ(*ReadByHandle(files, ".ctxfs/stats"), "S");
   const Set views = {"x", "npy", "overview.html"};
   const Set about = {"info.json", "index.json", "faults.json", "container",
                      "raw"};
@@ -146,7 +125,7 @@ TEST(ListMode, HoldsInContainersWithinContainers) {
   EXPECT_EQ(List(files, "d"), Set{"in.shard"});
   EXPECT_EQ(List(files, "views/d"), Set{"in.shard~dir"});
   EXPECT_EQ(List(files, "views/d/in.shard~dir"), Set{"x"});
-  EXPECT_EQ(*Read(files, "views/d/in.shard~dir/x"), "hello");
+  EXPECT_EQ(*ReadByHandle(files, "views/d/in.shard~dir/x"), "hello");
   files.SetListMode(ListMode::kAll);
   EXPECT_EQ(List(files, "views/d/in.shard~dir"), (Set{"x", ".ctxfs"}));
 }
@@ -157,7 +136,7 @@ TEST(ListMode, ListsEntriesNamedLikeGeneratedFiles) {
   fake->files = {TextFile("v", "V", Role::kViews)};
   Namespace files(fake, "", StatsFile());
   EXPECT_EQ(List(files, ""), (Set{"views", ".ctxfs"}));
-  EXPECT_EQ(*Read(files, "views~2/v"), "V");
+  EXPECT_EQ(*ReadByHandle(files, "views~2/v"), "V");
   files.SetListMode(ListMode::kAll);
   EXPECT_EQ(List(files, ""), (Set{"views", ".ctxfs", "views~2", ".ctxfs~2"}));
 }
@@ -176,8 +155,8 @@ TEST(ListMode, HoldsInMirrors) {
                   : (Set{"c.shard", "z.zip"}));
     EXPECT_EQ(List(files, "c.shard"), all ? (Set{"a", ".ctxfs"}) : Set{"a"});
     EXPECT_EQ(List(files, "z.zip~dir"), all ? (Set{"x", ".ctxfs"}) : Set{"x"});
-    EXPECT_EQ(*Read(files, "z.zip~dir/x"), "hello");
-    EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S");
+    EXPECT_EQ(*ReadByHandle(files, "z.zip~dir/x"), "hello");
+    EXPECT_EQ(*ReadByHandle(files, ".ctxfs/stats"), "S");
   }
 }
 
@@ -189,8 +168,8 @@ TEST(SharedViews, OfOneNameAreOneDirectory) {
                   TextFile("merged/m", "M", Role::kViews)};
   const Namespace files(model, "", StatsFile(), {}, &Views);
   EXPECT_EQ(List(files, "views/npy"), (Set{"own", "a.npy", "broken.npy"}));
-  EXPECT_EQ(*Read(files, "views/npy/own"), "O");
-  EXPECT_EQ(Read(files, "views/npy/a.npy")->substr(1, 5), "NUMPY");
+  EXPECT_EQ(*ReadByHandle(files, "views/npy/own"), "O");
+  EXPECT_EQ(ReadByHandle(files, "views/npy/a.npy")->substr(1, 5), "NUMPY");
   EXPECT_EQ(Walk(files, "views/npy/none"), std::nullopt);
   EXPECT_EQ(List(files, "views"), (Set{"npy", "merged", "overview.html"}));
   EXPECT_EQ(files.PathInContainer(*Walk(files, "views/npy/a.npy"), TheCache()),
@@ -202,7 +181,7 @@ TEST(SharedViews, AreNotOpenedForFilesOfTheFormat) {
   const auto model = Model();
   model->files = {TextFile("d/own", "O", Role::kViews)};
   const Namespace files(model, "", StatsFile(), {}, &Views);
-  EXPECT_EQ(*Read(files, "views/d/own"), "O");
+  EXPECT_EQ(*ReadByHandle(files, "views/d/own"), "O");
   EXPECT_EQ(model->asked, 0);
 }
 
@@ -219,15 +198,15 @@ TEST(FailedReads, AreInTheNoteAndInFaultsJson) {
     return (*files.Describe(*Walk(files, path), TheCache()))->note;
   };
   EXPECT_EQ(note("x/bad"), "") << "nobody has read it";
-  EXPECT_EQ(*Read(files, "x/.ctxfs/faults.json"), "[\n]\n");
-  EXPECT_EQ(*Read(files, "x/good"), "hello");
-  EXPECT_TRUE(Fails(Read(files, "x/bad"), Code::kChecksum));
-  EXPECT_TRUE(Fails(Read(files, "x/bad"), Code::kChecksum));
+  EXPECT_EQ(*ReadByHandle(files, "x/.ctxfs/faults.json"), "[\n]\n");
+  EXPECT_EQ(*ReadByHandle(files, "x/good"), "hello");
+  EXPECT_TRUE(Fails(ReadByHandle(files, "x/bad"), Code::kChecksum));
+  EXPECT_TRUE(Fails(ReadByHandle(files, "x/bad"), Code::kChecksum));
   EXPECT_EQ(note("x/good"), "");
   EXPECT_TRUE(note("x/bad").starts_with("byte " + std::to_string(at) +
                                         ": checksum mismatch"))
       << note("x/bad");
-  const Json faults = Json::parse(*Read(files, "x/.ctxfs/faults.json"));
+  const Json faults = Json::parse(*ReadByHandle(files, "x/.ctxfs/faults.json"));
   ASSERT_EQ(faults.size(), 1U) << faults;
   EXPECT_EQ(faults[0]["path"], "bad");
   EXPECT_EQ(faults[0]["offset"], at);
@@ -237,8 +216,9 @@ TEST(FailedReads, AreInTheNoteAndInFaultsJson) {
 
 TEST(FailedReads, OfViewsAreToldByTheirContainer) {
   const Namespace files(Model(), "m", StatsFile(), {}, &Views);
-  EXPECT_TRUE(Fails(Read(files, "m/views/npy/broken.npy"), Code::kCorrupt));
-  const Json faults = Json::parse(*Read(files, "m/.ctxfs/faults.json"));
+  EXPECT_TRUE(
+      Fails(ReadByHandle(files, "m/views/npy/broken.npy"), Code::kCorrupt));
+  const Json faults = Json::parse(*ReadByHandle(files, "m/.ctxfs/faults.json"));
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_EQ(faults[0], Json::parse(R"({"path": "views/npy/broken.npy",
                                        "offset": 7, "reason": "broken"})"));
@@ -256,7 +236,7 @@ TEST(FailedReads, ThatAreTemporaryAreNotNoted) {
                           Code::kLocked, Code::kTooManyFiles}) {
     files.NoteFailure(inode, {code, "no"}, TheCache());
   }
-  EXPECT_EQ(*Read(files, "m/.ctxfs/faults.json"), "[\n]\n");
+  EXPECT_EQ(*ReadByHandle(files, "m/.ctxfs/faults.json"), "[\n]\n");
 }
 
 TEST(Totals, AreOfPrimaryFiles) {
@@ -274,11 +254,11 @@ TEST(Totals, AreOfPrimaryFiles) {
   EXPECT_EQ(List(files, "c.shard"), (Set{"in.shard", "a"}));
   EXPECT_EQ(files.Totals().files, 2U);
   EXPECT_EQ(files.Totals().bytes, inner.size() + 5);
-  EXPECT_EQ(*Read(files, "c.shard/views/in.shard~dir/x"), "hello");
+  EXPECT_EQ(*ReadByHandle(files, "c.shard/views/in.shard~dir/x"), "hello");
   EXPECT_EQ(files.Totals().containers, 2U);
   EXPECT_EQ(files.Totals().files, 2U) << "a view shows the same bytes again";
   EXPECT_EQ(files.Totals().bytes, inner.size() + 5);
-  EXPECT_EQ(*Read(files, "z.zip~dir/x"), "four");
+  EXPECT_EQ(*ReadByHandle(files, "z.zip~dir/x"), "four");
   EXPECT_EQ(files.Totals().files, 3U);
   EXPECT_EQ(files.Totals().bytes, inner.size() + 9);
 }

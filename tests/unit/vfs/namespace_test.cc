@@ -14,6 +14,7 @@
 
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/heap.h"
+#include "tests/unit/testing/namespace.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 #include "tests/unit/testing/threads.h"
@@ -23,39 +24,9 @@ namespace {
 
 using Paths = std::map<std::string, Inode>;
 
-/// Outlives every Namespace, as the cache of a mount does.
-BlockCache& TheCache() {
-  static BlockCache cache(1 << 20);
-  return cache;
-}
-
-std::shared_ptr<const FileTable> StatsFile() {
-  return TextFile("stats", "S", Role::kMetadata, /*live=*/true);
-}
-
 std::shared_ptr<FakeContainer> Fake() {
   return std::make_shared<FakeContainer>(
       std::vector<std::optional<std::string>>{"a", "d/b", "d/e/c"});
-}
-
-std::optional<Namespace::Found> LookUp(const Namespace& files, Inode directory,
-                                       std::string_view name) {
-  BlockCache& cache = TheCache();
-  const auto found = files.Lookup(directory, name, cache);
-  EXPECT_TRUE(Ok(found)) << name;
-  return found ? *found : std::nullopt;
-}
-
-std::optional<Inode> Walk(const Namespace& files, std::string_view path) {
-  Inode inode = Namespace::kRoot;
-  while (!path.empty()) {
-    const size_t slash = std::min(path.find('/'), path.size());
-    const auto child = LookUp(files, inode, path.substr(0, slash));
-    if (!child) return std::nullopt;
-    inode = child->inode;
-    path.remove_prefix(std::min(slash + 1, path.size()));
-  }
-  return inode;
 }
 
 Attributes Examine(const Namespace& files, Inode inode) {
