@@ -3,13 +3,14 @@
 """Reads safetensors, GGUF, zip and tar by their usual readers and by a mount.
 
     scripts/bench_formats.py [--bin DIR] [--scratch DIR] [--rounds 3] [--scale 1]
+                             [--mount-zip PROGRAM]
 
 Makes a virtual environment in the scratch folder with the readers in the
 versions below and runs itself there. Files are written once, and are in the
 page cache. Each round asks each reader in turn, within one process: only the
 ratio means anything. The mount's time includes mounting. What both read is
 compared. `--scale 0.1` makes every file a tenth as large. Prints a table in
-Markdown.
+Markdown. `--mount-zip` names a build of mount-zip, which Debian 12 does not have.
 """
 
 import pathlib
@@ -47,8 +48,9 @@ def timed(act) -> tuple[float, object]:
 
 
 class Bench:
-    def __init__(self, tools: lib.Tools, rounds: int, scale: float):
+    def __init__(self, tools: lib.Tools, rounds: int, scale: float, mount_zip: str | None):
         self.tools = tools
+        self.mount_zip = mount_zip
         self.rounds = rounds
         self.scale = scale
         print("| what | usual reader | s | by ctxfs, s | times as fast |")
@@ -103,6 +105,15 @@ def sizes_in(folder: pathlib.Path) -> int:
     buffer = memoryview(bytearray(lib.PIECE))
     return lib.read_files(sorted(path for path in folder.iterdir() if path.is_file()),
                           buffer)
+
+
+def by_mount_zip(bench: Bench, archive: pathlib.Path) -> int:
+    point = bench.tools.point
+    try:
+        subprocess.run([bench.mount_zip, archive, point], check=True)
+        return sizes_in(point)
+    finally:
+        lib.unmount(point)
 
 
 def safetensors_files(bench: Bench) -> None:
@@ -212,6 +223,9 @@ def archives(bench: Bench) -> None:
     packed = bench.file("deflated.zip", deflated)
     bench.compare("inflate 256 MiB", "zipfile (zlib)", packed, inflated,
                   sizes_in)
+    if bench.mount_zip:
+        bench.compare("inflate 256 MiB", "mount-zip", packed,
+                      lambda: by_mount_zip(bench, packed), sizes_in)
     path = bench.file("members.tar", members)
     bench.compare("list 1,000,000 members", "tar -t", path, listed, found)
 
@@ -219,10 +233,12 @@ def archives(bench: Bench) -> None:
 def main() -> int:
     options = lib.peer_options(__doc__, rounds=3)
     options.add_argument("--scale", type=float, default=1)
+    options.add_argument("--mount-zip")
     chosen = options.parse_args()
     scratch = lib.scratch_folder(chosen.scratch)
     in_environment(scratch)
-    bench = Bench(lib.Tools(chosen.bin, scratch), chosen.rounds, chosen.scale)
+    bench = Bench(lib.Tools(chosen.bin, scratch), chosen.rounds, chosen.scale,
+                  chosen.mount_zip)
     for measure in (safetensors_files, gguf_files, archives):
         measure(bench)
     return 0

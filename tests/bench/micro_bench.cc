@@ -67,15 +67,19 @@ void BM_Crc32c(benchmark::State& state) {
 }
 BENCHMARK(BM_Crc32c)->Arg(4 << 10)->Arg(256 << 10)->Arg(16 << 20);
 
+using Decoder = Status (*)(Bytes, MutableBytes, const Interrupt&);
+
 void RunDecode(benchmark::State& state, const std::string& stored,
-               Status (*decode)(Bytes, MutableBytes), bool fresh) {
+               Decoder decode, bool fresh) {
   // Else the allocator learns to keep what it was given back.
   ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
   Buffer out(kDecoded);
   std::memset(out.data(), 0, out.size());
   for (auto _ : state) {
     if (fresh) out = Buffer(kDecoded);
-    if (!decode(AsBytes(stored), out.span())) state.SkipWithError("damaged");
+    if (!decode(AsBytes(stored), out.span(), NeverInterrupted())) {
+      state.SkipWithError("damaged");
+    }
   }
   CountBytes(state, kDecoded);
 }
