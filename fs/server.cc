@@ -38,7 +38,7 @@ MountedContainers::Budget BudgetOf(const MountOptions& options) {
 
 Server::Server(const MountOptions& options)
     : cache_(options.cache_bytes),
-      ahead_(cache_, options.cache_bytes),
+      prefetcher_(cache_, options.cache_bytes),
       verify_at_open_(options.verify == VerifyMode::kOpen),
       timeout_(options.timeout),
       others_(options.AllowsOthers()),

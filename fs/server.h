@@ -11,8 +11,8 @@
 #include "core/base/mutex.h"
 #include "core/container/container.h"
 #include "core/content/block_cache.h"
-#include "core/vfs/ahead.h"
 #include "core/vfs/namespace.h"
+#include "core/vfs/prefetcher.h"
 #include "fs/options.h"
 #include "fs/request_pool.h"
 #include "fs/signal_watch.h"
@@ -35,7 +35,7 @@ class Server {
   Namespace& files() { return *files_; }
   BlockCache& cache() { return cache_; }
   Stats& stats() { return stats_; }
-  Ahead& ahead() { return ahead_; }
+  Prefetcher& ahead() { return prefetcher_; }
   /// For requests that take long; to be stopped before the session ends.
   RequestPool& pool() { return pool_; }
   /// Null if the process had no descriptor for it.
@@ -71,7 +71,7 @@ class Server {
   Stats stats_;
   std::string name_;  // of the one container; empty when there may be several
   std::unique_ptr<Namespace> files_;
-  Ahead ahead_;
+  Prefetcher prefetcher_;
   bool verify_at_open_;
   double timeout_;
   bool maps_direct_io_ = false;

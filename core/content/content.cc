@@ -22,8 +22,8 @@ struct ExtentReader {
   }
   Status operator()(const Range& extent) const {
     const MutableBytes out = window.AppendScratch(length);
-    if (extent.gate != nullptr) {
-      return extent.gate->Read(extent.offset + at, out, context);
+    if (extent.guard != nullptr) {
+      return extent.guard->Read(extent.offset + at, out, context);
     }
     return extent.source->ReadAt(extent.offset + at, out);
   }
@@ -51,7 +51,7 @@ struct ExtentVerifier {
 
   Status operator()(const Literal& /*extent*/) const { return {}; }
   Status operator()(const Range& extent) const {
-    return extent.gate != nullptr ? extent.gate->Pass(context) : Status();
+    return extent.guard != nullptr ? extent.guard->Verify(context) : Status();
   }
   Status operator()(const Decoded& extent) const {
     Result<BlockCache::Pinned> block = context.Get(*extent.block);
@@ -84,7 +84,7 @@ struct ExtentWork {
 
   uint64_t operator()(const Literal& /*extent*/) const { return 0; }
   uint64_t operator()(const Range& extent) const {
-    return extent.gate == nullptr ? 0 : extent.gate->PendingWork();
+    return extent.guard == nullptr ? 0 : extent.guard->PendingWork();
   }
   uint64_t operator()(const Decoded& extent) const {
     const uint64_t cost = extent.block->cost();
@@ -200,7 +200,7 @@ Status Content::Scan(const ReadContext& context) const {
     Status verified = std::visit(ExtentVerifier{context}, extent);
     if (!verified) return verified;
     const auto* range = std::get_if<Range>(&extent);
-    if (range != nullptr && range->gate != nullptr) at = ends_[i];
+    if (range != nullptr && range->guard != nullptr) at = ends_[i];
     for (uint64_t length = 0; at < ends_[i]; at += length) {
       length = std::min(kPiece, ends_[i] - at);
       Status read = Read(at, static_cast<size_t>(length), context, window);
@@ -249,7 +249,7 @@ void Content::Prepare(const ReadContext& context) const {
     if (const auto* decoded = std::get_if<Decoded>(&extent)) {
       if (!context.Get(*decoded->block)) return;
     } else if (const auto* range = std::get_if<Range>(&extent)) {
-      if (range->gate != nullptr && !range->gate->Pass(context)) return;
+      if (range->guard != nullptr && !range->guard->Verify(context)) return;
     }
   }
 }

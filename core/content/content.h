@@ -10,7 +10,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/result.h"
-#include "core/content/gate.h"
+#include "core/content/checksum_guard.h"
 #include "core/content/read_context.h"
 #include "core/content/window.h"
 #include "core/io/source.h"
@@ -22,12 +22,12 @@ struct Literal {
   std::shared_ptr<const std::string> text;
 };
 
-/// Bytes of a container from `offset` on; `gate` is null where no checksum
+/// Bytes of a container from `offset` on; `guard` is null where no checksum
 /// covers them.
 struct Range {
   std::shared_ptr<const Source> source;
   uint64_t offset = 0;
-  std::shared_ptr<const Gate> gate;
+  std::shared_ptr<const ChecksumGuard> guard;
 };
 
 /// Bytes of a block from `offset` on.
@@ -69,7 +69,7 @@ class Content {
   Content(Extent extent, uint64_t length) { Append(std::move(extent), length); }
 
   /// Appends `length` bytes of `extent`; nothing for a length of 0 unless a
-  /// gate or block must still be asked whether those no bytes are right.
+  /// guard or block must still be asked whether those no bytes are right.
   void Append(Extent extent, uint64_t length);
 
   /// Appends all extents of `other`.
@@ -79,7 +79,7 @@ class Content {
   uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
 
   /// The bytes [offset, offset + length), which lie within the file. Whatever
-  /// stood before them still does: gates and blocks are asked even for no
+  /// stood before them still does: guards and blocks are asked even for no
   /// bytes.
   Content Slice(uint64_t offset, uint64_t length) const;
 
@@ -93,7 +93,7 @@ class Content {
   /// out whether `source` has changed. Not so if it is no bytes.
   bool ReadsOnly(const Source& source, uint64_t offset, size_t length) const;
 
-  /// Produces the blocks and passes the gates that a reader is about to want.
+  /// Produces the blocks and passes the guards that a reader is about to want.
   /// What fails is told when it is read.
   void Prepare(const ReadContext& context) const;
 

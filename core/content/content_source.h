@@ -28,7 +28,9 @@ class ContentSource final : public Source {
   uint64_t size() const override { return content_.size(); }
   uint64_t stored_size() const override { return stored_->stored_size(); }
   FileTime mtime() const override { return stored_->mtime(); }
-  std::optional<Readers> readers() const override { return stored_->readers(); }
+  std::optional<ReadAccess> read_access() const override {
+    return stored_->read_access();
+  }
   Status CheckUnchanged() const override { return stored_->CheckUnchanged(); }
 
   /// May decode the entry, which an interrupted request does not stop: a Source

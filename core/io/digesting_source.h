@@ -26,7 +26,9 @@ class DigestingSource final : public Source {
   uint64_t size() const override { return source_->size(); }
   uint64_t stored_size() const override { return source_->stored_size(); }
   FileTime mtime() const override { return source_->mtime(); }
-  std::optional<Readers> readers() const override { return source_->readers(); }
+  std::optional<ReadAccess> read_access() const override {
+    return source_->read_access();
+  }
   FileIdentity identity() const override { return source_->identity(); }
   std::string name() const override { return source_->name(); }
   bool is_directory() const override { return source_->is_directory(); }

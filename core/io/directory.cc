@@ -34,17 +34,17 @@ Result<std::shared_ptr<const DirectorySource>> DirectorySource::Open(
       options.watch_ctime ? std::make_shared<Companions>() : nullptr;
   return std::shared_ptr<const DirectorySource>(
       new DirectorySource(found.real_path() + "/", FileIdentity::Of(st),
-                          options, Readers::Of(st), std::move(companions)));
+                          options, ReadAccess::Of(st), std::move(companions)));
 }
 
 DirectorySource::DirectorySource(std::string path, const FileIdentity& identity,
                                  const SourceOptions& options,
-                                 const Readers& readers,
+                                 const ReadAccess& readers,
                                  std::shared_ptr<Companions> companions)
     : path_(std::move(path)),
       identity_(identity),
       options_(options),
-      readers_(readers),
+      read_access_(readers),
       companions_(std::move(companions)) {}
 
 Result<std::shared_ptr<const Source>> DirectorySource::Renew() const {
@@ -57,7 +57,7 @@ Result<std::shared_ptr<const Source>> DirectorySource::Renew() const {
     return stale;
   }
   std::shared_ptr<DirectorySource> renewed(
-      new DirectorySource(path_, identity_, options_, readers_,
+      new DirectorySource(path_, identity_, options_, read_access_,
                           std::make_shared<Companions>(*companions_)));
   const MutexLock lock(mutex_);
   const MutexLock other(renewed->mutex_);
@@ -117,7 +117,7 @@ Result<std::vector<DirectoryEntry>> DirectorySource::ListOnce() const {
 Result<std::shared_ptr<const Source>> DirectorySource::OpenBeside(
     const std::string& path) const {
   const auto open = [&] {
-    return FileSource::OpenIn(path_, path, options_, readers_);
+    return FileSource::OpenIn(path_, path, options_, read_access_);
   };
   return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
 }
@@ -136,7 +136,7 @@ Result<std::shared_ptr<const Source>> DirectorySource::OpenDirectoryOnce(
       Open(found->proc_path(), options_);
   if (!source) return std::move(source).error();
   if (options_.audience == Audience::kEveryone &&
-      !(*source)->readers_.Include(readers_)) {
+      !(*source)->read_access_.Include(read_access_)) {
     return Error{Code::kIo, "is not for all who may read the container"};
   }
   return std::shared_ptr<const Source>(std::move(*source));

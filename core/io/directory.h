@@ -24,7 +24,9 @@ class DirectorySource final : public Source {
   /// Fails only if its path leads to another directory. Lists what was listed
   /// before, so that a directory whose files are being removed stays readable.
   Result<std::shared_ptr<const Source>> Renew() const override;
-  std::optional<Readers> readers() const override { return readers_; }
+  std::optional<ReadAccess> read_access() const override {
+    return read_access_;
+  }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   bool is_directory() const override { return true; }
 
@@ -43,13 +45,13 @@ class DirectorySource final : public Source {
       const std::string& path) const;
 
   DirectorySource(std::string path, const FileIdentity& identity,
-                  const SourceOptions& options, const Readers& readers,
+                  const SourceOptions& options, const ReadAccess& readers,
                   std::shared_ptr<Companions> companions);
 
   const std::string path_;  // absolute, ending in a slash
   const FileIdentity identity_;
   const SourceOptions options_;
-  const Readers readers_;
+  const ReadAccess read_access_;
   const std::shared_ptr<Companions> companions_;  // null unless watch_ctime
   mutable Mutex mutex_;
   /// What List returned, with watch_ctime.

@@ -32,14 +32,14 @@ std::atomic<int64_t> g_path_check_ns = kSecondNs;
 /// Whether all of `readers` may go through the directories on the way from
 /// `directory` to `path`.
 bool MayReach(const std::string& directory, const std::string& path,
-              const Readers& readers) {
+              const ReadAccess& readers) {
   for (size_t end = path.find('/'); end != std::string::npos;
        end = path.find('/', end + 1)) {
     const Result<Fd> on_the_way =
         FindBeneath(directory, path.substr(0, end), O_DIRECTORY);
     struct stat st {};
     if (!on_the_way || ::fstat(on_the_way->get(), &st) != 0 ||
-        !Readers::Of(st).Include(readers)) {
+        !ReadAccess::Of(st).Include(readers)) {
       return false;
     }
   }
@@ -147,7 +147,7 @@ Result<std::shared_ptr<const FileSource>> FileSource::Open(
 Result<std::shared_ptr<const Source>> FileSource::OpenBeside(
     const std::string& path) const {
   const auto open = [&] {
-    return OpenIn(DirectoryOf(path_), path, options_, readers_);
+    return OpenIn(DirectoryOf(path_), path, options_, read_access_);
   };
   return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
 }
@@ -157,7 +157,7 @@ Result<std::shared_ptr<const Source>> FileSource::OpenSibling(
   const auto open = [&]() -> Result<std::shared_ptr<const Source>> {
     const std::string directory = DirectoryOf(options_.given);
     Result<std::shared_ptr<const Source>> inside =
-        OpenIn(directory, path, options_, readers_);
+        OpenIn(directory, path, options_, read_access_);
     const bool leads_out = !inside && inside.error().code == Code::kCorrupt;
     if (!leads_out || options_.audience == Audience::kEveryone ||
         LeavesByName(path)) {
@@ -202,7 +202,7 @@ std::string FileSource::name() const {
 
 Result<std::shared_ptr<const Source>> FileSource::OpenIn(
     const std::string& directory, const std::string& path,
-    const SourceOptions& options, const Readers& readers) {
+    const SourceOptions& options, const ReadAccess& readers) {
   Result<Fd> found = FindBeneath(directory, path, 0);
   if (!found) return std::move(found).error();
   struct stat st {};
@@ -210,7 +210,7 @@ Result<std::shared_ptr<const Source>> FileSource::OpenIn(
   if (S_ISDIR(st.st_mode)) return Error{Code::kIo, "is a directory"};
   if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
   if (options.audience == Audience::kEveryone &&
-      !(Readers::Of(st).Include(readers) &&
+      !(ReadAccess::Of(st).Include(readers) &&
         MayReach(directory, path, readers))) {
     return Error{Code::kIo, "is not for all who may read the container"};
   }
@@ -229,7 +229,7 @@ FileSource::FileSource(std::shared_ptr<const File> file, std::string first_path,
       path_(file_->fd.real_path()),
       first_path_(std::move(first_path)),
       options_(options),
-      readers_(Readers::Of(st)),
+      read_access_(ReadAccess::Of(st)),
       identity_(FileIdentity::Of(st)),
       companions_(std::move(companions)) {}
 
@@ -321,9 +321,9 @@ Result<std::shared_ptr<const Source>> FileSource::Renew() const {
   // Its readers stay those of the first opening, as the kernel, which caches
   // the permissions of a container's files for good, was given them.
   struct stat st = *examined;
-  st.st_uid = readers_.uid;
-  st.st_gid = readers_.gid;
-  st.st_mode = S_IFREG | readers_.bits;
+  st.st_uid = read_access_.uid;
+  st.st_gid = read_access_.gid;
+  st.st_mode = S_IFREG | read_access_.bits;
   return std::shared_ptr<const Source>(
       new FileSource(file_, first_path_, st, options_,
                      std::make_shared<Companions>(*companions_)));

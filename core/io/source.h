@@ -16,7 +16,7 @@
 #include "core/io/descriptors.h"
 #include "core/io/fd.h"
 #include "core/io/identity.h"
-#include "core/io/readers.h"
+#include "core/io/read_access.h"
 
 namespace ctxfs {
 
@@ -60,7 +60,7 @@ class Source {
   virtual FileTime mtime() const { return {}; }
 
   /// Which users could read the file when it was opened; nullopt for memory.
-  virtual std::optional<Readers> readers() const { return std::nullopt; }
+  virtual std::optional<ReadAccess> read_access() const { return std::nullopt; }
 
   /// Fills all of `out` with the bytes at `offset`. Fails with kIo, or with
   /// kStale if the file has changed since it was opened.
@@ -157,7 +157,7 @@ class FileSource final : public Source {
   /// with kEveryone, one that not all of `readers` may read.
   static Result<std::shared_ptr<const Source>> OpenIn(
       const std::string& directory, const std::string& path,
-      const SourceOptions& options, const Readers& readers);
+      const SourceOptions& options, const ReadAccess& readers);
 
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
@@ -165,7 +165,9 @@ class FileSource final : public Source {
   uint64_t size() const override { return identity_.size; }
   FileTime mtime() const override { return identity_.mtime; }
   FileIdentity identity() const override { return identity_; }
-  std::optional<Readers> readers() const override { return readers_; }
+  std::optional<ReadAccess> read_access() const override {
+    return read_access_;
+  }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override;
   Result<std::shared_ptr<const Source>> Renew() const override;
@@ -209,7 +211,7 @@ class FileSource final : public Source {
   /// replaces this one, even if this one was renamed or removed.
   const std::string first_path_;
   const SourceOptions options_;  // `given` is set
-  const Readers readers_;
+  const ReadAccess read_access_;
   const FileIdentity identity_;
   const std::shared_ptr<Companions> companions_;  // null unless watch_ctime
   mutable std::atomic<State> state_ = State::kUnchanged;
@@ -241,7 +243,9 @@ class SliceSource final : public Source {
     return std::min(size_, whole_->stored_size());
   }
   FileTime mtime() const override { return whole_->mtime(); }
-  std::optional<Readers> readers() const override { return whole_->readers(); }
+  std::optional<ReadAccess> read_access() const override {
+    return whole_->read_access();
+  }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override { return whole_->CheckUnchanged(); }
 
@@ -261,7 +265,9 @@ class UnpackedSource final : public Source {
   uint64_t size() const override { return bytes_.size(); }
   uint64_t stored_size() const override { return packed_->stored_size(); }
   FileTime mtime() const override { return packed_->mtime(); }
-  std::optional<Readers> readers() const override { return packed_->readers(); }
+  std::optional<ReadAccess> read_access() const override {
+    return packed_->read_access();
+  }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override { return packed_->CheckUnchanged(); }
 

@@ -17,7 +17,7 @@ constexpr uint64_t kClose = uint64_t{16} * 1024;
 void WindowReader::Adapt(uint64_t offset) {
   const uint64_t from = start_ + used_;
   const bool close = filled_ > 0 && offset >= from && offset - from <= kClose;
-  ahead_ = close ? std::min(2 * ahead_, kLargest) : kLeast;
+  prefetcher_ = close ? std::min(2 * prefetcher_, kLargest) : kLeast;
 }
 
 Result<Bytes> WindowReader::Read(uint64_t offset, size_t length) {
@@ -25,8 +25,8 @@ Result<Bytes> WindowReader::Read(uint64_t offset, size_t length) {
     return Error{Code::kCorrupt, "read past the end", offset};
   }
   Adapt(offset);
-  const uint64_t size =
-      std::min<uint64_t>(source_.size() - offset, std::max(ahead_, length));
+  const uint64_t size = std::min<uint64_t>(source_.size() - offset,
+                                           std::max(prefetcher_, length));
   if (window_.size() < size) {
     window_ = Buffer(std::max(static_cast<size_t>(size), kMost));
   }

@@ -48,10 +48,10 @@ class WindowReader {
 
   const Source& source_;
   Buffer window_;
-  uint64_t start_ = 0;   // of the window, in the source
-  uint64_t filled_ = 0;  // bytes in the window
-  uint64_t used_ = 0;    // bytes of it up to the end of the last answer
-  size_t ahead_ = 512;   // bytes that the next read asks for
+  uint64_t start_ = 0;       // of the window, in the source
+  uint64_t filled_ = 0;      // bytes in the window
+  uint64_t used_ = 0;        // bytes of it up to the end of the last answer
+  size_t prefetcher_ = 512;  // bytes that the next read asks for
 };
 
 }  // namespace ctxfs

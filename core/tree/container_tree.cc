@@ -40,9 +40,9 @@ NodeId MakeDirectories(TreeBuilder& builder, NodeId directory,
 /// The directory that all entries are in.
 NodeId MakeEntryDirectory(TreeBuilder& builder, const FileTable& entries) {
   const std::string& directory = entries.placement().directory;
-  if (directory.empty()) return Tree::kRoot;
+  if (directory.empty()) return NameTree::kRoot;
   SafePath path;
-  return MakeDirectories(builder, Tree::kRoot, path.Split(directory));
+  return MakeDirectories(builder, NameTree::kRoot, path.Split(directory));
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ class ContainerTree::Places {
       case Role::kPrimary:
         break;
     }
-    return Tree::kRoot;
+    return NameTree::kRoot;
   }
 
   /// The directory of kViews or kMetadata, if it was made.
@@ -95,7 +95,7 @@ class ContainerTree::Places {
                                            std::string_view path) {
     const Components components = path_.Split(path);
     directory = Walk(directory, AllButLast(components));
-    if (directory != Tree::kRoot) return {directory, components.back()};
+    if (directory != NameTree::kRoot) return {directory, components.back()};
     free_name_ = builder_.FreeName(directory, components.back());
     return {directory, free_name_};
   }
@@ -137,7 +137,7 @@ class ContainerTree::Places {
 
   NodeId Walk(NodeId directory, Components components) {
     for (const std::string_view component : components) {
-      directory = directory == Tree::kRoot
+      directory = directory == NameTree::kRoot
                       ? Own(component, shared_)
                       : builder_.MakeDirectory(directory, component);
     }
@@ -148,8 +148,8 @@ class ContainerTree::Places {
     const auto found = tops_.find(name);
     if (found != tops_.end()) return found->second;
     const NodeId made = builder_.MakeDirectory(
-        Tree::kRoot,
-        shared ? std::string(name) : builder_.FreeName(Tree::kRoot, name));
+        NameTree::kRoot,
+        shared ? std::string(name) : builder_.FreeName(NameTree::kRoot, name));
     tops_.emplace(name, made);
     return made;
   }
@@ -207,7 +207,7 @@ Status ContainerTree::Build(const Tables& extra,
   AddMembers(builder);
   builder.Settle();  // before other files, so that entries keep their names
   if (Status added = AddOthers(builder, interrupt); !added) return added;
-  Result<Tree> tree = std::move(builder).Build();
+  Result<NameTree> tree = std::move(builder).Build();
   if (!tree) return std::move(tree).error();
   tree_ = std::move(*tree);
   CountPrimary();
@@ -299,7 +299,7 @@ void ContainerTree::AddMembers(TreeBuilder& builder) {
     if (children_[i].role != Role::kEntries) continue;
     const Components components = path.Split(children_[i].path);
     const NodeId above =
-        MakeDirectories(builder, Tree::kRoot, AllButLast(components));
+        MakeDirectories(builder, NameTree::kRoot, AllButLast(components));
     NodeId member = builder.MakeDirectory(above, components.back());
     if (child_at_.contains(member)) {
       member = builder.MakeDirectory(

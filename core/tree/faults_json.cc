@@ -40,7 +40,7 @@ Result<Known> KnownFaults(const ContainerTree& tree,
   for (Error& fault : tree.container().Faults()) {
     known.Add({"", std::move(fault)});
   }
-  const Tree& names = tree.tree();
+  const NameTree& names = tree.tree();
   for (NodeId node = 0; node < names.node_count(); ++node) {
     if (node % kNodesPerCheck == 0) {
       if (Status wanted = context.Check(); !wanted) {

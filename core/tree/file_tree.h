@@ -11,7 +11,7 @@
 #include "core/container/file_table.h"
 #include "core/content/content.h"
 #include "core/content/read_context.h"
-#include "core/tree/tree.h"
+#include "core/tree/name_tree.h"
 
 namespace ctxfs {
 

@@ -116,7 +116,7 @@ Result<std::shared_ptr<const Json>> IndexJson::Shared::Metadata() {
 Result<std::string> IndexJson::Shared::Text(uint32_t first, uint32_t end,
                                             const ReadContext& context) {
   std::vector<NodeId> nodes(end - first);
-  const Tree& names = tree_.tree();
+  const NameTree& names = tree_.tree();
   for (NodeId node = 0; node < names.node_count(); ++node) {
     if (names.IsDirectory(node)) continue;
     const FileId file = names.File(node);
@@ -139,7 +139,7 @@ Result<std::string> IndexJson::Shared::Text(uint32_t first, uint32_t end,
     text += entry == 0 ? "\n" : ",\n";
     Json object = EntryJson(info, tree_.Path(nodes[entry - first]));
     // A directory, or an entry that is not shown.
-    if (nodes[entry - first] == Tree::kRoot) object["path"] = nullptr;
+    if (nodes[entry - first] == NameTree::kRoot) object["path"] = nullptr;
     text += JsonLine(object);
   }
   if (end == entries().count()) text += "\n]\n";

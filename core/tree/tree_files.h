@@ -6,14 +6,14 @@
 #include <string_view>
 
 #include "core/tree/file_tree.h"
-#include "core/tree/tree.h"
+#include "core/tree/name_tree.h"
 
 namespace ctxfs {
 
-/// A FileTree whose names are in a Tree, which the derived class builds.
+/// A FileTree whose names are in a NameTree, which the derived class builds.
 class TreeFiles : public FileTree {
  public:
-  const Tree& tree() const { return tree_; }
+  const NameTree& tree() const { return tree_; }
 
   bool IsDirectory(NodeId node) const final { return tree_.IsDirectory(node); }
   NodeId Parent(NodeId node) const final { return tree_.Parent(node); }
@@ -31,7 +31,7 @@ class TreeFiles : public FileTree {
   }
 
  protected:
-  Tree tree_;
+  NameTree tree_;
 };
 
 }  // namespace ctxfs

@@ -11,7 +11,7 @@
 
 #include "core/container/format.h"
 #include "core/io/io_error.h"
-#include "core/io/readers.h"
+#include "core/io/read_access.h"
 #include "core/io/walk.h"
 #include "core/vfs/log.h"
 
@@ -48,7 +48,7 @@ Permissions PermissionsOf(const struct stat& st, Kind kind) {
   if (kind == Kind::kDirectory) {
     return {st.st_uid, st.st_gid, st.st_mode & 0555};
   }
-  const Readers readers = Readers::Of(st);
+  const ReadAccess readers = ReadAccess::Of(st);
   const mode_t search = kind == Kind::kContainer ? readers.bits >> 2 : 0;
   return {readers.uid, readers.gid, readers.bits | search};
 }
@@ -207,7 +207,7 @@ Result<std::optional<Mirror::Found>> Mirror::SeeContained(
   const Node& node = (*seen)->node;
   if (node.kind != Kind::kFile) return std::optional<Found>();
   const Result<bool> container =
-      kinds_.HoldsContainer((*seen)->fd.proc_path(), node.identity, name);
+      detector_.HoldsContainer((*seen)->fd.proc_path(), node.identity, name);
   if (!container) return container.error();
   if (!*container) return std::optional<Found>();
   return seen;
@@ -252,7 +252,7 @@ Result<std::optional<Mirror::Found>> Mirror::SeeFile(const Place& place,
   if (directory && Loops(place, identity)) return std::optional<Found>();
   Result<Kind> kind = Kind::kDirectory;
   if (!directory || probe) {
-    kind = kinds_.Of(fd->proc_path(), identity, directory);
+    kind = detector_.Of(fd->proc_path(), identity, directory);
   }
   if (!kind) return std::move(kind).error();
   return std::optional(

@@ -21,9 +21,9 @@
 #include "core/io/fd.h"
 #include "core/io/identity.h"
 #include "core/vfs/attributes.h"
+#include "core/vfs/container_detector.h"
 #include "core/vfs/directory_watch.h"
 #include "core/vfs/kept_sources.h"
-#include "core/vfs/kinds.h"
 #include "core/vfs/snapshot.h"
 
 namespace ctxfs {
@@ -216,7 +216,7 @@ class Mirror {
   const Options options_;
   FileIdentity root_identity_;
   std::vector<std::string> real_roots_;
-  mutable Kinds kinds_;
+  mutable ContainerDetector detector_;
   KeptSources kept_;
   std::atomic<bool> any_retired_ = false;
   mutable Mutex mutex_;

@@ -99,7 +99,7 @@ class Mirror::Lister {
     }
     if (!S_ISREG(st.st_mode)) return {};
     const FileIdentity identity = FileIdentity::Of(st);
-    const Result<Kind> kind = mirror_.kinds_.Of(
+    const Result<Kind> kind = mirror_.detector_.Of(
         "/proc/self/fd/" + std::to_string(fd_) + "/" + name, identity, false);
     if (!kind) return Put(name, kUnknownInode, Type::kUnknown);
     Status put =

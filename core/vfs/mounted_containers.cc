@@ -21,7 +21,7 @@ Error Disappeared() { return {Code::kStale, "the container has disappeared"}; }
 /// made in memory is stored in none, and gets those of the outer container.
 void TakeAttributes(const Source& source, MountedTree& tree) {
   tree.mtime = source.mtime();
-  tree.readers = source.readers();
+  tree.readers = source.read_access();
   if (tree.outer == nullptr) return;
   if (tree.mtime == FileTime()) tree.mtime = tree.outer->mtime;
   if (!tree.readers) tree.readers = tree.outer->readers;

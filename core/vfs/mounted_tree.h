@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/base/result.h"
-#include "core/io/readers.h"
+#include "core/io/read_access.h"
 #include "core/tree/container_tree.h"
 #include "core/tree/file_tree.h"
 #include "core/vfs/attributes.h"
@@ -29,7 +29,7 @@ struct MountedTree {
   uint64_t bytes = 0;  // of heap that opening the container took
   /// Of the file that stores the container, or the one that this is nested in.
   FileTime mtime = {};
-  std::optional<Readers> readers = std::nullopt;
+  std::optional<ReadAccess> readers = std::nullopt;
   /// The tree that `at` is a node of; null if that is mirrored or the mount's.
   std::shared_ptr<const MountedTree> outer = nullptr;
 

@@ -308,7 +308,7 @@ std::optional<Permissions> Namespace::PermissionsOf(const Place& place) const {
   }
   // A container that no file is behind: for nobody, to be safe.
   if (!tree->readers) return Permissions{};
-  const Readers& readers = *tree->readers;
+  const ReadAccess& readers = *tree->readers;
   const bool directory = place.files().IsDirectory(place.node);
   return Permissions{readers.uid, readers.gid,
                      readers.bits | (directory ? readers.bits >> 2 : 0)};

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <unordered_set>
 
-#include "core/tree/tree.h"
+#include "core/tree/name_tree.h"
 
 namespace ctxfs {
 

@@ -113,7 +113,7 @@ void Checker::WarnOfGlobals(const Json& info, const Place& place,
 
 void Checker::CheckFiles(const ContainerTree& branch, const Place& place,
                          CheckReport& report) const {
-  const Tree& tree = branch.tree();
+  const NameTree& tree = branch.tree();
   std::vector<NodeId> files;
   for (NodeId node = 0; node < tree.node_count(); ++node) {
     if (tree.IsDirectory(node) || !branch.IsData(node)) continue;
@@ -199,7 +199,7 @@ Checker::Outcome Checker::CheckFile(const ContainerTree& branch,
 
 void Checker::CheckChildren(const ContainerTree& branch, const Place& place,
                             CheckReport& report) const {
-  const Tree& tree = branch.tree();
+  const NameTree& tree = branch.tree();
   for (NodeId node = 0; node < tree.node_count(); ++node) {
     if (!tree.IsDirectory(node)) continue;
     const ChildContainer* child = branch.Hanging(node);

@@ -8,16 +8,16 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/vfs/kinds.h"
+#include "core/vfs/container_detector.h"
 #include "core/vfs/sources.h"
 
 namespace ctxfs {
 namespace {
 
-bool IsContainerAt(Kinds& kinds, const std::string& path,
+bool IsContainerAt(ContainerDetector& detector, const std::string& path,
                    const struct stat& st) {
   const Result<Kind> kind =
-      kinds.Of(path, FileIdentity::Of(st), S_ISDIR(st.st_mode));
+      detector.Of(path, FileIdentity::Of(st), S_ISDIR(st.st_mode));
   return kind && *kind == Kind::kContainer;
 }
 
@@ -31,7 +31,7 @@ Result<std::vector<std::string>> FindContainers(const std::string& path) {
                  std::string("cannot be opened: ") + std::strerror(errno)};
   }
   if (!IsPlainDirectory(path)) return std::vector<std::string>{path};
-  Kinds kinds;
+  ContainerDetector detector;
   std::vector<std::string> containers;
   std::error_code failed;
   fs::recursive_directory_iterator at(
@@ -42,7 +42,7 @@ Result<std::vector<std::string>> FindContainers(const std::string& path) {
     const bool known = ::lstat(file.c_str(), &st) == 0;
     const bool directory = known && S_ISDIR(st.st_mode);
     if (known && (directory || S_ISREG(st.st_mode)) &&
-        IsContainerAt(kinds, file, st)) {
+        IsContainerAt(detector, file, st)) {
       containers.push_back(file);
       if (directory) at.disable_recursion_pending();
     }

@@ -18,7 +18,7 @@
 #include "core/content/block_cache.h"
 #include "core/content/content.h"
 #include "core/content/window.h"
-#include "core/tree/tree.h"
+#include "core/tree/name_tree.h"
 
 namespace ctxfs {
 namespace {
@@ -136,10 +136,10 @@ void BM_ReadCachedBlock(benchmark::State& state) {
 BENCHMARK(BM_ReadCachedBlock)->Arg(4 << 10)->Arg(128 << 10)->Arg(1 << 20);
 
 /// "00012", "attn", "q_proj.weight 7": as many files as asked for, 40 a layer.
-Tree MakeTree(uint32_t files) {
+NameTree MakeTree(uint32_t files) {
   constexpr uint32_t kPerLayer = 40;
   TreeBuilder builder(files);
-  const NodeId layers = builder.MakeDirectory(Tree::kRoot, "layers");
+  const NodeId layers = builder.MakeDirectory(NameTree::kRoot, "layers");
   for (uint32_t i = 0; i < files; ++i) {
     const NodeId layer =
         builder.MakeDirectory(layers, std::to_string(i / kPerLayer));
@@ -160,7 +160,7 @@ void BM_TreeBuild(benchmark::State& state) {
   double bytes = 0;
   for (auto _ : state) {
     const double before = Allocated();
-    const Tree tree = MakeTree(files);
+    const NameTree tree = MakeTree(files);
     bytes = (Allocated() - before) / tree.node_count();
   }
   state.counters["bytes/node"] = bytes;
@@ -172,7 +172,7 @@ BENCHMARK(BM_TreeBuild)
     ->Unit(benchmark::kMillisecond);
 
 void BM_TreeLookup(benchmark::State& state) {
-  const Tree tree = MakeTree(static_cast<uint32_t>(state.range(0)));
+  const NameTree tree = MakeTree(static_cast<uint32_t>(state.range(0)));
   std::mt19937 random(1);
   std::vector<NodeId> nodes(4096);
   std::uniform_int_distribution<NodeId> any(1, tree.node_count() - 1);

@@ -74,7 +74,7 @@ class ArchiveGolden : public testing::TestWithParam<std::string> {
   void List(const ContainerPtr& container) {
     tree_ = std::make_shared<const ContainerTree>(container);
     ASSERT_TRUE(tree_->status());
-    const Tree& names = tree_->tree();
+    const NameTree& names = tree_->tree();
     for (NodeId node = 1; node < names.node_count(); ++node) {
       const Result<bool> exists =
           tree_->Exists(node, Cost::kSmallRead, context_);

@@ -33,7 +33,7 @@ class ManifestGolden : public testing::TestWithParam<std::string> {
 
   std::optional<NodeId> Find(const std::string& top,
                              const std::string& name) const {
-    const auto folder = branch_->tree().Lookup(Tree::kRoot, top);
+    const auto folder = branch_->tree().Lookup(NameTree::kRoot, top);
     if (!folder) return std::nullopt;
     return branch_->tree().Lookup(*folder, name);
   }

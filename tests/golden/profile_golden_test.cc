@@ -36,7 +36,7 @@ class ProfileGolden : public testing::TestWithParam<std::string> {
 
   /// The node at a path without odd names, if there is one.
   std::optional<NodeId> Find(const std::string& path) const {
-    NodeId node = Tree::kRoot;
+    NodeId node = NameTree::kRoot;
     for (size_t at = 0; at <= path.size();) {
       const size_t slash = std::min(path.find('/', at), path.size());
       const auto next =
@@ -181,7 +181,7 @@ TEST_P(ProfileGolden, ArraysAreAsLongAsTheirShapes) {
 }
 
 TEST_P(ProfileGolden, AnyWindowIsThatOfTheWhole) {
-  const Tree& tree = branch_->tree();
+  const NameTree& tree = branch_->tree();
   for (NodeId node = 0; node < tree.node_count(); ++node) {
     if (tree.IsDirectory(node)) continue;
     const Result<Content> content = branch_->Open(node, cache_);

@@ -88,8 +88,8 @@ class Reader {
   }
 
   void ReadNode(const ContainerTree& branch, NodeId node) {
-    const Tree& tree = branch.tree();
-    if (node != Tree::kRoot) {
+    const NameTree& tree = branch.tree();
+    if (node != NameTree::kRoot) {
       RequireSafeName(tree.Name(node));
       Require(tree.Lookup(tree.Parent(node), tree.Name(node)) == node,
               "a name leads to its node");

@@ -26,8 +26,8 @@ class SplitValues final : public Transform {
     Buffer plane(static_cast<size_t>(last - first + 1));
     for (uint64_t j = 0; j < width_; ++j) {
       const uint64_t at = planes_.offset + j * values_ + first;
-      Status read = planes_.gate != nullptr
-                        ? planes_.gate->Read(at, plane.span(), context)
+      Status read = planes_.guard != nullptr
+                        ? planes_.guard->Read(at, plane.span(), context)
                         : planes_.source->ReadAt(at, plane.span());
       if (!read) return read;
       for (uint64_t i = first; i <= last; ++i) {
@@ -41,7 +41,7 @@ class SplitValues final : public Transform {
   }
 
   Status Verify(const ReadContext& context) const override {
-    return planes_.gate != nullptr ? planes_.gate->Pass(context) : Status();
+    return planes_.guard != nullptr ? planes_.guard->Verify(context) : Status();
   }
 
  private:
@@ -134,7 +134,7 @@ Result<bool> ColumnShard::AppendStored(const Column& column,
   const bool ragged = column.per_row != 1 && column.nullable;
   if (Encoded(record) || column.text() || ragged) return false;
   // The coding is in the header, which is not verified here. If it is damaged,
-  // the gate fails when the values are read.
+  // the guard fails when the values are read.
   std::byte head[kChunkHeaderSize];
   if (Status read = source()->ReadAt(record.data_offset, head); !read) {
     return std::move(read).error();
@@ -148,7 +148,7 @@ Result<bool> ColumnShard::AppendStored(const Column& column,
   const bool sound = LoadLe<uint32_t>(head + 1) == part.rows &&
                      InBounds(at, values * width, end);
   if (!sound) return false;  // decoding reports the fault
-  Range stored{source(), at, OpenGate(part.entry)};
+  Range stored{source(), at, OpenGuard(part.entry)};
   if (coding == ChunkCoding::kPlain) {
     content.Append(std::move(stored), values * width);
     return true;

@@ -323,15 +323,15 @@ const Piece* Collection::FindPiece(uint32_t chunk, uint32_t column) const {
   return found != end && found->column == column ? &*found : nullptr;
 }
 
-std::optional<Gate> Collection::GateOf(uint32_t chunk) const {
+std::optional<ChecksumGuard> Collection::GuardOf(uint32_t chunk) const {
   if (!options_.verify || !has_checksums()) return std::nullopt;
   const Chunk& record = header_.chunks[chunk];
-  return Gate({owner_, chunk},
-              {source(),
-               record.payload,
-               record.size,
-               {ChecksumKind::kCrc32, record.crc}},
-              {verdicts_, &(*verdicts_)[chunk]});
+  return ChecksumGuard({owner_, chunk},
+                       {source(),
+                        record.payload,
+                        record.size,
+                        {ChecksumKind::kCrc32, record.crc}},
+                       {verdicts_, &(*verdicts_)[chunk]});
 }
 
 // `none` has elements of the declared dtype, and every other known compression

@@ -15,7 +15,7 @@
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/container/format.h"
-#include "core/content/gate.h"
+#include "core/content/checksum_guard.h"
 
 namespace ctxfs::cvc {
 
@@ -146,8 +146,8 @@ class Collection final : public Container {
   const Piece* FindPiece(uint32_t chunk, uint32_t column) const;
   /// Returns the reason why a column's rows in a chunk cannot be read.
   Error PieceError(uint32_t chunk, uint32_t column) const;
-  /// The gate of a chunk; nullopt if it has no checksum, or with verify=off.
-  std::optional<Gate> GateOf(uint32_t chunk) const;
+  /// The guard of a chunk; nullopt if it has no checksum, or with verify=off.
+  std::optional<ChecksumGuard> GuardOf(uint32_t chunk) const;
   bool has_checksums() const { return prefix_ == 8; }
   /// "yes", "no", "failed"; "none" for a chunk without a checksum.
   std::string VerifiedText(uint32_t chunk) const;

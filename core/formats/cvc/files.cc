@@ -98,12 +98,13 @@ class Chunks final : public FileTable {
     const Piece& piece = header().pieces[file];
     const uint32_t chunk = collection_->ChunkOfPiece(file);
     if (!piece.HasBytes()) return collection_->PieceError(chunk, piece.column);
-    std::shared_ptr<const Gate> gate;
-    if (const std::optional<Gate> found = collection_->GateOf(chunk)) {
-      gate = std::make_shared<const Gate>(*found);
+    std::shared_ptr<const ChecksumGuard> guard;
+    if (const std::optional<ChecksumGuard> found =
+            collection_->GuardOf(chunk)) {
+      guard = std::make_shared<const ChecksumGuard>(*found);
     }
     const uint64_t at = header().chunks[chunk].payload + piece.offset;
-    return Content(Range{collection_->source(), at, std::move(gate)},
+    return Content(Range{collection_->source(), at, std::move(guard)},
                    piece.size);
   }
 

@@ -214,20 +214,20 @@ class Rows final : public Transform {
     if (piece == nullptr || piece->fault != Fault::kSound) {
       return collection_->PieceError(chunk, column_);
     }
-    const std::optional<Gate> gate = collection_->GateOf(chunk);
-    return gate ? gate->Pass(context) : Status();
+    const std::optional<ChecksumGuard> guard = collection_->GuardOf(chunk);
+    return guard ? guard->Verify(context) : Status();
   }
 
   bool IsUnreadable(uint32_t chunk, uint64_t& budget,
                     const ReadContext& context) const {
     const Piece* piece = collection_->FindPiece(chunk, column_);
     if (piece == nullptr || piece->fault != Fault::kSound) return true;
-    const std::optional<Gate> gate = collection_->GateOf(chunk);
-    if (!gate) return false;
-    const uint64_t work = gate->PendingWork();
+    const std::optional<ChecksumGuard> guard = collection_->GuardOf(chunk);
+    if (!guard) return false;
+    const uint64_t work = guard->PendingWork();
     if (work > budget) return false;
     budget -= work;
-    const Status passed = gate->Pass(context);
+    const Status passed = guard->Verify(context);
     return !passed && passed.error().code == Code::kChecksum;
   }
 

@@ -168,13 +168,15 @@ Result<std::shared_ptr<const Block>> ShardContainer::OpenBlock(
       std::make_shared<ShardBlock>(Share(*this), entry));
 }
 
-std::shared_ptr<const Gate> ShardContainer::OpenGate(uint32_t entry) const {
+std::shared_ptr<const ChecksumGuard> ShardContainer::OpenGuard(
+    uint32_t entry) const {
   const ShardRecord record = Record(entry);
   const Checksum checksum = ExpectedChecksum(record);
   if (!checksum) return nullptr;
-  const Gate::Guarded guarded{source(), record.data_offset, record.disk_size,
-                              checksum};
-  return std::make_shared<Gate>(Key{owner_, entry}, guarded, VerdictOf(entry));
+  const ChecksumGuard::Guarded guarded{source(), record.data_offset,
+                                       record.disk_size, checksum};
+  return std::make_shared<ChecksumGuard>(Key{owner_, entry}, guarded,
+                                         VerdictOf(entry));
 }
 
 Result<Content> ShardContainer::OpenEntry(
@@ -184,7 +186,7 @@ Result<Content> ShardContainer::OpenEntry(
   }
   const ShardRecord record = Record(entry);
   if (IsPlain(entry)) {
-    return Content(Range{source(), record.data_offset, OpenGate(entry)},
+    return Content(Range{source(), record.data_offset, OpenGuard(entry)},
                    record.disk_size);
   }
   Result<std::shared_ptr<const Block>> block = OpenBlock(entry);

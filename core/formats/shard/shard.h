@@ -148,8 +148,8 @@ class ShardContainer : public Container {
   Codec PickCodec(const ShardRecord& record, Bytes stored) const;
   /// The bytes of an entry as one block, also if it is plain.
   Result<std::shared_ptr<const Block>> OpenBlock(uint32_t entry) const;
-  /// The gate of an entry that is not encoded; null if it has no checksum.
-  std::shared_ptr<const Gate> OpenGate(uint32_t entry) const;
+  /// The guard of an entry that is not encoded; null if it has no checksum.
+  std::shared_ptr<const ChecksumGuard> OpenGuard(uint32_t entry) const;
   /// This project's conventions for an entry, or null.
   const Json* ConventionsOf(uint32_t entry) const;
   /// How an entry is encrypted, or null.

@@ -7,8 +7,8 @@
 #include "core/base/text.h"
 #include "core/formats/torch/checkpoint.h"
 #include "core/formats/torch/limits.h"
+#include "core/tree/name_tree.h"
 #include "core/tree/safe_name.h"
-#include "core/tree/tree.h"
 
 namespace ctxfs::torch {
 namespace {
@@ -174,13 +174,13 @@ void Checkpoint::NameTensors() {
   SafePath safe;
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const auto components = safe.Split(tensors_[i].name);
-    ctxfs::NodeId directory = Tree::kRoot;
+    ctxfs::NodeId directory = NameTree::kRoot;
     for (size_t part = 0; part + 1 < components.size(); ++part) {
       directory = builder.MakeDirectory(directory, components[part]);
     }
     builder.AddFile(directory, components.back(), static_cast<FileId>(i));
   }
-  const Result<Tree> tree = std::move(builder).Build();
+  const Result<NameTree> tree = std::move(builder).Build();
   if (!tree) return;  // the container's own tree says why
   for (ctxfs::NodeId node = 0; node < tree->node_count(); ++node) {
     if (!tree->IsDirectory(node)) {

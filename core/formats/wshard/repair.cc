@@ -78,8 +78,8 @@ Status RepairedLane::Compute(uint64_t offset, MutableBytes out,
 }
 
 Status RepairedLane::Verify(const ReadContext& context) const {
-  for (const std::shared_ptr<const Gate>& gate : *stored_.gates) {
-    if (Status passed = gate->Pass(context); !passed) return passed;
+  for (const std::shared_ptr<const ChecksumGuard>& guard : *stored_.guards) {
+    if (Status passed = guard->Verify(context); !passed) return passed;
   }
   return {};
 }

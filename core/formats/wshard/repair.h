@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/content/checksum_guard.h"
 #include "core/content/content.h"
-#include "core/content/gate.h"
 #include "core/io/source.h"
 
 namespace ctxfs::wshard {
@@ -66,14 +66,15 @@ class Interleaving {
 };
 
 /// One lane of an interleaving, assembled from its runs. The checksums cover
-/// the extents of the index, which contain bytes of other lanes, so all gates
+/// the extents of the index, which contain bytes of other lanes, so all guards
 /// must pass before any lane is served.
 class RepairedLane final : public Transform {
  public:
   struct Stored {
     std::shared_ptr<const Source> source;
     std::shared_ptr<const Interleaving> interleaving;
-    std::shared_ptr<const std::vector<std::shared_ptr<const Gate>>> gates;
+    std::shared_ptr<const std::vector<std::shared_ptr<const ChecksumGuard>>>
+        guards;
   };
 
   RepairedLane(Stored stored, size_t index)

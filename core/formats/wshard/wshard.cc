@@ -222,11 +222,12 @@ void WShardContainer::FindInterleaving() {
          lanes[0].offset});
     return;
   }
-  auto gates = std::make_shared<std::vector<std::shared_ptr<const Gate>>>();
+  auto guards =
+      std::make_shared<std::vector<std::shared_ptr<const ChecksumGuard>>>();
   for (const StoredLane& lane : lanes) {
-    if (auto gate = OpenGate(lane.entry)) gates->push_back(std::move(gate));
+    if (auto guard = OpenGuard(lane.entry)) guards->push_back(std::move(guard));
   }
-  gates_ = std::move(gates);
+  guards_ = std::move(guards);
   interleaving_ = std::make_shared<const Interleaving>(*std::move(found));
   Warn({"a stream writer has interleaved the lanes every " +
             std::to_string(interleaving_->interval()) +
@@ -258,7 +259,7 @@ Result<Content> WShardContainer::OpenEntry(uint32_t entry,
   if (!index) return shard::ShardContainer::OpenEntry(entry, context);
   return Content(
       Computed{std::make_shared<const RepairedLane>(
-          RepairedLane::Stored{source(), interleaving_, gates_}, *index)},
+          RepairedLane::Stored{source(), interleaving_, guards_}, *index)},
       EntrySize(entry));
 }
 

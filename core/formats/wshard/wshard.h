@@ -97,7 +97,8 @@ class WShardContainer final : public shard::ShardContainer {
   Json episode_;  // `episode` of info.json
   LaneTable lanes_;
   std::shared_ptr<const Interleaving> interleaving_;
-  std::shared_ptr<const std::vector<std::shared_ptr<const Gate>>> gates_;
+  std::shared_ptr<const std::vector<std::shared_ptr<const ChecksumGuard>>>
+      guards_;
   std::vector<bool> shares_bytes_;  // by entry; empty if none, or repaired
 };
 

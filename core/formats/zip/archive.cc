@@ -212,14 +212,14 @@ Result<Content> Archive::Open(uint32_t number) const {
   const Member& one = member(number);
   const Checksum checksum = ExpectedChecksum(number);
   if (one.method == kStored) {
-    std::shared_ptr<const Gate> gate;
+    std::shared_ptr<const ChecksumGuard> guard;
     if (checksum) {
-      gate = std::make_shared<const Gate>(
+      guard = std::make_shared<const ChecksumGuard>(
           Key{owner_, number},
-          Gate::Guarded{source_, *data, one.stored_size, checksum},
+          ChecksumGuard::Guarded{source_, *data, one.stored_size, checksum},
           VerdictOf(number));
     }
-    return Content(Range{source_, *data, std::move(gate)}, one.size);
+    return Content(Range{source_, *data, std::move(guard)}, one.size);
   }
   if (one.method == kDeflate && one.size > kMostDecodedAtOnce) {
     return indexes_

@@ -23,13 +23,13 @@ std::shared_ptr<const std::string> Text(std::string text) {
   return std::make_shared<const std::string>(std::move(text));
 }
 
-std::shared_ptr<const Gate> GateOf(std::shared_ptr<const Source> source,
-                                   uint64_t offset, const std::string& bytes,
-                                   uint32_t crc_error = 0) {
+std::shared_ptr<const ChecksumGuard> GuardOf(
+    std::shared_ptr<const Source> source, uint64_t offset,
+    const std::string& bytes, uint32_t crc_error = 0) {
   static std::atomic<uint64_t> index = 0;
-  return std::make_shared<const Gate>(
+  return std::make_shared<const ChecksumGuard>(
       Key{77, index++},
-      Gate::Guarded{
+      ChecksumGuard::Guarded{
           std::move(source), offset, bytes.size(),
           Checksum{ChecksumKind::kCrc32c, Crc32c(AsBytes(bytes)) ^ crc_error}},
       std::make_shared<AtomicVerdict>(Verdict::kUnknown));
@@ -70,8 +70,8 @@ class Mixed : public ::testing::Test {
   Mixed() {
     content.Append(Literal{Text("")}, 0);
     content.Append(Literal{Text("LITERAL")}, 7);
-    content.Append(Range{source, 3, GateOf(source, 3, "3456789")}, 7);
-    content.Append(Range{source, 9, GateOf(source, 9, "")}, 0);
+    content.Append(Range{source, 3, GuardOf(source, 3, "3456789")}, 7);
+    content.Append(Range{source, 9, GuardOf(source, 9, "")}, 0);
     content.Append(Decoded{BlockOf(0, "__block__"), 2}, 5);
     content.Append(Decoded{BlockOf(1, ""), 0}, 0);
     content.Append(Computed{std::make_shared<Alphabet>(), 24}, 6);
@@ -280,9 +280,9 @@ TEST(ContentVerify, AsksEveryKindOfExtent) {
 
   EXPECT_TRUE(Ok(verify(Range{source, 2, nullptr}, 5)));
   EXPECT_EQ(source->calls(), 0U) << "nothing to verify with";
-  EXPECT_TRUE(Ok(verify(Range{source, 2, GateOf(source, 2, "234")}, 3)));
+  EXPECT_TRUE(Ok(verify(Range{source, 2, GuardOf(source, 2, "234")}, 3)));
   EXPECT_EQ(source->accesses(), (std::vector<Access>{{2, 3}}));
-  EXPECT_TRUE(Fails(verify(Range{source, 2, GateOf(source, 2, "234", 1)}, 3),
+  EXPECT_TRUE(Fails(verify(Range{source, 2, GuardOf(source, 2, "234", 1)}, 3),
                     Code::kChecksum, 2));
   EXPECT_TRUE(Ok(verify(Decoded{BlockOf(14, "b"), 0}, 1)));
   EXPECT_TRUE(Fails(verify(Decoded{failing, 0}, 1), Code::kCorrupt, 9));
@@ -294,7 +294,7 @@ TEST(ContentVerify, AsksForEmptyExtentsToo) {
   const auto source = std::make_shared<FaultySource>("0123456789");
   BlockCache cache(1 << 20);
   Content content;
-  content.Append(Range{source, 4, GateOf(source, 4, "", 1)}, 0);
+  content.Append(Range{source, 4, GuardOf(source, 4, "", 1)}, 0);
   EXPECT_EQ(content.size(), 0U);
   EXPECT_TRUE(Fails(content.Verify(cache), Code::kChecksum, 4));
   EXPECT_TRUE(Fails(ReadAll(content, cache), Code::kChecksum, 4));

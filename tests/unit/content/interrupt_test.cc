@@ -12,8 +12,8 @@
 #include <string>
 #include <thread>
 
+#include "core/content/checksum_guard.h"
 #include "core/content/content.h"
-#include "core/content/gate.h"
 #include "core/content/read_context.h"
 #include "tests/unit/testing/blocks.h"
 #include "tests/unit/testing/faulty_source.h"
@@ -178,18 +178,18 @@ TEST(Interrupted, OuterWorkGoesOnWhileSomeoneWaitsForIt) {
   EXPECT_EQ(block.runs, 1);
 }
 
-TEST(Interrupted, GatesStopBetweenPieces) {
+TEST(Interrupted, GuardsStopBetweenPieces) {
   constexpr uint64_t kPiece = 256 * 1024;
   constexpr uint64_t kLength = 100 * kPiece;
   const auto source = std::make_shared<FaultySource>(std::string(kLength, 'x'));
   const auto verdict = std::make_shared<AtomicVerdict>(Verdict::kUnknown);
-  const Gate gate({7, 0},
-                  {source, 0, kLength, Checksum{ChecksumKind::kCrc32c, 1}},
-                  verdict);
+  const ChecksumGuard guard(
+      {7, 0}, {source, 0, kLength, Checksum{ChecksumKind::kCrc32c, 1}},
+      verdict);
   BlockCache cache(1000);
   const InterruptAfter interrupt(4);
   EXPECT_TRUE(
-      Fails(gate.Pass(ReadContext(cache, interrupt)), Code::kInterrupted));
+      Fails(guard.Verify(ReadContext(cache, interrupt)), Code::kInterrupted));
   EXPECT_LE(source->bytes_read(), 4 * kPiece);
   EXPECT_EQ(*verdict, Verdict::kUnknown);
   EXPECT_EQ(cache.stats().failed, 0U);

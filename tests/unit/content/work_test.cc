@@ -58,11 +58,13 @@ TEST(Work, StopsABlockBeforeItIsProduced) {
 
 TEST(Work, StopsAScanBeforeItReads) {
   const auto source = std::make_shared<FaultySource>(std::string(5000, 'x'));
-  const Gate gate({9, 1}, {source, 0, 5000, {ChecksumKind::kCrc32c, 1}},
-                  std::make_shared<AtomicVerdict>(Verdict::kUnknown));
+  const ChecksumGuard guard({9, 1},
+                            {source, 0, 5000, {ChecksumKind::kCrc32c, 1}},
+                            std::make_shared<AtomicVerdict>(Verdict::kUnknown));
   BlockCache cache(0);
   Work little(4999, 0);
-  EXPECT_TRUE(Fails(gate.Pass(ReadContext(cache).With(little)), Code::kLimit));
+  EXPECT_TRUE(
+      Fails(guard.Verify(ReadContext(cache).With(little)), Code::kLimit));
   EXPECT_EQ(source->calls(), 0U);
 }
 
@@ -96,18 +98,18 @@ TEST(Content, TellsHowMuchWorkItNeedsFirst) {
   Content plain;
   plain.Append(Range{source, 0, nullptr}, 5000);
   EXPECT_FALSE(plain.WorkExceeds(0));
-  Content gated;
-  gated.Append(
-      Range{source, 0,
-            std::make_shared<const Gate>(
-                Key{9, 2},
-                Gate::Guarded{source, 0, 5000, {ChecksumKind::kCrc32c, 1}},
-                verdict)},
-      100);
-  EXPECT_TRUE(gated.WorkExceeds(4999));
-  EXPECT_FALSE(gated.WorkExceeds(5000));
+  Content guarded;
+  guarded.Append(Range{source, 0,
+                       std::make_shared<const ChecksumGuard>(
+                           Key{9, 2},
+                           ChecksumGuard::Guarded{
+                               source, 0, 5000, {ChecksumKind::kCrc32c, 1}},
+                           verdict)},
+                 100);
+  EXPECT_TRUE(guarded.WorkExceeds(4999));
+  EXPECT_FALSE(guarded.WorkExceeds(5000));
   *verdict = Verdict::kPassed;
-  EXPECT_FALSE(gated.WorkExceeds(0));
+  EXPECT_FALSE(guarded.WorkExceeds(0));
   Content decoded = plain;
   const auto block = [](uint64_t cost) {
     return std::make_shared<const TestBlock>(Key{9, 3}, cost,

@@ -19,7 +19,7 @@
 #include "core/base/limits.h"
 #include "core/container/container.h"
 #include "core/container/open.h"
-#include "core/content/gate.h"
+#include "core/content/checksum_guard.h"
 
 namespace ctxfs::pile {
 namespace {
@@ -128,17 +128,17 @@ class Pile::Entries final : public FileTable {
     return at(file).fault;
   }
 
-  // No byte gets past the gate before the checksum of all has matched.
+  // No byte gets past the guard before the checksum of all has matched.
   Result<Content> Open(uint32_t file,
                        const ReadContext& /*context*/) const override {
     const Entry& entry = at(file);
     if (entry.fault) return *entry.fault;
-    auto gate = std::make_shared<const Gate>(
+    auto guard = std::make_shared<const ChecksumGuard>(
         Key{pile_->owner_, file},
-        Gate::Guarded{pile_->source(), entry.offset, entry.size,
-                      entry.checksum},
+        ChecksumGuard::Guarded{pile_->source(), entry.offset, entry.size,
+                               entry.checksum},
         entry.verdict);
-    return Content(Range{pile_->source(), entry.offset, std::move(gate)},
+    return Content(Range{pile_->source(), entry.offset, std::move(guard)},
                    entry.size);
   }
 

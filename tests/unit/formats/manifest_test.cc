@@ -42,7 +42,7 @@ class ManifestTest : public testing::Test {
   }
 
   std::optional<NodeId> Find(const std::string& path) const {
-    NodeId node = Tree::kRoot;
+    NodeId node = NameTree::kRoot;
     for (size_t at = 0; at <= path.size();) {
       const size_t slash = std::min(path.find('/', at), path.size());
       const auto next =

@@ -226,7 +226,7 @@ TEST(Mcf, CodesWithoutTheirScaleAreNotInModelSafetensors) {
       *ViewsDirectory(model, AllViews()).open(LoneContext()));
   EXPECT_TRUE(Has(ViewPaths(model), "npy/nn.npy")) << "as integers";
   BlockCache cache(1 << 20);
-  const auto node = views.tree().Lookup(Tree::kRoot, "model.safetensors");
+  const auto node = views.tree().Lookup(NameTree::kRoot, "model.safetensors");
   ASSERT_TRUE(node);
   const std::string file = *ReadAll(*views.Open(*node, cache), cache);
   EXPECT_NE(file.find("\"n\":{"), std::string::npos);

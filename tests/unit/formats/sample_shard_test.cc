@@ -276,7 +276,7 @@ TEST(SampleShard, WithoutSamplesThereAreNoViews) {
       std::make_shared<MemorySource>(BuildShard(
           {.entries = {Raw("vocab.txt", "x")}, .role = shard::kSampleRole})),
       OpenOptions()));
-  EXPECT_FALSE(branch.tree().Lookup(Tree::kRoot, "views"));
+  EXPECT_FALSE(branch.tree().Lookup(NameTree::kRoot, "views"));
 }
 
 TEST(SampleShard, AGeneratedFileNeverHidesAnEntry) {
@@ -285,8 +285,8 @@ TEST(SampleShard, AGeneratedFileNeverHidesAnEntry) {
           BuildShard({.entries = {Raw("views", "x"), Raw("1", "2")},
                       .role = shard::kSampleRole})),
       OpenOptions()));
-  EXPECT_TRUE(branch.Entry(*branch.tree().Lookup(Tree::kRoot, "views")));
-  EXPECT_TRUE(branch.tree().Lookup(Tree::kRoot, "views~2"));
+  EXPECT_TRUE(branch.Entry(*branch.tree().Lookup(NameTree::kRoot, "views")));
+  EXPECT_TRUE(branch.tree().Lookup(NameTree::kRoot, "views~2"));
 }
 
 }  // namespace

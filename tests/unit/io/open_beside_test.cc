@@ -110,9 +110,9 @@ TEST_F(OpenBeside, ForEveryoneOnlyWhatAllReadersMayRead) {
   EXPECT_TRUE(Ok(Open("sub/b")));
 }
 
-TEST(Readers, IncludeThoseOfTheSameOwnersWithNoMoreBits) {
-  const Readers all{1, 1, 0444};
-  const Readers group{1, 2, 0440};
+TEST(ReadAccess, IncludeThoseOfTheSameOwnersWithNoMoreBits) {
+  const ReadAccess all{1, 1, 0444};
+  const ReadAccess group{1, 2, 0440};
   EXPECT_TRUE(all.Include({5, 6, 0444}));
   EXPECT_TRUE(group.Include({1, 2, 0400}));
   EXPECT_TRUE(group.Include(group));
@@ -122,12 +122,12 @@ TEST(Readers, IncludeThoseOfTheSameOwnersWithNoMoreBits) {
   EXPECT_FALSE(group.Include({1, 2, 0404}));
 }
 
-TEST(Readers, OfADirectoryMaySearchItToo) {
+TEST(ReadAccess, OfADirectoryMaySearchItToo) {
   struct stat st {};
   st.st_mode = S_IFDIR | 0745;
-  EXPECT_EQ(Readers::Of(st).bits, 0404U);
+  EXPECT_EQ(ReadAccess::Of(st).bits, 0404U);
   st.st_mode = S_IFREG | 0745;
-  EXPECT_EQ(Readers::Of(st).bits, 0444U);
+  EXPECT_EQ(ReadAccess::Of(st).bits, 0444U);
 }
 
 TEST_F(OpenBeside, SiblingsOfALinkAreBesideTheLink) {

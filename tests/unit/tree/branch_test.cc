@@ -130,7 +130,7 @@ TEST(ContainerTree, MakesADirectoryOfEachSubContainer) {
   EXPECT_NE(branch.Hanging(*Find(branch, "chunks~2/0~2")), nullptr);
   EXPECT_NE(branch.Hanging(*Find(branch, "x~2")), nullptr);
   EXPECT_EQ(branch.Hanging(*Find(branch, "chunks~2")), nullptr);
-  EXPECT_EQ(branch.Hanging(Tree::kRoot), nullptr);
+  EXPECT_EQ(branch.Hanging(NameTree::kRoot), nullptr);
 }
 
 TEST(ContainerTree, KnowsWhatIsCheapAndWhatIsLive) {

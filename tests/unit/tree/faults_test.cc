@@ -15,7 +15,7 @@ namespace {
 
 Json FaultsOf(const ContainerTree& tree) {
   BlockCache cache(1 << 20);
-  const auto directory = tree.tree().Lookup(Tree::kRoot, ".ctxfs");
+  const auto directory = tree.tree().Lookup(NameTree::kRoot, ".ctxfs");
   const auto node = tree.tree().Lookup(*directory, "faults.json");
   EXPECT_TRUE(node.has_value());
   EXPECT_TRUE(tree.IsLive(*node));

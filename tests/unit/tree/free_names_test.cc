@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/tree/container_tree.h"
+#include "core/tree/name_tree.h"
 #include "core/tree/safe_name.h"
-#include "core/tree/tree.h"
 #include "tests/unit/testing/fake_container.h"
 
 namespace ctxfs {
@@ -69,8 +69,8 @@ TEST(FreeNames, FindsWhatASearchWithoutMemoryFinds) {
 
 TEST(FreeNames, KeepsDirectoriesApart) {
   TreeBuilder builder;
-  const NodeId a = builder.MakeDirectory(Tree::kRoot, "a");
-  const NodeId b = builder.MakeDirectory(Tree::kRoot, "b");
+  const NodeId a = builder.MakeDirectory(NameTree::kRoot, "a");
+  const NodeId b = builder.MakeDirectory(NameTree::kRoot, "b");
   for (FileId file = 0; file < 20; ++file) {
     builder.AddFile(a, builder.FreeName(a, "x"), file);
   }

@@ -63,10 +63,11 @@ TEST(NumberedDirectory, NeverTakesAnEntrysName) {
       std::vector<std::optional<std::string>>{"d/000001"});
   fake->files = {Numbers(3, 6, "")};
   const ContainerTree branch(fake);
-  const auto node = branch.tree().Lookup(Tree::kRoot, "d~2");
+  const auto node = branch.tree().Lookup(NameTree::kRoot, "d~2");
   ASSERT_TRUE(node.has_value());
   EXPECT_NE(branch.Numbered(*node), nullptr);
-  EXPECT_EQ(branch.Numbered(*branch.tree().Lookup(Tree::kRoot, "d")), nullptr);
+  EXPECT_EQ(branch.Numbered(*branch.tree().Lookup(NameTree::kRoot, "d")),
+            nullptr);
 }
 
 TEST(ContainerTree, PutsFilesAmongEntriesThatTheFormatNamed) {
@@ -76,7 +77,7 @@ TEST(ContainerTree, PutsFilesAmongEntriesThatTheFormatNamed) {
   fake->files = {TextFile("LOD0/header.json", "{}"),
                  Numbers(3, 6, "", "LOD0/blocks")};
   const ContainerTree branch(fake);
-  const auto level = branch.tree().Lookup(Tree::kRoot, "LOD0");
+  const auto level = branch.tree().Lookup(NameTree::kRoot, "LOD0");
   ASSERT_TRUE(level.has_value());
   for (const char* name : {"tokens", "header.json", "blocks"}) {
     EXPECT_TRUE(branch.tree().Lookup(*level, name).has_value()) << name;

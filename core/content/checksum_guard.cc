@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/content/gate.h"
+#include "core/content/checksum_guard.h"
 
 #include <algorithm>
 
@@ -11,14 +11,14 @@ constexpr uint64_t kScanBytes = 256 * 1024;
 
 }  // namespace
 
-Error Gate::Mismatch() const {
+Error ChecksumGuard::Mismatch() const {
   return {Code::kChecksum,
           "checksum mismatch: " + std::to_string(guarded_.length) +
               " bytes are not " + guarded_.checksum.Text(),
           guarded_.offset};
 }
 
-Status Gate::Settle(bool matches, const ReadContext& context) const {
+Status ChecksumGuard::Settle(bool matches, const ReadContext& context) const {
   const Verdict found = matches ? Verdict::kPassed : Verdict::kFailed;
   verdict_->store(found, std::memory_order_release);
   context.cache().CountVerdict(found);
@@ -26,7 +26,7 @@ Status Gate::Settle(bool matches, const ReadContext& context) const {
   return {};
 }
 
-Status Gate::Scan(const ReadContext& context) const {
+Status ChecksumGuard::Scan(const ReadContext& context) const {
   Buffer piece(static_cast<size_t>(std::min(guarded_.length, kScanBytes)));
   Checksummer sum(guarded_.checksum.kind);
   if (Status may = context.Spend(guarded_.length); !may) return may;
@@ -43,7 +43,7 @@ Status Gate::Scan(const ReadContext& context) const {
   return Settle(sum.Matches(guarded_.checksum), context);
 }
 
-Status Gate::Pass(const ReadContext& context) const {
+Status ChecksumGuard::Verify(const ReadContext& context) const {
   if (verdict() == Verdict::kUnknown) {
     Status scanned = context.cache().Once(
         key_, context, [this] { return verdict() != Verdict::kUnknown; },
@@ -54,12 +54,12 @@ Status Gate::Pass(const ReadContext& context) const {
   return {};
 }
 
-Status Gate::Read(uint64_t offset, MutableBytes out,
-                  const ReadContext& context) const {
+Status ChecksumGuard::Read(uint64_t offset, MutableBytes out,
+                           const ReadContext& context) const {
   // A read of everything is its own scan: small entries are read once.
   const bool whole = offset == guarded_.offset && out.size() == guarded_.length;
   if (!whole || verdict() != Verdict::kUnknown) {
-    if (Status passed = Pass(context); !passed) return passed;
+    if (Status passed = Verify(context); !passed) return passed;
     return guarded_.source->ReadAt(offset, out);
   }
   if (Status read = guarded_.source->ReadAt(offset, out); !read) return read;

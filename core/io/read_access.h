@@ -8,19 +8,19 @@ namespace ctxfs {
 
 /// Who may read a file, as its owner and permission bits say. What is shown of
 /// it to others than the one who mounts it is for nobody else.
-struct Readers {
+struct ReadAccess {
   uid_t uid = 0;
   gid_t gid = 0;
   mode_t bits = 0444;  // of read permission; a directory's need that of search
 
-  static Readers Of(const struct stat& st) {
+  static ReadAccess Of(const struct stat& st) {
     mode_t bits = st.st_mode & 0444;
     if (S_ISDIR(st.st_mode)) bits &= (st.st_mode & 0111) << 2;
     return {st.st_uid, st.st_gid, bits};
   }
 
   /// Whether everyone of `others` is among them.
-  bool Include(const Readers& others) const {
+  bool Include(const ReadAccess& others) const {
     if (bits == 0444) return true;
     return uid == others.uid && gid == others.gid && (others.bits & ~bits) == 0;
   }

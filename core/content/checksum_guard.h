@@ -13,7 +13,7 @@ namespace ctxfs {
 /// Stands before the bytes [offset, offset + length) of a container and lets
 /// reads through once their checksum has matched. The bytes are read once, at
 /// the first need; the verdict is kept, an I/O error is not.
-class Gate {
+class ChecksumGuard {
  public:
   struct Guarded {
     std::shared_ptr<const Source> source;
@@ -22,8 +22,9 @@ class Gate {
     Checksum checksum;
   };
 
-  /// `verdict` outlives every Gate of the same bytes; `key` names it.
-  Gate(Key key, Guarded guarded, std::shared_ptr<AtomicVerdict> verdict)
+  /// `verdict` outlives every ChecksumGuard of the same bytes; `key` names it.
+  ChecksumGuard(Key key, Guarded guarded,
+                std::shared_ptr<AtomicVerdict> verdict)
       : key_(key), guarded_(std::move(guarded)), verdict_(std::move(verdict)) {}
 
   /// Reads [offset, offset + out.size()), which lies within the guarded bytes,
@@ -31,13 +32,13 @@ class Gate {
   Status Read(uint64_t offset, MutableBytes out,
               const ReadContext& context) const;
 
-  /// Bytes that Pass has to read: none once there is a verdict.
+  /// Bytes that Verify has to read: none once there is a verdict.
   uint64_t PendingWork() const {
     return verdict() == Verdict::kUnknown ? guarded_.length : 0;
   }
 
   /// Makes sure of the guarded bytes, by reading them all if need be.
-  Status Pass(const ReadContext& context) const;
+  Status Verify(const ReadContext& context) const;
 
  private:
   Verdict verdict() const { return verdict_->load(std::memory_order_acquire); }

@@ -19,7 +19,7 @@ enum class Kind : uint8_t { kDirectory, kFile, kContainer };
 /// Tells containers from other files by their first bytes, and from other
 /// directories by what is in them; the answers are kept while nothing changes.
 /// Safe for any number of threads.
-class Kinds {
+class ContainerDetector {
  public:
   /// Returns what the regular file or directory at `path` is; `identity` is
   /// its own. A file that the daemon may not open is a plain file. Fails when

@@ -21,7 +21,7 @@ using FileId = uint32_t;
 /// Names and nothing else: which paths there are, and the number of the file
 /// at each. A node costs 16 bytes, its name, 4 bytes in its parent's list and
 /// 8 in the look-up table. Immutable; built by TreeBuilder.
-class Tree {
+class NameTree {
  public:
   static constexpr NodeId kRoot = 0;
 
@@ -75,14 +75,14 @@ class Tree {
   uint64_t names_tried_ = 0;
 };
 
-/// How large a Tree may become.
+/// How large a NameTree may become.
 struct TreeLimits {
   uint32_t nodes = limits::kTreeNodes;
   uint64_t name_bytes = limits::kTreeNameBytes;
 };
 
-/// Collects paths into a Tree. Names are safe components; where several files
-/// want one, the lowest file number keeps it (docs/tree.md, section 7). A
+/// Collects paths into a NameTree. Names are safe components; where several
+/// files want one, the lowest file number keeps it (docs/tree.md, section 7). A
 /// builder that has met a limit takes nothing more, for good: one test of ok()
 /// at the end.
 class TreeBuilder {
@@ -111,7 +111,7 @@ class TreeBuilder {
   std::string FreeName(NodeId parent, std::string_view name);
 
   /// Settles and gives the tree; kLimit for one that would be too large.
-  Result<Tree> Build() &&;
+  Result<NameTree> Build() &&;
 
  private:
   struct Unnamed {
@@ -127,7 +127,7 @@ class TreeBuilder {
 
   const TreeLimits most_;
   bool full_ = false;
-  Tree tree_;
+  NameTree tree_;
   FreeNames free_names_;
   std::deque<Unnamed> unnamed_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/vfs/ahead.h"
+#include "core/vfs/prefetcher.h"
 
 #include <gtest/gtest.h>
 
@@ -17,9 +17,9 @@ namespace {
 constexpr size_t kSize = 512 * limits::kKiB;
 
 /// Six entries of half a MiB: zstd, but for number 3, which is raw.
-class AheadTest : public testing::Test {
+class PrefetcherTest : public testing::Test {
  protected:
-  AheadTest() : cache_(64 * limits::kMiB) {
+  PrefetcherTest() : cache_(64 * limits::kMiB) {
     ShardSpec spec;
     for (int i = 0; i < 6; ++i) {
       const std::string data(kSize, static_cast<char>('a' + i));
@@ -65,8 +65,8 @@ class AheadTest : public testing::Test {
   std::shared_ptr<const FileTable> entries_;
 };
 
-TEST_F(AheadTest, DecodesTheNextTwoOnceOneIsReadAndTheNextBegun) {
-  Ahead ahead(cache_, 64 * limits::kMiB);
+TEST_F(PrefetcherTest, DecodesTheNextTwoOnceOneIsReadAndTheNextBegun) {
+  Prefetcher ahead(cache_, 64 * limits::kMiB);
   ahead.Note(File(0), 0, kSize);
   ahead.Note(File(1), 0, 4096);
   // Entries 2 and 4 are decoded, 3 is raw and verified; 5 is too far ahead.
@@ -77,9 +77,9 @@ TEST_F(AheadTest, DecodesTheNextTwoOnceOneIsReadAndTheNextBegun) {
   EXPECT_TRUE(Reaches(2));
 }
 
-TEST_F(AheadTest, DoesNothingWithoutASequence) {
+TEST_F(PrefetcherTest, DoesNothingWithoutASequence) {
   {
-    Ahead ahead(cache_, 64 * limits::kMiB);
+    Prefetcher ahead(cache_, 64 * limits::kMiB);
     ahead.Note(File(0), 0, 4096);      // begun, not read to its end
     ahead.Note(File(1), 0, 4096);      // so this is no sequel
     ahead.Note(File(4), 0, kSize);     // read alone
@@ -89,19 +89,19 @@ TEST_F(AheadTest, DoesNothingWithoutASequence) {
   EXPECT_EQ(Produced(), 0U);
 }
 
-TEST_F(AheadTest, LeavesAloneWhatWouldCrowdTheCache) {
+TEST_F(PrefetcherTest, LeavesAloneWhatWouldCrowdTheCache) {
   {
-    Ahead ahead(cache_, 2 * kSize);
+    Prefetcher ahead(cache_, 2 * kSize);
     ahead.Note(File(0), 0, kSize);
     ahead.Note(File(1), 0, 4096);
   }
   EXPECT_EQ(Produced(), 0U);
 }
 
-TEST_F(AheadTest, StopsInTheMiddleOfWork) {
+TEST_F(PrefetcherTest, StopsInTheMiddleOfWork) {
   for (int i = 0; i < 20; ++i) {
     cache_.Drop();
-    Ahead ahead(cache_, 64 * limits::kMiB);
+    Prefetcher ahead(cache_, 64 * limits::kMiB);
     ahead.Note(File(0), 0, kSize);
     ahead.Note(File(1), 0, 4096);
   }

@@ -20,12 +20,12 @@ namespace ctxfs {
 /// Decodes and verifies entries before they are read, once a reader has read an
 /// entry to its end and begun the next: that goes on while another is served.
 /// Best effort: what fails here fails again, and is told, when it is read.
-class Ahead {
+class Prefetcher {
  public:
-  Ahead(BlockCache& cache, uint64_t budget);
-  ~Ahead();
-  Ahead(const Ahead&) = delete;
-  Ahead& operator=(const Ahead&) = delete;
+  Prefetcher(BlockCache& cache, uint64_t budget);
+  ~Prefetcher();
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
 
   /// Bytes [offset, end) of a file are being read.
   void Note(const Namespace::OpenFile& file, uint64_t offset, uint64_t end);

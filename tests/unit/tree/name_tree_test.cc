@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tree/tree.h"
+#include "core/tree/name_tree.h"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace ctxfs {
 namespace {
 
 /// Every file's path by its number, and every directory's, marked by a '/'.
-std::vector<std::string> PathsOf(const Tree& tree, uint32_t files) {
+std::vector<std::string> PathsOf(const NameTree& tree, uint32_t files) {
   std::vector<std::string> paths(files);
   for (NodeId node = 1; node < tree.node_count(); ++node) {
     if (tree.IsDirectory(node)) continue;
@@ -34,7 +34,7 @@ std::vector<std::string> Placed(const std::vector<std::string>& paths) {
   TreeBuilder builder;
   FileId file = 0;
   for (std::string_view path : paths) {
-    NodeId directory = Tree::kRoot;
+    NodeId directory = NameTree::kRoot;
     for (size_t slash = path.find('/'); slash != std::string_view::npos;
          slash = path.find('/')) {
       directory = builder.MakeDirectory(directory, path.substr(0, slash));
@@ -47,27 +47,27 @@ std::vector<std::string> Placed(const std::vector<std::string>& paths) {
 
 using Paths = std::vector<std::string>;
 
-TEST(Tree, OfNothingIsARoot) {
-  const Tree tree = *TreeBuilder().Build();
+TEST(NameTree, OfNothingIsARoot) {
+  const NameTree tree = *TreeBuilder().Build();
   EXPECT_EQ(tree.node_count(), 1U);
-  EXPECT_TRUE(tree.IsDirectory(Tree::kRoot));
-  EXPECT_EQ(tree.Parent(Tree::kRoot), Tree::kRoot);
-  EXPECT_EQ(tree.Path(Tree::kRoot), "");
-  EXPECT_EQ(tree.Name(Tree::kRoot), "");
-  EXPECT_EQ(tree.ChildCount(Tree::kRoot), 0U);
-  EXPECT_EQ(tree.Lookup(Tree::kRoot, "a"), std::nullopt);
-  EXPECT_EQ(tree.Lookup(Tree::kRoot, ""), std::nullopt);
+  EXPECT_TRUE(tree.IsDirectory(NameTree::kRoot));
+  EXPECT_EQ(tree.Parent(NameTree::kRoot), NameTree::kRoot);
+  EXPECT_EQ(tree.Path(NameTree::kRoot), "");
+  EXPECT_EQ(tree.Name(NameTree::kRoot), "");
+  EXPECT_EQ(tree.ChildCount(NameTree::kRoot), 0U);
+  EXPECT_EQ(tree.Lookup(NameTree::kRoot, "a"), std::nullopt);
+  EXPECT_EQ(tree.Lookup(NameTree::kRoot, ""), std::nullopt);
 }
 
-TEST(Tree, KnowsNamesParentsPathsAndFiles) {
+TEST(NameTree, KnowsNamesParentsPathsAndFiles) {
   TreeBuilder builder;
-  const NodeId a = builder.MakeDirectory(Tree::kRoot, "a");
+  const NodeId a = builder.MakeDirectory(NameTree::kRoot, "a");
   const NodeId b = builder.MakeDirectory(a, "b");
-  EXPECT_EQ(builder.MakeDirectory(Tree::kRoot, "a"), a) << "made but once";
+  EXPECT_EQ(builder.MakeDirectory(NameTree::kRoot, "a"), a) << "made but once";
   builder.AddFile(b, "x", 0);
   builder.AddFile(a, "x", 1);
-  builder.AddFile(Tree::kRoot, "x", 2);
-  const Tree tree = *std::move(builder).Build();
+  builder.AddFile(NameTree::kRoot, "x", 2);
+  const NameTree tree = *std::move(builder).Build();
   ASSERT_EQ(tree.node_count(), 6U);
 
   const NodeId x = *tree.Lookup(b, "x");
@@ -75,26 +75,26 @@ TEST(Tree, KnowsNamesParentsPathsAndFiles) {
   EXPECT_EQ(tree.Name(x), "x");
   EXPECT_EQ(tree.Parent(x), b);
   EXPECT_EQ(tree.Parent(b), a);
-  EXPECT_EQ(tree.Parent(a), Tree::kRoot);
+  EXPECT_EQ(tree.Parent(a), NameTree::kRoot);
   EXPECT_FALSE(tree.IsDirectory(x));
   EXPECT_TRUE(tree.IsDirectory(b));
   EXPECT_EQ(tree.File(x), 0U);
   EXPECT_EQ(tree.File(*tree.Lookup(a, "x")), 1U);
-  EXPECT_EQ(tree.File(*tree.Lookup(Tree::kRoot, "x")), 2U);
+  EXPECT_EQ(tree.File(*tree.Lookup(NameTree::kRoot, "x")), 2U);
   for (const std::string_view absent : {"", "X", "xx", "b", "a/b", "."}) {
     EXPECT_EQ(tree.Lookup(b, absent), std::nullopt) << absent;
   }
 }
 
-TEST(Tree, ListsChildrenInTheOrderTheyCameUp) {
+TEST(NameTree, ListsChildrenInTheOrderTheyCameUp) {
   TreeBuilder builder;
-  const NodeId z = builder.MakeDirectory(Tree::kRoot, "z");
-  builder.AddFile(Tree::kRoot, "m", 0);
+  const NodeId z = builder.MakeDirectory(NameTree::kRoot, "z");
+  builder.AddFile(NameTree::kRoot, "m", 0);
   builder.AddFile(z, "inner", 1);
-  builder.AddFile(Tree::kRoot, "a", 2);
+  builder.AddFile(NameTree::kRoot, "a", 2);
   builder.AddFile(z, "before", 3);
-  builder.AddFile(Tree::kRoot, "m", 4);
-  const Tree tree = *std::move(builder).Build();
+  builder.AddFile(NameTree::kRoot, "m", 4);
+  const NameTree tree = *std::move(builder).Build();
   const auto names = [&](NodeId directory) {
     Paths all;
     for (uint32_t i = 0; i < tree.ChildCount(directory); ++i) {
@@ -105,7 +105,7 @@ TEST(Tree, ListsChildrenInTheOrderTheyCameUp) {
     }
     return all;
   };
-  EXPECT_EQ(names(Tree::kRoot), (Paths{"z", "m", "a", "m~2"}));
+  EXPECT_EQ(names(NameTree::kRoot), (Paths{"z", "m", "a", "m~2"}));
   EXPECT_EQ(names(z), (Paths{"inner", "before"}));
 }
 
@@ -139,14 +139,14 @@ TEST(TreeBuilder, LetsDirectoriesKeepTheirNames) {
 
 TEST(TreeBuilder, FindsFreeNames) {
   TreeBuilder builder;
-  EXPECT_EQ(builder.FreeName(Tree::kRoot, ".ctxfs"), ".ctxfs");
-  const NodeId d = builder.MakeDirectory(Tree::kRoot, ".ctxfs");
-  EXPECT_EQ(builder.FreeName(Tree::kRoot, ".ctxfs"), ".ctxfs~2");
+  EXPECT_EQ(builder.FreeName(NameTree::kRoot, ".ctxfs"), ".ctxfs");
+  const NodeId d = builder.MakeDirectory(NameTree::kRoot, ".ctxfs");
+  EXPECT_EQ(builder.FreeName(NameTree::kRoot, ".ctxfs"), ".ctxfs~2");
   EXPECT_EQ(builder.FreeName(d, ".ctxfs"), ".ctxfs");
-  builder.AddFile(Tree::kRoot, ".ctxfs~2", 0);
-  EXPECT_EQ(builder.FreeName(Tree::kRoot, ".ctxfs"), ".ctxfs~3");
-  builder.AddFile(Tree::kRoot, "m.json", 1);
-  EXPECT_EQ(builder.FreeName(Tree::kRoot, "m.json"), "m~2.json");
+  builder.AddFile(NameTree::kRoot, ".ctxfs~2", 0);
+  EXPECT_EQ(builder.FreeName(NameTree::kRoot, ".ctxfs"), ".ctxfs~3");
+  builder.AddFile(NameTree::kRoot, "m.json", 1);
+  EXPECT_EQ(builder.FreeName(NameTree::kRoot, "m.json"), "m~2.json");
 }
 
 TEST(TreeBuilder, KeepsNamesOfTheGreatestLengthApart) {
@@ -195,7 +195,7 @@ TEST(TreeBuilder, AgreesWithAMapOnRandomTrees) {
     TreeBuilder builder(guess);
     std::map<std::pair<NodeId, std::string>, NodeId> directories;
     std::map<std::pair<NodeId, std::string>, FileId> files;
-    std::vector<NodeId> made = {Tree::kRoot};
+    std::vector<NodeId> made = {NameTree::kRoot};
     FileId next = 0;
     for (int i = 0; i < 20'000; ++i) {
       const NodeId parent = made[random() % made.size()];
@@ -212,7 +212,7 @@ TEST(TreeBuilder, AgreesWithAMapOnRandomTrees) {
         builder.AddFile(parent, name, next++);
       }
     }
-    const Tree tree = *std::move(builder).Build();
+    const NameTree tree = *std::move(builder).Build();
     EXPECT_EQ(tree.node_count(), 1 + directories.size() + files.size());
     for (const auto& [place, node] : directories) {
       ASSERT_EQ(tree.Lookup(place.first, place.second), node);
@@ -235,13 +235,13 @@ TEST(TreeBuilder, GivesTheSameTreeForTheSameFiles) {
     TreeBuilder builder;
     for (FileId i = 0; i < 3000; ++i) {
       const NodeId d =
-          builder.MakeDirectory(Tree::kRoot, "d" + std::to_string(i % 7));
+          builder.MakeDirectory(NameTree::kRoot, "d" + std::to_string(i % 7));
       builder.AddFile(d, "f" + std::to_string(i % 100), i);
     }
     return *std::move(builder).Build();
   };
-  const Tree one = build();
-  const Tree two = build();
+  const NameTree one = build();
+  const NameTree two = build();
   ASSERT_EQ(one.node_count(), two.node_count());
   for (NodeId node = 0; node < one.node_count(); ++node) {
     ASSERT_EQ(one.Path(node), two.Path(node));
@@ -252,7 +252,7 @@ TEST(TreeBuilder, GivesTheSameTreeForTheSameFiles) {
 TEST(TreeBuilder, TakesNoMoreNodesThanItsLimit) {
   for (const uint32_t files : {9U, 10U}) {
     TreeBuilder builder(0, {.nodes = 12, .name_bytes = 1 << 20});
-    const NodeId d = builder.MakeDirectory(Tree::kRoot, "d");
+    const NodeId d = builder.MakeDirectory(NameTree::kRoot, "d");
     for (FileId i = 0; i < files; ++i) {
       builder.AddFile(d, "f" + std::to_string(i), i);
     }
@@ -261,7 +261,7 @@ TEST(TreeBuilder, TakesNoMoreNodesThanItsLimit) {
     EXPECT_TRUE(builder.ok());
     builder.Settle();
     EXPECT_EQ(builder.ok(), fits);
-    builder.MakeDirectory(Tree::kRoot, "too much");
+    builder.MakeDirectory(NameTree::kRoot, "too much");
     EXPECT_FALSE(builder.ok()) << "for good";
     EXPECT_TRUE(Fails(std::move(builder).Build(), Code::kLimit));
   }
@@ -273,7 +273,7 @@ TEST(TreeBuilder, TakesNoMoreBytesOfNamesThanItsLimit) {
   TreeBuilder builder(0, {.nodes = 1'000'000, .name_bytes = 1 << 20});
   FileId files = 0;
   while (builder.ok()) {
-    builder.AddFile(Tree::kRoot, name + std::to_string(files), files);
+    builder.AddFile(NameTree::kRoot, name + std::to_string(files), files);
     ++files;
     ASSERT_LE(files, (1U << 20) / 200);
   }
@@ -289,11 +289,11 @@ TEST(TreeBuilder, TakesLongNamesWhereverAPieceEnds) {
     name.back() = ':';
     name.append(i * 7919 % (255 - name.size() + 1), 'x');
     names.push_back(name);
-    builder.AddFile(Tree::kRoot, names.back(), i);
+    builder.AddFile(NameTree::kRoot, names.back(), i);
   }
-  const Tree tree = *std::move(builder).Build();
+  const NameTree tree = *std::move(builder).Build();
   for (FileId i = 0; i < names.size(); ++i) {
-    const std::optional<NodeId> node = tree.Lookup(Tree::kRoot, names[i]);
+    const std::optional<NodeId> node = tree.Lookup(NameTree::kRoot, names[i]);
     ASSERT_TRUE(node.has_value());
     ASSERT_EQ(tree.File(*node), i);
     ASSERT_EQ(tree.Name(*node), names[i]);
@@ -302,16 +302,16 @@ TEST(TreeBuilder, TakesLongNamesWhereverAPieceEnds) {
 
 TEST(TreeBuilder, GivesANameToTheLastFileIfItIsAskedTo) {
   TreeBuilder builder;
-  const NodeId folder = builder.MakeDirectory(Tree::kRoot, "d");
+  const NodeId folder = builder.MakeDirectory(NameTree::kRoot, "d");
   for (FileId file = 0; file < 3; ++file) {
     builder.AddFile(folder, "x.txt", file, /*replace=*/true);
   }
-  builder.AddFile(Tree::kRoot, "d", 3, /*replace=*/true);
-  const Tree tree = *std::move(builder).Build();
+  builder.AddFile(NameTree::kRoot, "d", 3, /*replace=*/true);
+  const NameTree tree = *std::move(builder).Build();
   EXPECT_EQ(tree.File(*tree.Lookup(folder, "x.txt")), 2U);
   EXPECT_EQ(tree.File(*tree.Lookup(folder, "x~2.txt")), 0U);
   EXPECT_EQ(tree.File(*tree.Lookup(folder, "x~3.txt")), 1U);
-  EXPECT_EQ(tree.File(*tree.Lookup(Tree::kRoot, "d~file")), 3U);
+  EXPECT_EQ(tree.File(*tree.Lookup(NameTree::kRoot, "d~file")), 3U);
   EXPECT_TRUE(tree.IsDirectory(folder));
 }
 
@@ -321,15 +321,15 @@ TEST(TreeBuilder, RemembersNoSearchThatWasShort) {
   const int64_t before = HeapBytes();
   TreeBuilder builder(2 * kPairs);
   for (FileId i = 0; i < 2 * kPairs; ++i) {
-    builder.AddFile(Tree::kRoot, "name" + std::to_string(i / 2), i);
+    builder.AddFile(NameTree::kRoot, "name" + std::to_string(i / 2), i);
   }
   builder.Settle();
   EXPECT_LT((HeapBytes() - before) / (2 * kPairs), 16 + 12 + 16 + 12);
-  const Tree tree = *std::move(builder).Build();
-  EXPECT_TRUE(tree.Lookup(Tree::kRoot, "name99999~2").has_value());
+  const NameTree tree = *std::move(builder).Build();
+  EXPECT_TRUE(tree.Lookup(NameTree::kRoot, "name99999~2").has_value());
 }
 
-TEST(Tree, CostsLittleMemoryForANode) {
+TEST(NameTree, CostsLittleMemoryForANode) {
   if (!CountsHeap()) GTEST_SKIP() << "the sanitizer's operator new is used";
   constexpr uint32_t kNodes = 200'000;
   const int64_t before = HeapBytes();
@@ -337,9 +337,9 @@ TEST(Tree, CostsLittleMemoryForANode) {
   for (FileId i = 0; i < kNodes; ++i) {
     std::string name = std::to_string(i);
     name.insert(0, 10 - name.size(), 'n');
-    builder.AddFile(Tree::kRoot, name, i);
+    builder.AddFile(NameTree::kRoot, name, i);
   }
-  const Tree tree = *std::move(builder).Build();
+  const NameTree tree = *std::move(builder).Build();
   const int64_t bytes = HeapBytes() - before;
   // 16 for the node, 10 for its name, 4 in its parent's list, and 8 in a table
   // that may be twice as large as it would have to be.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/vfs/kinds.h"
+#include "core/vfs/container_detector.h"
 
 #include <xxhash.h>
 
@@ -23,7 +23,8 @@ bool IsTransient(const Error& error) {
 }  // namespace
 
 // Fails where the file cannot be opened or read.
-Result<Kinds::Known> Kinds::Probe(const std::string& path, bool directory) {
+Result<ContainerDetector::Known> ContainerDetector::Probe(
+    const std::string& path, bool directory) {
   // A file that is watched does not look at its path again for each read.
   SourceOptions options;
   options.watch_ctime = !directory;
@@ -51,28 +52,29 @@ Result<Kinds::Known> Kinds::Probe(const std::string& path, bool directory) {
       IsContainer(head->span()), IsContainerIfNamed(head->span())};
 }
 
-size_t Kinds::Hash::operator()(const FileIdentity& identity) const {
+size_t ContainerDetector::Hash::operator()(const FileIdentity& identity) const {
   return XXH3_64bits(&identity, sizeof(identity));
 }
 
-Result<Kind> Kinds::Of(const std::string& path, const FileIdentity& identity,
-                       bool directory) {
+Result<Kind> ContainerDetector::Of(const std::string& path,
+                                   const FileIdentity& identity,
+                                   bool directory) {
   const Result<Known> known = Find(path, identity, directory);
   if (!known) return known.error();
   return known->kind;
 }
 
-Result<bool> Kinds::HoldsContainer(const std::string& path,
-                                   const FileIdentity& identity,
-                                   std::string_view name) {
+Result<bool> ContainerDetector::HoldsContainer(const std::string& path,
+                                               const FileIdentity& identity,
+                                               std::string_view name) {
   const Result<Known> known = Find(path, identity, /*directory=*/false);
   if (!known) return known.error();
   return known->container ||
          (known->container_if_named && IsContainerName(name));
 }
 
-Result<Kinds::Known> Kinds::Find(const std::string& path,
-                                 const FileIdentity& identity, bool directory) {
+Result<ContainerDetector::Known> ContainerDetector::Find(
+    const std::string& path, const FileIdentity& identity, bool directory) {
   // A directory's times change with its names, not with their files' bytes: the
   // answer is not kept.
   if (!directory) {

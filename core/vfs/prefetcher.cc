@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/vfs/ahead.h"
+#include "core/vfs/prefetcher.h"
 
 #include <algorithm>
 
@@ -15,10 +15,10 @@ constexpr uint32_t kDepth = 2;
 
 }  // namespace
 
-Ahead::Ahead(BlockCache& cache, uint64_t budget)
+Prefetcher::Prefetcher(BlockCache& cache, uint64_t budget)
     : cache_(cache), largest_(budget / (2 * (kDepth + 1))) {}
 
-Ahead::~Ahead() {
+Prefetcher::~Prefetcher() {
   std::vector<std::thread> threads;
   {
     const MutexLock lock(mutex_);
@@ -31,8 +31,8 @@ Ahead::~Ahead() {
   for (std::thread& thread : threads) thread.join();
 }
 
-void Ahead::Note(const Namespace::OpenFile& file, uint64_t offset,
-                 uint64_t end) {
+void Prefetcher::Note(const Namespace::OpenFile& file, uint64_t offset,
+                      uint64_t end) {
   const uint64_t size = file.content.size();
   if (file.entries == nullptr || size < kSmallest ||
       (offset != 0 && end < size)) {
@@ -45,7 +45,7 @@ void Ahead::Note(const Namespace::OpenFile& file, uint64_t offset,
   }
 }
 
-void Ahead::Begun(const Namespace::OpenFile& file) {
+void Prefetcher::Begun(const Namespace::OpenFile& file) {
   const uint32_t entry = file.entry;
   const FileTable* const entries = file.entries.get();
   if (entry == 0 || std::find(ended_.begin(), ended_.end(),
@@ -71,7 +71,7 @@ void Ahead::Begun(const Namespace::OpenFile& file) {
   changed_.NotifyAll();
 }
 
-void Ahead::Start() {
+void Prefetcher::Start() {
   const unsigned cores = std::max(std::thread::hardware_concurrency(), 1U);
   for (unsigned i = 0; i < std::min(cores, kDepth); ++i) {
     threads_.emplace_back([this] { Run(); });
@@ -79,14 +79,14 @@ void Ahead::Start() {
 }
 
 // Frees the job: it may be the last reference to the container.
-void Ahead::Prepare(Job job) {
+void Prefetcher::Prepare(Job job) {
   const ReadContext context(cache_, stopping_);
   if (Result<Content> content = job.entries->Open(job.entry, context)) {
     content->Prepare(context);
   }
 }
 
-void Ahead::Run() {
+void Prefetcher::Run() {
   MutexLock lock(mutex_);
   while (!stop_) {
     if (queue_.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/content/gate.h"
+#include "core/content/checksum_guard.h"
 
 #include <gtest/gtest.h>
 
@@ -26,11 +26,11 @@ class Guarded {
       : bytes_(Noise(100 + length + 50)),
         source(std::make_shared<FaultySource>(bytes_)),
         verdict(std::make_shared<AtomicVerdict>(Verdict::kUnknown)),
-        gate({1, 0},
-             {source, 100, length,
-              Checksum{ChecksumKind::kCrc32c,
-                       Crc32c(AsBytes(Expected(0, length))) ^ crc_error}},
-             verdict) {}
+        guard({1, 0},
+              {source, 100, length,
+               Checksum{ChecksumKind::kCrc32c,
+                        Crc32c(AsBytes(Expected(0, length))) ^ crc_error}},
+              verdict) {}
 
   std::string Expected(size_t at, size_t size) const {
     return bytes_.substr(100 + at, size);
@@ -39,7 +39,7 @@ class Guarded {
   Result<std::string> Read(size_t at, size_t size) {
     std::string out(size, '?');
     Status read =
-        gate.Read(100 + at, std::as_writable_bytes(std::span(out)), cache);
+        guard.Read(100 + at, std::as_writable_bytes(std::span(out)), cache);
     if (!read) return std::move(read).error();
     return out;
   }
@@ -50,32 +50,32 @@ class Guarded {
  public:
   std::shared_ptr<FaultySource> source;
   std::shared_ptr<AtomicVerdict> verdict;
-  Gate gate;
+  ChecksumGuard guard;
   BlockCache cache{1 << 20};
 };
 
-TEST(Gate, TouchesNothingBeforeTheFirstRead) {
+TEST(ChecksumGuard, TouchesNothingBeforeTheFirstRead) {
   const Guarded guarded(800);
   EXPECT_EQ(guarded.source->calls(), 0U);
   EXPECT_EQ(*guarded.verdict, Verdict::kUnknown);
 }
 
-TEST(Gate, ScansAllBytesBeforeTheFirstWindowAndNeverAgain) {
+TEST(ChecksumGuard, ScansAllBytesBeforeTheFirstWindowAndNeverAgain) {
   Guarded guarded(800);
   EXPECT_TRUE(*guarded.Read(10, 20) == guarded.Expected(10, 20));
   EXPECT_EQ(*guarded.verdict, Verdict::kPassed);
   EXPECT_TRUE(*guarded.Read(0, 5) == guarded.Expected(0, 5));
   EXPECT_TRUE(*guarded.Read(0, 800) == guarded.Expected(0, 800));
-  EXPECT_TRUE(Ok(guarded.gate.Pass(guarded.cache)));
+  EXPECT_TRUE(Ok(guarded.guard.Verify(guarded.cache)));
   EXPECT_EQ(guarded.source->accesses(),
             (std::vector<Access>{{100, 800}, {110, 20}, {100, 5}, {100, 800}}));
   EXPECT_EQ(guarded.cache.stats().passed, 1U);
 }
 
-TEST(Gate, ScansLargeRangesInPieces) {
+TEST(ChecksumGuard, ScansLargeRangesInPieces) {
   constexpr size_t kLength = 700 * 1024 + 3;
   Guarded guarded(kLength);
-  EXPECT_TRUE(Ok(guarded.gate.Pass(guarded.cache)));
+  EXPECT_TRUE(Ok(guarded.guard.Verify(guarded.cache)));
   uint64_t next = 100;
   for (const Access& access : guarded.source->accesses()) {
     EXPECT_EQ(access.offset, next);
@@ -88,7 +88,7 @@ TEST(Gate, ScansLargeRangesInPieces) {
               guarded.Expected(kLength - 9, 9));
 }
 
-TEST(Gate, ReadsOnceWhenAllIsWanted) {
+TEST(ChecksumGuard, ReadsOnceWhenAllIsWanted) {
   Guarded guarded(800);
   EXPECT_TRUE(*guarded.Read(0, 800) == guarded.Expected(0, 800));
   EXPECT_EQ(guarded.source->accesses(), (std::vector<Access>{{100, 800}}));
@@ -97,7 +97,7 @@ TEST(Gate, ReadsOnceWhenAllIsWanted) {
   EXPECT_EQ(guarded.source->bytes_read(), 801U);
 }
 
-TEST(Gate, RemembersAMismatch) {
+TEST(ChecksumGuard, RemembersAMismatch) {
   for (const size_t first_read : {20U, 800U}) {
     Guarded guarded(800, /*crc_error=*/1);
     EXPECT_TRUE(Fails(guarded.Read(0, first_read), Code::kChecksum, 100));
@@ -105,14 +105,15 @@ TEST(Gate, RemembersAMismatch) {
     const uint64_t calls = guarded.source->calls();
     EXPECT_TRUE(Fails(guarded.Read(0, 20), Code::kChecksum, 100));
     EXPECT_TRUE(Fails(guarded.Read(0, 800), Code::kChecksum, 100));
-    EXPECT_TRUE(Fails(guarded.gate.Pass(guarded.cache), Code::kChecksum, 100));
+    EXPECT_TRUE(
+        Fails(guarded.guard.Verify(guarded.cache), Code::kChecksum, 100));
     EXPECT_EQ(guarded.source->calls(), calls) << "known without reading";
     EXPECT_EQ(guarded.cache.stats().failed, 1U);
     EXPECT_EQ(guarded.cache.stats().passed, 0U);
   }
 }
 
-TEST(Gate, ForgetsAFailureOfTheStore) {
+TEST(ChecksumGuard, ForgetsAFailureOfTheStore) {
   constexpr size_t kLength = 600 * 1024;
   for (const size_t size : {size_t{20}, kLength}) {
     for (uint64_t call = 0; call < (size == kLength ? 1U : 4U); ++call) {
@@ -128,7 +129,7 @@ TEST(Gate, ForgetsAFailureOfTheStore) {
   }
 }
 
-TEST(Gate, GivesNoVerdictOnAStaleSource) {
+TEST(ChecksumGuard, GivesNoVerdictOnAStaleSource) {
   Guarded guarded(800);
   guarded.source->GoStaleAfter(0);
   EXPECT_TRUE(Fails(guarded.Read(0, 20), Code::kStale));
@@ -136,7 +137,7 @@ TEST(Gate, GivesNoVerdictOnAStaleSource) {
   EXPECT_EQ(*guarded.verdict, Verdict::kUnknown);
 }
 
-TEST(Gate, KnowsWhatAnotherGateOfTheSameBytesHasFound) {
+TEST(ChecksumGuard, KnowsWhatAnotherGuardOfTheSameBytesHasFound) {
   Guarded guarded(800);
   *guarded.verdict = Verdict::kPassed;
   EXPECT_TRUE(*guarded.Read(1, 2) == guarded.Expected(1, 2));
@@ -145,16 +146,16 @@ TEST(Gate, KnowsWhatAnotherGateOfTheSameBytesHasFound) {
   EXPECT_TRUE(Fails(guarded.Read(1, 2), Code::kChecksum));
 }
 
-TEST(Gate, GuardsEmptyRangesToo) {
+TEST(ChecksumGuard, GuardsEmptyRangesToo) {
   Guarded right(0);
   EXPECT_TRUE(Ok(right.Read(0, 0)));
-  EXPECT_TRUE(Ok(right.gate.Pass(right.cache)));
+  EXPECT_TRUE(Ok(right.guard.Verify(right.cache)));
   EXPECT_EQ(*right.verdict, Verdict::kPassed);
   Guarded wrong(0, /*crc_error=*/1);
-  EXPECT_TRUE(Fails(wrong.gate.Pass(wrong.cache), Code::kChecksum, 100));
+  EXPECT_TRUE(Fails(wrong.guard.Verify(wrong.cache), Code::kChecksum, 100));
 }
 
-TEST(Gate, ScansOnceForManyThreads) {
+TEST(ChecksumGuard, ScansOnceForManyThreads) {
   constexpr int kThreads = 16;
   for (const bool damaged : {false, true}) {
     Guarded guarded(2000, damaged ? 1 : 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tree/tree.h"
+#include "core/tree/name_tree.h"
 
 #include <xxhash.h>
 
@@ -14,13 +14,13 @@
 
 namespace ctxfs {
 
-std::string_view Tree::Name(NodeId node) const {
+std::string_view NameTree::Name(NodeId node) const {
   const std::span<const char> name =
       names_.Together(nodes_[node].name, nodes_[node].length);
   return {name.data(), name.size()};
 }
 
-size_t Tree::Slot(NodeId parent, std::string_view name) const {
+size_t NameTree::Slot(NodeId parent, std::string_view name) const {
   const uint64_t hash =
       XXH3_64bits_withSeed(name.data(), name.size(), seed_ + parent);
   const size_t mask = table_.size() - 1;
@@ -33,14 +33,14 @@ size_t Tree::Slot(NodeId parent, std::string_view name) const {
   return slot;
 }
 
-std::optional<NodeId> Tree::Lookup(NodeId directory,
-                                   std::string_view name) const {
+std::optional<NodeId> NameTree::Lookup(NodeId directory,
+                                       std::string_view name) const {
   const uint32_t found = table_[Slot(directory, name)];
   if (found == kFree) return std::nullopt;
   return found;
 }
 
-std::string Tree::Path(NodeId node) const {
+std::string NameTree::Path(NodeId node) const {
   size_t size = 0;
   for (NodeId at = node; at != kRoot; at = Parent(at)) {
     size += Name(at).size() + 1;
@@ -60,12 +60,12 @@ TreeBuilder::TreeBuilder(uint32_t nodes, const TreeLimits& most) : most_(most) {
   tree_.seed_ = std::random_device()();
   Rehash(std::bit_ceil(2 * (size_t{std::min(nodes, most.nodes)} + 8)));
   // The root is in no table: nothing has it as a child.
-  tree_.nodes_.push_back({0, Tree::kRoot, 0, 0, true});
+  tree_.nodes_.push_back({0, NameTree::kRoot, 0, 0, true});
 }
 
 void TreeBuilder::Rehash(size_t slots) {
   tree_.table_ = {};  // first, so that there are never two
-  tree_.table_.assign(slots, Tree::kFree);
+  tree_.table_.assign(slots, NameTree::kFree);
   for (NodeId node = 1; node < tree_.node_count(); ++node) {
     tree_.table_[tree_.Slot(tree_.Parent(node), tree_.Name(node))] = node;
   }
@@ -77,7 +77,7 @@ NodeId TreeBuilder::Add(size_t slot, NodeId parent, std::string_view name,
   const uint64_t room = std::min<uint64_t>(most_.name_bytes, UINT32_MAX);
   full_ = full_ || tree_.nodes_.size() >= most_.nodes ||
           !InBounds(tree_.names_.size(), limits::kComponentBytes, room);
-  if (full_) return Tree::kRoot;
+  if (full_) return NameTree::kRoot;
   const NodeId node = tree_.node_count();
   const size_t at = tree_.names_.Append({name.data(), name.size()});
   tree_.nodes_.push_back({static_cast<uint32_t>(at), parent, value,
@@ -92,8 +92,8 @@ NodeId TreeBuilder::Add(size_t slot, NodeId parent, std::string_view name,
 NodeId TreeBuilder::MakeDirectory(NodeId parent, std::string_view name) {
   const size_t slot = tree_.Slot(parent, name);
   const uint32_t found = tree_.table_[slot];
-  if (found == Tree::kFree) return Add(slot, parent, name, 0, true);
-  Tree::Node& node = tree_.nodes_[found];
+  if (found == NameTree::kFree) return Add(slot, parent, name, 0, true);
+  NameTree::Node& node = tree_.nodes_[found];
   if (!node.directory) {
     unnamed_.push_back({parent, found, node.value});
     node.directory = true;
@@ -106,11 +106,11 @@ void TreeBuilder::AddFile(NodeId parent, std::string_view name, FileId file,
                           bool replace) {
   const size_t slot = tree_.Slot(parent, name);
   const uint32_t found = tree_.table_[slot];
-  if (found == Tree::kFree) {
+  if (found == NameTree::kFree) {
     Add(slot, parent, name, file, false);
     return;
   }
-  Tree::Node& node = tree_.nodes_[found];
+  NameTree::Node& node = tree_.nodes_[found];
   if (replace && !node.directory) std::swap(node.value, file);
   unnamed_.push_back({parent, found, file});
 }
@@ -137,13 +137,13 @@ void TreeBuilder::Settle() {
     const std::string name =
         free_names_.Find(series, [&](const std::string& candidate) {
           slot = tree_.Slot(one.parent, candidate);
-          return tree_.table_[slot] != Tree::kFree;
+          return tree_.table_[slot] != NameTree::kFree;
         });
     Add(slot, one.parent, name, one.file, false);
   }
 }
 
-Result<Tree> TreeBuilder::Build() && {
+Result<NameTree> TreeBuilder::Build() && {
   Settle();
   if (!ok()) {
     return Error{Code::kLimit, "names: more than " +
