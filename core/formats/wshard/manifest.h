@@ -32,8 +32,9 @@ struct ChunkManifest {
   static ChunkManifest Parse(const Json& json);
 };
 
-/// Whether a relative path stays in its directory by its text alone. Links are
-/// not resolved: whoever opens the path must do so beneath the directory.
+/// Returns whether a relative path stays in its directory, judged by its text
+/// alone. A link could still lead out: open the path by Source::OpenBeside, which
+/// refuses that.
 bool StaysInside(std::string_view path);
 
 }  // namespace ctxfs::wshard
