@@ -9,6 +9,7 @@
 #include "core/tree/container_tree.h"
 #include "tests/golden/golden.h"
 #include "tests/unit/testing/files.h"
+#include "tests/unit/testing/find_path.h"
 
 namespace ctxfs {
 namespace {
@@ -34,22 +35,8 @@ class ProfileGolden : public testing::TestWithParam<std::string> {
     branch_ = std::make_unique<ContainerTree>(*container);
   }
 
-  /// The node at a path without odd names, if there is one.
-  std::optional<NodeId> Find(const std::string& path) const {
-    NodeId node = NameTree::kRoot;
-    for (size_t at = 0; at <= path.size();) {
-      const size_t slash = std::min(path.find('/', at), path.size());
-      const auto next =
-          branch_->tree().Lookup(node, path.substr(at, slash - at));
-      if (!next) return std::nullopt;
-      node = *next;
-      at = slash + 1;
-    }
-    return node;
-  }
-
   std::string Read(const std::string& path) {
-    const std::optional<NodeId> node = Find(path);
+    const std::optional<NodeId> node = Find(*branch_, path);
     EXPECT_TRUE(node) << path;
     if (!node) return {};
     const Result<uint64_t> size = branch_->Size(*node, cache_);
@@ -146,7 +133,7 @@ TEST_P(ColumnGolden, ColumnsAreWhatTheyDecodeTo) {
                                   : std::string(rows, '\1');
     ASSERT_EQ(valid.size(), rows);
     const std::optional<EntryInfo> info =
-        branch_->Describe(*Find("columns/" + name), LoneContext());
+        branch_->Describe(*Find(*branch_, "columns/" + name), LoneContext());
     const std::vector<uint64_t> shape =
         info->shape.value_or(std::vector<uint64_t>());
     const size_t per_row = type == 11 && shape.size() == 2 ? shape[1] : 1;
@@ -174,7 +161,7 @@ TEST_P(ProfileGolden, ArraysAreAsLongAsTheirShapes) {
     ASSERT_TRUE(content) << array.name;
     EXPECT_EQ(content->size(), size) << array.name;
     // Views of columns leave out the directory that all of them are in.
-    const bool column = !Find(array.name);
+    const bool column = !Find(*branch_, array.name);
     EXPECT_EQ(*ReadAll(*content, cache_),
               Read(column ? "columns/" + array.name : array.name));
   }

@@ -105,4 +105,13 @@ OpenOptions StrictOptions() {
   return options;
 }
 
+std::optional<GoldenCase> FindGolden(const std::string& name) {
+  for (const std::string& corpus : CorpusNames()) {
+    for (GoldenCase& golden : LoadCorpus(corpus)) {
+      if (golden.name == name) return std::move(golden);
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace ctxfs

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ const std::vector<std::string>& CorpusNames();
 
 /// All golden containers of a corpus, sorted by name; empty for no such one.
 std::vector<GoldenCase> LoadCorpus(const std::string& corpus);
+
+/// The golden container of that name, of whichever corpus.
+std::optional<GoldenCase> FindGolden(const std::string& name);
 
 /// How containers are opened: with the key that golden/conventions has.
 OpenOptions StrictOptions();

@@ -110,13 +110,8 @@ void ReadBranch(const ContainerTree& branch, BlockCache& cache,
 class Faults : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    const std::string name = GetParam();
-    for (const std::string& corpus : CorpusNames()) {
-      for (GoldenCase& golden : LoadCorpus(corpus)) {
-        if (golden.name == name) golden_ = std::move(golden);
-      }
-    }
-    ASSERT_TRUE(golden_) << "no golden container " << name;
+    golden_ = FindGolden(GetParam());
+    ASSERT_TRUE(golden_) << "no golden container " << GetParam();
   }
 
   /// Everything, read from the store that `tamper` makes; twice, as the same

@@ -27,13 +27,8 @@ struct Covered {
 class Flips : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    const std::string name = GetParam();
-    for (const std::string& corpus : CorpusNames()) {
-      for (GoldenCase& golden : LoadCorpus(corpus)) {
-        if (golden.name == name) golden_ = std::move(golden);
-      }
-    }
-    ASSERT_TRUE(golden_) << "no golden container " << name;
+    golden_ = FindGolden(GetParam());
+    ASSERT_TRUE(golden_) << "no golden container " << GetParam();
   }
 
   std::unique_ptr<ContainerTree> Open(const std::string& bytes) const {

@@ -35,25 +35,12 @@ Result<Json> CowrieGen1::Decode() {
 }
 
 Json CowrieGen1::Tagged(uint8_t tag) {
+  if (std::optional<Json> scalar = Scalar(tag)) return *std::move(scalar);
   switch (tag) {
-    case 0x00:
-      return nullptr;
-    case 0x01:
-      return false;
-    case 0x02:
-      return true;
-    case 0x03:
-      return SignedJson(Zigzag());
-    case 0x04:
-      return std::bit_cast<double>(U64());
-    case 0x05:
-      return Text();
     case 0x06:
       return List(Count(1));
     case kObjectTag:
       return Object();
-    case 0x08:
-      return Base64Of(Data());
     case 0x09:
       return Plain(DType::kI64);
     case 0x0A:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "core/base/limits.h"
 #include "core/base/result.h"
 #include "core/base/text.h"
+#include "core/formats/cowrie/text.h"
 
 namespace ctxfs::cowrie {
 
@@ -143,6 +145,28 @@ class CowrieReader {
   }
   std::string Base64Of(Bytes data) {
     return SpendText(data.size() * 2) ? Base64(AsText(data)) : std::string();
+  }
+  /// Reads the value of a tag that means the same in both generations; nullopt
+  /// for other tags.
+  std::optional<Json> Scalar(uint8_t tag) {
+    switch (tag) {
+      case 0x00:
+        return Json();
+      case 0x01:
+        return false;
+      case 0x02:
+        return true;
+      case 0x03:
+        return SignedJson(Zigzag());
+      case 0x04:
+        return std::bit_cast<double>(U64());
+      case 0x05:
+        return Text();
+      case 0x08:
+        return Base64Of(Data());
+      default:
+        return std::nullopt;
+    }
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "core/codec/digest.h"
 #include "core/tree/container_tree.h"
+#include "tests/unit/testing/find_path.h"
 #include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
@@ -41,21 +42,9 @@ class ManifestTest : public testing::Test {
     Open({{"manifest", {{"files", files}}}});
   }
 
-  std::optional<NodeId> Find(const std::string& path) const {
-    NodeId node = NameTree::kRoot;
-    for (size_t at = 0; at <= path.size();) {
-      const size_t slash = std::min(path.find('/', at), path.size());
-      const auto next =
-          branch_->tree().Lookup(node, path.substr(at, slash - at));
-      if (!next) return std::nullopt;
-      node = *next;
-      at = slash + 1;
-    }
-    return node;
-  }
-
   Result<std::string> Read(const std::string& path) {
-    const Result<Content> content = branch_->Open(*Find(path), cache_);
+    const Result<Content> content =
+        branch_->Open(*Find(*branch_, path), cache_);
     if (!content) return content.error();
     Result<std::string> bytes = ReadAll(*content, cache_);
     EXPECT_TRUE(!bytes || bytes->size() == content->size());
@@ -77,14 +66,15 @@ TEST_F(ManifestTest, FilesAreFilesAndContainersDirectories) {
                          {{"uri", "file:sub/b.smpl"}},
                          {{"uri", "./a.txt"}}}));
   EXPECT_EQ(*Read("parts/a.txt"), "plain");
-  ASSERT_TRUE(Find("parts/sub/b.smpl"));
-  const ChildContainer* part = branch_->Hanging(*Find("parts/sub/b.smpl"));
+  ASSERT_TRUE(Find(*branch_, "parts/sub/b.smpl"));
+  const ChildContainer* part =
+      branch_->Hanging(*Find(*branch_, "parts/sub/b.smpl"));
   ASSERT_NE(part, nullptr);
   const auto source = part->open_source(LoneContext());
   ASSERT_TRUE(Ok(source));
   EXPECT_TRUE(Ok(OpenContainer(*source, OpenOptions())));
   // Named twice, there once.
-  EXPECT_FALSE(Find("parts/a~2.txt"));
+  EXPECT_FALSE(Find(*branch_, "parts/a~2.txt"));
   const Json listing = Listing();
   EXPECT_EQ(listing[0]["path"], "parts/a.txt");
   EXPECT_EQ(listing[0]["size"], 5);
@@ -112,7 +102,7 @@ TEST_F(ManifestTest, NothingElsewhereIsTouched) {
   files.push_back({{"uri", 4}});
   files.push_back(Json::object());
   OpenFiles(files);
-  EXPECT_FALSE(Find("parts"));
+  EXPECT_FALSE(Find(*branch_, "parts"));
   const Json listing = Listing();
   ASSERT_EQ(listing.size(), files.size());
   for (const Json& shown : listing) {
@@ -151,7 +141,7 @@ TEST_F(ManifestTest, VerdictsHaveTheirAnnouncedSize) {
   OpenFiles(Json::array(
       {{{"uri", "a"}, {"sha256", "00"}}, {{"uri", "\"quoted\xC3\xA9\n"}}}));
   const Result<uint64_t> size =
-      branch_->Size(*Find(".ctxfs/sha256.json"), cache_);
+      branch_->Size(*Find(*branch_, ".ctxfs/sha256.json"), cache_);
   EXPECT_EQ(Read(".ctxfs/sha256.json")->size(), *size);
 }
 
@@ -164,7 +154,7 @@ TEST_F(ManifestTest, VerdictsCostWhatTheirTextTakes) {
   OpenFiles(files);
   Work little(2 * kUri, 0);
   const Result<Content> content =
-      branch_->Open(*Find(".ctxfs/sha256.json"), cache_);
+      branch_->Open(*Find(*branch_, ".ctxfs/sha256.json"), cache_);
   ASSERT_TRUE(Ok(content));
   EXPECT_TRUE(
       Fails(ReadAll(*content, ReadContext(cache_).With(little)), Code::kLimit));
@@ -177,7 +167,7 @@ TEST_F(ManifestTest, VerdictsOfManyAbsentFilesCanBeInterrupted) {
   for (int i = 0; i < 1000; ++i) files.push_back({{"uri", "/elsewhere"}});
   OpenFiles(files);
   const Result<Content> content =
-      branch_->Open(*Find(".ctxfs/sha256.json"), cache_);
+      branch_->Open(*Find(*branch_, ".ctxfs/sha256.json"), cache_);
   ASSERT_TRUE(Ok(content));
   for (const uint64_t answers : {100U, 1500U}) {
     const InterruptAfter soon(answers);
@@ -203,14 +193,14 @@ TEST_F(ManifestTest, AFileThatChangesUnderTheMountIsStale) {
 
 TEST_F(ManifestTest, AManifestOfItselfIsAContainerInAContainer) {
   OpenFiles(Json::array({{{"uri", "list.manifest"}}}));
-  EXPECT_NE(branch_->Hanging(*Find("parts/list.manifest")), nullptr);
+  EXPECT_NE(branch_->Hanging(*Find(*branch_, "parts/list.manifest")), nullptr);
 }
 
 TEST_F(ManifestTest, RefusesWhatIsNotAList) {
   for (const Json& metadata :
        {Json::array(), Json(4), Json::object(), Json{{"manifest", 4}}}) {
     Open(metadata);
-    EXPECT_FALSE(Find(".ctxfs/manifest.json")) << metadata;
+    EXPECT_FALSE(Find(*branch_, ".ctxfs/manifest.json")) << metadata;
   }
   for (const Json& manifest :
        {Json::object(), Json{{"files", nullptr}}, Json{{"files", 4}}}) {
@@ -232,7 +222,7 @@ TEST_F(ManifestTest, TooManyFilesAreNotLookedAt) {
 TEST_F(ManifestTest, OnlyTheRoleMakesAManifest) {
   Write("a", "1");
   Open({{"manifest", {{"files", Json::array({{{"uri", "a"}}})}}}}, 2);
-  EXPECT_FALSE(Find("parts"));
+  EXPECT_FALSE(Find(*branch_, "parts"));
 }
 
 }  // namespace

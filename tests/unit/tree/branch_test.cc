@@ -15,6 +15,7 @@
 #include "tests/unit/testing/fake_tree.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
+#include "tests/unit/testing/find_path.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 

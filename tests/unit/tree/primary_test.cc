@@ -13,6 +13,7 @@
 #include "core/tree/index_json.h"
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/fake_tree.h"
+#include "tests/unit/testing/find_path.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 
