@@ -3,11 +3,15 @@
 """Measures ctxfs against what it cannot beat, on the machine it runs on.
 
     scripts/bench.py [--build DIR] [--dir SCRATCH] [--rounds N] [--quick]
+                     [--peers [--mount-zip PROGRAM]]
 
 Yardsticks: (a) null_fs, a FUSE server with nothing behind it; (b) plain files
 of the same bytes; (c) the zstd command on the same frames. Everything is
 measured in turn in every round, on a fresh mount, the container in the page
 cache; the table gives medians, the best and the worst.
+
+--peers compares ctxfs with other programs that mount archives instead: see
+bench_peers.py. --quick measures little, twice, with the build that is there.
 """
 
 import argparse
@@ -21,6 +25,7 @@ import sys
 import tempfile
 
 import bench_lib as lib
+import bench_peers
 
 sys.path.insert(0, str(lib.ROOT / "tests" / "mount"))
 import tables  # noqa: E402  writes the table as the tests do
@@ -44,6 +49,20 @@ class Samples:
         return [a / b for a, b in pairs]
 
 
+BUILD = lib.ROOT / "build" / "bench"
+NEEDED = ("mount.ctxfs", "tests/bench/make_shard", "tests/bench/null_fs")
+
+
+def build_to_measure(args: argparse.Namespace) -> pathlib.Path:
+    """The folder of the programs; --quick builds only what is missing."""
+    if args.build:
+        return args.build.resolve()
+    if args.quick and all((BUILD / name).exists() for name in NEEDED):
+        print(f"bench.py: {BUILD} is measured as it is", file=sys.stderr)
+        return BUILD
+    return build_benchmarks()
+
+
 def build_benchmarks() -> pathlib.Path:
     for command in (
         ["scripts/install.sh", "build", "bench"],
@@ -51,7 +70,7 @@ def build_benchmarks() -> pathlib.Path:
         ["cmake", "--build", "--preset", "bench"],
     ):
         subprocess.run(command, cwd=lib.ROOT, check=True, stdout=sys.stderr)
-    return lib.ROOT / "build" / "bench"
+    return BUILD
 
 
 def load() -> str:
@@ -221,35 +240,19 @@ class Tables:
                     self.out.add(f"{name}: peak RSS, MiB", memory["VmHWM"] / 1024)
 
 
-def row(*cells: str) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def table(title: str, heads: list[str], rows: list[list[str]]) -> str:
-    lines = [f"### {title}", "", row(*heads), row(*["---"] * len(heads))]
-    return "\n".join(lines + [row(*cells) for cells in rows] + [""])
-
-
-def spread(values: list[float], form: str) -> list[str]:
-    return [
-        format(value, form)
-        for value in (statistics.median(values), min(values), max(values))
-    ]
-
-
 def report_reads(reads: Reads) -> str:
     out = reads.out
     total = reads.count * lib.ENTRY_BYTES / 1e9
     rates, memory, cpu = [], [], []
     for name, values in out.values.items():
         if name.endswith("CPU"):
-            cpu.append([name, *spread(values, ".2f")])
+            cpu.append([name, *lib.spread(values, ".2f")])
             continue
         if name.endswith("RSS"):
-            memory.append([name, *spread([v / 1024 for v in values], ".0f")])
+            memory.append([name, *lib.spread([v / 1024 for v in values], ".0f")])
             continue
         scale = 2 * total if name.endswith("both") else total
-        rates.append([name, *spread([scale / v for v in values], ".2f")])
+        rates.append([name, *lib.spread([scale / v for v in values], ".2f")])
     wanted = [
         ("stored / (a), first + second", "null_fs both", "stored both", 0.9),
         ("stored / (a), first", "null_fs first", "stored first", None),
@@ -266,19 +269,19 @@ def report_reads(reads: Reads) -> str:
         ("stored / (a), cat", "null_fs cat", "stored cat", None),
     ]  # fmt: skip
     ratios = [
-        [what, *spread(out.ratio(above, below), ".2f"), str(target or "")]
+        [what, *lib.spread(out.ratio(above, below), ".2f"), str(target or "")]
         for what, above, below, target in wanted
     ]
     size = f"{total * 1e9 / 2**20:.0f} MiB in {reads.count} entries"
     return "\n".join(
         [
-            table(f"Speed as a ratio, {size}",
-                  ["what", "median", "worst", "best", "target"], ratios),
-            table("GB/s", ["what", "median", "worst", "best"], rates),
-            table("The server's processor seconds for the first read",
-                  ["what", "median", "least", "most"], cpu),
-            table("Peak RSS after reading, MiB",
-                  ["what", "median", "least", "most"], memory),
+            lib.table(f"Speed as a ratio, {size}",
+                      ["what", "median", "worst", "best", "target"], ratios),
+            lib.table("GB/s", ["what", "median", "worst", "best"], rates),
+            lib.table("The server's processor seconds for the first read",
+                      ["what", "median", "least", "most"], cpu),
+            lib.table("Peak RSS after reading, MiB",
+                      ["what", "median", "least", "most"], memory),
         ]
     )  # fmt: skip
 
@@ -289,17 +292,17 @@ def report_names(names: Names) -> str:
         memory = "SS" in name
         scaled = [v / 1024 if memory else v for v in values]
         unit = "MiB" if memory else "s"
-        rows.append([f"{name}, {unit}", *spread(scaled, ".1f" if memory else ".3f")])
+        rows.append([f"{name}, {unit}", *lib.spread(scaled, ".1f" if memory else ".3f")])
     heads = ["what", "median", "least", "most"]
     title = f"{names.count} entries (mount < 0.2 s, RSS < 60 MiB)"
-    return table(title, heads, rows)
+    return lib.table(title, heads, rows)
 
 
 def report_tables(measured: Tables) -> str:
-    rows = [[name, *spread(values, ".0f" if name.endswith("MiB") else ".3f")]
+    rows = [[name, *lib.spread(values, ".0f" if name.endswith("MiB") else ".3f")]
             for name, values in measured.out.values.items()]
-    return table(f"A table of {measured.rows} rows and 12 columns (first stat < 5 s)",
-                 ["what", "median", "least", "most"], rows)
+    title = f"A table of {measured.rows} rows and 12 columns (first stat < 5 s)"
+    return lib.table(title, ["what", "median", "least", "most"], rows)
 
 
 def parse_args() -> argparse.Namespace:
@@ -308,17 +311,34 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--dir", type=pathlib.Path, help="containers stay here")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="small and few")
-    return parser.parse_args()
+    parser.add_argument("--peers", action="store_true", help="compare with peers")
+    parser.add_argument("--mount-zip", metavar="PROGRAM",
+                        help="a build of mount-zip, which Debian 12 does not have")
+    args = parser.parse_args()
+    if args.mount_zip and not args.peers:
+        parser.error("--mount-zip is for --peers")
+    return args
 
 
 def measure(args: argparse.Namespace, scratch: pathlib.Path) -> None:
-    tools = lib.Tools((args.build or build_benchmarks()).resolve(), scratch)
+    tools = lib.Tools(build_to_measure(args), scratch)
     rounds = 2 if args.quick else args.rounds
     print("\n".join(["## ctxfs benchmark", "", *(f"- {one}" for one in machine())]))
-    print(f"- Rounds: {rounds}\n", flush=True)
-    reads = Reads(tools, 4 if args.quick else 32)
-    names = Names(tools, 20_000 if args.quick else 200_000)
-    text = Tables(tools, Tables.ROWS // 10 if args.quick else Tables.ROWS)
+    print(f"- Rounds: {rounds}", flush=True)
+    reads = 4 if args.quick else 32
+    names = 20_000 if args.quick else 200_000
+    if args.peers:
+        bench_peers.compare(tools, rounds, reads, names, args.mount_zip)
+    else:
+        print(flush=True)
+        rows = Tables.ROWS // 10 if args.quick else Tables.ROWS
+        measure_alone(rounds, Reads(tools, reads), Names(tools, names),
+                      Tables(tools, rows))
+    print(f"Load at the end: {load()}")
+
+
+def measure_alone(rounds: int, reads: Reads, names: Names, text: Tables) -> None:
+    """Compares ctxfs with the yardsticks."""
     for _ in range(rounds):
         reads.round()
         names.round()
@@ -326,7 +346,6 @@ def measure(args: argparse.Namespace, scratch: pathlib.Path) -> None:
     print(report_reads(reads))
     print(report_names(names))
     print(report_tables(text))
-    print(f"Load at the end: {load()}")
 
 
 def main() -> int:

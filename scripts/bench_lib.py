@@ -2,13 +2,14 @@
 """What the benchmarks share: options, mounts that always go away, readers."""
 
 import argparse
+import concurrent.futures
 import contextlib
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -95,8 +96,9 @@ def unmount(point: pathlib.Path) -> None:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         if subprocess.run(["umount", point], **quiet).returncode != 0:
             subprocess.run(["umount", "-l", point], check=True)
-        # What it holds must be gone before the next measurement.
-        wait_until(lambda: not alive(pid))
+        # What it holds must be gone before the next measurement. Some readers
+        # take long to let go of many names.
+        wait_until(lambda: not alive(pid), 60)
         return
     subprocess.run(["umount", "-l", point], check=True)
 
@@ -198,16 +200,14 @@ class Reader:
 
     def parallel(self, paths: list[pathlib.Path]) -> float:
         """Seconds that two readers take, each for every other file."""
-        threads = [
-            threading.Thread(target=read_files, args=(paths[i::2], self.buffers[i]))
-            for i in range(2)
-        ]
-        start = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return time.perf_counter() - start
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            start = time.perf_counter()
+            # What fails in a thread is raised here.
+            totals = list(pool.map(read_files, (paths[::2], paths[1::2]), self.buffers))
+            taken = time.perf_counter() - start
+        if not all(totals):
+            raise RuntimeError("a reader read nothing")
+        return taken
 
     def pipe(self, command: list[str]) -> float:
         """Seconds until a command's output has been read from a pipe."""
@@ -251,3 +251,22 @@ def warm(path: pathlib.Path) -> None:
         os.fsync(file.fileno())
         while file.read(PIECE):
             pass
+
+
+def row(*cells: str) -> str:
+    """A line of a Markdown table."""
+    return "| " + " | ".join(cells) + " |"
+
+
+def table(title: str, heads: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table below its title."""
+    lines = [f"### {title}", "", row(*heads), row(*["---"] * len(heads))]
+    return "\n".join(lines + [row(*cells) for cells in rows] + [""])
+
+
+def spread(values: list[float], form: str) -> list[str]:
+    """The median, the least and the most, written in a format such as ".2f"."""
+    return [
+        format(value, form)
+        for value in (statistics.median(values), min(values), max(values))
+    ]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian 12 packages that are missing: install.sh build|bench|demo|lint|package|sanitizers|test ...
+# Installs the Debian 12 packages that are missing: install.sh build|bench|peers|demo|lint|package|sanitizers|test ...
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
@@ -11,6 +11,7 @@ test=(libgtest-dev libgmock-dev libpng-dev python3 python3-pytest python3-numpy
 clients=(python3-venv jq ffmpeg rsync ripgrep file tar chromium)
 demo=(attr chafa)
 bench=(libbenchmark-dev python3 python3-numpy)
+peers=(squashfs-tools squashfuse fuse-zip zstd python3 python3-venv)
 sanitizers=(clang-14 libclang-rt-14-dev llvm-14)
 package=(dpkg-dev file)
 package_test=(debootstrap lintian python3 python3-pytest util-linux)
@@ -26,6 +27,7 @@ for set in "$@"; do
     lint) wanted+=("${lint[@]}") ;;
     package) wanted+=("${package[@]}") ;;
     package_test) wanted+=("${package_test[@]}") ;;
+    peers) wanted+=("${peers[@]}") ;;
     sanitizers) wanted+=("${sanitizers[@]}") ;;
     test) wanted+=("${test[@]}") ;;
     *) echo "install.sh: no such set: $set" >&2; exit 1 ;;
