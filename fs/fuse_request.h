@@ -69,7 +69,7 @@ class FuseRequest final : public PendingRequest {
         inode_(inode),
         compute_(std::move(compute)),
         send_(std::move(send)) {}
-  FuseRequest(FuseRequest&&) = default;
+  FuseRequest(FuseRequest&&) noexcept = default;
   FuseRequest& operator=(FuseRequest&&) = delete;
   // A request that memory was too short for must not be left unanswered.
   ~FuseRequest() override {

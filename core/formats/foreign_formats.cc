@@ -79,12 +79,15 @@ constexpr std::array kSignatures = {
               {"a web page", "a download that failed is often saved as one"}},
 };
 
-constexpr auto kForeign = [] {
+constexpr auto FormatsOfSignatures() {
   std::array<ForeignFormat, kSignatures.size()> formats{};
-  for (size_t i = 0; i < formats.size(); ++i)
+  for (size_t i = 0; i < formats.size(); ++i) {
     formats[i] = kSignatures[i].format;
+  }
   return formats;
-}();
+}
+
+constexpr auto kForeign = FormatsOfSignatures();
 
 bool Matches(Bytes head, const Signature& signature) {
   const std::string_view bytes = signature.bytes;
@@ -105,7 +108,7 @@ const ForeignFormat* RecogniseForeign(Bytes head) {
 }
 
 std::string WhyNoContainer(Bytes head) {
-  const std::string reason = "not a container of a known format";
+  std::string reason = "not a container of a known format";
   if (head.empty()) return "not a container: the file is empty";
   if (std::all_of(head.begin(), head.end(),
                   [](std::byte b) { return b == std::byte{0}; })) {

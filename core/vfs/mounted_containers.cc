@@ -199,7 +199,7 @@ Result<MountedContainers::Tree> MountedContainers::OpenSlot(
   if (!container) return container.error();
   const Result<Tree> made =
       MakeTree(slot, outer, *container, context.interrupt());
-  if (!made) return made;
+  if (!made) return made.error();
   // An interrupted container can lack what it could not read.
   if (Status wanted = context.Check(); !wanted) {
     return std::move(wanted).error();

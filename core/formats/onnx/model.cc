@@ -186,8 +186,9 @@ Status Model::ReadModel(const ReadContext& context, std::string& json) {
   ir_version_ = summary.ir_version();
   producer_ = summary.producer();
   nodes_ = counts.nodes;
+  const bool too_large = summary.too_large();
   json = std::move(summary).Text(counts);
-  if (summary.too_large() || json.size() > kMostJson) {
+  if (too_large || json.size() > kMostJson) {
     json.clear();
     Warn({"value_too_large: model.json would have more than " +
           std::to_string(kMostJson) + " bytes"});

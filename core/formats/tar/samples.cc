@@ -180,7 +180,7 @@ Result<uint32_t> Samples::EndOfBlock(uint32_t first,
   while (end < members_->count() && end - first < kMembersPerBlock &&
          names < kNamesPerBlock) {
     const Result<uint32_t> next = EndOfSample(end, context);
-    if (!next) return next;
+    if (!next) return next.error();
     for (; end < *next; ++end) names += members_->name(end).size();
   }
   return end;

@@ -155,7 +155,7 @@ class ModelFile final : public FileTable {
  public:
   ModelFile(std::string path,
             std::shared_ptr<const std::vector<ArrayInfo>> arrays,
-            SafetensorsLayout layout)
+            SafetensorsLayout&& layout)
       : FileTable({}),
         path_(std::move(path)),
         arrays_(std::move(arrays)),
