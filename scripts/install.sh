@@ -8,7 +8,7 @@ build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
   libflatbuffers-dev libjs-chart.js libseccomp-dev libcli11-dev scdoc)
 test=(libgtest-dev libgmock-dev libpng-dev python3 python3-pytest python3-numpy
   python3-cryptography python3-yaml zstd attr util-linux fio zsh fish man-db systemd)
-clients=(python3-venv jq ffmpeg rsync ripgrep file tar chromium)
+clients=(python3-venv python3-torch jq ffmpeg rsync ripgrep file tar chromium)
 demo=(attr chafa)
 bench=(libbenchmark-dev python3 python3-numpy)
 peers=(squashfs-tools squashfuse fuse-zip zstd python3 python3-venv)
