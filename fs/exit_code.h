@@ -48,7 +48,8 @@ inline ExitCode ExitCodeOf(const Error& error) {
 
 /// Returns the positive errno for a reader. Damage, what exceeds a limit of a
 /// format, and I/O errors are EIO. EFBIG, for work that a request may not
-/// cause, and EMFILE and ENFILE, for the daemon's own limits, are passed on.
+/// cause, EMFILE and ENFILE, for the daemon's own limits, and ENOSPC, for its
+/// temporary file, are passed on.
 inline int ErrnoOf(const Error& error) {
   switch (error.code) {
     case Code::kNotFound:
@@ -57,6 +58,8 @@ inline int ErrnoOf(const Error& error) {
       return ESTALE;
     case Code::kLimit:
       return error.sys_errno == EFBIG ? EFBIG : EIO;
+    case Code::kIo:
+      return error.sys_errno == ENOSPC ? ENOSPC : EIO;
     case Code::kNoMemory:
       return ENOMEM;
     case Code::kTooManyFiles:

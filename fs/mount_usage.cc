@@ -51,6 +51,10 @@ and its name is printed. It is removed after unmounting.
                      a file that only you may access
   insecure_keyfile   accept a key file that others may access
   cache=SIZE         decoded bytes kept in memory (default 512M)
+  cache_dir=DIR      where compressed entries larger than cache= are decoded to
+                     (default: $TMPDIR, or /var/tmp), in a file without a name
+  cache_dir_size=SIZE
+                     how large that file may become (default 10G)
   index=SIZE         memory for indexes of open containers (default 512M)
   threads=N          worker threads (default: cores, at least 4)
   max_expansion=N    work that one request may cause, in bytes per byte of the

@@ -34,6 +34,8 @@ struct Raw {
   char* views = nullptr;
   char* list = nullptr;
   char* cache = nullptr;
+  char* cache_dir = nullptr;
+  char* cache_dir_size = nullptr;
   char* index = nullptr;
   char* threads = nullptr;
   char* max_expansion = nullptr;
@@ -58,9 +60,9 @@ struct Raw {
 
   Raw() = default;
   ~Raw() {
-    for (char* text :
-         {keyfile, verify, views, list, cache, index, threads, max_expansion,
-          readahead, timeout, uid, gid, umask, log, ignored}) {
+    for (char* text : {keyfile, verify, views, list, cache, cache_dir,
+                       cache_dir_size, index, threads, max_expansion, readahead,
+                       timeout, uid, gid, umask, log, ignored}) {
       std::free(text);
     }
   }
@@ -87,6 +89,8 @@ const fuse_opt kTable[] = {
     CTXFS_OPT("views=%s", views, 0),
     CTXFS_OPT("list=%s", list, 0),
     CTXFS_OPT("cache=%s", cache, 0),
+    CTXFS_OPT("cache_dir=%s", cache_dir, 0),
+    CTXFS_OPT("cache_dir_size=%s", cache_dir_size, 0),
     CTXFS_OPT("index=%s", index, 0),
     CTXFS_OPT("threads=%s", threads, 0),
     CTXFS_OPT("max_expansion=%s", max_expansion, 0),
@@ -237,7 +241,8 @@ std::string ExpectedValue(std::string_view option) {
   if (option == "timeout") return "a whole number of seconds";
   if (option == "umask") return "an octal number such as 022";
   if (option == "log") return "error, warning, info or debug";
-  if (option == "cache" || option == "index" || option == "readahead") {
+  if (option == "cache" || option == "cache_dir_size" || option == "index" ||
+      option == "readahead") {
     return "a size such as 512M";
   }
   return "a number";
@@ -246,12 +251,19 @@ std::string ExpectedValue(std::string_view option) {
 /// The value of an option as it was given.
 const char* ValueOf(const Raw& raw, std::string_view option) {
   const std::pair<std::string_view, const char*> values[] = {
-      {"verify", raw.verify},   {"views", raw.views},
-      {"list", raw.list},       {"cache", raw.cache},
-      {"index", raw.index},     {"readahead", raw.readahead},
-      {"threads", raw.threads}, {"max_expansion", raw.max_expansion},
-      {"timeout", raw.timeout}, {"uid", raw.uid},
-      {"gid", raw.gid},         {"umask", raw.umask},
+      {"verify", raw.verify},
+      {"views", raw.views},
+      {"list", raw.list},
+      {"cache", raw.cache},
+      {"cache_dir_size", raw.cache_dir_size},
+      {"index", raw.index},
+      {"readahead", raw.readahead},
+      {"threads", raw.threads},
+      {"max_expansion", raw.max_expansion},
+      {"timeout", raw.timeout},
+      {"uid", raw.uid},
+      {"gid", raw.gid},
+      {"umask", raw.umask},
       {"log", raw.log}};
   for (const auto& [name, value] : values) {
     if (name == option && value != nullptr) return value;
@@ -270,6 +282,9 @@ const char* TakeValues(const Raw& raw, MountOptions* options) {
   }
   if (!TakeList(raw.list, &options->list)) return "list";
   if (!TakeSize(raw.cache, &options->cache_bytes)) return "cache";
+  if (!TakeSize(raw.cache_dir_size, &options->cache_dir_bytes)) {
+    return "cache_dir_size";
+  }
   if (!TakeSize(raw.index, &options->index_bytes)) return "index";
   if (!TakeSize(raw.readahead, &options->readahead)) return "readahead";
   if (!TakeNumber(raw.threads, 10, &options->threads) ||
@@ -422,6 +437,7 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   }
   options->salvage = raw.salvage != 0;
   if (raw.keyfile != nullptr) options->key_file = raw.keyfile;
+  if (raw.cache_dir != nullptr) options->cache_dir = raw.cache_dir;
   options->insecure_key_file = raw.insecure_keyfile != 0;
   options->sandbox = raw.nosandbox == 0;
   options->nonempty = raw.nonempty != 0;

@@ -28,6 +28,8 @@ struct MountOptions {
   bool insecure_key_file = false;
   VerifyMode verify = VerifyMode::kRead;
   uint64_t cache_bytes = uint64_t{512} << 20;
+  std::string cache_dir;  // empty: as SpillDirectory() says
+  uint64_t cache_dir_bytes = limits::kSpillBytes;
   uint64_t index_bytes = limits::kOpenContainerBytes;
   unsigned threads = 0;  // 0: as many as there are cores, at least 4
   /// Bytes of work per byte of a container that a request may cause; 0: any.

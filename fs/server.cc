@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/io/source.h"
+#include "core/io/spill_file.h"
 #include "core/vfs/log.h"
 #include "core/views/view.h"
 #include "fs/common/mount_stats.h"
@@ -75,6 +76,21 @@ Server::Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
       Extras(options), BudgetOf(options));
   files_->LimitWork({.factor = options.max_expansion});
   files_->SetListMode(options.list);
+}
+
+Status Server::OpenSpillFile(const MountOptions& options) {
+  const bool given = !options.cache_dir.empty();
+  Result<std::shared_ptr<SpillFile>> file = SpillFile::Make(
+      given ? options.cache_dir : SpillDirectory(), options.cache_dir_bytes);
+  if (file) {
+    spill_file_ = (*file)->descriptor();
+    cache_.SpillTo(std::move(*file));
+    return {};
+  }
+  if (given) return std::move(file).error();
+  Log(LogLevel::kInfo,
+      file.error().Text() + ": entries larger than cache= are kept in memory");
+  return {};
 }
 
 std::shared_ptr<const FileTable> Server::StatsFile(uint64_t cache_limit) {

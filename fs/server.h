@@ -40,6 +40,11 @@ class Server {
   RequestPool& pool() { return pool_; }
   /// Null if the process had no descriptor for it.
   SignalWatch* signals() { return signals_.get(); }
+  /// Makes the file for entries that are too large for the cache, before the
+  /// process is confined. Fails if it cannot be where the options say.
+  Status OpenSpillFile(const MountOptions& options);
+  /// Its descriptor; -1 if there is none.
+  int spill_file() const { return spill_file_; }
   bool verify_at_open() const { return verify_at_open_; }
   /// Seconds that the kernel may keep names and attributes of mirrored files.
   double timeout() const { return timeout_; }
@@ -68,6 +73,7 @@ class Server {
   std::shared_ptr<const FileTable> StatsFile(uint64_t cache_limit);
 
   BlockCache cache_;
+  int spill_file_ = -1;
   Stats stats_;
   std::string name_;  // of the one container; empty when there may be several
   std::unique_ptr<Namespace> files_;

@@ -64,6 +64,8 @@ std::string Stats::Text(const BlockCache::Stats& cache,
              cache.failed);
   out.Metric("cache_bytes", kGauge, "Decoded bytes held.", cache.bytes);
   out.Metric("cache_blocks", kGauge, "Decoded blocks held.", cache.blocks);
+  out.Metric("cache_dir_bytes", kGauge, "Decoded bytes in temporary files.",
+             cache.spilled);
   out.Metric("cache_hits_total", kCounter, "Reads answered from held blocks.",
              cache.hits);
   out.Metric("cache_evictions_total", kCounter, "Blocks let go.",

@@ -24,8 +24,12 @@ constexpr uint64_t kNameBytes = 100 * kMiB;
 /// names (docs/robustness.md, section 6).
 constexpr uint32_t kTreeNodes = 24'000'000;
 constexpr uint64_t kTreeNameBytes = 256 * kMiB;
-/// Bytes that one compressed entry may decode to (docs/shard.md, section 15).
+/// Bytes that one compressed entry may decode to in memory (docs/shard.md, section 15).
 constexpr uint64_t kDecodedBytes = kGiB;
+/// The same of an entry that is decoded into a temporary file.
+constexpr uint64_t kStreamedBytes = 1024 * kGiB;
+/// Bytes of temporary files of a mount, unless it is told otherwise.
+constexpr uint64_t kSpillBytes = 10 * kGiB;
 /// Bytes that one compressed entry may occupy: what incompressible data of
 /// kDecodedBytes takes in any of our codecs, rounded up.
 constexpr uint64_t kStoredBytes = kDecodedBytes + 16 * kMiB;

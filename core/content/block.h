@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "core/base/bytes.h"
@@ -32,6 +33,22 @@ class Block {
   /// while every request that waits for the block is; a long Produce asks
   /// context.Check() every few milliseconds.
   virtual Result<Buffer> Produce(const ReadContext& context) const = 0;
+
+  /// Bytes that Stream makes; 0 if all of the block has to be in memory at
+  /// once.
+  virtual uint64_t streamed_size() const { return 0; }
+
+  /// Takes the next bytes.
+  using Sink = std::function<Status(Bytes)>;
+
+  /// The same as Produce, piece by piece, in at most `memory` bytes; fails with
+  /// kNoMemory if they do not do. Nothing may be believed of the pieces before
+  /// all of them are made: the checksum comes last. Only if streamed_size is
+  /// not 0.
+  virtual Status Stream(const Sink& /*sink*/, uint64_t /*memory*/,
+                        const ReadContext& /*context*/) const {
+    return Error{Code::kLimit, "cannot be decoded in pieces"};
+  }
 
   /// Whether Produce has a checksum to compare with.
   virtual bool verifies() const { return false; }

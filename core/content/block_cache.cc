@@ -9,6 +9,7 @@
 #include "core/base/heap_meter.h"
 #include "core/base/limits.h"
 #include "core/content/read_context.h"
+#include "core/content/spill_store.h"
 
 namespace ctxfs {
 namespace {
@@ -32,6 +33,18 @@ uint64_t WorkOf(const Block& block) {
 }
 
 }  // namespace
+
+BlockCache::BlockCache(uint64_t budget) : budget_(budget) {}
+BlockCache::~BlockCache() = default;
+
+void BlockCache::SpillTo(std::shared_ptr<SpillFile> file) {
+  if (file != nullptr) spill_ = std::make_unique<SpillStore>(std::move(file));
+}
+
+SpillStore* BlockCache::StoreOf(const Block& block) const {
+  const bool spills = block.cost() > budget_ && block.streamed_size() > 0;
+  return spills ? spill_.get() : nullptr;
+}
 
 uint64_t BlockCache::Room() const {
   return budget_ - std::min(budget_, in_production_);
@@ -178,6 +191,20 @@ void BlockCache::Spend(const Block& block) {
   stats_.blocks = kept_.size();
 }
 
+BlockCache::Pinned BlockCache::TakeKept(Key key) {
+  const auto it = by_key_.find(key);
+  if (it == by_key_.end()) return nullptr;
+  // A late read of a spent block is no reason to keep it.
+  if (!it->second->spent) kept_.splice(kept_.begin(), kept_, it->second);
+  ++stats_.hits;
+  return it->second->bytes;
+}
+
+BlockCache::Pinned BlockCache::FindKept(const Block& block) {
+  const MutexLock lock(mutex_);
+  return TakeKept(block.key());
+}
+
 Result<BlockCache::Pinned> BlockCache::Get(const Block& block) {
   return Get(block, ReadContext(*this));
 }
@@ -197,13 +224,8 @@ Result<BlockCache::Pinned> BlockCache::Find(const Block& block,
   const Key key = block.key();
   Pinned found;
   const auto look = [&]() CTXFS_REQUIRES(mutex_) {
-    const auto it = by_key_.find(key);
-    if (it == by_key_.end()) return false;
-    // A late read of a spent block is no reason to keep it.
-    if (!it->second->spent) kept_.splice(kept_.begin(), kept_, it->second);
-    found = it->second->bytes;
-    ++stats_.hits;
-    return true;
+    found = TakeKept(key);
+    return found != nullptr;
   };
   const Result<std::shared_ptr<Running>> entered =
       Enter(key, block.cost(), WorkOf(block), context, look);
@@ -254,12 +276,14 @@ Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
 
 Status BlockCache::Once(Key key, const ReadContext& context,
                         const std::function<bool()>& done,
-                        const std::function<Status(const ReadContext&)>& work) {
+                        const std::function<Status(const ReadContext&)>& work,
+                        uint64_t memory) {
   MutexLock lock(mutex_);
   const Result<std::shared_ptr<Running>> entered =
-      Enter(key, /*memory=*/0, Interrupt::kUnknownWork, context, done);
+      Enter(key, memory, Interrupt::kUnknownWork, context, done);
   if (!entered) return entered.error();
   if (*entered == nullptr) return {};
+  if (memory > 0) EvictTo(Room());
   lock.Unlock();
   const SharedWork shared(context.interrupt(), **entered);
   Status outcome =
@@ -283,7 +307,9 @@ void BlockCache::Drop() {
 
 BlockCache::Stats BlockCache::stats() const {
   const MutexLock lock(mutex_);
-  return stats_;
+  Stats stats = stats_;
+  if (spill_ != nullptr) stats.spilled = spill_->bytes();
+  return stats;
 }
 
 }  // namespace ctxfs

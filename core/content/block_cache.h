@@ -18,6 +18,9 @@
 
 namespace ctxfs {
 
+class SpillFile;
+class SpillStore;
+
 /// The one bounded store of produced bytes, and the one place where threads
 /// wait for each other: work of one key runs once at a time, without a lock,
 /// and serves all who wait for it. The least recently used block goes first.
@@ -50,12 +53,21 @@ class BlockCache {
     uint64_t evictions = 0;  // blocks let go, ever
     uint64_t passed = 0;     // verifications, ever
     uint64_t failed = 0;
+    uint64_t spilled = 0;  // bytes in temporary files now
     uint64_t waiting = 0;  // requests that wait for the work of another, now
   };
 
   using Pinned = std::shared_ptr<const Buffer>;
 
-  explicit BlockCache(uint64_t budget) : budget_(budget) {}
+  explicit BlockCache(uint64_t budget);
+  ~BlockCache();
+
+  /// Where blocks go from now on that are larger than the budget and can be
+  /// made in pieces; null: nowhere. Before the first request.
+  void SpillTo(std::shared_ptr<SpillFile> file);
+
+  /// The store that has the bytes of `block`; null if they are in memory.
+  SpillStore* StoreOf(const Block& block) const;
 
   /// Bytes of memory that it may take.
   uint64_t budget() const { return budget_; }
@@ -65,12 +77,17 @@ class BlockCache {
   Result<Pinned> Get(const Block& block, const ReadContext& context);
   Result<Pinned> Get(const Block& block);
 
+  /// The block's bytes if they are in memory, else null.
+  Pinned FindKept(const Block& block);
+
   /// Runs `work` unless `done` already holds; while it runs, others with the
   /// same key wait, and then ask `done` again. `work` gets a context that is
   /// interrupted only while `context` and all who wait are.
+  /// `memory` is what it takes, and is kept free for it.
   Status Once(Key key, const ReadContext& context,
               const std::function<bool()>& done,
-              const std::function<Status(const ReadContext&)>& work);
+              const std::function<Status(const ReadContext&)>& work,
+              uint64_t memory = 0);
 
   /// Counts a verification's outcome.
   void CountVerdict(Verdict verdict);
@@ -128,6 +145,8 @@ class BlockCache {
   /// Waits for any change, or for a moment, after which an interrupt is
   /// noticed.
   void Wait(bool works) CTXFS_REQUIRES(mutex_);
+  /// The bytes kept for `key`, counted as a hit; null if there are none.
+  Pinned TakeKept(Key key) CTXFS_REQUIRES(mutex_);
   Result<Pinned> Find(const Block& block, const ReadContext& context)
       CTXFS_REQUIRES(mutex_);
   /// Lets go of the lock while the block is being produced.
@@ -141,6 +160,7 @@ class BlockCache {
       CTXFS_REQUIRES(mutex_);
 
   const uint64_t budget_;
+  std::unique_ptr<SpillStore> spill_;  // null: everything is in memory
   mutable Mutex mutex_;
   CondVar changed_;
   std::unordered_map<Key, std::shared_ptr<Running>, KeyHash> running_

@@ -2,10 +2,62 @@
 #include "core/content/content.h"
 
 #include <algorithm>
-#include <new>
+#include <cerrno>
+
+#include "core/base/limits.h"
+#include "core/content/spill_store.h"
 
 namespace ctxfs {
 namespace {
+
+/// Whether a block that could not be decoded in pieces may be decoded as a
+/// whole: `error` says that the disk or the cache is too small for the former.
+bool MayTakeMemory(const Block& block, const Error& error) {
+  const bool no_room =
+      error.sys_errno == ENOSPC || error.code == Code::kNoMemory;
+  return no_room && block.streamed_size() <= limits::kDecodedBytes;
+}
+
+/// The bytes of a block: in memory, or else in a temporary file.
+struct MadeBlock {
+  BlockCache::Pinned bytes;
+  SpillStore::Pinned part;
+
+  uint64_t size() const {
+    return bytes != nullptr ? bytes->size() : part->size();
+  }
+};
+
+Result<MadeBlock> MakeBlock(const Block& block, const ReadContext& context) {
+  BlockCache& cache = context.cache();
+  if (SpillStore* store = cache.StoreOf(block)) {
+    if (auto kept = cache.FindKept(block)) return MadeBlock{kept, nullptr};
+    Result<SpillStore::Pinned> part = store->Get(block, context);
+    if (part) return MadeBlock{nullptr, std::move(*part)};
+    if (!MayTakeMemory(block, part.error())) return std::move(part).error();
+  }
+  Result<BlockCache::Pinned> bytes = context.Get(block);
+  if (!bytes) return std::move(bytes).error();
+  return MadeBlock{std::move(*bytes), nullptr};
+}
+
+/// Puts [from, from + length) of a block into the window.
+Status ReadBlock(const Block& block, uint64_t from, size_t length,
+                 const ReadContext& context, Window& window) {
+  const Result<MadeBlock> made = MakeBlock(block, context);
+  if (!made) return made.error();
+  if (Status fresh = block.CheckUnchanged(); !fresh) return fresh;
+  if (!InBounds(from, length, made->size())) {
+    return Error{Code::kCorrupt, "a block is shorter than its file"};
+  }
+  if (made->part != nullptr) {
+    return made->part->Read(from, window.AppendScratch(length));
+  }
+  window.AppendPinned(
+      made->bytes->span().subspan(static_cast<size_t>(from), length),
+      made->bytes);
+  return {};
+}
 
 /// Reads `length` bytes at `at` of one extent into the window.
 struct ExtentReader {
@@ -21,23 +73,15 @@ struct ExtentReader {
     return {};
   }
   Status operator()(const Range& extent) const {
-    const MutableBytes out = window.AppendScratch(length);
     if (extent.guard != nullptr) {
-      return extent.guard->Read(extent.offset + at, out, context);
+      return extent.guard->Read(extent.offset + at, length, context, window);
     }
-    return extent.source->ReadAt(extent.offset + at, out);
+    return extent.source->ReadAt(extent.offset + at,
+                                 window.AppendScratch(length));
   }
   Status operator()(const Decoded& extent) const {
-    Result<BlockCache::Pinned> block = context.Get(*extent.block);
-    if (!block) return std::move(block).error();
-    if (Status fresh = extent.block->CheckUnchanged(); !fresh) return fresh;
-    const uint64_t from = extent.offset + at;
-    if (!InBounds(from, length, (*block)->size())) {
-      return Error{Code::kCorrupt, "a block is shorter than its file"};
-    }
-    window.AppendPinned(
-        (*block)->span().subspan(static_cast<size_t>(from), length), *block);
-    return {};
+    return ReadBlock(*extent.block, extent.offset + at, length, context,
+                     window);
   }
   Status operator()(const Computed& extent) const {
     if (Status may = context.Spend(length); !may) return may;
@@ -54,8 +98,8 @@ struct ExtentVerifier {
     return extent.guard != nullptr ? extent.guard->Verify(context) : Status();
   }
   Status operator()(const Decoded& extent) const {
-    Result<BlockCache::Pinned> block = context.Get(*extent.block);
-    return block ? Status() : Status(std::move(block).error());
+    const Result<MadeBlock> made = MakeBlock(*extent.block, context);
+    return made ? Status() : Status(made.error());
   }
   Status operator()(const Computed& extent) const {
     return extent.transform->Verify(context);
@@ -247,9 +291,9 @@ uint64_t Content::LargestBlock() const {
 void Content::Prepare(const ReadContext& context) const {
   for (const Extent& extent : extents_) {
     if (const auto* decoded = std::get_if<Decoded>(&extent)) {
-      if (!context.Get(*decoded->block)) return;
+      if (!MakeBlock(*decoded->block, context)) return;
     } else if (const auto* range = std::get_if<Range>(&extent)) {
-      if (range->guard != nullptr && !range->guard->Verify(context)) return;
+      if (range->guard != nullptr && !range->guard->Prepare(context)) return;
     }
   }
 }
@@ -258,6 +302,8 @@ void Content::Spend(const ReadContext& context) const {
   for (const Extent& extent : extents_) {
     if (const auto* decoded = std::get_if<Decoded>(&extent)) {
       context.cache().Spend(*decoded->block);
+    } else if (const auto* range = std::get_if<Range>(&extent)) {
+      if (range->guard != nullptr) range->guard->Spend(context);
     }
   }
 }

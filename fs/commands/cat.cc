@@ -40,12 +40,14 @@ Status Copy(const Content& content, const ReadContext& context) {
   return {};
 }
 
-Status CatOne(const std::string& operand, const Arguments& arguments) {
+Status CatOne(const std::string& operand, const Arguments& arguments,
+              const std::shared_ptr<SpillFile>& spill_file) {
   const Target target = ParseTarget(operand);
   Result<std::unique_ptr<SourceTree>> tree = SourceTree::Open(
       target.source, arguments.open, arguments.views.value_or(AllViews()),
       arguments.list_mode());
   if (!tree) return std::move(tree).error();
+  (*tree)->cache().SpillTo(spill_file);
   const Result<SourceTree::File> file = (*tree)->Find(target.path);
   if (!file) return file.error();
   const Result<Namespace::OpenFile> open = (*tree)->Open(*file);
@@ -58,10 +60,11 @@ int RunCat(int argc, char** argv) {
   if (const auto code = ParseArguments(argc, argv, kCatCommand, &arguments)) {
     return *code;
   }
+  const std::shared_ptr<SpillFile> spill_file = OpenSpillFile();
   ConfineToReading(SourcesOf(arguments.operands));
   ExitCode last = ExitCode::kOk;  // of the last error
   for (const std::string& operand : arguments.operands) {
-    const Status copied = CatOne(operand, arguments);
+    const Status copied = CatOne(operand, arguments, spill_file);
     if (copied) continue;
     PrintError(operand, copied.error());
     last = ExitCodeOf(copied.error());

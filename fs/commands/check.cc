@@ -3,8 +3,10 @@
 // ctxfs check and fsck.ctxfs: reads everything and verifies every checksum.
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/limits.h"
@@ -223,13 +225,15 @@ std::vector<Named> FindAll(const std::vector<std::string>& sources,
 }
 
 /// Checks every source and prints the reports.
-Findings CheckAll(const Arguments& arguments) {
+Findings CheckAll(const Arguments& arguments,
+                  std::shared_ptr<SpillFile> spill_file) {
   Findings findings;
   const std::vector<Named> containers = FindAll(arguments.operands, &findings);
 
   // The threads check different containers, or the files of one container.
   const bool many = containers.size() >= 2 * uint64_t{arguments.jobs};
   BlockCache cache(256 * limits::kMiB);
+  cache.SpillTo(std::move(spill_file));
   Progress progress;
   const Checker checker({.open = arguments.open,
                          .jobs = many ? 1 : arguments.jobs,
@@ -267,8 +271,9 @@ int Run(int argc, char** argv, const Command& command, const Codes& codes) {
   if (const auto code = ParseArguments(argc, argv, command, &arguments)) {
     return *code;
   }
+  std::shared_ptr<SpillFile> spill_file = OpenSpillFile();
   ConfineToReading(arguments.operands);
-  return ExitCodeOf(CheckAll(arguments), codes);
+  return ExitCodeOf(CheckAll(arguments, std::move(spill_file)), codes);
 }
 
 int RunCheck(int argc, char** argv) {

@@ -2,7 +2,9 @@
 #include "fs/commands/confine.h"
 
 #include <filesystem>
+#include <utility>
 
+#include "core/base/limits.h"
 #include "core/vfs/log.h"
 #include "core/vfs/sources.h"
 #include "fs/sandbox/sandbox.h"
@@ -22,6 +24,12 @@ std::string TreeOf(const std::string& path) {
 }
 
 }  // namespace
+
+std::shared_ptr<SpillFile> OpenSpillFile() {
+  Result<std::shared_ptr<SpillFile>> file =
+      SpillFile::Make(SpillDirectory(), limits::kSpillBytes);
+  return file ? std::move(*file) : nullptr;
+}
 
 void ConfineToReading(const std::vector<std::string>& paths) {
   std::vector<std::string> trees;

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "core/io/spill_file.h"
+
 namespace ctxfs {
+
+/// A file for BlockCache::SpillTo; null if it cannot be made. A confined
+/// process cannot make it.
+std::shared_ptr<SpillFile> OpenSpillFile();
 
 /// Confines this process, before it opens any of `paths`, as a mount of them
 /// confines its serving threads (fs/sandbox/sandbox.h), if the kernel can: it

@@ -16,6 +16,7 @@
 
 #include "core/base/limits.h"
 #include "fs/commands/arguments.h"
+#include "fs/commands/confine.h"
 #include "fs/commands/new_file.h"
 #include "fs/commands/parallel.h"
 #include "fs/commands/progress.h"
@@ -195,6 +196,7 @@ int RunExtract(int argc, char** argv) {
   if (!tree) return fail(target.source, tree.error());
   const Result<SourceTree::File> top = (*tree)->Find(target.path);
   if (!top) return fail(arguments.operands.front(), top.error());
+  (*tree)->cache().SpillTo(OpenSpillFile());
   const std::string& directory = arguments.operands.back();
   Result<TargetTree> into = TargetTree::Make(directory);
   if (!into) return fail(directory, into.error());

@@ -27,8 +27,9 @@ void Drop(const Privileges& kept) {
   }
 }
 
-void Filter(bool watches) {
-  const Result<bool> filter = FilterSyscalls(watches);
+void Filter(const Confinement& confinement) {
+  const Result<bool> filter =
+      FilterSyscalls(confinement.watches, confinement.spill_file);
   if (!filter) {
     Log(LogLevel::kWarning,
         "system call filter is off: " + filter.error().Text());
@@ -49,7 +50,7 @@ void Confine(const Confinement& confinement) {
   // may be able to open, and the filter refuses what the others need.
   Restrict(confinement.trees);
   Drop(kept);
-  Filter(confinement.watches);
+  Filter(confinement);
 }
 
 }  // namespace ctxfs

@@ -15,6 +15,9 @@ struct Confinement {
   std::string container;
   /// Whether directories are watched for changes.
   bool watches = false;
+  /// The descriptor of the temporary file, which alone may be written; -1:
+  /// none.
+  int spill_file = -1;
 };
 
 /// Takes from the calling thread, and from every thread that it starts from

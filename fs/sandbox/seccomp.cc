@@ -54,6 +54,9 @@ constexpr int kAllowed[] = {
 constexpr int kWatching[] = {SCMP_SYS(inotify_add_watch),
                              SCMP_SYS(inotify_rm_watch)};
 
+// Calls on the temporary file, the only one that is open for writing.
+constexpr int kSpilling[] = {SCMP_SYS(pwrite64), SCMP_SYS(fallocate)};
+
 /// A call that is allowed with some arguments. All of them must hold; a call
 /// that is listed twice is allowed by either.
 struct Conditional {
@@ -73,9 +76,9 @@ constexpr uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
                                  CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
                                  CLONE_NEWCGROUP;
 
-std::vector<Conditional> Conditionals() {
+std::vector<Conditional> Conditionals(int spill_file) {
   const auto self = static_cast<uint64_t>(::getpid());
-  return {
+  std::vector<Conditional> all = {
       // No new code is mapped.
       {SCMP_SYS(mmap), {Masked(2, PROT_EXEC, 0)}},
       {SCMP_SYS(mprotect), {Masked(2, PROT_EXEC, 0)}},
@@ -94,6 +97,11 @@ std::vector<Conditional> Conditionals() {
       {SCMP_SYS(prctl), {Is(0, PR_SET_NAME)}},
       {SCMP_SYS(prctl), {Is(0, PR_GET_NO_NEW_PRIVS)}},
   };
+  if (spill_file < 0) return all;
+  for (const int call : kSpilling) {
+    all.push_back({call, {Is(0, static_cast<uint64_t>(spill_file))}});
+  }
+  return all;
 }
 
 struct Release {
@@ -109,11 +117,13 @@ Error Failure(const char* what, int negative_errno) {
 std::vector<int> AllowedSyscalls() {
   std::vector<int> calls(std::begin(kAllowed), std::end(kAllowed));
   calls.insert(calls.end(), std::begin(kWatching), std::end(kWatching));
-  for (const Conditional& one : Conditionals()) calls.push_back(one.call);
+  for (const Conditional& one : Conditionals(/*spill_file=*/0)) {
+    calls.push_back(one.call);
+  }
   return calls;
 }
 
-Result<bool> FilterSyscalls(bool watches) {
+Result<bool> FilterSyscalls(bool watches, int spill_file) {
   if (CTXFS_SANITIZED) return false;
   // EPERM instead of a signal: a C library that makes a new call must not end
   // the daemon.
@@ -132,7 +142,7 @@ Result<bool> FilterSyscalls(bool watches) {
       done = ::seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0);
     }
   }
-  for (const Conditional& one : Conditionals()) {
+  for (const Conditional& one : Conditionals(spill_file)) {
     if (done == 0) {
       done = ::seccomp_rule_add_array(
           filter.get(), SCMP_ACT_ALLOW, one.call,

@@ -14,11 +14,11 @@ namespace ctxfs {
 /// PR_SET_NO_NEW_PRIVS. Cannot be undone.
 ///
 /// With `watches`, the calls that watch directories are allowed; the inotify
-/// descriptor must exist.
+/// descriptor must exist. The descriptor `spill_file`, if any, may be written.
 ///
 /// Returns false if there is no filter: the kernel has none, or the program is
 /// built with a sanitizer, which makes other calls.
-Result<bool> FilterSyscalls(bool watches = false);
+Result<bool> FilterSyscalls(bool watches = false, int spill_file = -1);
 
 /// The calls that the filter allows, with all arguments or with some, those
 /// that watch directories included. A call may be listed twice.

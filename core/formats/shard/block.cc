@@ -2,10 +2,12 @@
 //
 // The bytes of an entry: position, codec and checksum (docs/shard.md, sections
 // 9 and 10).
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/codec/zstd_stream.h"
 #include "core/formats/shard/shard.h"
 
 namespace ctxfs::shard {
@@ -41,9 +43,21 @@ class ShardBlock final : public Block {
     return container_->source().get();
   }
 
+  uint64_t streamed_size() const override {
+    return container_->Streams(record_) ? record_.orig_size : 0;
+  }
+
+  Status Stream(const Sink& sink, uint64_t memory,
+                const ReadContext& context) const override {
+    if (Failed()) return Damaged();
+    Status decoded = StreamAndCheck(sink, memory, context);
+    return decoded ? Passed() : Status(Remembered(std::move(decoded).error()));
+  }
+
   Result<Buffer> Produce(const ReadContext& context) const override {
-    if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
-      return At({Code::kCorrupt, "damaged: an earlier read failed"});
+    if (Failed()) return Damaged();
+    if (std::optional<Error> large = container_->TooLarge(record_, true)) {
+      return At(*std::move(large));
     }
     Result<Buffer> stored =
         ReadBuffer(*container_->source(), record_.data_offset,
@@ -51,13 +65,8 @@ class ShardBlock final : public Block {
     if (!stored) return std::move(stored).error();
     Result<Buffer> decoded =
         DecodeAndCheck(std::move(*stored), context.interrupt());
-    if (!decoded) {
-      if (decoded.error().Permanent()) {
-        verdict_->store(Verdict::kFailed, std::memory_order_release);
-      }
-      return At(std::move(decoded).error());
-    }
-    if (checksum_) verdict_->store(Verdict::kPassed, std::memory_order_release);
+    if (!decoded) return Remembered(std::move(decoded).error());
+    (void)Passed();
     return decoded;
   }
 
@@ -65,6 +74,58 @@ class ShardBlock final : public Block {
   Error At(Error error) const {
     error.offset = record_.data_offset;
     return error;
+  }
+
+  bool Failed() const {
+    return verdict_->load(std::memory_order_acquire) == Verdict::kFailed;
+  }
+  Error Damaged() const {
+    return At({Code::kCorrupt, "damaged: an earlier read failed"});
+  }
+  Status Passed() const {
+    if (checksum_) verdict_->store(Verdict::kPassed, std::memory_order_release);
+    return {};
+  }
+  Error Remembered(Error error) const {
+    if (error.Permanent()) {
+      verdict_->store(Verdict::kFailed, std::memory_order_release);
+    }
+    return At(std::move(error));
+  }
+
+  /// DecodeAndCheck in pieces, of an entry that is not as long as it is stored.
+  Status StreamAndCheck(const Sink& sink, uint64_t memory,
+                        const ReadContext& context) const {
+    Buffer piece(limits::kMiB);
+    Checksummer of_stored(checksum_.kind);
+    Checksummer of_decoded(checksum_.kind);
+    uint64_t at = 0;
+    const auto next = [&]() -> Result<Bytes> {
+      const MutableBytes bytes = piece.span().first(static_cast<size_t>(
+          std::min<uint64_t>(piece.size(), record_.disk_size - at)));
+      Status read =
+          container_->source()->ReadAt(record_.data_offset + at, bytes);
+      if (!read) return std::move(read).error();
+      of_stored.Update(bytes);
+      at += bytes.size();
+      return Bytes(bytes);
+    };
+    const auto take = [&](Bytes decoded) {
+      of_decoded.Update(decoded);
+      return sink(decoded);
+    };
+    Status decoded = DecodeZstdStream(next, {record_.orig_size, memory}, take,
+                                      context.interrupt());
+    if (!decoded) return decoded;
+    if (of_decoded.Matches(checksum_) || of_stored.Matches(checksum_))
+      return {};
+    return Mismatch();
+  }
+
+  Error Mismatch() const {
+    return {Code::kChecksum,
+            "checksum mismatch: neither the decoded nor the stored bytes are " +
+                checksum_.Text()};
   }
 
   /// Sections 9.3 and 10: writers set the codec flags in four ways, and compute
@@ -90,10 +151,7 @@ class ShardBlock final : public Block {
     if (!status) return std::move(status).error();
     if (!checksum_.Matches(decoded.span()) &&
         !checksum_.Matches(stored.span())) {
-      return Error{Code::kChecksum,
-                   "checksum mismatch: neither the decoded "
-                   "nor the stored bytes are " +
-                       checksum_.Text()};
+      return Mismatch();
     }
     return decoded;
   }
@@ -149,20 +207,41 @@ Result<Buffer> ShardContainer::Payload(uint32_t entry,
   return ShardBlock(Share(*this), entry).Produce(context);
 }
 
+bool ShardContainer::Streams(const ShardRecord& record) const {
+  if (!Encoded(record) || record.ambiguous_codec() ||
+      PickCodec(record, {}) != Codec::kZstd) {
+    return false;
+  }
+  // What zstd cannot have made is damaged, and no size is taken from it. Bytes
+  // of the same number may be stored as they are.
+  return record.orig_size <= limits::kStreamedBytes &&
+         record.disk_size != record.orig_size &&
+         MayBeZstd(record.disk_size, record.orig_size);
+}
+
+std::optional<Error> ShardContainer::TooLarge(const ShardRecord& record,
+                                              bool in_memory) const {
+  const uint64_t size = Encoded(record) ? record.orig_size : record.disk_size;
+  if (size <= limits::kDecodedBytes &&
+      record.disk_size <= limits::kStoredBytes) {
+    return std::nullopt;
+  }
+  if (!in_memory && Streams(record)) return std::nullopt;
+  return Error{Code::kLimit, "decodes " + std::to_string(record.disk_size) +
+                                 " bytes to " + std::to_string(size) +
+                                 ", over the limit of " +
+                                 std::to_string(limits::kDecodedBytes)};
+}
+
 Result<std::shared_ptr<const Block>> ShardContainer::OpenBlock(
-    uint32_t entry) const {
+    uint32_t entry, bool in_memory) const {
   if (std::optional<Error> fault = EntryFault(entry)) {
     return *std::move(fault);
   }
   if (Seal(entry) != nullptr) return OpenSealedBlock(entry);
-  const ShardRecord record = Record(entry);
-  const uint64_t size = Encoded(record) ? record.orig_size : record.disk_size;
-  if (size > limits::kDecodedBytes || record.disk_size > limits::kStoredBytes) {
-    return Error{Code::kLimit,
-                 "decodes " + std::to_string(record.disk_size) + " bytes to " +
-                     std::to_string(size) + ", over the limit of " +
-                     std::to_string(limits::kDecodedBytes),
-                 ShardRecord::At(entry, kOrigSizeAt)};
+  if (std::optional<Error> large = TooLarge(Record(entry), in_memory)) {
+    large->offset = ShardRecord::At(entry, kOrigSizeAt);
+    return *std::move(large);
   }
   return std::shared_ptr<const Block>(
       std::make_shared<ShardBlock>(Share(*this), entry));
@@ -189,7 +268,7 @@ Result<Content> ShardContainer::OpenEntry(
     return Content(Range{source(), record.data_offset, OpenGuard(entry)},
                    record.disk_size);
   }
-  Result<std::shared_ptr<const Block>> block = OpenBlock(entry);
+  Result<std::shared_ptr<const Block>> block = OpenBlock(entry, false);
   if (!block) return std::move(block).error();
   return Content(Decoded{std::move(*block), 0}, EntrySize(entry));
 }

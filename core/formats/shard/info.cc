@@ -139,7 +139,7 @@ EntryInfo ShardContainer::Describe(uint32_t entry) const {
       info.incomplete = !read && !fault;
     }
     info.codec = CodecName(PickCodec(record, bytes));
-    if (!fault && record.orig_size > limits::kDecodedBytes) {
+    if (!fault && TooLarge(record, /*in_memory=*/false)) {
       info.note = "its decoded size is over the limit of 1 GiB";
     }
   }

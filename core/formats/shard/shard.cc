@@ -342,8 +342,7 @@ uint64_t ShardContainer::EntrySize(uint32_t entry) const {
   const uint64_t payload =
       Encoded(record) ? record.orig_size : record.disk_size;
   if (const ShardSeal* seal = Seal(entry)) return SealedSize(*seal, payload);
-  const bool too_large = Encoded(record) && payload > limits::kDecodedBytes;
-  return too_large ? 0 : payload;
+  return Encoded(record) && TooLarge(record, /*in_memory=*/false) ? 0 : payload;
 }
 
 }  // namespace ctxfs::shard

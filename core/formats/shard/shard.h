@@ -146,8 +146,15 @@ class ShardContainer : public Container {
   /// encrypted.
   bool IsPlain(uint32_t entry) const;
   Codec PickCodec(const ShardRecord& record, Bytes stored) const;
-  /// The bytes of an entry as one block, also if it is plain.
-  Result<std::shared_ptr<const Block>> OpenBlock(uint32_t entry) const;
+  /// Whether the entry can be decoded piece by piece, whatever its size.
+  bool Streams(const ShardRecord& record) const;
+  /// kLimit if the entry is too large to be decoded: in memory, or at all.
+  std::optional<Error> TooLarge(const ShardRecord& record,
+                                bool in_memory) const;
+  /// The bytes of an entry as one block, also if it is plain. Unless they have
+  /// to fit into memory, it may be one that has to be streamed.
+  Result<std::shared_ptr<const Block>> OpenBlock(uint32_t entry,
+                                                 bool in_memory = true) const;
   /// The guard of an entry that is not encoded; null if it has no checksum.
   std::shared_ptr<const ChecksumGuard> OpenGuard(uint32_t entry) const;
   /// This project's conventions for an entry, or null.

@@ -198,6 +198,12 @@ std::vector<Misuse> Confined::OfDescriptors() const {
   return {
       {SYS_write, "write to the container", EBADF,
        with([](int fd) { return ::write(fd, "x", 1); })},
+      {SYS_pwrite64, "write to the container", EPERM,
+       with([](int fd) { return ::pwrite(fd, "x", 1, 0); })},
+      {SYS_fallocate, "cut a hole into the container", EPERM, with([](int fd) {
+         return ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                            1);
+       })},
       {SYS_writev, "write to the container", EBADF,
        with([](int fd) { return ::writev(fd, &place, 1); })},
       {SYS_mmap, "write to the container by its pages", EACCES,
@@ -331,6 +337,21 @@ TEST_F(Confined, CannotMisuseACallThatIsAllowed) {
                              one.call, one.what, got, one.expected);
                 return 2;
               }
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Confined, MayWriteTheTemporaryFileAlone) {
+  const Fd spilled(::open(dir_.Path("").c_str(), O_TMPFILE | O_RDWR, 0600));
+  const Fd other(::open(dir_.Path("").c_str(), O_TMPFILE | O_RDWR, 0600));
+  ASSERT_TRUE(spilled.ok() && other.ok());
+  ASSERT_EQ(InChild([&] {
+              Confine({{in_}, container_, false, spilled.get()});
+              if (::pwrite(spilled.get(), "x", 1, 0) != 1) return 1;
+              if (::fallocate(spilled.get(), 0, 0, 4096) != 0) return 2;
+              if (::pwrite(other.get(), "x", 1, 0) != -1) return 3;
+              if (::fallocate(other.get(), 0, 0, 4096) != -1) return 4;
               return 0;
             }),
             0);

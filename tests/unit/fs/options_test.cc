@@ -48,6 +48,8 @@ void ExpectDefaults(const Parsed& parsed, const std::string& what) {
   EXPECT_FALSE(options.salvage) << what;
   EXPECT_EQ(options.verify, VerifyMode::kRead) << what;
   EXPECT_EQ(options.cache_bytes, uint64_t{512} << 20) << what;
+  EXPECT_EQ(options.cache_dir, "") << what;
+  EXPECT_EQ(options.cache_dir_bytes, uint64_t{10} << 30) << what;
   EXPECT_EQ(options.index_bytes, uint64_t{512} << 20) << what;
   EXPECT_EQ(options.threads, 0U) << what;
   EXPECT_EQ(options.readahead, 0U) << what;
@@ -76,10 +78,12 @@ TEST(MountOptions, DoWhatTheyAreForWhereverTheyStand) {
       {"source", "mnt", "-f", "-o",
        "flat,salvage,verify=open,cache=1G,index=2G,threads=7,readahead=64K,uid="
        "1,gid=2,"
-       "umask=022,log=debug,allow_other,auto_unmount"},
+       "umask=022,log=debug,allow_other,auto_unmount,cache_dir=/big,"
+       "cache_dir_size=3G"},
       {"-o", "flat,salvage", "-overify=open,cache=1G", "source", "-o",
        "threads=7,index=2G,readahead=64K,uid=1", "mnt", "-f", "-o",
-       "gid=2,umask=022", "-o", "log=debug,allow_other,auto_unmount"}};
+       "cache_dir=/big,gid=2,umask=022", "-o",
+       "log=debug,cache_dir_size=3G,allow_other,auto_unmount"}};
   for (const Arguments& arguments : orders) {
     const Parsed parsed = Parse(arguments);
     ASSERT_TRUE(parsed.ok) << parsed.error;
@@ -90,6 +94,8 @@ TEST(MountOptions, DoWhatTheyAreForWhereverTheyStand) {
     EXPECT_TRUE(options.salvage);
     EXPECT_EQ(options.verify, VerifyMode::kOpen);
     EXPECT_EQ(options.cache_bytes, uint64_t{1} << 30);
+    EXPECT_EQ(options.cache_dir, "/big");
+    EXPECT_EQ(options.cache_dir_bytes, uint64_t{3} << 30);
     EXPECT_EQ(options.index_bytes, uint64_t{2} << 30);
     EXPECT_EQ(options.threads, 7U);
     EXPECT_EQ(options.readahead, 65536U);
@@ -128,7 +134,8 @@ TEST(MountOptions, AreAllThatTheUsageNames) {
   const std::map<std::string, std::string> samples = {
       {"WHEN", "open"},   {"SIZE", "64M"},   {"N", "7"},
       {"MODE", "022"},    {"LEVEL", "info"}, {"PATH", "/key"},
-      {"LIST", "npy:hf"}, {"WHAT", "views"}, {"SECONDS", "3600"}};
+      {"LIST", "npy:hf"}, {"WHAT", "views"}, {"SECONDS", "3600"},
+      {"DIR", "/tmp"}};
   const Arguments documented = Documented();
   EXPECT_GE(documented.size(), 16U);
   for (std::string option : documented) {

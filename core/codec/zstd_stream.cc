@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/codec/zstd_stream.h"
+
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <string>
+
+namespace ctxfs {
+namespace {
+
+constexpr size_t kPieceBytes = 1 << 20;
+// Besides the window: both pieces, and zstd's own.
+constexpr uint64_t kBesides = 3 * kPieceBytes;
+constexpr int kMostWindowLog = 27;  // 128 MiB
+
+/// Log2 of the largest window that fits.
+int WindowLog(uint64_t memory) {
+  const uint64_t room = memory - std::min(memory, kBesides);
+  int log = 10;  // zstd's smallest
+  while (log < kMostWindowLog && uint64_t{2} << log <= room) ++log;
+  return log;
+}
+
+Error StreamFailure(size_t code) {
+  const std::string what = std::string("zstd: ") + ZSTD_getErrorName(code);
+  switch (ZSTD_getErrorCode(code)) {
+    case ZSTD_error_memory_allocation:
+      return {Code::kNoMemory, what};
+    case ZSTD_error_frameParameter_windowTooLarge:
+      return {Code::kNoMemory, what + " (see -o cache)"};
+    default:
+      return {Code::kCorrupt, what};
+  }
+}
+
+class Stream {
+ public:
+  Stream(const ZstdStreamSizes& sizes, const std::function<Status(Bytes)>& sink,
+         const Interrupt& interrupt)
+      : decoder_(ZSTD_createDCtx(), &ZSTD_freeDCtx),
+        out_(kPieceBytes),
+        size_(sizes.decoded),
+        sink_(sink),
+        interrupt_(interrupt) {
+    if (decoder_ == nullptr) throw std::bad_alloc();
+    ZSTD_DCtx_setParameter(decoder_.get(), ZSTD_d_windowLogMax,
+                           WindowLog(sizes.memory));
+  }
+
+  /// Decodes all of `stored`.
+  Status Decode(Bytes stored) {
+    ZSTD_inBuffer in{stored.data(), stored.size(), 0};
+    // Bytes that did not fit into the last piece come without new input.
+    for (bool full = false; in.pos < in.size || full;) {
+      if (Status wanted = interrupt_.Check(); !wanted) return wanted;
+      ZSTD_outBuffer to{out_.data(), out_.size(), 0};
+      wanted_ = ZSTD_decompressStream(decoder_.get(), &to, &in);
+      if (ZSTD_isError(wanted_) != 0) return StreamFailure(wanted_);
+      full = to.pos == to.size && wanted_ != 0;
+      made_ += to.pos;
+      if (made_ > size_) return WrongSize("more");
+      if (Status taken = sink_(out_.span().first(to.pos)); !taken) return taken;
+    }
+    return {};
+  }
+
+  Status End() const {
+    if (wanted_ != 0) {
+      return Error{Code::kCorrupt, "zstd: the frame is cut off"};
+    }
+    return made_ == size_ ? Status() : Status(WrongSize("fewer"));
+  }
+
+ private:
+  Error WrongSize(const char* how) const {
+    return {Code::kCorrupt, std::string("zstd: decodes to ") + how + " than " +
+                                std::to_string(size_) + " bytes"};
+  }
+
+  std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> decoder_;
+  Buffer out_;
+  const uint64_t size_;
+  const std::function<Status(Bytes)>& sink_;
+  const Interrupt& interrupt_;
+  uint64_t made_ = 0;
+  size_t wanted_ = 0;  // bytes that the frame still needs; 0: it has ended
+};
+
+}  // namespace
+
+bool MayBeZstd(uint64_t stored, uint64_t decoded) {
+  constexpr uint64_t kMostExpansion = 32 * 1024;
+  constexpr uint64_t kLeastGrowth = 64 * 1024;
+  return decoded / kMostExpansion <= stored &&
+         stored / 64 * 63 <= decoded + kLeastGrowth;
+}
+
+Status DecodeZstdStream(const std::function<Result<Bytes>()>& next,
+                        const ZstdStreamSizes& sizes,
+                        const std::function<Status(Bytes)>& sink,
+                        const Interrupt& interrupt) {
+  Stream stream(sizes, sink, interrupt);
+  while (true) {
+    const Result<Bytes> stored = next();
+    if (!stored) return stored.error();
+    if (stored->empty()) return stream.End();
+    if (Status decoded = stream.Decode(*stored); !decoded) return decoded;
+  }
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <utility>
+
+#include "core/base/mutex.h"
+#include "core/base/result.h"
+#include "core/content/block.h"
+#include "core/io/spill_file.h"
+
+namespace ctxfs {
+
+/// Keeps the bytes of blocks that are too large for the BlockCache in a
+/// temporary file. Each is decoded once, in pieces, and verified before any
+/// byte is served. The one that was not used for longest makes room for
+/// others. Safe for any number of threads.
+class SpillStore {
+ public:
+  using Pinned = std::shared_ptr<const SpillFile::Part>;
+
+  explicit SpillStore(std::shared_ptr<SpillFile> file)
+      : file_(std::move(file)) {}
+
+  /// The bytes of a block whose streamed_size is not 0, decoded now if they are
+  /// not there. Others who want the same block wait. Fails with kIo and ENOSPC
+  /// if there is no room for them.
+  Result<Pinned> Get(const Block& block, const ReadContext& context);
+
+  /// Bytes of the disk that are in use.
+  uint64_t bytes() const { return file_->bytes(); }
+
+ private:
+  struct Kept {
+    Key key;
+    Pinned bytes;
+  };
+
+  Pinned Find(Key key);
+  Status Produce(const Block& block, const ReadContext& context);
+  /// Reserves room, letting go of older blocks for it.
+  Result<Pinned> Reserve(uint64_t size);
+  /// Whether there was one to let go of.
+  bool EvictOldest();
+
+  const std::shared_ptr<SpillFile> file_;
+  Mutex mutex_;
+  std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // most recent first
+};
+
+}  // namespace ctxfs

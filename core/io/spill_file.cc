@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/spill_file.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "core/base/text.h"
+
+namespace ctxfs {
+namespace {
+
+/// Not every file system can make a file without a name.
+int OpenUnlinked(const std::string& directory) {
+  const int fd =
+      ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+  if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) {
+    return fd;
+  }
+  std::string path = directory + "/ctxfs-XXXXXX";
+  const int named = ::mkostemp(path.data(), O_CLOEXEC);
+  if (named >= 0) ::unlink(path.c_str());
+  return named;
+}
+
+Error Failure(const std::string& what) {
+  const int failed = errno;
+  return {Code::kIo, what + ": " + std::strerror(failed), kNoOffset, failed};
+}
+
+/// Larger offsets would raise SIGXFSZ, which ends the process.
+uint64_t LargestFile() {
+  rlimit limit{};
+  const bool bounded =
+      ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return bounded ? limit.rlim_cur : INT64_MAX;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<SpillFile>> SpillFile::Make(const std::string& directory,
+                                                   uint64_t most) {
+  Fd fd(OpenUnlinked(directory));
+  if (!fd.ok()) {
+    return Failure("cannot make a temporary file in " + Quote(directory));
+  }
+  return std::make_shared<SpillFile>(std::move(fd), directory,
+                                     std::min(most, LargestFile()));
+}
+
+Error SpillFile::Full(uint64_t size, const char* why) const {
+  return {Code::kIo,
+          "needs " + std::to_string(size) + " bytes of temporary files in " +
+              Quote(directory_) + ", " + why,
+          kNoOffset, ENOSPC};
+}
+
+uint64_t SpillFile::Take(uint64_t size) {
+  const MutexLock lock(mutex_);
+  if (size > most_ || bytes_ > most_ - size) return UINT64_MAX;
+  uint64_t offset = 0;
+  for (const auto& [taken, length] : parts_) {
+    if (taken - offset >= size) break;
+    offset = taken + length;
+  }
+  // Gaps between parts can lead past the largest file.
+  if (!InBounds(offset, size, LargestFile())) return UINT64_MAX;
+  parts_.emplace(offset, size);
+  bytes_ += size;
+  return offset;
+}
+
+void SpillFile::GiveBack(uint64_t offset) {
+  const MutexLock lock(mutex_);
+  const auto part = parts_.find(offset);
+  // What cannot be given back is used for the next part.
+  (void)::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    static_cast<off_t>(offset),
+                    static_cast<off_t>(part->second));
+  bytes_ -= part->second;
+  parts_.erase(part);
+}
+
+uint64_t SpillFile::bytes() const {
+  const MutexLock lock(mutex_);
+  return bytes_;
+}
+
+Result<std::shared_ptr<const SpillFile::Part>> SpillFile::Reserve(
+    uint64_t size) {
+  const uint64_t offset = Take(size);
+  if (offset == UINT64_MAX) {
+    return Full(size, "which may take fewer (see -o cache_dir_size)");
+  }
+  auto part = std::make_shared<const Part>(shared_from_this(), offset, size);
+  // A full disk is found out before anything is decoded.
+  int failed = 0;
+  do {
+    failed = ::fallocate(fd_.get(), 0, static_cast<off_t>(offset),
+                         static_cast<off_t>(size)) == 0
+                 ? 0
+                 : errno;
+  } while (failed == EINTR);
+  if (failed == ENOSPC || failed == EDQUOT) {
+    return Full(size, "whose disk has fewer (see -o cache_dir)");
+  }
+  if (failed != 0 && failed != EOPNOTSUPP && failed != ENOSYS) {
+    errno = failed;
+    return Failure("cannot reserve a temporary file in " + Quote(directory_));
+  }
+  return part;
+}
+
+SpillFile::Part::~Part() { file_->GiveBack(offset_); }
+
+Status SpillFile::Part::Write(uint64_t at, Bytes bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(file_->fd_.get(), bytes.data(), bytes.size(),
+                               static_cast<off_t>(offset_ + at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      return Failure("cannot write a temporary file in " +
+                     Quote(file_->directory_));
+    }
+    at += static_cast<uint64_t>(n);
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+Status SpillFile::Part::Read(uint64_t at, MutableBytes out) const {
+  while (!out.empty()) {
+    const ssize_t n = ::pread(file_->fd_.get(), out.data(), out.size(),
+                              static_cast<off_t>(offset_ + at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      if (n == 0) errno = EIO;
+      return Failure("cannot read a temporary file in " +
+                     Quote(file_->directory_));
+    }
+    at += static_cast<uint64_t>(n);
+    out = out.subspan(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+std::string SpillDirectory() {
+  const char* given = std::getenv("TMPDIR");
+  return given != nullptr && *given != '\0' ? given : "/var/tmp";
+}
+
+}  // namespace ctxfs

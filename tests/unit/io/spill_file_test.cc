@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/spill_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/unit/testing/compress.h"
+#include "tests/unit/testing/result.h"
+#include "tests/unit/testing/temp_dir.h"
+#include "tests/unit/testing/threads.h"
+
+namespace ctxfs {
+namespace {
+
+using Part = std::shared_ptr<const SpillFile::Part>;
+
+/// A file that may take `most` bytes.
+class Spilled {
+ public:
+  explicit Spilled(uint64_t most)
+      : file(*SpillFile::Make(directory_.Path(""), most)) {}
+
+  Part Reserve(uint64_t size) const {
+    Result<Part> part = file->Reserve(size);
+    return part ? *part : nullptr;
+  }
+  /// What is in the directory.
+  bool Empty() const { return std::filesystem::is_empty(directory_.Path("")); }
+
+ private:
+  TempDir directory_;
+
+ public:
+  std::shared_ptr<SpillFile> file;
+};
+
+std::string ReadAll(const SpillFile::Part& part) {
+  std::string bytes(part.size(), '?');
+  EXPECT_TRUE(Ok(part.Read(0, std::as_writable_bytes(std::span(bytes)))));
+  return bytes;
+}
+
+TEST(SpillFile, KeepsPartsApart) {
+  const Spilled spilled(1 << 20);
+  std::vector<Part> parts;
+  std::vector<std::string> texts;
+  for (const size_t size : {1U, 4096U, 5000U, 70'000U}) {
+    parts.push_back(spilled.Reserve(size));
+    texts.push_back(Noise(size, static_cast<uint32_t>(size)));
+    ASSERT_NE(parts.back(), nullptr);
+    EXPECT_TRUE(Ok(parts.back()->Write(0, AsBytes(texts.back()))));
+  }
+  parts.erase(parts.begin() + 1);
+  texts.erase(texts.begin() + 1);
+  parts.push_back(spilled.Reserve(4000));  // in the gap
+  texts.push_back(Noise(4000));
+  EXPECT_TRUE(Ok(parts.back()->Write(0, AsBytes(texts.back().substr(0, 9)))));
+  EXPECT_TRUE(Ok(parts.back()->Write(9, AsBytes(texts.back().substr(9)))));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    EXPECT_TRUE(ReadAll(*parts[i]) == texts[i]) << i;
+  }
+  EXPECT_EQ(spilled.file->bytes(), 1U + 5000 + 70'000 + 4000);
+  EXPECT_TRUE(spilled.Empty()) << "it has no name";
+}
+
+TEST(SpillFile, TakesNoMoreThanItMay) {
+  const Spilled spilled(10'000);
+  Part most = spilled.Reserve(10'000);
+  EXPECT_NE(most, nullptr);
+  const Result<Part> more = spilled.file->Reserve(1);
+  EXPECT_TRUE(Fails(more, Code::kIo));
+  EXPECT_EQ(more.error().sys_errno, ENOSPC);
+  most.reset();
+  EXPECT_EQ(spilled.file->bytes(), 0U);
+  EXPECT_EQ(spilled.Reserve(10'001), nullptr);
+  EXPECT_EQ(spilled.Reserve(UINT64_MAX), nullptr);
+  EXPECT_NE(spilled.Reserve(10'000), nullptr);
+}
+
+TEST(SpillFile, SaysThatTheDiskIsTooSmall) {
+  const Spilled spilled(UINT64_MAX);
+  const Result<Part> part = spilled.file->Reserve(uint64_t{1} << 55U);
+  EXPECT_TRUE(Fails(part, Code::kIo));
+  EXPECT_EQ(spilled.file->bytes(), 0U);
+}
+
+TEST(SpillFile, CannotBeMadeWhereNoFileCanBe) {
+  const TempDir directory;
+  const auto missing = SpillFile::Make(directory.Path("missing"), 1);
+  EXPECT_TRUE(Fails(missing, Code::kIo));
+  EXPECT_NE(missing.error().what.find("missing"), std::string::npos);
+  EXPECT_TRUE(Fails(SpillFile::Make("/proc/self", 1), Code::kIo));
+}
+
+TEST(SpillFile, IsSafeForManyThreads) {
+  const Spilled spilled(1 << 20);
+  InThreads(8, [&](int thread) {
+    for (int i = 0; i < 50; ++i) {
+      const Part part = spilled.Reserve(1000);
+      const std::string text(1000, static_cast<char>('a' + thread));
+      EXPECT_TRUE(Ok(part->Write(0, AsBytes(text))));
+      EXPECT_TRUE(ReadAll(*part) == text);
+    }
+  });
+  EXPECT_EQ(spilled.file->bytes(), 0U);
+}
+
+TEST(SpillFile, IsWhereTemporaryFilesAre) {
+  ::setenv("TMPDIR", "/somewhere", 1);
+  EXPECT_EQ(SpillDirectory(), "/somewhere");
+  ::setenv("TMPDIR", "", 1);
+  EXPECT_EQ(SpillDirectory(), "/var/tmp");
+  ::unsetenv("TMPDIR");
+  EXPECT_EQ(SpillDirectory(), "/var/tmp");
+}
+
+}  // namespace
+}  // namespace ctxfs
