@@ -7,6 +7,7 @@ import io
 import json
 import mmap
 import os
+import pathlib
 import random
 import struct
 import zlib
@@ -20,6 +21,7 @@ ANSWERS = sorted(GOLDEN.glob("cvc/*.json"))
 assert ANSWERS, "no golden containers"
 DTYPES = {"float32": "f32", "float16": "f16", "int32": "i32", "int64": "i64",
           "int8": "i8", "uint8": "u8"}
+CODECS = {"fp16", "int8", "none", "lossless"}
 
 
 def expected_exit(reader: dict, container) -> int:
@@ -50,68 +52,104 @@ def shown_path(entry: dict) -> bytes:
     return entry["path"].encode()
 
 
-def check_column(
-    path: bytes, shown: dict, answer: dict, columnar: bool
-) -> bytes | None:
-    """The column's bytes, if all of them can be had."""
-    shape = [answer["rows"], answer["dimension"]]
+def check_described(path: bytes, shown: dict, answer: dict, columnar: bool) -> None:
+    """A column in index.json and in its attributes."""
+    name = answer["name"].encode(errors="surrogatepass")
+    assert bytes.fromhex(shown.get("name_hex", "")) in (b"", name)
+    assert "name_hex" in shown or shown["name"] == answer["name"]
+    shape = answer["shape"]
+    assert shape == [answer["rows"], answer["dimension"]]
     # As the package gives it, where the answer was written down by another.
     scalars = columnar and answer["dimension"] == 1
     assert shown["shape"] == (shape[:1] if scalars else shape)
+    assert json.loads(os.getxattr(path, "user.ctxfs.shape")) == shown["shape"]
     assert shown["codec"] == answer["compression"]
     assert shown["stored_dtype"] == answer["dtype"]
-    shape = os.getxattr(path, "user.ctxfs.shape")
-    assert json.loads(shape) == shown["shape"]
     known = answer["decoded_dtype"] in DTYPES
     assert ("dtype" in shown) == known
     assert ("user.ctxfs.dtype" in os.listxattr(path)) == known
     if known:
+        assert shown["dtype"] == DTYPES[answer["decoded_dtype"]]
         assert os.getxattr(path, "user.ctxfs.dtype").decode() == shown["dtype"]
     else:
         assert shown["note"] == "the dtype '" + answer["dtype"] + "' is unknown"
+
+
+def check_column(root: bytes, path: bytes, answer: dict) -> bytes | None:
+    """The column's bytes, if all of them can be had."""
     if "sha256_decoded" not in answer and answer["rows"]:
         assert fails(path)
         return None
-    assert shown["dtype"] == DTYPES[answer["decoded_dtype"]]
     data = read(path)
     assert os.stat(path).st_size == len(data)
-    if "sha256_decoded" in answer:
-        assert len(data) == answer["nbytes"]
-        assert sha256(data) == answer["sha256_decoded"]
-        dtype = numpy.dtype(answer["decoded_dtype"])
-        assert numpy.fromfile(path, dtype).size * dtype.itemsize == len(data)
+    if "sha256_decoded" not in answer:
+        return data
+    assert len(data) == answer["nbytes"]
+    assert sha256(data) == answer["sha256_decoded"]
+    values = numpy.frombuffer(data, answer["decoded_dtype"])
+    if "sha256_as_float32" in answer:
+        assert sha256(values.astype("<f4").tobytes()) == answer["sha256_as_float32"]
+    name = os.path.relpath(path, root)[8:]
+    if b"~" not in name and b"%" not in name:  # views have other names there
+        npy = os.path.join(root, b"views/npy", name + b".npy")
+        assert numpy.load(os.fsdecode(npy)).tobytes() == data
     return data
 
 
-def check_chunks(root: bytes, path: bytes, name: str, chunks: list) -> None:
+def check_stored(path: bytes, chunk: dict, answer: dict) -> None:
+    """A column of a chunk as it is stored."""
+    if "sha256_stored" not in answer:
+        assert chunk["errors"] or "error" in answer
+        assert not os.path.exists(path) or fails(path)
+        return
+    assert sha256(read(path)) == answer["sha256_stored"]
+    shown = {name.removeprefix("user.ctxfs."): os.getxattr(path, name).decode()
+             for name in os.listxattr(path)}
+    assert os.stat(path).st_size == answer["size"] == int(shown["stored_size"])
+    codec = answer["compression"]
+    assert shown["codec"] == (codec if codec in CODECS else "unknown")
+    assert int(shown["offset"]) == chunk["payload_offset"] + answer["offset"]
+    checksum = "crc32:" + chunk["crc32"] if "crc32" in chunk else None
+    assert shown.get("checksum") == checksum
+    if "crc32" in chunk and answer["size"]:
+        assert shown["verified"] == "yes"
+
+
+def check_chunks(root: bytes, path: bytes, column: dict, chunks: list) -> set[int]:
+    """The column in each chunk; gives the chunks that cannot be read."""
     row = 0
-    rows = sum(chunk["rows"] for chunk in chunks)
-    row_bytes = os.stat(path).st_size // rows if rows else 0
+    assert sum(chunk["rows"] for chunk in chunks) == column["rows"]
+    row_bytes = os.stat(path).st_size // column["rows"] if column["rows"] else 0
+    bad = set()
     for chunk in chunks:
-        answer = chunk["columns"][name]
-        stored = os.path.join(
-            root, b".ctxfs/raw/chunks/%05d" % chunk["index"], os.path.relpath(path, root)[8:]
-        )
-        if "sha256_stored" in answer:
-            assert sha256(read(stored)) == answer["sha256_stored"]
-            verified = b"yes" if "crc32" in chunk and answer["size"] else None
-            assert verified is None or os.getxattr(
-                stored, "user.ctxfs.verified") == verified
-        elif chunk["errors"] and os.path.exists(stored):
-            assert fails(stored)
-        if row_bytes == 0:
-            continue
-        with open(path, "rb") as file:
-            file.seek(row * row_bytes)
-            if "error" in answer:
-                with pytest.raises(OSError) as failed:
-                    os.pread(file.fileno(), 1, row * row_bytes)
-                assert failed.value.errno == errno.EIO
-            elif "sha256_decoded" in answer:
-                # Every byte, whatever there is in its page.
-                data = read_rows(file, row * row_bytes, chunk["rows"] * row_bytes)
-                assert sha256(data) == answer["sha256_decoded"]
+        answer = chunk["columns"][column["name"]]
+        folder = b".ctxfs/raw/chunks/%05d" % chunk["index"]
+        check_stored(
+            os.path.join(root, folder, os.path.relpath(path, root)[8:]), chunk, answer)
+        assert ("error" in answer) != ("sha256_decoded" in answer)
+        assert "error" in answer or not chunk["errors"]
+        assert "error" in answer or answer["decoded_dtype"] == column["decoded_dtype"]
+        if "error" in answer:
+            bad.add(chunk["index"])
+        check_rows(path, row * row_bytes, chunk["rows"] * row_bytes, answer)
         row += chunk["rows"]
+        # A size of 0 is that of a column of which nothing is known.
+        assert row_bytes or not chunk["rows"] or "error" in answer
+    return bad
+
+
+def check_rows(path: bytes, begin: int, size: int, answer: dict) -> None:
+    """The rows of a chunk in its column."""
+    if size == 0:
+        return
+    with open(path, "rb") as file:
+        if "error" in answer:
+            assert is_eio(file.fileno(), 1, begin)
+            assert is_eio(file.fileno(), 1, begin + size - 1)
+        else:
+            # Every byte, whatever there is in its page.
+            data = read_rows(file, begin, size)
+            assert sha256(data) == answer["sha256_decoded"]
 
 
 def read_rows(file, offset: int, size: int) -> bytes:
@@ -128,6 +166,7 @@ def check_sections(root: bytes, sections: list, columns: list, decoded: list):
     for section in sections:
         rows = slice(section["start_index"], section["end_index"])
         for column, data in zip(columns, decoded):
+            assert rows.start <= rows.stop <= column["rows"]
             size = len(data) // column["rows"]
             part = data[rows.start * size : rows.stop * size]
             assert sha256(part) == section["columns"][column["name"]]
@@ -137,12 +176,89 @@ def check_sections(root: bytes, sections: list, columns: list, decoded: list):
                 expected[path] = expected.get(path, b"") + part
     for path, data in expected.items():
         assert read(os.path.join(root, os.fsencode(path))) == data
+    folder = pathlib.Path(os.fsdecode(root)) / "views/sections"
+    shown = {str(path.relative_to(folder)) for path in folder.rglob("*")
+             if path.is_file()}
+    assert shown == {path.removeprefix("views/sections/") for path in expected}
+
+
+def check_end(info: dict, reader: dict) -> None:
+    """Where the chunks end, of a file in which all are found one after another."""
+    layout = reader["layout"]
+    if reader["verdict"] != "accept" or layout["mmap_offsets"]:
+        return
+    end, trailing = layout["end_of_chunks"], layout["trailing_bytes"]
+    assert end + trailing == info["container_size"]
+    said = [text for text in info["warnings"] if "bytes follow the last chunk" in text]
+    text = f"byte {end}: {trailing} bytes follow the last chunk"
+    assert said == ([text] if trailing and reader["chunks"] else [])
+
+
+def check_info(mounted, container, reader: dict) -> None:
+    """What info.json and the documents have of the header."""
+    layout = reader["layout"]
+    info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
+    assert info["format"] == "cvc"
+    assert info["version"] == "%d.%d" % tuple(layout["version"])
+    assert info["layout"] == layout["format_type"]
+    assert info["chunks_by_file_offset"] is layout["mmap_offsets"]
+    assert info["rows"] == layout["num_vectors"]
+    assert info["header_size"] == layout["header_len"]
+    assert (info["parts_unreadable"] > 0) <= (reader["verdict"] != "accept")
+    check_end(info, reader)
+    if isinstance(reader["chunks"], list):
+        assert info["chunks"] == len(reader["chunks"])
+    start = layout["json_offset"]
+    whole = container.read_bytes()
+    header = whole[start : start + layout["header_len"]]
+    assert (mounted / "header.json").read_bytes() == header
+    assert (mounted / ".ctxfs" / "container").read_bytes() == whole
+    if isinstance(reader["chunks"], list):
+        check_payloads(whole, reader["chunks"], layout["chunk_prefix"])
+
+
+def check_payloads(whole: bytes, chunks: list, prefix: int) -> None:
+    """Where the chunks are, of those that are there."""
+    for chunk in chunks:
+        if "sha256_stored" in chunk:
+            begin = chunk["payload_offset"]
+            assert begin - chunk["prefix_offset"] == prefix
+            payload = whole[begin : begin + chunk["size"]]
+            assert len(payload) == chunk["size"]
+            assert sha256(payload) == chunk["sha256_stored"]
+
+
+def check_columns(mounted, reader: dict) -> None:
+    root = os.fsencode(mounted.root)
+    columnar = reader["layout"]["format_type"] == "columnar"
+    index = json.loads((mounted / ".ctxfs" / "index.json").read_text())
+    assert len(index) == len(reader["columns"])
+    decoded, bad = [], set()
+    for shown, answer in zip(index, reader["columns"]):
+        path = os.path.join(root, shown_path(shown))
+        check_described(path, shown, answer, columnar)
+        decoded.append(check_column(root, path, answer))
+        if isinstance(reader["chunks"], list):
+            bad |= check_chunks(root, path, answer, reader["chunks"])
+    if isinstance(reader["chunks"], list):
+        assert sorted(bad) == reader.get("bad_chunks", [])
+        for chunk in reader["chunks"]:
+            assert chunk["ok"] is (chunk["index"] not in bad)
+        assert reader["verdict"] in (("partial", "either") if bad else
+                                     ("accept", "either"))
+    complete = sum("sha256_decoded" in answer for answer in reader["columns"])
+    arrays = [path for path in (mounted / "views/npy").rglob("*") if path.is_file()]
+    assert len(arrays) >= complete
+    check_sections(root, reader.get("sections", []), reader["columns"], decoded)
 
 
 @pytest.mark.parametrize("answer_file", ANSWERS, ids=lambda p: p.stem)
 def test_golden(answer_file, mount, refused):
-    reader = json.loads(answer_file.read_text())["reader"]
-    container = answer_file.with_suffix(".cvc")
+    answer = json.loads(answer_file.read_text())
+    reader = answer["reader"]
+    container = answer_file.parent / answer["file"]
+    assert container.stat().st_size == answer["size"]
+    assert sha256(container.read_bytes()) == answer["sha256"]
     refusable = reader["verdict"] == "either" and "columns" not in reader
     if reader["verdict"] == "reject" or refusable:
         code, text = refused(container)
@@ -151,32 +267,8 @@ def test_golden(answer_file, mount, refused):
         assert "byte " in text
         return
     mounted = mount(container)
-    root = os.fsencode(mounted.root)
-    layout = reader["layout"]
-    info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
-    assert info["format"] == "cvc"
-    assert info["version"] == "%d.%d" % tuple(layout["version"])
-    assert info["rows"] == layout["num_vectors"]
-    assert (info["parts_unreadable"] > 0) <= (reader["verdict"] != "accept")
-    start = layout["json_offset"]
-    header = container.read_bytes()[start : start + layout["header_len"]]
-    assert (mounted / "header.json").read_bytes() == header
-    assert (mounted / ".ctxfs" / "container").read_bytes() == container.read_bytes()
-
-    index = json.loads((mounted / ".ctxfs" / "index.json").read_text())
-    assert len(index) == len(reader["columns"])
-    decoded = []
-    for shown, answer in zip(index, reader["columns"]):
-        path = os.path.join(root, shown_path(shown))
-        name = answer["name"].encode(errors="surrogatepass")
-        assert bytes.fromhex(shown.get("name_hex", "")) in (b"", name)
-        assert "name_hex" in shown or shown["name"] == answer["name"]
-        columnar = layout["format_type"] == "columnar"
-        decoded.append(check_column(path, shown, answer, columnar))
-        if isinstance(reader["chunks"], list):
-            check_chunks(root, path, answer["name"], reader["chunks"])
-    if reader.get("sections"):
-        check_sections(root, reader["sections"], reader["columns"], decoded)
+    check_info(mounted, container, reader)
+    check_columns(mounted, reader)
 
 
 def three_chunks(rows: int, dimension: int, bad: int) -> tuple[bytes, numpy.ndarray]:
