@@ -11,6 +11,7 @@ import struct
 import pytest
 
 from conftest import GOLDEN
+from golden_json import exact
 
 ANSWERS = sorted([*GOLDEN.glob("tar/*.json"), *GOLDEN.glob("onnx/*.json")])
 assert ANSWERS, "no golden containers"
@@ -59,7 +60,7 @@ def check_samples(path: bytes, answer: list | None) -> None:
         for member in sample["members"].values():
             if "path_hex" in member:
                 member["path"] = "hex:" + member.pop("path_hex")
-    assert samples == answer
+    assert exact(samples) == exact(answer)
 
 
 def files_below(root: bytes) -> set[bytes]:
@@ -69,7 +70,7 @@ def files_below(root: bytes) -> set[bytes]:
     return found
 
 
-def check_all(mounted, answer: dict) -> None:
+def check_all(mounted, kind: str, answer: dict) -> None:
     root = os.fsencode(mounted.root)
     expected = set()
     for path, file in answer.get("files", {}).items():
@@ -83,7 +84,8 @@ def check_all(mounted, answer: dict) -> None:
             check_array(os.path.join(root, folder + path_of(name)), array)
             expected.add(folder + path_of(name))
     for name, document in answer.get("documents", {}).items():
-        assert json.loads((mounted / name).read_text()) == document
+        shown = json.loads((mounted / name).read_text())
+        assert exact(shown) == exact(document)
         expected.add(name.encode())
     for path in answer.get("dirs", []):
         assert os.path.isdir(os.path.join(root, path_of(path)))
@@ -91,6 +93,7 @@ def check_all(mounted, answer: dict) -> None:
         assert not os.path.lexists(os.path.join(root, path_of(path)))
     check_samples(os.path.join(root, b"views/samples.jsonl"), answer.get("samples"))
     info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
+    assert info["format"] == kind
     for key in answer.get("warnings", []):
         assert any(f"{key}: " in warning for warning in info["warnings"]), key
     assert files_below(root) == expected
@@ -101,7 +104,7 @@ def test_golden(answer_file, mount, refused):
     answer = json.loads(answer_file.read_text())
     container = answer_file.with_suffix("")
     if "refuse" not in answer:
-        check_all(mount(container), answer)
+        check_all(mount(container), answer["format"], answer)
         return
     code, text = refused(container)
     assert code == answer["refuse"]["exit"]
@@ -109,7 +112,7 @@ def test_golden(answer_file, mount, refused):
     if answer["refuse"]["why"] != "no_magic":
         assert f"{answer['refuse']['why']}: " in text
     if "salvage" in answer:
-        check_all(mount(container, "salvage"), answer["salvage"])
+        check_all(mount(container, "salvage"), answer["format"], answer["salvage"])
 
 
 def varint(number: int) -> bytes:
