@@ -12,17 +12,27 @@ import numpy
 import pytest
 
 from conftest import BIN, GOLDEN, run
+from golden_json import exact
 from shard import build, entry
 
 FOLDER = GOLDEN / "conventions"
 
 
-def answer_of(name: str) -> dict:
-    return json.loads((FOLDER / (name + ".json")).read_text())
-
-
 def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def answer_of(name: str) -> dict:
+    answer = json.loads((FOLDER / (name + ".json")).read_text())
+    assert answer["file"] == name
+    assert sha256((FOLDER / name).read_bytes()) == answer["sha256"]
+    return answer
+
+
+def check_array(path, expected: dict) -> None:
+    assert sha256(path.read_bytes()) == expected["sha256"]
+    assert os.getxattr(path, "user.ctxfs.dtype").decode() == expected["dtype"]
+    assert json.loads(os.getxattr(path, "user.ctxfs.shape")) == expected["shape"]
 
 
 def warnings_of(mounted) -> list[str]:
@@ -57,29 +67,39 @@ KEY = bytes.fromhex(answer_of("encrypted.mosh")["key"])
 def test_encrypted(mount, keyfile, content):
     answer = answer_of("encrypted.mosh")
     mounted = mount(FOLDER / "encrypted.mosh", f"keyfile={keyfile(content)}")
+    index = json.loads((mounted / ".ctxfs/index.json").read_text())
+    assert [shown["name"] for shown in index] == [e["name"] for e in answer["entries"]]
     for e in answer["entries"]:
         path = mounted / e["name"]
         if "error" in e:
-            assert open_error(path) == errno.EIO, e["name"]
-            assert open_error(path) == errno.EIO, e["name"]
+            assert open_error(path) == getattr(errno, e["error"]), e["name"]
+            assert open_error(path) == getattr(errno, e["error"]), e["name"]
             continue
         assert os.stat(path).st_size == e["size"]
         assert sha256(path.read_bytes()) == e["sha256"]
-        if e.get("encrypted", True):
-            assert os.getxattr(path, "user.ctxfs.codec") == b"aes-256-gcm"
+        sealed = os.getxattr(path, "user.ctxfs.codec") == b"aes-256-gcm"
+        assert sealed is e.get("encrypted", True)
+        if sealed:
             assert os.getxattr(path, "user.ctxfs.verified") == b"yes"
+        if "warning" in e:
+            said = [w for w in warnings_of(mounted) if e["warning"] in w]
+            assert len(said) == 1 and e["name"] in said[0]
     for name, expected in answer["tensors"].items():
-        path = mounted / "views/tensors" / name
-        assert sha256(path.read_bytes()) == expected["sha256"]
-    said = [w for w in warnings_of(mounted) if "unknown scheme" in w]
-    assert len(said) == 1
+        data = (mounted / "views/tensors" / name).read_bytes()
+        assert sha256(data) == expected["sha256"]
+        array = numpy.load(mounted / "views/npy" / (name + ".npy"))
+        assert array.tobytes() == data and list(array.shape) == expected["shape"]
+        assert array.dtype == {"f32": "<f4"}[expected["dtype"]]
+    assert set(os.listdir(mounted / "views/tensors")) == set(answer["tensors"])
 
 
-def test_without_a_key(mount):
+def test_without_a_key(mount, keyfile):
     mounted = mount(FOLDER / "encrypted.mosh")
+    with_key = mount(FOLDER / "encrypted.mosh", f"keyfile={keyfile(KEY)}")
     for e in answer_of("encrypted.mosh")["entries"]:
         path = mounted / e["name"]
         status = os.stat(path)
+        assert status.st_size == os.stat(with_key / e["name"]).st_size
         if not e.get("encrypted", True):
             assert sha256(path.read_bytes()) == e["sha256"]
             continue
@@ -170,10 +190,13 @@ def test_a_link_does_not_lead_outside(mount, tmp_path):
 def test_matrices(mount):
     answer = answer_of("tiles.gemm")
     mounted = mount(FOLDER / "tiles.gemm")
+    folder = mounted / "views/matrices"
+    shown = {str(path.relative_to(folder)) for path in folder.rglob("*")
+             if path.is_file()}
+    assert shown == set(answer["matrices"])
     for name, expected in answer["matrices"].items():
-        path = mounted / "views/matrices" / name
-        assert sha256(path.read_bytes()) == expected["sha256"]
-        assert os.getxattr(path, "user.ctxfs.dtype").decode() == expected["dtype"]
+        check_array(folder / name, expected)
+    assert answer["missing"]
     for name in answer["missing"]:
         assert not (mounted / "views/matrices" / name).exists()
     assert (mounted / "W/0,0").is_file() and (mounted / "views/tensors/W/0,0").is_file()
@@ -182,7 +205,8 @@ def test_matrices(mount):
 def test_events(mount):
     mounted = mount(FOLDER / "json.tshard")
     lines = (mounted / "views" / "events.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in lines] == answer_of("json.tshard")["events"]
+    events = [json.loads(line) for line in lines]
+    assert exact(events) == exact(answer_of("json.tshard")["events"])
 
 
 def test_events_come_in_the_order_of_their_numbers(mount, tmp_path):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ModelShard by bytes made for it; merged values of real files are in
-// tests/golden/conventions_golden_test.cc.
+// tests/mount/test_golden_conventions.py.
 #include "core/formats/model_shard/model_shard.h"
 
 #include <gtest/gtest.h>
