@@ -14,6 +14,7 @@ import numpy
 import pytest
 
 from conftest import GOLDEN
+from golden_json import exact
 from shard import build, entry
 
 FOLDER = GOLDEN / "shard-profiles" / "synthetic"
@@ -42,7 +43,7 @@ def check_arrays(root, expected: dict) -> None:
     assert shown == set(expected)
     for name, values in expected.items():
         raw = array(root / "arrays" / name)
-        assert raw.tolist() == values, name
+        assert exact(raw.tolist()) == exact(values), name
         view = numpy.load(root / "views/npy" / (name + ".npy"))
         assert view.dtype == raw.dtype and view.tolist() == values
     index = load(root / ".ctxfs/index.json")
@@ -67,12 +68,12 @@ def check_file(root, name: str, source) -> None:
     assert info["warnings"] == []
     if generation == 1:
         assert set(expected) == {"name", "edge_index", "node_features", "node_labels"}
-        assert value == expected
+        assert exact(value) == exact(expected)
         check_arrays(root, {k: v for k, v in expected.items() if k != "name"})
         return
     assert set(expected) == {"nodes", "edges", "metadata"}
     assert value.pop("_type") == "graph_shard"
-    assert value == expected
+    assert exact(value) == exact(expected)
     edges = [[int(edge[end]) for edge in expected["edges"]] for end in ("from", "to")]
     check_arrays(root, {"edge_index": edges})
 
@@ -135,8 +136,9 @@ def test_graph_shard(mount):
     x = (tensors / "x").read_bytes()
     assert hashlib.sha256(x).hexdigest() == expected["x_sha256"]
     for name in ("graph", "csr", "split/train"):
-        assert load(mounted / "views/json" / (name + ".json")) == expected[name]
-        assert load(mounted / "views/graphs" / name / "value.json") == expected[name]
+        value = exact(expected[name])
+        assert exact(load(mounted / "views/json" / (name + ".json"))) == value
+        assert exact(load(mounted / "views/graphs" / name / "value.json")) == value
     check_arrays(mounted / "views/graphs/split/train", {"mask": expected["train_mask"]})
     csr = expected["csr"]
     indices = numpy.frombuffer(base64.b64decode(csr["col_indices"]), "<i4")
@@ -152,7 +154,8 @@ def test_trace_shard(mount):
     assert set(answer["expected"]) == {"events"}
     mounted = mount(FOLDER / "guess.tshard")
     lines = (mounted / "views/events.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in lines] == answer["expected"]["events"]
+    events = [json.loads(line) for line in lines]
+    assert exact(events) == exact(answer["expected"]["events"])
 
 
 def test_gemm_shard(mount):

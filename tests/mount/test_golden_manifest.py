@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manifests of form A through a real mount."""
 
+import hashlib
 import json
 import os
 import shutil
 
+import pytest
+
 from conftest import GOLDEN
+from golden_json import exact
 
 FOLDER = GOLDEN / "shard-profiles"
 
@@ -14,7 +18,50 @@ def listing(mounted) -> list[dict]:
     return json.loads((mounted / ".ctxfs" / "manifest.json").read_text())
 
 
-def test_golden(mount, tmp_path):
+def verdict_of(file: dict, there: bool) -> str:
+    """What sha256.json says of a reference."""
+    if not there:
+        return "absent"
+    digest = hashlib.sha256((FOLDER / file["uri"]).read_bytes()).hexdigest()
+    return "yes" if digest == file["sha256"] else "failed"
+
+
+def check_reference(shown: dict, file: dict, verdict: str) -> None:
+    """A file of the answer in manifest.json, before its digest is looked at and,
+    with the verdict, afterwards."""
+    for key, value in file.items():
+        assert exact(shown[key]) == exact(value), key
+    # What is there is what is in the folder under a plain name.
+    there = "/" not in file["uri"] and (FOLDER / file["uri"]).exists()
+    assert shown["present"] is there
+    if verdict in ("yes", "failed"):
+        assert shown["verified"] == verdict
+    else:
+        assert shown["verified"] == ("no" if "sha256" in file else "none")
+
+
+@pytest.mark.parametrize("name", ("dataset.manifest", "model.manifest"))
+def test_golden(mount, name):
+    """In their own folder, with the files that are there."""
+    answer = json.loads((FOLDER / (name + ".json")).read_text())
+    files = answer["expected"]["files"]
+    mounted = mount(FOLDER / name)
+    before = listing(mounted)
+    verdicts = json.loads((mounted / ".ctxfs" / "sha256.json").read_text())
+    after = listing(mounted)
+    assert len(before) == len(verdicts) == len(after) == len(files)
+    for i, file in enumerate(files):
+        check_reference(before[i], file, "not known")
+        verdict = verdict_of(file, before[i]["present"])
+        assert verdicts[i]["verified"] == verdict
+        check_reference(after[i], file, verdict)
+    there = {file["uri"] for file, shown in zip(files, before) if shown["present"]}
+    assert there and set(os.listdir(mounted / "parts")) == there
+    metadata = json.loads((mounted / ".ctxfs" / "metadata.json").read_text())
+    assert exact(metadata["manifest"]) == exact(answer["expected"])
+
+
+def test_what_is_beside_it(mount, tmp_path):
     answer = json.loads((FOLDER / "dataset.manifest.json").read_text())
     for name in ("dataset.manifest", "train-000.smpl", "train-001.smpl"):
         shutil.copy(FOLDER / name, tmp_path)

@@ -28,67 +28,70 @@ def lines(path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def check(root, name: str) -> None:
-    """Every key of the JSON: one that is not known here fails."""
+def plain_answer(root, name: str) -> dict:
+    """The answer of a graph, for a packed one that of what it decodes to. Every key
+    is checked: one that is not known here fails."""
     answer = json.loads((FOLDER / (name + ".json")).read_text())
     assert set(answer) <= KEYS
     whole = (FOLDER / name).read_bytes()
     assert answer["file"] == name
     assert len(whole) == answer["size"] and sha256(whole) == answer["sha256"]
-    if "decodes_to" in answer:
-        name = answer["decodes_to"]
-        plain = (FOLDER / name).read_bytes()
-        assert len(plain) == answer["decoded_size"]
-        assert sha256(plain) == answer["decoded_sha256"]
-        for section in json.loads((root / ".ctxfs/index.json").read_text()):
-            start = section["offset"]
-            assert ((root / section["path"]).read_bytes()
-                    == plain[start : start + section["size"]])
-        answer = json.loads((FOLDER / (name + ".json")).read_text())
-        whole = plain
-    expected = answer["expected"]
-    assert set(expected) == EXPECTED_KEYS
-    assert whole[:8].hex() == answer["first_bytes"]
-    info = json.loads((root / ".ctxfs/info.json").read_text())
-    assert "SJGN " + info["version"] == answer["format"]
-    assert info["flags"] == expected["flags"]
-    assert info["warnings"] == []
+    if "decodes_to" not in answer:
+        assert whole[:8].hex() == answer["first_bytes"]
+        return answer
+    assert answer["format"].startswith("SJGZ: ")
+    plain = (FOLDER / answer["decodes_to"]).read_bytes()
+    assert len(plain) == answer["decoded_size"]
+    assert sha256(plain) == answer["decoded_sha256"]
+    for section in json.loads((root / ".ctxfs/index.json").read_text()):
+        start = section["offset"]
+        assert ((root / section["path"]).read_bytes()
+                == plain[start : start + section["size"]])
+    return plain_answer(root, answer["decodes_to"])
+
+
+def check_sections(root, expected: list) -> None:
     index = json.loads((root / ".ctxfs/index.json").read_text())
     shown = [{"body_len": e["size"], "encoding": e["encoding"], "kind": e["kind"],
               "name": e["name"]} for e in index]
     assert shown[0]["kind"] == "meta"
-    assert shown[1:] == expected["sections"]
-    for section in expected["sections"]:
+    assert shown[1:] == expected
+    for section in expected:
         path = root / ".ctxfs/raw/sections" / section["name"]
         assert os.stat(path).st_size == section["body_len"]
         assert len(path.read_bytes()) == section["body_len"]
 
-    def array(path: str):
-        file = root / "arrays" / path
-        dtype = os.getxattr(file, "user.ctxfs.dtype").decode()
-        shape = json.loads(os.getxattr(file, "user.ctxfs.shape"))
-        kind = {"f32": "<f4", "i64": "<i8", "bool": "?"}[dtype]
-        return numpy.frombuffer(file.read_bytes(), kind).reshape(shape)
 
+def array(root, path: str) -> numpy.ndarray:
+    file = root / "arrays" / path
+    dtype = os.getxattr(file, "user.ctxfs.dtype").decode()
+    shape = json.loads(os.getxattr(file, "user.ctxfs.shape"))
+    kind = {"f32": "<f4", "i64": "<i8", "bool": "?"}[dtype]
+    return numpy.frombuffer(file.read_bytes(), kind).reshape(shape)
+
+
+def check_arrays(root, expected: dict) -> None:
+    assert expected["x"] == "i/2 row-major, i=0..14" and expected["x_shape"] == [5, 3]
     numpy.testing.assert_array_equal(
-        array("features:paper:x"), numpy.arange(15).reshape(5, 3) / 2)
-    assert list(expected["x_shape"]) == [5, 3]
-    assert array("labels:paper:y").ravel().tolist() == expected["y"]
+        array(root, "features:paper:x"), numpy.arange(15).reshape(5, 3) / 2)
+    assert array(root, "labels:paper:y").ravel().tolist() == expected["y"]
     for part in ("train", "val", "test"):
-        assert array(f"split:paper/{part}").tolist() == expected[part]
-        mask = array(f"split:mask/{part}")
+        assert array(root, f"split:paper/{part}").tolist() == expected[part]
+        mask = array(root, f"split:mask/{part}")
         assert numpy.flatnonzero(mask).tolist() == expected[part]
         assert len(mask) == expected["num_nodes"]
-    assert array("csr:cites/indptr").tolist() == expected["csr_indptr"]
-    assert array("csr:cites/indices").tolist() == expected["csr_indices"]
-    assert array("edges:cites/src").tolist() == expected["src"]
-    assert array("edges:cites/dst").tolist() == expected["dst"]
-    assert array("nodes:paper/id").tolist() == list(range(expected["num_nodes"]))
-    assert expected["x"].startswith("i/2 ")
+    assert array(root, "csr:cites/indptr").tolist() == expected["csr_indptr"]
+    assert array(root, "csr:cites/indices").tolist() == expected["csr_indices"]
+    assert array(root, "edges:cites/src").tolist() == expected["src"]
+    assert array(root, "edges:cites/dst").tolist() == expected["dst"]
+    assert array(root, "nodes:paper/id").tolist() == list(range(expected["num_nodes"]))
     for path in (root / "arrays").rglob("*"):
         if path.is_file():
             view = root / "views/npy" / (str(path.relative_to(root / "arrays")) + ".npy")
             assert numpy.load(view).tobytes() == path.read_bytes()
+
+
+def check_tables(root, expected: dict) -> None:
     edges = lines(root / "tables/edges:cites.jsonl")
     assert edges == [
         {"kind": "edge", "op": "upsert", "from": str(a), "to": str(b), "type": "cites",
@@ -97,6 +100,19 @@ def check(root, name: str) -> None:
     assert nodes == [
         {"kind": "node", "op": "upsert", "id": str(i), "labels": ["paper"],
          "props": {"year": 2000 + i}} for i in range(expected["num_nodes"])]
+
+
+def check(root, name: str) -> None:
+    answer = plain_answer(root, name)
+    expected = answer["expected"]
+    assert set(expected) == EXPECTED_KEYS
+    info = json.loads((root / ".ctxfs/info.json").read_text())
+    assert "SJGN " + info["version"] == answer["format"]
+    assert info["flags"] == expected["flags"]
+    assert info["warnings"] == []
+    check_sections(root, expected["sections"])
+    check_arrays(root, expected)
+    check_tables(root, expected)
     meta = json.loads((root / "meta.json").read_text())
     assert meta["dataset_name"] == "toy-cora" and meta["directed"] is True
     assert meta["id_spaces"] == {"paper": {"start": 0, "count": 5}}
