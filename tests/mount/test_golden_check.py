@@ -149,3 +149,48 @@ def test_golden(container, answer, expect):
         # Whatever is damage within a file is at a byte of it.
         assert fault["reason"]
         assert fault["kind"] != "checksum" or fault["offset"] is not None
+
+
+# Their answers say which files cannot be read; paths are of tree contract 1.
+WITH_PATHS = {"zip": "", "npz": "", "torch": "", "tar": "", "onnx": "",
+              "gguf": ".gguf", "safetensors": ".safetensors"}
+# Warnings of damage that leaves no file unreadable.
+DAMAGE = ("pickle", "split-")
+FOR_GOOD = ("checksum", "corrupt", "limit", "locked", "no container", "version")
+
+
+def answers_with_paths():
+    for folder, extension in WITH_PATHS.items():
+        for path in sorted((GOLDEN / folder).glob("*.json")):
+            answer = json.loads(path.read_text())
+            if "format" not in answer:
+                continue  # the code books of gguf
+            container = path.with_suffix(extension)
+            if "source" in answer:
+                container = path.parent / answer["source"]
+            yield pytest.param(container, answer, id=f"{folder}/{path.stem}")
+
+
+def unreadable_in(answer: dict) -> set[str]:
+    """Primary files that cannot be read, those of a refused one with salvage."""
+    part = answer.get("salvage", answer)
+    paths = set(part.get("eio", []) + part.get("eacces", []))
+    if "open" in answer:
+        return {"tensors/" + path.removeprefix("tensors/") for path in paths}
+    return {path for path in paths if not path.startswith(("members/", "arrays/"))}
+
+
+@pytest.mark.parametrize("container, answer", answers_with_paths())
+def test_what_cannot_be_read(container, answer):
+    """Each such file has a fault, and no other has one. None is a failed read of
+    the container, which another try might cure."""
+    report = check(container)
+    paths = {f["path"] for f in report["faults"] if not f["path"].startswith(".ctxfs/")}
+    assert paths - {""} == unreadable_in(answer)
+    assert all(f["reason"] and f["kind"] in FOR_GOOD for f in report["faults"])
+    code = answer.get("refuse", answer.get("open", {"exit": 0}))["exit"]
+    if code:
+        assert report["outcome"] == ("damaged" if code == 4 else "unchecked")
+    else:
+        damage = any(key.startswith(DAMAGE) for key in answer.get("warnings", []))
+        assert (report["outcome"] != "clean") == (damage or bool(paths - {""}))
