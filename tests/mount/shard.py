@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes small Shard v2 containers, by the format page and not by our reader."""
+"""Writes small Shard v2 containers, and reads headers and records of any, by the
+format page and not by our reader."""
 
 import ctypes
 import dataclasses
@@ -78,3 +79,35 @@ def build(entries: list[Entry], role: int = 1, metadata: bytes = b"") -> bytes:
         strings_at, data_at, schema_at, total,
     )
     return header + index + names + data + metadata
+
+
+HEADER = struct.Struct("<4sBBHBBHIQQQQ")
+FIELDS = (
+    "magic", "version", "role", "flags", "alignment", "compression_default",
+    "index_entry_size", "entry_count", "string_table_offset", "data_section_offset",
+    "schema_offset", "total_file_size",
+)
+
+
+def header_of(container: bytes) -> dict:
+    """The header as the answers of golden/ have it, without the magic number."""
+    header = dict(zip(FIELDS, HEADER.unpack_from(container)))
+    del header["magic"]
+    return header
+
+
+RECORD = struct.Struct("<QIHHQQQIHH")
+
+
+def record_of(container: bytes, entry: int) -> dict:
+    """The record of an entry in the index, by the names in the answers of golden/shard."""
+    fields = RECORD.unpack_from(container, 64 + 48 * entry)
+    return {
+        "name_hash": f"{fields[0]:016x}", "flags": fields[3], "data_offset": fields[4],
+        "stored_size": fields[5], "original_size": fields[6],
+        "crc32c": f"{fields[7]:08x}", "content_type": fields[8], "tag_bits": fields[9],
+    }
+
+
+def name_hash_of(container: bytes, entry: int) -> str:
+    return record_of(container, entry)["name_hash"]
