@@ -13,7 +13,8 @@ import numpy
 import pytest
 
 from conftest import GOLDEN
-from test_golden_shard import paths_of, stored_name
+from shard import crc32c, header_of, record_of
+from test_golden_shard import check_name, paths_of, stored_name
 
 ROOT = GOLDEN / "wshard"
 ANSWERS = sorted(
@@ -21,6 +22,18 @@ ANSWERS = sorted(
     if p.with_suffix(".wshard").exists() or p.with_suffix(".wshard.partial").exists()
 )
 assert ANSWERS, "no golden containers"
+
+
+# What the mount says of an entry that cannot be read, and of a container.
+ERRORS = {
+    "extent past end of file": "run past the end", "crc mismatch": "checksum mismatch",
+    "decompress: orig_size over the limit of 1 GiB": "over the limit of 1073741824",
+}
+FATAL = {
+    "bad magic, version or entry size": "", "short header": "within the header",
+    "index truncated": "within the index",
+    "entry count over the limit of 10000000": "over the limit of 10000000",
+}
 
 
 def container_of(answer_file):
@@ -49,19 +62,30 @@ def expected_exit(answer: dict, container) -> int:
     return 4 if any(e.get("error") == past for e in answer["entries"]) else 0
 
 
+def check_without_shape(shown: dict, entry: dict) -> None:
+    """The answer has a word for what is no array."""
+    assert "dtype" not in shown and "shape" not in shown
+    kind = {"meta": "json", "residual": "bits"}.get(entry["name"].split("/")[0], "raw")
+    assert entry.get("dtype", kind) == kind
+
+
 def check_entry(path: bytes, shown: dict, entry: dict, repaired: dict) -> None:
     assert shown["stored_size"] == entry["disk_size"]
     assert shown["offset"] == entry["offset"]
     assert shown["codec"] == entry["codec"]
+    assert shown["flags"] == entry["flags"]
     if "error" in entry:
         with pytest.raises(OSError) as failed:
             sha256(path)
         assert failed.value.errno == errno.EIO
+        assert ERRORS[entry["error"]].encode() in os.getxattr(path, "user.ctxfs.note")
         return
     assert os.stat(path).st_size == shown["size"]
-    assert sha256(path) == repaired.get(entry["name"], entry)["sha256"]
+    expected = repaired.get(entry["name"], entry)
+    assert sha256(path) == expected["sha256"]
+    assert expected.get("size", shown["size"]) == shown["size"]
     if "shape" not in entry:
-        assert "dtype" not in shown and "shape" not in shown
+        check_without_shape(shown, entry)
         return
     assert shown["dtype"] == entry["dtype"]
     assert shown["shape"] == entry["shape"]
@@ -72,59 +96,137 @@ def check_entry(path: bytes, shown: dict, entry: dict, repaired: dict) -> None:
     assert ("guess" in shown.get("note", "")) == guess
 
 
+def check_warnings(info: dict, answer: dict, container) -> None:
+    """What the answer warns of is warned of, or is the error of an entry."""
+    text = "\n".join(info["warnings"])
+    size = answer.get("header", {}).get("total_file_size")
+    for warning in answer.get("warnings", []):
+        if warning != "duplicate names":
+            length = container.stat().st_size
+            assert warning == f"total_file_size {size} is not the file size {length}"
+            assert f"total_file_size {size}" in text
+        else:
+            assert warning in text
+    by_name = {e["name"]: e.get("error") for e in answer.get("entries", [])}
+    for error in answer.get("errors", []):
+        name, reason = error.split(": ", 1)
+        assert by_name[name] == reason or error in text
+        if name.startswith("meta/") or reason.startswith("extent"):
+            assert name in text
+    for name, error in by_name.items() if "errors" in answer else ():
+        assert error is None or f"{name}: {error}" in answer["errors"]
+
+
+def check_residual(mounted, shown: list[dict], answer: dict) -> None:
+    layouts = {e["name"]: e.get("residual_layout") for e in shown}
+    for name, residual in answer.get("residual", {}).items():
+        signs = mounted / "views/residual_signs" / name[len("residual/"):-len("/sign2nddiff")]
+        assert layouts[name] == residual["layout"]
+        assert sha256(signs) == residual["decoded_sha256"]
+        shape = json.loads(os.getxattr(signs, "user.ctxfs.shape"))
+        assert shape == residual["decoded_shape"]
+        assert signs.stat().st_size == numpy.prod(shape)
+        dtype = os.getxattr(signs, "user.ctxfs.dtype").decode()
+        assert dtype == residual["decoded_dtype"] == "i8"
+
+
+def check_manifest(info: dict, manifest: dict, folder) -> None:
+    """The chunks of an episode as info.json has them: by their numbers, and with a
+    verdict in place of the digest."""
+    assert info["episode"]["id"] == manifest["episode_id"]
+    for key in ("env_id", "total_chunks", "total_timesteps"):
+        assert info["episode"][key] == manifest[key], key
+    chunks = sorted(manifest["chunks"], key=lambda chunk: chunk["chunk_index"])
+    for shown, chunk in zip(info["chunks"], chunks, strict=True):
+        for key in ("chunk_index", "uri", "timestep_range", "length_T"):
+            assert shown[key] == chunk[key], key
+        assert chunk["total_chunks"] == manifest["total_chunks"]
+        if "sha256" in chunk and shown["sha256"] == "ok":
+            assert sha256(folder / chunk["uri"]) == chunk["sha256"]
+
+
+def check_joined(mounted, info: dict, answer: dict, container) -> None:
+    """The lanes of all chunks in a row."""
+    assert info["continuity"] == answer["continuity"]
+    assert (info["warnings"] == []) == (answer["continuity"] == "ok")
+    joined = answer.get("concatenated")
+    # A digest that differs is found only when someone reads it.
+    digest = "sha_manifest" in container.name and joined is None
+    folder = mounted / "episode"
+    assert folder.exists() == (joined is not None or digest)
+    if joined is None:
+        return
+    # Ticks are counted through; the answer has those of the chunks, too.
+    lanes = {name.replace(" + timestep_range[0]", ""): lane
+             for name, lane in joined.items() if name != "time/ticks"}
+    chunks = [mounted / "views/chunks" / chunk["uri"] for chunk in info["chunks"]]
+    ticks = b"".join((chunk / "time/ticks").read_bytes() for chunk in chunks)
+    digest = hashlib.sha256(ticks).hexdigest()
+    assert joined["time/ticks"] == lanes["time/ticks"] | {"sha256": digest}
+    assert lanes.keys() == {
+        os.path.relpath(os.path.join(above, file), folder)
+        for above, _, files in os.walk(folder) for file in files
+    }
+    for name, lane in lanes.items():
+        path = folder / name
+        assert path.stat().st_size == lane["size"]
+        assert sha256(path) == lane["sha256"]
+        assert os.getxattr(path, "user.ctxfs.dtype") == lane["dtype"].encode()
+        assert json.loads(os.getxattr(path, "user.ctxfs.shape")) == lane["shape"]
+
+
+def mount_or_refuse(answer: dict, container, mount, refused):
+    """The mount, salvaged if it has to be; None if that is refused, too."""
+    code = expected_exit(answer, container)
+    options = []
+    if code != 0:
+        got, text = refused(container)
+        assert got == code
+        assert container.name in text and "byte " in text
+        options = ["salvage"]
+    entries = answer.get("entries", [])
+    cut = any(e.get("error") == "index truncated" for e in entries)
+    if not cut and answer.get("mountable", bool(entries)):
+        assert not answer.get("fatal")
+        return mount(container, *options)
+    assert not answer.get("errors")
+    _, text = refused(container, "salvage")
+    for fatal in answer.get("fatal", []):
+        assert FATAL[fatal] in text
+    return None
+
+
 @pytest.mark.parametrize(
     "answer_file", ANSWERS, ids=lambda p: str(p.relative_to(ROOT).with_suffix(""))
 )
 def test_golden(answer_file, mount, refused):
     answer = json.loads(answer_file.read_text())
     container = container_of(answer_file)
-    code = expected_exit(answer, container)
-    options = []
-    if code != 0:
-        assert refused(container)[0] == code
-        options = ["salvage"]
-    entries = answer.get("entries", [])
-    cut = any(e.get("error") == "index truncated" for e in entries)
-    if cut or not answer.get("mountable", bool(entries)):
-        refused(container, "salvage")
+    mounted = mount_or_refuse(answer, container, mount, refused)
+    if mounted is None:
         return
-
-    mounted = mount(container, *options)
+    entries = answer.get("entries", [])
     info = json.loads((mounted / ".ctxfs" / "info.json").read_text())
+    check_warnings(info, answer, container)
     for key, value in (answer.get("episode") or {}).items():
         assert info["episode"][key] == value
     index = json.loads((mounted / ".ctxfs" / "index.json").read_text())
     paths = paths_of(index)
     assert len(set(paths)) == len(entries)
     root = os.fsencode(mounted.root)
-    repaired = answer.get("repaired", {"entries": {}})["entries"]
-    assert set(info.get("repaired", {"entries": []})["entries"]) == set(repaired)
+    repairs = answer.get("repaired", {"entries": {}})
+    shown_repairs = info.get("repaired", {"entries": []})
+    assert set(shown_repairs["entries"]) == set(repairs["entries"])
+    assert shown_repairs.get("flush_interval") == repairs.get("flush_interval")
     for path, shown, entry in zip(paths, index, entries):
-        assert (shown["name"] or "") == entry["name"] or "name_hex" in entry
+        check_name(shown, entry)
         assert stored_name(entry) == b"" or path
-        check_entry(os.path.join(root, path), shown, entry, repaired)
-
-    for name, residual in answer.get("residual", {}).items():
-        signs = mounted / "views/residual_signs" / name[len("residual/"):-len("/sign2nddiff")]
-        assert sha256(signs) == residual["decoded_sha256"]
-        shape = json.loads(os.getxattr(signs, "user.ctxfs.shape"))
-        assert shape == residual["decoded_shape"]
-        assert os.getxattr(signs, "user.ctxfs.dtype") == b"i8"
-
-    if "continuity" not in answer:
-        return
-    assert info["continuity"] == answer["continuity"]
-    joined = answer.get("concatenated")
-    digest = "sha_manifest" in container.name and joined is None
-    assert (mounted / "episode").exists() == (joined is not None or digest)
-    for name, lane in (joined or {}).items():
-        if name == "time/ticks":
-            continue
-        path = mounted / "episode" / name.replace(" + timestep_range[0]", "")
-        assert path.stat().st_size == lane["size"]
-        assert sha256(path) == lane["sha256"]
-        assert os.getxattr(path, "user.ctxfs.dtype") == lane["dtype"].encode()
-        assert json.loads(os.getxattr(path, "user.ctxfs.shape")) == lane["shape"]
+        check_entry(os.path.join(root, path), shown, entry, repairs["entries"])
+    check_residual(mounted, index, answer)
+    if answer.get("manifest"):
+        check_manifest(info, answer["manifest"], container.parent)
+    if "continuity" in answer:
+        check_joined(mounted, info, answer, container)
 
 
 def test_chunks_are_containers(mount):
@@ -204,6 +306,55 @@ ENTRY = {
 }
 
 
+# Keys of an entry, and of what shard.py makes of its record in the index.
+RECORD = {
+    "name_hash": "name_hash", "offset": "data_offset", "disk_size": "stored_size",
+    "orig_size": "original_size", "flags": "flags", "crc32c": "crc32c",
+    "content_type": "content_type",
+}
+
+
+def check_file(answer: dict, container, whole: bytes) -> None:
+    """The answer is of this file, and has its header and the hashes of its names."""
+    if "sha256" in answer:
+        assert answer["sha256"] == hashlib.sha256(whole).hexdigest()
+        assert answer["size"] == len(whole)
+        assert answer["file"] == str(container.relative_to(ROOT))
+    if "header" in answer:
+        header = {"magic": whole[:4].decode()} | header_of(whole)
+        assert answer["header"].items() <= header.items()
+    for number, entry in enumerate(answer.get("entries", [])):
+        assert set(entry) <= ENTRY
+        if "name_hash" in entry:
+            record = record_of(whole, number)
+            for key, stored in RECORD.items():
+                assert entry[key] == record[stored], key
+    if "state" in answer:  # of a writer that was interrupted
+        zeros = len(whole) - len(whole.lstrip(b"\0"))
+        assert answer["first_64_bytes_zero"] == (zeros >= 64)
+        assert answer["first_nonzero_byte"] == (zeros if zeros < len(whole) else None)
+        assert answer["header_valid"] == (whole[:4] == b"SHRD")
+    if "complete" in answer:
+        assert answer["complete"] == (expected_exit(answer, container) == 0)
+
+
+def check_checksum(path: bytes, shown: dict, entry: dict, whole: bytes) -> None:
+    """What the checksum in the index is of, and which codec is meant."""
+    stored = whole[entry["offset"] : entry["offset"] + entry["disk_size"]]
+    over = entry.get("crc_over")
+    assert over in ("decoded", "disk", "absent", "MISMATCH") or "error" in entry
+    if shown.get("repaired"):  # the answer has these bytes, too
+        assert hashlib.sha256(stored).hexdigest() == entry["sha256"]
+    if "error" not in entry and over in ("decoded", "disk") and not shown.get("repaired"):
+        with open(path, "rb") as file:
+            data = stored if over == "disk" else file.read()
+        assert f"{crc32c(data):08x}" == entry["crc32c"]
+    assert (over == "MISMATCH") == (entry.get("error") == "crc mismatch")
+    if "codec_from" in entry:
+        named = entry["flags"] & 6 != 0
+        assert entry["codec_from"] == ("entry flags" if named else "header default")
+
+
 def check_view(mounted, path: str, entry: dict) -> None:
     """The .npy is what numpy.save writes, byte for byte; bf16 has one of its bits."""
     view = "raw16" if entry["dtype"] == "bf16" else "npy"
@@ -261,35 +412,38 @@ def pixels(png: bytes) -> bytes:
 @pytest.mark.parametrize(
     "answer_file", ANSWERS, ids=lambda p: str(p.relative_to(ROOT).with_suffix(""))
 )
-def test_header_index_and_views(answer_file, mount):
+def test_header_index_and_views(answer_file, mount, refused):
     """The keys that test_golden does not look at."""
     answer = json.loads(answer_file.read_text())
     container = container_of(answer_file)
     whole = container.read_bytes()
-    if "sha256" in answer:
-        assert answer["sha256"] == hashlib.sha256(whole).hexdigest()
-        assert answer["size"] == len(whole)
-    for entry in answer.get("entries", []):
-        assert set(entry) <= ENTRY
-    if expected_exit(answer, container) != 0 or "header" not in answer:
+    check_file(answer, container, whole)
+    mounted = mount_or_refuse(answer, container, mount, refused)
+    if mounted is None:
         return
-    mounted = mount(container)
     info = json.loads((mounted / ".ctxfs/info.json").read_text())
     header = answer["header"]
     for key in ("role", "flags", "alignment", "compression_default", "version"):
         assert info[key] == header[key], key
     index = json.loads((mounted / ".ctxfs/index.json").read_text())
     assert len(index) == header["entry_count"]
-    assert info["container_size"] == header["total_file_size"]
-    for shown, entry in zip(index, answer["entries"]):
+    damaged = expected_exit(answer, container) != 0
+    assert info["salvaged"] == damaged
+    assert damaged or info["container_size"] == header["total_file_size"]
+    repaired = answer.get("repaired", {"entries": {}})["entries"]
+    root = os.fsencode(mounted.root)
+    for path, shown, entry in zip(paths_of(index), index, answer["entries"]):
+        check_checksum(os.path.join(root, path), shown, entry, whole)
         assert shown["content_type"].split()[0] == str(entry["content_type"])
-        assert shown["flags"] == entry["flags"]
         if entry.get("crc_over") == "absent":
             assert shown["checksum"] == ""
         elif entry["crc32c"] != "00000000":  # nothing, or that of no bytes
             assert shown["checksum"] == "crc32c:" + entry["crc32c"]
-        repaired = answer.get("repaired", {"entries": {}})["entries"]
-        if "error" in entry or entry["name"] in repaired:
+        if "error" in entry:
+            continue
+        if entry["name"] in repaired:  # the answer has the view of what is stored
+            view = mounted / "views/npy" / (shown["path"] + ".npy")
+            assert view.stat().st_size == entry["npy_size"]
             continue
         assert shown["size"] == entry["orig_size"]
         if "npy_sha256" in entry:
