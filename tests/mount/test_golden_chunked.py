@@ -33,6 +33,15 @@ def test_chunks_are_joined_along_time(mount):
         if path.is_file() and path.relative_to(chunks[0].root).parts[0] in ("signal", "action")
     ]
     assert lanes
+    info = json.loads((mounted / ".ctxfs/info.json").read_text())
+    assert info["continuity"] == "ok"
+    assert info["episode"]["id"] == answer["episode_id"]
+    assert info["episode"]["total_timesteps"] == answer["total_timesteps"]
+    for shown, chunk in zip(info["chunks"], answer["chunks"], strict=True):
+        assert shown | {"sha256": chunk["sha256"], "total_chunks": len(uris)} == chunk
+        whole = (FOLDER / chunk["uri"]).read_bytes()
+        assert shown["sha256"] == "ok"
+        assert hashlib.sha256(whole).hexdigest() == chunk["sha256"]
     for lane in [*lanes, "reward", "done"]:
         parts = [(chunk / str(lane)).read_bytes() for chunk in chunks]
         assert (mounted / "episode" / str(lane)).read_bytes() == b"".join(parts)

@@ -12,6 +12,7 @@ import numpy
 import pytest
 
 from conftest import GOLDEN
+from shard import header_of, name_hash_of
 
 ANSWERS = sorted((GOLDEN / "shard-profiles").rglob("*.json"))
 SHARDS = [path for path in ANSWERS if "header" in json.loads(path.read_text())]
@@ -67,24 +68,27 @@ def test_every_key_is_known(answer_file):
         assert set(expected) <= EXPECTED[kind]
 
 
+def check_header(info: dict, header: dict, container: bytes) -> None:
+    header = header | {"flags": int(header["flags"], 16)}
+    assert header.items() <= header_of(container).items()
+    for key in ("role", "flags", "alignment", "compression_default"):
+        assert info[key] == header[key], key
+    assert info["container_size"] == header["total_file_size"] == len(container)
+
+
 @pytest.mark.parametrize("answer_file", SHARDS, ids=lambda p: p.stem)
 def test_container_and_entries(answer_file, mount):
     answer = load(answer_file)
     container = answer_file.with_suffix("")
     whole = container.read_bytes()
     assert hashlib.sha256(whole).hexdigest() == answer["sha256"]
-    assert answer["file"].endswith(container.name)
+    assert answer["file"] == str(container.relative_to(GOLDEN / "shard-profiles"))
     mounted = mount(container)
     assert (mounted / ".ctxfs/container").read_bytes() == whole
 
     header = answer["header"]
     info = load(mounted / ".ctxfs/info.json")
-    assert info["role"] == header["role"]
-    assert info["flags"] == int(header["flags"], 16)
-    assert info["alignment"] == header["alignment"]
-    assert info["compression_default"] == header["compression_default"]
-    assert info["container_size"] == header["total_file_size"] == len(whole)
-
+    check_header(info, header, whole)
     metadata = mounted / ".ctxfs/metadata.json"
     assert metadata.exists() == (header["schema_offset"] != 0)
     if metadata.exists():
@@ -97,9 +101,10 @@ def test_container_and_entries(answer_file, mount):
     if info["format"] == "shard":
         assert info["entries"] == header["entry_count"]
     assert len(index) == len(answer["entries"]) == header["entry_count"]
-    for shown, entry in zip(index, answer["entries"]):
+    for number, (shown, entry) in enumerate(zip(index, answer["entries"])):
         path = mounted / shown["path"]
         assert shown["name"] == entry["name"]
+        assert name_hash_of(whole, number) == entry["name_hash"]
         assert shown["offset"] == entry["data_offset"]
         assert shown["stored_size"] == entry["disk_size"]
         assert shown["size"] == os.stat(path).st_size == entry["orig_size"]
@@ -127,9 +132,13 @@ def test_samples_come_in_the_order_of_the_reference(answer_file, mount):
     mounted = mount(answer_file.with_suffix(""))
     assert answer["metadata"] in (None, answer["metadata_section"]) or (
         answer["metadata"].items() <= answer["metadata_section"].items())
+    ids = [sample["id"] for sample in answer["samples"]]
+    assert answer["iteration_order"] == ids
     for sample in answer["samples"]:
+        assert sample["entry"] == str(sample["id"])
         assert set(sample) <= {"id", "entry", "payload_sha256", "value", "error"}
         if "error" in sample:  # of the reference, which we read past
+            assert {"payload_sha256", "value"}.isdisjoint(sample)
             continue
         data = (mounted / sample["entry"]).read_bytes()
         assert hashlib.sha256(data).hexdigest() == sample["payload_sha256"]
@@ -183,4 +192,6 @@ def test_k_quants_are_bytes(mount):
         assert row_bytes % expected["block_bytes"] == 0
         values = (folder / f"kquant_{expected['ggml_type']}.f32").read_bytes()
         assert hashlib.sha256(values).hexdigest() == expected["dequant_f32_le_sha256"]
+        assert len(values) == 4 * numpy.prod(expected["logical_shape"])
+        assert numpy.frombuffer(values, "<f4")[:8].tolist() == expected["first8"]
     assert not (mounted / "views/dequantized").exists()
