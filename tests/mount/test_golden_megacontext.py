@@ -10,9 +10,11 @@ import re
 import shutil
 import struct
 
+import numpy
 import pytest
 
-from conftest import GOLDEN
+from conftest import BIN, GOLDEN, run
+from npy import values_of, view_of
 
 TREES = GOLDEN / "megacontext"
 ANSWERS = sorted(TREES.glob("*.json"))
@@ -49,9 +51,44 @@ def check_parts(root: pathlib.Path, number: int, payload: bytes, level: dict) ->
         assert not (parts / absent).exists()
 
 
+def numbers(values: list) -> list[float]:
+    """Those that JSON has no number for are text: "nan", "-inf"."""
+    return [float(value) for value in values]
+
+
+def check_values(root: pathlib.Path, payload: pathlib.Path, data: bytes, level: dict) -> None:
+    """The .npy of the level, and its first and last elements."""
+    name = str(payload.relative_to(root))
+    dtype = {"uint32": "u32", "fp16": "f16", "bf16": "bf16", "fp32": "f32"}[level["dtype"]]
+    assert os.getxattr(payload, "user.ctxfs.dtype").decode() == dtype
+    for key, view in (("npy_sha256", view_of(root, name, "f32")),
+                      ("npy_u2_sha256", view_of(root, name, "bf16")),
+                      ("npy_f32_sha256", view_of(root, name, "f32"))):
+        if key in level:
+            assert sha256(view.read_bytes()) == level[key]
+    assert ("npy_u2_sha256" in level) == ("npy_f32_sha256" in level) == (dtype == "bf16")
+    values = values_of(data, dtype)
+    for few, said in ((values[:8], "first"), (values[-8:], "last")):
+        assert numpy.array_equal(few, numbers(level.get(said, [])), equal_nan=True)
+
+
+def check_files(folder: pathlib.Path, files: dict, above: str) -> None:
+    """The files that a tree has itself, for `above` of its name."""
+    for name, about in files.items():
+        file = name.removeprefix(above)
+        if not name.startswith(above) or "/" in file:
+            continue
+        path = folder / file
+        if file != "metadata.json":
+            path = folder / ".ctxfs" / "files" / file
+        assert path.stat().st_size == about["size"]
+        assert sha256(path.read_bytes()) == about["sha256"]
+
+
 def check_levels(root: pathlib.Path, answer: dict) -> None:
     tree = load(root / "tree.json")
     assert tree["open"] == answer["open"]
+    assert tree["warnings"] == load(root / ".ctxfs/info.json")["warnings"]
     assert tree["levels"].keys() == answer["levels"].keys()
     for file, level in answer["levels"].items():
         shown = tree["levels"][file]
@@ -74,12 +111,17 @@ def check_levels(root: pathlib.Path, answer: dict) -> None:
         shape = json.loads(os.getxattr(payload, "user.ctxfs.shape"))
         assert shape == level["shape"]
         check_parts(root, number, data, level)
+        check_values(root, payload, data, level)
 
 
 @pytest.mark.parametrize("answer_file", ANSWERS, ids=lambda p: p.stem)
 def test_golden(answer_file, mount, refused):
     answer = json.loads(answer_file.read_text())
     source = answer_file.with_suffix("")
+    assert answer["dir"] == source.name
+    for file, about in answer["files"].items():
+        data = (source / file).read_bytes()
+        assert about == {"size": len(data), "sha256": sha256(data)}
     if answer["open"] == "error":
         code, text = refused(source)
         levels = answer.get("levels", {})
@@ -90,23 +132,53 @@ def test_golden(answer_file, mount, refused):
     mounted = mount(source)
     check_levels(mounted.root, answer)
     broken = [f for f, v in answer["levels"].items() if v["status"] == "error"]
-    shown = [w for w in load(mounted / "tree.json")["warnings"]
-             if w.split(": ")[0] not in broken]
-    assert set(shown) == set(answer["warnings"])
-    for file, about in answer["files"].items():
-        if "/" in file:
-            continue
-        path = mounted / file
-        if file != "metadata.json":
-            path = mounted / ".ctxfs" / "files" / file
-        assert sha256(path.read_bytes()) == about["sha256"]
+    warnings = load(mounted / "tree.json")["warnings"]
+    # What is wrong with a level is told once; the answer has it elsewhere.
+    told = [w.split(": ")[0] for w in warnings if w.split(": ")[0] in broken]
+    assert sorted(told) == sorted(broken)
+    shown = [w for w in warnings if w.split(": ")[0] not in broken]
+    assert sorted(set(shown)) == sorted(answer["warnings"])
+    check_files(mounted.root, answer["files"], "")
     snapshots = answer.get("snapshots", {})
     if not snapshots:
         assert not (mounted / "checkpoints").exists()
         return
     assert set(os.listdir(mounted / "checkpoints")) == set(snapshots)
+    assert set(snapshots).isdisjoint(answer["not_snapshots"])
+    for name in answer["not_snapshots"]:
+        assert (source / "checkpoints" / name).exists()
     for name, of_snapshot in snapshots.items():
-        check_levels(mounted / "checkpoints" / name, of_snapshot)
+        snapshot = mounted / "checkpoints" / name
+        check_levels(snapshot, of_snapshot)
+        check_files(snapshot, answer["files"], f"checkpoints/{name}/")
+        assert not (snapshot / "checkpoints").exists()
+
+
+@pytest.mark.parametrize("answer_file", ANSWERS, ids=lambda p: p.stem)
+def test_levels_open_alone(answer_file):
+    """Any level file is a container of its own, whose header says which level it is."""
+    for file, level in json.loads(answer_file.read_text()).get("levels", {}).items():
+        path = answer_file.with_suffix("") / file
+        if level["status"] == "error":
+            done = run(BIN / "ctxfs", "info", path)
+            why = level["error"]
+            if why == "bad magic":  # then it is of no format
+                assert done.returncode == 3
+            else:
+                assert done.returncode in (4, 5) and why in done.stderr.decode()
+            continue
+        number = level["header"]["level"]
+        payload = f"{path}//LOD{number}/{'gists' if number else 'tokens'}"
+        done = run(BIN / "ctxfs", "cat", payload)
+        assert done.returncode == 0, done.stderr
+        assert sha256(done.stdout) == level["payload_sha256"]
+
+
+def test_a_mirror_recognises_trees(mount):
+    mounted = mount(TREES)
+    for answer_file in ANSWERS:
+        tree = mounted.point / answer_file.stem / "tree.json"
+        assert tree.exists() == (load(answer_file)["open"] != "error"), tree
 
 
 def header(level: int, count: int, dtype=0, dim=16, block=32, name=b"m") -> bytes:
@@ -118,6 +190,9 @@ def test_a_single_level(mount):
     file = TREES / "seed_offsets" / "LOD1.ctx"
     mounted = mount(file)
     data = file.read_bytes()
+    offsets = load(TREES / "seed_offsets.json")["offsets"]
+    assert offsets == {"LOD0.ctx block 10 token 5": 64 + 4 * (10 * 32 + 5),
+                       "LOD1.ctx gist 42": 172096}
     gist = (mounted / "views" / "gists" / "LOD1" / "000042").read_bytes()
     assert gist == data[172096 : 172096 + 4096]
     assert (mounted / "LOD1" / "gists").read_bytes() == data[64:]
