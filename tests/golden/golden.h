@@ -76,15 +76,4 @@ inline std::shared_ptr<const Container> Open(const std::string& name) {
   return *container;
 }
 
-/// The name as it is stored: bytes that are not UTF-8 are answered in hex.
-inline std::string StoredName(const Json& entry) {
-  if (!entry.contains("name_hex")) return entry["name"].get<std::string>();
-  std::string name;
-  const std::string hex = entry["name_hex"];
-  for (size_t i = 0; i < hex.size(); i += 2) {
-    name += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  }
-  return name;
-}
-
 }  // namespace ctxfs::golden
