@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures random access through a mount: preads of 4 KiB and faults of mmap.
+
+    scripts/bench_random.py [--bin DIR] [--scratch DIR] [--rounds N]
+
+Files of a GiB on fresh mounts, opened and verified before: a stored entry, a zstd
+entry (decoded to a temporary file, since it is larger than cache=), one of 256 MiB
+(in memory), and a quantised tensor of GGUF as float32. The yardstick is null_fs,
+a FUSE server with nothing behind it, in the same round. Served and read are the
+bytes that left the daemon and the container, per byte wanted.
+"""
+
+import argparse
+import mmap
+import os
+import pathlib
+import random
+import re
+import statistics
+import struct
+import time
+from collections.abc import Callable, Iterator
+
+import bench_lib as lib
+
+GIB = 1 << 30
+PAGE = 4096
+READS = 20_000
+ROWS = 8192  # of the quantised tensor, and as many columns: 256 MiB of float32
+NULL = "null_fs"
+
+
+def offsets(size: int, seed: int) -> list[int]:
+    """Different pages, in random order: none is in the page cache before."""
+    return [page * PAGE for page in random.Random(seed).sample(range(size // PAGE), READS)]
+
+
+def preads(path: pathlib.Path, places: list[int]) -> float:
+    with open(path, "rb", buffering=0) as file:
+        start = time.perf_counter()
+        for at in places:
+            if len(os.pread(file.fileno(), PAGE, at)) != PAGE:
+                raise RuntimeError("a read was short")
+        return time.perf_counter() - start
+
+
+def faults(path: pathlib.Path, places: list[int]) -> float:
+    with open(path, "rb") as file:
+        view = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        view.madvise(mmap.MADV_RANDOM)
+        total = 0
+        start = time.perf_counter()
+        for at in places:
+            total += view[at]
+        taken = time.perf_counter() - start
+        view.close()
+        return taken
+
+
+def write_quantised(path: pathlib.Path) -> None:
+    """A GGUF of one Q8_0 tensor "w": per 32 values a float16 scale and 32 bytes."""
+    name = b"w"
+    head = struct.pack("<4sIQQ", b"GGUF", 3, 1, 0)
+    head += struct.pack("<Q", len(name)) + name
+    head += struct.pack("<IQQIQ", 2, ROWS, ROWS, 8, 0)
+    head += bytes(-len(head) % 32)
+    block = struct.pack("<e", 0.5) + random.Random(1).randbytes(32)
+    path.write_bytes(head + block * (ROWS * ROWS // 32))
+
+
+class Counters:
+    """The mount's own counters, as differences."""
+
+    NAMES = ("read_bytes_total", "container_bytes_total")
+
+    def __init__(self, point: pathlib.Path):
+        self.path = point / ".ctxfs/stats"
+        self.before = self.now()
+
+    def now(self) -> list[float]:
+        if not self.path.exists():
+            return [0.0, 0.0]
+        text = self.path.read_text()
+        found = [re.search(rf"^ctxfs_{name} (\S+)$", text, re.MULTILINE) for name in self.NAMES]
+        return [float(one[1]) if one else 0.0 for one in found]
+
+    def per_byte(self, wanted: int) -> list[float]:
+        return [(b - a) / wanted for a, b in zip(self.before, self.now(), strict=True)]
+
+
+class Bench:
+    def __init__(self, tools: lib.Tools):
+        self.tools = tools
+        self.seconds: dict[tuple[str, str], list[float]] = {}
+        self.factors: dict[tuple[str, str], list[float]] = {}
+        self.quantised = tools.scratch / "quantised.gguf"
+        if not self.quantised.exists():
+            write_quantised(self.quantised)
+        self.sources = {
+            "stored entry, 1 GiB": (tools.make_shard("one", 1, GIB, "none"), None),
+            "zstd entry, 1 GiB, in a temporary file": (
+                tools.make_shard("one", 1, GIB - PAGE, "zstd"), None),
+            "zstd entry, 256 MiB, in memory": (
+                tools.make_shard("one", 1, GIB // 4, "zstd"), None),
+            "Q8_0 of GGUF as float32, 256 MiB": (self.quantised, "views/dequantized/w"),
+        }
+        for source, _ in self.sources.values():
+            lib.warm(source)
+
+    def mounts(self) -> Iterator[tuple[str, Callable, str | None]]:
+        yield NULL, lambda: self.tools.null_fs(1, GIB), None
+        for name, (source, path) in self.sources.items():
+            yield name, lambda source=source: self.tools.ctxfs(source), path
+
+    def round(self, number: int) -> None:
+        for how in (preads, faults):
+            for name, mount, path in self.mounts():
+                with mount():
+                    file = self.tools.point / path if path else self.tools.entries()[0]
+                    with open(file, "rb", buffering=0) as one:
+                        one.read(1)  # verifies and decodes
+                    places = offsets(file.stat().st_size, number)
+                    counters = Counters(self.tools.point)
+                    taken = how(file, places)
+                    self.seconds.setdefault((how.__name__, name), []).append(taken)
+                    self.factors[how.__name__, name] = counters.per_byte(READS * PAGE)
+
+    def report(self) -> None:
+        print(lib.row("what", "of", "per second", "of null_fs", "served", "read"))
+        print(lib.row(*["---"] * 6))
+        for (how, name), taken in self.seconds.items():
+            null = self.seconds[how, NULL]
+            ratios = [a / b for a, b in zip(null, taken, strict=True)]
+            served, read = self.factors[how, name]
+            print(lib.row(how, name, f"{READS / statistics.median(taken):,.0f}",
+                          f"{statistics.median(ratios):.2f} "
+                          f"({min(ratios):.2f} to {max(ratios):.2f})",
+                          f"{served:.2f}", f"{read:.2f}"))
+
+
+def main() -> None:
+    args: argparse.Namespace = lib.peer_options(__doc__, rounds=5).parse_args()
+    bench = Bench(lib.Tools(args.bin.resolve(), lib.scratch_folder(args.scratch)))
+    for number in range(args.rounds):
+        bench.round(number)
+    bench.report()
+
+
+if __name__ == "__main__":
+    main()
