@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Which lines of core/ the unit tests, the golden tests and the fuzz corpus run,
+# Which lines of core/ the unit tests, the golden files and the fuzz corpus run,
 # by folder, and the files that have the most lines which they do not.
 set -euo pipefail
 cd "$(dirname "$0")/.."

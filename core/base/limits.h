@@ -24,7 +24,8 @@ constexpr uint64_t kNameBytes = 100 * kMiB;
 /// names (docs/robustness.md, section 6).
 constexpr uint32_t kTreeNodes = 24'000'000;
 constexpr uint64_t kTreeNameBytes = 256 * kMiB;
-/// Bytes that one compressed entry may decode to in memory (docs/shard.md, section 15).
+/// Bytes that one compressed entry may decode to in memory (docs/shard.md,
+/// section 15).
 constexpr uint64_t kDecodedBytes = kGiB;
 /// The same of an entry that is decoded into a temporary file.
 constexpr uint64_t kStreamedBytes = 1024 * kGiB;
