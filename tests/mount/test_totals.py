@@ -188,9 +188,9 @@ def test_a_daemon_with_little_address_space(mount, tmp_path):
     container = bytearray(shard.build(entries, role=16))
     struct.pack_into("<Q", container, 64 + 32, size)  # decoded size of the first
     (tmp_path / "a.shard").write_bytes(container)
-    mounted = mount(tmp_path / "a.shard", f"cache={CACHE_MIB}M", "threads=4",
-                    "max_expansion=0",
-                    before=["prlimit", f"--as={600 * MIB}", "--"])
+    little = {"before": ["prlimit", f"--as={600 * MIB}", "--"]}
+    options = [f"cache={CACHE_MIB}M", "threads=4", "max_expansion=0"]
+    mounted = mount(tmp_path / "a.shard", *options, "cache_dir_size=1M", **little)
     assert (mounted / "fits").read_bytes() == text
     assert (mounted / "big").stat().st_size == size
     for _ in range(3):
@@ -201,6 +201,9 @@ def test_a_daemon_with_little_address_space(mount, tmp_path):
                          os.POSIX_FADV_DONTNEED)
         assert (mounted / "fits").read_bytes() == text
     assert alive(mounted.pid())
+    # In a temporary file it needs no address space.
+    spilling = mount(tmp_path / "a.shard", *options, **little)
+    assert (spilling / "big").read_bytes() == bytes(size)
 
 
 def test_a_mount_with_too_little_address_space_says_so(tmp_path, hostile):
