@@ -4,19 +4,15 @@
 #include <memory>
 
 #include "core/codec/checksum.h"
-#include "core/content/block.h"
 #include "core/content/read_context.h"
 #include "core/content/verdict.h"
-#include "core/content/window.h"
 #include "core/io/source.h"
 
 namespace ctxfs {
 
 /// Stands before the bytes [offset, offset + length) of a container and lets
-/// reads through once their checksum has matched. The bytes are verified once,
-/// at the first need; the verdict is kept, an I/O error is not. If they are
-/// few enough, the first reader gets them from the memory in which they were
-/// verified, and does not read them again.
+/// reads through once their checksum has matched. The bytes are read once, at
+/// the first need; the verdict is kept, an I/O error is not.
 class ChecksumGuard {
  public:
   struct Guarded {
@@ -31,17 +27,10 @@ class ChecksumGuard {
                 std::shared_ptr<AtomicVerdict> verdict)
       : key_(key), guarded_(std::move(guarded)), verdict_(std::move(verdict)) {}
 
-  /// Puts [offset, offset + length), which lies within the guarded bytes, into
-  /// `window`, after making sure of them. Fails with kChecksum when they do not
-  /// match.
-  Status Read(uint64_t offset, size_t length, const ReadContext& context,
-              Window& window) const;
-
-  /// Makes sure of the guarded bytes for a reader that is about to come.
-  Status Prepare(const ReadContext& context) const;
-
-  /// A reader has come to the end: BlockCache::Spend for what is in memory.
-  void Spend(const ReadContext& context) const;
+  /// Reads [offset, offset + out.size()), which lies within the guarded bytes,
+  /// after making sure of them. Fails with kChecksum when they do not match.
+  Status Read(uint64_t offset, MutableBytes out,
+              const ReadContext& context) const;
 
   /// Bytes that Verify has to read: none once there is a verdict.
   uint64_t PendingWork() const {
@@ -52,16 +41,8 @@ class ChecksumGuard {
   Status Verify(const ReadContext& context) const;
 
  private:
-  class Whole;
-
   Verdict verdict() const { return verdict_->load(std::memory_order_acquire); }
   Error Mismatch() const;
-  /// Whether all of the bytes may be kept in memory, and are worth it.
-  bool FitsMemory(const ReadContext& context) const;
-  /// All guarded bytes, if they are in memory or can be verified there now;
-  /// null if not.
-  Result<BlockCache::Pinned> InMemory(const ReadContext& context) const;
-  Status ReadAll(MutableBytes out, const ReadContext& context) const;
   Status Scan(const ReadContext& context) const;
   Status Settle(bool matches, const ReadContext& context) const;
 

@@ -73,11 +73,11 @@ struct ExtentReader {
     return {};
   }
   Status operator()(const Range& extent) const {
+    const MutableBytes out = window.AppendScratch(length);
     if (extent.guard != nullptr) {
-      return extent.guard->Read(extent.offset + at, length, context, window);
+      return extent.guard->Read(extent.offset + at, out, context);
     }
-    return extent.source->ReadAt(extent.offset + at,
-                                 window.AppendScratch(length));
+    return extent.source->ReadAt(extent.offset + at, out);
   }
   Status operator()(const Decoded& extent) const {
     return ReadBlock(*extent.block, extent.offset + at, length, context,
@@ -293,7 +293,7 @@ void Content::Prepare(const ReadContext& context) const {
     if (const auto* decoded = std::get_if<Decoded>(&extent)) {
       if (!MakeBlock(*decoded->block, context)) return;
     } else if (const auto* range = std::get_if<Range>(&extent)) {
-      if (range->guard != nullptr && !range->guard->Prepare(context)) return;
+      if (range->guard != nullptr && !range->guard->Verify(context)) return;
     }
   }
 }
@@ -302,8 +302,6 @@ void Content::Spend(const ReadContext& context) const {
   for (const Extent& extent : extents_) {
     if (const auto* decoded = std::get_if<Decoded>(&extent)) {
       context.cache().Spend(*decoded->block);
-    } else if (const auto* range = std::get_if<Range>(&extent)) {
-      if (range->guard != nullptr) range->guard->Spend(context);
     }
   }
 }

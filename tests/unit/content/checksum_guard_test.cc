@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/testing/blocks.h"
 #include "tests/unit/testing/compress.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/result.h"
@@ -23,8 +22,7 @@ using Access = FaultySource::Access;
 /// `length` guarded bytes at 100 of a source that has more on both sides.
 class Guarded {
  public:
-  explicit Guarded(size_t length, uint32_t crc_error = 0,
-                   uint64_t cache_bytes = 1 << 20)
+  explicit Guarded(size_t length, uint32_t crc_error = 0)
       : bytes_(Noise(100 + length + 50)),
         source(std::make_shared<FaultySource>(bytes_)),
         verdict(std::make_shared<AtomicVerdict>(Verdict::kUnknown)),
@@ -32,20 +30,17 @@ class Guarded {
               {source, 100, length,
                Checksum{ChecksumKind::kCrc32c,
                         Crc32c(AsBytes(Expected(0, length))) ^ crc_error}},
-              verdict),
-        cache(cache_bytes) {}
+              verdict) {}
 
   std::string Expected(size_t at, size_t size) const {
     return bytes_.substr(100 + at, size);
   }
   /// Reads at `at` of the guarded bytes.
   Result<std::string> Read(size_t at, size_t size) {
-    Window window;
-    window.Reserve(size);
-    Status read = guard.Read(100 + at, size, cache, window);
+    std::string out(size, '?');
+    Status read =
+        guard.Read(100 + at, std::as_writable_bytes(std::span(out)), cache);
     if (!read) return std::move(read).error();
-    std::string out;
-    for (const Bytes slice : window.slices()) out += AsText(slice);
     return out;
   }
 
@@ -56,12 +51,8 @@ class Guarded {
   std::shared_ptr<FaultySource> source;
   std::shared_ptr<AtomicVerdict> verdict;
   ChecksumGuard guard;
-  BlockCache cache;
+  BlockCache cache{1 << 20};
 };
-
-// More than is read in one piece, and a cache that may keep it.
-constexpr size_t kKept = 700 * 1024 + 3;
-constexpr uint64_t kLargeCache = 4 << 20;
 
 TEST(ChecksumGuard, TouchesNothingBeforeTheFirstRead) {
   const Guarded guarded(800);
@@ -120,68 +111,6 @@ TEST(ChecksumGuard, RemembersAMismatch) {
     EXPECT_EQ(guarded.cache.stats().failed, 1U);
     EXPECT_EQ(guarded.cache.stats().passed, 0U);
   }
-}
-
-TEST(ChecksumGuard, ServesFromTheMemoryThatItVerifiedIn) {
-  Guarded guarded(kKept, /*crc_error=*/0, kLargeCache);
-  EXPECT_TRUE(*guarded.Read(10, 20) == guarded.Expected(10, 20));
-  EXPECT_EQ(*guarded.verdict, Verdict::kPassed);
-  EXPECT_TRUE(*guarded.Read(0, kKept) == guarded.Expected(0, kKept));
-  EXPECT_TRUE(*guarded.Read(kKept - 9, 9) == guarded.Expected(kKept - 9, 9));
-  EXPECT_EQ(guarded.source->bytes_read(), kKept) << "once";
-  EXPECT_EQ(guarded.cache.stats().passed, 1U);
-  EXPECT_EQ(guarded.cache.stats().bytes, kKept);
-  // Afterwards it reads what is wanted, and verifies nothing again.
-  guarded.cache.Drop();
-  EXPECT_TRUE(*guarded.Read(10, 20) == guarded.Expected(10, 20));
-  EXPECT_EQ(guarded.source->bytes_read(), kKept + 20);
-  EXPECT_EQ(guarded.cache.stats().passed, 1U);
-}
-
-TEST(ChecksumGuard, PreparesInMemoryForTheReader) {
-  Guarded guarded(kKept, /*crc_error=*/0, kLargeCache);
-  EXPECT_TRUE(Ok(guarded.guard.Prepare(guarded.cache)));
-  EXPECT_TRUE(*guarded.Read(0, kKept) == guarded.Expected(0, kKept));
-  EXPECT_EQ(guarded.source->bytes_read(), kKept);
-  Guarded large(kKept);
-  EXPECT_TRUE(Ok(large.guard.Prepare(large.cache)));
-  EXPECT_EQ(*large.verdict, Verdict::kPassed);
-  EXPECT_EQ(large.cache.stats().bytes, 0U) << "more than a part of the cache";
-}
-
-TEST(ChecksumGuard, ServesNothingFromMemoryThatDoesNotMatch) {
-  Guarded guarded(kKept, /*crc_error=*/1, kLargeCache);
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_TRUE(Fails(guarded.Read(10, 20), Code::kChecksum, 100));
-    EXPECT_TRUE(Fails(guarded.guard.Prepare(guarded.cache), Code::kChecksum));
-  }
-  EXPECT_EQ(guarded.source->bytes_read(), kKept);
-  EXPECT_EQ(guarded.cache.stats().failed, 1U);
-  EXPECT_EQ(guarded.cache.stats().passed, 0U);
-  EXPECT_EQ(guarded.cache.stats().bytes, 0U);
-}
-
-TEST(ChecksumGuard, ServesNothingFromMemoryOnceTheSourceHasChanged) {
-  Guarded guarded(kKept, /*crc_error=*/0, kLargeCache);
-  EXPECT_TRUE(Ok(guarded.Read(10, 20)));
-  guarded.source->GoStaleAfter(0);
-  EXPECT_TRUE(Fails(guarded.Read(10, 20), Code::kStale));
-}
-
-TEST(ChecksumGuard, DoesNotTakeABlockOfTheSameKeyForItsOwnBytes) {
-  Guarded guarded(kKept, /*crc_error=*/0, kLargeCache);
-  const TestBlock decoded({1, 0}, kKept,
-                          [] { return BufferOf(std::string(kKept, 'x')); });
-  EXPECT_TRUE(Ok(guarded.cache.Get(decoded)));
-  EXPECT_TRUE(*guarded.Read(10, 20) == guarded.Expected(10, 20));
-}
-
-TEST(ChecksumGuard, ForgetsAFailureOfTheStoreInMemoryToo) {
-  Guarded guarded(kKept, /*crc_error=*/0, kLargeCache);
-  guarded.source->FailAfter(1);
-  EXPECT_TRUE(Fails(guarded.Read(0, 20), Code::kIo));
-  EXPECT_EQ(*guarded.verdict, Verdict::kUnknown);
-  EXPECT_TRUE(*guarded.Read(0, 20) == guarded.Expected(0, 20));
 }
 
 TEST(ChecksumGuard, ForgetsAFailureOfTheStore) {
