@@ -13,9 +13,9 @@ namespace ctxfs {
 namespace {
 
 constexpr size_t kPieceBytes = 1 << 20;
-// Besides the window: both pieces, and zstd's own.
-constexpr uint64_t kBesides = 3 * kPieceBytes;
 constexpr int kMostWindowLog = 27;  // 128 MiB
+constexpr uint64_t kBesides =
+    kMostZstdStreamMemory - (uint64_t{1} << kMostWindowLog);
 
 /// Log2 of the largest window that fits.
 int WindowLog(uint64_t memory) {

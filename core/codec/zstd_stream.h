@@ -15,6 +15,10 @@ namespace ctxfs {
 /// compressed grows by little.
 bool MayBeZstd(uint64_t stored, uint64_t decoded);
 
+/// Memory with which every window is decoded that is allowed, up to 128 MiB:
+/// the window, a piece on either side, and what zstd itself needs.
+constexpr uint64_t kMostZstdStreamMemory = (128 + 3) * uint64_t{1 << 20};
+
 struct ZstdStreamSizes {
   uint64_t decoded;  // bytes that the frames must decode to
   uint64_t memory;   // that decoding may take, at least 4 MiB

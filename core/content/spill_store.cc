@@ -4,17 +4,15 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/base/limits.h"
+#include "core/codec/zstd_stream.h"
 #include "core/content/read_context.h"
 
 namespace ctxfs {
 namespace {
 
-// The largest window that zstd makes without being asked for more, and pieces.
-constexpr uint64_t kMostMemory = 130 * limits::kMiB;
-
+/// What decoding one block may take of the cache's memory.
 uint64_t MemoryFor(const BlockCache& cache) {
-  return std::min(cache.budget(), kMostMemory);
+  return std::min(cache.budget(), kMostZstdStreamMemory);
 }
 
 }  // namespace
@@ -39,16 +37,23 @@ bool SpillStore::EvictOldest() {
 }
 
 Result<SpillStore::Pinned> SpillStore::Reserve(uint64_t size) {
+  // Others must not make room for what does not fit in any case.
+  if (Status could = file_->CouldHold(size); !could) {
+    return std::move(could).error();
+  }
   while (true) {
     Result<Pinned> part = file_->Reserve(size);
     if (part || part.error().sys_errno != ENOSPC || !EvictOldest()) return part;
   }
 }
 
-Status SpillStore::Produce(const Block& block, const ReadContext& context) {
-  if (Status may = context.Spend(block.cost()); !may) return may;
-  const Result<Pinned> part = Reserve(block.streamed_size());
-  if (!part) return part.error();
+Result<SpillStore::Pinned> SpillStore::Produce(const Block& block,
+                                               const ReadContext& context) {
+  if (Status may = context.Spend(block.cost()); !may) {
+    return std::move(may).error();
+  }
+  Result<Pinned> part = Reserve(block.streamed_size());
+  if (!part) return part;
   uint64_t at = 0;
   Status made = block.Stream(
       [&](Bytes piece) {
@@ -60,14 +65,16 @@ Status SpillStore::Produce(const Block& block, const ReadContext& context) {
   if (made && at != block.streamed_size()) {
     made = Error{Code::kCorrupt, "a block is not as long as its file"};
   }
-  if (!made && made.error().code != Code::kChecksum) return made;
-  if (block.verifies() || !made) {
-    context.cache().CountVerdict(made ? Verdict::kPassed : Verdict::kFailed);
+  if (!made) {
+    if (made.error().code == Code::kChecksum) {
+      context.cache().CountVerdict(Verdict::kFailed);
+    }
+    return std::move(made).error();
   }
-  if (!made) return made;
+  if (block.verifies()) context.cache().CountVerdict(Verdict::kPassed);
   const MutexLock lock(mutex_);
   kept_.push_front({block.key(), *part});
-  return {};
+  return part;
 }
 
 Result<SpillStore::Pinned> SpillStore::Get(const Block& block,
@@ -77,15 +84,15 @@ Result<SpillStore::Pinned> SpillStore::Get(const Block& block,
     found = Find(block.key());
     return found != nullptr;
   };
-  // Another block may take the room of this one at once.
-  while (found == nullptr) {
-    Status made = context.cache().Once(
-        block.key(), context, look,
-        [&](const ReadContext& shared) { return Produce(block, shared); },
-        MemoryFor(context.cache()));
+  const auto produce = [&](const ReadContext& shared) -> Status {
+    Result<Pinned> made = Produce(block, shared);
     if (!made) return std::move(made).error();
-    if (found == nullptr) look();
-  }
+    found = std::move(*made);
+    return {};
+  };
+  Status made = context.cache().Once(block.key(), context, look, produce,
+                                     MemoryFor(context.cache()));
+  if (!made) return std::move(made).error();
   return found;
 }
 

@@ -39,7 +39,7 @@ class SpillStore {
   };
 
   Pinned Find(Key key);
-  Status Produce(const Block& block, const ReadContext& context);
+  Result<Pinned> Produce(const Block& block, const ReadContext& context);
   /// Reserves room, letting go of older blocks for it.
   Result<Pinned> Reserve(uint64_t size);
   /// Whether there was one to let go of.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,11 +55,33 @@ Result<std::shared_ptr<SpillFile>> SpillFile::Make(const std::string& directory,
                                      std::min(most, LargestFile()));
 }
 
-Error SpillFile::Full(uint64_t size, const char* why) const {
+Error SpillFile::Full(uint64_t size) const {
   return {Code::kIo,
           "needs " + std::to_string(size) + " bytes of temporary files in " +
-              Quote(directory_) + ", " + why,
+              Quote(directory_) + ", of which there may be " +
+              std::to_string(most_) + " (see -o cache_dir_size)",
           kNoOffset, ENOSPC};
+}
+
+Error SpillFile::DiskFull(uint64_t size) const {
+  return {Code::kIo,
+          "needs " + std::to_string(size) + " bytes of temporary files in " +
+              Quote(directory_) + ", whose disk has fewer (see -o cache_dir)",
+          kNoOffset, ENOSPC};
+}
+
+uint64_t SpillFile::Free() const {
+  struct statvfs disk {};
+  if (::fstatvfs(fd_.get(), &disk) != 0) return UINT64_MAX;
+  return CheckedMul(disk.f_bavail, disk.f_frsize).value_or(UINT64_MAX);
+}
+
+Status SpillFile::CouldHold(uint64_t size) const {
+  if (size > most_) return Full(size);
+  const uint64_t free = Free();
+  const uint64_t reserved = bytes();
+  if (size > free && size - free > reserved) return DiskFull(size);
+  return {};
 }
 
 uint64_t SpillFile::Take(uint64_t size) {
@@ -95,11 +118,10 @@ uint64_t SpillFile::bytes() const {
 Result<std::shared_ptr<const SpillFile::Part>> SpillFile::Reserve(
     uint64_t size) {
   const uint64_t offset = Take(size);
-  if (offset == UINT64_MAX) {
-    return Full(size, "which may take fewer (see -o cache_dir_size)");
-  }
+  if (offset == UINT64_MAX) return Full(size);
   auto part = std::make_shared<const Part>(shared_from_this(), offset, size);
-  // A full disk is found out before anything is decoded.
+  // Reserving more than there is would fill the disk first, and then fail.
+  if (size > Free()) return DiskFull(size);
   int failed = 0;
   do {
     failed = ::fallocate(fd_.get(), 0, static_cast<off_t>(offset),
@@ -107,8 +129,8 @@ Result<std::shared_ptr<const SpillFile::Part>> SpillFile::Reserve(
                  ? 0
                  : errno;
   } while (failed == EINTR);
-  if (failed == ENOSPC || failed == EDQUOT) {
-    return Full(size, "whose disk has fewer (see -o cache_dir)");
+  if (failed == ENOSPC || failed == EDQUOT || failed == EFBIG) {
+    return DiskFull(size);
   }
   if (failed != 0 && failed != EOPNOTSUPP && failed != ENOSYS) {
     errno = failed;

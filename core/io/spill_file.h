@@ -46,6 +46,10 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   SpillFile(Fd fd, std::string directory, uint64_t most)
       : fd_(std::move(fd)), directory_(std::move(directory)), most_(most) {}
 
+  /// Fails as Reserve does if there were no room for `size` bytes even without
+  /// any part that is reserved now.
+  Status CouldHold(uint64_t size) const;
+
   /// Reserves `size` bytes, at least 1, on the disk. Fails with kIo; the errno
   /// is ENOSPC if the disk has not as many, or the file may not take them.
   Result<std::shared_ptr<const Part>> Reserve(uint64_t size);
@@ -58,7 +62,10 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
   /// Takes the first gap of `size` bytes; UINT64_MAX if that is too many.
   uint64_t Take(uint64_t size);
   void GiveBack(uint64_t offset);
-  Error Full(uint64_t size, const char* why) const;
+  Error Full(uint64_t size) const;
+  Error DiskFull(uint64_t size) const;
+  /// Bytes of the disk that are free, as far as that can be told.
+  uint64_t Free() const;
 
   const Fd fd_;
   const std::string directory_;

@@ -55,7 +55,8 @@ constexpr int kWatching[] = {SCMP_SYS(inotify_add_watch),
                              SCMP_SYS(inotify_rm_watch)};
 
 // Calls on the temporary file, the only one that is open for writing.
-constexpr int kSpilling[] = {SCMP_SYS(pwrite64), SCMP_SYS(fallocate)};
+constexpr int kSpilling[] = {SCMP_SYS(pwrite64), SCMP_SYS(fallocate),
+                             SCMP_SYS(fstatfs)};
 
 /// A call that is allowed with some arguments. All of them must hold; a call
 /// that is listed twice is allowed by either.

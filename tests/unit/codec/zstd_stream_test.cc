@@ -16,7 +16,7 @@ namespace ctxfs {
 namespace {
 
 constexpr size_t kPiece = 1 << 20;
-constexpr uint64_t kMemory = 256 * kPiece;
+constexpr uint64_t kMemory = kMostZstdStreamMemory;
 
 /// Decodes `stored`, which comes in pieces of `piece` bytes.
 Result<std::string> UnpackPieces(

@@ -68,6 +68,21 @@ class SpillingShard {
   BlockCache cache{kSmallCache};
 };
 
+/// A block that says it can be made in pieces.
+class LargeBlock final : public Block {
+ public:
+  explicit LargeBlock(uint64_t size) : Block({NewOwner(), 0}), size_(size) {}
+
+  uint64_t cost() const override { return size_; }
+  uint64_t streamed_size() const override { return size_; }
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+    return Buffer();
+  }
+
+ private:
+  uint64_t size_;
+};
+
 TEST(SpillStore, HasWhatIsLargerThanTheCache) {
   SpillingShard shard;
   EXPECT_TRUE(*shard.Read(kSpilledSize - 10, 10) ==
@@ -126,6 +141,18 @@ TEST(SpillStore, LetsGoOfTheOldest) {
   EXPECT_EQ(shard.cache.stats().spilled, 2 * kSpilledSize);
   EXPECT_TRUE(Ok(shard.Read(0, 10, 1)));
   EXPECT_EQ(shard.cache.stats().passed, 4U);
+}
+
+TEST(SpillStore, KeepsWhatItHasWhenAnotherCanNeverFit) {
+  SpillingShard shard(kSpilledSize, 2);
+  EXPECT_TRUE(Ok(shard.Read(0, 10)));
+  const LargeBlock large(kSpilledSize + 1);
+  SpillStore* const store = shard.cache.StoreOf(large);
+  ASSERT_NE(store, nullptr);
+  EXPECT_TRUE(Fails(store->Get(large, shard.cache), Code::kIo));
+  EXPECT_EQ(shard.cache.stats().spilled, kSpilledSize);
+  EXPECT_TRUE(Ok(shard.Read(0, 10)));
+  EXPECT_EQ(shard.cache.stats().passed, 1U) << "decoded once";
 }
 
 TEST(SpillStore, LeavesToMemoryWhatTheDiskHasNoRoomFor) {

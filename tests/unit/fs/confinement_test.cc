@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -204,6 +205,10 @@ std::vector<Misuse> Confined::OfDescriptors() const {
          return ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                             1);
        })},
+      {SYS_fstatfs, "ask how full another disk is", EPERM, with([](int fd) {
+         struct statfs disk {};
+         return ::fstatfs(fd, &disk);
+       })},
       {SYS_writev, "write to the container", EBADF,
        with([](int fd) { return ::writev(fd, &place, 1); })},
       {SYS_mmap, "write to the container by its pages", EACCES,
@@ -350,6 +355,8 @@ TEST_F(Confined, MayWriteTheTemporaryFileAlone) {
               Confine({{in_}, container_, false, spilled.get()});
               if (::pwrite(spilled.get(), "x", 1, 0) != 1) return 1;
               if (::fallocate(spilled.get(), 0, 0, 4096) != 0) return 2;
+              struct statfs disk {};
+              if (::fstatfs(spilled.get(), &disk) != 0) return 5;
               if (::pwrite(other.get(), "x", 1, 0) != -1) return 3;
               if (::fallocate(other.get(), 0, 0, 4096) != -1) return 4;
               return 0;

@@ -69,6 +69,18 @@ TEST(SpillFile, KeepsPartsApart) {
   EXPECT_TRUE(spilled.Empty()) << "it has no name";
 }
 
+uint64_t FreeBytes() {
+  return std::filesystem::space(::testing::TempDir()).available;
+}
+
+TEST(SpillFile, KnowsWhatItCouldHoldWithoutItsParts) {
+  const Spilled spilled(10'000);
+  const Part most = spilled.Reserve(10'000);
+  EXPECT_NE(most, nullptr);
+  EXPECT_TRUE(Ok(spilled.file->CouldHold(10'000)));
+  EXPECT_TRUE(Fails(spilled.file->CouldHold(10'001), Code::kIo));
+}
+
 TEST(SpillFile, TakesNoMoreThanItMay) {
   const Spilled spilled(10'000);
   Part most = spilled.Reserve(10'000);
@@ -85,9 +97,14 @@ TEST(SpillFile, TakesNoMoreThanItMay) {
 
 TEST(SpillFile, SaysThatTheDiskIsTooSmall) {
   const Spilled spilled(UINT64_MAX);
-  const Result<Part> part = spilled.file->Reserve(uint64_t{1} << 55U);
-  EXPECT_TRUE(Fails(part, Code::kIo));
-  EXPECT_EQ(spilled.file->bytes(), 0U);
+  for (const uint64_t size :
+       {FreeBytes() + FreeBytes() / 2, uint64_t{1} << 55U}) {
+    const Result<Part> part = spilled.file->Reserve(size);
+    EXPECT_TRUE(Fails(part, Code::kIo));
+    EXPECT_EQ(part.error().sys_errno, ENOSPC);
+    EXPECT_EQ(spilled.file->bytes(), 0U);
+    EXPECT_TRUE(Fails(spilled.file->CouldHold(size), Code::kIo));
+  }
 }
 
 TEST(SpillFile, CannotBeMadeWhereNoFileCanBe) {
