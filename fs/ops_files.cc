@@ -162,7 +162,7 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
   const auto from = static_cast<uint64_t>(offset);
   const bool counted = file->lifetime != Lifetime::kNone;
   if (counted) server.stats().CountRequest();
-  server.ahead().Note(*file, from, from + size);
+  server.prefetcher().Note(*file, from, from + size);
   Serve(
       req, inode,
       [&server, handle = std::move(handle), from,

@@ -78,19 +78,19 @@ Server::Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
   files_->SetListMode(options.list);
 }
 
-Status Server::OpenSpillFile(const MountOptions& options) {
+Result<int> Server::OpenSpillFile(const MountOptions& options) {
   const bool given = !options.cache_dir.empty();
   Result<std::shared_ptr<SpillFile>> file = SpillFile::Make(
       given ? options.cache_dir : SpillDirectory(), options.cache_dir_bytes);
   if (file) {
-    spill_file_ = (*file)->descriptor();
+    const int descriptor = (*file)->descriptor();
     cache_.SpillTo(std::move(*file));
-    return {};
+    return descriptor;
   }
   if (given) return std::move(file).error();
   Log(LogLevel::kInfo,
       file.error().Text() + ": entries larger than cache= are kept in memory");
-  return {};
+  return -1;
 }
 
 std::shared_ptr<const FileTable> Server::StatsFile(uint64_t cache_limit) {

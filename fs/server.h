@@ -35,16 +35,15 @@ class Server {
   Namespace& files() { return *files_; }
   BlockCache& cache() { return cache_; }
   Stats& stats() { return stats_; }
-  Prefetcher& ahead() { return prefetcher_; }
+  Prefetcher& prefetcher() { return prefetcher_; }
   /// For requests that take long; to be stopped before the session ends.
   RequestPool& pool() { return pool_; }
   /// Null if the process had no descriptor for it.
   SignalWatch* signals() { return signals_.get(); }
   /// Makes the file for entries that are too large for the cache, before the
-  /// process is confined. Fails if it cannot be where the options say.
-  Status OpenSpillFile(const MountOptions& options);
-  /// Its descriptor; -1 if there is none.
-  int spill_file() const { return spill_file_; }
+  /// process is confined. Returns its descriptor, or -1 if it cannot be made;
+  /// that is an error where the options name its directory.
+  Result<int> OpenSpillFile(const MountOptions& options);
   bool verify_at_open() const { return verify_at_open_; }
   /// Seconds that the kernel may keep names and attributes of mirrored files.
   double timeout() const { return timeout_; }
@@ -73,7 +72,6 @@ class Server {
   std::shared_ptr<const FileTable> StatsFile(uint64_t cache_limit);
 
   BlockCache cache_;
-  int spill_file_ = -1;
   Stats stats_;
   std::string name_;  // of the one container; empty when there may be several
   std::unique_ptr<Namespace> files_;

@@ -216,11 +216,12 @@ ExitCode Serve(const MountOptions& options,
   if (options.sandbox) confinement = ConfinementOf(*sources, options);
   const std::unique_ptr<Server> server = MakeServer(
       std::move(*sources), options, open_options, mount_point->path());
-  if (const Status opened = server->OpenSpillFile(options); !opened) {
-    Log(LogLevel::kError, opened.error().Text());
+  const Result<int> spill_file = server->OpenSpillFile(options);
+  if (!spill_file) {
+    Log(LogLevel::kError, spill_file.error().Text());
     return ExitCode::kSource;
   }
-  if (confinement) confinement->spill_file = server->spill_file();
+  if (confinement) confinement->spill_file = *spill_file;
   if (const Status shown = server->files().status(); !shown) {
     Log(LogLevel::kError, Quote(source) + ": " + shown.error().Text());
     return ExitCodeOf(shown.error());

@@ -56,7 +56,8 @@ class ShardBlock final : public Block {
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     if (Failed()) return Damaged();
-    if (std::optional<Error> large = container_->TooLarge(record_, true)) {
+    if (std::optional<Error> large =
+            container_->TooLarge(record_, /*in_memory=*/true)) {
       return At(*std::move(large));
     }
     Result<Buffer> stored =
@@ -268,7 +269,8 @@ Result<Content> ShardContainer::OpenEntry(
     return Content(Range{source(), record.data_offset, OpenGuard(entry)},
                    record.disk_size);
   }
-  Result<std::shared_ptr<const Block>> block = OpenBlock(entry, false);
+  Result<std::shared_ptr<const Block>> block =
+      OpenBlock(entry, /*in_memory=*/false);
   if (!block) return std::move(block).error();
   return Content(Decoded{std::move(*block), 0}, EntrySize(entry));
 }
