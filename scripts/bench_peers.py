@@ -186,7 +186,7 @@ def make_zip(folder: pathlib.Path, path: pathlib.Path, compressed: bool) -> None
 
 @contextlib.contextmanager
 def limited(point: pathlib.Path) -> Iterator[None]:
-    """Ends the server after LIMIT seconds: whoever waits for it fails."""
+    """Kills the server after LIMIT seconds, so that a read which hangs then fails."""
     late = threading.Event()
     server = None
     with contextlib.suppress(LookupError):  # the kernel's has none
