@@ -16,9 +16,7 @@ namespace {
 class SplitValues final : public Transform {
  public:
   SplitValues(Range planes, uint64_t values, uint64_t width)
-      : planes_(std::move(planes), values * width),
-        values_(values),
-        width_(width) {}
+      : planes_(std::move(planes)), values_(values), width_(width) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
@@ -27,8 +25,10 @@ class SplitValues final : public Transform {
     const uint64_t last = (offset + out.size() - 1) / width_;
     Buffer plane(static_cast<size_t>(last - first + 1));
     for (uint64_t j = 0; j < width_; ++j) {
-      Status read =
-          ReadInto(planes_, j * values_ + first, plane.span(), context);
+      const uint64_t at = planes_.offset + j * values_ + first;
+      Status read = planes_.guard != nullptr
+                        ? planes_.guard->Read(at, plane.span(), context)
+                        : planes_.source->ReadAt(at, plane.span());
       if (!read) return read;
       for (uint64_t i = first; i <= last; ++i) {
         const uint64_t byte = i * width_ + j;
@@ -41,11 +41,11 @@ class SplitValues final : public Transform {
   }
 
   Status Verify(const ReadContext& context) const override {
-    return planes_.Verify(context);
+    return planes_.guard != nullptr ? planes_.guard->Verify(context) : Status();
   }
 
  private:
-  Content planes_;
+  Range planes_;
   uint64_t values_;
   uint64_t width_;
 };
