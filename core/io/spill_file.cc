@@ -99,15 +99,15 @@ uint64_t SpillFile::Take(uint64_t size) {
   return offset;
 }
 
-void SpillFile::GiveBack(uint64_t offset) {
-  const MutexLock lock(mutex_);
-  const auto part = parts_.find(offset);
-  // What cannot be given back is used for the next part.
+void SpillFile::GiveBack(uint64_t offset, uint64_t size) {
+  // Punched while the range is still reserved, and without the mutex: giving
+  // back some GiB takes the disk a while. What cannot be given back is used for
+  // the next part.
   (void)::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                    static_cast<off_t>(offset),
-                    static_cast<off_t>(part->second));
-  bytes_ -= part->second;
-  parts_.erase(part);
+                    static_cast<off_t>(offset), static_cast<off_t>(size));
+  const MutexLock lock(mutex_);
+  bytes_ -= size;
+  parts_.erase(offset);
 }
 
 uint64_t SpillFile::bytes() const {
@@ -139,7 +139,7 @@ Result<std::shared_ptr<const SpillFile::Part>> SpillFile::Reserve(
   return part;
 }
 
-SpillFile::Part::~Part() { file_->GiveBack(offset_); }
+SpillFile::Part::~Part() { file_->GiveBack(offset_, size_); }
 
 Status SpillFile::Part::Write(uint64_t at, Bytes bytes) const {
   while (!bytes.empty()) {

@@ -61,7 +61,7 @@ class SpillFile : public std::enable_shared_from_this<SpillFile> {
  private:
   /// Takes the first gap of `size` bytes; UINT64_MAX if that is too many.
   uint64_t Take(uint64_t size);
-  void GiveBack(uint64_t offset);
+  void GiveBack(uint64_t offset, uint64_t size);
   Error Full(uint64_t size) const;
   Error DiskFull(uint64_t size) const;
   /// Bytes of the disk that are free, as far as that can be told.
