@@ -26,6 +26,9 @@ namespace {
 constexpr double kForever = std::numeric_limits<double>::max();
 constexpr uint32_t kBlockSize = 512;  // what st_blocks and statfs count in
 constexpr uint32_t kPreferredIo = 128 * 1024;
+// glibc lists with 32 KiB then. The kernel makes an inode for each name of a
+// first answer with attributes, wanted or not.
+constexpr uint32_t kListingIo = 4 * 1024;
 
 }  // namespace
 
@@ -41,7 +44,7 @@ struct stat StatOf(const Server& server, Inode inode,
   st.st_size = static_cast<off_t>(attributes.size);
   st.st_blocks =
       static_cast<blkcnt_t>((attributes.size + kBlockSize - 1) / kBlockSize);
-  st.st_blksize = kPreferredIo;
+  st.st_blksize = attributes.directory ? kListingIo : kPreferredIo;
   st.st_mtim.tv_sec = attributes.mtime.seconds;
   st.st_mtim.tv_nsec = attributes.mtime.nanoseconds;
   st.st_atim = st.st_mtim;
@@ -63,7 +66,8 @@ double Seconds(const Server& server, Lifetime lifetime) {
 
 namespace {
 
-void Init([[maybe_unused]] void* userdata, fuse_conn_info* conn) {
+void Init(void* userdata, fuse_conn_info* conn) {
+  Server& server = *static_cast<Server*>(userdata);
   constexpr unsigned kBackgroundReads = 64;
   conn->max_background = kBackgroundReads;
   conn->congestion_threshold = kBackgroundReads * 3 / 4;
@@ -71,9 +75,13 @@ void Init([[maybe_unused]] void* userdata, fuse_conn_info* conn) {
 #ifdef FUSE_CAP_DIRECT_IO_ALLOW_MMAP
   if ((conn->capable & FUSE_CAP_DIRECT_IO_ALLOW_MMAP) != 0) {
     conn->want |= FUSE_CAP_DIRECT_IO_ALLOW_MMAP;
-    static_cast<Server*>(userdata)->set_maps_direct_io();
+    server.set_maps_direct_io();
   }
 #endif
+  if ((conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT) != 0 &&
+      server.files().immutable()) {
+    server.set_lists_without_handles();
+  }
 }
 
 /// An inode that the kernel is told of. One that it is not told of after all is

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requests about open directories.
+#include <cerrno>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,22 +27,31 @@ struct OpenDirectory {
 };
 using DirectoryHandle = std::shared_ptr<OpenDirectory>;
 
-Result<std::unique_ptr<DirectoryHandle>> OpenDirectoryAt(
-    Server& server, Inode inode, const ReadContext& context) {
+Result<DirectoryHandle> OpenDirectoryAt(Server& server, Inode inode,
+                                        const ReadContext& context) {
   Result<std::unique_ptr<Listing>> listing =
       server.files().OpenDirectory(inode, context);
   if (!listing) return std::move(listing).error();
-  return std::make_unique<DirectoryHandle>(
-      std::make_shared<OpenDirectory>(std::move(*listing)));
+  return std::make_shared<OpenDirectory>(std::move(*listing));
 }
 
 }  // namespace
 
 void OpenDir(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
+  Server& server = ServerOf(req);
+  if (server.lists_without_handles()) {
+    // The kernel opens directories itself from now on, and keeps listings.
+    fuse_reply_err(req, ENOSYS);
+    return;
+  }
   Serve(
       req, inode,
-      [&server = ServerOf(req), inode](const ReadContext& context) {
-        return OpenDirectoryAt(server, inode, context);
+      [&server, inode](const ReadContext& context)
+          -> Result<std::unique_ptr<DirectoryHandle>> {
+        Result<DirectoryHandle> directory =
+            OpenDirectoryAt(server, inode, context);
+        if (!directory) return std::move(directory).error();
+        return std::make_unique<DirectoryHandle>(std::move(*directory));
       },
       [info = *fi](fuse_req_t to,
                    std::unique_ptr<DirectoryHandle> handle) mutable {
@@ -91,10 +102,11 @@ struct ListingPart {
   bool plus;        // with attributes
 };
 
-/// Appends the names from part.offset on, as the kernel reads them.
-Result<std::vector<char>> ListPart(Server& server, OpenDirectory& directory,
-                                   Inode inode, const ListingPart& part,
-                                   const ReadContext& context) {
+/// The names from part.offset on, as the kernel reads them. They are in memory
+/// of the thread's own, which is used again for its next answer.
+Result<std::span<const char>> ListPart(Server& server, OpenDirectory& directory,
+                                       Inode inode, const ListingPart& part,
+                                       const ReadContext& context) {
   const MutexLock lock(directory.mutex);
   Listing& listing = *directory.listing;
   if (part.offset == 0) {
@@ -102,7 +114,8 @@ Result<std::vector<char>> ListPart(Server& server, OpenDirectory& directory,
       return std::move(listed).error();
     }
   }
-  std::vector<char> buffer(part.size);
+  thread_local std::vector<char> buffer;  // its memory is kept: a megabyte
+  if (buffer.size() < part.size) buffer.resize(part.size);
   size_t used = 0;
   const uint64_t end = listing.count() + 2;
   for (uint64_t at = part.offset; at < end; ++at) {
@@ -116,7 +129,7 @@ Result<std::vector<char>> ListPart(Server& server, OpenDirectory& directory,
     const fuse_entry_param entry = EntryOf(server, *name);
     const auto next = static_cast<off_t>(at + 1);
     char* to = buffer.data() + used;
-    const size_t room = buffer.size() - used;
+    const size_t room = part.size - used;
     // The request is for libfuse's versions to come; this one ignores it.
     const size_t length =
         part.plus ? fuse_add_direntry_plus(nullptr, to, room,
@@ -126,20 +139,24 @@ Result<std::vector<char>> ListPart(Server& server, OpenDirectory& directory,
     if (length > room) break;
     used += length;
   }
-  buffer.resize(used);
-  return buffer;
+  return std::span<const char>(buffer.data(), used);
 }
 
 void List(fuse_req_t req, fuse_ino_t inode, const ListingPart& part,
           const fuse_file_info* fi) {
+  const DirectoryHandle handle =
+      fi->fh == 0 ? nullptr : *reinterpret_cast<const DirectoryHandle*>(fi->fh);
   Serve(
       req, inode,
       [&server = ServerOf(req), inode, part,
-       directory = *reinterpret_cast<const DirectoryHandle*>(fi->fh)](
-          const ReadContext& context) {
-        return ListPart(server, *directory, inode, part, context);
+       handle](const ReadContext& context) -> Result<std::span<const char>> {
+        if (handle) return ListPart(server, *handle, inode, part, context);
+        const Result<DirectoryHandle> directory =
+            OpenDirectoryAt(server, inode, context);
+        if (!directory) return directory.error();
+        return ListPart(server, **directory, inode, part, context);
       },
-      [](fuse_req_t to, const std::vector<char>& names) {
+      [](fuse_req_t to, std::span<const char> names) {
         fuse_reply_buf(to, names.data(), names.size());
       });
 }

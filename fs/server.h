@@ -52,6 +52,10 @@ class Server {
   /// there are threads.
   bool maps_direct_io() const { return maps_direct_io_; }
   void set_maps_direct_io() { maps_direct_io_ = true; }
+  /// Whether a part of a directory can be listed without a handle that the
+  /// parts before it were listed with. Set before there are threads.
+  bool lists_without_handles() const { return lists_without_handles_; }
+  void set_lists_without_handles() { lists_without_handles_ = true; }
   /// Whether nothing was sent to the kernel yet; true once.
   bool TakeFirstAnswer() {
     if (answered_) return false;
@@ -79,6 +83,7 @@ class Server {
   bool verify_at_open_;
   double timeout_;
   bool maps_direct_io_ = false;
+  bool lists_without_handles_ = false;
   bool answered_ = false;
   bool others_;  // whether others than the mounting user see the files
   uid_t uid_;

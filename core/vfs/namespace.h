@@ -113,6 +113,9 @@ class Namespace {
   /// The attributes of any file; measuring an own file may mean making it.
   Result<Attributes> Examine(Inode inode, const ReadContext& context) const;
 
+  /// Whether all listings are immutable: none is of a mirrored directory.
+  bool immutable() const { return mirror_ == nullptr; }
+
   Result<std::unique_ptr<Listing>> OpenDirectory(
       Inode inode, const ReadContext& context) const;
   /// The directory that `inode` is in; the root if that cannot be told.

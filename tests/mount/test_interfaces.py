@@ -2,11 +2,14 @@
 """The mount through interfaces of the kernel that others use: statx, inotify,
 io_uring and fio's verification, file handles, times that are far away."""
 
+import ctypes
 import errno
 import os
 import shutil
+import signal
 import subprocess
 import time
+import zipfile
 
 import pytest
 
@@ -227,3 +230,52 @@ def test_a_daemon_with_another_monotonic_clock(mount, tmp_path, offset):
     assert stats["reads_total"] > 0
     seconds_read = [v for k, v in stats.items() if "seconds" in k]
     assert all(value >= 0 for value in seconds_read), stats
+
+
+def test_a_container_is_listed_again_without_the_daemon(mount):
+    """The kernel keeps what it was told, and needs no answer to open a folder."""
+    mounted = mount(CONTAINER)
+    find = ["find", str(mounted.root), "-printf", "%p %y\\n"]
+    first = run(*find)
+    os.kill(mounted.pid(), signal.SIGSTOP)
+    try:
+        again = run(*find)
+    finally:
+        os.kill(mounted.pid(), signal.SIGCONT)
+    assert (again.returncode, again.stderr) == (0, b"")
+    assert again.stdout == first.stdout and first.stdout.count(b"\n") > 5
+
+
+def test_a_position_in_a_container_s_folder_holds_for_another_handle(mount, tmp_path):
+    """telldir of one open folder, seekdir of another: positions are those of
+    names, and no handle keeps them."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.opendir.restype = libc.readdir.restype = ctypes.c_void_p
+    libc.telldir.restype = ctypes.c_long
+    libc.opendir.argtypes = [ctypes.c_char_p]
+    libc.readdir.argtypes = libc.telldir.argtypes = libc.closedir.argtypes = [ctypes.c_void_p]
+    libc.seekdir.argtypes = [ctypes.c_void_p, ctypes.c_long]
+
+    def rest(folder):
+        names = []
+        while entry := libc.readdir(folder):
+            names.append(ctypes.string_at(entry + 19))  # d_name
+        return names
+
+    archive = tmp_path / "many.zip"
+    with zipfile.ZipFile(archive, "w") as members:
+        for number in range(3000):
+            members.writestr(f"{number:04}", b"")
+    path = os.fsencode(mount(archive).root)
+    one, all_names, after = libc.opendir(path), [], {}
+    while entry := libc.readdir(one):
+        all_names.append(ctypes.string_at(entry + 19))
+        after[len(all_names)] = libc.telldir(one)
+    assert len(all_names) == 3002
+    for count in (1, 2, 1500, 2999, 3002):
+        other = libc.opendir(path)
+        libc.readdir(other)
+        libc.seekdir(other, after[count])
+        assert rest(other) == all_names[count:]
+        libc.closedir(other)
+    libc.closedir(one)
