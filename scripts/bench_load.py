@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures np.load of a GiB of float32 through views/npy.
+
+    scripts/bench_load.py [--bin DIR] [--scratch DIR] [--rounds N]
+
+The array is a tensor of a safetensors file, and the vectors of a CVC of four chunks,
+stored as they are, with a CRC-32 each. Each is loaded three times from a fresh mount.
+The yardstick, in the same round, is the same .npy on disk. All files are in the page
+cache. Every load is a new process, which times np.load alone. Prints a table in
+Markdown.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import statistics
+import struct
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+
+import bench_lib as lib
+
+ROWS, COLUMNS = 1 << 18, 1 << 10  # a GiB of float32
+CHUNKS = 4
+LOADS = ("first", "second", "third")
+
+LOAD = """
+import sys, time, numpy
+start = time.perf_counter()
+array = numpy.load(sys.argv[1])
+print(time.perf_counter() - start, array.nbytes)
+"""
+
+
+def load(path: pathlib.Path) -> float:
+    command = [sys.executable, "-c", LOAD, str(path)]
+    words = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    if int(words[1]) != ROWS * COLUMNS * 4:
+        raise RuntimeError(f"{path} has {words[1]} bytes")
+    return float(words[0])
+
+
+def write_safetensors(path: pathlib.Path, array: np.ndarray) -> None:
+    entry = {"dtype": "F32", "shape": array.shape, "data_offsets": [0, array.nbytes]}
+    head = json.dumps({"vectors": entry}).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(head)) + head)
+        array.tofile(file)
+
+
+def write_cvc(path: pathlib.Path, array: np.ndarray) -> None:
+    """Version 2.0, one column without compression; see docs/cvc.md."""
+    pieces = np.split(array, CHUNKS)
+    column = {"name": "vectors", "dimension": COLUMNS, "dtype": "float32",
+              "compression": "none"}
+    chunks = [{"rows": len(piece),
+               "columns": {"vectors": {"offset": 0, "size": piece.nbytes,
+                                       "compression": "none"}}} for piece in pieces]
+    head = json.dumps({"format_type": "columnar", "num_vectors": len(array),
+                       "columns": [column], "chunks": chunks}).encode()
+    with open(path, "wb") as file:
+        file.write(b"CVCF" + struct.pack("<HHI", 2, 0, len(head)) + head)
+        for piece in pieces:
+            file.write(struct.pack("<II", piece.nbytes, zlib.crc32(piece)))
+            piece.tofile(file)
+
+
+def write_sources(scratch: pathlib.Path) -> dict[str, pathlib.Path]:
+    array = np.random.default_rng(1).random((ROWS, COLUMNS), dtype=np.float32)
+    paths = {kind: scratch / f"array.{kind}" for kind in ("npy", "safetensors", "cvc")}
+    np.save(paths["npy"], array)
+    write_safetensors(paths["safetensors"], array)
+    write_cvc(paths["cvc"], array)
+    return paths
+
+
+def measure(tools: lib.Tools, paths: dict[str, pathlib.Path],
+            taken: dict[tuple[str, str], list[float]]) -> None:
+    """Appends the seconds of one round."""
+    for path in paths.values():
+        lib.warm(path)
+    taken["disk", ""].append(load(paths["npy"]))
+    for kind in ("safetensors", "cvc"):
+        with tools.ctxfs(paths[kind]):
+            view = next((tools.point / "views/npy").rglob("vectors.npy"))
+            for which in LOADS:
+                taken[kind, which].append(load(view))
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--bin", type=pathlib.Path, default=lib.ROOT / "build/bench")
+    options.add_argument("--scratch", type=pathlib.Path)
+    options.add_argument("--rounds", type=int, default=5)
+    chosen = options.parse_args()
+    tools = lib.Tools(chosen.bin.resolve(), lib.scratch_folder(chosen.scratch))
+    paths = write_sources(tools.scratch)
+    taken: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
+    for _ in range(chosen.rounds):
+        measure(tools, paths, taken)
+    print(lib.row("np.load", "", "seconds", "disk / this"))
+    print(lib.row("---", "---", "---", "---"))
+    for (what, which), seconds in taken.items():
+        ratios = [disk / this for disk, this in zip(taken["disk", ""], seconds)]
+        print(lib.row(what, which,
+                      f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})",
+                      f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"))
+
+
+if __name__ == "__main__":
+    main()
