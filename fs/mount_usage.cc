@@ -62,6 +62,7 @@ and its name is printed. It is removed after unmounting.
   readahead=SIZE     the read-ahead of the mount (root only)
   timeout=SECONDS    how long names and attributes of a mirrored directory may
                      be out of date (default 1); more is faster
+  noxattrs           give files no extended attributes, for a faster ls -l
   nosandbox          do not confine the daemon to reading the sources
   nonempty           mount on a directory that is not empty or has a ctxfs
                      mount, and hide what is there

@@ -231,7 +231,16 @@ void ReplyXattr(fuse_req_t req, const std::string& value, size_t size) {
   }
 }
 
+/// Says to the kernel, where that was asked for, that no file has attributes:
+/// it then never asks again.
+bool RefuseXattrs(fuse_req_t req) {
+  if (ServerOf(req).shows_xattrs()) return false;
+  fuse_reply_err(req, ENOSYS);
+  return true;
+}
+
 void GetXattr(fuse_req_t req, fuse_ino_t inode, const char* name, size_t size) {
+  if (RefuseXattrs(req)) return;
   // Capabilities, ACLs and security labels are asked for all the time.
   if (!std::string_view(name).starts_with("user.ctxfs.")) {
     fuse_reply_err(req, ENODATA);
@@ -250,6 +259,7 @@ void GetXattr(fuse_req_t req, fuse_ino_t inode, const char* name, size_t size) {
 }
 
 void ListXattr(fuse_req_t req, fuse_ino_t inode, size_t size) {
+  if (RefuseXattrs(req)) return;
   Serve(
       req, inode,
       [&server = ServerOf(req), inode](const ReadContext& context) {

@@ -29,6 +29,7 @@ struct Raw {
   int insecure_keyfile = 0;
   int nosandbox = 0;
   int nonempty = 0;
+  int noxattrs = 0;
   char* keyfile = nullptr;
   char* verify = nullptr;
   char* views = nullptr;
@@ -85,6 +86,7 @@ const fuse_opt kTable[] = {
     CTXFS_OPT("insecure_keyfile", insecure_keyfile, 1),
     CTXFS_OPT("nosandbox", nosandbox, 1),
     CTXFS_OPT("nonempty", nonempty, 1),
+    CTXFS_OPT("noxattrs", noxattrs, 1),
     CTXFS_OPT("verify=%s", verify, 0),
     CTXFS_OPT("views=%s", views, 0),
     CTXFS_OPT("list=%s", list, 0),
@@ -441,6 +443,7 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   options->insecure_key_file = raw.insecure_keyfile != 0;
   options->sandbox = raw.nosandbox == 0;
   options->nonempty = raw.nonempty != 0;
+  options->xattrs = raw.noxattrs == 0;
   options->foreground = raw.foreground != 0;
   if (raw.allow_other != 0) options->fuse_options.emplace_back("allow_other");
   if (raw.allow_root != 0) options->fuse_options.emplace_back("allow_root");

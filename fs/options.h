@@ -45,6 +45,7 @@ struct MountOptions {
   mode_t umask = 0;
   std::vector<std::string> fuse_options;  // handed to the kernel as they are
   bool sandbox = true;
+  bool xattrs = true;
   bool nonempty = false;  // may hide files or another mount of ctxfs
   bool foreground = false;
   LogLevel log = LogLevel::kWarning;

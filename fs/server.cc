@@ -40,6 +40,7 @@ MountedContainers::Budget BudgetOf(const MountOptions& options) {
 Server::Server(const MountOptions& options)
     : cache_(options.cache_bytes),
       prefetcher_(cache_, options.cache_bytes),
+      shows_xattrs_(options.xattrs),
       verify_at_open_(options.verify == VerifyMode::kOpen),
       timeout_(options.timeout),
       others_(options.AllowsOthers()),

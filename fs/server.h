@@ -44,6 +44,7 @@ class Server {
   /// process is confined. Returns its descriptor, or -1 if it cannot be made;
   /// that is an error where the options name its directory.
   Result<int> OpenSpillFile(const MountOptions& options);
+  bool shows_xattrs() const { return shows_xattrs_; }
   bool verify_at_open() const { return verify_at_open_; }
   /// Seconds that the kernel may keep names and attributes of mirrored files.
   double timeout() const { return timeout_; }
@@ -80,6 +81,7 @@ class Server {
   std::string name_;  // of the one container; empty when there may be several
   std::unique_ptr<Namespace> files_;
   Prefetcher prefetcher_;
+  bool shows_xattrs_;
   bool verify_at_open_;
   double timeout_;
   bool maps_direct_io_ = false;

@@ -5,7 +5,9 @@ import errno
 import json
 import os
 import pathlib
+import signal
 import stat
+import sys
 
 import pytest
 
@@ -204,6 +206,22 @@ def test_xattr_errors(mount):
             os.getxattr(mounted.root, name)
         assert failed.value.errno in (errno.ENODATA, errno.EOPNOTSUPP)
     assert os.listxattr(mounted.root) == []
+
+
+def test_with_noxattrs_the_kernel_knows_that_no_file_has_any(mount):
+    mounted = mount(MIXED, "noxattrs")
+    file = next(e.path for e in os.scandir(mounted.root))
+    ask = ("import errno, os, sys\n"
+           "for act in (os.listxattr, lambda path: os.getxattr(path, 'user.ctxfs.checksum')):\n"
+           "    try: act(sys.argv[1])\n"
+           "    except OSError as refused: print(errno.errorcode[refused.errno])\n")
+    answer = b"ENOTSUP\nENOTSUP\n"
+    assert run(sys.executable, "-c", ask, file).stdout == answer
+    os.kill(mounted.pid(), signal.SIGSTOP)
+    try:
+        assert run(sys.executable, "-c", ask, file).stdout == answer
+    finally:
+        os.kill(mounted.pid(), signal.SIGCONT)
 
 
 def test_getfattr_reads_them_all(mount):

@@ -109,7 +109,7 @@ def test_every_option_of_the_help_is_taken(mount):
     for option in (
         "verify=read", "cache=64M", "cache=1G", "threads=2", "readahead=1M",
         "uid=1,gid=2,umask=022", "allow_other", "log=debug", "log=error",
-        "timeout=0", "timeout=3600", "list=primary", "list=views", "list=all", "nosandbox", "nonempty", "ro,nosuid,nodev,noatime,defaults,user,_netdev,nofail,noauto",
+        "timeout=0", "timeout=3600", "list=primary", "list=views", "list=all", "nosandbox", "noxattrs", "nonempty", "ro,nosuid,nodev,noatime,defaults,user,_netdev,nofail,noauto",
         "x-systemd.automount,x-gvfs-show,comment=this",
     ):
         assert os.listdir(mount(CONTAINER, option).root)
