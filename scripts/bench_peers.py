@@ -2,8 +2,8 @@
 """Compares ctxfs with other programs that mount archives: bench.py --peers.
 
 The same bytes in the formats of each: large entries, compressed and stored, and
-many small ones, stored, in 100 folders. ctxfs reads the large ones from a Shard, the
-small ones from the zip file that its peers read. zstd has its level 3
+many small ones, stored, in 100 folders, and in a folder for every two. ctxfs reads
+the large ones from a Shard, the small ones from the zip file that its peers read. zstd has its level 3
 everywhere, squashfs its default block of 128 KiB, deflate its level 6.
 
 In each round each program has its turn, on a fresh mount, its archive in the
@@ -31,6 +31,7 @@ PINNED = ["ratarmount==1.3.0", "ratarmountcore==0.11.1", "mfusepy==3.1.1"]
 PACKAGES = ("squashfs-tools", "squashfuse", "fuse-zip")
 CODECS = {"shard": "zstd", "squashfs": "zstd", "zip": "deflate"}
 FOLDERS = 100
+OPENED = 4000
 SMALL_BYTES = 16
 LIMIT = 600
 """Seconds that one mount, or all that is measured on it, may take."""
@@ -123,8 +124,11 @@ class Archives:
             self.paths[data, "shard"] = tools.make_shard(
                 data, reads, lib.ENTRY_BYTES, codec)
         self.fill(f"large-{reads}", self.copy_large, ("compressed", "stored"))
-        self.fill(f"small-{names}", self.write_small, ("names",))
-        self.paths["names", "shard"] = self.paths["names", "zip"]
+        self.folders = {"names": FOLDERS, "folders": names // 2}
+        for data, folders in self.folders.items():
+            self.fill(f"small-{names}-in-{folders}",
+                      lambda folder, count=folders: self.write_small(folder, count), (data,))
+            self.paths[data, "shard"] = self.paths[data, "zip"]
 
     def fill(self, name: str, write: Callable[[pathlib.Path], None],
              wanted: tuple[str, ...]) -> None:
@@ -152,17 +156,18 @@ class Archives:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, copy)
 
-    def write_small(self, folder: pathlib.Path) -> None:
-        each = self.names // FOLDERS
-        for i in range(FOLDERS):
-            below = folder / f"{i:03}"
+    def write_small(self, folder: pathlib.Path, folders: int) -> None:
+        each = self.names // folders
+        for i in range(folders):
+            below = folder / f"{i:06}"
             below.mkdir(parents=True)
             for j in range(i * each, (i + 1) * each):
                 (below / f"{j:07}").write_text(f"{j:0{SMALL_BYTES}}", encoding="ascii")
 
-    def lines_of_find(self) -> int:
+    def lines_of_find(self, data: str) -> int:
         """What `find` lists: files, folders and the mount point itself."""
-        return self.names // FOLDERS * FOLDERS + FOLDERS + 1
+        folders = self.folders[data]
+        return self.names // folders * folders + folders + 1
 
 
 def make_squashfs(folder: pathlib.Path, path: pathlib.Path, compressed: bool) -> None:
@@ -264,8 +269,12 @@ class Comparison:
             Task("stored", ("stored, first read", "stored, second read"),
                  self.read_twice, size),
             Task("stored", ("stored, two readers at once",), self.two_readers, size),
-            Task("names", ("mount", "find"), self.find),
+            Task("names", ("mount", "find", "find again"), self.find),
             Task("names", ("ls -lR",), self.list_all),
+            Task("names", (f"open, read and close {OPENED} small files again",),
+                 self.read_small),
+            Task("folders", ("mount, many folders", "find, many folders",
+                             "find again, many folders"), self.find_folders),
         ]  # fmt: skip
 
     def read_once(self, _mounting: float) -> list[float]:
@@ -278,15 +287,33 @@ class Comparison:
     def two_readers(self, _mounting: float) -> list[float]:
         return [self.reader.parallel(self.tools.entries())]
 
-    def find(self, mounting: float) -> list[float]:
+    def find(self, mounting: float, data: str = "names") -> list[float]:
+        wanted = self.archives.lines_of_find(data)
+        return [mounting, *(self.find_once(wanted) for _ in range(2))]
+
+    def find_folders(self, mounting: float) -> list[float]:
+        return self.find(mounting, "folders")
+
+    def find_once(self, wanted: int) -> float:
         start = time.perf_counter()
         out = subprocess.run(["find", self.tools.point], check=True,
                              capture_output=True).stdout
         taken = time.perf_counter() - start
-        lines, wanted = out.count(b"\n"), self.archives.lines_of_find()
-        if lines != wanted:
+        if (lines := out.count(b"\n")) != wanted:
             raise Different(f"lists {lines} names instead of {wanted}")
-        return [mounting, taken]
+        return taken
+
+    def read_small(self, _mounting: float) -> list[float]:
+        paths = self.tools.entries()[:OPENED]
+        for path in paths:
+            path.read_bytes()
+        start = time.perf_counter()
+        for path in paths:
+            handle = os.open(path, os.O_RDONLY)
+            if len(os.read(handle, 2 * SMALL_BYTES)) != SMALL_BYTES:
+                raise Different("serves small files of other sizes")
+            os.close(handle)
+        return [time.perf_counter() - start]
 
     def list_all(self, _mounting: float) -> list[float]:
         return [lib.run_timed(f"ls -lR {self.tools.point}")]
@@ -382,7 +409,7 @@ def compare(tools: lib.Tools, rounds: int, reads: int, names: int,
     size = reads * lib.ENTRY_BYTES >> 20
     print(lib.table(
         f"ctxfs and its peers: {size} MiB in {reads} files; {names} small files in "
-        f"{FOLDERS} folders",
+        f"{FOLDERS} folders, and in {names // 2}",
         ["what", "program", "median (least to most)",
          "ctxfs / peer (more than 1: ctxfs is faster)"],
         comparison.lines()))
