@@ -175,7 +175,9 @@ def make_squashfs(folder: pathlib.Path, path: pathlib.Path, compressed: bool) ->
     path.unlink(missing_ok=True)
     how = (["-comp", "zstd", "-Xcompression-level", "3"] if compressed
            else ["-noI", "-noD", "-noF", "-noX"])
-    command = ["mksquashfs", folder, path, *how, "-quiet", "-no-progress"]
+    # It would compare each of many files of a size with each other one.
+    command = ["mksquashfs", folder, path, *how, "-no-duplicates", "-quiet",
+               "-no-progress"]
     try:
         subprocess.run(command, check=True, stdout=sys.stderr)
     except (OSError, subprocess.CalledProcessError) as error:
