@@ -9,6 +9,7 @@
 #include "core/base/limits.h"
 #include "core/content/content.h"
 #include "core/io/source.h"
+#include "core/io/spill_file.h"
 #include "core/tree/container_tree.h"
 #include "core/vfs/xattr.h"
 #include "core/views/view.h"
@@ -24,6 +25,14 @@ constexpr uint64_t kMostOfFile = limits::kMiB;
 constexpr uint64_t kMostRead = 4 * limits::kMiB;
 constexpr uint32_t kMostNodes = 2048;
 constexpr uint32_t kMostNumbered = 4;
+// Of a cache that decodes what is larger in pieces, into a temporary file.
+constexpr uint64_t kSmallCache = 2 * limits::kKiB;
+
+std::shared_ptr<SpillFile> TemporaryFile() {
+  static const auto file = SpillFile::Make(SpillDirectory(), UINT64_MAX);
+  Require(file.has_value(), "there is a temporary file");
+  return *file;
+}
 
 void RequireSafeName(std::string_view name) {
   Require(!name.empty() && name != "." && name != ".." &&
@@ -36,7 +45,9 @@ void RequireSafeName(std::string_view name) {
 class Reader {
  public:
   Reader(const OpenOptions& options, Depth depth)
-      : options_(options), depth_(depth) {}
+      : options_(options), depth_(depth) {
+    small_cache_.SpillTo(TemporaryFile());
+  }
 
   void ReadContainer(std::shared_ptr<const Container> container, int depth) {
     ReadEntries(*container);
@@ -149,7 +160,8 @@ class Reader {
     const Result<std::string> whole = ReadAll(*content, cache_);
     if (!whole) return;
     Require(whole->size() == *size, "a read is whole");
-    ReadWindow(*content, *whole);
+    ReadWindow(*content, *whole, cache_);
+    if (*size > kSmallCache) ReadWindow(*content, *whole, small_cache_);
     const std::string path = files.Path(node);
     if (path == ".ctxfs/info.json" || path == ".ctxfs/index.json" ||
         path == ".ctxfs/faults.json") {
@@ -158,11 +170,12 @@ class Reader {
   }
 
   /// A window in the middle is what the whole has there.
-  void ReadWindow(const Content& content, const std::string& whole) {
+  static void ReadWindow(const Content& content, const std::string& whole,
+                         BlockCache& cache) {
     Window window;
     const size_t at = whole.size() / 3;
     const size_t length = whole.size() / 2;
-    Require(content.Read(at, length, cache_, window).has_value(),
+    Require(content.Read(at, length, cache, window).has_value(),
             "what was read can be read again");
     size_t done = 0;
     for (const Bytes slice : window.slices()) {
@@ -176,6 +189,7 @@ class Reader {
   OpenOptions options_;
   Depth depth_;
   BlockCache cache_{kMostRead};
+  BlockCache small_cache_{kSmallCache};
   uint64_t read_ = 0;
 };
 
