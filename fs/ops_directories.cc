@@ -75,8 +75,9 @@ std::optional<Listing::Name> NameAt(const Namespace& files,
                                     uint64_t position, bool attributes,
                                     const ReadContext& context) {
   if (position == 0) return Listing::Name{directory, ".", true};
-  if (position == 1)
+  if (position == 1) {
     return Listing::Name{files.Parent(directory, context), "..", true};
+  }
   return listing.At(position - 2, attributes, context);
 }
 

@@ -315,6 +315,7 @@ std::string UnknownOption(const std::string& word) {
   const std::string name = word.substr(0, word.find('='));
   std::vector<std::string_view> names;
   const std::vector<std::string> all = MountOptionNames();
+  names.reserve(all.size());
   for (const std::string& one : all) {
     names.push_back(std::string_view(one).substr(0, one.find('=')));
   }
