@@ -26,8 +26,8 @@ namespace {
 constexpr double kForever = std::numeric_limits<double>::max();
 constexpr uint32_t kBlockSize = 512;  // what st_blocks and statfs count in
 constexpr uint32_t kPreferredIo = 128 * 1024;
-// glibc lists with 32 KiB then. The kernel makes an inode for each name of a
-// first answer with attributes, wanted or not.
+// Of folders: glibc then lists 32 KiB at a time. More would be slower, for the
+// kernel makes an inode of each name in the first answer, wanted or not.
 constexpr uint32_t kListingIo = 4 * 1024;
 
 }  // namespace
@@ -79,7 +79,7 @@ void Init(void* userdata, fuse_conn_info* conn) {
   }
 #endif
   if ((conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT) != 0 &&
-      server.files().immutable()) {
+      server.files().listings_immutable()) {
     server.set_lists_without_handles();
   }
 }

@@ -103,8 +103,8 @@ struct ListingPart {
   bool plus;        // with attributes
 };
 
-/// The names from part.offset on, as the kernel reads them. They are in memory
-/// of the thread's own, which is used again for its next answer.
+/// The names from part.offset on, as the kernel reads them, in memory of the
+/// thread's own that its next answer will overwrite.
 Result<std::span<const char>> ListPart(Server& server, OpenDirectory& directory,
                                        Inode inode, const ListingPart& part,
                                        const ReadContext& context) {
@@ -115,7 +115,7 @@ Result<std::span<const char>> ListPart(Server& server, OpenDirectory& directory,
       return std::move(listed).error();
     }
   }
-  thread_local std::vector<char> buffer;  // its memory is kept: a megabyte
+  thread_local std::vector<char> buffer;  // kept; a MiB at most
   if (buffer.size() < part.size) buffer.resize(part.size);
   size_t used = 0;
   const uint64_t end = listing.count() + 2;

@@ -114,7 +114,7 @@ class Namespace {
   Result<Attributes> Examine(Inode inode, const ReadContext& context) const;
 
   /// Whether all listings are immutable: none is of a mirrored directory.
-  bool immutable() const { return mirror_ == nullptr; }
+  bool listings_immutable() const { return mirror_ == nullptr; }
 
   Result<std::unique_ptr<Listing>> OpenDirectory(
       Inode inode, const ReadContext& context) const;
