@@ -11,11 +11,9 @@ cache. Every load is a new process, which times np.load alone. Prints a table in
 Markdown.
 """
 
-import argparse
 import collections
 import json
 import pathlib
-import statistics
 import struct
 import subprocess
 import sys
@@ -93,11 +91,7 @@ def measure(tools: lib.Tools, paths: dict[str, pathlib.Path],
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--bin", type=pathlib.Path, default=lib.ROOT / "build/bench")
-    options.add_argument("--scratch", type=pathlib.Path)
-    options.add_argument("--rounds", type=int, default=5)
-    chosen = options.parse_args()
+    chosen = lib.peer_options(__doc__, rounds=5).parse_args()
     tools = lib.Tools(chosen.bin.resolve(), lib.scratch_folder(chosen.scratch))
     paths = write_sources(tools.scratch)
     taken: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
@@ -107,9 +101,9 @@ def main() -> None:
     print(lib.row("---", "---", "---", "---"))
     for (what, which), seconds in taken.items():
         ratios = [disk / this for disk, this in zip(taken["disk", ""], seconds)]
-        print(lib.row(what, which,
-                      f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})",
-                      f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"))
+        spreads = [lib.spread(values, ".2f") for values in (seconds, ratios)]
+        print(lib.row(what, which, *(f"{middle} ({least} to {most})"
+                                     for middle, least, most in spreads)))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 
 The same bytes in the formats of each: large entries, compressed and stored, and
 many small ones, stored, in 100 folders, and in a folder for every two. ctxfs reads
-the large ones from a Shard, the small ones from the zip file that its peers read. zstd has its level 3
-everywhere, squashfs its default block of 128 KiB, deflate its level 6.
+the large ones from a Shard, the small ones from the zip file that its peers read.
+zstd has its level 3 everywhere, squashfs its default block of 128 KiB, deflate its
+level 6.
 
 In each round each program has its turn, on a fresh mount, its archive in the
 page cache. A program that is missing, fails, takes too long or serves something

@@ -6,7 +6,7 @@
 
 Files of a GiB on fresh mounts, opened and verified before: a stored entry, a zstd
 entry (decoded to a temporary file, since it is larger than cache=), one of 256 MiB
-(in memory), and a quantised tensor of GGUF as float32. The yardstick is null_fs,
+(in memory), and quantised tensors of GGUF and MCF as float32. The yardstick is null_fs,
 a FUSE server with nothing behind it, in the same round. Served and read are the
 bytes that left the daemon and the container, per byte wanted.
 """
@@ -58,7 +58,7 @@ def faults(path: pathlib.Path, places: list[int]) -> float:
         return taken
 
 
-def write_quantised(path: pathlib.Path) -> None:
+def write_gguf(path: pathlib.Path) -> None:
     """A GGUF of one Q8_0 tensor "w": per 32 values a float16 scale and 32 bytes."""
     name = b"w"
     head = struct.pack("<4sIQQ", b"GGUF", 3, 1, 0)
@@ -67,6 +67,25 @@ def write_quantised(path: pathlib.Path) -> None:
     head += bytes(-len(head) % 32)
     block = struct.pack("<e", 0.5) + random.Random(1).randbytes(32)
     path.write_bytes(head + block * (ROWS * ROWS // 32))
+
+
+def write_mcf(path: pathlib.Path) -> None:
+    """An MCF of one q8 tensor "w": all float16 scales, then all codes."""
+    scales = struct.pack("<e", 0.5) * (ROWS * ROWS // 32)
+    codes = random.Random(1).randbytes(ROWS) * ROWS
+    header, index, data = 40, 64, PAGE
+    directory = data + len(scales) + len(codes)
+    entry = struct.pack("<6I2Q", 0, 1, 0x20, 2, 0, 0, data, directory - data)
+    table = struct.pack("<4I4Q", 1, 0, 1, 2, 48, 88, 104, 1) + entry
+    table += struct.pack("<2Q", ROWS, ROWS) + b"w"
+    sections = [(3, index, len(table)), (4, data, directory - data)]
+    head = struct.pack("<4sHHIIQQQ", b"MCF", 1, 0, header, len(sections), directory,
+                       directory + 24 * len(sections), 0)
+    with open(path, "wb") as file:
+        file.write((head + bytes(index - header) + table).ljust(data, b"\0"))
+        file.write(scales + codes)
+        for kind, offset, size in sections:
+            file.write(struct.pack("<IIQQ", kind, 1, offset, size))
 
 
 class Counters:
@@ -94,16 +113,17 @@ class Bench:
         self.tools = tools
         self.seconds: dict[tuple[str, str], list[float]] = {}
         self.factors: dict[tuple[str, str], list[float]] = {}
-        self.quantised = tools.scratch / "quantised.gguf"
-        if not self.quantised.exists():
-            write_quantised(self.quantised)
+        gguf, mcf = (tools.scratch / f"quantised.{kind}" for kind in ("gguf", "mcf"))
+        write_gguf(gguf)
+        write_mcf(mcf)
         self.sources = {
             "stored entry, 1 GiB": (tools.make_shard("one", 1, GIB, "none"), None),
             "zstd entry, 1 GiB, in a temporary file": (
                 tools.make_shard("one", 1, GIB - PAGE, "zstd"), None),
             "zstd entry, 256 MiB, in memory": (
                 tools.make_shard("one", 1, GIB // 4, "zstd"), None),
-            "Q8_0 of GGUF as float32, 256 MiB": (self.quantised, "views/dequantized/w"),
+            "Q8_0 of GGUF as float32, 256 MiB": (gguf, "views/dequantized/w"),
+            "q8 of MCF as float32, 256 MiB": (mcf, "views/dequantized/w"),
         }
         for source, _ in self.sources.values():
             lib.warm(source)
