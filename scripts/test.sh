@@ -38,9 +38,12 @@ build() {
   cmake --build --preset "$1" -- --quiet
 }
 
+# Tests wait for half of their time: for a mount, or for a daemon's end.
+jobs=$((2 * $(nproc)))
+
 run() {
   build "$1"
-  ctest --preset "$1" -j2
+  ctest --preset "$1" -j"$jobs"
 }
 
 if [ $# -eq 0 ]; then
@@ -57,13 +60,15 @@ for part in "$@"; do
     asan | tsan) scripts/install.sh sanitizers; run "$part" ;;
     asan-short)
       scripts/install.sh sanitizers
-      build asan
-      ctest --preset asan -j2 -LE robustness
+      echo "== asan"
+      cmake --preset asan >/dev/null
+      cmake --build --preset asan -- --quiet ctxfs ctxfs_unit ctxfs_golden
+      ctest --preset asan -j"$jobs" -LE robustness
       ;;
     long)
       make_clients_venv
       build quick -DCTXFS_LONG_TESTS=ON
-      ctest --preset quick -j2 -L 'long|clients|golden|robustness|package'
+      ctest --preset quick -j"$jobs" -L 'long|clients|golden|robustness|package'
       ;;
     dev | nofuse) make_clients_venv; run "$part" ;;
     lint) scripts/lint.sh ;;
