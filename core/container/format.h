@@ -85,6 +85,9 @@ struct Format {
 /// Every format, in the order in which their probes are called.
 std::span<const Format* const> Formats();
 
+/// The first bytes of a file, as many as probes see.
+Result<Buffer> ReadHead(const Source& source);
+
 /// Whether a file that starts with `head` is a container.
 bool IsContainer(Bytes head);
 /// The same, but only for formats without `stays_file`: a mirror shows such a

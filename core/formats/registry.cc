@@ -61,6 +61,12 @@ bool Lists(std::string_view extensions, std::string_view wanted) {
 
 std::span<const Format* const> Formats() { return kFormats; }
 
+Result<Buffer> ReadHead(const Source& source) {
+  return ReadBuffer(source, 0,
+                    std::min<uint64_t>(source.size(), limits::kProbeBytes),
+                    "header");
+}
+
 bool IsContainer(Bytes head) {
   return std::any_of(
       kFormats.begin(), kFormats.end(),
@@ -146,9 +152,7 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
   if (source->is_directory()) {
     return OpenDirectory(std::move(source), options, context);
   }
-  const uint64_t head_size =
-      std::min<uint64_t>(source->size(), limits::kProbeBytes);
-  Result<Buffer> head = ReadBuffer(*source, 0, head_size, "header");
+  Result<Buffer> head = ReadHead(*source);
   if (!head) return std::move(head).error();
   for (const Format* format : Formats()) {
     if (format->probe(head->span())) {

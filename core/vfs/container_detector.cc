@@ -3,10 +3,8 @@
 
 #include <xxhash.h>
 
-#include <algorithm>
 #include <cerrno>
 
-#include "core/base/limits.h"
 #include "core/container/format.h"
 #include "core/io/directory.h"
 #include "core/io/source.h"
@@ -38,13 +36,11 @@ Result<ContainerDetector::Known> ContainerDetector::Probe(
     }
     return Known{container ? Kind::kContainer : Kind::kDirectory, container};
   }
-  const uint64_t size =
-      std::min<uint64_t>((*source)->size(), limits::kProbeBytes);
-  Result<Buffer> head = ReadBuffer(**source, 0, size, "head");
+  Result<Buffer> head = ReadHead(**source);
   if (!head && head.error().code == Code::kStale) {
     // Its ctime alone may have changed.
     const auto renewed = (*source)->Renew();
-    if (renewed) head = ReadBuffer(**renewed, 0, size, "head");
+    if (renewed) head = ReadHead(**renewed);
   }
   if (!head) return head.error();
   return Known{

@@ -3,11 +3,9 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <unordered_set>
 
-#include "core/base/limits.h"
 #include "core/container/foreign_formats.h"
 #include "core/io/directory.h"
 #include "core/tree/free_names.h"
@@ -31,9 +29,7 @@ Status CheckTop(const std::string& path) {
   const Result<std::shared_ptr<const Source>> source = OpenSource(path);
   if (!source) return source.error();
   if ((*source)->is_directory()) return {};
-  const Result<Buffer> head = ReadBuffer(
-      **source, 0, std::min<uint64_t>((*source)->size(), limits::kProbeBytes),
-      "head");
+  const Result<Buffer> head = ReadHead(**source);
   if (!head) return head.error();
   if (IsContainer(head->span())) return {};
   return Error{Code::kNotContainer, WhyNoContainer(head->span())};

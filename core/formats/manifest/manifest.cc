@@ -47,9 +47,7 @@ std::string PathOf(std::string_view uri) {
 }
 
 bool HoldsContainer(const Source& source) {
-  const Result<Buffer> head = ReadBuffer(
-      source, 0, std::min<uint64_t>(source.size(), limits::kProbeBytes),
-      "header");
+  const Result<Buffer> head = ReadHead(source);
   return head && IsContainer(head->span());
 }
 

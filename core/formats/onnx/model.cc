@@ -15,7 +15,6 @@
 
 #include <utility>
 
-#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/open.h"
 #include "core/formats/onnx/limits.h"
@@ -272,9 +271,7 @@ namespace {
 Result<std::shared_ptr<const Container>> OpenModel(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
-  Result<Buffer> head = ReadBuffer(
-      *source, 0, std::min<uint64_t>(source->size(), limits::kProbeBytes),
-      "header");
+  Result<Buffer> head = ReadHead(*source);
   if (!head) return std::move(head).error();
   if (!ResemblesModel(head->span())) {
     return Error{Code::kNotContainer,

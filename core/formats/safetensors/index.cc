@@ -4,10 +4,8 @@
 // several files as one model.
 #include "core/formats/safetensors/index.h"
 
-#include <algorithm>
 #include <unordered_set>
 
-#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/container/model_files.h"
@@ -102,9 +100,7 @@ Result<SafetensorsIndexContainer::Shard> SafetensorsIndexContainer::OpenShard(
                ? without("is outside the folder")
                : without("cannot be read: " + error.what);
   }
-  Result<Buffer> head = ReadBuffer(
-      **source, 0, std::min<uint64_t>((*source)->size(), limits::kProbeBytes),
-      "header");
+  Result<Buffer> head = ReadHead(**source);
   if (!head || !SafetensorsContainer::Recognises(head->span())) {
     return without(head ? "cannot be read: it is not a safetensors file"
                         : "cannot be read: " + head.error().what);

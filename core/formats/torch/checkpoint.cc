@@ -66,9 +66,7 @@ bool Probe(Bytes head) {
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
-  const Result<Buffer> head = ReadBuffer(
-      *source, 0, std::min<uint64_t>(source->size(), limits::kProbeBytes),
-      "header");
+  const Result<Buffer> head = ReadHead(*source);
   if (!head) return head.error();
   if (StartsLegacy(head->span())) {
     return LoadContainer<Checkpoint>(context, std::move(source), nullptr,

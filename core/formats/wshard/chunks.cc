@@ -6,7 +6,6 @@
 //
 //   chunks/FILE/    each chunk as a container
 //   episode/LANE    the lanes joined along time, if the chunks are continuous
-#include <algorithm>
 #include <utility>
 
 #include "core/base/limits.h"
@@ -136,9 +135,7 @@ Result<std::shared_ptr<const WShardContainer>> WShardChunks::OpenChunk(
     const ChunkRef& chunk, const ReadContext& context) const {
   Result<std::shared_ptr<const Source>> file = source()->OpenBeside(chunk.uri);
   if (!file) return std::move(file).error();
-  const Result<Buffer> head = ReadBuffer(
-      **file, 0, std::min<uint64_t>((*file)->size(), limits::kProbeBytes),
-      "header");
+  const Result<Buffer> head = ReadHead(**file);
   if (!head) return head.error();
   if (!shard::HasShardRole(head->span(), shard::kWShardRole)) {
     return Error{Code::kCorrupt, "not an episode (Shard role 5)", 0};
