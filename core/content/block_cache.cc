@@ -205,10 +205,6 @@ BlockCache::Pinned BlockCache::FindKept(const Block& block) {
   return TakeKept(block.key());
 }
 
-Result<BlockCache::Pinned> BlockCache::Get(const Block& block) {
-  return Get(block, ReadContext(*this));
-}
-
 Result<BlockCache::Pinned> BlockCache::Get(const Block& block,
                                            const ReadContext& context) {
   const MutexLock lock(mutex_);

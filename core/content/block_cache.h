@@ -75,7 +75,6 @@ class BlockCache {
   /// The block's bytes, from memory or produced now. Failures are not kept:
   /// the next Get tries again.
   Result<Pinned> Get(const Block& block, const ReadContext& context);
-  Result<Pinned> Get(const Block& block);
 
   /// The block's bytes if they are in memory, else null.
   Pinned FindKept(const Block& block);

@@ -117,7 +117,7 @@ BlockCache& Cache() {
 
 void BM_CacheHit(benchmark::State& state) {
   const ZeroBlock block(static_cast<uint64_t>(state.thread_index()));
-  for (auto _ : state) benchmark::DoNotOptimize(Cache().Get(block));
+  for (auto _ : state) benchmark::DoNotOptimize(Cache().Get(block, Cache()));
 }
 BENCHMARK(BM_CacheHit)->Threads(1)->Threads(2)->UseRealTime();
 

@@ -42,8 +42,8 @@ class CountedBlock {
 TEST(BlockCache, KeepsWhatItProduced) {
   BlockCache cache(1000);
   CountedBlock a(0, 100);
-  const Result<BlockCache::Pinned> first = cache.Get(a.block);
-  const Result<BlockCache::Pinned> second = cache.Get(a.block);
+  const Result<BlockCache::Pinned> first = cache.Get(a.block, cache);
+  const Result<BlockCache::Pinned> second = cache.Get(a.block, cache);
   ASSERT_TRUE(Ok(first));
   ASSERT_TRUE(Ok(second));
   EXPECT_EQ(*first, *second) << "the same bytes, not a copy";
@@ -62,10 +62,10 @@ TEST(BlockCache, KnowsBlocksByTheirKeysAlone) {
   CountedBlock a(0, 100);
   CountedBlock same(0, 100);
   TestBlock other_owner({2, 0}, 1, [] { return BufferOf("y"); });
-  EXPECT_TRUE(Ok(cache.Get(a.block)));
-  EXPECT_TRUE(Ok(cache.Get(same.block)));
+  EXPECT_TRUE(Ok(cache.Get(a.block, cache)));
+  EXPECT_TRUE(Ok(cache.Get(same.block, cache)));
   EXPECT_EQ(same.produced, 0);
-  EXPECT_EQ(AsText((*cache.Get(other_owner))->span()), "y");
+  EXPECT_EQ(AsText((*cache.Get(other_owner, cache))->span()), "y");
 }
 
 TEST(BlockCache, ProducesOnceForAllWhoWait) {
@@ -80,7 +80,7 @@ TEST(BlockCache, ProducesOnceForAllWhoWait) {
   std::vector<BlockCache::Pinned> got(kThreads);
   InThreads(kThreads, [&](int i) {
     arrived.count_down();
-    Result<BlockCache::Pinned> bytes = cache.Get(block);
+    Result<BlockCache::Pinned> bytes = cache.Get(block, cache);
     if (bytes) got[static_cast<size_t>(i)] = *bytes;
   });
   EXPECT_EQ(produced, 1);
@@ -98,7 +98,7 @@ TEST(BlockCache, ProducesDifferentBlocksAtTheSameTime) {
     return BufferOf("met");
   };
   const TestBlock blocks[] = {{{1, 0}, 3, meet}, {{1, 1}, 3, meet}};
-  InThreads(2, [&](int i) { EXPECT_TRUE(Ok(cache.Get(blocks[i]))); });
+  InThreads(2, [&](int i) { EXPECT_TRUE(Ok(cache.Get(blocks[i], cache))); });
 }
 
 TEST(BlockCache, GivesEveryoneTheErrorAndTriesAgainLater) {
@@ -118,14 +118,14 @@ TEST(BlockCache, GivesEveryoneTheErrorAndTriesAgainLater) {
     std::atomic<int> failed = 0;
     InThreads(kThreads, [&](int) {
       arrived.count_down();
-      if (Fails(cache.Get(block), code, 42)) ++failed;
+      if (Fails(cache.Get(block, cache), code, 42)) ++failed;
     });
     EXPECT_EQ(failed, kThreads);
     EXPECT_EQ(at_once, 0) << "one key runs once at a time, failing or not";
     EXPECT_EQ(cache.stats().blocks, 0U);
     EXPECT_EQ(cache.stats().failed > 0, code == Code::kChecksum);
     broken = false;
-    const Result<BlockCache::Pinned> bytes = cache.Get(block);
+    const Result<BlockCache::Pinned> bytes = cache.Get(block, cache);
     ASSERT_TRUE(Ok(bytes));
     EXPECT_EQ(AsText((*bytes)->span()), "fine");
   }
@@ -138,17 +138,17 @@ TEST(BlockCache, LetsGoOfTheLeastRecentlyUsedFirst) {
   CountedBlock c(2, 100);
   CountedBlock d(3, 100);
   for (CountedBlock* one : {&a, &b, &c, &a, &d}) {
-    EXPECT_TRUE(Ok(cache.Get(one->block)));
+    EXPECT_TRUE(Ok(cache.Get(one->block, cache)));
   }
   EXPECT_EQ(cache.stats().evictions, 1U);
   EXPECT_EQ(cache.stats().bytes, 300U);
   for (CountedBlock* one : {&a, &c, &d}) {
-    EXPECT_TRUE(Ok(cache.Get(one->block)));
+    EXPECT_TRUE(Ok(cache.Get(one->block, cache)));
     EXPECT_EQ(one->produced, 1) << "kept";
   }
-  EXPECT_TRUE(Ok(cache.Get(b.block)));
+  EXPECT_TRUE(Ok(cache.Get(b.block, cache)));
   EXPECT_EQ(b.produced, 2) << "b was the oldest";
-  EXPECT_TRUE(Ok(cache.Get(a.block)));
+  EXPECT_TRUE(Ok(cache.Get(a.block, cache)));
   EXPECT_EQ(a.produced, 2) << "and then a was";
 }
 
@@ -156,13 +156,13 @@ TEST(BlockCache, KeepsWhatIsLargerThanTheBudgetUntilTheNext) {
   BlockCache cache(100);
   CountedBlock small(0, 60);
   CountedBlock large(1, 250);
-  EXPECT_TRUE(Ok(cache.Get(small.block)));
-  EXPECT_TRUE(Ok(cache.Get(large.block)));
+  EXPECT_TRUE(Ok(cache.Get(small.block, cache)));
+  EXPECT_TRUE(Ok(cache.Get(large.block, cache)));
   EXPECT_EQ(cache.stats().blocks, 1U);
   EXPECT_EQ(cache.stats().bytes, 250U);
-  EXPECT_TRUE(Ok(cache.Get(large.block)));
+  EXPECT_TRUE(Ok(cache.Get(large.block, cache)));
   EXPECT_EQ(large.produced, 1) << "kept alone";
-  EXPECT_TRUE(Ok(cache.Get(small.block)));
+  EXPECT_TRUE(Ok(cache.Get(small.block, cache)));
   EXPECT_EQ(small.produced, 2);
   EXPECT_EQ(cache.stats().bytes, 60U);
 }
@@ -194,7 +194,7 @@ TEST(BlockCache, BoundsKeptAndProducedBytesTogether) {
     std::mt19937 random(static_cast<uint32_t>(thread));
     for (int i = 0; i < 2000; ++i) {
       const TestBlock& block = *blocks[random() % blocks.size()];
-      const Result<BlockCache::Pinned> bytes = cache.Get(block);
+      const Result<BlockCache::Pinned> bytes = cache.Get(block, cache);
       if (!bytes || (*bytes)->size() != block.cost() / 2) ++failed;
     }
   });
@@ -216,12 +216,12 @@ TEST(BlockCache, TurnsAFailedAllocationIntoAnErrorForAll) {
   std::atomic<int> failed = 0;
   InThreads(kThreads, [&](int) {
     arrived.count_down();
-    if (Fails(cache.Get(block), Code::kNoMemory)) ++failed;
+    if (Fails(cache.Get(block, cache), Code::kNoMemory)) ++failed;
   });
   EXPECT_EQ(failed, kThreads);
   short_of_memory = false;
-  EXPECT_TRUE(Ok(cache.Get(block)));
-  EXPECT_TRUE(Ok(cache.Get(CountedBlock(1, 100).block)))
+  EXPECT_TRUE(Ok(cache.Get(block, cache)));
+  EXPECT_TRUE(Ok(cache.Get(CountedBlock(1, 100).block, cache)))
       << "nothing of the budget is lost";
 }
 
@@ -241,7 +241,8 @@ TEST(BlockCache, SurvivesAFailedAllocationAnywhereInGet) {
     {
       const FailingNew failing(after);
       try {
-        if (const auto bytes = shared->cache.Get(shared->block); !bytes) {
+        if (const auto bytes = shared->cache.Get(shared->block, shared->cache);
+            !bytes) {
           EXPECT_EQ(bytes.error().code, Code::kNoMemory);
         }
       } catch (const std::bad_alloc&) {  // the caller's guard catches it
@@ -251,7 +252,8 @@ TEST(BlockCache, SurvivesAFailedAllocationAnywhereInGet) {
     std::promise<bool> done;
     std::future<bool> worked = done.get_future();
     std::thread([shared, done = std::move(done)]() mutable {
-      done.set_value(shared->cache.Get(shared->block).has_value());
+      done.set_value(
+          shared->cache.Get(shared->block, shared->cache).has_value());
     }).detach();
     if (worked.wait_for(std::chrono::seconds(20)) !=
         std::future_status::ready) {
@@ -270,15 +272,15 @@ TEST(BlockCache, LeavesSlicesValidWhenTheirBlockGoes) {
   BlockCache cache(100);
   CountedBlock a(0, 100);
   CountedBlock b(1, 100);
-  const BlockCache::Pinned by_eviction = *cache.Get(a.block);
-  const BlockCache::Pinned by_drop = *cache.Get(b.block);
+  const BlockCache::Pinned by_eviction = *cache.Get(a.block, cache);
+  const BlockCache::Pinned by_drop = *cache.Get(b.block, cache);
   EXPECT_EQ(cache.stats().evictions, 1U);
   cache.Drop();
   EXPECT_EQ(cache.stats().bytes, 0U);
   EXPECT_EQ(cache.stats().blocks, 0U);
   EXPECT_EQ(AsText(by_eviction->span()), std::string(100, 'x'));
   EXPECT_EQ(AsText(by_drop->span()), std::string(100, 'x'));
-  EXPECT_TRUE(Ok(cache.Get(b.block)));
+  EXPECT_TRUE(Ok(cache.Get(b.block, cache)));
   EXPECT_EQ(b.produced, 2);
 }
 
@@ -291,7 +293,7 @@ TEST(BlockCache, DropsWhileOthersRead) {
                             [] { return BufferOf(std::string(100, 'x')); });
       if (thread == 0) {
         cache.Drop();
-      } else if (const auto bytes = cache.Get(block);
+      } else if (const auto bytes = cache.Get(block, cache);
                  !bytes || (*bytes)->size() != 100) {
         ++failed;
       }
@@ -306,9 +308,9 @@ TEST(BlockCache, CountsVerifications) {
       {1, 0}, 1, [] { return BufferOf("x"); }, true);
   const TestBlock plain(
       {1, 1}, 1, [] { return BufferOf("x"); }, false);
-  EXPECT_TRUE(Ok(cache.Get(good)));
-  EXPECT_TRUE(Ok(cache.Get(good)));
-  EXPECT_TRUE(Ok(cache.Get(plain)));
+  EXPECT_TRUE(Ok(cache.Get(good, cache)));
+  EXPECT_TRUE(Ok(cache.Get(good, cache)));
+  EXPECT_TRUE(Ok(cache.Get(plain, cache)));
   EXPECT_EQ(cache.stats().passed, 1U);
   cache.CountVerdict(Verdict::kPassed);
   cache.CountVerdict(Verdict::kFailed);

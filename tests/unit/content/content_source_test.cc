@@ -63,7 +63,7 @@ TEST_F(ContentSourceTest, KeepsNoBytesOfItsOwn) {
   const TestBlock other({9, 1}, 80, [] {
     return Result<Buffer>(BufferOf(std::string(80, 'o')));
   });
-  ASSERT_TRUE(Ok(cache.Get(other)));
+  ASSERT_TRUE(Ok(cache.Get(other, cache)));
   EXPECT_EQ(cache.stats().bytes, 80U) << "and make room for others";
   EXPECT_EQ(Read(source, 79, 1), "x");
   EXPECT_EQ(decoded, 2);

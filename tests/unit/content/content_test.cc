@@ -186,7 +186,7 @@ TEST(Content, DoesNotCopyLiteralsAndBlocks) {
   ASSERT_TRUE(Ok(content.Read(1, 9, cache, window)));
   ASSERT_EQ(window.slices().size(), 2U);
   EXPECT_EQ(AsText(window.slices()[0]).data(), text->data() + 1);
-  EXPECT_EQ(window.slices()[1].data(), (*cache.Get(*block))->data());
+  EXPECT_EQ(window.slices()[1].data(), (*cache.Get(*block, cache))->data());
   // The window alone keeps them alive.
   content = Content();
   cache.Drop();

@@ -74,7 +74,7 @@ TEST(Interrupted, StopsTheWorkThatNobodyElseWaitsFor) {
   EXPECT_EQ(cache.stats().failed, 0U);
   EXPECT_EQ(cache.stats().blocks, 0U);
   block.finish = true;
-  EXPECT_TRUE(Ok(cache.Get(block))) << "nothing is remembered of it";
+  EXPECT_TRUE(Ok(cache.Get(block, cache))) << "nothing is remembered of it";
 }
 
 TEST(Interrupted, DoesNotEvenBegin) {

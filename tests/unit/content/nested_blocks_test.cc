@@ -83,8 +83,8 @@ TEST(NestedBlocks, AreMadeOfEachOther) {
   const MadeBlock a(0, 3);
   const MadeBlock b(1, 4, &a);
   const MadeBlock c(2, 5, &b);
-  EXPECT_EQ(Text(cache.Get(c)), "ccccc");
-  EXPECT_EQ(Text(cache.Get(b)), "bbbb");
+  EXPECT_EQ(Text(cache.Get(c, cache)), "ccccc");
+  EXPECT_EQ(Text(cache.Get(b, cache)), "bbbb");
   EXPECT_EQ(a.made + b.made + c.made, 3);
   EXPECT_EQ(cache.stats().bytes, 12U);
 }
@@ -105,8 +105,8 @@ TEST(NestedBlocks, DoNotWaitForEachOthersMemory) {
   for (int round = 0; round < 50; ++round) {
     InThreads(kThreads, [&](int i) {
       const auto at = static_cast<size_t>(i);
-      EXPECT_EQ(Text(cache.Get(*blocks[at])), std::string(kSize, 'b'));
-      EXPECT_EQ(Text(cache.Get(*bases[at])), std::string(kSize, 'a'));
+      EXPECT_EQ(Text(cache.Get(*blocks[at], cache)), std::string(kSize, 'b'));
+      EXPECT_EQ(Text(cache.Get(*bases[at], cache)), std::string(kSize, 'a'));
     });
     cache.Drop();
   }
@@ -120,7 +120,7 @@ TEST(NestedBlocks, DoNotWaitForOneThatWaitsForTheirMemory) {
   const MadeBlock block(1, 60, &base);
   for (int round = 0; round < 200; ++round) {
     InThreads(4, [&](int i) {
-      EXPECT_EQ(Text(cache.Get(i % 2 == 0 ? block : base)),
+      EXPECT_EQ(Text(cache.Get(i % 2 == 0 ? block : base, cache)),
                 std::string(60, i % 2 == 0 ? 'b' : 'a'));
     });
     cache.Drop();
@@ -149,7 +149,7 @@ TEST(NestedBlocks, ExceedTheBudgetByOneChainAtATime) {
     tops.push_back(base);
   }
   InThreads(kThreads, [&](int i) {
-    EXPECT_EQ(Text(cache.Get(*tops[static_cast<size_t>(i)])), "c");
+    EXPECT_EQ(Text(cache.Get(*tops[static_cast<size_t>(i)], cache)), "c");
   });
   EXPECT_LE(peak.most, kBudget + kSize);
   EXPECT_GE(peak.most, 2 * kSize) << "a chain that does not fit is made too";
@@ -163,7 +163,7 @@ TEST(NestedBlocks, KeepWhatTheNextIsMadeOf) {
     const MadeBlock base(0, 100);
     for (uint64_t i = 1; i <= 50; ++i) {
       const MadeBlock block(i, 4, &base);
-      EXPECT_EQ(Text(cache.Get(block)), "bbbb");
+      EXPECT_EQ(Text(cache.Get(block, cache)), "bbbb");
       EXPECT_LE(cache.stats().bytes, std::max<uint64_t>(budget, 104));
     }
     EXPECT_EQ(base.made, 1) << budget;
@@ -176,12 +176,12 @@ TEST(NestedBlocks, KeepOneThatOthersAreMadeOf) {
   BlockCache cache(10);
   const MadeBlock first(0, 100);
   MadeBlock second(1, 100);
-  EXPECT_EQ(Text(cache.Get(MadeBlock(2, 4, &first))), "bbbb");
+  EXPECT_EQ(Text(cache.Get(MadeBlock(2, 4, &first), cache)), "bbbb");
   const MadeBlock third(3, 4, &second);
   second.before_base = [&cache] { EXPECT_EQ(cache.stats().bytes, 0U); };
-  EXPECT_EQ(Text(cache.Get(third)), "bbbb");
+  EXPECT_EQ(Text(cache.Get(third, cache)), "bbbb");
   EXPECT_LE(cache.stats().bytes, 104U);
-  EXPECT_EQ(Text(cache.Get(MadeBlock(4, 4, &second))), "bbbb");
+  EXPECT_EQ(Text(cache.Get(MadeBlock(4, 4, &second), cache)), "bbbb");
   EXPECT_EQ(second.made, 1);
 }
 

@@ -23,7 +23,7 @@ TestBlock BlockOf(uint64_t index, size_t size = kSize) {
 
 bool IsKept(BlockCache& cache, const Block& block) {
   const uint64_t hits = cache.stats().hits;
-  EXPECT_TRUE(cache.Get(block));
+  EXPECT_TRUE(cache.Get(block, cache));
   return cache.stats().hits > hits;
 }
 
@@ -33,9 +33,10 @@ TEST(Spend, LetsSpentBlocksGoBeforeOlderOnes) {
   const TestBlock b = BlockOf(1);
   const TestBlock c = BlockOf(2);
   const TestBlock d = BlockOf(3);
-  for (const TestBlock* block : {&a, &b, &c}) ASSERT_TRUE(cache.Get(*block));
+  for (const TestBlock* block : {&a, &b, &c})
+    ASSERT_TRUE(cache.Get(*block, cache));
   cache.Spend(b);
-  ASSERT_TRUE(cache.Get(d));
+  ASSERT_TRUE(cache.Get(d, cache));
   EXPECT_TRUE(IsKept(cache, a));
   EXPECT_TRUE(IsKept(cache, c));
   EXPECT_FALSE(IsKept(cache, b));
@@ -46,7 +47,7 @@ TEST(Spend, KeepsTheLastOfThemForReadsUnderWay) {
   std::vector<TestBlock> blocks;
   for (uint64_t i = 0; i < 10; ++i) blocks.push_back(BlockOf(i));
   for (const TestBlock& block : blocks) {
-    ASSERT_TRUE(cache.Get(block));
+    ASSERT_TRUE(cache.Get(block, cache));
     cache.Spend(block);
     cache.Spend(block);  // a second time changes nothing
   }
@@ -58,11 +59,11 @@ TEST(Spend, KeepsTheLastOfThemForReadsUnderWay) {
 TEST(Spend, LeavesSmallBlocksBe) {
   BlockCache cache(limits::kGiB);
   const TestBlock small = BlockOf(0, 1000);
-  ASSERT_TRUE(cache.Get(small));
+  ASSERT_TRUE(cache.Get(small, cache));
   cache.Spend(small);
   for (uint64_t i = 1; i < 10; ++i) {
     const TestBlock block = BlockOf(i);
-    ASSERT_TRUE(cache.Get(block));
+    ASSERT_TRUE(cache.Get(block, cache));
     cache.Spend(block);
   }
   EXPECT_TRUE(IsKept(cache, small));
