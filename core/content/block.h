@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 
 #include "core/base/bytes.h"
+#include "core/base/interrupt.h"
 #include "core/base/result.h"
 #include "core/content/verdict.h"
 #include "core/io/source.h"
@@ -25,8 +25,14 @@ class Block {
   /// Equal keys mean equal bytes.
   Key key() const { return key_; }
 
-  /// Memory that Produce will take at its peak, as far as it is known.
+  /// Memory that Produce will take at its peak; 0 if it is not known.
   virtual uint64_t cost() const = 0;
+
+  /// The same as work.
+  uint64_t work() const {
+    const uint64_t bytes = cost();
+    return bytes == 0 ? Interrupt::kUnknownWork : bytes;
+  }
 
   /// Makes all the bytes and checks them against their checksum. `context` is
   /// that of the request which needs them first. It counts as interrupted only

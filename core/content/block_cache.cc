@@ -26,12 +26,6 @@ R CatchBadAlloc(const Work& work) {
   }
 }
 
-/// A cost of 0 says that it is not known.
-uint64_t WorkOf(const Block& block) {
-  const uint64_t cost = block.cost();
-  return cost == 0 ? Interrupt::kUnknownWork : cost;
-}
-
 }  // namespace
 
 BlockCache::BlockCache(uint64_t budget) : budget_(budget) {}
@@ -224,7 +218,7 @@ Result<BlockCache::Pinned> BlockCache::Find(const Block& block,
     return found != nullptr;
   };
   const Result<std::shared_ptr<Running>> entered =
-      Enter(key, block.cost(), WorkOf(block), context, look);
+      Enter(key, block.cost(), block.work(), context, look);
   if (!entered) return entered.error();
   if (*entered == nullptr) return found;
 
@@ -241,9 +235,7 @@ Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
     const Block& block, const ReadContext& context, Running& running) {
   const UnmeteredHeap cached;
   // Before anything is made: the request may not cause it.
-  if (Status may = context.Spend(running.memory); !may) {
-    return std::move(may).error();
-  }
+  if (Status may = context.Spend(running.memory); !may) return may.error();
   if (running.inner) base_.reset();  // this is the next
   EvictTo(Room());
   mutex_.unlock();

@@ -131,8 +131,7 @@ struct ExtentWork {
     return extent.guard == nullptr ? 0 : extent.guard->PendingWork();
   }
   uint64_t operator()(const Decoded& extent) const {
-    const uint64_t cost = extent.block->cost();
-    return cost == 0 ? Interrupt::kUnknownWork : cost;
+    return extent.block->work();
   }
   uint64_t operator()(const Computed& /*extent*/) const { return length; }
 };
@@ -162,18 +161,21 @@ void Content::Append(Extent extent, uint64_t length) {
 }
 
 void Content::Append(const Content& other) {
-  uint64_t start = 0;
   for (size_t i = 0; i < other.extents_.size(); ++i) {
-    Append(other.extents_[i], other.ends_[i] - start);
-    start = other.ends_[i];
+    Append(other.extents_[i], other.ends_[i] - other.StartOf(i));
   }
+}
+
+size_t Content::ExtentAt(uint64_t offset) const {
+  return static_cast<size_t>(
+      std::upper_bound(ends_.begin(), ends_.end(), offset) - ends_.begin());
 }
 
 Content Content::Slice(uint64_t offset, uint64_t length) const {
   Content slice;
   const uint64_t stop = offset + length;
   for (size_t i = 0; i < extents_.size(); ++i) {
-    const uint64_t start = i == 0 ? 0 : ends_[i - 1];
+    const uint64_t start = StartOf(i);
     // No bytes of the last extent it touches is how an empty slice verifies.
     if (ends_[i] < offset || start > stop) continue;
     const uint64_t from = std::max(start, offset);
@@ -191,10 +193,8 @@ Status Content::Read(uint64_t offset, size_t length, const ReadContext& context,
   if (offset >= size()) return {};
   const uint64_t end = offset + std::min<uint64_t>(length, size() - offset);
   window.Reserve(static_cast<size_t>(end - offset));
-  auto i = static_cast<size_t>(
-      std::upper_bound(ends_.begin(), ends_.end(), offset) - ends_.begin());
-  while (offset < end) {
-    const uint64_t start = i == 0 ? 0 : ends_[i - 1];
+  for (size_t i = ExtentAt(offset); offset < end; ++i) {
+    const uint64_t start = StartOf(i);
     const uint64_t stop = std::min(ends_[i], end);
     if (Status wanted = context.Check(); !wanted) {
       window.Clear();
@@ -209,7 +209,6 @@ Status Content::Read(uint64_t offset, size_t length, const ReadContext& context,
       }
     }
     offset = stop;
-    ++i;
   }
   return {};
 }
@@ -218,9 +217,7 @@ bool Content::ReadsOnly(const Source& source, uint64_t offset,
                         size_t length) const {
   if (offset >= size() || length == 0) return false;
   const uint64_t end = offset + std::min<uint64_t>(length, size() - offset);
-  auto i = static_cast<size_t>(
-      std::upper_bound(ends_.begin(), ends_.end(), offset) - ends_.begin());
-  for (; offset < end; offset = ends_[i++]) {
+  for (size_t i = ExtentAt(offset); offset < end; offset = ends_[i++]) {
     if (!std::visit(ExtentAsks{source}, extents_[i])) return false;
   }
   return true;
@@ -257,12 +254,11 @@ Status Content::Scan(const ReadContext& context) const {
 }
 
 bool Content::WorkExceeds(uint64_t bytes) const {
-  uint64_t start = 0;
   for (size_t i = 0; i < extents_.size(); ++i) {
-    const uint64_t work = std::visit(ExtentWork{ends_[i] - start}, extents_[i]);
+    const uint64_t work =
+        std::visit(ExtentWork{ends_[i] - StartOf(i)}, extents_[i]);
     if (work > bytes) return true;
     bytes -= work;
-    start = ends_[i];
   }
   return false;
 }
@@ -290,11 +286,8 @@ uint64_t Content::LargestBlock() const {
 
 void Content::Prepare(const ReadContext& context) const {
   for (const Extent& extent : extents_) {
-    if (const auto* decoded = std::get_if<Decoded>(&extent)) {
-      if (!MakeBlock(*decoded->block, context)) return;
-    } else if (const auto* range = std::get_if<Range>(&extent)) {
-      if (range->guard != nullptr && !range->guard->Verify(context)) return;
-    }
+    if (std::holds_alternative<Computed>(extent)) continue;
+    if (!std::visit(ExtentVerifier{context}, extent)) return;
   }
 }
 

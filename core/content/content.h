@@ -120,6 +120,12 @@ class Content {
   Status Scan(const ReadContext& context) const;
 
  private:
+  uint64_t StartOf(size_t extent) const {
+    return extent == 0 ? 0 : ends_[extent - 1];
+  }
+  /// The extent that byte `offset` is in.
+  size_t ExtentAt(uint64_t offset) const;
+
   std::vector<Extent> extents_;
   std::vector<uint64_t> ends_;
 };

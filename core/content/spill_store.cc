@@ -38,9 +38,7 @@ bool SpillStore::EvictOldest() {
 
 Result<SpillStore::Pinned> SpillStore::Reserve(uint64_t size) {
   // Others must not make room for what does not fit in any case.
-  if (Status could = file_->CouldHold(size); !could) {
-    return std::move(could).error();
-  }
+  if (Status could = file_->CouldHold(size); !could) return could.error();
   while (true) {
     Result<Pinned> part = file_->Reserve(size);
     if (part || part.error().sys_errno != ENOSPC || !EvictOldest()) return part;
@@ -49,9 +47,7 @@ Result<SpillStore::Pinned> SpillStore::Reserve(uint64_t size) {
 
 Result<SpillStore::Pinned> SpillStore::Produce(const Block& block,
                                                const ReadContext& context) {
-  if (Status may = context.Spend(block.cost()); !may) {
-    return std::move(may).error();
-  }
+  if (Status may = context.Spend(block.cost()); !may) return may.error();
   Result<Pinned> part = Reserve(block.streamed_size());
   if (!part) return part;
   uint64_t at = 0;

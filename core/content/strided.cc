@@ -54,9 +54,7 @@ class Pieces {
     const uint64_t number = at / kPiece;
     Slot& slot = slots_[number % kPieces];
     if (slot.number != number) {
-      if (Status loaded = Load(number, slot); !loaded) {
-        return std::move(loaded).error();
-      }
+      if (Status loaded = Load(number, slot); !loaded) return loaded.error();
     }
     return slot.bytes.subspan(static_cast<size_t>(at % kPiece));
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/bytes.h"
 #include "core/base/limits.h"
 #include "core/base/result.h"
 
@@ -24,7 +25,15 @@ class Work {
 
   /// kLimit, with EFBIG, if Spend(bytes) would fail; counts nothing.
   Status MaySpend(uint64_t bytes) const {
-    return Allow(used_.load(std::memory_order_relaxed), bytes);
+    const uint64_t used = used_.load(std::memory_order_relaxed);
+    if (bytes <= most_ && used <= most_ - bytes) return {};
+    const std::optional<uint64_t> sum = CheckedAdd(used, bytes);
+    return Error{Code::kLimit,
+                 "needs " + (sum ? std::to_string(*sum) : "more than 2^64") +
+                     " bytes of work, and a file of " +
+                     std::to_string(stored_) + " bytes may cause " +
+                     std::to_string(most_) + " (see -o max_expansion)",
+                 kNoOffset, EFBIG};
   }
 
   /// Counts `bytes`, before they are made. Fails with kLimit once there are
@@ -36,20 +45,6 @@ class Work {
   }
 
  private:
-  Status Allow(uint64_t used, uint64_t bytes) const {
-    if (bytes <= most_ && used <= most_ - bytes) return {};
-    return Error{Code::kLimit,
-                 "needs " + Sum(used, bytes) +
-                     " bytes of work, and a file of " +
-                     std::to_string(stored_) + " bytes may cause " +
-                     std::to_string(most_) + " (see -o max_expansion)",
-                 kNoOffset, EFBIG};
-  }
-  static std::string Sum(uint64_t used, uint64_t bytes) {
-    if (bytes > UINT64_MAX - used) return "more than 2^64";
-    return std::to_string(used + bytes);
-  }
-
   const uint64_t most_;
   const uint64_t stored_;
   std::atomic<uint64_t> used_ = 0;
