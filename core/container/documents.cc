@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/mutex.h"
+
 namespace ctxfs {
 namespace {
 
@@ -44,59 +46,36 @@ class Single : public FileTable {
   const std::string path_;
 };
 
-using OpenContent = std::function<Result<Content>(const ReadContext&)>;
-
 class Opened final : public Single {
  public:
-  Opened(Role role, std::string path, OpenContent open,
-         std::optional<uint64_t> size, bool live)
+  /// What is known of the file before it is opened.
+  struct Known {
+    std::optional<uint64_t> size = std::nullopt;
+    std::optional<EntryInfo> info = std::nullopt;
+    bool live = false;
+  };
+
+  Opened(Role role, std::string path, OpenContent open, Known known)
       : Single(role, std::move(path)),
         open_(std::move(open)),
-        size_(size),
-        live_(live) {}
+        known_(std::move(known)) {}
 
   Result<Content> Open(uint32_t /*file*/,
                        const ReadContext& context) const override {
     return open_(context);
   }
   std::optional<uint64_t> KnownSize(uint32_t /*file*/) const override {
-    return size_;
-  }
-  bool live() const override { return live_; }
-
- private:
-  const OpenContent open_;
-  const std::optional<uint64_t> size_;
-  const bool live_;
-};
-
-class KnownFile final : public Single {
- public:
-  KnownFile(Role role, std::string path, Result<Content> content,
-            std::optional<EntryInfo> info)
-      : Single(role, std::move(path)),
-        content_(std::move(content)),
-        info_(std::move(info)) {}
-
-  Result<Content> Open(uint32_t /*file*/,
-                       const ReadContext& /*context*/) const override {
-    return content_;
-  }
-  std::optional<uint64_t> KnownSize(uint32_t /*file*/) const override {
-    return content_ ? content_->size() : 0;
+    return known_.size;
   }
   std::optional<EntryInfo> Describe(
       uint32_t /*file*/, const ReadContext& /*context*/) const override {
-    return info_;
+    return known_.info;
   }
-  std::optional<Error> Fault(uint32_t /*file*/) const override {
-    if (content_) return std::nullopt;
-    return content_.error();
-  }
+  bool live() const override { return known_.live; }
 
  private:
-  const Result<Content> content_;
-  const std::optional<EntryInfo> info_;
+  const OpenContent open_;
+  const Known known_;
 };
 
 class Alias final : public Single {
@@ -146,7 +125,7 @@ std::shared_ptr<const FileTable> OpenedFile(Role role, std::string path,
                                             OpenContent open,
                                             std::optional<uint64_t> size) {
   return std::make_shared<const Opened>(role, std::move(path), std::move(open),
-                                        size, /*live=*/false);
+                                        Opened::Known{.size = size});
 }
 
 std::shared_ptr<const FileTable> TextDocument(
@@ -168,20 +147,41 @@ std::shared_ptr<const FileTable> FreshDocument(Role role, std::string path,
     return LiteralContent(std::move(*text));
   };
   return std::make_shared<const Opened>(role, std::move(path), open,
-                                        std::nullopt, live);
+                                        Opened::Known{.live = live});
+}
+
+std::shared_ptr<const FileTable> KeptFile(Role role, std::string path,
+                                          OpenContent make) {
+  struct Kept {
+    Mutex mutex;
+    std::optional<Content> content CTXFS_GUARDED_BY(mutex);
+  };
+  auto open = [make = std::move(make), kept = std::make_shared<Kept>()](
+                  const ReadContext& context) -> Result<Content> {
+    {
+      const MutexLock lock(kept->mutex);
+      if (kept->content) return *kept->content;
+    }
+    Result<Content> made = make(context);
+    if (!made) return made;
+    const MutexLock lock(kept->mutex);
+    kept->content = *made;
+    return made;
+  };
+  return OpenedFile(role, std::move(path), std::move(open));
 }
 
 std::shared_ptr<const FileTable> FixedFile(Role role, std::string path,
                                            Content content,
                                            std::optional<EntryInfo> info) {
-  return std::make_shared<const KnownFile>(role, std::move(path),
-                                           std::move(content), std::move(info));
-}
-
-std::shared_ptr<const FileTable> RefusedFile(Role role, std::string path,
-                                             Error why) {
-  return std::make_shared<const KnownFile>(role, std::move(path),
-                                           std::move(why), std::nullopt);
+  const uint64_t size = content.size();
+  auto open = [content = std::move(content)](
+                  const ReadContext& /*context*/) -> Result<Content> {
+    return content;
+  };
+  return std::make_shared<const Opened>(
+      role, std::move(path), std::move(open),
+      Opened::Known{.size = size, .info = std::move(info)});
 }
 
 std::shared_ptr<const FileTable> AliasFile(

@@ -17,6 +17,9 @@ namespace ctxfs {
 /// Makes the text of a file, or says why it cannot.
 using MakeText = std::function<Result<std::string>(const ReadContext&)>;
 
+/// Opens a file.
+using OpenContent = std::function<Result<Content>(const ReadContext&)>;
+
 /// Text that `make` makes at the first read. The cache keeps it under `key`
 /// while it has room, and drops it when `source`, which the text is made from,
 /// changes: reads then fail with kStale. `make` may read blocks through the
@@ -39,18 +42,18 @@ std::shared_ptr<const FileTable> FreshDocument(Role role, std::string path,
 
 /// A file that `open` opens, each time anew; `size` is its size, if known.
 std::shared_ptr<const FileTable> OpenedFile(
-    Role role, std::string path,
-    std::function<Result<Content>(const ReadContext&)> open,
+    Role role, std::string path, OpenContent open,
     std::optional<uint64_t> size = std::nullopt);
+
+/// A file whose content `make` makes at the first open. It is then kept; a
+/// failure is not.
+std::shared_ptr<const FileTable> KeptFile(Role role, std::string path,
+                                          OpenContent make);
 
 /// A file whose content is known beforehand.
 std::shared_ptr<const FileTable> FixedFile(
     Role role, std::string path, Content content,
     std::optional<EntryInfo> info = std::nullopt);
-
-/// A file that cannot be read: it has 0 bytes, and opening it fails with `why`.
-std::shared_ptr<const FileTable> RefusedFile(Role role, std::string path,
-                                             Error why);
 
 /// File `number` of `table` under another path.
 std::shared_ptr<const FileTable> AliasFile(

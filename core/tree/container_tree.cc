@@ -227,7 +227,7 @@ ContainerTree::Tables ContainerTree::MetadataTables() const {
                 return FormatJson(info);
               },
               /*live=*/container_->InfoMayChange()),
-          std::make_shared<const IndexJson>(*this), FaultsJson(*this),
+          IndexJson(*this), FaultsJson(*this),
           FixedFile(Role::kMetadata, "container",
                     Content(Range{source, 0, nullptr}, source->size()))};
 }
@@ -416,12 +416,21 @@ bool ContainerTree::IsData(NodeId node) const {
   return IsStored(At(node).table->placement().role);
 }
 
-std::vector<std::string> ContainerTree::Of(uint32_t first, uint32_t end) const {
-  std::vector<std::string> paths(end - first);
+std::vector<NodeId> ContainerTree::NodesOf(uint32_t first, uint32_t end) const {
+  std::vector<NodeId> nodes(end - first, kRoot);
   for (NodeId node = 0; node < tree_.node_count(); ++node) {
     if (tree_.IsDirectory(node)) continue;
     const FileId file = tree_.File(node);
-    if (file >= first && file < end) paths[file - first] = tree_.Path(node);
+    if (file >= first && file < end) nodes[file - first] = node;
+  }
+  return nodes;
+}
+
+std::vector<std::string> ContainerTree::Of(uint32_t first, uint32_t end) const {
+  std::vector<std::string> paths;
+  paths.reserve(end - first);
+  for (const NodeId node : NodesOf(first, end)) {
+    paths.push_back(tree_.Path(node));
   }
   return paths;
 }

@@ -53,6 +53,9 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
 
   /// The entry that a file is; nothing for another file, and for a directory.
   std::optional<uint32_t> Entry(NodeId node) const;
+  /// The files of entries [first, end); the root for an entry that has none.
+  /// Takes time in proportion to all names.
+  std::vector<NodeId> NodesOf(uint32_t first, uint32_t end) const;
   /// Whether a file holds what the container stores: it is neither a view nor
   /// metadata.
   bool IsData(NodeId file) const;

@@ -32,6 +32,38 @@ inline std::shared_ptr<const FileTable> TextFile(std::string path,
       live);
 }
 
+/// A file that cannot be read.
+class Refused final : public FileTable {
+ public:
+  Refused(Role role, std::string path, Error why)
+      : FileTable({.role = role}),
+        path_(std::move(path)),
+        why_(std::move(why)) {}
+
+  uint32_t count() const override { return 1; }
+  std::optional<std::string_view> Path(
+      uint32_t /*file*/, std::string& /*scratch*/) const override {
+    return path_;
+  }
+  Result<Content> Open(uint32_t /*file*/,
+                       const ReadContext& /*context*/) const override {
+    return why_;
+  }
+  std::optional<uint64_t> KnownSize(uint32_t /*file*/) const override {
+    return 0;
+  }
+  std::optional<Error> Fault(uint32_t /*file*/) const override { return why_; }
+
+ private:
+  const std::string path_;
+  const Error why_;
+};
+
+inline std::shared_ptr<const FileTable> RefusedFile(Role role, std::string path,
+                                                    Error why) {
+  return std::make_shared<const Refused>(role, std::move(path), std::move(why));
+}
+
 /// Numbered files whose bytes are "of N", or what `text` makes.
 class FakeNumbers final : public FileTable {
  public:
