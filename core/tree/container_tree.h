@@ -14,8 +14,8 @@
 #include "core/container/file_table.h"
 #include "core/content/read_context.h"
 #include "core/tree/fault_ledger.h"
+#include "core/tree/file_tree.h"
 #include "core/tree/numbered_directory.h"
-#include "core/tree/tree_files.h"
 
 namespace ctxfs {
 

@@ -82,22 +82,9 @@ class FileTree {
     const File file = At(node);
     return file.table->Size(file.number, context);
   }
-  /// Whether Size reads nothing.
-  bool SizeIsKnown(NodeId node) const {
+  Cost SizeCost(NodeId node) const {
     const File file = At(node);
-    return file.table->size_cost(file.number) == Cost::kNone;
-  }
-  /// Whether Size takes at most a small read, so that listings may ask.
-  bool SizeIsCheap(NodeId node) const {
-    const File file = At(node);
-    return file.table->size_cost(file.number) <= Cost::kSmallRead;
-  }
-  bool IsLocked(NodeId node) const {
-    const File file = At(node);
-    return file.table->access(file.number) == Access::kLocked;
-  }
-  bool IsLive(NodeId node) const {
-    return !IsDirectory(node) && At(node).table->live();
+    return file.table->size_cost(file.number);
   }
   Result<Content> Open(NodeId node, const ReadContext& context) const {
     const File file = At(node);
@@ -118,6 +105,30 @@ class FileTree {
                                        const ReadContext& /*context*/) const {
     return true;
   }
+};
+
+/// A FileTree whose names are in a NameTree, which the derived class builds.
+class TreeFiles : public FileTree {
+ public:
+  const NameTree& tree() const { return tree_; }
+
+  bool IsDirectory(NodeId node) const final { return tree_.IsDirectory(node); }
+  NodeId Parent(NodeId node) const final { return tree_.Parent(node); }
+  std::string Path(NodeId node) const final { return tree_.Path(node); }
+  std::optional<NodeId> Lookup(NodeId directory,
+                               std::string_view name) const final {
+    return tree_.Lookup(directory, name);
+  }
+  uint32_t ChildCount(NodeId directory) const final {
+    return tree_.ChildCount(directory);
+  }
+  Child ChildAt(NodeId directory, uint32_t index) const final {
+    const NodeId node = tree_.Child(directory, index);
+    return {node, std::string(tree_.Name(node)), tree_.IsDirectory(node)};
+  }
+
+ protected:
+  NameTree tree_;
 };
 
 }  // namespace ctxfs

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/container/file_table.h"
-#include "core/tree/tree_files.h"
+#include "core/tree/file_tree.h"
 
 namespace ctxfs {
 

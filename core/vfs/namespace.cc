@@ -327,18 +327,19 @@ Result<Attributes> Namespace::ExamineAt(const Place& place,
   attributes.permissions = PermissionsOf(place);
   attributes.directory = place.files().IsDirectory(place.node);
   if (attributes.directory) return attributes;
-  const Result<uint64_t> size = place.files().Size(place.node, context);
+  const FileTree::File file = place.files().At(place.node);
+  const Result<uint64_t> size = file.table->Size(file.number, context);
   // A document is as long as what it says, and what it says of a container
   // that cannot be read any more is wrong.
-  if (!place.files().SizeIsKnown(place.node)) {
+  if (file.table->size_cost(file.number) != Cost::kNone) {
     if (Status fresh = place.tree->CheckUnchanged(); !fresh) {
       return std::move(fresh).error();
     }
   }
   if (!size) return size.error();
   attributes.size = *size;
-  attributes.locked = place.files().IsLocked(place.node);
-  if (place.files().IsLive(place.node)) attributes.lifetime = Lifetime::kNone;
+  attributes.locked = file.table->access(file.number) == Access::kLocked;
+  if (file.table->live()) attributes.lifetime = Lifetime::kNone;
   return attributes;
 }
 
@@ -443,7 +444,7 @@ Result<Namespace::OpenFile> Namespace::OpenOnce(
     file.same_pages = file.pages.good;
     file.stored_size = branch->container().StoredSize();
   }
-  if (files.IsLive(place->node)) {
+  if (files.At(place->node).table->live()) {
     file.lifetime = Lifetime::kNone;
     file.same_pages = false;
   }

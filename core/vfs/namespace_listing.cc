@@ -42,7 +42,9 @@ class Namespace::TreeListing final : public Listing {
     if (!first && HasAround(child.name, context)) return std::nullopt;
     if (!Exists(at.files(), child.node, context)) return std::nullopt;
     Name name{at.inode(), std::move(child.name), child.directory};
-    if (attributes && (child.directory || at.files().SizeIsCheap(child.node))) {
+    // Attributes may be told unasked if their size takes a small read at most.
+    if (attributes && (child.directory ||
+                       at.files().SizeCost(child.node) <= Cost::kSmallRead)) {
       const Result<Attributes> found = files_.ExamineAt(at, context);
       if (found) name.attributes = *found;
     }

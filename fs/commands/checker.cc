@@ -121,7 +121,7 @@ void Checker::CheckFiles(const ContainerTree& branch, const Place& place,
   }
   if (progress_.shown()) {
     for (const NodeId node : files) {
-      if (!branch.SizeIsCheap(node)) continue;
+      if (branch.SizeCost(node) > Cost::kSmallRead) continue;
       const Result<uint64_t> size = branch.Size(node, cache_);
       if (size) progress_.Expect(*size);
     }

@@ -150,7 +150,7 @@ class Reader {
   void ReadFile(const FileTree& files, NodeId node) {
     const Result<bool> exists = files.Exists(node, Cost::kDecode, cache_);
     if (!exists || !*exists) return;
-    (void)files.IsLocked(node);
+    (void)files.At(node).table->access(files.At(node).number);
     const Result<uint64_t> size = files.Size(node, cache_);
     const Result<Content> content = files.Open(node, cache_);
     if (!size || !content) return;

@@ -143,13 +143,13 @@ TEST(ContainerTree, KnowsWhatIsCheapAndWhatIsLive) {
       TextFile("live", "L", Role::kPrimary, /*live=*/true)};
   const ContainerTree branch(fake);
   const auto at = [&](const char* path) { return *Find(branch, path); };
-  EXPECT_TRUE(branch.SizeIsCheap(at("a")));
-  EXPECT_TRUE(branch.SizeIsCheap(at("sized")));
-  EXPECT_FALSE(branch.SizeIsCheap(at("live")));
-  EXPECT_FALSE(branch.SizeIsCheap(at(".ctxfs/info.json")));
-  EXPECT_TRUE(branch.IsLive(at("live")));
+  EXPECT_EQ(branch.SizeCost(at("a")), Cost::kNone);
+  EXPECT_EQ(branch.SizeCost(at("sized")), Cost::kNone);
+  EXPECT_EQ(branch.SizeCost(at("live")), Cost::kDecode);
+  EXPECT_EQ(branch.SizeCost(at(".ctxfs/info.json")), Cost::kDecode);
+  EXPECT_TRUE(branch.At(at("live")).table->live());
   for (const char* path : {"a", "sized", ".ctxfs", ".ctxfs/info.json", ""}) {
-    EXPECT_FALSE(branch.IsLive(at(path))) << path;
+    EXPECT_FALSE(branch.At(at(path)).table->live()) << path;
   }
   EXPECT_EQ(branch.Describe(at("a"), LoneContext())->name, "a");
   EXPECT_EQ(branch.Describe(at("sized"), LoneContext())->kind, "tensor");

@@ -18,7 +18,7 @@ Json FaultsOf(const ContainerTree& tree) {
   const auto directory = tree.tree().Lookup(NameTree::kRoot, ".ctxfs");
   const auto node = tree.tree().Lookup(*directory, "faults.json");
   EXPECT_TRUE(node.has_value());
-  EXPECT_TRUE(tree.IsLive(*node));
+  EXPECT_TRUE(tree.At(*node).table->live());
   const Result<Content> content = tree.Open(*node, cache);
   EXPECT_TRUE(Ok(content));
   return content ? Json::parse(*ReadAll(*content, cache)) : Json();

@@ -50,11 +50,11 @@ TEST(NumberedDirectory, MeasuresWhatHasNoKnownSize) {
   const auto files = Numbers(10, 1, "");
   const NumberedDirectory directory(*files);
   BlockCache cache(0);
-  EXPECT_FALSE(directory.SizeIsCheap(8));
+  EXPECT_EQ(directory.SizeCost(8), Cost::kDecode);
   EXPECT_EQ(*directory.Size(8, cache), 7U);
   EXPECT_FALSE(directory.Describe(8, LoneContext()).has_value());
   const auto sized = Numbers(10, 1, "", "d", /*sized=*/true);
-  EXPECT_TRUE(NumberedDirectory(*sized).SizeIsCheap(8));
+  EXPECT_EQ(NumberedDirectory(*sized).SizeCost(8), Cost::kNone);
   EXPECT_EQ(*NumberedDirectory(*sized).Size(8, cache), 7U);
 }
 
