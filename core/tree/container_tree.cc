@@ -28,6 +28,22 @@ Components AllButLast(Components components) {
   return components.first(components.size() - 1);
 }
 
+/// Calls `act` with the number and the path of each file of a table, until it
+/// returns false. Fails only if interrupted.
+template <typename Act>
+Status ForEachPath(const FileTable& table, const Interrupt& interrupt,
+                   const Act& act) {
+  std::string scratch;
+  for (uint32_t i = 0; i < table.count(); ++i) {
+    if (i % kFilesPerCheck == 0) {
+      if (Status wanted = interrupt.Check(); !wanted) return wanted;
+    }
+    const std::optional<std::string_view> path = table.Path(i, scratch);
+    if (path && !act(i, *path)) break;
+  }
+  return {};
+}
+
 /// The directory that `components` lead to from `directory`.
 NodeId MakeDirectories(TreeBuilder& builder, NodeId directory,
                        Components components) {
@@ -114,21 +130,16 @@ class ContainerTree::Places {
                   const Interrupt& interrupt) {
     // A directory without files is not made.
     std::optional<NodeId> directory;
-    std::string scratch;
-    for (uint32_t i = 0; i < table.count() && builder_.ok(); ++i) {
-      if (i % kFilesPerCheck == 0) {
-        if (Status wanted = interrupt.Check(); !wanted) return wanted;
-      }
-      const std::optional<std::string_view> path = table.Path(i, scratch);
-      if (!path) continue;
+    const auto add = [&](uint32_t file, std::string_view path) {
       if (!directory) {
         directory =
             Directory(table.placement().role, table.placement().directory);
       }
-      const auto [parent, name] = Find(*directory, *path);
-      builder_.AddFile(parent, name, first + i);
-    }
-    return {};
+      const auto [parent, name] = Find(*directory, path);
+      builder_.AddFile(parent, name, first + file);
+      return builder_.ok();
+    };
+    return ForEachPath(table, interrupt, add);
   }
 
  private:
@@ -272,25 +283,18 @@ Status ContainerTree::AddEntries(TreeBuilder& builder,
   if (entries()->placement().role != Role::kEntries) return {};
   const NodeId top = MakeEntryDirectory(builder, *entries());
   SafePath path;
-  std::string scratch;
-  for (uint32_t entry = 0; entry < entries()->count() && builder.ok();
-       ++entry) {
-    if (entry % kFilesPerCheck == 0) {
-      if (Status wanted = interrupt.Check(); !wanted) return wanted;
-    }
-    const auto name = entries()->Path(entry, scratch);
-    if (!name) continue;
-    const Components components = path.Split(*name);
+  const auto add = [&](uint32_t entry, std::string_view name) {
+    const Components components = path.Split(name);
     if (entries()->IsDirectory(entry)) {
       explicit_.insert(MakeDirectories(builder, top, components));
-      continue;
+    } else {
+      builder.AddFile(MakeDirectories(builder, top, AllButLast(components)),
+                      components.back(), entry,
+                      entries()->placement().last_keeps_name);
     }
-    const NodeId directory =
-        MakeDirectories(builder, top, AllButLast(components));
-    builder.AddFile(directory, components.back(), entry,
-                    entries()->placement().last_keeps_name);
-  }
-  return {};
+    return builder.ok();
+  };
+  return ForEachPath(*entries(), interrupt, add);
 }
 
 void ContainerTree::AddMembers(TreeBuilder& builder) {
@@ -344,20 +348,12 @@ Status ContainerTree::AddNested(TreeBuilder& builder, Places& places,
   constexpr std::string_view kMark = "~dir";
   if (!entries()->placement().may_nest) return {};
   SafePath path;
-  std::string scratch;
-  for (uint32_t entry = 0;
-       entry < entries()->count() && nested_.size() < limits::kInnerContainers;
-       ++entry) {
-    if (entry % kFilesPerCheck == 0) {
-      if (Status wanted = interrupt.Check(); !wanted) return wanted;
-    }
-    const auto name = entries()->Path(entry, scratch);
-    if (!name || !HasContainerExtension(*name) ||
-        entries()->IsDirectory(entry) ||
+  const auto add = [&](uint32_t entry, std::string_view name) {
+    if (!HasContainerExtension(name) || entries()->IsDirectory(entry) ||
         entries()->access(entry) == Access::kLocked) {
-      continue;
+      return true;
     }
-    const Components components = path.Split(*name);
+    const Components components = path.Split(name);
     const NodeId above = places.Directory(Role::kViews, AllButLast(components));
     const std::string marked =
         MarkedComponent(components.back(), kMark, /*before_extension=*/false);
@@ -370,8 +366,9 @@ Status ContainerTree::AddNested(TreeBuilder& builder, Places& places,
       return OpenContainerEntry(source, *table, entry, context);
     };
     children_.push_back({marked, open, Role::kViews});
-  }
-  return {};
+    return nested_.size() < limits::kInnerContainers;
+  };
+  return ForEachPath(*entries(), interrupt, add);
 }
 
 FileTree::File ContainerTree::At(NodeId node) const {
@@ -443,13 +440,15 @@ uint64_t ContainerTree::NodeCount() const {
   return count;
 }
 
+Result<bool> ContainerTree::IsNested(NodeId directory, Cost most,
+                                     const ReadContext& context) const {
+  return IsContainerEntry(*container_->source(), *entries(),
+                          nested_.at(directory), most, context);
+}
+
 Result<bool> ContainerTree::DirectoryExists(NodeId directory, Cost most,
                                             const ReadContext& context) const {
-  const auto nested = nested_.find(directory);
-  if (nested != nested_.end()) {
-    return IsContainerEntry(*container_->source(), *entries(), nested->second,
-                            most, context);
-  }
+  if (nested_.contains(directory)) return IsNested(directory, most, context);
   unsigned asked = 0;
   return directory == kRoot || explicit_.contains(directory) ||
          HoldsAnything(directory, asked, context);
@@ -459,11 +458,9 @@ bool ContainerTree::HoldsAnything(NodeId directory, unsigned& asked,
                                   const ReadContext& context) const {
   // The headers of a million entries that are no tensors are not all read.
   constexpr unsigned kMostAsked = 256;
-  if (const auto nested = nested_.find(directory); nested != nested_.end()) {
+  if (nested_.contains(directory)) {
     if (asked++ == kMostAsked) return true;
-    const Result<bool> is =
-        IsContainerEntry(*container_->source(), *entries(), nested->second,
-                         Cost::kSmallRead, context);
+    const Result<bool> is = IsNested(directory, Cost::kSmallRead, context);
     return !is || *is;
   }
   if (Hanging(directory) != nullptr || Numbered(directory) != nullptr) {

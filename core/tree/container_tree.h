@@ -92,6 +92,9 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
 
   Result<bool> DirectoryExists(NodeId directory, Cost most,
                                const ReadContext& context) const override;
+  /// Whether the entry that a directory of nested_ shows is a container.
+  Result<bool> IsNested(NodeId directory, Cost most,
+                        const ReadContext& context) const;
   /// Whether a listing of `directory`, or of one below, would show anything.
   /// `asked` counts the files that had to be asked whether they exist.
   bool HoldsAnything(NodeId directory, unsigned& asked,

@@ -43,9 +43,7 @@ Result<Known> KnownFaults(const ContainerTree& tree,
   const NameTree& names = tree.tree();
   for (NodeId node = 0; node < names.node_count(); ++node) {
     if (node % kNodesPerCheck == 0) {
-      if (Status wanted = context.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
+      if (Status wanted = context.Check(); !wanted) return wanted.error();
     }
     if (names.IsDirectory(node) || !tree.IsData(node)) continue;
     const FileTree::File file = tree.At(node);

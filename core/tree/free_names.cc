@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tree/free_names.h"
 
-#include <algorithm>
-
 #include "core/tree/safe_name.h"
 
 namespace ctxfs {

@@ -47,14 +47,8 @@ Result<std::shared_ptr<const Source>> OpenContainerEntry(
   Result<Content> content = entries.Open(entry, context);
   if (!content) return std::move(content).error();
   const EntryInfo info = entries.Describe(entry, context).value_or(EntryInfo{});
-  if (IsStoredPlain(info)) {
-    if (Status verified = content->Verify(context); !verified) {
-      return std::move(verified).error();
-    }
-    return std::shared_ptr<const Source>(
-        std::make_shared<const SliceSource>(source, info.offset, info.size));
-  }
-  if (content->size() > limits::kNestedBytes) {
+  const bool plain = IsStoredPlain(info);
+  if (!plain && content->size() > limits::kNestedBytes) {
     return Error{Code::kLimit,
                  "a container of " + std::to_string(content->size()) +
                      " bytes is too large to be decoded for a look inside",
@@ -62,6 +56,10 @@ Result<std::shared_ptr<const Source>> OpenContainerEntry(
   }
   if (Status verified = content->Verify(context); !verified) {
     return std::move(verified).error();
+  }
+  if (plain) {
+    return std::shared_ptr<const Source>(
+        std::make_shared<const SliceSource>(source, info.offset, info.size));
   }
   return std::shared_ptr<const Source>(std::make_shared<const ContentSource>(
       source, std::move(*content), context.cache()));

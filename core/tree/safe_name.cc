@@ -46,12 +46,15 @@ bool ReadsAsEncoded(std::string_view text) {
   return text == "%" || text == "%2E" || text == "%2E%2E" || EndsInHash(text);
 }
 
+bool HasForbidden(std::string_view text) {
+  return text.find_first_of(std::string_view("\0/", 2)) !=
+         std::string_view::npos;
+}
+
 /// Whether `text` can be a file name as it is and means nothing but itself.
 bool IsSafe(std::string_view text) {
   return !text.empty() && text != "." && text != ".." &&
-         text.size() <= limits::kComponentBytes &&
-         text.find_first_of(std::string_view("\0/", 2)) ==
-             std::string_view::npos &&
+         text.size() <= limits::kComponentBytes && !HasForbidden(text) &&
          !ReadsAsEncoded(text);
 }
 
@@ -62,9 +65,7 @@ std::string SafeComponent(std::string_view component) {
   if (component.empty()) return "%";
   if (component == ".") return "%2E";
   if (component == "..") return "%2E%2E";
-  const bool only_long = component.find_first_of(std::string_view("\0/", 2)) ==
-                             std::string_view::npos &&
-                         !ReadsAsEncoded(component);
+  const bool only_long = !HasForbidden(component) && !ReadsAsEncoded(component);
   std::string safe;
   for (const char c : component) {
     if (c == '\0') {
