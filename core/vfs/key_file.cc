@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <optional>
+
+#include "core/io/fd.h"
 
 namespace ctxfs {
 namespace {
@@ -20,22 +23,15 @@ Error Unreadable() {
           std::string("key file cannot be read: ") + std::strerror(errno)};
 }
 
-int Digit(std::byte c) {
-  const auto digit = std::to_integer<int>(c);
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-  return -1;
-}
-
 /// Turns the digits in `text` into the bytes they stand for, in place.
 bool FromHex(MutableBytes text) {
   constexpr int kBase = 16;
   for (size_t i = 0; i < MasterKey::kBytes; ++i) {
-    const int high = Digit(text[2 * i]);
-    const int low = Digit(text[2 * i + 1]);
-    if (high < 0 || low < 0) return false;
-    text[i] = static_cast<std::byte>(high * kBase + low);
+    const auto* digits = reinterpret_cast<const char*>(&text[2 * i]);
+    uint8_t byte = 0;
+    const auto read = std::from_chars(digits, digits + 2, byte, kBase);
+    if (read.ptr != digits + 2) return false;
+    text[i] = std::byte{byte};
   }
   return true;
 }
@@ -57,17 +53,14 @@ std::optional<size_t> ReadSome(int fd, MutableBytes text) {
 
 Result<std::shared_ptr<const MasterKey>> ReadKeyFile(const std::string& path,
                                                      bool insecure) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return Unreadable();
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.ok()) return Unreadable();
   // One byte more than the longest key with a newline, to notice longer files.
   Buffer text = SecretBuffer(kHexBytes + 2, /*locked=*/true);
   struct stat st {};
-  const bool examined = ::fstat(fd, &st) == 0;
-  const std::optional<size_t> read =
-      examined ? ReadSome(fd, text.span()) : std::nullopt;
-  const Error unreadable = Unreadable();
-  ::close(fd);
-  if (!read) return unreadable;
+  if (::fstat(fd.get(), &st) != 0) return Unreadable();
+  const std::optional<size_t> read = ReadSome(fd.get(), text.span());
+  if (!read) return Unreadable();
   constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
   if ((st.st_mode & kOthers) != 0 && !insecure) {
     return Error{Code::kIo,
