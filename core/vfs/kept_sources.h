@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <list>
 #include <memory>
 #include <unordered_map>

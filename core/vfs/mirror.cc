@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -20,17 +21,11 @@ namespace {
 
 /// Returns whether a failure to find a file means that nothing is shown there.
 bool MeansNothing(const Error& error) {
-  switch (error.sys_errno) {
-    case ENOENT:
-    case ENOTDIR:
-    case ELOOP:
-    case EACCES:
-    case ENAMETOOLONG:
-    case EXDEV:  // ctxfs is mounted there
-      return true;
-    default:
-      return false;
-  }
+  // EXDEV: ctxfs is mounted there.
+  constexpr std::array kNothing = {ENOENT, ENOTDIR,      ELOOP,
+                                   EACCES, ENAMETOOLONG, EXDEV};
+  return std::find(kNothing.begin(), kNothing.end(), error.sys_errno) !=
+         kNothing.end();
 }
 
 bool IsWithin(const std::string& path, const std::string& directory) {

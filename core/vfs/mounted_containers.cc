@@ -17,16 +17,6 @@ constexpr unsigned kNodeBits = 32;  // of an inode
 
 Error Disappeared() { return {Code::kStale, "the container has disappeared"}; }
 
-/// Takes the attributes of the file that stores the container. One that was
-/// made in memory is stored in none, and gets those of the outer container.
-void TakeAttributes(const Source& source, MountedTree& tree) {
-  tree.mtime = source.mtime();
-  tree.readers = source.read_access();
-  if (tree.outer == nullptr) return;
-  if (tree.mtime == FileTime()) tree.mtime = tree.outer->mtime;
-  if (!tree.readers) tree.readers = tree.outer->readers;
-}
-
 }  // namespace
 
 MountedContainers::MountedContainers(const Budget& budget, Open open,
@@ -125,8 +115,6 @@ Result<MountedContainers::Tree> MountedContainers::Get(
   MountedTree tree = TreeAt(*slot, *outer);
   tree.branch = (*outer)->branch;
   tree.files = tree.branch->Numbered(slot->attachment.node);
-  tree.mtime = (*outer)->mtime;
-  tree.readers = (*outer)->readers;
   return std::make_shared<const MountedTree>(std::move(tree));
 }
 
@@ -157,6 +145,8 @@ MountedTree MountedContainers::TreeAt(const Slot& slot, Tree outer) {
   if (outer != nullptr) {
     const ChildContainer* child = outer->files->Hanging(slot.attachment.node);
     tree.depth = outer->depth + 1;
+    tree.mtime = outer->mtime;
+    tree.readers = outer->readers;
     tree.is_view =
         outer->is_view || (child != nullptr && child->role == Role::kViews);
   }
@@ -201,15 +191,11 @@ Result<MountedContainers::Tree> MountedContainers::OpenSlot(
       MakeTree(slot, outer, *container, context.interrupt());
   if (!made) return made.error();
   // An interrupted container can lack what it could not read.
-  if (Status wanted = context.Check(); !wanted) {
-    return std::move(wanted).error();
-  }
+  if (Status wanted = context.Check(); !wanted) return wanted.error();
   // So can one that lies in a container which has changed: that is opened
   // anew first. A stored one is opened anew once it is here.
   if (outer != nullptr) {
-    if (Status fresh = (*made)->CheckUnchanged(); !fresh) {
-      return std::move(fresh).error();
-    }
+    if (Status fresh = (*made)->CheckUnchanged(); !fresh) return fresh.error();
   }
   MountedTree tree = **made;
   tree.bytes = meter.bytes();
@@ -234,7 +220,10 @@ Result<MountedContainers::Tree> MountedContainers::MakeTree(
     const std::shared_ptr<const Container>& container,
     const Interrupt& interrupt) {
   MountedTree tree = TreeAt(slot, outer);
-  TakeAttributes(*container->source(), tree);
+  // A container that was made in memory keeps those of the outer one.
+  const Source& source = *container->source();
+  if (source.mtime() != FileTime()) tree.mtime = source.mtime();
+  if (auto readers = source.read_access()) tree.readers = readers;
   std::vector<ChildContainer> extras;
   if (extras_ != nullptr) extras = extras_(container);
   tree.branch = std::make_shared<const ContainerTree>(
@@ -410,13 +399,17 @@ MountedContainers::Totals MountedContainers::Sum() const {
   const MutexLock lock(mutex_);
   Totals sum;
   sum.memory = bytes_;
-  for (const Slot* slot : used_) {
-    const ContainerTree& branch = *slot->tree->branch;
-    if (slot->tree->IsContainer()) ++sum.containers;
-    if (slot->tree->is_view) continue;
-    sum.files += branch.PrimaryFiles();
-    sum.bytes = CheckedAdd(sum.bytes, branch.TotalSize()).value_or(UINT64_MAX);
+  const auto add = [&sum](const MountedTree& tree) {
+    if (tree.IsContainer()) ++sum.containers;
+    if (tree.is_view) return;
+    sum.files += tree.branch->PrimaryFiles();
+    sum.bytes =
+        CheckedAdd(sum.bytes, tree.branch->TotalSize()).value_or(UINT64_MAX);
+  };
+  if (const auto top = slots_.find(kTop); top != slots_.end()) {
+    add(*top->second->tree);
   }
+  for (const Slot* slot : used_) add(*slot->tree);
   return sum;
 }
 

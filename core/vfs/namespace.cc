@@ -235,20 +235,16 @@ Result<std::shared_ptr<const Container>> Namespace::OpenNested(
   return OpenRecorded(*source, options_, bounded, [](const Error&) {});
 }
 
-std::optional<Namespace::Found> Namespace::LookupOwn(
-    std::string_view name) const {
-  const std::optional<NodeId> node = own_.Lookup(FileTree::kRoot, name);
-  if (!node) return std::nullopt;
-  return Found{kRoot + *node, {true, false, 0, mirror_->mtime()}};
-}
-
 Result<std::optional<Namespace::Found>> Namespace::LookupMirrored(
     Inode directory, std::string_view name) const {
   const Result<std::optional<Mirror::Node>> node =
       mirror_->Lookup(directory, name);
   if (!node) return node.error();
   if (*node) return std::optional(Found{(*node)->inode, ExamineNode(**node)});
-  return directory == kRoot ? LookupOwn(name) : std::optional<Found>();
+  if (directory != kRoot) return std::optional<Found>();
+  const std::optional<NodeId> own = own_.Lookup(FileTree::kRoot, name);
+  if (!own) return std::optional<Found>();
+  return std::optional(Found{kRoot + *own, {true, false, 0, mirror_->mtime()}});
 }
 
 Result<std::optional<Namespace::Found>> Namespace::LookupIn(

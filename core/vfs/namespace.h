@@ -165,7 +165,7 @@ class Namespace {
   std::string Path(Inode inode, const ReadContext& context) const;
 
   /// Sums over the mount's own container, or the containers that are open.
-  MountedContainers::Totals Totals() const;
+  MountedContainers::Totals Totals() const { return attached_.Sum(); }
 
  private:
   /// A file or a directory: a node of a tree.
@@ -248,7 +248,6 @@ class Namespace {
   /// Where an inode is, after a renewal if that container was touched.
   Result<Place> FindRenewed(Inode inode, const ReadContext& context) const;
 
-  std::optional<Found> LookupOwn(std::string_view name) const;
   /// What `name` is among the nodes of a tree in `directory`.
   Result<std::optional<Found>> LookupIn(Place directory, std::string_view name,
                                         const ReadContext& context) const;

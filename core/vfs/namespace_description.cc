@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a Namespace says of a file besides its attributes: its entry's
-// description, its last fault and its path; and the totals of all containers.
+// description, its last fault and its path.
 #include <string>
-#include <utility>
 
-#include "core/base/bytes.h"
 #include "core/vfs/namespace.h"
 
 namespace ctxfs {
@@ -14,23 +12,8 @@ namespace {
 /// Whether an error says something of the container, and not of the moment or
 /// of who asks.
 bool IsOfTheContainer(const Error& error) {
-  switch (error.code) {
-    case Code::kNotFound:
-    case Code::kNotContainer:
-    case Code::kVersion:
-    case Code::kCorrupt:
-    case Code::kChecksum:
-    case Code::kLimit:
-    case Code::kIo:
-      return true;
-    case Code::kStale:
-    case Code::kNoMemory:
-    case Code::kTooManyFiles:
-    case Code::kLocked:
-    case Code::kInterrupted:
-      break;
-  }
-  return false;
+  return error.code == Code::kIo ||
+         (error.Permanent() && error.code != Code::kLocked);
 }
 
 }  // namespace
@@ -100,17 +83,6 @@ std::string Namespace::Path(Inode inode, const ReadContext& context) const {
   if (top || !attachment) return path;
   const std::string directory = Path(attachment->at, context);
   return place ? directory + "/" + path : directory;
-}
-
-MountedContainers::Totals Namespace::Totals() const {
-  MountedContainers::Totals totals = attached_.Sum();
-  if (const MountedContainers::Tree top = Top()) {
-    totals.containers += 1;
-    totals.files += top->branch->PrimaryFiles();
-    totals.bytes =
-        CheckedAdd(totals.bytes, top->branch->TotalSize()).value_or(UINT64_MAX);
-  }
-  return totals;
 }
 
 }  // namespace ctxfs

@@ -2,7 +2,6 @@
 //
 // Directories of a Namespace, as those who open them see them.
 #include <utility>
-#include <vector>
 
 #include "core/vfs/namespace.h"
 

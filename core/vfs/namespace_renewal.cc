@@ -193,9 +193,7 @@ Result<Namespace::OpenFile> Namespace::Reopen(
     return renewed;
   }
   if (renew && !Renew(inode, context)) {
-    if (Status wanted = context.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
+    if (Status wanted = context.Check(); !wanted) return wanted.error();
     return Error{Code::kStale, "the container changed under the mount"};
   }
   Result<OpenFile> renewed = Open(inode, context);

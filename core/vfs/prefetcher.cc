@@ -22,7 +22,6 @@ Prefetcher::~Prefetcher() {
   std::vector<std::thread> threads;
   {
     const MutexLock lock(mutex_);
-    stop_ = true;
     stopping_.Set();
     queue_.clear();
     changed_.NotifyAll();
@@ -88,7 +87,7 @@ void Prefetcher::Prepare(Job job) {
 
 void Prefetcher::Run() {
   MutexLock lock(mutex_);
-  while (!stop_) {
+  while (!stopping_.interrupted()) {
     if (queue_.empty()) {
       changed_.Wait(mutex_);
       continue;

@@ -46,7 +46,8 @@ class Prefetcher {
   void Run();
   void Prepare(Job job);
 
-  /// Interrupts what is being prepared when this is destroyed.
+  /// Ends the threads, and interrupts what they prepare, when this is
+  /// destroyed.
   class Stopping final : public Interrupt {
    public:
     bool interrupted() const override { return set_; }
@@ -66,7 +67,6 @@ class Prefetcher {
   const FileTable* run_ CTXFS_GUARDED_BY(mutex_) = nullptr;  // to compare
   uint64_t scheduled_ CTXFS_GUARDED_BY(mutex_) = 0;  // all below, of this run
   std::deque<Job> queue_ CTXFS_GUARDED_BY(mutex_);
-  bool stop_ CTXFS_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_ CTXFS_GUARDED_BY(mutex_);
 };
 
