@@ -101,4 +101,8 @@ class [[nodiscard]] Result<void> {
 
 using Status = Result<void>;
 
+/// A T, or nothing, or an Error.
+template <typename T>
+using Maybe = Result<std::optional<T>>;
+
 }  // namespace ctxfs

@@ -172,18 +172,17 @@ bool Mirror::Loops(const Place& place, const FileIdentity& directory) {
       [&](const FileIdentity& outer) { return directory.SameFile(outer); });
 }
 
-Result<std::optional<Mirror::Found>> Mirror::See(const Place& place,
-                                                 std::string_view name,
-                                                 bool probe) const {
-  Result<std::optional<Found>> seen = SeeFile(place, name, probe);
+Maybe<Mirror::Found> Mirror::See(const Place& place, std::string_view name,
+                                 bool probe) const {
+  Maybe<Found> seen = SeeFile(place, name, probe);
   if (!seen || *seen || !name.ends_with(kInside)) return seen;
   return SeeInside(place, name);
 }
 
-Result<std::optional<Mirror::Found>> Mirror::SeeInside(
-    const Place& place, std::string_view name) const {
+Maybe<Mirror::Found> Mirror::SeeInside(const Place& place,
+                                       std::string_view name) const {
   const std::string_view outside = name.substr(0, name.size() - kInside.size());
-  Result<std::optional<Found>> seen = SeeContained(place, outside);
+  Maybe<Found> seen = SeeContained(place, outside);
   if (seen && *seen && (*seen)->node.directory) {
     seen = SeeFolderIndex(place, outside, (*seen)->node);
   }
@@ -195,9 +194,9 @@ Result<std::optional<Mirror::Found>> Mirror::SeeInside(
   return seen;
 }
 
-Result<std::optional<Mirror::Found>> Mirror::SeeContained(
-    const Place& place, std::string_view name) const {
-  Result<std::optional<Found>> seen = SeeFile(place, name, /*probe=*/false);
+Maybe<Mirror::Found> Mirror::SeeContained(const Place& place,
+                                          std::string_view name) const {
+  Maybe<Found> seen = SeeFile(place, name, /*probe=*/false);
   if (!seen || !*seen || (*seen)->node.directory) return seen;
   const Node& node = (*seen)->node;
   if (node.kind != Kind::kFile) return std::optional<Found>();
@@ -208,8 +207,9 @@ Result<std::optional<Mirror::Found>> Mirror::SeeContained(
   return seen;
 }
 
-Result<std::optional<Mirror::Found>> Mirror::SeeFolderIndex(
-    const Place& place, std::string_view name, const Node& folder) const {
+Maybe<Mirror::Found> Mirror::SeeFolderIndex(const Place& place,
+                                            std::string_view name,
+                                            const Node& folder) const {
   // The kernel asks for no right to search the folder on the way to FOLDER~dir.
   if (options_.confined && (folder.permissions.bits & 0111) != 0111) {
     return std::optional<Found>();
@@ -218,16 +218,14 @@ Result<std::optional<Mirror::Found>> Mirror::SeeFolderIndex(
   inside.line.push_back(folder.identity);
   for (const Format* format : Formats()) {
     if (format->folder_index.empty()) continue;
-    Result<std::optional<Found>> seen =
-        SeeContained(inside, format->folder_index);
+    Maybe<Found> seen = SeeContained(inside, format->folder_index);
     if (!seen || (*seen && !(*seen)->node.directory)) return seen;
   }
   return std::optional<Found>();
 }
 
-Result<std::optional<Mirror::Found>> Mirror::SeeFile(const Place& place,
-                                                     std::string_view name,
-                                                     bool probe) const {
+Maybe<Mirror::Found> Mirror::SeeFile(const Place& place, std::string_view name,
+                                     bool probe) const {
   const std::string path = PathIn(place, name);
   if (path.empty()) return std::optional<Found>();
   Result<Fd> fd = FindPath(path);
@@ -257,12 +255,11 @@ Result<std::optional<Mirror::Found>> Mirror::SeeFile(const Place& place,
             path});
 }
 
-Result<std::optional<Mirror::Node>> Mirror::Lookup(Inode directory,
-                                                   std::string_view name) {
+Maybe<Mirror::Node> Mirror::Lookup(Inode directory, std::string_view name) {
   const Result<Place> place = PlaceOf(directory);
   if (!place) return place.error();
   Watch(*place);
-  const Result<std::optional<Found>> seen = See(*place, name, /*probe=*/true);
+  const Maybe<Found> seen = See(*place, name, /*probe=*/true);
   if (!seen) return seen.error();
   if (!*seen) return std::optional<Node>();
   Node node = (*seen)->node;
@@ -353,7 +350,7 @@ Result<Mirror::Found> Mirror::Find(Inode inode) const {
   }
   const Result<Place> place = PlaceOf(held->parent);
   if (!place) return place.error();
-  Result<std::optional<Found>> seen = See(*place, held->name, /*probe=*/false);
+  Maybe<Found> seen = See(*place, held->name, /*probe=*/false);
   if (!seen) return std::move(seen).error();
   if (!*seen || !StillIs(held->node, (*seen)->node)) return stale;
   Node& node = (*seen)->node;

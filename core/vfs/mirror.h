@@ -89,7 +89,7 @@ class Mirror {
   /// Returns what `name` is in `directory` (the mount's root, or one of ours),
   /// or nothing. Counts as a look-up of the kernel's until Forget. A directory
   /// is probed here and nowhere else: it may be a container of several files.
-  Result<std::optional<Node>> Lookup(Inode directory, std::string_view name);
+  Maybe<Node> Lookup(Inode directory, std::string_view name);
 
   /// Takes back `count` look-ups. Returns whether the inode is now unknown.
   bool Forget(Inode inode, uint64_t count);
@@ -169,23 +169,19 @@ class Mirror {
   std::string PathIn(const Place& place, std::string_view name) const;
   /// Returns what `name` is, if it is shown. Unless `probe`, a container that
   /// is a directory counts as a directory.
-  Result<std::optional<Found>> See(const Place& place, std::string_view name,
-                                   bool probe) const;
+  Maybe<Found> See(const Place& place, std::string_view name, bool probe) const;
   /// The same, of what the system has under that name.
-  Result<std::optional<Found>> SeeFile(const Place& place,
-                                       std::string_view name, bool probe) const;
+  Maybe<Found> SeeFile(const Place& place, std::string_view name,
+                       bool probe) const;
   /// Returns the container that NAME~dir is, NAME being a file that stays one,
   /// or a folder of which a file in it makes a container.
-  Result<std::optional<Found>> SeeInside(const Place& place,
-                                         std::string_view name) const;
+  Maybe<Found> SeeInside(const Place& place, std::string_view name) const;
   /// The file `name` if it is a container that stays a file; a directory.
-  Result<std::optional<Found>> SeeContained(const Place& place,
-                                            std::string_view name) const;
+  Maybe<Found> SeeContained(const Place& place, std::string_view name) const;
   /// The file in the folder `name` that makes a container of it. Nothing if
   /// others see the mirror and may not search the folder.
-  Result<std::optional<Found>> SeeFolderIndex(const Place& place,
-                                              std::string_view name,
-                                              const Node& folder) const;
+  Maybe<Found> SeeFolderIndex(const Place& place, std::string_view name,
+                              const Node& folder) const;
   static Inode InodeOf(Inode parent, std::string_view name,
                        const FileIdentity& identity, Kind kind);
   /// The inode by which the kernel holds `name`, where Lookup had to take one

@@ -131,8 +131,7 @@ class Mirror::Lister {
 
   /// A name that must be followed to know what it is.
   Status AddSeen(const std::string& name) {
-    const Result<std::optional<Found>> seen =
-        mirror_.See(place_, name, /*probe=*/false);
+    const Maybe<Found> seen = mirror_.See(place_, name, /*probe=*/false);
     // A name that cannot be examined now is listed all the same.
     if (!seen) return Put(name, kUnknownInode, Type::kUnknown);
     if (!*seen) return {};

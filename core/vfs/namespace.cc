@@ -23,14 +23,13 @@ using StatsTable = std::shared_ptr<const FileTable>;
 
 /// The name of our directory at the root: one that `mirror` does not have.
 std::string OwnName(Mirror& mirror) {
-  return FreeNames().Find({.name = kOwnDirectory},
-                          [&](const std::string& name) {
-                            const Result<std::optional<Mirror::Node>> found =
-                                mirror.Lookup(Namespace::kRoot, name);
-                            if (!found || !*found) return false;
-                            mirror.Forget((*found)->inode, 1);
-                            return true;
-                          });
+  return FreeNames().Find(
+      {.name = kOwnDirectory}, [&](const std::string& name) {
+        const Maybe<Mirror::Node> found = mirror.Lookup(Namespace::kRoot, name);
+        if (!found || !*found) return false;
+        mirror.Forget((*found)->inode, 1);
+        return true;
+      });
 }
 
 /// What a damaged container is shown as; an error that may pass stays one.
@@ -104,7 +103,7 @@ Result<Namespace::Directory> Namespace::Enter(
     Place place, const ReadContext& context) const {
   const bool nested = place.files().Hanging(place.node) != nullptr;
   if (!nested && place.files().Numbered(place.node) == nullptr) {
-    Result<std::optional<Place>> views = ViewsBeside(place, context);
+    Maybe<Place> views = ViewsBeside(place, context);
     if (!views) return std::move(views).error();
     if (!*views) return Directory{std::move(place), std::nullopt};
     return Directory{*std::move(*views), std::move(place)};
@@ -124,7 +123,7 @@ Result<Namespace::Directory> Namespace::Enter(
   return directory;
 }
 
-Result<std::optional<Namespace::Place>> Namespace::ViewsBeside(
+Maybe<Namespace::Place> Namespace::ViewsBeside(
     const Place& place, const ReadContext& context) const {
   const std::shared_ptr<const ContainerTree>& branch = place.tree->branch;
   if (branch == nullptr || place.tree->files != branch.get()) {
@@ -160,8 +159,8 @@ Result<Namespace::Place> Namespace::EnterMirrored(
   return root;
 }
 
-Result<std::optional<Namespace::Place>> Namespace::PlaceAt(
-    Inode inode, const ReadContext& context) const {
+Maybe<Namespace::Place> Namespace::PlaceAt(Inode inode,
+                                           const ReadContext& context) const {
   const bool mirrored = IsMirroredDirectory(inode);
   if (mirrored && inode == kRoot) return std::optional<Place>();
   if (mirrored) {
@@ -175,9 +174,9 @@ Result<std::optional<Namespace::Place>> Namespace::PlaceAt(
   return std::optional(std::move(*place));
 }
 
-Result<std::optional<Namespace::Directory>> Namespace::DirectoryAt(
+Maybe<Namespace::Directory> Namespace::DirectoryAt(
     Inode inode, const ReadContext& context) const {
-  Result<std::optional<Place>> place = PlaceAt(inode, context);
+  Maybe<Place> place = PlaceAt(inode, context);
   if (!place) return std::move(place).error();
   if (!*place) return std::optional<Directory>();
   Result<Directory> entered = Enter(std::move(**place), context);
@@ -235,10 +234,9 @@ Result<std::shared_ptr<const Container>> Namespace::OpenNested(
   return OpenRecorded(*source, options_, bounded, [](const Error&) {});
 }
 
-Result<std::optional<Namespace::Found>> Namespace::LookupMirrored(
-    Inode directory, std::string_view name) const {
-  const Result<std::optional<Mirror::Node>> node =
-      mirror_->Lookup(directory, name);
+Maybe<Namespace::Found> Namespace::LookupMirrored(Inode directory,
+                                                  std::string_view name) const {
+  const Maybe<Mirror::Node> node = mirror_->Lookup(directory, name);
   if (!node) return node.error();
   if (*node) return std::optional(Found{(*node)->inode, ExamineNode(**node)});
   if (directory != kRoot) return std::optional<Found>();
@@ -247,8 +245,9 @@ Result<std::optional<Namespace::Found>> Namespace::LookupMirrored(
   return std::optional(Found{kRoot + *own, {true, false, 0, mirror_->mtime()}});
 }
 
-Result<std::optional<Namespace::Found>> Namespace::LookupIn(
-    Place directory, std::string_view name, const ReadContext& context) const {
+Maybe<Namespace::Found> Namespace::LookupIn(Place directory,
+                                            std::string_view name,
+                                            const ReadContext& context) const {
   Place place = std::move(directory);
   const std::optional<NodeId> node = place.files().Lookup(place.node, name);
   if (!node) return std::optional<Found>();
@@ -264,13 +263,13 @@ Result<std::optional<Namespace::Found>> Namespace::LookupIn(
   return std::optional(Found{place.inode(), *attributes});
 }
 
-Result<std::optional<Namespace::Found>> Namespace::LookupOnce(
+Maybe<Namespace::Found> Namespace::LookupOnce(
     Inode directory, std::string_view name, const ReadContext& context) const {
-  Result<std::optional<Place>> place = PlaceAt(directory, context);
+  Maybe<Place> place = PlaceAt(directory, context);
   if (!place) return std::move(place).error();
   if (!*place) return LookupMirrored(directory, name);
   // What is attached is not opened for what is beside it.
-  Result<std::optional<Found>> found = LookupIn(**place, name, context);
+  Maybe<Found> found = LookupIn(**place, name, context);
   if (!found || *found) return found;
   Result<Directory> entered = Enter(**place, context);
   if (!entered) return std::move(entered).error();

@@ -103,8 +103,8 @@ class Namespace {
 
   /// What `name` is in `directory`; nothing for nothing. Counts as a look-up of
   /// the kernel's, until Forget.
-  Result<std::optional<Found>> Lookup(Inode directory, std::string_view name,
-                                      const ReadContext& context) const;
+  Maybe<Found> Lookup(Inode directory, std::string_view name,
+                      const ReadContext& context) const;
   void Forget(Inode inode, uint64_t count);
 
   /// How long it holds that a name is not in `directory`.
@@ -149,8 +149,7 @@ class Namespace {
 
   /// What is known of a file, or nothing for a file of no interest. `note` is
   /// the reason why it could not be read, where that was noted.
-  Result<std::optional<EntryInfo>> Describe(Inode inode,
-                                            const ReadContext& context) const;
+  Maybe<EntryInfo> Describe(Inode inode, const ReadContext& context) const;
 
   /// Notes why a file could not be read, for Describe and faults.json, unless
   /// that says nothing of the container.
@@ -228,31 +227,26 @@ class Namespace {
   Result<Directory> Enter(Place place, const ReadContext& context) const;
   /// The directory among the attached views that has the same path as `place`,
   /// a directory below `views`; nothing if there is none.
-  Result<std::optional<Place>> ViewsBeside(const Place& place,
-                                           const ReadContext& context) const;
+  Maybe<Place> ViewsBeside(const Place& place,
+                           const ReadContext& context) const;
   /// Opens the container that a mirrored file is.
   Result<Place> EnterMirrored(Inode inode, const ReadContext& context) const;
   /// The directory that a request is about, before Enter; nothing for one of
   /// the file system's.
-  Result<std::optional<Place>> PlaceAt(Inode inode,
-                                       const ReadContext& context) const;
+  Maybe<Place> PlaceAt(Inode inode, const ReadContext& context) const;
   /// The same, entered.
-  Result<std::optional<Directory>> DirectoryAt(
-      Inode inode, const ReadContext& context) const;
+  Maybe<Directory> DirectoryAt(Inode inode, const ReadContext& context) const;
   /// The same, after a renewal if what has to be opened lies in a container
   /// that was touched; and of a container that is not stale.
-  Result<std::optional<Directory>> EnteredAt(Inode inode,
-                                             const ReadContext& context) const;
-  Result<std::optional<Directory>> RenewedAt(Inode inode,
-                                             const ReadContext& context) const;
+  Maybe<Directory> EnteredAt(Inode inode, const ReadContext& context) const;
+  Maybe<Directory> RenewedAt(Inode inode, const ReadContext& context) const;
   /// Where an inode is, after a renewal if that container was touched.
   Result<Place> FindRenewed(Inode inode, const ReadContext& context) const;
 
   /// What `name` is among the nodes of a tree in `directory`.
-  Result<std::optional<Found>> LookupIn(Place directory, std::string_view name,
-                                        const ReadContext& context) const;
-  Result<std::optional<Found>> LookupMirrored(Inode directory,
-                                              std::string_view name) const;
+  Maybe<Found> LookupIn(Place directory, std::string_view name,
+                        const ReadContext& context) const;
+  Maybe<Found> LookupMirrored(Inode directory, std::string_view name) const;
   Result<Attributes> ExamineAt(const Place& place,
                                const ReadContext& context) const;
   Attributes ExamineNode(const Mirror::Node& node) const;
@@ -261,9 +255,8 @@ class Namespace {
       Inode inode) const;
   Result<Attributes> ExamineOnce(Inode inode, const ReadContext& context) const;
   Result<OpenFile> OpenOnce(Inode inode, const ReadContext& context) const;
-  Result<std::optional<Found>> LookupOnce(Inode directory,
-                                          std::string_view name,
-                                          const ReadContext& context) const;
+  Maybe<Found> LookupOnce(Inode directory, std::string_view name,
+                          const ReadContext& context) const;
   /// The tree of the container that the files of `tree` are in, or of the
   /// mount's own files; and a file's path there.
   static const MountedTree& ContainerOf(const MountedTree& tree);

@@ -18,8 +18,8 @@ bool IsOfTheContainer(const Error& error) {
 
 }  // namespace
 
-Result<std::optional<EntryInfo>> Namespace::Describe(
-    Inode inode, const ReadContext& context) const {
+Maybe<EntryInfo> Namespace::Describe(Inode inode,
+                                     const ReadContext& context) const {
   if (IsMirrored(inode)) return std::optional<EntryInfo>();
   // What was verified before a change of ctime is not verified now.
   const Result<Place> place = FindRenewed(inode, context);

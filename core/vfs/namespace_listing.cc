@@ -20,7 +20,7 @@ class Namespace::TreeListing final : public Listing {
   /// they cannot be told, and are listed.
   Status Rewind(const ReadContext& context) override {
     if (directory_.inside.tree->CheckUnchanged()) return {};
-    Result<std::optional<Directory>> now = files_.RenewedAt(inode_, context);
+    Maybe<Directory> now = files_.RenewedAt(inode_, context);
     if (now && *now) Show(std::move(**now));
     return {};
   }
@@ -136,7 +136,7 @@ bool Namespace::IsListed(const FileTree& files, NodeId child) const {
 Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(
     Inode inode, const ReadContext& context) const {
   std::unique_ptr<Listing> listing;
-  Result<std::optional<Directory>> directory = EnteredAt(inode, context);
+  Maybe<Directory> directory = EnteredAt(inode, context);
   if (!directory) return std::move(directory).error();
   if (*directory) {
     listing =

@@ -134,8 +134,9 @@ auto Namespace::Renewing(Inode inode, const ReadContext& context,
   return outcome;
 }
 
-Result<std::optional<Namespace::Found>> Namespace::Lookup(
-    Inode directory, std::string_view name, const ReadContext& context) const {
+Maybe<Namespace::Found> Namespace::Lookup(Inode directory,
+                                          std::string_view name,
+                                          const ReadContext& context) const {
   return Renewing(directory, context,
                   [&] { return LookupOnce(directory, name, context); });
 }
@@ -164,15 +165,15 @@ Result<Namespace::Place> Namespace::FindRenewed(
   return Find(inode, context);
 }
 
-Result<std::optional<Namespace::Directory>> Namespace::EnteredAt(
+Maybe<Namespace::Directory> Namespace::EnteredAt(
     Inode inode, const ReadContext& context) const {
   return Renewing(inode, context, [&] { return DirectoryAt(inode, context); });
 }
 
-Result<std::optional<Namespace::Directory>> Namespace::RenewedAt(
+Maybe<Namespace::Directory> Namespace::RenewedAt(
     Inode inode, const ReadContext& context) const {
-  return Renewing(inode, context, [&]() -> Result<std::optional<Directory>> {
-    Result<std::optional<Directory>> directory = DirectoryAt(inode, context);
+  return Renewing(inode, context, [&]() -> Maybe<Directory> {
+    Maybe<Directory> directory = DirectoryAt(inode, context);
     if (!directory || !*directory) return directory;
     Status fresh = (*directory)->inside.tree->CheckUnchanged();
     if (!fresh) return std::move(fresh).error();
