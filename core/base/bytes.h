@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -23,15 +27,36 @@ inline std::string_view AsText(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The little-endian T at `p`. Compilers fold the loop into one load.
+/// The bytes of a number in little-endian order, or the other way round.
+/// Compilers leave nothing of it but a load or a store.
+template <typename T>
+std::array<std::byte, sizeof(T)> LittleEndian(const void* p) {
+  static_assert(std::is_arithmetic_v<T>);
+  std::array<std::byte, sizeof(T)> bytes;
+  std::memcpy(bytes.data(), p, sizeof(T));
+  if constexpr (std::endian::native != std::endian::little) {
+    std::reverse(bytes.begin(), bytes.end());
+  }
+  return bytes;
+}
+
+/// The little-endian T, an integer or a float, at `p`.
 template <typename T>
 T LoadLe(const std::byte* p) {
-  static_assert(std::is_unsigned_v<T>);
-  T value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    value = static_cast<T>(value | (static_cast<T>(p[i]) << (8 * i)));
-  }
-  return value;
+  return std::bit_cast<T>(LittleEndian<T>(p));
+}
+
+/// Writes `value` to `p`, little-endian.
+template <typename T>
+void StoreLe(T value, std::byte* p) {
+  const auto bytes = LittleEndian<T>(&value);
+  std::memcpy(p, bytes.data(), sizeof(T));
+}
+
+/// Appends `value` to `text`, little-endian.
+template <typename T>
+void AppendLe(T value, std::string& text) {
+  text += AsText(LittleEndian<T>(&value));
 }
 
 /// Whether [offset, offset + length) lies within [0, size). The one bounds

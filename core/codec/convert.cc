@@ -15,15 +15,6 @@
 #include "core/codec/half.h"
 
 namespace ctxfs {
-namespace {
-
-void StoreLe(uint32_t value, std::byte* p) {
-  for (unsigned i = 0; i < 4; ++i) {
-    p[i] = static_cast<std::byte>(value >> (8 * i));
-  }
-}
-
-}  // namespace
 
 void HalvesToFloatsScalar(Bytes in, MutableBytes out) {
   for (size_t i = 0; i < in.size() / 2; ++i) {
@@ -35,7 +26,7 @@ void HalvesToFloatsScalar(Bytes in, MutableBytes out) {
 void BytesToFloatsScalar(Bytes in, float scale, float min, MutableBytes out) {
   for (size_t i = 0; i < in.size(); ++i) {
     const float product = static_cast<float>(in[i]) * scale;
-    StoreLe(std::bit_cast<uint32_t>(product + min), out.data() + 4 * i);
+    StoreLe(product + min, out.data() + 4 * i);
   }
 }
 
@@ -153,7 +144,7 @@ bool UnpackPlane(Bytes codes, unsigned bit, unsigned width, const uint8_t* dict,
     largest = code > largest ? code : largest;
     to[4 * i] = std::byte{dict[code]};
   }
-  return largest < dict_size || count == 0;
+  return largest < dict_size;
 }
 
 }  // namespace ctxfs

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/codec/dequant.h"
 
-#include "core/base/bytes.h"
-
 namespace ctxfs {
 namespace {
 

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/bytes.h"
+
 namespace ctxfs {
 
 /// Quantised codes come in blocks of 32: signed two's complement numbers of 2,
@@ -24,11 +26,7 @@ constexpr uint32_t kDequantNan = 0x7FC00000;
 
 /// Writes a dequantised value, little-endian.
 inline void StoreFloat(std::byte* out, float value) {
-  const uint32_t bits =
-      std::isnan(value) ? kDequantNan : std::bit_cast<uint32_t>(value);
-  for (size_t i = 0; i < sizeof(bits); ++i) {
-    out[i] = static_cast<std::byte>(bits >> (8 * i) & 0xFFU);
-  }
+  StoreLe(std::isnan(value) ? std::bit_cast<float>(kDequantNan) : value, out);
 }
 
 /// One implementation of dequantising. All give the same bits. `out` takes

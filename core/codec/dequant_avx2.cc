@@ -8,8 +8,6 @@
 
 #include <immintrin.h>
 
-#include "core/base/bytes.h"
-
 // Enables AVX2 for one function. A compiler flag would let the compiler use it
 // in code that must run without AVX2.
 #define CTXFS_AVX2 __attribute__((target("avx2")))

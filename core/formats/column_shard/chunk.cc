@@ -60,13 +60,6 @@ Error TooShort(const Chunk& chunk, uint64_t needed) {
                  " bytes: " + std::to_string(needed) + " are needed");
 }
 
-template <typename T>
-void StoreLe(T value, std::byte* out) {
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    out[i] = static_cast<std::byte>(value >> (8 * i));
-  }
-}
-
 /// Returns the `width` bits from bit `at` on, lowest bit first.
 uint64_t Bits(Bytes packed, uint64_t at, unsigned width) {
   uint64_t value = 0;

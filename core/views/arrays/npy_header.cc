@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "core/base/bytes.h"
+
 namespace ctxfs {
 namespace {
 
@@ -44,8 +46,7 @@ std::string NpyHeader(DType dtype, const std::vector<uint64_t>& shape) {
   dict.append(kAlignment - before % kAlignment, ' ');
   dict += '\n';
   std::string header(kMagic);
-  header += static_cast<char>(dict.size() & 0xFF);
-  header += static_cast<char>(dict.size() >> 8);
+  AppendLe(static_cast<uint16_t>(dict.size()), header);
   return header + dict;
 }
 

@@ -20,7 +20,7 @@
 namespace ctxfs {
 namespace {
 
-constexpr size_t kLengthBytes = 8;
+constexpr size_t kLengthBytes = sizeof(uint64_t);
 constexpr size_t kPage = 4096;
 // Descriptions that are larger are left out of the metadata, bytes.
 constexpr uint64_t kMostMetadata = limits::kMiB;
@@ -110,9 +110,7 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
   if (json.size() > limits::kSafetensorsHeaderBytes) return std::nullopt;
 
   layout.header.reserve(kLengthBytes + json.size());
-  for (unsigned byte = 0; byte < kLengthBytes; ++byte) {
-    layout.header += static_cast<char>(json.size() >> (8 * byte) & 0xFF);
-  }
+  AppendLe(uint64_t{json.size()}, layout.header);
   layout.header += json;
   layout.size = layout.header.size() + data;
   return layout;

@@ -24,12 +24,8 @@ class Vecs final : public Transform {
  public:
   Vecs(Content elements, uint32_t dimension, uint32_t width)
       : elements_(std::move(elements)),
-        dimension_(dimension),
-        row_(uint64_t{dimension} * width) {
-    for (unsigned i = 0; i < kPrefix; ++i) {
-      prefix_[i] = static_cast<std::byte>(dimension_ >> (8 * i) & 0xFF);
-    }
-  }
+        row_(uint64_t{dimension} * width),
+        prefix_(LittleEndian<uint32_t>(&dimension)) {}
 
   // Reads the elements of up to 1 MiB of output at once, then copies them to
   // their rows.
@@ -54,7 +50,7 @@ class Vecs final : public Transform {
   }
 
  private:
-  static constexpr uint64_t kPrefix = 4;
+  static constexpr uint64_t kPrefix = sizeof(uint32_t);
 
   /// Returns how many bytes of elements precede byte `offset` of the file.
   uint64_t Before(uint64_t offset) const {
@@ -91,9 +87,8 @@ class Vecs final : public Transform {
   }
 
   Content elements_;
-  uint32_t dimension_;
   uint64_t row_;  // bytes of a row's elements
-  std::array<std::byte, kPrefix> prefix_{};
+  std::array<std::byte, kPrefix> prefix_;
 };
 
 /// The suffix of files of a dtype; empty if the tools have no such files.

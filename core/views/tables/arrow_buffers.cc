@@ -162,9 +162,8 @@ class TextBlock final : public Block {
                                      where_.valid_size()));
     for (const uint64_t end : rows.ends) {
       const uint64_t offset = where_.data + end;
-      for (unsigned i = 0; i < (where_.wide ? 8U : 4U); ++i) {
-        made += static_cast<char>(offset >> (8 * i) & 0xFF);
-      }
+      where_.wide ? AppendLe(offset, made)
+                  : AppendLe(static_cast<uint32_t>(offset), made);
     }
     made += rows.data;
     made += rows.valid;

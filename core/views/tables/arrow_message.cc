@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "core/base/bytes.h"
+
 namespace ctxfs {
 namespace {
 
@@ -123,11 +125,6 @@ TableOffset SchemaTable(FlatBufferBuilder& to,
 std::string_view TextOf(const FlatBufferBuilder& from) {
   return {reinterpret_cast<const char*>(from.GetBufferPointer()),
           from.GetSize()};
-}
-
-template <typename T>
-void AppendLe(T value, std::string& text) {
-  text.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
 /// Returns the message with `header` in its frame. It is padded to end at a
