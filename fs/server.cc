@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/base/spare_memory.h"
+#include "core/base/bytes.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/io/source.h"

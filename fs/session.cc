@@ -16,7 +16,7 @@
 #include "core/container/format.h"
 #include "core/io/descriptors.h"
 #include "core/io/mount_guard.h"
-#include "core/io/path_checks.h"
+#include "core/io/source.h"
 #include "core/io/walk.h"
 #include "core/vfs/key_file.h"
 #include "core/vfs/sources.h"

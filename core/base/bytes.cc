@@ -9,7 +9,6 @@
 
 #include "core/base/heap_meter.h"
 #include "core/base/mutex.h"
-#include "core/base/spare_memory.h"
 
 namespace ctxfs {
 namespace {

@@ -109,6 +109,13 @@ class Buffer {
   size_t size_ = 0;
 };
 
+/// A Buffer that holds `text`.
+Buffer BufferOf(std::string_view text);
+
+/// Bounds the memory of large Buffers that is kept for the next one, 32 MiB
+/// unless called. It counts against no cache.
+void BoundSpareMemory(size_t bytes);
+
 /// Reads little-endian fields in order. The first field that does not fit
 /// fails the reader for good: later getters return zero and stay in place, so
 /// a header is straight-line code and one test of ok() before any use.

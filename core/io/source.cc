@@ -15,7 +15,6 @@
 #include "core/io/beneath.h"
 #include "core/io/companions.h"
 #include "core/io/io_error.h"
-#include "core/io/path_checks.h"
 #include "core/io/walk.h"
 
 namespace ctxfs {

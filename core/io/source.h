@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -217,6 +218,11 @@ class FileSource final : public Source {
   mutable std::atomic<State> state_ = State::kUnchanged;
   mutable std::atomic<int64_t> path_examined_ns_ = 0;  // CLOCK_MONOTONIC
 };
+
+/// Sets how often at most a FileSource with watch_ctime looks whether its name
+/// leads to another file, while its ctime stays the same: once a second unless
+/// called. For the whole process, before files are opened.
+void SetPathCheckInterval(std::chrono::seconds interval);
 
 /// Bytes in memory: for tests, fuzzing, and containers within containers.
 class MemorySource final : public Source {

@@ -9,7 +9,6 @@
 #include "core/container/exports.h"
 #include "core/content/read_context.h"
 #include "core/report/container_report.h"
-#include "core/report/report_room.h"
 
 namespace ctxfs {
 

@@ -16,7 +16,6 @@
 
 #include "core/base/json.h"
 #include "core/base/limits.h"
-#include "core/base/plain_text.h"
 #include "core/base/text.h"
 
 namespace ctxfs::column_shard {

@@ -9,7 +9,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/json.h"
-#include "core/base/plain_text.h"
+#include "core/base/text.h"
 #include "core/codec/half.h"
 
 namespace ctxfs {
