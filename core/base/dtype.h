@@ -63,6 +63,36 @@ constexpr std::string_view DTypeName(DType dtype) {
   return kNames[static_cast<size_t>(dtype)];
 }
 
+/// Returns use(T{}) for the T that elements of an integer type, f32 or f64 are
+/// in C++, and otherwise() for any other type.
+template <typename Use, typename Otherwise>
+auto VisitNumber(DType dtype, const Use& use, const Otherwise& otherwise) {
+  switch (dtype) {
+    case DType::kI8:
+      return use(int8_t{});
+    case DType::kU8:
+      return use(uint8_t{});
+    case DType::kI16:
+      return use(int16_t{});
+    case DType::kU16:
+      return use(uint16_t{});
+    case DType::kI32:
+      return use(int32_t{});
+    case DType::kU32:
+      return use(uint32_t{});
+    case DType::kI64:
+      return use(int64_t{});
+    case DType::kU64:
+      return use(uint64_t{});
+    case DType::kF32:
+      return use(float{});
+    case DType::kF64:
+      return use(double{});
+    default:
+      return otherwise();
+  }
+}
+
 /// The type of that short name, exactly as DTypeName spells it.
 constexpr std::optional<DType> DTypeOf(std::string_view name) {
   for (size_t i = 0; i < kDTypeCount; ++i) {

@@ -75,44 +75,16 @@ void Each(Bytes from, std::span<float> to, const Convert& convert) {
   }
 }
 
-template <typename Unsigned, typename T>
-void EachAs(Bytes from, std::span<float> to) {
-  Each<Unsigned>(from, to, [](Unsigned bits) {
-    return static_cast<float>(std::bit_cast<T>(bits));
-  });
-}
-
-}  // namespace
-
-void WidenToFloat(DType dtype, Bytes from, std::span<float> to) {
+/// WidenToFloat for what VisitNumber does not know.
+void WidenOther(DType dtype, Bytes from, std::span<float> to) {
   switch (dtype) {
     case DType::kBool:
       return Each<uint8_t>(from, to,
                            [](uint8_t b) { return b != 0 ? 1.0F : 0.0F; });
-    case DType::kI8:
-      return EachAs<uint8_t, int8_t>(from, to);
-    case DType::kU8:
-      return EachAs<uint8_t, uint8_t>(from, to);
-    case DType::kI16:
-      return EachAs<uint16_t, int16_t>(from, to);
-    case DType::kU16:
-      return EachAs<uint16_t, uint16_t>(from, to);
-    case DType::kI32:
-      return EachAs<uint32_t, int32_t>(from, to);
-    case DType::kU32:
-      return EachAs<uint32_t, uint32_t>(from, to);
-    case DType::kI64:
-      return EachAs<uint64_t, int64_t>(from, to);
-    case DType::kU64:
-      return EachAs<uint64_t, uint64_t>(from, to);
     case DType::kF16:
       return Each<uint16_t>(from, to, HalfToFloat);
     case DType::kBf16:
       return Each<uint16_t>(from, to, OfBf16);
-    case DType::kF32:
-      return EachAs<uint32_t, float>(from, to);
-    case DType::kF64:
-      return EachAs<uint64_t, double>(from, to);
     case DType::kF8E4M3:
       return EachFloat8<DType::kF8E4M3>(from, to);
     case DType::kF8E5M2:
@@ -123,14 +95,21 @@ void WidenToFloat(DType dtype, Bytes from, std::span<float> to) {
       return EachFloat8<DType::kF8E5M2Fnuz>(from, to);
     case DType::kF8E8M0:
       return EachFloat8<DType::kF8E8M0>(from, to);
-    case DType::kC32:
-    case DType::kC64:
-    case DType::kC128:
-    case DType::kF6E2M3:
-    case DType::kF6E3M2:
-    case DType::kF4:
-      break;  // not supported (widen.h)
+    default:
+      return;  // not supported (widen.h)
   }
+}
+
+}  // namespace
+
+void WidenToFloat(DType dtype, Bytes from, std::span<float> to) {
+  VisitNumber(
+      dtype,
+      [&](auto zero) {
+        using T = decltype(zero);
+        Each<T>(from, to, [](T value) { return static_cast<float>(value); });
+      },
+      [&] { WidenOther(dtype, from, to); });
 }
 
 }  // namespace ctxfs

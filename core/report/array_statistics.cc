@@ -2,7 +2,6 @@
 #include "core/report/array_statistics.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <functional>
 #include <span>
@@ -25,12 +24,10 @@ constexpr size_t kBins = 40;
 
 bool IsInteger(DType dtype) { return dtype <= DType::kU64; }
 
-template <typename Signed>
-void Integers(Bytes elements, std::span<double> to) {
-  using Unsigned = std::make_unsigned_t<Signed>;
+template <typename T>
+void Numbers(Bytes elements, std::span<double> to) {
   for (size_t i = 0; i < to.size(); ++i) {
-    to[i] = static_cast<double>(static_cast<Signed>(
-        LoadLe<Unsigned>(elements.data() + i * sizeof(Signed))));
+    to[i] = static_cast<double>(LoadLe<T>(elements.data() + i * sizeof(T)));
   }
 }
 
@@ -163,33 +160,11 @@ size_t BinOf(const ArrayStatistics& statistics, double value) {
 }  // namespace
 
 void ToDoubles(DType dtype, Bytes elements, std::span<double> to) {
-  switch (dtype) {
-    case DType::kBool:
-    case DType::kU8:
-      return Integers<uint8_t>(elements, to);
-    case DType::kI8:
-      return Integers<int8_t>(elements, to);
-    case DType::kU16:
-      return Integers<uint16_t>(elements, to);
-    case DType::kI16:
-      return Integers<int16_t>(elements, to);
-    case DType::kU32:
-      return Integers<uint32_t>(elements, to);
-    case DType::kI32:
-      return Integers<int32_t>(elements, to);
-    case DType::kU64:
-      return Integers<uint64_t>(elements, to);
-    case DType::kI64:
-      return Integers<int64_t>(elements, to);
-    case DType::kF64:
-      for (size_t i = 0; i < to.size(); ++i) {
-        to[i] = std::bit_cast<double>(
-            LoadLe<uint64_t>(elements.data() + i * sizeof(double)));
-      }
-      return;
-    default:
-      return Floats(dtype, elements, to);
-  }
+  // A bool counts as the byte that it is.
+  VisitNumber(
+      dtype == DType::kBool ? DType::kU8 : dtype,
+      [&](auto zero) { Numbers<decltype(zero)>(elements, to); },
+      [&] { Floats(dtype, elements, to); });
 }
 
 Result<ArrayStatistics> StatisticsOf(const ArrayInfo& array, bool exact,

@@ -2,7 +2,6 @@
 #include "core/views/tables/table_cells.h"
 
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -10,18 +9,10 @@
 #include "core/base/bytes.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/codec/half.h"
+#include "core/codec/widen.h"
 
 namespace ctxfs {
 namespace {
-
-template <typename T>
-T Load(const std::byte* at) {
-  if constexpr (sizeof(T) == 1) return std::bit_cast<T>(LoadLe<uint8_t>(at));
-  if constexpr (sizeof(T) == 2) return std::bit_cast<T>(LoadLe<uint16_t>(at));
-  if constexpr (sizeof(T) == 4) return std::bit_cast<T>(LoadLe<uint32_t>(at));
-  if constexpr (sizeof(T) == 8) return std::bit_cast<T>(LoadLe<uint64_t>(at));
-}
 
 template <typename T>
 void AppendDigits(T value, std::string& text) {
@@ -49,40 +40,25 @@ void AppendFloat(T value, bool json, std::string& text) {
 
 void AppendNumber(DType dtype, const std::byte* at, bool json,
                   std::string& text) {
-  switch (dtype) {
-    case DType::kBool:
+  const auto number = [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_floating_point_v<T>) {
+      AppendFloat(LoadLe<T>(at), json, text);
+    } else {
+      AppendDigits(LoadLe<T>(at), text);
+    }
+  };
+  VisitNumber(dtype, number, [&] {
+    if (dtype == DType::kBool) {
       text += *at == std::byte{0} ? "false" : "true";
-      return;
-    case DType::kI8:
-      return AppendDigits(int{Load<int8_t>(at)}, text);
-    case DType::kU8:
-      return AppendDigits(unsigned{Load<uint8_t>(at)}, text);
-    case DType::kI16:
-      return AppendDigits(Load<int16_t>(at), text);
-    case DType::kU16:
-      return AppendDigits(Load<uint16_t>(at), text);
-    case DType::kI32:
-      return AppendDigits(Load<int32_t>(at), text);
-    case DType::kU32:
-      return AppendDigits(Load<uint32_t>(at), text);
-    case DType::kI64:
-      return AppendDigits(Load<int64_t>(at), text);
-    case DType::kU64:
-      return AppendDigits(Load<uint64_t>(at), text);
-    case DType::kF16:
-      return AppendFloat(HalfToFloat(LoadLe<uint16_t>(at)), json, text);
-    case DType::kBf16:
-      return AppendFloat(
-          std::bit_cast<float>(uint32_t{LoadLe<uint16_t>(at)} << 16), json,
-          text);
-    case DType::kF32:
-      return AppendFloat(Load<float>(at), json, text);
-    case DType::kF64:
-      return AppendFloat(Load<double>(at), json, text);
-    default:
+    } else if (dtype == DType::kF16 || dtype == DType::kBf16) {
+      std::array<float, 1> wide;
+      WidenToFloat(dtype, {at, DTypeSize(dtype)}, wide);
+      AppendFloat(wide[0], json, text);
+    } else {
       text += "null";  // tables have no columns of other types
-      return;
-  }
+    }
+  });
 }
 
 void AppendUuid(const std::byte* at, std::string& text) {
