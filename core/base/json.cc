@@ -17,21 +17,12 @@ namespace {
 std::optional<uint16_t> UnicodeEscape(std::string_view text) {
   constexpr size_t kLength = 6;
   if (text.size() < kLength || !text.starts_with("\\u")) return std::nullopt;
-  unsigned unit = 0;
-  for (const char c : text.substr(2, 4)) {
-    unsigned digit = 0;
-    if (c >= '0' && c <= '9') {
-      digit = static_cast<unsigned>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<unsigned>(c - 'a') + 10;
-    } else if (c >= 'A' && c <= 'F') {
-      digit = static_cast<unsigned>(c - 'A') + 10;
-    } else {
-      return std::nullopt;
-    }
-    unit = unit * 16 + digit;
+  const char* const end = text.data() + kLength;
+  uint16_t unit = 0;
+  if (std::from_chars(text.data() + 2, end, unit, 16).ptr != end) {
+    return std::nullopt;
   }
-  return static_cast<uint16_t>(unit);
+  return unit;
 }
 
 bool IsHigh(uint16_t unit) { return unit >= 0xD800 && unit <= 0xDBFF; }
@@ -372,6 +363,10 @@ Json FloatJson(float value) {
 
 std::string JsonLine(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string AsUtf8(std::string_view text) {
+  return Json::parse(JsonLine(text)).get<std::string>();
 }
 
 std::string FormatJson(const Json& value) {

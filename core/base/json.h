@@ -76,6 +76,9 @@ Json FloatJson(float value);
 /// `value` as text on one line; bytes that are not UTF-8 become U+FFFD.
 std::string JsonLine(const Json& value);
 
+/// `text` with U+FFFD in the place of bytes that are not UTF-8.
+std::string AsUtf8(std::string_view text);
+
 /// `value` as indented text ending in a newline; bytes that are not UTF-8
 /// become U+FFFD.
 std::string FormatJson(const Json& value);

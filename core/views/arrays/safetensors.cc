@@ -45,8 +45,7 @@ class Keys {
 
   /// `name` as UTF-8, or with the first of ~2, ~3, ... that makes it new.
   std::string Take(const std::string& name) {
-    std::string key =
-        IsUtf8(name) ? name : Json::parse(JsonLine(name)).get<std::string>();
+    std::string key = IsUtf8(name) ? name : AsUtf8(name);
     if (used_.insert(key).second) return key;
     unsigned& n = next_.try_emplace(key, 2).first->second;
     while (true) {

@@ -22,11 +22,6 @@
 namespace ctxfs {
 namespace {
 
-/// Returns `name` with U+FFFD for bytes that are not UTF-8.
-std::string Utf8(std::string_view name) {
-  return Json::parse(JsonLine(name)).get<std::string>();
-}
-
 /// Sets Arrow's type and width for a number; bf16 is widened to float32.
 void SetNumber(DType dtype, ArrowField& field) {
   field.width = static_cast<int32_t>(8 * DTypeSize(Widened(dtype)));
@@ -66,7 +61,7 @@ class Batch {
   Status Add(size_t column) {
     const TableColumn& from = reader_->table().columns[column];
     ArrowField field;
-    field.name = Utf8(from.name);
+    field.name = AsUtf8(from.name);
     field.nullable = from.lines() || from.open_valid != nullptr;
     Status added =
         from.lines() ? AddLines(column, field) : AddValues(column, field);
