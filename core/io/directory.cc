@@ -9,7 +9,6 @@
 #include <cerrno>
 
 #include "core/base/limits.h"
-#include "core/io/beneath.h"
 #include "core/io/companions.h"
 #include "core/io/io_error.h"
 #include "core/io/walk.h"

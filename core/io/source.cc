@@ -12,7 +12,6 @@
 #include <cstring>
 #include <utility>
 
-#include "core/io/beneath.h"
 #include "core/io/companions.h"
 #include "core/io/io_error.h"
 #include "core/io/walk.h"

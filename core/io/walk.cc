@@ -192,10 +192,24 @@ Result<Fd> FindPath(const std::string& path, int flags) {
   return fd;
 }
 
-Result<Fd> FindPathBelow(Fd base, const std::string& path, int flags) {
-  if (path.starts_with('/')) return CannotFind(EXDEV);
-  return Walker(path, flags, /*below=*/true, Walker::Mode::kGuard)
-      .Walk(std::move(base));
+Result<Fd> FindBeneath(const std::string& directory, const std::string& path,
+                       int flags) {
+  if (path.empty() || path.find('\0') != std::string::npos) {
+    return Error{Code::kNotFound, "is no file's name"};
+  }
+  Result<Fd> base = FindPath(directory, O_DIRECTORY);
+  if (!base) return base;
+  const Error outside{Code::kCorrupt, "leads out of the directory"};
+  if (path.starts_with('/')) return outside;
+  Walker walker(path, flags, /*below=*/true, Walker::Mode::kGuard);
+  Result<Fd> found = walker.Walk(*std::move(base));
+  if (found) return found;
+  const int number = found.error().sys_errno;
+  if (number == EXDEV) return outside;
+  if (number == ENOENT || number == ENOTDIR) {
+    return Error{Code::kNotFound, "there is no such file"};
+  }
+  return found;
 }
 
 Status PermitPath(const std::string& path) {

@@ -15,9 +15,11 @@ namespace ctxfs {
 /// and no request reaches that file system. Errors have a sys_errno.
 Result<Fd> FindPath(const std::string& path, int flags = 0);
 
-/// The same for a path below `base`: EXDEV as well for one that leads out of
-/// it, by "..", from the root, or through a link.
-Result<Fd> FindPathBelow(Fd base, const std::string& path, int flags);
+/// The same for a path below `directory`. Fails with kCorrupt for one that
+/// leads out of it, by "..", from the root, through a link, or into a file
+/// system that the guard forbids; with kNotFound where nothing is.
+Result<Fd> FindBeneath(const std::string& directory, const std::string& path,
+                       int flags);
 
 /// Permits every file system that the walk to `path` enters, so that a SOURCE
 /// may lie on a mount of ctxfs (MountGuard::Permit).
