@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -56,7 +57,7 @@ struct Error {
 };
 
 /// A T or an Error, spelled like C++23's std::expected. Converts from both, so
-/// failures pass upwards as `if (!r) return std::move(r).error();`.
+/// failures pass upwards as `if (!r) return r.error();`.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -64,6 +65,14 @@ class [[nodiscard]] Result {
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   // NOLINTNEXTLINE(google-explicit-constructor): as is returning an Error
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  /// Of what converts to a T, such as a pointer to a derived class.
+  template <typename U>
+  requires std::is_convertible_v<U, T>
+  // NOLINTNEXTLINE(google-explicit-constructor): see above
+  Result(Result<U> other)
+      : Result(other ? Result(T(*std::move(other)))
+                     : Result(std::move(other).error())) {}
 
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }

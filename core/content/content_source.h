@@ -16,29 +16,22 @@ namespace ctxfs {
 /// A Content as the bytes of a container: an encoded entry that is a container
 /// itself. Keeps no bytes: reads go through the cache, which decodes the entry
 /// again after it was evicted.
-class ContentSource final : public Source {
+class ContentSource final : public DerivedSource {
  public:
   /// `content` is made from `stored`. The cache must outlive the source.
   ContentSource(std::shared_ptr<const Source> stored, Content content,
                 BlockCache& cache)
-      : stored_(std::move(stored)),
+      : DerivedSource(std::move(stored)),
         content_(std::move(content)),
         cache_(cache) {}
 
   uint64_t size() const override { return content_.size(); }
-  uint64_t stored_size() const override { return stored_->stored_size(); }
-  FileTime mtime() const override { return stored_->mtime(); }
-  std::optional<ReadAccess> read_access() const override {
-    return stored_->read_access();
-  }
-  Status CheckUnchanged() const override { return stored_->CheckUnchanged(); }
 
   /// May decode the entry, which an interrupted request does not stop: a Source
   /// is read without a context.
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
 
  private:
-  std::shared_ptr<const Source> stored_;
   Content content_;
   BlockCache& cache_;
 };

@@ -20,7 +20,7 @@ Companions::Opened Companions::Open(const std::string& path,
   if (!opened && before != before_.end() &&
       (opened.error().code == Code::kNotFound ||
        opened.error().sys_errno == ENOENT)) {
-    std::shared_ptr<const Source> source = before->second.file.lock();
+    SourcePtr source = before->second.file.lock();
     if (source == nullptr) source = before->second.directory;
     if (source != nullptr) opened = source->Renew();
   }

@@ -18,7 +18,7 @@ namespace ctxfs {
 /// number of threads.
 class Companions {
  public:
-  using Opened = Result<std::shared_ptr<const Source>>;
+  using Opened = Result<SourcePtr>;
 
   Companions() = default;
   /// Starts with what `before` opened.
@@ -33,7 +33,7 @@ class Companions {
   /// container is open.
   struct Companion {
     std::weak_ptr<const Source> file;
-    std::shared_ptr<const Source> directory;
+    SourcePtr directory;
   };
   using Map = std::map<std::string, Companion>;
 

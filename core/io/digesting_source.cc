@@ -53,12 +53,12 @@ class DigestingSource::Recorder {
   std::unique_ptr<XXH3_state_t, Free> state_ CTXFS_GUARDED_BY(mutex_);
 };
 
-DigestingSource::DigestingSource(std::shared_ptr<const Source> source)
+DigestingSource::DigestingSource(SourcePtr source)
     : DigestingSource(std::move(source), std::make_shared<Recorder>()) {}
 
-DigestingSource::DigestingSource(std::shared_ptr<const Source> source,
+DigestingSource::DigestingSource(SourcePtr source,
                                  std::shared_ptr<Recorder> recorder)
-    : source_(std::move(source)), recorder_(std::move(recorder)) {}
+    : DerivedSource(std::move(source)), recorder_(std::move(recorder)) {}
 
 void DigestingSource::Seal() { recorder_->Seal(); }
 
@@ -68,7 +68,7 @@ std::optional<uint64_t> DigestingSource::opening_digest() const {
 }
 
 Status DigestingSource::ReadAt(uint64_t offset, MutableBytes out) const {
-  Status read = source_->ReadAt(offset, out);
+  Status read = from().ReadAt(offset, out);
   if (!recorder_->recording()) return read;
   Bytes noted = read ? Bytes(out) : Bytes();
   if (!probed_.exchange(true)) {
@@ -79,7 +79,7 @@ Status DigestingSource::ReadAt(uint64_t offset, MutableBytes out) const {
 }
 
 Result<std::vector<DirectoryEntry>> DigestingSource::List() const {
-  Result<std::vector<DirectoryEntry>> listed = Noted(source_->List());
+  Result<std::vector<DirectoryEntry>> listed = Noted(from().List());
   if (!recorder_->recording()) return listed;
   recorder_->Add(listed ? listed->size() : UINT64_MAX);
   for (size_t i = 0; listed && i < listed->size(); ++i) {
@@ -89,24 +89,21 @@ Result<std::vector<DirectoryEntry>> DigestingSource::List() const {
   return listed;
 }
 
-Result<std::shared_ptr<const Source>> DigestingSource::OpenBeside(
-    const std::string& path) const {
-  return Record(path, Noted(source_->OpenBeside(path)));
+Result<SourcePtr> DigestingSource::OpenBeside(const std::string& path) const {
+  return Record(path, Noted(from().OpenBeside(path)));
 }
 
-Result<std::shared_ptr<const Source>> DigestingSource::OpenSibling(
-    const std::string& path) const {
-  return Record(path, Noted(source_->OpenSibling(path)));
+Result<SourcePtr> DigestingSource::OpenSibling(const std::string& path) const {
+  return Record(path, Noted(from().OpenSibling(path)));
 }
 
-Result<std::shared_ptr<const Source>> DigestingSource::OpenDirectoryBeside(
+Result<SourcePtr> DigestingSource::OpenDirectoryBeside(
     const std::string& path) const {
-  return Record(path, Noted(source_->OpenDirectoryBeside(path)));
+  return Record(path, Noted(from().OpenDirectoryBeside(path)));
 }
 
-Result<std::shared_ptr<const Source>> DigestingSource::Record(
-    const std::string& path,
-    Result<std::shared_ptr<const Source>> opened) const {
+Result<SourcePtr> DigestingSource::Record(const std::string& path,
+                                          Result<SourcePtr> opened) const {
   if (!recorder_->recording()) return opened;
   recorder_->Add(opened ? 0 : static_cast<uint64_t>(opened.error().code) + 1,
                  AsBytes(path));
@@ -114,8 +111,7 @@ Result<std::shared_ptr<const Source>> DigestingSource::Record(
   FileIdentity identity = (*opened)->identity();
   identity.ctime = {};
   recorder_->Add(0, std::as_bytes(std::span(&identity, 1)));
-  return std::shared_ptr<const Source>(
-      new DigestingSource(*std::move(opened), recorder_));
+  return SourcePtr(new DigestingSource(*std::move(opened), recorder_));
 }
 
 }  // namespace ctxfs

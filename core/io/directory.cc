@@ -22,8 +22,8 @@ struct CloseDir {
 
 }  // namespace
 
-Result<std::shared_ptr<const DirectorySource>> DirectorySource::Open(
-    const std::string& path, const SourceOptions& options) {
+Result<SourcePtr> DirectorySource::Open(const std::string& path,
+                                        const SourceOptions& options) {
   const Fd found(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!found.ok()) return IoError("cannot be opened");
   struct stat st {};
@@ -31,7 +31,7 @@ Result<std::shared_ptr<const DirectorySource>> DirectorySource::Open(
   if (!S_ISDIR(st.st_mode)) return Error{Code::kIo, "is no directory"};
   auto companions =
       options.watch_ctime ? std::make_shared<Companions>() : nullptr;
-  return std::shared_ptr<const DirectorySource>(
+  return SourcePtr(
       new DirectorySource(found.real_path() + "/", FileIdentity::Of(st),
                           options, ReadAccess::Of(st), std::move(companions)));
 }
@@ -46,7 +46,7 @@ DirectorySource::DirectorySource(std::string path, const FileIdentity& identity,
       read_access_(readers),
       companions_(std::move(companions)) {}
 
-Result<std::shared_ptr<const Source>> DirectorySource::Renew() const {
+Result<SourcePtr> DirectorySource::Renew() const {
   const Error stale{Code::kStale, "the directory changed under the mount"};
   if (companions_ == nullptr) return stale;
   const Result<Fd> found = FindPath(path_);
@@ -61,12 +61,12 @@ Result<std::shared_ptr<const Source>> DirectorySource::Renew() const {
   const MutexLock lock(mutex_);
   const MutexLock other(renewed->mutex_);
   renewed->listed_ = listed_;
-  return std::shared_ptr<const Source>(std::move(renewed));
+  return SourcePtr(std::move(renewed));
 }
 
 Status DirectorySource::ReadAt(uint64_t offset, MutableBytes out) const {
   if (offset == 0 && out.empty()) return {};
-  return Error{Code::kCorrupt, "read past the end", offset};
+  return PastTheEnd(offset);
 }
 
 Result<std::vector<DirectoryEntry>> DirectorySource::List() const {
@@ -106,54 +106,42 @@ Result<std::vector<DirectoryEntry>> DirectorySource::ListOnce() const {
     }
     entries.push_back({name, directory});
   }
-  std::sort(entries.begin(), entries.end(),
-            [](const DirectoryEntry& a, const DirectoryEntry& b) {
-              return a.name < b.name;
-            });
+  std::ranges::sort(entries, {}, &DirectoryEntry::name);
   return entries;
 }
 
-Result<std::shared_ptr<const Source>> DirectorySource::OpenBeside(
-    const std::string& path) const {
+Result<SourcePtr> DirectorySource::OpenBeside(const std::string& path) const {
   const auto open = [&] {
     return FileSource::OpenIn(path_, path, options_, read_access_);
   };
   return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
 }
 
-Result<std::shared_ptr<const Source>> DirectorySource::OpenDirectoryBeside(
+Result<SourcePtr> DirectorySource::OpenDirectoryBeside(
     const std::string& path) const {
   const auto open = [&] { return OpenDirectoryOnce(path); };
   return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
 }
 
-Result<std::shared_ptr<const Source>> DirectorySource::OpenDirectoryOnce(
+Result<SourcePtr> DirectorySource::OpenDirectoryOnce(
     const std::string& path) const {
   const Result<Fd> found = FindBeneath(path_, path, O_DIRECTORY);
   if (!found) return found.error();
-  Result<std::shared_ptr<const DirectorySource>> source =
-      Open(found->proc_path(), options_);
-  if (!source) return std::move(source).error();
-  if (options_.audience == Audience::kEveryone &&
-      !(*source)->read_access_.Include(read_access_)) {
+  Result<SourcePtr> source = Open(found->proc_path(), options_);
+  if (source && options_.audience == Audience::kEveryone &&
+      !(*source)->read_access()->Include(read_access_)) {
     return Error{Code::kIo, "is not for all who may read the container"};
   }
-  return std::shared_ptr<const Source>(std::move(*source));
+  return source;
 }
 
-Result<std::shared_ptr<const Source>> OpenSource(const std::string& path,
-                                                 const SourceOptions& options) {
+Result<SourcePtr> OpenSource(const std::string& path,
+                             const SourceOptions& options) {
   struct stat st {};
   if (::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) {
-    Result<std::shared_ptr<const DirectorySource>> source =
-        DirectorySource::Open(path, options);
-    if (!source) return std::move(source).error();
-    return std::shared_ptr<const Source>(std::move(*source));
+    return DirectorySource::Open(path, options);
   }
-  Result<std::shared_ptr<const FileSource>> source =
-      FileSource::Open(path, options);
-  if (!source) return std::move(source).error();
-  return std::shared_ptr<const Source>(std::move(*source));
+  return FileSource::Open(path, options);
 }
 
 }  // namespace ctxfs

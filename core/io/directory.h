@@ -15,15 +15,15 @@ namespace ctxfs {
 class DirectorySource final : public Source {
  public:
   /// Fails with kIo when `path` is no directory that can be opened.
-  static Result<std::shared_ptr<const DirectorySource>> Open(
-      const std::string& path, const SourceOptions& options = {});
+  static Result<SourcePtr> Open(const std::string& path,
+                                const SourceOptions& options = {});
 
   uint64_t size() const override { return 0; }
   FileTime mtime() const override { return identity_.mtime; }
   FileIdentity identity() const override { return identity_; }
   /// Fails only if its path leads to another directory. Lists what was listed
   /// before, so that a directory whose files are being removed stays readable.
-  Result<std::shared_ptr<const Source>> Renew() const override;
+  Result<SourcePtr> Renew() const override;
   std::optional<ReadAccess> read_access() const override {
     return read_access_;
   }
@@ -34,15 +34,12 @@ class DirectorySource final : public Source {
   /// one that leads elsewhere is no directory. kLimit for more names than
   /// limits::kDirectoryNames.
   Result<std::vector<DirectoryEntry>> List() const override;
-  Result<std::shared_ptr<const Source>> OpenBeside(
-      const std::string& path) const override;
-  Result<std::shared_ptr<const Source>> OpenDirectoryBeside(
-      const std::string& path) const override;
+  Result<SourcePtr> OpenBeside(const std::string& path) const override;
+  Result<SourcePtr> OpenDirectoryBeside(const std::string& path) const override;
 
  private:
   Result<std::vector<DirectoryEntry>> ListOnce() const;
-  Result<std::shared_ptr<const Source>> OpenDirectoryOnce(
-      const std::string& path) const;
+  Result<SourcePtr> OpenDirectoryOnce(const std::string& path) const;
 
   DirectorySource(std::string path, const FileIdentity& identity,
                   const SourceOptions& options, const ReadAccess& readers,
@@ -60,7 +57,7 @@ class DirectorySource final : public Source {
 };
 
 /// The file or directory at `path`.
-Result<std::shared_ptr<const Source>> OpenSource(
-    const std::string& path, const SourceOptions& options = {});
+Result<SourcePtr> OpenSource(const std::string& path,
+                             const SourceOptions& options = {});
 
 }  // namespace ctxfs

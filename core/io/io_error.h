@@ -24,4 +24,9 @@ inline Error IoError(const std::string& what, uint64_t offset = kNoOffset) {
   return SystemError(what, errno, offset);
 }
 
+/// The Error of a read at `offset` that the bytes do not reach.
+inline Error PastTheEnd(uint64_t offset) {
+  return {Code::kCorrupt, "read past the end", offset};
+}
+
 }  // namespace ctxfs

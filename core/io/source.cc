@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "core/io/companions.h"
@@ -47,21 +47,16 @@ bool MayReach(const std::string& directory, const std::string& path,
 /// `path` as an absolute one with its own last component, and without links
 /// before that; `real` if that cannot be told.
 std::string AbsolutePath(const std::string& path, const std::string& real) {
-  const size_t slash = path.rfind('/');
-  const std::string name =
-      slash == std::string::npos ? path : path.substr(slash + 1);
+  const std::filesystem::path given(path);
+  const std::filesystem::path name = given.filename();
   if (path.starts_with("/proc/") || name.empty() || name == "." ||
       name == "..") {
     return real;
   }
-  const std::string directory =
-      slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const std::unique_ptr<char, decltype(&::free)> resolved(
-      ::realpath(directory.c_str(), nullptr), &::free);
-  if (resolved == nullptr) return real;
-  std::string absolute = resolved.get();
-  if (!absolute.ends_with('/')) absolute += '/';
-  return absolute + name;
+  std::error_code failed;
+  const std::filesystem::path directory = std::filesystem::canonical(
+      given.has_parent_path() ? given.parent_path() : ".", failed);
+  return failed ? real : (directory / name).string();
 }
 
 SourceOptions WithGiven(SourceOptions options, const std::string& path,
@@ -74,36 +69,24 @@ std::string DirectoryOf(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-/// Whether a relative path leads out of its directory by ".." or from the root.
+/// Whether a path leads out of its directory by ".." or from the root.
 bool LeavesByName(const std::string& path) {
-  if (path.starts_with('/')) return true;
-  int64_t depth = 0;
-  for (size_t at = 0; at <= path.size();) {
-    const size_t end = std::min(path.find('/', at), path.size());
-    const std::string component = path.substr(at, end - at);
-    if (component == "..") {
-      if (--depth < 0) return true;
-    } else if (!component.empty() && component != ".") {
-      ++depth;
-    }
-    at = end + 1;
-  }
-  return false;
+  const std::string normal = std::filesystem::path(path).lexically_normal();
+  return path.starts_with('/') || normal == ".." || normal.starts_with("../");
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const Source>> Source::OpenBeside(
-    const std::string& /*path*/) const {
+Result<SourcePtr> Source::OpenBeside(const std::string& /*path*/) const {
   return Error{Code::kNotFound, "there are no files beside this one"};
 }
 
-Result<std::shared_ptr<const Source>> Source::OpenDirectoryBeside(
+Result<SourcePtr> Source::OpenDirectoryBeside(
     const std::string& /*path*/) const {
   return Error{Code::kNotFound, "there are no directories beside this one"};
 }
 
-Result<std::shared_ptr<const Source>> Source::Renew() const {
+Result<SourcePtr> Source::Renew() const {
   return Error{Code::kStale, "it is opened anew with what it lies in"};
 }
 
@@ -142,20 +125,17 @@ Result<std::shared_ptr<const FileSource>> FileSource::Open(
   return source;
 }
 
-Result<std::shared_ptr<const Source>> FileSource::OpenBeside(
-    const std::string& path) const {
+Result<SourcePtr> FileSource::OpenBeside(const std::string& path) const {
   const auto open = [&] {
     return OpenIn(DirectoryOf(path_), path, options_, read_access_);
   };
   return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
 }
 
-Result<std::shared_ptr<const Source>> FileSource::OpenSibling(
-    const std::string& path) const {
-  const auto open = [&]() -> Result<std::shared_ptr<const Source>> {
+Result<SourcePtr> FileSource::OpenSibling(const std::string& path) const {
+  const auto open = [&]() -> Result<SourcePtr> {
     const std::string directory = DirectoryOf(options_.given);
-    Result<std::shared_ptr<const Source>> inside =
-        OpenIn(directory, path, options_, read_access_);
+    Result<SourcePtr> inside = OpenIn(directory, path, options_, read_access_);
     const bool leads_out = !inside && inside.error().code == Code::kCorrupt;
     if (!leads_out || options_.audience == Audience::kEveryone ||
         LeavesByName(path)) {
@@ -166,17 +146,14 @@ Result<std::shared_ptr<const Source>> FileSource::OpenSibling(
   return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
 }
 
-Result<std::shared_ptr<const Source>> FileSource::OpenLinked(
-    const std::string& directory, const std::string& path) const {
-  const size_t slash = path.rfind('/');
-  const std::string above =
-      slash == std::string::npos ? "." : path.substr(0, slash);
+Result<SourcePtr> FileSource::OpenLinked(const std::string& directory,
+                                         const std::string& path) const {
+  const size_t name = path.rfind('/') + 1;  // 0 where there is none
   // Directories on the way lead nowhere else.
-  const Result<Fd> parent = FindBeneath(directory, above, O_DIRECTORY);
+  const Result<Fd> parent =
+      FindBeneath(directory, "./" + path.substr(0, name), O_DIRECTORY);
   if (!parent) return parent.error();
-  const std::string name =
-      slash == std::string::npos ? path : path.substr(slash + 1);
-  const std::string given = parent->real_path() + "/" + name;
+  const std::string given = parent->real_path() + "/" + path.substr(name);
   const Result<Fd> found = FindPath(given);
   if (!found) {
     const int number = found.error().sys_errno;
@@ -188,19 +165,17 @@ Result<std::shared_ptr<const Source>> FileSource::OpenLinked(
   if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
   SourceOptions options = options_;
   options.given = given;
-  Result<std::shared_ptr<const FileSource>> source =
-      Open(found->proc_path(), options);
-  if (!source) return std::move(source).error();
-  return std::shared_ptr<const Source>(*std::move(source));
+  return Open(found->proc_path(), options);
 }
 
 std::string FileSource::name() const {
   return options_.given.substr(options_.given.rfind('/') + 1);
 }
 
-Result<std::shared_ptr<const Source>> FileSource::OpenIn(
-    const std::string& directory, const std::string& path,
-    const SourceOptions& options, const ReadAccess& readers) {
+Result<SourcePtr> FileSource::OpenIn(const std::string& directory,
+                                     const std::string& path,
+                                     const SourceOptions& options,
+                                     const ReadAccess& readers) {
   Result<Fd> found = FindBeneath(directory, path, 0);
   if (!found) return std::move(found).error();
   struct stat st {};
@@ -214,10 +189,7 @@ Result<std::shared_ptr<const Source>> FileSource::OpenIn(
   }
   SourceOptions known = options;
   known.given = directory + path;
-  Result<std::shared_ptr<const FileSource>> source =
-      Open(found->proc_path(), known);
-  if (!source) return std::move(source).error();
-  return std::shared_ptr<const Source>(std::move(*source));
+  return Open(found->proc_path(), known);
 }
 
 FileSource::FileSource(std::shared_ptr<const File> file, std::string first_path,
@@ -232,9 +204,7 @@ FileSource::FileSource(std::shared_ptr<const File> file, std::string first_path,
       companions_(std::move(companions)) {}
 
 Status FileSource::ReadAt(uint64_t offset, MutableBytes out) const {
-  if (!InBounds(offset, out.size(), size())) {
-    return Error{Code::kCorrupt, "read past the end", offset};
-  }
+  if (!InBounds(offset, out.size(), size())) return PastTheEnd(offset);
   size_t done = 0;
   while (done < out.size()) {
     const ssize_t n =
@@ -309,7 +279,7 @@ Status FileSource::CheckUnchanged() const {
   return Error{Code::kStale, "the container changed under the mount"};
 }
 
-Result<std::shared_ptr<const Source>> FileSource::Renew() const {
+Result<SourcePtr> FileSource::Renew() const {
   const Result<struct stat> examined = Examine(/*path=*/true);
   if (!examined) return examined.error();
   if (companions_ == nullptr ||
@@ -322,18 +292,15 @@ Result<std::shared_ptr<const Source>> FileSource::Renew() const {
   st.st_uid = read_access_.uid;
   st.st_gid = read_access_.gid;
   st.st_mode = S_IFREG | read_access_.bits;
-  return std::shared_ptr<const Source>(
-      new FileSource(file_, first_path_, st, options_,
-                     std::make_shared<Companions>(*companions_)));
+  return SourcePtr(new FileSource(file_, first_path_, st, options_,
+                                  std::make_shared<Companions>(*companions_)));
 }
 
 namespace {
 
 /// Copies out of `bytes`, all or nothing.
 Status CopyOut(Bytes bytes, uint64_t offset, MutableBytes out) {
-  if (!InBounds(offset, out.size(), bytes.size())) {
-    return Error{Code::kCorrupt, "read past the end", offset};
-  }
+  if (!InBounds(offset, out.size(), bytes.size())) return PastTheEnd(offset);
   if (!out.empty()) {
     std::memcpy(out.data(), bytes.data() + offset, out.size());
   }
@@ -343,10 +310,8 @@ Status CopyOut(Bytes bytes, uint64_t offset, MutableBytes out) {
 }  // namespace
 
 Status SliceSource::ReadAt(uint64_t offset, MutableBytes out) const {
-  if (!InBounds(offset, out.size(), size_)) {
-    return Error{Code::kCorrupt, "read past the end", offset};
-  }
-  return whole_->ReadAt(offset_ + offset, out);
+  if (!InBounds(offset, out.size(), size_)) return PastTheEnd(offset);
+  return from().ReadAt(offset_ + offset, out);
 }
 
 Status UnpackedSource::ReadAt(uint64_t offset, MutableBytes out) const {
@@ -371,20 +336,15 @@ Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
                  offset};
   }
   Buffer buffer(static_cast<size_t>(length));
-  constexpr uint64_t kPiece = 8 << 20;
-  for (uint64_t done = 0; done < length || length == 0;) {
-    if (Status wanted = interrupt.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
-    const MutableBytes piece = buffer.span().subspan(
-        static_cast<size_t>(done),
-        static_cast<size_t>(std::min(kPiece, length - done)));
-    if (Status read = source.ReadAt(offset + done, piece); !read) {
-      return std::move(read).error();
-    }
-    done += piece.size();
-    if (length == 0) break;
-  }
+  constexpr size_t kPiece = 8 << 20;
+  MutableBytes rest = buffer.span();
+  do {
+    if (Status wanted = interrupt.Check(); !wanted) return wanted.error();
+    const MutableBytes piece = rest.first(std::min(kPiece, rest.size()));
+    if (Status read = source.ReadAt(offset, piece); !read) return read.error();
+    offset += piece.size();
+    rest = rest.subspan(piece.size());
+  } while (!rest.empty());
   return buffer;
 }
 

@@ -42,6 +42,9 @@ struct DirectoryEntry {
   bool directory;
 };
 
+class Source;
+using SourcePtr = std::shared_ptr<const Source>;
+
 /// The bytes of one container, wherever they are stored. A container can also
 /// be a directory with several files: then this is the directory, which has no
 /// bytes of its own. The bytes never change: if the file changes, reads fail
@@ -75,7 +78,7 @@ class Source {
   /// since it was opened; it need not have a name any more. Fails with kStale
   /// if anything else changed. Files beside it that have no name any more can
   /// be opened again as long as this source has them open.
-  virtual Result<std::shared_ptr<const Source>> Renew() const;
+  virtual Result<SourcePtr> Renew() const;
 
   /// Returns the file's name in its directory. If it was opened through a link,
   /// that is the name of the link. Empty if there is no name.
@@ -103,22 +106,19 @@ class Source {
   /// that leads out of that directory, by "..", from the root or through a
   /// link; with kNotFound if there is no such file or this source has no other
   /// files; with kIo if the file cannot be opened.
-  virtual Result<std::shared_ptr<const Source>> OpenBeside(
-      const std::string& path) const;
+  virtual Result<SourcePtr> OpenBeside(const std::string& path) const;
 
   /// Opens another file of the set that this file belongs to. Like OpenBeside,
   /// with two differences, because download caches store the files of a model
   /// as links to another directory. If this file was opened through a link,
   /// `path` is relative to the directory of the link. And the last component
   /// may be a link that leads elsewhere, if this file was opened for kMounter.
-  virtual Result<std::shared_ptr<const Source>> OpenSibling(
-      const std::string& path) const {
+  virtual Result<SourcePtr> OpenSibling(const std::string& path) const {
     return OpenBeside(path);
   }
 
   /// Opens the directory at `path`, with the rules of OpenBeside.
-  virtual Result<std::shared_ptr<const Source>> OpenDirectoryBeside(
-      const std::string& path) const;
+  virtual Result<SourcePtr> OpenDirectoryBeside(const std::string& path) const;
 
   /// Returns the error of the last List, OpenBeside or OpenDirectoryBeside that
   /// failed because descriptors or memory ran out, if any did. A format may
@@ -156,9 +156,10 @@ class FileSource final : public Source {
   /// Opens the file at `path` below `directory`, which ends in a slash; see
   /// Source::OpenBeside. Never opens for reading a file that is not regular or,
   /// with kEveryone, one that not all of `readers` may read.
-  static Result<std::shared_ptr<const Source>> OpenIn(
-      const std::string& directory, const std::string& path,
-      const SourceOptions& options, const ReadAccess& readers);
+  static Result<SourcePtr> OpenIn(const std::string& directory,
+                                  const std::string& path,
+                                  const SourceOptions& options,
+                                  const ReadAccess& readers);
 
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
@@ -171,11 +172,9 @@ class FileSource final : public Source {
   }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
   Status CheckUnchanged() const override;
-  Result<std::shared_ptr<const Source>> Renew() const override;
-  Result<std::shared_ptr<const Source>> OpenBeside(
-      const std::string& path) const override;
-  Result<std::shared_ptr<const Source>> OpenSibling(
-      const std::string& path) const override;
+  Result<SourcePtr> Renew() const override;
+  Result<SourcePtr> OpenBeside(const std::string& path) const override;
+  Result<SourcePtr> OpenSibling(const std::string& path) const override;
   std::string name() const override;
   /// Bytes that were read from all files of this process, closed ones included.
   static uint64_t AllBytesRead();
@@ -192,8 +191,8 @@ class FileSource final : public Source {
 
   /// Opens `path` in `directory` even if its last component is a link that
   /// leads elsewhere.
-  Result<std::shared_ptr<const Source>> OpenLinked(
-      const std::string& directory, const std::string& path) const;
+  Result<SourcePtr> OpenLinked(const std::string& directory,
+                               const std::string& path) const;
 
   FileSource(std::shared_ptr<const File> file, std::string first_path,
              const struct stat& st, const SourceOptions& options,
@@ -236,49 +235,53 @@ class MemorySource final : public Source {
   std::string bytes_;
 };
 
+/// Bytes that come from another source. They are stale if that is.
+class DerivedSource : public Source {
+ public:
+  explicit DerivedSource(SourcePtr from) : from_(std::move(from)) {}
+
+  uint64_t stored_size() const override { return from_->stored_size(); }
+  FileTime mtime() const override { return from_->mtime(); }
+  std::optional<ReadAccess> read_access() const override {
+    return from_->read_access();
+  }
+  Status CheckUnchanged() const override { return from_->CheckUnchanged(); }
+
+ protected:
+  const Source& from() const { return *from_; }
+
+ private:
+  const SourcePtr from_;
+};
+
 /// A part of another source, such as a container within a container.
-class SliceSource final : public Source {
+class SliceSource final : public DerivedSource {
  public:
   /// [offset, offset + size) lies within `whole`.
-  SliceSource(std::shared_ptr<const Source> whole, uint64_t offset,
-              uint64_t size)
-      : whole_(std::move(whole)), offset_(offset), size_(size) {}
+  SliceSource(SourcePtr whole, uint64_t offset, uint64_t size)
+      : DerivedSource(std::move(whole)), offset_(offset), size_(size) {}
 
   uint64_t size() const override { return size_; }
   uint64_t stored_size() const override {
-    return std::min(size_, whole_->stored_size());
-  }
-  FileTime mtime() const override { return whole_->mtime(); }
-  std::optional<ReadAccess> read_access() const override {
-    return whole_->read_access();
+    return std::min(size_, from().stored_size());
   }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
-  Status CheckUnchanged() const override { return whole_->CheckUnchanged(); }
 
  private:
-  std::shared_ptr<const Source> whole_;
   uint64_t offset_;
   uint64_t size_;
 };
 
-/// Bytes that were decompressed from all of another source. They are stale if
-/// that is.
-class UnpackedSource final : public Source {
+/// Bytes that were decompressed from all of another source.
+class UnpackedSource final : public DerivedSource {
  public:
-  UnpackedSource(std::shared_ptr<const Source> packed, Buffer bytes)
-      : packed_(std::move(packed)), bytes_(std::move(bytes)) {}
+  UnpackedSource(SourcePtr packed, Buffer bytes)
+      : DerivedSource(std::move(packed)), bytes_(std::move(bytes)) {}
 
   uint64_t size() const override { return bytes_.size(); }
-  uint64_t stored_size() const override { return packed_->stored_size(); }
-  FileTime mtime() const override { return packed_->mtime(); }
-  std::optional<ReadAccess> read_access() const override {
-    return packed_->read_access();
-  }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
-  Status CheckUnchanged() const override { return packed_->CheckUnchanged(); }
 
  private:
-  std::shared_ptr<const Source> packed_;
   Buffer bytes_;
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/io/io_error.h"
+
 namespace ctxfs {
 namespace {
 
@@ -21,9 +23,7 @@ void WindowReader::Adapt(uint64_t offset) {
 }
 
 Result<Bytes> WindowReader::Read(uint64_t offset, size_t length) {
-  if (!InBounds(offset, length, source_.size())) {
-    return Error{Code::kCorrupt, "read past the end", offset};
-  }
+  if (!InBounds(offset, length, source_.size())) return PastTheEnd(offset);
   Adapt(offset);
   const uint64_t size = std::min<uint64_t>(source_.size() - offset,
                                            std::max(prefetcher_, length));
@@ -32,9 +32,7 @@ Result<Bytes> WindowReader::Read(uint64_t offset, size_t length) {
   }
   filled_ = 0;
   const MutableBytes into = window_.span().first(static_cast<size_t>(size));
-  if (Status read = source_.ReadAt(offset, into); !read) {
-    return std::move(read).error();
-  }
+  if (Status read = source_.ReadAt(offset, into); !read) return read.error();
   start_ = offset;
   filled_ = size;
   used_ = length;
