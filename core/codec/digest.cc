@@ -22,12 +22,14 @@ void Digest::Update(Bytes bytes) {
       ok_ && EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1;
 }
 
-std::string Digest::Hex() {
+std::string Digest::Raw() {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
   ok_ = ok_ && EVP_DigestFinal_ex(context_.get(), digest, &size) == 1;
   if (!ok_) return {};
-  return ctxfs::Hex({reinterpret_cast<const char*>(digest), size});
+  return {reinterpret_cast<const char*>(digest), size};
 }
+
+std::string Digest::Hex() { return ctxfs::Hex(Raw()); }
 
 }  // namespace ctxfs

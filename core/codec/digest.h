@@ -18,8 +18,10 @@ class Digest {
  public:
   explicit Digest(DigestKind kind);
   void Update(Bytes bytes);
-  /// Returns the digest as lower-case hex digits; empty if the library failed.
-  /// May be called once.
+  /// Returns the bytes of the digest; empty if the library failed. This or Hex
+  /// may be called once.
+  std::string Raw();
+  /// The same as lower-case hex digits.
   std::string Hex();
 
  private:

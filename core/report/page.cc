@@ -18,13 +18,7 @@ namespace {
 std::string SourceOf(std::string_view text) {
   Sha256 digest;
   digest.Update(AsBytes(text));
-  const std::string hex = digest.Hex();
-  std::string bytes;
-  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
-    bytes += static_cast<char>(digit(hex[i]) * 16 + digit(hex[i + 1]));
-  }
-  return "'sha256-" + Base64(bytes) + "'";
+  return "'sha256-" + Base64(digest.Raw()) + "'";
 }
 
 std::string Joined(PagePart part) {
