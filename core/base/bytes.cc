@@ -101,4 +101,10 @@ Buffer::Buffer(size_t size) : size_(size) {
                            capacity}};
 }
 
+Buffer BufferOf(std::string_view text) {
+  Buffer buffer(text.size());
+  std::copy(text.begin(), text.end(), reinterpret_cast<char*>(buffer.data()));
+  return buffer;
+}
+
 }  // namespace ctxfs

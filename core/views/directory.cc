@@ -32,15 +32,22 @@ std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
   return count;
 }
 
+/// Those of `views` that a container with `exports` may have.
+std::vector<const View*> Having(const Exports& exports, const ViewSet& views) {
+  std::vector<const View*> having;
+  for (size_t i = 0; i < Views().size(); ++i) {
+    const View* const view = Views()[i];
+    if (views.test(i) && view->may_have(exports)) having.push_back(view);
+  }
+  return having;
+}
+
 Viewed LookAt(std::shared_ptr<const Container> container,
               const ReadContext& context) {
   Viewed viewed;
   viewed.exports = container->Export();
-  std::vector<ArrayInfo> arrays;
-  if (viewed.exports.arrays != nullptr) arrays = viewed.exports.arrays(context);
-  std::erase_if(arrays, [](const ArrayInfo& one) { return !IsUsual(one); });
-  viewed.arrays =
-      std::make_shared<const std::vector<ArrayInfo>>(std::move(arrays));
+  viewed.arrays = std::make_shared<const std::vector<ArrayInfo>>(
+      UsualArrays(viewed.exports, context));
   viewed.container = std::move(container);
   return viewed;
 }
@@ -51,8 +58,8 @@ class ViewsContainer final : public Container {
                  const ReadContext& context)
       : Container(viewed.container->source(), /*part=*/true) {
     AddStoredSize(viewed.container->StoredSize() - StoredSize());
-    for (size_t i = 0; i < Views().size(); ++i) {
-      if (views.test(i)) Views()[i]->make(viewed, context, tables_);
+    for (const View* view : Having(viewed.exports, views)) {
+      view->make(viewed, context, tables_);
     }
     // Single files are listed before directories of many files.
     std::stable_partition(
@@ -73,6 +80,14 @@ class ViewsContainer final : public Container {
 
 bool IsUsual(const ArrayInfo& array) { return Count(array.shape).has_value(); }
 
+std::vector<ArrayInfo> UsualArrays(const Exports& exports,
+                                   const ReadContext& context) {
+  if (exports.arrays == nullptr) return {};
+  std::vector<ArrayInfo> arrays = exports.arrays(context);
+  std::erase_if(arrays, [](const ArrayInfo& one) { return !IsUsual(one); });
+  return arrays;
+}
+
 uint64_t CountOf(const ArrayInfo& array) {
   return Count(array.shape).value_or(0);
 }
@@ -80,11 +95,7 @@ uint64_t CountOf(const ArrayInfo& array) {
 bool MayHaveArrays(const Exports& exports) { return exports.arrays != nullptr; }
 
 bool MayHaveViews(const Container& container, const ViewSet& views) {
-  const Exports exports = container.Export();
-  for (size_t i = 0; i < Views().size(); ++i) {
-    if (views.test(i) && Views()[i]->may_have(exports)) return true;
-  }
-  return false;
+  return !Having(container.Export(), views).empty();
 }
 
 ChildContainer ViewsDirectory(std::shared_ptr<const Container> container,
@@ -97,9 +108,7 @@ ChildContainer ViewsDirectory(std::shared_ptr<const Container> container,
     auto made = std::make_shared<const ViewsContainer>(
         LookAt(container, context), views, context);
     // An interrupted request may have got only some of the arrays.
-    if (Status wanted = context.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
+    if (Status wanted = context.Check(); !wanted) return wanted.error();
     return std::shared_ptr<const Container>(std::move(made));
   };
   return directory;

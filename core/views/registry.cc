@@ -25,9 +25,7 @@ constexpr std::array kViews = {
     &kFramesView, &kTableView, &kArrowView,       &kMergedView, &kOverviewView};
 
 std::optional<size_t> PlaceOf(std::string_view name) {
-  const auto found =
-      std::find_if(kViews.begin(), kViews.end(),
-                   [name](const View* view) { return view->name == name; });
+  const auto found = std::ranges::find(kViews, name, &View::name);
   if (found == kViews.end()) return std::nullopt;
   return static_cast<size_t>(found - kViews.begin());
 }

@@ -16,13 +16,13 @@
 
 namespace ctxfs {
 
+using Arrays = std::shared_ptr<const std::vector<ArrayInfo>>;
+
 /// A container as views see it. Views keep parts of it alive.
 struct Viewed {
   std::shared_ptr<const Container> container;
   Exports exports;
-  /// The container's arrays except those of shapes that no reader takes
-  /// (IsUsual).
-  std::shared_ptr<const std::vector<ArrayInfo>> arrays;
+  Arrays arrays;  // UsualArrays
 };
 
 /// Tables of a view's files; paths are relative to `views/`.
@@ -37,8 +37,8 @@ struct View {
   /// Whether a container may have such files; reads nothing.
   bool (*may_have)(const Exports& exports);
 
-  /// Appends the view's tables. Reads headers and documents, and neither
-  /// decodes nor opens an array.
+  /// Appends the view's tables; `viewed` may have it. Reads headers and
+  /// documents, and neither decodes nor opens an array.
   void (*make)(const Viewed& viewed, const ReadContext& context,
                ViewTables& into);
 };
@@ -75,6 +75,10 @@ bool MayHaveArrays(const Exports& exports);
 /// Whether readers accept the shape of an array: at most 32 dimensions, and the
 /// product of those that are not 0 is below 2^59.
 bool IsUsual(const ArrayInfo& array);
+
+/// The container's arrays except those of shapes that no reader takes.
+std::vector<ArrayInfo> UsualArrays(const Exports& exports,
+                                   const ReadContext& context);
 
 /// Elements of a usual array.
 uint64_t CountOf(const ArrayInfo& array);

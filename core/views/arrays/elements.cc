@@ -108,22 +108,18 @@ Result<Content> OpenElements(const ArrayInfo& array,
 
 Content WidenElements(DType from, const Content& elements) {
   const uint64_t count = elements.size() / DTypeSize(from);
-  Content wide;
-  wide.Append(Computed{std::make_shared<const Widening>(from, elements), 0},
-              count * sizeof(float));
-  return wide;
+  return {Computed{std::make_shared<const Widening>(from, elements), 0},
+          count * sizeof(float)};
 }
 
 Content ElementsAmongOthers(const ArrayInfo& array,
                             const ReadContext& context) {
   if (!array.opening_reads) {
     Result<Content> content = OpenElements(array, context);
-    if (content) return std::move(*content);
+    if (content) return *std::move(content);
   }
-  Content late;
-  late.Append(Computed{std::make_shared<const LateElements>(array), 0},
-              BytesOf(array));
-  return late;
+  return {Computed{std::make_shared<const LateElements>(array), 0},
+          BytesOf(array)};
 }
 
 }  // namespace ctxfs

@@ -41,7 +41,6 @@ std::optional<Viewed> ModelOf(const Viewed& viewed,
 
 void MakeHf(const Viewed& viewed, const ReadContext& context,
             ViewTables& into) {
-  if (!MayHaveHf(viewed.exports)) return;
   const std::optional<Viewed> model = ModelOf(viewed, context);
   if (!model) return;
   for (const Document& document : viewed.exports.documents) {

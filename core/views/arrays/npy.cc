@@ -21,11 +21,10 @@ class NpyFiles final : public FileTable {
   /// was applied to.
   enum class Which { kAll, kBits, kMerged };
 
-  NpyFiles(std::shared_ptr<const std::vector<ArrayInfo>> arrays, Which which)
+  NpyFiles(Arrays arrays, Which which)
       : FileTable({.directory = Directory(which)}),
         arrays_(std::move(arrays)),
-        which_(which),
-        bits_(which == Which::kBits) {}
+        which_(which) {}
 
   uint32_t count() const override {
     return static_cast<uint32_t>(arrays_->size());
@@ -34,9 +33,7 @@ class NpyFiles final : public FileTable {
                                        std::string& scratch) const override {
     const ArrayInfo& array = (*arrays_)[file];
     if (IsPacked(array.dtype)) return std::nullopt;
-    if (which_ == Which::kBits && array.dtype != DType::kBf16) {
-      return std::nullopt;
-    }
+    if (bits() && array.dtype != DType::kBf16) return std::nullopt;
     if (which_ == Which::kMerged && !array.merged) return std::nullopt;
     if (!HasNpy(Shown(array))) return std::nullopt;
     scratch = array.name;
@@ -57,7 +54,7 @@ class NpyFiles final : public FileTable {
     info.shape = array.shape;
     if (Shown(array) != array.dtype) {
       const std::string from(DTypeName(array.dtype));
-      info.note = (bits_ ? "the bits of " : "widened from ") + from;
+      info.note = (bits() ? "the bits of " : "widened from ") + from;
     }
     return info;
   }
@@ -67,62 +64,43 @@ class NpyFiles final : public FileTable {
     Result<Content> elements = OpenElements(array, context);
     if (!elements) return elements;
     Content content = LiteralContent(NpyHeader(Shown(array), array.shape));
-    if (Shown(array) != array.dtype && !bits_) {
-      content.Append(WidenElements(array.dtype, *elements));
-    } else {
-      content.Append(*elements);
-    }
+    const bool widened = Shown(array) != array.dtype && !bits();
+    content.Append(widened ? WidenElements(array.dtype, *elements) : *elements);
     return content;
   }
 
  private:
   static std::string Directory(Which which) {
-    switch (which) {
-      case Which::kAll:
-        return "npy";
-      case Which::kBits:
-        return "raw16";
-      case Which::kMerged:
-        break;
-    }
-    return {};  // their names start with their directory
+    // Names of merged arrays start with their directory.
+    if (which == Which::kMerged) return {};
+    return which == Which::kBits ? "raw16" : "npy";
   }
+  bool bits() const { return which_ == Which::kBits; }
   DType Shown(const ArrayInfo& array) const {
-    return bits_ ? DType::kU16 : Widened(array.dtype);
+    return bits() ? DType::kU16 : Widened(array.dtype);
   }
 
-  std::shared_ptr<const std::vector<ArrayInfo>> arrays_;
+  Arrays arrays_;
   Which which_;
-  bool bits_;
 };
 
+template <NpyFiles::Which kWhich>
 void MakeNpy(const Viewed& viewed, const ReadContext& /*context*/,
              ViewTables& into) {
-  into.push_back(
-      std::make_shared<const NpyFiles>(viewed.arrays, NpyFiles::Which::kAll));
-}
-
-void MakeRaw16(const Viewed& viewed, const ReadContext& /*context*/,
-               ViewTables& into) {
-  into.push_back(
-      std::make_shared<const NpyFiles>(viewed.arrays, NpyFiles::Which::kBits));
-}
-
-void MakeMerged(const Viewed& viewed, const ReadContext& /*context*/,
-                ViewTables& into) {
-  into.push_back(std::make_shared<const NpyFiles>(viewed.arrays,
-                                                  NpyFiles::Which::kMerged));
+  into.push_back(std::make_shared<const NpyFiles>(viewed.arrays, kWhich));
 }
 
 }  // namespace
 
 extern const View kNpyView;
-const View kNpyView{"npy", &MayHaveArrays, &MakeNpy};
+const View kNpyView{"npy", &MayHaveArrays, &MakeNpy<NpyFiles::Which::kAll>};
 
 extern const View kMergedView;
-const View kMergedView{"merged", &MayHaveArrays, &MakeMerged};
+const View kMergedView{"merged", &MayHaveArrays,
+                       &MakeNpy<NpyFiles::Which::kMerged>};
 
 extern const View kRaw16View;
-const View kRaw16View{"raw16", &MayHaveArrays, &MakeRaw16};
+const View kRaw16View{"raw16", &MayHaveArrays,
+                      &MakeNpy<NpyFiles::Which::kBits>};
 
 }  // namespace ctxfs

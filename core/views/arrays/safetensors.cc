@@ -5,7 +5,6 @@
 #include "core/views/arrays/safetensors.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -15,6 +14,7 @@
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/documents.h"
 #include "core/views/arrays/elements.h"
 
 namespace ctxfs {
@@ -138,66 +138,35 @@ Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
 }
 
 /// Returns `arrays` without those that were widened.
-std::shared_ptr<const std::vector<ArrayInfo>> AsStored(
-    std::shared_ptr<const std::vector<ArrayInfo>> arrays) {
+Arrays AsStored(Arrays arrays) {
   const auto widened = [](const ArrayInfo& array) { return array.widened; };
   if (std::none_of(arrays->begin(), arrays->end(), widened)) return arrays;
-  std::vector<ArrayInfo> some;
-  std::remove_copy_if(arrays->begin(), arrays->end(), std::back_inserter(some),
-                      widened);
+  std::vector<ArrayInfo> some = *arrays;
+  std::erase_if(some, widened);
   return std::make_shared<const std::vector<ArrayInfo>>(std::move(some));
 }
-
-class ModelFile final : public FileTable {
- public:
-  ModelFile(std::string path,
-            std::shared_ptr<const std::vector<ArrayInfo>> arrays,
-            SafetensorsLayout&& layout)
-      : FileTable({}),
-        path_(std::move(path)),
-        arrays_(std::move(arrays)),
-        header_(LiteralContent(std::move(layout.header))),
-        order_(std::move(layout.order)),
-        size_(layout.size) {}
-
-  uint32_t count() const override { return 1; }
-  std::optional<std::string_view> Path(
-      uint32_t /*file*/, std::string& /*scratch*/) const override {
-    return path_;
-  }
-  std::optional<uint64_t> KnownSize(uint32_t /*file*/) const override {
-    return size_;
-  }
-  Result<Content> Open(uint32_t /*file*/,
-                       const ReadContext& context) const override {
-    Content content = header_;
-    for (const uint32_t i : order_) {
-      content.Append(ElementsAmongOthers((*arrays_)[i], context));
-    }
-    return content;
-  }
-
- private:
-  const std::string path_;
-  const std::shared_ptr<const std::vector<ArrayInfo>> arrays_;
-  const Content header_;
-  const std::vector<uint32_t> order_;
-  const uint64_t size_;
-};
 
 }  // namespace
 
 std::shared_ptr<const FileTable> SafetensorsFile(const Viewed& viewed,
                                                  std::string path,
                                                  const ReadContext& context) {
-  const std::shared_ptr<const std::vector<ArrayInfo>> arrays =
-      AsStored(viewed.arrays);
+  const Arrays arrays = AsStored(viewed.arrays);
   if (arrays->empty()) return nullptr;
   std::optional<SafetensorsLayout> layout =
       LayOutSafetensors(*arrays, MetadataOf(viewed, context));
   if (!layout) return nullptr;
-  return std::make_shared<const ModelFile>(std::move(path), arrays,
-                                           std::move(*layout));
+  auto open = [arrays, order = std::move(layout->order),
+               header = LiteralContent(std::move(layout->header))](
+                  const ReadContext& request) -> Result<Content> {
+    Content content = header;
+    for (const uint32_t i : order) {
+      content.Append(ElementsAmongOthers((*arrays)[i], request));
+    }
+    return content;
+  };
+  return OpenedFile(Role::kPrimary, std::move(path), std::move(open),
+                    layout->size);
 }
 
 namespace {
@@ -208,7 +177,6 @@ bool MayHaveSafetensors(const Exports& exports) {
 
 void MakeSafetensors(const Viewed& viewed, const ReadContext& context,
                      ViewTables& into) {
-  if (!MayHaveSafetensors(viewed.exports)) return;
   auto file = SafetensorsFile(
       viewed, std::string(viewed.exports.bundle_name) + ".safetensors",
       context);

@@ -114,7 +114,7 @@ DType Shown(DType dtype) {
 
 class VecsFiles final : public FileTable {
  public:
-  explicit VecsFiles(std::shared_ptr<const std::vector<ArrayInfo>> arrays)
+  explicit VecsFiles(Arrays arrays)
       : FileTable({.directory = "fvecs"}), arrays_(std::move(arrays)) {}
 
   uint32_t count() const override {
@@ -160,7 +160,7 @@ class VecsFiles final : public FileTable {
   }
 
  private:
-  std::shared_ptr<const std::vector<ArrayInfo>> arrays_;
+  Arrays arrays_;
 };
 
 bool MayHaveVectors(const Exports& exports) {
@@ -169,7 +169,6 @@ bool MayHaveVectors(const Exports& exports) {
 
 void MakeVectors(const Viewed& viewed, const ReadContext& /*context*/,
                  ViewTables& into) {
-  if (!viewed.exports.vectors) return;
   into.push_back(std::make_shared<const VecsFiles>(viewed.arrays));
 }
 
@@ -178,11 +177,8 @@ void MakeVectors(const Viewed& viewed, const ReadContext& /*context*/,
 Content VecsContent(const Content& elements, uint32_t dimension,
                     uint32_t width) {
   const uint64_t rows = elements.size() / (uint64_t{dimension} * width);
-  Content content;
-  content.Append(
-      Computed{std::make_shared<const Vecs>(elements, dimension, width), 0},
-      elements.size() + rows * sizeof(uint32_t));
-  return content;
+  return {Computed{std::make_shared<const Vecs>(elements, dimension, width), 0},
+          elements.size() + rows * sizeof(uint32_t)};
 }
 
 extern const View kFvecsView;

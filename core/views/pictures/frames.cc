@@ -77,7 +77,7 @@ class Frames final : public FileTable {
 
  private:
   const std::shared_ptr<const Source> source_;
-  const std::shared_ptr<const std::vector<ArrayInfo>> arrays_;
+  const Arrays arrays_;
   const ArrayInfo& array_;
   const Picture picture_;
   const uint64_t owner_ = NewOwner();

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -75,8 +74,6 @@ std::string FromBase64(std::string_view text) {
   }
   return bytes;
 }
-
-// Bytes of memory of a line besides its text.
 
 /// Returns how many rows of a column of lines to decode together.
 uint64_t RowsAtOnce(const TableReader& reader, size_t column) {
@@ -167,9 +164,7 @@ class TextBlock final : public Block {
     }
     made += rows.data;
     made += rows.valid;
-    Buffer buffer(made.size());
-    std::memcpy(buffer.data(), made.data(), made.size());
-    return buffer;
+    return BufferOf(made);
   }
 
  private:
@@ -181,10 +176,8 @@ class TextBlock final : public Block {
 }  // namespace
 
 Content PackBits(const Content& bytes) {
-  Content bits;
-  bits.Append(Computed{std::make_shared<const BitsOf>(bytes), 0},
-              bytes.size() / 8 + (bytes.size() % 8 != 0 ? 1 : 0));
-  return bits;
+  return {Computed{std::make_shared<const BitsOf>(bytes), 0},
+          bytes.size() / 8 + (bytes.size() % 8 != 0 ? 1 : 0)};
 }
 
 Result<uint64_t> CountZeros(const Content& bytes, const ReadContext& context) {
@@ -226,8 +219,7 @@ Result<TextBuffers> MakeTextBuffers(
   }
   made.wide = size > uint64_t{std::numeric_limits<int32_t>::max()};
   const size_t width = made.wide ? 8 : 4;
-  made.offsets.Append(Literal{std::make_shared<const std::string>(width, '\0')},
-                      width);
+  made.offsets = LiteralContent(std::string(width, '\0'));
   const uint64_t owner = NewOwner();
   for (TextBlock::Where& where : blocks) {
     where.wide = made.wide;

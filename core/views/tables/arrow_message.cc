@@ -18,7 +18,6 @@ using TableOffset = Offset<flatbuffers::Table>;
 static_assert(std::endian::native == std::endian::little);
 static_assert(sizeof(ArrowNode) == 16 && sizeof(ArrowBlock) == 24);
 
-constexpr std::string_view kMagic = "ARROW1";
 constexpr int16_t kVersion5 = 4;
 
 // MessageHeader and Type, by their place in those unions.
@@ -155,7 +154,7 @@ std::string Message(FlatBufferBuilder& to, uint8_t kind, TableOffset header,
 std::string ArrowSchemaMessage(const std::vector<ArrowField>& fields) {
   FlatBufferBuilder to;
   const TableOffset schema = SchemaTable(to, fields);
-  return Message(to, kSchemaHeader, schema, 0, ArrowMagic().size());
+  return Message(to, kSchemaHeader, schema, 0, kArrowMagic.size());
 }
 
 std::string ArrowBatchMessage(int64_t rows, const std::vector<ArrowNode>& nodes,
@@ -190,14 +189,8 @@ std::string ArrowFooter(const std::vector<ArrowField>& fields,
   AppendLe<uint32_t>(0, footer);
   footer += TextOf(to);
   AppendLe<uint32_t>(to.GetSize(), footer);
-  footer += kMagic;
+  footer += kArrowMagic.substr(0, 6);  // without the padding
   return footer;
-}
-
-std::string ArrowMagic() {
-  std::string magic(kMagic);
-  magic.resize(8);
-  return magic;
 }
 
 }  // namespace ctxfs

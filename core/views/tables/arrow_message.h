@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ctxfs {
 
 constexpr size_t kArrowAlignment = 64;  // of messages and buffers, in bytes
+/// The first 8 bytes of the file.
+constexpr std::string_view kArrowMagic("ARROW1\0\0", 8);
 
 /// The metadata of Arrow's IPC format, version 5, as far as flat tables need it
 /// (arrow.apache.org, "Arrow Columnar Format", "Serialization"; the tables are
@@ -68,8 +71,5 @@ std::string ArrowBatchMessage(int64_t rows, const std::vector<ArrowNode>& nodes,
 /// its length, and the magic.
 std::string ArrowFooter(const std::vector<ArrowField>& fields,
                         const std::vector<ArrowBlock>& batches);
-
-/// Returns the first 8 bytes of the file.
-std::string ArrowMagic();
 
 }  // namespace ctxfs

@@ -3,7 +3,7 @@
 // A table as an Arrow IPC file (docs/views.md, section 8): one record batch,
 // not compressed, whose numbers are the columns' own bytes.
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <limits>
 #include <memory>
 #include <string>
@@ -24,32 +24,14 @@ namespace {
 
 /// Sets Arrow's type and width for a number; bf16 is widened to float32.
 void SetNumber(DType dtype, ArrowField& field) {
+  using enum ArrowKind;
+  // From bool to float64; tables have no columns of other types.
+  constexpr std::array kKinds = {kBool,  kInt,   kUint, kInt,  kUint,
+                                 kInt,   kUint,  kInt,  kUint, kFloat,
+                                 kFloat, kFloat, kFloat};
   field.width = static_cast<int32_t>(8 * DTypeSize(Widened(dtype)));
-  switch (dtype) {
-    case DType::kBool:
-      field.kind = ArrowKind::kBool;
-      return;
-    case DType::kI8:
-    case DType::kI16:
-    case DType::kI32:
-    case DType::kI64:
-      field.kind = ArrowKind::kInt;
-      return;
-    case DType::kU8:
-    case DType::kU16:
-    case DType::kU32:
-    case DType::kU64:
-      field.kind = ArrowKind::kUint;
-      return;
-    case DType::kBf16:
-    case DType::kF16:
-    case DType::kF32:
-    case DType::kF64:
-      field.kind = ArrowKind::kFloat;
-      return;
-    default:
-      return;  // tables have no columns of other types
-  }
+  const auto place = static_cast<size_t>(dtype);
+  if (place < kKinds.size()) field.kind = kKinds[place];
 }
 
 /// Builds the file from its columns.
@@ -74,24 +56,18 @@ class Batch {
     const std::string batch = ArrowBatchMessage(Signed(reader_->rows()), nodes_,
                                                 buffers_, Signed(body_.size()));
     Content file;
-    AppendText(ArrowMagic() + schema, file);
+    file.Append(LiteralContent(std::string(kArrowMagic) + schema));
     const ArrowBlock block{Signed(file.size()),
                            static_cast<int32_t>(batch.size()), 0,
                            Signed(body_.size())};
-    AppendText(batch, file);
+    file.Append(LiteralContent(batch));
     file.Append(body_);
-    AppendText(ArrowFooter(fields_, {block}), file);
+    file.Append(LiteralContent(ArrowFooter(fields_, {block})));
     return file;
   }
 
  private:
   static int64_t Signed(uint64_t n) { return static_cast<int64_t>(n); }
-
-  static void AppendText(std::string text, Content& to) {
-    const size_t size = text.size();
-    to.Append(Literal{std::make_shared<const std::string>(std::move(text))},
-              size);
-  }
 
   void AddNode(uint64_t length, uint64_t nulls) {
     nodes_.push_back({Signed(length), Signed(nulls)});
@@ -101,7 +77,8 @@ class Batch {
     buffers_.push_back({Signed(body_.size()), Signed(bytes.size())});
     body_.Append(bytes);
     const uint64_t over = bytes.size() % kArrowAlignment;
-    if (over != 0) AppendText(std::string(kArrowAlignment - over, '\0'), body_);
+    if (over == 0) return;
+    body_.Append(LiteralContent(std::string(kArrowAlignment - over, '\0')));
   }
 
   Status AddValues(size_t column, ArrowField& field) {
@@ -172,7 +149,6 @@ bool MayHaveArrow(const Exports& exports) { return exports.table != nullptr; }
 
 void MakeArrow(const Viewed& viewed, const ReadContext& /*context*/,
                ViewTables& into) {
-  if (!MayHaveArrow(viewed.exports)) return;
   into.push_back(MeasuredFile("table.arrow", [container = viewed.container,
                                               table = viewed.exports.table](
                                                  const ReadContext& context) {

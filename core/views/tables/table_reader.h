@@ -14,8 +14,8 @@
 
 namespace ctxfs {
 
-constexpr uint64_t kLineMemory =
-    64;  // bytes that a line in memory takes besides its text
+/// Bytes that a line in memory takes besides its text.
+constexpr uint64_t kLineMemory = 64;
 
 /// Some rows of one column, in memory.
 struct Cells {

@@ -3,7 +3,6 @@
 // A table as CSV and as JSON lines (docs/views.md, section 7). The size of such
 // a file depends on the values, so the first look-up renders all of it.
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -76,9 +75,9 @@ Status CountText(const std::string& text, size_t& counted,
 
 /// Returns the rows [first, first + count) as text. `place` is that of the
 /// first row, and is moved to the row after the last.
-Result<std::string> Render(const TableReader& reader, Style style,
-                           uint64_t first, uint64_t count, Place& place,
-                           const ReadContext& context) {
+Result<Buffer> Render(const TableReader& reader, Style style, uint64_t first,
+                      uint64_t count, Place& place,
+                      const ReadContext& context) {
   std::vector<Cells> columns;
   size_t lines = 0;
   uint64_t none = 0;
@@ -107,10 +106,8 @@ Result<std::string> Render(const TableReader& reader, Style style,
     if (style == Style::kCsv && text.size() == before) text += "\"\"";
     text += style == Style::kCsv ? "\n" : "}\n";
   }
-  if (Status may = CountText(text, counted, context); !may) {
-    return std::move(may).error();
-  }
-  return text;
+  if (Status may = CountText(text, counted, context); !may) return may.error();
+  return BufferOf(text);
 }
 
 /// About the memory that rendering a row takes: its values, its text, and the
@@ -127,12 +124,6 @@ uint64_t MemoryOfARow(const TableReader& reader) {
         column.lines() ? kLineMemory + 3 * text : column.row_size() + 2 * text;
   }
   return bytes;
-}
-
-Buffer ToBuffer(std::string_view text) {
-  Buffer buffer(text.size());
-  if (!text.empty()) std::memcpy(buffer.data(), text.data(), text.size());
-  return buffer;
 }
 
 /// Some rows as text.
@@ -155,10 +146,7 @@ class RowsBlock final : public Block {
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     Place place = place_;
-    const Result<std::string> text =
-        Render(*reader_, style_, first_, count_, place, context);
-    if (!text) return text.error();
-    return ToBuffer(*text);
+    return Render(*reader_, style_, first_, count_, place, context);
   }
 
  private:
@@ -192,11 +180,8 @@ class MeasuredRows final : public Block {
   // The request is charged for the text as it is rendered (CountText), and not
   // for cost(), which is an estimate.
   Result<Buffer> Produce(const ReadContext& context) const override {
-    const Result<std::string> text =
-        Render(reader_, style_, rows_.first, rows_.count, place_,
-               request_.With(context.interrupt()));
-    if (!text) return text.error();
-    return ToBuffer(*text);
+    return Render(reader_, style_, rows_.first, rows_.count, place_,
+                  request_.With(context.interrupt()));
   }
 
  private:
@@ -253,9 +238,7 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
     if (column.lines()) place.push_back(0);
   }
   const uint64_t step = RowsAtOnce(**reader, context);
-  Content content;
-  content.Append(Literal{std::make_shared<const std::string>(header)},
-                 header.size());
+  Content content = LiteralContent(header);
   const uint64_t owner = NewOwner();
   const uint64_t rows = (*reader)->rows();
   Work unbounded(UINT64_MAX, 0);
@@ -301,7 +284,6 @@ bool MayHaveText(const Exports& exports) {
 
 void MakeTextFiles(const Viewed& viewed, const ReadContext& /*context*/,
                    ViewTables& into) {
-  if (!MayHaveText(viewed.exports)) return;
   into.push_back(TextFile("table.csv", viewed, Style::kCsv));
   into.push_back(TextFile("table.jsonl", viewed, Style::kJsonLines));
 }
