@@ -2,6 +2,7 @@
 #include "core/report/container_report.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -22,39 +23,39 @@ constexpr size_t kCounted = 30;  // rows of counts by codec and the like
 constexpr size_t kLayers = 40;
 constexpr uint32_t kEntriesACheck = 256;
 
-std::string CountText(uint64_t count) { return std::to_string(count); }
-
-std::string TextOf(const Json& value) {
+std::string ShownText(const Json& value) {
   return CutText(
       value.is_string() ? value.get_ref<const std::string&>() : JsonLine(value),
       kTextBytes);
 }
 
-/// [[name, count]] of the largest counts, descending.
-Json CountsOf(const std::map<std::string, uint64_t>& counts) {
-  std::vector<std::pair<std::string, uint64_t>> ordered(counts.begin(),
-                                                        counts.end());
-  std::stable_sort(
-      ordered.begin(), ordered.end(),
-      [](const auto& a, const auto& b) { return a.second > b.second; });
+/// The largest of named counts, descending by `size_of`.
+template <typename Count, typename SizeOf>
+auto Largest(const std::map<std::string, Count>& counts,
+             const SizeOf& size_of) {
+  std::vector<std::pair<std::string, Count>> ordered(counts.begin(),
+                                                     counts.end());
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [&](const auto& a, const auto& b) {
+                     return size_of(a.second) > size_of(b.second);
+                   });
   if (ordered.size() > kCounted) ordered.resize(kCounted);
+  return ordered;
+}
+
+/// [[name, count]].
+Json CountsOf(const std::map<std::string, uint64_t>& counts) {
   Json shown = Json::array();
-  for (const auto& [name, count] : ordered) {
+  for (const auto& [name, count] : Largest(counts, std::identity())) {
     shown.push_back({CutText(name, kTextBytes), count});
   }
   return shown;
 }
 
 Json DtypesOf(const ContainerSummary& summary) {
-  using Named = std::pair<std::string, ContainerSummary::Dtype>;
-  std::vector<Named> ordered(summary.dtypes.begin(), summary.dtypes.end());
-  std::stable_sort(ordered.begin(), ordered.end(),
-                   [](const Named& a, const Named& b) {
-                     return a.second.bytes > b.second.bytes;
-                   });
-  if (ordered.size() > kCounted) ordered.resize(kCounted);
   Json shown = Json::array();
-  for (const auto& [name, dtype] : ordered) {
+  for (const auto& [name, dtype] :
+       Largest(summary.dtypes, [](const auto& dtype) { return dtype.bytes; })) {
     shown.push_back(
         {CutText(name, kTextBytes), dtype.bytes, dtype.arrays, dtype.elements});
   }
@@ -63,10 +64,10 @@ Json DtypesOf(const ContainerSummary& summary) {
 
 /// Adds "format" and "version".
 void AddFormat(const Json& info, Json& report) {
-  report["format"] = TextOf(info.value("format", Json("unknown")));
+  report["format"] = ShownText(info.value("format", Json("unknown")));
   if (const auto version = info.find("version");
       version != info.end() && version->is_primitive()) {
-    report["version"] = TextOf(*version);
+    report["version"] = ShownText(*version);
   }
 }
 
@@ -79,7 +80,7 @@ void AddFacts(const Json& info, bool texts_only, Json& report) {
     if (key == "salvaged" || (texts_only && !value.is_string())) continue;
     if (value.empty() && value.is_structured()) continue;
     if (facts.size() == kFacts) break;
-    facts.push_back({CutText(key, kTextBytes), TextOf(value)});
+    facts.push_back({CutText(key, kTextBytes), ShownText(value)});
   }
   report["facts"] = std::move(facts);
 }
@@ -89,12 +90,12 @@ void AddWarnings(const Json& all, Json& report) {
   Json warnings = Json::array();
   for (const Json& warning : all) {
     if (warnings.size() == kWarnings) break;
-    warnings.push_back(TextOf(warning));
+    warnings.push_back(ShownText(warning));
   }
   const uint64_t more = all.size() - warnings.size();
   report["warnings"] = std::move(warnings);
   if (more != 0) {
-    report["left_out"].push_back(CountText(more) + " further warnings");
+    report["left_out"].push_back(std::to_string(more) + " further warnings");
   }
 }
 
@@ -182,26 +183,22 @@ Result<std::string> ContainerReport(
   AddCounts(described, report);
   if (described_count < count) {
     report["left_out"].push_back("sizes and counts are those of the first " +
-                                 CountText(described_count) + " of " +
-                                 CountText(count) + " entries");
+                                 std::to_string(described_count) + " of " +
+                                 std::to_string(count) + " entries");
   }
   if (rows < count) {
-    report["left_out"].push_back(CountText(count - rows) + " of " +
-                                 CountText(count) +
+    report["left_out"].push_back(std::to_string(count - rows) + " of " +
+                                 std::to_string(count) +
                                  " entries are not in the table");
   }
   if (!index_only) {
     ValueReport(container, options, room, context).AddAll(report);
   }
   // What is incomplete because of an interrupt is not to be shown.
-  if (Status wanted = context.Check(); !wanted) {
-    return std::move(wanted).error();
-  }
+  if (Status wanted = context.Check(); !wanted) return wanted.error();
   std::string text = "{\"entries\":" + described.rows.Text() + ",\n" +
                      ScriptJson(report).substr(1);
-  if (Status may = context.Spend(text.size()); !may) {
-    return std::move(may).error();
-  }
+  if (Status may = context.Spend(text.size()); !may) return may.error();
   return text;
 }
 

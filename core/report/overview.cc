@@ -34,7 +34,6 @@ Result<std::string> DataOf(const std::shared_ptr<const Container>& container,
 
 void Make(const Viewed& viewed, const ReadContext& /*context*/,
           ViewTables& into) {
-  if (!MayHave(viewed.exports)) return;
   const auto open = [container = viewed.container, key = Key{NewOwner(), 0}](
                         const ReadContext& context) -> Result<Content> {
     Result<Content> data = CachedText(

@@ -54,18 +54,6 @@ PageFrame MakeFrame() {
           std::make_shared<const std::string>(std::move(tail))};
 }
 
-std::string_view NameOf(ReportDepth depth) {
-  switch (depth) {
-    case ReportDepth::kIndex:
-      return "index";
-    case ReportDepth::kSampled:
-      return "sampled";
-    case ReportDepth::kExact:
-      return "exact";
-  }
-  return "";
-}
-
 }  // namespace
 
 const PageFrame& TheFrame() {
@@ -76,9 +64,10 @@ const PageFrame& TheFrame() {
 std::string PageData(ReportDepth depth,
                      const std::vector<std::string>& containers,
                      uint64_t left_out) {
-  std::string data = "{\"depth\":\"" + std::string(NameOf(depth)) +
-                     "\",\"left_out\":" + std::to_string(left_out) +
-                     ",\"containers\":[";
+  constexpr const char* kNames[] = {"index", "sampled", "exact"};
+  std::string data =
+      std::string("{\"depth\":\"") + kNames[static_cast<size_t>(depth)] +
+      "\",\"left_out\":" + std::to_string(left_out) + ",\"containers\":[";
   for (size_t i = 0; i < containers.size(); ++i) {
     data += (i == 0 ? "" : ",\n") + containers[i];
   }

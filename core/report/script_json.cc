@@ -57,8 +57,4 @@ Json Rounded(double value) {
   return rounded;
 }
 
-Json FiniteOrNull(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
 }  // namespace ctxfs

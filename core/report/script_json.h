@@ -25,7 +25,4 @@ std::string CutText(std::string_view text, size_t most);
 /// Returns `value` with 6 significant digits; null for NaN and infinities.
 Json Rounded(double value);
 
-/// Returns `value`; null for NaN and infinities, which JSON does not have.
-Json FiniteOrNull(double value);
-
 }  // namespace ctxfs

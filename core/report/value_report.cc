@@ -42,11 +42,24 @@ Json ArrayHead(const ArrayInfo& array) {
           {"elements", CountOf(array)}};
 }
 
+/// What is shown of an array that cannot be read.
+Json WithError(const ArrayInfo& array, const Error& error) {
+  Json shown = ArrayHead(array);
+  shown["error"] = ErrorText(error);
+  return shown;
+}
+
 /// Whether the text of a document is meant for people.
 bool IsShown(DocumentRole role) {
   return role != DocumentRole::kTokenizer &&
          role != DocumentRole::kVocabulary && role != DocumentRole::kMerges &&
          role != DocumentRole::kTokenizerModel;
+}
+
+/// The bytes of a document that are read to show it.
+uint64_t BytesShown(DocumentRole role) {
+  if (role == DocumentRole::kTokenizer) return kTokenizerBytes;
+  return IsShown(role) ? kShownText : 0;
 }
 
 /// The first `most` bytes of a file.
@@ -68,11 +81,8 @@ ValueReport::ValueReport(std::shared_ptr<const Container> container,
       exports_(container_->Export()),
       options_(options),
       room_(room),
-      context_(context) {
-  if (exports_.arrays == nullptr) return;
-  arrays_ = exports_.arrays(context);
-  std::erase_if(arrays_, [](const ArrayInfo& one) { return !IsUsual(one); });
-}
+      context_(context),
+      arrays_(UsualArrays(exports_, context)) {}
 
 void ValueReport::AddAll(Json& report) {
   AddStatistics(report);
@@ -101,23 +111,21 @@ uint64_t ValueReport::BytesRead(const ArrayInfo& array) const {
 }
 
 Json ValueReport::Measured(const ArrayInfo& array) const {
-  Json shown = ArrayHead(array);
   const Result<ArrayStatistics> measured =
       StatisticsOf(array, options_.depth == ReportDepth::kExact, context_);
-  if (!measured) {
-    shown["error"] = ErrorText(measured.error());
-    return shown;
-  }
+  if (!measured) return WithError(array, measured.error());
+  Json shown = ArrayHead(array);
   shown["read"] = measured->read;
   shown["nans"] = measured->nans;
   shown["infinities"] = measured->infinities;
   shown["zeros"] = measured->zeros;
-  shown["min"] = FiniteOrNull(measured->min);
-  shown["max"] = FiniteOrNull(measured->max);
-  shown["mean"] = FiniteOrNull(measured->mean);
-  shown["deviation"] = FiniteOrNull(measured->deviation);
-  shown["low"] = FiniteOrNull(measured->low);
-  shown["high"] = FiniteOrNull(measured->high);
+  // Of what is NaN, the text of the JSON says null.
+  shown["min"] = measured->min;
+  shown["max"] = measured->max;
+  shown["mean"] = measured->mean;
+  shown["deviation"] = measured->deviation;
+  shown["low"] = measured->low;
+  shown["high"] = measured->high;
   shown["bins"] = measured->bins;
   return shown;
 }
@@ -177,12 +185,7 @@ void ValueReport::AddLanes(Json& report) {
     }
     --room_.lanes;
     Result<Json> plot = LanePlot(array, context_);
-    if (plot) {
-      lanes.push_back(*std::move(plot));
-    } else {
-      lanes.push_back(ArrayHead(array));
-      lanes.back()["error"] = ErrorText(plot.error());
-    }
+    lanes.push_back(plot ? *std::move(plot) : WithError(array, plot.error()));
   }
   if (!lanes.empty()) report["lanes"] = std::move(lanes);
   LeaveOut(report, left, "lanes are not plotted");
@@ -205,12 +208,8 @@ void ValueReport::AddSheets(Json& report) {
     }
     --room_.sheets;
     Result<Json> sheet = ContactSheet(array, *picture, context_);
-    if (sheet) {
-      sheets.push_back(*std::move(sheet));
-    } else {
-      sheets.push_back(ArrayHead(array));
-      sheets.back()["error"] = ErrorText(sheet.error());
-    }
+    sheets.push_back(sheet ? *std::move(sheet)
+                           : WithError(array, sheet.error()));
   }
   if (!sheets.empty()) report["sheets"] = std::move(sheets);
   LeaveOut(report, left, "arrays of pictures have no contact sheet");
@@ -243,13 +242,8 @@ void ValueReport::AddDocuments(Json& report) {
     const Result<Content> content =
         document.table->Open(document.file, context_);
     Result<std::string> text =
-        content ? Beginning(*content,
-                            document.role == DocumentRole::kTokenizer
-                                ? kTokenizerBytes
-                            : IsShown(document.role) ? kShownText
-                                                     : 0,
-                            context_)
-                : Result<std::string>(content.error());
+        content ? Beginning(*content, BytesShown(document.role), context_)
+                : content.error();
     if (!text) {
       shown["error"] = ErrorText(text.error());
       documents.push_back(std::move(shown));

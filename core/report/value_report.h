@@ -49,7 +49,7 @@ class ValueReport {
   const ReportOptions& options_;
   ReportRoom& room_;
   const ReadContext context_;
-  std::vector<ArrayInfo> arrays_;
+  const std::vector<ArrayInfo> arrays_;  // the usual ones
 };
 
 }  // namespace ctxfs
