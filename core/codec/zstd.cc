@@ -104,9 +104,7 @@ Result<Buffer> DecodeUnsized(Bytes frame, uint64_t limit,
   constexpr uint64_t kFirstRoom = 128 << 10;
   uint64_t room = std::min(limit, std::max(kFirstRoom, 4 * frame.size()));
   while (true) {
-    if (Status wanted = interrupt.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
+    if (Status wanted = interrupt.Check(); !wanted) return wanted.error();
     Buffer scratch(static_cast<size_t>(room));
     const size_t n = ZSTD_decompress(scratch.data(), scratch.size(),
                                      frame.data(), frame.size());

@@ -113,9 +113,7 @@ Result<Json> ContactSheet(const ArrayInfo& array, const Picture& picture,
   const uint64_t shown = Shown(array);
   Json pictures = Json::array();
   for (uint64_t i = 0; i < shown; ++i) {
-    if (Status wanted = context.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
+    if (Status wanted = context.Check(); !wanted) return wanted.error();
     // Below 2^32 pictures: see PictureOf.
     const uint64_t number = shown == 1 ? 0 : i * (count - 1) / (shown - 1);
     Json one = {{"number", number}};

@@ -113,9 +113,7 @@ Result<Json> LanePlot(const ArrayInfo& array, const ReadContext& context) {
   Buffer bytes(kChunkSteps * row);
   std::vector<double> values(kChunkSteps * channels);
   for (uint64_t first = 0; first < steps; first += kChunkSteps) {
-    if (Status wanted = context.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
+    if (Status wanted = context.Check(); !wanted) return wanted.error();
     const auto count =
         static_cast<size_t>(std::min<uint64_t>(kChunkSteps, steps - first));
     const MutableBytes chunk = bytes.span().first(count * row);

@@ -96,9 +96,7 @@ Result<Json> TablePreview(const std::shared_ptr<const Container>& container,
   Json columns = Json::array();
   for (const TableColumn& column : table.columns) {
     if (columns.size() == most_columns) break;
-    if (Status wanted = context.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
+    if (Status wanted = context.Check(); !wanted) return wanted.error();
     Json shown = {{"name", CutText(column.name, kArrayNameBytes)},
                   {"type", TypeOf(column)}};
     Result<Json> cells =
