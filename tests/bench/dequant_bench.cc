@@ -139,7 +139,7 @@ BENCHMARK(Windows)
 
 /// The blocks of a GGUF type, 64 KiB of them as a READ takes them.
 void Gguf(benchmark::State& state, gguf::GgufMultiply multiply) {
-  const gguf::GgufQuant* quant =
+  const gguf::GgufType* quant =
       gguf::GgufQuantOf(static_cast<uint32_t>(state.range(0)));
   if (multiply == nullptr || quant == nullptr) {
     state.SkipWithError("this processor has no AVX2, or the code no values");
@@ -154,7 +154,7 @@ void Gguf(benchmark::State& state, gguf::GgufMultiply multiply) {
     benchmark::DoNotOptimize(out.data());
     benchmark::ClobberMemory();
   }
-  state.SetLabel(gguf::GgufTypeName(quant->code));
+  state.SetLabel(std::string(quant->name));
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) *
                           static_cast<int64_t>(out.size()));
 }

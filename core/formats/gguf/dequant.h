@@ -3,6 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/dtype.h"
 
 namespace ctxfs::gguf {
 
@@ -23,27 +28,33 @@ struct GgufCodes {
 
 using GgufUnpack = void (*)(const std::byte* block, GgufCodes& codes);
 
-/// A quantised type, whose elements are stored in blocks.
+/// How the blocks of a quantised type become float32.
 struct GgufQuant {
-  uint32_t code = 0;
-  uint32_t block = 0;  // elements
-  uint32_t bytes = 0;
-  uint32_t group = 0;  // elements of one scale
+  GgufUnpack unpack = nullptr;  // null: plain, or q8_1
+  uint32_t group = 0;           // elements of one scale
   bool adds = false;
-  static constexpr uint32_t kNone = UINT32_MAX;
-  /// Whether the type's byte order in a big-endian file is defined.
-  bool big_endian = false;
-  /// Where the float16 numbers of a block are, at most two: their bytes are
-  /// swapped in a big-endian file. kNone for none.
-  uint32_t half_at = kNone;
-  uint32_t other_half_at = kNone;
-  GgufUnpack unpack = nullptr;
+  /// How many float16 numbers there are from byte halves_at of a block on:
+  /// their bytes are swapped in a big-endian file. nullopt: the byte order of
+  /// the type in such a file is undefined.
+  std::optional<uint32_t> halves = std::nullopt;
+  uint32_t halves_at = 0;
 };
 
-/// The quantised type with a code of docs/gguf.md, section 5; null for a code
-/// that is unknown or that of a plain type, and for q8_1, which ctxfs does not
-/// dequantise.
-const GgufQuant* GgufQuantOf(uint32_t code);
+/// A type of tensors (docs/gguf.md, section 5).
+struct GgufType {
+  std::string_view name;
+  uint32_t block = 1;  // elements
+  uint32_t bytes = 0;  // of a block
+  std::optional<DType> plain = std::nullopt;
+  GgufQuant quant = {};
+};
+
+/// Null for a removed or unknown code.
+const GgufType* GgufTypeOf(uint32_t code);
+/// The same if ctxfs can dequantise the type.
+const GgufType* GgufQuantOf(uint32_t code);
+/// "f32", "q4_k", "type_99".
+std::string GgufTypeName(uint32_t code);
 
 /// One implementation of the last step: codes times scales, plus adds. `out`
 /// has four bytes for each element, which are written little-endian; every NaN
@@ -58,18 +69,10 @@ GgufMultiply GgufMultiplyAvx2();
 
 /// Converts `count` blocks to float32 with the fastest implementation for this
 /// processor. `out` need not be aligned.
-void GgufDequantize(const GgufQuant& quant, const std::byte* blocks,
-                    size_t count, std::byte* out);
+void GgufDequantize(const GgufType& type, const std::byte* blocks, size_t count,
+                    std::byte* out);
 /// The same with the implementation `multiply`.
-void GgufDequantizeBy(GgufMultiply multiply, const GgufQuant& quant,
+void GgufDequantizeBy(GgufMultiply multiply, const GgufType& type,
                       const std::byte* blocks, size_t count, std::byte* out);
-
-// The types, by the file that has their unpackers.
-extern const GgufQuant kGgufSmallQuants[];  // blocks of 32 to 128, and q8_k
-extern const size_t kGgufSmallQuantCount;
-extern const GgufQuant kGgufKQuants[];  // blocks of 256 with packed scales
-extern const size_t kGgufKQuantCount;
-extern const GgufQuant kGgufIqQuants[];  // those with code books
-extern const size_t kGgufIqQuantCount;
 
 }  // namespace ctxfs::gguf

@@ -78,7 +78,7 @@ Result<Content> GgufContainer::OpenTensor(uint32_t tensor) const {
 
 std::optional<uint64_t> GgufContainer::ValueBytes(uint32_t tensor) const {
   const Place at = At(tensor);
-  const GgufQuant* quant = at.part.header->QuantOf(at.tensor);
+  const GgufType* quant = at.part.header->QuantOf(at.tensor);
   if (quant == nullptr) return std::nullopt;
   return at.tensor.size / quant->bytes * quant->block * sizeof(float);
 }
@@ -88,7 +88,7 @@ Result<Content> GgufContainer::OpenValues(uint32_t tensor) const {
     return *std::move(fault);
   }
   const Place at = At(tensor);
-  const GgufQuant* quant = at.part.header->QuantOf(at.tensor);
+  const GgufType* quant = at.part.header->QuantOf(at.tensor);
   if (quant == nullptr) return TensorContainer::OpenValues(tensor);
   return GgufValues(at.part.source, at.part.header->data_at + at.tensor.offset,
                     *quant, at.tensor.size / quant->bytes,
@@ -110,7 +110,7 @@ EntryInfo GgufContainer::DescribeTensor(uint32_t tensor) const {
   info.shape = header.Shape(at.tensor);
   info.extra["type_code"] = at.tensor.type;
   if (!at.part.file.empty()) info.extra["file"] = at.part.file;
-  const GgufTypeInfo* type = GgufTypeOf(at.tensor.type);
+  const GgufType* type = GgufTypeOf(at.tensor.type);
   if (const auto fault = header.TensorFault(at.number)) {
     info.note = fault->what;
   } else if (type == nullptr) {
@@ -137,7 +137,7 @@ EntryInfo GgufContainer::DescribeValues(uint32_t tensor) const {
 std::optional<ArrayInfo> GgufContainer::ArrayOf(uint32_t tensor) const {
   const Place at = At(tensor);
   const GgufHeader& header = *at.part.header;
-  const GgufTypeInfo* type = GgufTypeOf(at.tensor.type);
+  const GgufType* type = GgufTypeOf(at.tensor.type);
   if (at.tensor.fault != GgufTensor::Fault::kNone || type == nullptr) {
     return std::nullopt;
   }

@@ -389,13 +389,12 @@ void GgufHeader::AddFault(std::string what, uint64_t offset) {
   }
 }
 
-const GgufQuant* GgufHeader::QuantOf(const GgufTensor& tensor) const {
+const GgufType* GgufHeader::QuantOf(const GgufTensor& tensor) const {
   if (tensor.fault != GgufTensor::Fault::kNone) return nullptr;
-  const GgufQuant* quant = GgufQuantOf(tensor.type);
-  if (quant == nullptr || (layout.big_endian && !quant->big_endian)) {
-    return nullptr;
-  }
-  return quant;
+  const GgufType* type = GgufQuantOf(tensor.type);
+  const bool undefined =
+      layout.big_endian && type != nullptr && !type->quant.halves;
+  return undefined ? nullptr : type;
 }
 
 Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,

@@ -42,19 +42,6 @@ std::string_view GgufValueTypeName(uint32_t type);
 /// Bytes of a value; 0 for strings and arrays.
 uint64_t GgufValueBytes(uint32_t type);
 
-/// A type of tensors (docs/gguf.md, section 5).
-struct GgufTypeInfo {
-  std::string_view name;
-  uint32_t block = 1;  // elements
-  uint32_t bytes = 0;  // of a block
-  std::optional<DType> plain = std::nullopt;
-};
-
-/// Null for a removed or unknown code.
-const GgufTypeInfo* GgufTypeOf(uint32_t code);
-/// "f32", "q4_k", "type_99".
-std::string GgufTypeName(uint32_t code);
-
 /// A key-value pair; `value_at` is the byte of the file where its value starts.
 struct GgufPair {
   uint64_t value_at = 0;
@@ -109,7 +96,7 @@ struct GgufHeader {
   std::optional<Error> TensorFault(uint32_t tensor) const;
   /// The quantised type of a tensor, if ctxfs can convert it to float32; null
   /// for other tensors.
-  const GgufQuant* QuantOf(const GgufTensor& tensor) const;
+  const GgufType* QuantOf(const GgufTensor& tensor) const;
 
   void AddFault(std::string what, uint64_t offset);
 };

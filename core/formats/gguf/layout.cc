@@ -94,7 +94,7 @@ class LayoutCheck {
       tensor.fault = Fault::kOverflow;
       return;
     }
-    const GgufTypeInfo* type = GgufTypeOf(tensor.type);
+    const GgufType* type = GgufTypeOf(tensor.type);
     if (type == nullptr) return;
     const uint64_t row = tensor.rank == 0 ? 1 : header_.dims[tensor.dims_at];
     if (row % type->block != 0) {

@@ -5,9 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <iterator>
 
-#include "core/formats/gguf/dequant.h"
 #include "core/formats/gguf/grids.h"
 #include "core/formats/gguf/unpack.h"
 
@@ -54,6 +52,27 @@ uint64_t Join(uint32_t low, uint32_t high) {
   return uint64_t{high} << 32 | low;
 }
 
+/// Reads a scale for every 16 elements, stored in half a byte.
+void ScalesIq2(const std::byte* block, size_t at, float d, GgufCodes& out) {
+  for (size_t g = 0; g < 16; ++g) {
+    const unsigned scale = HalfByteAt(block, at + g / 2, g);
+    out.scales[g] = d * (0.5F + static_cast<float>(scale)) * 0.25F;
+  }
+}
+
+/// Stores eight times (grid + D), where D is 1/8 or, if `minus`, -1/8.
+void StoreIq1(unsigned index, bool minus, int8_t* codes) {
+  const uint64_t values = kIq1SGrid[index];
+  const int delta = minus ? -1 : 1;
+  for (size_t i = 0; i < 8; ++i) {
+    const auto value =
+        static_cast<int8_t>(static_cast<uint8_t>(values >> (8 * i)));
+    codes[i] = static_cast<int8_t>(value + delta);
+  }
+}
+
+}  // namespace
+
 void UnpackIq4Xs(const std::byte* block, GgufCodes& out) {
   const float d = HalfAt(block, 0);
   const unsigned high = LoadLe<uint16_t>(block + 2);
@@ -61,11 +80,7 @@ void UnpackIq4Xs(const std::byte* block, GgufCodes& out) {
     const unsigned low = HalfByteAt(block, 4 + s / 2, s);
     const int scale = static_cast<int>(low | (high >> (2 * s) & 3U) << 4) - 32;
     out.scales[s] = d * static_cast<float>(scale);
-    for (size_t i = 0; i < 16; ++i) {
-      const unsigned pair = ByteAt(block, 8 + 16 * s + i);
-      out.codes[32 * s + i] = kIq4Values[pair & 15U];
-      out.codes[32 * s + 16 + i] = kIq4Values[pair >> 4];
-    }
+    NibblesOf<16>(block + 8 + 16 * s, kIq4Values, out.codes + 32 * s);
   }
 }
 
@@ -80,14 +95,6 @@ void UnpackIq2Xxs(const std::byte* block, GgufCodes& out) {
                   kEvenSignMasks[word >> (7 * q) & 127U],
                   out.codes + 32 * s + 8 * q);
     }
-  }
-}
-
-/// Reads a scale for every 16 elements, stored in half a byte.
-void ScalesIq2(const std::byte* block, size_t at, float d, GgufCodes& out) {
-  for (size_t g = 0; g < 16; ++g) {
-    const unsigned scale = HalfByteAt(block, at + g / 2, g);
-    out.scales[g] = d * (0.5F + static_cast<float>(scale)) * 0.25F;
   }
 }
 
@@ -140,17 +147,6 @@ void UnpackIq3S(const std::byte* block, GgufCodes& out) {
   }
 }
 
-/// Stores eight times (grid + D), where D is 1/8 or, if `minus`, -1/8.
-void StoreIq1(unsigned index, bool minus, int8_t* codes) {
-  const uint64_t values = kIq1SGrid[index];
-  const int delta = minus ? -1 : 1;
-  for (size_t i = 0; i < 8; ++i) {
-    const auto value =
-        static_cast<int8_t>(static_cast<uint8_t>(values >> (8 * i)));
-    codes[i] = static_cast<int8_t>(value + delta);
-  }
-}
-
 void UnpackIq1S(const std::byte* block, GgufCodes& out) {
   const float d = HalfAt(block, 0);
   for (size_t s = 0; s < 8; ++s) {
@@ -183,39 +179,5 @@ void UnpackIq1M(const std::byte* block, GgufCodes& out) {
              out.codes + 8 * g);
   }
 }
-
-}  // namespace
-
-const GgufQuant kGgufIqQuants[] = {
-    {.code = 16,
-     .block = 256,
-     .bytes = 66,
-     .group = 32,
-     .unpack = &UnpackIq2Xxs},
-    {.code = 17,
-     .block = 256,
-     .bytes = 74,
-     .group = 16,
-     .unpack = &UnpackIq2Xs},
-    {.code = 18,
-     .block = 256,
-     .bytes = 98,
-     .group = 32,
-     .unpack = &UnpackIq3Xxs},
-    {.code = 19, .block = 256, .bytes = 50, .group = 32, .unpack = &UnpackIq1S},
-    {.code = 21,
-     .block = 256,
-     .bytes = 110,
-     .group = 32,
-     .unpack = &UnpackIq3S},
-    {.code = 22, .block = 256, .bytes = 82, .group = 16, .unpack = &UnpackIq2S},
-    {.code = 23,
-     .block = 256,
-     .bytes = 136,
-     .group = 32,
-     .unpack = &UnpackIq4Xs},
-    {.code = 29, .block = 256, .bytes = 56, .group = 16, .unpack = &UnpackIq1M},
-};
-const size_t kGgufIqQuantCount = std::size(kGgufIqQuants);
 
 }  // namespace ctxfs::gguf

@@ -3,9 +3,7 @@
 // Blocks of 256 elements with packed scales, and ternary ones (docs/gguf.md,
 // section 6).
 #include <cstring>
-#include <iterator>
 
-#include "core/formats/gguf/dequant.h"
 #include "core/formats/gguf/unpack.h"
 
 namespace ctxfs::gguf {
@@ -53,6 +51,49 @@ void Subtract(int value, int8_t* __restrict codes) {
   }
 }
 
+/// The eight scales and minima of q4_k and q5_k: 6 bits each, in 12 bytes.
+void Scales4K(const std::byte* block, GgufCodes& out) {
+  const float d = HalfAt(block, 0);
+  const float dmin = HalfAt(block, 2);
+  const std::byte* b = block + 4;
+  for (size_t s = 0; s < 8; ++s) {
+    unsigned scale = ByteAt(b, s) & 63U;
+    unsigned min = ByteAt(b, s + 4) & 63U;
+    if (s >= 4) {
+      scale = (ByteAt(b, s + 4) & 15U) | ByteAt(b, s - 4) >> 6 << 4;
+      min = ByteAt(b, s + 4) >> 4 | ByteAt(b, s) >> 6 << 4;
+    }
+    out.scales[s] = d * static_cast<float>(scale);
+    out.adds[s] = -(dmin * static_cast<float>(min));
+  }
+}
+
+/// The low 4 bits in 128 bytes, the high 2 in 64.
+void CodesQ6K(const std::byte* __restrict low, const std::byte* __restrict high,
+              int8_t* __restrict codes) {
+  for (size_t n = 0; n < 2; ++n) {
+    for (unsigned j = 0; j < 4; ++j) {
+      for (size_t l = 0; l < 32; ++l) {
+        const unsigned pair = ByteAt(low, 64 * n + 32 * (j % 2) + l);
+        const unsigned top = ByteAt(high, 32 * n + l) >> (2 * j) & 3U;
+        const unsigned bottom = pair >> (j < 2 ? 0 : 4) & 15U;
+        const int code = static_cast<int>(bottom | top << 4) - 32;
+        codes[128 * n + 32 * j + l] = static_cast<int8_t>(code);
+      }
+    }
+  }
+}
+
+/// One of the five trits of a byte, minus one. The byte is a fraction of 256 in
+/// base 3; `power` is 3 to the number of the trit, the most significant being
+/// number 0.
+int8_t Trit(unsigned byte, unsigned power) {
+  const unsigned fraction = byte * power & 255U;
+  return static_cast<int8_t>(static_cast<int>(fraction * 3 >> 8) - 1);
+}
+
+}  // namespace
+
 void UnpackQ2K(const std::byte* block, GgufCodes& out) {
   const float d = HalfAt(block, 80);
   const float dmin = HalfAt(block, 82);
@@ -77,23 +118,6 @@ void UnpackQ3K(const std::byte* block, GgufCodes& out) {
   AddBits(block, 4, out.codes);
 }
 
-/// The eight scales and minima of q4_k and q5_k: 6 bits each, in 12 bytes.
-void Scales4K(const std::byte* block, GgufCodes& out) {
-  const float d = HalfAt(block, 0);
-  const float dmin = HalfAt(block, 2);
-  const std::byte* b = block + 4;
-  for (size_t s = 0; s < 8; ++s) {
-    unsigned scale = ByteAt(b, s) & 63U;
-    unsigned min = ByteAt(b, s + 4) & 63U;
-    if (s >= 4) {
-      scale = (ByteAt(b, s + 4) & 15U) | ByteAt(b, s - 4) >> 6 << 4;
-      min = ByteAt(b, s + 4) >> 4 | ByteAt(b, s) >> 6 << 4;
-    }
-    out.scales[s] = d * static_cast<float>(scale);
-    out.adds[s] = -(dmin * static_cast<float>(min));
-  }
-}
-
 void UnpackQ4K(const std::byte* block, GgufCodes& out) {
   Scales4K(block, out);
   NibblesOf64(block + 16, out.codes);
@@ -103,22 +127,6 @@ void UnpackQ5K(const std::byte* block, GgufCodes& out) {
   Scales4K(block, out);
   NibblesOf64(block + 48, out.codes);
   AddBits(block + 16, 16, out.codes);
-}
-
-/// The low 4 bits in 128 bytes, the high 2 in 64.
-void CodesQ6K(const std::byte* __restrict low, const std::byte* __restrict high,
-              int8_t* __restrict codes) {
-  for (size_t n = 0; n < 2; ++n) {
-    for (unsigned j = 0; j < 4; ++j) {
-      for (size_t l = 0; l < 32; ++l) {
-        const unsigned pair = ByteAt(low, 64 * n + 32 * (j % 2) + l);
-        const unsigned top = ByteAt(high, 32 * n + l) >> (2 * j) & 3U;
-        const unsigned bottom = pair >> (j < 2 ? 0 : 4) & 15U;
-        const int code = static_cast<int>(bottom | top << 4) - 32;
-        codes[128 * n + 32 * j + l] = static_cast<int8_t>(code);
-      }
-    }
-  }
 }
 
 void UnpackQ6K(const std::byte* block, GgufCodes& out) {
@@ -133,14 +141,6 @@ void UnpackTq20(const std::byte* block, GgufCodes& out) {
   out.scales[0] = HalfAt(block, 64);
   PairsOfBits(block, out.codes);
   Subtract(1, out.codes);
-}
-
-/// One of the five trits of a byte, minus one. The byte is a fraction of 256 in
-/// base 3; `power` is 3 to the number of the trit, the most significant being
-/// number 0.
-int8_t Trit(unsigned byte, unsigned power) {
-  const unsigned fraction = byte * power & 255U;
-  return static_cast<int8_t>(static_cast<int>(fraction * 3 >> 8) - 1);
 }
 
 void UnpackTq10(const std::byte* block, GgufCodes& out) {
@@ -158,50 +158,5 @@ void UnpackTq10(const std::byte* block, GgufCodes& out) {
     }
   }
 }
-
-}  // namespace
-
-const GgufQuant kGgufKQuants[] = {
-    {.code = 10,
-     .block = 256,
-     .bytes = 84,
-     .group = 16,
-     .adds = true,
-     .unpack = &UnpackQ2K},
-    {.code = 11, .block = 256, .bytes = 110, .group = 16, .unpack = &UnpackQ3K},
-    {.code = 12,
-     .block = 256,
-     .bytes = 144,
-     .group = 32,
-     .adds = true,
-     .big_endian = true,
-     .half_at = 0,
-     .other_half_at = 2,
-     .unpack = &UnpackQ4K},
-    {.code = 13,
-     .block = 256,
-     .bytes = 176,
-     .group = 32,
-     .adds = true,
-     .unpack = &UnpackQ5K},
-    {.code = 14,
-     .block = 256,
-     .bytes = 210,
-     .group = 16,
-     .big_endian = true,
-     .half_at = 208,
-     .unpack = &UnpackQ6K},
-    {.code = 34,
-     .block = 256,
-     .bytes = 54,
-     .group = 256,
-     .unpack = &UnpackTq10},
-    {.code = 35,
-     .block = 256,
-     .bytes = 66,
-     .group = 256,
-     .unpack = &UnpackTq20},
-};
-const size_t kGgufKQuantCount = std::size(kGgufKQuants);
 
 }  // namespace ctxfs::gguf

@@ -4,9 +4,7 @@
 // section 6).
 #include <bit>
 #include <cstring>
-#include <iterator>
 
-#include "core/formats/gguf/dequant.h"
 #include "core/formats/gguf/unpack.h"
 
 namespace ctxfs::gguf {
@@ -23,14 +21,6 @@ void Nibbles(const std::byte* __restrict in, int offset,
   }
 }
 
-void NibblesOf(const std::byte* in, const int8_t* values, int8_t* codes) {
-  for (size_t i = 0; i < 16; ++i) {
-    const unsigned pair = ByteAt(in, i);
-    codes[i] = values[pair & 15U];
-    codes[16 + i] = values[pair >> 4];
-  }
-}
-
 /// Adds sixteen times bit i of `bits` to code i.
 void AddFifthBits(uint32_t bits, int8_t* __restrict codes) {
   for (unsigned i = 0; i < 32; ++i) {
@@ -38,6 +28,23 @@ void AddFifthBits(uint32_t bits, int8_t* __restrict codes) {
     codes[i] = static_cast<int8_t>(codes[i] + 16 * bit);
   }
 }
+
+/// Twice the values of E2M1; code 8 is +0.
+constexpr int8_t kE2M1[16] = {0, 1,  2,  3,  4,  6,  8,  12,
+                              0, -1, -2, -3, -4, -6, -8, -12};
+
+/// Half the value of an unsigned E4M3 number, as llama.cpp converts it: 0x7F,
+/// the code of NaN, is 0, and for all other codes bit 7 is ignored, so that
+/// 0xFF gives 240.
+float HalfOfE4M3(unsigned code) {
+  if (code == 0x7F) return 0;
+  const unsigned exponent = code >> 3 & 15U;
+  const auto mantissa = static_cast<float>(code & 7U);
+  if (exponent == 0) return mantissa * 0x1p-10F;
+  return (8 + mantissa) * std::bit_cast<float>((exponent + 127 - 11) << 23);
+}
+
+}  // namespace
 
 void UnpackQ40(const std::byte* block, GgufCodes& out) {
   out.scales[0] = HalfAt(block, 0);
@@ -75,12 +82,8 @@ void UnpackQ8K(const std::byte* block, GgufCodes& out) {
 
 void UnpackIq4Nl(const std::byte* block, GgufCodes& out) {
   out.scales[0] = HalfAt(block, 0);
-  NibblesOf(block + 2, kIq4Values, out.codes);
+  NibblesOf<16>(block + 2, kIq4Values, out.codes);
 }
-
-/// Twice the values of E2M1; code 8 is +0.
-constexpr int8_t kE2M1[16] = {0, 1,  2,  3,  4,  6,  8,  12,
-                              0, -1, -2, -3, -4, -6, -8, -12};
 
 void UnpackMxfp4(const std::byte* block, GgufCodes& out) {
   const uint32_t exponent = ByteAt(block, 0);
@@ -88,28 +91,13 @@ void UnpackMxfp4(const std::byte* block, GgufCodes& out) {
   const uint32_t bits =
       exponent < 2 ? 0x00200000U << exponent : (exponent - 1) << 23;
   out.scales[0] = std::bit_cast<float>(bits);
-  NibblesOf(block + 1, kE2M1, out.codes);
-}
-
-/// Half the value of an unsigned E4M3 number, as llama.cpp converts it: 0x7F,
-/// the code of NaN, is 0, and for all other codes bit 7 is ignored, so that
-/// 0xFF gives 240.
-float HalfOfE4M3(unsigned code) {
-  if (code == 0x7F) return 0;
-  const unsigned exponent = code >> 3 & 15U;
-  const auto mantissa = static_cast<float>(code & 7U);
-  if (exponent == 0) return mantissa * 0x1p-10F;
-  return (8 + mantissa) * std::bit_cast<float>((exponent + 127 - 11) << 23);
+  NibblesOf<16>(block + 1, kE2M1, out.codes);
 }
 
 void UnpackNvfp4(const std::byte* block, GgufCodes& out) {
   for (size_t s = 0; s < 4; ++s) {
     out.scales[s] = HalfOfE4M3(ByteAt(block, s));
-    for (size_t i = 0; i < 8; ++i) {
-      const unsigned pair = ByteAt(block, 4 + 8 * s + i);
-      out.codes[16 * s + i] = kE2M1[pair & 15U];
-      out.codes[16 * s + 8 + i] = kE2M1[pair >> 4];
-    }
+    NibblesOf<8>(block + 4 + 8 * s, kE2M1, out.codes + 16 * s);
   }
 }
 
@@ -133,58 +121,5 @@ void UnpackQ20(const std::byte* block, GgufCodes& out) {
     }
   }
 }
-
-}  // namespace
-
-const GgufQuant kGgufSmallQuants[] = {
-    {.code = 2,
-     .block = 32,
-     .bytes = 18,
-     .group = 32,
-     .big_endian = true,
-     .half_at = 0,
-     .unpack = &UnpackQ40},
-    {.code = 3,
-     .block = 32,
-     .bytes = 20,
-     .group = 32,
-     .adds = true,
-     .unpack = &UnpackQ41},
-    {.code = 6, .block = 32, .bytes = 22, .group = 32, .unpack = &UnpackQ50},
-    {.code = 7,
-     .block = 32,
-     .bytes = 24,
-     .group = 32,
-     .adds = true,
-     .unpack = &UnpackQ51},
-    {.code = 8,
-     .block = 32,
-     .bytes = 34,
-     .group = 32,
-     .big_endian = true,
-     .half_at = 0,
-     .unpack = &UnpackQ80},
-    {.code = 15,
-     .block = 256,
-     .bytes = 292,
-     .group = 256,
-     .unpack = &UnpackQ8K},
-    {.code = 20, .block = 32, .bytes = 18, .group = 32, .unpack = &UnpackIq4Nl},
-    {.code = 39,
-     .block = 32,
-     .bytes = 17,
-     .group = 32,
-     .big_endian = true,
-     .unpack = &UnpackMxfp4},
-    {.code = 40,
-     .block = 64,
-     .bytes = 36,
-     .group = 16,
-     .big_endian = true,
-     .unpack = &UnpackNvfp4},
-    {.code = 41, .block = 128, .bytes = 18, .group = 128, .unpack = &UnpackQ10},
-    {.code = 42, .block = 64, .bytes = 18, .group = 64, .unpack = &UnpackQ20},
-};
-const size_t kGgufSmallQuantCount = std::size(kGgufSmallQuants);
 
 }  // namespace ctxfs::gguf

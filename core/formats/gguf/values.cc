@@ -18,26 +18,26 @@ constexpr uint64_t kBatchBytes = 64 * limits::kKiB;
 class Values final : public Transform {
  public:
   Values(std::shared_ptr<const Source> source, uint64_t offset,
-         const GgufQuant& quant, bool big_endian)
+         const GgufType& type, bool big_endian)
       : source_(std::move(source)),
         offset_(offset),
-        quant_(quant),
+        type_(type),
         big_endian_(big_endian) {}
 
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
     if (out.empty()) return {};
-    const uint64_t width = quant_.block * sizeof(float);
+    const uint64_t width = type_.block * sizeof(float);
     const uint64_t last = (offset + out.size() - 1) / width;
-    const uint64_t batch = kBatchBytes / quant_.bytes;
+    const uint64_t batch = kBatchBytes / type_.bytes;
     Buffer bytes(static_cast<size_t>(
-        std::min(batch, last - offset / width + 1) * quant_.bytes));
+        std::min(batch, last - offset / width + 1) * type_.bytes));
     for (uint64_t block = offset / width; block <= last;) {
       if (Status wanted = context.Check(); !wanted) return wanted;
       const uint64_t count = std::min(batch, last - block + 1);
       const MutableBytes stored =
-          bytes.span().first(static_cast<size_t>(count * quant_.bytes));
-      if (Status read = source_->ReadAt(offset_ + block * quant_.bytes, stored);
+          bytes.span().first(static_cast<size_t>(count * type_.bytes));
+      if (Status read = source_->ReadAt(offset_ + block * type_.bytes, stored);
           !read) {
         return read;
       }
@@ -50,9 +50,10 @@ class Values final : public Transform {
 
  private:
   void SwapHalves(MutableBytes stored) const {
-    for (const uint32_t at : {quant_.half_at, quant_.other_half_at}) {
-      if (at == GgufQuant::kNone) continue;
-      for (size_t i = at; i < stored.size(); i += quant_.bytes) {
+    const GgufQuant& quant = type_.quant;
+    for (uint32_t n = 0; n < quant.halves.value_or(0); ++n) {
+      const size_t at = quant.halves_at + 2 * n;
+      for (size_t i = at; i < stored.size(); i += type_.bytes) {
         std::swap(stored[i], stored[i + 1]);
       }
     }
@@ -62,7 +63,7 @@ class Values final : public Transform {
   /// blocks that start with block `first`.
   void Fill(Bytes stored, uint64_t first, uint64_t count, uint64_t offset,
             MutableBytes out) const {
-    const uint64_t width = quant_.block * sizeof(float);
+    const uint64_t width = type_.block * sizeof(float);
     const uint64_t end = offset + out.size();
     uint64_t whole = first;  // the blocks [whole, whole_end) are all in `out`
     uint64_t whole_end = first + count;
@@ -72,11 +73,11 @@ class Values final : public Transform {
     }
     if (whole < whole_end && whole_end * width > end) {
       --whole_end;
-      Part(stored.data() + (whole_end - first) * quant_.bytes,
-           whole_end * width, offset, out);
+      Part(stored.data() + (whole_end - first) * type_.bytes, whole_end * width,
+           offset, out);
     }
     if (whole >= whole_end) return;
-    GgufDequantize(quant_, stored.data() + (whole - first) * quant_.bytes,
+    GgufDequantize(type_, stored.data() + (whole - first) * type_.bytes,
                    static_cast<size_t>(whole_end - whole),
                    out.data() + (whole * width - offset));
   }
@@ -85,9 +86,9 @@ class Values final : public Transform {
   void Part(const std::byte* stored, uint64_t at, uint64_t offset,
             MutableBytes out) const {
     std::byte values[GgufCodes::kMost * sizeof(float)];
-    GgufDequantize(quant_, stored, 1, values);
+    GgufDequantize(type_, stored, 1, values);
     const uint64_t from = std::max(at, offset);
-    const uint64_t to = std::min<uint64_t>(at + quant_.block * sizeof(float),
+    const uint64_t to = std::min<uint64_t>(at + type_.block * sizeof(float),
                                            offset + out.size());
     std::memcpy(out.data() + (from - offset), values + (from - at),
                 static_cast<size_t>(to - from));
@@ -95,7 +96,7 @@ class Values final : public Transform {
 
   const std::shared_ptr<const Source> source_;
   const uint64_t offset_;
-  const GgufQuant& quant_;
+  const GgufType& type_;
   const bool big_endian_;
 };
 
@@ -140,10 +141,10 @@ class SwappedValues final : public Transform {
 }  // namespace
 
 Content GgufValues(std::shared_ptr<const Source> source, uint64_t offset,
-                   const GgufQuant& quant, uint64_t blocks, bool big_endian) {
-  auto values = std::make_shared<const Values>(std::move(source), offset, quant,
+                   const GgufType& type, uint64_t blocks, bool big_endian) {
+  auto values = std::make_shared<const Values>(std::move(source), offset, type,
                                                big_endian);
-  return {Computed{std::move(values), 0}, blocks * quant.block * sizeof(float)};
+  return {Computed{std::move(values), 0}, blocks * type.block * sizeof(float)};
 }
 
 Content GgufSwapped(std::shared_ptr<const Source> source, uint64_t offset,

@@ -15,7 +15,7 @@ namespace ctxfs::gguf {
 /// `big_endian`: whether the fields of blocks are big-endian; the byte order of
 /// the type must be defined then.
 Content GgufValues(std::shared_ptr<const Source> source, uint64_t offset,
-                   const GgufQuant& quant, uint64_t blocks, bool big_endian);
+                   const GgufType& type, uint64_t blocks, bool big_endian);
 
 /// `size` bytes of big-endian elements of `width` bytes each, as little-endian.
 Content GgufSwapped(std::shared_ptr<const Source> source, uint64_t offset,

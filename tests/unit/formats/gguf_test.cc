@@ -347,12 +347,10 @@ TEST(Gguf, AllDequantizersAgree) {
   std::mt19937 random(11);
   unsigned kinds = 0;
   for (uint32_t code = 0; code < 64; ++code) {
-    const GgufQuant* quant = GgufQuantOf(code);
+    const GgufType* quant = GgufQuantOf(code);
     if (quant == nullptr) continue;
     ++kinds;
     SCOPED_TRACE(GgufTypeName(code));
-    EXPECT_EQ(quant->block, GgufTypeOf(code)->block);
-    EXPECT_EQ(quant->bytes, GgufTypeOf(code)->bytes);
     constexpr size_t kCount = 2000;
     std::string blocks(kCount * quant->bytes, '\0');
     for (char& c : blocks) c = static_cast<char>(random());
