@@ -7,6 +7,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
+#include "core/content/made_once.h"
 #include "core/formats/gguf/gguf.h"
 #include "core/formats/gguf/limits.h"
 #include "core/formats/gguf/metadata_text.h"
@@ -14,11 +15,19 @@
 
 namespace ctxfs::gguf {
 
+namespace {
+
 /// metadata.json, which does not exist if it would be too long.
-class GgufContainer::MetadataFile final : public FileTable {
+class MetadataFile final : public FileTable {
  public:
-  explicit MetadataFile(std::shared_ptr<const GgufMetadataText> text)
-      : FileTable({}), text_(std::move(text)) {}
+  MetadataFile(std::shared_ptr<const Source> source,
+               std::shared_ptr<const GgufHeader> header)
+      : FileTable({}),
+        source_(source),
+        text_([source = std::move(source),
+               header = std::move(header)](const ReadContext& context) {
+          return GgufMetadataText(source, header, context);
+        }) {}
 
   uint32_t count() const override { return 1; }
   std::optional<std::string_view> Path(
@@ -27,12 +36,15 @@ class GgufContainer::MetadataFile final : public FileTable {
   }
   Result<Content> Open(uint32_t /*file*/,
                        const ReadContext& context) const override {
-    return GgufMetadataText::Open(text_, context);
+    if (Status same = source_->CheckUnchanged(); !same) {
+      return std::move(same).error();
+    }
+    return text_.Get(context);
   }
-  Result<bool> Exists(uint32_t /*file*/, Cost most,
+  Result<bool> Exists(uint32_t file, Cost most,
                       const ReadContext& context) const override {
     if (most < Cost::kDecode) return true;
-    const Result<Content> opened = GgufMetadataText::Open(text_, context);
+    const Result<Content> opened = Open(file, context);
     if (opened) return true;
     if (opened.error().code == Code::kLimit) return false;
     return opened.error();
@@ -40,15 +52,17 @@ class GgufContainer::MetadataFile final : public FileTable {
   Cost exists_cost() const override { return Cost::kDecode; }
 
  private:
-  const std::shared_ptr<const GgufMetadataText> text_;
+  const std::shared_ptr<const Source> source_;
+  const MadeOnce text_;
 };
+
+}  // namespace
 
 Container::Tables GgufContainer::Files() const {
   const Part& first = parts_.front();
   Tables files = {
       TensorFiles(),
-      std::make_shared<const MetadataFile>(
-          std::make_shared<const GgufMetadataText>(first.source, first.header)),
+      std::make_shared<const MetadataFile>(first.source, first.header),
       ValueFiles(),
       FixedFile(Role::kRaw, "header",
                 Content(Range{first.source, 0, nullptr}, first.header->end))};
@@ -90,7 +104,7 @@ Json GgufContainer::Metadata() const {
     if (bytes > kMostCopiedMetadata) break;
     metadata[key] = text;
   }
-  GgufMetadataWriter writer(*first.header, *first.source);
+  GgufMetadataWriter writer(*first.source, *first.header);
   GgufMetadataWriter::State state;
   std::string text;
   while (!state.done && text.size() <= kMostCopiedMetadata) {

@@ -43,8 +43,6 @@ class GgufContainer final : public TensorContainer {
   EntryInfo DescribeValues(uint32_t tensor) const override;
 
  private:
-  class MetadataFile;
-
   /// A file of the model; the first has the metadata.
   struct Part {
     std::shared_ptr<const Source> source;

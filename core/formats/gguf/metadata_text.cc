@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "core/base/json.h"
 #include "core/base/text.h"
@@ -104,6 +105,54 @@ bool IsUtf8Ahead(GgufReader& in, uint64_t bytes) {
   in.Seek(start);
   return utf8;
 }
+
+/// A place in the text, and how to continue there.
+struct Place {
+  uint64_t offset = 0;
+  GgufMetadataWriter::State state;
+};
+
+/// Computes any window by writing from the last noted place before it.
+class MetadataWindow final : public Transform {
+ public:
+  MetadataWindow(std::shared_ptr<const Source> source,
+                 std::shared_ptr<const GgufHeader> header,
+                 std::vector<Place> places)
+      : source_(std::move(source)),
+        header_(std::move(header)),
+        places_(std::move(places)) {}
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 const ReadContext& context) const override {
+    const auto after =
+        std::upper_bound(places_.begin(), places_.end(), offset,
+                         [](uint64_t wanted, const Place& place) {
+                           return wanted < place.offset;
+                         });
+    auto [at, state] = *(after - 1);  // of `piece` in the text
+    GgufMetadataWriter writer(*source_, *header_);
+    std::string piece;
+    while (!out.empty()) {
+      if (Status wanted = context.Check(); !wanted) return wanted;
+      piece.clear();
+      if (Status written = writer.Write(state, piece); !written) return written;
+      if (at + piece.size() > offset) {
+        const auto skip = static_cast<size_t>(offset - at);
+        const size_t n = std::min(piece.size() - skip, out.size());
+        std::memcpy(out.data(), piece.data() + skip, n);
+        out = out.subspan(n);
+        offset += n;
+      }
+      at += piece.size();
+    }
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<const Source> source_;
+  const std::shared_ptr<const GgufHeader> header_;
+  const std::vector<Place> places_;
+};
 
 }  // namespace
 
@@ -258,109 +307,33 @@ Status GgufMetadataWriter::Write(State& state, std::string& text) {
   return {};
 }
 
-/// Computes any window by writing from the last noted place before it.
-class GgufMetadataText::Window final : public Transform {
- public:
-  Window(std::shared_ptr<const GgufMetadataText> text,
-         std::shared_ptr<const Places> places)
-      : text_(std::move(text)), places_(std::move(places)) {}
-
-  Status Compute(uint64_t offset, MutableBytes out,
-                 const ReadContext& context) const override {
-    const auto after =
-        std::upper_bound(places_->places.begin(), places_->places.end(), offset,
-                         [](uint64_t wanted, const Place& place) {
-                           return wanted < place.offset;
-                         });
-    const Place& place = *(after - 1);
-    GgufMetadataWriter::State state = place.state;
-    GgufMetadataWriter writer(*text_->header_, *text_->source_);
-    uint64_t at = place.offset;  // of `piece` in the text
-    std::string piece;
-    while (!out.empty()) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
-      piece.clear();
-      if (Status written = writer.Write(state, piece); !written) return written;
-      if (at + piece.size() > offset) {
-        const auto skip = static_cast<size_t>(offset - at);
-        const size_t n = std::min(piece.size() - skip, out.size());
-        std::memcpy(out.data(), piece.data() + skip, n);
-        out = out.subspan(n);
-        offset += n;
-      }
-      at += piece.size();
-    }
-    return {};
-  }
-
- private:
-  const std::shared_ptr<const GgufMetadataText> text_;
-  const std::shared_ptr<const Places> places_;
-};
-
-Result<GgufMetadataText::Places> GgufMetadataText::Measure(
-    const ReadContext& context) const {
-  GgufMetadataWriter writer(*header_, *source_);
-  Places found;
+Result<Content> GgufMetadataText(std::shared_ptr<const Source> source,
+                                 std::shared_ptr<const GgufHeader> header,
+                                 const ReadContext& context) {
+  GgufMetadataWriter writer(*source, *header);
   GgufMetadataWriter::State state;
-  found.places.push_back({0, state});
+  std::vector<Place> places = {{0, state}};
+  uint64_t size = 0;
   std::string piece;
   while (!state.done) {
-    if (found.size >= found.places.back().offset + kBetweenPlaces) {
-      found.places.push_back({found.size, state});
-    }
-    if (Status wanted = context.Check(); !wanted) {
-      return std::move(wanted).error();
+    if (size >= places.back().offset + kBetweenPlaces) {
+      places.push_back({size, state});
     }
     piece.clear();
-    if (Status written = writer.Write(state, piece); !written) {
-      return std::move(written).error();
-    }
-    if (Status may = context.Spend(piece.size()); !may) {
-      return std::move(may).error();
-    }
-    found.size += piece.size();
-    if (found.size > kMostMetadataText) {
+    Status written = context.Check();
+    if (written) written = writer.Write(state, piece);
+    if (written) written = context.Spend(piece.size());
+    if (!written) return std::move(written).error();
+    size += piece.size();
+    if (size > kMostMetadataText) {
       return Error{Code::kLimit, "metadata.json is longer than " +
                                      std::to_string(kMostMetadataText) +
                                      " bytes"};
     }
   }
-  return found;
-}
-
-Result<std::shared_ptr<const GgufMetadataText::Places>> GgufMetadataText::Find(
-    const ReadContext& context) const {
-  const auto found = [this] {
-    const MutexLock lock(mutex_);
-    return places_;
-  };
-  const auto measure = [this](const ReadContext& shared) -> Status {
-    Result<Places> places = Measure(shared);
-    if (!places) return std::move(places).error();
-    auto kept = std::make_shared<const Places>(*std::move(places));
-    const MutexLock lock(mutex_);
-    places_ = std::move(kept);
-    return {};
-  };
-  Status made = context.cache().Once(
-      {owner_, 0}, context, [&found] { return found() != nullptr; }, measure);
-  if (!made) return std::move(made).error();
-  return found();
-}
-
-Result<Content> GgufMetadataText::Open(
-    std::shared_ptr<const GgufMetadataText> text, const ReadContext& context) {
-  if (Status same = text->source_->CheckUnchanged(); !same) {
-    return std::move(same).error();
-  }
-  Result<std::shared_ptr<const Places>> places = text->Find(context);
-  if (!places) return std::move(places).error();
-  const uint64_t size = (*places)->size;
-  return Content(Computed{std::make_shared<const Window>(std::move(text),
-                                                         *std::move(places)),
-                          0},
-                 size);
+  auto window = std::make_shared<const MetadataWindow>(
+      std::move(source), std::move(header), std::move(places));
+  return Content(Computed{std::move(window), 0}, size);
 }
 
 }  // namespace ctxfs::gguf

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "core/content/content.h"
 #include "core/content/read_context.h"
@@ -39,7 +38,7 @@ class GgufMetadataWriter {
   };
 
   /// Both must outlive the writer.
-  GgufMetadataWriter(const GgufHeader& header, const Source& source)
+  GgufMetadataWriter(const Source& source, const GgufHeader& header)
       : header_(header), in_(source, header.layout, 0) {}
 
   /// Appends the next piece of text, at most a MiB, and moves on. Fails if the
@@ -61,38 +60,11 @@ class GgufMetadataWriter {
 /// One scalar as JSON: shortest decimals, "NaN", "inf" and "-inf" as strings.
 void AppendGgufScalar(uint32_t type, GgufReader& in, std::string& text);
 
-/// metadata.json. To serve a window, it is written from the last noted place
-/// before the window. Immutable except for the places, which the first call
-/// that needs the size finds.
-class GgufMetadataText {
- public:
-  GgufMetadataText(std::shared_ptr<const Source> source,
-                   std::shared_ptr<const GgufHeader> header)
-      : source_(std::move(source)), header_(std::move(header)) {}
-
-  /// The text; kLimit if it is longer than kMostMetadataText.
-  static Result<Content> Open(std::shared_ptr<const GgufMetadataText> text,
-                              const ReadContext& context);
-
- private:
-  class Window;
-  struct Place {
-    uint64_t offset = 0;
-    GgufMetadataWriter::State state;
-  };
-  struct Places {
-    std::vector<Place> places;
-    uint64_t size = 0;
-  };
-
-  Result<std::shared_ptr<const Places>> Find(const ReadContext& context) const;
-  Result<Places> Measure(const ReadContext& context) const;
-
-  const std::shared_ptr<const Source> source_;
-  const std::shared_ptr<const GgufHeader> header_;
-  const uint64_t owner_ = NewOwner();
-  mutable Mutex mutex_;
-  mutable std::shared_ptr<const Places> places_ CTXFS_GUARDED_BY(mutex_);
-};
+/// metadata.json; kLimit if it is longer than kMostMetadataText. Writes it once
+/// to find its size and notes places in it: a window is written from the last
+/// place before it.
+Result<Content> GgufMetadataText(std::shared_ptr<const Source> source,
+                                 std::shared_ptr<const GgufHeader> header,
+                                 const ReadContext& context);
 
 }  // namespace ctxfs::gguf
