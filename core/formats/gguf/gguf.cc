@@ -9,6 +9,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/open.h"
+#include "core/content/strided.h"
 #include "core/formats/gguf/limits.h"
 #include "core/formats/gguf/values.h"
 
@@ -154,14 +155,16 @@ std::optional<ArrayInfo> GgufContainer::ArrayOf(uint32_t tensor) const {
     return array;
   }
   array.dtype = *type->plain;
-  const bool swapped = header.layout.big_endian && type->bytes > 1;
-  array.open = [self, tensor, swapped, width = type->bytes](
-                   const ReadContext& /*context*/) -> Result<Content> {
-    if (!swapped) return self->OpenTensor(tensor);
-    const Place place = self->At(tensor);
-    return GgufSwapped(place.part.source,
-                       place.part.header->data_at + place.tensor.offset,
-                       place.tensor.size, width);
+  const uint32_t swap = header.layout.big_endian ? type->bytes : 1;
+  array.open = [self, tensor,
+                swap](const ReadContext& /*context*/) -> Result<Content> {
+    Result<Content> stored = self->OpenTensor(tensor);
+    if (!stored || swap == 1) return stored;
+    return StridedContent({self->owner_, tensor}, *stored,
+                          {.width = swap,
+                           .shape = {stored->size() / swap},
+                           .strides = {1},
+                           .swap = swap});
   };
   return array;
 }

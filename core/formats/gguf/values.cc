@@ -100,44 +100,6 @@ class Values final : public Transform {
   const bool big_endian_;
 };
 
-class SwappedValues final : public Transform {
- public:
-  SwappedValues(std::shared_ptr<const Source> source, uint64_t offset,
-                uint32_t width)
-      : source_(std::move(source)), offset_(offset), width_(width) {}
-
-  Status Compute(uint64_t offset, MutableBytes out,
-                 const ReadContext& context) const override {
-    while (!out.empty()) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
-      const uint64_t skip = offset % width_;
-      const uint64_t wanted =
-          std::min<uint64_t>(kBatchBytes, skip + out.size());
-      const uint64_t size = (wanted + width_ - 1) / width_ * width_;
-      Buffer stored(static_cast<size_t>(size));
-      if (Status read =
-              source_->ReadAt(offset_ + (offset - skip), stored.span());
-          !read) {
-        return read;
-      }
-      for (uint64_t i = 0; i < size; i += width_) {
-        std::reverse(stored.data() + i, stored.data() + i + width_);
-      }
-      const auto n =
-          static_cast<size_t>(std::min<uint64_t>(out.size(), size - skip));
-      std::memcpy(out.data(), stored.data() + skip, n);
-      out = out.subspan(n);
-      offset += n;
-    }
-    return {};
-  }
-
- private:
-  const std::shared_ptr<const Source> source_;
-  const uint64_t offset_;
-  const uint64_t width_;
-};
-
 }  // namespace
 
 Content GgufValues(std::shared_ptr<const Source> source, uint64_t offset,
@@ -145,14 +107,6 @@ Content GgufValues(std::shared_ptr<const Source> source, uint64_t offset,
   auto values = std::make_shared<const Values>(std::move(source), offset, type,
                                                big_endian);
   return {Computed{std::move(values), 0}, blocks * type.block * sizeof(float)};
-}
-
-Content GgufSwapped(std::shared_ptr<const Source> source, uint64_t offset,
-                    uint64_t size, uint32_t width) {
-  return {Computed{std::make_shared<const SwappedValues>(std::move(source),
-                                                         offset, width),
-                   0},
-          size};
 }
 
 }  // namespace ctxfs::gguf

@@ -17,8 +17,4 @@ namespace ctxfs::gguf {
 Content GgufValues(std::shared_ptr<const Source> source, uint64_t offset,
                    const GgufType& type, uint64_t blocks, bool big_endian);
 
-/// `size` bytes of big-endian elements of `width` bytes each, as little-endian.
-Content GgufSwapped(std::shared_ptr<const Source> source, uint64_t offset,
-                    uint64_t size, uint32_t width);
-
 }  // namespace ctxfs::gguf
