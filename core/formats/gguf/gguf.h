@@ -63,8 +63,8 @@ class GgufContainer final : public TensorContainer {
 
   // split.cc
   Status LoadParts(const ReadContext& context);
-  Result<bool> LoadPart(const std::string& file, int64_t number, int64_t count,
-                        const ReadContext& context);
+  Status LoadPart(const std::string& file, int64_t number, int64_t count,
+                  const ReadContext& context);
   void AddPart(Part part);
   void CheckSplit();
   void WarnOfSplit(std::string what, bool damage);

@@ -26,11 +26,6 @@ constexpr uint32_t kDefaultAlignment = 32;
 constexpr uint32_t kMostRank = 4;
 constexpr uint64_t kItemsPerCheck = 65'536;
 
-uint32_t Swapped(uint32_t value) {
-  return value >> 24 | (value >> 8 & 0xFF00U) | (value << 8 & 0xFF0000U) |
-         value << 24;
-}
-
 class HeaderParser {
  public:
   HeaderParser(const Source& source, const GgufHeader& header, bool salvage,
@@ -64,7 +59,7 @@ class HeaderParser {
  private:
   Status CheckCounts(uint64_t tensors, uint64_t pairs) {
     const uint64_t at = kMagicBytes + sizeof(uint32_t);
-    const uint64_t counts = in_.layout().count_bytes();
+    const uint64_t counts = header_.layout.count_bytes();
     // The sizes of the smallest pair and the smallest record.
     const uint64_t pair_bytes = counts + 4 + 1;
     const uint64_t record_bytes = counts + 4 + 4 + 8;
@@ -193,7 +188,7 @@ class HeaderParser {
     level.left = in_.Count();
     if (!in_.ok()) return in_.error();
     if (level.type >= kGgufValueTypes) return WrongType(level.type);
-    const uint64_t counts = in_.layout().count_bytes();
+    const uint64_t counts = header_.layout.count_bytes();
     const uint64_t least = level.type == kGgufString  ? counts
                            : level.type == kGgufArray ? 4 + counts
                                                       : 0;
@@ -352,7 +347,7 @@ Result<GgufHeader> ReadVersion(const Source& source) {
   header.version = LoadLe<uint32_t>(bytes->data() + kMagicBytes);
   if ((header.version & 0xFFFFU) == 0) {
     header.layout.big_endian = true;
-    header.version = Swapped(header.version);
+    header.version = __builtin_bswap32(header.version);
   }
   if (header.version == 0 || header.version > kNewestVersion) {
     return Error{Code::kVersion,

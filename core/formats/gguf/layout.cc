@@ -16,22 +16,15 @@ namespace {
 
 using Fault = GgufTensor::Fault;
 
-std::string Why(Fault fault) {
-  switch (fault) {
-    case Fault::kDims:
-      return "a dimension is 2^63 or more";
-    case Fault::kOverflow:
-      return "its shape has 2^63 - 1 elements or more: an overflow";
-    case Fault::kRow:
-      return "its innermost dimension is not a multiple of the block size of "
-             "its type";
-    case Fault::kPastEnd:
-      return "its data runs past the end of the file";
-    case Fault::kNone:
-      break;
-  }
-  return {};
-}
+constexpr const char* kWhy[] = {
+    nullptr,
+    "a dimension is 2^63 or more",
+    "its shape has 2^63 - 1 elements or more: an overflow",
+    "its innermost dimension is not a multiple of the block size of its type",
+    "its data runs past the end of the file",
+};
+
+std::string Why(Fault fault) { return kWhy[static_cast<size_t>(fault)]; }
 
 /// The tensors that one warning is about: how many, and the first of them.
 struct Count {
@@ -70,44 +63,39 @@ class LayoutCheck {
     const auto dims =
         std::span(header_.dims).subspan(tensor.dims_at, tensor.rank);
     if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
-    uint64_t product = 1;
+    std::optional<uint64_t> product = 1;
     for (const uint64_t dim : dims) {
-      const std::optional<uint64_t> next = CheckedMul(product, dim);
-      if (!next || *next >= INT64_MAX) return std::nullopt;
-      product = *next;
+      if (product) product = CheckedMul(*product, dim);
     }
+    if (!product || *product >= INT64_MAX) return std::nullopt;
     return product;
   }
 
   void Measure(uint32_t number) {
     GgufTensor& tensor = header_.tensors[number];
-    if (tensor.fault == Fault::kNone) MeasureSound(tensor);
-    if (tensor.fault == Fault::kNone) return;
+    if (tensor.fault == Fault::kNone) tensor.fault = MeasureSound(tensor);
+    if (tensor.fault != Fault::kNone) Report(number);
+  }
+
+  void Report(uint32_t number) {
+    GgufTensor& tensor = header_.tensors[number];
     tensor.size = 0;
     header_.AddFault(header_.Label(number) + ": " + Why(tensor.fault),
                      tensor.record_at);
   }
 
-  void MeasureSound(GgufTensor& tensor) const {
+  Fault MeasureSound(GgufTensor& tensor) const {
     const std::optional<uint64_t> elements = Elements(tensor);
-    if (!elements) {
-      tensor.fault = Fault::kOverflow;
-      return;
-    }
+    if (!elements) return Fault::kOverflow;
     const GgufType* type = GgufTypeOf(tensor.type);
-    if (type == nullptr) return;
+    if (type == nullptr) return Fault::kNone;
     const uint64_t row = tensor.rank == 0 ? 1 : header_.dims[tensor.dims_at];
-    if (row % type->block != 0) {
-      tensor.fault = Fault::kRow;
-      return;
-    }
+    if (row % type->block != 0) return Fault::kRow;
     const std::optional<uint64_t> size =
         CheckedMul(*elements / type->block, type->bytes);
-    if (size) {
-      tensor.size = *size;
-    } else {
-      tensor.fault = Fault::kPastEnd;
-    }
+    if (!size) return Fault::kPastEnd;
+    tensor.size = *size;
+    return Fault::kNone;
   }
 
   /// A tensor of an unknown type ends where the tensor with the next higher
@@ -162,9 +150,7 @@ class LayoutCheck {
       return;
     }
     tensor.fault = Fault::kPastEnd;
-    tensor.size = 0;
-    header_.AddFault(header_.Label(number) + ": " + Why(tensor.fault),
-                     tensor.record_at);
+    Report(number);
   }
 
   uint64_t Padded(uint64_t end) const {

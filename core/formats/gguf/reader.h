@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -53,25 +55,17 @@ class GgufReader {
   uint64_t remaining() const {
     return at_ <= source_.size() ? source_.size() - at_ : 0;
   }
-  const GgufLayout& layout() const { return layout_; }
 
  private:
   template <typename T>
   T Field() {
     const std::byte* bytes = Window(sizeof(T));
     if (bytes == nullptr) return 0;
-    T value = LoadLe<T>(bytes);
-    if (layout_.big_endian) {
-      T swapped = 0;
-      for (size_t i = 0; i < sizeof(T); ++i) {
-        const auto byte = static_cast<T>(value >> (8 * i) & 0xFF);
-        swapped = static_cast<T>(
-            swapped | static_cast<T>(byte << (8 * (sizeof(T) - 1 - i))));
-      }
-      value = swapped;
-    }
     at_ += sizeof(T);
-    return value;
+    if (!layout_.big_endian) return LoadLe<T>(bytes);
+    std::array<std::byte, sizeof(T)> swapped;
+    std::reverse_copy(bytes, bytes + sizeof(T), swapped.begin());
+    return LoadLe<T>(swapped.data());
   }
   /// The next `bytes` bytes, at most window_bytes_; null after a failure.
   const std::byte* Window(uint64_t bytes);

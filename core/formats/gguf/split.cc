@@ -68,51 +68,41 @@ Status GgufContainer::LoadParts(const ReadContext& context) {
                   /*damage=*/true);
       break;
     }
-    const Result<bool> loaded = LoadPart(file, i, *count, context);
-    if (!loaded) return loaded.error();
+    Status loaded = LoadPart(file, i, *count, context);
+    if (!loaded) return loaded;
   }
   CheckSplit();
   return {};
 }
 
-Result<bool> GgufContainer::LoadPart(const std::string& file, int64_t number,
-                                     int64_t count,
-                                     const ReadContext& context) {
+Status GgufContainer::LoadPart(const std::string& file, int64_t number,
+                               int64_t count, const ReadContext& context) {
+  const auto without = [&](const std::string& why) {
+    WarnOfSplit("split: the part " + Quote(file) + " " + why, /*damage=*/true);
+    return Status();
+  };
   Result<std::shared_ptr<const Source>> opened = source()->OpenSibling(file);
   if (!opened) {
     const Error& error = opened.error();
     if (error.Exhausted()) return error;
-    const bool missing = error.code == Code::kNotFound;
-    WarnOfSplit(
-        "split: the part " + Quote(file) +
-            (missing ? " is missing" : " cannot be read: " + error.what),
-        /*damage=*/true);
-    return false;
+    if (error.code == Code::kNotFound) return without("is missing");
+    return without("cannot be read: " + error.what);
   }
   std::array<std::byte, 4> magic{};
   if ((*opened)->size() < magic.size() || !(*opened)->ReadAt(0, magic) ||
       LoadLe<uint32_t>(magic.data()) != kGgufMagic) {
-    WarnOfSplit("split: the part " + Quote(file) +
-                    " cannot be read: it is not a GGUF file",
-                /*damage=*/true);
-    return false;
+    return without("cannot be read: it is not a GGUF file");
   }
   Result<GgufHeader> header =
       ReadGgufHeader(**opened, options_.salvage, context);
   if (!header) {
     const Error& error = header.error();
     if (error.Exhausted() || error.code == Code::kInterrupted) return error;
-    WarnOfSplit(
-        "split: the part " + Quote(file) + " cannot be read: " + error.Text(),
-        /*damage=*/true);
-    return false;
+    return without("cannot be read: " + error.Text());
   }
   if (GgufInteger(*header, **opened, "split.no", kGgufUint16) != number ||
       GgufInteger(*header, **opened, "split.count", kGgufUint16) != count) {
-    WarnOfSplit("split: the part " + Quote(file) +
-                    " does not match: its split.no or split.count is wrong",
-                /*damage=*/true);
-    return false;
+    return without("does not match: its split.no or split.count is wrong");
   }
   if (count_ + header->tensors.size() > limits::kEntries) {
     return Error{Code::kLimit, "the parts have more than " +
@@ -122,7 +112,7 @@ Result<bool> GgufContainer::LoadPart(const std::string& file, int64_t number,
   AddStoredSize((*opened)->stored_size());
   AddPart({*std::move(opened),
            std::make_shared<const GgufHeader>(*std::move(header)), file, 0});
-  return true;
+  return {};
 }
 
 void GgufContainer::CheckSplit() {
