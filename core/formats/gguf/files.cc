@@ -86,7 +86,7 @@ Json GgufContainer::Metadata() const {
   uint64_t bytes = 0;
   GgufReader in(*first.source, first.header->layout, 0);
   for (const GgufPair& pair : first.header->pairs) {
-    const std::string key(first.header->Key(pair));
+    const std::string key(first.header->keys[pair.key]);
     if (pair.type == kGgufArray || !IsUtf8(key)) continue;
     in.Seek(pair.value_at);
     std::string text;

@@ -55,7 +55,7 @@ GgufContainer::Place GgufContainer::At(uint32_t tensor) const {
 
 std::string_view GgufContainer::TensorName(uint32_t tensor) const {
   const Place at = At(tensor);
-  return at.part.header->Name(at.tensor);
+  return at.part.header->names[at.number];
 }
 
 uint64_t GgufContainer::TensorSize(uint32_t tensor) const {
@@ -100,7 +100,7 @@ EntryInfo GgufContainer::DescribeTensor(uint32_t tensor) const {
   const Place at = At(tensor);
   const GgufHeader& header = *at.part.header;
   EntryInfo info;
-  info.name = header.Name(at.tensor);
+  info.name = header.names[at.number];
   info.kind = "tensor";
   info.size = at.tensor.size;
   info.stored_size = at.tensor.size;
@@ -143,7 +143,7 @@ std::optional<ArrayInfo> GgufContainer::ArrayOf(uint32_t tensor) const {
     return std::nullopt;
   }
   ArrayInfo array;
-  array.name = header.Name(at.tensor);
+  array.name = header.names[at.number];
   array.shape = header.Shape(at.tensor);
   const auto self = Share(*this);
   if (!type->plain) {

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 
 #include "core/base/text.h"
@@ -46,7 +45,7 @@ class HeaderParser {
     for (uint64_t i = 0; i < pairs; ++i) {
       if (Status read = ReadPair(); !read) return std::move(read).error();
     }
-    FindRepeatedKeys();
+    DropRepeatedKeys();
     ReadAlignment();
     for (uint64_t i = 0; i < tensors; ++i) {
       if (Status read = ReadTensor(); !read) return std::move(read).error();
@@ -82,9 +81,8 @@ class HeaderParser {
     return {};
   }
 
-  /// Reads a key or a name into header_.text. Fails if they are too long
-  /// together.
-  Status ReadText(uint32_t& at, uint32_t& length) {
+  /// Adds a key or a name to `names`. Fails if they are too long together.
+  Status ReadName(NameList& names) {
     const uint64_t start = in_.at();
     const uint64_t bytes = in_.Count();
     if (!in_.ok()) return in_.error();
@@ -94,26 +92,26 @@ class HeaderParser {
                        " bytes: the file ends within its header",
                    start};
     }
-    if (bytes > limits::kNameBytes - header_.text.size()) {
+    if (bytes >
+        limits::kNameBytes - header_.keys.bytes() - header_.names.bytes()) {
       return Error{Code::kLimit,
                    "keys and names take more than " +
                        std::to_string(limits::kNameBytes) + " bytes",
                    start};
     }
-    at = static_cast<uint32_t>(header_.text.size());
-    length = static_cast<uint32_t>(bytes);
-    in_.Append(bytes, header_.text);
+    name_.clear();
+    in_.Append(bytes, name_);
     if (!in_.ok()) return in_.error();
+    names.Add(name_);
     return {};
   }
 
   Status ReadPair() {
     GgufPair pair;
     const uint64_t at = in_.at();
-    if (Status read = ReadText(pair.key_at, pair.key_length); !read) {
-      return read;
-    }
-    if (pair.key_length == 0) {
+    if (Status read = ReadName(header_.keys); !read) return read;
+    pair.key = header_.keys.count() - 1;
+    if (header_.keys[pair.key].empty()) {
       header_.AddFault(
           "pair " + std::to_string(header_.pairs.size()) + " has an empty key",
           at);
@@ -124,7 +122,7 @@ class HeaderParser {
     if (Status skipped = SkipValue(pair.type); !skipped) {
       Error error = std::move(skipped).error();
       error.what = "pair " + std::to_string(header_.pairs.size()) + " " +
-                   Quote(header_.Key(pair)) + ": " + error.what;
+                   Quote(header_.keys[pair.key]) + ": " + error.what;
       return error;
     }
     header_.pairs.push_back(pair);
@@ -214,31 +212,17 @@ class HeaderParser {
   }
 
   /// Drops the pairs whose key an earlier pair has.
-  void FindRepeatedKeys() {
-    std::vector<uint32_t> order(header_.pairs.size());
-    std::iota(order.begin(), order.end(), 0U);
-    const auto key = [this](uint32_t pair) {
-      return header_.Key(header_.pairs[pair]);
-    };
-    std::sort(order.begin(), order.end(), [&key](uint32_t a, uint32_t b) {
-      const int compared = key(a).compare(key(b));
-      return compared != 0 ? compared < 0 : a < b;
+  void DropRepeatedKeys() {
+    std::vector<bool> repeated(header_.pairs.size());
+    for (const auto& [pair, earlier] : header_.keys.Sort()) {
+      repeated[pair] = true;
+      header_.AddFault("pair " + std::to_string(pair) + ": the key " +
+                           Quote(header_.keys[pair]) + " occurred before",
+                       header_.pairs[pair].value_at);
+    }
+    std::erase_if(header_.pairs, [&repeated](const GgufPair& pair) {
+      return repeated[pair.key];
     });
-    std::vector<bool> repeated(order.size());
-    bool any = false;
-    for (size_t i = 1; i < order.size(); ++i) {
-      if (key(order[i]) != key(order[i - 1])) continue;
-      repeated[order[i]] = any = true;
-      header_.AddFault("pair " + std::to_string(order[i]) + ": the key " +
-                           Quote(key(order[i])) + " occurred before",
-                       header_.pairs[order[i]].value_at);
-    }
-    if (!any) return;
-    size_t kept = 0;
-    for (size_t i = 0; i < header_.pairs.size(); ++i) {
-      if (!repeated[i]) header_.pairs[kept++] = header_.pairs[i];
-    }
-    header_.pairs.resize(kept);
   }
 
   void ReadAlignment() {
@@ -266,9 +250,7 @@ class HeaderParser {
     }
     GgufTensor tensor;
     tensor.record_at = in_.at();
-    if (Status read = ReadText(tensor.name_at, tensor.name_length); !read) {
-      return read;
-    }
+    if (Status read = ReadName(header_.names); !read) return read;
     header_.tensors.push_back(tensor);
     GgufTensor& record = header_.tensors.back();
     const uint32_t rank = in_.U32();
@@ -308,20 +290,10 @@ class HeaderParser {
   }
 
   void FindRepeatedNames() {
-    std::vector<uint32_t> order(header_.tensors.size());
-    std::iota(order.begin(), order.end(), 0U);
-    const auto name = [this](uint32_t tensor) {
-      return header_.Name(header_.tensors[tensor]);
-    };
-    std::sort(order.begin(), order.end(), [&name](uint32_t a, uint32_t b) {
-      const int compared = name(a).compare(name(b));
-      return compared != 0 ? compared < 0 : a < b;
-    });
-    for (size_t i = 1; i < order.size(); ++i) {
-      if (name(order[i]) != name(order[i - 1])) continue;
-      header_.AddFault(header_.Label(order[i]) + " has the name of tensor " +
-                           std::to_string(order[i - 1]),
-                       header_.tensors[order[i]].record_at);
+    for (const auto& [tensor, earlier] : header_.names.Sort()) {
+      header_.AddFault(header_.Label(tensor) + " has the name of tensor " +
+                           std::to_string(earlier),
+                       header_.tensors[tensor].record_at);
     }
   }
 
@@ -330,6 +302,7 @@ class HeaderParser {
   const bool salvage_;
   GgufHeader header_;
   GgufReader in_;
+  std::string name_;
   uint64_t items_ = 0;
 };
 
@@ -364,7 +337,7 @@ Result<GgufHeader> ReadVersion(const Source& source) {
 const GgufPair* GgufHeader::Find(std::string_view key) const {
   const auto found = std::find_if(
       pairs.begin(), pairs.end(),
-      [this, key](const GgufPair& pair) { return Key(pair) == key; });
+      [this, key](const GgufPair& pair) { return keys[pair.key] == key; });
   return found == pairs.end() ? nullptr : &*found;
 }
 
@@ -374,8 +347,7 @@ std::vector<uint64_t> GgufHeader::Shape(const GgufTensor& tensor) const {
 }
 
 std::string GgufHeader::Label(uint32_t tensor) const {
-  return "tensor " + std::to_string(tensor) + " " +
-         Quote(Name(tensors[tensor]));
+  return "tensor " + std::to_string(tensor) + " " + Quote(names[tensor]);
 }
 
 void GgufHeader::AddFault(std::string what, uint64_t offset) {

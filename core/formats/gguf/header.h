@@ -11,6 +11,7 @@
 #include "core/base/dtype.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
+#include "core/container/name_list.h"
 #include "core/content/read_context.h"
 #include "core/formats/gguf/dequant.h"
 #include "core/formats/gguf/reader.h"
@@ -45,12 +46,11 @@ uint64_t GgufValueBytes(uint32_t type);
 /// A key-value pair; `value_at` is the byte of the file where its value starts.
 struct GgufPair {
   uint64_t value_at = 0;
-  uint32_t key_at = 0;  // in GgufHeader::text
-  uint32_t key_length = 0;
+  uint32_t key = 0;  // in GgufHeader::keys
   uint32_t type = 0;
 };
 
-/// A tensor record, in 48 bytes.
+/// A tensor record, in 40 bytes.
 struct GgufTensor {
   /// Why a tensor has no bytes. Salvage tolerates these faults (section 8).
   enum class Fault : uint8_t { kNone, kDims, kOverflow, kRow, kPastEnd };
@@ -58,9 +58,7 @@ struct GgufTensor {
   uint64_t record_at = 0;  // byte of the file
   uint64_t offset = 0;     // from the start of the data
   uint64_t size = 0;       // bytes; 0 if there is a fault
-  uint32_t name_at = 0;    // in GgufHeader::text
-  uint32_t name_length = 0;
-  uint32_t dims_at = 0;  // in GgufHeader::dims
+  uint32_t dims_at = 0;    // in GgufHeader::dims
   uint32_t type = 0;
   uint8_t rank = 0;
   Fault fault = Fault::kNone;
@@ -73,7 +71,8 @@ struct GgufHeader {
   uint32_t alignment = 32;
   uint64_t end = 0;            // the byte after the last record
   uint64_t data_at = 0;        // the byte that offsets count from
-  std::string text;            // keys and names
+  NameList keys;               // of all pairs, those with a repeated key too
+  NameList names;              // of the tensors
   std::vector<uint64_t> dims;  // innermost first, as stored
   std::vector<GgufPair> pairs;
   std::vector<GgufTensor> tensors;
@@ -81,13 +80,7 @@ struct GgufHeader {
   uint64_t fault_count = 0;
   std::vector<Warning> warnings;
 
-  std::string_view Key(const GgufPair& pair) const {
-    return std::string_view(text).substr(pair.key_at, pair.key_length);
-  }
-  std::string_view Name(const GgufTensor& tensor) const {
-    return std::string_view(text).substr(tensor.name_at, tensor.name_length);
-  }
-  /// The first pair of that key; null if there is none.
+  /// The pair of that key; null if there is none.
   const GgufPair* Find(std::string_view key) const;
   /// Outermost first.
   std::vector<uint64_t> Shape(const GgufTensor& tensor) const;

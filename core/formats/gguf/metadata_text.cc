@@ -186,7 +186,7 @@ void AppendGgufScalar(uint32_t type, GgufReader& in, std::string& text) {
 
 void GgufMetadataWriter::BeginPair(State& state, std::string& text) const {
   const GgufPair& pair = header_.pairs[state.pair];
-  const std::string_view key = header_.Key(pair);
+  const std::string_view key = header_.keys[pair.key];
   text += state.pair == 0 ? "{\n\"" : ",\n\"";
   if (IsUtf8(key)) {
     AppendEscaped(key, text);

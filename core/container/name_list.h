@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ctxfs {
+
+/// Names, numbered from 0: less than 4 GiB, in one string.
+class NameList {
+ public:
+  uint32_t count() const { return static_cast<uint32_t>(ends_.size()); }
+  /// Bytes of all names.
+  uint64_t bytes() const { return text_.size(); }
+
+  std::string_view operator[](uint32_t number) const {
+    const uint32_t begin = number == 0 ? 0 : ends_[number - 1];
+    return std::string_view(text_).substr(begin, ends_[number] - begin);
+  }
+
+  void Add(std::string_view name) {
+    text_ += name;
+    ends_.push_back(static_cast<uint32_t>(text_.size()));
+  }
+
+  /// Makes names fit for Find. Returns every name that occurred before, with
+  /// the last such one, in the order of names and then of numbers.
+  std::vector<std::pair<uint32_t, uint32_t>> Sort();
+
+  /// The first name that equals `name`. Only after Sort.
+  std::optional<uint32_t> Find(std::string_view name) const;
+
+ private:
+  std::string text_;
+  std::vector<uint32_t> ends_;
+  std::vector<uint32_t> sorted_;
+};
+
+}  // namespace ctxfs
