@@ -2,12 +2,11 @@
 //
 // The header of a safetensors file (docs/safetensors.md, section 2): an object
 // that may name millions of tensors, so it is parsed as events, and kept as
-// records of 40 bytes.
+// records of 32 bytes.
 #include "core/formats/safetensors/header.h"
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -310,9 +309,7 @@ class HeaderBuilder final : public JsonEvents {
       ++header_.left_out;
       return;
     }
-    entry_.tensor.name_at = static_cast<uint32_t>(header_.names.size());
-    entry_.tensor.name_length = static_cast<uint32_t>(name_.size());
-    header_.names += name_;
+    header_.names.Add(name_);
     header_.tensors.push_back(entry_.tensor);
   }
 
@@ -333,40 +330,12 @@ class HeaderBuilder final : public JsonEvents {
   bool metadata_broken_ = false;
 };
 
-/// Sorts the tensors by name, and adds a fault for names that occur twice.
-void SortNames(SafetensorsHeader& header, uint64_t offset,
-               SafetensorsFaults& faults) {
-  std::vector<uint32_t>& order = header.by_name;
-  order.resize(header.tensors.size());
-  std::iota(order.begin(), order.end(), 0U);
-  const auto less = [&header](uint32_t a, uint32_t b) {
-    const int compared = header.Name(a).compare(header.Name(b));
-    return compared != 0 ? compared < 0 : a < b;
-  };
-  // Most writers sort by name within a type.
-  if (!std::is_sorted(order.begin(), order.end(), less)) {
-    std::sort(order.begin(), order.end(), less);
-  }
-  for (size_t i = 1; i < order.size(); ++i) {
-    if (header.Name(order[i]) == header.Name(order[i - 1])) {
-      faults.Add(header.Label(order[i]) + " has the name of tensor " +
-                     std::to_string(order[i - 1]),
-                 offset);
-    }
-  }
-}
-
 }  // namespace
 
 void SafetensorsFaults::Add(std::string what, uint64_t offset) {
   if (count++ < kMostFaults) {
     first.push_back({Code::kCorrupt, std::move(what), offset});
   }
-}
-
-std::string_view SafetensorsHeader::Name(uint32_t tensor) const {
-  const SafetensorsTensor& record = tensors[tensor];
-  return std::string_view(names).substr(record.name_at, record.name_length);
 }
 
 std::span<const uint64_t> SafetensorsHeader::Shape(uint32_t tensor) const {
@@ -388,18 +357,8 @@ std::string_view SafetensorsHeader::DTypeText(uint32_t tensor) const {
                       SafetensorsTensor::kFirstOtherDType];
 }
 
-std::optional<uint32_t> SafetensorsHeader::Find(std::string_view name) const {
-  const auto found =
-      std::lower_bound(by_name.begin(), by_name.end(), name,
-                       [this](uint32_t tensor, std::string_view wanted) {
-                         return Name(tensor) < wanted;
-                       });
-  if (found == by_name.end() || Name(*found) != name) return std::nullopt;
-  return *found;
-}
-
 std::string SafetensorsHeader::Label(uint32_t tensor) const {
-  return "tensor " + std::to_string(tensor) + " " + Quote(Name(tensor));
+  return "tensor " + std::to_string(tensor) + " " + Quote(names[tensor]);
 }
 
 Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json,
@@ -414,7 +373,11 @@ Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json,
     return error;
   }
   SafetensorsHeader header = builder.Take();
-  SortNames(header, offset, faults);
+  for (const auto& [tensor, earlier] : header.names.Sort()) {
+    faults.Add(header.Label(tensor) + " has the name of tensor " +
+                   std::to_string(earlier),
+               offset);
+  }
   return header;
 }
 

@@ -10,18 +10,16 @@
 
 #include "core/base/dtype.h"
 #include "core/base/result.h"
-#include "core/container/container.h"
+#include "core/container/name_list.h"
 #include "core/content/read_context.h"
 
 namespace ctxfs::safetensors {
 
-/// One tensor of a header (docs/safetensors.md, section 2), in 40 bytes.
+/// One tensor of a header (docs/safetensors.md, section 2), in 32 bytes.
 struct SafetensorsTensor {
   /// The data, half open, relative to the end of the header; not yet checked.
   uint64_t begin = 0;
   uint64_t end = 0;
-  uint32_t name_at = 0;  // in SafetensorsHeader::names
-  uint32_t name_length = 0;
   uint32_t dims_at = 0;  // in SafetensorsHeader::dims
   uint32_t rank = 0;
   /// A DType; kFirstOtherDType + n for number n of other_dtypes.
@@ -41,7 +39,7 @@ struct SafetensorsFaults {
 
 /// A parsed header. Tensors are in the order of the text.
 struct SafetensorsHeader {
-  std::string names;
+  NameList names;
   std::vector<uint64_t> dims;
   std::vector<SafetensorsTensor> tensors;
   std::vector<std::string> other_dtypes;  // in lower case
@@ -52,18 +50,13 @@ struct SafetensorsHeader {
     size_t length = 0;
   };
   std::optional<Part> metadata;
-  /// The numbers of all tensors, sorted by name; equal names by number.
-  std::vector<uint32_t> by_name;
   /// Entries that are malformed and therefore not in `tensors`.
   uint64_t left_out = 0;
 
-  std::string_view Name(uint32_t tensor) const;
   std::span<const uint64_t> Shape(uint32_t tensor) const;
   /// The type if it is one of section 3.
   std::optional<DType> KnownDType(uint32_t tensor) const;
   std::string_view DTypeText(uint32_t tensor) const;
-  /// The first tensor of that name.
-  std::optional<uint32_t> Find(std::string_view name) const;
   /// "tensor 3 'a'", for messages.
   std::string Label(uint32_t tensor) const;
 };

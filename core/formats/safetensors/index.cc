@@ -116,19 +116,19 @@ Result<SafetensorsIndexContainer::Shard> SafetensorsIndexContainer::OpenShard(
 }
 
 Status SafetensorsIndexContainer::FindTensors(const ReadContext& context) {
-  items_.reserve(index_.tensors.size());
-  for (uint32_t i = 0; i < index_.tensors.size(); ++i) {
+  items_.reserve(index_.names.count());
+  for (uint32_t i = 0; i < index_.names.count(); ++i) {
     if (i % kTensorsPerCheck == 0) {
       if (Status wanted = context.Check(); !wanted) return wanted;
     }
-    Item item{index_.tensors[i].file, kNoTensor};
+    Item item{index_.file_of[i], kNoTensor};
     const Shard& shard = shards_[item.shard];
     if (shard.container != nullptr) {
-      const auto found = shard.container->header().Find(index_.Name(i));
+      const auto found = shard.container->header().names.Find(index_.names[i]);
       item.tensor = found.value_or(kNoTensor);
       if (!found) {
         WarnOf("the file " + Quote(index_.files[item.shard]) +
-                   " has no tensor " + Quote(index_.Name(i)),
+                   " has no tensor " + Quote(index_.names[i]),
                /*damage=*/true);
       }
     }
@@ -146,8 +146,8 @@ Status SafetensorsIndexContainer::AddUnlisted(const ReadContext& context) {
       if (i % kTensorsPerCheck == 0) {
         if (Status wanted = context.Check(); !wanted) return wanted;
       }
-      const std::string_view name = header.Name(i);
-      const std::optional<uint32_t> listed = index_.Find(name);
+      const std::string_view name = header.names[i];
+      const std::optional<uint32_t> listed = index_.names.Find(name);
       // It is in weight_map, and the shard named there has it.
       if (listed && items_[*listed].tensor != kNoTensor) continue;
       WarnOf("tensor " + Quote(name) + " of the file " +
@@ -160,9 +160,9 @@ Status SafetensorsIndexContainer::AddUnlisted(const ReadContext& context) {
 }
 
 std::string_view SafetensorsIndexContainer::TensorName(uint32_t item) const {
-  if (item < index_.tensors.size()) return index_.Name(item);
+  if (item < index_.names.count()) return index_.names[item];
   const Item& unlisted = items_[item];
-  return shards_[unlisted.shard].container->header().Name(unlisted.tensor);
+  return shards_[unlisted.shard].container->header().names[unlisted.tensor];
 }
 
 std::string SafetensorsIndexContainer::Label(uint32_t item) const {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/safetensors/index_json.h"
 
-#include <algorithm>
-#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -86,10 +84,8 @@ class IndexBuilder final : public JsonEvents {
     const auto number = static_cast<uint32_t>(index_.files.size());
     const auto [found, is_new] = files_.try_emplace(std::move(file), number);
     if (is_new) index_.files.push_back(found->first);
-    index_.tensors.push_back({static_cast<uint32_t>(index_.names.size()),
-                              static_cast<uint32_t>(name_.size()),
-                              found->second});
-    index_.names += name_;
+    index_.names.Add(name_);
+    index_.file_of.push_back(found->second);
   }
 
   SafetensorsIndexJson index_;
@@ -101,35 +97,7 @@ class IndexBuilder final : public JsonEvents {
   bool has_metadata_ = false;
 };
 
-Status SortNames(SafetensorsIndexJson& index) {
-  std::vector<uint32_t>& order = index.by_name;
-  order.resize(index.tensors.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&index](uint32_t a, uint32_t b) {
-    return index.Name(a) < index.Name(b);
-  });
-  for (size_t i = 1; i < order.size(); ++i) {
-    if (index.Name(order[i]) == index.Name(order[i - 1])) {
-      return Error{Code::kCorrupt,
-                   "weight_map has " + Quote(index.Name(order[i])) + " twice",
-                   0};
-    }
-  }
-  return {};
-}
-
 }  // namespace
-
-std::optional<uint32_t> SafetensorsIndexJson::Find(
-    std::string_view name) const {
-  const auto found =
-      std::lower_bound(by_name.begin(), by_name.end(), name,
-                       [this](uint32_t tensor, std::string_view wanted) {
-                         return Name(tensor) < wanted;
-                       });
-  if (found == by_name.end() || Name(*found) != name) return std::nullopt;
-  return *found;
-}
 
 Result<SafetensorsIndexJson> ParseSafetensorsIndex(std::string_view json,
                                                    const ReadContext& context) {
@@ -146,10 +114,12 @@ Result<SafetensorsIndexJson> ParseSafetensorsIndex(std::string_view json,
                  0};
   }
   SafetensorsIndexJson index = builder.Take();
-  if (Status sorted = SortNames(index); !sorted) {
-    return std::move(sorted).error();
-  }
-  return index;
+  const auto repeated = index.names.Sort();
+  if (repeated.empty()) return index;
+  return Error{
+      Code::kCorrupt,
+      "weight_map has " + Quote(index.names[repeated.front().first]) + " twice",
+      0};
 }
 
 }  // namespace ctxfs::safetensors

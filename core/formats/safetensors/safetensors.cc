@@ -128,7 +128,7 @@ EntryInfo SafetensorsContainer::DescribeTensor(uint32_t tensor) const {
   const SafetensorsTensor& record = header_.tensors[tensor];
   const std::span<const uint64_t> shape = header_.Shape(tensor);
   EntryInfo info;
-  info.name = header_.Name(tensor);
+  info.name = header_.names[tensor];
   info.kind = "tensor";
   info.size = TensorSize(tensor);
   info.stored_size = info.size;
@@ -153,7 +153,7 @@ std::optional<ArrayInfo> SafetensorsContainer::ArrayOf(uint32_t tensor) const {
   }
   const std::span<const uint64_t> shape = header_.Shape(tensor);
   ArrayInfo array;
-  array.name = header_.Name(tensor);
+  array.name = header_.names[tensor];
   array.dtype = *dtype;
   array.shape.assign(shape.begin(), shape.end());
   array.open = [self = Share(*this), tensor](const ReadContext& /*context*/) {

@@ -40,7 +40,7 @@ class SafetensorsContainer final : public TensorContainer {
     return static_cast<uint32_t>(header_.tensors.size());
   }
   std::string_view TensorName(uint32_t tensor) const override {
-    return header_.Name(tensor);
+    return header_.names[tensor];
   }
   uint64_t TensorSize(uint32_t tensor) const override;
   std::optional<Error> TensorFault(uint32_t tensor) const override;
