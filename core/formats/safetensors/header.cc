@@ -19,31 +19,6 @@ namespace {
 
 using Scalar = JsonEvents::Scalar;
 
-constexpr std::array<std::pair<std::string_view, DType>, 22> kTypes = {{
-    {"BOOL", DType::kBool},
-    {"U8", DType::kU8},
-    {"I8", DType::kI8},
-    {"U16", DType::kU16},
-    {"I16", DType::kI16},
-    {"U32", DType::kU32},
-    {"I32", DType::kI32},
-    {"U64", DType::kU64},
-    {"I64", DType::kI64},
-    {"F16", DType::kF16},
-    {"BF16", DType::kBf16},
-    {"F32", DType::kF32},
-    {"F64", DType::kF64},
-    {"C64", DType::kC64},
-    {"F8_E4M3", DType::kF8E4M3},
-    {"F8_E5M2", DType::kF8E5M2},
-    {"F8_E4M3FNUZ", DType::kF8E4M3Fnuz},
-    {"F8_E5M2FNUZ", DType::kF8E5M2Fnuz},
-    {"F8_E8M0", DType::kF8E8M0},
-    {"F6_E2M3", DType::kF6E2M3},
-    {"F6_E3M2", DType::kF6E3M2},
-    {"F4", DType::kF4},
-}};
-
 std::string Lower(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {
@@ -52,93 +27,89 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
+/// The types of section 3, which are called as in ctxfs, but in capitals.
+std::optional<DType> TypeOf(std::string_view text) {
+  const std::string name = Lower(text);
+  const bool capitals = std::none_of(
+      text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  const std::optional<DType> dtype = DTypeOf(name);
+  const bool missing = dtype == DType::kC32 || dtype == DType::kC128;
+  return capitals && !missing ? dtype : std::nullopt;
+}
+
 /// Builds the records. A fault makes an entry malformed; parsing goes on.
 class HeaderBuilder final : public JsonEvents {
  public:
   HeaderBuilder(uint64_t offset, SafetensorsFaults& faults)
       : offset_(offset), faults_(faults) {}
 
-  bool OnKey(std::string& key) override {
-    if (place_ == Place::kTop) {
-      BeginValue(key);
-    } else if (place_ == Place::kEntry) {
-      BeginField(key);
-    }
-    return true;
+  void OnKey(std::string& key) override {
+    if (place_ == Place::kTop) BeginValue(key);
+    if (place_ == Place::kEntry) BeginField(key);
   }
 
-  bool OnScalar(Scalar kind, uint64_t number, std::string& text) override {
+  void OnScalar(Scalar kind, uint64_t number, std::string& text) override {
     switch (place_) {
       case Place::kTop:
-        ScalarValue(kind);
-        return true;
+        if (!is_metadata_ || kind != Scalar::kNull) RefuseValue();
+        return;
       case Place::kMetadata:
-        if (kind != Scalar::kString)
-          BreakMetadata("has a value that is not a string");
-        return true;
+        if (kind != Scalar::kString) RefuseMetadataValue();
+        return;
       case Place::kEntry:
-        ScalarField(kind, text);
-        return true;
+        return ScalarField(kind, text);
       case Place::kShape:
         return AddDim(kind, number);
       case Place::kOffsets:
-        AddOffset(kind, number);
-        return true;
+        return AddOffset(kind, number);
       case Place::kSkipped:
-        return true;
+        return;
     }
-    return true;
   }
 
-  bool OnOpen(bool is_array) override {
-    if (depth_++ == 0) return true;  // the header itself, which is an object
+  void OnOpen(bool is_array) override {
+    if (depth_++ == 0) return;  // the header itself, which is an object
     switch (place_) {
       case Place::kTop:
-        OpenValue(is_array);
-        return true;
+        return OpenValue(is_array);
       case Place::kEntry:
-        OpenField(is_array);
-        return true;
+        return OpenField(is_array);
       case Place::kMetadata:
-        BreakMetadata("has a value that is not a string");
-        break;
+        RefuseMetadataValue();
+        return Skip();
       case Place::kShape:
       case Place::kOffsets:
         Break("has an array within an array");
-        break;
+        return Skip();
       case Place::kSkipped:
-        return true;
+        return;
     }
-    Skip();
-    return true;
   }
 
-  bool OnClose() override {
+  void OnClose() override {
     --depth_;
     switch (place_) {
       case Place::kSkipped:
         if (depth_ == skipped_from_) place_ = after_skipped_;
-        break;
+        return;
       case Place::kMetadata:
         header_.metadata->length = at() - header_.metadata->offset;
         if (metadata_broken_) header_.metadata.reset();
         place_ = Place::kTop;
-        break;
+        return;
       case Place::kEntry:
         EndEntry();
         place_ = Place::kTop;
-        break;
-      case Place::kShape:
-        place_ = Place::kEntry;
-        break;
+        return;
       case Place::kOffsets:
         if (entry_.offsets != 2) Break("has data_offsets that are not two");
+        [[fallthrough]];
+      case Place::kShape:
         place_ = Place::kEntry;
-        break;
+        return;
       case Place::kTop:
-        break;
+        return;
     }
-    return true;
   }
 
   SafetensorsHeader Take() { return std::move(header_); }
@@ -152,20 +123,17 @@ class HeaderBuilder final : public JsonEvents {
     kOffsets,   // in its data_offsets
     kSkipped,   // in a value that is ignored
   };
-  enum class Field : uint8_t { kDType, kShape, kOffsets, kOther };
+  enum Field : uint8_t { kDType, kShape, kOffsets, kOther };
 
   /// A tensor as far as it has been read.
   struct Entry {
     SafetensorsTensor tensor;
-    bool has_dtype = false;
-    bool has_shape = false;
-    bool has_offsets = false;
+    std::array<bool, kOther> has{};  // by Field
     unsigned offsets = 0;
     bool broken = false;
-    size_t at = 0;
   };
 
-  uint64_t FileOffset(size_t at) const { return offset_ + at; }
+  uint64_t FileOffset() const { return offset_ + at(); }
 
   void Skip() {
     skipped_from_ = depth_ - 1;
@@ -176,67 +144,54 @@ class HeaderBuilder final : public JsonEvents {
   void BeginValue(std::string& key) {
     is_metadata_ = key == "__metadata__";
     entry_ = {};
-    entry_.at = at();
     name_ = std::move(key);
-    if (!is_metadata_) return;
-    if (had_metadata_) BreakMetadata("occurs twice");
-    had_metadata_ = true;
-  }
-
-  void ScalarValue(Scalar kind) {
-    if (!is_metadata_) {
-      Break("is not an object");
-      EndEntry();
-    } else if (kind != Scalar::kNull) {
-      BreakMetadata("is neither an object nor null");
+    if (is_metadata_ && std::exchange(had_metadata_, true)) {
+      BreakMetadata("occurs twice");
     }
   }
 
   void OpenValue(bool is_array) {
-    if (is_metadata_ && !is_array && !metadata_seen_) {
-      metadata_seen_ = true;
+    if (is_array || (is_metadata_ && metadata_broken_)) {
+      RefuseValue();
+      Skip();
+    } else if (is_metadata_) {
       header_.metadata = SafetensorsHeader::Part{at() - 1, 0};
       place_ = Place::kMetadata;
-      return;
-    }
-    if (!is_metadata_ && !is_array) {
+    } else {
       place_ = Place::kEntry;
-      return;
     }
-    if (!is_metadata_) {
-      Break("is not an object");
-      EndEntry();
-    } else if (is_array) {
-      BreakMetadata("is neither an object nor null");
-    }
-    Skip();
   }
 
+  void RefuseValue() {
+    if (is_metadata_) return BreakMetadata("is neither an object nor null");
+    Break("is not an object");
+    EndEntry();
+  }
+
+  void RefuseMetadataValue() {
+    BreakMetadata("has a value that is not a string");
+  }
+
+  /// Later faults of metadata are not reported.
   void BreakMetadata(const char* why) {
-    if (!metadata_broken_) {
-      faults_.Add(std::string("__metadata__ ") + why, FileOffset(at()));
+    if (!std::exchange(metadata_broken_, true)) {
+      faults_.Add(std::string("__metadata__ ") + why, FileOffset());
     }
-    metadata_broken_ = true;
     if (place_ != Place::kMetadata) header_.metadata.reset();
   }
 
   void BeginField(const std::string& key) {
-    field_ = key == "dtype"          ? Field::kDType
-             : key == "shape"        ? Field::kShape
-             : key == "data_offsets" ? Field::kOffsets
-                                     : Field::kOther;
-    bool* has = field_ == Field::kDType     ? &entry_.has_dtype
-                : field_ == Field::kShape   ? &entry_.has_shape
-                : field_ == Field::kOffsets ? &entry_.has_offsets
-                                            : nullptr;
-    if (has != nullptr && std::exchange(*has, true)) {
+    constexpr std::string_view kFields[] = {"dtype", "shape", "data_offsets"};
+    const auto* found = std::find(std::begin(kFields), std::end(kFields), key);
+    field_ = static_cast<Field>(found - std::begin(kFields));
+    if (field_ != kOther && std::exchange(entry_.has[field_], true)) {
       Break("has a field twice");
     }
   }
 
   void ScalarField(Scalar kind, const std::string& text) {
-    if (field_ == Field::kOther) return;
-    if (field_ != Field::kDType) {
+    if (field_ == kOther) return;
+    if (field_ != kDType) {
       return Break("has a shape or data_offsets that is not an array");
     }
     if (kind != Scalar::kString) {
@@ -246,24 +201,23 @@ class HeaderBuilder final : public JsonEvents {
   }
 
   void OpenField(bool is_array) {
-    if (field_ == Field::kShape && is_array) {
+    if (field_ == kShape && is_array) {
       place_ = Place::kShape;
       entry_.tensor.dims_at = static_cast<uint32_t>(header_.dims.size());
       entry_.tensor.rank = 0;
       return;
     }
-    if (field_ == Field::kOffsets && is_array) {
+    if (field_ == kOffsets && is_array) {
       place_ = Place::kOffsets;
       return;
     }
-    if (field_ != Field::kOther) Break("has a field of the wrong type");
+    if (field_ != kOther) Break("has a field of the wrong type");
     Skip();
   }
 
-  bool AddDim(Scalar kind, uint64_t number) {
+  void AddDim(Scalar kind, uint64_t number) {
     if (kind != Scalar::kUnsigned) {
-      Break("has a shape that is not of integers from 0 to 2^64 - 1");
-      return true;
+      return Break("has a shape that is not of integers from 0 to 2^64 - 1");
     }
     if (header_.dims.size() >= kMostDims) {
       return Fail({Code::kLimit,
@@ -273,7 +227,6 @@ class HeaderBuilder final : public JsonEvents {
     }
     header_.dims.push_back(number);
     ++entry_.tensor.rank;
-    return true;
   }
 
   void AddOffset(Scalar kind, uint64_t number) {
@@ -286,8 +239,8 @@ class HeaderBuilder final : public JsonEvents {
   }
 
   uint32_t DTypeCode(const std::string& text) {
-    for (const auto& [name, dtype] : kTypes) {
-      if (name == text) return static_cast<uint32_t>(dtype);
+    if (const std::optional<DType> known = TypeOf(text)) {
+      return static_cast<uint32_t>(*known);
     }
     const auto number = static_cast<uint32_t>(header_.other_dtypes.size());
     const auto [found, is_new] = others_.try_emplace(Lower(text), number);
@@ -296,13 +249,12 @@ class HeaderBuilder final : public JsonEvents {
   }
 
   void Break(const char* why) {
-    if (entry_.broken) return;
-    entry_.broken = true;
-    faults_.Add("the entry of " + Quote(name_) + " " + why, FileOffset(at()));
+    if (std::exchange(entry_.broken, true)) return;
+    faults_.Add("the entry of " + Quote(name_) + " " + why, FileOffset());
   }
 
   void EndEntry() {
-    if (!entry_.has_dtype || !entry_.has_shape || !entry_.has_offsets) {
+    if (std::ranges::count(entry_.has, false) > 0) {
       Break("lacks dtype, shape or data_offsets");
     }
     if (entry_.broken) {
@@ -323,10 +275,9 @@ class HeaderBuilder final : public JsonEvents {
   Place after_skipped_ = Place::kTop;
   std::string name_;
   Entry entry_;
-  Field field_ = Field::kOther;
+  Field field_ = kOther;
   bool is_metadata_ = false;
-  bool had_metadata_ = false;   // the key
-  bool metadata_seen_ = false;  // an object
+  bool had_metadata_ = false;
   bool metadata_broken_ = false;
 };
 

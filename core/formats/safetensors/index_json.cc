@@ -12,49 +12,36 @@ namespace {
 
 class IndexBuilder final : public JsonEvents {
  public:
-  bool OnKey(std::string& key) override {
-    if (depth_ == 1) return BeginField(key);
+  void OnKey(std::string& key) override {
+    if (depth_ == 1) BeginField(key);
     if (depth_ == 2 && field_ == Field::kWeightMap) name_ = std::move(key);
-    return true;
   }
 
-  bool OnScalar(Scalar kind, uint64_t /*number*/, std::string& text) override {
+  void OnScalar(Scalar kind, uint64_t /*number*/, std::string& text) override {
     if (depth_ == 0) return Refuse("the index is not a JSON object");
-    if (field_ != Field::kWeightMap) return true;
+    if (field_ != Field::kWeightMap) return;
     if (depth_ == 1) return Refuse("weight_map is not an object");
-    if (kind != Scalar::kString) {
-      return Refuse("weight_map has a file name that is not a string, for " +
-                    Quote(name_));
-    }
+    if (kind != Scalar::kString) return RefuseFile();
     AddTensor(std::move(text));
-    return true;
   }
 
-  bool OnOpen(bool is_array) override {
-    if (depth_ == 0 && is_array)
-      return Refuse("the index is not a JSON object");
-    if (depth_ == 1) {
-      if (field_ == Field::kWeightMap && is_array) {
-        return Refuse("weight_map is not an object");
-      }
-      if (field_ == Field::kMetadata && !is_array) {
-        index_.metadata = SafetensorsHeader::Part{at() - 1, 0};
-      }
+  void OnOpen(bool is_array) override {
+    if (depth_ == 0 && is_array) Refuse("the index is not a JSON object");
+    if (depth_ == 1 && field_ == Field::kWeightMap && is_array) {
+      Refuse("weight_map is not an object");
     }
-    if (depth_ >= 2 && field_ == Field::kWeightMap) {
-      return Refuse("weight_map has a file name that is not a string, for " +
-                    Quote(name_));
+    if (depth_ == 1 && field_ == Field::kMetadata && !is_array) {
+      index_.metadata = SafetensorsHeader::Part{at() - 1, 0};
     }
+    if (depth_ >= 2 && field_ == Field::kWeightMap) RefuseFile();
     ++depth_;
-    return true;
   }
 
-  bool OnClose() override {
+  void OnClose() override {
     --depth_;
     if (depth_ == 1 && field_ == Field::kMetadata && index_.metadata) {
       index_.metadata->length = at() - index_.metadata->offset;
     }
-    return true;
   }
 
   bool has_weight_map() const { return has_weight_map_; }
@@ -63,21 +50,23 @@ class IndexBuilder final : public JsonEvents {
  private:
   enum class Field : uint8_t { kWeightMap, kMetadata, kOther };
 
-  bool Refuse(std::string what) {
-    return Fail({Code::kCorrupt, std::move(what), at()});
+  void Refuse(std::string what) {
+    Fail({Code::kCorrupt, std::move(what), at()});
   }
 
-  bool BeginField(const std::string& key) {
+  void RefuseFile() {
+    Refuse("weight_map has a file name that is not a string, for " +
+           Quote(name_));
+  }
+
+  void BeginField(const std::string& key) {
     field_ = key == "weight_map" ? Field::kWeightMap
              : key == "metadata" ? Field::kMetadata
                                  : Field::kOther;
-    if (field_ == Field::kWeightMap && std::exchange(has_weight_map_, true)) {
-      return Refuse("weight_map occurs twice");
-    }
-    if (field_ == Field::kMetadata && std::exchange(has_metadata_, true)) {
-      return Refuse("metadata occurs twice");
-    }
-    return true;
+    const bool repeated =
+        (field_ == Field::kWeightMap && std::exchange(has_weight_map_, true)) ||
+        (field_ == Field::kMetadata && std::exchange(has_metadata_, true));
+    if (repeated) Refuse(key + " occurs twice");
   }
 
   void AddTensor(std::string file) {

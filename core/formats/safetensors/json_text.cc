@@ -52,6 +52,7 @@ class JsonTextParser {
       : events_(events), context_(context) {}
 
   size_t* position() { return &events_.at_; }
+  const Error& error() const { return *events_.error_; }
 
   bool null() { return Scalar(JsonEvents::Scalar::kNull); }
   bool boolean(bool /*value*/) { return Scalar(JsonEvents::Scalar::kBool); }
@@ -60,53 +61,60 @@ class JsonTextParser {
     return Scalar(JsonEvents::Scalar::kOtherNumber);
   }
   bool number_unsigned(Json::number_unsigned_t value) {
-    std::string none;
-    return Wanted() &&
-           events_.OnScalar(JsonEvents::Scalar::kUnsigned, value, none);
+    return Scalar(JsonEvents::Scalar::kUnsigned, value);
   }
   bool number_float(Json::number_float_t /*value*/, const std::string& /*s*/) {
     return Scalar(JsonEvents::Scalar::kOtherNumber);
   }
   bool string(std::string& value) {
-    return Wanted() && events_.OnScalar(JsonEvents::Scalar::kString, 0, value);
+    if (Wanted()) events_.OnScalar(JsonEvents::Scalar::kString, 0, value);
+    return !events_.error_;
   }
   bool binary(Json::binary_t& /*value*/) { return false; }
   bool start_object(size_t /*size*/) { return Open(false); }
   bool start_array(size_t /*size*/) { return Open(true); }
-  bool key(std::string& value) { return events_.OnKey(value); }
+  bool key(std::string& value) {
+    events_.OnKey(value);
+    return !events_.error_;
+  }
   bool end_object() { return Close(); }
   bool end_array() { return Close(); }
   bool parse_error(size_t position, const std::string& /*token*/,
                    const Json::exception& e) {
-    return events_.Fail({Code::kCorrupt, "not JSON: " + Printable(e.what()),
-                         position == 0 ? 0 : position - 1});
+    events_.Fail({Code::kCorrupt, "not JSON: " + Printable(e.what()),
+                  position == 0 ? 0 : position - 1});
+    return false;
   }
 
  private:
-  bool Scalar(JsonEvents::Scalar kind) {
+  bool Scalar(JsonEvents::Scalar kind, uint64_t number = 0) {
     std::string none;
-    return Wanted() && events_.OnScalar(kind, 0, none);
+    if (Wanted()) events_.OnScalar(kind, number, none);
+    return !events_.error_;
   }
   bool Open(bool is_array) {
-    if (depth_ == kMostDepth) {
-      return events_.Fail(
+    if (depth_++ == kMostDepth) {
+      events_.Fail(
           {Code::kCorrupt,
            "JSON nested deeper than " + std::to_string(kMostDepth) + " levels",
-           events_.at() - 1});
+           events_.at_ - 1});
+    } else if (Wanted()) {
+      events_.OnOpen(is_array);
     }
-    ++depth_;
-    return Wanted() && events_.OnOpen(is_array);
+    return !events_.error_;
   }
   bool Close() {
     --depth_;
-    return events_.OnClose();
+    events_.OnClose();
+    return !events_.error_;
   }
-  /// Whether to go on: false if the request was interrupted.
+  /// Whether to go on: fails if the request was interrupted.
   bool Wanted() {
     constexpr uint64_t kEventsPerCheck = 16'384;
     if (++count_ % kEventsPerCheck != 0) return true;
     Status wanted = context_.Check();
-    return wanted || events_.Fail(std::move(wanted).error());
+    if (!wanted) events_.Fail(std::move(wanted).error());
+    return wanted.has_value();
   }
 
   JsonEvents& events_;
@@ -129,7 +137,7 @@ Status ParseJsonText(std::string_view text, JsonEvents& events,
                       /*strict=*/true)) {
     return {};
   }
-  Error error = events.error();
+  Error error = parser.error();
   if (error.Permanent() && !IsUtf8(text)) error.what += " (it is not UTF-8)";
   return error;
 }

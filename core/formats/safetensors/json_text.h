@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,27 +26,22 @@ class JsonEvents {
 
   virtual ~JsonEvents() = default;
 
-  /// Each returns false to stop parsing, after setting error(). `number` is the
-  /// value of a kUnsigned, `text` that of a kString. The text up to and with
-  /// the event's last token has at() bytes.
-  virtual bool OnScalar(Scalar kind, uint64_t number, std::string& text) = 0;
-  virtual bool OnKey(std::string& key) = 0;
-  virtual bool OnOpen(bool is_array) = 0;
-  virtual bool OnClose() = 0;
-
-  size_t at() const { return at_; }
-  const Error& error() const { return error_; }
+  /// Each may Fail, which stops parsing. `number` is the value of a kUnsigned,
+  /// `text` that of a kString. The text up to and with the event's last token
+  /// has at() bytes.
+  virtual void OnScalar(Scalar kind, uint64_t number, std::string& text) = 0;
+  virtual void OnKey(std::string& key) = 0;
+  virtual void OnOpen(bool is_array) = 0;
+  virtual void OnClose() = 0;
 
  protected:
-  bool Fail(Error error) {
-    error_ = std::move(error);
-    return false;
-  }
+  size_t at() const { return at_; }
+  void Fail(Error error) { error_ = std::move(error); }
 
  private:
   friend class JsonTextParser;
   size_t at_ = 0;
-  Error error_{Code::kCorrupt, "not JSON"};
+  std::optional<Error> error_;
 };
 
 /// Parses `text`, one strict JSON value of at most kMostDepth

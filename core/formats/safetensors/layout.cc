@@ -26,13 +26,11 @@ std::string RangeText(const SafetensorsTensor& tensor) {
 /// The bits of all elements, multiplied as the library does: from left to
 /// right, with a check of each step, so that an overflow before a 0 is one.
 std::optional<uint64_t> BitsOf(std::span<const uint64_t> shape, DType dtype) {
-  uint64_t product = 1;
+  std::optional<uint64_t> product = 1;
   for (const uint64_t dim : shape) {
-    const std::optional<uint64_t> next = CheckedMul(product, dim);
-    if (!next) return std::nullopt;
-    product = *next;
+    if (product) product = CheckedMul(*product, dim);
   }
-  return CheckedMul(product, DTypeBits(dtype));
+  return product ? CheckedMul(*product, DTypeBits(dtype)) : std::nullopt;
 }
 
 class Chain {
