@@ -15,11 +15,8 @@
 
 #include <utility>
 
-#include "core/base/text.h"
-#include "core/container/open.h"
 #include "core/formats/onnx/limits.h"
 #include "core/formats/onnx/model_json.h"
-#include "core/formats/onnx/probe.h"
 #include "core/formats/onnx/wire.h"
 
 namespace ctxfs::onnx {
@@ -266,34 +263,4 @@ void Model::OnSparse(const std::string& name, const std::vector<int64_t>& dims,
   summary_->AddSparse(name, dims, data_type, count);
 }
 
-namespace {
-
-Result<std::shared_ptr<const Container>> OpenModel(
-    std::shared_ptr<const Source> source, const OpenOptions& options,
-    const ReadContext& context) {
-  Result<Buffer> head = ReadHead(*source);
-  if (!head) return std::move(head).error();
-  if (!ResemblesModel(head->span())) {
-    return Error{Code::kNotContainer,
-                 "no_magic: not a model of ONNX: it does not start with a "
-                 "version",
-                 0};
-  }
-  return OpenAs<Model>(std::move(source), options, context);
-}
-
-}  // namespace
 }  // namespace ctxfs::onnx
-
-namespace ctxfs {
-
-extern const Format kOnnx;
-const Format kOnnx{.name = "onnx",
-                   .contents = "models as graphs of operators",
-                   .extensions = "onnx",
-                   .probe = &onnx::IsModelHead,
-                   .open = &onnx::OpenModel,
-                   .resembles = &onnx::ResemblesModel,
-                   .stays_file = true};
-
-}  // namespace ctxfs

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/formats/onnx/probe.h"
-
+//
+// The format: which files are models, and how one is opened.
 #include <algorithm>
 #include <string_view>
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/open.h"
+#include "core/formats/onnx/model.h"
 #include "core/formats/onnx/wire.h"
 
 namespace ctxfs::onnx {
@@ -13,14 +15,12 @@ namespace {
 
 constexpr uint64_t kGraph = 7;
 constexpr uint64_t kNewestVersion = 1000;
-constexpr uint64_t kVarint = 0;
-constexpr uint64_t kBytes = 2;
 
 /// Fields of ModelProto, by wire type.
-bool IsModelField(uint64_t number, uint64_t type) {
+bool IsModelField(uint64_t number, WireType type) {
   constexpr std::string_view kOfBytes("\2\3\4\6\7\10\16\24\31\32", 10);
-  if (type == kVarint) return number == 1 || number == 5;
-  return type == kBytes && number < 0x80 &&
+  if (type == WireType::kVarint) return number == 1 || number == 5;
+  return type == WireType::kBytes && number < 0x80 &&
          kOfBytes.find(static_cast<char>(number)) != std::string_view::npos;
 }
 
@@ -49,13 +49,15 @@ bool ReadVersion(ByteReader& in) {
   return in.ok() && version >= 1 && version <= kNewestVersion;
 }
 
-}  // namespace
-
+/// Whether `head` starts with the version of a model, so that a walk over all
+/// of it can tell.
 bool ResemblesModel(Bytes head) {
   ByteReader in(head);
   return ReadVersion(in);
 }
 
+/// Whether a model starts with `head`: its version, and then nothing but fields
+/// of a model, up to its graph or the end of `head` (docs/onnx.md, section 2).
 bool IsModelHead(Bytes head) {
   ByteReader in(head);
   if (!ReadVersion(in)) return false;
@@ -65,12 +67,13 @@ bool IsModelHead(Bytes head) {
     const bool may_be_cut = !is_all && in.remaining() < kLongestVarint;
     const uint64_t tag = in.Uvarint();
     if (!in.ok()) return may_be_cut;
-    if (!IsModelField(tag >> 3, tag & 7U)) return false;
+    const auto type = static_cast<WireType>(tag & 7U);
+    if (!IsModelField(tag >> 3, type)) return false;
     if (tag >> 3 == kGraph) return true;
     const bool value_may_be_cut = !is_all && in.remaining() < kLongestVarint;
     const uint64_t value = in.Uvarint();
     if (!in.ok()) return value_may_be_cut;
-    if ((tag & 7U) == kVarint) continue;
+    if (type == WireType::kVarint) continue;
     const uint64_t here = std::min(value, in.remaining());
     const Bytes bytes = in.Take(here);
     if (IsTextField(tag >> 3) && !IsPlainText(AsText(bytes))) return false;
@@ -79,4 +82,32 @@ bool IsModelHead(Bytes head) {
   return !is_all;
 }
 
+Result<std::shared_ptr<const Container>> OpenModel(
+    std::shared_ptr<const Source> source, const OpenOptions& options,
+    const ReadContext& context) {
+  Result<Buffer> head = ReadHead(*source);
+  if (!head) return std::move(head).error();
+  if (!ResemblesModel(head->span())) {
+    return Error{Code::kNotContainer,
+                 "no_magic: not a model of ONNX: it does not start with a "
+                 "version",
+                 0};
+  }
+  return OpenAs<Model>(std::move(source), options, context);
+}
+
+}  // namespace
 }  // namespace ctxfs::onnx
+
+namespace ctxfs {
+
+extern const Format kOnnx;
+const Format kOnnx{.name = "onnx",
+                   .contents = "models as graphs of operators",
+                   .extensions = "onnx",
+                   .probe = &onnx::IsModelHead,
+                   .open = &onnx::OpenModel,
+                   .resembles = &onnx::ResemblesModel,
+                   .stays_file = true};
+
+}  // namespace ctxfs
