@@ -13,11 +13,6 @@
 namespace ctxfs::onnx {
 namespace {
 
-Error TooMany(uint64_t most, const char* what, uint64_t at) {
-  return {Code::kLimit,
-          "the model has more than " + std::to_string(most) + " " + what, at};
-}
-
 Status Remember(WireRange range, WireRanges& ranges) {
   if (ranges.size() >= kMostRemembered) {
     return TooMany(kMostRemembered, "parts of one message", range.begin);
@@ -41,6 +36,11 @@ void Widen(WireRange range, std::optional<WireRange>& span) {
 
 }  // namespace
 
+Error TooMany(uint64_t most, const char* what, uint64_t at) {
+  return {Code::kLimit,
+          "the model has more than " + std::to_string(most) + " " + what, at};
+}
+
 /// The fields of a NodeProto that are used.
 struct GraphReader::Node {
   std::string name;  // "#3" where it has none
@@ -59,11 +59,11 @@ Result<std::string> GraphReader::NameOf(const std::optional<WireRange>& name) {
 }
 
 Status GraphReader::ReadGraph(const WireRanges& graph, GraphCounts& counts) {
-  return ReadGraphAt(graph, {}, counts, /*top=*/true);
+  return ReadGraphAt(graph, {}, counts);
 }
 
 Status GraphReader::ReadGraphAt(const WireRanges& graph, const Place& place,
-                                GraphCounts& counts, bool top) {
+                                GraphCounts& counts) {
   // A node is a message in a graph, an attribute in a node, a graph in that.
   if (place.level > kMostLevels) {
     return Error{Code::kLimit,
@@ -77,7 +77,7 @@ Status GraphReader::ReadGraphAt(const WireRanges& graph, const Place& place,
     if (field.IsBytes(1)) {
       Widen({field.at, field.bytes.end}, nodes);
     } else if (field.IsBytes(5) && visitor_ != nullptr) {
-      if (top) ++counts.initializers;
+      if (place.top()) ++counts.initializers;
       return ReadInitializer(field.bytes, place);
     } else if (field.IsBytes(15) && visitor_ != nullptr) {
       return Remember(field.bytes, sparse);
@@ -89,16 +89,10 @@ Status GraphReader::ReadGraphAt(const WireRanges& graph, const Place& place,
     return read;
   }
   for (const WireRange& message : sparse) {
-    if (Status one = ReadSparse(message, place, top); !one) return one;
+    if (Status one = ReadSparse(message, place); !one) return one;
   }
   if (!nodes) return read;
-  GraphCounts own;
-  std::swap(own.operators, counts.operators);
-  std::swap(own.operator_bytes, counts.operator_bytes);
-  Status walked = ReadNodes(graph, *nodes, 1, place, own);
-  std::swap(own.operators, counts.operators);
-  std::swap(own.operator_bytes, counts.operator_bytes);
-  if (top) counts.nodes = own.nodes;
+  Status walked = ReadNodes(graph, *nodes, 1, place, counts);
   return damaged && walked ? read : walked;
 }
 
@@ -122,8 +116,7 @@ Status GraphReader::ReadInitializer(WireRange message, const Place& place) {
                             {message}, std::move(*tensor));
 }
 
-Status GraphReader::ReadSparse(WireRange message, const Place& place,
-                               bool top) {
+Status GraphReader::ReadSparse(WireRange message, const Place& place) {
   WireRanges values;
   WireRanges indices;
   std::vector<int64_t> shape;
@@ -138,7 +131,7 @@ Status GraphReader::ReadSparse(WireRange message, const Place& place,
   if (!tensor) return std::move(tensor).error();
   const Result<std::string> name = NameOf(tensor->name);
   if (!name) return name.error();
-  if (top) {
+  if (place.top()) {
     visitor_->OnSparse(*name, shape, tensor->data_type, tensor->elements);
   }
   const std::string path = place.prefix + *name;
@@ -151,6 +144,7 @@ Status GraphReader::ReadSparse(WireRange message, const Place& place,
 Status GraphReader::ReadNodes(const WireRanges& graph, WireRange span,
                               uint64_t field, const Place& place,
                               GraphCounts& counts) {
+  uint64_t number = 0;
   for (const WireRange& part : graph) {
     const WireRange own{std::max(part.begin, span.begin),
                         std::min(part.end, span.end)};
@@ -161,9 +155,9 @@ Status GraphReader::ReadNodes(const WireRanges& graph, WireRange span,
       if (++all_nodes_ > kMostNodes) {
         return TooMany(kMostNodes, "nodes", node->at);
       }
-      Status read = ReadNode(node->bytes, counts.nodes, place, counts);
+      Status read = ReadNode(node->bytes, number++, place, counts);
       if (!read) return read;
-      ++counts.nodes;
+      if (place.top()) counts.nodes = number;
     }
   }
   return {};
@@ -250,13 +244,13 @@ Status GraphReader::ReadAttribute(WireRange message, const Node& node,
                    message.begin);
   }
   if (!graph.empty()) {
-    Status walked = ReadGraphAt(graph, inner, counts, /*top=*/false);
+    Status walked = ReadGraphAt(graph, inner, counts);
     if (!walked) return walked;
   }
   const std::string prefix = inner.prefix;
   for (size_t i = 0; i < graphs.size(); ++i) {
     inner.prefix = prefix + std::to_string(i) + "/";
-    Status walked = ReadGraphAt({graphs[i]}, inner, counts, /*top=*/false);
+    Status walked = ReadGraphAt({graphs[i]}, inner, counts);
     if (!walked) return walked;
   }
   return {};

@@ -13,6 +13,9 @@
 
 namespace ctxfs::onnx {
 
+/// kLimit: the model has more than `most` of something.
+Error TooMany(uint64_t most, const char* what, uint64_t at);
+
 /// How a graph uses a tensor.
 enum class TensorUse : uint8_t { kInitializer, kConstant };
 
@@ -35,7 +38,7 @@ class GraphVisitor {
 /// How often each operator occurs: "Op", or "domain::Op".
 using OperatorCounts = std::map<std::string, uint64_t, std::less<>>;
 
-/// Counts of a graph. All but `nodes` include its subgraphs.
+/// Counts of a graph. Those of operators include its subgraphs.
 struct GraphCounts {
   uint64_t nodes = 0;
   uint64_t initializers = 0;
@@ -66,12 +69,14 @@ class GraphReader {
   struct Place {
     std::string prefix;  // of paths: ends in a slash unless empty
     unsigned level = 1;  // messages around it
+
+    bool top() const { return level == 1; }
   };
 
   Status ReadGraphAt(const WireRanges& graph, const Place& place,
-                     GraphCounts& counts, bool top);
+                     GraphCounts& counts);
   Status ReadInitializer(WireRange message, const Place& place);
-  Status ReadSparse(WireRange message, const Place& place, bool top);
+  Status ReadSparse(WireRange message, const Place& place);
   Status ReadNodes(const WireRanges& graph, WireRange span, uint64_t field,
                    const Place& place, GraphCounts& counts);
   Status ReadNode(WireRange message, uint64_t number, const Place& place,

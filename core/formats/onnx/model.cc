@@ -128,11 +128,7 @@ Status Model::ReadParts(WireReader& reader, Parts& parts) {
     if (field->IsBytes(7) || field->IsBytes(25)) {
       WireRanges& into = field->number == 7 ? parts.graph : parts.functions;
       if (into.size() >= kMostRemembered) {
-        return Error{Code::kLimit,
-                     "the model has more than " +
-                         std::to_string(kMostRemembered) +
-                         " graphs or functions",
-                     field_at};
+        return TooMany(kMostRemembered, "graphs or functions", field_at);
       }
       into.push_back(field->bytes);
     } else if (Status added = summary_->AddModelField(*field); !added) {
@@ -231,21 +227,16 @@ Status Model::MeasureStrings(const WireRanges& message, Tensor& tensor) {
 Status Model::OnTensor(TensorUse use, const std::string& path,
                        const WireRanges& message, Tensor tensor) {
   const uint64_t at = message.empty() ? 0 : message.front().begin;
-  const auto limit = [at](uint64_t most, const char* what) {
-    return Error{Code::kLimit,
-                 "the model has more than " + std::to_string(most) + " " + what,
-                 at};
-  };
   if (initializers_.count() + constants_.count() >= kMostTensors) {
-    return limit(kMostTensors, "tensors");
+    return TooMany(kMostTensors, "tensors", at);
   }
   if (initializers_.path_bytes() + constants_.path_bytes() + path.size() >
       kMostNameBytes) {
-    return limit(kMostNameBytes, "bytes of names");
+    return TooMany(kMostNameBytes, "bytes of names", at);
   }
   if (initializers_.dim_count() + constants_.dim_count() + tensor.dims.size() >
       kMostDims) {
-    return limit(kMostDims, "dimensions");
+    return TooMany(kMostDims, "dimensions", at);
   }
   if (tensor.storage == Tensor::Storage::kStrings) {
     if (Status measured = MeasureStrings(message, tensor); !measured) {
