@@ -32,11 +32,9 @@ void CutText(std::string& text, size_t most) {
 
 }  // namespace
 
-const uint64_t ModelJson::kMost = kMostJson;
-
 bool ModelJson::Afford(uint64_t bytes) {
   if (too_large()) return false;
-  spent_ += std::min(bytes, kMost) + kValueBytes;
+  spent_ += std::min(bytes, kMostJson) + kValueBytes;
   return !too_large();
 }
 
@@ -45,10 +43,10 @@ Result<std::string> ModelJson::TextOf(WireRange range, uint64_t most) {
   return reader_.Text(range, most);
 }
 
-Status ModelJson::PutText(Json& object, const char* key, WireRange range) {
-  Result<std::string> text = TextOf(range, UINT64_MAX);
+Status ModelJson::PutText(WireRange range, Json& into) {
+  Result<std::string> text = TextOf(range);
   if (!text) return std::move(text).error();
-  object[key] = std::move(*text);
+  into = std::move(*text);
   return {};
 }
 
@@ -61,13 +59,13 @@ Status ModelJson::AddModelField(const WireField& field) {
     model_["model_version"] = Number(static_cast<int64_t>(field.value));
   }
   if (field.IsBytes(2)) {
-    if (Status put = PutText(model_, "producer_name", field.bytes); !put) {
+    if (Status put = PutText(field.bytes, model_["producer_name"]); !put) {
       return put;
     }
     producer_ = model_["producer_name"];
   }
-  if (field.IsBytes(3)) return PutText(model_, "producer_version", field.bytes);
-  if (field.IsBytes(4)) return PutText(model_, "domain", field.bytes);
+  if (field.IsBytes(3)) return PutText(field.bytes, model_["producer_version"]);
+  if (field.IsBytes(4)) return PutText(field.bytes, model_["domain"]);
   if (field.IsBytes(6)) {
     // One byte more than is kept, so that CutText sees a character that is cut.
     Result<std::string> text = TextOf(field.bytes, kMostDocString + 1);
@@ -86,7 +84,7 @@ Status ModelJson::AddOpset(WireRange message) {
     if (field.IsVarint(2)) {
       opset["version"] = Number(static_cast<int64_t>(field.value));
     }
-    if (field.IsBytes(1)) return PutText(opset, "domain", field.bytes);
+    if (field.IsBytes(1)) return PutText(field.bytes, opset["domain"]);
     return {};
   });
   if (read && Afford(kValueBytes)) {
@@ -96,24 +94,18 @@ Status ModelJson::AddOpset(WireRange message) {
 }
 
 Status ModelJson::AddProperty(WireRange message) {
-  WireRange key;
-  WireRange value;
-  Status read = reader_.ForEach(message, [&](const WireField& field) -> Status {
-    if (field.IsBytes(1)) key = field.bytes;
-    if (field.IsBytes(2)) value = field.bytes;
-    return {};
-  });
-  if (!read) return read;
-  const Result<std::string> name = TextOf(key, UINT64_MAX);
+  const auto entry = reader_.ReadEntry(message);
+  if (!entry) return entry.error();
+  const Result<std::string> name = TextOf(entry->first);
   if (!name) return name.error();
-  Result<std::string> text = TextOf(value, UINT64_MAX);
+  Result<std::string> text = TextOf(entry->second);
   if (!text) return std::move(text).error();
   if (!too_large()) model_["metadata_props"][*name] = std::move(*text);
   return {};
 }
 
 Status ModelJson::AddGraphField(const WireField& field) {
-  if (field.IsBytes(2)) return PutText(graph_, "name", field.bytes);
+  if (field.IsBytes(2)) return PutText(field.bytes, graph_["name"]);
   if (field.IsBytes(11)) return AddValueInfo(field.bytes, graph_["inputs"]);
   if (field.IsBytes(12)) return AddValueInfo(field.bytes, graph_["outputs"]);
   return {};
@@ -130,7 +122,7 @@ Status ModelJson::AddValueInfo(WireRange message, Json& list) {
   if (!read) return read;
   Result<Json> value = TypeOf(type, /*level=*/3);
   if (!value) return std::move(value).error();
-  if (Status put = PutText(*value, "name", name); !put) return put;
+  if (Status put = PutText(name, (*value)["name"]); !put) return put;
   if (!too_large()) list.push_back(std::move(*value));
   return {};
 }
@@ -216,13 +208,10 @@ Result<Json> ModelJson::DimensionOf(WireRange dimension) {
   Json value = nullptr;
   Status read =
       reader_.ForEach(dimension, [&](const WireField& field) -> Status {
-        if (field.IsVarint(1))
+        if (field.IsVarint(1)) {
           value = Number(static_cast<int64_t>(field.value));
-        if (!field.IsBytes(2)) return {};
-        Result<std::string> name = TextOf(field.bytes, UINT64_MAX);
-        if (!name) return std::move(name).error();
-        value = std::move(*name);
-        return {};
+        }
+        return field.IsBytes(2) ? PutText(field.bytes, value) : Status();
       });
   if (!read) return std::move(read).error();
   return value;
@@ -241,7 +230,7 @@ void ModelJson::AddSparse(const std::string& name,
 }
 
 Status ModelJson::AddName(WireRange range, Json& list) {
-  Result<std::string> name = TextOf(range, UINT64_MAX);
+  Result<std::string> name = TextOf(range);
   if (!name) return std::move(name).error();
   if (!too_large()) list.push_back(std::move(*name));
   return {};
@@ -263,10 +252,10 @@ Status ModelJson::AddFunction(WireRange function, const GraphCounts& counts) {
                 {"outputs", Json::array()},
                 {"nodes", counts.nodes}};
   Status read = reader_.ForEach(function, [&](const WireField& field) {
-    if (field.IsBytes(1)) return PutText(entry, "name", field.bytes);
+    if (field.IsBytes(1)) return PutText(field.bytes, entry["name"]);
     if (field.IsBytes(4)) return AddName(field.bytes, entry["inputs"]);
     if (field.IsBytes(5)) return AddName(field.bytes, entry["outputs"]);
-    if (field.IsBytes(10)) return PutText(entry, "domain", field.bytes);
+    if (field.IsBytes(10)) return PutText(field.bytes, entry["domain"]);
     return Status();
   });
   entry["ops"] = Operators(counts);

@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/result.h"
 #include "core/formats/onnx/graph.h"
+#include "core/formats/onnx/limits.h"
 #include "core/formats/onnx/wire.h"
 
 namespace ctxfs::onnx {
@@ -27,7 +28,7 @@ class ModelJson {
   /// A FunctionProto, with what was counted of its nodes.
   Status AddFunction(WireRange function, const GraphCounts& counts);
 
-  bool too_large() const { return spent_ > kMost; }
+  bool too_large() const { return spent_ > kMostJson; }
   int64_t ir_version() const { return ir_version_; }
   std::string producer() const { return producer_; }
 
@@ -36,12 +37,10 @@ class ModelJson {
   std::string Text(const GraphCounts& graph) &&;
 
  private:
-  static const uint64_t kMost;
-
   /// Counts what a value may take; returns whether there is room for it.
   bool Afford(uint64_t bytes);
-  Result<std::string> TextOf(WireRange range, uint64_t most);
-  Status PutText(Json& object, const char* key, WireRange range);
+  Result<std::string> TextOf(WireRange range, uint64_t most = UINT64_MAX);
+  Status PutText(WireRange range, Json& into);
   Status AddOpset(WireRange message);
   Status AddProperty(WireRange message);
   Status AddValueInfo(WireRange message, Json& list);

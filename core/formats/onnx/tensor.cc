@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/onnx/tensor.h"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -32,28 +33,13 @@ struct RawTensor {
   bool is_external = false;
 };
 
-constexpr uint64_t kFirstTyped = 4;
-
 bool IsTypedField(uint64_t number) {
-  return (number >= kFirstTyped && number <= 7) || number == 10 || number == 11;
-}
-
-WireType TypeOfValues(TypedField field) {
-  switch (field) {
-    case TypedField::kFloat:
-      return WireType::kFixed32;
-    case TypedField::kDouble:
-      return WireType::kFixed64;
-    case TypedField::kString:
-      return WireType::kBytes;
-    default:
-      return WireType::kVarint;
-  }
+  return (number >= 4 && number <= 7) || number == 10 || number == 11;
 }
 
 void AddTyped(const WireField& field, RawTensor& raw) {
   const auto kind = static_cast<TypedField>(field.number);
-  if (field.type == TypeOfValues(kind)) {
+  if (field.type == WireTypeOf(kind)) {
     TypedData& data = raw.typed[field.number];
     ++data.single;
     if (kind == TypedField::kString) data.packed_bytes += field.bytes.size();
@@ -70,17 +56,11 @@ void AddTyped(const WireField& field, RawTensor& raw) {
 Status AddExternal(WireReader& reader, WireRange message, RawTensor& raw) {
   constexpr uint64_t kMostKey = 64;
   constexpr size_t kMostEntries = 64;
-  WireRange key;
-  WireRange value;
-  Status read = reader.ForEach(message, [&](const WireField& field) -> Status {
-    if (field.IsBytes(1)) key = field.bytes;
-    if (field.IsBytes(2)) value = field.bytes;
-    return {};
-  });
-  if (!read) return read;
-  Result<std::string> name = reader.Text(key, kMostKey);
+  const auto entry = reader.ReadEntry(message);
+  if (!entry) return entry.error();
+  Result<std::string> name = reader.Text(entry->first, kMostKey);
   if (!name) return std::move(name).error();
-  Result<std::string> text = reader.Text(value, kMostLocation + 1);
+  Result<std::string> text = reader.Text(entry->second, kMostLocation + 1);
   if (!text) return std::move(text).error();
   if (raw.external.size() < kMostEntries || raw.external.contains(*name)) {
     raw.external[std::move(*name)] = std::move(*text);
@@ -118,9 +98,7 @@ std::string UseTyped(const ElementType& type, const TypedData& data,
                      Tensor& tensor) {
   const std::optional<uint64_t> values = ValuesOf(type, tensor.elements);
   if (!values) return "its shape needs 2^64 bytes or more";
-  const unsigned width = type.field == TypedField::kFloat    ? 4
-                         : type.field == TypedField::kDouble ? 8
-                                                             : 0;
+  const size_t width = FixedBytes(WireTypeOf(type.field));
   const uint64_t want = *values;
   if (width > 0) {
     const uint64_t have = data.single + data.packed_bytes / width;
@@ -171,21 +149,19 @@ std::string UseExternal(const RawTensor& raw, Tensor& tensor) {
            " is not a path below the model's directory";
   }
   tensor.external.location = *path;
-  for (const auto& [key, into] :
-       {std::pair{"offset", false}, std::pair{"length", true}}) {
+  std::optional<uint64_t> offset;
+  for (const auto& [key, number] :
+       {std::pair{"offset", &offset},
+        std::pair{"length", &tensor.external.length}}) {
     const auto found = raw.external.find(key);
     if (found == raw.external.end()) continue;
-    const std::optional<uint64_t> number = Decimal(found->second);
-    if (!number) {
+    *number = Decimal(found->second);
+    if (!*number) {
       return "external: its " + std::string(key) + " " + Quote(found->second) +
              " is not a number below 2^63";
     }
-    if (into) {
-      tensor.external.length = *number;
-    } else {
-      tensor.external.offset = *number;
-    }
   }
+  tensor.external.offset = offset.value_or(0);
   if (tensor.external.length && *tensor.external.length != tensor.size) {
     return "external: " +
            WrongSize(*tensor.external.length, tensor.size, "bytes");
@@ -266,18 +242,15 @@ Status ReadDims(WireReader& reader, const WireField& field,
 }
 
 std::optional<uint64_t> ElementCount(const std::vector<int64_t>& dims) {
-  uint64_t count = 1;
-  bool empty = false;
-  for (const int64_t dim : dims) {
-    if (dim < 0) return std::nullopt;
-    empty = empty || dim == 0;
+  if (std::ranges::any_of(dims, [](int64_t dim) { return dim < 0; })) {
+    return std::nullopt;
   }
-  if (empty) return 0;
+  if (std::ranges::find(dims, 0) != dims.end()) return 0;
+  std::optional<uint64_t> count = 1;
   for (const int64_t dim : dims) {
-    if (__builtin_mul_overflow(count, dim, &count) || count > INT64_MAX) {
-      return std::nullopt;
-    }
+    if (count) count = CheckedMul(*count, static_cast<uint64_t>(dim));
   }
+  if (!count || *count > INT64_MAX) return std::nullopt;
   return count;
 }
 

@@ -36,6 +36,12 @@ const ElementType* ElementTypeOf(int64_t code) {
   return found == std::end(kTypes) ? nullptr : found;
 }
 
+WireType WireTypeOf(TypedField field) {
+  if (field == kFloat) return WireType::kFixed32;
+  if (field == kDouble) return WireType::kFixed64;
+  return field == kString ? WireType::kBytes : WireType::kVarint;
+}
+
 std::string DTypeNameOf(int64_t code) {
   if (const ElementType* type = ElementTypeOf(code)) {
     return std::string(type->dtype);

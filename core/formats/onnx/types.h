@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/formats/onnx/wire.h"
+
 namespace ctxfs::onnx {
 
 /// The fields of a TensorProto that hold elements one by one.
@@ -34,6 +36,9 @@ struct ElementType {
 
 /// Null for a code without elements.
 const ElementType* ElementTypeOf(int64_t code);
+
+/// How a value of the field is written if it is not packed.
+WireType WireTypeOf(TypedField field);
 
 /// "f32"; "undefined" for 0, "dtype_99" for an unknown code.
 std::string DTypeNameOf(int64_t code);

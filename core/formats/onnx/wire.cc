@@ -73,10 +73,8 @@ Result<WireField> WireReader::Next(uint64_t& at, uint64_t end) {
       value = Varint(at, end);
       break;
     case WireType::kFixed64:
-      value = Fixed(at, end, sizeof(uint64_t));
-      break;
     case WireType::kFixed32:
-      value = Fixed(at, end, sizeof(uint32_t));
+      value = Fixed(at, end, FixedBytes(field.type));
       break;
     default:
       return Error{Code::kCorrupt,
@@ -98,6 +96,18 @@ Result<WireField> WireReader::Next(uint64_t& at, uint64_t end) {
   field.bytes = {at, at + field.value};
   at = field.bytes.end;
   return field;
+}
+
+Result<std::pair<WireRange, WireRange>> WireReader::ReadEntry(
+    WireRange message) {
+  std::pair<WireRange, WireRange> entry;
+  Status read = ForEach(message, [&](const WireField& field) -> Status {
+    if (field.IsBytes(1)) entry.first = field.bytes;
+    if (field.IsBytes(2)) entry.second = field.bytes;
+    return {};
+  });
+  if (!read) return std::move(read).error();
+  return entry;
 }
 
 Status WireReader::Append(WireRange range, std::string& text) {

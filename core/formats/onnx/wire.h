@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -34,6 +35,12 @@ enum class WireType : uint8_t {
   kBytes = 2,
   kFixed32 = 5,
 };
+
+/// Bytes of a number; 0 if they vary.
+constexpr size_t FixedBytes(WireType type) {
+  if (type == WireType::kFixed32) return 4;
+  return type == WireType::kFixed64 ? 8 : 0;
+}
 
 /// One field of a message (docs/onnx.md, section 1).
 struct WireField {
@@ -77,18 +84,7 @@ class WireReader {
 
   /// Calls `handle` for every field of the message, in order, until it fails.
   template <typename Handle>
-  Status ForEach(const WireRanges& message, Handle handle) {
-    for (const WireRange& part : message) {
-      for (uint64_t at = part.begin; at < part.end;) {
-        const Result<WireField> field = Next(at, part.end);
-        if (!field) return field.error();
-        if (Status handled = handle(*field); !handled) return handled;
-      }
-    }
-    return {};
-  }
-  template <typename Handle>
-  Status ForEach(WireRange message, Handle handle) {
+  Status ForEach(WireRange message, const Handle& handle) {
     for (uint64_t at = message.begin; at < message.end;) {
       const Result<WireField> field = Next(at, message.end);
       if (!field) return field.error();
@@ -96,6 +92,16 @@ class WireReader {
     }
     return {};
   }
+  template <typename Handle>
+  Status ForEach(const WireRanges& message, const Handle& handle) {
+    for (const WireRange& part : message) {
+      if (Status read = ForEach(part, handle); !read) return read;
+    }
+    return {};
+  }
+
+  /// The key and the value of a StringStringEntryProto.
+  Result<std::pair<WireRange, WireRange>> ReadEntry(WireRange message);
 
  private:
   Result<uint64_t> Fixed(uint64_t& at, uint64_t end, size_t size);
