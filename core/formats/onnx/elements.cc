@@ -69,12 +69,6 @@ class ElementWriter {
   uint64_t done_ = 0;
 };
 
-WireType TypeOfValue(TypedField field) {
-  if (field == TypedField::kFloat) return WireType::kFixed32;
-  if (field == TypedField::kDouble) return WireType::kFixed64;
-  return WireType::kVarint;
-}
-
 /// A chunk of packed numbers of four or eight bytes.
 Status PutFixed(WireReader& reader, WireRange chunk, size_t width,
                 ElementWriter& writer) {
@@ -110,7 +104,7 @@ Status PutVarints(WireReader& reader, WireRange chunk,
   return {};
 }
 
-class DecodedBlock : public Block {
+class DecodedBlock final : public Block {
  public:
   DecodedBlock(Key key, std::shared_ptr<const Source> source,
                DecodedTensor tensor)
@@ -119,24 +113,29 @@ class DecodedBlock : public Block {
   uint64_t cost() const override { return tensor_.size; }
   const Source* made_from() const override { return source_.get(); }
 
- protected:
-  const std::shared_ptr<const Source> source_;
-  const DecodedTensor tensor_;
-};
-
-class TypedBlock final : public DecodedBlock {
- public:
-  using DecodedBlock::DecodedBlock;
-
   Result<Buffer> Produce(const ReadContext& context) const override {
     if (Status may = context.Spend(tensor_.size); !may) {
       return std::move(may).error();
     }
+    WireReader reader(*source_, context);
+    return tensor_.type.field == TypedField::kString ? Lines(reader)
+                                                     : Values(reader, context);
+  }
+
+ private:
+  Result<Buffer> Lines(WireReader& reader) const {
+    const Result<std::string> text = StringText(reader, tensor_.message);
+    if (!text) return text.error();
+    Buffer out(text->size());
+    if (!text->empty()) std::memcpy(out.data(), text->data(), text->size());
+    return out;
+  }
+
+  Result<Buffer> Values(WireReader& reader, const ReadContext& context) const {
     Buffer out(static_cast<size_t>(tensor_.size));
     ElementWriter writer(tensor_, out);
-    WireReader reader(*source_, context);
     const TypedField wanted = tensor_.type.field;
-    const WireType type = TypeOfValue(wanted);
+    const WireType type = WireTypeOf(wanted);
     Status read =
         reader.ForEach(tensor_.message, [&](const WireField& field) -> Status {
           if (field.number != static_cast<uint64_t>(wanted)) return {};
@@ -145,30 +144,15 @@ class TypedBlock final : public DecodedBlock {
           if (type == WireType::kVarint) {
             return PutVarints(reader, field.bytes, context, writer);
           }
-          return PutFixed(reader, field.bytes,
-                          type == WireType::kFixed32 ? 4 : 8, writer);
+          return PutFixed(reader, field.bytes, FixedBytes(type), writer);
         });
     if (read) read = writer.Finish(tensor_.message.front().begin);
     if (!read) return std::move(read).error();
     return out;
   }
-};
 
-class StringBlock final : public DecodedBlock {
- public:
-  using DecodedBlock::DecodedBlock;
-
-  Result<Buffer> Produce(const ReadContext& context) const override {
-    if (Status may = context.Spend(tensor_.size); !may) {
-      return std::move(may).error();
-    }
-    WireReader reader(*source_, context);
-    const Result<std::string> text = StringText(reader, tensor_.message);
-    if (!text) return text.error();
-    Buffer out(text->size());
-    if (!text->empty()) std::memcpy(out.data(), text->data(), text->size());
-    return out;
-  }
+  const std::shared_ptr<const Source> source_;
+  const DecodedTensor tensor_;
 };
 
 /// Integers of `bits` bits as a byte each, with their signs if they have any.
@@ -210,18 +194,10 @@ class Unpacked final : public Transform {
 
 }  // namespace
 
-std::shared_ptr<const Block> TypedElements(Key key,
-                                           std::shared_ptr<const Source> source,
-                                           DecodedTensor tensor) {
-  return std::make_shared<const TypedBlock>(key, std::move(source),
-                                            std::move(tensor));
-}
-
-std::shared_ptr<const Block> StringLines(Key key,
-                                         std::shared_ptr<const Source> source,
-                                         DecodedTensor tensor) {
-  return std::make_shared<const StringBlock>(key, std::move(source),
-                                             std::move(tensor));
+std::shared_ptr<const Block> DecodedElements(
+    Key key, std::shared_ptr<const Source> source, DecodedTensor tensor) {
+  return std::make_shared<const DecodedBlock>(key, std::move(source),
+                                              std::move(tensor));
 }
 
 Result<std::string> StringText(WireReader& reader, const WireRanges& message) {

@@ -22,15 +22,12 @@ struct DecodedTensor {
 };
 
 /// The elements of a typed field as raw_data has them (docs/onnx.md,
-/// section 4). Fails with kCorrupt if there are not as many as the shape needs.
-std::shared_ptr<const Block> TypedElements(Key key,
-                                           std::shared_ptr<const Source> source,
-                                           DecodedTensor tensor);
+/// section 4), or strings as StringText. Fails with kCorrupt if there are not
+/// as many elements as the shape needs.
+std::shared_ptr<const Block> DecodedElements(
+    Key key, std::shared_ptr<const Source> source, DecodedTensor tensor);
 
-/// Strings as JSON, one a line, row-major.
-std::shared_ptr<const Block> StringLines(Key key,
-                                         std::shared_ptr<const Source> source,
-                                         DecodedTensor tensor);
+/// The strings of a tensor as JSON, one a line, row-major.
 Result<std::string> StringText(WireReader& reader, const WireRanges& message);
 
 /// Integers of 2 or 4 bits, of which `packed` holds `count`, as a byte each.

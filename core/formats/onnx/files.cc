@@ -34,8 +34,8 @@ class TensorTable final : public FileTable {
     return list_.path(tensor);
   }
   Result<Content> Open(uint32_t tensor,
-                       const ReadContext& context) const override {
-    return model_->Open(list_, tensor, context);
+                       const ReadContext& /*context*/) const override {
+    return model_->Open(list_, tensor);
   }
   std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
     return model_->KnownSize(list_, tensor);
@@ -60,21 +60,9 @@ class TensorTable final : public FileTable {
   const TensorList& list_;
 };
 
-std::string_view StorageName(const TensorList& list, uint32_t tensor) {
-  switch (list[tensor].storage) {
-    case Storage::kStored:
-      return "raw";
-    case Storage::kTyped:
-      return "typed";
-    case Storage::kStrings:
-      return "strings";
-    case Storage::kExternal:
-      return "external";
-    case Storage::kFault:
-      break;
-  }
-  return "none";
-}
+// By Storage.
+constexpr const char* kStorageNames[] = {"raw", "typed", "strings", "external",
+                                         "none"};
 
 }  // namespace
 
@@ -118,8 +106,7 @@ Result<Content> Model::OpenExternal(const TensorList& list,
   return Content(Range{std::move(*file), external.offset, nullptr}, size);
 }
 
-Result<Content> Model::Open(const TensorList& list, uint32_t tensor,
-                            const ReadContext& /*context*/) const {
+Result<Content> Model::Open(const TensorList& list, uint32_t tensor) const {
   if (std::optional<Error> fault = Fault(list, tensor)) {
     return *std::move(fault);
   }
@@ -128,12 +115,9 @@ Result<Content> Model::Open(const TensorList& list, uint32_t tensor,
   const Key key{owner_, 2 * uint64_t{tensor} + (&list == &constants_ ? 1 : 0)};
   switch (record.storage) {
     case Storage::kTyped:
-      return Content(
-          Decoded{TypedElements(key, source(), list.decoded(tensor)), 0},
-          record.size);
     case Storage::kStrings:
       return Content(
-          Decoded{StringLines(key, source(), list.decoded(tensor)), 0},
+          Decoded{DecodedElements(key, source(), list.decoded(tensor)), 0},
           record.size);
     case Storage::kExternal:
       return OpenExternal(list, tensor);
@@ -153,7 +137,7 @@ EntryInfo Model::Describe(const TensorList& list, uint32_t tensor) const {
   info.verified = "none";
   info.dtype = DTypeNameOf(record.data_type);
   info.shape = list.shape(tensor);
-  info.extra["storage"] = StorageName(list, tensor);
+  info.extra["storage"] = kStorageNames[static_cast<size_t>(record.storage)];
   if (record.storage == Storage::kFault) info.note = list.fault(tensor);
   if (record.storage == Storage::kTyped) info.codec = "values";
   if (record.storage == Storage::kStrings) info.codec = "strings";
@@ -286,8 +270,8 @@ void Model::AddArrays(const TensorList& list, const std::string& directory,
     array.opening_reads = external;
     array.widened = small;
     array.open = [self = Share(*this), &list, i, type,
-                  small](const ReadContext& at) -> Result<Content> {
-      Result<Content> content = self->Open(list, i, at);
+                  small](const ReadContext& /*context*/) -> Result<Content> {
+      Result<Content> content = self->Open(list, i);
       if (!content || !small) return content;
       return UnpackIntegers(*type, *content, list[i].elements);
     };

@@ -40,12 +40,10 @@ void TensorList::Add(const std::string& path, const WireRanges& message,
   record.elements = tensor.elements;
   record.dims_at = dims_.size();
   record.rank = static_cast<uint32_t>(tensor.dims.size());
-  record.path_at = static_cast<uint32_t>(paths_.size());
-  record.path_length = static_cast<uint32_t>(path.size());
   record.data_type = static_cast<int32_t>(tensor.data_type);
   record.storage = tensor.storage;
   dims_.insert(dims_.end(), tensor.dims.begin(), tensor.dims.end());
-  paths_ += path;
+  paths_.Add(path);
   switch (tensor.storage) {
     case Tensor::Storage::kStored:
       break;
@@ -84,7 +82,7 @@ Model::Model(std::shared_ptr<const Source> source, const OpenOptions& options)
       files_(std::move(source), options.alone) {}
 
 Status Model::Load(const ReadContext& context) {
-  Status read = ReadModel(context, json_);
+  Status read = ReadModel(context);
   if (!read) {
     const bool salvage =
         options_.salvage && read.error().code == Code::kCorrupt;
@@ -140,7 +138,7 @@ Status Model::ReadParts(WireReader& reader, Parts& parts) {
                "no_graph: not a model of ONNX: it has no graph", 0};
 }
 
-Status Model::ReadModel(const ReadContext& context, std::string& json) {
+Status Model::ReadModel(const ReadContext& context) {
   WireReader reader(*source(), context);
   ModelJson summary(reader);
   reader_ = &reader;
@@ -179,9 +177,9 @@ Status Model::ReadModel(const ReadContext& context, std::string& json) {
   producer_ = summary.producer();
   nodes_ = counts.nodes;
   const bool too_large = summary.too_large();
-  json = std::move(summary).Text(counts);
-  if (too_large || json.size() > kMostJson) {
-    json.clear();
+  json_ = std::move(summary).Text(counts);
+  if (too_large || json_.size() > kMostJson) {
+    json_.clear();
     Warn({"value_too_large: model.json would have more than " +
           std::to_string(kMostJson) + " bytes"});
   }
@@ -199,12 +197,6 @@ void Model::NoteDuplicate(TensorUse use, const std::string& path, uint64_t at) {
 }
 
 Status Model::MeasureStrings(const WireRanges& message, Tensor& tensor) {
-  const auto fail = [&tensor](std::string why) {
-    tensor.storage = Tensor::Storage::kFault;
-    tensor.size = 0;
-    tensor.fault = std::move(why);
-    return Status();
-  };
   uint64_t bytes = 0;
   Status read = reader_->ForEach(message, [&](const WireField& field) {
     if (field.IsBytes(static_cast<uint64_t>(TypedField::kString))) {
@@ -214,8 +206,11 @@ Status Model::MeasureStrings(const WireRanges& message, Tensor& tensor) {
   });
   if (!read) return read;
   if (bytes > kMostStringBytes - string_bytes_) {
-    return fail("the strings of the model take more than " +
-                std::to_string(kMostStringBytes) + " bytes");
+    tensor.storage = Tensor::Storage::kFault;
+    tensor.size = 0;
+    tensor.fault = "the strings of the model take more than " +
+                   std::to_string(kMostStringBytes) + " bytes";
+    return {};
   }
   string_bytes_ += bytes;
   const Result<std::string> text = StringText(*reader_, message);

@@ -13,6 +13,7 @@
 
 #include "core/container/container.h"
 #include "core/container/format.h"
+#include "core/container/name_list.h"
 #include "core/formats/onnx/elements.h"
 #include "core/formats/onnx/external.h"
 #include "core/formats/onnx/graph.h"
@@ -21,7 +22,7 @@
 
 namespace ctxfs::onnx {
 
-/// The tensors of one use, in the order of docs/onnx.md, section 5: 56 bytes
+/// The tensors of one use, in the order of docs/onnx.md, section 5: 52 bytes
 /// each, their paths and their dimensions.
 class TensorList {
  public:
@@ -31,8 +32,6 @@ class TensorList {
     uint64_t elements = 0;
     uint64_t dims_at = 0;  // in dims_
     uint32_t rank = 0;
-    uint32_t path_at = 0;
-    uint32_t path_length = 0;
     uint32_t detail = 0;  // number in the list that its storage has
     int32_t data_type = 0;
     Tensor::Storage storage = Tensor::Storage::kFault;
@@ -40,10 +39,7 @@ class TensorList {
 
   uint32_t count() const { return static_cast<uint32_t>(records_.size()); }
   const Record& operator[](uint32_t tensor) const { return records_[tensor]; }
-  std::string_view path(uint32_t tensor) const {
-    const Record& record = records_[tensor];
-    return std::string_view(paths_).substr(record.path_at, record.path_length);
-  }
+  std::string_view path(uint32_t tensor) const { return paths_[tensor]; }
   /// nullopt if a dimension is negative.
   std::optional<std::vector<uint64_t>> shape(uint32_t tensor) const;
   const ExternalData& external(uint32_t tensor) const {
@@ -56,14 +52,14 @@ class TensorList {
     return faults_[records_[tensor].detail];
   }
   /// Bytes of all paths, and dimensions of all tensors.
-  uint64_t path_bytes() const { return paths_.size(); }
+  uint64_t path_bytes() const { return paths_.bytes(); }
   uint64_t dim_count() const { return dims_.size(); }
 
   void Add(const std::string& path, const WireRanges& message, Tensor tensor);
 
  private:
   std::deque<Record> records_;
-  std::string paths_;
+  NameList paths_;
   std::deque<int64_t> dims_;
   std::deque<ExternalData> external_;
   std::deque<DecodedTensor> decoded_;
@@ -89,8 +85,7 @@ class Model final : public Container, private GraphVisitor {
   /// The size of its file, if finding it reads nothing.
   std::optional<uint64_t> KnownSize(const TensorList& list,
                                     uint32_t tensor) const;
-  Result<Content> Open(const TensorList& list, uint32_t tensor,
-                       const ReadContext& context) const;
+  Result<Content> Open(const TensorList& list, uint32_t tensor) const;
   EntryInfo Describe(const TensorList& list, uint32_t tensor) const;
   /// Whether the file of an external tensor can be opened. That may change
   /// while the model is mounted.
@@ -101,7 +96,7 @@ class Model final : public Container, private GraphVisitor {
  private:
   struct Parts;
 
-  Status ReadModel(const ReadContext& context, std::string& json);
+  Status ReadModel(const ReadContext& context);
   Status ReadParts(WireReader& reader, Parts& parts);
 
   Status OnTensor(TensorUse use, const std::string& path,
