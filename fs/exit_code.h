@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cerrno>
+#include <string>
 
 #include "core/base/result.h"
+#include "core/vfs/log.h"
 
 namespace ctxfs {
 
@@ -35,15 +37,15 @@ inline ExitCode ExitCodeOf(const Error& error) {
       return ExitCode::kLimit;
     case Code::kLocked:
       return ExitCode::kKey;
-    case Code::kNotFound:
-    case Code::kIo:
-    case Code::kStale:
-    case Code::kNoMemory:
-    case Code::kInterrupted:
-    case Code::kTooManyFiles:
-      break;
+    default:
+      return ExitCode::kSource;
   }
-  return ExitCode::kSource;
+}
+
+/// Logs why the program ends, and returns its exit code.
+inline ExitCode EndWith(ExitCode code, const std::string& why) {
+  Log(LogLevel::kError, why);
+  return code;
 }
 
 /// Returns the positive errno for a reader. Damage, what exceeds a limit of a

@@ -14,23 +14,9 @@ namespace {
 constexpr size_t kDefaultWidth = 80;
 constexpr size_t kGap = 2;  // spaces between columns
 
-const char* Sequence(Colour colour) {
-  switch (colour) {
-    case Colour::kBold:
-      return "\x1b[1m";
-    case Colour::kRed:
-      return "\x1b[31m";
-    case Colour::kGreen:
-      return "\x1b[32m";
-    case Colour::kYellow:
-      return "\x1b[33m";
-    case Colour::kBlue:
-      return "\x1b[34m";
-    case Colour::kNone:
-      break;
-  }
-  return nullptr;
-}
+/// Of each Colour.
+constexpr const char* kSequences[] = {"",         "\x1b[1m",  "\x1b[31m",
+                                      "\x1b[32m", "\x1b[33m", "\x1b[34m"};
 
 bool WantsColours() {
   const char* no_color = std::getenv("NO_COLOR");
@@ -45,8 +31,6 @@ std::string Padded(const std::string& cell, size_t width, bool right) {
   return right ? space + cell : cell + space;
 }
 
-void TrimEnd(std::string& line) { line.resize(line.find_last_not_of(' ') + 1); }
-
 }  // namespace
 
 Terminal Terminal::Of(std::FILE* stream) {
@@ -58,9 +42,9 @@ Terminal Terminal::Of(std::FILE* stream) {
 }
 
 std::string Terminal::Paint(Colour colour, std::string_view text) const {
-  const char* const sequence = Sequence(colour);
-  if (!colours_ || sequence == nullptr) return std::string(text);
-  return std::string(sequence) + std::string(text) + "\x1b[0m";
+  if (!colours_ || colour == Colour::kNone) return std::string(text);
+  return kSequences[static_cast<size_t>(colour)] + std::string(text) +
+         "\x1b[0m";
 }
 
 size_t DisplayWidth(std::string_view text) {
@@ -86,7 +70,7 @@ std::string TextTable::Aligned(const Terminal& terminal,
       line += std::string(i == 0 ? 0 : kGap, ' ') +
               Padded(row[i], widths[i], right);
     }
-    TrimEnd(line);
+    line.resize(line.find_last_not_of(' ') + 1);
     text += std::string(indent) +
             terminal.Paint(&row == rows_.data() ? Colour::kBold : Colour::kNone,
                            line) +

@@ -8,19 +8,8 @@
 namespace ctxfs {
 namespace {
 
-int SyslogPriority(LogLevel level) {
-  switch (level) {
-    case LogLevel::kError:
-      return LOG_ERR;
-    case LogLevel::kWarning:
-      return LOG_WARNING;
-    case LogLevel::kInfo:
-      return LOG_INFO;
-    case LogLevel::kDebug:
-      break;
-  }
-  return LOG_DEBUG;
-}
+/// Of each LogLevel.
+constexpr int kPriorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
 
 }  // namespace
 
@@ -33,7 +22,7 @@ LogSink StderrSink() {
 LogSink SyslogSink() {
   ::openlog("ctxfs", LOG_PID, LOG_DAEMON);
   return [](LogLevel level, const std::string& message) {
-    ::syslog(SyslogPriority(level), "%s", message.c_str());
+    ::syslog(kPriorities[static_cast<size_t>(level)], "%s", message.c_str());
     return true;
   };
 }
