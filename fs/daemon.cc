@@ -8,8 +8,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
+#include "core/io/fd.h"
+#include "core/io/io_error.h"
 #include "core/vfs/log.h"
 #include "fs/log/sinks.h"
 
@@ -35,37 +36,34 @@ ExitCode RunInBackground(
     const std::function<ExitCode(const std::function<void()>& ready)>& serve) {
   int pipe_ends[2];
   if (::pipe2(pipe_ends, O_CLOEXEC) != 0) {
-    Log(LogLevel::kError,
-        std::string("cannot create a pipe: ") + std::strerror(errno));
-    return ExitCode::kFuse;
+    return EndWith(ExitCode::kFuse, IoError("cannot create a pipe").what);
   }
+  Fd from(pipe_ends[0]);
+  Fd to(pipe_ends[1]);
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child < 0) {
-    Log(LogLevel::kError,
-        std::string("cannot start the daemon: ") + std::strerror(errno));
-    return ExitCode::kFuse;
+    return EndWith(ExitCode::kFuse, IoError("cannot start the daemon").what);
   }
   if (child == 0) {
-    ::close(pipe_ends[0]);
+    from = Fd(-1);
     // Stays in the process group until the mount answers. An autofs trigger
     // (x-systemd.automount) lets only the group of mount(8) through and blocks
     // all others until the mount is there.
     const ExitCode code = serve([&] {
       Detach();
-      (void)!::write(pipe_ends[1], "", 1);
-      ::close(pipe_ends[1]);
+      (void)!::write(to.get(), "", 1);
+      to = Fd(-1);
     });
     std::exit(static_cast<int>(code));
   }
 
-  ::close(pipe_ends[1]);
+  to = Fd(-1);
   char byte = 0;
   ssize_t n = 0;
   do {
-    n = ::read(pipe_ends[0], &byte, 1);
+    n = ::read(from.get(), &byte, 1);
   } while (n < 0 && errno == EINTR);
-  ::close(pipe_ends[0]);
   if (n == 1) return ExitCode::kOk;
 
   // It ended before it was ready, and has said why.
@@ -75,8 +73,8 @@ ExitCode RunInBackground(
   if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
     return static_cast<ExitCode>(WEXITSTATUS(status));
   }
-  Log(LogLevel::kError, "the daemon ended before the mount was ready");
-  return ExitCode::kFuse;
+  return EndWith(ExitCode::kFuse,
+                 "the daemon ended before the mount was ready");
 }
 
 }  // namespace ctxfs

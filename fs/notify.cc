@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/io/fd.h"
 #include "core/vfs/log.h"
 
 namespace ctxfs {
@@ -23,16 +24,14 @@ int Send(const std::string& path, const std::string& message) {
   if (path.size() >= sizeof(address.sun_path)) return ENAMETOOLONG;
   path.copy(address.sun_path, path.size());
   if (path.front() == '@') address.sun_path[0] = '\0';
-  const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return errno;
+  const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket.ok()) return errno;
   const auto length =
       static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
   const ssize_t sent =
-      ::sendto(fd, message.data(), message.size(), MSG_NOSIGNAL,
+      ::sendto(socket.get(), message.data(), message.size(), MSG_NOSIGNAL,
                reinterpret_cast<const sockaddr*>(&address), length);
-  const int failed = sent < 0 ? errno : 0;
-  ::close(fd);
-  return failed;
+  return sent < 0 ? errno : 0;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "core/base/text.h"
+#include "core/io/fd.h"
 
 namespace ctxfs {
 namespace {
@@ -41,11 +42,7 @@ bool UsersMayAllowOthers() {
 /// Why /dev/fuse cannot be opened; empty if it can.
 std::string DeviceFault() {
   const std::string device = "/dev/fuse";
-  const int fd = ::open(device.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd >= 0) {
-    ::close(fd);
-    return "";
-  }
+  if (Fd(::open(device.c_str(), O_RDWR | O_CLOEXEC)).ok()) return "";
   const std::string in_container =
       "start a container with '--device /dev/fuse'";
   if (errno == ENOENT) {

@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "core/io/io_error.h"
 
 namespace ctxfs {
 namespace {
@@ -48,10 +48,7 @@ std::optional<uint64_t> ReadPending(uint64_t thread) {
 
 Result<std::unique_ptr<SignalWatch>> SignalWatch::Make() {
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.ok()) {
-    return Error{Code::kIo, std::string("cannot create an eventfd: ") +
-                                std::strerror(errno)};
-  }
+  if (!wake.ok()) return IoError("cannot create an eventfd");
   return std::unique_ptr<SignalWatch>(new SignalWatch(std::move(wake)));
 }
 
@@ -63,8 +60,7 @@ std::optional<uint64_t> SignalWatch::Pending(uint64_t thread) {
   const Clock::time_point end = Clock::now() + std::chrono::seconds(1);
   const MutexLock lock(mutex_);
   open_.push_back(question);
-  constexpr uint64_t kOne = 1;
-  (void)!::write(wake_.get(), &kOne, sizeof(kOne));
+  (void)::eventfd_write(wake_.get(), 1);
   while (!question->answered && Clock::now() < end) {
     answered_.WaitFor(mutex_, kMoment);
   }
@@ -73,8 +69,8 @@ std::optional<uint64_t> SignalWatch::Pending(uint64_t thread) {
 }
 
 void SignalWatch::Answer() {
-  uint64_t wakes = 0;
-  (void)!::read(wake_.get(), &wakes, sizeof(wakes));
+  eventfd_t wakes = 0;
+  (void)::eventfd_read(wake_.get(), &wakes);
   MutexLock lock(mutex_);
   const std::list<std::shared_ptr<Question>> questions = std::move(open_);
   open_.clear();

@@ -19,7 +19,7 @@ namespace ctxfs {
 /// one that is not confined.
 class SignalWatch {
  public:
-  /// Fails with kIo if the process has no descriptors left.
+  /// Fails if the process has no descriptors left.
   static Result<std::unique_ptr<SignalWatch>> Make();
 
   /// The pending signals of `thread`, signal N as bit N - 1. Nothing if they

@@ -10,9 +10,10 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <cstring>
 #include <string_view>
 #include <utility>
+
+#include "core/io/io_error.h"
 
 namespace ctxfs {
 namespace {
@@ -59,9 +60,7 @@ Result<std::unique_ptr<LogRelay>> LogRelay::Make(const Limits& limits) {
   Fd write_end(ends[1]);
   Fd wake(piped ? ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1);
   if (!wake.ok()) {
-    return Error{Code::kIo,
-                 std::string("cannot create the pipe for log messages: ") +
-                     std::strerror(errno)};
+    return IoError("cannot create the pipe for log messages");
   }
   // Without it the pipe holds 64 KiB, about 500 messages.
   (void)::fcntl(write_end.get(), F_SETPIPE_SZ, kPipeBytes);
@@ -96,10 +95,7 @@ bool LogRelay::Send(LogLevel level, const std::string& message) {
   return false;
 }
 
-void LogRelay::Wake() {
-  constexpr uint64_t kOne = 1;
-  (void)!::write(wake_.get(), &kOne, sizeof(kOne));
-}
+void LogRelay::Wake() { (void)::eventfd_write(wake_.get(), 1); }
 
 void LogRelay::Stop() {
   stopped_ = true;
@@ -119,8 +115,8 @@ void LogRelay::Wait(SignalWatch* signals) {
                     {wake_.get(), POLLIN, 0},
                     {signals != nullptr ? signals->fd() : -1, POLLIN, 0}};
   (void)::poll(ready, std::size(ready), timeout);
-  uint64_t wakes = 0;
-  (void)!::read(wake_.get(), &wakes, sizeof(wakes));
+  eventfd_t wakes = 0;
+  (void)::eventfd_read(wake_.get(), &wakes);
 }
 
 void LogRelay::Drain(const LogSink& target) {

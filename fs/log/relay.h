@@ -29,7 +29,7 @@ class LogRelay {
     std::chrono::milliseconds report_after{5000};
   };
 
-  /// Fails with kIo if the process has no descriptors left.
+  /// Fails if the process has no descriptors left.
   static Result<std::unique_ptr<LogRelay>> Make(const Limits& limits);
 
   /// Sends a message, which becomes one line of at most 4,000 bytes. Never

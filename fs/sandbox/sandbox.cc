@@ -7,12 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
 
 #include "core/codec/digest.h"
 #include "core/io/fd.h"
+#include "core/io/io_error.h"
 
 namespace ctxfs {
 namespace {
@@ -41,10 +40,6 @@ RulesetAttr AllOf(int abi) {
   return all;
 }
 
-Error Failure(const std::string& what) {
-  return {Code::kIo, what + ": " + std::strerror(errno)};
-}
-
 /// Allows `access` at `path` and below. A path that does not exist is ignored.
 Status Allow(int ruleset, const std::string& path, uint64_t access) {
   const Fd at(::open(path.c_str(), O_PATH | O_CLOEXEC));
@@ -54,7 +49,7 @@ Status Allow(int ruleset, const std::string& path, uint64_t access) {
   rule.parent_fd = at.get();
   if (::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH,
                 &rule, 0) != 0) {
-    return Failure("cannot add " + path + " to the Landlock rules");
+    return IoError("cannot add " + path + " to the Landlock rules");
   }
   return {};
 }
@@ -83,7 +78,7 @@ Result<int> EnterSandbox(const std::vector<std::string>& trees) {
                                  : sizeof(uint64_t);
   const Fd ruleset(
       static_cast<int>(::syscall(SYS_landlock_create_ruleset, &all, size, 0)));
-  if (!ruleset.ok()) return Failure("cannot create the Landlock rules");
+  if (!ruleset.ok()) return IoError("cannot create the Landlock rules");
   for (const std::string& tree : trees) {
     Status allowed = Allow(ruleset.get(), tree, kReadFile | kReadDir);
     if (!allowed) return std::move(allowed).error();
@@ -95,7 +90,7 @@ Result<int> EnterSandbox(const std::vector<std::string>& trees) {
     return std::move(allowed).error();
   }
   if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) {
-    return Failure("cannot enforce the Landlock rules");
+    return IoError("cannot enforce the Landlock rules");
   }
   return abi;
 }

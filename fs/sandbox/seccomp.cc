@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/base/sanitized.h"
+#include "core/io/io_error.h"
 
 namespace ctxfs {
 namespace {
@@ -109,15 +109,19 @@ struct Release {
   void operator()(void* filter) const { ::seccomp_release(filter); }
 };
 
-Error Failure(const char* what, int negative_errno) {
-  return {Code::kIo, std::string(what) + ": " + std::strerror(-negative_errno)};
+/// The calls that are allowed with all arguments.
+std::vector<int> Unconditionals(bool watches) {
+  std::vector<int> calls(std::begin(kAllowed), std::end(kAllowed));
+  if (watches) {
+    calls.insert(calls.end(), std::begin(kWatching), std::end(kWatching));
+  }
+  return calls;
 }
 
 }  // namespace
 
 std::vector<int> AllowedSyscalls() {
-  std::vector<int> calls(std::begin(kAllowed), std::end(kAllowed));
-  calls.insert(calls.end(), std::begin(kWatching), std::end(kWatching));
+  std::vector<int> calls = Unconditionals(/*watches=*/true);
   for (const Conditional& one : Conditionals(/*spill_file=*/0)) {
     calls.push_back(one.call);
   }
@@ -134,11 +138,7 @@ Result<bool> FilterSyscalls(bool watches, int spill_file) {
     return Error{Code::kNoMemory, "out of memory for the system call filter"};
   int done = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH,
                                 SCMP_ACT_KILL_PROCESS);
-  std::vector<int> allowed(std::begin(kAllowed), std::end(kAllowed));
-  if (watches) {
-    allowed.insert(allowed.end(), std::begin(kWatching), std::end(kWatching));
-  }
-  for (const int call : allowed) {
+  for (const int call : Unconditionals(watches)) {
     if (done == 0) {
       done = ::seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0);
     }
@@ -156,13 +156,15 @@ Result<bool> FilterSyscalls(bool watches, int spill_file) {
     done = ::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS),
                               SCMP_SYS(clone3), 0);
   }
-  if (done != 0) return Failure("cannot build the system call filter", done);
+  if (done != 0) {
+    return SystemError("cannot build the system call filter", -done);
+  }
   const int loaded = ::seccomp_load(filter.get());
   if (loaded == -EINVAL || loaded == -ENOSYS || loaded == -ECANCELED) {
     return false;  // not supported by the kernel
   }
   if (loaded != 0) {
-    return Failure("cannot load the system call filter", loaded);
+    return SystemError("cannot load the system call filter", -loaded);
   }
   return true;
 }
