@@ -18,7 +18,8 @@
 #include <system_error>
 
 #include "core/base/text.h"
-#include "fs/occupied.h"
+#include "core/io/io_error.h"
+#include "fs/common/mount_table.h"
 
 namespace ctxfs {
 namespace {
@@ -38,6 +39,29 @@ int Examine(const std::string& path, struct stat* st) {
 
 /// Whether an errno says that the daemon of a mount has died.
 bool IsDead(int failed) { return failed == ENOTCONN || failed == ECONNABORTED; }
+
+/// Whether the topmost mount at `path`, if any, is one of ctxfs.
+bool HasMountOfOurs(const std::string& path) {
+  bool ours = false;
+  for (const MountEntry& mount : MountTable()) {
+    if (mount.point == path) ours = mount.type == kMountType;
+  }
+  return ours;
+}
+
+/// What a mount on the directory `path` would hide: the files in it, or another
+/// mount of ctxfs; empty for nothing. `path` is absolute and has no links.
+std::string WhatWouldBeHidden(const std::string& path) {
+  if (HasMountOfOurs(path)) {
+    return "already has a ctxfs mount; unmount it, or hide it with -o nonempty";
+  }
+  std::error_code failed;
+  const bool empty = std::filesystem::is_empty(path, failed);
+  if (failed) return "cannot be listed: " + failed.message();
+  if (empty) return "";
+  return "is not empty; hide its files with -o nonempty, or choose another "
+         "directory";
+}
 
 }  // namespace
 
@@ -67,8 +91,8 @@ Result<MountPoint> MountPoint::Prepare(const std::string& path, bool nonempty) {
     return Unusable(path, std::strerror(errno));
   }
   if (!made && !nonempty) {
-    const Status unoccupied = CheckUnoccupied(absolute);
-    if (!unoccupied) return Unusable(path, unoccupied.error().what);
+    const std::string hidden = WhatWouldBeHidden(absolute);
+    if (!hidden.empty()) return Unusable(path, hidden);
   }
   return MountPoint(absolute, made);
 }
@@ -130,7 +154,7 @@ Status SetReadahead(const std::string& path, uint64_t bytes) {
   std::ofstream file(knob);
   file << bytes / 1024 << std::flush;
   if (file) return {};
-  return Error{Code::kIo, "cannot write " + knob + ": " + std::strerror(errno)};
+  return IoError("cannot write " + knob);
 }
 
 }  // namespace ctxfs
