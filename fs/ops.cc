@@ -18,8 +18,7 @@
 #include "fs/fuse_request.h"
 #include "fs/ops_internal.h"
 
-namespace ctxfs {
-namespace ops {
+namespace ctxfs::ops {
 namespace {
 
 // The kernel may keep what it is told of a container: that never changes.
@@ -57,7 +56,7 @@ double Seconds(const Server& server, Lifetime lifetime) {
     case Lifetime::kForever:
       return kForever;
     case Lifetime::kMoment:
-      return server.timeout();
+      return server.options().timeout;
     case Lifetime::kNone:
       break;
   }
@@ -234,7 +233,7 @@ void ReplyXattr(fuse_req_t req, const std::string& value, size_t size) {
 /// Says to the kernel, where that was asked for, that no file has attributes:
 /// it then never asks again.
 bool RefuseXattrs(fuse_req_t req) {
-  if (ServerOf(req).shows_xattrs()) return false;
+  if (ServerOf(req).options().xattrs) return false;
   fuse_reply_err(req, ENOSYS);
   return true;
 }
@@ -272,7 +271,7 @@ void ListXattr(fuse_req_t req, fuse_ino_t inode, size_t size) {
 
 }  // namespace
 
-const fuse_lowlevel_ops& Table() {
+const fuse_lowlevel_ops& Operations() {
   static const fuse_lowlevel_ops ops = [] {
     fuse_lowlevel_ops table{};
     table.init = &Init;
@@ -297,8 +296,4 @@ const fuse_lowlevel_ops& Table() {
   return ops;
 }
 
-}  // namespace ops
-
-const fuse_lowlevel_ops& Operations() { return ops::Table(); }
-
-}  // namespace ctxfs
+}  // namespace ctxfs::ops

@@ -3,9 +3,9 @@
 
 #include <fuse_lowlevel.h>
 
-namespace ctxfs {
+namespace ctxfs::ops {
 
 /// The FUSE callbacks; the session's user data is a Server.
 const fuse_lowlevel_ops& Operations();
 
-}  // namespace ctxfs
+}  // namespace ctxfs::ops

@@ -48,7 +48,8 @@ Result<Opening> OpenFileAt(Server& server, Inode inode,
   if (!opened) return std::move(opened).error();
   // No READ ever comes for an empty file, so this is when to find out whether
   // it should be one.
-  const bool verify = server.verify_at_open() || opened->content.size() == 0;
+  const bool verify = server.options().verify == VerifyMode::kOpen ||
+                      opened->content.size() == 0;
   auto file =
       std::make_shared<FileHandle>(server.files(), inode, std::move(*opened));
   if (verify) {

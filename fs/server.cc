@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
+#include <chrono>
 
 #include "core/base/bytes.h"
 #include "core/base/text.h"
@@ -17,13 +17,6 @@
 namespace ctxfs {
 namespace {
 
-/// `views/` in every container that may have any.
-MountedContainers::Extras Extras(const MountOptions& options) {
-  return [views = options.views](const std::shared_ptr<const Container>& of) {
-    return AttachedViews(of, views);
-  };
-}
-
 std::unique_ptr<SignalWatch> MakeSignalWatch() {
   Result<std::unique_ptr<SignalWatch>> made = SignalWatch::Make();
   if (made) return std::move(*made);
@@ -31,58 +24,54 @@ std::unique_ptr<SignalWatch> MakeSignalWatch() {
   return nullptr;
 }
 
-MountedContainers::Budget BudgetOf(const MountOptions& options) {
-  return {.bytes = options.index_bytes};
+std::unique_ptr<Mirror> MakeMirror(Sources sources, const MountOptions& options,
+                                   const std::string& mount_point) {
+  const Mirror::Options shown{.mount_point = mount_point,
+                              .confined = options.AllowsOthers(),
+                              .list_inside = options.list == ListMode::kAll,
+                              .lasting = std::chrono::seconds(options.timeout)};
+  if (sources.tops.empty()) {
+    return std::make_unique<Mirror>(sources.directory, shown);
+  }
+  return std::make_unique<Mirror>(std::move(sources.tops), shown);
 }
 
 }  // namespace
 
-Server::Server(const MountOptions& options)
-    : cache_(options.cache_bytes),
-      prefetcher_(cache_, options.cache_bytes),
-      shows_xattrs_(options.xattrs),
-      verify_at_open_(options.verify == VerifyMode::kOpen),
-      timeout_(options.timeout),
+Server::Server(Sources sources, const MountOptions& options,
+               const OpenOptions& open_options, const std::string& mount_point)
+    : options_(options),
       others_(options.AllowsOthers()),
-      uid_(options.uid),
-      gid_(options.gid),
-      uid_given_(options.uid_given),
-      gid_given_(options.gid_given),
-      umask_(options.umask),
+      cache_(options.cache_bytes),
+      prefetcher_(cache_, options.cache_bytes),
       signals_(MakeSignalWatch()),
       pool_(PoolThreads(options)) {
   // Beside the cache: little where that is small.
   constexpr uint64_t kPart = 8;
   BoundSpareMemory(options.cache_bytes / kPart);
-}
-
-Server::Server(std::shared_ptr<const Container> container,
-               const MountOptions& options, const OpenOptions& open_options,
-               const std::string& name)
-    : Server(options) {
-  name_ = name;
-  files_ = std::make_unique<Namespace>(
-      std::move(container), options.flat ? "" : name,
-      StatsFile(options.cache_bytes), open_options, Extras(options),
-      BudgetOf(options));
+  const MountedContainers::Extras extras =
+      [views = options.views](const std::shared_ptr<const Container>& of) {
+        return AttachedViews(of, views);
+      };
+  const MountedContainers::Budget budget{.bytes = options.index_bytes};
+  if (sources.container != nullptr) {
+    name_ = BaseName(options.sources.front());
+    files_ = std::make_unique<Namespace>(std::move(sources.container),
+                                         options.flat ? "" : name_, StatsFile(),
+                                         open_options, extras, budget);
+  } else {
+    files_ = std::make_unique<Namespace>(
+        MakeMirror(std::move(sources), options, mount_point), StatsFile(),
+        open_options, extras, budget);
+  }
   files_->LimitWork({.factor = options.max_expansion});
   files_->SetListMode(options.list);
 }
 
-Server::Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
-               const OpenOptions& open_options)
-    : Server(options) {
-  files_ = std::make_unique<Namespace>(
-      std::move(mirror), StatsFile(options.cache_bytes), open_options,
-      Extras(options), BudgetOf(options));
-  files_->LimitWork({.factor = options.max_expansion});
-  files_->SetListMode(options.list);
-}
-
-Result<int> Server::OpenSpillFile(const MountOptions& options) {
-  const bool given = !options.cache_dir.empty();
+Result<int> Server::OpenSpillFile() {
+  const bool given = !options_.cache_dir.empty();
   Result<std::shared_ptr<SpillFile>> file = SpillFile::Make(
-      given ? options.cache_dir : SpillDirectory(), options.cache_dir_bytes);
+      given ? options_.cache_dir : SpillDirectory(), options_.cache_dir_bytes);
   if (file) {
     const int descriptor = (*file)->descriptor();
     cache_.SpillTo(std::move(*file));
@@ -94,14 +83,14 @@ Result<int> Server::OpenSpillFile(const MountOptions& options) {
   return -1;
 }
 
-std::shared_ptr<const FileTable> Server::StatsFile(uint64_t cache_limit) {
+std::shared_ptr<const FileTable> Server::StatsFile() {
   return FreshDocument(
       Role::kMetadata, "stats",
-      [this, cache_limit](const ReadContext& context) -> Result<std::string> {
+      [this](const ReadContext& context) -> Result<std::string> {
         return stats_.Text(context.cache().stats(), pool_.stats(),
                            files_->Totals().containers,
                            FileSource::AllBytesRead()) +
-               DaemonStats(::getpid(), cache_limit);
+               DaemonStats(::getpid(), options_.cache_bytes);
       },
       /*live=*/true);
 }
@@ -109,15 +98,16 @@ std::shared_ptr<const FileTable> Server::StatsFile(uint64_t cache_limit) {
 Permissions Server::Show(const Attributes& attributes) const {
   constexpr mode_t kFile = 0444;
   constexpr mode_t kDirectory = 0555;
-  Permissions shown{uid_, gid_, attributes.directory ? kDirectory : kFile};
+  Permissions shown{options_.uid, options_.gid,
+                    attributes.directory ? kDirectory : kFile};
   if (others_ && attributes.permissions) {
     // Nobody is to read here what its owner does not let him read there.
     const Permissions& made_from = *attributes.permissions;
-    if (!uid_given_) shown.uid = made_from.uid;
-    if (!gid_given_) shown.gid = made_from.gid;
+    if (!options_.uid_given) shown.uid = made_from.uid;
+    if (!options_.gid_given) shown.gid = made_from.gid;
     shown.bits &= made_from.bits;
   }
-  shown.bits = attributes.locked ? 0 : shown.bits & ~umask_;
+  shown.bits = attributes.locked ? 0 : shown.bits & ~options_.umask;
   return shown;
 }
 

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <unordered_set>
 
 #include "core/base/mutex.h"
-#include "core/container/container.h"
 #include "core/content/block_cache.h"
 #include "core/vfs/namespace.h"
 #include "core/vfs/prefetcher.h"
+#include "core/vfs/sources.h"
 #include "fs/options.h"
 #include "fs/request_pool.h"
 #include "fs/signal_watch.h"
@@ -23,13 +21,9 @@ namespace ctxfs {
 /// What the FUSE operations work on: one mount's files, cache and counters.
 class Server {
  public:
-  /// A mount of one container, called `name`.
-  Server(std::shared_ptr<const Container> container,
-         const MountOptions& options, const OpenOptions& open_options,
-         const std::string& name);
-  /// A mount of directories, or of several sources.
-  Server(std::unique_ptr<Mirror> mirror, const MountOptions& options,
-         const OpenOptions& open_options);
+  /// A mount of `sources`, those of `options`, at `mount_point`.
+  Server(Sources sources, const MountOptions& options,
+         const OpenOptions& open_options, const std::string& mount_point);
 
   const Namespace& files() const { return *files_; }
   Namespace& files() { return *files_; }
@@ -43,11 +37,8 @@ class Server {
   /// Makes the file for entries that are too large for the cache, before the
   /// process is confined. Returns its descriptor, or -1 if it cannot be made;
   /// that is an error where the options name its directory.
-  Result<int> OpenSpillFile(const MountOptions& options);
-  bool shows_xattrs() const { return shows_xattrs_; }
-  bool verify_at_open() const { return verify_at_open_; }
-  /// Seconds that the kernel may keep names and attributes of mirrored files.
-  double timeout() const { return timeout_; }
+  Result<int> OpenSpillFile();
+  const MountOptions& options() const { return options_; }
 
   /// Whether files may be mapped that are opened with direct_io. Set before
   /// there are threads.
@@ -57,7 +48,8 @@ class Server {
   /// parts before it were listed with. Set before there are threads.
   bool lists_without_handles() const { return lists_without_handles_; }
   void set_lists_without_handles() { lists_without_handles_ = true; }
-  /// Whether nothing was sent to the kernel yet; true once.
+  /// Whether nothing was sent to the kernel yet; true once. Written while there
+  /// are no threads, read by all of them later.
   bool TakeFirstAnswer() {
     if (answered_) return false;
     answered_ = true;
@@ -72,27 +64,19 @@ class Server {
   void LogFailure(Inode inode, const Error& error);
 
  private:
-  explicit Server(const MountOptions& options);
-  /// `.ctxfs/stats`; `cache_limit` in bytes.
-  std::shared_ptr<const FileTable> StatsFile(uint64_t cache_limit);
+  /// `.ctxfs/stats`.
+  std::shared_ptr<const FileTable> StatsFile();
 
+  const MountOptions options_;
+  const bool others_;  // whether others than the mounting user see the files
   BlockCache cache_;
   Stats stats_;
   std::string name_;  // of the one container; empty when there may be several
   std::unique_ptr<Namespace> files_;
   Prefetcher prefetcher_;
-  bool shows_xattrs_;
-  bool verify_at_open_;
-  double timeout_;
   bool maps_direct_io_ = false;
   bool lists_without_handles_ = false;
   bool answered_ = false;
-  bool others_;  // whether others than the mounting user see the files
-  uid_t uid_;
-  gid_t gid_;
-  bool uid_given_;
-  bool gid_given_;
-  mode_t umask_;
   Mutex mutex_;
   std::unordered_set<Inode> logged_ CTXFS_GUARDED_BY(mutex_);
   std::unique_ptr<SignalWatch> signals_;

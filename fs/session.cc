@@ -34,23 +34,6 @@
 namespace ctxfs {
 namespace {
 
-/// Arguments as libfuse wants them.
-class FuseArgs {
- public:
-  ~FuseArgs() { fuse_opt_free_args(&args_); }
-  FuseArgs() = default;
-  FuseArgs(const FuseArgs&) = delete;
-  FuseArgs& operator=(const FuseArgs&) = delete;
-
-  void Add(const std::string& arg) {
-    if (fuse_opt_add_arg(&args_, arg.c_str()) != 0) throw std::bad_alloc();
-  }
-  fuse_args* get() { return &args_; }
-
- private:
-  fuse_args args_ = FUSE_ARGS_INIT(0, nullptr);
-};
-
 /// A mounted FUSE session, unmounted at the end of its life.
 class Session {
  public:
@@ -85,18 +68,26 @@ std::string EscapeOption(const std::string& value) {
   return escaped;
 }
 
-void FillArgs(const MountOptions& options, FuseArgs& args) {
-  args.Add("ctxfs");
-  args.Add("-oro,nosuid,nodev,default_permissions,subtype=ctxfs");
+/// Returns null if libfuse refuses.
+fuse_session* NewSession(const MountOptions& options, Server& server) {
+  std::vector<std::string> words = {
+      "ctxfs", "-oro,nosuid,nodev,default_permissions,subtype=ctxfs"};
   // Shown by mount(8) and `ctxfs mounts` to people in any directory.
   std::error_code failed;
   const std::filesystem::path source =
       std::filesystem::absolute(options.sources.front(), failed);
-  args.Add("-ofsname=" +
-           EscapeOption(failed ? options.sources.front() : source.string()));
+  words.push_back("-ofsname=" + EscapeOption(failed ? options.sources.front()
+                                                    : source.string()));
   for (const std::string& option : options.fuse_options) {
-    args.Add("-o" + option);
+    words.push_back("-o" + option);
   }
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  fuse_args args = FUSE_ARGS_INIT(static_cast<int>(argv.size()), argv.data());
+  fuse_session* const session = fuse_session_new(
+      &args, &ops::Operations(), sizeof(ops::Operations()), &server);
+  fuse_opt_free_args(&args);
+  return session;
 }
 
 /// Answers the kernel's first request here, before there are threads: after it
@@ -147,32 +138,13 @@ void GuardMounts(const std::vector<std::string>& sources) {
   }
 }
 
-std::unique_ptr<Server> MakeServer(Sources sources, const MountOptions& options,
-                                   const OpenOptions& open_options,
-                                   const std::string& mount_point) {
-  if (sources.container != nullptr) {
-    return std::make_unique<Server>(std::move(sources.container), options,
-                                    open_options,
-                                    BaseName(options.sources.front()));
-  }
-  const Mirror::Options shown{.mount_point = mount_point,
-                              .confined = options.AllowsOthers(),
-                              .list_inside = options.list == ListMode::kAll,
-                              .lasting = std::chrono::seconds(options.timeout)};
-  auto mirror = sources.tops.empty()
-                    ? std::make_unique<Mirror>(sources.directory, shown)
-                    : std::make_unique<Mirror>(std::move(sources.tops), shown);
-  return std::make_unique<Server>(std::move(mirror), options, open_options);
-}
-
 }  // namespace
 
 ExitCode Serve(const MountOptions& options,
                const std::function<void()>& ready) {
   const uint64_t threads = ThreadCount(options) + PoolThreads(options);
   if (Status room = CheckAddressSpace(options.cache_bytes, threads); !room) {
-    Log(LogLevel::kError, room.error().Text());
-    return ExitCode::kLimit;
+    return EndWith(ExitCode::kLimit, room.error().Text());
   }
   OpenOptions open_options;
   open_options.verify = options.verify != VerifyMode::kOff;
@@ -183,23 +155,21 @@ ExitCode Serve(const MountOptions& options,
     Result<std::shared_ptr<const MasterKey>> key =
         ReadKeyFile(options.key_file, options.insecure_key_file);
     if (!key) {
-      Log(LogLevel::kError,
-          Quote(options.key_file) + ": " + key.error().Text());
-      return ExitCode::kKey;
+      return EndWith(ExitCode::kKey,
+                     Quote(options.key_file) + ": " + key.error().Text());
     }
     open_options.key = std::move(*key);
   }
   std::string source;
   Result<Sources> sources = FindSources(options.sources, open_options, &source);
   if (!sources) {
-    Log(LogLevel::kError, Quote(source) + ": " + sources.error().Text());
-    return ExitCodeOf(sources.error());
+    return EndWith(ExitCodeOf(sources.error()),
+                   Quote(source) + ": " + sources.error().Text());
   }
   Result<MountPoint> mount_point =
       MountPoint::Prepare(options.mount_point, options.nonempty);
   if (!mount_point) {
-    Log(LogLevel::kError, mount_point.error().Text());
-    return ExitCode::kMountPoint;
+    return EndWith(ExitCode::kMountPoint, mount_point.error().Text());
   }
 
   GuardMounts(options.sources);
@@ -208,36 +178,29 @@ ExitCode Serve(const MountOptions& options,
   }
   Descriptors::RaiseLimit(ThreadCount(options));
   const Result<std::unique_ptr<LogRelay>> relay = LogRelay::Make({});
-  if (!relay) {
-    Log(LogLevel::kError, relay.error().Text());
-    return ExitCode::kFuse;
-  }
+  if (!relay) return EndWith(ExitCode::kFuse, relay.error().Text());
   std::optional<Confinement> confinement;
   if (options.sandbox) confinement = ConfinementOf(*sources, options);
-  const std::unique_ptr<Server> server = MakeServer(
-      std::move(*sources), options, open_options, mount_point->path());
-  const Result<int> spill_file = server->OpenSpillFile(options);
+  Server server(std::move(*sources), options, open_options,
+                mount_point->path());
+  const Result<int> spill_file = server.OpenSpillFile();
   if (!spill_file) {
-    Log(LogLevel::kError, spill_file.error().Text());
-    return ExitCode::kSource;
+    return EndWith(ExitCode::kSource, spill_file.error().Text());
   }
   if (confinement) confinement->spill_file = *spill_file;
-  if (const Status shown = server->files().status(); !shown) {
-    Log(LogLevel::kError, Quote(source) + ": " + shown.error().Text());
-    return ExitCodeOf(shown.error());
+  if (const Status shown = server.files().status(); !shown) {
+    return EndWith(ExitCodeOf(shown.error()),
+                   Quote(source) + ": " + shown.error().Text());
   }
-  FuseArgs args;
-  FillArgs(options, args);
-  fuse_session* raw = fuse_session_new(args.get(), &Operations(),
-                                       sizeof(Operations()), server.get());
+  fuse_session* const raw = NewSession(options, server);
   if (raw == nullptr) return ExitCode::kFuse;
   Session session(raw);
   if (fuse_set_signal_handlers(raw) != 0 ||
-      !session.Mount(mount_point->path()) || !AnswerInit(raw, *server)) {
-    Log(LogLevel::kError,
+      !session.Mount(mount_point->path()) || !AnswerInit(raw, server)) {
+    return EndWith(
+        ExitCode::kFuse,
         "mount point " + Quote(mount_point->path()) +
             ": FUSE refused the mount: " + WhyRefused(options.AllowsOthers()));
-    return ExitCode::kFuse;
   }
   if (options.readahead != 0) {
     const Status set = SetReadahead(mount_point->path(), options.readahead);
@@ -246,13 +209,13 @@ ExitCode Serve(const MountOptions& options,
   Log(LogLevel::kInfo,
       Quote(options.sources.front()) + " is mounted at " + mount_point->path());
   ready();
-  server->files().TellChanges([raw](Inode directory, const std::string& name) {
+  server.files().TellChanges([raw](Inode directory, const std::string& name) {
     ForgetKernelName(raw, directory, name);
   });
   const bool served = RunLoop(raw, ThreadCount(options), confinement, **relay,
-                              server->signals(), [&server] {
-                                server->files().StopTelling();
-                                server->pool().Stop();
+                              server.signals(), [&server] {
+                                server.files().StopTelling();
+                                server.pool().Stop();
                               });
   return served ? ExitCode::kOk : ExitCode::kFuse;
 }
