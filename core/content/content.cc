@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "core/base/limits.h"
+#include "core/content/read_through.h"
 #include "core/content/spill_store.h"
 
 namespace ctxfs {
@@ -327,22 +328,12 @@ Status ReadInto(const Content& content, uint64_t offset, MutableBytes out,
 
 Result<std::string> ReadAll(const Content& content,
                             const ReadContext& context) {
-  // A file of no bytes may still be a damaged one.
-  if (content.size() == 0) {
-    if (Status verified = content.Verify(context); !verified) {
-      return std::move(verified).error();
-    }
-  }
-  constexpr size_t kPiece = 1 << 20;
   std::string all;
-  Window window;
-  while (all.size() < content.size()) {
-    if (Status read = content.Read(all.size(), kPiece, context, window);
-        !read) {
-      return std::move(read).error();
-    }
-    for (const Bytes slice : window.slices()) all += AsText(slice);
-  }
+  Status read = ReadThrough(content, context, [&all](Bytes piece) {
+    all += AsText(piece);
+    return Status();
+  });
+  if (!read) return std::move(read).error();
   return all;
 }
 
