@@ -4,15 +4,12 @@
 #include <malloc.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "fs/commands/arguments.h"
-#include "fs/commands/commands.h"
 #include "fs/common/nearest_word.h"
 #include "fs/log/sinks.h"
 #include "fs/mount_command.h"
@@ -20,7 +17,7 @@
 namespace ctxfs {
 namespace {
 
-int RunHelp(int argc, char** argv);
+int RunHelp(const Arguments& arguments);
 
 const Command kHelpCommand{.name = "help",
                            .operands = "[COMMAND]",
@@ -33,13 +30,6 @@ const Command* const kCommands[] = {
     &kMountCommand,  &kUmountCommand,  &kMountsCommand, &kLsCommand,
     &kCatCommand,    &kInfoCommand,    &kCheckCommand,  &kExtractCommand,
     &kReportCommand, &kFormatsCommand, &kHelpCommand};
-
-const Command* FindCommand(std::string_view name) {
-  const auto* const found = std::find_if(
-      std::begin(kCommands), std::end(kCommands),
-      [name](const Command* command) { return command->name == name; });
-  return found == std::end(kCommands) ? nullptr : *found;
-}
 
 void PrintUsage(std::FILE* to) {
   std::fputs("usage: ctxfs COMMAND [OPTION]... [OPERAND]...\n\n", to);
@@ -76,17 +66,13 @@ int UnknownCommand(const std::string& word) {
 }
 
 /// ctxfs help [COMMAND]
-int RunHelp(int argc, char** argv) {
-  Arguments arguments;
-  if (const auto code = ParseArguments(argc, argv, kHelpCommand, &arguments)) {
-    return *code;
-  }
+int RunHelp(const Arguments& arguments) {
   if (arguments.operands.empty()) {
     PrintUsage(stdout);
     return 0;
   }
-  std::string& word = arguments.operands.front();
-  const Command* const command = FindCommand(word);
+  std::string word = arguments.operands.front();
+  const Command* const command = FindCommand(kCommands, word);
   if (command == nullptr) {
     std::fprintf(stderr, "ctxfs: '%s' is not a command%s; try 'ctxfs --help'\n",
                  word.c_str(), CommandMeant(word).c_str());
@@ -94,7 +80,7 @@ int RunHelp(int argc, char** argv) {
   }
   char help[] = "--help";
   char* words[] = {word.data(), help, nullptr};
-  return command->run(2, words);
+  return RunCommand(2, words, *command);
 }
 
 /// Large memory is the kernel's again as soon as it is freed
@@ -125,7 +111,7 @@ int Main(int argc, char** argv) {
   SetLogSink(StderrSink());
   const std::string_view called = argv[0];
   const std::string_view name = called.substr(called.rfind('/') + 1);
-  if (name == "mount.ctxfs") return kMountCommand.run(argc, argv);
+  if (name == "mount.ctxfs") return RunCommand(argc, argv, kMountCommand);
   if (name == "fsck.ctxfs") return RunFsck(argc, argv);
   if (argc < 2) {
     PrintUsage(stderr);
@@ -135,8 +121,8 @@ int Main(int argc, char** argv) {
   if (word == "__complete") {
     return RunComplete(argc - 1, argv + 1, CompletionTablesOf(kCommands));
   }
-  if (const Command* const command = FindCommand(word)) {
-    return command->run(argc - 1, argv + 1);
+  if (const Command* const command = FindCommand(kCommands, word)) {
+    return RunCommand(argc - 1, argv + 1, *command);
   }
   if (word == "--help" || word == "-h") {
     PrintUsage(stdout);

@@ -51,8 +51,8 @@ int Mount(MountOptions options, const InheritedDescriptors& inherited) {
   if (made) {
     Result<std::string> point = NewMountPoint(options.sources.front());
     if (!point) {
-      Log(LogLevel::kError, point.error().Text());
-      return static_cast<int>(ExitCode::kMountPoint);
+      return static_cast<int>(
+          EndWith(ExitCode::kMountPoint, point.error().Text()));
     }
     options.mount_point = std::move(*point);
   }
@@ -115,7 +115,7 @@ int RunMount(int argc, char** argv) {
 const Command kMountCommand{.name = "mount",
                             .operands = "SOURCE... [MOUNTPOINT]",
                             .summary = "Shows containers as files",
-                            .run = &RunMount,
+                            .run_words = &RunMount,
                             .kind = OperandKind::kSource};
 
 int RunMountByWord(int argc, char** argv) {

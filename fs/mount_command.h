@@ -7,7 +7,7 @@
 
 #include <span>
 
-#include "fs/commands/commands.h"
+#include "fs/commands/command.h"
 
 namespace ctxfs {
 

@@ -41,7 +41,7 @@ int RunMount(int argc, char** argv) {
 const Command kMountCommand{.name = "mount",
                             .operands = "SOURCE... [MOUNTPOINT]",
                             .summary = "Cannot mount: this build has no FUSE",
-                            .run = &RunMount,
+                            .run_words = &RunMount,
                             .examples =
                                 "  ctxfs ls -R model.mosh\n"
                                 "  ctxfs extract model.mosh files\n",

@@ -3,7 +3,6 @@
 // ctxfs umount. A build without FUSE has it, too: it needs no libfuse.
 #include <string>
 
-#include "core/vfs/log.h"
 #include "fs/commands/arguments.h"
 #include "fs/mount_command.h"
 #include "fs/mount_point.h"
@@ -12,16 +11,11 @@
 namespace ctxfs {
 namespace {
 
-int RunUmount(int argc, char** argv) {
-  Arguments arguments;
-  if (const auto code =
-          ParseArguments(argc, argv, kUmountCommand, &arguments)) {
-    return *code;
-  }
+int RunUmount(const Arguments& arguments) {
   const std::string& path = arguments.operands.front();
   if (const int failed = Unmount(path, /*lazy=*/false); failed != 0) {
-    Log(LogLevel::kError, WhyNotUnmounted(path, failed));
-    return static_cast<int>(ExitCode::kMountPoint);
+    return static_cast<int>(
+        EndWith(ExitCode::kMountPoint, WhyNotUnmounted(path, failed)));
   }
   return 0;
 }

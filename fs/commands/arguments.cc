@@ -25,37 +25,18 @@ bool ReadJobs(std::string_view text, unsigned* jobs) {
          *jobs >= 1 && *jobs <= kMost;
 }
 
-/// The value of --keyfile; `path` is empty if it was not given.
-struct KeyFile {
-  std::string path;
-  bool insecure = false;
-};
+constexpr std::pair<char, bool Arguments::*> kFlagFields[] = {
+    {'a', &Arguments::all},       {'l', &Arguments::details},
+    {'R', &Arguments::recursive}, {'J', &Arguments::json},
+    {'W', &Arguments::raw},       {'F', &Arguments::replace},
+    {'E', &Arguments::exact},     {'I', &Arguments::insecure_key_file}};
 
 /// Stores an option. Fails if `value` is invalid for it.
-bool Take(char letter, const std::string& value, Arguments& arguments,
-          KeyFile& key) {
+bool Take(char letter, const std::string& value, Arguments& arguments) {
+  for (const auto& [flag, field] : kFlagFields) {
+    if (flag == letter) arguments.*field = true;
+  }
   switch (letter) {
-    case 'a':
-      arguments.all = true;
-      return true;
-    case 'l':
-      arguments.details = true;
-      return true;
-    case 'R':
-      arguments.recursive = true;
-      return true;
-    case 'J':
-      arguments.json = true;
-      return true;
-    case 'W':
-      arguments.raw = true;
-      return true;
-    case 'F':
-      arguments.replace = true;
-      return true;
-    case 'E':
-      arguments.exact = true;
-      return true;
     case 'o':
       arguments.output = value;
       return !value.empty();
@@ -63,11 +44,8 @@ bool Take(char letter, const std::string& value, Arguments& arguments,
       arguments.open.salvage = true;
       return true;
     case 'K':
-      key.path = value;
+      arguments.key_file = value;
       return !value.empty();
-    case 'I':
-      key.insecure = true;
-      return true;
     case 'j':
       return ReadJobs(value, &arguments.jobs);
     case 'C':
@@ -77,7 +55,7 @@ bool Take(char letter, const std::string& value, Arguments& arguments,
       arguments.views = ParseViews(value);
       return arguments.views.has_value();
     default:
-      return false;
+      return true;
   }
 }
 
@@ -160,7 +138,7 @@ class Parser {
 
   /// Stores the options and operands. Returns the reason of a usage error;
   /// empty if there is none.
-  std::string Store(Arguments* arguments, KeyFile* key) const {
+  std::string Store(Arguments* arguments) const {
     for (const OptionInfo& option : OptionsOf(command_)) {
       if (!Given(option.letter)) continue;
       const std::string name = "'--" + std::string(option.name) + "'";
@@ -168,7 +146,7 @@ class Parser {
         if (option.value.empty() && value != "true") {
           return "option " + name + " takes no value";
         }
-        if (!Take(option.letter, value, *arguments, *key)) {
+        if (!Take(option.letter, value, *arguments)) {
           return "invalid value '" + value + "' for option " + name +
                  ": expected " + Expected(option);
         }
@@ -225,8 +203,8 @@ class Parser {
 
 }  // namespace
 
-std::optional<int> ParseArguments(int argc, char** argv, const Command& command,
-                                  Arguments* arguments) {
+int RunCommand(int argc, char** argv, const Command& command) {
+  if (command.run_words != nullptr) return command.run_words(argc, argv);
   Parser parser(command);
   std::string reason = parser.Parse(argc, argv);
   if (!reason.empty()) return UsageError(command, reason);
@@ -234,26 +212,28 @@ std::optional<int> ParseArguments(int argc, char** argv, const Command& command,
     std::fputs(HelpOf(command).c_str(), stdout);
     return 0;
   }
-  KeyFile key;
-  reason = parser.Store(arguments, &key);
+  Arguments arguments;
+  reason = parser.Store(&arguments);
   if (!reason.empty()) return UsageError(command, reason);
-  if (arguments->jobs == 0) {
-    arguments->jobs = std::max(std::thread::hardware_concurrency(), 1U);
+  if (arguments.jobs == 0) {
+    arguments.jobs = std::max(std::thread::hardware_concurrency(), 1U);
   }
-  if (key.path.empty()) return std::nullopt;
-  Result<std::shared_ptr<const MasterKey>> master =
-      ReadKeyFile(key.path, key.insecure);
-  if (!master) {
-    PrintError(key.path, master.error());
-    return command.key_error;
+  if (!arguments.key_file.empty()) {
+    Result<std::shared_ptr<const MasterKey>> key =
+        ReadKeyFile(arguments.key_file, arguments.insecure_key_file);
+    if (!key) {
+      PrintError(arguments.key_file, key.error());
+      return command.key_error;
+    }
+    arguments.open.key = std::move(*key);
   }
-  arguments->open.key = std::move(*master);
-  return std::nullopt;
+  return command.run(arguments);
 }
 
-void PrintError(const std::string& path, const Error& error) {
+ExitCode PrintError(const std::string& path, const Error& error) {
   std::fprintf(stderr, "ctxfs: %s: %s\n", Quote(path).c_str(),
                error.Text().c_str());
+  return ExitCodeOf(error);
 }
 
 }  // namespace ctxfs

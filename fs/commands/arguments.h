@@ -27,7 +27,9 @@ struct Arguments {
   std::string output;  // -o; empty unless given
   unsigned jobs = 0;   // -j; as many as there are cores unless given
   std::optional<ViewSet> views;
-  OpenOptions open;  // of --salvage, and the key that --keyfile names
+  std::string key_file;  // --keyfile; empty unless given
+  bool insecure_key_file = false;
+  OpenOptions open;  // of --salvage, and the key in the key file
 
   /// The listing mode that -a and --views stand for.
   ListMode list_mode() const {
@@ -36,13 +38,8 @@ struct Arguments {
   }
 };
 
-/// Parses a command line and reads the key file it names. If that fails, prints
-/// why on standard error and returns the exit code. Returns 0 after printing
-/// the help if the command line asks for it.
-std::optional<int> ParseArguments(int argc, char** argv, const Command& command,
-                                  Arguments* arguments);
-
-/// "ctxfs: 'path': reason" on standard error.
-void PrintError(const std::string& path, const Error& error);
+/// Prints "ctxfs: 'path': reason" on standard error and returns the exit code
+/// for it.
+ExitCode PrintError(const std::string& path, const Error& error);
 
 }  // namespace ctxfs

@@ -2,6 +2,7 @@
 //
 // ctxfs check and fsck.ctxfs: reads everything and verifies every checksum.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -15,7 +16,6 @@
 #include "core/vfs/sources.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/checker.h"
-#include "fs/commands/commands.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/find_containers.h"
 #include "fs/commands/parallel.h"
@@ -37,23 +37,13 @@ struct Findings {
   }
 };
 
-/// The exit codes of `ctxfs check` or of fsck.ctxfs.
-struct Codes {
-  int damaged;
-  int unchecked;
-  bool add;  // if both apply: true returns their sum, false `unchecked`
-};
+/// Exit codes: clean, damaged, not all checked, and both of these.
+using Codes = std::array<int, 4>;
 
-constexpr Codes kCheckCodes{1, 2, false};
+constexpr Codes kCheckCodes{0, 1, 2, 2};
 // The codes of fsck(8), which are bits: 4 "filesystem errors left uncorrected",
 // 8 "operational error", 16 "usage or syntax error". Its 1 means "corrected".
-constexpr Codes kFsckCodes{4, 8, true};
-
-int ExitCodeOf(const Findings& findings, const Codes& codes) {
-  const int damaged = findings.damaged ? codes.damaged : 0;
-  if (!findings.unchecked) return damaged;
-  return codes.unchecked + (codes.add ? damaged : 0);
-}
+constexpr Codes kFsckCodes{0, 4, 8, 4 | 8};
 
 /// fsck(8) passes these to every checker; a check that changes nothing ignores
 /// them.
@@ -73,55 +63,17 @@ int WithoutRepair(int argc, char** argv) {
   return static_cast<int>(std::move(last, argv + argc, kept) - argv);
 }
 
-const char* CodeName(Code code) {
-  switch (code) {
-    case Code::kNotFound:
-      return "missing";
-    case Code::kNotContainer:
-      return "no container";
-    case Code::kVersion:
-      return "version";
-    case Code::kCorrupt:
-      return "corrupt";
-    case Code::kChecksum:
-      return "checksum";
-    case Code::kLimit:
-      return "limit";
-    case Code::kIo:
-      return "read failed";
-    case Code::kStale:
-      return "changed";
-    case Code::kNoMemory:
-      return "memory";
-    case Code::kTooManyFiles:
-      return "too many open files";
-    case Code::kLocked:
-      return "locked";
-    case Code::kInterrupted:
-      return "interrupted";
-  }
-  return "";
-}
+/// What each Code is called, in their order.
+constexpr std::array kCodeNames = {
+    "missing", "no container", "version", "corrupt", "checksum",
+    "limit",   "read failed",  "changed", "memory",  "too many open files",
+    "locked",  "interrupted"};
+static_assert(kCodeNames.size() == static_cast<size_t>(Code::kInterrupted) + 1);
 
 /// A line that sha256sum(1) reads: names with a backslash or line break are
 /// escaped, and the line begins with a backslash.
 std::string DigestLine(const std::string& path, const std::string& sha256) {
-  std::string escaped;
-  for (const char c : path) {
-    switch (c) {
-      case '\\':
-        escaped += "\\\\";
-        break;
-      case '\n':
-        escaped += "\\n";
-        break;
-      case '\r':
-        escaped += "\\r";
-        break;
-      default:
-        escaped += c;
-    }
-  }
+  const std::string escaped = Escaped(path, "\n\r");
   return (escaped == path ? "" : "\\") + sha256 + "  " + escaped;
 }
 
@@ -131,7 +83,7 @@ Json FaultJson(const Fault& fault) {
   Json json = {{"path", fault.path},
                {"entry", nullptr},
                {"offset", nullptr},
-               {"kind", CodeName(fault.error.code)},
+               {"kind", kCodeNames[static_cast<size_t>(fault.error.code)]},
                {"reason", fault.error.what}};
   if (fault.entry) {
     json["entry"] = *fault.entry;
@@ -197,19 +149,12 @@ struct Named {
 std::vector<Named> FindAll(const std::vector<std::string>& sources,
                            Findings* findings) {
   std::vector<Named> all;
-  const auto unusable = [findings](const std::string& source,
-                                   const Error& error) {
-    PrintError(source, error);
-    findings->unchecked = true;
-  };
   for (const std::string& source : sources) {
     const Result<std::vector<std::string>> paths = FindContainers(source);
     if (!paths) {
-      unusable(source, paths.error());
+      PrintError(source, paths.error());
+      findings->unchecked = true;
       continue;
-    }
-    if (paths->empty()) {
-      unusable(source, {Code::kNotContainer, "there is no container in it"});
     }
     for (const std::string& path : *paths) {
       std::string mounted = SafeComponent(BaseName(path));
@@ -261,23 +206,17 @@ Findings CheckAll(const Arguments& arguments,
         }
       });
   if (arguments.json) {
-    std::puts(all.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
+    std::fputs(FormatJson(all).c_str(), stdout);
   }
   return findings;
 }
 
-int Run(int argc, char** argv, const Command& command, const Codes& codes) {
-  Arguments arguments;
-  if (const auto code = ParseArguments(argc, argv, command, &arguments)) {
-    return *code;
-  }
+template <const Codes& kCodes>
+int RunCheck(const Arguments& arguments) {
   std::shared_ptr<SpillFile> spill_file = OpenSpillFile();
   ConfineToReading(arguments.operands);
-  return ExitCodeOf(CheckAll(arguments, std::move(spill_file)), codes);
-}
-
-int RunCheck(int argc, char** argv) {
-  return Run(argc, argv, kCheckCommand, kCheckCodes);
+  const Findings found = CheckAll(arguments, std::move(spill_file));
+  return kCodes[(found.damaged ? 1U : 0U) + (found.unchecked ? 2U : 0U)];
 }
 
 }  // namespace
@@ -286,7 +225,7 @@ const Command kCheckCommand{
     .name = "check",
     .operands = "SOURCE...",
     .summary = "Reads everything and verifies every checksum",
-    .run = &RunCheck,
+    .run = &RunCheck<kCheckCodes>,
     .options = "jJCSKI",
     .examples =
         "  ctxfs check ~/models\n"
@@ -299,9 +238,10 @@ const Command kCheckCommand{
 int RunFsck(int argc, char** argv) {
   Command command = kCheckCommand;
   command.program = "fsck.ctxfs";
+  command.run = &RunCheck<kFsckCodes>;
   command.usage_error = 16;
   command.key_error = 8;
-  return Run(WithoutRepair(argc, argv), argv, command, kFsckCodes);
+  return RunCommand(WithoutRepair(argc, argv), argv, command);
 }
 
 }  // namespace ctxfs

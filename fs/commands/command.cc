@@ -88,6 +88,14 @@ std::vector<OptionInfo> OptionsOf(const Command& command) {
   return taken;
 }
 
+const Command* FindCommand(std::span<const Command* const> commands,
+                           std::string_view name) {
+  const auto found = std::find_if(
+      commands.begin(), commands.end(),
+      [name](const Command* command) { return command->name == name; });
+  return found == commands.end() ? nullptr : *found;
+}
+
 std::string HelpOf(const Command& command) {
   std::string text = "usage: " + command.Program() + " [OPTION]...";
   if (!command.operands.empty()) text += " " + std::string(command.operands);

@@ -36,13 +36,18 @@ enum class OperandKind {
   kAnything,  // the shell's own completion
 };
 
+struct Arguments;
+
 /// A command of `ctxfs`. One table of them (fs/main.cc) is what the parser, the
 /// help and the completions are made of.
 struct Command {
   std::string_view name;      // "ls"
   std::string_view operands;  // "SOURCE[//PATH]..."
   std::string_view summary;   // what it does, in a few words
-  int (*run)(int argc, char** argv);
+  /// Does what the command line asks for, and returns the exit code.
+  int (*run)(const Arguments& arguments) = nullptr;
+  /// In the place of `run`: parses the command line itself.
+  int (*run_words)(int argc, char** argv) = nullptr;
   std::string_view options = "";   // letters of AllOptions()
   std::string_view examples = "";  // lines of a shell; empty for none
   OperandKind kind = OperandKind::kAnything;
@@ -70,5 +75,32 @@ std::vector<OptionInfo> OptionsOf(const Command& command);
 
 /// The text of `ctxfs COMMAND --help`.
 std::string HelpOf(const Command& command);
+
+/// The command called `name`; null if there is none.
+const Command* FindCommand(std::span<const Command* const> commands,
+                           std::string_view name);
+
+/// Parses the command line of a command, reads the key file that it names, and
+/// runs the command. Returns its exit code, or that of an error, which is
+/// printed; 0 after printing the help if the command line asks for it.
+int RunCommand(int argc, char** argv, const Command& command);
+
+/// `ctxfs check` under the name fsck.ctxfs: with the exit codes of fsck(8).
+int RunFsck(int argc, char** argv);
+
+/// What completing a command line needs to know.
+struct CompletionTables {
+  std::span<const Command* const> commands;
+  std::vector<std::string> mount_flags;    // "-f", "--help"
+  std::vector<std::string> mount_options;  // "flat", "cache=", for -o
+  std::vector<std::string> verify_values;
+  std::vector<std::string> list_values;
+};
+
+/// `ctxfs __complete PROGRAM WORD...`: prints a line for each word that may
+/// stand in the place of the last WORD, or the line ":files" if that is the
+/// name of a file or directory (packaging/completions). Prints nothing about
+/// errors.
+int RunComplete(int argc, char** argv, const CompletionTables& tables);
 
 }  // namespace ctxfs

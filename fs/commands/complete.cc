@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/vfs/log.h"
-#include "fs/commands/commands.h"
+#include "fs/commands/command.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/source_tree.h"
 #include "fs/common/mount_table.h"
@@ -68,12 +68,10 @@ class Completer {
   /// `first`: the index of the first word after the command's name.
   void CompleteNamed(std::string_view name, size_t first) {
     if (name == "mount") return CompleteMount(first);
-    const auto found = std::find_if(
-        tables_.commands.begin(), tables_.commands.end(),
-        [name](const Command* command) { return command->name == name; });
+    const Command* const command = FindCommand(tables_.commands, name);
     // `ctxfs SOURCE MOUNTPOINT -o OPTIONS`.
-    if (found == tables_.commands.end()) return CompleteMount(first);
-    CompleteCommand(**found, first);
+    if (command == nullptr) return CompleteMount(first);
+    CompleteCommand(*command, first);
   }
 
   bool OptionsHaveEnded(size_t first) const {
@@ -214,8 +212,7 @@ class Completer {
     if (!top || !top->directory) return;
     size_t count = 0;
     (void)(*tree)->ForEach(*top, [&](const SourceTree::File& file) {
-      const std::string name = file.path.substr(file.path.rfind('/') + 1);
-      Offer(directory + name + (file.directory ? "/" : ""));
+      Offer(directory + file.name() + (file.directory ? "/" : ""));
       if (++count < kMostPaths) return Status();
       return Status(Error{Code::kLimit, "too many candidates"});
     });

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -14,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/limits.h"
+#include "core/content/read_through.h"
+#include "core/io/io_error.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/new_file.h"
@@ -25,10 +25,6 @@
 
 namespace ctxfs {
 namespace {
-
-std::string LastComponent(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 /// A file to write, in a directory that exists.
 struct Job {
@@ -51,8 +47,7 @@ class Extractor {
             AddJob(child, into);
             return Status();
           }
-          const Result<size_t> directory =
-              target_.Add(into, LastComponent(child.path));
+          const Result<size_t> directory = target_.Add(into, child.name());
           if (directory) {
             Plan(child, *directory);
           } else {
@@ -97,11 +92,11 @@ class Extractor {
   void Fail(uint64_t place, const std::string& path, const Error& error) {
     const MutexLock lock(mutex_);
     progress_.Clear();
-    PrintError(path, error);
+    const ExitCode code = PrintError(path, error);
     ++failures_;
     if (place < last_failure_) return;
     last_failure_ = place;
-    code_ = ExitCodeOf(error);
+    code_ = code;
   }
 
   Status Write(const Job& job) {
@@ -110,20 +105,24 @@ class Extractor {
     const Content& content = open->content;
     Result<DirectoryFd> directory = target_.Open(job.directory);
     if (!directory) return std::move(directory).error();
-    const std::string name = LastComponent(job.file.path);
+    const std::string name = job.file.name();
     // Fails before anything is decoded. Commit checks it again.
     struct stat st {};
     if (!arguments_.replace && ::fstatat((*directory)->get(), name.c_str(), &st,
                                          AT_SYMLINK_NOFOLLOW) == 0) {
-      errno = EEXIST;
-      return SystemError("cannot write");
+      return SystemError("cannot write", EEXIST);
     }
     if (Status verified = content.Verify(tree_.cache()); !verified) {
       return verified;
     }
     Result<NewFile> out = NewFile::Create(std::move(*directory));
     if (!out) return std::move(out).error();
-    if (Status copied = Copy(content, *out); !copied) return copied;
+    Status copied =
+        ReadThrough(content, tree_.cache(), [this, &out](Bytes piece) {
+          progress_.Add(piece.size());
+          return out->Write(piece);
+        });
+    if (!copied) return copied;
     if (Status done = out->Commit(name, arguments_.replace); !done) {
       return done;
     }
@@ -133,25 +132,12 @@ class Extractor {
     return {};
   }
 
-  Status Copy(const Content& content, NewFile& out) {
-    Window window;
-    for (uint64_t at = 0; at < content.size(); at += limits::kMiB) {
-      Status read = content.Read(at, limits::kMiB, tree_.cache(), window);
-      if (!read) return read;
-      for (const Bytes slice : window.slices()) {
-        if (Status wrote = out.Write(slice); !wrote) return wrote;
-      }
-      progress_.Add(std::min(limits::kMiB, content.size() - at));
-    }
-    return {};
-  }
-
   Status Flush(size_t directory) const {
     const Result<DirectoryFd> open = target_.Open(directory);
     if (!open) return open.error();
     // Some file systems cannot flush a directory, and need not.
     if (::fsync((*open)->get()) != 0 && errno != EINVAL) {
-      return SystemError("cannot write");
+      return IoError("cannot write");
     }
     return {};
   }
@@ -177,15 +163,9 @@ bool LeadsIntoViews(const std::string& path) {
          slashed.find("/views~") != std::string::npos;
 }
 
-int RunExtract(int argc, char** argv) {
-  Arguments arguments;
-  if (const auto code =
-          ParseArguments(argc, argv, kExtractCommand, &arguments)) {
-    return *code;
-  }
+int RunExtract(const Arguments& arguments) {
   const auto fail = [](const std::string& path, const Error& error) {
-    PrintError(path, error);
-    return static_cast<int>(ExitCodeOf(error));
+    return static_cast<int>(PrintError(path, error));
   };
   const Target target = ParseTarget(arguments.operands.front());
   // Views show the same data again, so they are only written on request.

@@ -4,10 +4,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
+#include "core/io/io_error.h"
 #include "core/vfs/container_detector.h"
 #include "core/vfs/sources.h"
 
@@ -26,10 +25,7 @@ bool IsContainerAt(ContainerDetector& detector, const std::string& path,
 Result<std::vector<std::string>> FindContainers(const std::string& path) {
   namespace fs = std::filesystem;
   struct stat top {};
-  if (::stat(path.c_str(), &top) != 0) {
-    return Error{Code::kIo,
-                 std::string("cannot be opened: ") + std::strerror(errno)};
-  }
+  if (::stat(path.c_str(), &top) != 0) return IoError("cannot be opened");
   if (!IsPlainDirectory(path)) return std::vector<std::string>{path};
   ContainerDetector detector;
   std::vector<std::string> containers;
@@ -49,6 +45,9 @@ Result<std::vector<std::string>> FindContainers(const std::string& path) {
     at.increment(failed);
   }
   if (failed) return Error{Code::kIo, failed.message()};
+  if (containers.empty()) {
+    return Error{Code::kNotContainer, "there is no container in it"};
+  }
   std::sort(containers.begin(), containers.end());
   return containers;
 }

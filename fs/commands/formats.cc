@@ -8,18 +8,13 @@
 
 #include "core/container/foreign_formats.h"
 #include "core/container/format.h"
-#include "fs/commands/arguments.h"
+#include "fs/commands/command.h"
 #include "fs/common/terminal.h"
 
 namespace ctxfs {
 namespace {
 
-int RunFormats(int argc, char** argv) {
-  Arguments arguments;
-  if (const auto code =
-          ParseArguments(argc, argv, kFormatsCommand, &arguments)) {
-    return *code;
-  }
+int RunFormats(const Arguments& /*arguments*/) {
   const Terminal terminal = Terminal::Of(stdout);
   TextTable mounted({"format", "suffixes", "contents"}, {});
   for (const Format* const format : Formats()) {

@@ -90,7 +90,9 @@ class Page {
     std::puts(terminal_.Paint(Colour::kBold, ShownName(path_)).c_str());
     PrintFormat();
     PrintCounts();
-    PrintUnlisted();
+    Line("unlisted",
+         "views/ and .ctxfs/, which open by name in a mount "
+         "(-o list=all lists them)");
     PrintDtypes();
     PrintLargest();
     PrintGlobals();
@@ -184,12 +186,6 @@ class Page {
     }
   }
 
-  void PrintUnlisted() const {
-    Line("unlisted",
-         "views/ and .ctxfs/, which open by name in a mount "
-         "(-o list=all lists them)");
-  }
-
   void PrintNext() const {
     const std::string word = ShownName(ShellWord(path_));
     std::printf(
@@ -205,26 +201,7 @@ class Page {
   const Terminal terminal_ = Terminal::Of(stdout);
 };
 
-/// Returns a field of --raw, with tabs and newlines escaped.
-std::string RawField(const std::string& text) {
-  std::string field;
-  for (const char c : text) {
-    switch (c) {
-      case '\\':
-        field += "\\\\";
-        break;
-      case '\n':
-        field += "\\n";
-        break;
-      case '\t':
-        field += "\\t";
-        break;
-      default:
-        field += c;
-    }
-  }
-  return field;
-}
+std::string RawField(const std::string& text) { return Escaped(text, "\n\t"); }
 
 /// Lines of path, key and value with tabs between, for cut(1) and awk(1).
 void PrintRaw(const std::string& path, const Json& info,
@@ -256,10 +233,7 @@ ExitCode ShowOne(const std::string& path, const Arguments& arguments,
                  Json* all) {
   const Result<std::shared_ptr<const Container>> container =
       OpenContainerFile(path, arguments.open);
-  if (!container) {
-    PrintError(path, container.error());
-    return ExitCodeOf(container.error());
-  }
+  if (!container) return PrintError(path, container.error());
   Json info = (*container)->Info(LoneContext());
   if (arguments.json) {
     info["path"] = path;
@@ -275,11 +249,7 @@ ExitCode ShowOne(const std::string& path, const Arguments& arguments,
   return ExitCode::kOk;
 }
 
-int RunInfo(int argc, char** argv) {
-  Arguments arguments;
-  if (const auto code = ParseArguments(argc, argv, kInfoCommand, &arguments)) {
-    return *code;
-  }
+int RunInfo(const Arguments& arguments) {
   ConfineToReading(arguments.operands);
   ExitCode last = ExitCode::kOk;  // of the last error
   Json all = Json::array();
@@ -287,13 +257,8 @@ int RunInfo(int argc, char** argv) {
   for (const std::string& operand : arguments.operands) {
     const Result<std::vector<std::string>> paths = FindContainers(operand);
     if (!paths) {
-      PrintError(operand, paths.error());
-      last = ExitCode::kSource;
+      last = PrintError(operand, paths.error());
       continue;
-    }
-    if (paths->empty()) {
-      PrintError(operand, {Code::kNotContainer, "there is no container in it"});
-      last = ExitCode::kNotContainer;
     }
     for (const std::string& path : *paths) {
       if (shown++ != 0 && !arguments.raw && !arguments.json) std::puts("");
@@ -302,7 +267,7 @@ int RunInfo(int argc, char** argv) {
     }
   }
   if (arguments.json) {
-    std::puts(all.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
+    std::fputs(FormatJson(all).c_str(), stdout);
   }
   return static_cast<int>(last);
 }

@@ -44,15 +44,11 @@ class Lister {
   bool complete() const { return complete_; }
 
  private:
-  static std::string_view NameOf(const SourceTree::File& file) {
-    return std::string_view(file.path).substr(file.path.rfind('/') + 1);
-  }
-
   Status Show(const SourceTree::File& file) {
     ++shown_;
     if (arguments_.json) return ShowJson(file);
     const std::string name =
-        ShownName(arguments_.recursive ? file.path : NameOf(file)) +
+        ShownName(arguments_.recursive ? file.path : file.name()) +
         (file.directory ? "/" : "");
     if (!terminal_.is_terminal() ||
         (arguments_.recursive && !arguments_.details)) {
@@ -141,26 +137,16 @@ ExitCode ListOne(const std::string& operand, const Arguments& arguments) {
   Result<std::unique_ptr<SourceTree>> tree = SourceTree::Open(
       target.source, arguments.open, arguments.views.value_or(AllViews()),
       arguments.list_mode());
-  if (!tree) {
-    PrintError(target.source, tree.error());
-    return ExitCodeOf(tree.error());
-  }
+  if (!tree) return PrintError(target.source, tree.error());
   Lister lister(**tree, arguments);
   const Result<SourceTree::File> top = (*tree)->Find(target.path);
   const Status listed = top ? lister.List(*top) : Status(top.error());
   lister.Flush();
-  if (!listed) {
-    PrintError(operand, listed.error());
-    return ExitCodeOf(listed.error());
-  }
+  if (!listed) return PrintError(operand, listed.error());
   return lister.complete() ? ExitCode::kOk : ExitCode::kDamaged;
 }
 
-int RunLs(int argc, char** argv) {
-  Arguments arguments;
-  if (const auto code = ParseArguments(argc, argv, kLsCommand, &arguments)) {
-    return *code;
-  }
+int RunLs(const Arguments& arguments) {
   ConfineToReading(SourcesOf(arguments.operands));
   ExitCode last = ExitCode::kOk;  // of the last error
   for (const std::string& operand : arguments.operands) {

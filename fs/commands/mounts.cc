@@ -2,17 +2,15 @@
 //
 // ctxfs mounts: the ctxfs mounts that this process sees.
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <fstream>
-#include <memory>
-#include <mutex>
+#include <future>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
 
-#include "fs/commands/arguments.h"
+#include "fs/commands/command.h"
 #include "fs/commands/text.h"
 #include "fs/common/mount_stats.h"
 #include "fs/common/mount_table.h"
@@ -21,34 +19,20 @@
 namespace ctxfs {
 namespace {
 
-/// The result of a thread that may block for ever, because the daemon hangs.
-struct Answer {
-  std::mutex mutex;
-  std::condition_variable arrived;
-  bool done = false;
-  std::string text;
-};
-
-/// Reads a file of a mount. Returns nullopt if it cannot be read within two
-/// seconds; the thread that reads it then ends with the process.
-std::optional<std::string> ReadWithin(const std::string& path) {
+/// Reads a file of a mount. Returns nothing if it cannot be read within two
+/// seconds, because the daemon hangs; the thread that reads it then ends with
+/// the process.
+std::string ReadWithin(const std::string& path) {
   constexpr std::chrono::seconds kPatience(2);
-  const auto answer = std::make_shared<Answer>();
-  std::thread([answer, path] {
+  std::packaged_task<std::string()> read([path] {
     std::ostringstream text;
     text << std::ifstream(path).rdbuf();
-    const std::lock_guard lock(answer->mutex);
-    answer->text = text.str();
-    answer->done = true;
-    answer->arrived.notify_one();
-  }).detach();
-  std::unique_lock lock(answer->mutex);
-  if (!answer->arrived.wait_for(lock, kPatience,
-                                [&answer] { return answer->done; }) ||
-      answer->text.empty()) {
-    return std::nullopt;
-  }
-  return std::move(answer->text);
+    return text.str();
+  });
+  std::future<std::string> text = read.get_future();
+  std::thread(std::move(read)).detach();
+  const bool answered = text.wait_for(kPatience) == std::future_status::ready;
+  return answered ? text.get() : "";
 }
 
 /// Returns source, mount point, process, bytes of the cache in use, and its
@@ -57,9 +41,8 @@ std::optional<std::string> ReadWithin(const std::string& path) {
 std::vector<std::string> Row(const MountEntry& mount, bool for_people) {
   std::vector<std::string> row = {ShownName(mount.source),
                                   ShownName(mount.point)};
-  const std::optional<std::string> text =
-      ReadWithin(mount.point + "/.ctxfs/stats");
-  const MountStats stats = text ? ParseMountStats(*text) : MountStats{};
+  const MountStats stats =
+      ParseMountStats(ReadWithin(mount.point + "/.ctxfs/stats"));
   const auto number = [](const std::optional<uint64_t>& value) {
     return value ? std::to_string(*value) : "-";
   };
@@ -71,12 +54,7 @@ std::vector<std::string> Row(const MountEntry& mount, bool for_people) {
   return row;
 }
 
-int RunMounts(int argc, char** argv) {
-  Arguments arguments;
-  if (const auto code =
-          ParseArguments(argc, argv, kMountsCommand, &arguments)) {
-    return *code;
-  }
+int RunMounts(const Arguments& /*arguments*/) {
   const Terminal terminal = Terminal::Of(stdout);
   TextTable table({"source", "mount point", "pid", "cache", "limit"},
                   {2, 3, 4});

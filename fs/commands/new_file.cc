@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "core/io/io_error.h"
+
 namespace ctxfs {
 namespace {
 
@@ -40,12 +42,22 @@ bool RenameToFreeName(int directory, const char* from, const char* to) {
 
 }  // namespace
 
+Status WriteAll(int fd, Bytes bytes, const std::string& what) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(fd, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return IoError(what);
+    bytes = bytes.subspan(static_cast<size_t>(wrote));
+  }
+  return {};
+}
+
 Result<NewFile> NewFile::Create(DirectoryFd directory) {
   constexpr mode_t kMode = 0666;  // less the umask
   std::string name = TemporaryName();
   const int fd = ::openat(directory->get(), name.c_str(),
                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
-  if (fd < 0) return SystemError(kCannotWrite);
+  if (fd < 0) return IoError(kCannotWrite);
   return NewFile(std::move(directory), std::move(name), fd);
 }
 
@@ -61,26 +73,16 @@ NewFile::NewFile(NewFile&& other) noexcept
       temporary_(std::exchange(other.temporary_, {})),
       fd_(std::exchange(other.fd_, -1)) {}
 
-Status NewFile::Write(Bytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t wrote = ::write(fd_, bytes.data(), bytes.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return SystemError(kCannotWrite);
-    bytes = bytes.subspan(static_cast<size_t>(wrote));
-  }
-  return {};
-}
-
 Status NewFile::Commit(const std::string& name, bool replace) {
   // A full disk may not be reported before fsync, and on NFS before close.
-  if (::fsync(fd_) != 0) return SystemError(kCannotWrite);
-  if (::close(std::exchange(fd_, -1)) != 0) return SystemError(kCannotWrite);
+  if (::fsync(fd_) != 0) return IoError(kCannotWrite);
+  if (::close(std::exchange(fd_, -1)) != 0) return IoError(kCannotWrite);
   const int directory = directory_->get();
   const bool renamed =
       replace ? ::renameat(directory, temporary_.c_str(), directory,
                            name.c_str()) == 0
               : RenameToFreeName(directory, temporary_.c_str(), name.c_str());
-  if (!renamed) return SystemError(kCannotWrite);
+  if (!renamed) return IoError(kCannotWrite);
   temporary_.clear();
   return {};
 }

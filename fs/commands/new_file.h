@@ -9,6 +9,9 @@
 
 namespace ctxfs {
 
+/// Writes all of `bytes` to a descriptor. Fails with "WHAT: " and the reason.
+Status WriteAll(int fd, Bytes bytes, const std::string& what);
+
 /// A file that is written under a temporary name, and gets its own name when it
 /// is complete and on disk. Until then that name has its old file, or none.
 class NewFile {
@@ -21,7 +24,7 @@ class NewFile {
   NewFile(NewFile&& other) noexcept;
   NewFile& operator=(NewFile&&) = delete;
 
-  Status Write(Bytes bytes);
+  Status Write(Bytes bytes) { return WriteAll(fd_, bytes, "cannot write"); }
 
   /// Flushes the file to disk, closes it, and gives it `name`. With `replace` a
   /// file of that name is replaced, otherwise the call fails if there is one.

@@ -19,6 +19,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/content/work.h"
+#include "core/io/io_error.h"
 #include "core/report/page.h"
 #include "core/vfs/open_container.h"
 #include "fs/commands/arguments.h"
@@ -51,13 +52,8 @@ class Reporter {
   void AddSource(const std::string& source) {
     const Result<std::vector<std::string>> paths = FindContainers(source);
     if (!paths) {
-      PrintError(source, paths.error());
-      code_ = ExitCode::kSource;
+      code_ = PrintError(source, paths.error());
       return;
-    }
-    if (paths->empty()) {
-      PrintError(source, {Code::kNotContainer, "there is no container in it"});
-      code_ = ExitCode::kNotContainer;
     }
     for (const std::string& path : *paths) {
       if (!ReportRoom::Take(room_.containers)) {
@@ -77,7 +73,7 @@ class Reporter {
     const std::string data = PageData(options_.depth, containers_, left_out_);
     for (const std::string* part :
          {frame.head.get(), &data, frame.tail.get()}) {
-      if (!WriteAll(to, *part)) return ExitCode::kSource;
+      if (!WriteAll(to, AsBytes(*part), "pipe")) return ExitCode::kSource;
     }
     return code_;
   }
@@ -100,19 +96,8 @@ class Reporter {
 
   void AddFailure(const std::string& path, const Error& error) {
     progress_.Clear();
-    PrintError(path, error);
-    code_ = ExitCodeOf(error);
+    code_ = PrintError(path, error);
     containers_.push_back(FailedReport(path, error));
-  }
-
-  static bool WriteAll(int to, std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t wrote = ::write(to, text.data(), text.size());
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote < 0) return false;
-      text.remove_prefix(static_cast<size_t>(wrote));
-    }
-    return true;
   }
 
   const Arguments& arguments_;
@@ -172,19 +157,18 @@ Status MayReplace(const Output& output, const struct stat& there,
 }
 
 /// Finds the file to write. Fails if it exists and may not be replaced.
-Result<Output> Prepare(const Arguments& arguments) {
+Result<Output> Prepare(const std::filesystem::path& path,
+                       const Arguments& arguments) {
   Output output;
-  output.path = arguments.output;
-  const std::filesystem::path path(output.path);
+  output.path = path.string();
   output.name = path.filename().string();
   if (output.name.empty() || output.name == "." || output.name == "..") {
-    errno = EISDIR;
-    return SystemError("cannot write");
+    return SystemError("cannot write", EISDIR);
   }
   const std::string directory =
       path.has_parent_path() ? path.parent_path().string() : ".";
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return SystemError("cannot open the directory");
+  if (fd < 0) return IoError("cannot open the directory");
   output.directory = std::make_shared<const Fd>(fd);
   struct stat there {};
   if (::fstatat(fd, output.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -202,7 +186,7 @@ Result<uint64_t> Copy(int from, NewFile& file) {
   while (true) {
     const ssize_t got = ::read(from, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return SystemError("cannot read the page");
+    if (got < 0) return IoError("cannot read the page");
     if (got == 0) return size;
     const auto length = static_cast<size_t>(got);
     Status wrote = file.Write(buffer.span().first(length));
@@ -227,11 +211,11 @@ Result<ExitCode> MakePage(const Arguments& arguments, const Output& output) {
   Result<NewFile> file = NewFile::Create(output.directory);
   if (!file) return std::move(file).error();
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return SystemError("cannot make a pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) return IoError("cannot make a pipe");
   const Fd from(ends[0]);
   Fd to(ends[1]);
   const pid_t child = ::fork();
-  if (child < 0) return SystemError("cannot start a process");
+  if (child < 0) return IoError("cannot start a process");
   if (child == 0) {
     ConfineToReading(arguments.operands);
     Reporter reporter(arguments);
@@ -256,21 +240,14 @@ Result<ExitCode> MakePage(const Arguments& arguments, const Output& output) {
   return code;
 }
 
-int RunReport(int argc, char** argv) {
-  Arguments arguments;
-  if (const auto code =
-          ParseArguments(argc, argv, kReportCommand, &arguments)) {
-    return *code;
-  }
-  if (arguments.output.empty()) {
-    arguments.output = DefaultOutput(arguments.operands.front());
-  }
-  Result<Output> output = Prepare(arguments);
-  Result<ExitCode> code =
+int RunReport(const Arguments& arguments) {
+  const std::string path = arguments.output.empty()
+                               ? DefaultOutput(arguments.operands.front())
+                               : arguments.output;
+  Result<Output> output = Prepare(path, arguments);
+  const Result<ExitCode> code =
       output ? MakePage(arguments, *output) : std::move(output).error();
-  if (code) return static_cast<int>(*code);
-  PrintError(arguments.output, code.error());
-  return static_cast<int>(ExitCodeOf(code.error()));
+  return static_cast<int>(code ? *code : PrintError(path, code.error()));
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ class SourceTree {
     std::string path;  // below the source; empty for the source itself
     Inode inode;
     bool directory;
+
+    std::string name() const { return path.substr(path.rfind('/') + 1); }
   };
 
   /// Fails with kNotFound if `path` does not exist.

@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
+
+#include "core/io/io_error.h"
 
 namespace ctxfs {
 namespace {
@@ -17,7 +18,7 @@ constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 constexpr const char* kCannotCreate = "cannot create the directory";
 
 Result<DirectoryFd> Adopt(int fd) {
-  if (fd < 0) return SystemError("cannot open the directory");
+  if (fd < 0) return IoError("cannot open the directory");
   return std::make_shared<const Fd>(fd);
 }
 
@@ -27,13 +28,9 @@ Result<DirectoryFd> Enter(const Fd& above, const std::string& name) {
 
 }  // namespace
 
-Error SystemError(const std::string& what) {
-  return {Code::kIo, what + ": " + std::strerror(errno)};
-}
-
 Result<TargetTree> TargetTree::Make(const std::string& path) {
   if (::mkdir(path.c_str(), kMode) != 0 && errno != EEXIST) {
-    return SystemError(kCannotCreate);
+    return IoError(kCannotCreate);
   }
   Result<DirectoryFd> top = Adopt(::open(path.c_str(), kFlags));
   if (!top) return std::move(top).error();
@@ -45,7 +42,7 @@ Result<size_t> TargetTree::Add(size_t above, const std::string& name) {
   if (!parent) return parent.error();
   if (::mkdirat((*parent)->get(), name.c_str(), kMode) != 0 &&
       errno != EEXIST) {
-    return SystemError(kCannotCreate);
+    return IoError(kCannotCreate);
   }
   // What existed before may be a link or a file, which Enter refuses.
   const Result<DirectoryFd> made = Enter(**parent, name);

@@ -12,9 +12,6 @@ namespace ctxfs {
 
 using DirectoryFd = std::shared_ptr<const Fd>;
 
-/// Returns a kIo error of `what` and the text of errno.
-Error SystemError(const std::string& what);
-
 /// A tree of directories to write files into. Each directory is opened from its
 /// parent, and no link is followed, so nothing is written outside of the tree.
 /// Directories have numbers and not descriptors, because there may be more of

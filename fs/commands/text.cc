@@ -45,6 +45,19 @@ std::string WithoutControls(std::string_view text) {
   return shown;
 }
 
+std::string Escaped(std::string_view text, std::string_view controls) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c != '\\' && controls.find(c) == std::string_view::npos) {
+      escaped += c;
+      continue;
+    }
+    escaped += '\\';
+    escaped += c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' : c;
+  }
+  return escaped;
+}
+
 std::string ShownName(std::string_view name, std::FILE* to) {
   if (::isatty(::fileno(to)) != 1) return std::string(name);
   return WithoutControls(name);
