@@ -11,6 +11,8 @@ namespace ctxfs {
 
 /// A format that ctxfs recognises but does not mount.
 struct ForeignFormat {
+  size_t offset;  // of its signature in the file
+  std::string_view signature;
   std::string_view name;    // with its article: "a Parquet file"
   std::string_view advice;  // what reads it: "pyarrow or duckdb reads it"
 };

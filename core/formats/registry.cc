@@ -48,6 +48,12 @@ constexpr std::array kFormats = {
     &kTar,         &kSafetensors,  &kSafetensorsIndex,
     &kOnnx};
 
+template <typename Is>
+bool AnyFormat(const Is& is) {
+  return std::ranges::any_of(
+      kFormats, [&is](const Format* format) { return is(*format); });
+}
+
 bool Lists(std::string_view extensions, std::string_view wanted) {
   while (!extensions.empty()) {
     const size_t end = std::min(extensions.find(' '), extensions.size());
@@ -68,57 +74,48 @@ Result<Buffer> ReadHead(const Source& source) {
 }
 
 bool IsContainer(Bytes head) {
-  return std::any_of(
-      kFormats.begin(), kFormats.end(),
-      [head](const Format* format) { return format->probe(head); });
+  return AnyFormat([&](const Format& format) { return format.probe(head); });
 }
 
 bool IsContainerInPlaceOfFile(Bytes head) {
-  return std::any_of(kFormats.begin(), kFormats.end(),
-                     [head](const Format* format) {
-                       return !format->stays_file && format->probe(head);
-                     });
+  return AnyFormat([&](const Format& format) {
+    return !format.stays_file && format.probe(head);
+  });
 }
 
 bool IsContainerIfNamed(Bytes head) {
-  return std::any_of(
-      kFormats.begin(), kFormats.end(), [head](const Format* format) {
-        return !format->name_suffix.empty() && format->resembles != nullptr &&
-               format->resembles(head);
-      });
+  return AnyFormat([&](const Format& format) {
+    return !format.name_suffix.empty() && format.resembles != nullptr &&
+           format.resembles(head);
+  });
 }
 
 bool IsContainerName(std::string_view name) {
-  return std::any_of(kFormats.begin(), kFormats.end(),
-                     [name](const Format* format) {
-                       return !format->name_suffix.empty() &&
-                              name.ends_with(format->name_suffix);
-                     });
+  return AnyFormat([&](const Format& format) {
+    return !format.name_suffix.empty() && name.ends_with(format.name_suffix);
+  });
 }
 
 bool HasContainerExtension(std::string_view name) {
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return false;
-  return std::any_of(kFormats.begin(), kFormats.end(),
-                     [extension = name.substr(dot + 1)](const Format* format) {
-                       return Lists(format->extensions, extension);
-                     });
+  return AnyFormat([extension = name.substr(dot + 1)](const Format& format) {
+    return Lists(format.extensions, extension);
+  });
 }
 
 bool IsContainerDirectory(const Source& directory) {
-  return std::any_of(kFormats.begin(), kFormats.end(),
-                     [&directory](const Format* format) {
-                       return format->probe_directory != nullptr &&
-                              format->probe_directory(directory);
-                     });
+  return AnyFormat([&](const Format& format) {
+    return format.probe_directory != nullptr &&
+           format.probe_directory(directory);
+  });
 }
 
 bool ResemblesContainer(const Source& directory) {
-  return std::any_of(kFormats.begin(), kFormats.end(),
-                     [&directory](const Format* format) {
-                       return format->resembles_directory != nullptr &&
-                              format->resembles_directory(directory);
-                     });
+  return AnyFormat([&](const Format& format) {
+    return format.resembles_directory != nullptr &&
+           format.resembles_directory(directory);
+  });
 }
 
 namespace {
