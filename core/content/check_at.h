@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/content/read_context.h"
+
+namespace ctxfs {
+
+/// context.Check() at every 256th step of a loop, whose steps `i` counts.
+inline Status CheckAt(const ReadContext& context, uint64_t i) {
+  return i % 256 == 0 ? context.Check() : Status();
+}
+
+}  // namespace ctxfs
