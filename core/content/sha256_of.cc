@@ -20,4 +20,17 @@ Result<std::string> Sha256Of(const Content& content,
   return digest;
 }
 
+Result<std::string> Sha256Of(std::shared_ptr<const Source> source,
+                             const ReadContext& context) {
+  const uint64_t size = source->size();
+  return Sha256Of(Content(Range{std::move(source), 0, nullptr}, size), context);
+}
+
+std::string LowerHex(std::string digits) {
+  for (char& c : digits) {
+    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return digits;
+}
+
 }  // namespace ctxfs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "core/base/result.h"
@@ -11,5 +12,11 @@ namespace ctxfs {
 /// SHA-256 of all of `content`, verified, as lower-case hex digits.
 Result<std::string> Sha256Of(const Content& content,
                              const ReadContext& context);
+/// The same of all of `source`.
+Result<std::string> Sha256Of(std::shared_ptr<const Source> source,
+                             const ReadContext& context);
+
+/// Hex digits in lower case, as Sha256Of writes them.
+std::string LowerHex(std::string digits);
 
 }  // namespace ctxfs

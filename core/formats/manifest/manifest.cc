@@ -14,7 +14,7 @@
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/container/open.h"
-#include "core/formats/manifest/file_digest.h"
+#include "core/content/sha256_of.h"
 #include "core/formats/shard/shard.h"
 
 namespace ctxfs::manifest {
@@ -124,9 +124,7 @@ class VerdictsBlock final : public Block {
  private:
   /// The verdict on a file, in quotes.
   Result<const char*> WordOf(size_t index, const ReadContext& context) const {
-    if (Status wanted = context.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
+    if (Status wanted = context.Check(); !wanted) return wanted.error();
     const Manifest::Reference& reference = manifest_->references_[index];
     if (reference.kind < Manifest::Kind::kFile) return kAbsent;
     if (reference.sha256.empty()) return "\"none\"";
@@ -149,9 +147,7 @@ class VerdictsBlock final : public Block {
       at += piece.size();
     };
     for (size_t i = 0; i < words.size(); ++i) {
-      if (Status wanted = context.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
+      if (Status wanted = context.Check(); !wanted) return wanted.error();
       put(i == 0 ? kFirstLine : kNextLine);
       put(UriText(manifest_->references_[i].described));
       put(kAfterUri);
@@ -177,12 +173,11 @@ Status Manifest::Load(const ReadContext& context) {
     return Error{Code::kIo, "the metadata cannot be read",
                  header().schema_offset};
   }
-  const auto manifest =
-      metadata.is_object() ? metadata.find("manifest") : metadata.end();
-  if (manifest == metadata.end() || !manifest->is_object()) return {};
+  const Json* manifest = MemberAt(metadata, "manifest");
+  if (manifest == nullptr || !manifest->is_object()) return {};
   has_list_ = true;
-  const auto files = manifest->find("files");
-  if (files == manifest->end() || !files->is_array()) return {};
+  const Json* files = MemberAt(*manifest, "files");
+  if (files == nullptr || !files->is_array()) return {};
   if (files->size() > limits::kManifestFiles) {
     Warn({"a manifest of " + std::to_string(files->size()) +
           " files, over the limit of " +
@@ -239,7 +234,7 @@ Result<Verdict> Manifest::Check(size_t index,
   Result<std::shared_ptr<const Source>> source =
       this->source()->OpenBeside(reference.path);
   if (!source) return std::move(source).error();
-  const Result<std::string> digest = FileDigest(**source, context);
+  const Result<std::string> digest = Sha256Of(*std::move(source), context);
   if (!digest) return digest.error();
   const Verdict verdict =
       *digest == reference.sha256 ? Verdict::kPassed : Verdict::kFailed;

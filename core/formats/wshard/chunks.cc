@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/formats/manifest/file_digest.h"
+#include "core/content/sha256_of.h"
 #include "core/formats/manifest/manifest.h"
 #include "core/formats/wshard/join.h"
 #include "core/formats/wshard/manifest.h"
@@ -293,10 +293,9 @@ std::string WShardChunks::CheckDigest(size_t k,
 }
 
 void WShardChunks::Digest(size_t k, const ReadContext& context) const {
-  const Result<std::string> digest =
-      manifest::FileDigest(*chunks_[k]->source(), context);
+  const Result<std::string> digest = Sha256Of(chunks_[k]->source(), context);
   if (!digest) return;
-  const bool same = *digest == manifest::LowerHex(manifest_.chunks[k].sha256);
+  const bool same = *digest == LowerHex(manifest_.chunks[k].sha256);
   digests_[k] = same ? Verdict::kPassed : Verdict::kFailed;
 }
 

@@ -10,7 +10,6 @@
 #include "core/base/text.h"
 #include "core/codec/digest.h"
 #include "core/content/sha256_of.h"
-#include "core/formats/manifest/file_digest.h"
 #include "core/formats/wshard/wshard.h"
 
 namespace ctxfs::wshard {
@@ -31,7 +30,7 @@ Result<std::string> WShardContainer::PreviousIdentity(
   const Result<Json> provenance =
       ReadEntryJson(*this, *known_.provenance, context);
   if (!provenance) return provenance.error();
-  return manifest::LowerHex(TextAt(*provenance, "prev_identity"));
+  return LowerHex(TextAt(*provenance, "prev_identity"));
 }
 
 std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
@@ -65,8 +64,7 @@ std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
     const Result<Content> content = OpenEntry(entry, context);
     if (!content) continue;  // reported by the check of the entry itself
     const Result<std::string> digest = Sha256Of(*content, context);
-    if (!digest || *digest == manifest::LowerHex(hash->get<std::string>()))
-      continue;
+    if (!digest || *digest == LowerHex(hash->get<std::string>())) continue;
     faults.push_back({Code::kChecksum,
                       "the sha256 of entry " + Quote(name) +
                           " is not the one in meta/identity",
