@@ -2,6 +2,7 @@
 //
 // The files of an MCF model (docs/mcf.md, section 13): tensors/,
 // views/dequantized/, .ctxfs/raw/sections/, and documents.
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -61,9 +62,8 @@ EntryInfo DescribeSection(const McfSection& section) {
 }  // namespace
 
 std::string McfSectionName(uint32_t type) {
-  for (const SectionType& known : kSectionTypes) {
-    if (known.type == type) return known.name;
-  }
+  const auto known = std::ranges::find(kSectionTypes, type, &SectionType::type);
+  if (known != kSectionTypes.end()) return known->name;
   return "Section" + HexNumber(type);
 }
 

@@ -3,12 +3,12 @@
 // info.json of an MCF container, and the descriptions of its tensors
 // (docs/mcf.md, section 13).
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/content/check_at.h"
 #include "core/formats/mcf/mcf.h"
 
 namespace ctxfs::mcf {
@@ -17,52 +17,8 @@ namespace {
 
 // At most so many faults of tensors are warnings in info.json.
 constexpr size_t kFaultsShown = 100;
-// Tensors between two checks of the interrupt.
-constexpr uint32_t kTensorsACheck = 4096;
-
-constexpr std::array<std::pair<uint32_t, DType>, 12> kPlainTypes = {
-    {{1, DType::kF32},
-     {2, DType::kF16},
-     {3, DType::kBf16},
-     {4, DType::kF64},
-     {5, DType::kI8},
-     {6, DType::kU8},
-     {7, DType::kI16},
-     {8, DType::kU16},
-     {9, DType::kI32},
-     {10, DType::kU32},
-     {11, DType::kI64},
-     {12, DType::kU64}}};
-
-constexpr std::array<std::pair<uint32_t, const char*>, 9> kOtherTypes = {
-    {{0, "unknown"},
-     {0x10, "int8"},
-     {0x11, "int4"},
-     {0x20, "q8"},
-     {0x21, "q4"},
-     {0x30, "k6"},
-     {0x31, "k4"},
-     {0x32, "k3"},
-     {0x33, "k2"}}};
 
 }  // namespace
-
-std::string McfDTypeName(uint32_t code) {
-  if (const std::optional<DType> plain = McfPlainDType(code)) {
-    return std::string(DTypeName(*plain));
-  }
-  for (const auto& [other, name] : kOtherTypes) {
-    if (other == code) return name;
-  }
-  return "dtype_" + std::to_string(code);
-}
-
-std::optional<DType> McfPlainDType(uint32_t code) {
-  for (const auto& [plain, dtype] : kPlainTypes) {
-    if (plain == code) return dtype;
-  }
-  return std::nullopt;
-}
 
 Status McfContainer::ReadModelInfo(const McfSection& section) {
   const uint64_t most = limits::kMcfModelInfoBytes;
@@ -127,20 +83,14 @@ std::vector<Error> McfContainer::Inspect(const ReadContext& /*context*/) const {
   return faults;
 }
 
-bool McfContainer::HasValues(uint32_t entry) const {
-  if (TensorFault(entry)) return false;
-  const McfTensor tensor = Tensor(entry);
-  if (IsMcfQuantised(tensor.dtype)) return ValueBytes(entry).has_value();
-  return CheckPlain(tensor).has_value();
-}
-
 std::optional<Warning> McfContainer::MissingValues(
     const ReadContext& context) const {
   uint32_t missing = 0;
   uint32_t first = 0;
   for (uint32_t i = 0; i < tensor_count_; ++i) {
-    if (i % kTensorsACheck == 0 && !context.Check()) break;
-    if (HasValues(i)) continue;
+    if (!CheckAt(context, i)) break;
+    const std::optional<ArrayInfo> array = ArrayOf(i);
+    if (array && !array->widened) continue;
     if (missing++ == 0) first = i;
   }
   if (missing == 0) return std::nullopt;
@@ -161,9 +111,7 @@ Json McfContainer::Info(const ReadContext& context) const {
   uint64_t unreadable = 0;
   for (uint32_t i = 0; i < tensor_count_; ++i) {
     if (std::optional<Error> fault = TensorFault(i)) {
-      if (++unreadable <= kFaultsShown) {
-        warnings.push_back(fault->Text());
-      }
+      if (++unreadable <= kFaultsShown) warnings.push_back(fault->Text());
       continue;
     }
     stored += Tensor(i).data_size;

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/open.h"
@@ -50,20 +51,6 @@ bool Probe(Bytes head) {
   return head.size() >= 4 && LoadLe<uint32_t>(head.data()) == kMagic;
 }
 
-McfTensor ParseTensor(Bytes record) {
-  ByteReader in(record);
-  McfTensor tensor;
-  tensor.name_offset = in.U32();
-  tensor.name_length = in.U32();
-  tensor.dtype = in.U32();
-  tensor.rank = in.U32();
-  tensor.dim_offset = in.U32();
-  in.Skip(4);  // reserved
-  tensor.data_offset = in.U64();
-  tensor.data_size = in.U64();
-  return tensor;
-}
-
 }  // namespace
 
 Status McfContainer::Load(const ReadContext& /*context*/) {
@@ -94,7 +81,7 @@ Status McfContainer::Load(const ReadContext& /*context*/) {
 
 Status McfContainer::Fault(Error error) {
   if (!options_.salvage) return error;
-  Warn({std::move(error.what), error.offset, true});
+  Warn({std::move(error.what), error.offset, /*damage=*/true});
   return {};
 }
 
@@ -170,11 +157,9 @@ Status McfContainer::ReadDirectory() {
                  kDirectoryAt};
   }
   if (header_.section_count > limits::kMcfSections) {
-    return Error{Code::kLimit,
-                 "section_count " + std::to_string(header_.section_count) +
-                     " is over the limit of " +
-                     std::to_string(limits::kMcfSections),
-                 kSectionCountAt};
+    return OverLimit(
+        "section_count " + std::to_string(header_.section_count) + " is",
+        limits::kMcfSections, kSectionCountAt);
   }
   Result<Buffer> bytes =
       ReadBuffer(*source(), start, length, "section directory");
@@ -187,9 +172,8 @@ Status McfContainer::ReadDirectory() {
     section.offset = in.U64();
     section.size = in.U64();
     if (Status checked = CheckSection(i, section); !checked) {
-      if (Status fault = Fault(std::move(checked).error()); !fault) {
-        return fault;
-      }
+      Status fault = Fault(std::move(checked).error());
+      if (!fault) return fault;
       continue;
     }
     sections_.push_back(section);
@@ -223,10 +207,8 @@ Status McfContainer::CheckSection(uint32_t index,
 }
 
 const McfSection* McfContainer::Find(uint32_t type) const {
-  for (const McfSection& section : sections_) {
-    if (section.type == type) return &section;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(sections_, type, &McfSection::type);
+  return found == sections_.end() ? nullptr : &*found;
 }
 
 Status McfContainer::ReadTensorIndex(const McfSection& section) {
@@ -265,11 +247,8 @@ Status McfContainer::ReadTensorIndex(const McfSection& section) {
     return corrupt("the names run past its end", kStringsAt);
   }
   if (count > limits::kMcfTensors) {
-    return Error{Code::kLimit,
-                 "tensor_count " + std::to_string(count) +
-                     " is over the limit of " +
-                     std::to_string(limits::kMcfTensors),
-                 section.offset + kTensorCountAt};
+    return OverLimit("tensor_count " + std::to_string(count) + " is",
+                     limits::kMcfTensors, section.offset + kTensorCountAt);
   }
   entries_at_ = section.offset + entries;
   Result<Buffer> table = ReadBuffer(*source(), entries_at_,
@@ -278,69 +257,61 @@ Status McfContainer::ReadTensorIndex(const McfSection& section) {
   entries_ = std::move(*table);
   tensor_count_ = count;
 
-  uint64_t dims_used = 0;
-  uint64_t names_used = 0;
-  Status checked =
-      CheckTensors(dims_count, strings_size, dims_used, names_used);
-  if (!checked) return checked;
+  const Result<Used> used = CheckTensors(dims_count, strings_size);
+  if (!used) return used.error();
   Result<Buffer> dim_table = ReadBuffer(*source(), section.offset + dims,
-                                        dims_used * kDimSize, "dims");
+                                        used->dims * kDimSize, "dims");
   if (!dim_table) return std::move(dim_table).error();
   Result<Buffer> names = ReadBuffer(*source(), section.offset + strings,
-                                    names_used, "tensor names");
+                                    used->names, "tensor names");
   if (!names) return std::move(names).error();
   dims_ = std::move(*dim_table);
   names_ = std::move(*names);
   return {};
 }
 
-Status McfContainer::CheckTensors(uint64_t dims_count, uint64_t strings_size,
-                                  uint64_t& dims_used,
-                                  uint64_t& names_used) const {
+Result<McfContainer::Used> McfContainer::CheckTensors(
+    uint64_t dims_count, uint64_t strings_size) const {
+  Used used;
   // Tensors may share names and dims, so their sum is limited as well as the
   // bytes that are read.
   uint64_t all_dims = 0;
   uint64_t all_names = 0;
   for (uint32_t i = 0; i < tensor_count_; ++i) {
     const McfTensor tensor = Tensor(i);
-    const uint64_t at = entries_at_ + McfTensor::kSize * i;
-    const std::string label = "tensor " + std::to_string(i) + ": ";
+    const auto fault = [&](Code code, const std::string& what, uint64_t field) {
+      return Error{code, "tensor " + std::to_string(i) + ": " + what,
+                   entries_at_ + McfTensor::kSize * i + field};
+    };
     if (!InBounds(tensor.name_offset, tensor.name_length, strings_size)) {
-      return Error{Code::kCorrupt, label + "its name is outside the names", at};
+      return fault(Code::kCorrupt, "its name is outside the names", 0);
     }
     if (tensor.dtype > kHighestDType) {
-      return Error{
-          Code::kCorrupt,
-          label + "dtype " + std::to_string(tensor.dtype) + " is over 65535",
-          at + kDTypeAt};
+      const std::string dtype = "dtype " + std::to_string(tensor.dtype);
+      return fault(Code::kCorrupt, dtype + " is over 65535", kDTypeAt);
     }
     if (tensor.rank > 0 &&
         !InBounds(tensor.dim_offset, tensor.rank, dims_count)) {
-      return Error{Code::kCorrupt, label + "its dims are outside the dims",
-                   at + kRankAt};
+      return fault(Code::kCorrupt, "its dims are outside the dims", kRankAt);
     }
     all_names += tensor.name_length;
     all_dims += tensor.rank;
-    names_used =
-        std::max(names_used, uint64_t{tensor.name_offset} + tensor.name_length);
+    used.names =
+        std::max(used.names, uint64_t{tensor.name_offset} + tensor.name_length);
     if (tensor.rank > 0) {
-      dims_used =
-          std::max(dims_used, uint64_t{tensor.dim_offset} + tensor.rank);
+      used.dims =
+          std::max(used.dims, uint64_t{tensor.dim_offset} + tensor.rank);
     }
-    if (std::max(all_names, names_used) > limits::kNameBytes) {
-      return Error{Code::kLimit,
-                   label + "the names take more than " +
-                       std::to_string(limits::kNameBytes) + " bytes",
-                   at};
+    if (std::max(all_names, used.names) > limits::kNameBytes) {
+      const std::string most = std::to_string(limits::kNameBytes) + " bytes";
+      return fault(Code::kLimit, "the names take more than " + most, 0);
     }
-    if (std::max(all_dims, dims_used) > limits::kMcfDims) {
-      return Error{Code::kLimit,
-                   label + "the shapes take more than " +
-                       std::to_string(limits::kMcfDims) + " dims",
-                   at + kRankAt};
+    if (std::max(all_dims, used.dims) > limits::kMcfDims) {
+      const std::string most = std::to_string(limits::kMcfDims) + " dims";
+      return fault(Code::kLimit, "the shapes take more than " + most, kRankAt);
     }
   }
-  return {};
+  return used;
 }
 
 bool McfContainer::LiesInTensorData(const McfTensor& tensor) const {
@@ -365,8 +336,18 @@ void McfContainer::NoteTensorsOutsideData() {
 }
 
 McfTensor McfContainer::Tensor(uint32_t entry) const {
-  return ParseTensor(
+  ByteReader in(
       entries_.span().subspan(McfTensor::kSize * entry, McfTensor::kSize));
+  McfTensor tensor;
+  tensor.name_offset = in.U32();
+  tensor.name_length = in.U32();
+  tensor.dtype = in.U32();
+  tensor.rank = in.U32();
+  tensor.dim_offset = in.U32();
+  in.Skip(4);  // reserved
+  tensor.data_offset = in.U64();
+  tensor.data_size = in.U64();
+  return tensor;
 }
 
 std::vector<uint64_t> McfContainer::Shape(const McfTensor& tensor) const {

@@ -43,9 +43,6 @@ enum McfSectionType : uint32_t {
   kMcfTensorData = 0x0004,
 };
 
-/// The dtype int4 (docs/mcf.md, sections 5 and 7).
-constexpr uint32_t kMcfInt4 = 0x11;
-
 /// An entry of the TensorIndex (docs/mcf.md, section 4).
 struct McfTensor {
   static constexpr uint64_t kSize = 40;  // bytes of its record
@@ -61,11 +58,6 @@ struct McfTensor {
 
 /// "ModelInfo", ...; "Section0x0200" for a type without a name.
 std::string McfSectionName(uint32_t type);
-
-/// "f32", "q4", ...; "dtype_64" for an unknown code.
-std::string McfDTypeName(uint32_t code);
-/// The plain type of a code; nullopt for quantised and unknown types.
-std::optional<DType> McfPlainDType(uint32_t code);
 
 /// Parses a ModelInfo section (docs/mcf.md, section 9). Fails with kCorrupt or
 /// kLimit; offsets of errors are relative to the section.
@@ -129,10 +121,13 @@ class McfContainer final : public TensorContainer {
 
   /// Fails if no tensor can be shown.
   Status ReadTensorIndex(const McfSection& section);
-  /// Checks the records. Sets `dims_used` and `names_used` to the end of the
-  /// last dim and name that a record uses.
-  Status CheckTensors(uint64_t dims_count, uint64_t strings_size,
-                      uint64_t& dims_used, uint64_t& names_used) const;
+  /// The end of the last dim and of the last name that a record uses.
+  struct Used {
+    uint64_t dims = 0;
+    uint64_t names = 0;
+  };
+  /// Checks the records.
+  Result<Used> CheckTensors(uint64_t dims_count, uint64_t strings_size) const;
   bool LiesInTensorData(const McfTensor& tensor) const;
   void NoteTensorsOutsideData();
   Status ReadModelInfo(const McfSection& section);
@@ -145,7 +140,6 @@ class McfContainer final : public TensorContainer {
   /// the size that its shape requires. The error says why not.
   Result<McfQuantLayout> QuantLayout(const McfTensor& tensor) const;
   Status CheckPlain(const McfTensor& tensor) const;
-  bool HasValues(uint32_t tensor) const;
   /// Says how many tensors have no values, and why the first of them has none;
   /// nullopt if all have values. Incomplete if interrupted.
   std::optional<Warning> MissingValues(const ReadContext& context) const;

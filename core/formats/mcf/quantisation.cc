@@ -38,28 +38,31 @@ constexpr uint64_t kActivationsCodesAt = 128;
 // cache.
 constexpr uint64_t kBatch = 4096;
 
-unsigned BitsOf(uint32_t dtype) {
-  switch (dtype) {
-    case 0x10:  // int8
-    case 0x20:  // q8
-      return 8;
-    case 0x11:  // int4
-    case 0x21:  // q4
-    case 0x31:  // k4
-      return 4;
-    case 0x30:  // k6
-      return 6;
-    case 0x32:  // k3
-      return 3;
-    case 0x33:  // k2
-      return 2;
-    default:
-      return 0;
-  }
+struct TypeCode {
+  uint32_t code;
+  std::string_view name;
+  unsigned bits = 0;  // of a quantised value
+};
+
+constexpr TypeCode kTypeCodes[] = {
+    {0, "unknown"},  {1, "f32"},        {2, "f16"},
+    {3, "bf16"},     {4, "f64"},        {5, "i8"},
+    {6, "u8"},       {7, "i16"},        {8, "u16"},
+    {9, "i32"},      {10, "u32"},       {11, "i64"},
+    {12, "u64"},     {0x10, "int8", 8}, {kMcfInt4, "int4", 4},
+    {0x20, "q8", 8}, {0x21, "q4", 4},   {0x30, "k6", 6},
+    {0x31, "k4", 4}, {0x32, "k3", 3},   {0x33, "k2", 2},
+};
+
+const TypeCode* TypeOf(uint32_t code) {
+  const auto found = std::ranges::find(kTypeCodes, code, &TypeCode::code);
+  return found == std::end(kTypeCodes) ? nullptr : found;
 }
 
-constexpr uint32_t kFirstWithBlocks = 0x20;
-constexpr uint32_t kFirstWithSupers = 0x30;
+unsigned BitsOf(uint32_t code) {
+  const TypeCode* type = TypeOf(code);
+  return type == nullptr ? 0 : type->bits;
+}
 
 uint64_t AlignUp(uint64_t size) {
   return (size + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment;
@@ -344,7 +347,18 @@ std::optional<uint64_t> McfElements(std::span<const uint64_t> shape) {
   return count;
 }
 
-bool IsMcfQuantised(uint32_t dtype) { return BitsOf(dtype) != 0; }
+std::string McfDTypeName(uint32_t code) {
+  const TypeCode* type = TypeOf(code);
+  return type == nullptr ? "dtype_" + std::to_string(code)
+                         : std::string(type->name);
+}
+
+std::optional<DType> McfPlainDType(uint32_t code) {
+  const TypeCode* type = TypeOf(code);
+  return type == nullptr ? std::nullopt : DTypeOf(type->name);
+}
+
+bool IsMcfQuantised(uint32_t code) { return BitsOf(code) != 0; }
 
 Result<McfQuantLayout> McfLayoutOf(uint32_t dtype,
                                    std::span<const uint64_t> shape,
@@ -354,9 +368,9 @@ Result<McfQuantLayout> McfLayoutOf(uint32_t dtype,
   McfQuantLayout layout;
   layout.bits = BitsOf(dtype);
   layout.payload_size = size;
-  if (dtype < kFirstWithBlocks) return OneScaleLayout(layout, shape, size);
+  if (dtype < kMcfFirstWithBlocks) return OneScaleLayout(layout, shape, size);
   layout.kind =
-      dtype < kFirstWithSupers ? Kind::kBlockScales : Kind::kSuperScales;
+      dtype < kMcfFirstWithSupers ? Kind::kBlockScales : Kind::kSuperScales;
   return BlockLayout(layout, shape, size);
 }
 

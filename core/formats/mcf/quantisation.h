@@ -5,7 +5,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
+#include "core/base/dtype.h"
 #include "core/base/result.h"
 #include "core/content/content.h"
 #include "core/io/source.h"
@@ -43,8 +45,20 @@ struct McfQuantLayout {
 /// Returns the number of elements of a shape; nullopt if it exceeds 2^64 - 1.
 std::optional<uint64_t> McfElements(std::span<const uint64_t> shape);
 
-/// Whether `dtype`, a code of docs/mcf.md section 5, is a quantised type.
-bool IsMcfQuantised(uint32_t dtype);
+// Codes of types (docs/mcf.md, section 5).
+
+constexpr uint32_t kMcfInt4 = 0x11;
+// Of the quantised types, the first whose codes come in rows of blocks, and the
+// first of those with super-scales.
+constexpr uint32_t kMcfFirstWithBlocks = 0x20;
+constexpr uint32_t kMcfFirstWithSupers = 0x30;
+
+/// "f32", "q4", ...; "dtype_64" for an unknown code.
+std::string McfDTypeName(uint32_t code);
+/// The plain type of a code; nullopt for quantised and unknown types.
+std::optional<DType> McfPlainDType(uint32_t code);
+/// Whether a code is that of a quantised type.
+bool IsMcfQuantised(uint32_t code);
 
 /// Returns the layout of a payload of `size` bytes. Fails with kCorrupt,
 /// without an offset, if size or shape do not fit.

@@ -115,6 +115,22 @@ Result<Json> ParsePairs(Bytes section, InfoReader& reader, uint32_t count,
   return pairs;
 }
 
+/// Whether the record has a defined combination of method, domain and sizes.
+bool IsKnown(const McfQuantRecord& record) {
+  const bool blocks = record.method >= kMcfFirstWithBlocks;
+  const bool supers = record.method >= kMcfFirstWithSupers;
+  return IsMcfQuantised(record.method) && record.domain <= (blocks ? 0 : 1) &&
+         record.block_size == (blocks ? 32 : 0) &&
+         record.super_size == (supers ? 256 : 0);
+}
+
+/// A clip; a string if it is not finite, because JSON has no such number.
+Json ClipJson(float clip) {
+  if (std::isnan(clip)) return "NaN";
+  if (std::isinf(clip)) return clip > 0 ? "+Inf" : "-Inf";
+  return FloatJson(clip);
+}
+
 }  // namespace
 
 Result<Json> ParseMcfModelInfo(Bytes section) {
@@ -173,32 +189,6 @@ Result<Json> ParseMcfModelInfo(Bytes section) {
   return info;
 }
 
-namespace {
-
-/// Whether the record has a defined combination of method, domain and sizes.
-bool IsKnown(const McfQuantRecord& record) {
-  switch (record.method) {
-    case 0x10:  // int8, int4
-    case 0x11:
-      return record.domain <= 1 && record.block_size == 0 &&
-             record.super_size == 0;
-    case 0x20:  // q8, q4
-    case 0x21:
-      return record.domain == 0 && record.block_size == 32 &&
-             record.super_size == 0;
-    case 0x30:  // k6, k4, k3, k2
-    case 0x31:
-    case 0x32:
-    case 0x33:
-      return record.domain == 0 && record.block_size == 32 &&
-             record.super_size == 256;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
-
 Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section) {
   ByteReader in(section);
   const uint32_t version = in.U32();
@@ -237,17 +227,6 @@ Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section) {
   }
   return records;
 }
-
-namespace {
-
-/// A clip; a string if it is not finite, because JSON has no such number.
-Json ClipJson(float clip) {
-  if (std::isnan(clip)) return "NaN";
-  if (std::isinf(clip)) return clip > 0 ? "+Inf" : "-Inf";
-  return FloatJson(clip);
-}
-
-}  // namespace
 
 Json McfQuantRecordJson(const McfQuantRecord& record) {
   return {{"tensor_index", record.tensor_index},
