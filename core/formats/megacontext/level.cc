@@ -40,6 +40,11 @@ constexpr std::array<DTypeInfo, 4> kDTypes = {{{DType::kU32, "uint32"},
                                                {DType::kBf16, "bf16"},
                                                {DType::kF32, "fp32"}}};
 
+/// Blocks of `block` entries, the last of which may be short.
+uint64_t BlocksOf(uint64_t entries, uint64_t block) {
+  return entries / block + (entries % block != 0 ? 1 : 0);
+}
+
 bool IsZero(std::byte b) { return b == std::byte{0}; }
 
 bool AllZero(Bytes bytes) {
@@ -194,9 +199,26 @@ void LevelReader::CheckCount(uint64_t count, uint64_t held) {
   }
   const uint64_t block = level_.header.block_size;
   if (!level_.vectors && block > 1 && count < held && count > 0 &&
-      count == held / block + (held % block != 0 ? 1 : 0)) {
+      count == BlocksOf(held, block)) {
     Warn("num_entries looks like a block count");
   }
+}
+
+/// Reads the level from its source. `numbered`: its file's name has its number.
+Status ReadLevel(ContextLevel& level, bool numbered) {
+  const uint64_t size = level.source->size();
+  if (size < kHeaderSize) {
+    return Error{Code::kCorrupt, "shorter than the 64-byte header", size};
+  }
+  const Result<Buffer> header =
+      ReadBuffer(*level.source, 0, kHeaderSize, "header");
+  if (!header) return header.error();
+  if (!numbered) {
+    constexpr uint64_t kLevelAt = 6;
+    level.number = LoadLe<uint16_t>(header->data() + kLevelAt);
+    level.file = level.Directory() + ".ctx";
+  }
+  return LevelReader(level, header->span(), size - kHeaderSize).Read();
 }
 
 }  // namespace
@@ -209,7 +231,7 @@ std::vector<uint64_t> ContextLevel::Shape() const {
 uint64_t ContextLevel::Blocks() const {
   const uint64_t block = header.block_size;
   if (vectors || block == 0) return 0;
-  return entries / block + (entries % block != 0 ? 1 : 0);
+  return BlocksOf(entries, block);
 }
 
 Json ContextLevel::HeaderJson() const {
@@ -268,28 +290,9 @@ ContextLevel ReadContextLevel(std::string file, std::optional<uint32_t> number,
     level.fault = std::move(source).error();
     return level;
   }
-  level.source = std::move(*source);
-  const uint64_t size = level.source->size();
-  if (size < kHeaderSize) {
-    level.fault =
-        Error{Code::kCorrupt, "shorter than the 64-byte header", size};
-    return level;
-  }
-  const Result<Buffer> header =
-      ReadBuffer(*level.source, 0, kHeaderSize, "header");
-  if (!header) {
-    level.fault = header.error();
-    return level;
-  }
-  if (!number) {
-    constexpr uint64_t kLevelAt = 6;
-    level.number = LoadLe<uint16_t>(header->data() + kLevelAt);
-    level.file = level.Directory() + ".ctx";
-  }
-  LevelReader reader(level, header->span(), size - kHeaderSize);
-  if (Status read = reader.Read(); !read) {
-    level.fault = std::move(read).error();
-  }
+  level.source = *std::move(source);
+  Status read = ReadLevel(level, number.has_value());
+  if (!read) level.fault = std::move(read).error();
   return level;
 }
 

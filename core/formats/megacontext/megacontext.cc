@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
@@ -42,6 +43,19 @@ std::map<uint32_t, std::vector<std::string>> LevelFiles(
   return files;
 }
 
+/// Whether a directory has a file, or a directory, of that name.
+bool HasName(const Listing& listing, std::string_view name, bool directory) {
+  return std::ranges::any_of(listing, [&](const DirectoryEntry& entry) {
+    return entry.name == name && entry.directory == directory;
+  });
+}
+
+std::shared_ptr<const FileTable> WholeFile(Role role, std::string path,
+                                           const SourcePtr& file) {
+  return FixedFile(role, std::move(path),
+                   Content(Range{file, 0, nullptr}, file->size()));
+}
+
 class MegaContext final : public Container {
  public:
   MegaContext(SourcePtr source, const OpenOptions& /*options*/)
@@ -63,9 +77,15 @@ class MegaContext final : public Container {
   Status LoadFile();
   Status LoadTree();
   Status LoadLevels(const Listing& listing);
+  Result<Buffer> ReadMetadata();
   void LoadMetadata(const Listing& listing);
   void FindSnapshots(const Listing& listing);
   Json TreeJson() const;
+  /// Whether any level can be read.
+  bool AnyIsSound() const {
+    return std::ranges::any_of(
+        levels_, [](const ContextLevel& level) { return !level.fault; });
+  }
   /// The bytes [offset, offset + length) of the level's payload.
   static Content Part(const ContextLevel& level, uint64_t offset,
                       uint64_t length);
@@ -130,13 +150,9 @@ Status MegaContext::LoadLevels(const Listing& listing) {
     return Error{Code::kNotContainer,
                  "not a container: no level file (LOD0.ctx, LOD1.ctx, ...)"};
   }
-  const bool all_faulty =
-      std::all_of(levels_.begin(), levels_.end(),
-                  [](const ContextLevel& level) { return level.fault; });
-  if (all_faulty) {
-    Error error = *levels_[0].fault;
-    error.what = "no level can be read: " + levels_[0].file + ": " + error.what;
-    return error;
+  if (!AnyIsSound()) {
+    return Within("no level can be read: " + levels_[0].file,
+                  *levels_[0].fault);
   }
   for (const ContextLevel& level : levels_) {
     for (const std::string& text : level.warnings) Warn({text});
@@ -145,27 +161,24 @@ Status MegaContext::LoadLevels(const Listing& listing) {
   return {};
 }
 
+Result<Buffer> MegaContext::ReadMetadata() {
+  Result<SourcePtr> file = source()->OpenBeside(kMetadata);
+  if (!file) return std::move(file).error();
+  metadata_ = *std::move(file);
+  const uint64_t size = metadata_->size();
+  if (size > limits::kContextMetadataBytes) {
+    return OverLimit(std::to_string(size) + " bytes are",
+                     limits::kContextMetadataBytes);
+  }
+  return ReadBuffer(*metadata_, 0, size, kMetadata);
+}
+
 void MegaContext::LoadMetadata(const Listing& listing) {
   std::optional<std::string> text;
-  const bool there =
-      std::any_of(listing.begin(), listing.end(), [](const auto& entry) {
-        return entry.name == kMetadata && !entry.directory;
-      });
-  if (there) {
-    Result<SourcePtr> file = source()->OpenBeside(kMetadata);
-    if (file) metadata_ = std::move(*file);
-    Result<Buffer> bytes =
-        metadata_ == nullptr ? Result<Buffer>(file.error())
-        : metadata_->size() > limits::kContextMetadataBytes
-            ? Result<Buffer>(
-                  Error{Code::kLimit,
-                        std::to_string(metadata_->size()) +
-                            " bytes are over the limit of " +
-                            std::to_string(limits::kContextMetadataBytes)})
-            : ReadBuffer(*metadata_, 0, metadata_->size(), kMetadata);
+  if (HasName(listing, kMetadata, /*directory=*/false)) {
+    const Result<Buffer> bytes = ReadMetadata();
     if (!bytes) {
-      Warn({std::string(kMetadata) + ": " + bytes.error().Text()});
-      return;
+      return Warn({std::string(kMetadata) + ": " + bytes.error().Text()});
     }
     text = AsText(bytes->span());
   }
@@ -175,10 +188,7 @@ void MegaContext::LoadMetadata(const Listing& listing) {
 }
 
 void MegaContext::FindSnapshots(const Listing& listing) {
-  const bool any = std::ranges::any_of(listing, [](const auto& entry) {
-    return entry.name == kCheckpoints && entry.directory;
-  });
-  if (!any) return;
+  if (!HasName(listing, kCheckpoints, /*directory=*/true)) return;
   const auto open = [this](const std::string& path) -> Result<Listing> {
     Result<SourcePtr> directory = source()->OpenDirectoryBeside(path);
     if (!directory) return std::move(directory).error();
@@ -321,10 +331,6 @@ class MegaContext::Parts final : public FileTable {
 };
 
 Container::Tables MegaContext::Files() const {
-  const auto whole = [](Role role, std::string path, const SourcePtr& file) {
-    return FixedFile(role, std::move(path),
-                     Content(Range{file, 0, nullptr}, file->size()));
-  };
   const auto text = [this](Role role, std::string path, uint64_t number,
                            MakeText make) {
     return TextDocument(role, std::move(path), {owner_, number}, source(),
@@ -338,7 +344,7 @@ Container::Tables MegaContext::Files() const {
              return Result<std::string>(FormatJson(self->TreeJson()));
            })};
   if (metadata_ != nullptr) {
-    files.push_back(whole(Role::kPrimary, kMetadata, metadata_));
+    files.push_back(WholeFile(Role::kPrimary, kMetadata, metadata_));
   }
   for (const ContextLevel& level : levels_) {
     files.push_back(
@@ -353,7 +359,7 @@ Container::Tables MegaContext::Files() const {
     // The file has bytes that are not in the payload.
     if (source()->is_directory() && level.source != nullptr) {
       files.push_back(
-          whole(Role::kMetadata, "files/" + level.file, level.source));
+          WholeFile(Role::kMetadata, "files/" + level.file, level.source));
     }
     if (!level.fault && (level.vectors || level.header.block_size > 0)) {
       files.push_back(std::make_shared<const Parts>(Share(*this), level));
@@ -364,18 +370,14 @@ Container::Tables MegaContext::Files() const {
 
 Exports MegaContext::Export() const {
   Exports exports;
-  const bool any = std::ranges::any_of(
-      levels_, [](const ContextLevel& level) { return !level.fault; });
-  if (!any) return exports;
+  if (!AnyIsSound()) return exports;
   exports.bundle_name = "tree";
   exports.arrays = [self = Share(*this)](const ReadContext& /*context*/) {
     return self->Arrays();
   };
   if (metadata_ != nullptr) {
-    exports.documents = {
-        {DocumentRole::kDescription,
-         FixedFile(Role::kPrimary, kMetadata,
-                   Content(Range{metadata_, 0, nullptr}, metadata_->size()))}};
+    exports.documents = {{DocumentRole::kDescription,
+                          WholeFile(Role::kPrimary, kMetadata, metadata_)}};
   }
   return exports;
 }
@@ -390,7 +392,8 @@ std::vector<ChildContainer> MegaContext::Children() const {
             const ReadContext& /*context*/) -> Result<SourcePtr> {
       Result<SourcePtr> directory = tree->OpenDirectoryBeside(path);
       if (!directory) return directory;
-      return OpenSnapshot(tree, *std::move(directory), path);
+      return SourcePtr(std::make_shared<const SnapshotSource>(
+          tree, *std::move(directory), path));
     };
     containers.push_back(std::move(snapshot));
   }

@@ -26,9 +26,8 @@ const ContextLevel* Find(const std::vector<ContextLevel>& levels,
 /// Whether the member `key` is a number other than `expected`. Values of other
 /// types are not compared.
 bool Differs(const Json& object, const char* key, uint64_t expected) {
-  if (!object.is_object()) return false;
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() && *found != expected;
+  const Json* found = MemberAt(object, key);
+  return found != nullptr && found->is_number() && *found != expected;
 }
 
 /// Whether `tokens` tokens may make `said` blocks of `size`. The documents do
@@ -42,9 +41,8 @@ bool MakesBlocks(uint64_t tokens, uint64_t size, const Json& said) {
 /// fits num_tokens, the warning about that is enough.
 bool BlocksDiffer(const Json& said, const ContextLevel& tokens) {
   const uint64_t size = tokens.header.block_size;
-  if (size == 0 || !said.is_object()) return false;
-  const auto blocks = said.find("num_blocks");
-  if (blocks == said.end() || !blocks->is_number()) return false;
+  const Json* blocks = MemberAt(said, "num_blocks");
+  if (size == 0 || blocks == nullptr || !blocks->is_number()) return false;
   if (MakesBlocks(tokens.entries, size, *blocks)) return false;
   const std::optional<uint64_t> stated = CountAt(said, "num_tokens");
   return !stated || !MakesBlocks(*stated, size, *blocks);
@@ -149,9 +147,7 @@ std::vector<std::string> CompareLevels(
     const ContextLevel* below =
         level.number == 0 ? nullptr : Find(levels, level.number - 1);
     if (below == nullptr || below->fault || block == 0) continue;
-    const uint64_t whole = below->entries / block;
-    const uint64_t most = whole + (below->entries % block != 0 ? 1 : 0);
-    if (level.entries != whole && level.entries != most) {
+    if (!MakesBlocks(below->entries, block, level.entries)) {
       warnings.push_back(level.Directory() + " count does not fit " +
                          below->Directory());
     }

@@ -1,18 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/io/source.h"
 
 namespace ctxfs::megacontext {
 
-/// Opens a snapshot of a tree as a source: a `directory` at `path` in the tree,
-/// without directories of its own. Its files may be links into the tree, so
-/// they are opened beneath the tree, not beneath `directory`.
-std::shared_ptr<const Source> OpenSnapshot(
-    std::shared_ptr<const Source> tree, std::shared_ptr<const Source> directory,
-    std::string path);
+/// A snapshot of a tree: a `directory` at `path` in the tree, without
+/// directories of its own. Its files may be links into the tree, so they are
+/// opened beneath the tree, not beneath `directory`.
+class SnapshotSource final : public Source {
+ public:
+  SnapshotSource(std::shared_ptr<const Source> tree,
+                 std::shared_ptr<const Source> directory, std::string path)
+      : tree_(std::move(tree)),
+        directory_(std::move(directory)),
+        path_(std::move(path)) {}
+
+  uint64_t size() const override { return 0; }
+  FileTime mtime() const override { return directory_->mtime(); }
+  bool is_directory() const override { return true; }
+  Status ReadAt(uint64_t offset, MutableBytes out) const override {
+    return directory_->ReadAt(offset, out);
+  }
+  Result<std::vector<DirectoryEntry>> List() const override {
+    auto listing = directory_->List();
+    if (listing)
+      std::erase_if(*listing, std::mem_fn(&DirectoryEntry::directory));
+    return listing;
+  }
+  Result<std::shared_ptr<const Source>> OpenBeside(
+      const std::string& path) const override {
+    return tree_->OpenBeside(path_ + "/" + path);
+  }
+
+ private:
+  const std::shared_ptr<const Source> tree_;
+  const std::shared_ptr<const Source> directory_;
+  const std::string path_;
+};
 
 }  // namespace ctxfs::megacontext
