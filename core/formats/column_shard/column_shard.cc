@@ -16,13 +16,12 @@
 #include "core/container/documents.h"
 #include "core/container/entry_file_table.h"
 #include "core/container/open.h"
+#include "core/content/check_at.h"
 
 namespace ctxfs::column_shard {
 namespace {
 
 constexpr std::string_view kSchemaName = "__schema__";
-
-bool Probe(Bytes head) { return shard::HasShardRole(head, shard::kColumnRole); }
 
 /// The digits before the first colon of a chunk's name; nullopt for other
 /// names.
@@ -126,9 +125,7 @@ Status ColumnShard::Load(const ReadContext& context) {
     has_table_ = has_table_ || !IsOther(i);
   }
   if (!schema_entry_) {
-    Warn(
-        {"there is no entry '__schema__': no columns are "
-         "shown"});
+    Warn({"there is no entry '__schema__': no columns are shown"});
     return {};
   }
   const Result<Json> schema = ReadSchema(*schema_entry_, context);
@@ -200,11 +197,7 @@ Result<ColumnShard::Stored> ColumnShard::StoredOf(
   Stored stored;
   const std::vector<ColumnPart>& parts = columns()[column].parts;
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (i % shard::kEntriesACheck == 0) {
-      if (Status wanted = context.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
-    }
+    if (Status wanted = CheckAt(context, i); !wanted) return wanted.error();
     const uint32_t entry = parts[i].entry;
     const shard::ShardRecord record = Record(entry);
     std::string codec = "none";
@@ -228,11 +221,7 @@ Result<std::string> ColumnShard::VerifiedText(
   const std::vector<ColumnPart>& parts = columns()[column].parts;
   std::string text = parts.empty() ? "none" : "yes";
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (i % shard::kEntriesACheck == 0) {
-      if (Status wanted = context.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
-    }
+    if (Status wanted = CheckAt(context, i); !wanted) return wanted.error();
     const uint32_t entry = parts[i].entry;
     const Verdict verdict = VerdictOf(entry)->load(std::memory_order_acquire);
     if (verdict == Verdict::kFailed) return std::string("failed");
@@ -359,7 +348,7 @@ extern const Format kColumnShard;
 const Format kColumnShard{.name = "columnshard",
                           .contents = "columns of a table (ColumnShard)",
                           .extensions = "cshard",
-                          .probe = &column_shard::Probe,
+                          .probe = &shard::HasRole<shard::kColumnRole>,
                           .open = &OpenAs<column_shard::ColumnShard>};
 
 }  // namespace ctxfs

@@ -4,6 +4,7 @@
 // (docs/columnshard.md, section 5).
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/column_shard/column_shard.h"
@@ -81,8 +82,7 @@ class ColumnBlock final : public Block {
     if (!payload) return payload;
     Result<Buffer> made = Make(payload->span(), context);
     if (made) return made;
-    Error error = std::move(made).error();
-    error.what = "column " + Quote(column_.name) + ": " + error.what;
+    Error error = Within("column " + Quote(column_.name), made.error());
     error.offset = shard_->Record(part_.entry).data_offset;
     return error;
   }
@@ -104,10 +104,9 @@ class ColumnBlock final : public Block {
     if (!chunk) return chunk.error();
     // Text may have fewer rows, because its size was measured by decoding it.
     if (is_text() ? chunk->count > part_.rows : chunk->count != part_.rows) {
-      return Error{Code::kCorrupt, "a chunk of " +
-                                       std::to_string(chunk->count) +
-                                       " rows, but the schema says " +
-                                       std::to_string(part_.rows)};
+      return Corrupt("a chunk of " + std::to_string(chunk->count) +
+                     " rows, but the schema says " +
+                     std::to_string(part_.rows));
     }
     if (is_text()) return DecodeLines(*chunk, context);
     Buffer made(static_cast<size_t>(size()));
@@ -213,9 +212,7 @@ Result<Content> ColumnShard::OpenColumn(size_t index, ColumnFile file,
   const bool values = file == ColumnFile::kValues;
   Content content;
   for (size_t i = 0; i < column.parts.size(); ++i) {
-    if (Status wanted = context.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
+    if (Status wanted = context.Check(); !wanted) return wanted.error();
     const ColumnPart& part = column.parts[i];
     if (values && column.text()) {
       Status appended = AppendText(index, i, context, content);

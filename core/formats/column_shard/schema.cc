@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
@@ -20,9 +21,9 @@ namespace {
 
 /// The statistics of a row group, or null.
 Json StatsOf(const Json& described, uint64_t group) {
-  const auto stats = described.find("stats");
+  const Json* stats = MemberAt(described, "stats");
   const bool there =
-      stats != described.end() && stats->is_array() && group < stats->size();
+      stats != nullptr && stats->is_array() && group < stats->size();
   return there ? (*stats)[static_cast<size_t>(group)] : Json();
 }
 
@@ -101,10 +102,8 @@ class ColumnReader {
     Status read = seen_.insert(column.name).second
                       ? ReadColumn(described, column)
                       : Status(Corrupt("is there twice"));
-    if (read) return column;
-    Error error = std::move(read).error();
-    error.what = "column " + Quote(column.name) + ": " + error.what;
-    return error;
+    if (!read) return Within("column " + Quote(column.name), read.error());
+    return column;
   }
 
   /// Warnings about columns that are shown nevertheless.
@@ -138,9 +137,8 @@ Status ColumnReader::ReadColumn(const Json& described, Column& column) {
   const std::optional<ColumnType> type = ColumnTypeOf(number);
   if (!type) return Corrupt("type " + std::to_string(number) + " is unknown");
   column.type = *type;
-  const auto nullable = described.find("nullable");
-  column.nullable = nullable != described.end() && nullable->is_boolean() &&
-                    nullable->get<bool>();
+  const Json* nullable = MemberAt(described, "nullable");
+  column.nullable = nullable != nullptr && *nullable == true;
   uint64_t per_row = 0;
   for (uint64_t group = 0; group < groups_; ++group) {
     if (Status added = AddPart(described, group, column); !added) return added;
@@ -212,11 +210,8 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
                    at);
   }
   if (grows && size < least && rows > limits::kColumnGroupRows) {
-    return Error{Code::kLimit,
-                 std::to_string(rows) +
-                     " rows in a row group are over the limit of " +
-                     std::to_string(limits::kColumnGroupRows),
-                 at};
+    return OverLimit(std::to_string(rows) + " rows in a row group are",
+                     limits::kColumnGroupRows, at);
   }
   column.parts.push_back({*entry, static_cast<uint32_t>(rows)});
   column.rows += rows;
@@ -279,9 +274,8 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
                                     const ReadContext& context) {
   ColumnTable table;
   table.rows = CountAt(schema, "row_count").value_or(0);
-  const auto columns =
-      schema.is_object() ? schema.find("columns") : schema.end();
-  if (!CountAt(schema, "row_group_count") || columns == schema.end() ||
+  const Json* columns = MemberAt(schema, "columns");
+  if (!CountAt(schema, "row_group_count") || columns == nullptr ||
       !columns->is_array()) {
     table.warnings.push_back(
         {"__schema__ has no row_group_count or no columns"});

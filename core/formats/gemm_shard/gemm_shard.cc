@@ -11,8 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/base/limits.h"
+#include "core/container/examined.h"
 #include "core/container/open.h"
+#include "core/content/check_at.h"
 #include "core/formats/model_shard/tensor_shard.h"
 
 namespace ctxfs::gemm_shard {
@@ -74,9 +77,7 @@ class Assembled final : public Transform {
     for (auto row = static_cast<size_t>(above - grid_.rows.begin()) - 1;
          row + 1 < grid_.rows.size() && grid_.rows[row] * line < end; ++row) {
       for (size_t column = 0; column + 1 < grid_.columns.size(); ++column) {
-        if (column % model_shard::kHeadersACheck == 0) {
-          if (Status wanted = context.Check(); !wanted) return wanted;
-        }
+        if (Status wanted = CheckAt(context, column); !wanted) return wanted;
         Status copied = CopyTile(row, column, offset, out, context);
         if (!copied) return copied;
       }
@@ -139,9 +140,7 @@ class GemmShard final : public model_shard::TensorShard {
     if (Status loaded = model_shard::TensorShard::Load(context); !loaded)
       return loaded;
     for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-      if (entry % shard::kEntriesACheck == 0) {
-        if (Status wanted = context.Check(); !wanted) return wanted;
-      }
+      if (Status wanted = CheckAt(context, entry); !wanted) return wanted;
       std::string_view matrix;
       Place place;
       if (!SplitName(EntryName(entry).value_or(""), &matrix, &place)) continue;
@@ -184,9 +183,7 @@ class GemmShard final : public model_shard::TensorShard {
       const Result<Grid> grid = Fit(tiles, context);
       if (grid) continue;
       info["warnings"].push_back(
-          Error{grid.error().code, name + ": no matrix: " + grid.error().what,
-                grid.error().offset}
-              .Text());
+          Within(name + ": no matrix", grid.error()).Text());
     }
     return info;
   }
@@ -220,9 +217,7 @@ class GemmShard final : public model_shard::TensorShard {
     Cost exists_cost() const override { return Cost::kDecode; }
     Result<bool> Exists(uint32_t matrix, Cost /*most*/,
                         const ReadContext& context) const override {
-      const auto grid = shard_->Fit(*matrices_[matrix].second, context);
-      if (!grid && !grid.error().Permanent()) return grid.error();
-      return grid.has_value();
+      return ExistsIf(shard_->Fit(*matrices_[matrix].second, context));
     }
     std::optional<EntryInfo> Describe(
         uint32_t matrix, const ReadContext& context) const override {
@@ -268,11 +263,8 @@ class GemmShard final : public model_shard::TensorShard {
     grid.rows = {0};
     grid.columns = {0};
     for (const auto& [place, entry] : tiles) {
-      if (grid.entries.size() % model_shard::kHeadersACheck == 0) {
-        if (Status wanted = context.Check(); !wanted) {
-          return std::move(wanted).error();
-        }
-      }
+      Status wanted = CheckAt(context, grid.entries.size());
+      if (!wanted) return std::move(wanted).error();
       const Result<model_shard::TensorHeader> tile = Header(entry, context);
       if (!tile) return tile.error();
       const auto unfit = [this, at = entry](const char* why) {
@@ -335,16 +327,13 @@ class GemmShard final : public model_shard::TensorShard {
     info.size = grid->size();
     info.dtype = grid->type_name;
     info.shape = {grid->height(), grid->width()};
-    info.note = std::to_string(tiles.size()) +
-                " tiles, each verified as it is "
-                "read";
+    info.note =
+        std::to_string(tiles.size()) + " tiles, each verified as it is read";
     return info;
   }
 
   std::map<std::string, Tiles> tiles_;
 };
-
-bool Probe(Bytes head) { return shard::HasShardRole(head, shard::kGemmRole); }
 
 }  // namespace
 
@@ -356,7 +345,7 @@ extern const Format kGemmShard;
 const Format kGemmShard{.name = "gemm_shard",
                         .contents = "tiled matrices (GemmShard)",
                         .extensions = "gemm",
-                        .probe = &gemm_shard::Probe,
+                        .probe = &shard::HasRole<shard::kGemmRole>,
                         .open = &OpenAs<gemm_shard::GemmShard>};
 
 }  // namespace ctxfs

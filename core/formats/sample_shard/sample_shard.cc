@@ -6,30 +6,24 @@
 
 #include <algorithm>
 
+#include "core/base/errors.h"
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/container/open.h"
+#include "core/content/check_at.h"
 #include "core/formats/cowrie/cowrie.h"
 
 namespace ctxfs::sample_shard {
 namespace {
 
-constexpr uint16_t kHasChecksums = 0x0020;
-constexpr uint16_t kJsonType = 2;
-constexpr uint16_t kCowrieType = 3;
-
 constexpr uint64_t kChecksumPiece = 256 * limits::kKiB;
-
-bool Probe(Bytes head) { return shard::HasShardRole(head, shard::kSampleRole); }
 
 /// The description of the data set in the metadata; null if there is none.
 Json DataSet(const Json& metadata) {
-  if (!metadata.is_object()) return nullptr;
   for (const char* key : {"sample_shard", "profile_meta"}) {
-    const auto found = metadata.find(key);
-    if (found != metadata.end()) return *found;
+    if (const Json* found = MemberAt(metadata, key)) return *found;
   }
   return nullptr;
 }
@@ -64,7 +58,7 @@ std::optional<int64_t> SampleId(std::string_view name) {
 Status SampleShard::Load(const ReadContext& context) {
   if (Status loaded = shard::ShardContainer::Load(context); !loaded)
     return loaded;
-  if ((header().flags & kHasChecksums) == 0) {
+  if ((header().flags & shard::kHasChecksums) == 0) {
     kinds_ = std::vector<std::atomic<ChecksumKind>>(entry_count());
   }
   return {};
@@ -116,9 +110,8 @@ Status SampleShard::FindChecksum(uint32_t entry,
 
 Result<Content> SampleShard::OpenEntry(uint32_t entry,
                                        const ReadContext& context) const {
-  if (Status found = FindChecksum(entry, context); !found) {
-    return std::move(found).error();
-  }
+  Status found = FindChecksum(entry, context);
+  if (!found) return std::move(found).error();
   return shard::ShardContainer::OpenEntry(entry, context);
 }
 
@@ -126,7 +119,7 @@ Json SampleShard::Info(const ReadContext& context) const {
   Json info = shard::ShardContainer::Info(context);
   uint64_t samples = 0;
   for (uint32_t i = 0; i < entry_count(); ++i) {
-    if (i % shard::kEntriesACheck == 0 && !context.Check()) break;
+    if (!CheckAt(context, i)) break;
     samples += IsSample(i) ? 1U : 0U;
   }
   info["samples"] = samples;
@@ -163,7 +156,8 @@ bool SampleShard::IsSample(uint32_t entry) const {
   const std::string_view name = EntryName(entry).value_or("");
   if (name.starts_with("__")) return false;
   const uint16_t type = Record(entry).content_type;
-  return type == kJsonType || type == kCowrieType || SampleId(name).has_value();
+  return type == shard::kJsonContent || type == shard::kCowrieContent ||
+         SampleId(name).has_value();
 }
 
 std::vector<uint32_t> SampleShard::SamplesInOrder() const {
@@ -188,9 +182,8 @@ std::vector<uint32_t> SampleShard::SamplesInOrder() const {
 
 Result<Buffer> SampleShard::ReadSample(uint32_t entry,
                                        const ReadContext& context) const {
-  if (Status found = FindChecksum(entry, context); !found) {
-    return std::move(found).error();
-  }
+  Status found = FindChecksum(entry, context);
+  if (!found) return std::move(found).error();
   return ReadEntry(entry, context);
 }
 
@@ -206,10 +199,9 @@ Result<std::string> SampleShard::TextOf(Bytes bytes, JsonForm form,
 Result<std::string> SampleShard::Text(uint32_t entry,
                                       const ReadContext& context) const {
   const auto fail = [&](Error error) {
-    error.what =
-        "sample " + Quote(EntryName(entry).value_or("")) + ": " + error.what;
     error.offset = Record(entry).data_offset;
-    return error;
+    return Within("sample " + Quote(EntryName(entry).value_or("")),
+                  std::move(error));
   };
   const Result<Buffer> bytes = ReadSample(entry, context);
   if (!bytes) return fail(bytes.error());
@@ -270,7 +262,7 @@ extern const Format kSampleShard;
 const Format kSampleShard{.name = "sampleshard",
                           .contents = "training samples (SampleShard)",
                           .extensions = "smpl",
-                          .probe = &sample_shard::Probe,
+                          .probe = &shard::HasRole<shard::kSampleRole>,
                           .open = &OpenAs<sample_shard::SampleShard>};
 
 }  // namespace ctxfs

@@ -4,6 +4,7 @@
 // views/samples.jsonl. The size of a text is known only after it was made.
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "core/base/limits.h"
@@ -42,9 +43,7 @@ class SampleBlock final : public Block {
   Result<Buffer> Produce(const ReadContext& context) const override {
     std::string text;
     for (const uint32_t sample : samples_) {
-      if (Status wanted = context.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
+      if (Status wanted = context.Check(); !wanted) return wanted.error();
       const Result<std::string> more = ((*shard_).*write_)(sample, context);
       if (!more) return more.error();
       if (more->size() > limits::kDecodedBytes - text.size()) {
@@ -121,18 +120,13 @@ class LinesFile final : public FileTable {
                        const ReadContext& context) const override {
     Content content;
     for (size_t k = 0; k < sizes_.size(); ++k) {
-      if (Status wanted = context.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
-      const auto begin =
-          order_.begin() + static_cast<ptrdiff_t>(k * kSamplesABlock);
-      const auto end = order_.end() - begin > ptrdiff_t{kSamplesABlock}
-                           ? begin + ptrdiff_t{kSamplesABlock}
-                           : order_.end();
+      if (Status wanted = context.Check(); !wanted) return wanted.error();
+      const auto from = std::span(order_).subspan(k * kSamplesABlock);
+      const auto samples = from.first(std::min(from.size(), kSamplesABlock));
       const auto block = [&](uint64_t size) {
         return std::make_shared<const SampleBlock>(
             Key{owner_, k}, shard_, &SampleShard::Line,
-            std::vector<uint32_t>(begin, end), size);
+            std::vector<uint32_t>(samples.begin(), samples.end()), size);
       };
       uint64_t size = sizes_[k].load(std::memory_order_relaxed);
       if (size == 0) {  // a sample takes two bytes at the least

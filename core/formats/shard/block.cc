@@ -13,9 +13,6 @@
 namespace ctxfs::shard {
 namespace {
 
-// The one header flag that changes anything.
-constexpr uint16_t kHasChecksums = 0x0020;
-
 // Offsets in a record, for the positions of faults.
 constexpr uint64_t kOrigSizeAt = 32;
 
@@ -193,10 +190,7 @@ std::shared_ptr<AtomicVerdict> ShardContainer::VerdictOf(uint32_t entry) const {
 
 bool ShardContainer::Encoded(const ShardRecord& record) const {
   if (!record.compressed()) return false;
-  const bool named = record.zstd() || record.lz4() ||
-                     header_.compression_default == 1 ||
-                     header_.compression_default == 2;
-  return named || header_.role != kWShardRole;
+  return header_.role != kWShardRole || PickCodec(record, {}) != Codec::kNone;
 }
 
 bool ShardContainer::IsPlain(uint32_t entry) const {

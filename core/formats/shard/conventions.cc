@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/content/check_at.h"
 #include "core/formats/shard/shard.h"
 
 namespace ctxfs::shard {
@@ -104,9 +105,7 @@ Status ShardContainer::ReadConventions(const ReadContext& context) {
                  start};
   }
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-    if (entry % kEntriesACheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
-    }
+    if (Status wanted = CheckAt(context, entry); !wanted) return wanted;
     const Json* object = ConventionsOf(entry);
     if (object == nullptr) continue;
     for (const char* key : {"encryption", "delta"}) {

@@ -6,10 +6,12 @@
 #include <iterator>
 #include <string>
 
+#include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/container/entry_file_table.h"
+#include "core/content/check_at.h"
 #include "core/formats/shard/shard.h"
 
 namespace ctxfs::shard {
@@ -19,28 +21,12 @@ namespace {
 constexpr size_t kFaultsShown = 100;
 
 std::string RoleName(uint8_t role) {
-  switch (role) {
-    case 0x01:
-      return "ModelShard";
-    case 0x02:
-      return "SampleShard";
-    case 0x03:
-      return "GemmShard";
-    case 0x04:
-      return "Manifest";
-    case 0x05:
-      return "WShard";
-    case 0x06:
-      return "GraphShard";
-    case 0x07:
-      return "TraceShard";
-    case 0x08:
-      return "ColumnShard";
-    case 0x10:
-      return "VectorIndex";
-    default:
-      return "unknown";
-  }
+  constexpr const char* kNames[] = {"unknown",    "ModelShard", "SampleShard",
+                                    "GemmShard",  "Manifest",   "WShard",
+                                    "GraphShard", "TraceShard", "ColumnShard"};
+  constexpr uint8_t kVectorIndex = 0x10;
+  if (role == kVectorIndex) return "VectorIndex";
+  return role < std::size(kNames) ? kNames[role] : "unknown";
 }
 
 /// "10 blob". With the number, because the names of 11 to 15 have changed
@@ -67,49 +53,38 @@ Json ShardContainer::Info(const ReadContext& context) const {
   uint64_t decoded = 0;
   uint64_t unreadable = 0;
   for (uint32_t i = 0; i < entry_count(); ++i) {
-    if (i % kEntriesACheck == 0 && !context.Check()) break;
+    if (!CheckAt(context, i)) break;
     if (std::optional<Error> fault = EntryFault(i)) {
-      if (++unreadable <= kFaultsShown) {
-        warnings.push_back(fault->Text());
-      }
+      if (++unreadable <= kFaultsShown) warnings.push_back(fault->Text());
       continue;
     }
     stored += Record(i).disk_size;
     decoded += EntrySize(i);
   }
-  if (header_.schema_offset != 0) {
-    const Result<ParsedJson> parsed = ParseMetadata();
-    if (!parsed) {
-      warnings.push_back(
-          Warning{"metadata: " + parsed.error().what, parsed.error().offset}
-              .Text());
-    }
+  if (const Result<ParsedJson> parsed = ParseMetadata(); !parsed) {
+    warnings.push_back(Within("metadata", parsed.error()).Text());
   }
-
-  Json info = {{"format", "shard"},
-               {"version", header_.version},
-               {"role", header_.role},
-               {"role_name", RoleName(header_.role)},
-               {"flags", header_.flags},
-               {"alignment", header_.alignment},
-               {"compression_default", header_.compression_default},
-               {"entries", entry_count()},
-               {"entries_unreadable", unreadable},
-               {"container_size", source()->size()},
-               {"stored_size", stored},
-               {"decoded_size", decoded},
-               {"salvaged", options_.salvage},
-               {"warnings", std::move(warnings)}};
-  return info;
+  return {{"format", "shard"},
+          {"version", header_.version},
+          {"role", header_.role},
+          {"role_name", RoleName(header_.role)},
+          {"flags", header_.flags},
+          {"alignment", header_.alignment},
+          {"compression_default", header_.compression_default},
+          {"entries", entry_count()},
+          {"entries_unreadable", unreadable},
+          {"container_size", source()->size()},
+          {"stored_size", stored},
+          {"decoded_size", decoded},
+          {"salvaged", options_.salvage},
+          {"warnings", std::move(warnings)}};
 }
 
 std::vector<Error> ShardContainer::Inspect(
     const ReadContext& /*context*/) const {
   std::vector<Error> faults = Faults();
-  if (header_.schema_offset == 0) return faults;
   if (const Result<ParsedJson> parsed = ParseMetadata(); !parsed) {
-    faults.push_back({parsed.error().code, "metadata: " + parsed.error().what,
-                      parsed.error().offset});
+    faults.push_back(Within("metadata", parsed.error()));
   }
   return faults;
 }
@@ -174,7 +149,7 @@ Result<ParsedJson> ShardContainer::ParseMetadata() const {
     return Error{Code::kCorrupt,
                  "starts past the end at " + std::to_string(size), start};
   }
-  if (start == size) return ParsedJson{nullptr, 0};
+  if (start == 0 || start == size) return ParsedJson{nullptr, 0};
   Result<Buffer> text = ReadBuffer(
       *source(), start, std::min(size - start, limits::kJsonBytes), "metadata");
   if (!text) return std::move(text).error();
@@ -191,7 +166,6 @@ Result<ParsedJson> ShardContainer::ParseMetadata() const {
 }
 
 Json ShardContainer::Metadata() const {
-  if (header_.schema_offset == 0) return nullptr;
   Result<ParsedJson> parsed = ParseMetadata();
   if (parsed) return std::move(parsed->value);
   return parsed.error().Permanent() ? Json() : Json(Json::value_t::discarded);

@@ -35,36 +35,32 @@ std::string FromBase64(const std::string& text) {
   return bytes;
 }
 
-/// Parses the object "encryption". If it is not valid, returns nullopt and sets
-/// `why` to the reason.
-std::optional<ShardSeal> ParseSeal(const Json& object, std::string_view name,
-                                   std::string* why) {
+/// Parses the object "encryption".
+Result<ShardSeal> ParseSeal(const Json& object, std::string_view name) {
+  const auto unfit = [](const char* why) { return Error{Code::kCorrupt, why}; };
   ShardSeal seal;
   const std::string inner = TextAt(object, "inner_codec");
   seal.salt = FromBase64(TextAt(object, "salt"));
   seal.info = "shard-entry:" + std::string(name);
   const auto info = object.find("info");
   if (info != object.end() && info->is_string()) seal.info = *info;
-  const auto size = object.find("inner_size");
+  const std::optional<uint64_t> size = CountAt(object, "inner_size");
   if (TextAt(object, "scheme") != "aes-256-gcm" ||
       TextAt(object, "kdf") != "hkdf-sha256") {
-    *why = "unknown scheme";
-  } else if (seal.salt.size() < kLeastSalt || seal.salt.size() > kMostSalt) {
-    *why = "the salt is not 16 to 64 bytes of base64";
-  } else if (info != object.end() && !info->is_string() && !info->is_null()) {
-    *why = "info is not a string";
-  } else if (inner == "none") {
-    return seal;
-  } else if (inner != "zstd" && inner != "lz4") {
-    *why = "unknown inner_codec";
-  } else if (size == object.end() || !size->is_number_unsigned()) {
-    *why = "no inner_size";
-  } else {
-    seal.inner = inner == "zstd" ? Codec::kZstd : Codec::kLz4;
-    seal.inner_size = size->get<uint64_t>();
-    return seal;
+    return unfit("unknown scheme");
   }
-  return std::nullopt;
+  if (seal.salt.size() < kLeastSalt || seal.salt.size() > kMostSalt) {
+    return unfit("the salt is not 16 to 64 bytes of base64");
+  }
+  if (info != object.end() && !info->is_string() && !info->is_null()) {
+    return unfit("info is not a string");
+  }
+  if (inner == "none") return seal;
+  if (inner != "zstd" && inner != "lz4") return unfit("unknown inner_codec");
+  if (!size) return unfit("no inner_size");
+  seal.inner = inner == "zstd" ? Codec::kZstd : Codec::kLz4;
+  seal.inner_size = *size;
+  return seal;
 }
 
 }  // namespace
@@ -135,13 +131,12 @@ class SealedBlock final : public Block {
 };
 
 void ShardContainer::AddSeal(uint32_t entry, const Json& encryption) {
-  std::string why;
-  std::optional<ShardSeal> seal =
-      ParseSeal(encryption, *EntryName(entry), &why);
+  Result<ShardSeal> seal = ParseSeal(encryption, *EntryName(entry));
   if (seal) {
     seals_.emplace(entry, *std::move(seal));
   } else {
-    Warn({Label(entry) + ": encryption: " + why, header_.schema_offset});
+    Warn({Label(entry) + ": encryption: " + seal.error().what,
+          header_.schema_offset});
   }
 }
 

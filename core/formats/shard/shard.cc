@@ -16,9 +16,11 @@
 #include <numeric>
 #include <string>
 
+#include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/open.h"
+#include "core/content/check_at.h"
 
 namespace ctxfs::shard {
 
@@ -52,10 +54,6 @@ bool HasShardRole(Bytes head, uint8_t role) {
          std::to_integer<uint8_t>(head[kRoleAt]) == role;
 }
 
-ShardContainer::ShardContainer(std::shared_ptr<const Source> source,
-                               const OpenOptions& options)
-    : Container(std::move(source)), options_(options) {}
-
 Status ShardContainer::Load(const ReadContext& context) {
   for (const auto step :
        {&ShardContainer::ReadHeader, &ShardContainer::ReadIndex,
@@ -68,7 +66,7 @@ Status ShardContainer::Load(const ReadContext& context) {
 
 Status ShardContainer::Fault(Error error) {
   if (!options_.salvage) return error;
-  Warn({std::move(error.what), error.offset, true});
+  Warn({std::move(error.what), error.offset, /*damage=*/true});
   return {};
 }
 
@@ -107,11 +105,9 @@ Status ShardContainer::ReadHeader(const ReadContext& /*context*/) {
                  kEntrySizeAt};
   }
   if (header_.entry_count > limits::kEntries) {
-    return Error{Code::kLimit,
-                 "entry_count " + std::to_string(header_.entry_count) +
-                     " is over the limit of " +
-                     std::to_string(limits::kEntries),
-                 kEntryCountAt};
+    return OverLimit(
+        "entry_count " + std::to_string(header_.entry_count) + " is",
+        limits::kEntries, kEntryCountAt);
   }
   if (header_.total_file_size != size) {
     const char* how = header_.total_file_size > size
@@ -172,9 +168,7 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
   uint64_t outside = 0;
   uint32_t first_outside = 0;
   for (uint32_t i = 0; i < header_.entry_count; ++i) {
-    if (i % kEntriesACheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
-    }
+    if (Status wanted = CheckAt(context, i); !wanted) return wanted;
     const ShardRecord record = Record(i);
     if (InBounds(record.name_offset, record.name_length, names_size_)) {
       used = std::max(used, uint64_t{record.name_offset} + record.name_length);
@@ -184,11 +178,9 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
     }
   }
   if (total > limits::kNameBytes || used > limits::kNameBytes) {
-    return Error{Code::kLimit,
-                 "names of " + std::to_string(std::max(used, total)) +
-                     " bytes are over the limit of " +
-                     std::to_string(limits::kNameBytes),
-                 kStringTableAt};
+    return OverLimit(
+        "names of " + std::to_string(std::max(used, total)) + " bytes are",
+        limits::kNameBytes, kStringTableAt);
   }
   if (outside > 0) {
     Warn({std::to_string(outside) +
@@ -208,12 +200,8 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
 Status ShardContainer::CheckEntries(const ReadContext& context) {
   if (!options_.salvage) {
     for (uint32_t i = 0; i < header_.entry_count; ++i) {
-      if (i % kEntriesACheck == 0) {
-        if (Status wanted = context.Check(); !wanted) return wanted;
-      }
-      if (std::optional<Error> fault = EntryFault(i)) {
-        return *std::move(fault);
-      }
+      if (Status wanted = CheckAt(context, i); !wanted) return wanted;
+      if (std::optional<Error> fault = EntryFault(i)) return *std::move(fault);
     }
   }
   if (Status overlaps = CheckOverlaps(context); !overlaps) return overlaps;
@@ -234,9 +222,7 @@ Status ShardContainer::CheckOverlaps(const ReadContext& context) {
   uint64_t end = 0;
   bool ordered = true;
   for (uint32_t i = 0; ordered && i < header_.entry_count; ++i) {
-    if (i % kEntriesACheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
-    }
+    if (Status wanted = CheckAt(context, i); !wanted) return wanted;
     const ShardRecord record = Record(i);
     if (record.disk_size == 0 || EntryFault(i)) continue;
     ordered = record.data_offset >= end;
@@ -249,10 +235,8 @@ Status ShardContainer::CheckOverlaps(const ReadContext& context) {
   std::erase_if(order, [&](uint32_t i) {
     return Record(i).disk_size == 0 || EntryFault(i).has_value();
   });
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    const uint64_t at_a = Record(a).data_offset;
-    const uint64_t at_b = Record(b).data_offset;
-    return at_a != at_b ? at_a < at_b : a < b;
+  std::ranges::sort(order, {}, [&](uint32_t i) {
+    return std::pair(Record(i).data_offset, i);
   });
   uint64_t reach = 0;     // end of the data of the entries before
   uint32_t furthest = 0;  // the entry that ends there
@@ -312,26 +296,23 @@ std::optional<std::string_view> ShardContainer::EntryName(
 
 std::optional<Error> ShardContainer::EntryFault(uint32_t entry) const {
   const ShardRecord record = Record(entry);
+  const auto fault = [&](const std::string& what) {
+    return Error{Code::kCorrupt, Label(entry) + what,
+                 ShardRecord::At(entry, kDataOffsetAt)};
+  };
   if (record.data_offset < data_floor_) {
-    return Error{
-        Code::kCorrupt,
-        Label(entry) + ": data_offset " + std::to_string(record.data_offset) +
-            " is before the data section at " + std::to_string(data_floor_),
-        ShardRecord::At(entry, kDataOffsetAt)};
+    return fault(": data_offset " + std::to_string(record.data_offset) +
+                 " is before the data section at " +
+                 std::to_string(data_floor_));
   }
   if (!InBounds(record.data_offset, record.disk_size, source()->size())) {
-    return Error{Code::kCorrupt,
-                 Label(entry) + ": " + std::to_string(record.disk_size) +
-                     " bytes at " + std::to_string(record.data_offset) +
-                     " run past the end at " + std::to_string(source()->size()),
-                 ShardRecord::At(entry, kDataOffsetAt)};
+    return fault(": " + std::to_string(record.disk_size) + " bytes at " +
+                 std::to_string(record.data_offset) + " run past the end at " +
+                 std::to_string(source()->size()));
   }
   // Without a checksum nothing tells to which entry the shared bytes belong.
   if (!overlapping_.empty() && overlapping_[entry] && !StoredChecksum(record)) {
-    return Error{
-        Code::kCorrupt,
-        Label(entry) + " shares bytes with another and has no checksum",
-        ShardRecord::At(entry, kDataOffsetAt)};
+    return fault(" shares bytes with another and has no checksum");
   }
   return std::nullopt;
 }

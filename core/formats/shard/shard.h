@@ -36,9 +36,6 @@ struct ShardHeader {
   uint64_t total_file_size = 0;
 };
 
-/// Entries that are examined between two checks for an interrupt.
-constexpr uint32_t kEntriesACheck = 16'384;
-
 /// Roles that change how a container is read (docs/shard.md, section 4).
 constexpr uint8_t kUnknownRole = 0;
 constexpr uint8_t kModelRole = 1;
@@ -50,8 +47,23 @@ constexpr uint8_t kGraphRole = 6;
 constexpr uint8_t kTraceRole = 7;
 constexpr uint8_t kColumnRole = 8;
 
+/// Types of contents that change how an entry is shown (section 5).
+constexpr uint16_t kTensorContent = 1;
+constexpr uint16_t kJsonContent = 2;
+constexpr uint16_t kCowrieContent = 3;
+
+/// The one flag of the header that changes anything: every entry has a
+/// checksum, also one of 0 (section 10).
+constexpr uint16_t kHasChecksums = 0x0020;
+
 /// Whether `head` is the start of a Shard container of that role.
 bool HasShardRole(Bytes head, uint8_t role);
+
+/// The same, as a probe.
+template <uint8_t kRole>
+bool HasRole(Bytes head) {
+  return HasShardRole(head, kRole);
+}
 
 /// An index record (docs/shard.md, section 5).
 struct ShardRecord {
@@ -98,7 +110,8 @@ struct ShardSeal {
 class ShardContainer : public Container {
  public:
   ShardContainer(std::shared_ptr<const Source> source,
-                 const OpenOptions& options);
+                 const OpenOptions& options)
+      : Container(std::move(source)), options_(options) {}
 
   /// Reads and checks header, index and names. Reads no entry's data. Must be
   /// called once, before any other function.
@@ -130,6 +143,9 @@ class ShardContainer : public Container {
   /// The structural fault that makes an entry unreadable. Without salvage such
   /// a fault refuses the container, so an open container has none.
   std::optional<Error> EntryFault(uint32_t entry) const;
+  /// Whether the stored bytes are the bytes of the file: neither encoded nor
+  /// encrypted.
+  bool IsPlain(uint32_t entry) const;
   /// Whether the entry is encrypted and its key is missing.
   bool EntryLocked(uint32_t entry) const;
   virtual Result<Content> OpenEntry(uint32_t entry,
@@ -142,9 +158,6 @@ class ShardContainer : public Container {
   /// Whether the stored bytes must be decoded. In role 5, entries that are
   /// flagged compressed are not if neither they nor the header name a codec.
   bool Encoded(const ShardRecord& record) const;
-  /// Whether the stored bytes are the bytes of the file: neither encoded nor
-  /// encrypted.
-  bool IsPlain(uint32_t entry) const;
   Codec PickCodec(const ShardRecord& record, Bytes stored) const;
   /// Whether the entry can be decoded piece by piece, whatever its size.
   bool Streams(const ShardRecord& record) const;
@@ -187,8 +200,8 @@ class ShardContainer : public Container {
   /// warning instead.
   Status Fault(Error error);
   Status CheckOverlaps(const ReadContext& context);
-  /// Parses the value at schema_offset. Its length includes the white space
-  /// after it.
+  /// Parses the value at schema_offset; null if there is none. Its length
+  /// includes the white space after it.
   Result<ParsedJson> ParseMetadata() const;
   Result<Content> OpenMetadata() const;
 

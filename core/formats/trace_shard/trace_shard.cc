@@ -11,15 +11,15 @@
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
+#include "core/container/examined.h"
 #include "core/container/open.h"
+#include "core/content/check_at.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/shard/shard.h"
 
 namespace ctxfs::trace_shard {
 namespace {
 
-constexpr uint16_t kJsonType = 2;
-constexpr uint16_t kCowrieType = 3;
 constexpr std::string_view kEvents = "seq/";
 
 /// Whether the event with key `a` comes before that with `b`: numbers first, by
@@ -46,14 +46,13 @@ class TraceShard final : public shard::ShardContainer {
     if (Status loaded = shard::ShardContainer::Load(context); !loaded)
       return loaded;
     for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-      if (entry % shard::kEntriesACheck == 0) {
-        if (Status wanted = context.Check(); !wanted) return wanted;
-      }
+      if (Status wanted = CheckAt(context, entry); !wanted) return wanted;
       const std::string_view name = EntryName(entry).value_or("");
       if (name.size() > kEvents.size() && name.starts_with(kEvents)) {
         events_.push_back(entry);
         const uint16_t type = Record(entry).content_type;
-        all_values_ = all_values_ && (type == kJsonType || type == kCowrieType);
+        all_values_ = all_values_ && (type == shard::kJsonContent ||
+                                      type == shard::kCowrieContent);
       }
     }
     std::stable_sort(events_.begin(), events_.end(),
@@ -97,9 +96,7 @@ class TraceShard final : public shard::ShardContainer {
     Result<bool> Exists(uint32_t file, Cost /*most*/,
                         const ReadContext& context) const override {
       if (shard_->all_values_) return true;  // by their content types
-      const Result<Content> lines = Open(file, context);
-      if (!lines && !lines.error().Permanent()) return lines.error();
-      return lines.has_value();
+      return ExistsIf(Open(file, context));
     }
 
    private:
@@ -120,9 +117,7 @@ class TraceShard final : public shard::ShardContainer {
   Result<std::string> Lines(const ReadContext& context) const {
     std::string lines;
     for (const uint32_t entry : events_) {
-      if (Status wanted = context.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
+      if (Status wanted = context.Check(); !wanted) return wanted.error();
       const Result<Content> content = OpenEntry(entry, context);
       if (!content) return content.error();
       if (content->size() > limits::kJsonBytes ||
@@ -145,8 +140,6 @@ class TraceShard final : public shard::ShardContainer {
   bool all_values_ = true;        // JSON or cowrie, by their content types
 };
 
-bool Probe(Bytes head) { return shard::HasShardRole(head, shard::kTraceRole); }
-
 }  // namespace
 
 }  // namespace ctxfs::trace_shard
@@ -157,7 +150,7 @@ extern const Format kTraceShard;
 const Format kTraceShard{.name = "trace_shard",
                          .contents = "event traces (TraceShard)",
                          .extensions = "tshard",
-                         .probe = &trace_shard::Probe,
+                         .probe = &shard::HasRole<shard::kTraceRole>,
                          .open = &OpenAs<trace_shard::TraceShard>};
 
 }  // namespace ctxfs

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/content/check_at.h"
 #include "core/formats/wshard/wshard.h"
 
 namespace ctxfs::wshard {
@@ -38,7 +39,7 @@ Json WShardContainer::Info(const ReadContext& context) const {
   size_t guesses = 0;
   size_t other_lengths = 0;
   for (uint32_t i = 0; i < entry_count(); ++i) {
-    if (i % shard::kEntriesACheck == 0 && !context.Check()) break;
+    if (!CheckAt(context, i)) break;
     const std::optional<Lane> lane = LaneOf(i);
     if (!lane) continue;
     ++lanes;

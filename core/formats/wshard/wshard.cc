@@ -17,6 +17,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/open.h"
+#include "core/content/check_at.h"
 #include "core/formats/wshard/residual.h"
 
 namespace ctxfs::wshard {
@@ -346,7 +347,7 @@ std::vector<ArrayInfo> WShardContainer::Arrays(
   if (entry_count() > limits::kArrayEntries) return {};
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < entry_count(); ++i) {
-    if (i % shard::kEntriesACheck == 0 && !context.Check()) break;
+    if (!CheckAt(context, i)) break;
     if (std::optional<Lane> lane = LaneOf(i)) {
       arrays.push_back({std::string(*EntryName(i)), lane->dtype,
                         std::move(lane->shape),
