@@ -7,10 +7,12 @@
 #include <set>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/entry_file_table.h"
-#include "core/formats/model_shard/merge.h"
+#include "core/container/examined.h"
+#include "core/content/sha256_of.h"
 
 namespace ctxfs::model_shard {
 namespace {
@@ -53,14 +55,10 @@ void Deltas::Add(uint32_t entry, const Json& object) {
   if (spec.base_hash.starts_with(kHashPrefix)) {
     spec.base_hash.erase(0, kHashPrefix.size());
   }
-  for (char& digit : spec.base_hash) {
-    if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit | 0x20);
-  }
+  spec.base_hash = LowerHex(std::move(spec.base_hash));
   spec.other = TextAt(object, spec.kind == "lora" ? "a" : "indices");
-  const auto alpha = object.find("alpha");
-  if (alpha != object.end() && alpha->is_number()) {
-    spec.alpha = alpha->get<double>();
-  }
+  const Json* alpha = MemberAt(object, "alpha");
+  if (alpha != nullptr && alpha->is_number()) spec.alpha = alpha->get<double>();
   specs_.emplace(entry, std::move(spec));
 }
 
@@ -68,10 +66,9 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
                     const ReadContext& context) {
   shard_ = shard;
   if (specs_.empty()) return {};
-  verdicts_ = std::make_shared<std::map<uint32_t, AtomicVerdict>>();
   std::map<std::string, std::set<std::string>> names;
   for (const auto& [entry, spec] : specs_) {
-    (*verdicts_)[entry] = Verdict::kUnknown;
+    verdicts_[entry] = Verdict::kUnknown;
     names[spec.base_file].insert(spec.base);
     names[""].insert(spec.other);
   }
@@ -132,8 +129,7 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
     uint32_t entry, const ReadContext& context) const {
   Result<std::shared_ptr<const Resolved>> delta = Resolve(entry, 1, context);
   if (delta) return delta;
-  Error error = std::move(delta).error();
-  error.what = "not merged: " + error.what;
+  Error error = Within("not merged", delta.error());
   if (error.offset == kNoOffset) {
     error.offset = shard_->Record(entry).data_offset;
   }
@@ -170,7 +166,7 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
     if (!below) return below;
     delta->below = std::move(*below);
     delta->shape = delta->below->shape;
-    delta->base_type = DType::kF32;
+    delta->elements = delta->below->elements;
   } else {
     const TensorShard& shard = base.shard != nullptr ? *base.shard : *shard_;
     Result<TensorHeader> header = Numbers(shard, *base_entry, context);
@@ -179,7 +175,6 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
     delta->base_type = header->dtype;
     delta->elements = header->elements();
   }
-  if (delta->below != nullptr) delta->elements = delta->below->elements;
   const uint64_t rows = delta->shape.empty() ? 1 : delta->shape[0];
   delta->columns = rows == 0 ? 0 : delta->elements / rows;
   if (delta->elements > INT64_MAX / sizeof(float)) {
@@ -237,16 +232,24 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
   return std::shared_ptr<const Resolved>(std::move(delta));
 }
 
-const std::vector<uint64_t>& Deltas::Shape(const Resolved& delta) {
-  return delta.shape;
-}
-
-Result<Content> Deltas::Open(uint32_t entry, std::shared_ptr<const void> owner,
-                             const ReadContext& context) const {
+Result<Content> Deltas::Open(uint32_t entry, const ReadContext& context) const {
   const Result<std::shared_ptr<const Resolved>> delta = Resolve(entry, context);
   if (!delta) return delta.error();
-  const MergePlace place{shard_, std::move(owner), owner_, verdicts_};
-  return OpenMerged(place, **delta, context);
+  return OpenMerged(**delta, context);
+}
+
+Result<ArrayInfo> Deltas::Array(uint32_t entry, std::string name,
+                                const ReadContext& context) const {
+  const Result<std::shared_ptr<const Resolved>> delta = Resolve(entry, context);
+  if (!delta) return delta.error();
+  return ArrayInfo{
+      std::move(name),
+      DType::kF32,
+      (*delta)->shape,
+      [this, owner = shard_->shared_from_this(),
+       entry](const ReadContext& request) { return Open(entry, request); },
+      /*opening_reads=*/true,
+      /*merged=*/true};
 }
 
 namespace {
@@ -262,20 +265,15 @@ class Merged final : public EntryFileTable {
   Cost exists_cost() const override { return Cost::kSmallRead; }
   Result<bool> Exists(uint32_t entry, Cost /*most*/,
                       const ReadContext& context) const override {
-    const auto delta = deltas_.Resolve(entry, context);
-    if (!delta && !delta.error().Permanent()) return delta.error();
-    return delta.has_value();
+    return ExistsIf(deltas_.Resolve(entry, context));
   }
   Result<uint64_t> Size(uint32_t entry,
                         const ReadContext& context) const override {
-    const auto delta = deltas_.Resolve(entry, context);
-    if (delta) return (*delta)->elements * sizeof(float);
-    if (delta.error().Permanent()) return uint64_t{0};
-    return delta.error();
+    return SizeIn(deltas_.Resolve(entry, context), &Deltas::Resolved::size);
   }
   Result<Content> Open(uint32_t entry,
                        const ReadContext& context) const override {
-    return deltas_.Open(entry, shard_, context);
+    return deltas_.Open(entry, context);
   }
   std::optional<EntryInfo> Describe(uint32_t entry,
                                     const ReadContext& context) const override {

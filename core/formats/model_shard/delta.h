@@ -26,8 +26,33 @@ class Deltas {
     std::string other;            // lora: `a`; sparse: `indices`
     std::optional<double> alpha;  // lora
   };
-  /// A delta whose tensors fit together.
-  struct Resolved;
+  /// A delta whose tensors fit together: the inputs of a merged tensor.
+  struct Resolved {
+    enum class Kind { kLora, kScale, kSparse };
+
+    Kind kind = Kind::kScale;
+    uint32_t entry = 0;           // of the delta
+    std::vector<uint64_t> shape;  // of the result, and of the base
+    uint64_t elements = 0;
+    uint64_t columns = 0;  // elements of a row
+
+    std::shared_ptr<const TensorShard> outside;  // null: the same container
+    uint32_t base_entry = 0;
+    std::string base_hash;
+    DType base_type = DType::kF32;
+    std::shared_ptr<const Resolved> below;  // the base's own delta, if any
+
+    DType own_type = DType::kF32;
+    uint64_t own_count = 0;
+    bool per_row = false;  // scale
+
+    uint32_t other = 0;  // lora: a; sparse: indices
+    DType other_type = DType::kF32;
+    uint64_t rank = 0;
+    float factor = 0;
+
+    uint64_t size() const { return elements * sizeof(float); }
+  };
 
   /// Adds the convention `object` of an entry. Load then finds the entries and
   /// opens the files that the conventions name.
@@ -46,11 +71,11 @@ class Deltas {
   /// than limits::kDeltaDepth.
   Result<std::shared_ptr<const Resolved>> Resolve(
       uint32_t entry, const ReadContext& context) const;
-  /// The shape of the merged tensor.
-  static const std::vector<uint64_t>& Shape(const Resolved& delta);
-  /// The merged tensor as float32; `owner` keeps the container alive.
-  Result<Content> Open(uint32_t entry, std::shared_ptr<const void> owner,
-                       const ReadContext& context) const;
+  /// The merged tensor as float32.
+  Result<Content> Open(uint32_t entry, const ReadContext& context) const;
+  /// The same as an array called `name`.
+  Result<ArrayInfo> Array(uint32_t entry, std::string name,
+                          const ReadContext& context) const;
 
  private:
   struct Base {
@@ -62,12 +87,16 @@ class Deltas {
   Result<std::shared_ptr<const Resolved>> Resolve(
       uint32_t entry, unsigned depth, const ReadContext& context) const;
   Result<uint32_t> Find(const Base& base, const std::string& name) const;
+  /// A window is computed from the rows that it touches (merge.cc).
+  Result<Content> OpenMerged(const Resolved& delta,
+                             const ReadContext& context) const;
 
   const TensorShard* shard_ = nullptr;
   std::map<uint32_t, Spec> specs_;
   std::map<std::string, Base> bases_;  // by base_file; "": this container
   uint64_t owner_ = NewOwner();
-  std::shared_ptr<std::map<uint32_t, AtomicVerdict>> verdicts_;
+  /// On what is checked once a mount, by entry.
+  mutable std::map<uint32_t, AtomicVerdict> verdicts_;
 };
 
 /// The table views/merged/NAME of `shard`, which has `deltas` as a member.

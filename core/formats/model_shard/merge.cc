@@ -2,8 +2,6 @@
 //
 // views/merged/NAME, computed for the window that is read (docs/conventions.md,
 // section 2). All arithmetic is float32.
-#include "core/formats/model_shard/merge.h"
-
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "core/codec/float_window.h"
 #include "core/codec/widen.h"
 #include "core/content/sha256_of.h"
+#include "core/formats/model_shard/delta.h"
 
 namespace ctxfs::model_shard {
 namespace {
@@ -34,10 +33,18 @@ struct Tensors {
   Content other;
 };
 
+/// The verdict on what Merge checks once, and what keeps it alive.
+struct Checked {
+  std::shared_ptr<const Container> owner;
+  AtomicVerdict& verdict;
+  Key key;
+  uint64_t offset;  // of the delta in the container, for errors
+};
+
 class Merge final : public Transform {
  public:
-  Merge(MergePlace place, Deltas::Resolved delta, Tensors tensors)
-      : place_(std::move(place)),
+  Merge(Checked checked, Deltas::Resolved delta, Tensors tensors)
+      : checked_(std::move(checked)),
         delta_(std::move(delta)),
         tensors_(std::move(tensors)) {}
 
@@ -80,14 +87,13 @@ class Merge final : public Transform {
   /// Checks once a mount what takes reading a whole tensor: the hash of the
   /// base, and that indices ascend.
   Status Check(const ReadContext& context) const {
-    AtomicVerdict& verdict = place_.verdicts->at(delta_.entry);
+    AtomicVerdict& verdict = checked_.verdict;
     const auto settled = [&] {
       return verdict.load(std::memory_order_acquire) != Verdict::kUnknown;
     };
     if (!settled()) {
       Status scanned = context.cache().Once(
-          {place_.key_owner, delta_.entry}, context, settled,
-          [&](const ReadContext& shared) {
+          checked_.key, context, settled, [&](const ReadContext& shared) {
             Status good = CheckHash(shared);
             if (good) good = CheckIndices(shared);
             if (good || good.error().Permanent()) {
@@ -102,7 +108,7 @@ class Merge final : public Transform {
       return Error{Code::kChecksum,
                    "the base does not have base_hash, or the indices are not "
                    "ascending positions in it",
-                   place_.shard->Record(delta_.entry).data_offset};
+                   checked_.offset};
     }
     return {};
   }
@@ -217,41 +223,39 @@ class Merge final : public Transform {
     return {};
   }
 
-  MergePlace place_;
+  Checked checked_;
   Deltas::Resolved delta_;
   Tensors tensors_;
 };
 
 }  // namespace
 
-Result<Content> OpenMerged(const MergePlace& place,
-                           const Deltas::Resolved& delta,
-                           const ReadContext& context) {
-  const TensorShard& base =
-      delta.outside != nullptr ? *delta.outside : *place.shard;
+Result<Content> Deltas::OpenMerged(const Resolved& delta,
+                                   const ReadContext& context) const {
+  const TensorShard& base = delta.outside != nullptr ? *delta.outside : *shard_;
   Tensors tensors;
   Result<Content> content = delta.below != nullptr
-                                ? OpenMerged(place, *delta.below, context)
+                                ? OpenMerged(*delta.below, context)
                                 : base.OpenTensor(delta.base_entry, context);
   if (!content) return content;
   tensors.base = std::move(*content);
   content = base.OpenEntry(delta.base_entry, context);
   if (!content) return content;
   tensors.payload = std::move(*content);
-  content = place.shard->OpenTensor(delta.entry, context);
+  content = shard_->OpenTensor(delta.entry, context);
   if (!content) return content;
   tensors.own = std::move(*content);
-  if (delta.kind != Deltas::Resolved::Kind::kScale) {
-    content = place.shard->OpenTensor(delta.other, context);
+  if (delta.kind != Resolved::Kind::kScale) {
+    content = shard_->OpenTensor(delta.other, context);
     if (!content) return content;
     tensors.other = std::move(*content);
   }
-  Content merged;
-  merged.Append(
-      Computed{std::make_shared<const Merge>(place, delta, std::move(tensors)),
-               0},
-      delta.elements * sizeof(float));
-  return merged;
+  Checked checked{shard_->shared_from_this(), verdicts_.at(delta.entry),
+                  Key{owner_, delta.entry},
+                  shard_->Record(delta.entry).data_offset};
+  return Content(Computed{std::make_shared<const Merge>(
+                     std::move(checked), delta, std::move(tensors))},
+                 delta.size());
 }
 
 }  // namespace ctxfs::model_shard

@@ -16,6 +16,7 @@
 #include <random>
 #include <string_view>
 
+#include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/container/model_files.h"
@@ -41,10 +42,9 @@ constexpr ScaleForm kScaleForms[] = {
 /// Whether an entry that starts with `magic` is shown as a graph: one with a
 /// magic of its own, or one with content type cowrie that looks like cowrie.
 bool IsGraph(Bytes magic, uint16_t content_type) {
-  constexpr uint16_t kCowrieType = 3;
   constexpr auto kGeneration = std::byte{2};
   if (AsText(magic) == "SJGN" || AsText(magic) == "SJGZ") return true;
-  return content_type == kCowrieType &&
+  return content_type == shard::kCowrieContent &&
          ((cowrie::LooksLikeCowrie(magic) && magic[2] == kGeneration) ||
           cowrie::LooksLikeCowrieGraph1(magic));
 }
@@ -64,10 +64,8 @@ Status ModelShard::Load(const ReadContext& context) {
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
     const Json* conventions = ConventionsOf(entry);
     if (conventions == nullptr) continue;
-    const auto delta = conventions->find("delta");
-    if (delta != conventions->end() && delta->is_object()) {
-      deltas_.Add(entry, *delta);
-    }
+    const Json* delta = MemberAt(*conventions, "delta");
+    if (delta != nullptr && delta->is_object()) deltas_.Add(entry, *delta);
   }
   if (Status loaded = deltas_.Load(this, options_, context); !loaded) {
     return loaded;
@@ -84,20 +82,15 @@ void ModelShard::FindDocuments() {
     if (EntryFault(entry) || EntryLocked(entry)) continue;
     if (!role) {
       metadata_ = entry;
-      continue;
+    } else if (!HasFile(*role)) {
+      documents_.push_back({*role, entry});
     }
-    const bool known = std::any_of(
-        documents_.begin(), documents_.end(),
-        [role](const ModelFileEntry& file) { return file.role == *role; });
-    if (!known) documents_.push_back({*role, entry});
   }
 }
 
-bool ModelShard::HasConfig() const {
-  return std::any_of(documents_.begin(), documents_.end(),
-                     [](const ModelFileEntry& file) {
-                       return file.role == DocumentRole::kConfig;
-                     });
+bool ModelShard::HasFile(DocumentRole role) const {
+  return std::ranges::find(documents_, role, &ModelFileEntry::role) !=
+         documents_.end();
 }
 
 bool ModelShard::WeightsAreCheap() const {
@@ -110,23 +103,18 @@ bool ModelShard::WeightsAreCheap() const {
 
 Json ModelShard::Info(const ReadContext& context) const {
   Json info = TensorShard::Info(context);
-  if (HasConfig() && WeightsAreCheap()) {
+  Json& warnings = info["warnings"];
+  if (HasFile(DocumentRole::kConfig) && WeightsAreCheap()) {
     const Result<std::vector<ArrayInfo>> weights = Weights(context);
     if (!weights && weights.error().Permanent()) {
-      info["warnings"].push_back(Error{
-          weights.error().code, "there is no views/hf: " + weights.error().what,
-          weights.error().offset}
-                                     .Text());
+      warnings.push_back(
+          Within("there is no views/hf", weights.error()).Text());
     }
   }
   for (const auto& [entry, spec] : deltas_.specs()) {
     if (!context.Check()) break;
     const auto delta = deltas_.Resolve(entry, context);
-    if (delta) continue;
-    info["warnings"].push_back(Error{delta.error().code,
-                                     Label(entry) + ": " + delta.error().what,
-                                     delta.error().offset}
-                                   .Text());
+    if (!delta) warnings.push_back(Within(Label(entry), delta.error()).Text());
   }
   return info;
 }
@@ -249,37 +237,26 @@ Result<std::shared_ptr<const Source>> ModelShard::OpenGraph(
 
 bool ModelShard::MayBeGraph(uint32_t entry) const {
   constexpr uint64_t kLeast = 6;  // a frame with the shortest value
-  return HeaderIsCheap(entry) && Record(entry).content_type != kTensorType &&
+  return IsPlain(entry) &&
+         Record(entry).content_type != shard::kTensorContent &&
          EntrySize(entry) >= kLeast && EntrySize(entry) <= limits::kGraphBytes;
 }
 
 std::vector<ArrayInfo> ModelShard::Arrays(const ReadContext& context) const {
   if (entry_count() > limits::kArrayEntries) return {};
   std::vector<ArrayInfo> arrays = TensorShard::Arrays(context);
-  const std::shared_ptr<const FileTable> files =
-      DequantizedTensors(Share(*this));
+  const auto add = [&arrays](Result<ArrayInfo> array) {
+    if (array) arrays.push_back(*std::move(array));
+  };
   for (const auto& [entry, scales] : scales_) {
     if (!context.Check()) return arrays;
-    const Result<Dequantized> array = ExamineDequantized(*this, entry, context);
-    if (!array) continue;
-    arrays.push_back({"dequantized/" + std::string(*EntryName(entry)),
-                      DType::kF32, array->shape,
-                      [files, entry = entry](const ReadContext& request) {
-                        return files->Open(entry, request);
-                      },
-                      /*opening_reads=*/true});
+    const std::string name = "dequantized/" + std::string(*EntryName(entry));
+    add(DequantizedArray(Share(*this), entry, name, context));
   }
   for (const auto& [entry, spec] : deltas_.specs()) {
     if (!context.Check()) return arrays;
-    const auto delta = deltas_.Resolve(entry, context);
-    if (!delta) continue;
-    arrays.push_back(
-        {"merged/" + std::string(*EntryName(entry)), DType::kF32,
-         Deltas::Shape(**delta),
-         [self = Share(*this), entry = entry](const ReadContext& request) {
-           return self->deltas_.Open(entry, self, request);
-         },
-         /*opening_reads=*/true, /*merged=*/true});
+    const std::string name = "merged/" + std::string(*EntryName(entry));
+    add(deltas_.Array(entry, name, context));
   }
   return arrays;
 }

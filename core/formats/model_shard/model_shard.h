@@ -39,7 +39,7 @@ class ModelShard : public TensorShard {
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
   void FindScales();
   void FindDocuments();
-  bool HasConfig() const;
+  bool HasFile(DocumentRole role) const;
   /// See Exports::weights: every entry that is a tensor, int8 ones with scales
   /// as their values, and bases of deltas merged (weights.cc).
   Result<std::vector<ArrayInfo>> Weights(const ReadContext& context) const;
@@ -48,9 +48,8 @@ class ModelShard : public TensorShard {
   /// Finds the weights that deltas make, and the entries that deltas use.
   Result<Merged> FindMerged(const ReadContext& context) const;
   /// The entry as a weight of the same name; nullopt if it is not a tensor.
-  Result<std::optional<ArrayInfo>> Weight(
-      uint32_t entry, const std::shared_ptr<const FileTable>& dequantized,
-      const ReadContext& context) const;
+  Result<std::optional<ArrayInfo>> Weight(uint32_t entry,
+                                          const ReadContext& context) const;
   /// Whether an entry may be a graph: it is stored uncompressed, and its
   /// content type is not tensor.
   bool MayBeGraph(uint32_t entry) const;
@@ -70,13 +69,10 @@ class ModelShard : public TensorShard {
 std::shared_ptr<const FileTable> DequantizedTensors(
     std::shared_ptr<const ModelShard> shard);
 
-/// The size of views/dequantized/NAME.
-struct Dequantized {
-  std::vector<uint64_t> shape;
-  uint64_t size = 0;  // bytes of float32
-};
-/// Fails with kCorrupt if the scales do not fit.
-Result<Dequantized> ExamineDequantized(const ModelShard& shard, uint32_t entry,
-                                       const ReadContext& context);
+/// views/dequantized/NAME as an array called `name`. Fails with kCorrupt if the
+/// scales do not fit.
+Result<ArrayInfo> DequantizedArray(std::shared_ptr<const ModelShard> shard,
+                                   uint32_t entry, std::string name,
+                                   const ReadContext& context);
 
 }  // namespace ctxfs::model_shard

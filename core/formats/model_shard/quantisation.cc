@@ -8,6 +8,7 @@
 #include "core/codec/float_window.h"
 #include "core/codec/widen.h"
 #include "core/container/entry_file_table.h"
+#include "core/container/examined.h"
 #include "core/formats/model_shard/model_shard.h"
 
 namespace ctxfs::model_shard {
@@ -19,6 +20,8 @@ struct Quantized {
   TensorHeader scales;
   uint32_t scales_entry = 0;
   uint64_t columns = 0;  // elements with one scale; 0: all have the same
+
+  uint64_t size() const { return weights.data_size * sizeof(float); }
 };
 
 Result<Quantized> Examine(const ModelShard& shard, uint32_t entry,
@@ -104,6 +107,20 @@ class Dequantize final : public Transform {
   uint64_t columns_;
 };
 
+Result<Content> OpenDequantized(const ModelShard& shard, uint32_t entry,
+                                const ReadContext& context) {
+  const Result<Quantized> found = Examine(shard, entry, context);
+  if (!found) return found.error();
+  Result<Content> weights = shard.OpenTensor(entry, context);
+  if (!weights) return std::move(weights).error();
+  Result<Content> scales = shard.OpenTensor(found->scales_entry, context);
+  if (!scales) return std::move(scales).error();
+  return Content(Computed{std::make_shared<const Dequantize>(
+                     std::move(*weights), std::move(*scales),
+                     found->scales.dtype, found->columns)},
+                 found->size());
+}
+
 class DequantizedFiles final : public EntryFileTable {
  public:
   explicit DequantizedFiles(std::shared_ptr<const ModelShard> shard)
@@ -119,36 +136,20 @@ class DequantizedFiles final : public EntryFileTable {
     const bool believed = shard_->BelievedTensor(entry) ||
                           shard_->BelievedTensor(*shard_->ScalesOf(entry));
     if (most < Cost::kDecode && believed) return true;
-    const Result<Quantized> found = Examine(*shard_, entry, context);
-    if (found) return true;
-    if (found.error().Permanent()) return believed;
-    return found.error();
+    return ExistsIf(Examine(*shard_, entry, context), believed);
   }
   Cost size_cost(uint32_t entry) const override {
-    return shard_->HeaderIsCheap(entry) &&
-                   shard_->HeaderIsCheap(*shard_->ScalesOf(entry))
-               ? Cost::kSmallRead
-               : Cost::kDecode;
+    const bool plain =
+        shard_->IsPlain(entry) && shard_->IsPlain(*shard_->ScalesOf(entry));
+    return plain ? Cost::kSmallRead : Cost::kDecode;
   }
   Result<uint64_t> Size(uint32_t entry,
                         const ReadContext& context) const override {
-    const Result<Quantized> found = Examine(*shard_, entry, context);
-    if (found) return found->weights.data_size * sizeof(float);
-    if (found.error().Permanent()) return uint64_t{0};
-    return found.error();
+    return SizeIn(Examine(*shard_, entry, context), &Quantized::size);
   }
   Result<Content> Open(uint32_t entry,
                        const ReadContext& context) const override {
-    const Result<Quantized> found = Examine(*shard_, entry, context);
-    if (!found) return found.error();
-    Result<Content> weights = shard_->OpenTensor(entry, context);
-    if (!weights) return std::move(weights).error();
-    Result<Content> scales = shard_->OpenTensor(found->scales_entry, context);
-    if (!scales) return std::move(scales).error();
-    return Content(Computed{std::make_shared<const Dequantize>(
-                       std::move(*weights), std::move(*scales),
-                       found->scales.dtype, found->columns)},
-                   found->weights.data_size * sizeof(float));
+    return OpenDequantized(*shard_, entry, context);
   }
   std::optional<EntryInfo> Describe(
       uint32_t entry, const ReadContext& /*context*/) const override {
@@ -172,12 +173,16 @@ std::shared_ptr<const FileTable> DequantizedTensors(
   return std::make_shared<const DequantizedFiles>(std::move(shard));
 }
 
-Result<Dequantized> ExamineDequantized(const ModelShard& shard, uint32_t entry,
-                                       const ReadContext& context) {
-  Result<Quantized> found = Examine(shard, entry, context);
-  if (!found) return std::move(found).error();
-  return Dequantized{found->weights.shape,
-                     found->weights.data_size * sizeof(float)};
+Result<ArrayInfo> DequantizedArray(std::shared_ptr<const ModelShard> shard,
+                                   uint32_t entry, std::string name,
+                                   const ReadContext& context) {
+  const Result<Quantized> found = Examine(*shard, entry, context);
+  if (!found) return found.error();
+  return ArrayInfo{std::move(name), DType::kF32, found->weights.shape,
+                   [shard = std::move(shard), entry](const ReadContext& of) {
+                     return OpenDequantized(*shard, entry, of);
+                   },
+                   /*opening_reads=*/true};
 }
 
 }  // namespace ctxfs::model_shard

@@ -7,13 +7,14 @@
 #include <string>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/container/entry_file_table.h"
+#include "core/container/examined.h"
+#include "core/content/check_at.h"
 
 namespace ctxfs::model_shard {
 namespace {
-
-constexpr uint64_t kFixedHeader = 4;
 
 // Stored bytes of a compressed entry that are decoded for its header: first
 // enough for a usual one, then enough for a zstd block of incompressible bytes.
@@ -21,8 +22,9 @@ constexpr uint64_t kHeadPieces[] = {4 * limits::kKiB, 160 * limits::kKiB};
 
 /// Whether `head` has all of the header that it starts with.
 bool HoldsHeader(Bytes head) {
-  return head.size() >= kFixedHeader &&
-         head.size() >= kFixedHeader + 8 * std::to_integer<uint64_t>(head[1]);
+  constexpr uint64_t kFixed = TensorHeader::kFixedBytes;
+  return head.size() >= kFixed &&
+         head.size() >= kFixed + 8 * std::to_integer<uint64_t>(head[1]);
 }
 
 /// views/tensors/NAME: the elements of NAME.
@@ -41,20 +43,14 @@ class TensorElements final : public EntryFileTable {
     // A file that a listing shows also exists when looked up, damaged or not.
     const bool believed = shard_->BelievedTensor(entry);
     if (most < Cost::kDecode && believed) return true;
-    const Result<TensorHeader> header = shard_->Header(entry, context);
-    if (header) return true;
-    if (header.error().Permanent()) return believed;
-    return header.error();
+    return ExistsIf(shard_->Header(entry, context), believed);
   }
   Cost size_cost(uint32_t entry) const override {
-    return shard_->HeaderIsCheap(entry) ? Cost::kSmallRead : Cost::kDecode;
+    return shard_->IsPlain(entry) ? Cost::kSmallRead : Cost::kDecode;
   }
   Result<uint64_t> Size(uint32_t entry,
                         const ReadContext& context) const override {
-    const Result<TensorHeader> header = shard_->Header(entry, context);
-    if (header) return header->data_size;
-    if (header.error().Permanent()) return uint64_t{0};
-    return header.error();
+    return SizeIn(shard_->Header(entry, context), &TensorHeader::data_size);
   }
   Result<Content> Open(uint32_t entry,
                        const ReadContext& context) const override {
@@ -79,19 +75,17 @@ bool IsReservedName(std::string_view name) {
 
 bool TensorShard::MayBeTensor(uint32_t entry) const {
   return !IsReservedName(EntryName(entry).value_or("")) &&
-         !EntryLocked(entry) && EntrySize(entry) >= kFixedHeader;
+         !EntryLocked(entry) && EntrySize(entry) >= TensorHeader::kFixedBytes;
 }
 
-bool TensorShard::HeaderIsCheap(uint32_t entry) const { return IsPlain(entry); }
-
 bool TensorShard::BelievedTensor(uint32_t entry) const {
-  return !HeaderIsCheap(entry) && Record(entry).content_type == kTensorType;
+  return !IsPlain(entry) && Record(entry).content_type == shard::kTensorContent;
 }
 
 Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry) const {
   const shard::ShardRecord record = Record(entry);
   const uint64_t wanted = std::min(EntrySize(entry), TensorHeader::kMostBytes);
-  if (HeaderIsCheap(entry)) {
+  if (IsPlain(entry)) {
     Result<Buffer> head =
         ReadBuffer(*source(), record.data_offset, wanted, "tensor header");
     if (!head) return std::move(head).error();
@@ -186,7 +180,7 @@ EntryInfo TensorShard::DescribeTensor(uint32_t entry) const {
     return info;
   }
   info.size = (*header)->data_size;
-  if (HeaderIsCheap(entry)) {
+  if (IsPlain(entry)) {
     info.offset += (*header)->header_size;
     info.stored_size = info.size;
   }
@@ -212,7 +206,7 @@ std::vector<ArrayInfo> TensorShard::Arrays(const ReadContext& context) const {
   if (entry_count() > limits::kArrayEntries) return {};
   std::vector<ArrayInfo> arrays;
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-    if (entry % kHeadersACheck == 0 && !context.Check()) break;
+    if (!CheckAt(context, entry)) break;
     const std::optional<std::string_view> name = EntryName(entry);
     if (!name || !MayBeTensor(entry)) continue;
     const Result<TensorHeader> header = Header(entry, context);
@@ -242,7 +236,7 @@ Json TensorShard::Info(const ReadContext& context) const {
   uint32_t examined = 0;
   for (uint32_t entry = 0;
        entry < entry_count() && examined < limits::kHeadersExamined; ++entry) {
-    if (entry % kHeadersACheck == 0 && !context.Check()) break;
+    if (!CheckAt(context, entry)) break;
     if (EntryFault(entry) || IsReservedName(EntryName(entry).value_or(""))) {
       continue;
     }
@@ -251,11 +245,8 @@ Json TensorShard::Info(const ReadContext& context) const {
     if (!header) continue;
     if (*header) {
       ++tensors;
-    } else if (Record(entry).content_type == kTensorType) {
-      info["warnings"].push_back(Error{
-          header->error().code, Label(entry) + ": " + header->error().what,
-          header->error().offset}
-                                     .Text());
+    } else if (Record(entry).content_type == shard::kTensorContent) {
+      info["warnings"].push_back(Within(Label(entry), header->error()).Text());
     }
   }
   info["tensors"] = tensors;

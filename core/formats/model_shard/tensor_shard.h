@@ -12,10 +12,6 @@
 
 namespace ctxfs::model_shard {
 
-/// Entries between two checks for an interrupt, if each may take a small read.
-constexpr uint16_t kTensorType = 1;  // content type of a tensor
-constexpr uint32_t kHeadersACheck = 256;
-
 /// A Shard container whose entries may be tensors. Whether one is a tensor
 /// depends on its content, which is examined when its file is looked up or
 /// listed (docs/model_shard.md, section 3). The container stores nothing about
@@ -34,8 +30,6 @@ class TensorShard : public shard::ShardContainer {
   /// Whether listings show an entry as a tensor without examining it: its
   /// header can only be read by decoding, and its content type is tensor.
   bool BelievedTensor(uint32_t entry) const;
-  /// Whether the header takes no more than a small read.
-  bool HeaderIsCheap(uint32_t entry) const;
 
   /// Reads the header, at each call. It is not verified, but no byte of the
   /// data is served before the whole entry is. Fails with kCorrupt if the entry

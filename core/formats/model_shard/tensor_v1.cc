@@ -9,12 +9,12 @@
 //   4 + 8*ndim       the elements, row-major
 #include "core/formats/model_shard/tensor_v1.h"
 
+#include <algorithm>
 #include <string>
 
 namespace ctxfs::model_shard {
 namespace {
 
-constexpr uint64_t kFixedBytes = 4;
 constexpr uint64_t kMostElements = INT64_MAX;  // as in the reference reader
 
 struct TypeCode {
@@ -38,13 +38,6 @@ constexpr TypeCode kTypes[] = {
 constexpr uint8_t kBf16OrOldF64 = 0x03;
 constexpr uint8_t kU16OrOldBf16 = 0x09;
 
-const TypeCode* TypeOf(uint8_t code) {
-  for (const TypeCode& type : kTypes) {
-    if (type.code == code) return &type;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
@@ -58,11 +51,11 @@ Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
   const uint8_t dimensions = in.U8();
   in.Skip(2);
   if (!in.ok()) return no_tensor("too short for a header");
-  const TypeCode* type = TypeOf(tensor.code);
-  if (type == nullptr) {
+  const auto type = std::ranges::find(kTypes, tensor.code, &TypeCode::code);
+  if (type == std::end(kTypes)) {
     return no_tensor("unknown dtype " + std::to_string(tensor.code));
   }
-  tensor.header_size = kFixedBytes + uint64_t{8} * dimensions;
+  tensor.header_size = TensorHeader::kFixedBytes + uint64_t{8} * dimensions;
   if (in.remaining() < uint64_t{8} * dimensions) {
     return no_tensor("too short for " + std::to_string(dimensions) +
                      " dimensions");

@@ -14,8 +14,9 @@ namespace ctxfs::model_shard {
 
 /// The header of a tensor's payload (docs/model_shard.md, section 2).
 struct TensorHeader {
+  static constexpr uint64_t kFixedBytes = 4;  // before the dimensions
   /// Of the longest header, with 255 dimensions.
-  static constexpr uint64_t kMostBytes = 4 + 8 * 255;
+  static constexpr uint64_t kMostBytes = kFixedBytes + 8 * 255;
 
   uint8_t code = 0;
   /// The type of an element; packed types count as bytes.

@@ -9,9 +9,11 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/model_files.h"
+#include "core/content/check_at.h"
 #include "core/formats/model_shard/model_shard.h"
 
 namespace ctxfs::model_shard {
@@ -40,15 +42,9 @@ Result<ModelShard::Merged> ModelShard::FindMerged(
   std::unordered_map<std::string, const Deltas::Spec*> by_name;
   std::set<std::string> bases;  // in this container
   for (const auto& [entry, spec] : deltas_.specs()) {
-    if (Status wanted = context.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
+    if (Status wanted = context.Check(); !wanted) return wanted.error();
     const auto resolved = deltas_.Resolve(entry, context);
-    if (!resolved) {
-      return Error{resolved.error().code,
-                   Label(entry) + ": " + resolved.error().what,
-                   resolved.error().offset};
-    }
+    if (!resolved) return Within(Label(entry), resolved.error());
     std::string name(EntryName(entry).value_or(""));
     if (spec.base_file.empty()) {
       bases.insert(spec.base);
@@ -81,37 +77,32 @@ Result<ModelShard::Merged> ModelShard::FindMerged(
 }
 
 Result<std::optional<ArrayInfo>> ModelShard::Weight(
-    uint32_t entry, const std::shared_ptr<const FileTable>& dequantized,
-    const ReadContext& context) const {
-  const auto fail = [&](const Error& error) {
-    return Error{error.code, Label(entry) + ": " + error.what, error.offset};
-  };
+    uint32_t entry, const ReadContext& context) const {
   const std::string name(EntryName(entry).value_or(""));
   const Result<TensorHeader> header = Header(entry, context);
   if (!header) {
     const bool is_tensor =
-        Record(entry).content_type == kTensorType && !IsReservedName(name);
-    if (is_tensor || !header.error().Permanent()) return fail(header.error());
-    return std::optional<ArrayInfo>();
+        Record(entry).content_type == shard::kTensorContent &&
+        !IsReservedName(name);
+    if (!is_tensor && header.error().Permanent()) {
+      return std::optional<ArrayInfo>();
+    }
+    return Within(Label(entry), header.error());
   }
-  if (const std::optional<Error> fault = EntryFault(entry)) return fail(*fault);
+  if (const auto fault = EntryFault(entry)) return Within(Label(entry), *fault);
   if (!IsCertain(*header)) {
-    return fail({Code::kCorrupt,
-                 "the values of its elements, " +
+    return Error{Code::kCorrupt,
+                 Label(entry) + ": the values of its elements, " +
                      std::string(header->type_name) + ", are not certain",
-                 Record(entry).data_offset});
+                 Record(entry).data_offset};
   }
   if (header->dtype != DType::kI8 || !ScalesOf(entry)) {
     return std::optional(TensorArray(name, entry, *header));
   }
-  const Result<Dequantized> values = ExamineDequantized(*this, entry, context);
-  if (!values) return fail(values.error());
-  return std::optional(
-      ArrayInfo{name, DType::kF32, values->shape,
-                [dequantized, entry](const ReadContext& request) {
-                  return dequantized->Open(entry, request);
-                },
-                /*opening_reads=*/true});
+  Result<ArrayInfo> values =
+      DequantizedArray(Share(*this), entry, name, context);
+  if (!values) return Within(Label(entry), values.error());
+  return std::optional(*std::move(values));
 }
 
 Result<std::vector<ArrayInfo>> ModelShard::Weights(
@@ -125,40 +116,26 @@ Result<std::vector<ArrayInfo>> ModelShard::Weights(
   if (!merged) return merged.error();
   std::unordered_set<uint32_t> scales;
   for (const auto& [entry, scales_entry] : scales_) {
-    if (Status wanted = context.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
+    if (Status wanted = context.Check(); !wanted) return wanted.error();
     const Result<TensorHeader> header = Header(entry, context);
     if (header && header->dtype == DType::kI8) scales.insert(scales_entry);
   }
-  const std::shared_ptr<const FileTable> dequantized =
-      DequantizedTensors(Share(*this));
   std::vector<ArrayInfo> weights;
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-    if (entry % kHeadersACheck == 0) {
-      if (Status wanted = context.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
-    }
+    if (Status wanted = CheckAt(context, entry); !wanted) return wanted.error();
     const std::string name(EntryName(entry).value_or(""));
     if (ModelFileRole(name) || scales.contains(entry) ||
         merged->used.contains(name)) {
       continue;
     }
-    Result<std::optional<ArrayInfo>> weight =
-        Weight(entry, dequantized, context);
+    Result<std::optional<ArrayInfo>> weight = Weight(entry, context);
     if (!weight) return std::move(weight).error();
     if (*weight) weights.push_back(**std::move(weight));
   }
   for (const auto& [entry, name] : merged->weights) {
-    const auto delta = deltas_.Resolve(entry, context);
-    if (!delta) return delta.error();
-    weights.push_back(
-        {name, DType::kF32, Deltas::Shape(**delta),
-         [self = Share(*this), entry = entry](const ReadContext& request) {
-           return self->deltas_.Open(entry, self, request);
-         },
-         /*opening_reads=*/true, /*merged=*/true});
+    Result<ArrayInfo> array = deltas_.Array(entry, name, context);
+    if (!array) return std::move(array).error();
+    weights.push_back(*std::move(array));
   }
   return weights;
 }
