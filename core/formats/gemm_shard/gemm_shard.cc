@@ -35,18 +35,17 @@ std::optional<uint32_t> Number(std::string_view text) {
 }
 
 /// Splits "MATRIX/ROW,COL".
-bool SplitName(std::string_view name, std::string_view* matrix, Place* place) {
+std::optional<std::pair<std::string_view, Place>> SplitName(
+    std::string_view name) {
   const size_t slash = name.rfind('/');
-  if (slash == std::string_view::npos || slash == 0) return false;
+  if (slash == std::string_view::npos || slash == 0) return std::nullopt;
   const std::string_view last = name.substr(slash + 1);
   const size_t comma = last.find(',');
-  if (comma == std::string_view::npos) return false;
+  if (comma == std::string_view::npos) return std::nullopt;
   const auto row = Number(last.substr(0, comma));
   const auto column = Number(last.substr(comma + 1));
-  if (!row || !column) return false;
-  *matrix = name.substr(0, slash);
-  *place = {*row, *column};
-  return true;
+  if (!row || !column) return std::nullopt;
+  return std::pair(name.substr(0, slash), Place{*row, *column});
 }
 
 /// A complete grid of tiles that fit together.
@@ -141,11 +140,9 @@ class GemmShard final : public model_shard::TensorShard {
       return loaded;
     for (uint32_t entry = 0; entry < entry_count(); ++entry) {
       if (Status wanted = CheckAt(context, entry); !wanted) return wanted;
-      std::string_view matrix;
-      Place place;
-      if (!SplitName(EntryName(entry).value_or(""), &matrix, &place)) continue;
-      if (!MayBeTensor(entry)) continue;
-      tiles_[std::string(matrix)].emplace_back(place, entry);
+      const auto tile = SplitName(EntryName(entry).value_or(""));
+      if (!tile || !MayBeTensor(entry)) continue;
+      tiles_[std::string(tile->first)].emplace_back(tile->second, entry);
       if (tiles_.size() <= limits::kMatrices) continue;
       Warn({"tiles of more than " + std::to_string(limits::kMatrices) +
             " matrices: none is shown"});

@@ -17,10 +17,8 @@ using Warnings = std::vector<std::string>;
 
 const ContextLevel* Find(const std::vector<ContextLevel>& levels,
                          uint32_t number) {
-  for (const ContextLevel& level : levels) {
-    if (level.number == number) return &level;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(levels, number, &ContextLevel::number);
+  return found == levels.end() ? nullptr : &*found;
 }
 
 /// Whether the member `key` is a number other than `expected`. Values of other

@@ -230,9 +230,7 @@ std::optional<Error> ShardContainer::TooLarge(const ShardRecord& record,
 
 Result<std::shared_ptr<const Block>> ShardContainer::OpenBlock(
     uint32_t entry, bool in_memory) const {
-  if (std::optional<Error> fault = EntryFault(entry)) {
-    return *std::move(fault);
-  }
+  if (std::optional<Error> fault = EntryFault(entry)) return *std::move(fault);
   if (Seal(entry) != nullptr) return OpenSealedBlock(entry);
   if (std::optional<Error> large = TooLarge(Record(entry), in_memory)) {
     large->offset = ShardRecord::At(entry, kOrigSizeAt);
@@ -255,9 +253,7 @@ std::shared_ptr<const ChecksumGuard> ShardContainer::OpenGuard(
 
 Result<Content> ShardContainer::OpenEntry(
     uint32_t entry, const ReadContext& /*context*/) const {
-  if (std::optional<Error> fault = EntryFault(entry)) {
-    return *std::move(fault);
-  }
+  if (std::optional<Error> fault = EntryFault(entry)) return *std::move(fault);
   const ShardRecord record = Record(entry);
   if (IsPlain(entry)) {
     return Content(Range{source(), record.data_offset, OpenGuard(entry)},

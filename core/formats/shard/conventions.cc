@@ -116,8 +116,8 @@ Status ShardContainer::ReadConventions(const ReadContext& context) {
             start});
       break;
     }
-    const auto encryption = object->find("encryption");
-    if (encryption == object->end() || !encryption->is_object()) continue;
+    const Json* encryption = MemberAt(*object, "encryption");
+    if (encryption == nullptr || !encryption->is_object()) continue;
     if (!EntryFault(entry)) AddSeal(entry, *encryption);
   }
   return {};

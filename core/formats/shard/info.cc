@@ -172,10 +172,8 @@ Json ShardContainer::Metadata() const {
 }
 
 void ShardContainer::Annotate(const Json& metadata, EntryInfo& info) const {
-  if (!metadata.is_object()) return;
-  const auto tags = metadata.find("tag_dictionary");
-  if (info.extra.contains("tag_bits") && tags != metadata.end() &&
-      tags->is_array()) {
+  const Json* tags = MemberAt(metadata, "tag_dictionary");
+  if (info.extra.contains("tag_bits") && tags != nullptr && tags->is_array()) {
     const auto bits = info.extra["tag_bits"].get<uint32_t>();
     Json names = Json::array();
     for (size_t k = 0; k < std::min<size_t>(tags->size(), 16); ++k) {
@@ -183,8 +181,8 @@ void ShardContainer::Annotate(const Json& metadata, EntryInfo& info) const {
     }
     info.extra["tags"] = std::move(names);
   }
-  const auto entries = metadata.find("entry_metadata");
-  if (entries == metadata.end() || !entries->is_object() || !info.name) return;
+  const Json* entries = MemberAt(metadata, "entry_metadata");
+  if (entries == nullptr || !entries->is_object() || !info.name) return;
   const auto own = entries->find(*info.name);
   if (own != entries->end()) info.extra["metadata"] = *own;
 }
