@@ -162,7 +162,7 @@ constexpr std::string_view kIgnored[] = {
 // The options of mount(8) that have a value in a word of its own, ignored. An
 // offset of all ones is what libfuse means by "no field": its own macro
 // converts it implicitly.
-constexpr unsigned long kNoField = std::numeric_limits<unsigned>::max();
+constexpr uint64_t kNoField = std::numeric_limits<unsigned>::max();
 const fuse_opt kWithNextWord[] = {{"-t %s", kNoField, FUSE_OPT_KEY_DISCARD},
                                   {"-N %s", kNoField, FUSE_OPT_KEY_DISCARD},
                                   FUSE_OPT_END};
