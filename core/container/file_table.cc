@@ -35,6 +35,14 @@ Result<uint64_t> FileTable::Size(uint32_t file,
   return SizeOf(Open(file, context));
 }
 
+Result<bool> FileTable::Exists(uint32_t file, Cost /*most*/,
+                               const ReadContext& context) const {
+  if (exists_cost() == Cost::kNone) return true;
+  const Result<Content> opened = Open(file, context);
+  if (!opened && !opened.error().Permanent()) return opened.error();
+  return opened.has_value();
+}
+
 Access FileTable::access(uint32_t file) const {
   const std::optional<Error> fault = Fault(file);
   if (!fault) return Access::kOk;

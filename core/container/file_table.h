@@ -123,11 +123,9 @@ class FileTable {
   }
 
   /// Whether the file exists. Reads at most `most`, and returns true if that is
-  /// not enough to know.
-  virtual Result<bool> Exists(uint32_t /*file*/, Cost /*most*/,
-                              const ReadContext& /*context*/) const {
-    return true;
-  }
+  /// not enough to know. By default a file exists unless Open fails for good.
+  virtual Result<bool> Exists(uint32_t file, Cost most,
+                              const ReadContext& context) const;
 
   /// What Exists needs to read; kNone if every file exists.
   virtual Cost exists_cost() const { return Cost::kNone; }

@@ -11,6 +11,7 @@
 #include "core/base/limits.h"
 #include "core/container/container.h"
 #include "core/container/documents.h"
+#include "core/container/listed_files.h"
 #include "core/container/open.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/cowrie/numbers.h"
@@ -82,7 +83,9 @@ class CowrieFile final : public Container {
   }
 
   Tables Files() const override {
-    return {std::make_shared<const Arrays>(Share(*this)),
+    const Placement arrays{
+        .role = Role::kEntries, .directory = "arrays", .shared = true};
+    return {ListFiles(arrays, Share(*this), Share(arrays_)),
             TextDocument(Role::kPrimary, "value.json", {owner_, 0}, source(),
                          [source = source()](const ReadContext& context) {
                            return ValueText(*source, context);
@@ -98,43 +101,22 @@ class CowrieFile final : public Container {
     return exports;
   }
 
- private:
-  /// arrays/NAME: the entries.
-  class Arrays final : public FileTable {
-   public:
-    explicit Arrays(std::shared_ptr<const CowrieFile> value)
-        : FileTable(
-              {.role = Role::kEntries, .directory = "arrays", .shared = true}),
-          value_(std::move(value)) {}
+  // arrays/NAME: the entries.
 
-    uint32_t count() const override {
-      return static_cast<uint32_t>(value_->arrays_.size());
-    }
-    std::optional<std::string_view> Path(
-        uint32_t array, std::string& /*scratch*/) const override {
-      return value_->arrays_[array].name;
-    }
-    Result<Content> Open(uint32_t array,
-                         const ReadContext& /*context*/) const override {
-      return value_->OpenArray(value_->arrays_[array]);
-    }
-    std::optional<uint64_t> KnownSize(uint32_t array) const override {
-      return CowrieArraySize(value_->arrays_[array]);
-    }
-    std::optional<EntryInfo> Describe(
-        uint32_t array, const ReadContext& /*context*/) const override {
-      return value_->DescribeArray(value_->arrays_[array]);
-    }
-
-   private:
-    const std::shared_ptr<const CowrieFile> value_;
-  };
-
-  EntryInfo DescribeArray(const CowrieArray& array) const {
+  std::string_view FilePath(const CowrieArray& array) const {
+    return array.name;
+  }
+  Result<Content> OpenFile(const CowrieArray& array,
+                           const ReadContext& /*context*/) const {
+    return CowrieElements(array, data_, {owner_, 1 + array.offset});
+  }
+  uint64_t FileSize(const CowrieArray& array) const {
+    return CowrieArraySize(array);
+  }
+  EntryInfo DescribeFile(const CowrieArray& array) const {
     EntryInfo info;
     info.name = array.name;
     info.kind = "array";
-    info.size = CowrieArraySize(array);
     info.stored_size = array.length;
     info.offset = array.offset;
     if (array.coding != CowrieCoding::kPlain || packed_) info.codec = "cowrie";
@@ -144,18 +126,14 @@ class CowrieFile final : public Container {
     return info;
   }
 
-  Result<Content> OpenArray(const CowrieArray& array) const {
-    return CowrieElements(array, data_, {owner_, 1 + array.offset});
-  }
-
+ private:
   std::vector<ArrayInfo> AllArrays() const {
     std::vector<ArrayInfo> all;
     for (const CowrieArray& array : arrays_) {
-      all.push_back(
-          {array.name, array.dtype, array.shape,
-           [self = Share(*this), &array](const ReadContext& /*context*/) {
-             return self->OpenArray(array);
-           }});
+      all.push_back({array.name, array.dtype, array.shape,
+                     [self = Share(*this), &array](const ReadContext& context) {
+                       return self->OpenFile(array, context);
+                     }});
     }
     return all;
   }

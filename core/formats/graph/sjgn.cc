@@ -76,6 +76,7 @@ Status Graph::Load(const ReadContext& context) {
     if (Status wanted = context.Check(); !wanted) return wanted;
     if (Status read = ReadBody(section, context); !read) return read;
   }
+  for (uint32_t i = 0; i < tables_.size(); ++i) AddIds(i);
   reads_ = std::vector<std::atomic<bool>>(tables_.size());
   return {};
 }
@@ -90,7 +91,8 @@ Json Graph::Info(const ReadContext& context) const {
   for (size_t i = 0; i < tables_.size(); ++i) {
     if (reads_[i].load(std::memory_order_acquire)) continue;
     if (!context.Check()) break;
-    const Result<Buffer> ids = IdsBlock(i)->Produce(context);
+    const Result<Buffer> ids =
+        TableBlock(i, SjgnWanted::kIds)->Produce(context);
     if (ids) {
       reads_[i].store(true, std::memory_order_release);
       continue;

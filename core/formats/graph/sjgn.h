@@ -42,22 +42,37 @@ class Graph final : public Container {
   Tables Files() const override;
   Exports Export() const override;
 
+  // .ctxfs/raw/sections/NAME: the entries, as stored.
+
+  std::string_view FilePath(const Section& section) const {
+    return section.name;
+  }
+  uint64_t FileSize(const Section& section) const { return section.length; }
+  Result<Content> OpenFile(const Section& section,
+                           const ReadContext& context) const;
+  EntryInfo DescribeFile(const Section& section) const;
+
+  // arrays/NAME: the arrays of feature, split and aux sections. arrays/TABLE/id
+  // of nodes, arrays/TABLE/src and dst of edges: the ids in the events of
+  // tables.
+
+  std::string_view FilePath(const SjgnArray& array) const { return array.name; }
+  uint64_t FileSize(const SjgnArray& array) const { return array.size; }
+  Result<Content> OpenFile(const SjgnArray& array,
+                           const ReadContext& context) const;
+  EntryInfo DescribeFile(const SjgnArray& array) const;
+
  private:
-  class Sections;
-  class Arrays;
   class Lines;
   class Ids;
 
   Status ReadBody(const Section& section, const ReadContext& context);
+  /// Adds the arrays of a table's ids to `ids_`.
+  void AddIds(uint32_t table);
   Content Piece(uint64_t offset, uint64_t length) const;
-  Content Elements(const SjgnArray& array) const;
-  std::shared_ptr<const Block> LinesBlock(size_t table) const;
-  std::shared_ptr<const Block> IdsBlock(size_t table) const;
+  std::shared_ptr<const Block> TableBlock(size_t table,
+                                          SjgnWanted wanted) const;
   Result<Content> OpenLines(size_t table, const ReadContext& context) const;
-  /// The arrays of a table's ids; `offset` is where they begin in its block.
-  std::vector<SjgnArray> IdsOf(size_t table) const;
-  Result<Content> OpenIds(size_t table, const SjgnArray& array,
-                          const ReadContext& context) const;
   std::vector<ArrayInfo> AllArrays(const ReadContext& context) const;
   std::shared_ptr<const FileTable> MetaFile(const Section& section) const;
 
@@ -67,6 +82,7 @@ class Graph final : public Container {
   std::vector<Section> sections_;
   std::vector<SjgnArray> arrays_;
   std::vector<SjgnSection> tables_;
+  std::vector<SjgnArray> ids_;  // of tables
   // By table: whether it is known to be a list of nodes or edges. Info reads
   // the others.
   mutable std::vector<std::atomic<bool>> reads_;

@@ -8,6 +8,7 @@
 
 #include "core/base/limits.h"
 #include "core/container/documents.h"
+#include "core/container/listed_files.h"
 #include "core/content/bit_bytes.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/graph/sjgn.h"
@@ -24,147 +25,95 @@ const char* KindName(uint64_t kind) {
   return kind < std::size(kNames) ? kNames[kind] : "unknown";
 }
 
-/// Whether a file exists, given the result of opening it. Passes on errors that
-/// may be temporary.
-Result<bool> Opens(const Result<Content>& opened) {
-  if (opened) return true;
-  if (opened.error().Permanent()) return false;
-  return opened.error();
-}
-
 }  // namespace
 
 Content Graph::Piece(uint64_t offset, uint64_t length) const {
   return {Range{data_, offset, nullptr}, length};
 }
 
-Content Graph::Elements(const SjgnArray& array) const {
-  if (!array.bits) return Piece(array.offset, array.size);
-  return {Computed{std::make_shared<const BitBytes>(data_, array.offset)},
-          array.size};
-}
-
-std::shared_ptr<const Block> Graph::LinesBlock(size_t table) const {
-  return DecodeSjgnTable({owner_, 2 * table}, data_, tables_[table],
-                         SjgnWanted::kLines);
-}
-std::shared_ptr<const Block> Graph::IdsBlock(size_t table) const {
-  return DecodeSjgnTable({owner_, 2 * table + 1}, data_, tables_[table],
-                         SjgnWanted::kIds);
+std::shared_ptr<const Block> Graph::TableBlock(size_t table,
+                                               SjgnWanted wanted) const {
+  const Key key{owner_, 2 * table + (wanted == SjgnWanted::kIds ? 1 : 0)};
+  return DecodeSjgnTable(key, data_, tables_[table], wanted);
 }
 
 Result<Content> Graph::OpenLines(size_t table,
                                  const ReadContext& context) const {
-  auto block = LinesBlock(table);
+  auto block = TableBlock(table, SjgnWanted::kLines);
   const Result<BlockCache::Pinned> text = context.Get(*block);
   if (!text) return text.error();
   return Content(Decoded{std::move(block), 0}, (*text)->size());
 }
 
-std::vector<SjgnArray> Graph::IdsOf(size_t table) const {
+void Graph::AddIds(uint32_t table) {
   const SjgnSection& section = tables_[table];
-  const uint64_t size = section.events * sizeof(int64_t);
-  SjgnArray first;
-  first.name = section.name + (section.edges ? "/src" : "/id");
-  first.shape = {section.events};
-  first.size = size;
-  if (!section.edges) return {first};
-  SjgnArray second = first;
-  second.name = section.name + "/dst";
-  second.offset = size;
-  return {first, second};
+  SjgnArray array;
+  array.name = section.name + (section.edges ? "/src" : "/id");
+  array.shape = {section.events};
+  array.size = section.events * sizeof(int64_t);
+  array.table = table;
+  ids_.push_back(array);
+  if (!section.edges) return;
+  array.name = section.name + "/dst";
+  array.offset = array.size;
+  ids_.push_back(std::move(array));
 }
 
-Result<Content> Graph::OpenIds(size_t table, const SjgnArray& array,
-                               const ReadContext& context) const {
-  auto block = IdsBlock(table);
+Result<Content> Graph::OpenFile(const Section& section,
+                                const ReadContext& /*context*/) const {
+  return Piece(section.offset, section.length);
+}
+
+EntryInfo Graph::DescribeFile(const Section& section) const {
+  EntryInfo info;
+  info.name = section.name;
+  info.kind = KindName(section.kind);
+  info.extra["encoding"] = section.encoding;
+  info.stored_size = section.length;
+  info.offset = section.offset;
+  info.verified = "none";
+  return info;
+}
+
+Result<Content> Graph::OpenFile(const SjgnArray& array,
+                                const ReadContext& context) const {
+  if (array.bits) {
+    return Content(
+        Computed{std::make_shared<const BitBytes>(data_, array.offset)},
+        array.size);
+  }
+  if (array.table == SjgnArray::kStored) {
+    return Piece(array.offset, array.size);
+  }
+  auto block = TableBlock(array.table, SjgnWanted::kIds);
   const Result<BlockCache::Pinned> ids = context.Get(*block);
   if (!ids) return ids.error();
   // The number of events was found from their lengths alone.
-  if ((*ids)->size() != IdsOf(table).size() * array.size) {
+  const SjgnSection& table = tables_[array.table];
+  if ((*ids)->size() != array.size * (table.edges ? 2 : 1)) {
     return Error{Code::kCorrupt, "the events are not as many as their lengths",
-                 tables_[table].offset};
+                 table.offset};
   }
   return Content(Decoded{std::move(block), array.offset}, array.size);
 }
 
-/// .ctxfs/raw/sections/NAME: the entries, as stored.
-class Graph::Sections final : public FileTable {
- public:
-  explicit Sections(std::shared_ptr<const Graph> graph)
-      : FileTable({.role = Role::kRawEntries, .directory = "sections"}),
-        graph_(std::move(graph)) {}
-
-  uint32_t count() const override {
-    return static_cast<uint32_t>(graph_->sections_.size());
-  }
-  std::optional<std::string_view> Path(
-      uint32_t section, std::string& /*scratch*/) const override {
-    return graph_->sections_[section].name;
-  }
-  Result<Content> Open(uint32_t section,
-                       const ReadContext& /*context*/) const override {
-    return graph_->Piece(graph_->sections_[section].offset,
-                         graph_->sections_[section].length);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t section) const override {
-    return graph_->sections_[section].length;
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t number, const ReadContext& /*context*/) const override {
-    const Section& section = graph_->sections_[number];
-    EntryInfo info;
-    info.name = section.name;
-    info.kind = KindName(section.kind);
-    info.extra["encoding"] = section.encoding;
-    info.size = section.length;
-    info.stored_size = section.length;
-    info.offset = section.offset;
-    info.verified = "none";
-    return info;
-  }
-
- private:
-  const std::shared_ptr<const Graph> graph_;
-};
-
-/// arrays/NAME: the arrays of feature, split and aux sections.
-class Graph::Arrays final : public FileTable {
- public:
-  explicit Arrays(std::shared_ptr<const Graph> graph)
-      : FileTable({.directory = "arrays"}), graph_(std::move(graph)) {}
-
-  uint32_t count() const override {
-    return static_cast<uint32_t>(graph_->arrays_.size());
-  }
-  std::optional<std::string_view> Path(
-      uint32_t array, std::string& /*scratch*/) const override {
-    return graph_->arrays_[array].name;
-  }
-  Result<Content> Open(uint32_t array,
-                       const ReadContext& /*context*/) const override {
-    return graph_->Elements(graph_->arrays_[array]);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t array) const override {
-    return graph_->arrays_[array].size;
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t number, const ReadContext& /*context*/) const override {
-    const SjgnArray& array = graph_->arrays_[number];
-    EntryInfo info;
-    info.kind = "array";
-    info.size = array.size;
+EntryInfo Graph::DescribeFile(const SjgnArray& array) const {
+  EntryInfo info;
+  info.kind = "array";
+  info.verified = "none";
+  info.dtype = DTypeName(array.dtype);
+  info.shape = array.shape;
+  if (array.table == SjgnArray::kStored) {
     info.stored_size = array.bits ? (array.size + 7) / 8 : array.size;
     info.offset = array.offset;
-    info.verified = "none";
-    info.dtype = DTypeName(array.dtype);
-    info.shape = array.shape;
-    return info;
+  } else {
+    info.codec = "cowrie";
+    info.computed = true;
+    info.stored_size = tables_[array.table].length;
+    info.offset = tables_[array.table].offset;
   }
-
- private:
-  const std::shared_ptr<const Graph> graph_;
-};
+  return info;
+}
 
 /// tables/NAME.jsonl: the events of a table, one on each line.
 class Graph::Lines final : public FileTable {
@@ -185,74 +134,26 @@ class Graph::Lines final : public FileTable {
     return graph_->OpenLines(table, context);
   }
   Cost exists_cost() const override { return Cost::kDecode; }
-  Result<bool> Exists(uint32_t table, Cost /*most*/,
-                      const ReadContext& context) const override {
-    return Opens(Open(table, context));
-  }
 
  private:
   const std::shared_ptr<const Graph> graph_;
 };
 
-/// arrays/TABLE/id of nodes, arrays/TABLE/src and dst of edges: the ids in the
-/// events of tables.
-class Graph::Ids final : public FileTable {
+class Graph::Ids final : public ListedFiles<Graph, SjgnArray> {
  public:
-  explicit Ids(std::shared_ptr<const Graph> graph)
-      : FileTable({.directory = "arrays"}), graph_(std::move(graph)) {
-    for (size_t i = 0; i < graph_->tables_.size(); ++i) {
-      for (SjgnArray& array : graph_->IdsOf(i)) {
-        arrays_.emplace_back(i, std::move(array));
-      }
-    }
-  }
+  using ListedFiles::ListedFiles;
 
-  uint32_t count() const override {
-    return static_cast<uint32_t>(arrays_.size());
-  }
-  std::optional<std::string_view> Path(
-      uint32_t array, std::string& /*scratch*/) const override {
-    return arrays_[array].second.name;
-  }
-  Result<Content> Open(uint32_t array,
-                       const ReadContext& context) const override {
-    return graph_->OpenIds(arrays_[array].first, arrays_[array].second,
-                           context);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t array) const override {
-    return arrays_[array].second.size;
-  }
   Cost exists_cost() const override { return Cost::kDecode; }
-  Result<bool> Exists(uint32_t array, Cost /*most*/,
-                      const ReadContext& context) const override {
-    return Opens(Open(array, context));
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t number, const ReadContext& /*context*/) const override {
-    const auto& [table, array] = arrays_[number];
-    EntryInfo info;
-    info.kind = "array";
-    info.codec = "cowrie";
-    info.computed = true;
-    info.size = array.size;
-    info.stored_size = graph_->tables_[table].length;
-    info.offset = graph_->tables_[table].offset;
-    info.verified = "none";
-    info.dtype = DTypeName(array.dtype);
-    info.shape = array.shape;
-    return info;
-  }
-
- private:
-  const std::shared_ptr<const Graph> graph_;
-  std::vector<std::pair<size_t, SjgnArray>> arrays_;  // by table
 };
 
 Container::Tables Graph::Files() const {
-  Tables files = {std::make_shared<const Sections>(Share(*this)),
-                  std::make_shared<const Arrays>(Share(*this)),
-                  std::make_shared<const Lines>(Share(*this)),
-                  std::make_shared<const Ids>(Share(*this))};
+  const Placement arrays{.directory = "arrays"};
+  Tables files = {
+      ListFiles({.role = Role::kRawEntries, .directory = "sections"},
+                Share(*this), Share(sections_)),
+      ListFiles(arrays, Share(*this), Share(arrays_)),
+      std::make_shared<const Lines>(Share(*this)),
+      std::make_shared<const Ids>(arrays, Share(*this), Share(ids_))};
   for (const Section& section : sections_) {
     if (section.kind == kMeta) files.push_back(MetaFile(section));
   }
@@ -270,26 +171,25 @@ Exports Graph::Export() const {
 
 std::vector<ArrayInfo> Graph::AllArrays(const ReadContext& context) const {
   std::vector<ArrayInfo> all;
-  for (const SjgnArray& array : arrays_) {
-    all.push_back(
-        {array.name, array.dtype, array.shape,
-         [self = Share(*this), &array](const ReadContext& /*context*/) {
-           return Result<Content>(self->Elements(array));
-         }});
-  }
-  for (size_t i = 0; i < tables_.size(); ++i) {
-    for (const SjgnArray& array : IdsOf(i)) {
-      // After an interrupt nobody uses the result. A failed read says nothing
-      // about the table, and its arrays fail when they are read.
-      if (!context.Check()) return all;
-      const Result<Content> ids = OpenIds(i, array, context);
-      if (!ids && ids.error().Permanent()) break;
-      all.push_back(
-          {array.name, array.dtype, array.shape,
-           [self = Share(*this), i, array](const ReadContext& request) {
-             return self->OpenIds(i, array, request);
-           },
-           /*opening_reads=*/true});
+  const auto add = [&](const SjgnArray& array) {
+    all.push_back({array.name, array.dtype, array.shape,
+                   [self = Share(*this), &array](const ReadContext& request) {
+                     return self->OpenFile(array, request);
+                   },
+                   /*opening_reads=*/array.table != SjgnArray::kStored});
+  };
+  for (const SjgnArray& array : arrays_) add(array);
+  uint32_t unlisted = SjgnArray::kStored;  // a table without ids
+  for (const SjgnArray& array : ids_) {
+    if (array.table == unlisted) continue;
+    // After an interrupt nobody uses the result. A failed read says nothing
+    // about the table, and its arrays fail when they are read.
+    if (!context.Check()) return all;
+    const Result<Content> ids = OpenFile(array, context);
+    if (!ids && ids.error().Permanent()) {
+      unlisted = array.table;
+    } else {
+      add(array);
     }
   }
   return all;

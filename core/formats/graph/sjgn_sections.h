@@ -13,12 +13,17 @@ namespace ctxfs::graph {
 /// An array within a section. With `bits`, an element is stored as a bit, and
 /// is a byte in the array's file.
 struct SjgnArray {
+  static constexpr uint32_t kStored = UINT32_MAX;
+
   std::string name;
   DType dtype = DType::kI64;
   std::vector<uint64_t> shape;
   uint64_t offset = 0;
   uint64_t size = 0;  // of the file
   bool bits = false;
+  /// The table whose ids it is a part of: it begins at `offset` of these. Or
+  /// kStored.
+  uint32_t table = kStored;
 };
 
 /// The arrays in a section called `name`. They are valid only if `in` is still
