@@ -18,6 +18,7 @@
 #include "core/base/text.h"
 #include "core/codec/digest.h"
 #include "core/container/documents.h"
+#include "core/container/listed_files.h"
 #include "core/container/open.h"
 #include "core/formats/mem8/image.h"
 #include "core/formats/mem8/kind.h"
@@ -45,12 +46,28 @@ class Mem8Archive final : public Container {
   Tables Files() const override;
   std::vector<ChildContainer> Children() const override;
 
- private:
-  class Members;
+  // The members that are not containers, by number: the entries.
 
-  const Mem8Member& Member(uint32_t entry) const {
-    return members_.members[files_[entry]];
+  std::string_view FilePath(uint32_t member) const {
+    return members_.members[member].path;
   }
+  uint64_t FileSize(uint32_t member) const {
+    return members_.members[member].size;
+  }
+  Result<Content> OpenFile(uint32_t number,
+                           const ReadContext& /*context*/) const {
+    const Mem8Member& member = members_.members[number];
+    return Content(Range{file_, members_.OffsetOf(member), nullptr},
+                   member.size);
+  }
+  EntryInfo DescribeFile(uint32_t number) const;
+  std::optional<Error> FileFault(uint32_t number) const {
+    const Mem8Member& member = members_.members[number];
+    if (member.extent == Mem8Extent::kSound) return std::nullopt;
+    return Error{Code::kCorrupt, member.status, members_.OffsetOf(member)};
+  }
+
+ private:
   void CheckSizes();
   Result<std::string> RootVerdict() const;
   Result<std::string> MakeArchiveJson() const;
@@ -89,8 +106,7 @@ Status Mem8Archive::Load(const ReadContext& /*context*/) {
     Warn({"version 0x0001 read as 1.0", kVersionAt});
   } else if (version_ >> 8 != 1) {
     return Error{Code::kVersion,
-                 "unsupported version " + std::to_string(version_ >> 8) + "." +
-                     std::to_string(version_ & 0xFF),
+                 "unsupported version " + Mem8VersionText(version_),
                  kVersionAt};
   }
   Result<Mem8Members> members = ReadMem8Members(*file_, count);
@@ -171,16 +187,10 @@ Json Mem8Archive::Header() const {
 }
 
 Json Mem8Archive::Info(const ReadContext& /*context*/) const {
-  return {
-      {"format", "m8a"},
-      {"version", version_ == kVersion1 ? "1.0"
-                                        : std::to_string(version_ >> 8) + "." +
-                                              std::to_string(version_ & 0xFF)},
-      {"header", Header()},
-      {"members", members_.members.size()},
-      {"entries", files_.size()},
-      {"container_size", source()->size()},
-      {"warnings", WarningTexts()}};
+  return {{"format", "m8a"},           {"version", Mem8VersionText(version_)},
+          {"header", Header()},        {"members", members_.members.size()},
+          {"entries", files_.size()},  {"container_size", source()->size()},
+          {"warnings", WarningTexts()}};
 }
 
 Result<std::string> Mem8Archive::MakeArchiveJson() const {
@@ -212,59 +222,21 @@ Result<std::string> Mem8Archive::MakeArchiveJson() const {
   return FormatJson(json);
 }
 
-/// The members that are not containers: the entries.
-class Mem8Archive::Members final : public FileTable {
- public:
-  explicit Members(std::shared_ptr<const Mem8Archive> archive)
-      : FileTable({.role = Role::kEntries}), archive_(std::move(archive)) {}
-
-  uint32_t count() const override {
-    return static_cast<uint32_t>(archive_->files_.size());
-  }
-  std::optional<std::string_view> Path(
-      uint32_t entry, std::string& /*scratch*/) const override {
-    return archive_->Member(entry).path;
-  }
-  Result<Content> Open(uint32_t entry,
-                       const ReadContext& /*context*/) const override {
-    if (std::optional<Error> fault = Fault(entry)) return *std::move(fault);
-    const Mem8Member& member = archive_->Member(entry);
-    return Content(Range{archive_->file_, OffsetOf(member), nullptr},
-                   member.size);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t entry) const override {
-    return Fault(entry) ? 0 : archive_->Member(entry).size;
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t entry, const ReadContext& /*context*/) const override {
-    const Mem8Member& member = archive_->Member(entry);
-    EntryInfo info;
-    info.name = std::string(member.stored_path);
-    info.kind = "member";
-    info.size = *KnownSize(entry);
-    info.stored_size = member.size;
-    info.offset = OffsetOf(member);
-    info.verified = "none";
-    if (member.status != "ok") info.note = member.status;
-    info.extra["member"] = archive_->files_[entry];
-    return info;
-  }
-  std::optional<Error> Fault(uint32_t entry) const override {
-    const Mem8Member& member = archive_->Member(entry);
-    if (member.extent == Mem8Extent::kSound) return std::nullopt;
-    return Error{Code::kCorrupt, member.status, OffsetOf(member)};
-  }
-
- private:
-  uint64_t OffsetOf(const Mem8Member& member) const {
-    return archive_->members_.OffsetOf(member);
-  }
-
-  const std::shared_ptr<const Mem8Archive> archive_;
-};
+EntryInfo Mem8Archive::DescribeFile(uint32_t number) const {
+  const Mem8Member& member = members_.members[number];
+  EntryInfo info;
+  info.name = std::string(member.stored_path);
+  info.kind = "member";
+  info.stored_size = member.size;
+  info.offset = members_.OffsetOf(member);
+  info.verified = "none";
+  if (member.status != "ok") info.note = member.status;
+  info.extra["member"] = number;
+  return info;
+}
 
 Container::Tables Mem8Archive::Files() const {
-  return {std::make_shared<const Members>(Share(*this)),
+  return {ListFiles({.role = Role::kEntries}, Share(*this), Share(files_)),
           TextDocument(Role::kPrimary, "archive.json", {owner_, 0}, source(),
                        [self = Share(*this)](const ReadContext& /*context*/) {
                          return self->MakeArchiveJson();
@@ -275,15 +247,11 @@ std::vector<ChildContainer> Mem8Archive::Children() const {
   std::vector<ChildContainer> containers;
   for (const Mem8Member& member : members_.members) {
     if (!member.container) continue;
-    ChildContainer one;
-    one.path = member.path;
-    one.role = Role::kEntries;
-    one.open_source = [file = file_, at = members_.OffsetOf(member),
-                       size = member.size](
-                          const ReadContext& /*context*/) -> Result<SourcePtr> {
+    const auto open = [file = file_, at = members_.OffsetOf(member),
+                       size = member.size](const ReadContext& /*context*/) {
       return SourcePtr(std::make_shared<const SliceSource>(file, at, size));
     };
-    containers.push_back(std::move(one));
+    containers.push_back({member.path, open, Role::kEntries});
   }
   return containers;
 }

@@ -80,12 +80,42 @@ Json NameOf(std::span<const std::string_view> names, uint8_t number) {
   return std::string(names[number]);
 }
 
-/// Reads the fields of one sound section in order.
+/// Reads the fields of one sound section in order: that of a braced list, too,
+/// is the order in which its elements are evaluated.
 class FieldReader {
  public:
   FieldReader(const Mem8Layout& layout, Bytes image, Bytes payload)
       : layout_(layout), image_(image), in_(payload, 0, layout.big_endian) {}
 
+  /// The fields of a section of a known type; null for other types.
+  Json Read(uint8_t type) {
+    switch (type) {
+      case kIdentity:
+        return Identity();
+      case kContext:
+        return Context();
+      case kStructure:
+        return Structure();
+      case kCompilation:
+        return Compilation();
+      case kCache:
+        return Cache();
+      case kAiContext:
+        return AiContext();
+      case kRelationships:
+        return Relationships();
+      case kSensorArbitration:
+        return SensorArbitration();
+      default:
+        return nullptr;
+    }
+  }
+
+  uint64_t text() const { return text_; }
+  /// The first number that no string has.
+  std::optional<uint16_t> bad_string() const { return bad_string_; }
+
+ private:
   Json Identity() {
     Json fields;
     String(fields, "path");
@@ -129,21 +159,18 @@ class FieldReader {
   Json Compilation() {
     constexpr std::string_view kStatus[] = {"failed", "partial", "success"};
     const uint8_t status = in_.U8();
-    Json fields = {{"status", status},
-                   {"status_name", NameOf(kStatus, status)}};
-    fields["last_build"] = in_.U32();
-    fields["errors"] = in_.U8();
-    fields["warnings"] = in_.U8();
-    return fields;
+    return {{"status", status},
+            {"status_name", NameOf(kStatus, status)},
+            {"last_build", in_.U32()},
+            {"errors", in_.U8()},
+            {"warnings", in_.U8()}};
   }
 
   Json Cache() {
     constexpr uint64_t kSha256Bytes = 32;
-    Json fields;
-    fields["directory_crc"] = in_.U32();
-    fields["content_sha256"] = Hex(AsText(in_.Take(kSha256Bytes)));
-    fields["expires"] = in_.U32();
-    return fields;
+    return {{"directory_crc", in_.U32()},
+            {"content_sha256", Hex(AsText(in_.Take(kSha256Bytes)))},
+            {"expires", in_.U32()}};
   }
 
   Json AiContext() {
@@ -151,36 +178,26 @@ class FieldReader {
     const uint8_t depth = in_.U8();
     const unsigned hints = in_.U8();
     const unsigned historic = in_.U8();
-    Json fields = {{"understanding", depth},
-                   {"understanding_name", NameOf(kDepth, depth)}};
-    fields["hints"] = Strings(hints);
-    fields["historic"] = Strings(historic);
-    return fields;
+    return {{"understanding", depth},
+            {"understanding_name", NameOf(kDepth, depth)},
+            {"hints", Strings(hints)},
+            {"historic", Strings(historic)}};
   }
 
   Json Relationships() {
     const unsigned upstream = in_.U8();
     const unsigned downstream = in_.U8();
-    Json fields;
-    fields["upstream"] = Strings(upstream);
-    fields["downstream"] = Strings(downstream);
-    return fields;
+    return {{"upstream", Strings(upstream)},
+            {"downstream", Strings(downstream)}};
   }
 
   Json SensorArbitration() {
-    Json fields;
-    fields["subconscious_weight"] = FloatJson(std::bit_cast<float>(in_.U32()));
-    fields["llm_weight"] = FloatJson(std::bit_cast<float>(in_.U32()));
-    fields["override_threshold"] = in_.U8();
-    fields["independence_date"] = in_.U32();
-    return fields;
+    return {{"subconscious_weight", FloatJson(std::bit_cast<float>(in_.U32()))},
+            {"llm_weight", FloatJson(std::bit_cast<float>(in_.U32()))},
+            {"override_threshold", in_.U8()},
+            {"independence_date", in_.U32()}};
   }
 
-  uint64_t text() const { return text_; }
-  /// The first number that no string has.
-  std::optional<uint16_t> bad_string() const { return bad_string_; }
-
- private:
   Json StringAt(uint16_t number) {
     if (number >= layout_.strings.size()) {
       if (number != kNoString && !bad_string_) bad_string_ = number;
@@ -266,35 +283,10 @@ Result<Json> DecodeMem8Section(const Mem8Layout& layout, Bytes image,
     return Json{{"error", error}};
   }
   FieldReader reader(layout, image, payload);
-  Json fields;
-  switch (section.type) {
-    case kIdentity:
-      fields = reader.Identity();
-      break;
-    case kContext:
-      fields = reader.Context();
-      break;
-    case kStructure:
-      fields = reader.Structure();
-      break;
-    case kCompilation:
-      fields = reader.Compilation();
-      break;
-    case kCache:
-      fields = reader.Cache();
-      break;
-    case kAiContext:
-      fields = reader.AiContext();
-      break;
-    case kRelationships:
-      fields = reader.Relationships();
-      break;
-    case kSensorArbitration:
-      fields = reader.SensorArbitration();
-      break;
-    default:
-      text += payload.size();
-      fields["raw_hex"] = Hex(AsText(payload));
+  Json fields = reader.Read(section.type);
+  if (fields.is_null()) {
+    text += payload.size();
+    fields["raw_hex"] = Hex(AsText(payload));
   }
   text += reader.text();
   if (text > limits::kMem8JsonBytes) {

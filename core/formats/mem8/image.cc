@@ -102,7 +102,7 @@ std::string_view Mem8CrcName(Mem8Crc crc) {
   return kNames[static_cast<size_t>(crc)];
 }
 
-std::string Mem8Header::VersionText() const {
+std::string Mem8VersionText(uint16_t version) {
   if (version == kVersion1) return "1.0";
   return std::to_string(version >> 8) + "." + std::to_string(version & 0xFF);
 }
@@ -145,7 +145,8 @@ Result<Mem8Image> ReadMem8Image(const Source& source) {
   header.crc_found = *crc;
   // Mem8KindOf has ruled out the other formats with version 1.
   if (header.version >> 8 != 1 && header.version != kVersion1) {
-    return Error{Code::kVersion, "unsupported version " + header.VersionText(),
+    return Error{Code::kVersion,
+                 "unsupported version " + Mem8VersionText(header.version),
                  kVersionAt};
   }
   header.crc = header.crc_stored == 0      ? Mem8Crc::kAbsent

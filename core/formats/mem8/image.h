@@ -18,6 +18,9 @@ constexpr uint64_t kVersionAt = 4;
 constexpr uint64_t kBodyAt = 16;
 constexpr uint16_t kVersion1 = 0x0001;  // how a real writer stores 1.0
 
+/// "1.0"
+std::string Mem8VersionText(uint16_t version);
+
 /// Reads fields of a .mem8 in its byte order. Like ByteReader, it fails
 /// permanently at the first short field.
 class Mem8Reader {
@@ -66,8 +69,6 @@ struct Mem8Header {
   bool compressed() const { return (flags & kCompressed) != 0; }
   bool encrypted() const { return (flags & kEncrypted) != 0; }
 
-  /// "1.0"
-  std::string VersionText() const;
   /// The names of the known flags that are set.
   Json FlagNames() const;
 };

@@ -133,40 +133,26 @@ Mem8Kind Mem8KindOf(Bytes head, uint64_t size, std::optional<uint32_t> crc) {
 }
 
 Error NotMem8(Mem8Kind kind) {
-  const auto name = [kind]() -> std::string_view {
-    switch (kind) {
-      case Mem8Kind::kBlocks:
-        return ": MEM8 block file, not .mem8";
-      case Mem8Kind::kSections:
-        return ": MEM8 section file, not .mem8";
-      case Mem8Kind::kM8Sections:
-        return ": M8 section file, not .mem8";
-      case Mem8Kind::kFourCc:
-        return ": MEM8 4cc file, not .mem8";
-      case Mem8Kind::kNative:
-        return ": native MEM8 block file, not .mem8";
-      case Mem8Kind::kCapsule:
-        return ": MEM8 text capsule, not binary .mem8";
-      case Mem8Kind::kMemories:
-        return ": M8MEM memory file, not .mem8";
-      case Mem8Kind::kSessions:
-        return ": M8MEGA session file, not .mem8";
-      case Mem8Kind::kT8r:
-        return ": T8R file, not .mem8";
-      case Mem8Kind::kZlib:
-        return ": zlib stream, not binary .mem8";
-      case Mem8Kind::kPacked:
-        return ": zstd frame that holds neither a .mem8 nor an .m8a";
-      case Mem8Kind::kJson:
-        return ": JSON text, not binary .mem8";
-      case Mem8Kind::kText:
-        return ": text, not binary .mem8";
-      default:
-        return "";
-    }
-  };
-  return {Code::kNotContainer,
-          "not a container of a known format" + std::string(name()), 0};
+  constexpr std::pair<Mem8Kind, std::string_view> kNames[] = {
+      {Mem8Kind::kBlocks, ": MEM8 block file, not .mem8"},
+      {Mem8Kind::kSections, ": MEM8 section file, not .mem8"},
+      {Mem8Kind::kM8Sections, ": M8 section file, not .mem8"},
+      {Mem8Kind::kFourCc, ": MEM8 4cc file, not .mem8"},
+      {Mem8Kind::kNative, ": native MEM8 block file, not .mem8"},
+      {Mem8Kind::kCapsule, ": MEM8 text capsule, not binary .mem8"},
+      {Mem8Kind::kMemories, ": M8MEM memory file, not .mem8"},
+      {Mem8Kind::kSessions, ": M8MEGA session file, not .mem8"},
+      {Mem8Kind::kT8r, ": T8R file, not .mem8"},
+      {Mem8Kind::kZlib, ": zlib stream, not binary .mem8"},
+      {Mem8Kind::kPacked,
+       ": zstd frame that holds neither a .mem8 nor an .m8a"},
+      {Mem8Kind::kJson, ": JSON text, not binary .mem8"},
+      {Mem8Kind::kText, ": text, not binary .mem8"}};
+  Error error{Code::kNotContainer, "not a container of a known format", 0};
+  for (const auto& [named, name] : kNames) {
+    if (named == kind) error.what += name;
+  }
+  return error;
 }
 
 }  // namespace ctxfs::mem8

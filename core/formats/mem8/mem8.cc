@@ -11,6 +11,7 @@
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
 #include "core/container/documents.h"
+#include "core/container/listed_files.h"
 #include "core/container/open.h"
 #include "core/formats/mem8/archive.h"
 #include "core/formats/mem8/fields.h"
@@ -28,16 +29,6 @@ constexpr uint64_t kFlagsAt = 6;
 
 using SourcePtr = std::shared_ptr<const Source>;
 
-/// Reads the image again. `crc` is the CRC-32 that the file had when it was
-/// opened; another one means that it has changed.
-Result<Mem8Image> ReadImageAgain(const Source& file, uint32_t crc) {
-  Result<Mem8Image> image = ReadMem8Image(file);
-  if (image && image->header.crc_found != crc) {
-    return Error{Code::kStale, "the container changed under the mount"};
-  }
-  return image;
-}
-
 /// The image as a block. The payloads of the sections are slices of it.
 class ImageBlock final : public Block {
  public:
@@ -53,14 +44,17 @@ class ImageBlock final : public Block {
   const Source* made_from() const override { return file_.get(); }
 
   Result<Buffer> Produce(const ReadContext& /*context*/) const override {
-    Result<Mem8Image> image = ReadImageAgain(*file_, crc_);
+    Result<Mem8Image> image = ReadMem8Image(*file_);
     if (!image) return std::move(image).error();
+    if (image->header.crc_found != crc_) {
+      return Error{Code::kStale, "the container changed under the mount"};
+    }
     return std::move(image->bytes);
   }
 
  private:
   SourcePtr file_;
-  uint32_t crc_;
+  uint32_t crc_;  // that the file had when it was opened
   bool verifies_;
   uint64_t cost_;
 };
@@ -79,8 +73,22 @@ class Mem8Container final : public Container {
   Json Info(const ReadContext& /*context*/) const override;
   Tables Files() const override;
 
+  // .ctxfs/raw/sections/0x00TT.bin: the entries.
+
+  std::string_view FilePath(const Mem8Section& section) const {
+    return names_[section.type];
+  }
+  uint64_t FileSize(const Mem8Section& section) const { return section.size; }
+  Result<Content> OpenFile(const Mem8Section& section,
+                           const ReadContext& /*context*/) const {
+    return Content(Decoded{image_, section.payload_at()}, section.size);
+  }
+  EntryInfo DescribeFile(const Mem8Section& section) const;
+  std::optional<Error> FileFault(const Mem8Section& /*section*/) const {
+    return Refused();
+  }
+
  private:
-  class Sections;
   class Views;
 
   /// Makes the JSON of a file.
@@ -90,12 +98,6 @@ class Mem8Container final : public Container {
   Result<Json> MakeStrings(Bytes image, uint32_t section) const;
   Result<Json> MakeSummary(Bytes image, uint32_t section) const;
   Result<Json> MakeSection(Bytes image, uint32_t section) const;
-
-  uint64_t SectionSize(uint32_t section) const {
-    return Refused() ? 0 : layout_.sections[section].size;
-  }
-  EntryInfo DescribeSection(uint32_t section) const;
-  Result<Content> OpenSection(uint32_t section) const;
 
   /// The error of all decoded files, if the CRC does not match or the file is
   /// encrypted.
@@ -154,7 +156,7 @@ std::optional<Error> Mem8Container::Refused() const {
 Json Mem8Container::Info(const ReadContext& /*context*/) const {
   Json info = *MakeHeader({}, 0);
   info["format"] = "mem8";
-  info["version"] = header_.VersionText();
+  info["version"] = Mem8VersionText(header_.version);
   info["container_size"] = source()->size();
   info["entries"] = layout_.sections.size();
   info["strings"] = layout_.strings.size();
@@ -182,7 +184,11 @@ Result<Json> Mem8Container::MakeHeader(Bytes /*image*/,
 
 Result<Json> Mem8Container::MakeStrings(Bytes image,
                                         uint32_t /*section*/) const {
-  return Mem8Strings(layout_, image);
+  Json strings = Json::array();
+  for (const Mem8Layout::String& one : layout_.strings) {
+    strings.push_back(std::string(AsText(image.subspan(one.at, one.size))));
+  }
+  return strings;
 }
 
 Result<Json> Mem8Container::MakeSummary(Bytes image,
@@ -208,12 +214,10 @@ Result<Json> Mem8Container::MakeSection(Bytes image, uint32_t section) const {
   return DecodeMem8Section(layout_, image, layout_.sections[section], text);
 }
 
-EntryInfo Mem8Container::DescribeSection(uint32_t entry) const {
-  const Mem8Section& section = layout_.sections[entry];
+EntryInfo Mem8Container::DescribeFile(const Mem8Section& section) const {
   EntryInfo info;
   info.name = names_[section.type];
   info.kind = "section";
-  info.size = SectionSize(entry);
   info.stored_size = section.size;
   info.offset = section.payload_at();
   info.verified = header_.crc == Mem8Crc::kAbsent || !verify_ ? "none"
@@ -238,45 +242,6 @@ EntryInfo Mem8Container::DescribeSection(uint32_t entry) const {
   }
   return info;
 }
-
-Result<Content> Mem8Container::OpenSection(uint32_t number) const {
-  if (std::optional<Error> refused = Refused()) return *std::move(refused);
-  const Mem8Section& section = layout_.sections[number];
-  return Content(Decoded{image_, section.payload_at()}, section.size);
-}
-
-/// .ctxfs/raw/sections/0x00TT.bin: the entries.
-class Mem8Container::Sections final : public FileTable {
- public:
-  explicit Sections(std::shared_ptr<const Mem8Container> container)
-      : FileTable({.role = Role::kRawEntries, .directory = "sections"}),
-        container_(std::move(container)) {}
-
-  uint32_t count() const override {
-    return static_cast<uint32_t>(container_->layout_.sections.size());
-  }
-  std::optional<std::string_view> Path(
-      uint32_t section, std::string& /*scratch*/) const override {
-    return container_->names_[container_->layout_.sections[section].type];
-  }
-  Result<Content> Open(uint32_t section,
-                       const ReadContext& /*context*/) const override {
-    return container_->OpenSection(section);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t section) const override {
-    return container_->SectionSize(section);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t section, const ReadContext& /*context*/) const override {
-    return container_->DescribeSection(section);
-  }
-  std::optional<Error> Fault(uint32_t /*section*/) const override {
-    return container_->Refused();
-  }
-
- private:
-  const std::shared_ptr<const Mem8Container> container_;
-};
 
 /// header.json, strings.json, and NAME.json of each section that has a name; or
 /// .ctxfs/summary.json alone.
@@ -313,16 +278,20 @@ class Mem8Container::Views final : public FileTable {
   Result<Content> Open(uint32_t number,
                        const ReadContext& context) const override {
     if (std::optional<Error> fault = Fault(number)) return *std::move(fault);
-    const auto make = [container = container_,
-                       view = views_[number]](const ReadContext& request) {
-      return Text(*container, view, request);
+    const auto make = [container = container_, view = views_[number]](
+                          const ReadContext& request) -> Result<std::string> {
+      const Result<BlockCache::Pinned> image = request.Get(*container->image_);
+      if (!image) return image.error();
+      const Result<Json> json =
+          ((*container).*view.make)((*image)->span(), view.section);
+      if (!json) return json.error();
+      return FormatJson(*json);
     };
     return CachedText({container_->owner_, views_[number].block},
                       container_->source(), make, context);
   }
   std::optional<uint64_t> KnownSize(uint32_t view) const override {
-    if (!Fault(view)) return std::nullopt;
-    return 0;
+    return Fault(view) ? std::optional<uint64_t>(0) : std::nullopt;
   }
   // The header of an encrypted file is not encrypted.
   std::optional<Error> Fault(uint32_t view) const override {
@@ -346,23 +315,13 @@ class Mem8Container::Views final : public FileTable {
         {std::move(path), kFirstViewBlock + views_.size(), make, section});
   }
 
-  static Result<std::string> Text(const Mem8Container& container,
-                                  const View& view,
-                                  const ReadContext& context) {
-    const Result<BlockCache::Pinned> image = context.Get(*container.image_);
-    if (!image) return image.error();
-    const Result<Json> json =
-        (container.*view.make)((*image)->span(), view.section);
-    if (!json) return json.error();
-    return FormatJson(*json);
-  }
-
   const std::shared_ptr<const Mem8Container> container_;
   std::vector<View> views_;
 };
 
 Container::Tables Mem8Container::Files() const {
-  return {std::make_shared<const Sections>(Share(*this)),
+  return {ListFiles({.role = Role::kRawEntries, .directory = "sections"},
+                    Share(*this), Share(layout_.sections)),
           std::make_shared<const Views>(Share(*this), Role::kPrimary),
           std::make_shared<const Views>(Share(*this), Role::kMetadata)};
 }

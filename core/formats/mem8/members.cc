@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <unordered_map>
 
 #include "core/base/limits.h"
@@ -61,45 +62,40 @@ Status ReadTable(const Source& file, uint16_t count, Mem8Members& members) {
   }
 }
 
-/// Reads the first bytes of a member into `head`; returns how many there are.
-Result<size_t> ReadHead(const Source& file, uint64_t at, uint64_t size,
-                        MutableBytes head) {
-  const auto length =
-      static_cast<size_t>(std::min<uint64_t>(size, head.size()));
-  if (Status read = file.ReadAt(at, head.first(length)); !read) {
+/// The kind of a member, by its first bytes.
+Result<Mem8Kind> KindAt(const Source& file, uint64_t at, uint64_t size) {
+  std::array<std::byte, limits::kProbeBytes> space;
+  const MutableBytes head = MutableBytes(space).first(
+      static_cast<size_t>(std::min<uint64_t>(size, space.size())));
+  if (Status read = file.ReadAt(at, head); !read) {
     return std::move(read).error();
   }
-  return length;
+  return Mem8KindOfHead(head);
 }
 
 /// Finds what the offsets are relative to, because no field says so: that base
 /// with which more members start with a magic; the start of the file if they
 /// are equal. A member with bytes at offset 0 proves the end of the table.
 Result<uint64_t> FindBase(const Source& file, const Mem8Members& members) {
-  uint64_t from_start = 0;
-  uint64_t from_table = 0;
-  std::array<std::byte, limits::kProbeBytes> space;
+  const uint64_t bases[] = {0, members.data_at};
+  uint64_t starts[] = {0, 0};
   for (const Mem8Member& member : members.members) {
     if (member.size == 0) continue;
     if (member.offset_field == 0) return members.data_at;
-    const auto starts = [&](uint64_t at) -> Result<bool> {
+    for (size_t i = 0; i < std::size(bases); ++i) {
+      const uint64_t at = bases[i] + member.offset_field;
       if (at < members.data_at || !InBounds(at, member.size, file.size())) {
-        return false;
+        continue;
       }
-      const Result<size_t> head = ReadHead(file, at, member.size, space);
-      if (!head) return head.error();
-      const Mem8Kind kind = Mem8KindOfHead(Bytes(space).first(*head));
-      return kind == Mem8Kind::kMem8 || kind == Mem8Kind::kArchive ||
-             kind == Mem8Kind::kPacked;
-    };
-    const Result<bool> one = starts(member.offset_field);
-    if (!one) return one.error();
-    const Result<bool> other = starts(members.data_at + member.offset_field);
-    if (!other) return other.error();
-    if (*one) ++from_start;
-    if (*other) ++from_table;
+      const Result<Mem8Kind> kind = KindAt(file, at, member.size);
+      if (!kind) return kind.error();
+      if (*kind == Mem8Kind::kMem8 || *kind == Mem8Kind::kArchive ||
+          *kind == Mem8Kind::kPacked) {
+        ++starts[i];
+      }
+    }
   }
-  return from_table > from_start ? members.data_at : 0;
+  return starts[1] > starts[0] ? members.data_at : 0;
 }
 
 struct PathVerdict {
@@ -193,11 +189,9 @@ Status JudgeExtent(const Source& file, const Mem8Members& members,
   if (at < members.data_at) {
     return refuse(Mem8Extent::kInTable, "range overlaps header or table");
   }
-  std::array<std::byte, limits::kProbeBytes> space;
-  const Result<size_t> head = ReadHead(file, at, member.size, space);
-  if (!head) return head.error();
-  const Mem8Kind kind = Mem8KindOfHead(Bytes(space).first(*head));
-  member.container = kind == Mem8Kind::kMem8 || kind == Mem8Kind::kArchive;
+  const Result<Mem8Kind> kind = KindAt(file, at, member.size);
+  if (!kind) return kind.error();
+  member.container = *kind == Mem8Kind::kMem8 || *kind == Mem8Kind::kArchive;
   if (!member.container && member.status == "ok") {
     member.status = "ok: not a .mem8, shown as a file";
   }

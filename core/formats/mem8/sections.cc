@@ -231,12 +231,4 @@ Result<Mem8Layout> FindMem8Sections(const Mem8Image& image) {
   return layout;
 }
 
-Json Mem8Strings(const Mem8Layout& layout, Bytes image) {
-  Json strings = Json::array();
-  for (const Mem8Layout::String& one : layout.strings) {
-    strings.push_back(std::string(AsText(image.subspan(one.at, one.size))));
-  }
-  return strings;
-}
-
 }  // namespace ctxfs::mem8

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/json.h"
 #include "core/base/result.h"
 #include "core/formats/mem8/image.h"
 
@@ -49,8 +48,5 @@ struct Mem8Layout {
 /// Finds the strings and sections. Fails if the string table is cut. Any other
 /// damage is a warning or the fault of one section.
 Result<Mem8Layout> FindMem8Sections(const Mem8Image& image);
-
-/// All strings, as an array.
-Json Mem8Strings(const Mem8Layout& layout, Bytes image);
 
 }  // namespace ctxfs::mem8
