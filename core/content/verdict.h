@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace ctxfs {
@@ -23,6 +24,11 @@ inline uint64_t NewOwner() {
 /// What is known of some checksummed bytes. Settled once: kPassed and kFailed
 /// never change again.
 enum class Verdict : uint8_t { kUnknown, kPassed, kFailed };
+/// EntryInfo::verified.
+constexpr const char* VerifiedText(Verdict verdict) {
+  constexpr const char* kTexts[] = {"no", "yes", "failed"};
+  return kTexts[static_cast<size_t>(verdict)];
+}
 using AtomicVerdict = std::atomic<Verdict>;
 static_assert(sizeof(AtomicVerdict) == 1);
 

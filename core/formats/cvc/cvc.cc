@@ -15,7 +15,6 @@
 #include <numeric>
 
 #include "core/base/limits.h"
-#include "core/container/documents.h"
 #include "core/container/open.h"
 
 namespace ctxfs::cvc {
@@ -294,9 +293,8 @@ uint64_t Collection::ChunkRows(uint32_t chunk) const {
 }
 
 uint32_t Collection::ChunkOfRow(uint64_t row) const {
-  const auto after = std::upper_bound(
-      header_.chunks.begin(), header_.chunks.end(), row,
-      [](uint64_t r, const Chunk& chunk) { return r < chunk.first_row; });
+  const auto after =
+      std::ranges::upper_bound(header_.chunks, row, {}, &Chunk::first_row);
   return static_cast<uint32_t>(after - header_.chunks.begin() - 1);
 }
 
@@ -307,19 +305,16 @@ uint32_t Collection::PiecesEnd(uint32_t chunk) const {
 }
 
 uint32_t Collection::ChunkOfPiece(uint32_t piece) const {
-  const auto after = std::upper_bound(
-      header_.chunks.begin(), header_.chunks.end(), piece,
-      [](uint32_t p, const Chunk& chunk) { return p < chunk.first_piece; });
+  const auto after =
+      std::ranges::upper_bound(header_.chunks, piece, {}, &Chunk::first_piece);
   return static_cast<uint32_t>(after - header_.chunks.begin() - 1);
 }
 
 const Piece* Collection::FindPiece(uint32_t chunk, uint32_t column) const {
   const auto begin = header_.pieces.begin() + header_.chunks[chunk].first_piece;
   const auto end = header_.pieces.begin() + PiecesEnd(chunk);
-  const auto found = std::lower_bound(begin, end, column,
-                                      [](const Piece& piece, uint32_t wanted) {
-                                        return piece.column < wanted;
-                                      });
+  const auto found =
+      std::ranges::lower_bound(begin, end, column, {}, &Piece::column);
   return found != end && found->column == column ? &*found : nullptr;
 }
 
@@ -348,33 +343,21 @@ std::vector<uint64_t> Collection::Shape(const Column& column,
   return {rows, column.dimension};
 }
 
-uint64_t Collection::ColumnSize(uint32_t number) const {
-  const Column& column = header_.columns[number];
-  return IsUnreadable(column) ? 0 : header_.num_vectors * column.row_bytes();
-}
-
-Result<Content> Collection::OpenColumn(uint32_t number) const {
-  if (IsUnreadable(header_.columns[number])) {
-    return PieceError(ChunkOfRow(0), number);
-  }
-  const uint64_t size = ColumnSize(number);
+Result<Content> Collection::OpenFile(const Column& column,
+                                     const ReadContext& /*context*/) const {
+  if (std::optional<Error> fault = FileFault(column)) return *std::move(fault);
+  const uint64_t size = FileSize(column);
   if (size == 0) return Content();
   return Content(
-      Computed{DecodeRows(Share(*this), number, 0, header_.num_vectors)}, size);
-}
-
-Container::Tables Collection::Files() const {
-  return {ColumnTable(Share(*this)),
-          FixedFile(Role::kPrimary, "header.json",
-                    Content(Range{source(), json_at_, nullptr}, json_size_)),
-          ChunkTable(Share(*this)), SectionTable(Share(*this))};
+      Computed{DecodeRows(Share(*this), column.number, 0, header_.num_vectors)},
+      size);
 }
 
 Exports Collection::Export() const {
   Exports exports;
-  const bool any =
-      std::any_of(header_.columns.begin(), header_.columns.end(),
-                  [this](const Column& column) { return IsViewed(column); });
+  const bool any = std::ranges::any_of(
+      header_.columns,
+      [this](const Column& column) { return IsViewed(column); });
   if (!any) return exports;
   exports.bundle_name = "vectors";
   exports.vectors = true;
@@ -388,14 +371,13 @@ Exports Collection::Export() const {
 
 std::vector<ArrayInfo> Collection::Arrays() const {
   std::vector<ArrayInfo> arrays;
-  for (uint32_t i = 0; i < header_.columns.size(); ++i) {
-    const Column& column = header_.columns[i];
+  for (const Column& column : header_.columns) {
     if (!IsViewed(column)) continue;
-    arrays.push_back({column.name, column.dtype,
-                      Shape(column, header_.num_vectors),
-                      [self = Share(*this), i](const ReadContext& /*context*/) {
-                        return self->OpenColumn(i);
-                      }});
+    arrays.push_back(
+        {column.name, column.dtype, Shape(column, header_.num_vectors),
+         [self = Share(*this), &column](const ReadContext& context) {
+           return self->OpenFile(column, context);
+         }});
   }
   return arrays;
 }
@@ -404,16 +386,15 @@ Table Collection::RowTable() const {
   Table table;
   table.rows = header_.num_vectors;
   table.as_text = false;
-  for (uint32_t i = 0; i < header_.columns.size(); ++i) {
-    const Column& column = header_.columns[i];
+  for (const Column& column : header_.columns) {
     if (!IsViewed(column)) continue;
     TableColumn made;
     made.name = column.name;
     made.dtype = column.dtype;
     made.per_row = column.dimension;
     made.list = Shape(column, table.rows).size() > 1;
-    made.open = [self = Share(*this), i](const ReadContext& /*context*/) {
-      return self->OpenColumn(i);
+    made.open = [self = Share(*this), &column](const ReadContext& context) {
+      return self->OpenFile(column, context);
     };
     table.columns.push_back(std::move(made));
   }

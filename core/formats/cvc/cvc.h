@@ -70,8 +70,9 @@ struct Column {
   std::string dtype_text;
   std::string codec_text;
   Codec codec = Codec::kUnknown;
-  std::optional<DType> declared;  // dtype_text, if it is a known dtype
-  DType dtype = DType::kF32;      // of the decoded elements
+  std::optional<DType> declared = std::nullopt;  // dtype_text, if it is known
+  DType dtype = DType::kF32;                     // of the decoded elements
+  uint32_t number = 0;                           // of this in Header::columns
   // The parts of the column in the chunks, from their headers alone.
   uint64_t stored = 0;  // bytes
   uint64_t offset = 0;  // in the file, of the first of them; 0 if there is none
@@ -122,12 +123,21 @@ class Collection final : public Container {
   ctxfs::Exports Export() const override;
 
   const Header& header() const { return header_; }
+
+  // columns/NAME: the entries.
+
+  std::string_view FilePath(const Column& column) const { return column.name; }
   /// Opens a column as one row-major array over all chunks. Reading rows of a
   /// damaged chunk fails; opening fails if all chunks are damaged.
-  Result<Content> OpenColumn(uint32_t column) const;
-  uint64_t ColumnSize(uint32_t column) const;
+  Result<Content> OpenFile(const Column& column,
+                           const ReadContext& context) const;
+  uint64_t FileSize(const Column& column) const {
+    return IsUnreadable(column) ? 0 : header_.num_vectors * column.row_bytes();
+  }
   /// Describes a column in constant time; `verified` is left to AddVerdicts.
-  EntryInfo DescribeColumn(uint32_t column) const;
+  EntryInfo DescribeFile(const Column& column) const;
+  std::optional<Error> FileFault(const Column& column) const;
+
   /// Adds the worst verdict of all chunks. Looks at each of them.
   void AddVerdicts(EntryInfo& info) const;
   /// Whether the dtype of a column's decoded elements is known.
@@ -150,7 +160,7 @@ class Collection final : public Container {
   std::optional<ChecksumGuard> GuardOf(uint32_t chunk) const;
   bool has_checksums() const { return prefix_ == 8; }
   /// "yes", "no", "failed"; "none" for a chunk without a checksum.
-  std::string VerifiedText(uint32_t chunk) const;
+  std::string ChunkVerified(uint32_t chunk) const;
 
  private:
   /// Whether views have a column. Rows of it that cannot be read fail when they
@@ -193,17 +203,5 @@ class Collection final : public Container {
 std::shared_ptr<const Transform> DecodeRows(
     std::shared_ptr<const Collection> collection, uint32_t column,
     uint64_t first_row, uint64_t rows);
-
-/// columns/NAME: whole columns, decoded. These are the entries.
-std::shared_ptr<const FileTable> ColumnTable(
-    std::shared_ptr<const Collection> collection);
-
-/// .ctxfs/raw/chunks/NNNNN/COLUMN: the stored bytes of a column in a chunk.
-std::shared_ptr<const FileTable> ChunkTable(
-    std::shared_ptr<const Collection> collection);
-
-/// views/sections/KEY=VALUE/COLUMN: the rows of a section, decoded.
-std::shared_ptr<const FileTable> SectionTable(
-    std::shared_ptr<const Collection> collection);
 
 }  // namespace ctxfs::cvc

@@ -4,49 +4,24 @@
 // views/sections/.
 #include <cstdio>
 
+#include "core/container/documents.h"
+#include "core/container/listed_files.h"
 #include "core/formats/cvc/cvc.h"
 
 namespace ctxfs::cvc {
 namespace {
 
-class Columns final : public FileTable {
+/// columns/NAME: whole columns, decoded.
+class Columns final : public ListedFiles<Collection, Column> {
  public:
-  explicit Columns(std::shared_ptr<const Collection> collection)
-      : FileTable({.role = Role::kEntries, .directory = "columns"}),
-        collection_(std::move(collection)) {}
+  using ListedFiles::ListedFiles;
 
-  uint32_t count() const override {
-    return static_cast<uint32_t>(collection_->header().columns.size());
-  }
-  std::optional<std::string_view> Path(
-      uint32_t column, std::string& /*scratch*/) const override {
-    return collection_->header().columns[column].name;
-  }
-  Result<Content> Open(uint32_t column,
-                       const ReadContext& /*context*/) const override {
-    return collection_->OpenColumn(column);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t column) const override {
-    return collection_->ColumnSize(column);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t column, const ReadContext& /*context*/) const override {
-    return collection_->DescribeColumn(column);
-  }
   void AddFindings(uint32_t /*column*/, EntryInfo& info) const override {
-    collection_->AddVerdicts(info);
+    owner().AddVerdicts(info);
   }
-  std::optional<Error> Fault(uint32_t column) const override {
-    if (!collection_->IsUnreadable(collection_->header().columns[column])) {
-      return std::nullopt;
-    }
-    return collection_->PieceError(collection_->ChunkOfRow(0), column);
-  }
-
- private:
-  const std::shared_ptr<const Collection> collection_;
 };
 
+/// .ctxfs/raw/chunks/NNNNN/COLUMN: the stored bytes of a column in a chunk.
 class Chunks final : public FileTable {
  public:
   explicit Chunks(std::shared_ptr<const Collection> collection)
@@ -89,7 +64,7 @@ class Chunks final : public FileTable {
       // The checksum covers all columns of the chunk.
       info.checksum = Checksum{ChecksumKind::kCrc32, chunk.crc}.Text();
     }
-    info.verified = collection_->VerifiedText(number);
+    info.verified = collection_->ChunkVerified(number);
     return info;
   }
 
@@ -114,6 +89,7 @@ class Chunks final : public FileTable {
   const std::shared_ptr<const Collection> collection_;
 };
 
+/// views/sections/KEY=VALUE/COLUMN: the rows of a section, decoded.
 class Sections final : public FileTable {
  public:
   explicit Sections(std::shared_ptr<const Collection> collection)
@@ -128,26 +104,24 @@ class Sections final : public FileTable {
   std::optional<std::string_view> Path(uint32_t file,
                                        std::string& scratch) const override {
     scratch = SectionOf(file).label;
-    return (scratch += '/') += header().columns[ColumnOf(file)].name;
+    return (scratch += '/') += ColumnOf(file).name;
   }
 
   std::optional<uint64_t> KnownSize(uint32_t file) const override {
-    const Column& column = header().columns[ColumnOf(file)];
-    if (collection_->IsUnreadable(column)) return 0;
-    return Rows(file) * column.row_bytes();
+    const Column& column = ColumnOf(file);
+    return collection_->IsUnreadable(column) ? 0
+                                             : Rows(file) * column.row_bytes();
   }
 
   std::optional<EntryInfo> Describe(
       uint32_t file, const ReadContext& /*context*/) const override {
-    const Column& column = header().columns[ColumnOf(file)];
-    const uint64_t rows = Rows(file);
-    EntryInfo info = collection_->DescribeColumn(ColumnOf(file));
+    const Column& column = ColumnOf(file);
+    EntryInfo info = collection_->DescribeFile(column);
     info.name.reset();
     info.kind = "section";
     info.computed = true;
-    info.size =
-        collection_->IsUnreadable(column) ? 0 : rows * column.row_bytes();
-    info.shape = collection_->Shape(column, rows);
+    info.size = *KnownSize(file);
+    info.shape = collection_->Shape(column, Rows(file));
     return info;
   }
   void AddFindings(uint32_t /*file*/, EntryInfo& info) const override {
@@ -156,17 +130,17 @@ class Sections final : public FileTable {
 
   Result<Content> Open(uint32_t file,
                        const ReadContext& /*context*/) const override {
-    const uint32_t number = ColumnOf(file);
-    const Column& column = header().columns[number];
-    if (collection_->IsUnreadable(column)) {
-      return collection_->PieceError(collection_->ChunkOfRow(0), number);
+    const Column& column = ColumnOf(file);
+    if (std::optional<Error> fault = collection_->FileFault(column)) {
+      return *std::move(fault);
     }
     Content content;
     for (const auto& [begin, end] : SectionOf(file).ranges) {
       const uint64_t rows = end - begin;
       if (rows == 0) continue;
-      content.Append(Computed{DecodeRows(collection_, number, begin, rows)},
-                     rows * column.row_bytes());
+      content.Append(
+          Computed{DecodeRows(collection_, column.number, begin, rows)},
+          rows * column.row_bytes());
     }
     return content;
   }
@@ -176,8 +150,8 @@ class Sections final : public FileTable {
   const Section& SectionOf(uint32_t file) const {
     return header().sections[file / header().columns.size()];
   }
-  uint32_t ColumnOf(uint32_t file) const {
-    return static_cast<uint32_t>(file % header().columns.size());
+  const Column& ColumnOf(uint32_t file) const {
+    return header().columns[file % header().columns.size()];
   }
   uint64_t Rows(uint32_t file) const {
     uint64_t rows = 0;
@@ -190,19 +164,14 @@ class Sections final : public FileTable {
 
 }  // namespace
 
-std::shared_ptr<const FileTable> ColumnTable(
-    std::shared_ptr<const Collection> collection) {
-  return std::make_shared<const Columns>(std::move(collection));
-}
-
-std::shared_ptr<const FileTable> ChunkTable(
-    std::shared_ptr<const Collection> collection) {
-  return std::make_shared<const Chunks>(std::move(collection));
-}
-
-std::shared_ptr<const FileTable> SectionTable(
-    std::shared_ptr<const Collection> collection) {
-  return std::make_shared<const Sections>(std::move(collection));
+Container::Tables Collection::Files() const {
+  return {std::make_shared<const Columns>(
+              Placement{.role = Role::kEntries, .directory = "columns"},
+              Share(*this), Share(header_.columns)),
+          FixedFile(Role::kPrimary, "header.json",
+                    Content(Range{source(), json_at_, nullptr}, json_size_)),
+          std::make_shared<const Chunks>(Share(*this)),
+          std::make_shared<const Sections>(Share(*this))};
 }
 
 }  // namespace ctxfs::cvc

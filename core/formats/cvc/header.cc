@@ -30,9 +30,9 @@ bool Contains(const std::string_view (&keys)[N], std::string_view key) {
 /// too large.
 std::optional<float> Float(const Json& object, const char* key) {
   static_assert(std::numeric_limits<float>::is_iec559);
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number()) return std::nullopt;
-  return static_cast<float>(found->get<double>());
+  const Json* number = MemberAt(object, key);
+  if (number == nullptr || !number->is_number()) return std::nullopt;
+  return static_cast<float>(number->get<double>());
 }
 
 Error TooMany(const std::string& what, uint64_t limit) {
@@ -224,9 +224,7 @@ void HeaderVisitor::FinishChunk() {
     const auto column = [](const Draft::RawPiece& raw) {
       return raw.piece.column;
     };
-    std::stable_sort(
-        begin, draft_.raw.end(),
-        [&](const auto& a, const auto& b) { return column(a) < column(b); });
+    std::ranges::stable_sort(begin, draft_.raw.end(), {}, column);
     auto kept = begin;
     for (auto next = begin; next != draft_.raw.end(); ++next) {
       if (next != begin && column(*next) != column(*kept)) ++kept;

@@ -20,38 +20,23 @@ constexpr uint32_t kChunksACheck = 16'384;
 }  // namespace
 
 std::string_view FaultText(Fault fault) {
-  switch (fault) {
-    case Fault::kSound:
-      return "sound";
-    case Fault::kUnknownCodec:
-      return "the compression is unknown";
-    case Fault::kNoMin:
-      return "min is not a number";
-    case Fault::kNoScale:
-      return "scale is not a number";
-    case Fault::kWrongSize:
-      return "the stored size is not the one that its rows require";
-    case Fault::kDType:
-      return "the dtype is unknown, or is not that of the column";
-    case Fault::kLosslessHead:
-      return "the lossless data has another count of values, a code width "
-             "other than 1 to 8, or too few bytes";
-    case Fault::kNoLocation:
-      break;
-    case Fault::kOutsideChunk:
-      return "offset and size are not within the chunk";
-    case Fault::kTruncated:
-      return "the file ends within the chunk";
-    case Fault::kUnlocated:
-      return "an earlier chunk is damaged, so this one cannot be found";
-    case Fault::kInHeader:
-      return "the header was written over the chunk";
-    case Fault::kOutsideFile:
-      return "file_offset is outside the file";
-    case Fault::kOverlap:
-      return "the chunk overlaps another";
-  }
-  return "the column is not in the chunk";
+  constexpr std::string_view kTexts[] = {
+      "sound",
+      "the compression is unknown",
+      "min is not a number",
+      "scale is not a number",
+      "the stored size is not the one that its rows require",
+      "the dtype is unknown, or is not that of the column",
+      "the lossless data has another count of values, a code width other than "
+      "1 to 8, or too few bytes",
+      "the column is not in the chunk",
+      "offset and size are not within the chunk",
+      "the file ends within the chunk",
+      "an earlier chunk is damaged, so this one cannot be found",
+      "the header was written over the chunk",
+      "file_offset is outside the file",
+      "the chunk overlaps another"};
+  return kTexts[static_cast<size_t>(fault)];
 }
 
 Error Collection::PieceError(uint32_t chunk, uint32_t column) const {
@@ -72,27 +57,25 @@ Error Collection::PieceError(uint32_t chunk, uint32_t column) const {
 }
 
 Json Collection::Info(const ReadContext& context) const {
-  Json warnings = Json::array();
-  for (const std::string& text : header_.warnings) warnings.push_back(text);
+  Json warnings = header_.warnings;
   if (!has_checksums()) {
     warnings.push_back("this version has no checksums: damage is not detected");
   }
   uint64_t stored = 0;
   uint64_t decoded = 0;
   uint64_t unreadable = 0;  // parts of columns
-  for (uint32_t i = 0; i < header_.columns.size(); ++i) {
-    const Column& column = header_.columns[i];
+  for (const Column& column : header_.columns) {
     stored += column.stored;
-    decoded += ColumnSize(i);
+    decoded += FileSize(column);
     unreadable += chunks_with_rows_ - column.sound;
     if (column.sound == chunks_with_rows_) continue;
     for (uint32_t chunk = 0; chunk < header_.chunks.size(); ++chunk) {
       if (warnings.size() >= kFaultsShown) break;
       if (chunk % kChunksACheck == 0 && !context.Check()) break;
-      const Piece* piece = FindPiece(chunk, i);
+      const Piece* piece = FindPiece(chunk, column.number);
       const bool sound = piece != nullptr && piece->fault == Fault::kSound;
       if (sound || ChunkRows(chunk) == 0) continue;
-      warnings.push_back(PieceError(chunk, i).Text());
+      warnings.push_back(PieceError(chunk, column.number).Text());
     }
   }
   const bool all_found =
@@ -121,12 +104,15 @@ Json Collection::Info(const ReadContext& context) const {
           {"warnings", std::move(warnings)}};
 }
 
-EntryInfo Collection::DescribeColumn(uint32_t entry) const {
-  const Column& column = header_.columns[entry];
+std::optional<Error> Collection::FileFault(const Column& column) const {
+  if (!IsUnreadable(column)) return std::nullopt;
+  return PieceError(ChunkOfRow(0), column.number);
+}
+
+EntryInfo Collection::DescribeFile(const Column& column) const {
   EntryInfo info;
   info.name = column.name;
   info.kind = "column";
-  info.size = ColumnSize(entry);
   info.stored_size = column.stored;
   info.offset = column.offset != 0 ? column.offset : json_at_ + json_size_;
   info.codec = column.codec_text;
@@ -149,7 +135,7 @@ EntryInfo Collection::DescribeColumn(uint32_t entry) const {
   return info;
 }
 
-// Not in DescribeColumn, because index.json describes every column and shows no
+// Not in DescribeFile, because index.json describes every column and shows no
 // verdict: a header of some megabytes has 65,536 columns and a million chunks.
 void Collection::AddVerdicts(EntryInfo& info) const {
   if (!has_checksums() || header_.chunks.empty()) return;
@@ -162,17 +148,9 @@ void Collection::AddVerdicts(EntryInfo& info) const {
   }
 }
 
-std::string Collection::VerifiedText(uint32_t chunk) const {
+std::string Collection::ChunkVerified(uint32_t chunk) const {
   if (!has_checksums()) return "none";
-  switch ((*verdicts_)[chunk].load(std::memory_order_acquire)) {
-    case Verdict::kPassed:
-      return "yes";
-    case Verdict::kFailed:
-      return "failed";
-    case Verdict::kUnknown:
-      break;
-  }
-  return "no";
+  return VerifiedText((*verdicts_)[chunk].load(std::memory_order_acquire));
 }
 
 }  // namespace ctxfs::cvc

@@ -49,12 +49,10 @@ Status Maker::FinishColumns() {
       return Corrupt("dimension is not a positive number");
     }
     if (!codec) return Corrupt("compression is not a name");
-    Column column;
-    column.name = "vectors";
-    column.dimension = *dimension;
-    column.dtype_text = "float32";
-    column.codec_text = *codec;
-    header_.columns.push_back(std::move(column));
+    header_.columns.push_back({.name = "vectors",
+                               .dimension = *dimension,
+                               .dtype_text = "float32",
+                               .codec_text = *codec});
   } else {
     if (!draft_.top.contains("columns") || !draft_.top["columns"].is_array()) {
       return Corrupt("columns is not an array");
@@ -77,15 +75,15 @@ Status Maker::FinishColumns() {
       if (!names.insert(*name).second) {
         return Corrupt(which + "the name " + Quote(*name) + " is taken");
       }
-      Column column;
-      column.name = *name;
-      column.dimension = *dimension;
-      column.dtype_text = *dtype;
-      column.codec_text = *codec;
-      header_.columns.push_back(std::move(column));
+      header_.columns.push_back({.name = *name,
+                                 .dimension = *dimension,
+                                 .dtype_text = *dtype,
+                                 .codec_text = *codec});
     }
   }
+  uint32_t number = 0;
   for (Column& column : header_.columns) {
+    column.number = number++;
     column.codec = CodecOf(column.codec_text);
     column.declared = DTypeOfText(column.dtype_text);
     if (column.codec == Codec::kNone && column.declared) {
