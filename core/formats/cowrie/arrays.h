@@ -72,7 +72,7 @@ class CowrieArrays {
   /// Adds `array`. It is named after the keys that lead to it, followed by
   /// `array.name` unless it is `alone`, the only array of its value; without
   /// keys it keeps `array.name`.
-  void Add(CowrieArray array, bool alone) {
+  void Add(CowrieArray array, bool alone = false) {
     if (lists_ != 0) return;
     if (all_.size() == limits::kCowrieArrays || path_.size() > limits::kKiB ||
         !Fits(array)) {
@@ -127,9 +127,9 @@ class EdgeIds {
     const auto [stop, error] = std::from_chars(id.data(), end, number);
     ok_ = ok_ && error == std::errc() && stop == end;
     if (!ok_) return;
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-      out += static_cast<char>(static_cast<uint64_t>(number) >> shift & 0xFF);
-    }
+    std::byte bytes[sizeof(number)];
+    StoreLe(static_cast<uint64_t>(number), bytes);
+    out += AsText(bytes);
   }
 
   bool ok_ = true;

@@ -51,10 +51,7 @@ class NumbersBlock final : public Block {
     if (!in.ok()) return in.TheError();
     Buffer bytes(numbers.size() * kWord);
     for (size_t i = 0; i < numbers.size() && in.Worked(1); ++i) {
-      for (size_t k = 0; k < kWord; ++k) {
-        bytes.data()[i * kWord + k] = static_cast<std::byte>(
-            static_cast<uint64_t>(numbers[i]) >> (8 * k));
-      }
+      StoreLe(static_cast<uint64_t>(numbers[i]), bytes.data() + i * kWord);
     }
     if (!in.ok()) return in.TheError();
     return bytes;
@@ -92,27 +89,21 @@ uint64_t CowrieArraySize(const CowrieArray& array) {
 Content CowrieElements(const CowrieArray& array,
                        std::shared_ptr<const Source> data, Key key) {
   const uint64_t size = CowrieArraySize(array);
-  Content content;
   switch (array.coding) {
     case CowrieCoding::kPlain:
-      content.Append(Range{std::move(data), array.offset, nullptr}, size);
-      break;
+      return {Range{std::move(data), array.offset, nullptr}, size};
     case CowrieCoding::kBits:
-      content.Append(Computed{std::make_shared<const BitBytes>(std::move(data),
-                                                               array.offset),
-                              0},
-                     size);
-      break;
+      return {Computed{std::make_shared<const BitBytes>(std::move(data),
+                                                        array.offset)},
+              size};
     case CowrieCoding::kText:
-      content.Append(Literal{array.made}, size);
-      break;
+      return {Literal{array.made}, size};
     default:
-      content.Append(Decoded{std::make_shared<const NumbersBlock>(
-                                 key, std::move(data), array),
-                             array.first * kWord},
-                     size);
+      return {Decoded{std::make_shared<const NumbersBlock>(key, std::move(data),
+                                                           array),
+                      array.first * kWord},
+              size};
   }
-  return content;
 }
 
 }  // namespace ctxfs::cowrie
