@@ -110,9 +110,7 @@ Json CowrieDecoder::Invalid(uint8_t tag) {
 
 Json CowrieDecoder::Array(uint64_t count) {
   const CowrieArrays::Below below(arrays_);
-  Json array = Json::array();
-  for (; count > 0 && ok(); --count) array.push_back(Value());
-  return array;
+  return List(count, 0, [this] { return Value(); });
 }
 
 Json CowrieDecoder::Object(uint64_t count) {

@@ -38,7 +38,7 @@ Json CowrieGen1::Tagged(uint8_t tag) {
   if (std::optional<Json> scalar = Scalar(tag)) return *std::move(scalar);
   switch (tag) {
     case 0x06:
-      return List(Count(1));
+      return Array(Count(1));
     case kObjectTag:
       return Object();
     case 0x09:
@@ -57,11 +57,8 @@ Json CowrieGen1::Tagged(uint8_t tag) {
       return Node();
     case 0x36:
       return Edge();
-    case 0x37: {
-      Json batch = Json::object();
-      batch["nodes"] = Nodes();
-      return batch;
-    }
+    case 0x37:
+      return {{"nodes", Nodes()}};
     case 0x38:
       return EdgeBatch();
     case kGraphTag:
@@ -72,11 +69,9 @@ Json CowrieGen1::Tagged(uint8_t tag) {
   }
 }
 
-Json CowrieGen1::List(uint64_t count) {
+Json CowrieGen1::Array(uint64_t count) {
   const CowrieArrays::Below below(arrays_);
-  Json list = Json::array();
-  for (; count > 0 && ok(); --count) list.push_back(Value());
-  return list;
+  return List(count, 0, [this] { return Value(); });
 }
 
 Json CowrieGen1::Object() {
@@ -94,6 +89,12 @@ Json CowrieGen1::Object() {
 Json CowrieGen1::TaggedObject() {
   if (U8() != kObjectTag) Fail("metadata or properties are not an object");
   return Object();
+}
+
+Json CowrieGen1::Elements(DType dtype, uint64_t count) {
+  if (numbers_) return List(count, 1, [&] { return Element(dtype); });
+  Skip(count * DTypeSize(dtype));
+  return Json::array();
 }
 
 Json CowrieGen1::Element(DType dtype) {
@@ -115,12 +116,7 @@ Json CowrieGen1::Plain(DType dtype) {
                .offset = offset(),
                .length = count * DTypeSize(dtype)},
               /*alone=*/true);
-  Json list = Json::array();
-  if (!numbers_) Skip(count * DTypeSize(dtype));
-  for (uint64_t i = 0; numbers_ && i < count && SpendValues(1); ++i) {
-    list.push_back(Element(dtype));
-  }
-  return list;
+  return Elements(dtype, count);
 }
 
 }  // namespace ctxfs::cowrie

@@ -30,9 +30,11 @@ class CowrieGen1 : private CowrieReader {
   Json Tagged(uint8_t tag);
   Json Object();
   Json TaggedObject();
-  Json List(uint64_t count);
-  /// Elements of `size` bytes, as they are, in rows of `columns`, or in one.
+  Json Array(uint64_t count);
+  /// A count of numbers and these, which are an array.
   Json Plain(DType dtype);
+  /// An empty list without `numbers`.
+  Json Elements(DType dtype, uint64_t count);
   Json Element(DType dtype);
 
   /// The parts of a graph (graph1.cc).

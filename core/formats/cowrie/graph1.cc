@@ -59,20 +59,12 @@ Json CowrieGen1::Edge() {
 
 Json CowrieGen1::Nodes() {
   const CowrieArrays::Below below(arrays_);
-  Json nodes = Json::array();
-  for (uint64_t n = Count(4); n > 0 && SpendValues(4); --n) {
-    nodes.push_back(Node());
-  }
-  return nodes;
+  return List(Count(4), 4, [this] { return Node(); });
 }
 
 Json CowrieGen1::Edges() {
   const CowrieArrays::Below below(arrays_);
-  Json edges = Json::array();
-  for (uint64_t n = Count(6); n > 0 && SpendValues(6); --n) {
-    edges.push_back(Edge());
-  }
-  return edges;
+  return List(Count(6), 6, [this] { return Edge(); });
 }
 
 Json CowrieGen1::Signed(uint64_t count) {
@@ -94,8 +86,7 @@ Json CowrieGen1::EdgeIndex() {
                .shape = {2, edges},
                .coding = CowrieCoding::kZigzag,
                .offset = at,
-               .length = offset() - at},
-              /*alone=*/false);
+               .length = offset() - at});
   return Json::array({std::move(sources), std::move(targets)});
 }
 
@@ -126,8 +117,7 @@ Json CowrieGen1::Adjacency() {
                  .coding = CowrieCoding::kAdjacency,
                  .offset = at,
                  .length = length,
-                 .first = first},
-                /*alone=*/false);
+                 .first = first});
   };
   add("ids", lists, 0);
   add("indptr", lists + 1, lists);
@@ -153,18 +143,9 @@ Json CowrieGen1::Features(const char* name) {
                .dtype = DType::kF32,
                .shape = {rows, columns},
                .offset = offset(),
-               .length = *elements * sizeof(float)},
-              /*alone=*/false);
-  Json matrix = Json::array();
-  if (!numbers_) Skip(*elements * sizeof(float));
-  for (uint64_t i = 0; numbers_ && i < rows && SpendValues(1); ++i) {
-    Json row = Json::array();
-    for (uint64_t k = 0; k < columns && SpendValues(1); ++k) {
-      row.push_back(Element(DType::kF32));
-    }
-    matrix.push_back(std::move(row));
-  }
-  return matrix;
+               .length = *elements * sizeof(float)});
+  if (!numbers_) return Elements(DType::kF32, *elements);
+  return List(rows, 1, [&] { return Elements(DType::kF32, columns); });
 }
 
 Json CowrieGen1::Labels(const char* name) {
@@ -176,8 +157,7 @@ Json CowrieGen1::Labels(const char* name) {
                .shape = {count},
                .coding = CowrieCoding::kZigzag,
                .offset = at,
-               .length = offset() - at},
-              /*alone=*/false);
+               .length = offset() - at});
   return labels;
 }
 
@@ -189,20 +169,8 @@ Json CowrieGen1::EdgeBatch() {
   batch["sources"] = Signed(edges);
   batch["targets"] = Signed(edges);
   const CowrieArrays::Below below(arrays_);
-  if (types) {
-    Json list = Json::array();
-    for (uint64_t i = 0; i < edges && SpendValues(1); ++i) {
-      list.push_back(Text());
-    }
-    batch["types"] = std::move(list);
-  }
-  if (props) {
-    Json list = Json::array();
-    for (uint64_t i = 0; i < edges && SpendValues(1); ++i) {
-      list.push_back(TaggedObject());
-    }
-    batch["props"] = std::move(list);
-  }
+  if (types) batch["types"] = List(edges, 1, [this] { return Text(); });
+  if (props) batch["props"] = List(edges, 1, [this] { return TaggedObject(); });
   return batch;
 }
 

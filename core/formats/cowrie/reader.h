@@ -136,12 +136,15 @@ class CowrieReader {
     const std::string_view text = View();
     return SpendText(text.size()) ? std::string(text) : std::string();
   }
-  Json Strings() {
+  /// What `read` reads, `count` times; each time counts as `values` values.
+  template <typename Read>
+  Json List(uint64_t count, uint64_t values, const Read& read) {
     Json list = Json::array();
-    for (uint64_t n = Count(1); n > 0 && ok() && SpendValues(1); --n) {
-      list.push_back(Text());
-    }
+    for (; count > 0 && SpendValues(values); --count) list.push_back(read());
     return list;
+  }
+  Json Strings() {
+    return List(Count(1), 1, [this] { return Text(); });
   }
   std::string Base64Of(Bytes data) {
     return SpendText(data.size() * 2) ? Base64(AsText(data)) : std::string();

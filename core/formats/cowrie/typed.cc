@@ -171,11 +171,7 @@ Json CowrieDecoder::Audio() {
 }
 
 Json CowrieDecoder::Numbers(uint64_t count) {
-  Json list = Json::array();
-  for (; count > 0 && SpendValues(1); --count) {
-    list.push_back(UnsignedJson(Uvarint()));
-  }
-  return list;
+  return List(count, 1, [this] { return UnsignedJson(Uvarint()); });
 }
 
 Json CowrieDecoder::Adjacency() {
@@ -195,16 +191,14 @@ Json CowrieDecoder::Adjacency() {
                .shape = {nodes + 1},
                .coding = CowrieCoding::kUvarint,
                .offset = at,
-               .length = offset() - at},
-              /*alone=*/false);
+               .length = offset() - at});
   const Bytes ids = Take(edges * id_size);
   if (!ok()) return nullptr;
   arrays_.Add({.name = "indices",
                .dtype = width == 1 ? DType::kI32 : DType::kI64,
                .shape = {edges},
                .offset = offset() - ids.size(),
-               .length = ids.size()},
-              /*alone=*/false);
+               .length = ids.size()});
   return {{"_type", "adjlist"},
           {"id_width", width == 1 ? "int32" : "int64"},
           {"node_count", nodes},
@@ -219,22 +213,17 @@ Json CowrieDecoder::RichText() {
   Json rich = {{"_type", "richtext"}, {"text", Text()}};
   const uint8_t flags = U8();
   if ((flags & kTokens) != 0) {
-    Json tokens = Json::array();
-    for (uint64_t n = Count(4); n > 0 && SpendValues(1); --n) {
-      tokens.push_back(static_cast<int32_t>(U32()));
-    }
-    rich["tokens"] = std::move(tokens);
+    rich["tokens"] =
+        List(Count(4), 1, [this] { return static_cast<int32_t>(U32()); });
   }
   if ((flags & kSpans) != 0) {
-    Json spans = Json::array();
-    for (uint64_t n = Count(3); n > 0 && SpendValues(4); --n) {
+    rich["spans"] = List(Count(3), 4, [this] {
       const uint64_t start = Uvarint();
       const uint64_t end = Uvarint();
-      spans.push_back({{"start", UnsignedJson(start)},
-                       {"end", UnsignedJson(end)},
-                       {"kind_id", UnsignedJson(Uvarint())}});
-    }
-    rich["spans"] = std::move(spans);
+      return Json{{"start", UnsignedJson(start)},
+                  {"end", UnsignedJson(end)},
+                  {"kind_id", UnsignedJson(Uvarint())}};
+    });
   }
   return rich;
 }
@@ -242,16 +231,15 @@ Json CowrieDecoder::RichText() {
 Json CowrieDecoder::Delta() {
   const uint64_t base = Uvarint();
   const CowrieArrays::Below below(arrays_);
-  Json steps = Json::array();
-  for (uint64_t n = Count(2); n > 0 && SpendValues(3); --n) {
+  Json steps = List(Count(2), 3, [this] {
     const uint8_t op = U8();
     Json step = Json::object();
     step["op_code"] = NameOf(op, {"set_field", "delete_field", "append_array"});
     if (!step["op_code"].is_string()) Fail("a delta has an unknown step");
     step["field_id"] = UnsignedJson(Uvarint());
     if (op != 2) step["value"] = Value();
-    steps.push_back(std::move(step));
-  }
+    return step;
+  });
   return {{"_type", "delta"},
           {"base_id", UnsignedJson(base)},
           {"ops", std::move(steps)}};
@@ -278,30 +266,24 @@ Json CowrieDecoder::Edge(bool typed) {
 
 Json CowrieDecoder::Nodes(uint64_t count) {
   const CowrieArrays::Below below(arrays_);
-  Json nodes = Json::array();
-  for (; count > 0 && SpendValues(4); --count) nodes.push_back(Node(false));
-  return nodes;
+  return List(count, 4, [this] { return Node(/*typed=*/false); });
 }
 
 Json CowrieDecoder::Edges(uint64_t count) {
-  Json edges = Json::array();
   EdgeIds ids;
-  {
+  Json edges = List(count, 5, [&] {
     const CowrieArrays::Below below(arrays_);
-    for (; count > 0 && SpendValues(5); --count) {
-      edges.push_back(Edge(false));
-      const Json& edge = edges.back();
-      ids.Add(edge["from"].get_ref<const std::string&>(),
-              edge["to"].get_ref<const std::string&>());
-    }
-  }
+    Json edge = Edge(/*typed=*/false);
+    ids.Add(edge["from"].get_ref<const std::string&>(),
+            edge["to"].get_ref<const std::string&>());
+    return edge;
+  });
   if (!ok() || !ids.ok() || edges.empty()) return edges;
   arrays_.Add(
       {.name = "edge_index",
        .shape = {2, ids.count()},
        .coding = CowrieCoding::kText,
-       .made = std::make_shared<const std::string>(ids.from() + ids.to())},
-      /*alone=*/false);
+       .made = std::make_shared<const std::string>(ids.from() + ids.to())});
   return edges;
 }
 
