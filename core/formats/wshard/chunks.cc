@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/container/listed_files.h"
 #include "core/content/sha256_of.h"
 #include "core/formats/manifest/manifest.h"
 #include "core/formats/wshard/join.h"
@@ -38,18 +39,23 @@ class WShardChunks final : public shard::ShardContainer {
   std::vector<ChildContainer> Children() const override;
   Exports Export() const override;
 
- private:
-  class Lanes;
+  // episode/LANE: the joined lanes.
 
+  std::string_view FilePath(const JoinedLane& joined) const {
+    return joined.name;
+  }
+  uint64_t FileSize(const JoinedLane& joined) const;
+  Result<Content> OpenFile(const JoinedLane& joined,
+                           const ReadContext& context) const;
+  /// Describes the lane in all chunks; it is verified when each part is.
+  EntryInfo DescribeFile(const JoinedLane& joined) const;
+
+ private:
   std::vector<ArrayInfo> Arrays() const;
   Status OpenChunks(const ReadContext& context);
   Result<std::shared_ptr<const WShardContainer>> OpenChunk(
       const ChunkRef& chunk, const ReadContext& context) const;
   void Disjoin(std::string why) { manifest_.faults.push_back(std::move(why)); }
-  Result<Content> OpenLane(const JoinedLane& lane,
-                           const ReadContext& context) const;
-  /// Describes the lane in all chunks; it is verified when each part is.
-  EntryInfo DescribeLane(const JoinedLane& joined) const;
   /// "ok", "differs", "none", or "not checked" if that would take too long.
   std::string CheckDigest(size_t k, const ReadContext& context) const;
   /// Compares the sha256 of chunk k, however long that takes.
@@ -146,25 +152,36 @@ Result<std::shared_ptr<const WShardContainer>> WShardChunks::OpenChunk(
   return std::shared_ptr<const WShardContainer>(std::move(opened));
 }
 
-Result<Content> WShardChunks::OpenLane(const JoinedLane& lane,
+uint64_t WShardChunks::FileSize(const JoinedLane& joined) const {
+  uint64_t size = 0;
+  for (size_t k = 0; k < chunks_.size(); ++k) {
+    size += chunks_[k]->EntrySize(joined.entries[k]);
+  }
+  return size;
+}
+
+Result<Content> WShardChunks::OpenFile(const JoinedLane& lane,
                                        const ReadContext& context) const {
-  Result<Content> joined = OpenJoined(chunks_, lane, context);
-  if (!joined || lane.name != "time/ticks") return joined;
+  Content joined;  // without a copy
+  for (size_t k = 0; k < chunks_.size(); ++k) {
+    const Result<Content> part =
+        chunks_[k]->OpenEntry(lane.entries[k], context);
+    if (!part) return part.error();
+    joined.Append(*part);
+  }
+  if (lane.name != "time/ticks") return joined;
   std::vector<GlobalTicks::Piece> pieces;
   for (size_t k = 0; k < ends_.size(); ++k) {
     const uint64_t start = k == 0 ? 0 : ends_[k - 1];
     pieces.push_back({ends_[k], manifest_.chunks[k].start.value_or(start)});
   }
-  const uint64_t size = joined->size();
-  Content global;
-  global.Append(Computed{std::make_shared<const GlobalTicks>(*std::move(joined),
-                                                             std::move(pieces)),
-                         0},
-                size);
-  return global;
+  const uint64_t size = joined.size();
+  return Content(Computed{std::make_shared<const GlobalTicks>(
+                     std::move(joined), std::move(pieces))},
+                 size);
 }
 
-EntryInfo WShardChunks::DescribeLane(const JoinedLane& joined) const {
+EntryInfo WShardChunks::DescribeFile(const JoinedLane& joined) const {
   EntryInfo info;
   info.name = joined.name;
   info.kind = "joined lane";
@@ -177,7 +194,6 @@ EntryInfo WShardChunks::DescribeLane(const JoinedLane& joined) const {
   }
   for (size_t k = 0; k < chunks_.size(); ++k) {
     const EntryInfo part = chunks_[k]->Describe(joined.entries[k]);
-    info.size += part.size;
     info.stored_size += part.stored_size;
     if (k == 0) {
       info.codec = part.codec;
@@ -192,46 +208,10 @@ EntryInfo WShardChunks::DescribeLane(const JoinedLane& joined) const {
   return info;
 }
 
-/// episode/LANE: the joined lanes.
-class WShardChunks::Lanes final : public FileTable {
- public:
-  explicit Lanes(std::shared_ptr<const WShardChunks> episode)
-      : FileTable({.directory = "episode"}), episode_(std::move(episode)) {}
-
-  uint32_t count() const override {
-    return static_cast<uint32_t>(episode_->join_.lanes.size());
-  }
-  std::optional<std::string_view> Path(
-      uint32_t lane, std::string& /*scratch*/) const override {
-    return At(lane).name;
-  }
-  Result<Content> Open(uint32_t lane,
-                       const ReadContext& context) const override {
-    return episode_->OpenLane(At(lane), context);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t lane) const override {
-    uint64_t size = 0;
-    for (size_t k = 0; k < episode_->chunks_.size(); ++k) {
-      size += episode_->chunks_[k]->EntrySize(At(lane).entries[k]);
-    }
-    return size;
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t lane, const ReadContext& /*context*/) const override {
-    return episode_->DescribeLane(At(lane));
-  }
-
- private:
-  const JoinedLane& At(uint32_t lane) const {
-    return episode_->join_.lanes[lane];
-  }
-
-  const std::shared_ptr<const WShardChunks> episode_;
-};
-
 Container::Tables WShardChunks::Files() const {
   Tables files = shard::ShardContainer::Files();
-  files.push_back(std::make_shared<const Lanes>(Share(*this)));
+  files.push_back(
+      ListFiles({.directory = "episode"}, Share(*this), Share(join_.lanes)));
   return files;
 }
 
@@ -265,7 +245,7 @@ std::vector<ArrayInfo> WShardChunks::Arrays() const {
     arrays.push_back(
         {joined.name, joined.lane.dtype, joined.lane.shape,
          [self = Share(*this), &joined](const ReadContext& context) {
-           return self->OpenLane(joined, context);
+           return self->OpenFile(joined, context);
          }});
   }
   return arrays;

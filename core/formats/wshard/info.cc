@@ -95,7 +95,7 @@ EntryInfo WShardContainer::Describe(uint32_t entry) const {
     info.extra["residual_layout"] = layout->name();
     info.extra["residual_signs"] = "views/" + SignsPath(entry);
   }
-  if (IsRepaired(entry)) {
+  if (RepairedIndex(entry)) {
     add_note(
         "assembled from the runs of a stream writer; `checksum` "
         "is of the bytes at the offset in the index");
@@ -104,19 +104,17 @@ EntryInfo WShardContainer::Describe(uint32_t entry) const {
   return info;
 }
 
-EntryInfo WShardContainer::DescribeSigns(uint32_t entry,
-                                         const SignLayout& layout) const {
-  EntryInfo info = shard::ShardContainer::Describe(entry);
+EntryInfo WShardContainer::DescribeFile(const SignFile& file) const {
+  EntryInfo info = shard::ShardContainer::Describe(file.entry);
   info.name.reset();
   info.kind = "signs";
   info.computed = true;
-  info.size = layout.decoded_size();
   info.dtype = DTypeName(DType::kI8);
-  info.shape = layout.shape();
+  info.shape = file.layout.shape();
   info.note =
       "1 for a set bit, -1 for a clear one, which may also stand for zero; "
       "TypeScript writers set bits for the opposite sign";
-  info.extra = {{"residual_layout", layout.name()}};
+  info.extra = {{"residual_layout", file.layout.name()}};
   return info;
 }
 
@@ -135,15 +133,7 @@ Json WShardContainer::Metadata() const {
     return metadata;
   }
   for (Json& element : *list) {
-    if (!element.is_object()) continue;
-    const auto text = [&element](const char* key) {
-      const auto found = element.find(key);
-      return found != element.end() && found->is_string()
-                 ? std::optional(found->get<std::string>())
-                 : std::nullopt;
-    };
-    std::optional<std::string> block = text("signal_block");
-    if (!block && text("id")) block = "signal/" + *text("id");
+    const std::optional<std::string> block = ChannelBlock(element);
     if (block) by_block.emplace(*block, std::move(element));
   }
   return metadata;

@@ -2,7 +2,6 @@
 #include "core/formats/wshard/join.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -86,56 +85,31 @@ Join JoinLanes(const Chunks& chunks) {
   return join;
 }
 
-Result<Content> OpenJoined(const Chunks& chunks, const JoinedLane& lane,
-                           const ReadContext& context) {
-  Content whole;
-  for (size_t k = 0; k < chunks.size(); ++k) {
-    const Result<Content> part = chunks[k]->OpenEntry(lane.entries[k], context);
-    if (!part) return part.error();
-    whole.Append(*part);
-  }
-  return whole;
-}
-
 Status GlobalTicks::Compute(uint64_t offset, MutableBytes out,
                             const ReadContext& context) const {
+  // A window may begin and end within a tick.
   uint64_t tick = offset / kTickSize;
-  size_t skip = offset % kTickSize;  // bytes of the first tick before `offset`
-  const uint64_t end = offset + out.size();
-  const auto length = static_cast<size_t>(
-      end - tick * kTickSize + (kTickSize - end % kTickSize) % kTickSize);
-  Window window;
-  Status read = local_.Read(tick * kTickSize, length, context, window);
+  const size_t skip = offset % kTickSize;
+  const size_t count = (skip + out.size() + kTickSize - 1) / kTickSize;
+  Buffer ticks(count * kTickSize);
+  Status read = ReadInto(local_, tick * kTickSize, ticks.span(), context);
   if (!read) return read;
-  // A tick may continue from one slice into the next.
-  std::array<std::byte, kTickSize> bytes;
-  size_t have = 0;
-  auto piece = std::upper_bound(
-      pieces_.begin(), pieces_.end(), tick,
-      [](uint64_t at, const Piece& one) { return at < one.end; });
-  for (const Bytes slice : window.slices()) {
-    for (const std::byte byte : slice) {
-      bytes[have++] = byte;
-      if (have < kTickSize) continue;
-      have = 0;
-      while (tick >= piece->end) ++piece;
-      const auto local = static_cast<int32_t>(LoadLe<uint32_t>(bytes.data()));
-      constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-      if (piece->start > static_cast<uint64_t>(kMost) ||
-          static_cast<int64_t>(piece->start) + local > kMost) {
-        return Error{Code::kLimit, "step " + std::to_string(tick) +
-                                       ": its tick is over 2^31 - 1"};
-      }
-      const auto global =
-          static_cast<uint32_t>(static_cast<int64_t>(piece->start) + local);
-      for (size_t i = skip; i < kTickSize && !out.empty(); ++i) {
-        out[0] = static_cast<std::byte>(global >> (8 * i) & 0xFFU);
-        out = out.subspan(1);
-      }
-      skip = 0;
-      ++tick;
+  auto piece = std::ranges::upper_bound(pieces_, tick, {}, &Piece::end);
+  for (size_t at = 0; at < ticks.size(); at += kTickSize) {
+    while (tick >= piece->end) ++piece;
+    const auto local =
+        static_cast<int32_t>(LoadLe<uint32_t>(ticks.data() + at));
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    if (piece->start > static_cast<uint64_t>(kMost) ||
+        static_cast<int64_t>(piece->start) + local > kMost) {
+      return Error{Code::kLimit, "step " + std::to_string(tick) +
+                                     ": its tick is over 2^31 - 1"};
     }
+    StoreLe(static_cast<uint32_t>(static_cast<int64_t>(piece->start) + local),
+            ticks.data() + at);
+    ++tick;
   }
+  std::copy_n(ticks.data() + skip, out.size(), out.data());
   return {};
 }
 

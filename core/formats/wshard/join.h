@@ -32,10 +32,6 @@ struct Join {
 /// not arrays, because their number of steps is unknown.
 Join JoinLanes(const Chunks& chunks);
 
-/// Opens a lane in all chunks and joins the parts, without a copy.
-Result<Content> OpenJoined(const Chunks& chunks, const JoinedLane& lane,
-                           const ReadContext& context);
-
 /// The i32 ticks of an episode. Those in a chunk are relative to the start of
 /// the chunk, which is added.
 class GlobalTicks final : public Transform {

@@ -61,6 +61,14 @@ bool IsLaneName(std::string_view name) {
 
 }  // namespace
 
+std::optional<std::string> ChannelBlock(const Json& element) {
+  const std::string* block = Text(MemberAt(element, "signal_block"));
+  if (block != nullptr) return *block;
+  const std::string* id = Text(MemberAt(element, "id"));
+  if (id != nullptr) return "signal/" + *id;
+  return std::nullopt;
+}
+
 std::optional<DType> LaneDType(std::string_view name) {
   // Long names of dtypes, and their prefix in short ones.
   constexpr std::array<std::array<std::string_view, 2>, 4> kLong = {
@@ -86,16 +94,11 @@ LaneTable::LaneTable(const Json& channels, std::optional<uint64_t> length)
   const Json* list = MemberAt(channels, "channels");
   if (list != nullptr && list->is_array()) {
     for (const Json& element : *list) {
-      const std::string* id =
-          element.is_object() ? Text(MemberAt(element, "id")) : nullptr;
-      const std::string* block = element.is_object()
-                                     ? Text(MemberAt(element, "signal_block"))
-                                     : nullptr;
-      if (id == nullptr && block == nullptr) {
+      if (std::optional<std::string> block = ChannelBlock(element)) {
+        Declare(Text(MemberAt(element, "id")), *std::move(block), element);
+      } else {
         ++unusable_;
-        continue;
       }
-      Declare(id, block != nullptr ? *block : "signal/" + *id, element);
     }
     return;
   }

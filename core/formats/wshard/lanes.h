@@ -76,6 +76,10 @@ class LaneTable {
   size_t unusable_ = 0;
 };
 
+/// The name of the entry that an element of meta/channels declares; nullopt if
+/// it is not valid.
+std::optional<std::string> ChannelBlock(const Json& element);
+
 /// "f32", "float32", "Float32", ... as a dtype.
 std::optional<DType> LaneDType(std::string_view name);
 

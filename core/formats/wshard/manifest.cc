@@ -8,9 +8,9 @@
 namespace ctxfs::wshard {
 namespace {
 
-std::optional<uint64_t> Count(const Json* value) {
-  if (value == nullptr || !value->is_number_unsigned()) return std::nullopt;
-  return value->get<uint64_t>();
+std::optional<uint64_t> Count(const Json& value) {
+  if (!value.is_number_unsigned()) return std::nullopt;
+  return value.get<uint64_t>();
 }
 
 ChunkRef ParseChunk(const Json& json) {
@@ -24,10 +24,10 @@ ChunkRef ParseChunk(const Json& json) {
   chunk.identity = TextAt(json, "identity");
   const Json* range = MemberAt(json, "timestep_range");
   if (range != nullptr && range->is_array() && range->size() == 2) {
-    chunk.start = Count(&(*range)[0]);
-    chunk.last = Count(&(*range)[1]);
+    chunk.start = Count((*range)[0]);
+    chunk.last = Count((*range)[1]);
   }
-  chunk.length = Count(MemberAt(json, "length_T"));
+  chunk.length = CountAt(json, "length_T");
   return chunk;
 }
 
@@ -82,10 +82,8 @@ bool StaysInside(std::string_view path) {
 
 ChunkManifest ChunkManifest::Parse(const Json& json) {
   ChunkManifest manifest;
-  const std::optional<uint64_t> total =
-      Count(MemberAt(json, "total_timesteps"));
-  const std::optional<uint64_t> declared =
-      Count(MemberAt(json, "total_chunks"));
+  const std::optional<uint64_t> total = CountAt(json, "total_timesteps");
+  const std::optional<uint64_t> declared = CountAt(json, "total_chunks");
   manifest.episode = {{"id", TextAt(json, "episode_id")},
                       {"env_id", TextAt(json, "env_id")},
                       {"total_timesteps", total ? Json(*total) : Json()},
@@ -98,9 +96,7 @@ ChunkManifest ChunkManifest::Parse(const Json& json) {
   for (const Json& chunk : *chunks) {
     manifest.chunks.push_back(ParseChunk(chunk));
   }
-  std::stable_sort(
-      manifest.chunks.begin(), manifest.chunks.end(),
-      [](const ChunkRef& a, const ChunkRef& b) { return a.index < b.index; });
+  std::ranges::stable_sort(manifest.chunks, {}, &ChunkRef::index);
   manifest.faults = Discontinuities(manifest.chunks, total);
   return manifest;
 }

@@ -42,9 +42,8 @@ std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
     faults.push_back(identity.error());
     return faults;
   }
-  const auto listed =
-      identity->is_object() ? identity->find("entries") : identity->end();
-  if (listed == identity->end() || !listed->is_object() ||
+  const Json* listed = MemberAt(*identity, "entries");
+  if (listed == nullptr || !listed->is_object() ||
       TextAt(*identity, "leaf") != "sha256") {
     faults.push_back(
         {Code::kCorrupt, "meta/identity lists no sha256 of entries", at});

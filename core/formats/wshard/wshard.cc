@@ -16,6 +16,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/listed_files.h"
 #include "core/container/open.h"
 #include "core/content/check_at.h"
 #include "core/formats/wshard/residual.h"
@@ -28,10 +29,9 @@ bool Probe(Bytes head) { return shard::HasShardRole(head, shard::kWShardRole); }
 /// The value of the first of `keys` that is of the wanted kind, or null.
 Json Pick(const Json& object, std::initializer_list<const char*> keys,
           bool (Json::*is_wanted)() const noexcept) {
-  if (!object.is_object()) return nullptr;
   for (const char* key : keys) {
-    const auto found = object.find(key);
-    if (found != object.end() && ((*found).*is_wanted)()) return *found;
+    const Json* value = MemberAt(object, key);
+    if (value != nullptr && (value->*is_wanted)()) return *value;
   }
   return nullptr;
 }
@@ -176,10 +176,7 @@ std::vector<StoredLane> WShardContainer::OverlappingLanes() const {
     end = record.data_offset + record.disk_size;
   }
   if (ordered) return {};
-  std::sort(
-      lanes.begin(), lanes.end(), [](const StoredLane& a, const StoredLane& b) {
-        return a.offset != b.offset ? a.offset < b.offset : a.entry < b.entry;
-      });
+  std::ranges::stable_sort(lanes, {}, &StoredLane::offset);
   end = 0;
   for (const StoredLane& lane : lanes) {
     if (lane.offset < end) return lanes;
@@ -254,9 +251,7 @@ std::optional<Lane> WShardContainer::LaneOf(uint32_t entry,
 
 Result<Content> WShardContainer::OpenEntry(uint32_t entry,
                                            const ReadContext& context) const {
-  if (interleaving_ == nullptr)
-    return shard::ShardContainer::OpenEntry(entry, context);
-  const std::optional<size_t> index = interleaving_->IndexOf(entry);
+  const std::optional<size_t> index = RepairedIndex(entry);
   if (!index) return shard::ShardContainer::OpenEntry(entry, context);
   return Content(
       Computed{std::make_shared<const RepairedLane>(
@@ -271,61 +266,31 @@ std::string WShardContainer::SignsPath(uint32_t entry) const {
 
 std::optional<SignLayout> WShardContainer::SignsOf(uint32_t entry) const {
   const auto signal = ResidualSignal(EntryName(entry).value_or(""));
-  if (!signal || EntryFault(entry) || IsRepaired(entry)) return std::nullopt;
+  if (!signal || EntryFault(entry) || RepairedIndex(entry)) return std::nullopt;
   const uint64_t size = EntrySize(entry);
   if (size > limits::kDecodedBytes) return std::nullopt;
   return SignLayout::Find(size, length(), lanes_.SignalElements(*signal));
 }
 
-Result<Content> WShardContainer::OpenSigns(uint32_t entry,
-                                           const SignLayout& layout) const {
-  Result<std::shared_ptr<const Block>> packed = OpenBlock(entry);
+Result<Content> WShardContainer::OpenFile(
+    const SignFile& file, const ReadContext& /*context*/) const {
+  Result<std::shared_ptr<const Block>> packed = OpenBlock(file.entry);
   if (!packed) return std::move(packed).error();
   return Content(
-      Computed{std::make_shared<const Signs>(std::move(*packed), layout)},
-      layout.decoded_size());
+      Computed{std::make_shared<const Signs>(std::move(*packed), file.layout)},
+      FileSize(file));
 }
-
-/// views/residual_signs/SIGNAL: the sign bits of a signal as an array of int8.
-class WShardContainer::SignFiles final : public FileTable {
- public:
-  explicit SignFiles(std::shared_ptr<const WShardContainer> episode)
-      : FileTable({.role = Role::kViews, .directory = "residual_signs"}),
-        episode_(std::move(episode)) {
-    for (uint32_t i = 0; i < episode_->entry_count(); ++i) {
-      const std::optional<SignLayout> layout = episode_->SignsOf(i);
-      if (layout) files_.emplace_back(i, *layout);
-      if (files_.size() == limits::kDerivedFiles) break;
-    }
-  }
-
-  uint32_t count() const override {
-    return static_cast<uint32_t>(files_.size());
-  }
-  std::optional<std::string_view> Path(
-      uint32_t file, std::string& /*scratch*/) const override {
-    return ResidualSignal(*episode_->EntryName(files_[file].first));
-  }
-  Result<Content> Open(uint32_t file,
-                       const ReadContext& /*context*/) const override {
-    return episode_->OpenSigns(files_[file].first, files_[file].second);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t file) const override {
-    return files_[file].second.decoded_size();
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t file, const ReadContext& /*context*/) const override {
-    return episode_->DescribeSigns(files_[file].first, files_[file].second);
-  }
-
- private:
-  const std::shared_ptr<const WShardContainer> episode_;
-  std::vector<std::pair<uint32_t, SignLayout>> files_;  // entries
-};
 
 Container::Tables WShardContainer::Files() const {
   Tables files = shard::ShardContainer::Files();
-  files.push_back(std::make_shared<const SignFiles>(Share(*this)));
+  auto signs = std::make_shared<std::vector<SignFile>>();
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    if (const auto layout = SignsOf(i)) signs->push_back({i, *layout});
+    if (signs->size() == limits::kDerivedFiles) break;
+  }
+  files.push_back(ListFiles(
+      {.role = Role::kViews, .directory = "residual_signs"}, Share(*this),
+      std::shared_ptr<const std::vector<SignFile>>(std::move(signs))));
   return files;
 }
 
@@ -356,9 +321,9 @@ std::vector<ArrayInfo> WShardContainer::Arrays(
                         }});
     } else if (const std::optional<SignLayout> layout = SignsOf(i)) {
       arrays.push_back({SignsPath(i), DType::kI8, layout->shape(),
-                        [self = Share(*this), i,
-                         layout = *layout](const ReadContext& /*context*/) {
-                          return self->OpenSigns(i, layout);
+                        [self = Share(*this), file = SignFile{i, *layout}](
+                            const ReadContext& request) {
+                          return self->OpenFile(file, request);
                         }});
     }
   }

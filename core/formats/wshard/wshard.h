@@ -42,6 +42,24 @@ class WShardContainer final : public shard::ShardContainer {
   Tables Files() const override;
   Exports Export() const override;
 
+  /// The layout of the signs in a residual lane.
+  struct SignFile {
+    uint32_t entry;
+    SignLayout layout;
+  };
+
+  // views/residual_signs/SIGNAL: the sign bits of a signal as an array of int8.
+
+  std::string_view FilePath(const SignFile& file) const {
+    return *ResidualSignal(*EntryName(file.entry));
+  }
+  uint64_t FileSize(const SignFile& file) const {
+    return file.layout.decoded_size();
+  }
+  Result<Content> OpenFile(const SignFile& file,
+                           const ReadContext& context) const;
+  EntryInfo DescribeFile(const SignFile& file) const;
+
   /// Steps of the episode: declared, or from the size of a lane; nullopt if
   /// unknown (docs/wshard.md, section 2).
   std::optional<uint64_t> length() const { return lanes_.length(); }
@@ -66,8 +84,6 @@ class WShardContainer final : public shard::ShardContainer {
     std::optional<uint32_t> done, ticks, reward;
   };
 
-  class SignFiles;
-
   /// Incomplete if interrupted.
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
   Known FindKnown() const;
@@ -81,13 +97,13 @@ class WShardContainer final : public shard::ShardContainer {
   /// for lanes of a size that no layout has.
   std::optional<SignLayout> SignsOf(uint32_t entry) const;
   std::string SignsPath(uint32_t entry) const;
-  Result<Content> OpenSigns(uint32_t entry, const SignLayout& layout) const;
-  EntryInfo DescribeSigns(uint32_t entry, const SignLayout& layout) const;
   bool SharesBytes(uint32_t entry) const {
     return !shares_bytes_.empty() && shares_bytes_[entry];
   }
-  bool IsRepaired(uint32_t entry) const {
-    return interleaving_ != nullptr && interleaving_->IndexOf(entry);
+  /// The index of a repaired lane in the interleaving.
+  std::optional<size_t> RepairedIndex(uint32_t entry) const {
+    if (interleaving_ == nullptr) return std::nullopt;
+    return interleaving_->IndexOf(entry);
   }
 
   /// All uncompressed lanes by offset, if any of them share bytes; else none.
