@@ -25,21 +25,9 @@ class SjgnCursor {
   uint64_t at() const { return at_; }
   uint64_t remaining() const { return end_ - at_; }
 
-  uint8_t U8() {
-    std::byte byte{};
-    Fill({&byte, 1});
-    return std::to_integer<uint8_t>(byte);
-  }
-  uint32_t U32() {
-    std::byte bytes[sizeof(uint32_t)] = {};
-    Fill(bytes);
-    return LoadLe<uint32_t>(bytes);
-  }
-  uint64_t U64() {
-    std::byte bytes[sizeof(uint64_t)] = {};
-    Fill(bytes);
-    return LoadLe<uint64_t>(bytes);
-  }
+  uint8_t U8() { return Field<uint8_t>(); }
+  uint32_t U32() { return Field<uint32_t>(); }
+  uint64_t U64() { return Field<uint64_t>(); }
   uint64_t Uvarint() {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -78,6 +66,12 @@ class SjgnCursor {
   }
 
  private:
+  template <typename T>
+  T Field() {
+    std::byte bytes[sizeof(T)] = {};
+    Fill(bytes);
+    return LoadLe<T>(bytes);
+  }
   void Fill(MutableBytes out) {
     if (!ok()) return;
     if (out.size() > remaining()) return Fail("ends too early");

@@ -23,9 +23,6 @@ namespace ctxfs::graph {
 namespace {
 
 constexpr uint8_t kHasPredicates = 0x01;
-constexpr uint64_t kNode = 0;
-constexpr uint64_t kEdge = 1;
-constexpr uint64_t kTriple = 2;
 
 // Names or events that are passed over between two checks for an interrupt.
 // Passing over one may take a small read.
@@ -60,6 +57,11 @@ std::vector<std::string_view> ReadNames(cowrie::CowrieReader& in) {
   return names;
 }
 
+std::string TooMuchText() {
+  return "the events have more than " + std::to_string(limits::kCowrieText) +
+         " bytes of text";
+}
+
 /// Decodes an event in its frame. `text` counts the bytes of text of all
 /// events.
 Result<Json> ReadFrame(Bytes frame, uint64_t offset, const Interrupt& interrupt,
@@ -85,10 +87,7 @@ Result<Json> ReadFrame(Bytes frame, uint64_t offset, const Interrupt& interrupt,
   if (!event) return event;
   text += decoder.text();
   if (text > limits::kCowrieText) {
-    return Error{Code::kLimit,
-                 "the events have more than " +
-                     std::to_string(limits::kCowrieText) + " bytes of text",
-                 offset};
+    return Error{Code::kLimit, TooMuchText(), offset};
   }
   if (!event->is_object()) {
     return Error{Code::kCorrupt, "an event is not an object", offset};
@@ -105,24 +104,25 @@ class EventReader {
 
   /// Returns what is wrong with the event; empty if nothing is.
   std::string Read() {
-    const auto kind = event_.find("k");
-    if (kind == event_.end() || !kind->is_number_integer()) {
+    const Json* kind = MemberAt(event_, "k");
+    if (kind == nullptr || !kind->is_number_integer()) {
       return "an event has no kind";
     }
-    const auto number = kind->get<int64_t>();
-    if (number == static_cast<int64_t>(kNode)) {
-      ReadNode();
-    } else if (number == static_cast<int64_t>(kEdge)) {
-      ReadEdge();
-    } else if (number == static_cast<int64_t>(kTriple)) {
-      ReadTriple();
-    } else {
-      return "an event has an unknown kind";
+    switch (kind->get<int64_t>()) {
+      case 0:
+        ReadNode();
+        break;
+      case 1:
+        ReadEdge();
+        break;
+      case 2:
+        ReadTriple();
+        break;
+      default:
+        return "an event has an unknown kind";
     }
     ReadOp();
-    if (const auto ts = event_.find("ts"); ts != event_.end()) {
-      made_["ts"] = *ts;
-    }
+    Copy("ts", "ts");
     return fault_;
   }
 
@@ -133,7 +133,7 @@ class EventReader {
     made_["kind"] = "node";
     Text("id", "id");
     Json labels = Json::array();
-    if (const auto found = event_.find("l"); found != event_.end()) {
+    if (const Json* found = MemberAt(event_, "l")) {
       if (!found->is_array()) fault_ = "the labels of an event are not a list";
       for (const Json& label : *found) {
         labels.push_back(NameOf(label, names_.labels));
@@ -148,7 +148,7 @@ class EventReader {
     if (event_.contains("id")) Text("id", "id");
     Text("f", "from");
     Text("to", "to");
-    if (const auto type = event_.find("t"); type != event_.end()) {
+    if (const Json* type = MemberAt(event_, "t")) {
       made_["type"] = NameOf(*type, names_.labels);
     }
     Props();
@@ -156,25 +156,26 @@ class EventReader {
   void ReadTriple() {
     made_["kind"] = "triple";
     made_["subject"] = event_.value("s", Json());
-    if (const auto predicate = event_.find("pr"); predicate != event_.end()) {
+    if (const Json* predicate = MemberAt(event_, "pr")) {
       made_["predicate"] = NameOf(*predicate, names_.predicates);
     }
     made_["object"] = event_.value("o", Json());
-    if (const auto graph = event_.find("g"); graph != event_.end()) {
-      made_["graph"] = *graph;
-    }
+    Copy("g", "graph");
   }
   void ReadOp() {
-    const auto op = event_.find("op");
+    const Json* op = MemberAt(event_, "op");
     const int64_t number =
-        op == event_.end() || !op->is_number_integer() ? 0 : op->get<int64_t>();
+        op != nullptr && op->is_number_integer() ? op->get<int64_t>() : 0;
     if (number != 0 && number != 1)
       fault_ = "an event has an unknown operation";
     made_["op"] = number == 0 ? "upsert" : "delete";
   }
+  void Copy(const char* field, const char* name) {
+    if (const Json* value = MemberAt(event_, field)) made_[name] = *value;
+  }
   void Text(const char* field, const char* name) {
-    const auto text = event_.find(field);
-    if (text == event_.end() || !text->is_string()) {
+    const Json* text = MemberAt(event_, field);
+    if (text == nullptr || !text->is_string()) {
       fault_ = std::string("an event has no text for ") + name;
       return;
     }
@@ -182,17 +183,16 @@ class EventReader {
   }
   void Props() { made_["props"] = event_.value("p", Json::object()); }
   Json NameOf(const Json& index, const std::vector<std::string_view>& names) {
-    if (index.is_number_integer() && index.get<int64_t>() >= 0 &&
-        index.get<uint64_t>() < names.size()) {
-      const auto name = names[static_cast<size_t>(index.get<uint64_t>())];
-      // Many events may repeat a long name.
-      text_ += name.size();
-      if (text_ <= limits::kCowrieText) return std::string(name);
-      fault_ = "the events have more than " +
-               std::to_string(limits::kCowrieText) + " bytes of text";
+    if (!index.is_number_integer() || index.get<int64_t>() < 0 ||
+        index.get<uint64_t>() >= names.size()) {
+      fault_ = "a label is not in the dictionary";
       return nullptr;
     }
-    fault_ = "a label is not in the dictionary";
+    const auto name = names[static_cast<size_t>(index.get<uint64_t>())];
+    // Many events may repeat a long name.
+    text_ += name.size();
+    if (text_ <= limits::kCowrieText) return std::string(name);
+    fault_ = TooMuchText();
     return nullptr;
   }
 
