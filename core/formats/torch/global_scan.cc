@@ -8,13 +8,12 @@
 #include <cstdio>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/base/bytes.h"
 #include "core/formats/torch/limits.h"
-#include "core/formats/torch/memo_hash.h"
+#include "core/formats/torch/memo.h"
 #include "core/formats/torch/names.h"
 #include "core/formats/torch/pickle_input.h"
 #include "core/formats/torch/text_opcodes.h"
@@ -88,12 +87,8 @@ constexpr std::array<OpcodeLayout, 256> MakeOpcodes() {
   set("J", {O::kFixed, 4, 0, A::kPush});
   set("G", {O::kFixed, 8, 0, A::kPush});
   // LONG1 and bytes.
-  set("\x8A"
-      "C",
-      {O::kCounted, 1, 0, A::kPush});
-  set("\x8B"
-      "B",
-      {O::kCounted, 4, 0, A::kPush});
+  set("C\x8A", {O::kCounted, 1, 0, A::kPush});
+  set("B\x8B", {O::kCounted, 4, 0, A::kPush});
   set("\x8E\x96", {O::kCounted, 8, 0, A::kPush});
   set("U\x8C", {O::kCounted, 1, 0, A::kPushText});
   set("TX", {O::kCounted, 4, 0, A::kPushText});
@@ -130,39 +125,9 @@ using Value = uint32_t;
 constexpr Value kMarkValue = UINT32_MAX;
 constexpr Value kUnknown = UINT32_MAX - 1;  // no text, or one that is not kept
 
-/// The values of the memo. Python's may have any key; of keys far apart only
-/// so many are kept, and then none can be relied on.
-class Memo {
- public:
-  void Put(uint64_t key, Value value) {
-    if (key < near_.size()) {
-      near_[static_cast<size_t>(key)] = value;
-    } else if (key == near_.size() && !far_.contains(key) &&
-               near_.size() < kMostNodes) {
-      near_.push_back(value);
-    } else if (far_.contains(key) || far_.size() < kMostFar) {
-      far_[key] = value;
-    } else {
-      Lose();
-    }
-  }
-  void PutNext(Value value) { Put(near_.size() + far_.size(), value); }
-  Value Get(uint64_t key) const {
-    if (lost_) return kUnknown;
-    if (key < near_.size()) return near_[static_cast<size_t>(key)];
-    const auto found = far_.find(key);
-    return found == far_.end() ? kUnknown : found->second;
-  }
-  /// From now on no value is known.
-  void Lose() { lost_ = true; }
-
- private:
-  static constexpr size_t kMostFar = 1'000'000;
-
-  std::vector<Value> near_;
-  std::unordered_map<uint64_t, Value, MemoHash> far_;
-  bool lost_ = false;
-};
+// Keys of the memo that are kept besides those without gaps. With more of them
+// none can be relied on.
+constexpr size_t kMostFar = 1'000'000;
 
 class GlobalScan {
  public:
@@ -182,7 +147,8 @@ class GlobalScan {
 
   // Operands. They are empty or 0 once the scan does not go on.
   bool HasLeft(uint64_t size);
-  uint64_t Number(size_t width);
+  Bytes Take(uint64_t size);
+  uint64_t Number(size_t width) { return LittleEndianNumber(Take(width)); }
   /// The next `size` bytes; nullopt if they are too long for a name.
   std::optional<std::string> Counted(uint64_t size, bool wanted);
   /// The bytes up to the next line feed.
@@ -192,6 +158,8 @@ class GlobalScan {
   void Apply(const OpcodeLayout& opcode);
   void ApplyText(Action action);
   void ApplyMemo(Action action);
+  /// Puts the top value into the memo.
+  void Put(uint64_t key);
 
   void Push(Value value);
   void PushText(const std::optional<std::string>& text);
@@ -200,7 +168,6 @@ class GlobalScan {
   Value Top() const { return stack_.empty() ? kUnknown : stack_.back(); }
   std::optional<std::string_view> TextOf(Value value) const;
   void AddStackGlobal();
-  void AddName(std::string_view module, std::string_view name);
 
   PickleInput input_;
   const ReadContext& context_;
@@ -212,7 +179,8 @@ class GlobalScan {
 
   std::vector<Value> stack_;
   Memo memo_;
-  std::string texts_;  // each behind its length, 4 bytes
+  bool memo_lost_ = false;  // no value of it is known
+  std::string texts_;       // each behind its length, 4 bytes
   uint64_t name_bytes_ = 0;
   bool stopped_ = false;   // nothing more is read
   bool finished_ = false;  // at the pickle's end
@@ -257,30 +225,22 @@ bool GlobalScan::HasLeft(uint64_t size) {
   return false;
 }
 
-uint64_t GlobalScan::Number(size_t width) {
-  if (!HasLeft(width)) return 0;
-  const Result<Bytes> bytes = input_.Take(width);
-  if (!bytes) {
-    Fail(bytes.error());
-    return 0;
-  }
-  uint64_t number = 0;
-  for (size_t i = 0; i < width; ++i) {
-    number |= std::to_integer<uint64_t>((*bytes)[i]) << (8 * i);
-  }
-  return number;
+Bytes GlobalScan::Take(uint64_t size) {
+  if (!HasLeft(size)) return {};
+  Result<Bytes> bytes = input_.Take(size);
+  if (bytes) return *bytes;
+  Fail(std::move(bytes).error());
+  return {};
 }
 
 std::optional<std::string> GlobalScan::Counted(uint64_t size, bool wanted) {
-  if (!HasLeft(size)) return std::nullopt;
   if (!wanted || size > kMostNameBytes) {
-    input_.Skip(size);
+    if (HasLeft(size)) input_.Skip(size);
     return std::nullopt;
   }
-  const Result<Bytes> bytes = input_.Take(size);
-  if (bytes) return std::string(AsText(*bytes));
-  Fail(bytes.error());
-  return std::nullopt;
+  const Bytes bytes = Take(size);
+  if (!going()) return std::nullopt;
+  return std::string(AsText(bytes));
 }
 
 std::optional<std::string> GlobalScan::Line() {
@@ -345,7 +305,7 @@ void GlobalScan::Apply(const OpcodeLayout& opcode) {
       return;
     case Action::kGlobal:
       if (text_ && second_text_) {
-        AddName(*text_, *second_text_);
+        names_.Add(NameOfGlobal(*text_, *second_text_));
       } else {
         names_.SetIncomplete("a name is too long");
       }
@@ -374,19 +334,24 @@ void GlobalScan::ApplyText(Action action) {
 }
 
 void GlobalScan::ApplyMemo(Action action) {
-  if (action == Action::kPutNext) return memo_.PutNext(Top());
+  if (action == Action::kPutNext) return Put(memo_.size());
   if (action == Action::kPutLine || action == Action::kGetLine) {
     const std::optional<uint64_t> key =
         text_ ? PlainNumber(*text_) : std::nullopt;
     // Python accepts more spellings of a number than are read here.
-    if (!key) memo_.Lose();
+    if (!key) memo_lost_ = true;
     number_ = key.value_or(0);
   }
   if (action == Action::kPut || action == Action::kPutLine) {
-    memo_.Put(number_, Top());
+    Put(number_);
   } else {
-    Push(memo_.Get(number_));
+    const std::optional<Value> value = memo_.Get(number_);
+    Push(memo_lost_ ? kUnknown : value.value_or(kUnknown));
   }
+}
+
+void GlobalScan::Put(uint64_t key) {
+  if (!memo_.Put(key, Top(), kMostFar)) memo_lost_ = true;
 }
 
 void GlobalScan::Push(Value value) {
@@ -438,16 +403,12 @@ void GlobalScan::AddStackGlobal() {
     if (name_bytes_ > kMostNamesBytes) {
       return GiveUp("the names are over the limit");
     }
-    AddName(*module, *name);
+    names_.Add(NameOfGlobal(*module, *name));
   } else {
     names_.SetIncomplete("a name is not given as text, before byte " +
                          std::to_string(input_.at()));
   }
   Push(kUnknown);
-}
-
-void GlobalScan::AddName(std::string_view module, std::string_view name) {
-  names_.Add(NameOfGlobal(module, name));
 }
 
 }  // namespace

@@ -5,6 +5,9 @@
 #include "core/formats/torch/pickle.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <initializer_list>
 #include <utility>
 
 #include "core/formats/torch/limits.h"
@@ -23,68 +26,16 @@ namespace {
 
 using Kind = Node::Kind;
 
-/// The opcodes that are read, with their names in Python's pickletools.
-enum Opcode : uint8_t {
-  kProto = 0x80,
-  kFrame = 0x95,
-  kStop = '.',
-
-  kNone = 'N',
-  kNewTrue = 0x88,
-  kNewFalse = 0x89,
-  kBinInt = 'J',
-  kBinInt1 = 'K',
-  kBinInt2 = 'M',
-  kLong1 = 0x8A,
-  kLong4 = 0x8B,
-  kBinFloat = 'G',
-
-  kShortBinUnicode = 0x8C,
-  kBinUnicode = 'X',
-  kBinUnicode8 = 0x8D,
-  kShortBinString = 'U',  // of Python 2
-  kBinString = 'T',
-  kShortBinBytes = 'C',
-  kBinBytes = 'B',
-  kBinBytes8 = 0x8E,
-  kByteArray8 = 0x96,
-
-  kMark = '(',
-  kPop = '0',
-  kPopMark = '1',
-  kDup = '2',
-  kBinPut = 'q',
-  kLongBinPut = 'r',
-  kMemoize = 0x94,
-  kBinGet = 'h',
-  kLongBinGet = 'j',
-
-  kEmptyList = ']',
-  kEmptyDict = '}',
-  kEmptyTuple = ')',
-  kEmptySet = 0x8F,
-  kTuple1 = 0x85,
-  kTuple2 = 0x86,
-  kTuple3 = 0x87,
-  kTuple = 't',
-  kFrozenSet = 0x91,
-  kAppend = 'a',
-  kAppends = 'e',
-  kSetItem = 's',
-  kSetItems = 'u',
-  kAddItems = 0x90,
-
-  kGlobal = 'c',
-  kStackGlobal = 0x93,
-  kReduce = 'R',
-  kNewObj = 0x81,
-  kNewObjEx = 0x92,
-  kBuild = 'b',
-  kBinPersId = 'Q',
-};
-
 class PickleReader {
  public:
+  /// An opcode with the bytes of the number that follows it, and what it does
+  /// with that number, 0 if there is none.
+  struct Opcode {
+    uint8_t code = 0;
+    uint8_t width = 0;
+    void (*run)(PickleReader& reader, uint64_t number) = nullptr;
+  };
+
   PickleReader(const Content& content, uint64_t offset,
                const ReadContext& context)
       : input_(content, offset, context), context_(context) {}
@@ -92,27 +43,31 @@ class PickleReader {
   Result<Pickle> Read(uint64_t& end);
 
  private:
+  using R = PickleReader;
+  static const std::array<Opcode, 256> kOpcodes;  // by code
+
+  void Execute(uint8_t code);
+
   /// The next `size` bytes, at most PickleInput::kPiece; none after a fault.
   Bytes Take(uint64_t size);
   /// An unsigned little-endian number of 1 to 8 bytes; 0 after a fault.
-  uint64_t Number(size_t size);
+  uint64_t Number(size_t size) { return LittleEndianNumber(Take(size)); }
   /// The text up to the next line feed.
   std::string Line();
   /// Adds `size` bytes to the machine's texts; returns where they start.
   size_t TakeText(uint64_t size);
 
-  // Each passes an opcode that is not in its group to the next.
-  void Execute(uint8_t opcode);
-  void ExecuteText(uint8_t opcode);
-  void ExecuteStack(uint8_t opcode);
-  void ExecuteContainer(uint8_t opcode);
-  void ExecuteObject(uint8_t opcode);
-
-  void CheckProtocol();
-  void PushInteger(uint64_t size);
-  void PushFloat();
-  void PushText(Kind kind, uint64_t size);
-  void PushPython2Text(uint64_t size);
+  void CheckProtocol(uint64_t protocol);
+  void Stop();
+  void PushInt(int64_t value) { machine_.Push(Kind::kInt, value); }
+  void PushLong(uint64_t size);
+  void PushFloat(uint64_t big_endian_bits);
+  void PushText(Kind kind, uint64_t size) {
+    machine_.PushText(kind, TakeText(size));
+  }
+  void PushPython2Text(uint64_t size) {
+    machine_.PushPython2Text(TakeText(size));
+  }
   void PushGlobal();
 
   PickleInput input_;
@@ -137,6 +92,17 @@ Result<Pickle> PickleReader::Read(uint64_t& end) {
   return machine_.TakePickle();
 }
 
+void PickleReader::Execute(uint8_t code) {
+  const Opcode& opcode = kOpcodes[code];
+  if (opcode.run == nullptr) {
+    char hex[8];
+    std::snprintf(hex, sizeof(hex), "0x%02x", code);
+    return machine_.Fail(std::string("opcode ") + hex + " is not supported");
+  }
+  const uint64_t number = opcode.width > 0 ? Number(opcode.width) : 0;
+  if (!machine_.failed()) opcode.run(*this, number);
+}
+
 Bytes PickleReader::Take(uint64_t size) {
   if (machine_.failed()) return {};
   if (size > input_.remaining()) {
@@ -153,15 +119,6 @@ Bytes PickleReader::Take(uint64_t size) {
   if (taken) return *taken;
   machine_.FailWith(std::move(taken).error());
   return {};
-}
-
-uint64_t PickleReader::Number(size_t size) {
-  uint64_t value = 0;
-  const Bytes bytes = Take(size);
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    value |= std::to_integer<uint64_t>(bytes[i]) << (8 * i);
-  }
-  return value;
 }
 
 std::string PickleReader::Line() {
@@ -187,174 +144,27 @@ size_t PickleReader::TakeText(uint64_t size) {
   return start;
 }
 
-void PickleReader::Execute(uint8_t opcode) {
-  switch (opcode) {
-    case kProto:
-      return CheckProtocol();
-    case kFrame:
-      (void)Take(8);  // its size, which readers of a whole file do not need
-      return;
-    case kStop:
-      stopped_ = true;
-      return machine_.Stop();
-    case kNone:
-      return machine_.Push(Kind::kNone);
-    case kNewTrue:
-      return machine_.Push(Kind::kBool, 1);
-    case kNewFalse:
-      return machine_.Push(Kind::kBool, 0);
-    case kBinInt:
-      return machine_.Push(Kind::kInt, static_cast<int32_t>(Number(4)));
-    case kBinInt1:
-      return machine_.Push(Kind::kInt, static_cast<int64_t>(Number(1)));
-    case kBinInt2:
-      return machine_.Push(Kind::kInt, static_cast<int64_t>(Number(2)));
-    case kLong1:
-      return PushInteger(Number(1));
-    case kLong4:
-      return PushInteger(Number(4));
-    case kBinFloat:
-      return PushFloat();
-    default:
-      return ExecuteText(opcode);
-  }
-}
-
-void PickleReader::CheckProtocol() {
-  const uint64_t protocol = Number(1);
+void PickleReader::CheckProtocol(uint64_t protocol) {
   if (protocol >= 2 && protocol <= 5) return;
   machine_.Fail("protocol " + std::to_string(protocol) + " is not 2 to 5");
 }
 
-void PickleReader::PushInteger(uint64_t size) {
+void PickleReader::Stop() {
+  stopped_ = true;
+  machine_.Stop();
+}
+
+void PickleReader::PushLong(uint64_t size) {
   if (size > kMostIntegerBytes) {
     return machine_.Fail("an integer of " + std::to_string(size) +
                          " bytes is over the limit");
   }
-  const size_t start = TakeText(size);
-  machine_.PushInteger(start);
+  machine_.PushInteger(TakeText(size));
 }
 
-// Of all numbers of a pickle, floats alone are big-endian.
-void PickleReader::PushFloat() {
-  const uint64_t bits = __builtin_bswap64(Number(8));
+void PickleReader::PushFloat(uint64_t big_endian_bits) {
+  const uint64_t bits = __builtin_bswap64(big_endian_bits);
   machine_.Push(Kind::kFloat, static_cast<int64_t>(bits));
-}
-
-void PickleReader::ExecuteText(uint8_t opcode) {
-  switch (opcode) {
-    case kShortBinUnicode:
-      return PushText(Kind::kText, Number(1));
-    case kBinUnicode:
-      return PushText(Kind::kText, Number(4));
-    case kBinUnicode8:
-      return PushText(Kind::kText, Number(8));
-    case kShortBinString:
-      return PushPython2Text(Number(1));
-    case kBinString:
-      return PushPython2Text(Number(4));
-    case kShortBinBytes:
-      return PushText(Kind::kBytes, Number(1));
-    case kBinBytes:
-      return PushText(Kind::kBytes, Number(4));
-    case kBinBytes8:
-    case kByteArray8:
-      return PushText(Kind::kBytes, Number(8));
-    default:
-      return ExecuteStack(opcode);
-  }
-}
-
-void PickleReader::PushText(Kind kind, uint64_t size) {
-  const size_t start = TakeText(size);
-  machine_.PushText(kind, start);
-}
-
-void PickleReader::PushPython2Text(uint64_t size) {
-  const size_t start = TakeText(size);
-  machine_.PushPython2Text(start);
-}
-
-void PickleReader::ExecuteStack(uint8_t opcode) {
-  switch (opcode) {
-    case kMark:
-      return machine_.PushMark();
-    case kPop:
-      return machine_.Drop();
-    case kPopMark:
-      return machine_.DropToMark();
-    case kDup:
-      return machine_.PushAgain();
-    case kBinPut:
-      return machine_.Memorize(Number(1));
-    case kLongBinPut:
-      return machine_.Memorize(Number(4));
-    case kMemoize:
-      return machine_.MemorizeNext();
-    case kBinGet:
-      return machine_.Recall(Number(1));
-    case kLongBinGet:
-      return machine_.Recall(Number(4));
-    default:
-      return ExecuteContainer(opcode);
-  }
-}
-
-void PickleReader::ExecuteContainer(uint8_t opcode) {
-  switch (opcode) {
-    case kEmptyList:
-      return machine_.Push(Kind::kList);
-    case kEmptyDict:
-      return machine_.Push(Kind::kDict);
-    case kEmptyTuple:
-      return machine_.Push(Kind::kTuple);
-    case kEmptySet:
-      return machine_.Push(Kind::kSet);
-    case kTuple1:
-      return machine_.MakeTuple(1);
-    case kTuple2:
-      return machine_.MakeTuple(2);
-    case kTuple3:
-      return machine_.MakeTuple(3);
-    case kTuple:
-      return machine_.MakeFromMark(Kind::kTuple);
-    case kFrozenSet:
-      return machine_.MakeFromMark(Kind::kSet);
-    case kAppend:
-      return machine_.Append(1, Kind::kList, &Object::items);
-    case kAppends:
-      return machine_.AppendFromMark(Kind::kList, &Object::items);
-    case kSetItem:
-      return machine_.Append(2, Kind::kDict, &Object::entries);
-    case kSetItems:
-      return machine_.AppendFromMark(Kind::kDict, &Object::entries);
-    case kAddItems:
-      return machine_.AppendFromMark(Kind::kSet, &Object::items);
-    default:
-      return ExecuteObject(opcode);
-  }
-}
-
-void PickleReader::ExecuteObject(uint8_t opcode) {
-  switch (opcode) {
-    case kGlobal:
-      return PushGlobal();
-    case kStackGlobal:
-      return machine_.PushStackGlobal();
-    case kReduce:
-    case kNewObj:
-      return machine_.Call(/*with_keywords=*/false);
-    case kNewObjEx:
-      return machine_.Call(/*with_keywords=*/true);
-    case kBuild:
-      return machine_.Build();
-    case kBinPersId:
-      return machine_.PushPersistent();
-    default:
-      char hex[8];
-      std::snprintf(hex, sizeof(hex), "0x%02x", opcode);
-      machine_.Fail(std::string("opcode ") + hex + " is not supported");
-  }
 }
 
 void PickleReader::PushGlobal() {
@@ -362,6 +172,87 @@ void PickleReader::PushGlobal() {
   const std::string name = Line();
   machine_.PushGlobal(module, name);
 }
+
+constexpr std::array<PickleReader::Opcode, 256> ByCode(
+    std::initializer_list<PickleReader::Opcode> opcodes) {
+  std::array<PickleReader::Opcode, 256> all{};
+  for (const PickleReader::Opcode& opcode : opcodes) all[opcode.code] = opcode;
+  return all;
+}
+
+// The opcodes that are read, with their names in Python's pickletools.
+constexpr std::array<PickleReader::Opcode, 256> PickleReader::kOpcodes =
+    ByCode({
+        // PROTO; FRAME, whose size readers of a whole file do not need; STOP
+        {0x80, 1, [](R& r, uint64_t n) { r.CheckProtocol(n); }},
+        {0x95, 8, [](R&, uint64_t) {}},
+        {'.', 0, [](R& r, uint64_t) { r.Stop(); }},
+        // NONE, NEWTRUE, NEWFALSE, BININT, BININT1, BININT2
+        {'N', 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kNone); }},
+        {0x88, 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kBool, 1); }},
+        {0x89, 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kBool, 0); }},
+        {'J', 4, [](R& r, uint64_t n) { r.PushInt(static_cast<int32_t>(n)); }},
+        {'K', 1, [](R& r, uint64_t n) { r.PushInt(static_cast<int64_t>(n)); }},
+        {'M', 2, [](R& r, uint64_t n) { r.PushInt(static_cast<int64_t>(n)); }},
+        // LONG1, LONG4; BINFLOAT, the only number that is big-endian
+        {0x8A, 1, [](R& r, uint64_t n) { r.PushLong(n); }},
+        {0x8B, 4, [](R& r, uint64_t n) { r.PushLong(n); }},
+        {'G', 8, [](R& r, uint64_t n) { r.PushFloat(n); }},
+        // SHORT_BINUNICODE, BINUNICODE, BINUNICODE8
+        {0x8C, 1, [](R& r, uint64_t n) { r.PushText(Kind::kText, n); }},
+        {'X', 4, [](R& r, uint64_t n) { r.PushText(Kind::kText, n); }},
+        {0x8D, 8, [](R& r, uint64_t n) { r.PushText(Kind::kText, n); }},
+        // SHORT_BINSTRING, BINSTRING, of Python 2
+        {'U', 1, [](R& r, uint64_t n) { r.PushPython2Text(n); }},
+        {'T', 4, [](R& r, uint64_t n) { r.PushPython2Text(n); }},
+        // SHORT_BINBYTES, BINBYTES, BINBYTES8, BYTEARRAY8
+        {'C', 1, [](R& r, uint64_t n) { r.PushText(Kind::kBytes, n); }},
+        {'B', 4, [](R& r, uint64_t n) { r.PushText(Kind::kBytes, n); }},
+        {0x8E, 8, [](R& r, uint64_t n) { r.PushText(Kind::kBytes, n); }},
+        {0x96, 8, [](R& r, uint64_t n) { r.PushText(Kind::kBytes, n); }},
+        // MARK, POP, POP_MARK, DUP
+        {'(', 0, [](R& r, uint64_t) { r.machine_.PushMark(); }},
+        {'0', 0, [](R& r, uint64_t) { r.machine_.Drop(); }},
+        {'1', 0, [](R& r, uint64_t) { r.machine_.DropToMark(); }},
+        {'2', 0, [](R& r, uint64_t) { r.machine_.PushAgain(); }},
+        // BINPUT, LONG_BINPUT, MEMOIZE, BINGET, LONG_BINGET
+        {'q', 1, [](R& r, uint64_t n) { r.machine_.Memorize(n); }},
+        {'r', 4, [](R& r, uint64_t n) { r.machine_.Memorize(n); }},
+        {0x94, 0, [](R& r, uint64_t) { r.machine_.MemorizeNext(); }},
+        {'h', 1, [](R& r, uint64_t n) { r.machine_.Recall(n); }},
+        {'j', 4, [](R& r, uint64_t n) { r.machine_.Recall(n); }},
+        // EMPTY_LIST, EMPTY_DICT, EMPTY_TUPLE, EMPTY_SET
+        {']', 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kList); }},
+        {'}', 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kDict); }},
+        {')', 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kTuple); }},
+        {0x8F, 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kSet); }},
+        // TUPLE1, TUPLE2, TUPLE3, TUPLE, FROZENSET
+        {0x85, 0, [](R& r, uint64_t) { r.machine_.MakeTuple(1); }},
+        {0x86, 0, [](R& r, uint64_t) { r.machine_.MakeTuple(2); }},
+        {0x87, 0, [](R& r, uint64_t) { r.machine_.MakeTuple(3); }},
+        {'t', 0, [](R& r, uint64_t) { r.machine_.MakeFromMark(Kind::kTuple); }},
+        {0x91, 0, [](R& r, uint64_t) { r.machine_.MakeFromMark(Kind::kSet); }},
+        // APPEND, APPENDS, SETITEM, SETITEMS, ADDITEMS
+        {'a', 0, [](R& r, uint64_t) { r.machine_.Append(1, Kind::kList); }},
+        {'e', 0,
+         [](R& r, uint64_t) { r.machine_.AppendFromMark(Kind::kList); }},
+        {'s', 0, [](R& r, uint64_t) { r.machine_.Append(2, Kind::kDict); }},
+        {'u', 0,
+         [](R& r, uint64_t) { r.machine_.AppendFromMark(Kind::kDict); }},
+        {0x90, 0,
+         [](R& r, uint64_t) { r.machine_.AppendFromMark(Kind::kSet); }},
+        // GLOBAL, STACK_GLOBAL; REDUCE, NEWOBJ, NEWOBJ_EX, BUILD; BINPERSID
+        {'c', 0, [](R& r, uint64_t) { r.PushGlobal(); }},
+        {0x93, 0, [](R& r, uint64_t) { r.machine_.PushStackGlobal(); }},
+        {'R', 0,
+         [](R& r, uint64_t) { r.machine_.Call(/*with_keywords=*/false); }},
+        {0x81, 0,
+         [](R& r, uint64_t) { r.machine_.Call(/*with_keywords=*/false); }},
+        {0x92, 0,
+         [](R& r, uint64_t) { r.machine_.Call(/*with_keywords=*/true); }},
+        {'b', 0, [](R& r, uint64_t) { r.machine_.Build(); }},
+        {'Q', 0, [](R& r, uint64_t) { r.machine_.PushPersistent(); }},
+    });
 
 }  // namespace
 

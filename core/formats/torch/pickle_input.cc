@@ -15,18 +15,14 @@ PickleInput::PickleInput(const Content& content, uint64_t offset,
       context_(context) {}
 
 Result<Bytes> PickleInput::Take(uint64_t size) {
-  if (at_ < piece_at_ || !InBounds(at_ - piece_at_, size, piece_size_)) {
-    if (Status read = ReadPiece(); !read) return std::move(read).error();
-  }
-  const Bytes taken = Bytes(buffer_.span())
-                          .subspan(static_cast<size_t>(at_ - piece_at_),
-                                   static_cast<size_t>(size));
+  Result<Bytes> next = Peek(size);
+  if (!next) return next;
   at_ += size;
-  return taken;
+  return next->first(static_cast<size_t>(size));
 }
 
-Result<Bytes> PickleInput::Peek() {
-  if (at_ < piece_at_ || at_ - piece_at_ >= piece_size_) {
+Result<Bytes> PickleInput::Peek(uint64_t least) {
+  if (at_ < piece_at_ || !InBounds(at_ - piece_at_, least, piece_size_)) {
     if (Status read = ReadPiece(); !read) return std::move(read).error();
   }
   const auto start = static_cast<size_t>(at_ - piece_at_);

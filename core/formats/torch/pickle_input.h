@@ -11,6 +11,15 @@
 
 namespace ctxfs::torch {
 
+/// The unsigned little-endian number of at most 8 bytes.
+inline uint64_t LittleEndianNumber(Bytes bytes) {
+  uint64_t number = 0;
+  for (size_t i = bytes.size(); i-- > 0;) {
+    number = number << 8 | std::to_integer<uint64_t>(bytes[i]);
+  }
+  return number;
+}
+
 /// The bytes of a pickle in order. A pickle says nowhere how long it is, so
 /// they are read in pieces; they end with the content or after
 /// kMostPickleBytes.
@@ -32,9 +41,9 @@ class PickleInput {
   /// until the next call.
   Result<Bytes> Take(uint64_t size);
 
-  /// The next bytes, at least one and at most kPiece, without taking them;
-  /// valid until the next call. One must remain.
-  Result<Bytes> Peek();
+  /// The next bytes, at least `least` and at most kPiece, without taking them;
+  /// valid until the next call. So many must remain.
+  Result<Bytes> Peek(uint64_t least = 1);
   /// Goes past `size` bytes, which must remain.
   void Skip(uint64_t size) { at_ += size; }
 

@@ -26,13 +26,6 @@ NodeId PickleMachine::Add(Node node) {
   return static_cast<NodeId>(pickle_.nodes_.size() - 1);
 }
 
-NodeId PickleMachine::Add(Kind kind, int64_t number) {
-  Node node;
-  node.kind = kind;
-  node.number = number;
-  return Add(node);
-}
-
 void PickleMachine::PushNode(NodeId node) {
   if (stack_.size() >= kMostNodes) {
     return Fail("the stack is over the limit", Code::kLimit);
@@ -80,11 +73,9 @@ void PickleMachine::DropToMark() {
 
 void PickleMachine::PushText(Kind kind, size_t start) {
   if (failed()) return;
-  Node node;
-  node.kind = kind;
-  node.first = static_cast<uint32_t>(start);
-  node.last = static_cast<uint32_t>(text_size() - start);
-  PushNode(Add(node));
+  PushNode(Add({.kind = kind,
+                .first = static_cast<uint32_t>(start),
+                .last = static_cast<uint32_t>(text_size() - start)}));
 }
 
 void PickleMachine::PushInteger(size_t start) {
@@ -118,26 +109,18 @@ void PickleMachine::PushPython2Text(size_t start) {
 void PickleMachine::Memorize(uint64_t key) {
   const NodeId top = Top();
   if (failed()) return;
-  const auto far_key = static_cast<uint32_t>(key);
-  if (key < memo_.size()) {
-    memo_[static_cast<size_t>(key)] = top;
-  } else if (memo_.size() + far_memo_.size() >= kMostNodes) {
+  const bool full = memo_.size() >= kMostNodes && !memo_.IsNear(key);
+  if (full || !memo_.Put(key, top, kMostNodes)) {
     Fail("the memo is over the limit", Code::kLimit);
-  } else if (key == memo_.size() && !far_memo_.contains(far_key)) {
-    memo_.push_back(top);
-  } else {
-    far_memo_[far_key] = top;
   }
 }
 
 void PickleMachine::Recall(uint64_t key) {
   if (failed()) return;
-  if (key < memo_.size()) return PushNode(memo_[static_cast<size_t>(key)]);
-  const auto found = far_memo_.find(static_cast<uint32_t>(key));
-  if (found == far_memo_.end()) {
-    return Fail("memo key " + std::to_string(key) + " is not set");
+  if (const std::optional<NodeId> value = memo_.Get(key)) {
+    return PushNode(*value);
   }
-  PushNode(found->second);
+  Fail("memo key " + std::to_string(key) + " is not set");
 }
 
 void PickleMachine::Link(NodeId node, uint32_t& first, uint32_t& last) {
@@ -156,12 +139,13 @@ void PickleMachine::Link(NodeId node, uint32_t& first, uint32_t& last) {
   last = link;
 }
 
-void PickleMachine::LinkFrom(size_t start, NodeId to, ObjectList list) {
+void PickleMachine::LinkFrom(size_t start, NodeId to, Kind kind) {
   Node& node = pickle_.nodes_[to];
   uint32_t* first = &node.first;
   uint32_t* last = &node.last;
   if (node.kind == Kind::kObject) {
-    auto& links = pickle_.objects_[static_cast<size_t>(node.number)].*list;
+    Object& object = pickle_.objects_[static_cast<size_t>(node.number)];
+    auto& links = kind == Kind::kDict ? object.entries : object.items;
     first = &links.first;
     last = &links.second;
   }
@@ -170,10 +154,12 @@ void PickleMachine::LinkFrom(size_t start, NodeId to, ObjectList list) {
   }
 }
 
-NodeId PickleMachine::MakeSequence(Kind kind, size_t start) {
-  const NodeId made = Add(kind, 0);
-  if (!failed()) LinkFrom(start, made, &Object::items);
-  return made;
+void PickleMachine::MakeFrom(size_t start, size_t to, Kind kind) {
+  const NodeId made = Add({.kind = kind});
+  if (failed()) return;
+  LinkFrom(start, made, kind);
+  stack_.resize(to);
+  PushNode(made);
 }
 
 void PickleMachine::MakeTuple(size_t count) {
@@ -181,35 +167,28 @@ void PickleMachine::MakeTuple(size_t count) {
   if (count > size || HasMarkFrom(size - count)) {
     return Fail("a tuple needs more values than the stack has");
   }
-  const NodeId made = MakeSequence(Kind::kTuple, size - count);
-  stack_.resize(size - count);
-  PushNode(made);
+  MakeFrom(size - count, size - count, Kind::kTuple);
 }
 
 void PickleMachine::MakeFromMark(Kind kind) {
   const size_t start = AfterMark();
-  if (failed()) return;
-  const NodeId made = MakeSequence(kind, start);
-  if (failed()) return;
-  stack_.resize(start - 1);
-  PushNode(made);
+  if (!failed()) MakeFrom(start, start - 1, kind);
 }
 
-void PickleMachine::Append(size_t count, Kind kind, ObjectList list) {
+void PickleMachine::Append(size_t count, Kind kind) {
   if (stack_.size() <= count) return Fail("too few values on the stack");
   const size_t start = stack_.size() - count;
-  AppendFrom(start, start - 1, kind, list);
+  AppendFrom(start, start - 1, kind);
 }
 
-void PickleMachine::AppendFromMark(Kind kind, ObjectList list) {
+void PickleMachine::AppendFromMark(Kind kind) {
   const size_t start = AfterMark();
   if (failed()) return;
   if (start < 2) return Fail("too few values on the stack");
-  AppendFrom(start, start - 2, kind, list);
+  AppendFrom(start, start - 2, kind);
 }
 
-void PickleMachine::AppendFrom(size_t start, size_t to, Kind kind,
-                               ObjectList list) {
+void PickleMachine::AppendFrom(size_t start, size_t to, Kind kind) {
   if (HasMarkFrom(start) || stack_[to] == kMark) {
     return Fail("too few values on the stack");
   }
@@ -220,7 +199,7 @@ void PickleMachine::AppendFrom(size_t start, size_t to, Kind kind,
   if (kind == Kind::kDict && (stack_.size() - start) % 2 != 0) {
     return Fail("a key has no value");
   }
-  LinkFrom(start, target, list);
+  LinkFrom(start, target, kind);
   stack_.resize(to + 1);
 }
 
@@ -253,10 +232,8 @@ void PickleMachine::PushStackGlobal() {
 }
 
 void PickleMachine::PushPersistent() {
-  Node node;
-  node.kind = Kind::kPersistent;
-  node.first = Pop();
-  if (!failed()) PushNode(Add(node));
+  const NodeId id = Pop();
+  if (!failed()) PushNode(Add({.kind = Kind::kPersistent, .first = id}));
 }
 
 void PickleMachine::Call(bool with_keywords) {

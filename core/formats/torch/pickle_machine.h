@@ -6,12 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/formats/torch/memo_hash.h"
+#include "core/formats/torch/memo.h"
 #include "core/formats/torch/pickle.h"
 
 namespace ctxfs::torch {
@@ -23,8 +21,6 @@ namespace ctxfs::torch {
 class PickleMachine {
  public:
   using Kind = Node::Kind;
-  /// A list of an Object: its items or its entries.
-  using ObjectList = std::pair<uint32_t, uint32_t> Object::*;
 
   /// Sets the offset that faults are reported at.
   void StartOpcode(uint64_t offset) { opcode_at_ = offset; }
@@ -40,7 +36,9 @@ class PickleMachine {
   Pickle TakePickle() { return std::move(pickle_); }
 
   // The stack.
-  void Push(Kind kind, int64_t number = 0) { PushNode(Add(kind, number)); }
+  void Push(Kind kind, int64_t number = 0) {
+    PushNode(Add({.kind = kind, .number = number}));
+  }
   void PushMark() { PushNode(kMark); }
   void PushAgain() { PushNode(Top()); }  // DUP
   void Drop();                           // POP: of a mark, too
@@ -58,7 +56,7 @@ class PickleMachine {
 
   // The memo.
   void Memorize(uint64_t key);
-  void MemorizeNext() { Memorize(memo_.size() + far_memo_.size()); }
+  void MemorizeNext() { Memorize(memo_.size()); }
   void Recall(uint64_t key);
 
   // Containers.
@@ -67,10 +65,10 @@ class PickleMachine {
   /// Replaces the last mark and the values after it by a tuple or a set.
   void MakeFromMark(Kind kind);
   /// Adds the top `count` values to the value below them, which must be of
-  /// `kind` or an Object, whose `list` they are added to.
-  void Append(size_t count, Kind kind, ObjectList list);
+  /// `kind` or an Object: entries to one for a dict, else items.
+  void Append(size_t count, Kind kind);
   /// The same with the values after the last mark.
-  void AppendFromMark(Kind kind, ObjectList list);
+  void AppendFromMark(Kind kind);
 
   // Names and calls.
   void PushGlobal(std::string_view module, std::string_view name);
@@ -83,7 +81,6 @@ class PickleMachine {
   static constexpr NodeId kMark = kNoNode;  // on the stack
 
   NodeId Add(Node node);
-  NodeId Add(Kind kind, int64_t number);
   void PushNode(NodeId node);
   /// The top value; fails if there is none or a mark.
   NodeId Top();
@@ -94,19 +91,18 @@ class PickleMachine {
 
   void Link(NodeId node, uint32_t& first, uint32_t& last);
   /// Adds the values of the stack from `start` on to the children of `to`, or
-  /// to `list` of an Object.
-  void LinkFrom(size_t start, NodeId to, ObjectList list);
-  NodeId MakeSequence(Kind kind, size_t start);
+  /// to those that an Object has as a `kind`.
+  void LinkFrom(size_t start, NodeId to, Kind kind);
+  /// Replaces what is on the stack from `to` on by a value of `kind` with the
+  /// values from `start` on.
+  void MakeFrom(size_t start, size_t to, Kind kind);
   /// Adds the values from `start` on to value `to` of the stack, and drops what
   /// is above that.
-  void AppendFrom(size_t start, size_t to, Kind kind, ObjectList list);
+  void AppendFrom(size_t start, size_t to, Kind kind);
 
   Pickle pickle_;
   std::vector<NodeId> stack_;
-  // Writers number the memo from 0 without gaps. Other keys are possible, and
-  // would make a vector huge.
-  std::vector<NodeId> memo_;
-  std::unordered_map<uint32_t, NodeId, MemoHash> far_memo_;
+  Memo memo_;
   uint64_t name_bytes_ = 0;
   uint64_t opcode_at_ = 0;
   std::optional<Error> error_;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <xxhash.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <unordered_map>
+#include <vector>
+
+#include "core/formats/torch/limits.h"
+
+namespace ctxfs::torch {
+
+/// The memo of a pickle. Writers number it from 0 without gaps. Other keys are
+/// possible, and would make a vector huge.
+class Memo {
+ public:
+  /// Keys that have a value.
+  size_t size() const { return near_.size() + far_.size(); }
+  /// Whether a key is one of those without gaps.
+  bool IsNear(uint64_t key) const { return key < near_.size(); }
+
+  /// Sets the value of a key. Returns false if that would be more than
+  /// kMostNodes keys without gaps and `most_far` others.
+  bool Put(uint64_t key, uint32_t value, size_t most_far) {
+    if (IsNear(key)) {
+      near_[static_cast<size_t>(key)] = value;
+    } else if (const auto found = far_.find(key); found != far_.end()) {
+      found->second = value;
+    } else if (key == near_.size() && near_.size() < kMostNodes) {
+      near_.push_back(value);
+    } else if (far_.size() < most_far) {
+      far_.emplace(key, value);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  std::optional<uint32_t> Get(uint64_t key) const {
+    if (IsNear(key)) return near_[static_cast<size_t>(key)];
+    const auto found = far_.find(key);
+    if (found == far_.end()) return std::nullopt;
+    return found->second;
+  }
+
+ private:
+  /// Has a random seed: no pickle can choose keys that make a table slow.
+  class Hash {
+   public:
+    Hash() : seed_(std::random_device()()) {}
+    size_t operator()(uint64_t key) const noexcept {
+      return XXH3_64bits_withSeed(&key, sizeof(key), seed_);
+    }
+
+   private:
+    uint64_t seed_;
+  };
+
+  std::vector<uint32_t> near_;
+  std::unordered_map<uint64_t, uint32_t, Hash> far_;
+};
+
+}  // namespace ctxfs::torch
