@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 namespace ctxfs::torch {
 namespace {
-
-constexpr std::string_view kUtils = "torch._utils.";
 
 constexpr auto kTypes = std::to_array<TypeInfo>({
     {"float32", DType::kF32},
@@ -75,7 +74,8 @@ constexpr auto kAliases =
         {"cdouble", "complex128"},
     });
 
-// Storage classes, without the "Storage" at their end.
+// Storage classes, without the "Storage" at their end. The first ten are also
+// those of tensors, with "Tensor" at their end.
 constexpr auto kStorages =
     std::to_array<std::pair<std::string_view, std::string_view>>({
         {"Double", "float64"},
@@ -97,19 +97,7 @@ constexpr auto kStorages =
         {"QUInt2x4", "quint2x4"},
     });
 
-// Tensor classes, without the "Tensor" at their end.
-constexpr auto kTensorClasses = std::to_array<std::string_view>({
-    "Double",
-    "Float",
-    "Half",
-    "BFloat16",
-    "Long",
-    "Int",
-    "Short",
-    "Char",
-    "Byte",
-    "Bool",
-});
+constexpr size_t kTensorClasses = 10;
 
 constexpr auto kOtherNames = std::to_array<std::string_view>({
     "torch.Tensor",
@@ -136,37 +124,39 @@ constexpr auto kOtherNames = std::to_array<std::string_view>({
     "torch.jit._pickle.build_boollist",
     "torch.jit._pickle.build_tensorlist",
     "torch.jit._pickle.restore_type_tag",
+    "torch._utils._rebuild_tensor",
+    "torch._utils._rebuild_tensor_v2",
+    "torch._utils._rebuild_tensor_v3",
+    "torch._utils._rebuild_parameter",
+    "torch._utils._rebuild_parameter_with_state",
+    "torch._utils._rebuild_device_tensor_from_cpu_tensor",
+    "torch._utils._rebuild_qtensor",
+    "torch._utils._rebuild_sparse_tensor",
+    "torch._utils._rebuild_meta_tensor_no_storage",
+    "torch._utils._rebuild_sparse_csr_tensor",
+    "torch._utils._rebuild_wrapper_subclass",
+    "torch._utils._rebuild_device_tensor_from_numpy",
 });
 
-constexpr auto kRebuilders = std::to_array<std::string_view>({
-    "_rebuild_tensor",
-    "_rebuild_tensor_v2",
-    "_rebuild_tensor_v3",
-    "_rebuild_parameter",
-    "_rebuild_parameter_with_state",
-    "_rebuild_device_tensor_from_cpu_tensor",
-    "_rebuild_qtensor",
-    "_rebuild_sparse_tensor",
-    "_rebuild_meta_tensor_no_storage",
-    "_rebuild_sparse_csr_tensor",
-    "_rebuild_wrapper_subclass",
-    "_rebuild_device_tensor_from_numpy",
-});
-
-/// Whether a name is that of a class like torch.cuda.FloatTensor.
-bool IsTensorClass(std::string_view name) {
-  constexpr std::string_view kSuffix = "Tensor";
-  if (!name.ends_with(kSuffix)) return false;
-  name.remove_suffix(kSuffix.size());
+/// "Float" of "torch.cuda.FloatStorage" if `suffix` is "Storage" and
+/// "torch.cuda" is one of `modules`; empty for another name.
+std::string_view ClassOf(std::string_view name, std::string_view suffix,
+                         std::initializer_list<std::string_view> modules) {
   const size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos) return false;
-  const std::string_view module = name.substr(0, dot);
-  if (module != "torch" && module != "torch.cuda" && module != "torch.sparse" &&
-      module != "torch.cuda.sparse") {
-    return false;
+  if (dot == std::string_view::npos || !name.ends_with(suffix) ||
+      std::ranges::find(modules, name.substr(0, dot)) == modules.end()) {
+    return {};
   }
-  return std::find(kTensorClasses.begin(), kTensorClasses.end(),
-                   name.substr(dot + 1)) != kTensorClasses.end();
+  name.remove_suffix(suffix.size());
+  return name.substr(dot + 1);
+}
+
+bool IsTensorClass(std::string_view name) {
+  const std::string_view found =
+      ClassOf(name, "Tensor",
+              {"torch", "torch.cuda", "torch.sparse", "torch.cuda.sparse"});
+  return std::any_of(kStorages.begin(), kStorages.begin() + kTensorClasses,
+                     [&](const auto& row) { return row.first == found; });
 }
 
 std::optional<TypeInfo> TypeCalled(std::string_view name) {
@@ -188,32 +178,18 @@ std::optional<TypeInfo> TorchType(std::string_view name) {
 }
 
 std::optional<TypeInfo> StorageType(std::string_view name) {
-  constexpr std::string_view kSuffix = "Storage";
   if (name == "torch.storage.UntypedStorage") return TypeCalled("uint8");
-  if (!name.ends_with(kSuffix)) return std::nullopt;
-  name.remove_suffix(kSuffix.size());
-  bool found = false;
-  for (const std::string_view prefix :
-       {"torch.storage.", "torch.cuda.", "torch."}) {
-    if (!found && name.starts_with(prefix)) {
-      name.remove_prefix(prefix.size());
-      found = true;
-    }
-  }
-  if (!found) return std::nullopt;
+  const std::string_view found =
+      ClassOf(name, "Storage", {"torch.storage", "torch.cuda", "torch"});
   for (const auto& [storage, type] : kStorages) {
-    if (storage == name) return TypeCalled(type);
+    if (storage == found) return TypeCalled(type);
   }
   return std::nullopt;
 }
 
 bool IsKnownName(std::string_view name) {
-  const std::string_view utils = UtilsName(name);
   return TorchType(name) || StorageType(name) || IsTensorClass(name) ||
-         std::find(kOtherNames.begin(), kOtherNames.end(), name) !=
-             kOtherNames.end() ||
-         std::find(kRebuilders.begin(), kRebuilders.end(), utils) !=
-             kRebuilders.end();
+         std::ranges::find(kOtherNames, name) != kOtherNames.end();
 }
 
 std::string NameOfGlobal(std::string_view module, std::string_view name) {
@@ -226,6 +202,7 @@ std::string NameOfGlobal(std::string_view module, std::string_view name) {
 }
 
 std::string_view UtilsName(std::string_view name) {
+  constexpr std::string_view kUtils = "torch._utils.";
   return name.starts_with(kUtils) ? name.substr(kUtils.size())
                                   : std::string_view();
 }
