@@ -4,7 +4,9 @@
 // and the kinds of their arguments (docs/torch.md, section 5).
 #include "core/formats/torch/objects.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "core/formats/torch/limits.h"
@@ -57,37 +59,27 @@ struct Arguments {
   NodeId operator[](uint32_t index) const { return pickle.Child(tuple, index); }
 };
 
-/// A tensor that `function` makes of `args`.
-std::optional<TensorId> Rebuilt(const Pickle& pickle, std::string_view function,
-                                NodeId args) {
-  const bool v3 = function == "_rebuild_tensor_v3";
-  if (!v3 && function != "_rebuild_tensor_v2" &&
-      function != "_rebuild_tensor") {
-    return std::nullopt;
-  }
-  return TensorOf(pickle, {args, v3});
-}
-
 std::optional<SparseId> SparseParts(const Pickle& pickle, NodeId parts,
                                     std::string_view layout) {
-  static const std::vector<
-      std::pair<std::string_view, std::array<const char*, 3>>>
-      kLayouts = {
-          {"torch.sparse_csr", {"crow_indices", "col_indices", "values"}},
-          {"torch.sparse_bsr", {"crow_indices", "col_indices", "values"}},
-          {"torch.sparse_csc", {"ccol_indices", "row_indices", "values"}},
-          {"torch.sparse_bsc", {"ccol_indices", "row_indices", "values"}}};
-  std::vector<const char*> names;
-  if (layout == "torch.sparse_coo") names = {"indices", "values"};
-  for (const auto& [name, fields] : kLayouts) {
-    if (name == layout) names.assign(fields.begin(), fields.end());
-  }
-  if (names.empty()) return std::nullopt;
+  struct Fields {
+    std::string_view layout;
+    std::array<const char*, 3> names;  // null: there are only two
+  };
+  constexpr Fields kLayouts[] = {
+      {"torch.sparse_coo", {"indices", "values", nullptr}},
+      {"torch.sparse_csr", {"crow_indices", "col_indices", "values"}},
+      {"torch.sparse_bsr", {"crow_indices", "col_indices", "values"}},
+      {"torch.sparse_csc", {"ccol_indices", "row_indices", "values"}},
+      {"torch.sparse_bsc", {"ccol_indices", "row_indices", "values"}}};
+  const auto* const fields =
+      std::ranges::find(kLayouts, layout, &Fields::layout);
+  if (fields == std::end(kLayouts)) return std::nullopt;
   SparseId sparse;
   sparse.layout = layout;
   const Arguments of{pickle, parts};
   uint32_t at = 0;
-  for (const char* name : names) {
+  for (const char* name : fields->names) {
+    if (name == nullptr) break;
     std::optional<TensorId> tensor = AsTensor(pickle, of[at++]);
     if (!tensor) return std::nullopt;
     sparse.parts.emplace_back(name, std::move(*tensor));
@@ -96,7 +88,7 @@ std::optional<SparseId> SparseParts(const Pickle& pickle, NodeId parts,
   if (!shape) return std::nullopt;
   sparse.shape = std::move(*shape);
   const NodeId coalesced = of[at];
-  if (names.size() == 2 && pickle.Is(coalesced, Kind::kBool)) {
+  if (fields->names[2] == nullptr && pickle.Is(coalesced, Kind::kBool)) {
     sparse.coalesced = IsTrue(pickle, coalesced);
   }
   return sparse;
@@ -190,9 +182,7 @@ std::optional<TensorId> AsTensor(const Pickle& pickle, NodeId node) {
     if (name == "torch._tensor._rebuild_from_type_v2") {
       function = UtilsName(GlobalName(pickle, pickle.Child(args, 0)));
       args = pickle.Child(args, 2);
-      if (!pickle.Is(args, Kind::kTuple)) {
-        return std::nullopt;
-      }
+      if (!pickle.Is(args, Kind::kTuple)) return std::nullopt;
     }
     if (function == "_rebuild_parameter" ||
         function == "_rebuild_parameter_with_state" ||
@@ -200,7 +190,12 @@ std::optional<TensorId> AsTensor(const Pickle& pickle, NodeId node) {
       node = pickle.Child(args, 0);
       continue;
     }
-    return Rebuilt(pickle, function, args);
+    const bool v3 = function == "_rebuild_tensor_v3";
+    if (!v3 && function != "_rebuild_tensor_v2" &&
+        function != "_rebuild_tensor") {
+      return std::nullopt;
+    }
+    return TensorOf(pickle, {args, v3});
   }
   return std::nullopt;
 }
@@ -237,11 +232,9 @@ std::optional<QuantisedId> AsQuantised(const Pickle& pickle, NodeId node) {
     return std::nullopt;
   }
   const NodeId args = pickle.ObjectAt(node).args;
-  std::optional<TensorId> codes = Rebuilt(pickle, "_rebuild_tensor", args);
+  std::optional<TensorId> codes = TensorOf(pickle, {.args = args});
   const NodeId quantizer = pickle.Child(args, 4);
-  if (!codes || !pickle.Is(quantizer, Kind::kTuple)) {
-    return std::nullopt;
-  }
+  if (!codes || !pickle.Is(quantizer, Kind::kTuple)) return std::nullopt;
   QuantisedId quantised;
   quantised.codes = std::move(*codes);
   const Arguments of{pickle, quantizer};
@@ -276,9 +269,7 @@ std::optional<SparseId> AsSparse(const Pickle& pickle, NodeId node) {
     return std::nullopt;
   }
   const NodeId name = Argument(pickle, layout, 0);
-  if (!pickle.Is(name, Kind::kText)) {
-    return std::nullopt;
-  }
+  if (!pickle.Is(name, Kind::kText)) return std::nullopt;
   return SparseParts(pickle, parts, pickle.Text(name));
 }
 
