@@ -51,8 +51,7 @@ void JsonText::Integer(int64_t value) {
 }
 
 void JsonText::BigInteger(std::string_view twos_complement) {
-  if (!enabled_ || full_) return;
-  String(DecimalDigits(twos_complement));
+  if (HasRoom(twos_complement)) String(DecimalDigits(twos_complement));
 }
 
 void JsonText::Float(double value) {
@@ -65,25 +64,13 @@ void JsonText::Float(double value) {
 }
 
 void JsonText::String(std::string_view text) {
-  if (!enabled_ || full_) return;
   // Escaping never shortens a text, so one that is too long need not be
   // escaped.
-  if (text.size() > limit_ - text_.size()) {
-    full_ = true;
-    return;
-  }
-  Put(JsonLine(text));
+  if (HasRoom(text)) Put(JsonLine(text));
 }
 
 void JsonText::Base64(std::string_view bytes) {
-  if (!enabled_ || full_) return;
-  if (bytes.size() > limit_ - text_.size()) {
-    full_ = true;
-    return;
-  }
-  Put("\"");
-  Put(ctxfs::Base64(bytes));
-  Put("\"");
+  if (HasRoom(bytes)) Put("\"" + ctxfs::Base64(bytes) + "\"");
 }
 
 }  // namespace ctxfs::torch

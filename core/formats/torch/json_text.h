@@ -19,12 +19,7 @@ class JsonText {
   std::string Take() { return std::move(text_); }
 
   void Put(std::string_view raw) {
-    if (!enabled_ || full_) return;
-    if (raw.size() > limit_ - text_.size()) {
-      full_ = true;
-      return;
-    }
-    text_ += raw;
+    if (HasRoom(raw)) text_ += raw;
   }
   void Integer(int64_t value);  // a string beyond +/-(2^53 - 1)
   void BigInteger(std::string_view twos_complement);
@@ -38,6 +33,13 @@ class JsonText {
   }
 
  private:
+  /// Whether as many bytes as `text` has can be added; full if not.
+  bool HasRoom(std::string_view text) {
+    if (!enabled_ || full_) return false;
+    full_ = text.size() > limit_ - text_.size();
+    return !full_;
+  }
+
   const bool enabled_;
   const uint64_t limit_;
   bool full_ = false;

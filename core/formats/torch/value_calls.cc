@@ -6,7 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "core/formats/torch/byte_values.h"
 #include "core/formats/torch/names.h"
 #include "core/formats/torch/value_walk.h"
 
@@ -31,6 +30,55 @@ bool WrapsSpecialTensor(const Pickle& pickle, std::string_view name,
   const std::string_view inner = UtilsName(CalleeName(pickle, wrapped));
   return inner == "_rebuild_qtensor" || inner == "_rebuild_sparse_tensor" ||
          inner == "_rebuild_meta_tensor_no_storage";
+}
+
+/// Converts UTF-8 text to Latin-1. Returns false if a character has no place in
+/// it.
+bool EncodeLatin1(std::string_view text, std::string& bytes) {
+  bytes.clear();
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    if (first < 0x80) {
+      bytes += text[i];
+    } else if ((first == 0xC2 || first == 0xC3) && i + 1 < text.size()) {
+      const auto second = static_cast<unsigned char>(text[++i]);
+      bytes += static_cast<char>((first & 3U) << 6 | (second & 0x3FU));
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The bytes of a call's arguments (text, "latin1").
+std::optional<std::string_view> EncodedText(const Pickle& pickle, NodeId call,
+                                            WalkBudget& budget,
+                                            std::string& scratch) {
+  const NodeId text = Argument(pickle, call, 0);
+  const NodeId codec = Argument(pickle, call, 1);
+  if (!pickle.Is(text, Kind::kText) ||
+      (!pickle.IsText(codec, "latin1") && !pickle.IsText(codec, "latin-1"))) {
+    return std::nullopt;
+  }
+  budget.SpendOnText(pickle.Text(text).size());
+  if (!EncodeLatin1(pickle.Text(text), scratch)) return std::nullopt;
+  return scratch;
+}
+
+/// The bytes of a call of builtins.bytearray or _codecs.encode, by which
+/// protocol 2 writes bytes; nullopt for arguments that are not read. The result
+/// may point into `scratch`.
+std::optional<std::string_view> BytesOfCall(const Pickle& pickle, NodeId call,
+                                            WalkBudget& budget,
+                                            std::string& scratch) {
+  if (CalleeName(pickle, call) == "_codecs.encode") {
+    return EncodedText(pickle, call, budget, scratch);
+  }
+  const NodeId content = Argument(pickle, call, 0);
+  if (content == kNoNode) return "";
+  if (pickle.Is(content, Kind::kBytes)) return pickle.Text(content);
+  const bool encoded = CalleeName(pickle, content) == "_codecs.encode";
+  return EncodedText(pickle, encoded ? content : call, budget, scratch);
 }
 
 }  // namespace

@@ -228,4 +228,17 @@ void ValueWalk::Pairs(const std::vector<Entry>& entries, PlaceId place,
   text_.Put("]");
 }
 
+Status FindTensors(const Pickle& pickle, const std::string& prefix,
+                   const ReadContext& context,
+                   std::vector<FoundTensor>& found) {
+  return ValueWalk(pickle, context, prefix, found).Walk();
+}
+
+Result<std::string> ValueText(const Pickle& pickle, const TensorPath& path,
+                              const ReadContext& context) {
+  ValueWalk walk(pickle, context, path);
+  if (Status walked = walk.Walk(); !walked) return std::move(walked).error();
+  return walk.TakeText() + "\n";
+}
+
 }  // namespace ctxfs::torch
