@@ -62,6 +62,18 @@ bool Probe(Bytes head) {
          length > name.size();
 }
 
+/// Whether an archive is a checkpoint (section 1).
+bool IsCheckpoint(const zip::Directory& directory) {
+  if (directory.members.empty()) return false;
+  const std::string_view folder =
+      FolderOf(directory.ShownName(directory.members[0]));
+  const std::string pickle = std::string(folder).append(kPickleName);
+  return !folder.empty() &&
+         std::ranges::any_of(directory.members, [&](const zip::Member& member) {
+           return directory.ShownName(member) == pickle;
+         });
+}
+
 /// A checkpoint; any other archive is one of the ZIP format.
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
@@ -89,18 +101,15 @@ Result<std::shared_ptr<const Container>> Open(
 
 }  // namespace
 
-bool IsCheckpoint(const zip::Directory& directory) {
-  if (directory.members.empty()) return false;
-  const std::string_view folder =
-      FolderOf(directory.ShownName(directory.members[0]));
-  if (folder.empty()) return false;
-  return std::any_of(
-      directory.members.begin(), directory.members.end(),
-      [&](const zip::Member& member) {
-        const std::string_view name = directory.ShownName(member);
-        return name.size() == folder.size() + kPickleName.size() &&
-               name.starts_with(folder) && name.ends_with(kPickleName);
-      });
+Status Checkpoint::Load(const ReadContext& context) {
+  Status loaded =
+      archive_ == nullptr ? LoadLegacy(context) : LoadArchive(context);
+  if (!loaded) return loaded;
+  NameTensors();
+  if (!options_.alone && !tensors_.empty()) {
+    documents_ = FindModelFiles(*source());
+  }
+  return MakeDocuments(context);
 }
 
 Status Checkpoint::LoadArchive(const ReadContext& context) {
@@ -113,13 +122,8 @@ Status Checkpoint::LoadArchive(const ReadContext& context) {
   Status read = ReadPickleRecord(kValue, "data/", context);
   if (!read) return read;
   script_ = Record(kConstantsName).has_value();
-  if (script_ && pickles_[kValue].content) {
-    read = ReadPickleRecord(kConstants, "constants/", context);
-    if (!read) return read;
-  }
-  NameTensors();
-  FindDocuments();
-  return MakeDocuments(context);
+  if (!script_ || !pickles_[kValue].content) return {};
+  return ReadPickleRecord(kConstants, "constants/", context);
 }
 
 void Checkpoint::FindTop() {
@@ -280,18 +284,18 @@ Status Checkpoint::AddFound(const Pickle& pickle,
 }
 
 void Checkpoint::WarnOfFaults() {
-  const auto too_large =
-      std::count_if(tensors_.begin(), tensors_.end(), [](const Tensor& one) {
-        return one.layout->fault != nullptr &&
-               one.layout->fault->starts_with("too_large");
-      });
+  uint64_t too_large = 0;
+  uint64_t unreadable = 0;
+  for (const Tensor& tensor : tensors_) {
+    const auto& fault = tensor.layout->fault;
+    if (fault == nullptr) continue;
+    ++unreadable;
+    if (fault->starts_with("too_large")) ++too_large;
+  }
   if (too_large > 0) {
     Warn({"too_large: " + std::to_string(too_large) +
           " tensors are larger than their storages and than 1 GiB"});
   }
-  const auto unreadable = std::count_if(
-      tensors_.begin(), tensors_.end(),
-      [](const Tensor& one) { return one.layout->fault != nullptr; });
   if (unreadable > 0) {
     Warn({"unreadable: " + std::to_string(unreadable) +
               " tensors do not lie in their storages",
@@ -316,11 +320,6 @@ Status Checkpoint::MakeDocuments(const ReadContext& context) {
     }
   }
   return {};
-}
-
-void Checkpoint::FindDocuments() {
-  if (options_.alone || tensors_.empty()) return;
-  documents_ = FindModelFiles(*source());
 }
 
 Result<std::string> Checkpoint::DocumentText(Which which,

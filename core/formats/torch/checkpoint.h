@@ -69,9 +69,7 @@ class Checkpoint final : public TensorContainer {
   /// Reads the checkpoint: sections 2 and 3. To be called once, before anything
   /// else. Fails with kCorrupt or kVersion, the message starting with a key of
   /// section 10, and with kLimit.
-  Status Load(const ReadContext& context) {
-    return archive_ == nullptr ? LoadLegacy(context) : LoadArchive(context);
-  }
+  Status Load(const ReadContext& context);
 
   Json Info(const ReadContext& context) const override;
   Tables Files() const override;
@@ -152,7 +150,6 @@ class Checkpoint final : public TensorContainer {
   Status MakeDocuments(const ReadContext& context);
   Result<std::string> DocumentText(Which which,
                                    const ReadContext& context) const;
-  void FindDocuments();
 
   // globals.cc: what loading the checkpoint would import (section 12).
   /// Lists the names of all records that torch may load, whatever stands in the
@@ -188,9 +185,6 @@ class Checkpoint final : public TensorContainer {
   GlobalNames globals_;
   std::vector<Document> documents_;  // files beside it that views may use
 };
-
-/// Whether an archive is a checkpoint (section 1).
-bool IsCheckpoint(const zip::Directory& directory);
 
 /// Whether a file starts as the legacy form does.
 bool StartsLegacy(Bytes head);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The files of a checkpoint (docs/torch.md, section 11).
-#include <array>
 #include <utility>
 
 #include "core/base/text.h"
@@ -13,8 +12,7 @@
 namespace ctxfs::torch {
 namespace {
 
-constexpr std::array<const char*, 2> kDocumentNames = {"value.json",
-                                                       "constants.json"};
+constexpr const char* kDocumentNames[] = {"value.json", "constants.json"};
 // A storage is read in fewer pieces than this.
 constexpr unsigned kPieceBits = 32;
 constexpr uint64_t kOwnPieces = uint64_t{1} << 63;
@@ -49,7 +47,6 @@ Result<Content> Checkpoint::OpenTensor(uint32_t number) const {
   const Layout& tensor = *tensors_[number].layout;
   const Result<Content> stored = OpenStorage(storages_[tensor.storage]);
   if (!stored) return stored.error();
-  const bool whole = tensor.start == 0;
   const DType dtype = tensor.type.dtype;
   const auto width = static_cast<uint32_t>(DTypeSize(dtype));
   StridedLayout layout;
@@ -59,18 +56,14 @@ Result<Content> Checkpoint::OpenTensor(uint32_t number) const {
   layout.offset = tensor.offset;
   layout.float_width = IsComplex(dtype) ? width / 2 : width;
   if (big_endian_) layout.swap = layout.float_width;
-  if (IsComplex(dtype)) {
-    layout.flip_first = tensor.negative;
-    layout.flip_second = tensor.negative != tensor.conjugate;
-  } else {
-    layout.flip_first = tensor.negative && IsFloat(dtype);
-  }
-  const uint64_t pieces = whole ? uint64_t{tensor.storage} << kPieceBits
-                                : kOwnPieces | uint64_t{number} << kPieceBits;
+  layout.flip_first = tensor.negative && (IsComplex(dtype) || IsFloat(dtype));
+  layout.flip_second = IsComplex(dtype) && tensor.negative != tensor.conjugate;
+  const uint64_t pieces = tensor.start == 0
+                              ? uint64_t{tensor.storage} << kPieceBits
+                              : kOwnPieces | uint64_t{number} << kPieceBits;
   return StridedContent(
       {owner_, pieces},
-      whole ? *stored
-            : stored->Slice(tensor.start, stored->size() - tensor.start),
+      stored->Slice(tensor.start, stored->size() - tensor.start),
       std::move(layout));
 }
 

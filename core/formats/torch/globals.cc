@@ -16,8 +16,7 @@ bool EqualsInAnyCase(std::string_view a, std::string_view b) {
   const auto lower = [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char c, char d) { return lower(c) == lower(d); });
+  return std::ranges::equal(a, b, {}, lower, lower);
 }
 
 /// Whether torch might load the record `name`. Its search ignores the case of
