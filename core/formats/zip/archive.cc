@@ -22,23 +22,21 @@ namespace ctxfs::zip {
 namespace {
 
 const char* FaultText(Fault fault) {
-  switch (fault) {
-    case Fault::kNone:
-      break;
-    case Fault::kOverlap:
-      return "its bytes overlap another member or the central directory";
-    case Fault::kZip64:
-      return "its size or offset is missing in the zip64 field";
-    case Fault::kMethod:
-      return "its compression method is not supported";
-    case Fault::kSize:
-      return "it is stored, and its two sizes differ";
-    case Fault::kEncrypted:
-      return "it is encrypted";
-    case Fault::kTooLarge:
-      return "it is over the limit of 1 GiB for a zstd member";
+  return kFaultWords[static_cast<size_t>(fault)].of_one;
+}
+
+/// "stored", "deflate", "zstd", or "method_N" for one that is not supported.
+std::string MethodName(uint16_t method) {
+  switch (method) {
+    case kStored:
+      return "stored";
+    case kDeflate:
+      return "deflate";
+    case kZstd:
+      return "zstd";
+    default:
+      return "method_" + std::to_string(method);
   }
-  return "";
 }
 
 /// Decodes the first bytes of a member from those of its data. Returns whether
@@ -54,19 +52,6 @@ bool DecodeStart(uint16_t method, Bytes stored, MutableBytes out) {
 }
 
 }  // namespace
-
-std::string MethodName(uint16_t method) {
-  switch (method) {
-    case kStored:
-      return "stored";
-    case kDeflate:
-      return "deflate";
-    case kZstd:
-      return "zstd";
-    default:
-      return "method_" + std::to_string(method);
-  }
-}
 
 /// A member decoded as a whole.
 class Archive::DecodedMember final : public Block {
@@ -152,11 +137,6 @@ Checksum Archive::ExpectedChecksum(uint32_t number) const {
   return options_.verify ? StoredChecksum(number) : Checksum{};
 }
 
-bool Archive::HasFailed(uint32_t number) const {
-  return (*verdicts_)[number].load(std::memory_order_acquire) ==
-         Verdict::kFailed;
-}
-
 std::optional<Error> Archive::MemberFault(uint32_t number) const {
   const Member& one = member(number);
   if (one.fault == Fault::kNone) return std::nullopt;
@@ -174,6 +154,9 @@ uint64_t Archive::Size(uint32_t number) const {
 }
 
 Result<uint64_t> Archive::DataOffset(uint32_t number) const {
+  if (std::optional<Error> fault = MemberFault(number)) {
+    return *std::move(fault);
+  }
   const Member& one = member(number);
   const std::string_view name = directory_.StoredName(one);
   const auto bad = [&](std::string what) {
@@ -204,9 +187,6 @@ Result<uint64_t> Archive::DataOffset(uint32_t number) const {
 }
 
 Result<Content> Archive::Open(uint32_t number) const {
-  if (std::optional<Error> fault = MemberFault(number)) {
-    return *std::move(fault);
-  }
   const Result<uint64_t> data = DataOffset(number);
   if (!data) return data.error();
   const Member& one = member(number);
@@ -234,9 +214,6 @@ Result<Content> Archive::Open(uint32_t number) const {
 }
 
 Result<Buffer> Archive::Prefix(uint32_t number, uint64_t most) const {
-  if (std::optional<Error> fault = MemberFault(number)) {
-    return *std::move(fault);
-  }
   const Result<uint64_t> data = DataOffset(number);
   if (!data) return data.error();
   const Member& one = member(number);

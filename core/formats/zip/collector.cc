@@ -14,11 +14,11 @@
 #include "core/base/text.h"
 #include "core/formats/zip/limits.h"
 #include "core/formats/zip/names.h"
+#include "core/formats/zip/records.h"
 
 namespace ctxfs::zip {
 namespace {
 
-constexpr uint64_t kLocalHeader = 30;
 constexpr uint16_t kEncryptedFlag = 0x0001;
 constexpr uint16_t kUtf8Flag = 0x0800;
 constexpr uint16_t kMaskedFlag = 0x2000;
@@ -50,7 +50,7 @@ Fault FaultOf(const Member& member) {
 
 /// The first byte after a member, by the directory alone.
 uint64_t EndOf(const Member& member) {
-  return CheckedAdd(member.header, CheckedAdd(kLocalHeader + member.name_length,
+  return CheckedAdd(member.header, CheckedAdd(kLocalSize + member.name_length,
                                               member.stored_size)
                                        .value_or(UINT64_MAX))
       .value_or(UINT64_MAX);
@@ -179,7 +179,7 @@ void Collector::Warn() {
     std::string example;
     uint64_t offset = 0;
   };
-  std::array<Count, 7> faults;
+  std::array<Count, std::size(kFaultWords)> faults;
   Count links;
   const auto count = [this](const Member& member, Count& counted) {
     if (counted.members++ > 0) return;
@@ -202,16 +202,11 @@ void Collector::Warn() {
                                        counted.example,
                                    counted.offset, damage});
   };
-  const auto fault = [&](Fault which, const char* key, const char* what) {
-    warn(key, faults[static_cast<size_t>(which)], what,
-         which != Fault::kEncrypted);
-  };
-  fault(Fault::kOverlap, "overlap", "bytes belong to another member as well");
-  fault(Fault::kZip64, "zip64", "a size or an offset is missing");
-  fault(Fault::kMethod, "method_unsupported", "the method is not supported");
-  fault(Fault::kSize, "stored_size", "the two sizes differ");
-  fault(Fault::kTooLarge, "too_large", "the size is over the limit");
-  fault(Fault::kEncrypted, "encrypted", "the data is encrypted");
+  for (size_t i = 1; i < faults.size(); ++i) {
+    const FaultWords& words = kFaultWords[i];
+    warn(words.key, faults[i], words.of_many,
+         static_cast<Fault>(i) != Fault::kEncrypted);
+  }
   warn("link", links, "the content is the target of a symbolic link", false);
   if (!directory_.repeated.empty()) {
     directory_.warnings.push_back(

@@ -18,12 +18,36 @@ namespace ctxfs::zip {
 /// Why a member cannot be read, by the central directory alone.
 enum class Fault : uint8_t {
   kNone,
-  kOverlap,    // it shares bytes with another member or the directory
-  kZip64,      // a size or offset is missing
-  kMethod,     // compressed by a method that is not supported
-  kSize,       // stored, and the two sizes differ
-  kEncrypted,  // ctxfs takes no passwords
+  kOverlap,
+  kZip64,
+  kMethod,
+  kSize,
   kTooLarge,   // over the limit of zstd, or more than deflate can produce
+  kEncrypted,  // ctxfs takes no passwords
+};
+
+/// How a fault is told: the key and the text of a warning about all members
+/// that have it, and the text of an error about one.
+struct FaultWords {
+  const char* key;
+  const char* of_many;
+  const char* of_one;
+};
+
+constexpr FaultWords kFaultWords[] = {
+    // by Fault
+    {"", "", ""},
+    {"overlap", "bytes belong to another member as well",
+     "its bytes overlap another member or the central directory"},
+    {"zip64", "a size or an offset is missing",
+     "its size or offset is missing in the zip64 field"},
+    {"method_unsupported", "the method is not supported",
+     "its compression method is not supported"},
+    {"stored_size", "the two sizes differ",
+     "it is stored, and its two sizes differ"},
+    {"too_large", "the size is over the limit",
+     "it is over the limit of 1 GiB for a zstd member"},
+    {"encrypted", "the data is encrypted", "it is encrypted"},
 };
 
 enum class Kind : uint8_t { kFile, kDirectory, kLink };

@@ -25,8 +25,9 @@ struct EndRecord {
 /// kVersion for an archive of several disks (multi_disk).
 Result<EndRecord> FindEndRecord(const Source& source);
 
-/// Whether `source` has an end record near its end. Also true if that part
-/// cannot be read, so that opening the file reports the error.
+/// Whether `source`, such as a self-extracting archive, has an end record near
+/// its end. Also true if that part cannot be read, so that opening the file
+/// reports the error.
 bool HasEndRecord(const Source& source);
 
 }  // namespace ctxfs::zip

@@ -250,13 +250,14 @@ class ZipContainer final : public Container {
   uint32_t npy_members_ = 0;
 };
 
-bool Probe(Bytes head) {
-  return StartsWithMember(head) || IsEmptyArchive(head);
+bool StartsWith(Bytes head, uint32_t signature) {
+  return head.size() >= 4 && LoadLe<uint32_t>(head.data()) == signature;
 }
 
-/// Whether a file that starts otherwise, such as a self-extracting archive, has
-/// an end record.
-bool ResemblesSource(const Source& source) { return HasEndRecord(source); }
+/// Whether a file starts with a member, or as an empty archive does.
+bool Probe(Bytes head) {
+  return StartsWithMember(head) || StartsWith(head, kEndSignature);
+}
 
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
@@ -268,13 +269,7 @@ Result<std::shared_ptr<const Container>> Open(
 
 }  // namespace
 
-bool StartsWithMember(Bytes head) {
-  return head.size() >= 4 && LoadLe<uint32_t>(head.data()) == kLocalSignature;
-}
-
-bool IsEmptyArchive(Bytes head) {
-  return head.size() >= 4 && LoadLe<uint32_t>(head.data()) == kEndSignature;
-}
+bool StartsWithMember(Bytes head) { return StartsWith(head, kLocalSignature); }
 
 Result<Directory> OpenDirectory(const Source& source,
                                 const OpenOptions& options,
@@ -316,7 +311,7 @@ const Format kZip{.name = "zip",
                   .extensions = "zip npz",
                   .probe = &zip::Probe,
                   .open = &zip::Open,
-                  .resembles_source = &zip::ResemblesSource,
+                  .resembles_source = &zip::HasEndRecord,
                   .stays_file = true};
 
 }  // namespace ctxfs

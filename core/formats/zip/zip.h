@@ -63,13 +63,11 @@ class Archive : public std::enable_shared_from_this<Archive> {
   /// Describes a member by the directory.
   EntryInfo Describe(uint32_t number) const;
 
-  /// Whether the CRC-32 of a member did not match. Does not read.
-  bool HasFailed(uint32_t number) const;
-
  private:
   class DecodedMember;
 
-  /// The offset of a member's data (docs/zip.md, section 5).
+  /// The offset of a member's data (docs/zip.md, section 5). Fails with
+  /// MemberFault if there is one.
   Result<uint64_t> DataOffset(uint32_t number) const;
   std::shared_ptr<AtomicVerdict> VerdictOf(uint32_t number) const;
   /// The checksum in the directory, and the one that is verified: they differ
@@ -84,9 +82,6 @@ class Archive : public std::enable_shared_from_this<Archive> {
   const std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;
   const InflateIndexes indexes_;
 };
-
-/// "stored", "deflate", "zstd", or "method_N" for one that is not supported.
-std::string MethodName(uint16_t method);
 
 /// Reads the directory of an archive, as ReadDirectory does; with salvage it
 /// uses SalvageDirectory if that fails.
@@ -105,8 +100,7 @@ std::shared_ptr<const Container> MakeZipContainer(
     std::shared_ptr<const Source> source, Directory directory,
     const OpenOptions& options);
 
-/// Whether a file starts like an archive with members; like an empty one.
+/// Whether a file starts like an archive with members.
 bool StartsWithMember(Bytes head);
-bool IsEmptyArchive(Bytes head);
 
 }  // namespace ctxfs::zip
