@@ -59,34 +59,31 @@ class Window {
   uint64_t piece_start_ = 0;
 };
 
-struct Lengths {
-  uint64_t name;
-  uint64_t extra;
-  uint64_t comment;
+/// The fixed part of an entry.
+struct Fixed {
+  Member member = {};
+  uint32_t mode = 0;    // of Unix; 0 if unknown
+  uint64_t offset = 0;  // of the local header
+  // Bytes of what follows.
+  size_t name = 0;
+  size_t extra = 0;
+  size_t comment = 0;
 };
 
-/// Reads the fixed part of an entry.
-Member ReadFixed(Bytes entry, Lengths& lengths, uint32_t& mode,
-                 uint64_t& offset) {
+Fixed ReadFixed(Bytes entry) {
   ByteReader in(entry);
   in.Skip(4);
   const unsigned made_by = in.U16();
   in.Skip(2);
-  Member member;
-  member.flags = in.U16();
-  member.method = in.U16();
-  in.Skip(4);
-  member.crc = in.U32();
-  member.stored_size = in.U32();
-  member.size = in.U32();
-  lengths.name = in.U16();
-  lengths.extra = in.U16();
-  lengths.comment = in.U16();
+  Fixed fixed{.member = ReadCommonFields(in)};
+  fixed.name = in.U16();
+  fixed.extra = in.U16();
+  fixed.comment = in.U16();
   in.Skip(4);
   const uint32_t attributes = in.U32();
-  mode = made_by >> 8 == kUnix ? attributes >> 16 : 0;
-  offset = in.U32();
-  return member;
+  fixed.mode = made_by >> 8 == kUnix ? attributes >> 16 : 0;
+  fixed.offset = in.U32();
+  return fixed;
 }
 
 Error BadEntry(uint64_t number, uint64_t at, const char* what) {
@@ -101,31 +98,25 @@ Status ReadEntry(Window& window, uint64_t number, Directory& directory,
   if (window.remaining() < kEntrySize) {
     return BadEntry(number, at, "does not fit into the central directory");
   }
-  Result<Bytes> fixed = window.Peek(kEntrySize);
-  if (!fixed) return std::move(fixed).error();
-  if (LoadLe<uint32_t>(fixed->data()) != kEntrySignature) {
+  const Result<Bytes> start = window.Peek(kEntrySize);
+  if (!start) return start.error();
+  if (LoadLe<uint32_t>(start->data()) != kEntrySignature) {
     return BadEntry(number, at, "has no signature");
   }
-  Lengths lengths{};
-  uint32_t mode = 0;
-  uint64_t offset = 0;
-  Member member = ReadFixed(*fixed, lengths, mode, offset);
-  const uint64_t size =
-      kEntrySize + lengths.name + lengths.extra + lengths.comment;
+  Fixed fixed = ReadFixed(*start);
+  const uint64_t size = kEntrySize + fixed.name + fixed.extra + fixed.comment;
   if (window.remaining() < size) {
     return BadEntry(number, at, "runs past the end of the central directory");
   }
   const Result<Bytes> whole = window.Peek(size);
   if (!whole) return whole.error();
-  const auto name_length = static_cast<size_t>(lengths.name);
-  const Bytes name = whole->subspan(kEntrySize, name_length);
-  const Bytes extra = whole->subspan(kEntrySize + name_length,
-                                     static_cast<size_t>(lengths.extra));
-  ReadZip64(extra, member, offset);
-  const std::optional<uint64_t> header = CheckedAdd(offset, directory.end.base);
-  member.header = header.value_or(UINT64_MAX);
+  const Bytes name = whole->subspan(kEntrySize, fixed.name);
+  const Bytes extra = whole->subspan(kEntrySize + fixed.name, fixed.extra);
+  ReadZip64(extra, fixed.member, fixed.offset);
+  fixed.member.header =
+      CheckedAdd(fixed.offset, directory.end.base).value_or(UINT64_MAX);
   window.Skip(size);
-  return collector.Add(member, AsText(name), extra, mode, at);
+  return collector.Add(fixed.member, AsText(name), extra, fixed.mode, at);
 }
 
 }  // namespace

@@ -103,14 +103,12 @@ Result<Fields> ReadEnd64(const Source& source, uint64_t at) {
   if (!bytes) return bytes.error();
   ByteReader in(bytes->span(), at);
   in.Skip(16);  // signature, size of the rest, versions
-  Fields fields;
-  fields.disk = in.U32();
-  fields.directory_disk = in.U32();
-  fields.disk_members = in.U64();
-  fields.members = in.U64();
-  fields.size = in.U64();
-  fields.offset = in.U64();
-  return fields;
+  return Fields{.disk = in.U32(),
+                .directory_disk = in.U32(),
+                .disk_members = in.U64(),
+                .members = in.U64(),
+                .size = in.U64(),
+                .offset = in.U64()};
 }
 
 Result<Fields> ReadEnd(const Source& source, uint64_t at) {
@@ -118,14 +116,12 @@ Result<Fields> ReadEnd(const Source& source, uint64_t at) {
   if (!bytes) return bytes.error();
   ByteReader in(bytes->span(), at);
   in.Skip(4);
-  Fields fields;
-  fields.disk = in.U16();
-  fields.directory_disk = in.U16();
-  fields.disk_members = in.U16();
-  fields.members = in.U16();
-  fields.size = in.U32();
-  fields.offset = in.U32();
-  return fields;
+  return Fields{.disk = in.U16(),
+                .directory_disk = in.U16(),
+                .disk_members = in.U16(),
+                .members = in.U16(),
+                .size = in.U32(),
+                .offset = in.U32()};
 }
 
 Status CheckDisks(const Fields& fields, uint64_t at) {

@@ -13,6 +13,17 @@ constexpr uint32_t kAllOnes = 0xFFFFFFFF;
 
 }  // namespace
 
+Member ReadCommonFields(ByteReader& in) {
+  Member member;
+  member.flags = in.U16();
+  member.method = in.U16();
+  in.Skip(4);
+  member.crc = in.U32();
+  member.stored_size = in.U32();
+  member.size = in.U32();
+  return member;
+}
+
 void ReadZip64(Bytes extra, Member& member, uint64_t& offset) {
   const bool size = member.size == kAllOnes;
   const bool stored = member.stored_size == kAllOnes;

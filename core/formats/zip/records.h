@@ -17,6 +17,10 @@ constexpr uint64_t kEntrySize = 46;
 constexpr uint32_t kEndSignature = 0x06054B50;
 constexpr uint64_t kEndSize = 22;
 
+/// Reads the fields that a local header and an entry of the directory have in
+/// the same order: flags, method, time and date, CRC-32 and the sizes.
+Member ReadCommonFields(ByteReader& in);
+
 /// Replaces a member's sizes and `offset`, if they are all ones, by the values
 /// of the zip64 extra field. Sets Fault::kZip64 if the field lacks one.
 void ReadZip64(Bytes extra, Member& member, uint64_t& offset);

@@ -33,16 +33,11 @@ Result<std::optional<Local>> ReadLocal(const Source& source, uint64_t at) {
   if (!fixed) return fixed.error();
   ByteReader in(fixed->span(), at);
   if (in.U32() != kLocalSignature) return std::optional<Local>();
+  in.Skip(2);
   Local local;
   Member& member = local.member;
-  in.Skip(2);
+  member = ReadCommonFields(in);
   member.header = at;
-  member.flags = in.U16();
-  member.method = in.U16();
-  in.Skip(4);
-  member.crc = in.U32();
-  member.stored_size = in.U32();
-  member.size = in.U32();
   local.name_length = in.U16();
   const uint64_t text = local.name_length + in.U16();
   if ((member.flags & kSizesFollow) != 0 && member.stored_size == 0) {
