@@ -9,7 +9,7 @@
 
 namespace ctxfs::tar {
 
-Result<Members::NameRef> Members::Keep(std::string_view name) {
+Status Members::Add(Kind kind, Extent extent, std::string_view name) {
   if (members_.size() >= kMostMembers) {
     return Error{Code::kLimit, "the archive has more than " +
                                    std::to_string(kMostMembers) + " members"};
@@ -18,22 +18,14 @@ Result<Members::NameRef> Members::Keep(std::string_view name) {
     return Error{Code::kLimit, "the names of the members take more than " +
                                    std::to_string(kMostNameBytes) + " bytes"};
   }
-  const NameRef kept{static_cast<uint32_t>(names_.size()),
-                     static_cast<uint32_t>(name.size())};
-  names_ += name;
-  return kept;
-}
-
-Status Members::Add(Kind kind, Extent extent, std::string_view name) {
-  const Result<NameRef> kept = Keep(name);
-  if (!kept) return kept.error();
   Member member{};
   member.at = extent.at;
   member.size = extent.size;
-  member.name_at = kept->at;
-  member.name_length = kept->length & 0xFFFFFFU;
+  member.name_at = static_cast<uint32_t>(names_.size());
+  member.name_length = static_cast<uint32_t>(name.size()) & 0xFFFFFFU;
   member.kind = static_cast<unsigned>(kind) & 0x7FU;
   members_.push_back(member);
+  names_ += name;
   return {};
 }
 

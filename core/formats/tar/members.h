@@ -48,7 +48,8 @@ class Members {
   }
   /// The name as it is stored.
   std::string_view name(uint32_t member) const {
-    return NameAt(members_[member].name_ref());
+    return std::string_view(names_).substr(members_[member].name_at,
+                                           members_[member].name_length);
   }
   /// Whether a later file has the same path.
   bool superseded(uint32_t member) const {
@@ -62,24 +63,14 @@ class Members {
   void ShrinkToFit() { names_.shrink_to_fit(); }
 
  private:
-  struct NameRef {
-    uint32_t at;      // in names_
-    uint32_t length;  // below 2^21
-  };
   struct Member {
     uint64_t at;
     uint64_t size;
-    uint32_t name_at;
-    uint32_t name_length : 24;
+    uint32_t name_at;           // in names_
+    uint32_t name_length : 24;  // below 2^21
     uint32_t kind : 7;
     uint32_t superseded : 1;
-    NameRef name_ref() const { return {name_at, name_length}; }
   };
-
-  std::string_view NameAt(NameRef name) const {
-    return std::string_view(names_).substr(name.at, name.length);
-  }
-  Result<NameRef> Keep(std::string_view name);
 
   std::deque<Member> members_;  // grows without a second copy in memory
   std::string names_;
