@@ -37,6 +37,13 @@ int64_t Sum(Bytes bytes) {
   return sum;
 }
 
+/// Whether `type` is one of section 5's. Other types are files, but an archive
+/// is not recognised by them.
+bool IsKnownType(char type) {
+  constexpr std::string_view kTypes("\00001234567xgLKSDMNV", 19);
+  return kTypes.find(type) != std::string_view::npos;
+}
+
 Error BadSize(const char* why) {
   return {Code::kCorrupt, std::string("size: the size of a member ") + why};
 }
@@ -98,11 +105,6 @@ Result<uint64_t> Header::size() const {
     value = value << 8 | std::to_integer<uint64_t>(b);
   }
   return value;
-}
-
-bool IsKnownType(char type) {
-  constexpr std::string_view kTypes("\00001234567xgLKSDMNV", 19);
-  return kTypes.find(type) != std::string_view::npos;
 }
 
 bool IsArchiveHead(Bytes head) {

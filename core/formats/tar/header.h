@@ -59,10 +59,6 @@ class Header {
   Bytes block_;
 };
 
-/// Whether `type` is one of section 5's. Other types are files, but an archive
-/// is not recognised by them.
-bool IsKnownType(char type);
-
 /// Whether `head` starts with a header that makes a file an archive
 /// (section 4).
 bool IsArchiveHead(Bytes head);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/tar/pax.h"
 
+#include <charconv>
+
 namespace ctxfs::tar {
 namespace {
 
@@ -8,19 +10,15 @@ Error BadRecord(const char* why, size_t at) {
   return {Code::kCorrupt, std::string("pax: a record ") + why, at};
 }
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 /// The decimal number at the start of `text`, up to a blank; 0 if there is
 /// none, or if it exceeds the length of `text`.
 size_t RecordLength(std::string_view text) {
   size_t length = 0;
-  for (const char c : text) {
-    if (c == ' ') return length;
-    if (!IsDigit(c)) return 0;
-    length = length * 10 + static_cast<size_t>(c - '0');
-    if (length > text.size()) return 0;
-  }
-  return 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, length);
+  const bool fits = error == std::errc() && stop != end && *stop == ' ' &&
+                    length <= text.size();
+  return fits ? length : 0;
 }
 
 void Use(std::string_view key, std::string_view value, PaxValues& values) {
@@ -80,12 +78,11 @@ const std::string* PaxChoice(const std::optional<std::string>& own,
 
 Result<uint64_t> PaxSize(std::string_view text) {
   uint64_t size = 0;
-  for (const char c : text) {
-    if (!IsDigit(c) || __builtin_mul_overflow(size, 10, &size) ||
-        __builtin_add_overflow(size, c - '0', &size) || size > INT64_MAX) {
-      return Error{Code::kCorrupt,
-                   "size: the size in a pax header is not a number below 2^63"};
-    }
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, size);
+  if (error != std::errc() || stop != end || size > INT64_MAX) {
+    return Error{Code::kCorrupt,
+                 "size: the size in a pax header is not a number below 2^63"};
   }
   return size;
 }

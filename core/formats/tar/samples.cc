@@ -60,31 +60,6 @@ class Sample {
   std::unordered_map<std::string, uint64_t> next_;  // by extensions in use
 };
 
-}  // namespace
-
-std::optional<SampleName> ParseSampleName(std::string_view name) {
-  const size_t slash = name.find('/');
-  const std::string_view first = name.substr(0, slash);
-  if (first.size() > 4 && first.starts_with("__") && first.ends_with("__")) {
-    return std::nullopt;
-  }
-  const size_t base = name.rfind('/') + 1;  // 0 where there is no slash
-  const size_t dot = name.find('.', base);
-  if (dot == std::string_view::npos || dot == base) return std::nullopt;
-  SampleName parsed{name.substr(0, dot), std::string(name.substr(dot + 1))};
-  for (char& c : parsed.extension) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return parsed;
-}
-
-bool IsOfSample(const Members& members, uint32_t member) {
-  return members.kind(member) == Kind::kFile &&
-         ParseSampleName(members.name(member)).has_value();
-}
-
-namespace {
-
 /// Shared by the blocks. Safe for any number of threads.
 class Samples : public std::enable_shared_from_this<Samples> {
  public:
@@ -265,6 +240,27 @@ Result<Content> Samples::Open(const ReadContext& context) {
 }
 
 }  // namespace
+
+std::optional<SampleName> ParseSampleName(std::string_view name) {
+  const size_t slash = name.find('/');
+  const std::string_view first = name.substr(0, slash);
+  if (first.size() > 4 && first.starts_with("__") && first.ends_with("__")) {
+    return std::nullopt;
+  }
+  const size_t base = name.rfind('/') + 1;  // 0 where there is no slash
+  const size_t dot = name.find('.', base);
+  if (dot == std::string_view::npos || dot == base) return std::nullopt;
+  SampleName parsed{name.substr(0, dot), std::string(name.substr(dot + 1))};
+  for (char& c : parsed.extension) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return parsed;
+}
+
+bool IsOfSample(const Members& members, uint32_t member) {
+  return members.kind(member) == Kind::kFile &&
+         ParseSampleName(members.name(member)).has_value();
+}
 
 std::shared_ptr<const FileTable> SamplesFile(
     std::shared_ptr<const Members> members, const PathsInTree& paths,

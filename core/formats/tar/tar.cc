@@ -123,17 +123,16 @@ Status Archive::Count(const ReadContext& context) {
 }
 
 Json Archive::Info(const ReadContext& /*context*/) const {
-  Json info = {{"format", "tar"},
-               {"version", dialect_},
-               {"entries", shown_},
-               {"entries_not_shown", members_->count() - shown_ - directories_},
-               {"directories", directories_},
-               {"container_size", source()->size()},
-               {"stored_size", decoded_size_},
-               {"decoded_size", decoded_size_},
-               {"salvaged", salvage_},
-               {"warnings", WarningTexts()}};
-  return info;
+  return {{"format", "tar"},
+          {"version", dialect_},
+          {"entries", shown_},
+          {"entries_not_shown", members_->count() - shown_ - directories_},
+          {"directories", directories_},
+          {"container_size", source()->size()},
+          {"stored_size", decoded_size_},
+          {"decoded_size", decoded_size_},
+          {"salvaged", salvage_},
+          {"warnings", WarningTexts()}};
 }
 
 std::string_view NoteOf(Kind kind) {

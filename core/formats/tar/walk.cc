@@ -52,7 +52,7 @@ Status Walk::Run(const ReadContext& context) {
     const bool whole = left >= kBlock;
     const Header header(*block);
     if (header.IsZero()) {
-      if (Status met = MeetZeros(done); !met) return met;
+      done = MeetZeros();
     } else if (whole && header.HasRightChecksum()) {
       if (Status met = MeetHeader(header, context); !met) return met;
     } else if (ended_) {
@@ -69,14 +69,13 @@ Status Walk::Run(const ReadContext& context) {
   return {};
 }
 
-Status Walk::MeetZeros(bool& done) {
+bool Walk::MeetZeros() {
   const uint64_t length = std::min(kBlock, source_.size() - at_);
   ended_ = true;
   pending_ = {};
   zeros_ += length;
   at_ += length;
-  done = zeros_ >= kMostZeros;
-  return {};
+  return zeros_ >= kMostZeros;
 }
 
 Status Walk::MeetHeader(const Header& header, const ReadContext& context) {
@@ -101,7 +100,6 @@ Status Walk::MeetExtension(const Header& header) {
   if (!data) return At(std::move(data).error());
   if (type == 'L' || type == 'K') {
     data->resize(std::min(data->find('\0'), data->size()));
-    (type == 'L' ? pending_.has_long_name : pending_.has_long_link) = true;
     (type == 'L' ? pending_.long_name : pending_.long_link) = std::move(*data);
   } else {
     pax_ = true;
@@ -158,16 +156,16 @@ Walk::Subject Walk::Name(const Header& header) const {
   }
   if (subject.path.empty()) {
     const std::string* path = PaxChoice(own.path, global_.path);
-    subject.path = path != nullptr          ? *path
-                   : pending_.has_long_name ? pending_.long_name
-                                            : header.path();
+    subject.path = path != nullptr      ? *path
+                   : pending_.long_name ? *pending_.long_name
+                                        : header.path();
   }
   // A global header can give every member one, of a mebibyte.
   if (header.type() != '1') return subject;
   const std::string* link = PaxChoice(own.linkpath, global_.linkpath);
-  subject.link = link != nullptr          ? *link
-                 : pending_.has_long_link ? pending_.long_link
-                                          : std::string(header.link());
+  subject.link = link != nullptr      ? *link
+                 : pending_.long_link ? *pending_.long_link
+                                      : std::string(header.link());
   return subject;
 }
 

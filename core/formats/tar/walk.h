@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,10 +47,8 @@ class Walk {
   /// Properties of a member from the headers before it.
   struct Pending {
     PaxValues pax;
-    std::string long_name;
-    bool has_long_name = false;
-    std::string long_link;
-    bool has_long_link = false;
+    std::optional<std::string> long_name;
+    std::optional<std::string> long_link;
     unsigned headers = 0;
   };
 
@@ -63,7 +62,8 @@ class Walk {
   };
 
   void AddNote(std::string_view key, uint64_t offset);
-  Status MeetZeros(bool& done);
+  /// Goes past a block of zeros. Returns whether no archive can follow.
+  bool MeetZeros();
   /// Handles the header at at_ and moves on to the next one.
   Status MeetHeader(const Header& header, const ReadContext& context);
   Status MeetExtension(const Header& header);
