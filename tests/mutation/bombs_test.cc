@@ -13,6 +13,7 @@
 
 #include "core/base/sanitized.h"
 #include "core/codec/codec.h"
+#include "core/formats/graph/limits.h"
 #include "tests/mutation/judge.h"
 #include "tests/unit/testing/compress.h"
 #include "tests/unit/testing/shard_builder.h"
@@ -160,8 +161,8 @@ TEST(BombEntries, CostWhatTheyDecodeToAtTheMost) {
 
 TEST(BombGraphs, CostWhatIsThereAndNotWhatIsSaid) {
   const std::string graph("SJGN\x01\x00\x00", 7);
-  for (const uint64_t claim : {uint64_t{7}, uint64_t{8}, limits::kGraphBytes,
-                               limits::kGraphBytes + 1}) {
+  for (const uint64_t claim :
+       {uint64_t{7}, uint64_t{8}, graph::kMostBytes, graph::kMostBytes + 1}) {
     std::string packed = std::string("SJGZ\0\0\0\0", 8) + Zstd(graph);
     Poke(packed, 4, static_cast<uint32_t>(claim));
     ForgetPeak();

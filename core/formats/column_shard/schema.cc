@@ -15,6 +15,7 @@
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/formats/column_shard/limits.h"
 
 namespace ctxfs::column_shard {
 namespace {
@@ -125,7 +126,7 @@ class ColumnReader {
   const ReadContext& context_;
   const uint64_t groups_;
   const uint64_t group_rows_;
-  uint64_t unread_ = limits::kColumnHeaderBytes;
+  uint64_t unread_ = kMostHeaderBytes;
   // Names of columns. A repeated column is refused, so each entry belongs to
   // one column at most.
   std::set<std::string, std::less<>> seen_;
@@ -209,9 +210,9 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
                        std::to_string(rows) + " rows",
                    at);
   }
-  if (grows && size < least && rows > limits::kColumnGroupRows) {
+  if (grows && size < least && rows > kMostGroupRows) {
     return OverLimit(std::to_string(rows) + " rows in a row group are",
-                     limits::kColumnGroupRows, at);
+                     kMostGroupRows, at);
   }
   column.parts.push_back({*entry, static_cast<uint32_t>(rows)});
   column.rows += rows;
@@ -281,10 +282,10 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
         {"__schema__ has no row_group_count or no columns"});
     return table;
   }
-  if (columns->size() > limits::kColumns) {
+  if (columns->size() > kMostColumns) {
     table.warnings.push_back(
         {"__schema__ has " + std::to_string(columns->size()) +
-         " columns, over the limit of " + std::to_string(limits::kColumns)});
+         " columns, over the limit of " + std::to_string(kMostColumns)});
     return table;
   }
   ColumnReader reader(schema, shard, context);

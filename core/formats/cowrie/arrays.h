@@ -12,6 +12,7 @@
 #include "core/base/bytes.h"
 #include "core/base/dtype.h"
 #include "core/base/limits.h"
+#include "core/formats/cowrie/limits.h"
 
 namespace ctxfs::cowrie {
 
@@ -74,7 +75,7 @@ class CowrieArrays {
   /// keys it keeps `array.name`.
   void Add(CowrieArray array, bool alone = false) {
     if (lists_ != 0) return;
-    if (all_.size() == limits::kCowrieArrays || path_.size() > limits::kKiB ||
+    if (all_.size() == kMostArrays || path_.size() > limits::kKiB ||
         !Fits(array)) {
       ++left_out_;
       return;

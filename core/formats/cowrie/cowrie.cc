@@ -11,9 +11,9 @@
 #include <string>
 #include <utility>
 
-#include "core/base/limits.h"
 #include "core/codec/codec.h"
 #include "core/formats/cowrie/decoder.h"
+#include "core/formats/cowrie/limits.h"
 
 namespace ctxfs::cowrie {
 namespace {
@@ -28,11 +28,10 @@ Result<Buffer> Decompress(uint8_t kind, uint64_t length, Bytes stored,
                           const Interrupt& interrupt) {
   constexpr uint8_t kGzip = 1;
   constexpr uint8_t kZstd = 2;
-  if (length > limits::kCowrieBytes) {
+  if (length > kMostBytes) {
     return Error{Code::kLimit,
                  "cowrie: decodes to " + std::to_string(length) +
-                     " bytes, over the limit of " +
-                     std::to_string(limits::kCowrieBytes),
+                     " bytes, over the limit of " + std::to_string(kMostBytes),
                  kHeaderSize};
   }
   if (kind != kGzip && kind != kZstd) {

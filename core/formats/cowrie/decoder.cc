@@ -4,7 +4,7 @@
 #include <bit>
 #include <string>
 
-#include "core/base/limits.h"
+#include "core/formats/cowrie/limits.h"
 #include "core/formats/cowrie/text.h"
 
 namespace ctxfs::cowrie {
@@ -26,10 +26,9 @@ void CowrieDecoder::SkipHints() {
 
 void CowrieDecoder::ReadDictionary() {
   const uint64_t count = Count(1);
-  if (count > limits::kCowrieNames) {
+  if (count > kMostNames) {
     Fail("a dictionary of " + std::to_string(count) +
-             " names is over the limit of " +
-             std::to_string(limits::kCowrieNames),
+             " names is over the limit of " + std::to_string(kMostNames),
          Code::kLimit);
     return;
   }
@@ -80,10 +79,10 @@ Json CowrieDecoder::Basic(uint8_t tag) {
     case 0x0D: {
       const Bytes integer = Data();
       const uint64_t size = integer.size();
-      if (size > limits::kCowrieBigIntBytes) {
+      if (size > kMostBigIntBytes) {
         Fail("an integer of " + std::to_string(size) +
                  " bytes is over the limit of " +
-                 std::to_string(limits::kCowrieBigIntBytes),
+                 std::to_string(kMostBigIntBytes),
              Code::kLimit);
         return nullptr;
       }

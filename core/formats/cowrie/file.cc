@@ -8,12 +8,12 @@
 #include <string>
 #include <utility>
 
-#include "core/base/limits.h"
 #include "core/container/container.h"
 #include "core/container/documents.h"
 #include "core/container/listed_files.h"
 #include "core/container/open.h"
 #include "core/formats/cowrie/cowrie.h"
+#include "core/formats/cowrie/limits.h"
 #include "core/formats/cowrie/numbers.h"
 
 namespace ctxfs::cowrie {
@@ -21,11 +21,11 @@ namespace {
 
 /// All of `source`, which may be no larger than a decoded value.
 Result<Buffer> ReadValue(const Source& source, const ReadContext& context) {
-  if (source.size() > limits::kCowrieBytes) {
+  if (source.size() > kMostBytes) {
     return Error{Code::kLimit,
                  "a cowrie value of " + std::to_string(source.size()) +
                      " bytes is over the limit of " +
-                     std::to_string(limits::kCowrieBytes),
+                     std::to_string(kMostBytes),
                  0};
   }
   return ReadBuffer(source, 0, source.size(), "cowrie value",

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "core/base/limits.h"
 #include "core/formats/cowrie/gen1.h"
+#include "core/formats/cowrie/limits.h"
 #include "core/formats/cowrie/text.h"
 
 namespace ctxfs::cowrie {
@@ -133,7 +133,7 @@ Json CowrieGen1::Features(const char* name) {
     Fail("features have more rows and columns than there are bytes");
   }
   // Empty rows take no bytes, so the bytes do not limit their number.
-  if (ok() && columns == 0 && rows > limits::kCowrieValues) {
+  if (ok() && columns == 0 && rows > kMostValues) {
     Fail("features of " + std::to_string(rows) +
              " empty rows are over the limit",
          Code::kLimit);

@@ -11,9 +11,9 @@
 #include "core/base/bytes.h"
 #include "core/base/interrupt.h"
 #include "core/base/json.h"
-#include "core/base/limits.h"
 #include "core/base/result.h"
 #include "core/base/text.h"
+#include "core/formats/cowrie/limits.h"
 #include "core/formats/cowrie/text.h"
 
 namespace ctxfs::cowrie {
@@ -71,7 +71,7 @@ class CowrieReader {
   /// Counts bytes of text that are about to be made; false if they would be
   /// too many.
   bool SpendText(uint64_t bytes) {
-    if (bytes > limits::kCowrieText - text_) {
+    if (bytes > kMostText - text_) {
       Fail("its text is over the limit", Code::kLimit);
       return false;
     }
@@ -82,9 +82,8 @@ class CowrieReader {
   uint64_t text() const { return text_; }
   /// Counts values that are about to be made; false if they would be too many.
   bool SpendValues(uint64_t values) {
-    if (values > limits::kCowrieValues - values_) {
-      Fail("over the limit of " + std::to_string(limits::kCowrieValues) +
-               " values",
+    if (values > kMostValues - values_) {
+      Fail("over the limit of " + std::to_string(kMostValues) + " values",
            Code::kLimit);
       return false;
     }
@@ -109,9 +108,8 @@ class CowrieReader {
   template <typename Read>
   Json Value(const Read& read) {
     if (!SpendValues(1)) return nullptr;
-    if (depth_ == limits::kCowrieDepth) {
-      Fail("nested deeper than " + std::to_string(limits::kCowrieDepth),
-           Code::kLimit);
+    if (depth_ == kMostDepth) {
+      Fail("nested deeper than " + std::to_string(kMostDepth), Code::kLimit);
       return nullptr;
     }
     ++depth_;

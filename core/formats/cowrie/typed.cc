@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/limits.h"
 #include "core/formats/cowrie/decoder.h"
+#include "core/formats/cowrie/limits.h"
 #include "core/formats/cowrie/text.h"
 
 namespace ctxfs::cowrie {
@@ -96,9 +96,9 @@ Json CowrieDecoder::Tensor() {
     return nullptr;
   }
   const uint8_t rank = U8();
-  if (rank > limits::kCowrieRank) {
+  if (rank > kMostRank) {
     Fail("a tensor of rank " + std::to_string(rank) + " is over the limit of " +
-             std::to_string(limits::kCowrieRank),
+             std::to_string(kMostRank),
          Code::kLimit);
     return nullptr;
   }

@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "core/base/json.h"
-#include "core/base/limits.h"
 #include "core/formats/cvc/draft.h"
+#include "core/formats/cvc/limits.h"
 
 namespace ctxfs::cvc {
 namespace {
@@ -117,7 +117,7 @@ void HeaderVisitor::Put(const Path& path, Json value) {
       } else if (value.is_structured()) {
         // Not a label. It replaces an earlier value of the key all the same.
         element_["metadata"].erase(path[3]);
-      } else if (element_["metadata"].size() < limits::kCvcLabels) {
+      } else if (element_["metadata"].size() < kMostLabels) {
         element_["metadata"][path[3]] = std::move(value);
       }
       return;
@@ -154,8 +154,8 @@ void HeaderVisitor::FinishElement(const std::string& table) {
     FinishChunk();
   } else if (table == "columns") {
     draft_.columns.push_back(std::move(element_));
-    if (draft_.columns.size() > limits::kCvcColumns) {
-      draft_.limit_error = TooMany("columns", limits::kCvcColumns);
+    if (draft_.columns.size() > kMostColumns) {
+      draft_.limit_error = TooMany("columns", kMostColumns);
       draft_.columns.clear();
     }
   } else {
@@ -167,9 +167,9 @@ uint32_t HeaderVisitor::NameId(const std::string& name) {
   const auto next = static_cast<uint32_t>(draft_.names.size());
   const auto [found, added] = name_ids_.try_emplace(name, next);
   if (!added) return found->second;
-  if (draft_.names.size() >= limits::kCvcColumns) {
+  if (draft_.names.size() >= kMostColumns) {
     name_ids_.erase(found);
-    draft_.limit_error = TooMany("columns", limits::kCvcColumns);
+    draft_.limit_error = TooMany("columns", kMostColumns);
     return 0;
   }
   draft_.names.push_back(name);
@@ -177,8 +177,8 @@ uint32_t HeaderVisitor::NameId(const std::string& name) {
 }
 
 void HeaderVisitor::AddPiece(uint32_t column, const Json& object) {
-  if (draft_.raw.size() >= limits::kCvcPieces) {
-    draft_.limit_error = TooMany("parts of columns", limits::kCvcPieces);
+  if (draft_.raw.size() >= kMostPieces) {
+    draft_.limit_error = TooMany("parts of columns", kMostPieces);
     return;
   }
   Draft::RawPiece raw;
@@ -213,8 +213,8 @@ void HeaderVisitor::FinishChunk() {
                 ": rows is not a count");
     return;
   }
-  if (draft_.chunks.size() >= limits::kCvcChunks) {
-    draft_.limit_error = TooMany("chunks", limits::kCvcChunks);
+  if (draft_.chunks.size() >= kMostChunks) {
+    draft_.limit_error = TooMany("chunks", kMostChunks);
     return;
   }
   // Of two pieces of one column the last counts.
@@ -253,7 +253,7 @@ void HeaderVisitor::FinishSection() {
   const auto metadata = element_.find("metadata");
   if (metadata == element_.end() || !metadata->is_object()) return;
   for (const auto& [key, value] : metadata->items()) {
-    if (++draft_.labels > limits::kCvcLabels) return;
+    if (++draft_.labels > kMostLabels) return;
     // The text "1" and the number 1 have the same label, but are different
     // sections: in the key a string starts with a quote.
     const std::string dump =

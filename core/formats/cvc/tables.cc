@@ -7,9 +7,9 @@
 #include <unordered_map>
 
 #include "core/base/json.h"
-#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/cvc/draft.h"
+#include "core/formats/cvc/limits.h"
 
 namespace ctxfs::cvc {
 namespace {
@@ -164,9 +164,8 @@ void Maker::FinishPieces() {
 }
 
 void Maker::FinishSections() {
-  if (draft_.labels > limits::kCvcLabels ||
-      draft_.sections.size() * header_.columns.size() >
-          limits::kCvcSectionFiles) {
+  if (draft_.labels > kMostLabels ||
+      draft_.sections.size() * header_.columns.size() > kMostSectionFiles) {
     header_.warnings.emplace_back("sections are not shown: there are too many");
     return;
   }

@@ -21,6 +21,9 @@
 namespace ctxfs::gemm_shard {
 namespace {
 
+/// Matrices that tiles make (docs/conventions.md, section 3).
+constexpr size_t kMostMatrices = 65'536;
+
 /// Row and column of a tile in its matrix, in tiles.
 using Place = std::pair<uint32_t, uint32_t>;
 
@@ -143,8 +146,8 @@ class GemmShard final : public model_shard::TensorShard {
       const auto tile = SplitName(EntryName(entry).value_or(""));
       if (!tile || !MayBeTensor(entry)) continue;
       tiles_[std::string(tile->first)].emplace_back(tile->second, entry);
-      if (tiles_.size() <= limits::kMatrices) continue;
-      Warn({"tiles of more than " + std::to_string(limits::kMatrices) +
+      if (tiles_.size() <= kMostMatrices) continue;
+      Warn({"tiles of more than " + std::to_string(kMostMatrices) +
             " matrices: none is shown"});
       tiles_.clear();
       return {};

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "core/base/json.h"
-#include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/container/entry_file_table.h"
 #include "core/formats/cowrie/cowrie.h"
+#include "core/formats/cowrie/limits.h"
 
 namespace ctxfs::graph {
 namespace {
@@ -50,11 +50,11 @@ class CowrieJson final : public EntryFileTable {
                                   uint32_t entry, const ReadContext& context) {
     const Result<Content> content = shard.OpenEntry(entry, context);
     if (!content) return content.error();
-    if (content->size() > limits::kCowrieBytes) {
+    if (content->size() > cowrie::kMostBytes) {
       return Error{Code::kLimit, "a cowrie value of " +
                                      std::to_string(content->size()) +
                                      " bytes is over the limit of " +
-                                     std::to_string(limits::kCowrieBytes)};
+                                     std::to_string(cowrie::kMostBytes)};
     }
     const Result<std::string> bytes = ReadAll(*content, context);
     if (!bytes) return bytes.error();

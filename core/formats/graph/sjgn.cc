@@ -16,10 +16,10 @@
 #include <string>
 #include <utility>
 
-#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/codec/codec.h"
 #include "core/container/open.h"
+#include "core/formats/graph/limits.h"
 
 namespace ctxfs::graph {
 namespace {
@@ -54,10 +54,10 @@ Status Graph::Load(const ReadContext& context) {
                  4};
   }
   const uint64_t count = in.Uvarint();
-  if (count > limits::kGraphSections) {
+  if (count > kMostSections) {
     return Error{Code::kLimit,
                  std::to_string(count) + " sections are over the limit of " +
-                     std::to_string(limits::kGraphSections),
+                     std::to_string(kMostSections),
                  in.at()};
   }
   for (uint64_t i = 0; in.ok() && i < count; ++i) {
@@ -118,7 +118,7 @@ Status Graph::ReadBody(const Section& section, const ReadContext& context) {
   } else if (section.kind == kAux) {
     found = ReadAdjacency(in, section.name);
   } else if (section.kind == kNodes || section.kind == kEdges) {
-    if (section.length > limits::kGraphBytes) {
+    if (section.length > kMostBytes) {
       in.Fail("a table of more than 256 MiB");
     } else {
       SjgnSection table{section.name, section.kind == kEdges, section.offset,
@@ -158,7 +158,7 @@ Result<std::shared_ptr<const Source>> Unpack(
                  all->size()};
   }
   const auto size = LoadLe<uint32_t>(all->data() + 4);
-  if (size > limits::kGraphBytes) {
+  if (size > kMostBytes) {
     return Error{Code::kLimit, "the graph decodes to more than 256 MiB", 4};
   }
   Buffer plain(size);  // not cleared, so a false size costs no memory
@@ -182,7 +182,7 @@ Result<std::shared_ptr<const Container>> Open(
   if (!magic) return std::move(magic).error();
   std::shared_ptr<const Source> data = source;
   if (LoadLe<uint32_t>(magic->data()) == kPackedMagic) {
-    if (source->size() > limits::kGraphBytes) {
+    if (source->size() > kMostBytes) {
       return Error{Code::kLimit, "the file is larger than 256 MiB", 0};
     }
     Result<std::shared_ptr<const Source>> plain = Unpack(source, context);

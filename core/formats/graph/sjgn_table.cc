@@ -18,6 +18,7 @@
 #include "core/base/text.h"
 #include "core/content/read_context.h"
 #include "core/formats/cowrie/decoder.h"
+#include "core/formats/cowrie/limits.h"
 
 namespace ctxfs::graph {
 namespace {
@@ -49,7 +50,7 @@ struct Names {
 std::vector<std::string_view> ReadNames(cowrie::CowrieReader& in) {
   std::vector<std::string_view> names;
   const uint64_t count = in.Count(1);
-  if (count > limits::kCowrieNames) {
+  if (count > cowrie::kMostNames) {
     in.Fail("a dictionary of " + std::to_string(count) + " names",
             Code::kLimit);
   }
@@ -58,7 +59,7 @@ std::vector<std::string_view> ReadNames(cowrie::CowrieReader& in) {
 }
 
 std::string TooMuchText() {
-  return "the events have more than " + std::to_string(limits::kCowrieText) +
+  return "the events have more than " + std::to_string(cowrie::kMostText) +
          " bytes of text";
 }
 
@@ -86,7 +87,7 @@ Result<Json> ReadFrame(Bytes frame, uint64_t offset, const Interrupt& interrupt,
   Result<Json> event = decoder.Decode((flags & kHints) != 0);
   if (!event) return event;
   text += decoder.text();
-  if (text > limits::kCowrieText) {
+  if (text > cowrie::kMostText) {
     return Error{Code::kLimit, TooMuchText(), offset};
   }
   if (!event->is_object()) {
@@ -191,7 +192,7 @@ class EventReader {
     const auto name = names[static_cast<size_t>(index.get<uint64_t>())];
     // Many events may repeat a long name.
     text_ += name.size();
-    if (text_ <= limits::kCowrieText) return std::string(name);
+    if (text_ <= cowrie::kMostText) return std::string(name);
     fault_ = TooMuchText();
     return nullptr;
   }
@@ -342,14 +343,14 @@ class TableBlock final : public Block {
   uint64_t NamesCost() const {
     constexpr uint64_t kDictionaries = 3;
     return 3 * sizeof(std::string_view) *
-           std::min(table_.length, kDictionaries * limits::kCowrieNames);
+           std::min(table_.length, kDictionaries * cowrie::kMostNames);
   }
   /// Bytes of text of events of `bytes` bytes. A stored byte is a byte of text,
   /// or stands for a name of the dictionaries; two use a name of their event,
   /// which is at most F * F / 8 bytes for an event of F bytes.
   uint64_t TextOf(uint64_t bytes) const {
     const uint64_t a_byte = 1 + table_.longest_name + table_.largest_event / 8;
-    return std::min(limits::kCowrieText,
+    return std::min(cowrie::kMostText,
                     CheckedMul(bytes, a_byte).value_or(UINT64_MAX));
   }
   /// Bytes of JSON of events of `bytes` bytes.
@@ -359,8 +360,7 @@ class TableBlock final : public Block {
   /// One event as values, whose text is there twice, and as JSON, which grows.
   uint64_t EventCost() const {
     const uint64_t bytes = table_.largest_event;
-    const uint64_t values =
-        kBytesAValue * std::min(bytes, limits::kCowrieValues);
+    const uint64_t values = kBytesAValue * std::min(bytes, cowrie::kMostValues);
     return values + 2 * TextOf(bytes) +
            (wanted_ == SjgnWanted::kLines ? 3 * JsonOf(bytes) : uint64_t{0});
   }

@@ -15,6 +15,7 @@
 #include "core/container/documents.h"
 #include "core/container/open.h"
 #include "core/content/sha256_of.h"
+#include "core/formats/manifest/limits.h"
 #include "core/formats/shard/shard.h"
 
 namespace ctxfs::manifest {
@@ -178,10 +179,10 @@ Status Manifest::Load(const ReadContext& context) {
   has_list_ = true;
   const Json* files = MemberAt(*manifest, "files");
   if (files == nullptr || !files->is_array()) return {};
-  if (files->size() > limits::kManifestFiles) {
+  if (files->size() > kMostFiles) {
     Warn({"a manifest of " + std::to_string(files->size()) +
-          " files, over the limit of " +
-          std::to_string(limits::kManifestFiles) + ": none is shown"});
+          " files, over the limit of " + std::to_string(kMostFiles) +
+          ": none is shown"});
     return {};
   }
   std::set<std::string> shown;

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/content/check_at.h"
+#include "core/formats/mcf/limits.h"
 #include "core/formats/mcf/mcf.h"
 
 namespace ctxfs::mcf {
@@ -21,7 +21,7 @@ constexpr size_t kFaultsShown = 100;
 }  // namespace
 
 Status McfContainer::ReadModelInfo(const McfSection& section) {
-  const uint64_t most = limits::kMcfModelInfoBytes;
+  const uint64_t most = kMostModelInfoBytes;
   Result<Buffer> bytes = ReadBuffer(*source(), section.offset,
                                     std::min(section.size, most), "ModelInfo");
   if (!bytes) return std::move(bytes).error();
@@ -37,7 +37,7 @@ Status McfContainer::ReadModelInfo(const McfSection& section) {
 
 Status McfContainer::ReadQuantInfo(const McfSection& section) {
   // At most one record of 24 bytes a tensor is used; the rest is slack.
-  constexpr uint64_t kMost = 32 * uint64_t{limits::kMcfTensors};
+  constexpr uint64_t kMost = 32 * uint64_t{kMostTensors};
   Result<Buffer> bytes = ReadBuffer(*source(), section.offset,
                                     std::min(section.size, kMost), "QuantInfo");
   if (!bytes) return std::move(bytes).error();

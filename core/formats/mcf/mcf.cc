@@ -18,6 +18,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/open.h"
+#include "core/formats/mcf/limits.h"
 
 namespace ctxfs::mcf {
 
@@ -156,10 +157,10 @@ Status McfContainer::ReadDirectory() {
                      std::to_string(source()->size()),
                  kDirectoryAt};
   }
-  if (header_.section_count > limits::kMcfSections) {
+  if (header_.section_count > kMostSections) {
     return OverLimit(
         "section_count " + std::to_string(header_.section_count) + " is",
-        limits::kMcfSections, kSectionCountAt);
+        kMostSections, kSectionCountAt);
   }
   Result<Buffer> bytes =
       ReadBuffer(*source(), start, length, "section directory");
@@ -246,9 +247,9 @@ Status McfContainer::ReadTensorIndex(const McfSection& section) {
   if (!InBounds(strings, strings_size, section.size)) {
     return corrupt("the names run past its end", kStringsAt);
   }
-  if (count > limits::kMcfTensors) {
+  if (count > kMostTensors) {
     return OverLimit("tensor_count " + std::to_string(count) + " is",
-                     limits::kMcfTensors, section.offset + kTensorCountAt);
+                     kMostTensors, section.offset + kTensorCountAt);
   }
   entries_at_ = section.offset + entries;
   Result<Buffer> table = ReadBuffer(*source(), entries_at_,
@@ -306,8 +307,8 @@ Result<McfContainer::Used> McfContainer::CheckTensors(
       const std::string most = std::to_string(limits::kNameBytes) + " bytes";
       return fault(Code::kLimit, "the names take more than " + most, 0);
     }
-    if (std::max(all_dims, used.dims) > limits::kMcfDims) {
-      const std::string most = std::to_string(limits::kMcfDims) + " dims";
+    if (std::max(all_dims, used.dims) > kMostDims) {
+      const std::string most = std::to_string(kMostDims) + " dims";
       return fault(Code::kLimit, "the shapes take more than " + most, kRankAt);
     }
   }

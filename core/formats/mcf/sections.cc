@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/base/json.h"
-#include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/formats/mcf/limits.h"
 #include "core/formats/mcf/mcf.h"
 
 namespace ctxfs::mcf {
@@ -54,10 +54,10 @@ class InfoReader {
                    offset};
     }
     taken_ += *length;
-    if (taken_ > limits::kMcfModelInfoBytes) {
+    if (taken_ > kMostModelInfoBytes) {
       return Error{Code::kLimit,
                    "its texts take more than " +
-                       std::to_string(limits::kMcfModelInfoBytes) + " bytes",
+                       std::to_string(kMostModelInfoBytes) + " bytes",
                    offset};
     }
     return std::string(AsText(section_.subspan(start, *length)));

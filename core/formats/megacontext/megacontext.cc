@@ -9,11 +9,11 @@
 #include <map>
 
 #include "core/base/errors.h"
-#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/container/open.h"
 #include "core/formats/megacontext/level.h"
+#include "core/formats/megacontext/limits.h"
 #include "core/formats/megacontext/metadata.h"
 #include "core/formats/megacontext/snapshot.h"
 
@@ -128,8 +128,8 @@ Status MegaContext::LoadTree() {
 
 Status MegaContext::LoadLevels(const Listing& listing) {
   for (const auto& [number, files] : LevelFiles(listing)) {
-    if (levels_.size() == limits::kContextLevels) {
-      Warn({"more than " + std::to_string(limits::kContextLevels) +
+    if (levels_.size() == kMostLevels) {
+      Warn({"more than " + std::to_string(kMostLevels) +
             " levels: the rest is not shown"});
       break;
     }
@@ -166,9 +166,8 @@ Result<Buffer> MegaContext::ReadMetadata() {
   if (!file) return std::move(file).error();
   metadata_ = *std::move(file);
   const uint64_t size = metadata_->size();
-  if (size > limits::kContextMetadataBytes) {
-    return OverLimit(std::to_string(size) + " bytes are",
-                     limits::kContextMetadataBytes);
+  if (size > kMostMetadataBytes) {
+    return OverLimit(std::to_string(size) + " bytes are", kMostMetadataBytes);
   }
   return ReadBuffer(*metadata_, 0, size, kMetadata);
 }
@@ -204,8 +203,8 @@ void MegaContext::FindSnapshots(const Listing& listing) {
     const Result<Listing> inside =
         open(std::string(kCheckpoints) + "/" + entry.name);
     if (!inside || LevelFiles(*inside).empty()) continue;
-    if (snapshots_.size() == limits::kContextSnapshots) {
-      Warn({"more than " + std::to_string(limits::kContextSnapshots) +
+    if (snapshots_.size() == kMostSnapshots) {
+      Warn({"more than " + std::to_string(kMostSnapshots) +
             " snapshots: the rest is not shown"});
       return;
     }

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "core/base/json.h"
-#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/megacontext/level.h"
+#include "core/formats/megacontext/limits.h"
 
 namespace ctxfs::megacontext {
 namespace {
@@ -119,7 +119,7 @@ void CompareSizes(const Json& of_levels,
   size_t missing = 0;
   for (const auto& [key, value] : of_levels.items()) {
     if (have.contains(key) || !ContextLevelNumber(key + ".ctx")) continue;
-    if (++missing > limits::kContextLevels) break;
+    if (++missing > kMostLevels) break;
     warnings.push_back(key + " in metadata, file missing");
   }
 }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/json.h"
-#include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/formats/mem8/limits.h"
 
 namespace ctxfs::mem8 {
 namespace {
@@ -206,7 +206,7 @@ class FieldReader {
     const Mem8Layout::String& string = layout_.strings[number];
     text_ += string.size;
     // Over the limit the caller fails, so the text is not kept.
-    if (text_ > limits::kMem8JsonBytes) return nullptr;
+    if (text_ > kMostJsonBytes) return nullptr;
     return std::string(AsText(image_.subspan(string.at, string.size)));
   }
 
@@ -289,10 +289,10 @@ Result<Json> DecodeMem8Section(const Mem8Layout& layout, Bytes image,
     fields["raw_hex"] = Hex(AsText(payload));
   }
   text += reader.text();
-  if (text > limits::kMem8JsonBytes) {
+  if (text > kMostJsonBytes) {
     return Error{Code::kLimit,
                  "the strings that it repeats are over the limit of " +
-                     std::to_string(limits::kMem8JsonBytes) + " bytes",
+                     std::to_string(kMostJsonBytes) + " bytes",
                  section.offset};
   }
   if (const std::optional<uint16_t> bad = reader.bad_string()) {

@@ -18,6 +18,7 @@
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
 #include "core/formats/mem8/kind.h"
+#include "core/formats/mem8/limits.h"
 
 namespace ctxfs::mem8 {
 namespace {
@@ -48,7 +49,7 @@ Result<Buffer> Unpack(Bytes file, std::vector<Warning>& warnings) {
                  "the flags say compressed, but no zstd frame follows",
                  kBodyAt};
   }
-  Result<ZstdFrame> frame = DecodeZstdFrame(body, limits::kMem8Bytes - kBodyAt);
+  Result<ZstdFrame> frame = DecodeZstdFrame(body, kMostBytes - kBodyAt);
   if (!frame) {
     Error error = std::move(frame).error();
     error.offset = kBodyAt;
@@ -120,12 +121,12 @@ Result<Mem8Image> ReadMem8Image(const Source& source) {
   Result<Buffer> head = ReadBuffer(
       source, 0, std::min<uint64_t>(size, limits::kProbeBytes), "header");
   if (!head) return std::move(head).error();
-  if (size > limits::kMem8Bytes) {
+  if (size > kMostBytes) {
     const Mem8Kind kind = Mem8KindOf(head->span(), size, std::nullopt);
     if (kind != Mem8Kind::kMem8) return NotMem8(kind);
     return Error{Code::kLimit,
                  std::to_string(size) + " bytes are over the limit of " +
-                     std::to_string(limits::kMem8Bytes),
+                     std::to_string(kMostBytes),
                  0};
   }
   Result<Buffer> file = ReadBuffer(source, 0, size, "file");

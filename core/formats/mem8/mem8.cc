@@ -17,6 +17,7 @@
 #include "core/formats/mem8/fields.h"
 #include "core/formats/mem8/image.h"
 #include "core/formats/mem8/kind.h"
+#include "core/formats/mem8/limits.h"
 #include "core/formats/mem8/sections.h"
 
 namespace ctxfs::mem8 {
@@ -337,11 +338,11 @@ bool Resembles(Bytes head) {
 Result<std::shared_ptr<const Container>> OpenPacked(
     SourcePtr source, const OpenOptions& options, const ReadContext& context) {
   Error refusal = NotMem8(Mem8Kind::kPacked);
-  if (source->size() > limits::kMem8Bytes) return refusal;
+  if (source->size() > kMostBytes) return refusal;
   Result<Buffer> stored = ReadBuffer(*source, 0, source->size(), "file");
   if (!stored) return std::move(stored).error();
   Result<ZstdFrame> frame =
-      DecodeZstdFrame(stored->span(), limits::kMem8Bytes, context.interrupt());
+      DecodeZstdFrame(stored->span(), kMostBytes, context.interrupt());
   if (!frame && !frame.error().Permanent()) return std::move(frame).error();
   if (!frame) {
     refusal.what += ": " + frame.error().what;

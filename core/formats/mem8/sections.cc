@@ -13,9 +13,9 @@
 #include <optional>
 #include <string>
 
-#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/mem8/fields.h"
+#include "core/formats/mem8/limits.h"
 
 namespace ctxfs::mem8 {
 namespace {
@@ -154,9 +154,9 @@ SectionFinder::Walk SectionFinder::WalkAs(Mem8Length length) const {
       return stop(name + (to_the_end_ ? " truncated" : " runs past the end"),
                   at);
     }
-    if (walk.sections.size() == limits::kMem8Sections) {
+    if (walk.sections.size() == kMostSections) {
       walk.over_limit = true;
-      return stop("more than " + std::to_string(limits::kMem8Sections) +
+      return stop("more than " + std::to_string(kMostSections) +
                       " sections: the rest is not shown",
                   at);
     }

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "core/base/errors.h"
-#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/entry_file_table.h"
 #include "core/container/examined.h"
 #include "core/content/sha256_of.h"
+#include "core/formats/model_shard/limits.h"
 
 namespace ctxfs::model_shard {
 namespace {
@@ -78,12 +78,11 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
       base.entries = FindEntries(*shard, wanted);
       continue;
     }
-    if (options.alone || bases_.size() > limits::kBaseFiles) {
+    if (options.alone || bases_.size() > kMostBaseFiles) {
       base.why =
           options.alone
               ? "not opened, because this container is itself a base_file"
-              : "more than " + std::to_string(limits::kBaseFiles) +
-                    " base files";
+              : "more than " + std::to_string(kMostBaseFiles) + " base files";
       continue;
     }
     Result<std::shared_ptr<const Source>> source =
@@ -141,9 +140,9 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
   const auto unfit = [](std::string why) {
     return Error{Code::kCorrupt, std::move(why)};
   };
-  if (depth > limits::kDeltaDepth) {
+  if (depth > kMostDeltaDepth) {
     return unfit("a cycle, or a chain of more than " +
-                 std::to_string(limits::kDeltaDepth) + " deltas");
+                 std::to_string(kMostDeltaDepth) + " deltas");
   }
   const Spec& spec = specs_.at(entry);
   auto delta = std::make_shared<Resolved>();
@@ -208,8 +207,8 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
       return unfit("the shapes of base, a and b do not fit together");
     }
     delta->rank = self->shape[1];
-    if (header->elements() > limits::kLoraElements) {
-      return unfit("a has more than " + std::to_string(limits::kLoraElements) +
+    if (header->elements() > kMostLoraElements) {
+      return unfit("a has more than " + std::to_string(kMostLoraElements) +
                    " elements");
     }
     if (!spec.alpha) return unfit("no alpha");

@@ -24,6 +24,8 @@
 #include "core/content/content_source.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/graph/cowrie_files.h"
+#include "core/formats/graph/limits.h"
+#include "core/formats/model_shard/limits.h"
 
 namespace ctxfs::model_shard {
 namespace {
@@ -205,8 +207,8 @@ std::vector<ChildContainer> ModelShard::Children() const {
   std::vector<ChildContainer> graphs;
   if (header().role != shard::kGraphRole) return graphs;
   uint32_t sought = 0;
-  for (uint32_t entry = 0;
-       entry < entry_count() && sought < limits::kGraphsSought; ++entry) {
+  for (uint32_t entry = 0; entry < entry_count() && sought < kMostGraphsSought;
+       ++entry) {
     if (!MayBeGraph(entry)) continue;
     ++sought;
     std::byte magic[4];
@@ -239,7 +241,7 @@ bool ModelShard::MayBeGraph(uint32_t entry) const {
   constexpr uint64_t kLeast = 6;  // a frame with the shortest value
   return IsPlain(entry) &&
          Record(entry).content_type != shard::kTensorContent &&
-         EntrySize(entry) >= kLeast && EntrySize(entry) <= limits::kGraphBytes;
+         EntrySize(entry) >= kLeast && EntrySize(entry) <= graph::kMostBytes;
 }
 
 std::vector<ArrayInfo> ModelShard::Arrays(const ReadContext& context) const {

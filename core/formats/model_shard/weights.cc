@@ -14,6 +14,7 @@
 #include "core/base/text.h"
 #include "core/container/model_files.h"
 #include "core/content/check_at.h"
+#include "core/formats/model_shard/limits.h"
 #include "core/formats/model_shard/model_shard.h"
 
 namespace ctxfs::model_shard {
@@ -59,8 +60,8 @@ Result<ModelShard::Merged> ModelShard::FindMerged(
     if (bases.contains(std::string(EntryName(entry).value_or("")))) continue;
     const Deltas::Spec* root = &spec;
     // Resolve has refused longer chains, unless names repeat.
-    for (unsigned depth = 0;
-         root->base_file.empty() && depth < limits::kDeltaDepth; ++depth) {
+    for (unsigned depth = 0; root->base_file.empty() && depth < kMostDeltaDepth;
+         ++depth) {
       const auto next = by_name.find(root->base);
       if (next == by_name.end()) break;
       root = next->second;

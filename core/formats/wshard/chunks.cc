@@ -13,6 +13,7 @@
 #include "core/content/sha256_of.h"
 #include "core/formats/manifest/manifest.h"
 #include "core/formats/wshard/join.h"
+#include "core/formats/wshard/limits.h"
 #include "core/formats/wshard/manifest.h"
 #include "core/formats/wshard/wshard.h"
 
@@ -87,9 +88,9 @@ Status WShardChunks::Load(const ReadContext& context) {
     return {};
   }
   manifest_ = ChunkManifest::Parse(*json);
-  if (manifest_.chunks.size() > limits::kChunks) {
+  if (manifest_.chunks.size() > kMostChunks) {
     Disjoin(std::to_string(manifest_.chunks.size()) +
-            " chunks are over the limit of " + std::to_string(limits::kChunks));
+            " chunks are over the limit of " + std::to_string(kMostChunks));
     return {};
   }
   if (Status opened = OpenChunks(context); !opened) return opened;
@@ -229,7 +230,7 @@ std::vector<ChildContainer> WShardChunks::Children() const {
   std::vector<ChildContainer> chunks;
   for (const ChunkRef& chunk : manifest_.chunks) {
     if (chunk.uri.empty() || !StaysInside(chunk.uri)) continue;
-    if (chunks.size() == limits::kDerivedFiles) break;
+    if (chunks.size() == kMostDerivedFiles) break;
     const auto open = [manifest = source(),
                        uri = chunk.uri](const ReadContext& /*context*/) {
       return manifest->OpenBeside(uri);

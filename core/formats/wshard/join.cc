@@ -6,7 +6,7 @@
 #include <map>
 #include <string_view>
 
-#include "core/base/limits.h"
+#include "core/formats/wshard/limits.h"
 
 namespace ctxfs::wshard {
 namespace {
@@ -78,9 +78,9 @@ Join JoinLanes(const Chunks& chunks) {
             [](const JoinedLane& a, const JoinedLane& b) {
               return a.entries[0] < b.entries[0];
             });
-  if (join.lanes.size() > limits::kDerivedFiles) {
-    join.left_out += join.lanes.size() - limits::kDerivedFiles;
-    join.lanes.resize(limits::kDerivedFiles);
+  if (join.lanes.size() > kMostDerivedFiles) {
+    join.left_out += join.lanes.size() - kMostDerivedFiles;
+    join.lanes.resize(kMostDerivedFiles);
   }
   return join;
 }

@@ -12,6 +12,7 @@
 #include "core/base/bytes.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/formats/wshard/limits.h"
 
 namespace ctxfs::wshard {
 namespace {
@@ -149,7 +150,7 @@ const LaneTable::Channel* LaneTable::At(const Names& names,
 }
 
 const LaneTable::Channel* LaneTable::SignalOf(std::string_view path) const {
-  path = path.substr(0, limits::kChannelIdBytes);
+  path = path.substr(0, kMostChannelIdBytes);
   while (true) {
     const size_t slash = path.rfind('/');
     if (slash == std::string_view::npos) return nullptr;

@@ -19,6 +19,7 @@
 #include "core/container/listed_files.h"
 #include "core/container/open.h"
 #include "core/content/check_at.h"
+#include "core/formats/wshard/limits.h"
 #include "core/formats/wshard/residual.h"
 
 namespace ctxfs::wshard {
@@ -50,10 +51,10 @@ Result<std::string> ReadMetaEntry(const shard::ShardContainer& container,
                                   uint32_t entry, const ReadContext& context) {
   const uint64_t size = container.EntrySize(entry);
   const uint64_t stored = container.Record(entry).disk_size;
-  if (std::max(size, stored) > limits::kEpisodeJsonBytes) {
+  if (std::max(size, stored) > kMostJsonBytes) {
     return Error{Code::kLimit, std::to_string(size) +
                                    " bytes are over the limit of " +
-                                   std::to_string(limits::kEpisodeJsonBytes)};
+                                   std::to_string(kMostJsonBytes)};
   }
   const Result<Content> content = container.OpenEntry(entry, context);
   if (!content) return content.error();
@@ -286,7 +287,7 @@ Container::Tables WShardContainer::Files() const {
   auto signs = std::make_shared<std::vector<SignFile>>();
   for (uint32_t i = 0; i < entry_count(); ++i) {
     if (const auto layout = SignsOf(i)) signs->push_back({i, *layout});
-    if (signs->size() == limits::kDerivedFiles) break;
+    if (signs->size() == kMostDerivedFiles) break;
   }
   files.push_back(ListFiles(
       {.role = Role::kViews, .directory = "residual_signs"}, Share(*this),

@@ -16,7 +16,7 @@
 namespace ctxfs::wshard {
 
 /// Reads all of a metadata entry, verified. Fails with kLimit if it has more
-/// than limits::kEpisodeJsonBytes bytes (docs/wshard.md, section 2).
+/// than kMostJsonBytes bytes (docs/wshard.md, section 2).
 Result<std::string> ReadMetaEntry(const shard::ShardContainer& container,
                                   uint32_t entry, const ReadContext& context);
 

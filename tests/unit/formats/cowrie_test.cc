@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include "core/base/limits.h"
+#include "core/formats/cowrie/limits.h"
 #include "tests/unit/testing/compress.h"
 #include "tests/unit/testing/interrupts.h"
 
@@ -274,7 +274,7 @@ TEST(Cowrie, WhatIsRefused) {
 }
 
 TEST(Cowrie, Limits) {
-  const std::string deep(limits::kCowrieDepth, '\xC1');
+  const std::string deep(kMostDepth, '\xC1');
   EXPECT_EQ(CodeOf(Framed(deep + "\x41")), Code::kLimit);
   const Result<Json> just =
       DecodeCowrie(AsBytes(Framed(deep.substr(1) + "\x41")));

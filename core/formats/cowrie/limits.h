@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/limits.h"
+
+namespace ctxfs::cowrie {
+
+/// What one value may ask for (docs/cowrie.md, section 6): bytes after its own
+/// decompression, nesting, values of any kind, names in its dictionary, bytes
+/// of text that its JSON is made of, bytes of an integer, dimensions of a
+/// tensor, and arrays that it is looked through for.
+constexpr uint64_t kMostBytes = 256 * limits::kMiB;
+constexpr unsigned kMostDepth = 1000;
+constexpr uint64_t kMostValues = 4'000'000;
+constexpr uint64_t kMostNames = 1'000'000;
+constexpr uint64_t kMostText = 256 * limits::kMiB;
+constexpr uint64_t kMostBigIntBytes = 512;
+constexpr uint64_t kMostRank = 32;
+constexpr size_t kMostArrays = 65'536;
+
+}  // namespace ctxfs::cowrie

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/limits.h"
+
+namespace ctxfs::graph {
+
+/// Sections of a graph, and bytes of one that is kept in memory
+/// (docs/sjgn.md, section 4).
+constexpr uint64_t kMostSections = 65'536;
+constexpr uint64_t kMostBytes = 256 * limits::kMiB;
+
+}  // namespace ctxfs::graph

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace ctxfs::manifest {
+
+/// Files that a manifest may name (docs/manifest.md, section 4).
+constexpr uint64_t kMostFiles = 100'000;
+
+}  // namespace ctxfs::manifest

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/limits.h"
+
+namespace ctxfs::megacontext {
+
+/// Levels and snapshots of a tree, and bytes of its metadata.json
+/// (docs/megacontext.md, section 6).
+constexpr size_t kMostLevels = 64;
+constexpr size_t kMostSnapshots = 10'000;
+constexpr uint64_t kMostMetadataBytes = 16 * limits::kMiB;
+
+}  // namespace ctxfs::megacontext

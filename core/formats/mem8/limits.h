@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/limits.h"
+
+namespace ctxfs::mem8 {
+
+/// Bytes of a .mem8, stored and unpacked; its sections; text that a JSON view
+/// of it may repeat (docs/mem8.md, section 6).
+constexpr uint64_t kMostBytes = 64 * limits::kMiB;
+constexpr uint32_t kMostSections = 4096;
+constexpr uint64_t kMostJsonBytes = 64 * limits::kMiB;
+
+}  // namespace ctxfs::mem8

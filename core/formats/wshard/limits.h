@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/limits.h"
+
+namespace ctxfs::wshard {
+
+// docs/wshard.md, section 8.
+
+/// Bytes of one metadata entry of an episode, decoded: they are read at open.
+constexpr uint64_t kMostJsonBytes = 16 * limits::kMiB;
+/// Bytes of a channel's id.
+constexpr size_t kMostChannelIdBytes = 1024;
+/// Files that an episode gets besides its entries.
+constexpr size_t kMostDerivedFiles = 100'000;
+/// Chunks of one episode: each is an open file.
+constexpr size_t kMostChunks = 500;
+
+}  // namespace ctxfs::wshard
