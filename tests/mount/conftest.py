@@ -95,6 +95,15 @@ def wait_until(holds, seconds: float = 10) -> bool:
     return True
 
 
+def thread_statuses(pid) -> list[str]:
+    """/proc/PID/status of each thread that does not end meanwhile, the first first."""
+    found = []
+    for task in sorted(pathlib.Path(f"/proc/{pid}/task").iterdir(), key=lambda t: int(t.name)):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found.append((task / "status").read_text())
+    return found
+
+
 def alive(pid: int) -> bool:
     try:
         state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1]

@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 
-from conftest import BIN, GOLDEN, mount_command, run, wait_until
+from conftest import BIN, GOLDEN, mount_command, run, thread_statuses, wait_until
 from shard import build, entry
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -38,8 +38,8 @@ def container(folder, *entries) -> pathlib.Path:
 def statuses(pid) -> tuple[dict, list[dict]]:
     """The thread that waits, and those that serve."""
     read = []
-    for task in sorted(pathlib.Path(f"/proc/{pid}/task").iterdir(), key=lambda t: int(t.name)):
-        lines = (line.split(":\t", 1) for line in (task / "status").read_text().splitlines())
+    for status in thread_statuses(pid):
+        lines = (line.split(":\t", 1) for line in status.splitlines())
         read.append({line[0]: line[1].strip() for line in lines if len(line) == 2})
     return read[0], read[1:]
 

@@ -15,7 +15,7 @@ import pytest
 
 import shard
 from conftest import (
-    BIN, GOLDEN, alive, is_mounted, mount_command, run, wait_until,
+    BIN, GOLDEN, alive, is_mounted, mount_command, run, thread_statuses, wait_until,
 )
 
 PAYLOAD = b"what a checksum covers"
@@ -221,9 +221,7 @@ def test_no_name_of_an_entry_leads_out(mount, tmp_path, name):
 
 def of_threads(pid, field) -> list[str]:
     """A line of /proc/PID/status, of each thread, the first thread first."""
-    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
-    status = [(t / "status").read_text() for t in sorted(tasks, key=lambda t: int(t.name))]
-    return [s.split(field + ":")[1].split()[0] for s in status]
+    return [s.split(field + ":")[1].split()[0] for s in thread_statuses(pid)]
 
 
 def test_the_daemon_gains_no_privileges(mount):
