@@ -65,8 +65,8 @@ MCF, CVC, MEM8, MegaContext, Cowrie and SJGN.")
 
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_NAME libctxfs-dev)
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_DEPENDS "libisal-dev, liblz4-dev, \
-libssl-dev, libxxhash-dev, libzstd-dev, nlohmann-json3-dev, zlib1g-dev")
+set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_DEPENDS "libbz2-dev, libfmt-dev, libisal-dev, \
+liblz4-dev, liblzma-dev, libssl-dev, libxxhash-dev, libzstd-dev, nlohmann-json3-dev, zlib1g-dev")
 set(CPACK_DEBIAN_LIBCTXFS-DEV_DESCRIPTION
 "library that reads machine-learning containers (development files)
 libctxfs opens the containers that ctxfs mounts: their entries, arrays and

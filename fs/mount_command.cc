@@ -11,13 +11,13 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/version.h"
 #include "fs/daemon.h"
 #include "fs/inherited.h"
 #include "fs/mount_point.h"
 #include "fs/notify.h"
 #include "fs/options.h"
 #include "fs/session.h"
-#include "fs/version.h"
 
 namespace ctxfs {
 namespace {

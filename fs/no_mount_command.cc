@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "core/version.h"
 #include "fs/mount_command.h"
-#include "fs/version.h"
 
 namespace ctxfs {
 namespace {
