@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,15 +16,16 @@ enum class Code : uint8_t {
   kNotFound,      // no such entry or file
   kNotContainer,  // no known format recognises the bytes
   kVersion,       // a known format in a version we do not read
+  kUnsupported,   // a method or encryption we do not decode; may be sound
   kCorrupt,       // the bytes contradict the format or each other
   kChecksum,      // the bytes contradict their checksum
   kLimit,         // a count or size exceeds a limit of limits.h
-  kIo,            // the store failed; worth trying again
-  kStale,         // the store no longer holds what was opened
+  kIo,            // a read failed; worth trying again
+  kStale,         // the file has changed since it was opened
   kNoMemory,      // an allocation failed; worth trying again
   kTooManyFiles,  // no file descriptor is free; worth trying again
   kLocked,        // encrypted, and no key was given
-  kInterrupted,   // the requester gave up; says nothing about the file
+  kInterrupted,   // the caller gave up; says nothing about the file
 };
 
 constexpr uint64_t kNoOffset = UINT64_MAX;
@@ -56,8 +58,15 @@ struct Error {
   }
 };
 
-/// A T or an Error, spelled like C++23's std::expected. Converts from both, so
-/// failures pass upwards as `if (!r) return r.error();`.
+/// Ends the process with a message. Called when code reads the value of a
+/// Result that holds an error, or the error of one that holds a value: going on
+/// would read memory that holds neither.
+[[noreturn, gnu::cold]] void AbortOnWrongResult();
+
+/// A T or an Error, spelled like C++23's std::expected. Converts from both;
+/// CTXFS_TRY passes failures upwards. Reading the value of an error ends the
+/// process in every build; after a test of the Result the compiler leaves that
+/// check out.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -66,7 +75,8 @@ class [[nodiscard]] Result {
   // NOLINTNEXTLINE(google-explicit-constructor): as is returning an Error
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
-  /// Of what converts to a T, such as a pointer to a derived class.
+  /// From the Result of a type that converts to T, such as a pointer to a
+  /// derived class.
   template <typename U>
   requires std::is_convertible_v<U, T>
   // NOLINTNEXTLINE(google-explicit-constructor): see above
@@ -77,16 +87,25 @@ class [[nodiscard]] Result {
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
 
-  T& operator*() & { return *std::get_if<0>(&state_); }
-  const T& operator*() const& { return *std::get_if<0>(&state_); }
-  T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
-  T* operator->() { return std::get_if<0>(&state_); }
-  const T* operator->() const { return std::get_if<0>(&state_); }
+  T& operator*() & { return Get<0>(state_); }
+  const T& operator*() const& { return Get<0>(state_); }
+  T&& operator*() && { return std::move(Get<0>(state_)); }
+  T* operator->() { return &Get<0>(state_); }
+  const T* operator->() const { return &Get<0>(state_); }
 
-  const Error& error() const& { return *std::get_if<1>(&state_); }
-  Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
+  const Error& error() const& { return Get<1>(state_); }
+  Error&& error() && { return std::move(Get<1>(state_)); }
 
  private:
+  template <size_t kIndex, typename State>
+  static auto& Get(State& state) {
+    auto* const held = std::get_if<kIndex>(&state);
+    if (held == nullptr) [[unlikely]] {
+      AbortOnWrongResult();
+    }
+    return *held;
+  }
+
   std::variant<T, Error> state_;
 };
 
@@ -101,8 +120,18 @@ class [[nodiscard]] Result<void> {
   bool has_value() const { return !error_.has_value(); }
   explicit operator bool() const { return has_value(); }
 
-  const Error& error() const& { return *error_; }
-  Error&& error() && { return std::move(*error_); }
+  const Error& error() const& {
+    if (!error_) [[unlikely]] {
+      AbortOnWrongResult();
+    }
+    return *error_;
+  }
+  Error&& error() && {
+    if (!error_) [[unlikely]] {
+      AbortOnWrongResult();
+    }
+    return *std::move(error_);
+  }
 
  private:
   std::optional<Error> error_;
@@ -113,5 +142,39 @@ using Status = Result<void>;
 /// A T, or nothing, or an Error.
 template <typename T>
 using Maybe = Result<std::optional<T>>;
+
+namespace internal {
+
+template <typename T>
+T TakeValue(Result<T>&& result) {
+  return *std::move(result);
+}
+inline void TakeValue(Status&& /*success*/) {}
+
+}  // namespace internal
+
+#define CTXFS_JOIN_TOKENS(left, right) left##right
+#define CTXFS_TRY_NAMED(result, ...)                                      \
+  __extension__({                                                         \
+    auto&& result = (__VA_ARGS__);                                        \
+    if (!result) [[unlikely]]                                             \
+      return std::move(result).error();                                   \
+    ::ctxfs::internal::TakeValue(std::forward<decltype(result)>(result)); \
+  })
+#define CTXFS_TRY_COUNTED(count, ...) \
+  CTXFS_TRY_NAMED(CTXFS_JOIN_TOKENS(ctxfs_try_, count), __VA_ARGS__)
+
+/// The value of a Result; if it holds an error, returns that error from the
+/// function around it. Of a Status nothing is left:
+///
+///   const Header header = CTXFS_TRY(ReadHeader(source));
+///   CTXFS_TRY(header.Check());
+///
+/// The value is moved out of the Result, so it never refers to a temporary.
+/// A Result with a name has to be given up, CTXFS_TRY(std::move(result)); one
+/// that is still needed does not compile. Write it as a whole statement, a
+/// whole initialiser or the whole right side of an assignment: compilers leave
+/// objects that were made for the same expression before it undestroyed.
+#define CTXFS_TRY(...) CTXFS_TRY_COUNTED(__COUNTER__, __VA_ARGS__)
 
 }  // namespace ctxfs
