@@ -28,9 +28,9 @@ constexpr uint64_t kTreeNameBytes = 256 * kMiB;
 /// Bytes that one compressed entry may decode to in memory (docs/shard.md,
 /// section 15).
 constexpr uint64_t kDecodedBytes = kGiB;
-/// The same of an entry that is decoded into a temporary file.
+/// Bytes that one compressed entry may decode to in a temporary file.
 constexpr uint64_t kStreamedBytes = 1024 * kGiB;
-/// Bytes of temporary files of a mount, unless it is told otherwise.
+/// Bytes of temporary files of a mount without cache_dir_size=.
 constexpr uint64_t kSpillBytes = 10 * kGiB;
 /// Bytes that one compressed entry may occupy: what incompressible data of
 /// kDecodedBytes takes in any of our codecs, rounded up.
@@ -56,8 +56,7 @@ constexpr uint64_t kJsonValues = 4'000'000;
 
 /// Dimensions of a declared shape.
 constexpr size_t kRank = 32;
-/// Bytes of a container's parts that are hashed because someone looks at
-/// info.json.
+/// Bytes of a container's parts that making info.json may hash.
 constexpr uint64_t kDigestedBytes = 256 * kMiB;
 
 /// Names in a directory that is a container.
@@ -79,7 +78,7 @@ constexpr uint64_t kSafetensorsHeaderBytes = 100'000'000;
 constexpr size_t kComponentBytes = 255;
 constexpr size_t kComponents = 255;
 
-/// Entries of one container that are looked at for containers.
+/// Entries of one container whose bytes are examined for being a container.
 constexpr size_t kInnerContainers = 1000;
 
 /// Containers besides the mount's own that are kept open when none is in use,
@@ -94,8 +93,8 @@ constexpr uint64_t kNestedBytes = 64 * kMiB;
 /// How deep containers are opened within containers.
 constexpr unsigned kContainerDepth = 8;
 
-/// Work that one request may cause (Work, docs/robustness.md): a constant, and
-/// so many bytes for each byte of the file that the container is in.
+/// Bytes of work that one request may cause (docs/robustness.md, section 4): a
+/// constant, and a multiple of the size of the container's file.
 constexpr uint64_t kWorkBytes = 16 * kMiB;
 constexpr uint64_t kWorkFactor = 1024;
 

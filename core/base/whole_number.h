@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace ctxfs {
+
+/// All of `text` as a number of that base; nullopt for anything else, or if a T
+/// does not hold it.
+template <typename T>
+std::optional<T> WholeNumber(std::string_view text, int base = 10) {
+  T number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, base);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+}  // namespace ctxfs
