@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <utility>
+
+#include "core/base/printable.h"
 
 namespace ctxfs {
 namespace {
@@ -15,48 +19,117 @@ void AppendHex(std::string& out, char c) {
   out += kDigits[byte & 15];
 }
 
+void AppendEscaped(std::string& out, std::string_view bytes) {
+  for (const char c : bytes) {
+    out += "\\x";
+    AppendHex(out, c);
+  }
+}
+
+struct Character {
+  size_t length;  // in bytes; 0: not UTF-8
+  uint32_t point;
+};
+
+bool IsTail(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+
+/// The character that `text`, which is not empty, starts with.
+Character FirstCharacter(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  if (lead < 0x80) return {1, lead};
+  size_t tail = 0;
+  uint32_t least = 0;
+  uint32_t point = 0;
+  if (lead >= 0xF0) {
+    tail = 3, least = 0x10000, point = lead & 0x07U;
+  } else if (lead >= 0xE0) {
+    tail = 2, least = 0x800, point = lead & 0x0FU;
+  } else {
+    tail = 1, least = 0x80, point = lead & 0x1FU;
+  }
+  if (lead < 0xC0 || lead > 0xF7 || text.size() <= tail) return {0, lead};
+  for (size_t k = 1; k <= tail; ++k) {
+    if (!IsTail(text[k])) return {0, lead};
+    point = point << 6 | (static_cast<unsigned char>(text[k]) & 0x3FU);
+  }
+  const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+  if (point < least || point > 0x10FFFF || surrogate) return {0, lead};
+  return {tail + 1, point};
+}
+
+/// Whether a character may act on the line that it is in (Unicode Standard
+/// Annex 9, section 2; the byte order mark is invisible).
+bool IsControl(uint32_t point) {
+  constexpr std::pair<uint32_t, uint32_t> kRanges[] = {
+      {0x00, 0x1F},     {0x7F, 0x9F},     {0x061C, 0x061C}, {0x200E, 0x200F},
+      {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFEFF, 0xFEFF}};
+  return std::any_of(std::begin(kRanges), std::end(kRanges),
+                     [point](const auto& range) {
+                       return point >= range.first && point <= range.second;
+                     });
+}
+
 }  // namespace
+
+std::string Printable(std::string_view text, Charset charset) {
+  std::string out;
+  while (!text.empty()) {
+    const Character first = FirstCharacter(text);
+    const bool ascii = first.point < 0x80;
+    const size_t length = std::max<size_t>(first.length, 1);
+    if (first.length != 0 && !IsControl(first.point) &&
+        (ascii || charset == Charset::kUtf8)) {
+      out += text.substr(0, length);
+    } else {
+      AppendEscaped(out, text.substr(0, length));
+    }
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+std::string PrintableJson(std::string_view json) {
+  std::string out;
+  while (!json.empty()) {
+    const Character first = FirstCharacter(json);
+    const size_t length = std::max<size_t>(first.length, 1);
+    if (first.point >= 0x7F && first.length != 0 && IsControl(first.point)) {
+      out += "\\u";
+      AppendHex(out, static_cast<char>(first.point >> 8));
+      AppendHex(out, static_cast<char>(first.point & 0xFFU));
+    } else {
+      out += json.substr(0, length);
+    }
+    json.remove_prefix(length);
+  }
+  return out;
+}
 
 std::string Quote(std::string_view name) {
   constexpr size_t kShown = 200;
-  std::string out = "'";
-  for (const char c : name.substr(0, kShown)) {
-    if (c >= ' ' && c <= '~' && c != '\'' && c != '\\') {
-      out += c;
-    } else {
-      out += "\\x";
-      AppendHex(out, c);
-    }
+  const bool cut = name.size() > kShown;
+  std::string_view shown = name.substr(0, kShown);
+  // Cuts between characters.
+  while (cut && !shown.empty() && IsTail(name[shown.size()])) {
+    shown.remove_suffix(1);
   }
-  if (name.size() > kShown) out += "...";
-  return out + "'";
+  if (shown.empty()) shown = name.substr(0, kShown);
+  std::string out;
+  for (size_t at = 0; at < shown.size();) {
+    const size_t special =
+        std::min(shown.find_first_of("'\\", at), shown.size());
+    out += Printable(shown.substr(at, special - at));
+    if (special < shown.size()) AppendEscaped(out, shown.substr(special, 1));
+    at = special + 1;
+  }
+  return "'" + out + (cut ? "...'" : "'");
 }
 
 bool IsUtf8(std::string_view text) {
-  size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    size_t tail = 0;
-    uint32_t least = 0;
-    uint32_t point = lead;
-    if (lead >= 0xF0) {
-      tail = 3, least = 0x10000, point = lead & 0x07U;
-    } else if (lead >= 0xE0) {
-      tail = 2, least = 0x800, point = lead & 0x0FU;
-    } else if (lead >= 0xC0) {
-      tail = 1, least = 0x80, point = lead & 0x1FU;
-    } else if (lead >= 0x80) {
-      return false;
-    }
-    if (lead > 0xF7 || text.size() - i <= tail) return false;
-    for (size_t k = 1; k <= tail; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xC0U) != 0x80U) return false;
-      point = point << 6 | (next & 0x3FU);
-    }
-    const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
-    if (point < least || point > 0x10FFFF || surrogate) return false;
-    i += tail + 1;
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = FirstCharacter(text.substr(at)).length;
+    if (length == 0) return false;
+    at += length;
   }
   return true;
 }

@@ -7,8 +7,8 @@
 
 namespace ctxfs {
 
-/// `name` in single quotes, fit for a message: bytes other than printable
-/// ASCII as \xNN, cut after 200 of them.
+/// `name` in single quotes, fit for a message: Printable (printable.h), quotes
+/// and backslashes as \xNN, cut after at most 200 bytes.
 std::string Quote(std::string_view name);
 
 /// Whether `text` is well-formed UTF-8.

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/printable.h"
+
 namespace ctxfs {
 namespace {
 
@@ -22,14 +24,49 @@ std::string Utf8Of(uint32_t point) {
   return {byte(0xF0U | point >> 18), tail(12), tail(6), tail(0)};
 }
 
-TEST(Quote, LeavesPrintableAsciiAndEscapesTheRest) {
+TEST(Quote, Item28_7_LeavesUtf8AndEscapesControls) {
   EXPECT_EQ(Quote(""), "''");
   EXPECT_EQ(Quote("signal/rgb 0.5~"), "'signal/rgb 0.5~'");
   EXPECT_EQ(Quote("it's"), "'it\\x27s'");
   EXPECT_EQ(Quote("a\\b"), "'a\\x5cb'");
   EXPECT_EQ(Quote(std::string_view("\0\n\x1b\x7f\xff", 5)),
             "'\\x00\\x0a\\x1b\\x7f\\xff'");
-  EXPECT_EQ(Quote("\xC3\xA9"), "'\\xc3\\xa9'");
+  EXPECT_EQ(Quote("\xC3\xA9"), "'\xC3\xA9'");
+  EXPECT_EQ(Quote("\xC3"), "'\\xc3'");
+}
+
+TEST(Quote, DoesNotCutACharacter) {
+  const std::string most(199, 'x');
+  EXPECT_EQ(Quote(most + "\xC3\xA9"), "'" + most + "...'");
+  EXPECT_EQ(Quote(std::string(300, '\x80')).size(), 200 * 4 + 5U);
+}
+
+TEST(Printable, Item28_18_EscapesWhatActsOnALine) {
+  EXPECT_EQ(Printable("it's \\ \xC3\xA9 \xF0\x9F\x99\x82"),
+            "it's \\ \xC3\xA9 \xF0\x9F\x99\x82");
+  for (uint32_t point = 0; point <= 0x10FFFF; ++point) {
+    const bool control = point < 0x20 || (point >= 0x7F && point < 0xA0);
+    const bool direction = point == 0x061C || point == 0x200E ||
+                           point == 0x200F ||
+                           (point >= 0x2028 && point <= 0x202E) ||
+                           (point >= 0x2066 && point <= 0x2069);
+    const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+    const std::string text = Utf8Of(point);
+    const bool kept = Printable(text) == text;
+    ASSERT_EQ(kept, !(control || direction || surrogate || point == 0xFEFF))
+        << std::hex << point;
+  }
+  EXPECT_EQ(Printable("a\x1b[2J\n"), "a\\x1b[2J\\x0a");
+  EXPECT_EQ(Printable("\xC2\x9B"
+                      "31m\x9b\xE2\x80\xAE"),
+            "\\xc2\\x9b31m\\x9b\\xe2\\x80\\xae");
+  EXPECT_EQ(Printable("\xE2\x82"), "\\xe2\\x82");
+  EXPECT_EQ(Printable("\xC3\xA9x", Charset::kAscii), "\\xc3\\xa9x");
+}
+
+TEST(PrintableJson, Item28_18_EscapesWhatJsonAllows) {
+  EXPECT_EQ(PrintableJson("{\n \"\xC3\xA9\": \"\x7F\xC2\x9B\xE2\x80\xAE\"\n}"),
+            "{\n \"\xC3\xA9\": \"\\u007f\\u009b\\u202e\"\n}");
 }
 
 TEST(Quote, CutsAfterTwoHundredBytes) {
