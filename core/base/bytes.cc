@@ -17,11 +17,11 @@ namespace {
 // (fs/main.cc): blocks of the cache would leave holes of their size in the heap
 // of each thread that made one.
 constexpr size_t kLeast = size_t{128} << 10;
-// Bytes kept for the next Buffer.
+// Bytes of freed Buffers that are kept for new ones (BoundSpareMemory).
 constexpr size_t kMostSpare = size_t{32} << 20;
 
-/// Memory of Buffers that are no more: the first touch of a page the kernel
-/// has just given costs more than decoding into it does.
+/// Keeps the memory of freed Buffers for new ones: the first touch of a page
+/// that the kernel has just given costs more than decoding into it.
 class Spares {
  public:
   std::byte* Take(size_t capacity) {
@@ -56,6 +56,16 @@ class Spares {
     most_ = bytes;
   }
 
+  void FreeAll() {
+    std::vector<Spare> gone;
+    {
+      const MutexLock lock(mutex_);
+      gone.swap(spares_);
+      kept_ = 0;
+    }
+    for (const Spare& one : gone) std::free(one.bytes);
+  }
+
  private:
   struct Spare {
     std::byte* bytes;
@@ -79,6 +89,8 @@ size_t CapacityFor(size_t size) {
 }
 
 }  // namespace
+
+void FreeSpareMemory() { AllSpares().FreeAll(); }
 
 void BoundSpareMemory(size_t bytes) {
   AllSpares().Bound(std::min(bytes, kMostSpare));

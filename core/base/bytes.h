@@ -27,8 +27,8 @@ inline std::string_view AsText(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The bytes of a number in little-endian order, or the other way round.
-/// Compilers leave nothing of it but a load or a store.
+/// Converts a number between the machine's byte order and little-endian.
+/// Compiles to at most a swap.
 template <typename T>
 std::array<std::byte, sizeof(T)> LittleEndian(const void* p) {
   static_assert(std::is_arithmetic_v<T>);
@@ -77,16 +77,16 @@ inline std::optional<uint64_t> CheckedMul(uint64_t a, uint64_t b) {
   return product;
 }
 
-/// Owned bytes that are not cleared first: whoever makes a Buffer fills all of
-/// it or fails. The memory of large ones is used again.
+/// Owned bytes. They are not initialised: code that makes a Buffer either fills
+/// all of it or fails. The memory of large Buffers is reused.
 class Buffer {
  public:
-  /// Lets go of memory that `new` has not given.
+  /// Frees memory that does not come from operator new.
   using Free = void (*)(std::byte* bytes, size_t size);
 
   Buffer() = default;
   explicit Buffer(size_t size);
-  /// Takes over `size` bytes that `free` is called for in the end.
+  /// Takes ownership of `size` bytes, which the destructor passes to `free`.
   Buffer(std::byte* bytes, size_t size, Free free)
       : bytes_(bytes, Release{free, size}), size_(size) {}
 
@@ -115,13 +115,16 @@ Buffer BufferOf(std::string_view text);
 /// Bounds the memory of large Buffers that is kept for the next one, 32 MiB
 /// unless called. It counts against no cache.
 void BoundSpareMemory(size_t bytes);
+/// Frees the kept memory. Called before work that may take all memory that is
+/// allowed.
+void FreeSpareMemory();
 
 /// Reads little-endian fields in order. The first field that does not fit
 /// fails the reader for good: later getters return zero and stay in place, so
 /// a header is straight-line code and one test of ok() before any use.
 class ByteReader {
  public:
-  /// `file_offset` is where `bytes` lie in the container.
+  /// `file_offset` is the offset of `bytes` in the container.
   explicit ByteReader(Bytes bytes, uint64_t file_offset = 0)
       : bytes_(bytes), file_offset_(file_offset) {}
 
@@ -158,7 +161,7 @@ class ByteReader {
 
   bool ok() const { return ok_; }
   uint64_t remaining() const { return bytes_.size() - at_; }
-  /// The container's byte that the next field starts at.
+  /// Returns the offset in the container of the next field.
   uint64_t offset() const { return file_offset_ + at_; }
 
  private:

@@ -2,13 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 namespace ctxfs {
+
+class HeapAllowance;
 
 /// Bytes of heap that this thread has allocated, less those it has freed. In a
 /// program that links an operator new that counts (fs/operator_new.cc) all of
 /// them, otherwise those of large Buffers.
 constinit inline thread_local int64_t thread_heap_bytes = 0;
+
+/// The innermost of the allowances that this thread works under; null: none.
+constinit inline thread_local HeapAllowance* thread_heap_allowance = nullptr;
 
 /// Measures how much heap a piece of work of this thread leaves allocated.
 class HeapMeter {
@@ -22,17 +28,22 @@ class HeapMeter {
   int64_t start_ = thread_heap_bytes;
 };
 
-/// While it lives, this thread measures nothing: for memory that is not the
-/// measured work's own, such as that of cached blocks.
+/// While it lives, the heap of this thread is not measured and has no
+/// allowance. For memory that does not belong to the measured work, such as
+/// cached blocks.
 class UnmeteredHeap {
  public:
   UnmeteredHeap() = default;
-  ~UnmeteredHeap() { thread_heap_bytes = start_; }
+  ~UnmeteredHeap() {
+    thread_heap_bytes = start_;
+    thread_heap_allowance = allowance_;
+  }
   UnmeteredHeap(const UnmeteredHeap&) = delete;
   UnmeteredHeap& operator=(const UnmeteredHeap&) = delete;
 
  private:
   int64_t start_ = thread_heap_bytes;
+  HeapAllowance* allowance_ = std::exchange(thread_heap_allowance, nullptr);
 };
 
 }  // namespace ctxfs

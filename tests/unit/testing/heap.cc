@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -21,6 +22,7 @@ thread_local bool (*t_spares)() = nullptr;
 void Count(int64_t bytes) {
   g_bytes.fetch_add(bytes, std::memory_order_relaxed);
   thread_heap_bytes += bytes;
+  most_thread_heap_bytes = std::max(most_thread_heap_bytes, thread_heap_bytes);
 }
 
 void* Allocate(size_t size) noexcept {

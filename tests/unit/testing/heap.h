@@ -9,6 +9,10 @@ namespace ctxfs {
 /// Bytes that operator new has given out and not got back.
 int64_t HeapBytes();
 
+/// The most bytes that this thread has had since it was set, as HeapMeter
+/// counts them: large Buffers when something else is allocated after them.
+inline thread_local int64_t most_thread_heap_bytes = 0;
+
 /// Whether they are counted: the thread sanitizer has its own operator new.
 bool CountsHeap();
 

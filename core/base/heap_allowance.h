@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/heap_meter.h"
+#include "core/base/interrupt.h"
+#include "core/base/limits.h"
+#include "core/base/result.h"
+
+namespace ctxfs {
+
+namespace limits {
+
+/// Default of -o index= for a single container: bytes of heap that all open
+/// containers may take. Also the bound for opening one while none is open.
+constexpr uint64_t kOpenBytes = 2 * kGiB;
+/// Bytes of heap that work may take without waiting for other work.
+constexpr uint64_t kSmallWorkBytes = kMiB;
+
+}  // namespace limits
+
+/// Bounds the heap that a piece of work of this thread may take, as HeapMeter
+/// counts it. Memory is counted as it is allocated, and compared with the bound
+/// when the work checks for an interrupt (AllowedWork). So a parser that can be
+/// interrupted is bounded too, whatever it allocates.
+///
+/// Allowances nest: work within other work is bounded by both. Lives on the
+/// stack of the thread that it bounds.
+class HeapAllowance {
+ public:
+  /// The error of work that takes too much: `code` (kLimit: with EFBIG), and
+  /// the option that sets the bound.
+  struct Refusal {
+    Code code;
+    const char* option;
+  };
+
+  HeapAllowance(uint64_t most, const Refusal& refusal);
+  virtual ~HeapAllowance() { thread_heap_allowance = outer_; }
+  HeapAllowance(const HeapAllowance&) = delete;
+  HeapAllowance& operator=(const HeapAllowance&) = delete;
+
+  /// Returns whether a check has failed because the work took too much. Its
+  /// result is then incomplete.
+  bool exceeded() const { return exceeded_; }
+
+  /// Fails if this thread exceeds or has exceeded an allowance, with the error
+  /// of the outermost such allowance.
+  static Status Check() { return Admit(0); }
+
+  /// The same, before `bytes` are allocated in one piece.
+  static Status Admit(uint64_t bytes) {
+    const HeapAllowance* const current = thread_heap_allowance;
+    if (current == nullptr || Covers(current->end_, bytes)) return {};
+    return Extend(bytes);
+  }
+
+ protected:
+  /// Returns how many further bytes the work gets. It needs `bytes`.
+  virtual uint64_t Grow(uint64_t /*bytes*/) { return 0; }
+  virtual Refusal refusal() const { return refusal_; }
+
+ private:
+  static bool Covers(int64_t end, uint64_t bytes) {
+    return thread_heap_bytes <= end &&
+           bytes <= static_cast<uint64_t>(end - thread_heap_bytes);
+  }
+  /// Admit, for an allowance that may have to grow.
+  static Status Extend(uint64_t bytes);
+  /// Whether this allowance alone covers `bytes` more.
+  bool Allows(uint64_t bytes);
+
+  HeapAllowance* const outer_;
+  const Refusal refusal_;
+  const int64_t start_ = thread_heap_bytes;
+  uint64_t most_;
+  int64_t end_;  // limit of thread_heap_bytes, by this and all outer ones
+  bool exceeded_ = false;
+};
+
+/// Returns whether there is memory to append `more` elements. A vector or
+/// string that is full doubles its capacity, and its old and new memory exist
+/// at once. Called before elements are appended.
+template <typename Vector>
+Status AdmitGrowth(const Vector& vector, size_t more = 1) {
+  if (more <= vector.capacity() - vector.size()) return {};
+  return HeapAllowance::Admit(
+      std::max(2 * vector.capacity(), vector.size() + more) *
+      sizeof(typename Vector::value_type));
+}
+
+/// Appends `more` if there is memory for it.
+inline Status AppendAdmitted(std::string& text, std::string_view more) {
+  CTXFS_TRY(AdmitGrowth(text, more.size()));
+  text += more;
+  return {};
+}
+
+/// Interrupts work also when it takes more memory than it is allowed. Inner
+/// work that has an allowance of its own, or is not metered, has an AllowedWork
+/// of its own: exceeding the inner allowance does not interrupt the outer work.
+class AllowedWork final : public Interrupt {
+ public:
+  explicit AllowedWork(const Interrupt& request) : request_(request) {
+    current_ = this;
+  }
+  ~AllowedWork() override { current_ = outer_; }
+
+  /// Whether to go on with work that is not passed an Interrupt, such as
+  /// parsing JSON: fails if the AllowedWork that this thread is within is
+  /// interrupted, or if there is no memory for `bytes` more.
+  static Status MayGoOn(uint64_t bytes) {
+    CTXFS_TRY(HeapAllowance::Admit(bytes));
+    const AllowedWork* const work = current_;
+    // Shared work, such as a cached block, goes on: others still wait for it.
+    if (work == nullptr || work->allowance_ != thread_heap_allowance) return {};
+    return work->Check();
+  }
+
+  bool interrupted() const override {
+    return request_.interrupted() ||
+           (thread_heap_allowance == allowance_ && !HeapAllowance::Check());
+  }
+  bool MayTake(uint64_t bytes) const override {
+    return request_.MayTake(bytes);
+  }
+
+ private:
+  constinit static inline thread_local const AllowedWork* current_ = nullptr;
+
+  const Interrupt& request_;
+  const AllowedWork* const outer_ = current_;
+  const HeapAllowance* const allowance_ = thread_heap_allowance;
+};
+
+}  // namespace ctxfs
