@@ -23,9 +23,9 @@ class Interrupt {
   /// and cheap enough to be called once per 64 KiB of work.
   virtual bool interrupted() const = 0;
 
-  /// Whether to start work of about `bytes` bytes, or to wait for work of
-  /// another thread: kUnknownWork. A request that is to be answered at once
-  /// starts only small work, and is repeated elsewhere when this is false.
+  /// Returns whether to start work of about `bytes` bytes; kUnknownWork means
+  /// waiting for another thread. A thread that has to stay free starts small
+  /// work only: if this is false, the request is repeated on another thread.
   virtual bool MayTake(uint64_t /*bytes*/) const { return !interrupted(); }
   static constexpr uint64_t kUnknownWork = UINT64_MAX;
 
