@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/json.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
+#include "core/base/json_input.h"
 #include "core/base/limits.h"
+#include "core/base/printable.h"
+#include "core/base/whole_number.h"
 
 namespace ctxfs {
 namespace {
@@ -17,21 +24,17 @@ namespace {
 std::optional<uint16_t> UnicodeEscape(std::string_view text) {
   constexpr size_t kLength = 6;
   if (text.size() < kLength || !text.starts_with("\\u")) return std::nullopt;
-  const char* const end = text.data() + kLength;
-  uint16_t unit = 0;
-  if (std::from_chars(text.data() + 2, end, unit, 16).ptr != end) {
-    return std::nullopt;
-  }
-  return unit;
+  return WholeNumber<uint16_t>(text.substr(2, kLength - 2), 16);
 }
 
 bool IsHigh(uint16_t unit) { return unit >= 0xD800 && unit <= 0xDBFF; }
 bool IsLow(uint16_t unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
 
-/// Makes standard JSON of Python's while the parser reads it, character for
-/// character. A bare number becomes a string, a lone surrogate \u0000; what
-/// they were is noted, and the handler of the value puts it back. A NUL comes
-/// into a string in no other way than \u0000, so those are noted too.
+/// Translates Python's JSON to standard JSON while the parser reads it, without
+/// changing its length. A bare number becomes a string and a lone surrogate
+/// becomes \u0000. Both are recorded, and the handler of the value puts them
+/// back. The only other source of a NUL in a string is \u0000 in the text, so
+/// those are recorded as well.
 class PythonText {
  public:
   explicit PythonText(std::string_view text)
@@ -87,7 +90,8 @@ class PythonText {
     const std::string_view rest(at, static_cast<size_t>(end_ - at));
     const std::optional<uint16_t> unit = UnicodeEscape(rest);
     if (!unit) {
-      // What follows the backslash, even a quote, is no more than that.
+      // The character after a backslash belongs to the escape, even if it is a
+      // quote.
       if (rest.size() > 1) Substitute(at, 2, at);
       return;
     }
@@ -128,8 +132,8 @@ class PythonText {
 /// the failure instead of throwing it.
 class Walker {
  public:
-  Walker(JsonVisitor& visitor, PythonText* python)
-      : visitor_(visitor), python_(python) {}
+  Walker(JsonVisitor& visitor, PythonText* python, JsonProgress& progress)
+      : visitor_(visitor), python_(python), progress_(progress) {}
 
   bool null() { return Scalar(nullptr); }
   bool boolean(bool v) { return Scalar(v); }
@@ -157,19 +161,16 @@ class Walker {
       python_->Restore(v);
     }
     if (passing_over_ == 0) path_.back() = std::move(v);
+    progress_.BeginToken();
     return true;
   }
   bool end_object() { return Close(); }
   bool end_array() { return Close(); }
   bool parse_error(size_t position, const std::string& /*token*/,
                    const Json::exception& e) {
-    // It quotes the text, which is a stranger's and may be long.
-    std::string what = std::string(e.what()).substr(0, 200);
-    std::replace_if(
-        what.begin(), what.end(), [](char c) { return c < ' ' || c > '~'; },
-        '?');
     // The library counts the characters it has taken, the wrong one included.
-    error = {Code::kCorrupt, std::move(what), position == 0 ? 0 : position - 1};
+    error = {Code::kCorrupt, JsonFault(e.what()),
+             position == 0 ? 0 : position - 1};
     return false;
   }
 
@@ -186,11 +187,20 @@ class Walker {
   }
   template <typename T>
   bool Scalar(T&& value) {
+    if (!MayGoOn()) return false;
     if (passing_over_ == 0)
       visitor_.Scalar(path_, Json(std::forward<T>(value)));
     return true;
   }
+  /// Whether there is memory for another value.
+  bool MayGoOn() {
+    progress_.BeginToken();
+    Status may = HeapAllowance::Check();
+    if (!may) error = std::move(may).error();
+    return may.has_value();
+  }
   bool Open(bool is_array) {
+    if (!MayGoOn()) return false;
     if (path_.size() + passing_over_ >= limits::kJsonDepth) {
       error = {Code::kLimit, "JSON nested too deeply", kNoOffset};
       return false;
@@ -214,9 +224,10 @@ class Walker {
 
   JsonVisitor& visitor_;
   PythonText* python_;
+  JsonProgress& progress_;
   JsonVisitor::Path path_;
   bool is_number_ = false;
-  size_t passing_over_ = 0;  // levels of what the visitor does not want
+  size_t passing_over_ = 0;  // levels below the value that is skipped
 };
 
 /// Builds the value.
@@ -250,8 +261,12 @@ class Builder final : public JsonVisitor {
     }
     Json& parent = *open_.back();
     if (parent.is_array()) {
-      parent.push_back(std::move(value));
-      return &parent.back();
+      // Parsing ends at the next value if there is no memory for it.
+      auto& elements = parent.get_ref<Json::array_t&>();
+      if (elements.empty() || AdmitGrowth(elements)) {
+        elements.push_back(std::move(value));
+      }
+      return &elements.back();
     }
     return &(parent[path.back()] = std::move(value));
   }
@@ -261,76 +276,102 @@ class Builder final : public JsonVisitor {
   std::vector<Json*> open_;  // the values we are inside of, outermost first
 };
 
-/// How far the parser has read, and whether it has asked for more than all.
-struct Progress {
-  const char* furthest;
-  bool met_end = false;
-};
-
-/// A character iterator that keeps account of the parser's progress.
-class Cursor {
+/// Text that grows only while the HeapAllowance admits it. After a refusal it
+/// stays incomplete, and the work fails at its next HeapAllowance::Check().
+class AdmittedText final
+    : public nlohmann::detail::output_adapter_protocol<char> {
  public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = char;
-
-  Cursor(const char* at, Progress* progress, PythonText* python)
-      : at_(at), progress_(progress), python_(python) {}
-  reference operator*() const {
-    return python_ != nullptr ? python_->Translate(at_) : *at_;
+  void write_character(char c) override { write_characters(&c, 1); }
+  void write_characters(const char* characters, size_t length) override {
+    ended_ = ended_ || !AppendAdmitted(text_, {characters, length});
   }
-  Cursor& operator++() {
-    progress_->furthest = ++at_;
-    return *this;
-  }
-  bool operator==(const Cursor& end) const {
-    progress_->met_end = at_ == end.at_;
-    return progress_->met_end;
-  }
+  std::string Take() { return std::move(text_); }
 
  private:
-  const char* at_;
-  Progress* progress_;
-  PythonText* python_;
+  std::string text_;
+  bool ended_ = false;
 };
 
+/// Returns what Json::dump does, but checks the HeapAllowance as it grows.
+std::string Text(const Json& value, int indent) {
+  auto out = std::make_shared<AdmittedText>();
+  nlohmann::detail::serializer<Json> writer(out, ' ',
+                                            Json::error_handler_t::replace);
+  writer.dump(value, indent >= 0, /*ensure_ascii=*/false,
+              static_cast<unsigned>(std::max(indent, 0)));
+  return out->Take();
+}
+
 }  // namespace
+
+std::string JsonFault(std::string_view library_message) {
+  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax
+  // error while parsing value - invalid literal; last read: 'x'". The message
+  // quotes the text, which is a stranger's and may be long.
+  constexpr size_t kMost = 150;
+  std::string_view text = library_message;
+  if (text.starts_with('[')) {
+    text.remove_prefix(std::min(text.find("] ") + 2, text.size()));
+  }
+  constexpr std::string_view kSyntax = "syntax error while parsing ";
+  std::string_view parsed;  // what was expected
+  if (text.starts_with("parse error")) {
+    text.remove_prefix(std::min(text.find(": ") + 2, text.size()));
+  }
+  if (text.starts_with(kSyntax)) {
+    const size_t dash = std::min(text.find(" - "), text.size());
+    parsed = text.substr(kSyntax.size(), dash - kSyntax.size());
+    text.remove_prefix(std::min(dash + 3, text.size()));
+  }
+  std::string fault =
+      "not JSON: " +
+      Printable(text.substr(0, kMost), Charset::kAscii).substr(0, kMost);
+  if (!parsed.empty() && text.find("; expected ") == std::string_view::npos) {
+    const bool vowel =
+        std::string_view("aeio").find(parsed[0]) != std::string_view::npos;
+    fault += (vowel ? "; expected an " : "; expected a ") + std::string(parsed);
+  }
+  return fault;
+}
 
 Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
                         JsonVisitor& visitor) {
   if (text.size() > limits::kJsonBytes) {
-    return Error{Code::kLimit, "JSON of " + std::to_string(text.size()) +
-                                   " bytes is over the limit"};
+    return Error{Code::kLimit, fmt::format("JSON of {} bytes is over the limit",
+                                           text.size())};
   }
   PythonText translator(text);
   PythonText* python = dialect == JsonDialect::kPython ? &translator : nullptr;
-  Walker walker(visitor, python);
-  Progress progress{text.data()};
-  const Cursor first(text.data(), &progress, python);
-  const Cursor last(text.data() + text.size(), &progress, nullptr);
+  const auto translate = [python](const char* at) {
+    return python != nullptr ? python->Translate(at) : *at;
+  };
+  JsonProgress progress(text.data());
+  Walker walker(visitor, python, progress);
+  const JsonCursor first(text.data(), &progress, translate);
+  const JsonCursor last(text.data() + text.size(), &progress, translate);
   if (!Json::sax_parse(first, last, &walker, Json::input_format_t::json,
                        /*strict=*/false)) {
+    // The parser may have mistaken the refusal for the end of the text.
+    CTXFS_TRY(AllowedWork::MayGoOn(0));
     return std::move(walker.error);
   }
-  auto length = static_cast<size_t>(progress.furthest - text.data());
-  // A number ends before the character that is no longer part of it.
-  if (walker.is_number() && !progress.met_end) --length;
+  CTXFS_TRY(HeapAllowance::Check());
+  size_t length = progress.read();
+  // The parser finds the end of a number by reading one character past it.
+  if (walker.is_number() && !progress.met_end()) --length;
   return length;
 }
 
 Result<ParsedJson> ParseJson(std::string_view text, JsonDialect dialect) {
   ParsedJson parsed{Json(), 0};
   Builder builder(parsed.value);
-  Result<size_t> length = WalkJson(text, dialect, builder);
-  if (!length) return std::move(length).error();
+  const size_t length = CTXFS_TRY(WalkJson(text, dialect, builder));
   if (builder.too_many()) {
-    return Error{Code::kLimit, "JSON of more than " +
-                                   std::to_string(limits::kJsonValues) +
-                                   " values is over the limit"};
+    return Error{Code::kLimit,
+                 fmt::format("JSON of more than {} values is over the limit",
+                             limits::kJsonValues)};
   }
-  parsed.length = *length;
+  parsed.length = length;
   return parsed;
 }
 
@@ -361,16 +402,16 @@ Json FloatJson(float value) {
   return shortest;
 }
 
-std::string JsonLine(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string JsonLine(const Json& value) { return Text(value, -1); }
 
 std::string AsUtf8(std::string_view text) {
   return Json::parse(JsonLine(text)).get<std::string>();
 }
 
 std::string FormatJson(const Json& value) {
-  return value.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string text = Text(value, 1);
+  text += '\n';
+  return text;
 }
 
 }  // namespace ctxfs

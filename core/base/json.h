@@ -35,9 +35,9 @@ enum class JsonDialect : uint8_t { kStandard, kPython };
 Result<ParsedJson> ParseJson(std::string_view text,
                              JsonDialect dialect = JsonDialect::kStandard);
 
-/// Is told of a JSON value as it is parsed, so that memory goes to what is
-/// wanted of it and not to what is there. Of equal keys the last one wins for
-/// visitors that let later values replace earlier ones.
+/// Receives the parts of a JSON value while it is parsed, so that only what a
+/// caller needs takes memory. Equal keys come in their order, so a visitor that
+/// overwrites keeps the last one.
 class JsonVisitor {
  public:
   /// Keys from the root; the elements of an array all have the empty one.
@@ -45,8 +45,8 @@ class JsonVisitor {
 
   virtual ~JsonVisitor() = default;
 
-  /// An object or array begins at `path`. False passes over what is in it, and
-  /// over its Leave.
+  /// An object or array begins at `path`. Returns false to skip its contents;
+  /// then there is no Leave either.
   virtual bool Enter(const Path& path, bool is_array) = 0;
   virtual void Leave(const Path& path) = 0;
 
@@ -54,13 +54,13 @@ class JsonVisitor {
   virtual void Scalar(const Path& path, Json value) = 0;
 };
 
-/// Walks the one JSON value that `text` starts with and gives its length in
-/// bytes; fails as ParseJson does, but for the number of values.
+/// Walks the JSON value that `text` starts with, and returns its length in
+/// bytes. Fails as ParseJson does, but has no limit on the number of values.
 Result<size_t> WalkJson(std::string_view text, JsonDialect dialect,
                         JsonVisitor& visitor);
 
-/// The member of `object` at `key`; null when there is none, or `object` is no
-/// object.
+/// Returns the member of `object` at `key`; null if there is none or `object`
+/// is not an object.
 const Json* MemberAt(const Json& object, const char* key);
 
 /// The string at `key`; empty when there is none.

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/json_input.h"
 #include "core/base/limits.h"
 #include "core/base/sanitized.h"
 #include "tests/unit/testing/result.h"
@@ -170,6 +171,34 @@ TEST(Json, KeepsNoMoreValuesThanItsLimit) {
   // The array is a value, too.
   EXPECT_TRUE(Ok(ParseJson(zeros(limits::kJsonValues - 1))));
   EXPECT_TRUE(Fails(ParseJson(zeros(limits::kJsonValues)), Code::kLimit));
+}
+
+TEST(JsonFault, Item28_7_SaysWhatWasExpectedInOurWords) {
+  const std::string prefix = "[json.exception.parse_error.101] parse error";
+  EXPECT_EQ(JsonFault(prefix + " at line 1, column 9: syntax error while "
+                               "parsing value - invalid literal; last read: "
+                               "'nul'"),
+            "not JSON: invalid literal; last read: 'nul'; expected a value");
+  EXPECT_EQ(JsonFault(prefix + " at line 1, column 2: syntax error while "
+                               "parsing object - unexpected end of input; "
+                               "expected '}'"),
+            "not JSON: unexpected end of input; expected '}'");
+  EXPECT_EQ(JsonFault("[json.exception.out_of_range.406] number overflow "
+                      "parsing '1e999'"),
+            "not JSON: number overflow parsing '1e999'");
+  EXPECT_EQ(JsonFault(""), "not JSON: ");
+}
+
+TEST(JsonFault, Item28_7_NoExceptionOfTheLibraryIsShown) {
+  for (const std::string_view text :
+       {"", "{", "[1,", "{\"a\"", "{\"a\":", "nul", "1e999", "\"\x01\"",
+        "\"\xff\"", "{1:2}", "[1}", "\"\\ud800\"", "-", "01", "// x"}) {
+    const Result<ParsedJson> parsed = ParseJson(text);
+    if (parsed) continue;  // what follows a value is not parsed
+    EXPECT_TRUE(parsed.error().what.starts_with("not JSON: ")) << text;
+    EXPECT_EQ(parsed.error().what.find("exception"), std::string::npos) << text;
+    EXPECT_EQ(parsed.error().what.find("parse error"), std::string::npos);
+  }
 }
 
 }  // namespace

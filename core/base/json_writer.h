@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/base/result.h"
+
+namespace ctxfs {
+
+/// Writes JSON text value by value, with the commas between them. The text has
+/// a limit, because what it says comes from a container: the first failure
+/// stops the writer for good, and later calls do nothing.
+class JsonWriter {
+ public:
+  /// Counts bytes that are about to be added, and fails if the request may have
+  /// no more of them or was interrupted.
+  using Charge = std::function<Status(uint64_t bytes)>;
+
+  /// `limit`: bytes of the text at most. A longer text fails with `too_long`.
+  JsonWriter(uint64_t limit, Error too_long, Charge charge = nullptr)
+      : limit_(limit),
+        too_long_(std::move(too_long)),
+        charge_(std::move(charge)) {}
+
+  bool ok() const { return status_.has_value(); }
+  const Status& status() const { return status_; }
+  /// Whether `bytes` more fit; if not, the writer fails. Called before a text
+  /// is made that takes long to make.
+  bool HasRoom(uint64_t bytes);
+
+  void BeginObject() { Begin('{'); }
+  void EndObject() { End('}'); }
+  void BeginArray() { Begin('['); }
+  void EndArray() { End(']'); }
+  /// Puts a line break before the next key, item or closing bracket.
+  void Break() { breaks_ = true; }
+
+  /// The key of the next value.
+  void Key(std::string_view key);
+  /// The key of the next value, and the value.
+  template <typename T>
+  void Member(std::string_view key, const T& value) {
+    Key(key);
+    Value(value);
+  }
+
+  // Values. Text is UTF-8; other bytes become U+FFFD.
+  void Value(std::string_view text);
+  void Value(const char* text) { Value(std::string_view(text)); }
+  void Value(const std::string& text) { Value(std::string_view(text)); }
+  void Value(const Json& value) { Raw(JsonLine(value)); }
+  void Value(bool value) { Raw(value ? "true" : "false"); }
+  /// Beyond 2^53 - 1 a string: most readers use doubles, which are inexact for
+  /// larger integers.
+  void Value(int64_t value);
+  void Value(uint64_t value) { Raw(std::to_string(value)); }
+  /// The shortest digits with a point or an exponent; null unless finite.
+  void Value(double value);
+  void Null() { Raw("null"); }
+  void Base64(std::string_view bytes);
+  /// A value that is JSON already.
+  void Raw(std::string_view json);
+
+  /// Text outside of all values, such as a newline at the end.
+  void Append(std::string_view text);
+
+  /// The text, or the failure.
+  Result<std::string> Take() &&;
+
+ private:
+  void Begin(char bracket);
+  void End(char bracket);
+  /// Writes what stands between the previous item and the next.
+  void Separate();
+
+  const uint64_t limit_;
+  const Error too_long_;
+  const Charge charge_;
+  Status status_;
+  std::string text_;
+  std::vector<bool> has_items_;  // of what is open, outermost first
+  bool after_key_ = false;
+  bool breaks_ = false;
+};
+
+/// Appends the shortest digits that read back as `value`, which is finite, with
+/// a point or an exponent: readers would take "1" for an integer.
+template <typename T>
+void AppendFloat(T value, std::string& text);
+
+}  // namespace ctxfs
