@@ -9,7 +9,7 @@
 
 namespace ctxfs {
 
-/// `error` as that of the part that `where` names: "WHERE: ...".
+/// Returns `error` with the name of the part that it is about: "WHERE: ...".
 inline Error Within(const std::string& where, Error error) {
   error.what = where + ": " + error.what;
   return error;
@@ -20,6 +20,13 @@ inline Error OverLimit(std::string what, uint64_t limit,
                        uint64_t offset = kNoOffset) {
   what += " over the limit of " + std::to_string(limit);
   return {Code::kLimit, std::move(what), offset};
+}
+
+/// Whether the bytes are wrong. If not, something kept them from being read: a
+/// failed read, a limit, a missing key.
+inline bool IsDamage(const Error& error) {
+  return error.code == Code::kCorrupt || error.code == Code::kChecksum ||
+         error.code == Code::kNotFound;
 }
 
 }  // namespace ctxfs

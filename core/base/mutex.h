@@ -65,7 +65,6 @@ class CondVar {
       CTXFS_REQUIRES(mutex) {
     condition_.wait_for(mutex, time);
   }
-  void NotifyOne() { condition_.notify_one(); }
   void NotifyAll() { condition_.notify_all(); }
 
  private:

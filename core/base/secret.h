@@ -7,13 +7,13 @@
 
 namespace ctxfs {
 
-/// Memory that appears in no core dump and is wiped when it is let go.
-/// `locked`: nor is it ever swapped out, as far as the system's limit on locked
-/// memory allows.
+/// Memory that is left out of core dumps and wiped when it is freed. With
+/// `locked` it is not swapped out either, as far as the system's limit on
+/// locked memory allows.
 Buffer SecretBuffer(size_t size, bool locked = false);
 
-/// The 32 bytes that encrypted entries' keys are made from. Its only copy: it
-/// is moved, never copied, and appears in no message.
+/// The 32 bytes from which the keys of encrypted entries are derived. There is
+/// one copy: it is moved, never copied, and appears in no message.
 class MasterKey {
  public:
   static constexpr size_t kBytes = 32;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/limits.h"
+#include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/tree/safe_name.h"
 #include "core/vfs/sources.h"
@@ -18,7 +19,6 @@
 #include "fs/commands/checker.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/find_containers.h"
-#include "fs/commands/parallel.h"
 #include "fs/commands/text.h"
 #include "fs/common/terminal.h"
 

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/base/parallel.h"
 #include "core/content/sha256_of.h"
 #include "core/io/directory.h"
 #include "fs/commands/global_lines.h"
-#include "fs/commands/parallel.h"
 
 namespace ctxfs {
 namespace {

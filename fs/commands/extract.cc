@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/parallel.h"
 #include "core/content/read_through.h"
 #include "core/io/io_error.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/new_file.h"
-#include "fs/commands/parallel.h"
 #include "fs/commands/progress.h"
 #include "fs/commands/source_tree.h"
 #include "fs/commands/target.h"

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/base/limits.h"
+#include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/content/work.h"
 #include "core/io/io_error.h"
@@ -26,7 +27,6 @@
 #include "fs/commands/confine.h"
 #include "fs/commands/find_containers.h"
 #include "fs/commands/new_file.h"
-#include "fs/commands/parallel.h"
 #include "fs/commands/progress.h"
 #include "fs/commands/text.h"
 
