@@ -71,7 +71,7 @@ class FuseRequest final : public PendingRequest {
         send_(std::move(send)) {}
   FuseRequest(FuseRequest&&) noexcept = default;
   FuseRequest& operator=(FuseRequest&&) = delete;
-  // A request that memory was too short for must not be left unanswered.
+  // Answers a request that had no answer yet because memory ran out.
   ~FuseRequest() override {
     if (req_ == nullptr) return;
     Unwatch();
@@ -111,7 +111,7 @@ class FuseRequest final : public PendingRequest {
     const auto pending =
         signals != nullptr ? signals->Pending(thread_) : std::nullopt;
     const bool only_death = ended_by_ == EndedBy::kDeath;
-    // The kernel sets SIGKILL for whichever signal ends a process.
+    // When a signal ends a process, the kernel sets SIGKILL for its threads.
     if (!pending) return !only_death;
     return (*pending & (only_death ? kDeath : kEnding)) != 0;
   }
@@ -119,7 +119,7 @@ class FuseRequest final : public PendingRequest {
   void Watch(Watcher* watcher) override {
     fuse_req_interrupt_func(req_.get(), &OnInterrupt, watcher);
   }
-  // Returns when a call of OnInterrupt has, if one is under way.
+  // Waits until a running call of OnInterrupt has returned.
   void Unwatch() override {
     fuse_req_interrupt_func(req_.get(), nullptr, nullptr);
   }

@@ -25,7 +25,7 @@ InheritedDescriptors InheritedDescriptors::Find() {
   const std::unique_ptr<DIR, CloseDirectory> directory(
       ::opendir("/proc/self/fd"));
   if (directory == nullptr) {
-    // Without /proc no path can name them.
+    // Closes them now: without /proc no path can name them.
     (void)::syscall(SYS_close_range, STDERR_FILENO + 1,
                     std::numeric_limits<unsigned>::max(), 0);
     return found;

@@ -15,7 +15,8 @@
 namespace ctxfs {
 namespace {
 
-/// Serves until unmounted or signalled. The number of a signal is no failure.
+/// Serves until unmounted or signalled. libfuse returns the number of a signal,
+/// which is not a failure.
 bool Serve(fuse_session* session, unsigned threads) {
   fuse_loop_config* config = fuse_loop_cfg_create();
   fuse_loop_cfg_set_clone_fd(config, 1);

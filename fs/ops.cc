@@ -25,8 +25,8 @@ namespace {
 constexpr double kForever = std::numeric_limits<double>::max();
 constexpr uint32_t kBlockSize = 512;  // what st_blocks and statfs count in
 constexpr uint32_t kPreferredIo = 128 * 1024;
-// Of folders: glibc then lists 32 KiB at a time. More would be slower, for the
-// kernel makes an inode of each name in the first answer, wanted or not.
+// st_blksize of directories: glibc then lists 32 KiB at a time. More would be
+// slower, because the kernel makes an inode for each name in the first answer.
 constexpr uint32_t kListingIo = 4 * 1024;
 
 }  // namespace
@@ -83,7 +83,7 @@ void Init(void* userdata, fuse_conn_info* conn) {
   }
 }
 
-/// An inode that the kernel is told of. One that it is not told of after all is
+/// An inode in an answer to the kernel. If the answer is not sent, the inode is
 /// forgotten again.
 class LookedUp {
  public:
@@ -194,7 +194,7 @@ Result<Xattrs> XattrsOf(Server& server, Inode inode,
   return EntryXattrs(**info, server.files().PathInContainer(inode, context));
 }
 
-/// Nothing if there is no such attribute.
+/// Returns the value of an attribute; nullopt if there is none.
 Result<std::optional<std::string>> XattrOf(Server& server, Inode inode,
                                            const std::string& name,
                                            const ReadContext& context) {
@@ -219,7 +219,7 @@ Result<std::string> XattrNames(Server& server, Inode inode,
   return names;
 }
 
-/// A size of 0 asks how much there is.
+/// A size of 0 asks for the size of the value.
 void ReplyXattr(fuse_req_t req, const std::string& value, size_t size) {
   if (size == 0) {
     fuse_reply_xattr(req, value.size());
@@ -230,8 +230,8 @@ void ReplyXattr(fuse_req_t req, const std::string& value, size_t size) {
   }
 }
 
-/// Says to the kernel, where that was asked for, that no file has attributes:
-/// it then never asks again.
+/// With -o noxattrs, tells the kernel that no file has attributes. It then
+/// never asks again.
 bool RefuseXattrs(fuse_req_t req) {
   if (ServerOf(req).options().xattrs) return false;
   fuse_reply_err(req, ENOSYS);
@@ -240,7 +240,7 @@ bool RefuseXattrs(fuse_req_t req) {
 
 void GetXattr(fuse_req_t req, fuse_ino_t inode, const char* name, size_t size) {
   if (RefuseXattrs(req)) return;
-  // Capabilities, ACLs and security labels are asked for all the time.
+  // The kernel asks for capabilities, ACLs and security labels all the time.
   if (!std::string_view(name).starts_with("user.ctxfs.")) {
     fuse_reply_err(req, ENODATA);
     return;

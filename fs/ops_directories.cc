@@ -81,8 +81,8 @@ std::optional<Listing::Name> NameAt(const Namespace& files,
   return listing.At(position - 2, attributes, context);
 }
 
-/// Returns what readdirplus answers for a name: where attributes cost much, the
-/// name alone, and the kernel looks up what it needs.
+/// Returns the answer of readdirplus for a name: the name alone if its
+/// attributes are costly; the kernel then looks up what it needs.
 fuse_entry_param EntryOf(const Server& server, const Listing::Name& name) {
   fuse_entry_param entry{};
   entry.attr.st_ino = name.inode;
@@ -131,7 +131,7 @@ Result<std::span<const char>> ListPart(Server& server, OpenDirectory& directory,
     const auto next = static_cast<off_t>(at + 1);
     char* to = buffer.data() + used;
     const size_t room = part.size - used;
-    // The request is for libfuse's versions to come; this one ignores it.
+    // This version of libfuse ignores the request argument.
     const size_t length =
         part.plus ? fuse_add_direntry_plus(nullptr, to, room,
                                            name->name.c_str(), &entry, next)

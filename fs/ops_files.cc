@@ -96,8 +96,8 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
 
 namespace {
 
-/// The bytes that a READ is answered with: slices of a window. Both are the
-/// thread's own, and used again for its next READ.
+/// The answer to a READ: slices of a window. Both belong to the thread, and are
+/// reused for its next READ.
 class ReadAnswer {
  public:
   ReadAnswer(Window& window, std::vector<iovec>& slices)

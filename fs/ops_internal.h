@@ -19,7 +19,7 @@ inline Server& ServerOf(fuse_req_t req) {
 /// The attributes of a file as the kernel takes them.
 struct stat StatOf(const Server& server, Inode inode,
                    const Attributes& attributes);
-/// How long the kernel may keep what it is told.
+/// Returns how long the kernel may keep an answer, in seconds.
 double Seconds(const Server& server, Lifetime lifetime);
 
 // ops_files.cc

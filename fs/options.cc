@@ -55,7 +55,7 @@ bool TakeSize(const std::string& text, MountOptions& options) {
   return ParseSize(text, &(options.*kField));
 }
 
-/// Takes one of the names that `kNames` has values for.
+/// Stores the value that `kNames` has for a name.
 template <const auto& kNames, auto kField>
 bool TakeNamed(const std::string& text, MountOptions& options) {
   for (const auto& [name, value] : kNames) {
@@ -99,7 +99,8 @@ bool TakeLog(const std::string& text, MountOptions& options) {
 /// An option of -o, or one that begins with a dash.
 struct Option {
   std::string_view name;  // "flat", or "cache=" if it has a value
-  /// Stores a value; fails if it is none. Null where any value, or none, does.
+  /// Stores a value; returns false if it is invalid. Null if any value is
+  /// ignored.
   bool (*take)(const std::string& value, MountOptions& options) = nullptr;
   std::string_view expected = "";  // what the value has to be
 };

@@ -12,7 +12,8 @@ int64_t NowNs() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
-// How long work goes on for a caller that may ask again.
+// How long work goes on after its caller has given up, because the caller may
+// repeat the request.
 constexpr int64_t kMomentNs = 250'000'000;
 
 }  // namespace
@@ -36,7 +37,7 @@ class RequestPool::Job final : public Interrupt,
     return at != 0 && NowNs() - at >= kMomentNs;
   }
   void CallerGaveUp() override { pool_.Signal(shared_from_this()); }
-  /// Returns false if that was known.
+  /// Returns false if it was marked before.
   bool MarkGivenUp() {
     int64_t never = 0;
     return given_up_ns_.compare_exchange_strong(never, NowNs());
@@ -59,7 +60,8 @@ class RequestPool::Job final : public Interrupt,
   }
 
  private:
-  /// Returns true once: to the thread that answers or refuses.
+  /// Returns true to one thread only, which then answers or refuses the
+  /// request.
   bool TakeTurn() {
     if (over_.exchange(true)) return false;
     request_->Unwatch();

@@ -41,9 +41,9 @@ class PendingRequest {
   virtual void Drop() = 0;
   /// Sends EINTR.
   virtual void Refuse() = 0;
-  /// Whether the signal that the caller got is one to refuse its request for.
-  /// Called in a thread of its own, and again from time to time: of further
-  /// signals there is no news.
+  /// Returns whether the caller's signal ends its request. Called in a thread
+  /// of its own, and again from time to time, because the kernel reports only
+  /// the first signal.
   virtual bool MayRefuse() = 0;
 };
 

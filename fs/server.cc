@@ -46,7 +46,7 @@ Server::Server(Sources sources, const MountOptions& options,
       prefetcher_(cache_, options.cache_bytes),
       signals_(MakeSignalWatch()),
       pool_(PoolThreads(options)) {
-  // Beside the cache: little where that is small.
+  // Spare memory comes on top of the cache: allow only a part of that size.
   constexpr uint64_t kPart = 8;
   BoundSpareMemory(options.cache_bytes / kPart);
   const MountedContainers::Extras extras =
@@ -101,7 +101,7 @@ Permissions Server::Show(const Attributes& attributes) const {
   Permissions shown{options_.uid, options_.gid,
                     attributes.directory ? kDirectory : kFile};
   if (others_ && attributes.permissions) {
-    // Nobody is to read here what its owner does not let him read there.
+    // Only those who may read the container may read its contents.
     const Permissions& made_from = *attributes.permissions;
     if (!options_.uid_given) shown.uid = made_from.uid;
     if (!options_.gid_given) shown.gid = made_from.gid;
@@ -125,7 +125,7 @@ void Server::LogFailure(Inode inode, const Error& error) {
           ? Quote(files_->Path(inode, cache_))
           : Quote(name_) + ": " + Quote(files_->PathInContainer(inode, cache_));
   if (Log(LogLevel::kError, where + ": " + error.Text())) return;
-  // Suppressed by the rate limit: logged when it fails again.
+  // The rate limit suppressed the message, so the next failure is logged.
   const MutexLock lock(mutex_);
   logged_.erase(inode);
 }

@@ -117,7 +117,7 @@ Confinement ConfinementOf(const Sources& sources, const MountOptions& options) {
   }
   Confinement confinement;
   confinement.watches = options.timeout > 1;
-  // Links in a mirrored directory may lead anywhere, unless others see them.
+  // Without allow_other, links in a mirrored directory may lead anywhere.
   if (!options.AllowsOthers()) {
     confinement.trees = {"/"};
     return confinement;

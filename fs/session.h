@@ -8,7 +8,7 @@
 
 namespace ctxfs {
 
-/// Opens the container, mounts it, calls `ready` once the mount answers, and
+/// Opens the sources, mounts them, calls `ready` once the mount answers, and
 /// serves until it is unmounted or told to stop. Failures are logged.
 ExitCode Serve(const MountOptions& options, const std::function<void()>& ready);
 

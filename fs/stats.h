@@ -15,8 +15,8 @@ namespace ctxfs {
 /// What the mount has done so far, for `.ctxfs/stats`. Counted by any thread.
 class Stats {
  public:
-  /// A READ request has come; before its reply, so that whoever has the reply
-  /// finds it counted.
+  /// Counts a READ request. Called before its reply, so that a reader that has
+  /// the reply finds it counted.
   void CountRequest() { requests_.fetch_add(1, std::memory_order_relaxed); }
   void CountReply(uint64_t bytes, std::chrono::nanoseconds took);
   void CountError() { errors_.fetch_add(1, std::memory_order_relaxed); }

@@ -9,7 +9,8 @@
 namespace ctxfs {
 
 uint32_t Crc32c(Bytes bytes, uint32_t before) {
-  // ISA-L takes an int length and a non-const pointer that it only reads.
+  // ISA-L takes the length as an int, and a non-const pointer, from which it
+  // only reads.
   constexpr size_t kPiece = size_t{1} << 30;
   uint32_t crc = ~before;
   while (!bytes.empty()) {

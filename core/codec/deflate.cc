@@ -52,7 +52,7 @@ Result<DeflateDecoder::Step> DeflateDecoder::Decode(Bytes in,
                                                     MutableBytes out) {
   in = in.first(std::min(in.size(), kMostInput));
   out = out.first(std::min(out.size(), kMostInput));
-  // ISA-L reads its input only, though its pointer is not const.
+  // ISA-L only reads its input, although the pointer is not const.
   state_->next_in =
       reinterpret_cast<uint8_t*>(const_cast<std::byte*>(in.data()));
   state_->avail_in = static_cast<uint32_t>(in.size());

@@ -13,8 +13,7 @@ struct inflate_state;
 
 namespace ctxfs {
 
-/// A decoder of raw deflate, without a header of zlib or gzip. Its state is
-/// about 90 KiB. A copy continues at the position of the original.
+/// A decoder of raw deflate, without a header of zlib or gzip.
 class DeflateDecoder {
  public:
   DeflateDecoder();

@@ -21,7 +21,7 @@ int Inflate(z_stream& stream, size_t size, const Interrupt& interrupt) {
     const bool last = stream.total_out + piece == size;
     const int done = inflate(&stream, last ? Z_FINISH : Z_NO_FLUSH);
     if (done != Z_OK || last) return done;
-    // Z_OK with room left: the input has ended early.
+    // There is room left, so the input has ended too early.
     if (stream.avail_out > 0) return Z_BUF_ERROR;
   }
 }

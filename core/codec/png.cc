@@ -145,7 +145,7 @@ Result<Buffer> EncodePng(const Picture& picture, Bytes pixels,
   out.PutBig(picture.height);
   out.PutByte(picture.depth);
   out.PutByte(ColorType(picture.channels));
-  // The only compression and filter methods there are, and no interlacing.
+  // PNG defines one method of compression and one of filtering; not interlaced.
   for (int i = 0; i < 3; ++i) out.PutByte(0);
   out.EndChunk();
   out.BeginChunk(ZlibSize(picture), "IDAT");

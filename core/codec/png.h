@@ -21,8 +21,8 @@ struct Picture {
   uint64_t size() const { return height * row_size(); }
 };
 
-/// Returns the size of a picture as a PNG, bytes. The pixels are stored and not
-/// compressed, so it is at most limits::kPictureBytes and a hundredth more.
+/// Returns the size in bytes of a picture as a PNG. The pixels are stored and
+/// not compressed, so it is at most limits::kPictureBytes and a hundredth more.
 uint64_t PngSize(const Picture& picture);
 
 /// Returns `pixels`, exactly picture.size() bytes, as a PNG of PngSize bytes.

@@ -43,7 +43,7 @@ constexpr float Float8(DType dtype, unsigned code) {
     case DType::kF8E4M3:
       return size == 0x7F ? kNan : SmallFloat(code, 3, 7);
     case DType::kF8E5M2:
-      // A float16 whose other mantissa bits are 0.
+      // The upper half of a float16, whose lower mantissa bits are 0.
       return size > 0x7C ? kNan : HalfToFloat(static_cast<uint16_t>(code << 8));
     case DType::kF8E4M3Fnuz:
       return code == 0x80 ? kNan : SmallFloat(code, 3, 8);

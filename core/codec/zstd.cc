@@ -30,7 +30,7 @@ Error Failure(size_t code) {
 using Decoder = std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)>;
 
 /// A decoder that writes straight into the caller's memory, as ZSTD_decompress
-/// does: it needs no window, however large a frame says that one has to be.
+/// does. It needs no window, however large the frame declares one.
 Decoder StepDecoder() {
   Decoder decoder(ZSTD_createDCtx(), &ZSTD_freeDCtx);
   if (decoder == nullptr) throw std::bad_alloc();
@@ -49,7 +49,7 @@ Status DecodeInSteps(Bytes stored, MutableBytes out, const Interrupt& interrupt,
   ZSTD_inBuffer in{stored.data(), 0, 0};
   ZSTD_outBuffer to{out.data(), out.size(), 0};
   size_t next_check = kBytesPerCheck;
-  // A frame starts with at least so many bytes.
+  // The least bytes that the start of a frame has.
   constexpr size_t kFrameStart = 5;
   for (size_t wanted = 0; in.pos < stored.size();) {
     if (wanted == 0) wanted = kFrameStart;
@@ -68,7 +68,7 @@ Status DecodeInSteps(Bytes stored, MutableBytes out, const Interrupt& interrupt,
 }
 
 Status DecodeAtOnce(Bytes stored, MutableBytes out, size_t* made) {
-  // Decoding into one buffer needs no window: the memory is `out` alone.
+  // Takes no memory but `out`: decoding into one buffer needs no window.
   *made = ZSTD_decompress(out.data(), out.size(), stored.data(), stored.size());
   if (ZSTD_isError(*made) != 0) return Failure(*made);
   return {};
@@ -133,7 +133,7 @@ Result<ZstdFrame> DecodeZstdFrame(Bytes stored, uint64_t limit,
                                      std::to_string(dictionary) +
                                      ", which is not in the file"};
   }
-  // Compared first, because it needs the header of the frame only.
+  // Comes first, because it needs only the header of the frame.
   const unsigned long long told =
       ZSTD_getFrameContentSize(stored.data(), stored.size());
   if (told == ZSTD_CONTENTSIZE_ERROR) {

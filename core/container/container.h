@@ -54,9 +54,9 @@ struct ChildContainer {
 class PathsInTree {
  public:
   virtual ~PathsInTree() = default;
-  /// Returns the paths of entries [first, end) from the container's root; an
-  /// empty one for an entry that has no file. Takes time in proportion to all
-  /// names of the tree.
+  /// Returns the paths of entries [first, end), empty for one without a file.
+  /// The numbers after the entries' are those of Container::Children. Takes
+  /// time in proportion to all names of the tree.
   virtual std::vector<std::string> Of(uint32_t first, uint32_t end) const = 0;
 };
 

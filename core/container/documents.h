@@ -29,7 +29,8 @@ Result<Content> CachedText(Key key, std::shared_ptr<const Source> source,
 
 // Tables of one file, at `path` below the directory of `role`.
 
-/// A file whose text is made when it is first looked up: see CachedText.
+/// A file whose text is made when its size or its bytes are first wanted: see
+/// CachedText. `cost` is that of making it.
 std::shared_ptr<const FileTable> TextDocument(
     Role role, std::string path, Key key, std::shared_ptr<const Source> source,
     MakeText make);

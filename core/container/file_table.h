@@ -80,7 +80,8 @@ struct Placement {
 /// A numbered set of files: the entries of an index, documents that describe
 /// them, files derived from entries, or files computed from their number. A
 /// file costs no object of its own. Immutable and safe for any number of
-/// threads; keeps whatever it reads from alive.
+/// threads; keeps whatever it reads from alive. MakeTable (file_set.h) makes
+/// one of functions.
 class FileTable {
  public:
   explicit FileTable(Placement placement) : placement_(std::move(placement)) {}

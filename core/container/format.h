@@ -31,7 +31,7 @@ struct OpenOptions {
 
 /// A container format. To add one, write a folder core/formats/NAME with a file
 /// that ends in `extern const Format kName{...};`, and name kName in
-/// core/formats/registry.cc.
+/// core/formats/registry.cc (docs/adding-a-format.md).
 struct Format {
   std::string_view name;
 
@@ -90,8 +90,8 @@ Result<Buffer> ReadHead(const Source& source);
 
 /// Whether a file that starts with `head` is a container.
 bool IsContainer(Bytes head);
-/// The same, but only for formats without `stays_file`: a mirror shows such a
-/// container in place of the file.
+/// The same, but only for formats without Traits::stays_file: a mirror shows
+/// such a container in place of the file.
 bool IsContainerInPlaceOfFile(Bytes head);
 /// Whether a file that starts with `head` is a container if its name is one for
 /// which IsContainerName is true.

@@ -10,8 +10,8 @@
 
 namespace ctxfs {
 
-/// The bits of a bitmap at `at` of `source`, lowest first, as a byte each: 0 or
-/// 1.
+/// The bits of a bitmap at byte `at` of `source`, lowest bit first, as bytes of
+/// 0 or 1.
 class BitBytes final : public Transform {
  public:
   BitBytes(std::shared_ptr<const Source> source, uint64_t at)

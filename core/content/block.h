@@ -28,7 +28,7 @@ class Block {
   /// Memory that Produce will take at its peak; 0 if it is not known.
   virtual uint64_t cost() const = 0;
 
-  /// The same as work.
+  /// Bytes of work that Produce causes.
   uint64_t work() const {
     const uint64_t bytes = cost();
     return bytes == 0 ? Interrupt::kUnknownWork : bytes;
@@ -63,8 +63,8 @@ class Block {
   /// several, or from none.
   virtual const Source* made_from() const { return nullptr; }
 
-  /// kStale once that source is no longer what it was. Asked before kept bytes
-  /// are served.
+  /// Fails with kStale if that source has changed. Called before kept bytes are
+  /// served.
   Status CheckUnchanged() const {
     const Source* source = made_from();
     return source == nullptr ? Status() : source->CheckUnchanged();

@@ -14,8 +14,8 @@
 namespace ctxfs {
 namespace {
 
-/// Calls `work`; a failed allocation in it becomes an Error, so that whoever
-/// waits for the outcome gets one. Locks are the caller's affair.
+/// Calls `work`, and turns a failed allocation in it into an Error, which all
+/// who wait for the outcome get. `work` must not leave a lock behind.
 template <typename R, typename Work>
 CTXFS_ANNOTATION(no_thread_safety_analysis)
 R CatchBadAlloc(const Work& work) {
@@ -44,9 +44,9 @@ uint64_t BlockCache::Room() const {
   return budget_ - std::min(budget_, in_production_);
 }
 
-/// Interrupts shared work when the request that runs it is interrupted and no
-/// other waits for it. One that comes later waits for this work to stop, and
-/// then does it anew.
+/// Interrupts shared work when the request that runs it is interrupted and
+/// nobody else waits for it. A request that comes later waits until the work
+/// has stopped, and starts it anew.
 class BlockCache::SharedWork final : public Interrupt {
  public:
   SharedWork(const Interrupt& first, const Running& running)
@@ -172,7 +172,8 @@ void BlockCache::Spend(const Block& block) {
       it->second->bytes->size() < kLeastSpent) {
     return;
   }
-  // Behind everything that is not spent, before what was spent earlier.
+  // After all blocks that are not consumed, before those that were consumed
+  // earlier.
   auto place = kept_.end();
   while (place != kept_.begin() && std::prev(place)->spent) --place;
   kept_.splice(place, kept_, it->second);

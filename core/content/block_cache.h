@@ -62,8 +62,8 @@ class BlockCache {
   explicit BlockCache(uint64_t budget);
   ~BlockCache();
 
-  /// Where blocks go from now on that are larger than the budget and can be
-  /// made in pieces; null: nowhere. Before the first request.
+  /// Sets the file for blocks that are larger than the budget and can be made
+  /// in pieces; null for none. Called before the first request.
   void SpillTo(std::shared_ptr<SpillFile> file);
 
   /// The store that has the bytes of `block`; null if they are in memory.
@@ -135,14 +135,13 @@ class BlockCache {
   void Leave(Key key) CTXFS_REQUIRES(mutex_);
   /// Ends the reservation.
   void Release(Running& running) CTXFS_REQUIRES(mutex_);
-  /// Whether this thread runs work, and has now come here from it.
+  /// Returns whether the caller is within work that this thread runs.
   bool Works() const CTXFS_REQUIRES(mutex_);
-  /// What is reserved for work that this thread runs.
+  /// Bytes reserved for work that this thread runs.
   uint64_t Held() const CTXFS_REQUIRES(mutex_);
   /// Whether work that takes `memory` may begin; `works`: within other work.
   bool MayBegin(uint64_t memory, bool works) const CTXFS_REQUIRES(mutex_);
-  /// Waits for any change, or for a moment, after which an interrupt is
-  /// noticed.
+  /// Waits for a change, at most as long as an interrupt may go unnoticed.
   void Wait(bool works) CTXFS_REQUIRES(mutex_);
   /// The bytes kept for `key`, counted as a hit; null if there are none.
   Pinned TakeKept(Key key) CTXFS_REQUIRES(mutex_);
@@ -151,10 +150,10 @@ class BlockCache {
   /// Lets go of the lock while the block is being produced.
   Result<Pinned> ProduceAndKeep(const Block& block, const ReadContext& context,
                                 Running& running) CTXFS_REQUIRES(mutex_);
-  /// What the blocks being produced leave of the budget.
+  /// Bytes of the budget that are not reserved for production.
   uint64_t Room() const CTXFS_REQUIRES(mutex_);
   void EvictTo(uint64_t bytes) CTXFS_REQUIRES(mutex_);
-  /// Returns the next older one.
+  /// Evicts a block, and returns the next older one.
   std::list<Kept>::iterator Evict(std::list<Kept>::iterator kept)
       CTXFS_REQUIRES(mutex_);
 

@@ -56,7 +56,8 @@ Status ChecksumGuard::Verify(const ReadContext& context) const {
 
 Status ChecksumGuard::Read(uint64_t offset, MutableBytes out,
                            const ReadContext& context) const {
-  // A read of everything is its own scan: small entries are read once.
+  // A read of all guarded bytes verifies what it returns: small entries are
+  // read once.
   const bool whole = offset == guarded_.offset && out.size() == guarded_.length;
   if (!whole || verdict() != Verdict::kUnknown) {
     if (Status passed = Verify(context); !passed) return passed;

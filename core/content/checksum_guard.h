@@ -10,9 +10,9 @@
 
 namespace ctxfs {
 
-/// Stands before the bytes [offset, offset + length) of a container and lets
-/// reads through once their checksum has matched. The bytes are read once, at
-/// the first need; the verdict is kept, an I/O error is not.
+/// Guards the bytes [offset, offset + length) of a container: reads fail unless
+/// their checksum has matched. All of them are read for that once, before the
+/// first read; the verdict is kept, an I/O error is not.
 class ChecksumGuard {
  public:
   struct Guarded {
@@ -28,7 +28,7 @@ class ChecksumGuard {
       : key_(key), guarded_(std::move(guarded)), verdict_(std::move(verdict)) {}
 
   /// Reads [offset, offset + out.size()), which lies within the guarded bytes,
-  /// after making sure of them. Fails with kChecksum when they do not match.
+  /// after verifying them. Fails with kChecksum if they do not match.
   Status Read(uint64_t offset, MutableBytes out,
               const ReadContext& context) const;
 
@@ -37,7 +37,7 @@ class ChecksumGuard {
     return verdict() == Verdict::kUnknown ? guarded_.length : 0;
   }
 
-  /// Makes sure of the guarded bytes, by reading them all if need be.
+  /// Verifies the guarded bytes. Reads them all if there is no verdict yet.
   Status Verify(const ReadContext& context) const;
 
  private:

@@ -11,8 +11,9 @@
 namespace ctxfs {
 namespace {
 
-/// Whether a block that could not be decoded in pieces may be decoded as a
-/// whole: `error` says that the disk or the cache is too small for the former.
+/// Returns whether a block that could not be decoded in pieces may be decoded
+/// as a whole: if `error` says that it needs a larger window than the cache has
+/// room for. A full disk does not count: memory has no more room than that.
 bool MayTakeMemory(const Block& block, const Error& error) {
   const bool no_room =
       error.sys_errno == ENOSPC || error.code == Code::kNoMemory;
@@ -107,7 +108,7 @@ struct ExtentVerifier {
   }
 };
 
-/// Whether to read an extent is to ask `source` whether it has changed.
+/// Whether reading an extent checks that `source` has not changed.
 struct ExtentAsks {
   const Source& source;
 
@@ -123,7 +124,7 @@ struct ExtentAsks {
   }
 };
 
-/// Bytes of work that stand before the first byte of an extent.
+/// Bytes of work that have to be done before the first byte of an extent.
 struct ExtentWork {
   uint64_t length;
 
@@ -177,7 +178,8 @@ Content Content::Slice(uint64_t offset, uint64_t length) const {
   const uint64_t stop = offset + length;
   for (size_t i = 0; i < extents_.size(); ++i) {
     const uint64_t start = StartOf(i);
-    // No bytes of the last extent it touches is how an empty slice verifies.
+    // Keeps no bytes of the last extent that the slice touches, so that an
+    // empty slice still verifies.
     if (ends_[i] < offset || start > stop) continue;
     const uint64_t from = std::max(start, offset);
     const uint64_t to = std::min(ends_[i], stop);

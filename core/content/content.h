@@ -43,9 +43,9 @@ class Transform {
   virtual ~Transform() = default;
   virtual Status Compute(uint64_t offset, MutableBytes out,
                          const ReadContext& context) const = 0;
-  /// Makes sure of what the bytes are computed from.
+  /// Verifies the bytes that are computed from.
   virtual Status Verify(const ReadContext& /*context*/) const { return {}; }
-  /// Content::HasUnreadable of these bytes.
+  /// Implements Content::HasUnreadable for these bytes.
   virtual bool HasUnreadable(uint64_t& /*budget*/,
                              const ReadContext& /*context*/) const {
     return false;
@@ -68,8 +68,8 @@ class Content {
   /// `length` bytes of one extent.
   Content(Extent extent, uint64_t length) { Append(std::move(extent), length); }
 
-  /// Appends `length` bytes of `extent`; nothing for a length of 0 unless a
-  /// guard or block must still be asked whether those no bytes are right.
+  /// Appends `length` bytes of `extent`. Appends nothing for a length of 0,
+  /// unless a guard or block still has to verify that the extent is empty.
   void Append(Extent extent, uint64_t length);
 
   /// Appends all extents of `other`.
@@ -78,19 +78,19 @@ class Content {
   /// Length of the file in bytes.
   uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
 
-  /// The bytes [offset, offset + length), which lie within the file. Whatever
-  /// stood before them still does: guards and blocks are asked even for no
-  /// bytes.
+  /// Returns the bytes [offset, offset + length), which lie within the file.
+  /// Keeps the guards and blocks of the range, so reading an empty slice still
+  /// verifies.
   Content Slice(uint64_t offset, uint64_t length) const;
 
-  /// Puts the bytes [offset, offset + length) into `window`, all of them, cut
-  /// at the end of the file only. Nothing is there after an Error.
+  /// Puts the bytes [offset, offset + length), cut at the end of the file, into
+  /// `window`. After an Error the window holds none of them.
   Status Read(uint64_t offset, size_t length, const ReadContext& context,
               Window& window) const;
 
-  /// Whether [offset, offset + length), cut at the end of the file, comes from
-  /// `source` alone and as stored or decoded, so that to read it is to find
-  /// out whether `source` has changed. Not so if it is no bytes.
+  /// Returns whether reading [offset, offset + length), cut at the end of the
+  /// file, checks that `source` has not changed: all of it is stored in or
+  /// decoded from that source alone, and it is not empty.
   bool ReadsOnly(const Source& source, uint64_t offset, size_t length) const;
 
   /// Produces the blocks and passes the guards that a reader is about to want.
@@ -107,16 +107,16 @@ class Content {
   /// The memory that the largest of its blocks takes to produce.
   uint64_t LargestBlock() const;
 
-  /// Whether some of what is computed is known to be unreadable, while other
-  /// bytes may be sound. Verifies up to `budget` bytes to find out, and takes
-  /// them off it; beyond that only what was found before counts.
+  /// Returns whether a part of the file is known to be unreadable while others
+  /// may be sound. Verifies up to `budget` bytes to find out, and subtracts
+  /// them; beyond that only earlier findings count.
   bool HasUnreadable(uint64_t& budget, const ReadContext& context) const;
 
-  /// Makes sure of every extent now instead of at its first read.
+  /// Verifies every extent now instead of at its first read.
   Status Verify(const ReadContext& context) const;
 
-  /// The same, and reads whatever that did not: bytes that no checksum covers,
-  /// and those that are computed.
+  /// Verifies every extent, and also reads what no checksum covers and what is
+  /// computed.
   Status Scan(const ReadContext& context) const;
 
  private:

@@ -27,8 +27,8 @@ class ContentSource final : public DerivedSource {
 
   uint64_t size() const override { return content_.size(); }
 
-  /// May decode the entry, which an interrupted request does not stop: a Source
-  /// is read without a context.
+  /// May decode the entry. An interrupted request does not stop that, because a
+  /// Source is read without a ReadContext.
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
 
  private:

@@ -33,7 +33,7 @@ class ReadContext {
   /// more than a few milliseconds calls it.
   Status Check() const { return interrupt_->Check(); }
 
-  /// The same, before work of about `bytes` bytes that is not done in a Block.
+  /// The same, before work of about `bytes` bytes outside of a Block.
   Status CheckFor(uint64_t bytes) const { return interrupt_->CheckFor(bytes); }
 
   /// The same request, which may cause no more than `work`.

@@ -11,7 +11,7 @@ namespace ctxfs {
 template <typename Sink>
 Status ReadThrough(const Content& content, const ReadContext& context,
                    const Sink& sink) {
-  // A file of no bytes may still be a damaged one.
+  // An empty file may be a damaged one.
   if (content.size() == 0) return content.Verify(context);
   Window window;
   for (uint64_t at = 0; at < content.size(); at += limits::kMiB) {

@@ -10,7 +10,7 @@
 namespace ctxfs {
 namespace {
 
-/// What decoding one block may take of the cache's memory.
+/// Bytes of the cache's memory that decoding one block may take.
 uint64_t MemoryFor(const BlockCache& cache) {
   return std::min(cache.budget(), kMostZstdStreamMemory);
 }

@@ -16,7 +16,9 @@ namespace ctxfs {
 /// Keeps the bytes of blocks that are too large for the BlockCache in a
 /// temporary file. Each is decoded once, in pieces, and verified before any
 /// byte is served. The one that was not used for longest makes room for
-/// others. Safe for any number of threads.
+/// others, but not while its readers go on: they have four times as long as it
+/// took to decode it, so that readers of more than there is room for take turns
+/// and do not decode for every read. Safe for any number of threads.
 class SpillStore {
  public:
   using Pinned = std::shared_ptr<const SpillFile::Part>;
@@ -40,7 +42,7 @@ class SpillStore {
 
   Pinned Find(Key key);
   Result<Pinned> Produce(const Block& block, const ReadContext& context);
-  /// Reserves room, letting go of older blocks for it.
+  /// Reserves room, and evicts older blocks for it; null as above.
   Result<Pinned> Reserve(uint64_t size);
   /// Whether there was one to let go of.
   bool EvictOldest();

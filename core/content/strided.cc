@@ -18,8 +18,8 @@ using limits::kMiB;
 constexpr uint64_t kChunk = 256 * kKiB;  // made at a time
 constexpr uint64_t kPiece = 4 * kMiB;    // of stored bytes, kept in the cache
 constexpr size_t kPieces = 16;           // in use at a time
-// Elements further apart are read one by one, unless there are few of them
-// between two neighbours or all pieces can be in use.
+// Elements further apart than this are read one by one, unless few elements are
+// between two neighbours or all pieces can be in use at once.
 constexpr uint64_t kFarApart = 64 * kKiB;
 constexpr uint64_t kFewElements = 8;
 
@@ -99,8 +99,8 @@ class Pieces {
   std::array<Slot, kPieces> slots_;
 };
 
-/// A layout without dimensions of one element, and with neighbouring dimensions
-/// joined where that changes nothing.
+/// Removes dimensions of one element, and joins neighbouring dimensions where
+/// that changes nothing.
 StridedLayout Simplified(StridedLayout layout) {
   std::vector<uint64_t> shape;
   std::vector<uint64_t> strides;

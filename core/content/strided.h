@@ -16,7 +16,7 @@ struct StridedLayout {
   std::vector<uint64_t> shape;
   std::vector<uint64_t> strides;  // in elements; one a dimension
   uint64_t offset = 0;            // of the first element, in elements
-  /// The bytes of each unit of so many bytes are reversed; 1: none are.
+  /// Bytes of a unit whose order is reversed; 1: none is.
   uint32_t swap = 1;
   /// Bytes of the floats that an element consists of; the sign of the first or
   /// of the second is flipped.

@@ -21,8 +21,8 @@ inline uint64_t NewOwner() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// What is known of some checksummed bytes. Settled once: kPassed and kFailed
-/// never change again.
+/// The result of verifying checksummed bytes. Final: kPassed and kFailed never
+/// change.
 enum class Verdict : uint8_t { kUnknown, kPassed, kFailed };
 /// EntryInfo::verified.
 constexpr const char* VerifiedText(Verdict verdict) {

@@ -36,8 +36,9 @@ class Work {
                  kNoOffset, EFBIG};
   }
 
-  /// Counts `bytes`, before they are made. Fails with kLimit once there are
-  /// more than the request may cause; the caller then makes none of them.
+  /// Counts `bytes` before they are made. Fails with kLimit, and counts none of
+  /// them, if they would exceed the bound; the caller then makes none. So all
+  /// threads of a request together never exceed it.
   Status Spend(uint64_t bytes) {
     Status may = MaySpend(bytes);
     if (may) used_.fetch_add(bytes, std::memory_order_relaxed);

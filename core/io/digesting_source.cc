@@ -14,8 +14,8 @@ namespace ctxfs {
 
 namespace {
 
-// Of the first read, which recognises the format. It brings more than a magic
-// number, and a format reads again what it relies on.
+// Bytes of the first read that are digested. That read recognises the format,
+// and is longer than a magic number; a format reads again what it relies on.
 constexpr size_t kProbed = 64;
 
 }  // namespace

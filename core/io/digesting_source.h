@@ -10,11 +10,11 @@
 
 namespace ctxfs {
 
-/// Passes everything on to another source and digests all that is read through
-/// it until Seal: bytes, names of directories, and which files were opened
-/// beside it; of the first read, which probes, only the first 64 bytes. Two
-/// openings of a container that read the same built the same, so equal digests
-/// mean equal names, sizes and checksums.
+/// Passes reads on to another source and digests what they return until Seal:
+/// bytes, names of directories, and which files were opened beside it. Of the
+/// first read, which recognises the format, only the first 64 bytes count. What
+/// a container becomes depends on what was read alone, so equal digests mean
+/// equal names, sizes and checksums.
 class DigestingSource final : public DerivedSource {
  public:
   explicit DigestingSource(SourcePtr source);

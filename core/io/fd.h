@@ -33,7 +33,8 @@ class Fd {
     return {path, size < 0 ? 0 : static_cast<size_t>(size)};
   }
 
-  /// A path to open the same thing by, whatever becomes of its name.
+  /// Returns a path that opens the same file, even after it was renamed or
+  /// removed.
   std::string proc_path() const {
     return "/proc/self/fd/" + std::to_string(fd_);
   }

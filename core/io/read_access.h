@@ -6,8 +6,8 @@
 
 namespace ctxfs {
 
-/// Who may read a file, as its owner and permission bits say. What is shown of
-/// it to others than the one who mounts it is for nobody else.
+/// Who may read a file, by its owner and permission bits. With allow_other
+/// nobody else may read what a mount shows of it, except the user who mounts.
 struct ReadAccess {
   uid_t uid = 0;
   gid_t gid = 0;

@@ -120,7 +120,7 @@ Result<std::shared_ptr<const FileSource>> FileSource::Open(
   std::shared_ptr<const FileSource> source(
       new FileSource(std::make_shared<const File>(std::move(fd)),
                      std::move(first_path), st, known, std::move(companions)));
-  // It was found by its name just now.
+  // The path was looked up just now: counts as an examination.
   (void)source->PathIsDue();
   return source;
 }
@@ -247,9 +247,9 @@ bool FileSource::PathLeadsElsewhere() const {
   const Result<Fd> named = FindPath(first_path_);
   struct stat st {};
   if (!named || ::fstat(named->get(), &st) != 0) {
-    // A name that is gone or out of reach replaces nothing: the bytes are still
-    // those that were opened. But whatever gets the name next does, and that
-    // changes nothing of this file.
+    // The name is gone or out of reach, so nothing has replaced the file yet. A
+    // file that gets the name later does, without a change of this one's ctime:
+    // the path is examined again at the next read.
     path_examined_ns_.store(0, std::memory_order_relaxed);
     return false;
   }

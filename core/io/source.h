@@ -235,7 +235,7 @@ class MemorySource final : public Source {
   std::string bytes_;
 };
 
-/// Bytes that come from another source. They are stale if that is.
+/// Bytes that come from another source, and are stale if that source is.
 class DerivedSource : public Source {
  public:
   explicit DerivedSource(SourcePtr from) : from_(std::move(from)) {}

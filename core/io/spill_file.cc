@@ -120,7 +120,7 @@ Result<std::shared_ptr<const SpillFile::Part>> SpillFile::Reserve(
   const uint64_t offset = Take(size);
   if (offset == UINT64_MAX) return Full(size);
   auto part = std::make_shared<const Part>(shared_from_this(), offset, size);
-  // Reserving more than there is would fill the disk first, and then fail.
+  // Reserving more than is free would fill the disk first, and then fail.
   if (size > Free()) return DiskFull(size);
   int failed = 0;
   do {

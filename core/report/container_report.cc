@@ -99,8 +99,8 @@ void AddWarnings(const Json& all, Json& report) {
   }
 }
 
-/// What stays the same at each call. Counts and warnings of info.json may be
-/// made of headers, of which another can be read the next time.
+/// Adds what is the same at each call. Counts and warnings of info.json may be
+/// made of headers, and another one can be read the next time.
 void AddLastingInfo(const Container& container, const Json& info,
                     Json& report) {
   AddFormat(info, report);

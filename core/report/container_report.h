@@ -68,7 +68,7 @@ struct ReportRoom {
 /// Subtracts what it uses from `room`. kIndex returns the same text at each
 /// call, so it leaves out the parts of info.json that may change. Fails with
 /// kIo, kInterrupted, and with kLimit if the request may not cause so much
-/// work.
+/// work. `faults`, if not null, is the result of FindFaults.
 Result<std::string> ContainerReport(
     const std::shared_ptr<const Container>& container, const std::string& name,
     const ReportOptions& options, ReportRoom& room, const ReadContext& context);

@@ -76,7 +76,8 @@ class Line {
   const uint64_t spans_;
   uint64_t step_ = 0;  // of the next value
   uint64_t span_ = 0;  // that it is in
-  // Of the span's finite values, the first if several are equal.
+  // The least and the greatest finite value of the span; of equal ones the
+  // first.
   std::optional<Point> least_;
   std::optional<Point> greatest_;
   Json x_ = Json::array();

@@ -119,7 +119,7 @@ Json ValueReport::Measured(const ArrayInfo& array) const {
   shown["nans"] = measured->nans;
   shown["infinities"] = measured->infinities;
   shown["zeros"] = measured->zeros;
-  // Of what is NaN, the text of the JSON says null.
+  // NaN becomes null in the JSON text.
   shown["min"] = measured->min;
   shown["max"] = measured->max;
   shown["mean"] = measured->mean;

@@ -456,7 +456,8 @@ Result<bool> ContainerTree::DirectoryExists(NodeId directory, Cost most,
 
 bool ContainerTree::HoldsAnything(NodeId directory, unsigned& asked,
                                   const ReadContext& context) const {
-  // The headers of a million entries that are no tensors are not all read.
+  // Looks at this many at most: the headers of a million entries that are no
+  // tensors are not all read.
   constexpr unsigned kMostAsked = 256;
   if (nested_.contains(directory)) {
     if (asked++ == kMostAsked) return true;

@@ -60,7 +60,7 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   /// metadata.
   bool IsData(NodeId file) const;
 
-  /// What reading the files has found wrong; noted by those who read them.
+  /// The faults that readers of the files have found.
   FaultLedger& faults() const { return *faults_; }
 
   const std::vector<ChildContainer>& sub_containers() const {
@@ -68,7 +68,8 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   }
   /// Files and directories, including those in numbered directories.
   uint64_t NodeCount() const;
-  /// How many primary files there are (docs/tree.md, section 3).
+  /// How many primary files there are (docs/tree.md, section 3); one for all
+  /// names of a file.
   uint64_t PrimaryFiles() const { return primary_files_; }
   /// The sum of their decoded sizes in bytes, as far as these are known without
   /// reading. Where other files show the entries, at least those' sum.
@@ -95,8 +96,8 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   /// Whether the entry that a directory of nested_ shows is a container.
   Result<bool> IsNested(NodeId directory, Cost most,
                         const ReadContext& context) const;
-  /// Whether a listing of `directory`, or of one below, would show anything.
-  /// `asked` counts the files that had to be asked whether they exist.
+  /// Returns whether `directory` or a directory below it has anything to list.
+  /// `asked` counts the files whose existence had to be examined.
   bool HoldsAnything(NodeId directory, unsigned& asked,
                      const ReadContext& context) const;
 

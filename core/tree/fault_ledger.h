@@ -14,9 +14,8 @@
 
 namespace ctxfs {
 
-/// What reading the files of a container has found wrong so far. Takes no more
-/// than kMostFaults faults and kMostBytes of their text. Safe for any number of
-/// threads.
+/// Collects the faults that are found by reading the files of a container: at
+/// most kMostFaults, with kMostBytes of text. Safe for any number of threads.
 class FaultLedger {
  public:
   static constexpr size_t kMostFaults = 10'000;
@@ -26,19 +25,19 @@ class FaultLedger {
     Error error;
   };
 
-  /// Notes that reading the file at `path` failed. Two errors of one path at
+  /// Records that reading the file at `path` failed. Two errors of one path at
   /// one byte offset count as one fault; the first text is kept.
   void Note(const std::string& path, const Error& error);
 
-  /// Why reading the file at `path` failed the last time that it did.
+  /// Returns the last error of reading the file at `path`.
   std::optional<Error> LatestOf(const std::string& path) const;
 
-  /// Whether nothing has been noted; costs no lock.
+  /// Returns whether there is no fault. Takes no lock.
   bool empty() const { return !any_.load(std::memory_order_acquire); }
 
   /// In the order in which they were found.
   std::vector<Fault> All() const;
-  /// How often a fault came for which there was no room.
+  /// How many faults had no room.
   uint64_t left_out() const;
 
  private:

@@ -61,9 +61,9 @@ class FileTree {
     return nullptr;
   }
 
-  /// Which role's files a directory of ours is for that shows no primary ones:
-  /// kViews for `views`, kMetadata for `.ctxfs`, or what they are called beside
-  /// entries of these names. Listings may leave it out.
+  /// Returns the role of a directory without primary files: kViews for `views`,
+  /// kMetadata for `.ctxfs`, also if they are renamed because an entry has that
+  /// name. Listings may leave such a directory out.
   virtual std::optional<Role> Aside(NodeId /*directory*/) const {
     return std::nullopt;
   }
@@ -76,7 +76,7 @@ class FileTree {
     return file.table->Exists(file.number, most, context);
   }
 
-  // The questions that FileTable answers, by node.
+  // FileTable's functions, by node.
 
   Result<uint64_t> Size(NodeId node, const ReadContext& context) const {
     const File file = At(node);

@@ -21,8 +21,8 @@ class FreeNames {
   struct Series {
     uint64_t directory = 0;
     std::string_view name;  // a safe component (core/tree/safe_name.h)
-    /// Text that every name gets, such as "~file"; at the end then, not before
-    /// the extension.
+    /// Text added to every name, such as "~file". If set, it and the number
+    /// come at the end, not before the extension.
     std::string_view mark = {};
     /// Whether the name without a number is known to be taken.
     bool first_is_taken = false;

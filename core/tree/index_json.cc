@@ -19,7 +19,7 @@ namespace {
 // which JSON may say sixteen times as long.
 constexpr uint32_t kEntriesABlock = 65'536;
 constexpr uint64_t kNamesABlock = 4 * limits::kMiB;
-// Entries between two questions whether to give up.
+// Entries between two checks for an interrupt.
 constexpr uint32_t kEntriesACheck = 256;
 
 /// Made for all blocks. Safe for any number of threads.
@@ -35,7 +35,7 @@ class IndexText : public std::enable_shared_from_this<IndexText> {
                            const ReadContext& context);
   /// Where the next block ends.
   uint32_t EndFrom(uint32_t first) const;
-  /// Parsed once while someone holds it: it may be long.
+  /// Parsed once for all who hold it, because it may be long.
   Result<std::shared_ptr<const Json>> Metadata();
 
   const FileTable& entries() const { return *tree_.entries(); }

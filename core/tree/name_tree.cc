@@ -47,7 +47,8 @@ std::string NameTree::Path(NodeId node) const {
   }
   if (size == 0) return {};
   std::string path(size - 1, '/');
-  // From the end: a path of 255 long components is not copied 255 times.
+  // Built from the end, so that a path of 255 long components is not copied 255
+  // times.
   for (NodeId at = node; at != kRoot; at = Parent(at)) {
     const std::string_view name = Name(at);
     size -= name.size() + 1;
@@ -153,7 +154,8 @@ Result<NameTree> TreeBuilder::Build() && {
   }
   auto& nodes = tree_.nodes_;
   std::vector<uint32_t>& children = tree_.children_;
-  // A directory's value is first how many children it has, then where they are.
+  // A directory's value counts its children first, and then becomes their
+  // place.
   for (NodeId node = 1; node < nodes.size(); ++node) {
     ++nodes[nodes[node].parent].value;
   }

@@ -38,7 +38,8 @@ class NameTree {
   /// The child of `directory` called `name`, in constant time.
   std::optional<NodeId> Lookup(NodeId directory, std::string_view name) const;
 
-  /// A directory's children, in the order their names first came up.
+  /// The number of a directory's children, which are in the order of their
+  /// first occurrence.
   uint32_t ChildCount(NodeId directory) const {
     return children_[nodes_[directory].value];
   }
@@ -87,7 +88,7 @@ struct TreeLimits {
 /// at the end.
 class TreeBuilder {
  public:
-  /// `nodes` is a guess at how many there will be.
+  /// `nodes`: about how many there will be.
   explicit TreeBuilder(uint32_t nodes = 0, const TreeLimits& most = {});
 
   bool ok() const { return !full_; }

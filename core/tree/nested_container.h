@@ -11,16 +11,17 @@
 
 namespace ctxfs {
 
-/// Whether an entry of a container in `source` is a container itself, by its
-/// first bytes (docs/tree.md, section 4). An entry that would have to be
-/// decoded is believed if that costs more than `most`.
+/// Returns whether an entry of a container in `source` is a container itself,
+/// by its first bytes (docs/tree.md, section 4). True without a look at them if
+/// they would have to be decoded and `most` does not allow that.
 Result<bool> IsContainerEntry(const Source& source, const FileTable& entries,
                               uint32_t entry, Cost most,
                               const ReadContext& context);
 
-/// The entry as the bytes of a container, verified: a slice of `source` if it
-/// is stored plain; else read through the cache of `context`, which must
-/// outlive the result, and kLimit for more than limits::kNestedBytes.
+/// Returns the verified bytes of the entry as a Source: a slice of its own
+/// source if it is stored as it is, else bytes read through the cache of
+/// `context`, which must outlive the result. kLimit for more than
+/// limits::kNestedBytes.
 Result<std::shared_ptr<const Source>> OpenContainerEntry(
     const std::shared_ptr<const Source>& source, const FileTable& entries,
     uint32_t entry, const ReadContext& context);

@@ -37,7 +37,7 @@ bool EndsInHash(std::string_view text) {
              std::string_view::npos;
 }
 
-/// Whether `text` is what some other component is encoded as.
+/// Returns whether `text` may be the encoded form of another component.
 bool ReadsAsEncoded(std::string_view text) {
   if (text.find('%') == std::string_view::npos) return false;
   for (const std::string_view escape : {"%00", "%25", "%2F"}) {
@@ -51,7 +51,8 @@ bool HasForbidden(std::string_view text) {
          std::string_view::npos;
 }
 
-/// Whether `text` can be a file name as it is and means nothing but itself.
+/// Returns whether `text` is a valid file name and not the encoded form of
+/// another component.
 bool IsSafe(std::string_view text) {
   return !text.empty() && text != "." && text != ".." &&
          text.size() <= limits::kComponentBytes && !HasForbidden(text) &&
@@ -114,7 +115,7 @@ std::string MarkedComponent(std::string_view component, std::string_view mark,
   size_t dot = component.size();
   if (before_extension) {
     const size_t last = component.rfind('.');
-    // A leading dot starts no extension, and a long tail is none either.
+    // A leading dot does not start an extension, and a long tail is not one.
     if (last != std::string_view::npos && last > 0 &&
         component.size() - last <= kCutAt) {
       dot = last;
@@ -122,7 +123,8 @@ std::string MarkedComponent(std::string_view component, std::string_view mark,
   }
   const std::string_view extension = component.substr(dot);
   std::string_view stem = component.substr(0, dot);
-  // The same cut for every mark, so that names cut alike are known to be alike.
+  // Cuts at the same place for every mark: the numbered names of names that are
+  // cut alike are alike, too (free_names.cc).
   if (component.size() + kMarkRoom > limits::kComponentBytes) {
     stem = CutAtCharacter(
         stem, limits::kComponentBytes - kMarkRoom - extension.size());

@@ -116,7 +116,7 @@ class Parser {
     try {
       app_.parse(std::move(words));
     } catch (const CLI::ParseError& error) {
-      // Only a missing value is left: "--jobs: 1 required missing".
+      // The only error left is a missing value: "--jobs: 1 required missing".
       const std::string text = error.what();
       return "option '" + text.substr(0, text.find(':')) + "' needs a value";
     }

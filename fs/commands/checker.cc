@@ -73,7 +73,7 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
   const Json info = container->Info(cache_);
   if (place.depth == 0) report.format = info.value("format", "");
   std::set<std::string> said;
-  // The error of a failed open is a fault already, and may come again as a
+  // The error of a failed open is already a fault, and may be repeated as a
   // warning.
   for (const Fault& fault : report.faults) {
     if (fault.path == place.path) said.insert(fault.error.Text());

@@ -70,13 +70,14 @@ extern const Command kLsCommand;
 extern const Command kMountsCommand;
 extern const Command kReportCommand;
 
-/// The options that `command` takes, in the order of AllOptions().
+/// The options that `command` takes, in the order of kOptions
+/// (command.cc).
 std::vector<OptionInfo> OptionsOf(const Command& command);
 
 /// The text of `ctxfs COMMAND --help`.
 std::string HelpOf(const Command& command);
 
-/// The command called `name`; null if there is none.
+/// The command with the name or alias `name`; null if there is none.
 const Command* FindCommand(std::span<const Command* const> commands,
                            std::string_view name);
 

@@ -84,8 +84,7 @@ class Lister {
     return info;
   }
 
-  /// dtype, shape, size, codec and checksum; the size for people on a
-  /// terminal.
+  /// dtype, shape, size, codec and checksum.
   std::vector<std::string> Details(const SourceTree::File& file) {
     if (file.directory) return {"-", "-", "-", "-", "-"};
     const EntryInfo info = InfoOf(file);

@@ -62,7 +62,7 @@ Result<std::unique_ptr<LogRelay>> LogRelay::Make(const Limits& limits) {
   if (!wake.ok()) {
     return IoError("cannot create the pipe for log messages");
   }
-  // Without it the pipe holds 64 KiB, about 500 messages.
+  // If this fails, the pipe holds 64 KiB, about 500 messages.
   (void)::fcntl(write_end.get(), F_SETPIPE_SZ, kPipeBytes);
   return std::unique_ptr<LogRelay>(new LogRelay(
       limits, std::move(read_end), std::move(write_end), std::move(wake)));
@@ -121,7 +121,7 @@ void LogRelay::Wait(SignalWatch* signals) {
 
 void LogRelay::Drain(const LogSink& target) {
   std::array<char, 16384> bytes;
-  // Not for ever: a thread that was taken over may write without end.
+  // Bounded, because a thread that was taken over may write without end.
   for (size_t at = 0; at < kPipeBytes; at += bytes.size()) {
     const ssize_t got = ::read(read_end_.get(), bytes.data(), bytes.size());
     if (got <= 0) return;
@@ -153,7 +153,7 @@ void LogRelay::Run(const LogSink& target, SignalWatch* signals) {
   for (;;) {
     Wait(signals);
     if (signals != nullptr) signals->Answer();
-    // Read before the pipe is: what was sent before Stop is in it.
+    // Read before the pipe, so that messages sent before Stop are passed on.
     const bool last = stopped_;
     Drain(target);
     ReportSuppressed(target);

@@ -6,7 +6,7 @@
 
 namespace ctxfs {
 
-/// What the threads that serve a mount are still to read.
+/// What the threads that serve a mount may still read.
 struct Confinement {
   /// Directories: files below them may be opened at any time.
   std::vector<std::string> trees;
@@ -20,10 +20,10 @@ struct Confinement {
   int spill_file = -1;
 };
 
-/// Takes from the calling thread, and from every thread that it starts from
-/// then on, all that serving does not need: files outside of `trees` and
-/// writing (EnterSandbox), privileges (DropPrivileges), and system calls
-/// (FilterSyscalls). Logs which of it the kernel cannot do. For good.
+/// Confines the calling thread, and every thread that it starts from then on,
+/// to what serving needs: reading below `trees` (EnterSandbox), the least
+/// privileges (DropPrivileges) and system calls (FilterSyscalls). Logs what the
+/// kernel cannot do. For good.
 void Confine(const Confinement& confinement);
 
 }  // namespace ctxfs

@@ -38,7 +38,7 @@ constexpr std::string_view TypeName(DType dtype) {
   return kNames[static_cast<size_t>(dtype)];
 }
 
-/// Hands out keys, each once.
+/// Makes keys unique.
 class Keys {
  public:
   Keys() { used_.emplace(kMetadataKey); }

@@ -132,8 +132,8 @@ class TextBlock final : public Block {
         column_(column),
         where_(where) {}
 
-  // The lines, copies of their data, and the offsets. The blocks that the lines
-  // are read from have a cost of their own.
+  // The lines, copies of their data, and the offsets. The blocks that lines are
+  // read from have their own cost.
   uint64_t cost() const override {
     return where_.count * kLineMemory + 4 * where_.size;
   }
