@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/address_space.h"
 
+#include <fmt/core.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <fstream>
-#include <string>
 
 #include "core/base/limits.h"
 
@@ -43,13 +43,13 @@ Status CheckAddressSpace(uint64_t cache_bytes, uint64_t threads) {
   const uint64_t besides = Used() + threads * BytesAThread();
   if (cache_bytes <= most && besides <= most - cache_bytes) return {};
   const auto mib = [](uint64_t bytes) {
-    return std::to_string(bytes / limits::kMiB) + " MiB";
+    return fmt::format("{} MiB", bytes / limits::kMiB);
   };
-  return Error{Code::kLimit, "the address space is limited to " + mib(most) +
-                                 " (ulimit -v); needed are " +
-                                 mib(cache_bytes) + " for cache= and " +
-                                 mib(besides) + " for the program and its " +
-                                 std::to_string(threads) + " threads"};
+  return Error{
+      Code::kLimit,
+      fmt::format("the address space is limited to {} (ulimit -v); needed are "
+                  "{} for cache= and {} for the program and its {} threads",
+                  mib(most), mib(cache_bytes), mib(besides), threads)};
 }
 
 }  // namespace ctxfs

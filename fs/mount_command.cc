@@ -3,6 +3,7 @@
 // ctxfs mount. A build without FUSE has no_mount_command.cc in its place.
 #include "fs/mount_command.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -27,7 +28,7 @@ namespace {
 std::string MountedLine(const MountOptions& options) {
   std::string line = Quote(options.sources.front());
   const size_t more = options.sources.size() - 1;
-  line += more == 0 ? " is" : " and " + std::to_string(more) + " more are";
+  line += more == 0 ? " is" : fmt::format(" and {} more are", more);
   line += " mounted at " + Quote(options.mount_point);
   if (options.list == ListMode::kPrimary) {
     line += "; views/ and .ctxfs/ are unlisted there (-o list=all lists them)";

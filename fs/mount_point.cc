@@ -2,6 +2,7 @@
 #include "fs/mount_point.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <spawn.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -119,7 +120,7 @@ Result<std::string> NewMountPoint(const std::string& source) {
   if (failed || name.empty()) name = "ctxfs";
   for (int i = 0; i < kMostTries; ++i) {
     // "./": the name may begin with a dash.
-    std::string free = "./" + name + (i == 0 ? "" : "-" + std::to_string(i));
+    std::string free = "./" + name + (i == 0 ? "" : fmt::format("-{}", i));
     struct stat st {};
     if (::lstat(free.c_str(), &st) != 0 && errno == ENOENT) return free;
   }
@@ -148,9 +149,8 @@ Status SetReadahead(const std::string& path, uint64_t bytes) {
   if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, 0, &st) != 0) {
     return Error{Code::kIo, std::strerror(errno)};
   }
-  const std::string knob = "/sys/class/bdi/" +
-                           std::to_string(st.stx_dev_major) + ":" +
-                           std::to_string(st.stx_dev_minor) + "/read_ahead_kb";
+  const std::string knob = fmt::format("/sys/class/bdi/{}:{}/read_ahead_kb",
+                                       st.stx_dev_major, st.stx_dev_minor);
   std::ofstream file(knob);
   file << bytes / 1024 << std::flush;
   if (file) return {};

@@ -2,6 +2,7 @@
 #include "fs/signal_watch.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -31,7 +32,7 @@ std::optional<uint64_t> HexAfter(std::string_view text, std::string_view key) {
 
 /// As SignalWatch::Pending, for a thread that may read /proc.
 std::optional<uint64_t> ReadPending(uint64_t thread) {
-  const std::string path = "/proc/" + std::to_string(thread) + "/status";
+  const std::string path = fmt::format("/proc/{}/status", thread);
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.ok()) return std::nullopt;
   std::array<char, 8192> bytes;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/codec/codec.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -31,9 +33,8 @@ Status Decode(Codec codec, Bytes stored, MutableBytes out,
   }
   if (stored.size() != out.size()) {
     return Error{Code::kCorrupt,
-                 std::to_string(stored.size()) +
-                     " uncompressed bytes: the decoded size is " +
-                     std::to_string(out.size())};
+                 fmt::format("{} uncompressed bytes: the decoded size is {}",
+                             stored.size(), out.size())};
   }
   if (!out.empty()) std::memcpy(out.data(), stored.data(), out.size());
   return {};

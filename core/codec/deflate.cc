@@ -3,6 +3,7 @@
 // Raw deflate by ISA-L, which decodes about three times as fast as zlib.
 #include "core/codec/deflate.h"
 
+#include <fmt/core.h>
 #include <isa-l/igzip_lib.h>
 
 #include <algorithm>
@@ -29,8 +30,8 @@ const char* Reason(int code) {
 }
 
 Error WrongSize(const char* how, size_t size) {
-  return {Code::kCorrupt, std::string("deflate: decodes to ") + how + " than " +
-                              std::to_string(size) + " bytes"};
+  return {Code::kCorrupt,
+          fmt::format("deflate: decodes to {} than {} bytes", how, size)};
 }
 
 }  // namespace

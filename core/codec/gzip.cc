@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -52,9 +53,9 @@ Status DecodeGzip(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
   const bool all_read = stream.avail_in == 0;
   inflateEnd(&stream);
   if (done != Z_STREAM_END || made != out.size() || !all_read) {
-    return Error{Code::kCorrupt, "gzip: not a stream of " +
-                                     std::to_string(out.size()) + " bytes" +
-                                     (why.empty() ? "" : ": " + why)};
+    return Error{Code::kCorrupt,
+                 fmt::format("gzip: not a stream of {} bytes{}", out.size(),
+                             why.empty() ? "" : ": " + why)};
   }
   return {};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define ZSTD_STATIC_LINKING_ONLY  // ZSTD_d_stableOutBuffer
+#include <fmt/core.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -83,9 +84,9 @@ Status DecodeZstd(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
                        : DecodeAtOnce(stored, out, &made);
   if (!decoded) return decoded;
   if (made != out.size()) {
-    return Error{Code::kCorrupt, "zstd: decodes to " + std::to_string(made) +
-                                     " bytes, not " +
-                                     std::to_string(out.size())};
+    return Error{
+        Code::kCorrupt,
+        fmt::format("zstd: decodes to {} bytes, not {}", made, out.size())};
   }
   return {};
 }
@@ -94,7 +95,7 @@ namespace {
 
 Error OverLimit(uint64_t limit) {
   return {Code::kLimit,
-          "zstd: decompressed size over the limit of " + std::to_string(limit)};
+          fmt::format("zstd: decompressed size over the limit of {}", limit)};
 }
 
 /// Decodes a frame without a content size: doubles the buffer until it fits.
@@ -129,9 +130,10 @@ Result<ZstdFrame> DecodeZstdFrame(Bytes stored, uint64_t limit,
   const unsigned dictionary =
       ZSTD_getDictID_fromFrame(stored.data(), stored.size());
   if (dictionary != 0) {
-    return Error{Code::kCorrupt, "zstd: needs the dictionary " +
-                                     std::to_string(dictionary) +
-                                     ", which is not in the file"};
+    return Error{
+        Code::kCorrupt,
+        fmt::format("zstd: needs the dictionary {}, which is not in the file",
+                    dictionary)};
   }
   // Comes first, because it needs only the header of the frame.
   const unsigned long long told =

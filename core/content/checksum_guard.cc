@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/content/checksum_guard.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace ctxfs {
@@ -13,8 +15,8 @@ constexpr uint64_t kScanBytes = 256 * 1024;
 
 Error ChecksumGuard::Mismatch() const {
   return {Code::kChecksum,
-          "checksum mismatch: " + std::to_string(guarded_.length) +
-              " bytes are not " + guarded_.checksum.Text(),
+          fmt::format("checksum mismatch: {} bytes are not {}", guarded_.length,
+                      guarded_.checksum.Text()),
           guarded_.offset};
 }
 

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -96,9 +97,9 @@ Result<std::vector<DirectoryEntry>> DirectorySource::ListOnce() const {
     const std::string name = one->d_name;
     if (name == "." || name == "..") continue;
     if (entries.size() == limits::kDirectoryNames) {
-      return Error{Code::kLimit, "the directory holds more than " +
-                                     std::to_string(limits::kDirectoryNames) +
-                                     " names"};
+      return Error{Code::kLimit,
+                   fmt::format("the directory holds more than {} names",
+                               limits::kDirectoryNames)};
     }
     bool directory = one->d_type == DT_DIR;
     if (one->d_type == DT_LNK || one->d_type == DT_UNKNOWN) {

@@ -2,6 +2,7 @@
 #include "core/io/source.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -329,11 +330,11 @@ Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
                           uint64_t length, const char* what,
                           const Interrupt& interrupt) {
   if (!InBounds(offset, length, source.size())) {
-    return Error{Code::kCorrupt,
-                 std::string(what) + " of " + std::to_string(length) +
-                     " bytes does not fit in the container's " +
-                     std::to_string(source.size()),
-                 offset};
+    return Error{
+        Code::kCorrupt,
+        fmt::format("{} of {} bytes does not fit in the container's {}", what,
+                    length, source.size()),
+        offset};
   }
   Buffer buffer(static_cast<size_t>(length));
   constexpr size_t kPiece = 8 << 20;

@@ -2,6 +2,7 @@
 #include "core/io/spill_file.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -57,16 +58,17 @@ Result<std::shared_ptr<SpillFile>> SpillFile::Make(const std::string& directory,
 
 Error SpillFile::Full(uint64_t size) const {
   return {Code::kIo,
-          "needs " + std::to_string(size) + " bytes of temporary files in " +
-              Quote(directory_) + ", of which there may be " +
-              std::to_string(most_) + " (see -o cache_dir_size)",
+          fmt::format("needs {} bytes of temporary files in {}, of which there "
+                      "may be {} (see -o cache_dir_size)",
+                      size, Quote(directory_), most_),
           kNoOffset, ENOSPC};
 }
 
 Error SpillFile::DiskFull(uint64_t size) const {
   return {Code::kIo,
-          "needs " + std::to_string(size) + " bytes of temporary files in " +
-              Quote(directory_) + ", whose disk has fewer (see -o cache_dir)",
+          fmt::format("needs {} bytes of temporary files in {}, whose disk has "
+                      "fewer (see -o cache_dir)",
+                      size, Quote(directory_)),
           kNoOffset, ENOSPC};
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/container_report.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -95,7 +97,7 @@ void AddWarnings(const Json& all, Json& report) {
   const uint64_t more = all.size() - warnings.size();
   report["warnings"] = std::move(warnings);
   if (more != 0) {
-    report["left_out"].push_back(std::to_string(more) + " further warnings");
+    report["left_out"].push_back(fmt::format("{} further warnings", more));
   }
 }
 
@@ -182,14 +184,13 @@ Result<std::string> ContainerReport(
   report["entry_count"] = count;
   AddCounts(described, report);
   if (described_count < count) {
-    report["left_out"].push_back("sizes and counts are those of the first " +
-                                 std::to_string(described_count) + " of " +
-                                 std::to_string(count) + " entries");
+    report["left_out"].push_back(
+        fmt::format("sizes and counts are those of the first {} of {} entries",
+                    described_count, count));
   }
   if (rows < count) {
-    report["left_out"].push_back(std::to_string(count - rows) + " of " +
-                                 std::to_string(count) +
-                                 " entries are not in the table");
+    report["left_out"].push_back(fmt::format(
+        "{} of {} entries are not in the table", count - rows, count));
   }
   if (!index_only) {
     ValueReport(container, options, room, context).AddAll(report);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/table_preview.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -33,7 +35,7 @@ std::string TypeOf(const TableColumn& column) {
   }
   std::string type(DTypeName(column.dtype));
   if (column.per_row != 1 || column.list) {
-    type += "[" + std::to_string(column.per_row) + "]";
+    type += fmt::format("[{}]", column.per_row);
   }
   return type;
 }

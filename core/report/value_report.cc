@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/value_report.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -32,7 +34,7 @@ std::string ErrorText(const Error& error) {
 
 void LeaveOut(Json& report, uint64_t count, const std::string& what) {
   if (count == 0) return;
-  report["left_out"].push_back(std::to_string(count) + " " + what);
+  report["left_out"].push_back(fmt::format("{} {}", count, what));
 }
 
 Json ArrayHead(const ArrayInfo& array) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tree/free_names.h"
 
+#include <fmt/core.h>
+
 #include "core/tree/safe_name.h"
 
 namespace ctxfs {
@@ -10,7 +12,7 @@ namespace {
 std::string Numbered(const FreeNames::Series& series, uint64_t number) {
   if (number == 1 && series.mark.empty()) return std::string(series.name);
   std::string mark(series.mark);
-  if (number > 1) mark += "~" + std::to_string(number);
+  if (number > 1) mark += fmt::format("~{}", number);
   return MarkedComponent(series.name, mark,
                          /*before_extension=*/series.mark.empty());
 }
@@ -18,8 +20,8 @@ std::string Numbered(const FreeNames::Series& series, uint64_t number) {
 /// Equal for series of equal names. Long names that are shortened alike have
 /// the same numbered names, so they are one series. A slash is in no name.
 std::string KeyOf(const FreeNames::Series& series) {
-  return std::to_string(series.directory) + std::string(series.mark) + "/" +
-         MarkedComponent(series.name, "/", series.mark.empty());
+  return fmt::format("{}{}/{}", series.directory, series.mark,
+                     MarkedComponent(series.name, "/", series.mark.empty()));
 }
 
 }  // namespace

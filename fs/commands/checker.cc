@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/commands/checker.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -107,8 +109,8 @@ void Checker::WarnOfGlobals(const Json& info, const Place& place,
     report.warnings.push_back(where + "unsafe global " + one.name);
   }
   if (globals.more == 0) return;
-  report.warnings.push_back(where + "and " + std::to_string(globals.more) +
-                            " more unsafe globals: ctxfs info --json");
+  report.warnings.push_back(fmt::format(
+      "{}and {} more unsafe globals: ctxfs info --json", where, globals.more));
 }
 
 void Checker::CheckFiles(const ContainerTree& branch, const Place& place,
@@ -214,9 +216,9 @@ void Checker::CheckChildren(const ContainerTree& branch, const Place& place,
       continue;
     }
     if (source && place.depth >= limits::kContainerDepth) {
-      source = Error{Code::kLimit, "containers are nested deeper than " +
-                                       std::to_string(limits::kContainerDepth) +
-                                       " levels"};
+      source = Error{Code::kLimit,
+                     fmt::format("containers are nested deeper than {} levels",
+                                 limits::kContainerDepth)};
     }
     if (!source) {
       report.faults.push_back({path, std::nullopt, source.error()});

@@ -2,6 +2,7 @@
 #include "fs/log/relay.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -82,8 +83,8 @@ bool LogRelay::Admit() {
 
 bool LogRelay::Send(LogLevel level, const std::string& message) {
   if (Admit()) {
-    const std::string line = std::to_string(static_cast<int>(level)) +
-                             Printable(Shortened(message)) + "\n";
+    const std::string line = fmt::format("{}{}\n", static_cast<int>(level),
+                                         Printable(Shortened(message)));
     ssize_t wrote = 0;
     do {
       wrote = ::write(write_end_.get(), line.data(), line.size());
@@ -145,8 +146,8 @@ void LogRelay::ReportSuppressed(const LogSink& target) {
   if (now < *report_at_ && !stopped_) return;
   report_at_.reset();
   target(LogLevel::kWarning,
-         "log messages suppressed, because there were too many: " +
-             std::to_string(suppressed_.exchange(0)));
+         fmt::format("log messages suppressed, because there were too many: {}",
+                     suppressed_.exchange(0)));
 }
 
 void LogRelay::Run(const LogSink& target, SignalWatch* signals) {

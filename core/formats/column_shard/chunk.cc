@@ -9,6 +9,8 @@
 //   ..  data: a value for every row, null or not
 #include "core/formats/column_shard/chunk.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -55,8 +57,8 @@ const TypeTraits& TraitsOf(ColumnType type) {
 }
 
 Error TooShort(const Chunk& chunk, uint64_t needed) {
-  return Corrupt("its data has " + std::to_string(chunk.data.size()) +
-                 " bytes: " + std::to_string(needed) + " are needed");
+  return Corrupt(fmt::format("its data has {} bytes: {} are needed",
+                             chunk.data.size(), needed));
 }
 
 /// Returns the `width` bits from bit `at` on, lowest bit first.
@@ -81,7 +83,7 @@ Status DecodeDelta(const Chunk& chunk, uint64_t width, MutableBytes out,
   const unsigned bits = in.U8();
   if (!in.ok()) return TooShort(chunk, 17);
   if (bits > 64) {
-    return Corrupt("a delta of " + std::to_string(bits) + " bits");
+    return Corrupt(fmt::format("a delta of {} bits", bits));
   }
   const uint64_t steps = chunk.count == 0 ? 0 : chunk.count - 1;
   const uint64_t packed_size = (steps * bits + 7) / 8;
@@ -109,14 +111,14 @@ Status DecodeRle(const Chunk& chunk, MutableBytes out) {
   const uint8_t bits = in.U8();
   if (chunk.count == 0) return {};
   if (in.ok() && (bits == 0 || bits > 8)) {
-    return Corrupt("a run's value of " + std::to_string(bits) + " bits");
+    return Corrupt(fmt::format("a run's value of {} bits", bits));
   }
   for (size_t done = 0; done < out.size();) {
     const uint64_t run = in.Uvarint();
     const uint8_t value = in.U8();
     if (!in.ok()) {
-      return Corrupt("its runs end after " + std::to_string(done) + " of " +
-                     std::to_string(out.size()) + " rows");
+      return Corrupt(
+          fmt::format("its runs end after {} of {} rows", done, out.size()));
     }
     const auto length =
         static_cast<size_t>(std::min<uint64_t>(run, out.size() - done));
@@ -192,9 +194,9 @@ class Lines {
     const size_t more = text_.size() - counted_;
     counted_ = text_.size();
     if (counted_ > limits::kDecodedBytes) {
-      return Error{Code::kLimit, "its text is over the limit of " +
-                                     std::to_string(limits::kDecodedBytes) +
-                                     " bytes"};
+      return Error{Code::kLimit,
+                   fmt::format("its text is over the limit of {} bytes",
+                               limits::kDecodedBytes)};
     }
     if (Status wanted = context_.Check(); !wanted) return wanted;
     return context_.Spend(more);
@@ -215,8 +217,8 @@ Status PlainLines(const Chunk& chunk, Lines& lines) {
   for (uint64_t row = 0; row < chunk.count; ++row) {
     const std::string_view value = NextString(in);
     if (!in.ok()) {
-      return Corrupt("its strings end after " + std::to_string(row) + " of " +
-                     std::to_string(chunk.count) + " rows");
+      return Corrupt(
+          fmt::format("its strings end after {} of {} rows", row, chunk.count));
     }
     if (Status may = lines.Append(chunk, row, value); !may) return may;
   }
@@ -228,16 +230,16 @@ Status DictionaryLines(const Chunk& chunk, Lines& lines) {
   const uint64_t size = in.U32();
   // Each string takes at least 4 bytes.
   if (!in.ok() || size > in.remaining() / 4) {
-    return Corrupt("its dictionary of " + std::to_string(size) +
-                   " strings is longer than its data");
+    return Corrupt(fmt::format(
+        "its dictionary of {} strings is longer than its data", size));
   }
   std::vector<std::string_view> words(static_cast<size_t>(size));
   for (std::string_view& word : words) word = NextString(in);
   const unsigned width = size <= 0xFF ? 1 : size <= 0xFFFF ? 2 : 4;
   const Bytes indices = in.Take(uint64_t{width} * chunk.count);
   if (!in.ok()) {
-    return Corrupt("its dictionary and " + std::to_string(chunk.count) +
-                   " indices are longer than its data");
+    return Corrupt(fmt::format(
+        "its dictionary and {} indices are longer than its data", chunk.count));
   }
   ByteReader index(indices);
   for (uint64_t row = 0; row < chunk.count; ++row) {
@@ -245,9 +247,8 @@ Status DictionaryLines(const Chunk& chunk, Lines& lines) {
                           : width == 2 ? index.U16()
                                        : index.U32();
     if (word >= size) {
-      return Corrupt("row " + std::to_string(row) + " is string " +
-                     std::to_string(word) + " of a dictionary of " +
-                     std::to_string(size));
+      return Corrupt(fmt::format("row {} is string {} of a dictionary of {}",
+                                 row, word, size));
     }
     const std::string_view value = words[static_cast<size_t>(word)];
     if (Status may = lines.Append(chunk, row, value); !may) return may;
@@ -314,7 +315,7 @@ Result<Chunk> ParseChunk(Bytes payload, ColumnType type, bool nullable) {
   }
   const std::optional<ChunkCoding> coding = CodingOf(type, declared);
   if (!coding) {
-    return Corrupt("coding " + std::to_string(declared) + " is unknown", 0);
+    return Corrupt(fmt::format("coding {} is unknown", declared), 0);
   }
   chunk.coding = *coding;
   chunk.data = in.Take(in.remaining());
@@ -336,8 +337,9 @@ Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out,
   }
   if (chunk.coding == ChunkCoding::kByteStreamSplit &&
       chunk.data.size() % width != 0) {
-    return Corrupt("its split data of " + std::to_string(chunk.data.size()) +
-                   " bytes is not a whole number of values");
+    return Corrupt(fmt::format(
+        "its split data of {} bytes is not a whole number of values",
+        chunk.data.size()));
   }
   if (!ragged && chunk.coding == ChunkCoding::kPlain) {
     if (!out.empty()) std::memcpy(out.data(), chunk.data.data(), out.size());

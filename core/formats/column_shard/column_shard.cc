@@ -9,6 +9,8 @@
 // so nothing is decoded to list a column. A chunk that contradicts them is EIO.
 #include "core/formats/column_shard/column_shard.h"
 
+#include <fmt/core.h>
+
 #include <string_view>
 #include <utility>
 
@@ -153,7 +155,7 @@ Result<Json> ColumnShard::ReadSchema(uint32_t entry,
   if (EntrySize(entry) > limits::kJsonBytes) {
     return Error{
         Code::kLimit,
-        "is over the limit of " + std::to_string(limits::kJsonBytes) + " bytes",
+        fmt::format("is over the limit of {} bytes", limits::kJsonBytes),
         Record(entry).data_offset};
   }
   const Result<Buffer> text = ReadEntry(entry, context);

@@ -4,6 +4,8 @@
 // rows and values (docs/columnshard.md, sections 1, 3 and 4).
 #include "core/formats/column_shard/schema.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -136,7 +138,7 @@ class ColumnReader {
 Status ColumnReader::ReadColumn(const Json& described, Column& column) {
   const uint64_t number = CountAt(described, "type").value_or(0);
   const std::optional<ColumnType> type = ColumnTypeOf(number);
-  if (!type) return Corrupt("type " + std::to_string(number) + " is unknown");
+  if (!type) return Corrupt(fmt::format("type {} is unknown", number));
   column.type = *type;
   const Json* nullable = MemberAt(described, "nullable");
   column.nullable = nullable != nullptr && *nullable == true;
@@ -161,9 +163,10 @@ Status ColumnReader::ReadColumn(const Json& described, Column& column) {
     const std::optional<uint64_t> size =
         CheckedMul(part.rows, column.row_size());
     if (!size || *size > limits::kDecodedBytes) {
-      return Error{Code::kLimit, "a chunk's values are over the limit of " +
-                                     std::to_string(limits::kDecodedBytes) +
-                                     " bytes"};
+      return Error{
+          Code::kLimit,
+          fmt::format("a chunk's values are over the limit of {} bytes",
+                      limits::kDecodedBytes)};
     }
   }
   return {};
@@ -171,7 +174,7 @@ Status ColumnReader::ReadColumn(const Json& described, Column& column) {
 
 Status ColumnReader::AddPart(const Json& described, uint64_t group,
                              Column& column) {
-  const std::string name = std::to_string(group) + ":" + column.name;
+  const std::string name = fmt::format("{}:{}", group, column.name);
   const std::optional<uint32_t> entry = names_.Find(name);
   if (!entry) return Corrupt("there is no entry " + Quote(name));
   if (std::optional<Error> fault = shard_.EntryFault(*entry)) {
@@ -181,12 +184,12 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
   const std::optional<uint64_t> counted =
       CountAt(StatsOf(described, group), "count");
   if (!counted || *counted > UINT32_MAX) {
-    return Corrupt("no row count for row group " + std::to_string(group));
+    return Corrupt(fmt::format("no row count for row group {}", group));
   }
   uint64_t rows = *counted;
   if (rows > group_rows_) {
-    return Corrupt(std::to_string(rows) + " rows in a row group of " +
-                   std::to_string(group_rows_));
+    return Corrupt(
+        fmt::format("{} rows in a row group of {}", rows, group_rows_));
   }
   // The least bytes of so many rows.
   const uint64_t width = ColumnTypeWidth(column.type);
@@ -205,13 +208,14 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
     rows = *fewer;
   }
   if (grows && size < head) {
-    return Corrupt("a chunk of " + std::to_string(size) +
-                       " bytes cannot hold the validity bits of " +
-                       std::to_string(rows) + " rows",
-                   at);
+    return Corrupt(
+        fmt::format(
+            "a chunk of {} bytes cannot hold the validity bits of {} rows",
+            size, rows),
+        at);
   }
   if (grows && size < least && rows > kMostGroupRows) {
-    return OverLimit(std::to_string(rows) + " rows in a row group are",
+    return OverLimit(fmt::format("{} rows in a row group are", rows),
                      kMostGroupRows, at);
   }
   column.parts.push_back({*entry, static_cast<uint32_t>(rows)});
@@ -223,10 +227,9 @@ Result<uint64_t> ColumnReader::FewerRows(const Column& column, uint32_t entry,
                                          uint64_t counted) {
   const shard::ShardRecord record = shard_.Record(entry);
   const uint64_t size = shard_.EntrySize(entry);
-  const Error refused =
-      Corrupt("a chunk of " + std::to_string(size) + " bytes cannot hold " +
-                  std::to_string(counted) + " rows",
-              record.data_offset);
+  const Error refused = Corrupt(
+      fmt::format("a chunk of {} bytes cannot hold {} rows", size, counted),
+      record.data_offset);
   const std::optional<uint64_t> rows = RowsThatMake(column, size);
   // Reading its header verifies all of it.
   const uint64_t cost = std::max(size, record.disk_size);
@@ -254,9 +257,9 @@ Result<uint64_t> ColumnReader::PerRow(const Column& column,
   if (nulls > part.rows || values == part.rows || nulls == part.rows) return 0;
   const uint64_t valid = part.rows - nulls;
   if (data % width != 0 || values < nulls || (values - nulls) % valid != 0) {
-    return Corrupt(std::to_string(data) +
-                       " bytes are not a whole number of values for each of " +
-                       std::to_string(valid) + " valid rows",
+    return Corrupt(fmt::format("{} bytes are not a whole number of values for "
+                               "each of {} valid rows",
+                               data, valid),
                    shard_.Record(part.entry).data_offset);
   }
   return (values - nulls) / valid;
@@ -284,8 +287,8 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
   }
   if (columns->size() > kMostColumns) {
     table.warnings.push_back(
-        {"__schema__ has " + std::to_string(columns->size()) +
-         " columns, over the limit of " + std::to_string(kMostColumns)});
+        {fmt::format("__schema__ has {} columns, over the limit of {}",
+                     columns->size(), kMostColumns)});
     return table;
   }
   ColumnReader reader(schema, shard, context);
@@ -304,10 +307,9 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
       continue;
     }
     if (column->rows != table.rows) {
-      table.warnings.push_back({"column " + Quote(column->name) + " has " +
-                                std::to_string(column->rows) +
-                                " rows, but row_count is " +
-                                std::to_string(table.rows)});
+      table.warnings.push_back(
+          {fmt::format("column {} has {} rows, but row_count is {}",
+                       Quote(column->name), column->rows, table.rows)});
     }
     table.columns.push_back(std::move(*column));
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/cowrie/decoder.h"
 
+#include <fmt/core.h>
+
 #include <bit>
 #include <string>
 
@@ -27,8 +29,8 @@ void CowrieDecoder::SkipHints() {
 void CowrieDecoder::ReadDictionary() {
   const uint64_t count = Count(1);
   if (count > kMostNames) {
-    Fail("a dictionary of " + std::to_string(count) +
-             " names is over the limit of " + std::to_string(kMostNames),
+    Fail(fmt::format("a dictionary of {} names is over the limit of {}", count,
+                     kMostNames),
          Code::kLimit);
     return;
   }
@@ -38,8 +40,8 @@ void CowrieDecoder::ReadDictionary() {
 std::string_view CowrieDecoder::Name() {
   const uint64_t index = Uvarint();
   if (ok() && index >= names_.size()) {
-    Fail("there is no name " + std::to_string(index) + " in a dictionary of " +
-         std::to_string(names_.size()));
+    Fail(fmt::format("there is no name {} in a dictionary of {}", index,
+                     names_.size()));
   }
   if (!ok()) return {};
   const std::string_view name = names_[static_cast<size_t>(index)];
@@ -80,9 +82,8 @@ Json CowrieDecoder::Basic(uint8_t tag) {
       const Bytes integer = Data();
       const uint64_t size = integer.size();
       if (size > kMostBigIntBytes) {
-        Fail("an integer of " + std::to_string(size) +
-                 " bytes is over the limit of " +
-                 std::to_string(kMostBigIntBytes),
+        Fail(fmt::format("an integer of {} bytes is over the limit of {}", size,
+                         kMostBigIntBytes),
              Code::kLimit);
         return nullptr;
       }
@@ -103,7 +104,7 @@ Json CowrieDecoder::Basic(uint8_t tag) {
 }
 
 Json CowrieDecoder::Invalid(uint8_t tag) {
-  Fail("tag " + std::to_string(tag) + " is unknown");
+  Fail(fmt::format("tag {} is unknown", tag));
   return nullptr;
 }
 

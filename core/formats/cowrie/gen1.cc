@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/cowrie/gen1.h"
 
+#include <fmt/core.h>
+
 #include <bit>
 #include <string_view>
 #include <utility>
@@ -64,7 +66,7 @@ Json CowrieGen1::Tagged(uint8_t tag) {
     case kGraphTag:
       return Graph();
     default:
-      Fail("tag " + std::to_string(tag) + " is unknown");
+      Fail(fmt::format("tag {} is unknown", tag));
       return nullptr;
   }
 }

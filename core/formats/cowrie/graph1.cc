@@ -5,6 +5,8 @@
 //   u8, u8   which parts follow: a bit for each, in their order
 //   parts    name, metadata, nodes, edges, edge index, adjacency, features of
 //            nodes and of edges; labels of nodes and of edges
+#include <fmt/core.h>
+
 #include <string>
 #include <utility>
 
@@ -134,8 +136,7 @@ Json CowrieGen1::Features(const char* name) {
   }
   // Empty rows take no bytes, so the bytes do not limit their number.
   if (ok() && columns == 0 && rows > kMostValues) {
-    Fail("features of " + std::to_string(rows) +
-             " empty rows are over the limit",
+    Fail(fmt::format("features of {} empty rows are over the limit", rows),
          Code::kLimit);
   }
   if (!ok()) return nullptr;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Cowrie's values that become objects with a "_type": tensors, media, graphs.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
@@ -92,13 +94,13 @@ Json CowrieDecoder::Tensor() {
       std::find_if(std::begin(kTensorTypes), std::end(kTensorTypes),
                    [code](const TensorType& t) { return t.code == code; });
   if (type == std::end(kTensorTypes)) {
-    Fail("tensor type " + std::to_string(code) + " is unknown");
+    Fail(fmt::format("tensor type {} is unknown", code));
     return nullptr;
   }
   const uint8_t rank = U8();
   if (rank > kMostRank) {
-    Fail("a tensor of rank " + std::to_string(rank) + " is over the limit of " +
-             std::to_string(kMostRank),
+    Fail(fmt::format("a tensor of rank {} is over the limit of {}", rank,
+                     kMostRank),
          Code::kLimit);
     return nullptr;
   }
@@ -110,8 +112,8 @@ Json CowrieDecoder::Tensor() {
   }
   const Bytes data = Data();
   if (ok() && size != data.size()) {
-    Fail("a tensor's " + std::to_string(data.size()) +
-         " bytes do not fit its type and shape");
+    Fail(fmt::format("a tensor's {} bytes do not fit its type and shape",
+                     data.size()));
   }
   if (!ok()) return nullptr;
   arrays_.Add({.name = "tensor",

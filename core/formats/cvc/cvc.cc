@@ -10,6 +10,8 @@
 //        u32 length, u32 CRC-32 (not in 0.1.0), payload
 #include "core/formats/cvc/cvc.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -81,15 +83,15 @@ Status Collection::ReadPrelude(const ReadContext& /*context*/) {
                            OpensObject(head->span(), kOldJsonAt);
     versioned = reads_versioned || !reads_old;
     if (versioned && major > 2) {
-      return Error{Code::kVersion,
-                   "CVC version " + std::to_string(major) + "." +
-                       std::to_string(minor) + " is not supported",
-                   kVersionAt};
+      return Error{
+          Code::kVersion,
+          fmt::format("CVC version {}.{} is not supported", major, minor),
+          kVersionAt};
     }
   }
   if (versioned && size < kJsonAt) return cut;
-  version_ = versioned ? std::to_string(major) + "." + std::to_string(minor)
-                       : std::string("0.1");
+  version_ =
+      versioned ? fmt::format("{}.{}", major, minor) : std::string("0.1");
   prefix_ = versioned ? prefix_ : kOldPrefix;
   json_at_ = versioned ? kJsonAt : kOldJsonAt;
   json_size_ = versioned ? length : word;
@@ -99,17 +101,16 @@ Status Collection::ReadPrelude(const ReadContext& /*context*/) {
 Status Collection::ReadHeader(const ReadContext& /*context*/) {
   const uint64_t length_at = json_at_ - sizeof(uint32_t);
   if (!InBounds(json_at_, json_size_, source()->size())) {
-    return Error{Code::kCorrupt,
-                 "the header of " + std::to_string(json_size_) +
-                     " bytes does not fit in the file of " +
-                     std::to_string(source()->size()),
-                 length_at};
+    return Error{
+        Code::kCorrupt,
+        fmt::format("the header of {} bytes does not fit in the file of {}",
+                    json_size_, source()->size()),
+        length_at};
   }
   if (json_size_ > limits::kJsonBytes) {
     return Error{Code::kLimit,
-                 "the header of " + std::to_string(json_size_) +
-                     " bytes is over the limit of " +
-                     std::to_string(limits::kJsonBytes),
+                 fmt::format("the header of {} bytes is over the limit of {}",
+                             json_size_, limits::kJsonBytes),
                  length_at};
   }
   Result<Buffer> text = ReadBuffer(*source(), json_at_, json_size_, "header");

@@ -3,6 +3,8 @@
 // The JSON header of a vector collection (docs/cvc.md, section 2). It is
 // converted to tables while it is parsed, because it may have a million chunks.
 // Keys come in any order.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
@@ -37,7 +39,7 @@ std::optional<float> Float(const Json& object, const char* key) {
 
 Error TooMany(const std::string& what, uint64_t limit) {
   return {Code::kLimit,
-          "more " + what + " than the limit of " + std::to_string(limit), 0};
+          fmt::format("more {} than the limit of {}", what, limit), 0};
 }
 
 class HeaderVisitor final : public JsonVisitor {
@@ -208,9 +210,8 @@ void HeaderVisitor::AddPiece(uint32_t column, const Json& object) {
 void HeaderVisitor::FinishChunk() {
   const std::optional<uint64_t> rows = CountAt(element_, "rows");
   if (!rows) {
-    draft_.chunk_error =
-        Corrupt("chunk " + std::to_string(draft_.chunks.size()) +
-                ": rows is not a count");
+    draft_.chunk_error = Corrupt(
+        fmt::format("chunk {}: rows is not a count", draft_.chunks.size()));
     return;
   }
   if (draft_.chunks.size() >= kMostChunks) {

@@ -2,6 +2,8 @@
 //
 // info.json of a vector collection, and the descriptions of its columns
 // (docs/cvc.md, section 6).
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -50,9 +52,8 @@ Error Collection::PieceError(uint32_t chunk, uint32_t column) const {
   if (fault < Fault::kNoLocation) offset = record.payload + piece->offset;
   if (fault == Fault::kTruncated) offset = record.payload;
   return {Code::kCorrupt,
-          "chunk " + std::to_string(chunk) + " of column " +
-              Quote(header_.columns[column].name) + ": " +
-              std::string(FaultText(fault)),
+          fmt::format("chunk {} of column {}: {}", chunk,
+                      Quote(header_.columns[column].name), FaultText(fault)),
           offset};
 }
 
@@ -82,9 +83,9 @@ Json Collection::Info(const ReadContext& context) const {
       !header_.has_offsets &&
       (header_.chunks.empty() || header_.chunks.back().fault == Fault::kSound);
   if (all_found && end_ < source()->size() && !header_.chunks.empty()) {
-    warnings.push_back(Warning{std::to_string(source()->size() - end_) +
-                                   " bytes follow the last chunk",
-                               end_}
+    warnings.push_back(Warning{
+        fmt::format("{} bytes follow the last chunk", source()->size() - end_),
+        end_}
                            .Text());
   }
   return {{"format", "cvc"},
@@ -123,7 +124,7 @@ EntryInfo Collection::DescribeFile(const Column& column) const {
   const uint64_t bad = chunks_with_rows_ - column.sound;
   if (bad > 0) {
     info.extra["chunks_unreadable"] = bad;
-    info.note = std::to_string(bad) + " of its chunks cannot be read";
+    info.note = fmt::format("{} of its chunks cannot be read", bad);
   }
   if (!HasDType(column)) {
     const bool none = column.codec == Codec::kNone;

@@ -2,6 +2,8 @@
 //
 // Decoding of rows of a column (docs/cvc.md, section 3): any window, from the
 // stored bytes that it needs.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -96,8 +98,7 @@ class PieceReader {
       Plane& plane = planes_[i];
       plane.width = static_cast<unsigned>(head[4 + i]);
       if (plane.width < 1 || plane.width > 8) {
-        return Corrupt("lossless codes of " + std::to_string(plane.width) +
-                       " bits");
+        return Corrupt(fmt::format("lossless codes of {} bits", plane.width));
       }
       std::array<std::byte, 2 + 256> bytes;
       const uint64_t there = piece_.size - at;

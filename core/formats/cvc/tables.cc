@@ -2,6 +2,8 @@
 //
 // The tables of a vector collection, made from the parsed header (docs/cvc.md,
 // sections 2 and 4).
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -60,7 +62,7 @@ Status Maker::FinishColumns() {
     std::set<std::string> names;
     for (const Json& object : draft_.columns) {
       const std::string which =
-          "column " + std::to_string(header_.columns.size()) + ": ";
+          fmt::format("column {}: ", header_.columns.size());
       if (!object.is_object()) return Corrupt(which + "is not an object");
       const std::optional<std::string> name = JsonText(object, "name");
       const std::optional<uint64_t> dimension = CountAt(object, "dimension");
@@ -103,8 +105,8 @@ Status Maker::FinishRows() {
     if (!sum) break;
   }
   if (rows != header_.num_vectors) {
-    return Corrupt("num_vectors is " + std::to_string(header_.num_vectors) +
-                   ", but the chunks have " + std::to_string(rows) + " rows");
+    return Corrupt(fmt::format("num_vectors is {}, but the chunks have {} rows",
+                               header_.num_vectors, rows));
   }
   for (const Column& column : header_.columns) {
     const uint64_t row =
@@ -112,9 +114,8 @@ Status Maker::FinishRows() {
     const uint64_t size =
         CheckedMul(row, std::max<uint64_t>(rows, 1)).value_or(UINT64_MAX);
     if (size > static_cast<uint64_t>(INT64_MAX)) {
-      return Corrupt("column " + Quote(column.name) + " of " +
-                     std::to_string(rows) + " rows of " +
-                     std::to_string(column.dimension) + " is too large");
+      return Corrupt(fmt::format("column {} of {} rows of {} is too large",
+                                 Quote(column.name), rows, column.dimension));
     }
   }
   return {};
@@ -188,9 +189,9 @@ void Maker::FinishSections() {
     }
   }
   if (draft_.bad_sections > 0) {
-    header_.warnings.push_back(std::to_string(draft_.bad_sections) +
-                               " sections have a range of rows that is not "
-                               "valid");
+    header_.warnings.push_back(
+        fmt::format("{} sections have a range of rows that is not valid",
+                    draft_.bad_sections));
   }
 }
 
@@ -216,9 +217,8 @@ Result<Header> Maker::Finish() {
   const bool flagged = flag != draft_.top.end() && *flag == true;
   if ((draft_.with_offset > 0 || flagged) &&
       draft_.with_offset != draft_.chunks.size()) {
-    return Corrupt(std::to_string(draft_.with_offset) + " of " +
-                   std::to_string(draft_.chunks.size()) +
-                   " chunks have a file_offset");
+    return Corrupt(fmt::format("{} of {} chunks have a file_offset",
+                               draft_.with_offset, draft_.chunks.size()));
   }
   header_.has_offsets = draft_.with_offset > 0;
   if (Status columns = FinishColumns(); !columns) {

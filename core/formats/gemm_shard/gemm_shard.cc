@@ -4,6 +4,8 @@
 // them (docs/conventions.md, section 3).
 //
 //   MATRIX/ROW,COL   a tile: TensorV1, row-major, of two dimensions
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -147,8 +149,8 @@ class GemmShard final : public model_shard::TensorShard {
       if (!tile || !MayBeTensor(entry)) continue;
       tiles_[std::string(tile->first)].emplace_back(tile->second, entry);
       if (tiles_.size() <= kMostMatrices) continue;
-      Warn({"tiles of more than " + std::to_string(kMostMatrices) +
-            " matrices: none is shown"});
+      Warn({fmt::format("tiles of more than {} matrices: none is shown",
+                        kMostMatrices)});
       tiles_.clear();
       return {};
     }
@@ -328,7 +330,7 @@ class GemmShard final : public model_shard::TensorShard {
     info.dtype = grid->type_name;
     info.shape = {grid->height(), grid->width()};
     info.note =
-        std::to_string(tiles.size()) + " tiles, each verified as it is read";
+        fmt::format("{} tiles, each verified as it is read", tiles.size());
     return info;
   }
 

@@ -3,6 +3,8 @@
 // GGUF, a model with its metadata in one file or several (docs/gguf.md).
 #include "core/formats/gguf/gguf.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -177,7 +179,7 @@ void GgufContainer::WarnOfParts() {
     }
     const uint64_t more = part.header->fault_count - part.header->faults.size();
     if (more > 0) {
-      Warn({where + "and " + std::to_string(more) + " more faults"});
+      Warn({fmt::format("{}and {} more faults", where, more)});
     }
     for (const Warning& warning : part.header->warnings) {
       Warn({where + warning.text, warning.offset});

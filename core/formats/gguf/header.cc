@@ -8,6 +8,8 @@
 //   padding   to the alignment; then the data
 #include "core/formats/gguf/header.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -65,18 +67,17 @@ class HeaderParser {
     if (pairs > in_.remaining() / pair_bytes ||
         tensors > (in_.remaining() - pairs * pair_bytes) / record_bytes) {
       return Error{Code::kCorrupt,
-                   std::to_string(pairs) + " pairs and " +
-                       std::to_string(tensors) +
-                       " tensors do not fit: the file ends within its header",
+                   fmt::format("{} pairs and {} tensors do not fit: the file "
+                               "ends within its header",
+                               pairs, tensors),
                    at};
     }
     if (pairs > kMostPairs || tensors > kMostTensors) {
-      return Error{Code::kLimit,
-                   std::to_string(pairs) + " pairs and " +
-                       std::to_string(tensors) +
-                       " tensors are over the limit of " +
-                       std::to_string(kMostPairs) + " each",
-                   at};
+      return Error{
+          Code::kLimit,
+          fmt::format("{} pairs and {} tensors are over the limit of {} each",
+                      pairs, tensors, kMostPairs),
+          at};
     }
     return {};
   }
@@ -87,16 +88,17 @@ class HeaderParser {
     const uint64_t bytes = in_.Count();
     if (!in_.ok()) return in_.error();
     if (bytes > in_.remaining()) {
-      return Error{Code::kCorrupt,
-                   "a name of " + std::to_string(bytes) +
-                       " bytes: the file ends within its header",
-                   start};
+      return Error{
+          Code::kCorrupt,
+          fmt::format("a name of {} bytes: the file ends within its header",
+                      bytes),
+          start};
     }
     if (bytes >
         limits::kNameBytes - header_.keys.bytes() - header_.names.bytes()) {
       return Error{Code::kLimit,
-                   "keys and names take more than " +
-                       std::to_string(limits::kNameBytes) + " bytes",
+                   fmt::format("keys and names take more than {} bytes",
+                               limits::kNameBytes),
                    start};
     }
     name_.clear();
@@ -113,16 +115,15 @@ class HeaderParser {
     pair.key = header_.keys.count() - 1;
     if (header_.keys[pair.key].empty()) {
       header_.AddFault(
-          "pair " + std::to_string(header_.pairs.size()) + " has an empty key",
-          at);
+          fmt::format("pair {} has an empty key", header_.pairs.size()), at);
     }
     pair.type = in_.U32();
     pair.value_at = in_.at();
     if (!in_.ok()) return in_.error();
     if (Status skipped = SkipValue(pair.type); !skipped) {
       Error error = std::move(skipped).error();
-      error.what = "pair " + std::to_string(header_.pairs.size()) + " " +
-                   Quote(header_.keys[pair.key]) + ": " + error.what;
+      error.what = fmt::format("pair {} {}: {}", header_.pairs.size(),
+                               Quote(header_.keys[pair.key]), error.what);
       return error;
     }
     header_.pairs.push_back(pair);
@@ -131,10 +132,11 @@ class HeaderParser {
 
   Status CountItem() {
     if (++items_ > kMostWalkedItems) {
-      return Error{Code::kLimit,
-                   "the metadata has more than " +
-                       std::to_string(kMostWalkedItems) + " strings and arrays",
-                   in_.at()};
+      return Error{
+          Code::kLimit,
+          fmt::format("the metadata has more than {} strings and arrays",
+                      kMostWalkedItems),
+          in_.at()};
     }
     return items_ % kItemsPerCheck == 0 ? context_.Check() : Status();
   }
@@ -174,7 +176,7 @@ class HeaderParser {
       if (depth == kMostArrayDepth) {
         return Error{
             Code::kCorrupt,
-            "arrays nested deeper than " + std::to_string(kMostArrayDepth),
+            fmt::format("arrays nested deeper than {}", kMostArrayDepth),
             in_.at()};
       }
       if (Status opened = OpenArray(levels[++depth]); !opened) return opened;
@@ -198,16 +200,15 @@ class HeaderParser {
 
   Error WrongType(uint32_t type) const {
     return {Code::kCorrupt,
-            "a value has the unknown type " + std::to_string(type) +
-                ", only 0 to 12 exist",
+            fmt::format("a value has the unknown type {}, only 0 to 12 exist",
+                        type),
             in_.at()};
   }
 
   Error PastEnd(const Level& level) const {
     return {Code::kCorrupt,
-            std::to_string(level.left) + " values of type " +
-                std::string(GgufValueTypeName(level.type)) +
-                ": the file ends within its header",
+            fmt::format("{} values of type {}: the file ends within its header",
+                        level.left, GgufValueTypeName(level.type)),
             in_.at()};
   }
 
@@ -216,8 +217,8 @@ class HeaderParser {
     std::vector<bool> repeated(header_.pairs.size());
     for (const auto& [pair, earlier] : header_.keys.Sort()) {
       repeated[pair] = true;
-      header_.AddFault("pair " + std::to_string(pair) + ": the key " +
-                           Quote(header_.keys[pair]) + " occurred before",
+      header_.AddFault(fmt::format("pair {}: the key {} occurred before", pair,
+                                   Quote(header_.keys[pair])),
                        header_.pairs[pair].value_at);
     }
     std::erase_if(header_.pairs, [&repeated](const GgufPair& pair) {
@@ -266,17 +267,17 @@ class HeaderParser {
     const auto number = static_cast<uint32_t>(header_.tensors.size() - 1);
     if (rank > kMostRank) {
       Error error{Code::kCorrupt,
-                  header_.Label(number) + " has " + std::to_string(rank) +
-                      " dimensions, more than 4",
+                  fmt::format("{} has {} dimensions, more than 4",
+                              header_.Label(number), rank),
                   record.record_at};
       if (rank > kMostSalvagedRank || !salvage_) return error;
       header_.AddFault(std::move(error.what), error.offset);
     }
     if (header_.dims.size() + rank > kMostDims) {
-      return Error{Code::kLimit,
-                   "the shapes have more than " + std::to_string(kMostDims) +
-                       " dimensions",
-                   record.record_at};
+      return Error{
+          Code::kLimit,
+          fmt::format("the shapes have more than {} dimensions", kMostDims),
+          record.record_at};
     }
     record.rank = static_cast<uint8_t>(rank);
     record.dims_at = static_cast<uint32_t>(header_.dims.size());
@@ -323,10 +324,11 @@ Result<GgufHeader> ReadVersion(const Source& source) {
     header.version = __builtin_bswap32(header.version);
   }
   if (header.version == 0 || header.version > kNewestVersion) {
-    return Error{Code::kVersion,
-                 "GGUF version " + std::to_string(header.version) +
-                     " is not supported, only 1 to 3 are",
-                 kMagicBytes};
+    return Error{
+        Code::kVersion,
+        fmt::format("GGUF version {} is not supported, only 1 to 3 are",
+                    header.version),
+        kMagicBytes};
   }
   header.layout.narrow = header.version == 1;
   return header;
@@ -347,7 +349,7 @@ std::vector<uint64_t> GgufHeader::Shape(const GgufTensor& tensor) const {
 }
 
 std::string GgufHeader::Label(uint32_t tensor) const {
-  return "tensor " + std::to_string(tensor) + " " + Quote(names[tensor]);
+  return fmt::format("tensor {} {}", tensor, Quote(names[tensor]));
 }
 
 void GgufHeader::AddFault(std::string what, uint64_t offset) {

@@ -2,6 +2,8 @@
 //
 // The sizes of tensors, and where their data is (docs/gguf.md, sections 4 and
 // 8).
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -137,11 +139,10 @@ class LayoutCheck {
   void Place(uint32_t number) {
     GgufTensor& tensor = header_.tensors[number];
     if (tensor.offset % header_.alignment != 0) {
-      header_.AddFault(header_.Label(number) + ": its offset " +
-                           std::to_string(tensor.offset) +
-                           " is misaligned, not a multiple of " +
-                           std::to_string(header_.alignment),
-                       tensor.record_at);
+      header_.AddFault(
+          fmt::format("{}: its offset {} is misaligned, not a multiple of {}",
+                      header_.Label(number), tensor.offset, header_.alignment),
+          tensor.record_at);
     }
     if (tensor.fault != Fault::kNone) return;
     const bool unknown = GgufTypeOf(tensor.type) == nullptr;
@@ -195,16 +196,16 @@ class LayoutCheck {
     const uint64_t end = Padded(header_.data_at + data_end_);
     if (file_size_ <= end) return;
     header_.warnings.push_back(
-        {std::to_string(file_size_ - end) + " trailing bytes after the data",
+        {fmt::format("{} trailing bytes after the data", file_size_ - end),
          end});
   }
 
   void Warn(const Count& count, const char* what) {
     if (count.tensors == 0) return;
-    header_.warnings.push_back({std::to_string(count.tensors) +
-                                    " tensors, the first of them " +
-                                    header_.Label(count.first) + ", " + what,
-                                header_.tensors[count.first].record_at});
+    header_.warnings.push_back(
+        {fmt::format("{} tensors, the first of them {}, {}", count.tensors,
+                     header_.Label(count.first), what),
+         header_.tensors[count.first].record_at});
   }
 
   GgufHeader& header_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/gguf/metadata_text.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -326,9 +328,9 @@ Result<Content> GgufMetadataText(std::shared_ptr<const Source> source,
     if (!written) return std::move(written).error();
     size += piece.size();
     if (size > kMostMetadataText) {
-      return Error{Code::kLimit, "metadata.json is longer than " +
-                                     std::to_string(kMostMetadataText) +
-                                     " bytes"};
+      return Error{Code::kLimit,
+                   fmt::format("metadata.json is longer than {} bytes",
+                               kMostMetadataText)};
     }
   }
   auto window = std::make_shared<const MetadataWindow>(

@@ -2,6 +2,8 @@
 //
 // Split models (docs/gguf.md, section 7): the first part says how many parts
 // there are, and the others are found by name.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -105,9 +107,9 @@ Status GgufContainer::LoadPart(const std::string& file, int64_t number,
     return without("does not match: its split.no or split.count is wrong");
   }
   if (count_ + header->tensors.size() > limits::kEntries) {
-    return Error{Code::kLimit, "the parts have more than " +
-                                   std::to_string(limits::kEntries) +
-                                   " tensors"};
+    return Error{
+        Code::kLimit,
+        fmt::format("the parts have more than {} tensors", limits::kEntries)};
   }
   AddStoredSize((*opened)->stored_size());
   AddPart({*std::move(opened),

@@ -4,6 +4,8 @@
 // libraries read (docs/gguf.md, section 11).
 #include "core/formats/gguf/tokenizer.h"
 
+#include <fmt/core.h>
+
 #include <bit>
 #include <cerrno>
 #include <cstdint>
@@ -124,11 +126,11 @@ class Keys {
 
  private:
   static Error TooMuch() {
-    return {Code::kLimit,
-            "the tokenizer is over the limit of " +
-                std::to_string(kMostTokens) + " tokens and " +
-                std::to_string(kMostTokenBytes) + " bytes",
-            kNoOffset, EFBIG};
+    return {
+        Code::kLimit,
+        fmt::format("the tokenizer is over the limit of {} tokens and {} bytes",
+                    kMostTokens, kMostTokenBytes),
+        kNoOffset, EFBIG};
   }
 
   /// The number of items of an array; 0 if it is missing or has items of

@@ -11,6 +11,8 @@
 // before it.
 #include "core/formats/graph/sjgn.h"
 
+#include <fmt/core.h>
+
 #include <iterator>
 #include <span>
 #include <string>
@@ -48,16 +50,15 @@ Status Graph::Load(const ReadContext& context) {
   }
   if (minor_ == 1) flags_ = in.U8();
   if (in.ok() && major != 1) {
-    return Error{Code::kVersion,
-                 "SJGN version " + std::to_string(major) +
-                     " is not supported, only 1 is",
-                 4};
+    return Error{
+        Code::kVersion,
+        fmt::format("SJGN version {} is not supported, only 1 is", major), 4};
   }
   const uint64_t count = in.Uvarint();
   if (count > kMostSections) {
     return Error{Code::kLimit,
-                 std::to_string(count) + " sections are over the limit of " +
-                     std::to_string(kMostSections),
+                 fmt::format("{} sections are over the limit of {}", count,
+                             kMostSections),
                  in.at()};
   }
   for (uint64_t i = 0; in.ok() && i < count; ++i) {

@@ -8,6 +8,8 @@
 //   u32 0
 #include "core/formats/graph/sjgn_table.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -51,16 +53,15 @@ std::vector<std::string_view> ReadNames(cowrie::CowrieReader& in) {
   std::vector<std::string_view> names;
   const uint64_t count = in.Count(1);
   if (count > cowrie::kMostNames) {
-    in.Fail("a dictionary of " + std::to_string(count) + " names",
-            Code::kLimit);
+    in.Fail(fmt::format("a dictionary of {} names", count), Code::kLimit);
   }
   for (uint64_t i = 0; i < count && in.ok(); ++i) names.push_back(in.View());
   return names;
 }
 
 std::string TooMuchText() {
-  return "the events have more than " + std::to_string(cowrie::kMostText) +
-         " bytes of text";
+  return fmt::format("the events have more than {} bytes of text",
+                     cowrie::kMostText);
 }
 
 /// Decodes an event in its frame. `text` counts the bytes of text of all

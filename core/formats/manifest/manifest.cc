@@ -5,6 +5,8 @@
 // opened.
 #include "core/formats/manifest/manifest.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -180,9 +182,9 @@ Status Manifest::Load(const ReadContext& context) {
   const Json* files = MemberAt(*manifest, "files");
   if (files == nullptr || !files->is_array()) return {};
   if (files->size() > kMostFiles) {
-    Warn({"a manifest of " + std::to_string(files->size()) +
-          " files, over the limit of " + std::to_string(kMostFiles) +
-          ": none is shown"});
+    Warn({fmt::format(
+        "a manifest of {} files, over the limit of {}: none is shown",
+        files->size(), kMostFiles)});
     return {};
   }
   std::set<std::string> shown;

@@ -2,6 +2,8 @@
 //
 // info.json of an MCF container, and the descriptions of its tensors
 // (docs/mcf.md, section 13).
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -56,9 +58,10 @@ Status McfContainer::ReadQuantInfo(const McfSection& section) {
                Tensor(record.tensor_index).dtype != record.method;
       });
   if (odd == quant_info_.end()) return {};
-  Warn({"QuantInfo: record " + std::to_string(odd - quant_info_.begin()) +
-            " is of tensor " + std::to_string(odd->tensor_index) + " as " +
-            McfDTypeName(odd->method) + ", but no tensor is",
+  Warn({fmt::format(
+            "QuantInfo: record {} is of tensor {} as {}, but no tensor is",
+            odd - quant_info_.begin(), odd->tensor_index,
+            McfDTypeName(odd->method)),
         section.offset});
   return {};
 }
@@ -94,12 +97,12 @@ std::optional<Warning> McfContainer::MissingValues(
     if (missing++ == 0) first = i;
   }
   if (missing == 0) return std::nullopt;
-  return Warning{std::to_string(missing) + " of " +
-                     std::to_string(tensor_count_) +
-                     " tensors have no values: views/model.safetensors leaves "
-                     "them out, and there is no views/hf; the first is " +
-                     Label(first) + ": " + DescribeTensor(first).note,
-                 entries_at_ + McfTensor::kSize * first};
+  return Warning{
+      fmt::format(
+          "{} of {} tensors have no values: views/model.safetensors leaves "
+          "them out, and there is no views/hf; the first is {}: {}",
+          missing, tensor_count_, Label(first), DescribeTensor(first).note),
+      entries_at_ + McfTensor::kSize * first};
 }
 
 Json McfContainer::Info(const ReadContext& context) const {

@@ -11,6 +11,8 @@
 //                       ModelInfo, QuantInfo, and copies of files of the model
 #include "core/formats/mcf/mcf.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -105,19 +107,18 @@ Status McfContainer::ReadHeader() {
   header_.flags = in.U64();
 
   if (header_.header_size < kHeaderSize) {
-    return Error{Code::kCorrupt,
-                 "header_size is " + std::to_string(header_.header_size) +
-                     ", less than 40",
-                 kHeaderSizeAt};
+    return Error{
+        Code::kCorrupt,
+        fmt::format("header_size is {}, less than 40", header_.header_size),
+        kHeaderSizeAt};
   }
   if (header_.section_count == 0) {
     return Error{Code::kCorrupt, "section_count is 0", kSectionCountAt};
   }
   if (header_.major != 1) {
     return Error{Code::kVersion,
-                 "MCF version " + std::to_string(header_.major) + "." +
-                     std::to_string(header_.minor) +
-                     " is not supported, only 1 is",
+                 fmt::format("MCF version {}.{} is not supported, only 1 is",
+                             header_.major, header_.minor),
                  kMajorAt};
   }
   if (header_.file_size != size) {
@@ -133,8 +134,8 @@ Status McfContainer::ReadHeader() {
   }
   if (header_.header_size > size) {
     return Error{Code::kCorrupt,
-                 "the file ends within the header of " +
-                     std::to_string(header_.header_size) + " bytes",
+                 fmt::format("the file ends within the header of {} bytes",
+                             header_.header_size),
                  kHeaderSizeAt};
   }
   return {};
@@ -144,23 +145,21 @@ Status McfContainer::ReadDirectory() {
   const uint64_t start = header_.section_dir_offset;
   const uint64_t length = kSectionSize * header_.section_count;
   if (start < header_.header_size) {
-    return Error{Code::kCorrupt,
-                 "the section directory at " + std::to_string(start) +
-                     " is within the header",
-                 kDirectoryAt};
+    return Error{
+        Code::kCorrupt,
+        fmt::format("the section directory at {} is within the header", start),
+        kDirectoryAt};
   }
   if (!InBounds(start, length, source()->size())) {
     return Error{Code::kCorrupt,
-                 "the section directory of " +
-                     std::to_string(header_.section_count) + " sections at " +
-                     std::to_string(start) + " runs past the end at " +
-                     std::to_string(source()->size()),
+                 fmt::format("the section directory of {} sections at {} runs "
+                             "past the end at {}",
+                             header_.section_count, start, source()->size()),
                  kDirectoryAt};
   }
   if (header_.section_count > kMostSections) {
-    return OverLimit(
-        "section_count " + std::to_string(header_.section_count) + " is",
-        kMostSections, kSectionCountAt);
+    return OverLimit(fmt::format("section_count {} is", header_.section_count),
+                     kMostSections, kSectionCountAt);
   }
   Result<Buffer> bytes =
       ReadBuffer(*source(), start, length, "section directory");
@@ -189,7 +188,7 @@ Status McfContainer::CheckSection(uint32_t index,
       directory + kSectionSize * header_.section_count;
   std::string fault;
   if (!InBounds(section.offset, section.size, source()->size())) {
-    fault = "runs past the end at " + std::to_string(source()->size());
+    fault = fmt::format("runs past the end at {}", source()->size());
   } else if (section.offset < header_.header_size) {
     fault = "overlaps the header";
   } else if (section.offset < directory_end &&
@@ -201,9 +200,8 @@ Status McfContainer::CheckSection(uint32_t index,
     return {};
   }
   return Error{Code::kCorrupt,
-               "section " + std::to_string(index) + ": " +
-                   std::to_string(section.size) + " bytes at " +
-                   std::to_string(section.offset) + ": " + fault,
+               fmt::format("section {}: {} bytes at {}: {}", index,
+                           section.size, section.offset, fault),
                directory + kSectionSize * index + kOffsetAt};
 }
 
@@ -232,24 +230,24 @@ Status McfContainer::ReadTensorIndex(const McfSection& section) {
   if (!in.ok()) return corrupt("it ends within its header of 48 bytes", 0);
   if (version != 1) {
     return Error{Code::kVersion,
-                 "its version is " + std::to_string(version) + ", not 1",
+                 fmt::format("its version is {}, not 1", version),
                  section.offset};
   }
   if (count == 0) return corrupt("tensor_count is 0", kTensorCountAt);
   if (!InBounds(entries, McfTensor::kSize * count, section.size)) {
-    return corrupt(std::to_string(count) + " entries run past its end",
+    return corrupt(fmt::format("{} entries run past its end", count),
                    kEntriesAt);
   }
   if (!InBounds(dims, kDimSize * dims_count, section.size)) {
-    return corrupt(std::to_string(dims_count) + " dims run past its end",
+    return corrupt(fmt::format("{} dims run past its end", dims_count),
                    kDimsAt);
   }
   if (!InBounds(strings, strings_size, section.size)) {
     return corrupt("the names run past its end", kStringsAt);
   }
   if (count > kMostTensors) {
-    return OverLimit("tensor_count " + std::to_string(count) + " is",
-                     kMostTensors, section.offset + kTensorCountAt);
+    return OverLimit(fmt::format("tensor_count {} is", count), kMostTensors,
+                     section.offset + kTensorCountAt);
   }
   entries_at_ = section.offset + entries;
   Result<Buffer> table = ReadBuffer(*source(), entries_at_,
@@ -281,14 +279,14 @@ Result<McfContainer::Used> McfContainer::CheckTensors(
   for (uint32_t i = 0; i < tensor_count_; ++i) {
     const McfTensor tensor = Tensor(i);
     const auto fault = [&](Code code, const std::string& what, uint64_t field) {
-      return Error{code, "tensor " + std::to_string(i) + ": " + what,
+      return Error{code, fmt::format("tensor {}: {}", i, what),
                    entries_at_ + McfTensor::kSize * i + field};
     };
     if (!InBounds(tensor.name_offset, tensor.name_length, strings_size)) {
       return fault(Code::kCorrupt, "its name is outside the names", 0);
     }
     if (tensor.dtype > kHighestDType) {
-      const std::string dtype = "dtype " + std::to_string(tensor.dtype);
+      const std::string dtype = fmt::format("dtype {}", tensor.dtype);
       return fault(Code::kCorrupt, dtype + " is over 65535", kDTypeAt);
     }
     if (tensor.rank > 0 &&
@@ -304,11 +302,11 @@ Result<McfContainer::Used> McfContainer::CheckTensors(
           std::max(used.dims, uint64_t{tensor.dim_offset} + tensor.rank);
     }
     if (std::max(all_names, used.names) > limits::kNameBytes) {
-      const std::string most = std::to_string(limits::kNameBytes) + " bytes";
+      const std::string most = fmt::format("{} bytes", limits::kNameBytes);
       return fault(Code::kLimit, "the names take more than " + most, 0);
     }
     if (std::max(all_dims, used.dims) > kMostDims) {
-      const std::string most = std::to_string(kMostDims) + " dims";
+      const std::string most = fmt::format("{} dims", kMostDims);
       return fault(Code::kLimit, "the shapes take more than " + most, kRankAt);
     }
   }
@@ -329,10 +327,9 @@ void McfContainer::NoteTensorsOutsideData() {
     if (outside++ == 0) first = i;
   }
   if (outside == 0) return;
-  Warn({std::to_string(outside) +
-            " tensors are outside the TensorData section, the "
-            "first of them " +
-            Label(first),
+  Warn({fmt::format("{} tensors are outside the TensorData section, the first "
+                    "of them {}",
+                    outside, Label(first)),
         entries_at_ + McfTensor::kSize * first + kDataOffsetAt});
 }
 
@@ -361,7 +358,7 @@ std::vector<uint64_t> McfContainer::Shape(const McfTensor& tensor) const {
 }
 
 std::string McfContainer::Label(uint32_t entry) const {
-  return "tensor " + std::to_string(entry) + " " + Quote(TensorName(entry));
+  return fmt::format("tensor {} {}", entry, Quote(TensorName(entry)));
 }
 
 std::string_view McfContainer::TensorName(uint32_t entry) const {
@@ -374,11 +371,11 @@ std::optional<Error> McfContainer::TensorFault(uint32_t entry) const {
   if (InBounds(tensor.data_offset, tensor.data_size, source()->size())) {
     return std::nullopt;
   }
-  return Error{Code::kCorrupt,
-               Label(entry) + ": " + std::to_string(tensor.data_size) +
-                   " bytes at " + std::to_string(tensor.data_offset) +
-                   " run past the end at " + std::to_string(source()->size()),
-               entries_at_ + McfTensor::kSize * entry + kDataOffsetAt};
+  return Error{
+      Code::kCorrupt,
+      fmt::format("{}: {} bytes at {} run past the end at {}", Label(entry),
+                  tensor.data_size, tensor.data_offset, source()->size()),
+      entries_at_ + McfTensor::kSize * entry + kDataOffsetAt};
 }
 
 uint64_t McfContainer::TensorSize(uint32_t entry) const {

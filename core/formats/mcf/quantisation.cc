@@ -13,6 +13,8 @@
 // a window are one range of each region.
 #include "core/formats/mcf/quantisation.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -73,8 +75,8 @@ uint64_t DivideUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 Error Unfit(std::string what) { return {Code::kCorrupt, std::move(what)}; }
 
 Error WrongSize(uint64_t have, const std::string& want) {
-  return Unfit("its " + std::to_string(have) + " bytes are not the " + want +
-               " that its type and shape need");
+  return Unfit(fmt::format(
+      "its {} bytes are not the {} that its type and shape need", have, want));
 }
 
 /// Section 7: the size alone decides which layout it is.
@@ -349,7 +351,7 @@ std::optional<uint64_t> McfElements(std::span<const uint64_t> shape) {
 
 std::string McfDTypeName(uint32_t code) {
   const TypeCode* type = TypeOf(code);
-  return type == nullptr ? "dtype_" + std::to_string(code)
+  return type == nullptr ? fmt::format("dtype_{}", code)
                          : std::string(type->name);
 }
 

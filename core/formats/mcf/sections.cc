@@ -2,6 +2,8 @@
 //
 // The two binary sections of MCF that describe the model: ModelInfo
 // (docs/mcf.md, section 9) and QuantInfo (section 8).
+#include <fmt/core.h>
+
 #include <bit>
 #include <cmath>
 #include <string>
@@ -55,10 +57,10 @@ class InfoReader {
     }
     taken_ += *length;
     if (taken_ > kMostModelInfoBytes) {
-      return Error{Code::kLimit,
-                   "its texts take more than " +
-                       std::to_string(kMostModelInfoBytes) + " bytes",
-                   offset};
+      return Error{
+          Code::kLimit,
+          fmt::format("its texts take more than {} bytes", kMostModelInfoBytes),
+          offset};
     }
     return std::string(AsText(section_.subspan(start, *length)));
   }
@@ -87,10 +89,10 @@ Result<Json> ParsePairs(Bytes section, InfoReader& reader, uint32_t count,
   Json pairs = Json::object();
   if (count == 0) return pairs;
   if (offset == 0 || !InBounds(offset, kPairSize * count, section.size())) {
-    return Error{Code::kCorrupt,
-                 "the table of " + std::to_string(count) +
-                     " pairs is outside the section",
-                 kPairsAt};
+    return Error{
+        Code::kCorrupt,
+        fmt::format("the table of {} pairs is outside the section", count),
+        kPairsAt};
   }
   ByteReader in(section.subspan(offset), offset);
   for (uint32_t i = 0; i < count; ++i) {
@@ -104,8 +106,8 @@ Result<Json> ParsePairs(Bytes section, InfoReader& reader, uint32_t count,
     if (key->empty()) return Error{Code::kCorrupt, "a key is empty", at};
     if (type < kU32 || type > kBlob) {
       return Error{Code::kCorrupt,
-                   "the value of " + Quote(*key) + " has type " +
-                       std::to_string(type) + ": expected 1 to 3",
+                   fmt::format("the value of {} has type {}: expected 1 to 3",
+                               Quote(key), type),
                    at};
     }
     Result<Json> value = PairValue(reader, type, value_offset);
@@ -147,11 +149,10 @@ Result<Json> ParseMcfModelInfo(Bytes section) {
   const uint32_t flags = in.U32();
   if (version != 1) {
     return Error{Code::kCorrupt,
-                 "its version is " + std::to_string(version) + ", not 1", 0};
+                 fmt::format("its version is {}, not 1", version), 0};
   }
   if (flags != 0) {
-    return Error{Code::kCorrupt,
-                 "its flags are " + std::to_string(flags) + ", not 0",
+    return Error{Code::kCorrupt, fmt::format("its flags are {}, not 0", flags),
                  kFlagsAt};
   }
   Json info = Json::object();
@@ -198,11 +199,11 @@ Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section) {
   }
   if (version != 1) {
     return Error{Code::kCorrupt,
-                 "its version is " + std::to_string(version) + ", not 1", 0};
+                 fmt::format("its version is {}, not 1", version), 0};
   }
   if (!InBounds(kQuantHeaderSize, kRecordSize * count, section.size())) {
     return Error{Code::kCorrupt,
-                 std::to_string(count) + " records run past its end", 4};
+                 fmt::format("{} records run past its end", count), 4};
   }
   std::vector<McfQuantRecord> records(count);
   for (McfQuantRecord& record : records) {
@@ -218,10 +219,9 @@ Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section) {
     record.max_clip = std::bit_cast<float>(in.U32());
     if (reserved != 0 || !IsKnown(record)) {
       return Error{Code::kCorrupt,
-                   "the record of tensor " +
-                       std::to_string(record.tensor_index) +
-                       " has a combination of method, domain and sizes that is "
-                       "not defined",
+                   fmt::format("the record of tensor {} has a combination of "
+                               "method, domain and sizes that is not defined",
+                               record.tensor_index),
                    at};
     }
   }

@@ -9,6 +9,8 @@
 //   64   the entries; no checksum, no trailer
 #include "core/formats/megacontext/level.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -117,7 +119,7 @@ Status LevelReader::ReadFields() {
   }
   if (header.version != 1) {
     return Error{Code::kVersion,
-                 "unsupported version " + std::to_string(header.version),
+                 fmt::format("unsupported version {}", header.version),
                  kVersionAt};
   }
   return {};
@@ -127,8 +129,7 @@ Status LevelReader::FindEntrySize() {
   const ContextHeader& header = level_.header;
   if (header.dtype_code >= kDTypes.size()) {
     return Error{Code::kCorrupt,
-                 "unknown dtype " + std::to_string(header.dtype_code),
-                 kDTypeAt};
+                 fmt::format("unknown dtype {}", header.dtype_code), kDTypeAt};
   }
   level_.dtype = kDTypes[header.dtype_code].dtype;
   level_.vectors = level_.number != 0 || level_.dtype != DType::kU32;
@@ -172,7 +173,7 @@ Status LevelReader::FindCount() {
     CheckCount(count, held);
   }
   if (header.level != level_.number) {
-    Warn("header says level " + std::to_string(header.level));
+    Warn(fmt::format("header says level {}", header.level));
   }
   if (level_.number == 0 && level_.vectors) {
     Warn(std::string(kDTypes[header.dtype_code].name) + " in the token level");
@@ -187,15 +188,14 @@ Status LevelReader::FindCount() {
 void LevelReader::CheckCount(uint64_t count, uint64_t held) {
   level_.entries = std::min(count, held);
   if (count > held) {
-    Warn("header says " + std::to_string(count) + " entries, file holds " +
-         std::to_string(held));
+    Warn(fmt::format("header says {} entries, file holds {}", count, held));
   } else if (count == 0 && held > 0) {
     level_.entries = held;
     Warn("num_entries 0, count taken from the file size");
   }
   level_.tail = room_ - level_.payload_size();
   if (level_.tail > 0 && count <= held) {
-    Warn(std::to_string(level_.tail) + " bytes after the last entry");
+    Warn(fmt::format("{} bytes after the last entry", level_.tail));
   }
   const uint64_t block = level_.header.block_size;
   if (!level_.vectors && block > 1 && count < held && count > 0 &&

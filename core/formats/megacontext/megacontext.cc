@@ -5,6 +5,8 @@
 // metadata.json and snapshots below checkpoints/; or one such file alone. The
 // payloads of the levels are the entries; every block and gist is also a file
 // by its number.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -129,8 +131,8 @@ Status MegaContext::LoadTree() {
 Status MegaContext::LoadLevels(const Listing& listing) {
   for (const auto& [number, files] : LevelFiles(listing)) {
     if (levels_.size() == kMostLevels) {
-      Warn({"more than " + std::to_string(kMostLevels) +
-            " levels: the rest is not shown"});
+      Warn({fmt::format("more than {} levels: the rest is not shown",
+                        kMostLevels)});
       break;
     }
     levels_.push_back(
@@ -167,7 +169,7 @@ Result<Buffer> MegaContext::ReadMetadata() {
   metadata_ = *std::move(file);
   const uint64_t size = metadata_->size();
   if (size > kMostMetadataBytes) {
-    return OverLimit(std::to_string(size) + " bytes are", kMostMetadataBytes);
+    return OverLimit(fmt::format("{} bytes are", size), kMostMetadataBytes);
   }
   return ReadBuffer(*metadata_, 0, size, kMetadata);
 }

@@ -3,6 +3,8 @@
 // The fields of the eight known section types (docs/mem8.md, section 5).
 #include "core/formats/mem8/fields.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <bit>
 #include <vector>
@@ -290,13 +292,15 @@ Result<Json> DecodeMem8Section(const Mem8Layout& layout, Bytes image,
   }
   text += reader.text();
   if (text > kMostJsonBytes) {
-    return Error{Code::kLimit,
-                 "the strings that it repeats are over the limit of " +
-                     std::to_string(kMostJsonBytes) + " bytes",
-                 section.offset};
+    return Error{
+        Code::kLimit,
+        fmt::format(
+            "the strings that it repeats are over the limit of {} bytes",
+            kMostJsonBytes),
+        section.offset};
   }
   if (const std::optional<uint16_t> bad = reader.bad_string()) {
-    fields["error"] = error + ": " + std::to_string(*bad);
+    fields["error"] = fmt::format("{}: {}", error, *bad);
   }
   return fields;
 }

@@ -9,6 +9,8 @@
 //   16   the body; with the flag, one zstd frame of it
 #include "core/formats/mem8/image.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -56,8 +58,8 @@ Result<Buffer> Unpack(Bytes file, std::vector<Warning>& warnings) {
     return error;
   }
   if (frame->stored_size < body.size()) {
-    warnings.push_back({std::to_string(body.size() - frame->stored_size) +
-                            " bytes after the zstd frame",
+    warnings.push_back({fmt::format("{} bytes after the zstd frame",
+                                    body.size() - frame->stored_size),
                         kBodyAt + frame->stored_size});
   }
   Buffer image(kBodyAt + frame->bytes.size());
@@ -105,7 +107,7 @@ std::string_view Mem8CrcName(Mem8Crc crc) {
 
 std::string Mem8VersionText(uint16_t version) {
   if (version == kVersion1) return "1.0";
-  return std::to_string(version >> 8) + "." + std::to_string(version & 0xFF);
+  return fmt::format("{}.{}", version >> 8, version & 0xFF);
 }
 
 Json Mem8Header::FlagNames() const {
@@ -124,10 +126,9 @@ Result<Mem8Image> ReadMem8Image(const Source& source) {
   if (size > kMostBytes) {
     const Mem8Kind kind = Mem8KindOf(head->span(), size, std::nullopt);
     if (kind != Mem8Kind::kMem8) return NotMem8(kind);
-    return Error{Code::kLimit,
-                 std::to_string(size) + " bytes are over the limit of " +
-                     std::to_string(kMostBytes),
-                 0};
+    return Error{
+        Code::kLimit,
+        fmt::format("{} bytes are over the limit of {}", size, kMostBytes), 0};
   }
   Result<Buffer> file = ReadBuffer(source, 0, size, "file");
   if (!file) return std::move(file).error();

@@ -6,6 +6,8 @@
 //   ...  the bytes of the members
 #include "core/formats/mem8/members.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -54,10 +56,10 @@ Status ReadTable(const Source& file, uint16_t count, Mem8Members& members) {
     if (ParseTable(count, members)) return {};
     if (window == left) return cut;
     if (window == kMost) {
-      return Error{Code::kLimit,
-                   "its paths take more than " +
-                       std::to_string(limits::kNameBytes) + " bytes",
-                   kTableAt};
+      return Error{
+          Code::kLimit,
+          fmt::format("its paths take more than {} bytes", limits::kNameBytes),
+          kTableAt};
     }
   }
 }
@@ -157,7 +159,7 @@ void JudgePaths(Mem8Members& members) {
         skip ? std::string(member.stored_path) : std::move(verdict.path);
     const uint32_t times = ++seen[member.path];
     if (times > 1) {
-      member.path = Marked(member.path, "~" + std::to_string(times));
+      member.path = Marked(member.path, fmt::format("~{}", times));
       if (!skip) member.status = "skip: duplicate (first wins)";
     }
     if (skip || times > 1) ++members.skipped;

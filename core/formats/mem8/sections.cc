@@ -7,6 +7,8 @@
 //   ...  the jump table, which is used only as the end of the sections
 #include "core/formats/mem8/sections.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -141,7 +143,7 @@ SectionFinder::Walk SectionFinder::WalkAs(Mem8Length length) const {
     section.type = in.U8();
     section.length_field = in.U16();
     if (end_ - at < Mem8Section::kHead) {
-      return stop(std::to_string(end_ - at) + " bytes after the last section",
+      return stop(fmt::format("{} bytes after the last section", end_ - at),
                   at);
     }
     const std::string name = "section " + Mem8TypeText(section.type);
@@ -156,8 +158,8 @@ SectionFinder::Walk SectionFinder::WalkAs(Mem8Length length) const {
     }
     if (walk.sections.size() == kMostSections) {
       walk.over_limit = true;
-      return stop("more than " + std::to_string(kMostSections) +
-                      " sections: the rest is not shown",
+      return stop(fmt::format("more than {} sections: the rest is not shown",
+                              kMostSections),
                   at);
     }
     const Bytes payload = image_.subspan(section.payload_at(), section.size);
@@ -196,8 +198,8 @@ void SectionFinder::FindSections() {
     }
     const auto needed = Mem8ContentSize(section.type, payload);
     if (needed && section.size > *needed) {
-      Warn(name + " has " + std::to_string(section.size - *needed) +
-               " unknown trailing bytes",
+      Warn(fmt::format("{} has {} unknown trailing bytes", name,
+                       section.size - *needed),
            section.payload_at() + *needed);
     }
     if (++seen[section.type] == 2) {

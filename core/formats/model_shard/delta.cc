@@ -4,6 +4,8 @@
 // section 2). merge.cc computes the merged tensor.
 #include "core/formats/model_shard/delta.h"
 
+#include <fmt/core.h>
+
 #include <set>
 #include <utility>
 
@@ -82,7 +84,7 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
       base.why =
           options.alone
               ? "not opened, because this container is itself a base_file"
-              : "more than " + std::to_string(kMostBaseFiles) + " base files";
+              : fmt::format("more than {} base files", kMostBaseFiles);
       continue;
     }
     Result<std::shared_ptr<const Source>> source =
@@ -141,8 +143,8 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
     return Error{Code::kCorrupt, std::move(why)};
   };
   if (depth > kMostDeltaDepth) {
-    return unfit("a cycle, or a chain of more than " +
-                 std::to_string(kMostDeltaDepth) + " deltas");
+    return unfit(fmt::format("a cycle, or a chain of more than {} deltas",
+                             kMostDeltaDepth));
   }
   const Spec& spec = specs_.at(entry);
   auto delta = std::make_shared<Resolved>();

@@ -9,6 +9,8 @@
 //   4 + 8*ndim       the elements, row-major
 #include "core/formats/model_shard/tensor_v1.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -53,12 +55,11 @@ Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
   if (!in.ok()) return no_tensor("too short for a header");
   const auto type = std::ranges::find(kTypes, tensor.code, &TypeCode::code);
   if (type == std::end(kTypes)) {
-    return no_tensor("unknown dtype " + std::to_string(tensor.code));
+    return no_tensor(fmt::format("unknown dtype {}", tensor.code));
   }
   tensor.header_size = TensorHeader::kFixedBytes + uint64_t{8} * dimensions;
   if (in.remaining() < uint64_t{8} * dimensions) {
-    return no_tensor("too short for " + std::to_string(dimensions) +
-                     " dimensions");
+    return no_tensor(fmt::format("too short for {} dimensions", dimensions));
   }
   uint64_t elements = 1;
   for (unsigned i = 0; i < dimensions; ++i) {
@@ -93,8 +94,8 @@ Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
     return no_tensor("the product of its dimensions overflows");
   }
   if (*bytes > there || (exact && *bytes != there)) {
-    return no_tensor("its dimensions require " + std::to_string(*bytes) +
-                     " bytes, but it has " + std::to_string(there));
+    return no_tensor(fmt::format(
+        "its dimensions require {} bytes, but it has {}", *bytes, there));
   }
   tensor.data_size = *bytes;
   return tensor;

@@ -2,6 +2,8 @@
 //
 // The weights of a ModelShard as loaders of the model expect them
 // (docs/model_shard.md, section 8).
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -109,9 +111,8 @@ Result<std::optional<ArrayInfo>> ModelShard::Weight(
 Result<std::vector<ArrayInfo>> ModelShard::Weights(
     const ReadContext& context) const {
   if (entry_count() > limits::kArrayEntries) {
-    return Error{
-        Code::kLimit,
-        "more than " + std::to_string(limits::kArrayEntries) + " entries"};
+    return Error{Code::kLimit,
+                 fmt::format("more than {} entries", limits::kArrayEntries)};
   }
   const Result<Merged> merged = FindMerged(context);
   if (!merged) return merged.error();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/onnx/elements.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -21,10 +23,12 @@ class ElementWriter {
 
   Status Put(uint64_t value, uint64_t at) {
     if (done_ >= values_) {
-      return Error{Code::kCorrupt,
-                   "it has more values than the " + std::to_string(values_) +
-                       " that its type and shape need",
-                   at};
+      return Error{
+          Code::kCorrupt,
+          fmt::format(
+              "it has more values than the {} that its type and shape need",
+              values_),
+          at};
     }
     if (bits_ % 8 == 0) {
       PutBytes(value);
@@ -38,9 +42,8 @@ class ElementWriter {
   Status Finish(uint64_t at) const {
     if (done_ == values_) return {};
     return Error{Code::kCorrupt,
-                 "it has " + std::to_string(done_) +
-                     " values, but its type and shape need " +
-                     std::to_string(values_),
+                 fmt::format("it has {} values, but its type and shape need {}",
+                             done_, values_),
                  at};
   }
 

@@ -2,6 +2,8 @@
 //
 // The files of a model (docs/onnx.md, section 9): tensors/, constants/,
 // model.json, and what views may use.
+#include <fmt/core.h>
+
 #include <string>
 #include <utility>
 
@@ -97,11 +99,11 @@ Result<Content> Model::OpenExternal(const TensorList& list,
   const uint64_t have = (*file)->size();
   if (!InBounds(external.offset, size, have) ||
       (!external.length && have - external.offset != size)) {
-    return fail({Code::kCorrupt, "external: " + Quote(external.location) +
-                                     " has " + std::to_string(have) +
-                                     " bytes, but its type and shape need " +
-                                     std::to_string(size) + " from byte " +
-                                     std::to_string(external.offset) + " on"});
+    return fail(
+        {Code::kCorrupt,
+         fmt::format("external: {} has {} bytes, but its type and shape need "
+                     "{} from byte {} on",
+                     Quote(external.location), have, size, external.offset)});
   }
   return Content(Range{std::move(*file), external.offset, nullptr}, size);
 }
@@ -181,9 +183,9 @@ std::optional<Warning> Model::ExternalFaults(const ReadContext& context) const {
     }
   }
   if (first) {
-    first->text =
-        "external: " + std::to_string(count) +
-        " tensors are in files that cannot be read, the first: " + first->text;
+    first->text = fmt::format(
+        "external: {} tensors are in files that cannot be read, the first: {}",
+        count, first->text);
   }
   return first;
 }

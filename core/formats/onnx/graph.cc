@@ -5,6 +5,8 @@
 // pass reads the initializers and skips the nodes, the second reads the nodes.
 #include "core/formats/onnx/graph.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -38,7 +40,7 @@ void Widen(WireRange range, std::optional<WireRange>& span) {
 
 Error TooMany(uint64_t most, const char* what, uint64_t at) {
   return {Code::kLimit,
-          "the model has more than " + std::to_string(most) + " " + what, at};
+          fmt::format("the model has more than {} {}", most, what), at};
 }
 
 /// The fields of a NodeProto that are used.
@@ -67,8 +69,8 @@ Status GraphReader::ReadGraphAt(const WireRanges& graph, const Place& place,
   // A node is a message in a graph, an attribute in a node, a graph in that.
   if (place.level > kMostLevels) {
     return Error{Code::kLimit,
-                 "nesting: messages are nested more than " +
-                     std::to_string(kMostLevels) + " deep",
+                 fmt::format("nesting: messages are nested more than {} deep",
+                             kMostLevels),
                  graph.front().begin};
   }
   WireRanges sparse;
@@ -205,8 +207,9 @@ Status GraphReader::CountOperator(const Node& node, GraphCounts& counts) {
   // A model has a few hundred operators, each with a short name.
   counts.operator_bytes += size + sizeof(*found);
   if (counts.operator_bytes <= kMostNameBytes) return {};
-  return Error{Code::kLimit, "the names of operators take more than " +
-                                 std::to_string(kMostNameBytes) + " bytes"};
+  return Error{Code::kLimit,
+               fmt::format("the names of operators take more than {} bytes",
+                           kMostNameBytes)};
 }
 
 Status GraphReader::ReadAttribute(WireRange message, const Node& node,

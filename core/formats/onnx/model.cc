@@ -11,6 +11,7 @@
 // in another one by one (float_data, ...), or in a file beside the model.
 #include "core/formats/onnx/model.h"
 
+#include <fmt/core.h>
 #include <xxhash.h>
 
 #include <utility>
@@ -90,8 +91,9 @@ Status Model::Load(const ReadContext& context) {
     Warn({read.error().what, read.error().offset, /*damage=*/true});
   }
   if (duplicates_ > 0) {
-    Warn({"duplicate_name: " + std::to_string(duplicates_) +
-              " tensors have the name of an earlier one",
+    Warn({fmt::format(
+              "duplicate_name: {} tensors have the name of an earlier one",
+              duplicates_),
           first_duplicate_});
   }
   seen_ = {};
@@ -180,8 +182,9 @@ Status Model::ReadModel(const ReadContext& context) {
   json_ = std::move(summary).Text(counts);
   if (too_large || json_.size() > kMostJson) {
     json_.clear();
-    Warn({"value_too_large: model.json would have more than " +
-          std::to_string(kMostJson) + " bytes"});
+    Warn({fmt::format(
+        "value_too_large: model.json would have more than {} bytes",
+        kMostJson)});
   }
   reader_ = nullptr;
   summary_ = nullptr;
@@ -208,8 +211,8 @@ Status Model::MeasureStrings(const WireRanges& message, Tensor& tensor) {
   if (bytes > kMostStringBytes - string_bytes_) {
     tensor.storage = Tensor::Storage::kFault;
     tensor.size = 0;
-    tensor.fault = "the strings of the model take more than " +
-                   std::to_string(kMostStringBytes) + " bytes";
+    tensor.fault = fmt::format(
+        "the strings of the model take more than {} bytes", kMostStringBytes);
     return {};
   }
   string_bytes_ += bytes;

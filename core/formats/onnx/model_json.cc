@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/onnx/model_json.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "core/formats/onnx/limits.h"
@@ -129,10 +131,11 @@ Status ModelJson::AddValueInfo(WireRange message, Json& list) {
 
 Result<Json> ModelJson::TypeOf(const WireRanges& type, unsigned level) {
   if (level > kMostLevels) {
-    return Error{Code::kLimit,
-                 "nesting: types are nested more than " +
-                     std::to_string(kMostLevels) + " messages deep",
-                 type.empty() ? kNoOffset : type.front().begin};
+    return Error{
+        Code::kLimit,
+        fmt::format("nesting: types are nested more than {} messages deep",
+                    kMostLevels),
+        type.empty() ? kNoOffset : type.front().begin};
   }
   // One of several fields: setting one clears the others.
   uint64_t kind = 0;

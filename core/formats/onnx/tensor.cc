@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/onnx/tensor.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -89,8 +91,7 @@ Status AddField(WireReader& reader, const WireField& field, RawTensor& raw) {
 }
 
 std::string WrongSize(uint64_t have, uint64_t want, const char* what) {
-  return std::to_string(have) + " " + what + ", but its type and shape need " +
-         std::to_string(want);
+  return fmt::format("{} {}, but its type and shape need {}", have, what, want);
 }
 
 /// Section 4, for the elements of a typed field; the fault, if any.
@@ -118,9 +119,9 @@ std::string UseTyped(const ElementType& type, const TypedData& data,
     }
   }
   if (tensor.size > limits::kDecodedBytes) {
-    return "its " + std::to_string(tensor.size) +
-           " bytes are over the limit of " +
-           std::to_string(limits::kDecodedBytes) + " for decoded values";
+    return fmt::format(
+        "its {} bytes are over the limit of {} for decoded values", tensor.size,
+        limits::kDecodedBytes);
   }
   tensor.storage = Tensor::Storage::kTyped;
   return {};
@@ -180,8 +181,7 @@ std::string UseStrings(const RawTensor& raw, Tensor& tensor) {
     return WrongSize(data.single, tensor.elements, "strings");
   }
   if (data.packed_bytes > kMostStringBytes) {
-    return "its strings take more than " + std::to_string(kMostStringBytes) +
-           " bytes";
+    return fmt::format("its strings take more than {} bytes", kMostStringBytes);
   }
   tensor.storage = Tensor::Storage::kStrings;
   return {};
@@ -191,7 +191,7 @@ std::string UseStrings(const RawTensor& raw, Tensor& tensor) {
 std::string Place(const RawTensor& raw, Tensor& tensor) {
   const ElementType* type = ElementTypeOf(tensor.data_type);
   if (type == nullptr) {
-    return "there are no elements of type " + std::to_string(tensor.data_type);
+    return fmt::format("there are no elements of type {}", tensor.data_type);
   }
   const std::optional<uint64_t> elements = ElementCount(tensor.dims);
   const std::optional<uint64_t> size =

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/onnx/wire.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace ctxfs::onnx {
@@ -12,8 +14,8 @@ constexpr uint64_t kFieldsPerCheck = 4096;
 
 Error CutOff(uint64_t at, uint64_t end) {
   return {Code::kCorrupt,
-          "length: a field runs past the end of its message at " +
-              std::to_string(end),
+          fmt::format("length: a field runs past the end of its message at {}",
+                      end),
           at};
 }
 
@@ -63,7 +65,7 @@ Result<WireField> WireReader::Next(uint64_t& at, uint64_t end) {
   field.type = static_cast<WireType>(*tag & 7U);
   if (field.number == 0 || field.number > kHighestField) {
     return Error{Code::kCorrupt,
-                 "wire: there is no field " + std::to_string(field.number),
+                 fmt::format("wire: there is no field {}", field.number),
                  field.at};
   }
   Result<uint64_t> value = 0;
@@ -78,8 +80,8 @@ Result<WireField> WireReader::Next(uint64_t& at, uint64_t end) {
       break;
     default:
       return Error{Code::kCorrupt,
-                   "wire_type: field " + std::to_string(field.number) +
-                       " has wire type " + std::to_string(*tag & 7U),
+                   fmt::format("wire_type: field {} has wire type {}",
+                               field.number, tag & 7U),
                    field.at};
   }
   if (!value) return std::move(value).error();
@@ -87,10 +89,9 @@ Result<WireField> WireReader::Next(uint64_t& at, uint64_t end) {
   if (field.type != WireType::kBytes) return field;
   if (!InBounds(at, field.value, end)) {
     return Error{Code::kCorrupt,
-                 "length: the " + std::to_string(field.value) +
-                     " bytes of field " + std::to_string(field.number) +
-                     " run past the end of its message at " +
-                     std::to_string(end),
+                 fmt::format("length: the {} bytes of field {} run past the "
+                             "end of its message at {}",
+                             field.value, field.number, end),
                  field.at};
   }
   field.bytes = {at, at + field.value};

@@ -5,6 +5,8 @@
 // records of 32 bytes.
 #include "core/formats/safetensors/header.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <unordered_map>
@@ -309,7 +311,7 @@ std::string_view SafetensorsHeader::DTypeText(uint32_t tensor) const {
 }
 
 std::string SafetensorsHeader::Label(uint32_t tensor) const {
-  return "tensor " + std::to_string(tensor) + " " + Quote(names[tensor]);
+  return fmt::format("tensor {} {}", tensor, Quote(names[tensor]));
 }
 
 Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json,

@@ -4,6 +4,8 @@
 // several files as one model.
 #include "core/formats/safetensors/index.h"
 
+#include <fmt/core.h>
+
 #include <unordered_set>
 
 #include "core/base/text.h"
@@ -33,9 +35,8 @@ Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
   const bool named = source()->name().ends_with(kIndexSuffix);
   if (source()->size() > kMostIndexBytes) {
     return Error{named ? Code::kLimit : Code::kNotContainer,
-                 "an index of " + std::to_string(source()->size()) +
-                     " bytes is over the limit of " +
-                     std::to_string(kMostIndexBytes),
+                 fmt::format("an index of {} bytes is over the limit of {}",
+                             source()->size(), kMostIndexBytes),
                  0};
   }
   Result<Buffer> text = ReadBuffer(*source(), 0, source()->size(), "index");
@@ -67,8 +68,8 @@ Status SafetensorsIndexContainer::OpenShards(const ReadContext& context) {
     if (options_.alone) {
       shard.fault = "the file " + Quote(file) + " is not opened";
     } else if (opened == kMostShards) {
-      shard.fault = "the file " + Quote(file) + " is over the limit of " +
-                    std::to_string(kMostShards) + " shards";
+      shard.fault = fmt::format("the file {} is over the limit of {} shards",
+                                Quote(file), kMostShards);
     } else {
       Result<Shard> result = OpenShard(file, context);
       if (!result) return std::move(result).error();
@@ -166,7 +167,7 @@ std::string_view SafetensorsIndexContainer::TensorName(uint32_t item) const {
 }
 
 std::string SafetensorsIndexContainer::Label(uint32_t item) const {
-  return "tensor " + std::to_string(item) + " " + Quote(TensorName(item));
+  return fmt::format("tensor {} {}", item, Quote(TensorName(item)));
 }
 
 std::optional<Error> SafetensorsIndexContainer::TensorFault(
@@ -285,8 +286,7 @@ Json SafetensorsIndexContainer::Info(const ReadContext& context) const {
                {"salvaged", options_.salvage},
                {"warnings", WarningTexts()}};
   if (further_warnings_ > 0) {
-    info["warnings"].push_back("and " + std::to_string(further_warnings_) +
-                               " more");
+    info["warnings"].push_back(fmt::format("and {} more", further_warnings_));
   }
   return info;
 }

@@ -2,6 +2,8 @@
 //
 // The layout of the data (docs/safetensors.md, section 4): in order, the ranges
 // of the tensors cover all data without holes and overlaps.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -19,8 +21,7 @@ Error Fault(const SafetensorsHeader& header, uint32_t tensor,
 }
 
 std::string RangeText(const SafetensorsTensor& tensor) {
-  return "data_offsets [" + std::to_string(tensor.begin) + ", " +
-         std::to_string(tensor.end) + "]";
+  return fmt::format("data_offsets [{}, {}]", tensor.begin, tensor.end);
 }
 
 /// The bits of all elements, multiplied as the library does: from left to
@@ -43,10 +44,11 @@ class Chain {
   void Add(uint32_t tensor, bool gaps) {
     const SafetensorsTensor& record = header_.tensors[tensor];
     if (record.begin < end_) {
-      Report(tensor, "overlaps the tensor before it, which ends at " +
-                         std::to_string(end_));
+      Report(
+          tensor,
+          fmt::format("overlaps the tensor before it, which ends at {}", end_));
     } else if (record.begin > end_ && gaps) {
-      Report(tensor, "leaves a hole after " + std::to_string(end_));
+      Report(tensor, fmt::format("leaves a hole after {}", end_));
     }
     end_ = std::max(end_, record.end);
   }
@@ -76,8 +78,8 @@ std::optional<Error> SafetensorsRangeFault(const SafetensorsHeader& header,
   }
   if (record.end > data) {
     return Fault(header, tensor,
-                 RangeText(record) + " run past the end of the data (" +
-                     std::to_string(data) + " bytes)");
+                 fmt::format("{} run past the end of the data ({} bytes)",
+                             RangeText(record), data));
   }
   return std::nullopt;
 }
@@ -93,13 +95,14 @@ std::optional<Error> SafetensorsShapeFault(const SafetensorsHeader& header,
   }
   if (*bits % 8 != 0) {
     return Fault(header, tensor,
-                 "its " + std::to_string(*bits) + " bits are not whole bytes");
+                 fmt::format("its {} bits are not whole bytes", *bits));
   }
   const SafetensorsTensor& record = header.tensors[tensor];
   if (record.end - record.begin == *bits / 8) return std::nullopt;
-  return Fault(header, tensor,
-               RangeText(record) + " are not the " + std::to_string(*bits / 8) +
-                   " bytes that its type and shape need");
+  return Fault(
+      header, tensor,
+      fmt::format("{} are not the {} bytes that its type and shape need",
+                  RangeText(record), *bits / 8));
 }
 
 Status CheckSafetensorsLayout(const SafetensorsHeader& header, uint64_t data_at,
@@ -137,8 +140,8 @@ Status CheckSafetensorsLayout(const SafetensorsHeader& header, uint64_t data_at,
     chain.Add(tensor, whole);
   }
   if (whole && chain.end() < data) {
-    faults.Add(std::to_string(data - chain.end()) +
-                   " trailing bytes after the last tensor",
+    faults.Add(fmt::format("{} trailing bytes after the last tensor",
+                           data - chain.end()),
                data_at + chain.end());
   }
   return {};

@@ -8,6 +8,8 @@
 //   8 + N  data
 #include "core/formats/safetensors/safetensors.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -51,17 +53,15 @@ Status SafetensorsContainer::Load(const ReadContext& context) {
   header_size_ = LoadLe<uint64_t>(length->data());
   if (!InBounds(kLengthBytes, header_size_, source()->size())) {
     return Error{Code::kCorrupt,
-                 "header length: the header of " +
-                     std::to_string(header_size_) +
-                     " bytes is not all in the file, which has " +
-                     std::to_string(source()->size()),
+                 fmt::format("header length: the header of {} bytes is not all "
+                             "in the file, which has {}",
+                             header_size_, source()->size()),
                  0};
   }
   if (header_size_ > limits::kSafetensorsHeaderBytes) {
     return Error{Code::kLimit,
-                 "header length: " + std::to_string(header_size_) +
-                     " is over the limit of " +
-                     std::to_string(limits::kSafetensorsHeaderBytes),
+                 fmt::format("header length: {} is over the limit of {}",
+                             header_size_, limits::kSafetensorsHeaderBytes),
                  0};
   }
   Result<Buffer> text =
@@ -85,8 +85,8 @@ void SafetensorsContainer::WarnOf(const SafetensorsFaults& faults) {
     Warn({fault.what, fault.offset, /*damage=*/true});
   }
   if (faults.count > faults.first.size()) {
-    Warn({"and " + std::to_string(faults.count - faults.first.size()) +
-          " more faults"});
+    Warn({fmt::format("and {} more faults",
+                      faults.count - faults.first.size())});
   }
   for (size_t i = 0; i < header_.other_dtypes.size(); ++i) {
     if (warnings().size() > kMostFaults) break;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/sample_shard/stored_json.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -112,10 +114,10 @@ class Scanner {
 
   void Open(bool is_object) {
     if (open_.size() >= limits::kJsonDepth) {
-      error_ = {Code::kLimit,
-                "JSON nested more than " + std::to_string(limits::kJsonDepth) +
-                    " deep",
-                at_};
+      error_ = {
+          Code::kLimit,
+          fmt::format("JSON nested more than {} deep", limits::kJsonDepth),
+          at_};
       return;
     }
     open_.push_back(is_object);

@@ -4,6 +4,8 @@
 //
 //   seq/NNNNNN   an event, JSON or cowrie
 //   meta/trace   JSON of the whole
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -122,9 +124,9 @@ class TraceShard final : public shard::ShardContainer {
       if (!content) return content.error();
       if (content->size() > limits::kJsonBytes ||
           lines.size() > limits::kJsonBytes) {
-        return Error{Code::kLimit, "the events have more than " +
-                                       std::to_string(limits::kJsonBytes) +
-                                       " bytes"};
+        return Error{Code::kLimit,
+                     fmt::format("the events have more than {} bytes",
+                                 limits::kJsonBytes)};
       }
       const Result<std::string> text = ReadAll(*content, context);
       if (!text) return text.error();

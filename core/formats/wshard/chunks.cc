@@ -6,6 +6,8 @@
 //
 //   chunks/FILE/    each chunk as a container
 //   episode/LANE    the lanes joined along time, if the chunks are continuous
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "core/base/limits.h"
@@ -89,17 +91,18 @@ Status WShardChunks::Load(const ReadContext& context) {
   }
   manifest_ = ChunkManifest::Parse(*json);
   if (manifest_.chunks.size() > kMostChunks) {
-    Disjoin(std::to_string(manifest_.chunks.size()) +
-            " chunks are over the limit of " + std::to_string(kMostChunks));
+    Disjoin(fmt::format("{} chunks are over the limit of {}",
+                        manifest_.chunks.size(), kMostChunks));
     return {};
   }
   if (Status opened = OpenChunks(context); !opened) return opened;
   if (!manifest_.faults.empty()) return {};
   join_ = JoinLanes(chunks_);
   if (join_.left_out > 0) {
-    Warn({std::to_string(join_.left_out) +
-          " lanes are not joined: they are not in every chunk, "
-          "or not of the same type"});
+    Warn(
+        {fmt::format("{} lanes are not joined: they are not in every chunk, or "
+                     "not of the same type",
+                     join_.left_out)});
   }
   return {};
 }

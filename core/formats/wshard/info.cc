@@ -2,6 +2,7 @@
 //
 // Descriptions of an episode and its lanes: info.json, the records of
 // index.json, and the identity (docs/wshard.md, sections 2, 3 and 7).
+#include <fmt/core.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -32,8 +33,9 @@ Json WShardContainer::Info(const ReadContext& context) const {
   info["episode"] = episode_;
   Json& warnings = info["warnings"];
   if (const size_t repeated = CountRepeatedNames(*this); repeated > 0) {
-    warnings.push_back("duplicate names: " + std::to_string(repeated) +
-                       " entries have the name of an earlier one");
+    warnings.push_back(fmt::format(
+        "duplicate names: {} entries have the name of an earlier one",
+        repeated));
   }
   size_t lanes = 0;
   size_t guesses = 0;
@@ -49,9 +51,9 @@ Json WShardContainer::Info(const ReadContext& context) const {
   info["lanes"] = lanes;
   info["lanes_guessed"] = guesses;
   if (other_lengths > 0) {
-    warnings.push_back(std::to_string(other_lengths) +
-                       " lanes have another number of steps than length_T, " +
-                       std::to_string(*length()));
+    warnings.push_back(
+        fmt::format("{} lanes have another number of steps than length_T, {}",
+                    other_lengths, *length()));
   }
   if (interleaving_ != nullptr) {
     Json names = Json::array();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/wshard/join.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -102,8 +104,8 @@ Status GlobalTicks::Compute(uint64_t offset, MutableBytes out,
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
     if (piece->start > static_cast<uint64_t>(kMost) ||
         static_cast<int64_t>(piece->start) + local > kMost) {
-      return Error{Code::kLimit, "step " + std::to_string(tick) +
-                                     ": its tick is over 2^31 - 1"};
+      return Error{Code::kLimit,
+                   fmt::format("step {}: its tick is over 2^31 - 1", tick)};
     }
     StoreLe(static_cast<uint32_t>(static_cast<int64_t>(piece->start) + local),
             ticks.data() + at);

@@ -5,6 +5,8 @@
 // follow from rules and sizes, or remain unknown (docs/wshard.md, section 3).
 #include "core/formats/wshard/lanes.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -225,8 +227,10 @@ std::optional<Lane> LaneTable::Find(std::string_view name, uint64_t size,
   }
   std::optional<Lane> lane = Undeclared(name, size);
   if (!lane && why_not != nullptr && IsLaneName(name)) {
-    *why_not = "meta/channels does not declare it, and its " +
-               std::to_string(size) + " bytes fit no rule for such a lane";
+    *why_not = fmt::format(
+        "meta/channels does not declare it, and its {} bytes fit no rule for "
+        "such a lane",
+        size);
   }
   return lane;
 }

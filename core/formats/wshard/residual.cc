@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/wshard/residual.h"
 
+#include <fmt/core.h>
 #include <string>
 
 #include "core/base/bytes.h"
@@ -67,10 +68,9 @@ Result<const std::byte*> Signs::Track(const std::byte* packed,
   if (!layout_.prefixed) return packed + dimension * track;
   packed += dimension * (track + kPrefixSize);
   if (const auto prefix = LoadLe<uint32_t>(packed); prefix != track) {
-    return Error{Code::kCorrupt, "dimension " + std::to_string(dimension) +
-                                     " says " + std::to_string(prefix) +
-                                     " bytes of signs, not " +
-                                     std::to_string(track)};
+    return Error{Code::kCorrupt,
+                 fmt::format("dimension {} says {} bytes of signs, not {}",
+                             dimension, prefix, track)};
   }
   return packed + kPrefixSize;
 }

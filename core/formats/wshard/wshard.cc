@@ -12,6 +12,8 @@
 //   time/ticks, time/timestamps_ns             the time axis
 #include "core/formats/wshard/wshard.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/limits.h"
@@ -52,9 +54,8 @@ Result<std::string> ReadMetaEntry(const shard::ShardContainer& container,
   const uint64_t size = container.EntrySize(entry);
   const uint64_t stored = container.Record(entry).disk_size;
   if (std::max(size, stored) > kMostJsonBytes) {
-    return Error{Code::kLimit, std::to_string(size) +
-                                   " bytes are over the limit of " +
-                                   std::to_string(kMostJsonBytes)};
+    return Error{Code::kLimit, fmt::format("{} bytes are over the limit of {}",
+                                           size, kMostJsonBytes)};
   }
   const Result<Content> content = container.OpenEntry(entry, context);
   if (!content) return content.error();
@@ -90,8 +91,8 @@ Status WShardContainer::Load(const ReadContext& context) {
   if (!length.is_null()) steps = length.get<uint64_t>();
   lanes_ = LaneTable(*channels, steps);
   if (lanes_.unusable() > 0) {
-    Warn({std::to_string(lanes_.unusable()) +
-          " elements of meta/channels are not valid"});
+    Warn({fmt::format("{} elements of meta/channels are not valid",
+                      lanes_.unusable())});
   }
 
   Json timebase = Pick(*episode, {"timebase"}, &Json::is_object);
@@ -228,10 +229,10 @@ void WShardContainer::FindInterleaving() {
   }
   guards_ = std::move(guards);
   interleaving_ = std::make_shared<const Interleaving>(*std::move(found));
-  Warn({"a stream writer has interleaved the lanes every " +
-            std::to_string(interleaving_->interval()) +
-            " steps: repaired; the checksums verify only the extents in the "
-            "index, which do not have all runs",
+  Warn({fmt::format("a stream writer has interleaved the lanes every {} steps: "
+                    "repaired; the checksums verify only the extents in the "
+                    "index, which do not have all runs",
+                    interleaving_->interval()),
         lanes[0].offset});
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/views/arrays/elements.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -99,9 +101,9 @@ Result<Content> OpenElements(const ArrayInfo& array,
                              const ReadContext& context) {
   Result<Content> content = array.open(context);
   if (content && content->size() != BytesOf(array)) {
-    return Error{Code::kCorrupt, "array of " + std::to_string(content->size()) +
-                                     " bytes: its shape requires " +
-                                     std::to_string(BytesOf(array))};
+    return Error{Code::kCorrupt,
+                 fmt::format("array of {} bytes: its shape requires {}",
+                             content->size(), BytesOf(array))};
   }
   return content;
 }

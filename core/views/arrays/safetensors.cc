@@ -4,6 +4,8 @@
 // (docs/views.md, section 3).
 #include "core/views/arrays/safetensors.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -49,7 +51,7 @@ class Keys {
     if (used_.insert(key).second) return key;
     unsigned& n = next_.try_emplace(key, 2).first->second;
     while (true) {
-      std::string marked = key + "~" + std::to_string(n++);
+      std::string marked = fmt::format("{}~{}", key, n++);
       if (used_.insert(marked).second) return marked;
     }
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/views/tables/arrow_buffers.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -148,11 +150,11 @@ class TextBlock final : public Block {
     if (!cells) return cells.error();
     const Rows rows = RowsOf(*cells);
     if (rows.data.size() != where_.size) {
-      return Error{Code::kCorrupt,
-                   "rows from " + std::to_string(where_.first) + " have " +
-                       std::to_string(rows.data.size()) + " bytes, and had " +
-                       std::to_string(where_.size) +
-                       " when they were measured"};
+      return Error{
+          Code::kCorrupt,
+          fmt::format(
+              "rows from {} have {} bytes, and had {} when they were measured",
+              where_.first, rows.data.size(), where_.size)};
     }
     std::string made;
     made.reserve(static_cast<size_t>(where_.offsets_size() + where_.size +

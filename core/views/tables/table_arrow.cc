@@ -2,6 +2,8 @@
 //
 // A table as an Arrow IPC file (docs/views.md, section 8): one record batch,
 // not compressed, whose numbers are the columns' own bytes.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -97,9 +99,9 @@ class Batch {
     if (from.list) {
       if (from.per_row > uint64_t{std::numeric_limits<int32_t>::max()}) {
         return Error{Code::kLimit,
-                     "column " + Quote(from.name) + ": " +
-                         std::to_string(from.per_row) +
-                         " values a row; an Arrow list has at most 2^31 - 1"};
+                     fmt::format("column {}: {} values a row; an Arrow list "
+                                 "has at most 2^31 - 1",
+                                 Quote(from.name), from.per_row)};
       }
       field.list_size = static_cast<int32_t>(from.per_row);
       AddNode(reader_->rows() * from.per_row, 0);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/views/tables/table_reader.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -39,18 +41,18 @@ Result<std::vector<std::string>> ReadLines(const Content& text, uint64_t count,
       at += line.size() + 1;
       bytes += line.size();
       if (bytes > limits::kDecodedBytes) {
-        return Error{Code::kLimit, "rows of more than " +
-                                       std::to_string(limits::kDecodedBytes) +
-                                       " bytes of text"};
+        return Error{Code::kLimit,
+                     fmt::format("rows of more than {} bytes of text",
+                                 limits::kDecodedBytes)};
       }
       lines.push_back(std::move(line));
       line.clear();
       rest.remove_prefix(end + 1);
     }
     if (line.size() > limits::kDecodedBytes) {
-      return Error{Code::kLimit, "a row of more than " +
-                                     std::to_string(limits::kDecodedBytes) +
-                                     " bytes of text"};
+      return Error{Code::kLimit,
+                   fmt::format("a row of more than {} bytes of text",
+                               limits::kDecodedBytes)};
     }
   }
   return lines;

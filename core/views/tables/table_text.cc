@@ -2,6 +2,8 @@
 //
 // A table as CSV and as JSON lines (docs/views.md, section 7). The size of such
 // a file depends on the values, so the first look-up renders all of it.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -65,9 +67,8 @@ Status CountText(const std::string& text, size_t& counted,
   const size_t more = text.size() - counted;
   counted = text.size();
   if (counted > limits::kDecodedBytes) {
-    return Error{Code::kLimit, "rows of more than " +
-                                   std::to_string(limits::kDecodedBytes) +
-                                   " bytes of text"};
+    return Error{Code::kLimit, fmt::format("rows of more than {} bytes of text",
+                                           limits::kDecodedBytes)};
   }
   if (Status wanted = context.Check(); !wanted) return wanted;
   return context.Spend(more);
@@ -244,11 +245,11 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
   Work unbounded(UINT64_MAX, 0);
   const ReadContext cached = context.With(unbounded);
   if (rows / step > limits::kTablePlaces / (place.size() + 1)) {
-    return Error{Code::kLimit, std::to_string(rows) + " rows of " +
-                                   std::to_string(place.size()) +
-                                   " columns of text: more than " +
-                                   std::to_string(limits::kTablePlaces) +
-                                   " positions to remember"};
+    return Error{
+        Code::kLimit,
+        fmt::format(
+            "{} rows of {} columns of text: more than {} positions to remember",
+            rows, place.size(), limits::kTablePlaces)};
   }
   for (uint64_t first = 0; first < rows; first += step) {
     const uint64_t count = std::min(step, rows - first);
@@ -260,9 +261,9 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
     if (!text) return text.error();
     const uint64_t size = (*text)->size();
     if (size > limits::kTableText - content.size()) {
-      return Error{Code::kLimit, "a table of more than " +
-                                     std::to_string(limits::kTableText) +
-                                     " bytes of text"};
+      return Error{Code::kLimit,
+                   fmt::format("a table of more than {} bytes of text",
+                               limits::kTableText)};
     }
     content.Append(Decoded{std::move(block), 0}, size);
   }
