@@ -9,7 +9,7 @@ namespace ctxfs {
 Companions::Map Companions::Known() const {
   const MutexLock lock(mutex_);
   Map known = opened_;
-  known.insert(before_.begin(), before_.end());  // the later ones stay
+  known.insert(before_.begin(), before_.end());  // keeps later ones
   return known;
 }
 

@@ -13,7 +13,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/io/companions.h"
+#include "core/io/download_cache.h"
 #include "core/io/io_error.h"
 #include "core/io/walk.h"
 
@@ -70,10 +72,26 @@ std::string DirectoryOf(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-/// Whether a path leads out of its directory by ".." or from the root.
-bool LeavesByName(const std::string& path) {
-  const std::string normal = std::filesystem::path(path).lexically_normal();
-  return path.starts_with('/') || normal == ".." || normal.starts_with("../");
+Error NotForAll() {
+  return {Code::kIo, "is not for all who may read the container"};
+}
+
+/// Opens what FindPath or FindBeneath found, and calls it `name`. Never opens
+/// for reading a file that is not regular.
+Result<SourcePtr> OpenFound(const Fd& found, std::string name,
+                            const SourceOptions& options,
+                            const ReadAccess& readers) {
+  struct stat st {};
+  if (::fstat(found.get(), &st) != 0) return IoError("cannot be examined");
+  if (S_ISDIR(st.st_mode)) return Error{Code::kIo, "is a directory"};
+  if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
+  if (options.access == AccessScope::kEveryone &&
+      !ReadAccess::Of(st).Include(readers)) {
+    return NotForAll();
+  }
+  SourceOptions known = options;
+  known.given = std::move(name);
+  return FileSource::Open(found.proc_path(), known);
 }
 
 }  // namespace
@@ -137,11 +155,7 @@ Result<SourcePtr> FileSource::OpenSibling(const std::string& path) const {
   const auto open = [&]() -> Result<SourcePtr> {
     const std::string directory = DirectoryOf(options_.given);
     Result<SourcePtr> inside = OpenIn(directory, path, options_, read_access_);
-    const bool leads_out = !inside && inside.error().code == Code::kCorrupt;
-    if (!leads_out || options_.audience == Audience::kEveryone ||
-        LeavesByName(path)) {
-      return inside;
-    }
+    if (inside || inside.error().code != Code::kCorrupt) return inside;
     return OpenLinked(directory, path);
   };
   return Noted(companions_ == nullptr ? open() : companions_->Open(path, open));
@@ -149,24 +163,22 @@ Result<SourcePtr> FileSource::OpenSibling(const std::string& path) const {
 
 Result<SourcePtr> FileSource::OpenLinked(const std::string& directory,
                                          const std::string& path) const {
-  const size_t name = path.rfind('/') + 1;  // 0 where there is none
-  // Directories on the way lead nowhere else.
-  const Result<Fd> parent =
-      FindBeneath(directory, "./" + path.substr(0, name), O_DIRECTORY);
-  if (!parent) return parent.error();
-  const std::string given = parent->real_path() + "/" + path.substr(name);
-  const Result<Fd> found = FindPath(given);
-  if (!found) {
-    const int number = found.error().sys_errno;
-    if (number != ENOENT && number != ENOTDIR) return found.error();
-    return Error{Code::kNotFound, "there is no such file"};
-  }
-  struct stat st {};
-  if (::fstat(found->get(), &st) != 0) return IoError("cannot be examined");
-  if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
-  SourceOptions options = options_;
-  options.given = given;
-  return Open(found->proc_path(), options);
+  const Error outside{Code::kCorrupt, "leads out of the directory"};
+  const size_t at = path.rfind('/') + 1;  // 0 where there is none
+  const std::string link = path.substr(at);
+  const Fd own = CTXFS_TRY(FindPath(directory, O_DIRECTORY));
+  const Fd parent = CTXFS_TRY(
+      FindBeneath(directory, at == 0 ? "." : path.substr(0, at), O_DIRECTORY));
+  // Only while the link still leads to the file that was opened.
+  if (BlobOfLink(own, name()) != first_path_) return outside;
+  const std::optional<std::string> blob = BlobOfLink(parent, link);
+  const std::string blobs = DirectoryOf(first_path_);
+  if (!blob || DirectoryOf(*blob) != blobs) return outside;
+  const Fd found =
+      CTXFS_TRY(FindBeneath(blobs, blob->substr(blobs.size()), O_NOFOLLOW));
+  if (found.real_path() != *blob) return outside;
+  return OpenFound(found, parent.real_path() + "/" + link, options_,
+                   read_access_);
 }
 
 std::string FileSource::name() const {
@@ -177,20 +189,12 @@ Result<SourcePtr> FileSource::OpenIn(const std::string& directory,
                                      const std::string& path,
                                      const SourceOptions& options,
                                      const ReadAccess& readers) {
-  Result<Fd> found = FindBeneath(directory, path, 0);
-  if (!found) return std::move(found).error();
-  struct stat st {};
-  if (::fstat(found->get(), &st) != 0) return IoError("cannot be examined");
-  if (S_ISDIR(st.st_mode)) return Error{Code::kIo, "is a directory"};
-  if (!S_ISREG(st.st_mode)) return Error{Code::kIo, "is not a regular file"};
-  if (options.audience == Audience::kEveryone &&
-      !(ReadAccess::Of(st).Include(readers) &&
-        MayReach(directory, path, readers))) {
-    return Error{Code::kIo, "is not for all who may read the container"};
+  const Fd found = CTXFS_TRY(FindBeneath(directory, path, 0));
+  if (options.access == AccessScope::kEveryone &&
+      !MayReach(directory, path, readers)) {
+    return NotForAll();
   }
-  SourceOptions known = options;
-  known.given = directory + path;
-  return Open(found->proc_path(), known);
+  return OpenFound(found, directory + path, options, readers);
 }
 
 FileSource::FileSource(std::shared_ptr<const File> file, std::string first_path,
@@ -274,22 +278,20 @@ Result<struct stat> FileSource::Examine(bool path) const {
 }
 
 Status FileSource::CheckUnchanged() const {
-  const Result<struct stat> examined = Examine(PathIsDue());
-  if (!examined) return examined.error();
+  CTXFS_TRY(Examine(PathIsDue()));
   if (state_.load(std::memory_order_relaxed) == State::kUnchanged) return {};
   return Error{Code::kStale, "the container changed under the mount"};
 }
 
 Result<SourcePtr> FileSource::Renew() const {
-  const Result<struct stat> examined = Examine(/*path=*/true);
-  if (!examined) return examined.error();
+  const struct stat examined = CTXFS_TRY(Examine(/*path=*/true));
   if (companions_ == nullptr ||
       state_.load(std::memory_order_relaxed) == State::kChanged) {
     return Error{Code::kStale, "the container changed under the mount"};
   }
-  // Its readers stay those of the first opening, as the kernel, which caches
-  // the permissions of a container's files for good, was given them.
-  struct stat st = *examined;
+  // Keeps the owner and permissions of the first opening: the kernel caches
+  // those of the container's files for good.
+  struct stat st = examined;
   st.st_uid = read_access_.uid;
   st.st_gid = read_access_.gid;
   st.st_mode = S_IFREG | read_access_.bits;
@@ -315,10 +317,17 @@ Status SliceSource::ReadAt(uint64_t offset, MutableBytes out) const {
   return from().ReadAt(offset_ + offset, out);
 }
 
-Status UnpackedSource::ReadAt(uint64_t offset, MutableBytes out) const {
-  if (Status copied = CopyOut(bytes_.span(), offset, out); !copied) {
-    return copied;
+void SliceSource::Prefetch(std::span<const SourceRange> ranges) const {
+  std::vector<SourceRange> moved;
+  for (const auto& [offset, length] : ranges) {
+    if (offset >= size_) continue;
+    moved.push_back({offset_ + offset, std::min(length, size_ - offset)});
   }
+  from().Prefetch(moved);
+}
+
+Status UnpackedSource::ReadAt(uint64_t offset, MutableBytes out) const {
+  CTXFS_TRY(CopyOut(bytes_.span(), offset, out));
   return CheckUnchanged();
 }
 
@@ -336,13 +345,14 @@ Result<Buffer> ReadBuffer(const Source& source, uint64_t offset,
                     length, source.size()),
         offset};
   }
+  CTXFS_TRY(HeapAllowance::Admit(length));
   Buffer buffer(static_cast<size_t>(length));
   constexpr size_t kPiece = 8 << 20;
   MutableBytes rest = buffer.span();
   do {
-    if (Status wanted = interrupt.Check(); !wanted) return wanted.error();
+    CTXFS_TRY(interrupt.Check());
     const MutableBytes piece = rest.first(std::min(kPiece, rest.size()));
-    if (Status read = source.ReadAt(offset, piece); !read) return read.error();
+    CTXFS_TRY(source.ReadAt(offset, piece));
     offset += piece.size();
     rest = rest.subspan(piece.size());
   } while (!rest.empty());

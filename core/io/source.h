@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,10 +25,10 @@ namespace ctxfs {
 /// For whom a file is opened: for the user who mounts it, or for everyone who
 /// may read it. For everyone, a file beside it is opened only if all users who
 /// may read this file may read that one.
-enum class Audience : uint8_t { kMounter, kEveryone };
+enum class AccessScope : uint8_t { kMounter, kEveryone };
 
 struct SourceOptions {
-  Audience audience = Audience::kMounter;
+  AccessScope access = AccessScope::kMounter;
   /// Whether a change of ctime alone makes a file stale. The caller then calls
   /// Renew and repeats the read.
   bool watch_ctime = false;
@@ -40,6 +41,12 @@ struct SourceOptions {
 struct DirectoryEntry {
   std::string name;
   bool directory;
+};
+
+/// The bytes [offset, offset + length) of a source.
+struct SourceRange {
+  uint64_t offset;
+  uint64_t length;
 };
 
 class Source;
@@ -69,6 +76,11 @@ class Source {
   /// Fills all of `out` with the bytes at `offset`. Fails with kIo, or with
   /// kStale if the file has changed since it was opened.
   virtual Status ReadAt(uint64_t offset, MutableBytes out) const = 0;
+
+  /// Announces ranges that are read soon, in any order. A source that is far
+  /// away starts to fetch them, those that are near one another together, and
+  /// does not wait; it may leave some out. What lies beyond the end is ignored.
+  virtual void Prefetch(std::span<const SourceRange> /*ranges*/) const {}
 
   /// Fails with kStale if the file has changed since it was opened. Called
   /// before bytes from an earlier ReadAt are served.
@@ -109,10 +121,10 @@ class Source {
   virtual Result<SourcePtr> OpenBeside(const std::string& path) const;
 
   /// Opens another file of the set that this file belongs to. Like OpenBeside,
-  /// with two differences, because download caches store the files of a model
-  /// as links to another directory. If this file was opened through a link,
-  /// `path` is relative to the directory of the link. And the last component
-  /// may be a link that leads elsewhere, if this file was opened for kMounter.
+  /// with two differences for download caches (core/io/download_cache.h): if
+  /// this file was opened through a link, `path` is relative to the directory
+  /// of the link, and if that is a link of such a cache, the last component may
+  /// be one to the same blobs, from the same snapshot.
   virtual Result<SourcePtr> OpenSibling(const std::string& path) const {
     return OpenBeside(path);
   }
@@ -189,8 +201,8 @@ class FileSource final : public Source {
   /// kTouched: only ctime changed, and Renew helps. kChanged is for good.
   enum class State : uint8_t { kUnchanged, kTouched, kChanged };
 
-  /// Opens `path` in `directory` even if its last component is a link that
-  /// leads elsewhere.
+  /// Opens `path` in `directory` if both it and the link that this file was
+  /// opened by are links of a download cache. Otherwise it leads out.
   Result<SourcePtr> OpenLinked(const std::string& directory,
                                const std::string& path) const;
 
@@ -266,6 +278,7 @@ class SliceSource final : public DerivedSource {
     return std::min(size_, from().stored_size());
   }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  void Prefetch(std::span<const SourceRange> ranges) const override;
 
  private:
   uint64_t offset_;

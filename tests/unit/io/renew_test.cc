@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const SourceOptions kWatch{Audience::kMounter, /*watch_ctime=*/true};
+const SourceOptions kWatch{AccessScope::kMounter, /*watch_ctime=*/true};
 
 std::string Text(const Source& source) {
   const Result<Buffer> all = ReadBuffer(source, 0, source.size(), "file");

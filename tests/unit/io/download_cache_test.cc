@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/download_cache.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/io/digesting_source.h"
+#include "core/io/source.h"
+#include "tests/unit/testing/result.h"
+#include "tests/unit/testing/temp_dir.h"
+
+namespace ctxfs {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(BlobOf, Item28_13_IsWhereALinkOfASnapshotMayLead) {
+  EXPECT_EQ(BlobOf("/c/m/snapshots/0f", "../../blobs/ab"), "/c/m/blobs/ab");
+  EXPECT_EQ(BlobOf("/c/m/snapshots/0f/onnx", "../../../blobs/ab"),
+            "/c/m/blobs/ab");
+  EXPECT_EQ(BlobOf("/c/snapshots/1/m/snapshots/0f", "../../blobs/ab"),
+            "/c/snapshots/1/m/blobs/ab");
+  EXPECT_EQ(BlobOf("/c/m/snapshots/0f/snapshots/b", "../../../../blobs/ab"),
+            "/c/m/blobs/ab")
+      << "a folder of the repository may be called so, too";
+}
+
+TEST(BlobOf, Item28_13_IsNothingForOtherLinks) {
+  const std::string in = "/c/m/snapshots/0f";
+  for (const char* target : {"/etc/shadow",
+                             "/c/m/blobs/ab",
+                             "../../../other/blobs/ab",
+                             "../../blobs",
+                             "../../blobs/",
+                             "../../blobs/.",
+                             "../../blobs/..",
+                             "../../blobs/a/b",
+                             "../../blobs//ab",
+                             "../../blobs/../refs/main",
+                             "../blobs/ab",
+                             "../../../blobs/ab",
+                             "../../../../../../blobs/ab",
+                             "./../../blobs/ab",
+                             "../x/../../blobs/ab",
+                             "../..//blobs/ab",
+                             "../../refs/main",
+                             "blobs/ab",
+                             "ab",
+                             "..",
+                             ""}) {
+    EXPECT_EQ(BlobOf(in, target), std::nullopt) << target;
+  }
+  for (const char* directory :
+       {"/c/m/snapshots", "/c/m/other/0f", "/c/m/snapshots2/0f",
+        "/c/m/mysnapshots/0f", "/snapshots/0f", "/", ""}) {
+    EXPECT_EQ(BlobOf(directory, "../../blobs/ab"), std::nullopt) << directory;
+  }
+}
+
+TEST(BlobsBeside, NamesThemForAllOfASnapshot) {
+  using Blobs = std::vector<std::string>;
+  EXPECT_EQ(BlobsBeside("/c/m/snapshots/0f/a"), Blobs{"/c/m/blobs"});
+  EXPECT_EQ(BlobsBeside("/c/m/snapshots"), Blobs{"/c/m/blobs"});
+  EXPECT_EQ(BlobsBeside("/a/snapshots/b/snapshots/c"),
+            (Blobs{"/a/snapshots/b/blobs", "/a/blobs"}));
+  EXPECT_EQ(BlobsBeside("/c/m"), Blobs());
+  EXPECT_EQ(BlobsBeside("/snapshots/0f"), Blobs());
+}
+
+/// Two repositories of a cache, with the layout of huggingface_hub.
+class DownloadCache : public testing::Test {
+ protected:
+  DownloadCache() {
+    for (const char* repository : {"m", "other"}) {
+      fs::create_directories(dir_.Path(repository) + "/blobs");
+      fs::create_directories(dir_.Path(repository) + "/snapshots/0f/onnx");
+      fs::create_directories(dir_.Path(repository) + "/snapshots/1e");
+    }
+    dir_.Write("m/blobs/a1", "index");
+    dir_.Write("m/blobs/b2", "shard");
+    dir_.Write("other/blobs/c3", "foreign");
+    dir_.Write("outside", "secret");
+    Link("../../blobs/a1", "m/snapshots/0f/index");
+    Link("../../blobs/b2", "m/snapshots/0f/shard");
+    Link("../../../blobs/a1", "m/snapshots/0f/onnx/model");
+    Link("../../../blobs/b2", "m/snapshots/0f/onnx/data");
+    Link("../../blobs/b2", "m/snapshots/1e/shard");
+  }
+
+  void Link(const std::string& target, const std::string& name) const {
+    fs::create_symlink(target, dir_.Path(name));
+  }
+  SourcePtr Open(const std::string& name,
+                 const SourceOptions& options = {}) const {
+    return *FileSource::Open(dir_.Path(name), options);
+  }
+  /// The index at its usual place.
+  SourcePtr Index() const { return Open("m/snapshots/0f/index"); }
+
+  static std::string TextOf(const Result<SourcePtr>& source) {
+    if (!source) return source.error().Text();
+    std::string text((*source)->size(), '\0');
+    EXPECT_TRUE(
+        Ok((*source)->ReadAt(0, std::as_writable_bytes(std::span(text)))));
+    return text;
+  }
+
+  const TempDir dir_;
+};
+
+TEST_F(DownloadCache, Item28_13_FilesOfASnapshotAreSiblings) {
+  const auto shard = Index()->OpenSibling("shard");
+  EXPECT_EQ(TextOf(shard), "shard");
+  EXPECT_EQ((*shard)->name(), "shard");
+  EXPECT_EQ(TextOf((*shard)->OpenSibling("index")), "index")
+      << "it is in the snapshot, too";
+  EXPECT_EQ(TextOf(Index()->OpenSibling("onnx/data")), "shard");
+  EXPECT_EQ(TextOf(Open("m/snapshots/0f/onnx/model")->OpenSibling("data")),
+            "shard");
+  EXPECT_EQ(TextOf(DigestingSource(Index()).OpenSibling("shard")), "shard");
+  // By whichever way the directory was reached.
+  Link("m/snapshots", "way");
+  EXPECT_EQ(TextOf(Open("way/0f/index")->OpenSibling("shard")), "shard");
+  EXPECT_EQ(TextOf(Open("m/snapshots/1e/../0f/index")->OpenSibling("shard")),
+            "shard");
+}
+
+TEST_F(DownloadCache, Item28_13_ForEveryoneIfTheyMayReadBoth) {
+  const SourceOptions everyone{.access = AccessScope::kEveryone};
+  ASSERT_EQ(::chmod(dir_.Path("m/blobs/a1").c_str(), 0644), 0);
+  ASSERT_EQ(::chmod(dir_.Path("m/blobs/b2").c_str(), 0644), 0);
+  const SourcePtr index = Open("m/snapshots/0f/index", everyone);
+  EXPECT_EQ(TextOf(index->OpenSibling("shard")), "shard");
+  ASSERT_EQ(::chmod(dir_.Path("m/blobs/b2").c_str(), 0600), 0);
+  EXPECT_TRUE(Fails(index->OpenSibling("shard"), Code::kIo));
+}
+
+TEST_F(DownloadCache, Item28_13_LinksToElsewhereAreRefused) {
+  Link("/etc/shadow", "m/snapshots/0f/shadow");
+  Link(dir_.Path("outside"), "m/snapshots/0f/away");
+  Link("../../../other/blobs/c3", "m/snapshots/0f/foreign");
+  Link("../../blobs", "m/snapshots/0f/directory");
+  Link(dir_.Path("m/blobs/b2"), "m/snapshots/0f/absolute");
+  Link("../1e/shard", "m/snapshots/0f/chain");
+  Link("away", "m/snapshots/0f/inner");
+  for (const char* name :
+       {"shadow", "away", "foreign", "directory", "directory/b2", "absolute",
+        "chain", "inner", "../1e/shard", "../../blobs/b2", "/etc/shadow"}) {
+    EXPECT_TRUE(Fails(Index()->OpenSibling(name), Code::kCorrupt)) << name;
+  }
+  EXPECT_TRUE(Fails(Index()->OpenSibling(dir_.Path("m/snapshots/0f/shard")),
+                    Code::kCorrupt));
+}
+
+TEST_F(DownloadCache, Item28_13_ABlobIsAFileAndNoLink) {
+  Link(dir_.Path("outside"), "m/blobs/d4");
+  Link("../../blobs/d4", "m/snapshots/0f/linked");
+  EXPECT_FALSE(Index()->OpenSibling("linked"));
+  Link("b2", "m/blobs/e5");
+  Link("../../blobs/e5", "m/snapshots/0f/within");
+  EXPECT_FALSE(Index()->OpenSibling("within"));
+  ASSERT_EQ(::mkfifo(dir_.Path("m/blobs/f6").c_str(), 0600), 0);
+  Link("../../blobs/f6", "m/snapshots/0f/fifo");
+  EXPECT_TRUE(Fails(Index()->OpenSibling("fifo"), Code::kIo));
+  fs::create_directories(dir_.Path("m/blobs/a7"));
+  Link("../../blobs/a7", "m/snapshots/0f/folder");
+  EXPECT_TRUE(Fails(Index()->OpenSibling("folder"), Code::kIo));
+  Link("../../blobs/gone", "m/snapshots/0f/gone");
+  EXPECT_TRUE(Fails(Index()->OpenSibling("gone"), Code::kNotFound));
+}
+
+TEST_F(DownloadCache, Item28_13_BlobsIsADirectoryAndNoLink) {
+  const SourcePtr index = Index();
+  fs::rename(dir_.Path("m/blobs"), dir_.Path("m/moved"));
+  Link("../other/blobs", "m/blobs");
+  dir_.Write("other/blobs/b2", "foreign");
+  EXPECT_FALSE(index->OpenSibling("shard"));
+  // A repository that is made of a link from the start.
+  EXPECT_FALSE(Open("m/snapshots/1e/shard")->OpenSibling("shard2"));
+  Link("../../blobs/c3", "m/snapshots/1e/c3");
+  EXPECT_FALSE(Open("m/snapshots/1e/shard")->OpenSibling("c3"));
+}
+
+TEST_F(DownloadCache, Item28_13_OnlyForWhatWasOpenedBySuchALink) {
+  dir_.Write("m/snapshots/0f/plain", "index");
+  EXPECT_TRUE(
+      Fails(Open("m/snapshots/0f/plain")->OpenSibling("shard"), Code::kCorrupt))
+      << "a file of the snapshot itself";
+  Link(dir_.Path("outside"), "m/snapshots/0f/away");
+  EXPECT_FALSE(Open("m/snapshots/0f/away")->OpenSibling("shard"));
+  Link("../../../other/blobs/c3", "m/snapshots/0f/foreign");
+  EXPECT_FALSE(Open("m/snapshots/0f/foreign")->OpenSibling("shard"));
+  // A link that was made to lead to a blob after another file was opened by it.
+  const SourcePtr away = Open("m/snapshots/0f/away");
+  fs::remove(dir_.Path("m/snapshots/0f/away"));
+  Link("../../blobs/a1", "m/snapshots/0f/away");
+  EXPECT_FALSE(away->OpenSibling("shard"));
+}
+
+// Without a moment between looking and opening in which a link counts: its text
+// is read once, and what was found is compared with it.
+TEST_F(DownloadCache, Item28_13_ALinkThatIsSwappedGivesNoOtherFile) {
+  const SourcePtr index = Index();
+  const std::string link = dir_.Path("m/snapshots/0f/swapped");
+  const std::string next = dir_.Path("m/snapshots/0f/next");
+  std::atomic<bool> done = false;
+  std::jthread swapper([&] {
+    for (bool good = true; !done; good = !good) {
+      fs::create_symlink(good ? "../../blobs/b2" : dir_.Path("outside"), next);
+      fs::rename(next, link);
+    }
+  });
+  int opened = 0;
+  for (int i = 0; i < 2'000; ++i) {
+    const auto file = index->OpenSibling("swapped");
+    if (!file) continue;
+    ++opened;
+    ASSERT_EQ(TextOf(file), "shard");
+  }
+  done = true;
+  EXPECT_GT(opened, 0);
+}
+
+}  // namespace
+}  // namespace ctxfs
