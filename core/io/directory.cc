@@ -12,6 +12,7 @@
 #include "core/base/limits.h"
 #include "core/io/companions.h"
 #include "core/io/io_error.h"
+#include "core/io/url.h"
 #include "core/io/walk.h"
 
 namespace ctxfs {
@@ -83,10 +84,9 @@ Result<std::vector<DirectoryEntry>> DirectorySource::List() const {
 }
 
 Result<std::vector<DirectoryEntry>> DirectorySource::ListOnce() const {
-  const Result<Fd> found = FindPath(path_, O_DIRECTORY);
-  if (!found) return found.error();
+  const Fd found = CTXFS_TRY(FindPath(path_, O_DIRECTORY));
   const std::unique_ptr<DIR, CloseDir> dir(
-      ::opendir(found->proc_path().c_str()));
+      ::opendir(found.proc_path().c_str()));
   if (dir == nullptr) return IoError("cannot be listed");
   std::vector<DirectoryEntry> entries;
   while (true) {
@@ -126,10 +126,9 @@ Result<SourcePtr> DirectorySource::OpenDirectoryBeside(
 
 Result<SourcePtr> DirectorySource::OpenDirectoryOnce(
     const std::string& path) const {
-  const Result<Fd> found = FindBeneath(path_, path, O_DIRECTORY);
-  if (!found) return found.error();
-  Result<SourcePtr> source = Open(found->proc_path(), options_);
-  if (source && options_.audience == Audience::kEveryone &&
+  const Fd found = CTXFS_TRY(FindBeneath(path_, path, O_DIRECTORY));
+  Result<SourcePtr> source = Open(found.proc_path(), options_);
+  if (source && options_.access == AccessScope::kEveryone &&
       !(*source)->read_access()->Include(read_access_)) {
     return Error{Code::kIo, "is not for all who may read the container"};
   }
@@ -138,6 +137,7 @@ Result<SourcePtr> DirectorySource::OpenDirectoryOnce(
 
 Result<SourcePtr> OpenSource(const std::string& path,
                              const SourceOptions& options) {
+  if (IsUrl(path)) return OpenUrl(path);
   struct stat st {};
   if (::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) {
     return DirectorySource::Open(path, options);

@@ -68,9 +68,8 @@ class Walker {
       : rest_(std::move(path)), flags_(flags), below_(below), mode_(mode) {}
 
   Result<Fd> Walk(Fd base) {
-    const Result<About> about = Examine(base.get());
-    if (!about) return about.error();
-    line_.push_back({std::move(base), about->device});
+    const About about = CTXFS_TRY(Examine(base.get()));
+    line_.push_back({std::move(base), about.device});
     bool crossed = true;
     while (true) {
       if (crossed && mode_ == Mode::kGuard) {
@@ -79,9 +78,7 @@ class Walker {
       }
       const std::string name = NextName();
       if (name.empty()) return std::move(line_.back().fd);
-      const Result<bool> step = name == ".." ? StepUp() : Step(name);
-      if (!step) return step.error();
-      crossed = *step;
+      crossed = CTXFS_TRY(name == ".." ? StepUp() : Step(name));
     }
   }
 
@@ -133,14 +130,13 @@ class Walker {
     const bool other = !fd.ok() && errno == ENOTDIR && directory;
     if (other) fd = Fd(::openat(here, name.c_str(), kFound | O_NOFOLLOW));
     if (!fd.ok()) return CannotFind(errno);
-    const Result<About> about = Examine(fd.get());
-    if (!about) return about.error();
-    const bool crosses = about->device != line_.back().device;
-    if (crosses && mode_ == Mode::kPermit) MountGuard::Permit(about->device);
-    if (crosses && MountGuard::Forbids(about->device)) return CannotFind(EXDEV);
-    if (S_ISLNK(about->mode)) return Follow(fd);
+    const About about = CTXFS_TRY(Examine(fd.get()));
+    const bool crosses = about.device != line_.back().device;
+    if (crosses && mode_ == Mode::kPermit) MountGuard::Permit(about.device);
+    if (crosses && MountGuard::Forbids(about.device)) return CannotFind(EXDEV);
+    if (S_ISLNK(about.mode)) return Follow(fd);
     if (other) return CannotFind(ENOTDIR);
-    line_.push_back({std::move(fd), about->device});
+    line_.push_back({std::move(fd), about.device});
     return crosses;
   }
 
@@ -197,12 +193,11 @@ Result<Fd> FindBeneath(const std::string& directory, const std::string& path,
   if (path.empty() || path.find('\0') != std::string::npos) {
     return Error{Code::kNotFound, "is no file's name"};
   }
-  Result<Fd> base = FindPath(directory, O_DIRECTORY);
-  if (!base) return base;
+  Fd base = CTXFS_TRY(FindPath(directory, O_DIRECTORY));
   const Error outside{Code::kCorrupt, "leads out of the directory"};
   if (path.starts_with('/')) return outside;
   Walker walker(path, flags, /*below=*/true, Walker::Mode::kGuard);
-  Result<Fd> found = walker.Walk(*std::move(base));
+  Result<Fd> found = walker.Walk(std::move(base));
   if (found) return found;
   const int number = found.error().sys_errno;
   if (number == EXDEV) return outside;

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/io/source.h"
+
+namespace ctxfs {
+
+/// Whether `path` names an object or a directory of a server: it begins with
+/// http://, https://, s3:// or hf://, and there is no directory that is called
+/// so.
+bool IsUrl(std::string_view path);
+
+/// What precedes the version of an object in a URL s3://BUCKET/KEY.
+constexpr std::string_view kVersionMark = "?versionId=";
+
+/// Returns `path` without the version of an object of S3.
+std::string WithoutVersion(const std::string& path);
+
+/// Returns `path` for messages and mount tables: a URL without its query, which
+/// may be a signature. Other paths stay as they are.
+std::string WithoutQuery(const std::string& path);
+
+/// Opens what `url` names by the UrlStore (url_store.h). Fails with
+/// kUnsupported if there is none.
+Result<SourcePtr> OpenUrl(const std::string& url);
+
+}  // namespace ctxfs
