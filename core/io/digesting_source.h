@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ class DigestingSource final : public DerivedSource {
   std::string name() const override { return from().name(); }
   bool is_directory() const override { return from().is_directory(); }
   Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  void Prefetch(std::span<const SourceRange> ranges) const override {
+    from().Prefetch(ranges);
+  }
   Result<SourcePtr> Renew() const override { return from().Renew(); }
   Result<std::vector<DirectoryEntry>> List() const override;
   Result<SourcePtr> OpenBeside(const std::string& path) const override;

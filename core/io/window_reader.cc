@@ -2,6 +2,9 @@
 #include "core/io/window_reader.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
 
 #include "core/io/io_error.h"
 
@@ -14,11 +17,38 @@ constexpr size_t kLargest = size_t{256} * 1024;
 // it than by a pread of its own.
 constexpr uint64_t kClose = uint64_t{16} * 1024;
 
+// Headers of a source that is far away come along with others that are less
+// than this away.
+constexpr uint64_t kStrewn = uint64_t{64} * 1024;
+// Headers that are announced at a time.
+constexpr uint64_t kAnnounced = 32;
+
 }  // namespace
+
+void WindowReader::Announce(uint64_t offset) {
+  const uint64_t before = std::exchange(distance_, offset - far_);
+  far_ = offset;
+  if (distance_ != before || distance_ < kStrewn) return;
+  // Half of them early enough that none is waited for.
+  if (announced_ > offset && announced_ - offset > kAnnounced / 2 * distance_) {
+    return;
+  }
+  uint64_t at = std::max(announced_, offset);
+  std::array<SourceRange, kAnnounced> ranges{};
+  size_t count = 0;
+  while (count < ranges.size() && source_.size() - at > distance_ &&
+         at - offset < kAnnounced * distance_) {
+    at += distance_;
+    ranges[count++] = {at, kLeast};
+  }
+  announced_ = at;
+  source_.Prefetch(std::span(ranges).first(count));
+}
 
 void WindowReader::Adapt(uint64_t offset) {
   const uint64_t from = start_ + used_;
   const bool close = filled_ > 0 && offset >= from && offset - from <= kClose;
+  if (!close) Announce(offset);
   prefetcher_ = close ? std::min(2 * prefetcher_, kLargest) : kLeast;
 }
 
@@ -32,7 +62,7 @@ Result<Bytes> WindowReader::Read(uint64_t offset, size_t length) {
   }
   filled_ = 0;
   const MutableBytes into = window_.span().first(static_cast<size_t>(size));
-  if (Status read = source_.ReadAt(offset, into); !read) return read.error();
+  CTXFS_TRY(source_.ReadAt(offset, into));
   start_ = offset;
   filled_ = size;
   used_ = length;

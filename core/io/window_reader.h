@@ -15,7 +15,8 @@ namespace ctxfs {
 /// Reads ahead by up to 256 KiB while the next header keeps being close to the
 /// last one, and 512 bytes otherwise: a million members of 1 KiB cost a few
 /// thousand preads, and a header between two tensors of 1 GiB costs one small
-/// pread. Not safe for several threads.
+/// pread. Headers at equal distances are announced to the source (Prefetch).
+/// Not safe for several threads.
 class WindowReader {
  public:
   /// The most bytes that one call of At returns.
@@ -45,6 +46,7 @@ class WindowReader {
  private:
   Result<Bytes> Read(uint64_t offset, size_t length);
   void Adapt(uint64_t offset);
+  void Announce(uint64_t offset);
 
   const Source& source_;
   Buffer window_;
@@ -52,6 +54,9 @@ class WindowReader {
   uint64_t filled_ = 0;      // bytes in the window
   uint64_t used_ = 0;        // bytes of it up to the end of the last answer
   size_t prefetcher_ = 512;  // bytes that the next read asks for
+  uint64_t far_ = 0;         // the last header that was not close to another
+  uint64_t distance_ = 0;    // of that from the one before
+  uint64_t announced_ = 0;   // up to where headers are announced
 };
 
 }  // namespace ctxfs
