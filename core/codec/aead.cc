@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <climits>
 #include <memory>
-#include <utility>
 
 namespace ctxfs {
 namespace {
@@ -71,7 +70,7 @@ Result<Buffer> OpenSealed(Bytes key, Bytes aad, Bytes sealed,
   Buffer plain = SecretBuffer(body.size());
   unsigned char nothing[1] = {};  // for Final, which writes nothing
   for (size_t at = 0; at < body.size(); at += kBytesPerCheck) {
-    if (Status wanted = interrupt.Check(); !wanted) return wanted.error();
+    CTXFS_TRY(interrupt.Check());
     const size_t size = std::min(kBytesPerCheck, body.size() - at);
     if (EVP_DecryptUpdate(cipher.get(), Chars(plain.span().subspan(at, size)),
                           &n, Chars(body.subspan(at, size)),

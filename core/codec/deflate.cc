@@ -41,16 +41,20 @@ DeflateDecoder::DeflateDecoder() : state_(new inflate_state) {
   state_->crc_flag = ISAL_DEFLATE;
 }
 
-// A copy by bytes is valid, because the state has no pointers into itself.
-DeflateDecoder::DeflateDecoder(const DeflateDecoder& other)
-    : state_(new inflate_state) {
-  std::memcpy(state_.get(), other.state_.get(), sizeof(inflate_state));
+// The state has no pointers into itself, so it can be copied byte by byte.
+DeflateDecoder::DeflateDecoder(Bytes state) : state_(new inflate_state) {
+  std::memcpy(state_.get(), state.data(), sizeof(inflate_state));
 }
 
 DeflateDecoder::~DeflateDecoder() = default;
 
-Result<DeflateDecoder::Step> DeflateDecoder::Decode(Bytes in,
-                                                    MutableBytes out) {
+size_t DeflateDecoder::StateBytes() { return sizeof(inflate_state); }
+
+void DeflateDecoder::SaveState(MutableBytes state) const {
+  std::memcpy(state.data(), state_.get(), sizeof(inflate_state));
+}
+
+Result<StreamStep> DeflateDecoder::Decode(Bytes in, MutableBytes out) {
   in = in.first(std::min(in.size(), kMostInput));
   out = out.first(std::min(out.size(), kMostInput));
   // ISA-L only reads its input, although the pointer is not const.
@@ -63,7 +67,7 @@ Result<DeflateDecoder::Step> DeflateDecoder::Decode(Bytes in,
   if (done < 0) {
     return Error{Code::kCorrupt, std::string("deflate: ") + Reason(done)};
   }
-  Step step;
+  StreamStep step;
   step.taken = in.size() - state_->avail_in;
   step.made = out.size() - state_->avail_out;
   step.finished = state_->block_state == ISAL_BLOCK_FINISH;
@@ -77,29 +81,26 @@ Status DecodeDeflate(const NextBytes& next, MutableBytes out,
   bool ended = false;
   std::array<std::byte, 64> spare{};
   for (size_t made = 0;;) {
-    if (Status wanted = interrupt.Check(); !wanted) return wanted;
+    CTXFS_TRY(interrupt.Check());
     if (in.empty() && !ended) {
-      Result<Bytes> more = next();
-      if (!more) return std::move(more).error();
-      in = *more;
+      in = CTXFS_TRY(next());
       ended = in.empty();
     }
-    // When `out` is full, only the end of the stream may follow. A byte that is
-    // decoded into `spare` is one too many.
+    // When `out` is full, only the end of the stream may follow. A byte decoded
+    // into `spare` means that the stream is too long.
     const bool full = made == out.size();
     const MutableBytes to =
         full ? MutableBytes(spare)
              : out.subspan(made, std::min(kBytesPerCheck, out.size() - made));
-    const Result<DeflateDecoder::Step> step = decoder.Decode(in, to);
-    if (!step) return step.error();
-    if (full && step->made > 0) return WrongSize("more", out.size());
-    in = in.subspan(step->taken);
-    made += step->made;
-    if (step->finished) {
+    const StreamStep step = CTXFS_TRY(decoder.Decode(in, to));
+    if (full && step.made > 0) return WrongSize("more", out.size());
+    in = in.subspan(step.taken);
+    made += step.made;
+    if (step.finished) {
       if (made == out.size()) return {};
       return WrongSize("less", out.size());
     }
-    if (ended && step->made == 0) {
+    if (ended && step.made == 0) {
       return Error{Code::kCorrupt, "deflate: the stream is cut off"};
     }
   }
@@ -109,8 +110,7 @@ size_t DecodeDeflatePrefix(Bytes stored, MutableBytes out) {
   DeflateDecoder decoder;
   size_t made = 0;
   while (made < out.size()) {
-    const Result<DeflateDecoder::Step> step =
-        decoder.Decode(stored, out.subspan(made));
+    const Result<StreamStep> step = decoder.Decode(stored, out.subspan(made));
     if (!step) break;
     stored = stored.subspan(step->taken);
     made += step->made;

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 
 #include "core/base/bytes.h"
 #include "core/base/interrupt.h"
 #include "core/base/result.h"
+#include "core/codec/stream.h"
 
 struct inflate_state;
 
@@ -17,28 +17,23 @@ namespace ctxfs {
 class DeflateDecoder {
  public:
   DeflateDecoder();
-  DeflateDecoder(const DeflateDecoder& other);
-  DeflateDecoder& operator=(const DeflateDecoder&) = delete;
+  /// Continues as the decoder whose state SaveState has written to `state`.
+  explicit DeflateDecoder(Bytes state);
   ~DeflateDecoder();
 
-  struct Step {
-    size_t taken = 0;  // bytes of input
-    size_t made = 0;   // bytes of output
-    bool finished = false;
-  };
+  /// Bytes of a decoder's state, about 90 KiB.
+  static size_t StateBytes();
+  /// Writes the state to `state`, which has StateBytes() bytes.
+  void SaveState(MutableBytes state) const;
 
   /// Decodes from the start of `in` to the start of `out` until one of them is
   /// used up or the stream ends. Fails with kCorrupt; the decoder must not be
   /// used after that.
-  Result<Step> Decode(Bytes in, MutableBytes out);
+  Result<StreamStep> Decode(Bytes in, MutableBytes out);
 
  private:
   std::unique_ptr<inflate_state> state_;
 };
-
-/// Returns the next bytes of a stream; no bytes at its end. They are valid
-/// until the next call.
-using NextBytes = std::function<Result<Bytes>()>;
 
 /// Decodes the stream that `next` returns in pieces into exactly all of `out`,
 /// or fails with kCorrupt. Bytes after the end of the stream are ignored.

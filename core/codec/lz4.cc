@@ -50,7 +50,7 @@ Status Follow(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
   size_t next_check = kBytesPerCheck;
   while (in.remaining() > 0) {
     if (done >= next_check) {
-      if (Status wanted = interrupt.Check(); !wanted) return wanted;
+      CTXFS_TRY(interrupt.Check());
       next_check = done + kBytesPerCheck;
     }
     const uint8_t token = in.U8();
@@ -92,7 +92,7 @@ Status Follow(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
 }  // namespace
 
 Status DecodeLz4(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
-  if (Status wanted = interrupt.Check(); !wanted) return wanted;
+  CTXFS_TRY(interrupt.Check());
   if (stored.size() <= INT_MAX && out.size() <= INT_MAX) {
     // liblz4 requires a pointer even for no bytes.
     char nothing = 0;

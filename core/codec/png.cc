@@ -103,8 +103,8 @@ class StoredBlocks {
   }
 
   Writer& out_;
-  uint64_t left_;    // bytes of blocks that have not begun
-  size_t room_ = 0;  // in the block that has
+  uint64_t left_;    // bytes of the blocks after this one
+  size_t room_ = 0;  // bytes left in this block
   uint32_t adler_ = 1;
 };
 
@@ -115,7 +115,7 @@ Status PutRows(const Picture& picture, Bytes pixels, const Interrupt& interrupt,
   Buffer row(1 + size);
   row.data()[0] = std::byte{0};
   for (uint32_t y = 0; y < picture.height; ++y) {
-    if (Status wanted = interrupt.Check(); !wanted) return wanted;
+    CTXFS_TRY(interrupt.Check());
     const Bytes from = pixels.subspan(y * size, size);
     std::byte* const to = row.data() + 1;
     if (picture.depth == 8) {
@@ -150,9 +150,7 @@ Result<Buffer> EncodePng(const Picture& picture, Bytes pixels,
   out.EndChunk();
   out.BeginChunk(ZlibSize(picture), "IDAT");
   StoredBlocks blocks(out, FilteredSize(picture));
-  if (Status put = PutRows(picture, pixels, interrupt, blocks); !put) {
-    return std::move(put).error();
-  }
+  CTXFS_TRY(PutRows(picture, pixels, interrupt, blocks));
   out.EndChunk();
   out.BeginChunk(0, "IEND");
   out.EndChunk();

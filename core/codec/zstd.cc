@@ -10,6 +10,7 @@
 #include <new>
 #include <string>
 
+#include "core/base/heap_allowance.h"
 #include "core/codec/codec.h"
 
 namespace ctxfs {
@@ -61,7 +62,7 @@ Status DecodeInSteps(Bytes stored, MutableBytes out, const Interrupt& interrupt,
       return Error{Code::kCorrupt, "zstd: the frame is cut off"};
     }
     if (to.pos < next_check) continue;
-    if (Status go_on = interrupt.Check(); !go_on) return go_on;
+    CTXFS_TRY(interrupt.Check());
     next_check = to.pos + kBytesPerCheck;
   }
   *made = to.pos;
@@ -79,10 +80,9 @@ Status DecodeAtOnce(Bytes stored, MutableBytes out, size_t* made) {
 
 Status DecodeZstd(Bytes stored, MutableBytes out, const Interrupt& interrupt) {
   size_t made = 0;
-  Status decoded = out.size() > kBytesPerCheck
-                       ? DecodeInSteps(stored, out, interrupt, &made)
-                       : DecodeAtOnce(stored, out, &made);
-  if (!decoded) return decoded;
+  CTXFS_TRY(out.size() > kBytesPerCheck
+                ? DecodeInSteps(stored, out, interrupt, &made)
+                : DecodeAtOnce(stored, out, &made));
   if (made != out.size()) {
     return Error{
         Code::kCorrupt,
@@ -105,11 +105,13 @@ Result<Buffer> DecodeUnsized(Bytes frame, uint64_t limit,
   constexpr uint64_t kFirstRoom = 128 << 10;
   uint64_t room = std::min(limit, std::max(kFirstRoom, 4 * frame.size()));
   while (true) {
-    if (Status wanted = interrupt.Check(); !wanted) return wanted.error();
+    CTXFS_TRY(interrupt.Check());
+    CTXFS_TRY(HeapAllowance::Admit(room));
     Buffer scratch(static_cast<size_t>(room));
     const size_t n = ZSTD_decompress(scratch.data(), scratch.size(),
                                      frame.data(), frame.size());
     if (ZSTD_isError(n) == 0) {
+      CTXFS_TRY(HeapAllowance::Admit(n));
       Buffer exact(n);
       if (n > 0) std::memcpy(exact.data(), scratch.data(), n);
       return exact;
@@ -147,14 +149,12 @@ Result<ZstdFrame> DecodeZstdFrame(Bytes stored, uint64_t limit,
   if (ZSTD_isError(size) != 0) return Failure(size);
   const Bytes frame = stored.first(size);
   if (told == ZSTD_CONTENTSIZE_UNKNOWN) {
-    Result<Buffer> bytes = DecodeUnsized(frame, limit, interrupt);
-    if (!bytes) return std::move(bytes).error();
-    return ZstdFrame{std::move(*bytes), size};
+    Buffer bytes = CTXFS_TRY(DecodeUnsized(frame, limit, interrupt));
+    return ZstdFrame{std::move(bytes), size};
   }
+  CTXFS_TRY(HeapAllowance::Admit(told));
   Buffer bytes(static_cast<size_t>(told));
-  if (Status decoded = DecodeZstd(frame, bytes.span(), interrupt); !decoded) {
-    return std::move(decoded).error();
-  }
+  CTXFS_TRY(DecodeZstd(frame, bytes.span(), interrupt));
   return ZstdFrame{std::move(bytes), size};
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kPieceBytes = 1 << 20;
 constexpr int kMostWindowLog = 27;  // 128 MiB
 constexpr uint64_t kBesides =
-    kMostZstdStreamMemory - (uint64_t{1} << kMostWindowLog);
+    kMostStreamMemory - (uint64_t{1} << kMostWindowLog);
 
 /// Log2 of the largest window that fits.
 int WindowLog(uint64_t memory) {
@@ -39,12 +39,11 @@ Error StreamFailure(size_t code) {
 
 class Stream {
  public:
-  Stream(const ZstdStreamSizes& sizes, const std::function<Status(Bytes)>& sink,
+  Stream(const StreamSizes& sizes, const ByteSink& sink,
          const Interrupt& interrupt)
       : decoder_(ZSTD_createDCtx(), &ZSTD_freeDCtx),
         out_(kPieceBytes),
-        size_(sizes.decoded),
-        sink_(sink),
+        output_("zstd", sizes.decoded, sink),
         interrupt_(interrupt) {
     if (decoder_ == nullptr) throw std::bad_alloc();
     ZSTD_DCtx_setParameter(decoder_.get(), ZSTD_d_windowLogMax,
@@ -56,14 +55,12 @@ class Stream {
     ZSTD_inBuffer in{stored.data(), stored.size(), 0};
     // Bytes that did not fit into the last piece come without new input.
     for (bool full = false; in.pos < in.size || full;) {
-      if (Status wanted = interrupt_.Check(); !wanted) return wanted;
+      CTXFS_TRY(interrupt_.Check());
       ZSTD_outBuffer to{out_.data(), out_.size(), 0};
       wanted_ = ZSTD_decompressStream(decoder_.get(), &to, &in);
       if (ZSTD_isError(wanted_) != 0) return StreamFailure(wanted_);
       full = to.pos == to.size && wanted_ != 0;
-      made_ += to.pos;
-      if (made_ > size_) return WrongSize("more");
-      if (Status taken = sink_(out_.span().first(to.pos)); !taken) return taken;
+      CTXFS_TRY(output_.Put(out_.span().first(to.pos)));
     }
     return {};
   }
@@ -72,21 +69,14 @@ class Stream {
     if (wanted_ != 0) {
       return Error{Code::kCorrupt, "zstd: the frame is cut off"};
     }
-    return made_ == size_ ? Status() : Status(WrongSize("fewer"));
+    return output_.End();
   }
 
  private:
-  Error WrongSize(const char* how) const {
-    return {Code::kCorrupt, std::string("zstd: decodes to ") + how + " than " +
-                                std::to_string(size_) + " bytes"};
-  }
-
   std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> decoder_;
   Buffer out_;
-  const uint64_t size_;
-  const std::function<Status(Bytes)>& sink_;
+  StreamOutput output_;
   const Interrupt& interrupt_;
-  uint64_t made_ = 0;
   size_t wanted_ = 0;  // bytes that the frame still needs; 0: it has ended
 };
 
@@ -99,16 +89,13 @@ bool MayBeZstd(uint64_t stored, uint64_t decoded) {
          stored / 64 * 63 <= decoded + kLeastGrowth;
 }
 
-Status DecodeZstdStream(const std::function<Result<Bytes>()>& next,
-                        const ZstdStreamSizes& sizes,
-                        const std::function<Status(Bytes)>& sink,
-                        const Interrupt& interrupt) {
+Status DecodeZstdStream(const NextBytes& next, const StreamSizes& sizes,
+                        const ByteSink& sink, const Interrupt& interrupt) {
   Stream stream(sizes, sink, interrupt);
   while (true) {
-    const Result<Bytes> stored = next();
-    if (!stored) return stored.error();
-    if (stored->empty()) return stream.End();
-    if (Status decoded = stream.Decode(*stored); !decoded) return decoded;
+    const Bytes stored = CTXFS_TRY(next());
+    if (stored.empty()) return stream.End();
+    CTXFS_TRY(stream.Decode(stored));
   }
 }
 

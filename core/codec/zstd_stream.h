@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
-#include "core/base/bytes.h"
 #include "core/base/interrupt.h"
 #include "core/base/result.h"
+#include "core/codec/stream.h"
 
 namespace ctxfs {
 
@@ -15,24 +14,10 @@ namespace ctxfs {
 /// compressed grows by little.
 bool MayBeZstd(uint64_t stored, uint64_t decoded);
 
-/// Memory with which every window is decoded that is allowed, up to 128 MiB:
-/// the window, a piece on either side, and what zstd itself needs.
-constexpr uint64_t kMostZstdStreamMemory = (128 + 3) * uint64_t{1 << 20};
-
-struct ZstdStreamSizes {
-  uint64_t decoded;  // bytes that the frames must decode to
-  uint64_t memory;   // that decoding may take, at least 4 MiB
-};
-
-/// Decodes one or more zstd frames in pieces. `next` returns the next stored
-/// bytes, at most 1 MiB that are valid until it is called again, and none at
-/// the end. `sink` takes the decoded bytes. Fails with kCorrupt if they are
-/// damaged, more or fewer than they must be, or need a dictionary; with
-/// kNoMemory if a frame needs more than `memory`, or a window of over 128 MiB;
-/// and with the errors of `next` and `sink`.
-Status DecodeZstdStream(const std::function<Result<Bytes>()>& next,
-                        const ZstdStreamSizes& sizes,
-                        const std::function<Status(Bytes)>& sink,
-                        const Interrupt& interrupt);
+/// A StreamDecoder of one or more zstd frames, up to the end of the stored
+/// bytes. Fails with kCorrupt also if they need a dictionary, and with
+/// kNoMemory for a window of over 128 MiB.
+Status DecodeZstdStream(const NextBytes& next, const StreamSizes& sizes,
+                        const ByteSink& sink, const Interrupt& interrupt);
 
 }  // namespace ctxfs

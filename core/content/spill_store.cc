@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/codec/zstd_stream.h"
+#include "core/codec/stream.h"
 #include "core/content/read_context.h"
 
 namespace ctxfs {
@@ -12,7 +12,7 @@ namespace {
 
 /// Bytes of the cache's memory that decoding one block may take.
 uint64_t MemoryFor(const BlockCache& cache) {
-  return std::min(cache.budget(), kMostZstdStreamMemory);
+  return std::min(cache.budget(), kMostStreamMemory);
 }
 
 }  // namespace
@@ -24,32 +24,46 @@ SpillStore::Pinned SpillStore::Find(Key key) {
                    [key](const Kept& one) { return one.key == key; });
   if (it == kept_.end()) return nullptr;
   kept_.splice(kept_.begin(), kept_, it);
+  it->used = Clock::now();
   return it->bytes;
 }
 
-bool SpillStore::EvictOldest() {
+SpillStore::Evicted SpillStore::EvictOldest() {
+  constexpr std::chrono::milliseconds kUnused(100);
   Pinned oldest;  // freed without the lock
   const MutexLock lock(mutex_);
-  if (kept_.empty()) return false;
+  if (kept_.empty()) return Evicted::kNone;
+  const auto now = Clock::now();
+  const Kept& last = kept_.back();
+  if (now < last.until && now < last.used + kUnused) return Evicted::kNoneYet;
   oldest = std::move(kept_.back().bytes);
   kept_.pop_back();
-  return true;
+  return Evicted::kOne;
 }
 
 Result<SpillStore::Pinned> SpillStore::Reserve(uint64_t size) {
-  // Others must not make room for what does not fit in any case.
-  if (Status could = file_->CouldHold(size); !could) return could.error();
+  // A block that would not fit even alone must not evict others.
+  CTXFS_TRY(file_->CouldHold(size));
   while (true) {
     Result<Pinned> part = file_->Reserve(size);
-    if (part || part.error().sys_errno != ENOSPC || !EvictOldest()) return part;
+    if (part || part.error().sys_errno != ENOSPC) return part;
+    const Evicted evicted = EvictOldest();
+    // Room comes when a block has been decoded, or the last reader of an
+    // evicted one has left.
+    const bool ends = evicted == Evicted::kNone && bytes() > 0;
+    if (ends || evicted == Evicted::kNoneYet) return Pinned();
+    if (evicted == Evicted::kNone) return part;
   }
 }
 
 Result<SpillStore::Pinned> SpillStore::Produce(const Block& block,
                                                const ReadContext& context) {
-  if (Status may = context.Spend(block.cost()); !may) return may.error();
+  CTXFS_TRY(context.MaySpend(block.cost()));
+  constexpr int kTurn = 4;
+  const auto start = Clock::now();
   Result<Pinned> part = Reserve(block.streamed_size());
-  if (!part) return part;
+  if (!part || *part == nullptr) return part;
+  CTXFS_TRY(context.Spend(block.cost()));
   uint64_t at = 0;
   Status made = block.Stream(
       [&](Bytes piece) {
@@ -69,7 +83,8 @@ Result<SpillStore::Pinned> SpillStore::Produce(const Block& block,
   }
   if (block.verifies()) context.cache().CountVerdict(Verdict::kPassed);
   const MutexLock lock(mutex_);
-  kept_.push_front({block.key(), *part});
+  const auto now = Clock::now();
+  kept_.push_front({block.key(), *part, now + kTurn * (now - start), now});
   return part;
 }
 
@@ -81,15 +96,19 @@ Result<SpillStore::Pinned> SpillStore::Get(const Block& block,
     return found != nullptr;
   };
   const auto produce = [&](const ReadContext& shared) -> Status {
-    Result<Pinned> made = Produce(block, shared);
-    if (!made) return std::move(made).error();
-    found = std::move(*made);
+    found = CTXFS_TRY(Produce(block, shared));
     return {};
   };
-  Status made = context.cache().Once(block.key(), context, look, produce,
-                                     MemoryFor(context.cache()));
-  if (!made) return std::move(made).error();
-  return found;
+  while (true) {
+    CTXFS_TRY(context.cache().Once(block.key(), context, look, produce,
+                                   MemoryFor(context.cache())));
+    if (found != nullptr) return found;
+    // Holds no memory while it waits.
+    CTXFS_TRY(context.Check());
+    constexpr std::chrono::milliseconds kMoment(20);
+    const MutexLock lock(mutex_);
+    moment_.WaitFor(mutex_, kMoment);
+  }
 }
 
 }  // namespace ctxfs

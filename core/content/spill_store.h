@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -35,20 +36,25 @@ class SpillStore {
   uint64_t bytes() const { return file_->bytes(); }
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Kept {
     Key key;
     Pinned bytes;
+    Clock::time_point until;  // kept until then while it is read
+    Clock::time_point used;
   };
 
   Pinned Find(Key key);
+  /// Returns null if it has to wait until others have been read.
   Result<Pinned> Produce(const Block& block, const ReadContext& context);
   /// Reserves room, and evicts older blocks for it; null as above.
   Result<Pinned> Reserve(uint64_t size);
-  /// Whether there was one to let go of.
-  bool EvictOldest();
+  enum class Evicted : uint8_t { kOne, kNoneYet, kNone };
+  Evicted EvictOldest();
 
   const std::shared_ptr<SpillFile> file_;
   Mutex mutex_;
+  CondVar moment_;
   std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // most recent first
 };
 

@@ -3,7 +3,6 @@
 // Codecs that are interrupted, and those that decode in pieces to be so.
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 

@@ -3,7 +3,6 @@
 #include <lz4.h>
 
 #include <cstring>
-#include <functional>
 #include <random>
 #include <string>
 #include <string_view>

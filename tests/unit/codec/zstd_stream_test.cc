@@ -4,40 +4,25 @@
 #include <gtest/gtest.h>
 #include <zstd.h>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
 #include "tests/unit/testing/compress.h"
 #include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"
+#include "tests/unit/testing/streams.h"
 
 namespace ctxfs {
 namespace {
 
 constexpr size_t kPiece = 1 << 20;
-constexpr uint64_t kMemory = kMostZstdStreamMemory;
 
-/// Decodes `stored`, which comes in pieces of `piece` bytes.
 Result<std::string> UnpackPieces(
     std::string_view stored, uint64_t size, size_t piece = 1000,
-    const Interrupt& interrupt = NeverInterrupted(),
-    uint64_t memory = kMemory) {
-  std::string decoded;
-  const Status done = DecodeZstdStream(
-      [&]() -> Result<Bytes> {
-        const std::string_view next = stored.substr(0, piece);
-        stored.remove_prefix(next.size());
-        return AsBytes(next);
-      },
-      {size, memory},
-      [&](Bytes bytes) {
-        decoded += AsText(bytes);
-        return Status();
-      },
-      interrupt);
-  if (!done) return done.error();
-  return decoded;
+    uint64_t memory = kMostStreamMemory,
+    const Interrupt& interrupt = NeverInterrupted()) {
+  return UnpackStream(&DecodeZstdStream, stored, size, piece, memory,
+                      interrupt);
 }
 
 /// One frame that says it needs a window of 2^log bytes.
@@ -105,8 +90,7 @@ TEST(ZstdStream, BoundsTheWindow) {
   EXPECT_TRUE(Fails(UnpackPieces(FrameOfWindow(text, 28), text.size()),
                     Code::kNoMemory));
   const auto in_memory = [&](uint64_t memory) {
-    return UnpackPieces(FrameOfWindow(text, 23), text.size(), 1000,
-                        NeverInterrupted(), memory);
+    return UnpackPieces(FrameOfWindow(text, 23), text.size(), 1000, memory);
   };
   EXPECT_TRUE(Ok(in_memory(11 * kPiece)));
   EXPECT_TRUE(Fails(in_memory(11 * kPiece - 1), Code::kNoMemory));
@@ -117,7 +101,8 @@ TEST(ZstdStream, StopsWhenItIsInterrupted) {
   const std::string text(16 * kPiece, '\0');
   const std::string stored = Zstd(text);
   const InterruptAfter interrupt(3);
-  EXPECT_TRUE(Fails(UnpackPieces(stored, text.size(), stored.size(), interrupt),
+  EXPECT_TRUE(Fails(UnpackPieces(stored, text.size(), stored.size(),
+                                 kMostStreamMemory, interrupt),
                     Code::kInterrupted));
   EXPECT_EQ(interrupt.asked(), 4U);
 }
@@ -137,14 +122,16 @@ TEST(ZstdStream, PassesOnTheErrorsOfBothSides) {
   const std::string stored = Zstd("text");
   const Error failed{Code::kIo, "broken"};
   const auto end = [](Bytes) { return Status(); };
-  EXPECT_TRUE(Fails(DecodeZstdStream([&]() -> Result<Bytes> { return failed; },
-                                     {4, kMemory}, end, NeverInterrupted()),
-                    Code::kIo));
-  EXPECT_TRUE(Fails(
-      DecodeZstdStream([&]() -> Result<Bytes> { return AsBytes(stored); },
-                       {4, kMemory}, [&](Bytes) -> Status { return failed; },
-                       NeverInterrupted()),
-      Code::kIo));
+  EXPECT_TRUE(
+      Fails(DecodeZstdStream([&]() -> Result<Bytes> { return failed; },
+                             {4, kMostStreamMemory}, end, NeverInterrupted()),
+            Code::kIo));
+  EXPECT_TRUE(
+      Fails(DecodeZstdStream([&]() -> Result<Bytes> { return AsBytes(stored); },
+                             {4, kMostStreamMemory},
+                             [&](Bytes) -> Status { return failed; },
+                             NeverInterrupted()),
+            Code::kIo));
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bzlib.h>
 #include <gtest/gtest.h>
 #include <lz4.h>
+#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -34,10 +36,12 @@ inline std::string Zstd(std::string_view text, ZstdStyle style = {}) {
   return frame;
 }
 
-/// Raw deflate of `text`, without a header.
-inline std::string RawDeflate(std::string_view text, int level = 6) {
+/// Raw deflate of `text`, without a header, or what zlib makes with other
+/// `window_bits`.
+inline std::string RawDeflate(std::string_view text, int level = 6,
+                              int window_bits = -MAX_WBITS) {
   z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, level, Z_DEFLATED, -MAX_WBITS, 8,
+  EXPECT_EQ(deflateInit2(&stream, level, Z_DEFLATED, window_bits, 8,
                          Z_DEFAULT_STRATEGY),
             Z_OK);
   std::string stored(deflateBound(&stream, text.size()) + 16, '\0');
@@ -50,6 +54,60 @@ inline std::string RawDeflate(std::string_view text, int level = 6) {
   stored.resize(stream.total_out);
   deflateEnd(&stream);
   return stored;
+}
+
+/// One gzip member of `text`.
+inline std::string Gzip(std::string_view text) {
+  return RawDeflate(text, Z_BEST_COMPRESSION, 16 + MAX_WBITS);
+}
+
+/// One bzip2 stream of `text`.
+inline std::string Bzip2(std::string_view text) {
+  std::string input(text);
+  std::string stored(text.size() + text.size() / 64 + 1000, '\0');
+  auto size = static_cast<unsigned>(stored.size());
+  EXPECT_EQ(BZ2_bzBuffToBuffCompress(stored.data(), &size, input.data(),
+                                     static_cast<unsigned>(input.size()),
+                                     /*blockSize100k=*/9, 0, 0),
+            BZ_OK);
+  stored.resize(size);
+  return stored;
+}
+
+/// What an encoder that was made makes of `text`.
+inline std::string RunLzma(lzma_stream& stream, std::string_view text) {
+  std::string stored(text.size() + text.size() / 64 + 1000, '\0');
+  stream.next_in = reinterpret_cast<const uint8_t*>(text.data());
+  stream.avail_in = text.size();
+  stream.next_out = reinterpret_cast<uint8_t*>(stored.data());
+  stream.avail_out = stored.size();
+  EXPECT_EQ(lzma_code(&stream, LZMA_FINISH), LZMA_STREAM_END);
+  stored.resize(stored.size() - stream.avail_out);
+  lzma_end(&stream);
+  return stored;
+}
+
+/// One .xz stream of `text`, with a dictionary of 8 MiB.
+inline std::string Xz(std::string_view text) {
+  lzma_stream stream = LZMA_STREAM_INIT;
+  EXPECT_EQ(lzma_easy_encoder(&stream, 6, LZMA_CHECK_CRC32), LZMA_OK);
+  return RunLzma(stream, text);
+}
+
+/// LZMA of `text` as zipfile writes it: a header of 9 bytes, an end marker, and
+/// a dictionary of 8 MiB.
+inline std::string ZipLzma(std::string_view text) {
+  lzma_options_lzma options;
+  EXPECT_FALSE(lzma_lzma_preset(&options, 6));
+  const lzma_filter filters[] = {{LZMA_FILTER_LZMA1, &options},
+                                 {LZMA_VLI_UNKNOWN, nullptr}};
+  std::string header("\x09\x04\x05\0     ", 9);
+  EXPECT_EQ(lzma_properties_encode(
+                filters, reinterpret_cast<uint8_t*>(header.data() + 4)),
+            LZMA_OK);
+  lzma_stream stream = LZMA_STREAM_INIT;
+  EXPECT_EQ(lzma_raw_encoder(&stream, filters), LZMA_OK);
+  return header + RunLzma(stream, text);
 }
 
 /// One raw LZ4 block of `text`.

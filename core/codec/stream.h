@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "core/base/bytes.h"
+#include "core/base/interrupt.h"
+#include "core/base/result.h"
+
+namespace ctxfs {
+
+/// Returns the next bytes of a stream; no bytes at its end. They are valid
+/// until the next call.
+using NextBytes = std::function<Result<Bytes>()>;
+
+/// Takes the next decoded bytes, which are valid until it returns.
+using ByteSink = std::function<Status(Bytes)>;
+
+struct StreamSizes {
+  uint64_t decoded;  // bytes that a stream must decode to
+  uint64_t memory;   // that decoding may take, at least 4 MiB
+};
+
+/// Memory in which any stream that is not refused can be decoded: a window of
+/// 128 MiB, a piece of input and of output, and what a library itself needs.
+constexpr uint64_t kMostStreamMemory = (128 + 3) * uint64_t{1 << 20};
+
+/// Decodes the stream that `next` returns in pieces, and passes the decoded
+/// bytes to `sink`. Fails with kCorrupt if the stream is damaged or cut off, or
+/// decodes to more or fewer bytes than `sizes` says; with kNoMemory if it needs
+/// more memory than that; and with the errors of `next` and `sink`. Bytes after
+/// the end of the stream are ignored. Checks `interrupt` about every megabyte
+/// of output.
+using StreamDecoder = Status (*)(const NextBytes& next,
+                                 const StreamSizes& sizes, const ByteSink& sink,
+                                 const Interrupt& interrupt);
+
+/// One bzip2 stream.
+Status DecodeBzip2Stream(const NextBytes& next, const StreamSizes& sizes,
+                         const ByteSink& sink, const Interrupt& interrupt);
+
+/// LZMA as in ZIP: u16 version, u16 5, a byte for lc, lp and pb, u32 size of
+/// the dictionary; then the data, with or without an end marker.
+Status DecodeLzmaStream(const NextBytes& next, const StreamSizes& sizes,
+                        const ByteSink& sink, const Interrupt& interrupt);
+
+/// One stream of an .xz file, with its checksum.
+Status DecodeXzStream(const NextBytes& next, const StreamSizes& sizes,
+                      const ByteSink& sink, const Interrupt& interrupt);
+
+/// Deflate with a window of 64 KiB (docs/zip.md, section 7).
+Status DecodeDeflate64Stream(const NextBytes& next, const StreamSizes& sizes,
+                             const ByteSink& sink, const Interrupt& interrupt);
+
+/// A step of a decoder.
+struct StreamStep {
+  size_t taken = 0;  // bytes of input
+  size_t made = 0;   // bytes of output
+  bool finished = false;
+};
+
+/// Decodes from the start of `in` to the start of `out` until one of them is
+/// used up or the stream ends.
+using StepFunction =
+    std::function<Result<StreamStep>(Bytes in, MutableBytes out)>;
+
+/// Implements a StreamDecoder by steps of a library. Messages start with
+/// `codec`.
+Status DecodeBySteps(const char* codec, const StepFunction& decode,
+                     const NextBytes& next, const StreamSizes& sizes,
+                     const ByteSink& sink, const Interrupt& interrupt);
+
+/// Counts the decoded bytes of a stream and passes them to its sink.
+class StreamOutput {
+ public:
+  StreamOutput(const char* codec, uint64_t size, const ByteSink& sink)
+      : codec_(codec), size_(size), sink_(sink) {}
+
+  /// Bytes that are still to come.
+  uint64_t left() const { return size_ - made_; }
+  /// Passes bytes on. Fails with kCorrupt if they are more than left().
+  Status Put(Bytes decoded);
+  /// kCorrupt unless all bytes have come.
+  Status End() const;
+
+ private:
+  Error WrongSize(const char* how) const;
+
+  const char* const codec_;
+  const uint64_t size_;
+  const ByteSink& sink_;
+  uint64_t made_ = 0;
+};
+
+}  // namespace ctxfs
