@@ -8,10 +8,10 @@
 #include <cstring>
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
+#include "core/codec/avx2.h"
 #include "core/codec/half.h"
 
 namespace ctxfs {
@@ -33,22 +33,8 @@ void BytesToFloatsScalar(Bytes in, float scale, float min, MutableBytes out) {
 #if defined(__x86_64__)
 namespace {
 
-bool HasAvx2() {
-  // clang 14's __builtin_cpu_supports does not know f16c.
-  static const bool has = [] {
-    unsigned eax = 0;
-    unsigned ebx = 0;
-    unsigned ecx = 0;
-    unsigned edx = 0;
-    return __builtin_cpu_supports("avx2") != 0 &&
-           __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
-  }();
-  return has;
-}
-
 /// Returns the number of elements converted, a multiple of 8.
-__attribute__((target("avx2,f16c"))) size_t HalvesToFloatsAvx2(
-    Bytes in, MutableBytes out) {
+CTXFS_AVX2 size_t HalvesToFloatsAvx2(Bytes in, MutableBytes out) {
   const __m128i magnitude = _mm_set1_epi16(0x7FFF);
   const __m128i infinity = _mm_set1_epi16(0x7C00);
   const __m128i quiet = _mm_set1_epi16(0x7E00);
@@ -71,9 +57,8 @@ __attribute__((target("avx2,f16c"))) size_t HalvesToFloatsAvx2(
   return count;
 }
 
-__attribute__((target("avx2"))) size_t BytesToFloatsAvx2(Bytes in, float scale,
-                                                         float min,
-                                                         MutableBytes out) {
+CTXFS_AVX2 size_t BytesToFloatsAvx2(Bytes in, float scale, float min,
+                                    MutableBytes out) {
   const __m256 scales = _mm256_set1_ps(scale);
   const __m256 mins = _mm256_set1_ps(min);
   const size_t count = in.size() / 8 * 8;

@@ -72,9 +72,21 @@ void Affine(unsigned bits, const std::byte* codes, float scale, float zero,
   return AffineOf<8>(codes, scale, zero, count, out);
 }
 
+void Grouped(const int8_t* codes, const float* scales, const float* adds,
+             size_t count, size_t group, std::byte* out) {
+  for (size_t g = 0; g < count / group; ++g) {
+    for (size_t i = 0; i < group; ++i) {
+      float value = static_cast<float>(*codes++) * scales[g];
+      if (adds != nullptr) value += adds[g];
+      StoreFloat(out, value);
+      out += sizeof(float);
+    }
+  }
+}
+
 }  // namespace
 
-const DequantKernels kScalarDequant{&Blocks, &Affine};
+const DequantKernels kScalarDequant{&Blocks, &Affine, &Grouped};
 
 const DequantKernels& FastestDequant() {
   static const DequantKernels* const kFastest =

@@ -39,6 +39,10 @@ struct DequantKernels {
   /// value = scale * (code - zero), rounded to float32 twice.
   void (*affine)(unsigned bits, const std::byte* codes, float scale, float zero,
                  size_t count, std::byte* out);
+  /// value = code * scales[i / group], plus adds[i / group] unless `adds` is
+  /// null, of `count` codes of a byte each. `group` is a multiple of 8.
+  void (*grouped)(const int8_t* codes, const float* scales, const float* adds,
+                  size_t count, size_t group, std::byte* out);
 };
 
 extern const DequantKernels kScalarDequant;

@@ -2,15 +2,12 @@
 //
 // dequant.cc with AVX2: eight codes at a time, with the same results bit for
 // bit.
+#include "core/codec/avx2.h"
 #include "core/codec/dequant.h"
 
 #if defined(__x86_64__)
 
 #include <immintrin.h>
-
-// Enables AVX2 for one function. A compiler flag would let the compiler use it
-// in code that must run without AVX2.
-#define CTXFS_AVX2 __attribute__((target("avx2")))
 
 namespace ctxfs {
 namespace {
@@ -117,12 +114,40 @@ CTXFS_AVX2 void AffineAvx2(unsigned bits, const std::byte* codes, float scale,
   return AffineAvx2Of<8>(codes, scale, zero, count, out);
 }
 
-constexpr DequantKernels kAvx2Dequant{&BlocksAvx2, &AffineAvx2};
+template <bool kAdds>
+CTXFS_AVX2 void GroupedAvx2Of(const int8_t* codes, const float* scales,
+                              const float* adds, size_t count, size_t group,
+                              std::byte* out) {
+  for (size_t g = 0; g < count / group; ++g) {
+    const __m256 scale = _mm256_set1_ps(scales[g]);
+    const __m256 add = _mm256_set1_ps(kAdds ? adds[g] : 0);
+    for (size_t i = 0; i < group; i += kLanes) {
+      const __m128i bytes =
+          _mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes));
+      const __m256 numbers = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+      const __m256 products = _mm256_mul_ps(numbers, scale);
+      Store(out, kAdds ? _mm256_add_ps(products, add) : products);
+      codes += kLanes;
+      out += kLanes * sizeof(float);
+    }
+  }
+}
+
+CTXFS_AVX2 void GroupedAvx2(const int8_t* codes, const float* scales,
+                            const float* adds, size_t count, size_t group,
+                            std::byte* out) {
+  if (adds != nullptr) {
+    return GroupedAvx2Of<true>(codes, scales, adds, count, group, out);
+  }
+  return GroupedAvx2Of<false>(codes, scales, adds, count, group, out);
+}
+
+constexpr DequantKernels kAvx2Dequant{&BlocksAvx2, &AffineAvx2, &GroupedAvx2};
 
 }  // namespace
 
 const DequantKernels* Avx2Dequant() {
-  return __builtin_cpu_supports("avx2") != 0 ? &kAvx2Dequant : nullptr;
+  return HasAvx2() ? &kAvx2Dequant : nullptr;
 }
 
 }  // namespace ctxfs

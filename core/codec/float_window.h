@@ -27,9 +27,7 @@ Status FillFloats(uint64_t offset, MutableBytes out, const Compute& compute) {
     const uint64_t wanted =
         (skip + out.size() + sizeof(float) - 1) / sizeof(float);
     floats.resize(static_cast<size_t>(std::min(wanted, kFloatsAtATime)));
-    if (Status computed = compute(first, std::span<float>(floats)); !computed) {
-      return computed;
-    }
+    CTXFS_TRY(compute(first, std::span<float>(floats)));
     const size_t n = std::min<size_t>(
         out.size(), floats.size() * sizeof(float) - static_cast<size_t>(skip));
     const Bytes made = std::as_bytes(std::span(floats));

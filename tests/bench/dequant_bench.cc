@@ -138,10 +138,10 @@ BENCHMARK(Windows)
     ->Args({0x31, 4, 4001});
 
 /// The blocks of a GGUF type, 64 KiB of them as a READ takes them.
-void Gguf(benchmark::State& state, gguf::GgufMultiply multiply) {
+void Gguf(benchmark::State& state, const DequantKernels* kernels) {
   const gguf::GgufType* quant =
       gguf::GgufQuantOf(static_cast<uint32_t>(state.range(0)));
-  if (multiply == nullptr || quant == nullptr) {
+  if (kernels == nullptr || quant == nullptr) {
     state.SkipWithError("this processor has no AVX2, or the code no values");
     return;
   }
@@ -149,7 +149,7 @@ void Gguf(benchmark::State& state, gguf::GgufMultiply multiply) {
   const std::string blocks = RandomBytes(count * quant->bytes);
   std::vector<std::byte> out(count * quant->block * sizeof(float));
   for (auto _ : state) {
-    gguf::GgufDequantizeBy(multiply, *quant, AsBytes(blocks).data(), count,
+    gguf::GgufDequantizeBy(*kernels, *quant, AsBytes(blocks).data(), count,
                            out.data());
     benchmark::DoNotOptimize(out.data());
     benchmark::ClobberMemory();
@@ -164,8 +164,8 @@ void GgufTypes(benchmark::internal::Benchmark* benchmark) {
     if (gguf::GgufQuantOf(code) != nullptr) benchmark->Arg(code);
   }
 }
-BENCHMARK_CAPTURE(Gguf, scalar, &gguf::GgufMultiplyScalar)->Apply(&GgufTypes);
-BENCHMARK_CAPTURE(Gguf, avx2, gguf::GgufMultiplyAvx2())->Apply(&GgufTypes);
+BENCHMARK_CAPTURE(Gguf, scalar, &kScalarDequant)->Apply(&GgufTypes);
+BENCHMARK_CAPTURE(Gguf, avx2, Avx2Dequant())->Apply(&GgufTypes);
 
 }  // namespace
 }  // namespace ctxfs

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/dtype.h"
+#include "core/codec/dequant.h"
 
 namespace ctxfs::gguf {
 
@@ -56,23 +57,13 @@ const GgufType* GgufQuantOf(uint32_t code);
 /// "f32", "q4_k", "type_99".
 std::string GgufTypeName(uint32_t code);
 
-/// One implementation of the last step: codes times scales, plus adds. `out`
-/// has four bytes for each element, which are written little-endian; every NaN
-/// becomes 0x7FC00000.
-using GgufMultiply = void (*)(const GgufCodes& codes, size_t count,
-                              size_t group, bool adds, std::byte* out);
-
-void GgufMultiplyScalar(const GgufCodes& codes, size_t count, size_t group,
-                        bool adds, std::byte* out);
-/// Null if it was not compiled in, or if this processor has no AVX2.
-GgufMultiply GgufMultiplyAvx2();
-
 /// Converts `count` blocks to float32 with the fastest implementation for this
 /// processor. `out` need not be aligned.
 void GgufDequantize(const GgufType& type, const std::byte* blocks, size_t count,
                     std::byte* out);
-/// The same with the implementation `multiply`.
-void GgufDequantizeBy(GgufMultiply multiply, const GgufType& type,
+/// The same with an implementation of the last step: codes times scales, plus
+/// adds.
+void GgufDequantizeBy(const DequantKernels& kernels, const GgufType& type,
                       const std::byte* blocks, size_t count, std::byte* out);
 
 }  // namespace ctxfs::gguf

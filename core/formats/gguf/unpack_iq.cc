@@ -4,7 +4,6 @@
 // 6).
 #include <array>
 #include <bit>
-#include <cstring>
 
 #include "core/formats/gguf/grids.h"
 #include "core/formats/gguf/unpack.h"

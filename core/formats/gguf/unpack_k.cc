@@ -2,7 +2,6 @@
 //
 // Blocks of 256 elements with packed scales, and ternary ones (docs/gguf.md,
 // section 6).
-#include <cstring>
 
 #include "core/formats/gguf/unpack.h"
 

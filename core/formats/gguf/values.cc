@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "core/base/limits.h"
 
@@ -33,14 +32,11 @@ class Values final : public Transform {
     Buffer bytes(static_cast<size_t>(
         std::min(batch, last - offset / width + 1) * type_.bytes));
     for (uint64_t block = offset / width; block <= last;) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
       const uint64_t count = std::min(batch, last - block + 1);
       const MutableBytes stored =
           bytes.span().first(static_cast<size_t>(count * type_.bytes));
-      if (Status read = source_->ReadAt(offset_ + block * type_.bytes, stored);
-          !read) {
-        return read;
-      }
+      CTXFS_TRY(source_->ReadAt(offset_ + block * type_.bytes, stored));
       if (big_endian_) SwapHalves(stored);
       Fill(stored, block, count, offset, out);
       block += count;

@@ -14,8 +14,6 @@
 #include "core/base/limits.h"
 #include "core/base/sanitized.h"
 #include "core/formats/gguf/limits.h"
-#include "core/formats/gguf/metadata_text.h"
-#include "core/formats/gguf/tokenizer.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
 #include "tests/unit/testing/interrupts.h"
@@ -343,7 +341,7 @@ TEST(Gguf, ATokenizerCanBeInterrupted) {
 }
 
 TEST(Gguf, AllDequantizersAgree) {
-  if (GgufMultiplyAvx2() == nullptr) GTEST_SKIP() << "no AVX2";
+  if (Avx2Dequant() == nullptr) GTEST_SKIP() << "no AVX2";
   std::mt19937 random(11);
   unsigned kinds = 0;
   for (uint32_t code = 0; code < 64; ++code) {
@@ -359,9 +357,9 @@ TEST(Gguf, AllDequantizersAgree) {
     const auto bytes = [](std::string& text) {
       return reinterpret_cast<std::byte*>(text.data());
     };
-    GgufDequantizeBy(&GgufMultiplyScalar, *quant, bytes(blocks), kCount,
+    GgufDequantizeBy(kScalarDequant, *quant, bytes(blocks), kCount,
                      bytes(scalar));
-    GgufDequantizeBy(GgufMultiplyAvx2(), *quant, bytes(blocks), kCount,
+    GgufDequantizeBy(*Avx2Dequant(), *quant, bytes(blocks), kCount,
                      bytes(vectors));
     EXPECT_TRUE(scalar == vectors);
   }
