@@ -26,26 +26,36 @@ class Work {
   /// kLimit, with EFBIG, if Spend(bytes) would fail; counts nothing.
   Status MaySpend(uint64_t bytes) const {
     const uint64_t used = used_.load(std::memory_order_relaxed);
-    if (bytes <= most_ && used <= most_ - bytes) return {};
-    const std::optional<uint64_t> sum = CheckedAdd(used, bytes);
-    return Error{Code::kLimit,
-                 "needs " + (sum ? std::to_string(*sum) : "more than 2^64") +
-                     " bytes of work, and a file of " +
-                     std::to_string(stored_) + " bytes may cause " +
-                     std::to_string(most_) + " (see -o max_expansion)",
-                 kNoOffset, EFBIG};
+    return Fits(bytes, used) ? Status() : TooMuch(bytes, used);
   }
 
   /// Counts `bytes` before they are made. Fails with kLimit, and counts none of
   /// them, if they would exceed the bound; the caller then makes none. So all
   /// threads of a request together never exceed it.
   Status Spend(uint64_t bytes) {
-    Status may = MaySpend(bytes);
-    if (may) used_.fetch_add(bytes, std::memory_order_relaxed);
-    return may;
+    uint64_t used = used_.load(std::memory_order_relaxed);
+    do {
+      if (!Fits(bytes, used)) return TooMuch(bytes, used);
+    } while (!used_.compare_exchange_weak(used, used + bytes,
+                                          std::memory_order_relaxed));
+    return {};
   }
 
  private:
+  bool Fits(uint64_t bytes, uint64_t used) const {
+    return bytes <= most_ && used <= most_ - bytes;
+  }
+
+  Error TooMuch(uint64_t bytes, uint64_t used) const {
+    const std::optional<uint64_t> sum = CheckedAdd(used, bytes);
+    return {Code::kLimit,
+            "needs " + (sum ? std::to_string(*sum) : "more than 2^64") +
+                " bytes of work, and a file of " + std::to_string(stored_) +
+                " bytes may cause " + std::to_string(most_) +
+                " (see -o max_expansion)",
+            kNoOffset, EFBIG};
+  }
+
   const uint64_t most_;
   const uint64_t stored_;
   std::atomic<uint64_t> used_ = 0;

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "core/content/content.h"
 #include "core/content/read_context.h"
@@ -29,6 +31,28 @@ TEST(Work, IsCountedUpToItsLimit) {
   EXPECT_TRUE(Ok(work.Spend(40))) << "what was refused is not counted";
   EXPECT_TRUE(Fails(work.Spend(1), Code::kLimit));
   EXPECT_TRUE(Fails(work.Spend(UINT64_MAX), Code::kLimit));
+}
+
+TEST(Work, Item28_19_ThreadsTogetherSpendNoMoreThanItsLimit) {
+  constexpr uint64_t kMost = 200'000;
+  constexpr int kThreads = 8;
+  Work work(kMost, 0);
+  std::atomic<uint64_t> spent = 0;
+  std::atomic<int> waiting = kThreads;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&] {
+        for (--waiting; waiting != 0;) {
+        }
+        while (work.Spend(3)) spent += 3;
+      });
+    }
+  }
+  EXPECT_LE(spent, kMost);
+  EXPECT_GT(spent, kMost - 3);
+  EXPECT_TRUE(Ok(work.Spend(kMost - spent)));
+  EXPECT_TRUE(Fails(work.Spend(1), Code::kLimit));
 }
 
 TEST(WorkLimit, GrowsWithTheBytesStored) {

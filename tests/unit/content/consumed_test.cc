@@ -3,7 +3,6 @@
 // What the cache does with blocks that their reader has had all of.
 #include <gtest/gtest.h>
 
-#include <string>
 #include <vector>
 
 #include "core/base/limits.h"
@@ -27,7 +26,7 @@ bool IsKept(BlockCache& cache, const Block& block) {
   return cache.stats().hits > hits;
 }
 
-TEST(Spend, LetsSpentBlocksGoBeforeOlderOnes) {
+TEST(MarkConsumed, LetsConsumedBlocksGoBeforeOlderOnes) {
   BlockCache cache(3 * kSize);
   const TestBlock a = BlockOf(0);
   const TestBlock b = BlockOf(1);
@@ -35,43 +34,43 @@ TEST(Spend, LetsSpentBlocksGoBeforeOlderOnes) {
   const TestBlock d = BlockOf(3);
   for (const TestBlock* block : {&a, &b, &c})
     ASSERT_TRUE(cache.Get(*block, cache));
-  cache.Spend(b);
+  cache.MarkConsumed(b);
   ASSERT_TRUE(cache.Get(d, cache));
   EXPECT_TRUE(IsKept(cache, a));
   EXPECT_TRUE(IsKept(cache, c));
   EXPECT_FALSE(IsKept(cache, b));
 }
 
-TEST(Spend, KeepsTheLastOfThemForReadsUnderWay) {
+TEST(MarkConsumed, KeepsTheLastOfThemForReadsUnderWay) {
   BlockCache cache(limits::kGiB);
   std::vector<TestBlock> blocks;
   for (uint64_t i = 0; i < 10; ++i) blocks.push_back(BlockOf(i));
   for (const TestBlock& block : blocks) {
     ASSERT_TRUE(cache.Get(block, cache));
-    cache.Spend(block);
-    cache.Spend(block);  // a second time changes nothing
+    cache.MarkConsumed(block);
+    cache.MarkConsumed(block);  // a second time changes nothing
   }
   EXPECT_EQ(cache.stats().bytes, 4 * kSize);
   for (size_t i = 6; i < 10; ++i) EXPECT_TRUE(IsKept(cache, blocks[i]));
   EXPECT_FALSE(IsKept(cache, blocks[5]));
 }
 
-TEST(Spend, LeavesSmallBlocksBe) {
+TEST(MarkConsumed, LeavesSmallBlocksBe) {
   BlockCache cache(limits::kGiB);
   const TestBlock small = BlockOf(0, 1000);
   ASSERT_TRUE(cache.Get(small, cache));
-  cache.Spend(small);
+  cache.MarkConsumed(small);
   for (uint64_t i = 1; i < 10; ++i) {
     const TestBlock block = BlockOf(i);
     ASSERT_TRUE(cache.Get(block, cache));
-    cache.Spend(block);
+    cache.MarkConsumed(block);
   }
   EXPECT_TRUE(IsKept(cache, small));
 }
 
-TEST(Spend, OfAMissingBlockDoesNothing) {
+TEST(MarkConsumed, OfAMissingBlockDoesNothing) {
   BlockCache cache(kSize);
-  cache.Spend(BlockOf(7));
+  cache.MarkConsumed(BlockOf(7));
   EXPECT_EQ(cache.stats().bytes, 0U);
 }
 
@@ -82,7 +81,7 @@ TEST(Prepare, ProducesBlocksAndReadsNothingElse) {
   content.Append(Decoded{std::make_shared<TestBlock>(BlockOf(1)), 0}, kSize);
   content.Prepare(cache);
   EXPECT_EQ(cache.stats().blocks, 2U);
-  content.Spend(cache);
+  content.MarkConsumed(cache);
   EXPECT_EQ(cache.stats().blocks, 2U);
 }
 
