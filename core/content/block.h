@@ -47,10 +47,10 @@ class Block {
   /// Takes the next bytes.
   using Sink = std::function<Status(Bytes)>;
 
-  /// The same as Produce, piece by piece, in at most `memory` bytes; fails with
-  /// kNoMemory if they do not do. Nothing may be believed of the pieces before
-  /// all of them are made: the checksum comes last. Only if streamed_size is
-  /// not 0.
+  /// Makes the same bytes piece by piece, in at most `memory` bytes; fails with
+  /// kNoMemory if they do not suffice. The checksum is compared last, so the
+  /// pieces must not be used before Stream has succeeded. Only if
+  /// streamed_size() is not 0.
   virtual Status Stream(const Sink& /*sink*/, uint64_t /*memory*/,
                         const ReadContext& /*context*/) const {
     return Error{Code::kLimit, "cannot be decoded in pieces"};

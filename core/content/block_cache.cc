@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <new>
 #include <utility>
 
 #include "core/base/heap_meter.h"
+#include "core/base/interrupt_scope.h"
 #include "core/base/limits.h"
 #include "core/content/read_context.h"
 #include "core/content/spill_store.h"
@@ -26,6 +28,34 @@ R CatchBadAlloc(const Work& work) {
   }
 }
 
+/// Memory that counts for no thread's work, whoever frees it. The last reader
+/// of a block that was evicted may be opening a container: bytes that it did
+/// not take would be taken off from what it may.
+template <typename T>
+struct UnmeteredAllocator {
+  using value_type = T;
+
+  UnmeteredAllocator() = default;
+  template <typename Other>
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  UnmeteredAllocator(const UnmeteredAllocator<Other>& /*other*/) {}
+
+  T* allocate(size_t count) const {
+    const UnmeteredHeap cached;
+    return std::allocator<T>().allocate(count);
+  }
+  void deallocate(T* values, size_t count) const {
+    const UnmeteredHeap cached;
+    std::allocator<T>().deallocate(values, count);
+  }
+  template <typename Value>
+  void destroy(Value* value) const {
+    const UnmeteredHeap cached;
+    std::destroy_at(value);
+  }
+  bool operator==(const UnmeteredAllocator& /*other*/) const { return true; }
+};
+
 }  // namespace
 
 BlockCache::BlockCache(uint64_t budget) : budget_(budget) {}
@@ -41,7 +71,8 @@ SpillStore* BlockCache::StoreOf(const Block& block) const {
 }
 
 uint64_t BlockCache::Room() const {
-  return budget_ - std::min(budget_, in_production_);
+  const uint64_t lent = std::min(lent_->load(), budget_ / 2);
+  return budget_ - lent - std::min(budget_ - lent, in_production_);
 }
 
 /// Interrupts shared work when the request that runs it is interrupted and
@@ -103,8 +134,7 @@ Result<std::shared_ptr<BlockCache::Running>> BlockCache::Enter(
     const auto other = running_.find(key);
     const bool idle = other == running_.end();
     const bool begin = idle && MayBegin(memory, works);
-    Status wanted = context.CheckFor(begin ? bytes : Interrupt::kUnknownWork);
-    if (!wanted) return std::move(wanted).error();
+    CTXFS_TRY(context.CheckFor(begin ? bytes : Interrupt::kUnknownWork));
     if (begin) {
       auto running = std::make_shared<Running>();
       running->memory = memory;
@@ -154,32 +184,34 @@ void BlockCache::EvictTo(uint64_t bytes) {
 
 std::list<BlockCache::Kept>::iterator BlockCache::Evict(
     std::list<Kept>::iterator kept) {
-  if (kept->spent) spent_ -= kept->bytes->size();
+  const UnmeteredHeap cached;
+  if (kept->consumed) consumed_bytes_ -= kept->bytes->size();
   stats_.bytes -= kept->bytes->size();
   ++stats_.evictions;
   by_key_.erase(kept->key);
   return kept_.erase(kept);
 }
 
-void BlockCache::Spend(const Block& block) {
-  // Reads that were sent earlier may still come: not the last ones at once.
-  // Small blocks may as well stay, and would make the walk below a long one.
-  constexpr uint64_t kMostSpent = uint64_t{32} << 20;
-  constexpr uint64_t kLeastSpent = uint64_t{1} << 20;
+void BlockCache::MarkConsumed(const Block& block) {
+  // The last consumed blocks stay, because reads that were sent earlier may
+  // still arrive. Small blocks stay, too: they would make the walk below a long
+  // one.
+  constexpr uint64_t kMostConsumed = uint64_t{32} << 20;
+  constexpr uint64_t kLeastConsumed = uint64_t{1} << 20;
   const MutexLock lock(mutex_);
   const auto it = by_key_.find(block.key());
-  if (it == by_key_.end() || it->second->spent ||
-      it->second->bytes->size() < kLeastSpent) {
+  if (it == by_key_.end() || it->second->consumed ||
+      it->second->bytes->size() < kLeastConsumed) {
     return;
   }
   // After all blocks that are not consumed, before those that were consumed
   // earlier.
   auto place = kept_.end();
-  while (place != kept_.begin() && std::prev(place)->spent) --place;
+  while (place != kept_.begin() && std::prev(place)->consumed) --place;
   kept_.splice(place, kept_, it->second);
-  it->second->spent = true;
-  spent_ += it->second->bytes->size();
-  while (spent_ > kMostSpent && kept_.back().spent &&
+  it->second->consumed = true;
+  consumed_bytes_ += it->second->bytes->size();
+  while (consumed_bytes_ > kMostConsumed && kept_.back().consumed &&
          kept_.back().key != block.key()) {
     Evict(std::prev(kept_.end()));
   }
@@ -189,8 +221,8 @@ void BlockCache::Spend(const Block& block) {
 BlockCache::Pinned BlockCache::TakeKept(Key key) {
   const auto it = by_key_.find(key);
   if (it == by_key_.end()) return nullptr;
-  // A late read of a spent block is no reason to keep it.
-  if (!it->second->spent) kept_.splice(kept_.begin(), kept_, it->second);
+  // A late read of a consumed block is no reason to keep it.
+  if (!it->second->consumed) kept_.splice(kept_.begin(), kept_, it->second);
   ++stats_.hits;
   return it->second->bytes;
 }
@@ -218,15 +250,15 @@ Result<BlockCache::Pinned> BlockCache::Find(const Block& block,
     found = TakeKept(key);
     return found != nullptr;
   };
-  const Result<std::shared_ptr<Running>> entered =
-      Enter(key, block.cost(), block.work(), context, look);
-  if (!entered) return entered.error();
-  if (*entered == nullptr) return found;
+  const std::shared_ptr<Running> entered =
+      CTXFS_TRY(Enter(key, block.cost(), block.work(), context, look));
+  if (entered == nullptr) return found;
 
-  const SharedWork shared(context.interrupt(), **entered);
+  const SharedWork shared(context.interrupt(), *entered);
+  const InterruptScope waits(shared);
   Result<Pinned> kept =
       CatchBadAlloc<Result<Pinned>>([&]() CTXFS_REQUIRES(mutex_) {
-        return ProduceAndKeep(block, context.With(shared), **entered);
+        return ProduceAndKeep(block, context.With(shared), *entered);
       });
   Leave(key);
   return kept;
@@ -235,9 +267,10 @@ Result<BlockCache::Pinned> BlockCache::Find(const Block& block,
 Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
     const Block& block, const ReadContext& context, Running& running) {
   const UnmeteredHeap cached;
-  // Before anything is made: the request may not cause it.
-  if (Status may = context.Spend(running.memory); !may) return may.error();
-  if (running.inner) base_.reset();  // this is the next
+  // Counted before anything is made, because the request may not have enough
+  // left.
+  CTXFS_TRY(context.Spend(running.memory));
+  if (running.inner) base_.reset();  // this work becomes the base
   EvictTo(Room());
   mutex_.unlock();
   Result<Buffer> produced =
@@ -249,8 +282,9 @@ Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
     return std::move(produced).error();
   }
 
-  // Whatever may fail for want of memory comes before anything changes.
-  auto bytes = std::make_shared<const Buffer>(std::move(*produced));
+  // All allocations come before the first change.
+  Pinned bytes = std::allocate_shared<const Buffer>(
+      UnmeteredAllocator<Buffer>(), std::move(*produced));
   std::list<Kept> one;
   one.push_back({block.key(), bytes});
   EvictTo(Room() - std::min<uint64_t>(Room(), bytes->size()));
@@ -268,18 +302,37 @@ Status BlockCache::Once(Key key, const ReadContext& context,
                         const std::function<Status(const ReadContext&)>& work,
                         uint64_t memory) {
   MutexLock lock(mutex_);
-  const Result<std::shared_ptr<Running>> entered =
-      Enter(key, memory, Interrupt::kUnknownWork, context, done);
-  if (!entered) return entered.error();
-  if (*entered == nullptr) return {};
-  if (memory > 0) EvictTo(Room());
+  const std::shared_ptr<Running> entered =
+      CTXFS_TRY(Enter(key, memory, Interrupt::kUnknownWork, context, done));
+  if (entered == nullptr) return {};
+  if (memory > 0) {
+    base_.reset();  // it would take memory in addition to `memory`
+    EvictTo(Room());
+  }
   lock.Unlock();
-  const SharedWork shared(context.interrupt(), **entered);
+  const SharedWork shared(context.interrupt(), *entered);
+  const InterruptScope waits(shared);
   Status outcome =
       CatchBadAlloc<Status>([&] { return work(context.With(shared)); });
   lock.Lock();
   Leave(key);
   return outcome;
+}
+
+Result<BlockCache::Lease> BlockCache::Lend(uint64_t bytes) {
+  constexpr uint64_t kLeast = uint64_t{8} << 20;
+  const uint64_t others = lent_->fetch_add(bytes);
+  Lease lease(lent_.get(), [total = lent_, bytes](const void* /*total*/) {
+    total->fetch_sub(bytes);
+  });
+  if (others > 0 && others + bytes > std::max(budget_ / 2, kLeast)) {
+    return Error{Code::kNoMemory,
+                 "what is kept of other files leaves no room for its " +
+                     std::to_string(bytes) + " bytes (see -o cache=)"};
+  }
+  const MutexLock lock(mutex_);
+  EvictTo(Room());
+  return lease;
 }
 
 void BlockCache::CountVerdict(Verdict verdict) {

@@ -88,13 +88,20 @@ class BlockCache {
               const std::function<Status(const ReadContext&)>& work,
               uint64_t memory = 0);
 
+  /// Memory outside of the cache that counts against its budget. It takes
+  /// precedence over blocks, up to half of the budget.
+  using Lease = std::shared_ptr<const void>;
+  /// Counts `bytes` until the lease is destroyed. Fails with kNoMemory if all
+  /// leases would exceed that half and 8 MiB; a single lease may exceed both.
+  Result<Lease> Lend(uint64_t bytes);
+
   /// Counts a verification's outcome.
   void CountVerdict(Verdict verdict);
 
-  /// The reader has all of the block: whoever keeps the bytes from here on (the
-  /// kernel's page cache does), they need not be here. The block goes first,
-  /// and its memory serves the next.
-  void Spend(const Block& block);
+  /// Tells the cache that the reader has all of the block. The kernel keeps the
+  /// bytes in its page cache, so the block is evicted first, and its memory
+  /// serves the next one.
+  void MarkConsumed(const Block& block);
 
   /// Forgets every kept block. Slices already handed out stay valid.
   void Drop();
@@ -110,13 +117,13 @@ class BlockCache {
   struct Kept {
     Key key;
     Pinned bytes;
-    bool spent = false;
+    bool consumed = false;
   };
 
   /// Work that is being done for one request while others wait for it.
   struct Running {
     std::thread::id thread = std::this_thread::get_id();
-    uint64_t memory = 0;  // that is reserved for it; under mutex_
+    uint64_t memory = 0;  // bytes reserved; under mutex_
     bool inner = false;   // whether it is within other work
     bool running = true;  // under mutex_
     std::atomic<uint32_t> waiting = 0;
@@ -158,6 +165,9 @@ class BlockCache {
       CTXFS_REQUIRES(mutex_);
 
   const uint64_t budget_;
+  // Shared, because a Lease may outlive the cache.
+  const std::shared_ptr<std::atomic<uint64_t>> lent_ =
+      std::make_shared<std::atomic<uint64_t>>(0);
   std::unique_ptr<SpillStore> spill_;  // null: everything is in memory
   mutable Mutex mutex_;
   CondVar changed_;
@@ -166,7 +176,7 @@ class BlockCache {
   std::list<Kept> kept_ CTXFS_GUARDED_BY(mutex_);  // most recent first
   std::unordered_map<Key, std::list<Kept>::iterator, KeyHash> by_key_
       CTXFS_GUARDED_BY(mutex_);
-  uint64_t spent_ CTXFS_GUARDED_BY(mutex_) = 0;  // bytes of spent blocks
+  uint64_t consumed_bytes_ CTXFS_GUARDED_BY(mutex_) = 0;
   uint64_t in_production_ CTXFS_GUARDED_BY(mutex_) = 0;  // reserved bytes
   uint64_t working_ CTXFS_GUARDED_BY(mutex_) =
       0;  // threads, without waiting ones

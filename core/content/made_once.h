@@ -6,15 +6,16 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/heap_meter.h"
 #include "core/content/content.h"
 #include "core/content/read_context.h"
 
 namespace ctxfs {
 
-/// A content that is made at its first use, by one thread for all who wait for
-/// it, and then kept. A permanent failure is kept, too: to make a file that
-/// turns out to be damaged or over a limit can take long. After any other, the
-/// next use tries again.
+/// A Content that is made at its first use, by one thread for all who wait for
+/// it, and kept, as memory of the cache (BlockCache::Lend). A permanent failure
+/// is kept, too, because finding that a file is damaged or over a limit can
+/// take long. After any other failure the next use tries again.
 class MadeOnce {
  public:
   using Make = std::function<Result<Content>(const ReadContext&)>;
@@ -24,23 +25,25 @@ class MadeOnce {
   Result<Content> Get(const ReadContext& context) const {
     const auto done = [this] { return state_.load() != nullptr; };
     const auto make = [this](const ReadContext& shared) -> Status {
+      const HeapMeter meter;
       Result<Content> made = make_(shared);
       if (!made && !made.error().Permanent()) return made.error();
       // What was made under an interrupt may be incomplete.
-      if (Status wanted = shared.Check(); !wanted) return wanted;
+      CTXFS_TRY(shared.Check());
+      lease_ = CTXFS_TRY(shared.cache().Lend(meter.bytes()));
       kept_ = std::make_unique<const Result<Content>>(std::move(made));
       state_.store(kept_.get());
       return {};
     };
     if (!done()) {
-      Status made = context.cache().Once({owner_, 0}, context, done, make);
-      if (!made) return made.error();
+      CTXFS_TRY(context.cache().Once({owner_, 0}, context, done, make));
     }
     return *state_.load();
   }
 
  private:
   const Make make_;
+  mutable BlockCache::Lease lease_;                      // the memory of kept_
   mutable std::unique_ptr<const Result<Content>> kept_;  // set before state_
   mutable std::atomic<const Result<Content>*> state_ = nullptr;
   const uint64_t owner_ = NewOwner();

@@ -10,7 +10,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/content/block_cache.h"
@@ -87,6 +86,22 @@ TEST(NestedBlocks, AreMadeOfEachOther) {
   EXPECT_EQ(Text(cache.Get(b, cache)), "bbbb");
   EXPECT_EQ(a.made + b.made + c.made, 3);
   EXPECT_EQ(cache.stats().bytes, 12U);
+}
+
+// What others read last is not kept beside it.
+TEST(NestedBlocks, Item28_14_WorkThatTakesAllMemoryGetsAllOfIt) {
+  BlockCache cache(100);
+  const MadeBlock base(0, 60);
+  const MadeBlock block(1, 10, &base);
+  EXPECT_EQ(Text(cache.Get(block, cache)), std::string(10, 'b'));
+  EXPECT_EQ(cache.stats().bytes, 70U);
+  EXPECT_TRUE(Ok(cache.Once(
+      {8, 0}, cache, [] { return false; },
+      [&](const ReadContext& /*context*/) -> Status {
+        EXPECT_EQ(cache.stats().bytes, 0U);
+        return {};
+      },
+      100)));
 }
 
 // A thread that holds the memory of one block needs memory for the next. If all
