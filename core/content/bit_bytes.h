@@ -21,8 +21,7 @@ class BitBytes final : public Transform {
                  const ReadContext& /*context*/) const override {
     const uint64_t first = offset / 8;
     Buffer bits(static_cast<size_t>((offset + out.size() + 7) / 8 - first));
-    Status read = source_->ReadAt(at_ + first, bits.span());
-    if (!read) return read;
+    CTXFS_TRY(source_->ReadAt(at_ + first, bits.span()));
     for (size_t i = 0; i < out.size(); ++i) {
       const uint64_t bit = offset + i - first * 8;
       out[i] = bits.span()[static_cast<size_t>(bit / 8)] >>

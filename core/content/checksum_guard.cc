@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/io/read_ahead.h"
+
 namespace ctxfs {
 namespace {
 
@@ -20,7 +22,7 @@ Error ChecksumGuard::Mismatch() const {
           guarded_.offset};
 }
 
-Status ChecksumGuard::Settle(bool matches, const ReadContext& context) const {
+Status ChecksumGuard::Conclude(bool matches, const ReadContext& context) const {
   const Verdict found = matches ? Verdict::kPassed : Verdict::kFailed;
   verdict_->store(found, std::memory_order_release);
   context.cache().CountVerdict(found);
@@ -31,18 +33,18 @@ Status ChecksumGuard::Settle(bool matches, const ReadContext& context) const {
 Status ChecksumGuard::Scan(const ReadContext& context) const {
   Buffer piece(static_cast<size_t>(std::min(guarded_.length, kScanBytes)));
   Checksummer sum(guarded_.checksum.kind);
-  if (Status may = context.Spend(guarded_.length); !may) return may;
+  CTXFS_TRY(context.Spend(guarded_.length));
   for (uint64_t done = 0; done < guarded_.length;) {
-    if (Status wanted = context.Check(); !wanted) return wanted;
+    CTXFS_TRY(context.Check());
     const uint64_t left = guarded_.length - done;
     const MutableBytes bytes = piece.span().first(
         static_cast<size_t>(std::min<uint64_t>(left, piece.size())));
-    Status read = guarded_.source->ReadAt(guarded_.offset + done, bytes);
-    if (!read) return read;
+    const ReadAhead rest(left - bytes.size(), ReadAhead::Likelihood::kCertain);
+    CTXFS_TRY(guarded_.source->ReadAt(guarded_.offset + done, bytes));
     sum.Update(bytes);
     done += bytes.size();
   }
-  return Settle(sum.Matches(guarded_.checksum), context);
+  return Conclude(sum.Matches(guarded_.checksum), context);
 }
 
 Status ChecksumGuard::Verify(const ReadContext& context) const {
@@ -62,11 +64,14 @@ Status ChecksumGuard::Read(uint64_t offset, MutableBytes out,
   // read once.
   const bool whole = offset == guarded_.offset && out.size() == guarded_.length;
   if (!whole || verdict() != Verdict::kUnknown) {
-    if (Status passed = Verify(context); !passed) return passed;
+    CTXFS_TRY(Verify(context));
+    const uint64_t end = guarded_.offset + guarded_.length;
+    const ReadAhead rest(end - offset - out.size(),
+                         ReadAhead::Likelihood::kIfOnward);
     return guarded_.source->ReadAt(offset, out);
   }
-  if (Status read = guarded_.source->ReadAt(offset, out); !read) return read;
-  return Settle(guarded_.checksum.Matches(out), context);
+  CTXFS_TRY(guarded_.source->ReadAt(offset, out));
+  return Conclude(guarded_.checksum.Matches(out), context);
 }
 
 }  // namespace ctxfs

@@ -44,7 +44,7 @@ class ChecksumGuard {
   Verdict verdict() const { return verdict_->load(std::memory_order_acquire); }
   Error Mismatch() const;
   Status Scan(const ReadContext& context) const;
-  Status Settle(bool matches, const ReadContext& context) const;
+  Status Conclude(bool matches, const ReadContext& context) const;
 
   Key key_;
   Guarded guarded_;

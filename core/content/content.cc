@@ -2,11 +2,11 @@
 #include "core/content/content.h"
 
 #include <algorithm>
-#include <cerrno>
 
 #include "core/base/limits.h"
 #include "core/content/read_through.h"
 #include "core/content/spill_store.h"
+#include "core/io/read_ahead.h"
 
 namespace ctxfs {
 namespace {
@@ -15,9 +15,8 @@ namespace {
 /// as a whole: if `error` says that it needs a larger window than the cache has
 /// room for. A full disk does not count: memory has no more room than that.
 bool MayTakeMemory(const Block& block, const Error& error) {
-  const bool no_room =
-      error.sys_errno == ENOSPC || error.code == Code::kNoMemory;
-  return no_room && block.streamed_size() <= limits::kDecodedBytes;
+  return error.code == Code::kNoMemory &&
+         block.streamed_size() <= limits::kDecodedBytes;
 }
 
 /// The bytes of a block: in memory, or else in a temporary file.
@@ -38,26 +37,24 @@ Result<MadeBlock> MakeBlock(const Block& block, const ReadContext& context) {
     if (part) return MadeBlock{nullptr, std::move(*part)};
     if (!MayTakeMemory(block, part.error())) return std::move(part).error();
   }
-  Result<BlockCache::Pinned> bytes = context.Get(block);
-  if (!bytes) return std::move(bytes).error();
-  return MadeBlock{std::move(*bytes), nullptr};
+  BlockCache::Pinned bytes = CTXFS_TRY(context.Get(block));
+  return MadeBlock{std::move(bytes), nullptr};
 }
 
 /// Puts [from, from + length) of a block into the window.
 Status ReadBlock(const Block& block, uint64_t from, size_t length,
                  const ReadContext& context, Window& window) {
-  const Result<MadeBlock> made = MakeBlock(block, context);
-  if (!made) return made.error();
-  if (Status fresh = block.CheckUnchanged(); !fresh) return fresh;
-  if (!InBounds(from, length, made->size())) {
+  const MadeBlock made = CTXFS_TRY(MakeBlock(block, context));
+  CTXFS_TRY(block.CheckUnchanged());
+  if (!InBounds(from, length, made.size())) {
     return Error{Code::kCorrupt, "a block is shorter than its file"};
   }
-  if (made->part != nullptr) {
-    return made->part->Read(from, window.AppendScratch(length));
+  if (made.part != nullptr) {
+    return made.part->Read(from, window.AppendScratch(length));
   }
   window.AppendPinned(
-      made->bytes->span().subspan(static_cast<size_t>(from), length),
-      made->bytes);
+      made.bytes->span().subspan(static_cast<size_t>(from), length),
+      made.bytes);
   return {};
 }
 
@@ -65,6 +62,7 @@ Status ReadBlock(const Block& block, uint64_t from, size_t length,
 struct ExtentReader {
   uint64_t at;
   size_t length;
+  uint64_t end;  // of the extent
   const ReadContext& context;
   Window& window;
 
@@ -79,6 +77,7 @@ struct ExtentReader {
     if (extent.guard != nullptr) {
       return extent.guard->Read(extent.offset + at, out, context);
     }
+    const ReadAhead rest(end - at - length, ReadAhead::Likelihood::kIfOnward);
     return extent.source->ReadAt(extent.offset + at, out);
   }
   Status operator()(const Decoded& extent) const {
@@ -86,7 +85,7 @@ struct ExtentReader {
                      window);
   }
   Status operator()(const Computed& extent) const {
-    if (Status may = context.Spend(length); !may) return may;
+    CTXFS_TRY(context.Spend(length));
     return extent.transform->Compute(extent.offset + at,
                                      window.AppendScratch(length), context);
   }
@@ -203,8 +202,9 @@ Status Content::Read(uint64_t offset, size_t length, const ReadContext& context,
       window.Clear();
       return wanted;
     }
-    const ExtentReader reader{
-        offset - start, static_cast<size_t>(stop - offset), context, window};
+    const ExtentReader reader{offset - start,
+                              static_cast<size_t>(stop - offset),
+                              ends_[i] - start, context, window};
     if (reader.length > 0) {
       if (Status read = std::visit(reader, extents_[i]); !read) {
         window.Clear();
@@ -226,11 +226,17 @@ bool Content::ReadsOnly(const Source& source, uint64_t offset,
   return true;
 }
 
+std::optional<Range> Content::AsStored() const {
+  if (extents_.size() != 1) return std::nullopt;
+  const auto* range = std::get_if<Range>(&extents_.front());
+  if (range == nullptr) return std::nullopt;
+  return *range;
+}
+
 Status Content::Verify(const ReadContext& context) const {
   for (const Extent& extent : extents_) {
-    if (Status wanted = context.Check(); !wanted) return wanted;
-    Status verified = std::visit(ExtentVerifier{context}, extent);
-    if (!verified) return verified;
+    CTXFS_TRY(context.Check());
+    CTXFS_TRY(std::visit(ExtentVerifier{context}, extent));
   }
   return {};
 }
@@ -241,18 +247,16 @@ Status Content::Scan(const ReadContext& context) const {
   uint64_t at = 0;
   for (size_t i = 0; i < extents_.size(); ++i) {
     const Extent& extent = extents_[i];
-    Status verified = std::visit(ExtentVerifier{context}, extent);
-    if (!verified) return verified;
+    CTXFS_TRY(std::visit(ExtentVerifier{context}, extent));
     const auto* range = std::get_if<Range>(&extent);
     if (range != nullptr && range->guard != nullptr) at = ends_[i];
     for (uint64_t length = 0; at < ends_[i]; at += length) {
       length = std::min(kPiece, ends_[i] - at);
-      Status read = Read(at, static_cast<size_t>(length), context, window);
-      if (!read) return read;
+      CTXFS_TRY(Read(at, static_cast<size_t>(length), context, window));
     }
   }
   window.Clear();
-  Spend(context);
+  MarkConsumed(context);
   return {};
 }
 
@@ -294,10 +298,10 @@ void Content::Prepare(const ReadContext& context) const {
   }
 }
 
-void Content::Spend(const ReadContext& context) const {
+void Content::MarkConsumed(const ReadContext& context) const {
   for (const Extent& extent : extents_) {
     if (const auto* decoded = std::get_if<Decoded>(&extent)) {
-      context.cache().Spend(*decoded->block);
+      context.cache().MarkConsumed(*decoded->block);
     }
   }
 }
@@ -317,8 +321,7 @@ Status ReadInto(const Content& content, uint64_t offset, MutableBytes out,
   Window window;
   while (!out.empty()) {
     const size_t length = std::min(kPiece, out.size());
-    Status read = content.Read(offset, length, context, window);
-    if (!read) return read;
+    CTXFS_TRY(content.Read(offset, length, context, window));
     offset += length;
     for (const Bytes slice : window.slices()) {
       std::copy(slice.begin(), slice.end(), out.begin());

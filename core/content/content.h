@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -93,12 +94,16 @@ class Content {
   /// decoded from that source alone, and it is not empty.
   bool ReadsOnly(const Source& source, uint64_t offset, size_t length) const;
 
-  /// Produces the blocks and passes the guards that a reader is about to want.
-  /// What fails is told when it is read.
+  /// Returns the range of a source that the file consists of; nullopt if it is
+  /// anything else than one range of stored bytes.
+  std::optional<Range> AsStored() const;
+
+  /// Produces the blocks and verifies the guards that a reader will need soon.
+  /// Failures are reported by the read.
   void Prepare(const ReadContext& context) const;
 
-  /// Tells the cache that a reader has got to the end.
-  void Spend(const ReadContext& context) const;
+  /// Tells the cache that a reader has read to the end.
+  void MarkConsumed(const ReadContext& context) const;
 
   /// Whether more than `bytes` bytes have to be decoded, computed or scanned
   /// before all of the file can be read.

@@ -7,7 +7,7 @@ Status ContentSource::ReadAt(uint64_t offset, MutableBytes out) const {
   if (!InBounds(offset, out.size(), size())) {
     return Error{Code::kCorrupt, "read past the end", offset};
   }
-  if (Status read = ReadInto(content_, offset, out, cache_); !read) return read;
+  CTXFS_TRY(ReadInto(content_, offset, out, cache_));
   return CheckUnchanged();
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/base/limits.h"
 #include "core/content/content.h"
+#include "core/io/read_ahead.h"
 
 namespace ctxfs {
 
@@ -13,12 +14,13 @@ Status ReadThrough(const Content& content, const ReadContext& context,
                    const Sink& sink) {
   // An empty file may be a damaged one.
   if (content.size() == 0) return content.Verify(context);
+  // Of each source, as many bytes as the inner scopes say.
+  const ReadAhead all(0, ReadAhead::Likelihood::kCertain);
   Window window;
   for (uint64_t at = 0; at < content.size(); at += limits::kMiB) {
-    Status read = content.Read(at, limits::kMiB, context, window);
-    if (!read) return read;
+    CTXFS_TRY(content.Read(at, limits::kMiB, context, window));
     for (const Bytes slice : window.slices()) {
-      if (Status taken = sink(slice); !taken) return taken;
+      CTXFS_TRY(sink(slice));
     }
   }
   return {};

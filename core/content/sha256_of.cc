@@ -14,7 +14,7 @@ Result<std::string> Sha256Of(const Content& content,
     return Status();
   });
   if (!read) return std::move(read).error();
-  content.Spend(context);
+  content.MarkConsumed(context);
   std::string digest = hash.Hex();
   if (digest.empty()) return Error{Code::kNoMemory, "no SHA-256"};
   return digest;

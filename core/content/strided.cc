@@ -32,8 +32,7 @@ class PieceBlock final : public Block {
   uint64_t cost() const override { return size_; }
   Result<Buffer> Produce(const ReadContext& context) const override {
     Buffer bytes(static_cast<size_t>(size_));
-    Status read = ReadInto(stored_, offset_, bytes.span(), context);
-    if (!read) return std::move(read).error();
+    CTXFS_TRY(ReadInto(stored_, offset_, bytes.span(), context));
     return bytes;
   }
 
@@ -54,7 +53,7 @@ class Pieces {
     const uint64_t number = at / kPiece;
     Slot& slot = slots_[number % kPieces];
     if (slot.number != number) {
-      if (Status loaded = Load(number, slot); !loaded) return loaded.error();
+      CTXFS_TRY(Load(number, slot));
     }
     return slot.bytes.subspan(static_cast<size_t>(at % kPiece));
   }
@@ -68,15 +67,14 @@ class Pieces {
   };
 
   Status Load(uint64_t number, Slot& slot) {
-    if (Status wanted = context_.Check(); !wanted) return wanted;
+    CTXFS_TRY(context_.Check());
     slot.number = UINT64_MAX;
     const uint64_t offset = number * kPiece;
     const uint64_t size = std::min(kPiece, stored_.size() - offset);
     // Decoded bytes are in the cache already.
     if (stored_.LargestBlock() > 0) {
-      Status read = stored_.Read(offset, static_cast<size_t>(size), context_,
-                                 slot.window);
-      if (!read) return read;
+      CTXFS_TRY(stored_.Read(offset, static_cast<size_t>(size), context_,
+                             slot.window));
       if (slot.window.slices().size() == 1) {
         slot.bytes = slot.window.slices().front();
         slot.number = number;
@@ -85,9 +83,7 @@ class Pieces {
     }
     const PieceBlock block({key_.owner, key_.index + number}, stored_, offset,
                            size);
-    Result<BlockCache::Pinned> pinned = context_.Get(block);
-    if (!pinned) return std::move(pinned).error();
-    slot.pinned = std::move(*pinned);
+    slot.pinned = CTXFS_TRY(context_.Get(block));
     slot.bytes = std::as_const(*slot.pinned).span();
     slot.number = number;
     return {};
@@ -134,23 +130,22 @@ class Strided final : public Transform {
 
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
-    // Before a piece is read: its bytes are kept under no checksum.
-    if (Status verified = stored_.Verify(context); !verified) return verified;
+    // Verified before a piece is read, because the cached piece has no
+    // checksum.
+    CTXFS_TRY(stored_.Verify(context));
     Pieces pieces(key_, stored_, context);
     const uint64_t width = layout_.width;
     Buffer chunk(static_cast<size_t>(
         std::min<uint64_t>(kChunk, out.size() + 2 * width)));
     while (!out.empty()) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
       const uint64_t first = offset / width;
       const uint64_t skip = offset % width;
       const uint64_t needed = (skip + out.size() + width - 1) / width;
       const uint64_t count = std::min(needed, chunk.size() / width);
       const MutableBytes elements =
           chunk.span().first(static_cast<size_t>(count * width));
-      if (Status made = Gather(first, elements, pieces, context); !made) {
-        return made;
-      }
+      CTXFS_TRY(Gather(first, elements, pieces, context));
       Convert(elements);
       const auto size = static_cast<size_t>(
           std::min<uint64_t>(count * width - skip, out.size()));
@@ -186,9 +181,7 @@ class Strided final : public Transform {
                              out.size() / layout_.width);
       const MutableBytes run =
           out.first(static_cast<size_t>(count * layout_.width));
-      if (Status read = Run(at, count, run, pieces, context); !read) {
-        return read;
-      }
+      CTXFS_TRY(Run(at, count, run, pieces, context));
       out = out.subspan(run.size());
       index[rank - 1] += count;
       for (size_t i = rank - 1; i > 0 && index[i] == layout_.shape[i]; --i) {
@@ -214,14 +207,11 @@ class Strided final : public Transform {
       const uint64_t from = (at + i * stride) * width;
       std::byte* to = out.data() + i * width;
       if (far && !all_in_use) {
-        Status read =
-            ReadInto(stored_, from, {to, static_cast<size_t>(width)}, context);
-        if (!read) return read;
+        CTXFS_TRY(
+            ReadInto(stored_, from, {to, static_cast<size_t>(width)}, context));
         continue;
       }
-      if (Status copied = Copy(from, count - i, to, pieces, i); !copied) {
-        return copied;
-      }
+      CTXFS_TRY(Copy(from, count - i, to, pieces, i));
     }
     return {};
   }
@@ -231,15 +221,14 @@ class Strided final : public Transform {
   Status Copy(uint64_t from, uint64_t most, std::byte* to, Pieces& pieces,
               uint64_t& i) const {
     const uint64_t width = layout_.width;
-    const Result<Bytes> bytes = pieces.From(from);
-    if (!bytes) return bytes.error();
-    if (bytes->size() < width) return Split(from, *bytes, to, pieces);
+    const Bytes bytes = CTXFS_TRY(pieces.From(from));
+    if (bytes.size() < width) return Split(from, bytes, to, pieces);
     const uint64_t stride = layout_.strides.back() * width;
     uint64_t fit = most;
     if (stride > 0) {
-      fit = std::min(most, (bytes->size() - width) / stride + 1);
+      fit = std::min(most, (bytes.size() - width) / stride + 1);
     }
-    const std::byte* source = bytes->data();
+    const std::byte* source = bytes.data();
     for (uint64_t n = 0; n < fit; ++n) {
       std::memcpy(to + n * width, source + n * stride,
                   static_cast<size_t>(width));
@@ -253,9 +242,8 @@ class Strided final : public Transform {
                Pieces& pieces) const {
     const size_t size = start.size();
     std::memcpy(to, start.data(), size);
-    const Result<Bytes> rest = pieces.From(from + size);
-    if (!rest) return rest.error();
-    std::memcpy(to + size, rest->data(), layout_.width - size);
+    const Bytes rest = CTXFS_TRY(pieces.From(from + size));
+    std::memcpy(to + size, rest.data(), layout_.width - size);
     return {};
   }
 

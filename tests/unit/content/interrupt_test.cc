@@ -5,9 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <functional>
 #include <future>
-#include <latch>
 #include <memory>
 #include <string>
 #include <thread>
