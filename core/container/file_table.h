@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +76,40 @@ struct Placement {
   /// For entries: of several with one name the last keeps it, not the first.
   /// Archives need this, because unpacking one leaves the last.
   bool last_keeps_name = false;
+  /// For entries: some may be directories, symbolic links or hard links. If not
+  /// set, the tree takes all for files.
+  bool has_kinds = false;
+  /// What Exists needs to read; kNone if every file exists.
+  Cost exists_cost = Cost::kNone;
+  /// Whether the bytes may differ from one Open to the next.
+  bool live = false;
+};
+
+enum class FileKind : uint8_t {
+  kFile,
+  kDirectory,  // Path is that of a directory, which is shown even if empty
+  kLink,       // a symbolic link
+};
+
+/// What the index says of a file. Finding it reads nothing.
+struct FileFacts {
+  /// 0 for a file that cannot be read; nullopt if finding it would read
+  /// something.
+  std::optional<uint64_t> size = std::nullopt;
+  /// Why Open fails, if the index shows that it does; kLocked for a missing
+  /// key.
+  std::optional<Error> fault = std::nullopt;
+  /// What Size reads if `size` is not known. Listings call it only for
+  /// kSmallRead.
+  Cost size_cost = Cost::kDecode;
+  // Of entries whose table has Placement::has_kinds.
+  FileKind kind = FileKind::kFile;
+  /// Of a link: its target, as it is stored. A link stays in the container
+  /// (LinkPlan), and its content is its target.
+  std::string_view target = {};
+  /// Of a hard link: the file that it is another name of. That file has the
+  /// same bytes and is no hard link itself.
+  std::optional<uint32_t> original = std::nullopt;
 };
 
 /// A numbered set of files: the entries of an index, documents that describe
@@ -100,36 +135,21 @@ class FileTable {
   virtual std::optional<std::string_view> Path(uint32_t file,
                                                std::string& scratch) const = 0;
 
-  /// Of entries: whether Path is that of a directory, which has no content and
-  /// is shown even if it is empty.
-  virtual bool IsDirectory(uint32_t /*file*/) const { return false; }
-
   /// Fails with Fault(file) if there is one.
   virtual Result<Content> Open(uint32_t file,
                                const ReadContext& context) const = 0;
 
-  /// The size of the file; nullopt if finding it would read something, and 0
-  /// for a file that cannot be read.
-  virtual std::optional<uint64_t> KnownSize(uint32_t /*file*/) const {
-    return std::nullopt;
-  }
+  virtual FileFacts Facts(uint32_t /*file*/) const { return {}; }
 
-  /// The size of the file; 0 if Open fails for good. Opens the file by default.
+  /// The size of the file; 0 if Open fails for good. Opens the file by default,
+  /// if Facts does not know the size.
   virtual Result<uint64_t> Size(uint32_t file,
                                 const ReadContext& context) const;
-
-  /// What Size reads. Listings call Size only for kNone and kSmallRead.
-  virtual Cost size_cost(uint32_t file) const {
-    return KnownSize(file) ? Cost::kNone : Cost::kDecode;
-  }
 
   /// Whether the file exists. Reads at most `most`, and returns true if that is
   /// not enough to know. By default a file exists unless Open fails for good.
   virtual Result<bool> Exists(uint32_t file, Cost most,
                               const ReadContext& context) const;
-
-  /// What Exists needs to read; kNone if every file exists.
-  virtual Cost exists_cost() const { return Cost::kNone; }
 
   /// Everything that the index says about the file, for extended attributes and
   /// index.json. The result is always the same, except for `verified`. nullopt
@@ -139,30 +159,35 @@ class FileTable {
     return std::nullopt;
   }
 
-  /// Adds to `info`, the result of Describe, what reads of the file have found
-  /// so far. Only extended attributes show it.
-  virtual void AddFindings(uint32_t /*file*/, EntryInfo& /*info*/) const {}
+  // Parts of Facts.
 
-  /// Why Open fails, if the index shows that it does; kLocked for a missing
-  /// key.
-  virtual std::optional<Error> Fault(uint32_t /*file*/) const {
-    return std::nullopt;
+  std::optional<uint64_t> KnownSize(uint32_t file) const {
+    return Facts(file).size;
   }
-
-  /// Whether the bytes may differ from one Open to the next.
-  virtual bool live() const { return false; }
-
+  std::optional<Error> Fault(uint32_t file) const { return Facts(file).fault; }
+  /// What Size reads.
+  Cost size_cost(uint32_t file) const;
   Access access(uint32_t file) const;
+  bool live() const { return placement_.live; }
 
  private:
   const Placement placement_;
 };
 
-/// A table without files.
-std::shared_ptr<const FileTable> EmptyTable();
+// What FileTable::Exists and Size return, given the result of examining a file.
 
-/// The size of a file, given the result of opening it: 0 if that failed for
-/// good.
-Result<uint64_t> SizeOf(const Result<Content>& opened);
+/// Whether it exists; `otherwise` if examining it failed for good.
+template <typename T>
+Result<bool> ExistsIf(const Result<T>& found, bool otherwise = false) {
+  if (!found && !found.error().Permanent()) return found.error();
+  return found.has_value() || otherwise;
+}
+
+/// Its size, a member of T; 0 if examining it failed for good.
+template <typename T, typename Member>
+Result<uint64_t> SizeIn(const Result<T>& found, Member size) {
+  if (!found && !found.error().Permanent()) return found.error();
+  return found ? std::invoke(size, *found) : 0;
+}
 
 }  // namespace ctxfs
