@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/container/documents.h"
 
-#include <cstring>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/mutex.h"
+#include "core/container/file_set.h"
+#include "core/content/within_cache.h"
 
 namespace ctxfs {
 namespace {
@@ -18,10 +20,13 @@ class TextBlock final : public Block {
   const Source* made_from() const override { return source_.get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
-    const Result<std::string> text = make_(context);
-    if (!text) return text.error();
-    Buffer buffer(text->size());
-    if (!text->empty()) std::memcpy(buffer.data(), text->data(), text->size());
+    Buffer buffer;
+    CTXFS_TRY(WithinCache(context, [&](const ReadContext& request) -> Status {
+      const std::string text = CTXFS_TRY(make_(request));
+      CTXFS_TRY(HeapAllowance::Admit(text.size()));
+      buffer = BufferOf(text);
+      return {};
+    }));
     return buffer;
   }
 
@@ -30,84 +35,25 @@ class TextBlock final : public Block {
   MakeText make_;
 };
 
-/// A table of one file.
-class Single : public FileTable {
- public:
-  Single(Role role, std::string path)
-      : FileTable({.role = role}), path_(std::move(path)) {}
-
-  uint32_t count() const final { return 1; }
-  std::optional<std::string_view> Path(uint32_t /*file*/,
-                                       std::string& /*scratch*/) const final {
-    return path_;
-  }
-
- private:
-  const std::string path_;
+/// A text that lives while its file is open; its memory counts as the cache's.
+struct KeptText {
+  std::string text;
+  BlockCache::Lease lease;
 };
 
-class Opened final : public Single {
- public:
-  /// What is known of the file before it is opened.
-  struct Known {
-    std::optional<uint64_t> size = std::nullopt;
-    std::optional<EntryInfo> info = std::nullopt;
-    bool live = false;
+/// The path of a table's only file.
+PathFunction Always(std::string path) {
+  return [path = std::move(path)](uint32_t /*file*/, std::string& /*scratch*/) {
+    return std::string_view(path);
   };
+}
 
-  Opened(Role role, std::string path, OpenContent open, Known known)
-      : Single(role, std::move(path)),
-        open_(std::move(open)),
-        known_(std::move(known)) {}
-
-  Result<Content> Open(uint32_t /*file*/,
-                       const ReadContext& context) const override {
-    return open_(context);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t /*file*/) const override {
-    return known_.size;
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t /*file*/, const ReadContext& /*context*/) const override {
-    return known_.info;
-  }
-  bool live() const override { return known_.live; }
-
- private:
-  const OpenContent open_;
-  const Known known_;
-};
-
-class Alias final : public Single {
- public:
-  Alias(Role role, std::string path, std::shared_ptr<const FileTable> table,
-        uint32_t number)
-      : Single(role, std::move(path)),
-        table_(std::move(table)),
-        number_(number) {}
-
-  Result<Content> Open(uint32_t /*file*/,
-                       const ReadContext& context) const override {
-    return table_->Open(number_, context);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t /*file*/) const override {
-    return table_->KnownSize(number_);
-  }
-  Result<uint64_t> Size(uint32_t /*file*/,
-                        const ReadContext& context) const override {
-    return table_->Size(number_, context);
-  }
-  Cost size_cost(uint32_t /*file*/) const override {
-    return table_->size_cost(number_);
-  }
-  std::optional<Error> Fault(uint32_t /*file*/) const override {
-    return table_->Fault(number_);
-  }
-
- private:
-  const std::shared_ptr<const FileTable> table_;
-  const uint32_t number_;
-};
+auto ForAny(OpenContent open) {
+  return
+      [open = std::move(open)](uint32_t /*file*/, const ReadContext& context) {
+        return open(context);
+      };
+}
 
 }  // namespace
 
@@ -115,39 +61,49 @@ Result<Content> CachedText(Key key, std::shared_ptr<const Source> source,
                            MakeText make, const ReadContext& context) {
   auto block = std::make_shared<const TextBlock>(key, std::move(source),
                                                  std::move(make));
-  const Result<BlockCache::Pinned> text = context.Get(*block);
-  if (!text) return text.error();
-  const uint64_t size = (*text)->size();
+  const BlockCache::Pinned text = CTXFS_TRY(context.Get(*block));
+  const uint64_t size = text->size();
   return Content(Decoded{std::move(block), 0}, size);
 }
 
 std::shared_ptr<const FileTable> OpenedFile(Role role, std::string path,
-                                            OpenContent open,
-                                            std::optional<uint64_t> size) {
-  return std::make_shared<const Opened>(role, std::move(path), std::move(open),
-                                        Opened::Known{.size = size});
+                                            OpenContent open, FileFacts facts) {
+  return MakeTable({.placement = {.role = role},
+                    .path = Always(std::move(path)),
+                    .open = ForAny(std::move(open)),
+                    .facts = [facts = std::move(facts)](uint32_t /*file*/) {
+                      return facts;
+                    }});
 }
 
 std::shared_ptr<const FileTable> TextDocument(
     Role role, std::string path, Key key, std::shared_ptr<const Source> source,
-    MakeText make) {
-  return OpenedFile(role, std::move(path),
-                    [key, source = std::move(source),
-                     make = std::move(make)](const ReadContext& context) {
-                      return CachedText(key, source, make, context);
-                    });
+    MakeText make, Cost cost) {
+  auto open = [key, source = std::move(source),
+               make = std::move(make)](const ReadContext& context) {
+    return CachedText(key, source, make, context);
+  };
+  return OpenedFile(role, std::move(path), std::move(open),
+                    {.size_cost = cost});
 }
 
 std::shared_ptr<const FileTable> FreshDocument(Role role, std::string path,
                                                MakeText make, bool live) {
-  const auto open =
+  auto open =
       [make = std::move(make)](const ReadContext& context) -> Result<Content> {
-    Result<std::string> text = make(context);
-    if (!text) return std::move(text).error();
-    return LiteralContent(std::move(*text));
+    auto kept = std::make_shared<KeptText>();
+    CTXFS_TRY(WithinCache(context, [&](const ReadContext& request) -> Status {
+      kept->text = CTXFS_TRY(make(request));
+      return {};
+    }));
+    kept->lease = CTXFS_TRY(context.cache().Lend(kept->text.capacity()));
+    const uint64_t size = kept->text.size();
+    const std::string* text = &kept->text;
+    return Content(Literal{{std::move(kept), text}}, size);
   };
-  return std::make_shared<const Opened>(role, std::move(path), open,
-                                        Opened::Known{.live = live});
+  return MakeTable({.placement = {.role = role, .live = live},
+                    .path = Always(std::move(path)),
+                    .open = ForAny(std::move(open))});
 }
 
 std::shared_ptr<const FileTable> KeptFile(Role role, std::string path,
@@ -162,11 +118,16 @@ std::shared_ptr<const FileTable> KeptFile(Role role, std::string path,
       const MutexLock lock(kept->mutex);
       if (kept->content) return *kept->content;
     }
-    Result<Content> made = make(context);
-    if (!made) return made;
+    Content content;
+    Status made =
+        WithinCache(context, [&](const ReadContext& request) -> Status {
+          content = CTXFS_TRY(make(request));
+          return {};
+        });
+    if (!made) return std::move(made).error();
     const MutexLock lock(kept->mutex);
-    kept->content = *made;
-    return made;
+    kept->content = content;
+    return content;
   };
   return OpenedFile(role, std::move(path), std::move(open));
 }
@@ -175,20 +136,36 @@ std::shared_ptr<const FileTable> FixedFile(Role role, std::string path,
                                            Content content,
                                            std::optional<EntryInfo> info) {
   const uint64_t size = content.size();
-  auto open = [content = std::move(content)](
-                  const ReadContext& /*context*/) -> Result<Content> {
-    return content;
-  };
-  return std::make_shared<const Opened>(
-      role, std::move(path), std::move(open),
-      Opened::Known{.size = size, .info = std::move(info)});
+  return MakeTable(
+      {.placement = {.role = role},
+       .path = Always(std::move(path)),
+       .open = [content = std::move(content)](uint32_t /*file*/,
+                                              const ReadContext& /*context*/)
+           -> Result<Content> { return content; },
+       .facts = [size](uint32_t /*file*/) { return FileFacts{.size = size}; },
+       .describe = [info = std::move(info)](
+                       uint32_t /*file*/,
+                       const ReadContext& /*context*/) { return info; }});
 }
 
 std::shared_ptr<const FileTable> AliasFile(
     Role role, std::string path, std::shared_ptr<const FileTable> table,
     uint32_t number) {
-  return std::make_shared<const Alias>(role, std::move(path), std::move(table),
-                                       number);
+  const FileTable& files = *table;
+  return MakeTable(
+      {.placement = {.role = role},
+       .path = Always(std::move(path)),
+       .open =
+           [&files, number](uint32_t /*file*/, const ReadContext& context) {
+             return files.Open(number, context);
+           },
+       .facts = [&files,
+                 number](uint32_t /*file*/) { return files.Facts(number); },
+       .size =
+           [&files, number](uint32_t /*file*/, const ReadContext& context) {
+             return files.Size(number, context);
+           },
+       .owner = std::move(table)});
 }
 
 }  // namespace ctxfs

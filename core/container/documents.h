@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/limits.h"
 #include "core/base/result.h"
 #include "core/container/file_table.h"
 #include "core/content/content.h"
@@ -27,13 +28,19 @@ using OpenContent = std::function<Result<Content>(const ReadContext&)>;
 Result<Content> CachedText(Key key, std::shared_ptr<const Source> source,
                            MakeText make, const ReadContext& context);
 
+/// Cost of finding the size of a text that is made from `bytes` decoded bytes.
+/// Listings measure small texts, which saves a request for each.
+constexpr Cost TextCost(uint64_t bytes) {
+  return bytes <= 4 * limits::kKiB ? Cost::kSmallRead : Cost::kDecode;
+}
+
 // Tables of one file, at `path` below the directory of `role`.
 
 /// A file whose text is made when its size or its bytes are first wanted: see
 /// CachedText. `cost` is that of making it.
 std::shared_ptr<const FileTable> TextDocument(
     Role role, std::string path, Key key, std::shared_ptr<const Source> source,
-    MakeText make);
+    MakeText make, Cost cost = Cost::kDecode);
 
 /// A file whose text is made anew at each open. `live`: it may differ each
 /// time, so that the kernel keeps none of it.
@@ -41,10 +48,10 @@ std::shared_ptr<const FileTable> FreshDocument(Role role, std::string path,
                                                MakeText make,
                                                bool live = false);
 
-/// A file that `open` opens, each time anew; `size` is its size, if known.
-std::shared_ptr<const FileTable> OpenedFile(
-    Role role, std::string path, OpenContent open,
-    std::optional<uint64_t> size = std::nullopt);
+/// A file that `open` opens, each time anew.
+std::shared_ptr<const FileTable> OpenedFile(Role role, std::string path,
+                                            OpenContent open,
+                                            FileFacts facts = {});
 
 /// A file whose content `make` makes at the first open. It is then kept; a
 /// failure is not.
