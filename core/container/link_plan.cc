@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/container/link_plan.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <random>
+
+#include "core/base/heap_allowance.h"
+#include "core/base/limits.h"
+#include "core/base/text.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr size_t kLinksPerCheck = 1024;
+
+/// Takes the first component off `path`.
+std::string_view TakeComponent(std::string_view& path) {
+  const size_t slash = path.find('/');
+  const std::string_view component = path.substr(0, slash);
+  path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  return component;
+}
+
+/// Whether a component of a target is a name.
+bool IsName(std::string_view component) {
+  return !component.empty() && component != "." && component != "..";
+}
+
+/// Whether the kernel can follow a target from where the link is.
+bool IsRelative(std::string_view target) {
+  return !target.empty() && target.front() != '/' &&
+         target.size() <= kMostLinkTarget &&
+         target.find('\0') == std::string_view::npos;
+}
+
+}  // namespace
+
+size_t LinkPlan::Hash::operator()(const Name& name) const {
+  return XXH3_64bits_withSeed(name.name.data(), name.name.size(),
+                              seed + name.parent);
+}
+
+LinkPlan::LinkPlan(bool last_keeps_name)
+    : last_keeps_name_(last_keeps_name),
+      trie_(1),
+      children_(0, Hash{std::random_device()()}),
+      tops_(0, children_.hash_function()) {}
+
+LinkPlan::Node LinkPlan::Find(Node parent, std::string_view name) const {
+  const auto found = children_.find({parent, name});
+  return found == children_.end() ? kNone : found->second;
+}
+
+LinkPlan::Node LinkPlan::Make(std::string_view path) {
+  const auto components =
+      static_cast<size_t>(std::count(path.begin(), path.end(), '/')) + 1;
+  // Beyond so many components the tree has other names.
+  if (components > limits::kComponents ||
+      trie_.size() + components > kMostLinkNodes) {
+    return kNone;
+  }
+  Node node = kRoot;
+  for (size_t i = 0; i < components; ++i) {
+    const auto [found, made] = children_.try_emplace(
+        {node, TakeComponent(path)}, static_cast<Node>(trie_.size()));
+    trie_[node].has_children = true;
+    if (made) trie_.push_back({node, kNone, false});
+    node = found->second;
+  }
+  return node;
+}
+
+void LinkPlan::NoteTops(std::string_view target) {
+  // The first name, and all names of a target that goes up after one.
+  bool named = false;
+  std::string_view rest = target;
+  while (!rest.empty()) {
+    const std::string_view component = TakeComponent(rest);
+    if (component == ".." && named) {
+      for (rest = target; !rest.empty();) {
+        const std::string_view name = TakeComponent(rest);
+        if (IsName(name)) tops_.try_emplace({kRoot, name}, false);
+      }
+      return;
+    }
+    if (!IsName(component) || named) continue;
+    named = true;
+    tops_.try_emplace({kRoot, component}, false);
+  }
+}
+
+bool LinkPlan::IsWinner(uint32_t entry, uint32_t of) const {
+  return last_keeps_name_ ? entry > of : entry < of;
+}
+
+void LinkPlan::AddLink(uint32_t entry, std::string_view path,
+                       std::string_view target) {
+  // Without memory for it the container is not used (HeapAllowance).
+  if (links_.size() >= kMostLinks || tops_.size() >= kMostLinkNodes ||
+      !AdmitGrowth(links_) || !HeapAllowance::Check()) {
+    surplus_.push_back(entry);
+    return;
+  }
+  Link link;
+  link.entry = entry;
+  link.target = target;
+  link.node = Make(path);
+  if (link.node == kNone || !IsRelative(target)) link.state = State::kHidden;
+  if (link.node != kNone) {
+    // Nothing leads through one that is longer, and it can have any number of
+    // names.
+    if (target.size() <= kMostLinkTarget) NoteTops(target);
+    uint32_t& holder = trie_[link.node].link;
+    if (holder == kNone || IsWinner(entry, links_[holder].entry)) {
+      if (holder != kNone) links_[holder].state = State::kHidden;
+      holder = static_cast<uint32_t>(links_.size());
+    } else {
+      link.state = State::kHidden;
+    }
+  }
+  links_.push_back(link);
+}
+
+void LinkPlan::AddOther(uint32_t entry, std::string_view path, bool directory) {
+  std::string_view rest = path;
+  const auto top = tops_.find({kRoot, TakeComponent(rest)});
+  if (top != tops_.end()) top->second = true;
+  rest = path;
+  Node node = kRoot;
+  while (!rest.empty()) {
+    node = Find(node, TakeComponent(rest));
+    if (node == kNone) return;
+    if (trie_[node].link == kNone) continue;
+    Link& link = links_[trie_[node].link];
+    // The link's place is a directory, or that of the other entry.
+    if (!rest.empty() || directory || IsWinner(entry, link.entry)) {
+      link.state = State::kHidden;
+    }
+  }
+}
+
+LinkPlan::Node LinkPlan::TopOf(Node node) const {
+  while (node != kRoot && trie_[node].parent != kRoot) {
+    node = trie_[node].parent;
+  }
+  return node;
+}
+
+LinkPlan::Position LinkPlan::Below(const Step& step,
+                                   std::string_view name) const {
+  Position at = step.at;
+  if (at.below > 0) {
+    ++at.below;
+    return at;
+  }
+  const Node child = Find(at.node, name);
+  if (at.node == kRoot) {
+    const auto top = tops_.find({kRoot, name});
+    at.of_entries = (top != tops_.end() && top->second) ||
+                    (child != kNone && child == TopOf(links_[step.link].node));
+  }
+  if (child == kNone) {
+    at.below = 1;
+  } else {
+    at.node = child;
+  }
+  return at;
+}
+
+bool LinkPlan::GoUp(Position& at) const {
+  if (!at.of_entries) return false;
+  if (at.below > 0) {
+    --at.below;
+    return true;
+  }
+  if (at.node == kRoot) return false;
+  at.node = trie_[at.node].parent;
+  return true;
+}
+
+uint32_t LinkPlan::Advance(Step& step, State& state) const {
+  std::string_view rest = step.rest;
+  const std::string_view component = TakeComponent(rest);
+  if (IsName(component)) {
+    const Position next = Below(step, component);
+    const uint32_t link = next.below > 0 ? kNone : trie_[next.node].link;
+    if (link == kNone) {
+      step.at = next;
+    } else if (links_[link].state == State::kUnknown) {
+      return link;
+    } else if (links_[link].state == State::kStays) {
+      step.at = links_[link].end;
+    } else if (links_[link].state == State::kHidden) {
+      state = State::kHidden;
+    } else {
+      state = State::kLoops;
+    }
+  } else if (component == ".." && !GoUp(step.at)) {
+    state = State::kHidden;
+  }
+  step.rest = rest;
+  return kNone;
+}
+
+void LinkPlan::Follow(uint32_t link) {
+  std::vector<Step> steps;  // each waits for the one after it
+  const auto start = [&](uint32_t number) {
+    Link& one = links_[number];
+    one.state = State::kBeingFollowed;
+    steps.push_back({number, one.target, {trie_[one.node].parent, 0, true}});
+  };
+  start(link);
+  while (!steps.empty()) {
+    Step& step = steps.back();
+    Link& followed = links_[step.link];
+    State state = State::kStays;
+    uint32_t first = kNone;
+    while (!step.rest.empty() && state == State::kStays && first == kNone) {
+      first = Advance(step, state);
+    }
+    if (first != kNone) {
+      start(first);
+      continue;
+    }
+    followed.state = state;
+    followed.end = step.at;
+    steps.pop_back();
+  }
+}
+
+Result<std::vector<uint32_t>> LinkPlan::Hidden(const ReadContext& context) {
+  for (Link& link : links_) {
+    // Another link is below it, so that its place is a directory.
+    if (link.node != kNone && trie_[link.node].has_children) {
+      link.state = State::kHidden;
+    }
+  }
+  std::vector<uint32_t> hidden;
+  for (uint32_t i = 0; i < links_.size(); ++i) {
+    if (i % kLinksPerCheck == 0) {
+      CTXFS_TRY(context.Check());
+    }
+    if (links_[i].state == State::kUnknown) Follow(i);
+    if (links_[i].state == State::kHidden) hidden.push_back(links_[i].entry);
+  }
+  hidden.insert(hidden.end(), surplus_.begin(), surplus_.end());
+  return hidden;
+}
+
+std::string LinkWarning(uint64_t count, std::string_view first) {
+  return "link: " + std::to_string(count) +
+         " symbolic links are not shown, because they may lead out of the "
+         "archive or another member has their place; the first is " +
+         Quote(first);
+}
+
+}  // namespace ctxfs
