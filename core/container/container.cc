@@ -2,13 +2,21 @@
 #include "core/container/container.h"
 
 #include "core/base/bytes.h"
+#include "core/container/file_set.h"
 
 namespace ctxfs {
+
+Json Container::Info(const ReadContext& context) const {
+  Json info = {{"container_size", source_->size()},
+               {"warnings", WarningTexts()}};
+  AddInfo(info, context);
+  return info;
+}
 
 std::vector<Error> Container::Faults() const {
   std::vector<Error> faults;
   for (const Warning& warning : warnings_) {
-    if (!warning.damage) continue;
+    if (warning.severity != Severity::kDamage) continue;
     faults.push_back({Code::kCorrupt, warning.text, warning.offset});
   }
   return faults;

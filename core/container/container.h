@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,11 +21,19 @@
 
 namespace ctxfs {
 
+/// What a warning means for the answer of a check.
+enum class Severity : uint8_t {
+  kNote,       // odd, and every byte can be had
+  kOfEntries,  // counts faults that the entries report one by one
+  kPartial,    // the container does not show a part of the file
+  kDamage,     // a part of the container cannot be read
+};
+
 /// Something wrong or odd that does not stop a container from being used.
 struct Warning {
   std::string text;
   uint64_t offset = kNoOffset;  // byte of the container
-  bool damage = false;          // part of the container cannot be read
+  Severity severity = Severity::kNote;
 
   /// "byte 40: ..." or just the text.
   std::string Text() const {
@@ -86,9 +96,19 @@ class Container : public std::enable_shared_from_this<Container> {
   /// `.ctxfs/`.
   bool is_part() const { return part_; }
 
+  /// The size in bytes that the file must have according to its index. Greater
+  /// than its actual size only if the file was cut.
+  uint64_t NeededSize() const { return needed_size_; }
+  /// The part of the index that was cut off, such as "the central directory";
+  /// NeededSize() is then a lower bound. Empty if none was.
+  std::string_view LostPart() const { return lost_part_; }
+
+  /// Returns the warnings from opening. Info() may list later ones, too.
+  const std::vector<Warning>& warnings() const { return warnings_; }
+
   /// The contents of info.json: format, version, counts, sizes, warnings. If
   /// `context` is interrupted, the result is incomplete and must not be used.
-  virtual Json Info(const ReadContext& context) const = 0;
+  Json Info(const ReadContext& context) const;
 
   /// Whether the result of Info() may change when entries are read.
   virtual bool InfoMayChange() const { return false; }
@@ -120,7 +140,7 @@ class Container : public std::enable_shared_from_this<Container> {
 
   /// Returns the faults of the container itself that opening it has found: what
   /// breaks a rule of its format, and is the fault of no single entry. They are
-  /// its warnings of damage.
+  /// its warnings of kDamage.
   std::vector<Error> Faults() const;
 
   /// Returns Faults(), and those that neither opening the container nor reading
@@ -133,6 +153,10 @@ class Container : public std::enable_shared_from_this<Container> {
   std::shared_ptr<const FileTable> Entries() const;
 
  protected:
+  /// Adds the members of info.json that depend on the format; size and warnings
+  /// are there already. Json, not text: commands and the report read it.
+  virtual void AddInfo(Json& info, const ReadContext& context) const = 0;
+
   /// A pointer to `part`, this container or a member of it, that keeps the
   /// container alive.
   template <typename T>
@@ -144,16 +168,23 @@ class Container : public std::enable_shared_from_this<Container> {
 
   /// Adds the bytes of a further file that the container is made from.
   void AddStoredSize(uint64_t bytes);
+  /// Notes that the index places something before byte `end` of the file.
+  void Need(uint64_t end) { needed_size_ = std::max(needed_size_, end); }
+  /// The same if `lost`, a part of the index, was cut off as well.
+  void NeedMore(uint64_t end, std::string_view lost) {
+    Need(end);
+    lost_part_ = lost;
+  }
   void Warn(Warning warning) { warnings_.push_back(std::move(warning)); }
   void WarnAll(const std::vector<Warning>& warnings);
-
-  const std::vector<Warning>& warnings() const { return warnings_; }
   /// The texts of all warnings, as info.json has them.
   Json WarningTexts() const;
 
  private:
   const std::shared_ptr<const Source> source_;
   uint64_t stored_size_;
+  uint64_t needed_size_ = 0;
+  std::string_view lost_part_;  // a literal
   const bool part_;
   std::vector<Warning> warnings_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ struct EntryInfo {
   bool computed = false;
   bool incomplete = false;      // the store failed while this was made
   Json extra = Json::object();  // whatever else the container says of it
+  /// Adds findings of earlier reads, or facts that take too long to collect for
+  /// every entry. Only extended attributes show them. Null: there are none.
+  std::function<void(EntryInfo&)> add_findings = nullptr;
 };
 
 }  // namespace ctxfs
