@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/bytes.h"
+#include "core/io/source.h"
 
 namespace ctxfs {
 
@@ -15,17 +16,36 @@ struct ForeignFormat {
   std::string_view signature;
   std::string_view name;    // with its article: "a Parquet file"
   std::string_view advice;  // what reads it: "pyarrow or duckdb reads it"
+  /// Whether a file with the signature is of this format. `source` is null if
+  /// only `head` is known. Null: the signature says it.
+  bool (*matches)(Bytes head, const Source* source) = nullptr;
 };
 
-/// Those whose files begin with bytes that are theirs alone.
+/// The advice on pickles, and on files that hold one.
+constexpr std::string_view kRunsCode =
+    "loading it runs whatever code its writer put into it; 'python3 -m "
+    "pickletools' lists that without running it";
+
+/// Those that are recognised by a signature or by their structure.
 std::span<const ForeignFormat> ForeignFormats();
 
 /// Returns the foreign format of a file that starts with `head`
-/// (limits::kProbeBytes, or all of a shorter file), or null.
-const ForeignFormat* RecogniseForeign(Bytes head);
+/// (limits::kProbeBytes, or all of a shorter file), or null. Without `source`
+/// formats that are recognised by other bytes are not.
+const ForeignFormat* RecogniseForeign(Bytes head,
+                                      const Source* source = nullptr);
 
-/// Why a file that starts with `head`, and that no probe recognises, is not a
-/// container: it is empty, unfinished, or of a foreign format.
-std::string WhyNoContainer(Bytes head);
+/// Whether `head`, which may be cut at limits::kProbeBytes, is UTF-8 without
+/// control characters.
+bool LooksLikeText(Bytes head);
+
+/// Why a file that starts with `head`, and that no format recognises, is not a
+/// container: it is empty, unfinished, or of a foreign format. Looks into the
+/// start of gzip, zlib and zstd files.
+std::string WhyNoContainer(Bytes head, const Source* source = nullptr);
+
+/// Why there is no container in a directory: ": it is a Core ML package; ...".
+/// Empty if it is of no known kind.
+std::string ForeignDirectory(const Source& directory);
 
 }  // namespace ctxfs

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 
 #include "core/base/limits.h"
@@ -56,7 +57,50 @@ TEST(WhyNoContainer, NamesTheReason) {
             "not a container of a known format: it is a Parquet file; pyarrow, "
             "pandas or duckdb reads it");
   EXPECT_EQ(WhyNoContainer(AsBytes("something else")),
+            "not a container of a known format: it is text");
+  EXPECT_EQ(WhyNoContainer(AsBytes("{\"a\": 1}")),
+            "not a container of a known format: it is JSON text");
+  EXPECT_EQ(WhyNoContainer(AsBytes("\x01\x02 none")),
             "not a container of a known format");
+}
+
+TEST(ForeignFormats, Item28_7_NoiseIsOfNoFormat) {
+  std::mt19937 random(28);
+  int named = 0;
+  constexpr int kHeads = 20'000;
+  for (int i = 0; i < kHeads; ++i) {
+    std::string head(64, '\0');
+    for (char& c : head) c = static_cast<char>(random());
+    const MemorySource source(head);
+    if (RecogniseForeign(AsBytes(head), &source) != nullptr) ++named;
+  }
+  // A header of zlib is 16 bits, a map of MessagePack with a key about 20.
+  EXPECT_LT(named, kHeads / 1000);
+}
+
+TEST(ForeignFormats, Item28_7_CompressedFilesAreNamedByTheirContents) {
+  // RFC 1952 with every optional field, then a stored block of deflate.
+  const std::string text = "plain text";
+  const std::string gzip = std::string("\x1f\x8b\x08\x1e\0\0\0\0\0\3", 10) +
+                           std::string("\4\0abcd", 6) +
+                           std::string("name\0", 5) + std::string("note\0", 5) +
+                           "CR" + std::string("\1\x0a\0\xf5\xff", 5) + text;
+  EXPECT_EQ(WhyNoContainer(AsBytes(gzip)),
+            "not a container of a known format: it is a gzip file with text "
+            "inside; gzip -d unpacks it");
+  // Cut anywhere, it is still a gzip file.
+  for (size_t size = 3; size < gzip.size(); ++size) {
+    EXPECT_NE(WhyNoContainer(AsBytes(gzip.substr(0, size))).find("a gzip file"),
+              std::string::npos)
+        << size;
+  }
+}
+
+TEST(LooksLikeText, MayEndWithinACharacter) {
+  const std::string most(limits::kProbeBytes - 1, 'x');
+  EXPECT_TRUE(LooksLikeText(AsBytes(most + "\xC3")));
+  EXPECT_FALSE(LooksLikeText(AsBytes("x\xC3")));
+  EXPECT_FALSE(LooksLikeText(AsBytes("x\x01")));
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How foreign formats are recognised that have no signature at their start.
+// Each function has the form of ForeignFormat::matches.
+#pragma once
+
+#include "core/base/bytes.h"
+#include "core/io/source.h"
+
+namespace ctxfs::foreign {
+
+/// Apache ORC: the postscript ends with its magic and its length.
+bool IsOrc(Bytes head, const Source* source);
+/// Lance, versions 1 and 2: the footer ends with a magic.
+bool IsLance(Bytes head, const Source* source);
+/// HDF5 with a user block: the superblock is at 512, 1024, 2048, ...
+bool IsHdf5WithUserBlock(Bytes head, const Source* source);
+/// TFRecord: the masked CRC-32C of the first record's length matches.
+bool IsTfRecord(Bytes head, const Source* source);
+/// Mosaic Data Shard: a count, as many offsets and the file's size, JSON.
+bool IsMds(Bytes head, const Source* source);
+/// The Arrow IPC stream: an encapsulated message whose header is a Schema.
+bool IsArrowStream(Bytes head, const Source* source);
+/// cpio: an octal or hexadecimal header after the magic.
+bool IsCpio(Bytes head, const Source* source);
+bool IsPickle(Bytes head, const Source* source);
+/// A pickle of joblib.dump: it names joblib's class for arrays.
+bool IsJoblib(Bytes head, const Source* source);
+/// MessagePack: a map whose first key is text.
+bool IsMsgpack(Bytes head, const Source* source);
+/// Messages of Protocol Buffers without a magic number, by the numbers and wire
+/// types of their fields.
+bool IsOnnxTensor(Bytes head, const Source* source);
+bool IsSavedModel(Bytes head, const Source* source);
+bool IsCoreMl(Bytes head, const Source* source);
+/// A zlib stream, by its header (RFC 1950, section 2.2).
+bool IsZlib(Bytes head, const Source* source);
+
+}  // namespace ctxfs::foreign

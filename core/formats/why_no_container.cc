@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Describes files that no format opens, including compressed ones.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/limits.h"
+#include "core/codec/codec.h"
+#include "core/codec/deflate.h"
+#include "core/container/foreign_formats.h"
+#include "core/container/foreign_probes.h"
+#include "core/container/format.h"
+
+namespace ctxfs {
+namespace {
+
+/// Returns where the compressed data of a gzip file starts (RFC 1952, section
+/// 2.3); nothing if `start` ends before it.
+std::optional<size_t> EndOfGzipHeader(Bytes start) {
+  constexpr size_t kFixed = 10;
+  if (start.size() < kFixed) return std::nullopt;
+  const unsigned flags = std::to_integer<unsigned>(start[3]);
+  size_t at = kFixed;
+  if ((flags & 4U) != 0) {  // extra fields
+    if (start.size() < at + 2) return std::nullopt;
+    at += size_t{2} + LoadLe<uint16_t>(start.data() + at);
+  }
+  for (const unsigned text : {8U, 16U}) {  // name, comment
+    if ((flags & text) == 0) continue;
+    while (at < start.size() && start[at] != std::byte{0}) ++at;
+    ++at;
+  }
+  if ((flags & 2U) != 0) at += 2;  // CRC
+  return at < start.size() ? std::optional(at) : std::nullopt;
+}
+
+/// Decodes the first bytes of a compressed file, as many as probes see.
+std::string DecodedHead(Bytes head, const Source* source) {
+  constexpr uint64_t kRead = 64 * 1024;
+  Result<Buffer> read = Buffer();
+  if (source != nullptr) {
+    read = ReadBuffer(*source, 0, std::min(source->size(), kRead), "start");
+  }
+  const Bytes start = source != nullptr && read ? Bytes(read->span()) : head;
+  std::array<std::byte, limits::kProbeBytes> out{};
+  size_t size = 0;
+  if (LooksLikeZstd(start)) {
+    size = DecodeZstdPrefix(start, out);
+  } else if (AsText(start).starts_with("\x1f\x8b\x08")) {
+    const std::optional<size_t> at = EndOfGzipHeader(start);
+    if (at) size = DecodeDeflatePrefix(start.subspan(*at), out);
+  } else if (foreign::IsZlib(start, nullptr)) {
+    constexpr size_t kZlibHeader = 2;
+    size = DecodeDeflatePrefix(start.subspan(kZlibHeader), out);
+  }
+  return std::string(AsText(Bytes(out).first(size)));
+}
+
+/// "a safetensors file", "an onnx file", "a tar".
+std::string WithArticle(std::string_view format) {
+  const bool vowel =
+      std::string_view("aeio").find(format[0]) != std::string_view::npos;
+  return (vowel ? "an " : "a ") + std::string(format) +
+         (format == "tar" ? "" : " file");
+}
+
+/// "text", "JSON text", or empty if it is neither.
+std::string TextKind(Bytes head) {
+  if (head.empty() || !LooksLikeText(head)) return "";
+  const bool json = head[0] == std::byte{'{'} || head[0] == std::byte{'['};
+  return json ? "JSON text" : "text";
+}
+
+/// The kind of a file that starts with `head`, with its article; empty if it is
+/// not known.
+std::string KindOf(Bytes head) {
+  for (const Format* const format : Formats()) {
+    if (format->probe(head)) return WithArticle(format->name);
+  }
+  if (const ForeignFormat* const foreign = RecogniseForeign(head)) {
+    return std::string(foreign->name);
+  }
+  return TextKind(head);
+}
+
+/// What is known of the contents of a compressed file.
+struct Contents {
+  std::string kind;         // "a tar"; empty if it is not known
+  std::string_view advice;  // empty: that of the file
+};
+
+Contents ContentsOf(Bytes head, const Source* source) {
+  const std::string inside = DecodedHead(head, source);
+  if (inside.empty()) return {};
+  const ForeignFormat* const foreign = RecogniseForeign(AsBytes(inside));
+  std::string kind = KindOf(AsBytes(inside));
+  // tar(1) finds out how an archive is compressed.
+  if (kind == "a tar") return {std::move(kind), "tar -xf unpacks it"};
+  const bool runs_code = foreign != nullptr && foreign->advice == kRunsCode;
+  return {std::move(kind), runs_code ? kRunsCode : ""};
+}
+
+}  // namespace
+
+std::string WhyNoContainer(Bytes head, const Source* source) {
+  const std::string reason = "not a container of a known format";
+  if (head.empty()) return "not a container: the file is empty";
+  if (const ForeignFormat* const foreign = RecogniseForeign(head, source)) {
+    const Contents inside = ContentsOf(head, source);
+    return reason + ": it is " + std::string(foreign->name) +
+           (inside.kind.empty() ? "" : " with " + inside.kind + " inside") +
+           "; " +
+           std::string(inside.advice.empty() ? foreign->advice : inside.advice);
+  }
+  if (std::all_of(head.begin(), head.end(),
+                  [](std::byte b) { return b == std::byte{0}; })) {
+    return reason +
+           ": it starts with zeros, as files do whose writer has not finished";
+  }
+  const std::string text = TextKind(head);
+  return text.empty() ? reason : reason + ": it is " + text;
+}
+
+}  // namespace ctxfs
