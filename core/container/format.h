@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/base/bytes.h"
 #include "core/base/result.h"
@@ -14,19 +16,36 @@
 
 namespace ctxfs {
 
+class FormatSet;
+
 struct OpenOptions {
   bool verify = true;    // false: checksums are ignored
   bool salvage = false;  // structural faults become faults of entries
   bool alone = false;    // opens no other file that the container names
+  /// The file was found, and nobody said that it is a container: a format with
+  /// a name_suffix then opens it only if its name has that suffix.
+  bool found = false;
   /// The key of encrypted entries. Without it they are listed but not opened.
   std::shared_ptr<const MasterKey> key = nullptr;
   /// With kEveryone, a file that the container names is opened only if everyone
   /// who may read the container may read it.
-  Audience audience = Audience::kMounter;
+  AccessScope access = AccessScope::kMounter;
   /// See SourceOptions.
   bool watch_ctime = false;
+  /// All formats, for containers that name or hold files of other formats.
+  /// OpenContainer sets it. Null: no other format is known.
+  const FormatSet* formats = nullptr;
 
-  SourceOptions source_options() const { return {audience, watch_ctime}; }
+  SourceOptions source_options() const { return {access, watch_ctime}; }
+};
+
+/// What programs and tests must know of a format without opening a container.
+struct Traits {
+  /// A mirror shows its files as files and not as directories, because common
+  /// programs open them.
+  bool stays_file = false;
+  /// Opening a container may open files beside it, which it names.
+  bool opens_neighbours = false;
 };
 
 /// A container format. To add one, write a folder core/formats/NAME with a file
@@ -42,6 +61,15 @@ struct Format {
   /// They only show which entries may be containers themselves; formats are
   /// recognised by their content.
   std::string_view extensions;
+
+  /// Those of `extensions` that text files have, too: Python's path
+  /// configuration files end in .pth.
+  std::string_view text_extensions = {};
+
+  /// The folders of golden/ that have its containers, and the pages of docs/
+  /// that describe it, separated by blanks.
+  std::string_view golden = {};
+  std::string_view docs = {};
 
   /// Whether a container starts with `head` (limits::kProbeBytes, or all of a
   /// shorter file). Cannot fail; `open` reports damage.
@@ -77,9 +105,25 @@ struct Format {
   /// a container. Opening it then gives an error that says what is missing.
   bool (*resembles_directory)(const Source& directory) = nullptr;
 
-  /// Whether a mirror shows its files as files and not as directories, because
-  /// common programs open them (safetensors, GGUF).
-  bool stays_file = false;
+  Traits traits = {};
+
+  /// Whether a directory may be a container of this format.
+  bool reads_directories() const { return probe_directory != nullptr; }
+};
+
+/// All formats, as an interface for each of them: they include no others.
+class FormatSet {
+ public:
+  /// The format whose probe accepts a file that starts with `head`, or null.
+  virtual const Format* Of(Bytes head) const = 0;
+
+  /// See OpenContainer.
+  virtual Result<std::shared_ptr<const Container>> Open(
+      std::shared_ptr<const Source> source, const OpenOptions& options,
+      const ReadContext& context) const = 0;
+
+ protected:
+  ~FormatSet() = default;
 };
 
 /// Every format, in the order in which their probes are called.
@@ -103,8 +147,24 @@ bool IsContainerDirectory(const Source& directory);
 /// Whether a directory was probably meant to be a container.
 bool ResemblesContainer(const Source& directory);
 
+/// The words of `list`, which are separated by blanks.
+std::vector<std::string_view> WordsOf(std::string_view list);
+
 /// Whether `name` ends in an extension of some format.
 bool HasContainerExtension(std::string_view name);
+
+/// Whether the name of a file is one that containers have which a mirror shows
+/// in place of the file (IsContainerInPlaceOfFile).
+bool MayReplaceFile(std::string_view name);
+
+/// What the name of a file says of its contents.
+enum class NameClaim : uint8_t {
+  kNothing,
+  kContainerOrText,  // an extension of Format::text_extensions
+  kContainer,        // another extension of some format, or a name_suffix
+};
+/// Upper and lower case are the same in an extension.
+NameClaim ClaimOf(std::string_view name);
 
 /// Opens `source` with the first format that recognises it, or else that it
 /// resembles. Fails with kNotContainer if there is none.

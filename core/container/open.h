@@ -16,8 +16,7 @@ template <typename T, typename... Arguments>
 Result<std::shared_ptr<const Container>> LoadContainer(
     const ReadContext& context, Arguments&&... arguments) {
   auto container = std::make_shared<T>(std::forward<Arguments>(arguments)...);
-  if (Status loaded = container->Load(context); !loaded)
-    return std::move(loaded).error();
+  CTXFS_TRY(container->Load(context));
   return std::shared_ptr<const Container>(std::move(container));
 }
 

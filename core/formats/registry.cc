@@ -1,52 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
-#include "core/base/limits.h"
+#include "core/base/heap_allowance.h"
 #include "core/container/foreign_formats.h"
 #include "core/container/format.h"
 
 namespace ctxfs {
 
-// A format that is missing here is never mounted. A misspelt name does not
-// link.
-extern const Format kColumnShard;
-extern const Format kCowrie;
-extern const Format kCvc;
-extern const Format kGemmShard;
-extern const Format kGguf;
-extern const Format kMcf;
-extern const Format kMegaContext;
-extern const Format kMem8;
-extern const Format kMem8Archive;
-extern const Format kModelShard;
-extern const Format kOnnx;
-extern const Format kSafetensors;
-extern const Format kSafetensorsIndex;
-extern const Format kSampleShard;
-extern const Format kShard;
-extern const Format kSjgn;
-extern const Format kTar;
-extern const Format kTorch;
-extern const Format kTraceShard;
-extern const Format kWShard;
-extern const Format kWShardChunks;
-extern const Format kZip;
+// Every format, in the order in which their probes are called: the first that
+// accepts a file opens it. Profiles of Shard come before Shard itself, which
+// accepts any profile, and formats without a magic number last. A format that
+// is missing here is never mounted. A misspelt name does not link.
+#define CTXFS_FORMATS(FORMAT) \
+  FORMAT(kWShard)             \
+  FORMAT(kWShardChunks)       \
+  FORMAT(kModelShard)         \
+  FORMAT(kSampleShard)        \
+  FORMAT(kGemmShard)          \
+  FORMAT(kTraceShard)         \
+  FORMAT(kColumnShard)        \
+  FORMAT(kShard)              \
+  FORMAT(kMcf)                \
+  FORMAT(kCvc)                \
+  FORMAT(kMem8Archive)        \
+  FORMAT(kMem8)               \
+  FORMAT(kMegaContext)        \
+  FORMAT(kSjgn)               \
+  FORMAT(kCowrie)             \
+  FORMAT(kGguf)               \
+  FORMAT(kTorch)              \
+  FORMAT(kZip)                \
+  FORMAT(kTar)                \
+  FORMAT(kSafetensors)        \
+  FORMAT(kSafetensorsIndex)   \
+  FORMAT(kOnnx)
+
+#define CTXFS_DECLARE(name) extern const Format name;
+CTXFS_FORMATS(CTXFS_DECLARE)
+#undef CTXFS_DECLARE
 
 namespace {
 
-// The first format whose probe accepts a file opens it. Profiles of Shard come
-// before Shard itself, which accepts any profile, and formats without a magic
-// number last.
-constexpr std::array kFormats = {
-    &kWShard,      &kWShardChunks, &kModelShard,
-    &kSampleShard, &kGemmShard,    &kTraceShard,
-    &kColumnShard, &kShard,        &kMcf,
-    &kCvc,         &kMem8Archive,  &kMem8,
-    &kMegaContext, &kSjgn,         &kCowrie,
-    &kGguf,        &kTorch,        &kZip,
-    &kTar,         &kSafetensors,  &kSafetensorsIndex,
-    &kOnnx};
+#define CTXFS_POINTER(name) &name,
+constexpr std::array kFormats = {CTXFS_FORMATS(CTXFS_POINTER)};
+#undef CTXFS_POINTER
+
+/// The format whose probe accepts `head`, or null.
+const Format* FormatOf(Bytes head) {
+  const auto found = std::ranges::find_if(
+      kFormats, [head](const Format* format) { return format->probe(head); });
+  return found == kFormats.end() ? nullptr : *found;
+}
 
 template <typename Is>
 bool AnyFormat(const Is& is) {
@@ -54,10 +61,11 @@ bool AnyFormat(const Is& is) {
       kFormats, [&is](const Format* format) { return is(*format); });
 }
 
+/// Whether `wanted` is one of the words of a list (WordsOf).
 bool Lists(std::string_view extensions, std::string_view wanted) {
   while (!extensions.empty()) {
     const size_t end = std::min(extensions.find(' '), extensions.size());
-    if (extensions.substr(0, end) == wanted) return true;
+    if (end > 0 && extensions.substr(0, end) == wanted) return true;
     extensions.remove_prefix(std::min(end + 1, extensions.size()));
   }
   return false;
@@ -67,19 +75,21 @@ bool Lists(std::string_view extensions, std::string_view wanted) {
 
 std::span<const Format* const> Formats() { return kFormats; }
 
-Result<Buffer> ReadHead(const Source& source) {
-  return ReadBuffer(source, 0,
-                    std::min<uint64_t>(source.size(), limits::kProbeBytes),
-                    "header");
+std::vector<std::string_view> WordsOf(std::string_view list) {
+  std::vector<std::string_view> words;
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(' '), list.size());
+    if (end > 0) words.push_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return words;
 }
 
-bool IsContainer(Bytes head) {
-  return AnyFormat([&](const Format& format) { return format.probe(head); });
-}
+bool IsContainer(Bytes head) { return FormatOf(head) != nullptr; }
 
 bool IsContainerInPlaceOfFile(Bytes head) {
   return AnyFormat([&](const Format& format) {
-    return !format.stays_file && format.probe(head);
+    return !format.traits.stays_file && format.probe(head);
   });
 }
 
@@ -102,6 +112,43 @@ bool HasContainerExtension(std::string_view name) {
   return AnyFormat([extension = name.substr(dot + 1)](const Format& format) {
     return Lists(format.extensions, extension);
   });
+}
+
+namespace {
+
+/// What follows the last dot, in lower case.
+std::string ExtensionOf(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return {};
+  std::string extension(name.substr(dot + 1));
+  std::ranges::transform(extension, extension.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  });
+  return extension;
+}
+
+}  // namespace
+
+bool MayReplaceFile(std::string_view name) {
+  const std::string extension = ExtensionOf(name);
+  return AnyFormat([&](const Format& format) {
+    return !format.traits.stays_file && Lists(format.extensions, extension);
+  });
+}
+
+NameClaim ClaimOf(std::string_view name) {
+  if (IsContainerName(name)) return NameClaim::kContainer;
+  const std::string extension = ExtensionOf(name);
+  if (extension.empty()) return NameClaim::kNothing;
+  NameClaim claim = NameClaim::kNothing;
+  for (const Format* format : kFormats) {
+    if (!Lists(format->extensions, extension)) continue;
+    if (!Lists(format->text_extensions, extension)) {
+      return NameClaim::kContainer;
+    }
+    claim = NameClaim::kContainerOrText;
+  }
+  return claim;
 }
 
 bool IsContainerDirectory(const Source& directory) {
@@ -136,11 +183,25 @@ Result<std::shared_ptr<const Container>> OpenDirectory(
   return last->open(std::move(directory), options, context);
 }
 
+bool IsNamedAs(const Format& format, std::string_view name) {
+  const size_t dot = name.rfind('.');
+  return dot != std::string_view::npos &&
+         (Lists(format.extensions, name.substr(dot + 1)) ||
+          (!format.name_suffix.empty() && name.ends_with(format.name_suffix)));
+}
+
 /// Whether to try to open a file that no probe recognises as this format.
 bool Resembles(const Format& format, Bytes head, const Source& source) {
   return (format.resembles != nullptr && format.resembles(head)) ||
          (format.resembles_source != nullptr &&
           format.resembles_source(source));
+}
+
+/// Whether files of this format are told by a suffix of their name that this
+/// file does not have.
+bool IsNamedOtherwise(const Format& format, const Source& source) {
+  return !format.name_suffix.empty() &&
+         !source.name().ends_with(format.name_suffix);
 }
 
 Result<std::shared_ptr<const Container>> OpenRecognised(
@@ -149,35 +210,60 @@ Result<std::shared_ptr<const Container>> OpenRecognised(
   if (source->is_directory()) {
     return OpenDirectory(std::move(source), options, context);
   }
-  Result<Buffer> head = ReadHead(*source);
-  if (!head) return std::move(head).error();
-  for (const Format* format : Formats()) {
-    if (format->probe(head->span())) {
-      return format->open(std::move(source), options, context);
-    }
+  const Buffer head = CTXFS_TRY(ReadHead(*source));
+  if (const Format* const format = FormatOf(head.span())) {
+    return format->open(std::move(source), options, context);
   }
+  // The signature of a foreign format explains a file better than the error of
+  // a format that it resembles. Text, or a foreign format without a signature,
+  // does so only if the file has a name, and that is not one of the resembled
+  // format.
+  const ForeignFormat* const foreign =
+      RecogniseForeign(head.span(), source.get());
+  const bool certain = foreign != nullptr && !foreign->signature.empty();
+  const bool known = foreign != nullptr || LooksLikeText(head.span());
   std::optional<Error> refusal;  // of the first format that it resembles
   for (const Format* format : Formats()) {
-    if (!Resembles(*format, head->span(), *source)) continue;
+    if (options.found && IsNamedOtherwise(*format, *source)) continue;
+    if (!Resembles(*format, head.span(), *source)) continue;
+    const bool named = IsNamedAs(*format, source->name());
+    const bool unlikely = foreign != nullptr && !certain && !named;
+    if (unlikely && format->resembles_source == nullptr) continue;
     Result<std::shared_ptr<const Container>> opened =
         format->open(source, options, context);
     if (opened || opened.error().code != Code::kNotContainer) return opened;
-    if (!refusal) refusal = std::move(opened).error();
+    const bool expected = named || source->name().empty() || !known;
+    if (!refusal && expected) refusal = std::move(opened).error();
   }
-  // The name of a known foreign format says more than such a refusal.
-  if (refusal && RecogniseForeign(head->span()) == nullptr) {
-    return *std::move(refusal);
-  }
-  return Error{Code::kNotContainer, WhyNoContainer(head->span()), 0};
+  if (refusal && !certain) return *std::move(refusal);
+  return Error{Code::kNotContainer, WhyNoContainer(head.span(), source.get()),
+               0};
 }
+
+class AllFormats final : public FormatSet {
+ public:
+  const Format* Of(Bytes head) const override { return FormatOf(head); }
+  Result<std::shared_ptr<const Container>> Open(
+      std::shared_ptr<const Source> source, const OpenOptions& options,
+      const ReadContext& context) const override {
+    return OpenContainer(std::move(source), options, context);
+  }
+};
+
+constexpr AllFormats kAllFormats;
 
 }  // namespace
 
 Result<std::shared_ptr<const Container>> OpenContainer(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
+  const HeapAllowance allowance(limits::kOpenBytes, {Code::kLimit, "index="});
+  const AllowedWork work(context.interrupt());
+  OpenOptions with_formats = options;
+  with_formats.formats = &kAllFormats;
   Result<std::shared_ptr<const Container>> opened =
-      OpenRecognised(source, options, context);
+      OpenRecognised(source, with_formats, context.With(work));
+  CTXFS_TRY(HeapAllowance::Check());
   if (std::optional<Error> shortage = source->Shortage()) {
     return *std::move(shortage);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <string>
 
 #include "core/container/format.h"
@@ -64,6 +65,34 @@ TEST(OpenContainer, PassesOnTheFailureOfTheStore) {
   source->FailNext();
   EXPECT_TRUE(Fails(OpenContainer(source, {}), Code::kIo));
   EXPECT_TRUE(Ok(OpenContainer(source, {})));
+}
+
+TEST(ClaimOf, IsByExtensionOrSuffix) {
+  EXPECT_EQ(ClaimOf("model.safetensors"), NameClaim::kContainer);
+  EXPECT_EQ(ClaimOf("MODEL.GGUF"), NameClaim::kContainer);
+  EXPECT_EQ(ClaimOf("a.safetensors.index.json"), NameClaim::kContainer);
+  EXPECT_EQ(ClaimOf("easy-install.pth"), NameClaim::kContainerOrText);
+  for (const char* name :
+       {"", "zip", "zip.", "a.bin", "a.json", "a.gguf.part"}) {
+    EXPECT_EQ(ClaimOf(name), NameClaim::kNothing) << name;
+  }
+}
+
+TEST(Formats, HaveTextExtensionsAmongTheirExtensions) {
+  for (const Format* format : Formats()) {
+    std::istringstream words{std::string(format->text_extensions)};
+    for (std::string word; words >> word;) {
+      EXPECT_EQ(ClaimOf("a." + word), NameClaim::kContainerOrText) << word;
+    }
+  }
+}
+
+TEST(OpenContainer, NeedsTheNameOfAnIndexThatWasFound) {
+  // Any JSON begins as an index does.
+  const auto index = std::make_shared<MemorySource>(R"({"weight_map":{}})");
+  EXPECT_TRUE(Ok(OpenContainer(index, {})));
+  EXPECT_TRUE(
+      Fails(OpenContainer(index, {.found = true}), Code::kNotContainer));
 }
 
 }  // namespace
