@@ -6,7 +6,8 @@
 
 namespace ctxfs {
 
-std::vector<std::pair<uint32_t, uint32_t>> NameList::Sort() {
+Result<std::vector<std::pair<uint32_t, uint32_t>>> NameList::Sort() {
+  CTXFS_TRY(HeapAllowance::Admit(uint64_t{count()} * sizeof(uint32_t)));
   sorted_.resize(count());
   std::iota(sorted_.begin(), sorted_.end(), 0U);
   const auto less = [this](uint32_t a, uint32_t b) {
@@ -20,6 +21,7 @@ std::vector<std::pair<uint32_t, uint32_t>> NameList::Sort() {
   std::vector<std::pair<uint32_t, uint32_t>> repeated;
   for (size_t i = 1; i < sorted_.size(); ++i) {
     if ((*this)[sorted_[i]] == (*this)[sorted_[i - 1]]) {
+      CTXFS_TRY(AdmitGrowth(repeated));
       repeated.emplace_back(sorted_[i], sorted_[i - 1]);
     }
   }

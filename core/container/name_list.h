@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/heap_allowance.h"
+#include "core/base/result.h"
+
 namespace ctxfs {
 
 /// Names, numbered from 0: less than 4 GiB, in one string.
@@ -22,14 +25,18 @@ class NameList {
     return std::string_view(text_).substr(begin, ends_[number] - begin);
   }
 
-  void Add(std::string_view name) {
-    text_ += name;
+  /// Fails if there is no memory for it (HeapAllowance).
+  Status Add(std::string_view name) {
+    CTXFS_TRY(AdmitGrowth(ends_));
+    CTXFS_TRY(AppendAdmitted(text_, name));
     ends_.push_back(static_cast<uint32_t>(text_.size()));
+    return {};
   }
 
   /// Makes names fit for Find. Returns every name that occurred before, with
-  /// the last such one, in the order of names and then of numbers.
-  std::vector<std::pair<uint32_t, uint32_t>> Sort();
+  /// the last such one, in the order of names and then of numbers. Fails as Add
+  /// does.
+  Result<std::vector<std::pair<uint32_t, uint32_t>>> Sort();
 
   /// The first name that equals `name`. Only after Sort.
   std::optional<uint32_t> Find(std::string_view name) const;

@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "core/base/bytes.h"
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
-#include "core/container/entry_file_table.h"
+#include "core/container/file_set.h"
 
 namespace ctxfs {
 namespace {
@@ -14,61 +15,6 @@ namespace {
 constexpr uint32_t kTensorsPerCheck = 4096;
 
 }  // namespace
-
-class TensorContainer::Tensors final : public FileTable {
- public:
-  explicit Tensors(std::shared_ptr<const TensorContainer> model)
-      : FileTable({.role = Role::kEntries, .directory = "tensors"}),
-        model_(std::move(model)) {}
-
-  uint32_t count() const override { return model_->count(); }
-  std::optional<std::string_view> Path(
-      uint32_t tensor, std::string& /*scratch*/) const override {
-    return model_->TensorName(tensor);
-  }
-  Result<Content> Open(uint32_t tensor,
-                       const ReadContext& /*context*/) const override {
-    return model_->OpenTensor(tensor);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
-    return model_->TensorSize(tensor);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t tensor, const ReadContext& /*context*/) const override {
-    return model_->DescribeTensor(tensor);
-  }
-  std::optional<Error> Fault(uint32_t tensor) const override {
-    return model_->TensorFault(tensor);
-  }
-
- private:
-  const std::shared_ptr<const TensorContainer> model_;
-};
-
-class TensorContainer::Values final : public EntryFileTable {
- public:
-  explicit Values(std::shared_ptr<const TensorContainer> model)
-      : EntryFileTable(model->TensorFiles(), Role::kViews, "dequantized"),
-        model_(std::move(model)) {}
-
-  bool MayHave(uint32_t tensor) const override {
-    return model_->ValueBytes(tensor).has_value();
-  }
-  Result<Content> Open(uint32_t tensor,
-                       const ReadContext& /*context*/) const override {
-    return model_->OpenValues(tensor);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
-    return model_->ValueBytes(tensor);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t tensor, const ReadContext& /*context*/) const override {
-    return model_->DescribeValues(tensor);
-  }
-
- private:
-  const std::shared_ptr<const TensorContainer> model_;
-};
 
 Result<Content> TensorContainer::OpenValues(uint32_t /*tensor*/) const {
   return Error{Code::kNotFound, "the tensor has no values to be told"};
@@ -84,11 +30,44 @@ EntryInfo TensorContainer::DescribeValues(uint32_t tensor) const {
 }
 
 std::shared_ptr<const FileTable> TensorContainer::TensorFiles() const {
-  return std::make_shared<const Tensors>(Share(*this));
+  return MakeTable(
+      {.placement = {.role = Role::kEntries, .directory = "tensors"},
+       .count = count(),
+       .path = [this](uint32_t tensor,
+                      std::string& /*scratch*/) { return TensorName(tensor); },
+       .open =
+           [this](uint32_t tensor, const ReadContext& /*context*/) {
+             return OpenTensor(tensor);
+           },
+       .facts =
+           [this](uint32_t tensor) {
+             return FileFacts{TensorSize(tensor), TensorFault(tensor)};
+           },
+       .describe =
+           [this](uint32_t tensor, const ReadContext& /*context*/) {
+             return DescribeTensor(tensor);
+           },
+       .owner = Share(*this)});
 }
 
 std::shared_ptr<const FileTable> TensorContainer::ValueFiles() const {
-  return std::make_shared<const Values>(Share(*this));
+  return MakeTable(
+      {.placement = {.role = Role::kViews, .directory = "dequantized"},
+       .count = count(),
+       .path = PathsOfEntries(
+           TensorFiles(),
+           [this](uint32_t tensor) { return ValueBytes(tensor).has_value(); }),
+       .open =
+           [this](uint32_t tensor, const ReadContext& /*context*/) {
+             return OpenValues(tensor);
+           },
+       .facts =
+           [this](uint32_t tensor) { return FileFacts{ValueBytes(tensor)}; },
+       .describe =
+           [this](uint32_t tensor, const ReadContext& /*context*/) {
+             return DescribeValues(tensor);
+           },
+       .owner = Share(*this)});
 }
 
 Exports TensorContainer::TensorExports() const {
@@ -112,6 +91,11 @@ std::vector<ArrayInfo> TensorContainer::Arrays(
   std::vector<ArrayInfo> arrays;
   for (uint32_t i = 0; i < count(); ++i) {
     if (i % kTensorsPerCheck == 0 && !context.Check()) break;
+    // The array has a copy of the name. After a refusal the list is incomplete,
+    // and the caller's work fails, as after an interrupt.
+    if (!AdmitGrowth(arrays) || !HeapAllowance::Admit(TensorName(i).size())) {
+      break;
+    }
     if (auto array = ArrayOf(i)) arrays.push_back(*std::move(array));
   }
   return arrays;

@@ -60,9 +60,6 @@ class TensorContainer : public Container {
   Totals SumTensors(const ReadContext& context) const;
 
  private:
-  class Tensors;
-  class Values;
-
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
 };
 

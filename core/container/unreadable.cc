@@ -8,15 +8,11 @@ class Unreadable final : public Container {
  public:
   Unreadable(std::shared_ptr<const Source> source, Error reason)
       : Container(std::move(source)), reason_(reason.Text()) {
-    Warn({std::move(reason.what), reason.offset, /*damage=*/true});
+    Warn({std::move(reason.what), reason.offset, Severity::kDamage});
   }
 
-  Json Info(const ReadContext& /*context*/) const override {
-    return {{"format", nullptr},
-            {"entries", 0},
-            {"container_size", source()->size()},
-            {"error", reason_},
-            {"warnings", WarningTexts()}};
+  void AddInfo(Json& info, const ReadContext& /*context*/) const override {
+    info.update({{"format", nullptr}, {"entries", 0}, {"error", reason_}});
   }
   Tables Files() const override { return {}; }
 

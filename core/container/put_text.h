@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+
+namespace ctxfs {
+
+/// Sets member `key` of `object` to `bytes`. If they are not UTF-8, KEY_hex has
+/// them as well.
+inline void PutText(Json& object, const char* key, std::string_view bytes) {
+  object[key] = bytes;
+  if (!IsUtf8(bytes)) object[std::string(key) + "_hex"] = Hex(bytes);
+}
+
+}  // namespace ctxfs
