@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
-#include "core/views/view.h"
+#include "core/registry/views.h"
 #include "fs/options.h"
 
 namespace ctxfs {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/base/limits.h"
+#include "core/registry/views.h"
 #include "core/vfs/listing.h"
 #include "core/vfs/log.h"
-#include "core/views/view.h"
 
 namespace ctxfs {
 

@@ -2,7 +2,6 @@
 //
 // The directory `views/`: a container without entries, attached to another.
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "core/base/bytes.h"
@@ -33,12 +32,11 @@ std::optional<uint64_t> Count(const std::vector<uint64_t>& shape) {
 }
 
 /// Those of `views` that a container with `exports` may have.
-std::vector<const View*> Having(const Exports& exports, const ViewSet& views) {
-  std::vector<const View*> having;
-  for (size_t i = 0; i < Views().size(); ++i) {
-    const View* const view = Views()[i];
-    if (views.test(i) && view->may_have(exports)) having.push_back(view);
-  }
+ViewSet Having(const Exports& exports, const ViewSet& views) {
+  ViewSet having;
+  std::ranges::copy_if(
+      views, std::back_inserter(having),
+      [&exports](const View* view) { return view->may_have(exports); });
   return having;
 }
 
@@ -67,9 +65,7 @@ class ViewsContainer final : public Container {
         [](const auto& table) { return table->placement().directory.empty(); });
   }
 
-  Json Info(const ReadContext& /*context*/) const override {
-    return Json::object();
-  }
+  void AddInfo(Json& /*info*/, const ReadContext& /*context*/) const override {}
   Tables Files() const override { return tables_; }
 
  private:
@@ -108,7 +104,7 @@ ChildContainer ViewsDirectory(std::shared_ptr<const Container> container,
     auto made = std::make_shared<const ViewsContainer>(
         LookAt(container, context), views, context);
     // An interrupted request may have got only some of the arrays.
-    if (Status wanted = context.Check(); !wanted) return wanted.error();
+    CTXFS_TRY(context.Check());
     return std::shared_ptr<const Container>(std::move(made));
   };
   return directory;

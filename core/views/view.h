@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <bitset>
 #include <memory>
-#include <optional>
-#include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -44,19 +40,8 @@ struct View {
                ViewTables& into);
 };
 
-/// Every view, in the order their files are listed.
-std::span<const View* const> Views();
-
-/// A set of views: bit i stands for Views()[i].
-using ViewSet = std::bitset<32>;
-ViewSet AllViews();
-
-/// Parses "all", "none", or names with a colon or comma between them; returns
-/// nullopt for anything else.
-std::optional<ViewSet> ParseViews(std::string_view list);
-bool IsView(std::string_view name);
-/// The names of all views, with commas between them.
-std::string ViewNames();
+/// Views in the order in which their files are listed, each at most once.
+using ViewSet = std::vector<const View*>;
 
 /// Whether the container may have any of `views`; reads nothing.
 bool MayHaveViews(const Container& container, const ViewSet& views);

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/base/text.h"
+#include "core/registry/views.h"
 #include "core/vfs/key_file.h"
 #include "fs/common/nearest_word.h"
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/registry/views.h"
 #include "core/vfs/log.h"
 #include "fs/commands/command.h"
 #include "fs/commands/confine.h"

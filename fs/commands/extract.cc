@@ -16,6 +16,7 @@
 #include "core/base/parallel.h"
 #include "core/content/read_through.h"
 #include "core/io/io_error.h"
+#include "core/registry/views.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
 #include "fs/commands/new_file.h"

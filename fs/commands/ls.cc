@@ -3,6 +3,7 @@
 // ctxfs ls: lists names, and on request what the index says of the files.
 #include <cstdio>
 
+#include "core/registry/views.h"
 #include "core/base/text.h"
 #include "core/tree/index_json.h"
 #include "fs/commands/arguments.h"

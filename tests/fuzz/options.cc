@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/views/view.h"
+#include "core/registry/views.h"
 #include "tests/fuzz/target.h"
 
 namespace ctxfs::fuzz {

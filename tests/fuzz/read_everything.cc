@@ -10,6 +10,7 @@
 #include "core/content/content.h"
 #include "core/io/source.h"
 #include "core/io/spill_file.h"
+#include "core/registry/views.h"
 #include "core/tree/container_tree.h"
 #include "core/vfs/xattr.h"
 #include "core/views/view.h"

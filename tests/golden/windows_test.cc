@@ -22,6 +22,7 @@
 #include "core/content/content.h"
 #include "core/io/directory.h"
 #include "core/io/source.h"
+#include "core/registry/views.h"
 #include "core/tree/container_tree.h"
 #include "core/views/view.h"
 

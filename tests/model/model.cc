@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/registry/views.h"
 #include "core/vfs/log.h"
 #include "core/vfs/namespace.h"
 #include "core/views/view.h"

@@ -9,6 +9,7 @@
 #include "core/container/format.h"
 #include "core/container/unreadable.h"
 #include "core/content/window.h"
+#include "core/registry/views.h"
 #include "core/vfs/namespace.h"
 #include "core/views/view.h"
 #include "tests/mutation/corpus.h"

@@ -15,6 +15,7 @@
 #include "core/base/sanitized.h"
 #include "core/formats/mcf/limits.h"
 #include "core/io/source.h"
+#include "core/registry/views.h"
 #include "core/tree/container_tree.h"
 #include "core/views/view.h"
 #include "tests/unit/testing/faulty_source.h"

@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <map>
 
+#include "core/registry/views.h"
 #include "core/tree/container_tree.h"
 #include "core/views/view.h"
 #include "tests/unit/testing/faulty_source.h"

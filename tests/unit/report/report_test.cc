@@ -11,6 +11,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/sanitized.h"
+#include "core/registry/views.h"
 #include "core/report/container_report.h"
 #include "core/report/page.h"
 #include "core/tree/container_tree.h"

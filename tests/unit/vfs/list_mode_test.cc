@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/registry/views.h"
 #include "core/vfs/file_handle.h"
 #include "core/vfs/namespace.h"
 #include "core/vfs/xattr.h"

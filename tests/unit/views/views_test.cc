@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/registry/views.h"
+
 #include <gtest/gtest.h>
 
 #include <map>
