@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/limits.h"
 #include "core/base/mutex.h"
 #include "core/codec/float_window.h"
 #include "core/codec/widen.h"
@@ -59,14 +57,12 @@ class LateElements final : public Transform {
 
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
-    const Result<Content> content = Open(context);
-    if (!content) return content.error();
-    return ReadInto(*content, offset, out, context);
+    const Content content = CTXFS_TRY(Open(context));
+    return ReadInto(content, offset, out, context);
   }
   Status Verify(const ReadContext& context) const override {
-    const Result<Content> content = Open(context);
-    if (!content) return content.error();
-    return content->Verify(context);
+    const Content content = CTXFS_TRY(Open(context));
+    return content.Verify(context);
   }
 
  private:
@@ -75,9 +71,8 @@ class LateElements final : public Transform {
       const MutexLock lock(mutex_);
       if (opened_ != nullptr) return *opened_;
     }
-    Result<Content> content = OpenElements(array_, context);
-    if (!content) return content;
-    auto kept = std::make_shared<const Content>(*content);
+    Content content = CTXFS_TRY(OpenElements(array_, context));
+    auto kept = std::make_shared<const Content>(content);
     const MutexLock lock(mutex_);
     if (opened_ == nullptr) opened_ = std::move(kept);
     return content;

@@ -39,10 +39,10 @@ class NpyFiles final : public FileTable {
     scratch = array.name;
     return scratch += ".npy";
   }
-  std::optional<uint64_t> KnownSize(uint32_t file) const override {
+  FileFacts Facts(uint32_t file) const override {
     const ArrayInfo& array = (*arrays_)[file];
-    return NpyHeader(Shown(array), array.shape).size() +
-           BytesOf(array, Shown(array));
+    return {NpyHeader(Shown(array), array.shape).size() +
+            BytesOf(array, Shown(array))};
   }
   std::optional<EntryInfo> Describe(
       uint32_t file, const ReadContext& /*context*/) const override {
@@ -61,11 +61,10 @@ class NpyFiles final : public FileTable {
   Result<Content> Open(uint32_t file,
                        const ReadContext& context) const override {
     const ArrayInfo& array = (*arrays_)[file];
-    Result<Content> elements = OpenElements(array, context);
-    if (!elements) return elements;
+    const Content elements = CTXFS_TRY(OpenElements(array, context));
     Content content = LiteralContent(NpyHeader(Shown(array), array.shape));
     const bool widened = Shown(array) != array.dtype && !bits();
-    content.Append(widened ? WidenElements(array.dtype, *elements) : *elements);
+    content.Append(widened ? WidenElements(array.dtype, elements) : elements);
     return content;
   }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/base/bytes.h"
+#include "core/base/heap_allowance.h"
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
@@ -24,6 +25,7 @@ namespace {
 
 constexpr size_t kLengthBytes = sizeof(uint64_t);
 constexpr size_t kPage = 4096;
+constexpr uint64_t kMostHeader = kLengthBytes + limits::kSafetensorsHeaderBytes;
 // Descriptions that are larger are left out of the metadata, bytes.
 constexpr uint64_t kMostMetadata = limits::kMiB;
 constexpr std::string_view kMetadataKey = "__metadata__";
@@ -61,23 +63,25 @@ class Keys {
   std::unordered_map<std::string, unsigned> next_;
 };
 
-std::string MetadataText(const Json& metadata) {
-  Json strings = Json::object();
-  if (metadata.is_object()) {
-    for (const auto& [key, value] : metadata.items()) {
-      strings[key] = value.is_string() ? value : Json(JsonLine(value));
-    }
+std::string MetadataText(Json metadata) {
+  if (!metadata.is_object()) metadata = Json::object();
+  for (auto& value : metadata) {
+    if (!value.is_string()) value = JsonLine(value);
   }
   // Model loaders refuse a file without it; they require no other key.
-  if (!strings.contains("format")) strings["format"] = "pt";
-  return JsonLine(strings);
+  if (!metadata.contains("format")) metadata["format"] = "pt";
+  return JsonLine(metadata);
 }
 
 }  // namespace
 
 std::optional<SafetensorsLayout> LayOutSafetensors(
-    const std::vector<ArrayInfo>& arrays, const Json& metadata) {
+    const std::vector<ArrayInfo>& arrays, Json metadata) {
   SafetensorsLayout layout;
+  // The order twice, to sort it, and the names.
+  const size_t lists = 2 * sizeof(uint32_t) + sizeof(std::string);
+  if (!HeapAllowance::Admit(arrays.size() * lists)) return std::nullopt;
+  layout.order.reserve(arrays.size());
   for (uint32_t i = 0; i < arrays.size(); ++i) {
     if (!TypeName(arrays[i].dtype).empty()) layout.order.push_back(i);
   }
@@ -90,30 +94,42 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
   Keys keys;
   std::vector<std::string> names;
   names.reserve(arrays.size());
-  for (const ArrayInfo& array : arrays) names.push_back(keys.Take(array.name));
+  constexpr uint64_t kCopies = 4;  // of a name
+  for (const ArrayInfo& array : arrays) {
+    if (!HeapAllowance::Admit(kCopies * array.name.size())) return std::nullopt;
+    names.push_back(keys.Take(array.name));
+  }
 
-  std::string json =
-      "{\"" + std::string(kMetadataKey) + "\":" + MetadataText(metadata);
+  std::string& text = layout.header;
+  text = std::string(kLengthBytes, '\0') + "{\"" + std::string(kMetadataKey) +
+         "\":";
+  if (!AppendAdmitted(text, MetadataText(std::move(metadata)))) {
+    return std::nullopt;
+  }
   uint64_t data = 0;
   for (const uint32_t i : layout.order) {
     const ArrayInfo& array = arrays[i];
     const std::optional<uint64_t> end = CheckedAdd(data, BytesOf(array));
     if (!end || *end > INT64_MAX) return std::nullopt;
-    json += "," + JsonLine(names[i]) + ":{\"dtype\":\"";
-    json += TypeName(array.dtype);
-    json += "\",\"shape\":" + JsonLine(array.shape) + ",\"data_offsets\":[" +
-            std::to_string(data) + "," + std::to_string(*end) + "]}";
+    const std::string rest =
+        ":{\"dtype\":\"" + std::string(TypeName(array.dtype)) +
+        "\",\"shape\":" + JsonLine(array.shape) + ",\"data_offsets\":[" +
+        std::to_string(data) + "," + std::to_string(*end) + "]}";
+    if (!AppendAdmitted(text, ",") ||
+        !AppendAdmitted(text, JsonLine(names[i])) ||
+        !AppendAdmitted(text, rest)) {
+      return std::nullopt;
+    }
     data = *end;
-    if (json.size() > limits::kSafetensorsHeaderBytes) return std::nullopt;
+    if (text.size() > kMostHeader) return std::nullopt;
   }
-  json += '}';
-  json.append((kPage - (kLengthBytes + json.size()) % kPage) % kPage, ' ');
-  if (json.size() > limits::kSafetensorsHeaderBytes) return std::nullopt;
-
-  layout.header.reserve(kLengthBytes + json.size());
-  AppendLe(uint64_t{json.size()}, layout.header);
-  layout.header += json;
-  layout.size = layout.header.size() + data;
+  if (!AdmitGrowth(text, 1 + kPage)) return std::nullopt;
+  text += '}';
+  text.append((kPage - text.size() % kPage) % kPage, ' ');
+  if (text.size() > kMostHeader) return std::nullopt;
+  StoreLe(uint64_t{text.size() - kLengthBytes},
+          reinterpret_cast<std::byte*>(text.data()));
+  layout.size = text.size() + data;
   return layout;
 }
 
@@ -143,8 +159,12 @@ Json MetadataOf(const Viewed& viewed, const ReadContext& context) {
 Arrays AsStored(Arrays arrays) {
   const auto widened = [](const ArrayInfo& array) { return array.widened; };
   if (std::none_of(arrays->begin(), arrays->end(), widened)) return arrays;
-  std::vector<ArrayInfo> some = *arrays;
-  std::erase_if(some, widened);
+  // Without memory for them there is no file, and the views are not used.
+  std::vector<ArrayInfo> some;
+  if (HeapAllowance::Admit(arrays->size() * sizeof(ArrayInfo))) {
+    some = *arrays;
+    std::erase_if(some, widened);
+  }
   return std::make_shared<const std::vector<ArrayInfo>>(std::move(some));
 }
 
@@ -168,7 +188,7 @@ std::shared_ptr<const FileTable> SafetensorsFile(const Viewed& viewed,
     return content;
   };
   return OpenedFile(Role::kPrimary, std::move(path), std::move(open),
-                    layout->size);
+                    {.size = layout->size});
 }
 
 namespace {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/base/json.h"
-#include "core/container/container.h"
 #include "core/views/view.h"
 
 namespace ctxfs {
@@ -29,7 +28,7 @@ struct SafetensorsLayout {
 /// unchanged, other values as JSON text. In names, bytes that are not UTF-8
 /// become U+FFFD, and a name that is taken gets ~2, ~3.
 std::optional<SafetensorsLayout> LayOutSafetensors(
-    const std::vector<ArrayInfo>& arrays, const Json& metadata);
+    const std::vector<ArrayInfo>& arrays, Json metadata);
 
 /// A table of one file, at `path`, that holds all arrays; null if there are no
 /// arrays. Reads the container's metadata.

@@ -14,6 +14,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/limits.h"
+#include "core/container/file_set.h"
 #include "core/views/arrays/elements.h"
 #include "core/views/view.h"
 
@@ -33,9 +34,7 @@ class Vecs final : public Transform {
                  const ReadContext& context) const override {
     while (!out.empty()) {
       const size_t n = std::min<size_t>(out.size(), limits::kMiB);
-      if (Status filled = Fill(offset, out.first(n), context); !filled) {
-        return filled;
-      }
+      CTXFS_TRY(Fill(offset, out.first(n), context));
       out = out.subspan(n);
       offset += n;
     }
@@ -63,10 +62,7 @@ class Vecs final : public Transform {
               const ReadContext& context) const {
     const uint64_t first = Before(offset);
     Buffer bytes(static_cast<size_t>(Before(offset + out.size()) - first));
-    if (Status read = ReadInto(elements_, first, bytes.span(), context);
-        !read) {
-      return read;
-    }
+    CTXFS_TRY(ReadInto(elements_, first, bytes.span(), context));
     Bytes from = bytes.span();
     while (!out.empty()) {
       const uint64_t within = offset % (row_ + kPrefix);
@@ -112,64 +108,57 @@ DType Shown(DType dtype) {
   return Suffix(dtype) == ".fvecs" ? DType::kF32 : dtype;
 }
 
-class VecsFiles final : public FileTable {
- public:
-  explicit VecsFiles(Arrays arrays)
-      : FileTable({.directory = "fvecs"}), arrays_(std::move(arrays)) {}
-
-  uint32_t count() const override {
-    return static_cast<uint32_t>(arrays_->size());
-  }
-  std::optional<std::string_view> Path(uint32_t file,
-                                       std::string& scratch) const override {
-    const ArrayInfo& array = (*arrays_)[file];
-    const std::string_view suffix = Suffix(array.dtype);
-    if (suffix.empty() || array.shape.size() != 2 || array.shape[1] == 0 ||
-        array.shape[1] > INT32_MAX) {
-      return std::nullopt;
-    }
-    scratch = array.name;
-    return scratch += suffix;
-  }
-  std::optional<uint64_t> KnownSize(uint32_t file) const override {
-    const ArrayInfo& array = (*arrays_)[file];
-    return BytesOf(array, Shown(array.dtype)) +
-           array.shape[0] * sizeof(uint32_t);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t file, const ReadContext& /*context*/) const override {
-    const ArrayInfo& array = (*arrays_)[file];
-    EntryInfo info;
-    info.kind = "view";
-    info.computed = true;
-    info.dtype = DTypeName(Shown(array.dtype));
-    info.shape = array.shape;
-    return info;
-  }
-  Result<Content> Open(uint32_t file,
-                       const ReadContext& context) const override {
-    const ArrayInfo& array = (*arrays_)[file];
-    Result<Content> elements = OpenElements(array, context);
-    if (!elements) return elements;
-    const DType shown = Shown(array.dtype);
-    return VecsContent(shown == array.dtype
-                           ? *elements
-                           : WidenElements(array.dtype, *elements),
-                       static_cast<uint32_t>(array.shape[1]),
-                       static_cast<uint32_t>(DTypeSize(shown)));
-  }
-
- private:
-  Arrays arrays_;
-};
-
 bool MayHaveVectors(const Exports& exports) {
   return exports.arrays != nullptr && exports.vectors;
 }
 
+Result<Content> OpenVectors(const ArrayInfo& array,
+                            const ReadContext& context) {
+  const Content elements = CTXFS_TRY(OpenElements(array, context));
+  const DType shown = Shown(array.dtype);
+  return VecsContent(
+      shown == array.dtype ? elements : WidenElements(array.dtype, elements),
+      static_cast<uint32_t>(array.shape[1]),
+      static_cast<uint32_t>(DTypeSize(shown)));
+}
+
 void MakeVectors(const Viewed& viewed, const ReadContext& /*context*/,
                  ViewTables& into) {
-  into.push_back(std::make_shared<const VecsFiles>(viewed.arrays));
+  const std::vector<ArrayInfo>& arrays = *viewed.arrays;
+  into.push_back(
+      MakeTable({.placement = {.directory = "fvecs"},
+                 .count = static_cast<uint32_t>(arrays.size()),
+                 .path = [&arrays](uint32_t file, std::string& scratch)
+                     -> std::optional<std::string_view> {
+                   const ArrayInfo& array = arrays[file];
+                   const std::string_view suffix = Suffix(array.dtype);
+                   if (suffix.empty() || array.shape.size() != 2 ||
+                       array.shape[1] == 0 || array.shape[1] > INT32_MAX) {
+                     return std::nullopt;
+                   }
+                   scratch = array.name;
+                   return scratch += suffix;
+                 },
+                 .open =
+                     [&arrays](uint32_t file, const ReadContext& context) {
+                       return OpenVectors(arrays[file], context);
+                     },
+                 .facts =
+                     [&arrays](uint32_t file) {
+                       const ArrayInfo& array = arrays[file];
+                       return FileFacts{BytesOf(array, Shown(array.dtype)) +
+                                        array.shape[0] * sizeof(uint32_t)};
+                     },
+                 .describe =
+                     [&arrays](uint32_t file, const ReadContext& /*context*/) {
+                       EntryInfo info;
+                       info.kind = "view";
+                       info.computed = true;
+                       info.dtype = DTypeName(Shown(arrays[file].dtype));
+                       info.shape = arrays[file].shape;
+                       return info;
+                     },
+                 .owner = viewed.arrays}));
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Arrays of pictures as PNG files (docs/views.md, section 6).
-#include <atomic>
 #include <memory>
-#include <optional>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/codec/png.h"
+#include "core/container/file_set.h"
 #include "core/content/block.h"
 #include "core/views/pictures/picture_of.h"
 #include "core/views/view.h"
@@ -30,9 +30,7 @@ class FrameBlock final : public Block {
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     Buffer pixels(static_cast<size_t>(picture_.size()));
-    if (Status read = ReadInto(pixels_, 0, pixels.span(), context); !read) {
-      return std::move(read).error();
-    }
+    CTXFS_TRY(ReadInto(pixels_, 0, pixels.span(), context));
     return EncodePng(picture_, pixels.span(), context.interrupt());
   }
 
@@ -43,51 +41,37 @@ class FrameBlock final : public Block {
 };
 
 /// frames/NAME/NUMBER.png of one array.
-class Frames final : public FileTable {
- public:
-  Frames(const Viewed& viewed, size_t index, Picture picture)
-      : FileTable({.directory = "frames/" + (*viewed.arrays)[index].name,
-                   .numbering = Numbering{.suffix = ".png"}}),
-        source_(viewed.container->source()),
-        arrays_(viewed.arrays),
-        array_((*arrays_)[index]),
-        picture_(picture) {}
-
-  uint32_t count() const override {
-    return static_cast<uint32_t>(array_.shape[0]);
-  }
-  std::optional<std::string_view> Path(
-      uint32_t /*frame*/, std::string& /*scratch*/) const override {
-    return std::nullopt;
-  }
-  std::optional<uint64_t> KnownSize(uint32_t /*frame*/) const override {
-    return PngSize(picture_);
-  }
-  Result<Content> Open(uint32_t frame,
-                       const ReadContext& context) const override {
-    const Result<Content> all = array_.open(context);
-    if (!all) return all.error();
-    return Content(
-        Decoded{std::make_shared<const FrameBlock>(
-                    Key{owner_, frame}, source_, picture_,
-                    all->Slice(frame * picture_.size(), picture_.size())),
-                0},
-        PngSize(picture_));
-  }
-
- private:
-  const std::shared_ptr<const Source> source_;
-  const Arrays arrays_;
-  const ArrayInfo& array_;
-  const Picture picture_;
-  const uint64_t owner_ = NewOwner();
-};
+std::shared_ptr<const FileTable> Frames(const Viewed& viewed,
+                                        const ArrayInfo& array,
+                                        const Picture& picture) {
+  return MakeTable(
+      {.placement = {.directory = "frames/" + array.name,
+                     .numbering = Numbering{.suffix = ".png"}},
+       .count = static_cast<uint32_t>(array.shape[0]),
+       .path = &NoPath,
+       .open = [source = viewed.container->source(), &array, picture,
+                owner = NewOwner()](uint32_t frame, const ReadContext& context)
+           -> Result<Content> {
+         const Content all = CTXFS_TRY(array.open(context));
+         return Content(
+             Decoded{std::make_shared<const FrameBlock>(
+                         Key{owner, frame}, source, picture,
+                         all.Slice(frame * picture.size(), picture.size())),
+                     0},
+             PngSize(picture));
+       },
+       .facts = [picture](
+                    uint32_t /*frame*/) { return FileFacts{PngSize(picture)}; },
+       .owner = viewed.arrays});
+}
 
 void MakeFrames(const Viewed& viewed, const ReadContext& /*context*/,
                 ViewTables& into) {
-  for (size_t i = 0; i < viewed.arrays->size(); ++i) {
-    if (const auto picture = PictureOf((*viewed.arrays)[i])) {
-      into.push_back(std::make_shared<const Frames>(viewed, i, *picture));
+  for (const ArrayInfo& array : *viewed.arrays) {
+    // The views of all arrays are not used then, as after an interrupt.
+    if (!HeapAllowance::Check()) return;
+    if (const auto picture = PictureOf(array)) {
+      into.push_back(Frames(viewed, array, *picture));
     }
   }
 }

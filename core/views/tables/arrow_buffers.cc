@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <utility>
 
@@ -35,8 +34,7 @@ class BitsOf final : public Transform {
       const uint64_t size = std::min<uint64_t>(
           {kReadBytes, 8 * uint64_t{out.size() - at}, bytes_.size() - first});
       const MutableBytes part = piece.span().first(static_cast<size_t>(size));
-      Status read = ReadInto(bytes_, first, part, context);
-      if (!read) return read;
+      CTXFS_TRY(ReadInto(bytes_, first, part, context));
       for (size_t i = 0; i < part.size(); ++i) {
         if (i % 8 == 0) out[at + i / 8] = std::byte{0};
         if (part[i] == std::byte{0}) continue;
@@ -145,10 +143,9 @@ class TextBlock final : public Block {
 
   Result<Buffer> Produce(const ReadContext& context) const override {
     uint64_t line = where_.line;
-    const Result<Cells> cells =
-        reader_->Read(column_, where_.first, where_.count, line, context);
-    if (!cells) return cells.error();
-    const Rows rows = RowsOf(*cells);
+    const Cells cells = CTXFS_TRY(
+        reader_->Read(column_, where_.first, where_.count, line, context));
+    const Rows rows = RowsOf(cells);
     if (rows.data.size() != where_.size) {
       return Error{
           Code::kCorrupt,
@@ -188,8 +185,7 @@ Result<uint64_t> CountZeros(const Content& bytes, const ReadContext& context) {
   for (uint64_t at = 0; at < bytes.size(); at += kReadBytes) {
     const MutableBytes part = piece.span().first(
         static_cast<size_t>(std::min(kReadBytes, bytes.size() - at)));
-    Status read = ReadInto(bytes, at, part, context);
-    if (!read) return std::move(read).error();
+    CTXFS_TRY(ReadInto(bytes, at, part, context));
     zeros += static_cast<uint64_t>(
         std::count(part.begin(), part.end(), std::byte{0}));
   }
@@ -210,10 +206,9 @@ Result<TextBuffers> MakeTextBuffers(
     where.count = std::min(step, reader->rows() - first);
     where.line = line;
     where.data = size;
-    const Result<Cells> cells =
-        reader->Read(column, first, where.count, line, context);
-    if (!cells) return cells.error();
-    const Rows rows = RowsOf(*cells);
+    const Cells cells =
+        CTXFS_TRY(reader->Read(column, first, where.count, line, context));
+    const Rows rows = RowsOf(cells);
     where.size = rows.data.size();
     size += where.size;
     made.nulls += rows.nulls;

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Uses field numbers instead of code that flatc generates. A schema of our own
+// would have the same numbers, which Arrow defines, and would need flatc on the
+// build machine, a build rule, and names for each union. Only this file has
+// such numbers.
 #include "core/views/tables/arrow_message.h"
 
 #include <flatbuffers/flatbuffers.h>

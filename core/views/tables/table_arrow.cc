@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "core/base/json.h"
-#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/views/arrays/elements.h"
 #include "core/views/measured_file.h"
@@ -85,10 +84,10 @@ class Batch {
 
   Status AddValues(size_t column, ArrowField& field) {
     const TableColumn& from = reader_->table().columns[column];
-    const Result<uint64_t> nulls = CountZeros(reader_->valid(column), context_);
-    if (!nulls) return nulls.error();
-    AddNode(reader_->rows(), *nulls);
-    AddBuffer(*nulls == 0 ? Content() : PackBits(reader_->valid(column)));
+    const uint64_t nulls =
+        CTXFS_TRY(CountZeros(reader_->valid(column), context_));
+    AddNode(reader_->rows(), nulls);
+    AddBuffer(nulls == 0 ? Content() : PackBits(reader_->valid(column)));
     if (from.kind == CellKind::kUuid) {
       field.kind = ArrowKind::kFixedBinary;
       field.width = 16;
@@ -115,16 +114,16 @@ class Batch {
   }
 
   Status AddLines(size_t column, ArrowField& field) {
-    Result<TextBuffers> text = MakeTextBuffers(reader_, column, context_);
-    if (!text) return std::move(text).error();
+    const TextBuffers text =
+        CTXFS_TRY(MakeTextBuffers(reader_, column, context_));
     const bool bytes =
         reader_->table().columns[column].kind == CellKind::kBytes;
     field.kind = bytes ? ArrowKind::kBinary : ArrowKind::kUtf8;
-    field.width = text->wide ? 64 : 32;
-    AddNode(reader_->rows(), text->nulls);
-    AddBuffer(text->nulls == 0 ? Content() : text->valid);
-    AddBuffer(text->offsets);
-    AddBuffer(text->data);
+    field.width = text.wide ? 64 : 32;
+    AddNode(reader_->rows(), text.nulls);
+    AddBuffer(text.nulls == 0 ? Content() : text.valid);
+    AddBuffer(text.offsets);
+    AddBuffer(text.data);
     return {};
   }
 
@@ -138,11 +137,11 @@ class Batch {
 
 Result<Content> MakeArrow(const std::shared_ptr<const Container>& container,
                           Table table, const ReadContext& context) {
-  auto reader = TableReader::Open(container, std::move(table), context);
-  if (!reader) return std::move(reader).error();
-  Batch batch(*reader, context);
-  for (size_t i = 0; i < (*reader)->columns(); ++i) {
-    if (Status added = batch.Add(i); !added) return std::move(added).error();
+  const auto reader =
+      CTXFS_TRY(TableReader::Open(container, std::move(table), context));
+  Batch batch(reader, context);
+  for (size_t i = 0; i < reader->columns(); ++i) {
+    CTXFS_TRY(batch.Add(i));
   }
   return batch.Finish();
 }

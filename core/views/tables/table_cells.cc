@@ -8,6 +8,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/json.h"
+#include "core/base/json_writer.h"
 #include "core/base/text.h"
 #include "core/codec/widen.h"
 
@@ -25,17 +26,12 @@ void AppendDigits(T value, std::string& text) {
 /// Appends a float. Whole numbers end in ".0", or readers take them for
 /// integers.
 template <typename T>
-void AppendFloat(T value, bool json, std::string& text) {
-  if (!std::isfinite(value)) {
-    text += json                ? "null"
-            : std::isnan(value) ? "NaN"
-            : value > 0         ? "inf"
-                                : "-inf";
-    return;
-  }
-  const size_t before = text.size();
-  AppendDigits(value, text);
-  if (text.find_first_of(".e", before) == std::string::npos) text += ".0";
+void AppendCellFloat(T value, bool json, std::string& text) {
+  if (std::isfinite(value)) return AppendFloat(value, text);
+  text += json                ? "null"
+          : std::isnan(value) ? "NaN"
+          : value > 0         ? "inf"
+                              : "-inf";
 }
 
 void AppendNumber(DType dtype, const std::byte* at, bool json,
@@ -43,7 +39,7 @@ void AppendNumber(DType dtype, const std::byte* at, bool json,
   const auto number = [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_floating_point_v<T>) {
-      AppendFloat(LoadLe<T>(at), json, text);
+      AppendCellFloat(LoadLe<T>(at), json, text);
     } else {
       AppendDigits(LoadLe<T>(at), text);
     }
@@ -54,7 +50,7 @@ void AppendNumber(DType dtype, const std::byte* at, bool json,
     } else if (dtype == DType::kF16 || dtype == DType::kBf16) {
       std::array<float, 1> wide;
       WidenToFloat(dtype, {at, DTypeSize(dtype)}, wide);
-      AppendFloat(wide[0], json, text);
+      AppendCellFloat(wide[0], json, text);
     } else {
       text += "null";  // tables have no columns of other types
     }

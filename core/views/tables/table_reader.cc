@@ -29,9 +29,7 @@ Result<std::vector<std::string>> ReadLines(const Content& text, uint64_t count,
       return Error{Code::kCorrupt, "it has fewer rows than the table"};
     }
     const MutableBytes part = piece.span().first(static_cast<size_t>(size));
-    if (Status read = ReadInto(text, next, part, context); !read) {
-      return std::move(read).error();
-    }
+    CTXFS_TRY(ReadInto(text, next, part, context));
     next += size;
     std::string_view rest = AsText(part);
     while (lines.size() < count) {
@@ -61,8 +59,7 @@ Result<std::vector<std::string>> ReadLines(const Content& text, uint64_t count,
 Result<Buffer> ReadWindow(const Content& content, uint64_t at, uint64_t size,
                           const ReadContext& context) {
   Buffer window(static_cast<size_t>(size));
-  Status read = ReadInto(content, at, window.span(), context);
-  if (!read) return std::move(read).error();
+  CTXFS_TRY(ReadInto(content, at, window.span(), context));
   return window;
 }
 
@@ -79,28 +76,24 @@ Result<std::shared_ptr<const TableReader>> TableReader::Open(
   std::shared_ptr<TableReader> reader(
       new TableReader(std::move(container), std::move(table)));
   for (const TableColumn& column : reader->table_.columns) {
-    Result<Content> values = column.open(context);
-    if (!values) return values.error();
+    Content values = CTXFS_TRY(column.open(context));
     if (!column.lines() &&
-        values->size() != reader->rows() * column.row_size()) {
-      return Of(column,
-                {Code::kCorrupt,
-                 "it has " + std::to_string(values->size()) + " bytes, and " +
-                     std::to_string(reader->rows()) + " rows need " +
-                     std::to_string(reader->rows() * column.row_size())});
+        values.size() != reader->rows() * column.row_size()) {
+      return Of(column, {Code::kCorrupt,
+                         fmt::format("it has {} bytes, and {} rows need {}",
+                                     values.size(), reader->rows(),
+                                     reader->rows() * column.row_size())});
     }
-    reader->values_.push_back(std::move(*values));
+    reader->values_.push_back(std::move(values));
     Content valid;
     if (column.open_valid != nullptr && !column.lines()) {
-      Result<Content> opened = column.open_valid(context);
-      if (!opened) return opened.error();
-      if (opened->size() != reader->rows()) {
-        return Of(column,
-                  {Code::kCorrupt,
-                   "its validity has " + std::to_string(opened->size()) +
-                       " rows, not " + std::to_string(reader->rows())});
+      Content opened = CTXFS_TRY(column.open_valid(context));
+      if (opened.size() != reader->rows()) {
+        return Of(column, {Code::kCorrupt,
+                           fmt::format("its validity has {} rows, not {}",
+                                       opened.size(), reader->rows())});
       }
-      valid = std::move(*opened);
+      valid = std::move(opened);
     }
     reader->valid_.push_back(std::move(valid));
   }
@@ -128,14 +121,10 @@ Result<Cells> TableReader::Read(size_t index, uint64_t first, uint64_t count,
     return cells;
   }
   const uint64_t row = cells.column->row_size();
-  Result<Buffer> values =
-      ReadWindow(values_[index], first * row, count * row, context);
-  if (!values) return std::move(values).error();
-  cells.values = std::move(*values);
+  cells.values =
+      CTXFS_TRY(ReadWindow(values_[index], first * row, count * row, context));
   if (valid_[index].size() == 0) return cells;
-  Result<Buffer> valid = ReadWindow(valid_[index], first, count, context);
-  if (!valid) return std::move(valid).error();
-  cells.valid = std::move(*valid);
+  cells.valid = CTXFS_TRY(ReadWindow(valid_[index], first, count, context));
   return cells;
 }
 

@@ -38,17 +38,17 @@ using Place = std::vector<uint64_t>;
 using Reader = std::shared_ptr<const TableReader>;
 
 /// The text before each cell: a comma, and for JSON the key.
-std::vector<std::string> Heads(const Table& table, Style style) {
-  std::vector<std::string> heads;
+std::vector<std::string> CellPrefixes(const Table& table, Style style) {
+  std::vector<std::string> prefixes;
   for (const TableColumn& column : table.columns) {
-    std::string head = heads.empty() ? "" : ",";
+    std::string head = prefixes.empty() ? "" : ",";
     if (style == Style::kJsonLines) {
-      if (heads.empty()) head += '{';
+      if (prefixes.empty()) head += '{';
       head += JsonLine(column.name) + ':';
     }
-    heads.push_back(std::move(head));
+    prefixes.push_back(std::move(head));
   }
-  return heads;
+  return prefixes;
 }
 
 std::string CsvHeader(const Table& table) {
@@ -70,7 +70,7 @@ Status CountText(const std::string& text, size_t& counted,
     return Error{Code::kLimit, fmt::format("rows of more than {} bytes of text",
                                            limits::kDecodedBytes)};
   }
-  if (Status wanted = context.Check(); !wanted) return wanted;
+  CTXFS_TRY(context.Check());
   return context.Spend(more);
 }
 
@@ -85,21 +85,19 @@ Result<Buffer> Render(const TableReader& reader, Style style, uint64_t first,
   for (size_t i = 0; i < reader.columns(); ++i) {
     const bool has_lines = reader.table().columns[i].lines();
     uint64_t& line = has_lines ? place[lines++] : none;
-    Result<Cells> cells = reader.Read(i, first, count, line, context);
-    if (!cells) return std::move(cells).error();
-    columns.push_back(std::move(*cells));
+    Cells cells = CTXFS_TRY(reader.Read(i, first, count, line, context));
+    columns.push_back(std::move(cells));
   }
-  const std::vector<std::string> heads = Heads(reader.table(), style);
+  const std::vector<std::string> prefixes = CellPrefixes(reader.table(), style);
   std::string text;
   size_t counted = 0;
   for (uint64_t row = 0; row < count; ++row) {
     if (row % kRowsACheck == 0) {
-      Status may = CountText(text, counted, context);
-      if (!may) return std::move(may).error();
+      CTXFS_TRY(CountText(text, counted, context));
     }
     const size_t before = text.size();
     for (size_t i = 0; i < columns.size(); ++i) {
-      text += heads[i];
+      text += prefixes[i];
       style == Style::kCsv ? AppendCsvCell(columns[i], row, text)
                            : AppendJsonCell(columns[i], row, text);
     }
@@ -107,7 +105,7 @@ Result<Buffer> Render(const TableReader& reader, Style style, uint64_t first,
     if (style == Style::kCsv && text.size() == before) text += "\"\"";
     text += style == Style::kCsv ? "\n" : "}\n";
   }
-  if (Status may = CountText(text, counted, context); !may) return may.error();
+  CTXFS_TRY(CountText(text, counted, context));
   return BufferOf(text);
 }
 
@@ -227,21 +225,18 @@ uint64_t LeastText(const TableReader& reader) {
 Result<Content> MakeText(const std::shared_ptr<const Container>& container,
                          Table table, Style style, const ReadContext& context) {
   const std::string header = style == Style::kCsv ? CsvHeader(table) : "";
-  Result<Reader> reader =
-      TableReader::Open(container, std::move(table), context);
-  if (!reader) return std::move(reader).error();
+  const Reader reader =
+      CTXFS_TRY(TableReader::Open(container, std::move(table), context));
   // Columns whose few bytes stand for many rows are refused before any work.
-  if (Status may = context.MaySpend(LeastText(**reader)); !may) {
-    return std::move(may).error();
-  }
+  CTXFS_TRY(context.MaySpend(LeastText(*reader)));
   Place place;
-  for (const TableColumn& column : (*reader)->table().columns) {
+  for (const TableColumn& column : reader->table().columns) {
     if (column.lines()) place.push_back(0);
   }
-  const uint64_t step = RowsAtOnce(**reader, context);
+  const uint64_t step = RowsAtOnce(*reader, context);
   Content content = LiteralContent(header);
   const uint64_t owner = NewOwner();
-  const uint64_t rows = (*reader)->rows();
+  const uint64_t rows = reader->rows();
   Work unbounded(UINT64_MAX, 0);
   const ReadContext cached = context.With(unbounded);
   if (rows / step > limits::kTablePlaces / (place.size() + 1)) {
@@ -254,12 +249,11 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
   for (uint64_t first = 0; first < rows; first += step) {
     const uint64_t count = std::min(step, rows - first);
     const Key key{owner, first};
-    auto block = std::make_shared<const RowsBlock>(key, *reader, style, first,
+    auto block = std::make_shared<const RowsBlock>(key, reader, style, first,
                                                    count, place);
-    const Result<BlockCache::Pinned> text = cached.Get(
-        MeasuredRows(key, **reader, style, {first, count}, place, context));
-    if (!text) return text.error();
-    const uint64_t size = (*text)->size();
+    const BlockCache::Pinned text = CTXFS_TRY(cached.Get(
+        MeasuredRows(key, *reader, style, {first, count}, place, context)));
+    const uint64_t size = text->size();
     if (size > limits::kTableText - content.size()) {
       return Error{Code::kLimit,
                    fmt::format("a table of more than {} bytes of text",

@@ -3,10 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cstring>
 #include <limits>
-#include <span>
 
 namespace ctxfs {
 namespace {

@@ -34,17 +34,18 @@ std::shared_ptr<FakeArrays> Model() {
 /// What is in views/, by path.
 std::map<std::string, std::string> ViewsOf(
     const std::shared_ptr<const Container>& container, const ViewSet& views) {
-  const ContainerTree branch(
+  const ContainerTree container_tree(
       *ViewsDirectory(container, views).open(LoneContext()));
   BlockCache cache(1 << 20);
   std::map<std::string, std::string> files;
-  for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
-    if (branch.IsDirectory(node)) continue;
-    const Result<Content> content = branch.Open(node, cache);
-    EXPECT_TRUE(Ok(content)) << branch.Path(node);
+  for (NodeId node = 0; node < container_tree.tree().node_count(); ++node) {
+    if (container_tree.IsDirectory(node)) continue;
+    const Result<Content> content = container_tree.Open(node, cache);
+    EXPECT_TRUE(Ok(content)) << container_tree.Path(node);
     if (!content) continue;
-    EXPECT_EQ(*branch.Size(node, cache), content->size()) << branch.Path(node);
-    files[branch.Path(node)] = *ReadAll(*content, cache);
+    EXPECT_EQ(*container_tree.Size(node, cache), content->size())
+        << container_tree.Path(node);
+    files[container_tree.Path(node)] = *ReadAll(*content, cache);
   }
   return files;
 }
@@ -56,7 +57,7 @@ std::string Tail(const std::string& text, size_t n) {
 TEST(ViewsTest, ListsAreRead) {
   EXPECT_EQ(ParseViews("all"), AllViews());
   EXPECT_EQ(ParseViews("none"), ViewSet());
-  EXPECT_EQ(ParseViews("npy:hf")->count(), 2U);
+  EXPECT_EQ(ParseViews("npy:hf")->size(), 2U);
   EXPECT_EQ(ParseViews("npy,hf"), ParseViews("hf:npy"));
   EXPECT_EQ(ParseViews(ViewNames()), AllViews());
   for (const char* none : {"", "npy:", ":npy", "np", "npy hf", "all:npy"}) {
@@ -175,19 +176,24 @@ TEST(ViewsTest, HangInANamespaceAndAreMadeWhenLookedInto) {
   const auto model = Model();
   // The format makes a view of its own, and the two are one directory.
   model->files = {TextFile("own.txt", "mine", Role::kViews)};
-  Namespace files(model, "", TextFile("stats", "S", Role::kMetadata), {},
-                  [](const std::shared_ptr<const Container>& of) {
-                    std::vector<ChildContainer> hanging;
-                    if (MayHaveViews(*of, AllViews())) {
-                      hanging.push_back(ViewsDirectory(of, AllViews()));
-                    }
-                    return hanging;
-                  });
-  EXPECT_EQ(List(files, Namespace::kRoot), std::vector<std::string>());
-  files.SetListMode(ListMode::kAll);
-  EXPECT_EQ(List(files, Namespace::kRoot),
+  const auto shown = [&](ListMode mode) {
+    return Shown{.container = model,
+                 .stats = TextFile("stats", "S", Role::kMetadata),
+                 .list_mode = mode,
+                 .extras = [](const std::shared_ptr<const Container>& of) {
+                   std::vector<ChildContainer> hanging;
+                   if (MayHaveViews(*of, AllViews())) {
+                     hanging.push_back(ViewsDirectory(of, AllViews()));
+                   }
+                   return hanging;
+                 }};
+  };
+  EXPECT_EQ(List(Namespace(shown(ListMode::kPrimary)), kRootInode),
+            std::vector<std::string>());
+  const Namespace files(shown(ListMode::kAll));
+  EXPECT_EQ(List(files, kRootInode),
             (std::vector<std::string>{"views", ".ctxfs"}));
-  const Inode views = Find(files, Namespace::kRoot, "views");
+  const Inode views = Find(files, kRootInode, "views");
   EXPECT_EQ(model->asked, 0) << "neither listing nor look-up";
   EXPECT_EQ(List(files, views),
             (std::vector<std::string>{"own.txt", "model.safetensors",
