@@ -8,6 +8,7 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
@@ -15,27 +16,31 @@
 #include "core/codec/codec.h"
 #include "core/codec/deflate.h"
 #include "core/formats/zip/inflate_index.h"
+#include "core/formats/zip/member_block.h"
+#include "core/formats/zip/methods.h"
 #include "core/formats/zip/records.h"
 #include "core/formats/zip/zip.h"
 
 namespace ctxfs::zip {
 namespace {
 
-const char* FaultText(Fault fault) {
-  return kFaultWords[static_cast<size_t>(fault)].of_one;
+std::string FaultText(const Member& member) {
+  const char* const text =
+      kFaultWords[static_cast<size_t>(member.fault)].of_one;
+  if (!member.IsOpaque()) return text;
+  return "its data, " + OpaqueText(member) + ", " + text;
 }
 
-/// "stored", "deflate", "zstd", or "method_N" for one that is not supported.
-std::string MethodName(uint16_t method) {
-  switch (method) {
-    case kStored:
-      return "stored";
-    case kDeflate:
-      return "deflate";
-    case kZstd:
-      return "zstd";
+Code CodeOf(Fault fault) {
+  switch (fault) {
+    case Fault::kEncrypted:
+      return Code::kLocked;
+    case Fault::kMethod:
+      return Code::kUnsupported;
+    case Fault::kTooLarge:
+      return Code::kLimit;
     default:
-      return "method_" + std::to_string(method);
+      return Code::kCorrupt;
   }
 }
 
@@ -51,68 +56,24 @@ bool DecodeStart(uint16_t method, Bytes stored, MutableBytes out) {
   return true;
 }
 
+/// The same, by a decoder of streams.
+bool StreamStart(StreamDecoder decode, StoredPieces pieces, uint64_t size,
+                 MutableBytes out) {
+  size_t made = 0;
+  const auto take = [&out, &made](Bytes bytes) -> Status {
+    const size_t length = std::min(bytes.size(), out.size() - made);
+    std::copy_n(bytes.data(), length, out.data() + made);
+    made += length;
+    if (made < out.size()) return {};
+    return Error{Code::kInterrupted, "no more is needed"};
+  };
+  // The status does not matter: `made` tells whether `out` is full.
+  (void)decode([&pieces] { return pieces.Next(); }, {size, kMostStreamMemory},
+               take, NeverInterrupted());
+  return made == out.size();
+}
+
 }  // namespace
-
-/// A member decoded as a whole.
-class Archive::DecodedMember final : public Block {
- public:
-  DecodedMember(std::shared_ptr<const Archive> archive, uint32_t number,
-                uint64_t data, Checksum checksum)
-      : Block({archive->owner_, number}),
-        archive_(std::move(archive)),
-        member_(archive_->member(number)),
-        data_(data),
-        checksum_(checksum),
-        verdict_(archive_->VerdictOf(number)) {}
-
-  uint64_t cost() const override {
-    return member_.size + (member_.method == kZstd ? member_.stored_size : 0);
-  }
-  bool verifies() const override { return static_cast<bool>(checksum_); }
-  const Source* made_from() const override { return archive_->source().get(); }
-
-  Result<Buffer> Produce(const ReadContext& context) const override {
-    if (verdict_->load(std::memory_order_acquire) == Verdict::kFailed) {
-      return Error{Code::kCorrupt, "damaged: an earlier read failed", data_};
-    }
-    Buffer decoded(static_cast<size_t>(member_.size));
-    Status done = Decode(decoded.span(), context);
-    if (done && !checksum_.Matches(decoded.span())) {
-      done = Error{
-          Code::kChecksum,
-          "checksum mismatch: the decoded bytes are not " + checksum_.Text()};
-    }
-    if (!done) {
-      Error error = std::move(done).error();
-      if (error.Permanent()) {
-        verdict_->store(Verdict::kFailed, std::memory_order_release);
-        error.offset = data_;
-      }
-      return error;
-    }
-    if (checksum_) verdict_->store(Verdict::kPassed, std::memory_order_release);
-    return decoded;
-  }
-
- private:
-  Status Decode(MutableBytes out, const ReadContext& context) const {
-    if (member_.method == kDeflate) {
-      StoredPieces pieces(*archive_->source(), data_, member_.stored_size);
-      return DecodeDeflate([&pieces] { return pieces.Next(); }, out,
-                           context.interrupt());
-    }
-    const Result<Buffer> stored =
-        ReadBuffer(*archive_->source(), data_, member_.stored_size, "member");
-    if (!stored) return stored.error();
-    return DecodeZstd(stored->span(), out, context.interrupt());
-  }
-
-  const std::shared_ptr<const Archive> archive_;
-  const Member& member_;
-  const uint64_t data_;
-  const Checksum checksum_;
-  const std::shared_ptr<AtomicVerdict> verdict_;
-};
 
 Archive::Archive(std::shared_ptr<const Source> source, Directory directory,
                  const Options& options)
@@ -140,9 +101,8 @@ Checksum Archive::ExpectedChecksum(uint32_t number) const {
 std::optional<Error> Archive::MemberFault(uint32_t number) const {
   const Member& one = member(number);
   if (one.fault == Fault::kNone) return std::nullopt;
-  const bool locked = one.fault == Fault::kEncrypted;
-  return Error{locked ? Code::kLocked : Code::kCorrupt,
-               "member " + Quote(Name(number)) + ": " + FaultText(one.fault),
+  return Error{CodeOf(one.fault),
+               "member " + Quote(Name(number)) + ": " + FaultText(one),
                one.header};
 }
 
@@ -164,10 +124,9 @@ Result<uint64_t> Archive::DataOffset(uint32_t number) const {
                  "member " + Quote(Name(number)) + ": " + std::move(what),
                  one.header};
   };
-  const Result<Buffer> header = ReadBuffer(
-      *source_, one.header, kLocalSize + name.size(), "local header");
-  if (!header) return header.error();
-  ByteReader in(header->span(), one.header);
+  const Buffer header = CTXFS_TRY(ReadBuffer(
+      *source_, one.header, kLocalSize + name.size(), "local header"));
+  ByteReader in(header.span(), one.header);
   if (in.U32() != kLocalSignature) {
     return bad("there is no local header at its offset");
   }
@@ -187,8 +146,7 @@ Result<uint64_t> Archive::DataOffset(uint32_t number) const {
 }
 
 Result<Content> Archive::Open(uint32_t number) const {
-  const Result<uint64_t> data = DataOffset(number);
-  if (!data) return data.error();
+  const uint64_t data = CTXFS_TRY(DataOffset(number));
   const Member& one = member(number);
   const Checksum checksum = ExpectedChecksum(number);
   if (one.method == kStored) {
@@ -196,55 +154,78 @@ Result<Content> Archive::Open(uint32_t number) const {
     if (checksum) {
       guard = std::make_shared<const ChecksumGuard>(
           Key{owner_, number},
-          ChecksumGuard::Guarded{source_, *data, one.stored_size, checksum},
+          ChecksumGuard::Guarded{source_, data, one.stored_size, checksum},
           VerdictOf(number));
     }
-    return Content(Range{source_, *data, std::move(guard)}, one.size);
+    return Content(Range{source_, data, std::move(guard)}, one.size);
   }
   if (one.method == kDeflate && one.size > kMostDecodedAtOnce) {
     return indexes_
-        .Get(number, {source_, *data, one.stored_size, one.size, checksum},
+        .Get(number, {source_, data, one.stored_size, one.size, checksum},
              VerdictOf(number))
         ->Open();
   }
-  return Content(Decoded{std::make_shared<const DecodedMember>(
-                             shared_from_this(), number, *data, checksum),
-                         0},
-                 one.size);
+  return Content(
+      Decoded{std::make_shared<const MemberBlock>(
+                  Key{owner_, number}, source_,
+                  MemberData{data, one.stored_size, one.size, one.method},
+                  checksum, VerdictOf(number)),
+              0},
+      one.size);
 }
 
 Result<Buffer> Archive::Prefix(uint32_t number, uint64_t most) const {
-  const Result<uint64_t> data = DataOffset(number);
-  if (!data) return data.error();
+  const uint64_t data = CTXFS_TRY(DataOffset(number));
   const Member& one = member(number);
   // Data that compresses badly takes a little more than its decoded size. zstd
   // decodes a block only when it has all of it, up to 128 KiB.
   constexpr std::array<uint64_t, 3> kMore = {4096, 64 * limits::kKiB,
                                              limits::kMiB};
   Buffer prefix(static_cast<size_t>(std::min(most, one.size)));
+  const Error bad{Code::kCorrupt, "the start of the member does not decode",
+                  data};
+  const StreamDecoder decoder = DecoderOf(one.method);
+  if (decoder != nullptr && one.method != kZstd) {
+    const uint64_t stored =
+        std::min(one.stored_size, prefix.size() + limits::kMiB);
+    if (StreamStart(decoder, {*source_, data, stored}, one.size,
+                    prefix.span())) {
+      return prefix;
+    }
+    return bad;
+  }
   uint64_t given = 0;
   for (const uint64_t more : kMore) {
     const uint64_t size = std::min(one.stored_size, prefix.size() + more);
     if (size == given && given > 0) break;  // there is no more
     given = size;
-    const Result<Buffer> stored =
-        ReadBuffer(*source_, *data, size, "start of a member");
-    if (!stored) return stored.error();
-    if (DecodeStart(one.method, stored->span(), prefix.span())) return prefix;
+    const Buffer stored =
+        CTXFS_TRY(ReadBuffer(*source_, data, size, "start of a member"));
+    if (DecodeStart(one.method, stored.span(), prefix.span())) return prefix;
   }
-  return Error{Code::kCorrupt, "the start of the member does not decode",
-               *data};
+  return bad;
+}
+
+void Archive::PrefetchStarts(uint32_t from, uint32_t to) const {
+  constexpr uint64_t kStart = 1024;
+  std::vector<SourceRange> ranges;
+  for (uint32_t number = from; number < to; ++number) {
+    ranges.push_back({member(number).header, kStart});
+  }
+  source_->Prefetch(ranges);
 }
 
 EntryInfo Archive::Describe(uint32_t number) const {
   const Member& one = member(number);
   EntryInfo info;
   info.name = std::string(directory_.StoredName(one));
-  info.kind = one.kind == Kind::kDirectory ? "directory" : "member";
+  info.kind = one.kind == Kind::kDirectory ? "directory"
+              : one.kind == Kind::kLink    ? "link"
+                                           : "member";
   info.size = Size(number);
   info.stored_size = one.stored_size;
   info.offset = one.header;
-  info.codec = MethodName(one.method);
+  info.codec = CodecText(one.method);
   info.checksum = StoredChecksum(number).Text();
   const Verdict verdict = (*verdicts_)[number].load(std::memory_order_acquire);
   info.verified = !ExpectedChecksum(number)      ? "none"
@@ -252,7 +233,7 @@ EntryInfo Archive::Describe(uint32_t number) const {
                   : verdict == Verdict::kUnknown ? "no"
                                                  : "failed";
   if (one.kind == Kind::kLink) info.note = "symbolic link";
-  if (one.fault != Fault::kNone) info.note = FaultText(one.fault);
+  if (one.fault != Fault::kNone) info.note = FaultText(one);
   return info;
 }
 

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/formats/zip/member_block.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/codec/codec.h"
+#include "core/content/read_context.h"
+#include "core/formats/zip/inflate_index.h"
+#include "core/formats/zip/methods.h"
+
+namespace ctxfs::zip {
+
+// libzstd decodes into one buffer without a window, from all stored bytes.
+// Other decoders have a window that is no longer than what they decode to.
+uint64_t MemberBlock::cost() const {
+  if (data_.method == kDeflate) return data_.size;
+  if (data_.method == kZstd) return data_.size + data_.stored_size;
+  return data_.size + std::min(data_.size, kMostStreamMemory);
+}
+
+uint64_t MemberBlock::streamed_size() const {
+  return DecoderOf(data_.method) == nullptr ? 0 : data_.size;
+}
+
+Status MemberBlock::CheckVerdict() const {
+  if (verdict_->load(std::memory_order_acquire) != Verdict::kFailed) return {};
+  return Error{Code::kCorrupt, "damaged: an earlier read failed", data_.offset};
+}
+
+Error MemberBlock::Mismatch() const {
+  return {Code::kChecksum,
+          "checksum mismatch: the decoded bytes are not " + checksum_.Text()};
+}
+
+Status MemberBlock::Conclude(Status decoded) const {
+  if (decoded) {
+    if (checksum_) verdict_->store(Verdict::kPassed, std::memory_order_release);
+    return decoded;
+  }
+  Error error = std::move(decoded).error();
+  if (error.code == Code::kCorrupt || error.code == Code::kChecksum) {
+    verdict_->store(Verdict::kFailed, std::memory_order_release);
+    error.offset = data_.offset;
+  }
+  return error;
+}
+
+Result<Buffer> MemberBlock::Produce(const ReadContext& context) const {
+  CTXFS_TRY(CheckVerdict());
+  if (data_.size > limits::kDecodedBytes) {
+    return Error{Code::kLimit,
+                 "decodes to " + std::to_string(data_.size) +
+                     " bytes, which is over the limit of " +
+                     std::to_string(limits::kDecodedBytes) + " in memory",
+                 data_.offset};
+  }
+  Buffer decoded(static_cast<size_t>(data_.size));
+  Status done = Decode(decoded.span(), context);
+  if (done && !checksum_.Matches(decoded.span())) done = Mismatch();
+  CTXFS_TRY(Conclude(std::move(done)));
+  return decoded;
+}
+
+Status MemberBlock::Decode(MutableBytes out, const ReadContext& context) const {
+  if (data_.method == kDeflate) {
+    StoredPieces pieces(*source_, data_.offset, data_.stored_size);
+    return DecodeDeflate([&pieces] { return pieces.Next(); }, out,
+                         context.interrupt());
+  }
+  if (data_.method == kZstd && data_.stored_size <= limits::kStoredBytes) {
+    const Buffer stored = CTXFS_TRY(
+        ReadBuffer(*source_, data_.offset, data_.stored_size, "member"));
+    return DecodeZstd(stored.span(), out, context.interrupt());
+  }
+  return DecodePieces(
+      [&out](Bytes piece) {
+        std::copy(piece.begin(), piece.end(), out.begin());
+        out = out.subspan(piece.size());
+        return Status();
+      },
+      kMostStreamMemory, context);
+}
+
+Status MemberBlock::DecodePieces(const Sink& sink, uint64_t memory,
+                                 const ReadContext& context) const {
+  StoredPieces pieces(*source_, data_.offset, data_.stored_size);
+  return DecoderOf(data_.method)([&pieces] { return pieces.Next(); },
+                                 {data_.size, memory}, sink,
+                                 context.interrupt());
+}
+
+Status MemberBlock::Stream(const Sink& sink, uint64_t memory,
+                           const ReadContext& context) const {
+  CTXFS_TRY(CheckVerdict());
+  Checksummer sum(checksum_.kind);
+  Status done = DecodePieces(
+      [&sum, &sink](Bytes piece) {
+        sum.Update(piece);
+        return sink(piece);
+      },
+      memory, context);
+  if (done && !sum.Matches(checksum_)) done = Mismatch();
+  return Conclude(std::move(done));
+}
+
+}  // namespace ctxfs::zip
