@@ -7,10 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <numeric>
+#include <map>
 #include <string>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/text.h"
 #include "core/formats/zip/limits.h"
 #include "core/formats/zip/names.h"
@@ -25,30 +26,45 @@ constexpr uint16_t kMaskedFlag = 0x2000;
 constexpr uint32_t kModeType = 0170000;
 constexpr uint32_t kModeLink = 0120000;
 constexpr uint32_t kCollectedPerCheck = 65'536;
+constexpr uint32_t kWarnedPerCheck = 1024;
 
 Fault FaultOf(const Member& member) {
   if (member.fault != Fault::kNone) return member.fault;
   if ((member.flags & (kEncryptedFlag | kMaskedFlag)) != 0) {
     return Fault::kEncrypted;
   }
-  switch (member.method) {
-    case kStored:
-      return member.size == member.stored_size ? Fault::kNone : Fault::kSize;
-    case kDeflate:
-      return member.size / kMostDeflateRatio > member.stored_size
-                 ? Fault::kTooLarge
-                 : Fault::kNone;
-    case kZstd:
-      return member.size > kMostZstdBytes ||
-                     member.stored_size > kMostZstdStored
-                 ? Fault::kTooLarge
-                 : Fault::kNone;
-    default:
-      return Fault::kMethod;
+  if (member.method == kStored) {
+    return member.size == member.stored_size ? Fault::kNone : Fault::kSize;
   }
+  if (!IsSupported(member.method)) return Fault::kMethod;
+  if (member.size / MostRatio(member.method) > member.stored_size) {
+    return Fault::kRatio;
+  }
+  const bool streamed = DecoderOf(member.method) != nullptr;
+  return streamed && member.size > kMostStreamed ? Fault::kTooLarge
+                                                 : Fault::kNone;
 }
 
-/// The first byte after a member, by the directory alone.
+/// Members with something in common.
+struct Count {
+  uint64_t members = 0;
+  std::string example;
+  uint64_t offset = kNoOffset;
+
+  void Add(const Directory& directory, const Member& member) {
+    if (members++ > 0) return;
+    example = Quote(directory.ShownName(member));
+    offset = member.header;
+  }
+  Warning Of(const std::string& what, Severity severity) const {
+    return {what + " of " + std::to_string(members) +
+                " members, the first is " + example,
+            offset, severity};
+  }
+};
+
+}  // namespace
+
 uint64_t EndOf(const Member& member) {
   return CheckedAdd(member.header, CheckedAdd(kLocalSize + member.name_length,
                                               member.stored_size)
@@ -56,7 +72,15 @@ uint64_t EndOf(const Member& member) {
       .value_or(UINT64_MAX);
 }
 
-}  // namespace
+std::string OpaqueText(const Member& member) {
+  constexpr uint16_t kAes = 99;
+  constexpr uint16_t kStrongFlag = 0x0040;
+  if (member.fault == Fault::kMethod || member.method == kAes) {
+    return MethodText(member.method);
+  }
+  if ((member.flags & kMaskedFlag) != 0) return "masked headers";
+  return (member.flags & kStrongFlag) != 0 ? "strong encryption" : "ZipCrypto";
+}
 
 Status Collector::Add(Member member, std::string_view name, Bytes extra,
                       uint32_t mode, uint64_t at) {
@@ -69,6 +93,8 @@ Status Collector::Add(Member member, std::string_view name, Bytes extra,
                      std::to_string(kMostNameBytes) + " bytes",
                  at};
   }
+  CTXFS_TRY(AdmitGrowth(names, name.size() + shown.size()));
+  CTXFS_TRY(AdmitGrowth(directory_.members));
   member.name = static_cast<uint32_t>(names.size());
   member.name_length = static_cast<uint16_t>(name.size());
   member.shown_length = static_cast<uint32_t>(shown.size());
@@ -94,6 +120,9 @@ Status Collector::Add(Member member, std::string_view name, Bytes extra,
 Status Collector::MarkOverlaps(uint64_t limit, const ReadContext& context) {
   std::vector<Member>& members = directory_.members;
   std::vector<uint32_t> order;
+  // Sorting takes half as much again.
+  CTXFS_TRY(AdmitGrowth(order, members.size() + members.size() / 2 + 1));
+  order.reserve(members.size());
   for (uint32_t i = 0; i < members.size(); ++i) {
     if (members[i].fault != Fault::kZip64) order.push_back(i);
   }
@@ -103,11 +132,13 @@ Status Collector::MarkOverlaps(uint64_t limit, const ReadContext& context) {
   if (!std::is_sorted(order.begin(), order.end(), earlier)) {
     std::stable_sort(order.begin(), order.end(), earlier);
   }
+  directory_.first_member =
+      order.empty() ? directory_.end.base : members[order[0]].header;
   uint64_t furthest = 0;
   uint32_t holder = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     if (i % kCollectedPerCheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
     }
     Member& member = members[order[i]];
     const uint64_t end = EndOf(member);
@@ -135,29 +166,36 @@ Status Collector::FindRepeated(const ReadContext& context) {
     return std::hash<std::string_view>()(directory_.ShownName(member));
   };
   std::vector<size_t> hashes;
+  CTXFS_TRY(AdmitGrowth(hashes, members.size()));
   hashes.reserve(members.size());
   for (const Member& member : members) {
-    if (member.kind == Kind::kFile) hashes.push_back(hash(member));
+    if (member.kind != Kind::kDirectory) hashes.push_back(hash(member));
   }
   std::sort(hashes.begin(), hashes.end());
   std::vector<size_t> repeated;
   for (size_t i = 1; i < hashes.size(); ++i) {
-    if (hashes[i] == hashes[i - 1]) repeated.push_back(hashes[i]);
+    if (hashes[i] != hashes[i - 1]) continue;
+    CTXFS_TRY(AdmitGrowth(repeated));
+    repeated.push_back(hashes[i]);
   }
   if (repeated.empty()) return {};
-  if (Status wanted = context.Check(); !wanted) return wanted;
+  CTXFS_TRY(context.Check());
 
   std::vector<uint32_t> suspects;
   for (uint32_t i = 0; i < members.size(); ++i) {
-    if (members[i].kind == Kind::kFile &&
+    if (members[i].kind != Kind::kDirectory &&
         std::binary_search(repeated.begin(), repeated.end(),
                            hash(members[i]))) {
+      CTXFS_TRY(AdmitGrowth(suspects));
       suspects.push_back(i);
     }
   }
   const auto name = [this](uint32_t member) {
     return directory_.ShownName(directory_.members[member]);
   };
+  // For sorting, and for all that are repeated.
+  CTXFS_TRY(HeapAllowance::Admit(2 * suspects.size() * sizeof(uint32_t)));
+  directory_.repeated.reserve(suspects.size());
   std::stable_sort(
       suspects.begin(), suspects.end(),
       [&name](uint32_t a, uint32_t b) { return name(a) < name(b); });
@@ -173,54 +211,50 @@ Status Collector::FindRepeated(const ReadContext& context) {
   return {};
 }
 
-void Collector::Warn() {
-  struct Count {
-    uint64_t members = 0;
-    std::string example;
-    uint64_t offset = 0;
-  };
+Status Collector::Warn(const ReadContext& context) {
   std::array<Count, std::size(kFaultWords)> faults;
-  Count links;
-  const auto count = [this](const Member& member, Count& counted) {
-    if (counted.members++ > 0) return;
-    counted.example = Quote(directory_.ShownName(member));
-    counted.offset = member.header;
-  };
+  std::map<std::string, Count> opaque;
+  uint32_t number = 0;
   for (const Member& member : directory_.members) {
-    if (member.kind == Kind::kLink) {
-      count(member, links);
-    } else if (member.kind == Kind::kFile) {
-      count(member, faults[static_cast<size_t>(member.fault)]);
+    if (number++ % kWarnedPerCheck == 0) {
+      CTXFS_TRY(context.Check());
+    }
+    if (member.kind != Kind::kFile) {
+      continue;
+    }
+    if (member.IsOpaque()) {
+      const FaultWords& words = kFaultWords[static_cast<size_t>(member.fault)];
+      opaque[words.key + (": " + OpaqueText(member)) + ": " + words.of_many]
+          .Add(directory_, member);
+    } else {
+      faults[static_cast<size_t>(member.fault)].Add(directory_, member);
     }
   }
-  const auto warn = [this](const char* key, const Count& counted,
-                           const std::string& what, bool damage) {
-    if (counted.members == 0) return;
-    directory_.warnings.push_back({std::string(key) + ": " + what + " of " +
-                                       std::to_string(counted.members) +
-                                       " members, the first is " +
-                                       counted.example,
-                                   counted.offset, damage});
-  };
+  std::vector<Warning>& warnings = directory_.warnings;
   for (size_t i = 1; i < faults.size(); ++i) {
+    if (faults[i].members == 0) continue;
     const FaultWords& words = kFaultWords[i];
-    warn(words.key, faults[i], words.of_many,
-         static_cast<Fault>(i) != Fault::kEncrypted);
+    warnings.push_back(faults[i].Of(
+        words.key + (": " + std::string(words.of_many)), Severity::kOfEntries));
   }
-  warn("link", links, "the content is the target of a symbolic link", false);
+  for (const auto& [what, count] : opaque) {
+    CTXFS_TRY(AdmitGrowth(warnings));
+    warnings.push_back(count.Of(what, Severity::kPartial));
+  }
   if (!directory_.repeated.empty()) {
-    directory_.warnings.push_back(
+    warnings.push_back(
         {"duplicate_name: " + std::to_string(directory_.repeated.size()) +
          " members have a name that another one has too"});
   }
+  return {};
 }
 
 Status Collector::Finish(uint64_t limit, const ReadContext& context) {
-  if (Status marked = MarkOverlaps(limit, context); !marked) return marked;
-  if (Status ordered = FindRepeated(context); !ordered) return ordered;
+  CTXFS_TRY(MarkOverlaps(limit, context));
+  CTXFS_TRY(FindRepeated(context));
+  CTXFS_TRY(HeapAllowance::Admit(directory_.names.size()));
   directory_.names.shrink_to_fit();
-  Warn();
-  return {};
+  return Warn(context);
 }
 
 void PreferLastNames(Directory& directory) {

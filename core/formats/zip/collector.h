@@ -28,7 +28,7 @@ class Collector {
  private:
   Status MarkOverlaps(uint64_t limit, const ReadContext& context);
   Status FindRepeated(const ReadContext& context);
-  void Warn();
+  Status Warn(const ReadContext& context);
 
   Directory& directory_;
 };

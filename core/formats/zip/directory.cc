@@ -12,9 +12,10 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
-#include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/formats/zip/collector.h"
+#include "core/formats/zip/coverage.h"
 #include "core/formats/zip/limits.h"
 #include "core/formats/zip/records.h"
 
@@ -39,10 +40,8 @@ class Window {
     if (!InBounds(at_, size, piece_start_ + piece_.size()) ||
         at_ < piece_start_) {
       constexpr uint64_t kPiece = limits::kMiB;
-      Result<Buffer> read = ReadBuffer(
-          source_, at_, std::min(kPiece, remaining()), "central directory");
-      if (!read) return std::move(read).error();
-      piece_ = std::move(*read);
+      piece_ = CTXFS_TRY(ReadBuffer(source_, at_, std::min(kPiece, remaining()),
+                                    "central directory"));
       piece_start_ = at_;
     }
     return Bytes(piece_.span())
@@ -98,20 +97,18 @@ Status ReadEntry(Window& window, uint64_t number, Directory& directory,
   if (window.remaining() < kEntrySize) {
     return BadEntry(number, at, "does not fit into the central directory");
   }
-  const Result<Bytes> start = window.Peek(kEntrySize);
-  if (!start) return start.error();
-  if (LoadLe<uint32_t>(start->data()) != kEntrySignature) {
+  const Bytes start = CTXFS_TRY(window.Peek(kEntrySize));
+  if (LoadLe<uint32_t>(start.data()) != kEntrySignature) {
     return BadEntry(number, at, "has no signature");
   }
-  Fixed fixed = ReadFixed(*start);
+  Fixed fixed = ReadFixed(start);
   const uint64_t size = kEntrySize + fixed.name + fixed.extra + fixed.comment;
   if (window.remaining() < size) {
     return BadEntry(number, at, "runs past the end of the central directory");
   }
-  const Result<Bytes> whole = window.Peek(size);
-  if (!whole) return whole.error();
-  const Bytes name = whole->subspan(kEntrySize, fixed.name);
-  const Bytes extra = whole->subspan(kEntrySize + fixed.name, fixed.extra);
+  const Bytes whole = CTXFS_TRY(window.Peek(size));
+  const Bytes name = whole.subspan(kEntrySize, fixed.name);
+  const Bytes extra = whole.subspan(kEntrySize + fixed.name, fixed.extra);
   ReadZip64(extra, fixed.member, fixed.offset);
   fixed.member.header =
       CheckedAdd(fixed.offset, directory.end.base).value_or(UINT64_MAX);
@@ -121,37 +118,45 @@ Status ReadEntry(Window& window, uint64_t number, Directory& directory,
 
 }  // namespace
 
-Result<Directory> ReadDirectory(const Source& source,
-                                const ReadContext& context) {
-  const Result<EndRecord> end = FindEndRecord(source);
-  if (!end) return end.error();
-  if (end->members > kMostMembers) {
+uint64_t Directory::WarningBytes() const {
+  uint64_t bytes = warnings.size() * sizeof(Warning);
+  for (const Warning& warning : warnings) bytes += warning.text.size();
+  return bytes;
+}
+
+uint64_t Directory::CopyBytes() const {
+  return members.size() * sizeof(Member) + names.size() +
+         repeated.size() * sizeof(uint32_t) + WarningBytes();
+}
+
+Result<Directory> ReadDirectory(const Source& source, const FormatSet* formats,
+                                const ReadContext& context, bool salvage) {
+  const EndRecord end = CTXFS_TRY(FindEndRecord(source, salvage));
+  if (end.members > kMostMembers) {
     return Error{Code::kLimit,
-                 std::to_string(end->members) +
+                 std::to_string(end.members) +
                      " members are over the limit of " +
                      std::to_string(kMostMembers),
-                 end->directory_offset};
+                 end.directory_offset};
   }
   Directory directory;
-  directory.end = *end;
+  directory.end = end;
   // FindEndRecord has checked that the directory has 46 bytes for each.
-  directory.members.reserve(static_cast<size_t>(end->members));
+  const auto count = static_cast<size_t>(end.members);
+  CTXFS_TRY(AdmitGrowth(directory.members, count));
+  directory.members.reserve(count);
   Collector collector(directory);
-  Window window(source, end->directory_offset,
-                end->directory_offset + end->directory_size);
-  for (uint64_t i = 0; i < end->members; ++i) {
+  Window window(source, end.directory_offset,
+                end.directory_offset + end.directory_size);
+  for (uint64_t i = 0; i < end.members; ++i) {
     if (i % kMembersPerCheck == 0) {
-      if (Status wanted = context.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
+      CTXFS_TRY(context.Check());
     }
-    if (Status read = ReadEntry(window, i, directory, collector); !read) {
-      return std::move(read).error();
-    }
+    CTXFS_TRY(ReadEntry(window, i, directory, collector));
   }
-  if (Status done = collector.Finish(end->directory_offset, context); !done) {
-    return std::move(done).error();
-  }
+  CTXFS_TRY(collector.Finish(end.directory_offset, context));
+  directory.end.unused_bytes += window.remaining();
+  CTXFS_TRY(WarnOfOtherBytes(source, directory, formats, context));
   return directory;
 }
 

@@ -9,8 +9,10 @@
 #include "core/base/bytes.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
+#include "core/container/format.h"
 #include "core/content/read_context.h"
 #include "core/formats/zip/end_record.h"
+#include "core/formats/zip/methods.h"
 #include "core/io/source.h"
 
 namespace ctxfs::zip {
@@ -20,9 +22,10 @@ enum class Fault : uint8_t {
   kNone,
   kOverlap,
   kZip64,
-  kMethod,
   kSize,
-  kTooLarge,   // over the limit of zstd, or more than deflate can produce
+  kRatio,
+  kTooLarge,
+  kMethod,
   kEncrypted,  // ctxfs takes no passwords
 };
 
@@ -41,21 +44,18 @@ constexpr FaultWords kFaultWords[] = {
      "its bytes overlap another member or the central directory"},
     {"zip64", "a size or an offset is missing",
      "its size or offset is missing in the zip64 field"},
-    {"method_unsupported", "the method is not supported",
-     "its compression method is not supported"},
     {"stored_size", "the two sizes differ",
      "it is stored, and its two sizes differ"},
-    {"too_large", "the size is over the limit",
-     "it is over the limit of 1 GiB for a zstd member"},
-    {"encrypted", "the data is encrypted", "it is encrypted"},
+    {"too_large", "the size is more than the data can decode to",
+     "its size is more than its data can decode to"},
+    {"too_large", "the size is over the limit of 1 TiB",
+     "its size is over the limit of 1 TiB"},
+    // Reported with the method, in one warning for each method.
+    {"method_unsupported", "the data", "cannot be decoded"},
+    {"encrypted", "the data", "is encrypted"},
 };
 
 enum class Kind : uint8_t { kFile, kDirectory, kLink };
-
-/// Values of Member::method.
-constexpr uint16_t kStored = 0;
-constexpr uint16_t kDeflate = 8;
-constexpr uint16_t kZstd = 93;
 
 /// A member as the central directory describes it (docs/zip.md, section 4).
 struct Member {
@@ -72,7 +72,19 @@ struct Member {
   uint16_t method = 0;
   Kind kind = Kind::kFile;
   Fault fault = Fault::kNone;
+
+  /// Whether the data may be sound, but is of a kind that is not decoded.
+  bool IsOpaque() const {
+    return fault == Fault::kMethod || fault == Fault::kEncrypted;
+  }
 };
+
+/// The first byte after a member, by the directory alone.
+uint64_t EndOf(const Member& member);
+
+/// How the data of a member that IsOpaque is made: "PPMd (method 98)",
+/// "ZipCrypto".
+std::string OpaqueText(const Member& member);
 
 /// The central directory of an archive.
 struct Directory {
@@ -83,6 +95,12 @@ struct Directory {
   /// order of the directory.
   std::vector<uint32_t> repeated;
   std::vector<Warning> warnings;
+  uint64_t first_member = 0;  // byte of the first local header
+  /// Of an archive that was cut: the end of its last whole member, the bytes
+  /// that the file needs at least, and what is missing. 0 for any other.
+  uint64_t members_end = 0;
+  uint64_t needed = 0;
+  std::string_view lost = "the central directory";
 
   std::string_view StoredName(const Member& member) const {
     return std::string_view(names).substr(member.name, member.name_length);
@@ -90,13 +108,20 @@ struct Directory {
   std::string_view ShownName(const Member& member) const {
     return std::string_view(names).substr(member.shown, member.shown_length);
   }
+
+  /// Bytes of memory of a copy: of the warnings, of which there can be one for
+  /// each of 65,536 methods, and of all.
+  uint64_t WarningBytes() const;
+  uint64_t CopyBytes() const;
 };
 
 /// Reads the end record and the central directory and checks them: sections 1
-/// to 4 and 6. Reads no local header. Fails with kCorrupt, kVersion or kLimit,
-/// as FindEndRecord does and with directory_signature.
-Result<Directory> ReadDirectory(const Source& source,
-                                const ReadContext& context);
+/// to 4 and 6. Reads no local header. Fails as FindEndRecord does, with
+/// kCorrupt (directory_signature) and with kLimit. `salvage` is that of
+/// FindEndRecord, `formats` that of WarnOfOtherBytes.
+Result<Directory> ReadDirectory(const Source& source, const FormatSet* formats,
+                                const ReadContext& context,
+                                bool salvage = false);
 
 /// Returns the members whose local headers follow one another from the start of
 /// the file, for an archive that ReadDirectory refuses (section 10).

@@ -13,10 +13,6 @@
 namespace ctxfs::zip {
 namespace {
 
-constexpr uint32_t kLocatorSignature = 0x07064B50;
-constexpr uint32_t kEnd64Signature = 0x06064B50;
-constexpr uint64_t kLocatorSize = 20;
-constexpr uint64_t kEnd64Size = 56;
 constexpr uint64_t kMostComment = 65'535;
 
 /// The position of the end record, and the bytes of its comment.
@@ -35,18 +31,18 @@ struct Fields {
   uint64_t offset = 0;
 };
 
-/// Searches from the end backwards: returns the first record whose comment ends
-/// the file, else the first one whose comment fits.
-Result<std::optional<Place>> FindSignature(const Source& source) {
-  const uint64_t size = source.size();
+/// Searches from byte `size` backwards: returns the first record whose comment
+/// ends there, else the first one whose comment fits.
+Result<std::optional<Place>> FindSignature(const Source& source,
+                                           uint64_t size) {
   if (size < kEndSize) return std::optional<Place>();
   const uint64_t length = std::min(size, kEndSize + kMostComment);
   const uint64_t start = size - length;
-  Result<Buffer> tail = ReadBuffer(source, start, length, "end of the archive");
-  if (!tail) return std::move(tail).error();
+  const Buffer tail =
+      CTXFS_TRY(ReadBuffer(source, start, length, "end of the archive"));
   std::optional<Place> fits;
   for (uint64_t at = length - kEndSize + 1; at-- > 0;) {
-    const std::byte* record = tail->data() + at;
+    const std::byte* record = tail.data() + at;
     if (LoadLe<uint32_t>(record) != kEndSignature) continue;
     const uint64_t comment = LoadLe<uint16_t>(record + kEndSize - 2);
     const uint64_t room = length - at - kEndSize;
@@ -63,18 +59,18 @@ Error BadZip64(std::string what, uint64_t offset) {
 Result<bool> HasSignature(const Source& source, uint64_t at, uint64_t size,
                           uint32_t signature) {
   if (!InBounds(at, size, source.size())) return false;
-  const Result<Buffer> bytes = ReadBuffer(source, at, 4, "signature");
-  if (!bytes) return bytes.error();
-  return LoadLe<uint32_t>(bytes->data()) == signature;
+  const Buffer bytes = CTXFS_TRY(ReadBuffer(source, at, 4, "signature"));
+  return LoadLe<uint32_t>(bytes.data()) == signature;
 }
 
-/// Finds the zip64 record of the locator at `locator`: at its offset, or
-/// directly before the locator if bytes precede the archive.
-Result<uint64_t> FindEnd64(const Source& source, uint64_t locator) {
-  const Result<Buffer> bytes =
-      ReadBuffer(source, locator, kLocatorSize, "zip64 locator");
-  if (!bytes) return bytes.error();
-  ByteReader in(bytes->span(), locator);
+/// Finds the zip64 record of the locator at `locator`: directly before it, or
+/// else at the offset that it states. Python's zipfile has this order, too: if
+/// archives precede this one, the offset may lead to the record of another.
+Result<uint64_t> FindEnd64(const Source& source, uint64_t locator,
+                           bool salvage) {
+  const Buffer bytes =
+      CTXFS_TRY(ReadBuffer(source, locator, kLocatorSize, "zip64 locator"));
+  ByteReader in(bytes.span(), locator);
   in.Skip(4);
   const uint32_t disk = in.U32();
   const uint64_t offset = in.U64();
@@ -85,12 +81,17 @@ Result<uint64_t> FindEnd64(const Source& source, uint64_t locator) {
                      " disks, and only archives of one are read",
                  locator};
   }
+  if (!salvage && !InBounds(offset, kEnd64Size, source.size())) {
+    return BadZip64("the locator points to byte " + std::to_string(offset) +
+                        ", which is outside the file of " +
+                        std::to_string(source.size()) + " bytes",
+                    locator);
+  }
   const uint64_t before = locator - std::min(locator, kEnd64Size);
-  for (const uint64_t at : {offset, before}) {
-    const Result<bool> found =
-        HasSignature(source, at, kEnd64Size, kEnd64Signature);
-    if (!found) return found.error();
-    if (*found && at < locator) return at;
+  for (const uint64_t at : {before, offset}) {
+    const bool found =
+        CTXFS_TRY(HasSignature(source, at, kEnd64Size, kEnd64Signature));
+    if (found && at < locator) return at;
   }
   return BadZip64("the locator points to byte " + std::to_string(offset) +
                       ", where no record is",
@@ -98,10 +99,9 @@ Result<uint64_t> FindEnd64(const Source& source, uint64_t locator) {
 }
 
 Result<Fields> ReadEnd64(const Source& source, uint64_t at) {
-  const Result<Buffer> bytes =
-      ReadBuffer(source, at, kEnd64Size, "zip64 record");
-  if (!bytes) return bytes.error();
-  ByteReader in(bytes->span(), at);
+  const Buffer bytes =
+      CTXFS_TRY(ReadBuffer(source, at, kEnd64Size, "zip64 record"));
+  ByteReader in(bytes.span(), at);
   in.Skip(16);  // signature, size of the rest, versions
   return Fields{.disk = in.U32(),
                 .directory_disk = in.U32(),
@@ -111,10 +111,20 @@ Result<Fields> ReadEnd64(const Source& source, uint64_t at) {
                 .offset = in.U64()};
 }
 
+/// Bytes between the end of the zip64 record at `at` and its locator.
+Result<uint64_t> UnusedBytes(const Source& source, uint64_t at,
+                             uint64_t locator) {
+  constexpr uint64_t kBeforeRest = 12;
+  const Buffer bytes =
+      CTXFS_TRY(ReadBuffer(source, at, kBeforeRest, "zip64 record"));
+  const uint64_t room = locator - at - kBeforeRest;
+  return room - std::min(room, LoadLe<uint64_t>(bytes.data() + 4));
+}
+
 Result<Fields> ReadEnd(const Source& source, uint64_t at) {
-  const Result<Buffer> bytes = ReadBuffer(source, at, kEndSize, "end record");
-  if (!bytes) return bytes.error();
-  ByteReader in(bytes->span(), at);
+  const Buffer bytes =
+      CTXFS_TRY(ReadBuffer(source, at, kEndSize, "end record"));
+  ByteReader in(bytes.span(), at);
   in.Skip(4);
   return Fields{.disk = in.U16(),
                 .directory_disk = in.U16(),
@@ -160,45 +170,60 @@ Status PlaceDirectory(const Fields& fields, uint64_t records, EndRecord& end) {
 
 }  // namespace
 
-Result<EndRecord> FindEndRecord(const Source& source) {
-  const Result<std::optional<Place>> place = FindSignature(source);
-  if (!place) return place.error();
-  if (!*place) {
+Result<EndRecord> FindEndRecord(const Source& source, bool salvage) {
+  const std::optional<Place> place =
+      CTXFS_TRY(FindSignature(source, source.size()));
+  if (!place) {
     return Error{Code::kCorrupt,
                  "no_eocd: there is no end record in the last 65,557 bytes",
                  source.size()};
   }
-  const uint64_t at = (*place)->at;
-  Result<Fields> fields = ReadEnd(source, at);
-  if (!fields) return std::move(fields).error();
+  const uint64_t at = place->at;
+  Fields fields = CTXFS_TRY(ReadEnd(source, at));
   EndRecord end;
-  end.comment_bytes = (*place)->comment;
+  end.comment_bytes = place->comment;
   end.trailing_bytes = source.size() - at - kEndSize - end.comment_bytes;
   uint64_t records = at;
-  const Result<bool> zip64 =
+  const bool zip64 = CTXFS_TRY(
       at < kLocatorSize ? Result<bool>(false)
                         : HasSignature(source, at - kLocatorSize, kLocatorSize,
-                                       kLocatorSignature);
-  if (!zip64) return zip64.error();
-  if (*zip64) {
-    const Result<uint64_t> record = FindEnd64(source, at - kLocatorSize);
-    if (!record) return record.error();
-    fields = ReadEnd64(source, *record);
-    if (!fields) return std::move(fields).error();
-    records = *record;
+                                       kLocatorSignature));
+  if (zip64) {
+    const uint64_t record =
+        CTXFS_TRY(FindEnd64(source, at - kLocatorSize, salvage));
+    fields = CTXFS_TRY(ReadEnd64(source, record));
+    records = record;
     end.zip64 = true;
+    end.unused_bytes =
+        CTXFS_TRY(UnusedBytes(source, record, at - kLocatorSize));
   }
-  if (Status checked = CheckDisks(*fields, records); !checked) {
-    return std::move(checked).error();
-  }
-  if (Status placed = PlaceDirectory(*fields, records, end); !placed) {
-    return std::move(placed).error();
-  }
+  CTXFS_TRY(CheckDisks(fields, records));
+  CTXFS_TRY(PlaceDirectory(fields, records, end));
   return end;
 }
 
+Result<uint64_t> ArchiveBefore(const Source& source, uint64_t end) {
+  const std::optional<Place> place = CTXFS_TRY(FindSignature(source, end));
+  if (!place || place->at + kEndSize + place->comment != end) return end;
+  const uint64_t at = place->at;
+  Fields fields = CTXFS_TRY(ReadEnd(source, at));
+  uint64_t records = at;
+  const bool zip64 =
+      CTXFS_TRY(at < kLocatorSize + kEnd64Size
+                    ? Result<bool>(false)
+                    : HasSignature(source, at - kLocatorSize - kEnd64Size,
+                                   kEnd64Size, kEnd64Signature));
+  if (zip64) {
+    records = at - kLocatorSize - kEnd64Size;
+    fields = CTXFS_TRY(ReadEnd64(source, records));
+  }
+  EndRecord found;
+  return PlaceDirectory(fields, records, found) ? found.base : end;
+}
+
 bool HasEndRecord(const Source& source) {
-  const Result<std::optional<Place>> place = FindSignature(source);
+  const Result<std::optional<Place>> place =
+      FindSignature(source, source.size());
   return !place || *place;
 }
 

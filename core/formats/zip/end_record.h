@@ -18,12 +18,18 @@ struct EndRecord {
   bool zip64 = false;
   uint64_t comment_bytes = 0;
   uint64_t trailing_bytes = 0;  // of the file, after the archive
+  uint64_t unused_bytes = 0;    // between the zip64 record and its locator
 };
 
 /// Finds the end record and checks it. Fails with kCorrupt, the message
 /// starting with no_eocd, zip64, directory_out_of_range or count, and with
-/// kVersion for an archive of several disks (multi_disk).
-Result<EndRecord> FindEndRecord(const Source& source);
+/// kVersion for an archive of several disks (multi_disk). With `salvage`, a
+/// zip64 record directly before its locator counts, whatever the locator says.
+Result<EndRecord> FindEndRecord(const Source& source, bool salvage = false);
+
+/// Where the archive starts whose end record and comment end at byte `end`;
+/// `end` itself if there is none.
+Result<uint64_t> ArchiveBefore(const Source& source, uint64_t end);
 
 /// Whether `source`, such as a self-extracting archive, has an end record near
 /// its end. Also true if that part cannot be read, so that opening the file

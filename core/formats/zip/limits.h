@@ -12,10 +12,9 @@ namespace ctxfs::zip {
 constexpr uint64_t kMostMembers = 24'000'000;
 constexpr uint64_t kMostNameBytes = 256 * limits::kMiB;
 
-/// Bytes that a zstd member decodes to, and bytes that it occupies: it is
-/// decoded as a whole. Deflate members of any size are decoded in parts.
-constexpr uint64_t kMostZstdBytes = limits::kDecodedBytes;
-constexpr uint64_t kMostZstdStored = limits::kStoredBytes;
+/// The most decoded bytes of a member that has to be decoded into a temporary
+/// file. Deflate members of any size are decoded in parts.
+constexpr uint64_t kMostStreamed = limits::kStreamedBytes;
 
 /// The most bytes that deflate can decode from one byte: 258 from two bits.
 constexpr uint64_t kMostDeflateRatio = 1032;

@@ -14,8 +14,14 @@ constexpr uint32_t kLocalSignature = 0x04034B50;
 constexpr uint64_t kLocalSize = 30;
 constexpr uint32_t kEntrySignature = 0x02014B50;  // of the central directory
 constexpr uint64_t kEntrySize = 46;
+/// Offset in an entry of the lengths of its name, extra field and comment.
+constexpr size_t kEntryLengthsAt = 28;
 constexpr uint32_t kEndSignature = 0x06054B50;
 constexpr uint64_t kEndSize = 22;
+constexpr uint32_t kLocatorSignature = 0x07064B50;
+constexpr uint64_t kLocatorSize = 20;
+constexpr uint32_t kEnd64Signature = 0x06064B50;
+constexpr uint64_t kEnd64Size = 56;
 
 /// Reads the fields that a local header and an entry of the directory have in
 /// the same order: flags, method, time and date, CRC-32 and the sizes.

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/content/read_context.h"
+
+namespace ctxfs::zip {
+
+class Archive;
+
+/// The symbolic links of an archive that are shown (docs/zip.md, section 9).
+/// Immutable.
+class Links {
+ public:
+  /// Reads the targets of all links, which are the contents of members, and
+  /// leaves out those that may lead out of the archive. Fails if a read fails
+  /// and may succeed later.
+  static Result<std::shared_ptr<const Links>> Read(const Archive& archive,
+                                                   const ReadContext& context);
+
+  uint64_t count() const { return targets_.size(); }
+  /// nullopt for a member that is not a link, or not shown.
+  std::optional<std::string_view> Target(uint32_t member) const {
+    const auto found = targets_.find(member);
+    if (found == targets_.end()) return std::nullopt;
+    return found->second;
+  }
+  /// About links that are not shown, or cannot be read.
+  const std::vector<Warning>& warnings() const { return warnings_; }
+
+ private:
+  /// Fails as Read does.
+  Status ReadTarget(const Archive& archive, uint32_t member,
+                    const ReadContext& context);
+  Status Hide(const Archive& archive, const ReadContext& context);
+
+  std::unordered_map<uint32_t, std::string> targets_;
+  std::vector<uint32_t> damaged_;
+  std::vector<uint32_t> hidden_;
+  std::vector<Warning> warnings_;
+};
+
+}  // namespace ctxfs::zip
