@@ -2,10 +2,12 @@
 #include "core/formats/zip/inflate_index.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/io/read_ahead.h"
 
 namespace ctxfs::zip {
 namespace {
@@ -13,8 +15,7 @@ namespace {
 constexpr uint64_t kPiece = 256 * limits::kKiB;
 constexpr uint64_t kPart = 8 * limits::kMiB;
 constexpr uint64_t kMostPlaces = 64;
-constexpr size_t kMostRecent = 4;
-constexpr size_t kMostIndexes = 8;
+constexpr size_t kMostIndexes = 64;
 
 }  // namespace
 
@@ -23,9 +24,8 @@ Result<Bytes> StoredPieces::Next() {
   if (size == 0) return Bytes();
   if (piece_.size() < size) piece_ = Buffer(static_cast<size_t>(size));
   const MutableBytes piece = piece_.span().first(static_cast<size_t>(size));
-  if (Status read = source_.ReadAt(at_, piece); !read) {
-    return std::move(read).error();
-  }
+  const ReadAhead rest(end_ - at_ - size, ReadAhead::Likelihood::kIfOnward);
+  CTXFS_TRY(source_.ReadAt(at_, piece));
   at_ += size;
   return Bytes(piece);
 }
@@ -50,6 +50,83 @@ class InflateIndex::Part final : public Block {
   const std::shared_ptr<const InflateIndex> index_;
 };
 
+/// A decoder that goes through a member from a place on.
+class InflateIndex::Run {
+ public:
+  /// From the start.
+  explicit Run(const DeflateData& data)
+      : pieces_(*data.source, data.offset, data.stored_size) {}
+  /// From a place at the start of `part`, as Save has written it.
+  Run(const DeflateData& data, uint64_t part, Bytes place)
+      : taken_(LoadLe<uint64_t>(place.data())),
+        part_(part),
+        decoder_(place.subspan(sizeof(taken_))),
+        pieces_(*data.source, data.offset + taken_, data.stored_size - taken_) {
+  }
+
+  static uint64_t PlaceBytes() {
+    return sizeof(uint64_t) + DeflateDecoder::StateBytes();
+  }
+  void Save(MutableBytes place) const {
+    StoreLe(taken_, place.data());
+    decoder_.SaveState(place.subspan(sizeof(taken_)));
+  }
+
+  /// The part that it decodes next.
+  uint64_t part() const { return part_; }
+  void EnterPart(uint64_t part) { part_ = part; }
+
+  /// Whether the stream has ended.
+  bool finished() const { return finished_; }
+
+  /// Decodes the next bytes. Returns their number, which is less than that of
+  /// `out` only if the stream or the stored data ends before.
+  Result<size_t> Fill(MutableBytes out, const ReadContext& context) {
+    size_t made = 0;
+    while (made < out.size() && !finished_) {
+      CTXFS_TRY(context.Check());
+      if (in_.empty()) {
+        in_ = CTXFS_TRY(pieces_.Next());
+      }
+      const bool ended = in_.empty();
+      const StreamStep step = CTXFS_TRY(decoder_.Decode(
+          in_, out.subspan(made, std::min(kPiece, out.size() - made))));
+      in_ = in_.subspan(step.taken);
+      taken_ += step.taken;
+      made += step.made;
+      finished_ = step.finished;
+      if (ended && step.made == 0) break;
+    }
+    return made;
+  }
+
+ private:
+  uint64_t taken_ = 0;  // bytes of the stored data
+  uint64_t part_ = 0;
+  DeflateDecoder decoder_;
+  StoredPieces pieces_;
+  Bytes in_;
+  bool finished_ = false;
+};
+
+/// The state of the decoder at the start of a part, as a block of the cache.
+/// Only a run that has reached the part can produce it.
+class InflateIndex::Place final : public Block {
+ public:
+  Place(const InflateIndex& index, uint64_t part, const Run* run = nullptr)
+      : Block({index.owner_, index.parts_ + 1 + part}), run_(run) {}
+
+  uint64_t cost() const override { return Run::PlaceBytes(); }
+  Result<Buffer> Produce(const ReadContext& /*context*/) const override {
+    Buffer place(static_cast<size_t>(Run::PlaceBytes()));
+    run_->Save(place.span());
+    return place;
+  }
+
+ private:
+  const Run* const run_;
+};
+
 InflateIndex::InflateIndex(DeflateData data,
                            std::shared_ptr<AtomicVerdict> verdict)
     : data_(std::move(data)),
@@ -62,16 +139,26 @@ uint64_t InflateIndex::PartSize(uint64_t part) const {
 }
 
 Content InflateIndex::Open() const {
-  Content content;
-  for (uint64_t part = 0; part < parts_; ++part) {
-    content.Append(
-        Decoded{std::make_shared<const Part>(shared_from_this(), part), 0},
-        PartSize(part));
-  }
-  return content;
+  return {Computed{shared_from_this(), 0}, data_.size};
 }
 
-Status InflateIndex::Prepare(const ReadContext& context) const {
+Status InflateIndex::Compute(uint64_t offset, MutableBytes out,
+                             const ReadContext& context) const {
+  while (!out.empty()) {
+    const Part part(shared_from_this(), offset / kPart);
+    const BlockCache::Pinned bytes = CTXFS_TRY(context.Get(part));
+    CTXFS_TRY(part.CheckUnchanged());
+    const Bytes rest =
+        bytes->span().subspan(static_cast<size_t>(offset % kPart));
+    const size_t length = std::min(rest.size(), out.size());
+    std::copy_n(rest.data(), length, out.data());
+    out = out.subspan(length);
+    offset += length;
+  }
+  return {};
+}
+
+Status InflateIndex::Verify(const ReadContext& context) const {
   const auto done = [this] {
     return ready_.load(std::memory_order_acquire) ||
            verdict_->load(std::memory_order_acquire) == Verdict::kFailed;
@@ -87,11 +174,15 @@ Status InflateIndex::Prepare(const ReadContext& context) const {
 }
 
 Status InflateIndex::Scan(const ReadContext& context) const {
-  if (Status may = context.Spend(data_.size); !may) return may;
-  std::vector<Place> places;
-  if (Status decoded = Decode(places, context); !decoded) {
+  // Deflate makes up to 1032 bytes of one, a little more than a request may
+  // cause (kWorkFactor). So at most half of kWorkFactor is counted for a stored
+  // byte, which leaves room to decode the part that is read once more.
+  const std::optional<uint64_t> most =
+      CheckedMul(data_.stored_size, limits::kWorkFactor / 2);
+  CTXFS_TRY(context.Spend(std::min(data_.size, most.value_or(UINT64_MAX))));
+  if (Status decoded = Decode(context); !decoded) {
     Error error = std::move(decoded).error();
-    if (error.Permanent()) {
+    if (error.code == Code::kCorrupt || error.code == Code::kChecksum) {
       verdict_->store(Verdict::kFailed, std::memory_order_release);
       context.cache().CountVerdict(Verdict::kFailed);
       error.offset = data_.offset;
@@ -101,127 +192,89 @@ Status InflateIndex::Scan(const ReadContext& context) const {
   if (data_.checksum) {
     verdict_->store(Verdict::kPassed, std::memory_order_release);
   }
-  places_ = std::move(places);
   ready_.store(true, std::memory_order_release);
   return {};
 }
 
-Status InflateIndex::Decode(std::vector<Place>& places,
-                            const ReadContext& context) const {
-  StoredPieces pieces(*data_.source, data_.offset, data_.stored_size);
-  DeflateDecoder decoder;
+Status InflateIndex::Decode(const ReadContext& context) const {
+  Run run(data_);
   Checksummer sum(data_.checksum.kind);
   Buffer scratch(static_cast<size_t>(kPiece));
-  Bytes in;
-  uint64_t taken = 0;
-  const uint64_t between = spacing_ * kPart;
-  for (uint64_t made = 0;;) {
-    if (Status wanted = context.Check(); !wanted) return wanted;
-    const bool full = made == data_.size;
-    if (!full && made % between == 0 && made / between == places.size()) {
-      places.push_back({made / kPart, taken,
-                        std::make_shared<const DeflateDecoder>(decoder)});
+  const Error wrong_size{
+      Code::kCorrupt,
+      "deflate: does not decode to " + std::to_string(data_.size) + " bytes"};
+  static_assert(kPart % kPiece == 0);
+  for (uint64_t at = 0; at < data_.size; at += kPiece) {
+    if (at % (spacing_ * kPart) == 0 && at > 0) {
+      run.EnterPart(at / kPart);
+      CTXFS_TRY(Keep(run, context));
     }
-    bool ended = false;
-    if (in.empty()) {
-      Result<Bytes> more = pieces.Next();
-      if (!more) return std::move(more).error();
-      in = *more;
-      ended = in.empty();
-    }
-    // After the last part, room for one byte shows whether more follows.
-    const uint64_t room =
-        full ? 1
-             : std::min({kPiece, data_.size - made, between - made % between});
-    const MutableBytes out = scratch.span().first(static_cast<size_t>(room));
-    const Result<DeflateDecoder::Step> step = decoder.Decode(in, out);
-    if (!step) return step.error();
-    in = in.subspan(step->taken);
-    taken += step->taken;
-    sum.Update(out.first(step->made));
-    made += step->made;
-    if (made > data_.size || (step->finished && made < data_.size) ||
-        (ended && step->made == 0 && !step->finished)) {
-      return Error{Code::kCorrupt, "deflate: does not decode to " +
-                                       std::to_string(data_.size) + " bytes"};
-    }
-    if (step->finished) break;
+    const MutableBytes out = scratch.span().first(
+        static_cast<size_t>(std::min(kPiece, data_.size - at)));
+    const size_t made = CTXFS_TRY(run.Fill(out, context));
+    if (made < out.size()) return wrong_size;
+    sum.Update(out);
   }
+  // Room for one more byte shows whether the stream ends here.
+  const size_t more = CTXFS_TRY(run.Fill(scratch.span().first(1), context));
+  if (more > 0 || !run.finished()) return wrong_size;
   if (sum.Matches(data_.checksum)) return {};
   return Error{
       Code::kChecksum,
       "checksum mismatch: the decoded bytes are not " + data_.checksum.Text()};
 }
 
-InflateIndex::Place InflateIndex::NearestPlace(uint64_t part) const {
-  Place nearest = places_[static_cast<size_t>(part / spacing_)];
-  const MutexLock lock(mutex_);
-  for (const Place& place : recent_) {
-    if (place.part <= part && place.part > nearest.part) nearest = place;
+InflateIndex::Run InflateIndex::Nearest(uint64_t part,
+                                        const ReadContext& context) const {
+  std::vector<uint64_t> places;
+  {
+    const MutexLock lock(mutex_);
+    places.assign(recent_.begin(), recent_.end());
   }
-  return nearest;
+  for (uint64_t at = spacing_; at <= part; at += spacing_) places.push_back(at);
+  std::sort(places.begin(), places.end(), std::greater<>());
+  for (const uint64_t at : places) {
+    if (at > part || at == 0) continue;
+    const BlockCache::Pinned kept = context.cache().FindKept(Place(*this, at));
+    if (kept != nullptr) return {data_, at, kept->span()};
+  }
+  return Run(data_);
 }
 
-void InflateIndex::Remember(Place place) const {
+Status InflateIndex::Keep(const Run& run, const ReadContext& context) const {
+  const Result<BlockCache::Pinned> kept =
+      context.Get(Place(*this, run.part(), &run));
+  return kept ? Status() : Status(kept.error());
+}
+
+void InflateIndex::NoteRecent(uint64_t part) const {
   const MutexLock lock(mutex_);
-  recent_.push_front(std::move(place));
-  if (recent_.size() > kMostRecent) recent_.pop_back();
+  recent_[next_recent_++ % recent_.size()] = part;
 }
 
 Result<Buffer> InflateIndex::DecodePart(uint64_t part,
                                         const ReadContext& context) const {
-  if (Status prepared = Prepare(context); !prepared) {
-    return std::move(prepared).error();
-  }
-  const Place place = NearestPlace(part);
-  StoredPieces pieces(*data_.source, data_.offset + place.taken,
-                      data_.stored_size - place.taken);
-  DeflateDecoder decoder(*place.decoder);
-  Buffer decoded(static_cast<size_t>(kPart));
-  const MutableBytes out =
-      decoded.span().first(static_cast<size_t>(PartSize(part)));
-  Bytes in;
-  uint64_t taken = place.taken;
-  // Parts before the wanted one are decoded over one another.
-  for (uint64_t at = place.part; at <= part; ++at) {
+  CTXFS_TRY(Verify(context));
+  Run run = Nearest(part, context);
+  Buffer decoded(static_cast<size_t>(PartSize(part)));
+  Buffer skipped(run.part() < part ? static_cast<size_t>(kPart) : 0);
+  for (uint64_t at = run.part(); at <= part; ++at) {
     if (at < part) {
-      if (Status may = context.Spend(kPart); !may)
-        return std::move(may).error();
+      CTXFS_TRY(context.Spend(kPart));
     }
-    const uint64_t size = PartSize(at);
-    for (uint64_t made = 0; made < size;) {
-      if (Status wanted = context.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
-      if (in.empty()) {
-        Result<Bytes> more = pieces.Next();
-        if (!more) return std::move(more).error();
-        in = *more;
-      }
-      const MutableBytes to = decoded.span().subspan(
-          static_cast<size_t>(made),
-          static_cast<size_t>(std::min(limits::kMiB, size - made)));
-      const bool ended = in.empty();
-      const Result<DeflateDecoder::Step> step = decoder.Decode(in, to);
-      if (!step) return step.error();
-      // The stored bytes have changed since the index was made.
-      if (ended && step->made == 0) {
-        return Error{Code::kStale, "the member changed while it was read",
-                     data_.offset};
-      }
-      in = in.subspan(step->taken);
-      taken += step->taken;
-      made += step->made;
+    const MutableBytes out = at < part ? skipped.span() : decoded.span();
+    const size_t made = CTXFS_TRY(run.Fill(out, context));
+    if (made < out.size()) {  // it had as many when it was verified
+      return Error{Code::kStale, "the member changed while it was read",
+                   data_.offset};
     }
+    run.EnterPart(at + 1);
+    const bool keeps = (at + 1) % spacing_ == 0 || at == part;
+    if (!keeps || at + 1 == parts_) continue;
+    CTXFS_TRY(Keep(run, context));
   }
-  if (part + 1 < parts_) {
-    Remember(
-        {part + 1, taken, std::make_shared<const DeflateDecoder>(decoder)});
-  }
-  if (out.size() == decoded.size()) return decoded;
-  Buffer exact(out.size());
-  std::copy(out.begin(), out.end(), exact.data());
-  return exact;
+  NoteRecent(part + 1);
+  return decoded;
 }
 
 std::shared_ptr<const InflateIndex> InflateIndexes::Get(

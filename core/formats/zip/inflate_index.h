@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -46,46 +48,51 @@ struct DeflateData {
 
 /// Decodes any part of a deflate member without all of the parts before it. The
 /// first use decodes the whole member once, compares size and checksum, and
-/// keeps the state of the decoder at up to 64 places, about 6 MB. Safe for any
-/// number of threads.
-class InflateIndex : public std::enable_shared_from_this<InflateIndex> {
+/// saves the state of the decoder at up to 64 places in the cache, as blocks of
+/// 90 KiB. A place that the cache has dropped is made again from the one before
+/// it. All handles of a member share one index, which takes less than 1 KiB.
+/// Safe for any number of threads.
+class InflateIndex final : public Transform,
+                           public std::enable_shared_from_this<InflateIndex> {
  public:
   /// `verdict` is that of the member.
   InflateIndex(DeflateData data, std::shared_ptr<AtomicVerdict> verdict);
 
-  /// The decoded bytes, in blocks of 8 MiB.
+  /// The decoded bytes: one extent, however many there are. They are decoded in
+  /// blocks of 8 MiB.
   Content Open() const;
+
+  Status Compute(uint64_t offset, MutableBytes out,
+                 const ReadContext& context) const override;
+  /// Decodes and verifies the whole member, unless that was done before.
+  Status Verify(const ReadContext& context) const override;
 
  private:
   class Part;
-  /// A decoder that has decoded the bytes before a part, from `taken` bytes of
-  /// input.
-  struct Place {
-    uint64_t part = 0;
-    uint64_t taken = 0;
-    std::shared_ptr<const DeflateDecoder> decoder;
-  };
+  class Place;
+  class Run;
 
   uint64_t PartSize(uint64_t part) const;
-  /// Makes the index unless it exists. Fails if the member is damaged.
-  Status Prepare(const ReadContext& context) const;
   Status Scan(const ReadContext& context) const;
-  Status Decode(std::vector<Place>& places, const ReadContext& context) const;
+  Status Decode(const ReadContext& context) const;
   Result<Buffer> DecodePart(uint64_t part, const ReadContext& context) const;
-  /// The nearest place at or before a part.
-  Place NearestPlace(uint64_t part) const;
-  void Remember(Place place) const;
+  /// Returns a run from the last place at or before `part` that is in the
+  /// cache, or else from the start of the member.
+  Run Nearest(uint64_t part, const ReadContext& context) const;
+  /// Puts the place that `run` has reached into the cache.
+  Status Keep(const Run& run, const ReadContext& context) const;
+  void NoteRecent(uint64_t part) const;
 
   const DeflateData data_;
   const std::shared_ptr<AtomicVerdict> verdict_;
   const uint64_t owner_ = NewOwner();
   const uint64_t parts_;
-  const uint64_t spacing_;             // parts between two places of places_
-  mutable std::vector<Place> places_;  // written once, before ready_
+  const uint64_t spacing_;  // parts between two places that Scan keeps
   mutable std::atomic<bool> ready_ = false;
-  /// Where the last readers stopped, so that reading on continues there.
+  /// Parts at which the last readers stopped: reading on continues there.
   mutable Mutex mutex_;
-  mutable std::list<Place> recent_ CTXFS_GUARDED_BY(mutex_);
+  mutable std::array<uint64_t, 16> recent_ CTXFS_GUARDED_BY(mutex_) = {};
+  mutable size_t next_recent_ CTXFS_GUARDED_BY(mutex_) = 0;
 };
 
 /// The indexes of the members that were read last.
