@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/text.h"
 #include "core/content/strided.h"
 #include "core/formats/zip/limits.h"
 
@@ -43,7 +44,7 @@ class HeaderParser {
     Header header;
     if (!Take('{')) return Fail("no dict");
     while (!Take('}')) {
-      if (Status item = Item(header); !item) return std::move(item).error();
+      CTXFS_TRY(Item(header));
       if (Take(',')) continue;
       if (!Take('}')) return Fail("no comma after a value");
       break;
@@ -153,7 +154,8 @@ class HeaderParser {
       std::optional<uint64_t> extent = Number();
       if (!extent) return Fail("shape is no tuple of integers");
       header.negative |= negative && *extent != 0;
-      shape.push_back(*extent);
+      // More are refused, however many.
+      if (shape.size() <= limits::kRank) shape.push_back(*extent);
       comma = Take(',');
     }
     // In Python "(3)" is a number, "(3,)" a tuple.
@@ -207,8 +209,8 @@ std::optional<DType> TypeOf(std::string_view descr) {
 
 Status ReadType(const HeaderParser::Header& header, NpyArray& array) {
   const std::string_view descr = header.descr;
-  const auto refuse = [](const char* what) {
-    return Error{Code::kCorrupt, what};
+  const auto refuse = [](std::string what) {
+    return Error{Code::kCorrupt, std::move(what)};
   };
   if (!header.plain) return refuse("dtype: a structured type");
   if (descr.empty() ||
@@ -219,7 +221,8 @@ Status ReadType(const HeaderParser::Header& header, NpyArray& array) {
     return refuse("object: the data is a pickle, which is not opened");
   }
   const std::optional<DType> dtype = TypeOf(descr.substr(1));
-  if (!dtype) return refuse("dtype: no type of numbers");
+  if (!dtype)
+    return refuse("dtype: " + Quote(descr) + " is no type of numbers");
   array.dtype = *dtype;
   array.big_endian = descr[0] == '>';
   return {};
@@ -248,24 +251,20 @@ Result<uint64_t> NpyHeaderBytes(Bytes start) {
 }
 
 Result<NpyArray> ParseNpy(Bytes start, uint64_t size) {
-  const Result<uint64_t> bytes = NpyHeaderBytes(start);
-  if (!bytes) return bytes.error();
-  if (*bytes > start.size()) return BadHeader("the file ends within it", 8);
+  const uint64_t bytes = CTXFS_TRY(NpyHeaderBytes(start));
+  if (bytes > start.size()) return BadHeader("the file ends within it", 8);
   const uint64_t before = start[6] == std::byte{1} ? 10 : 12;
   HeaderParser parser(
       AsText(start.subspan(static_cast<size_t>(before),
-                           static_cast<size_t>(*bytes - before))),
+                           static_cast<size_t>(bytes - before))),
       before);
-  Result<HeaderParser::Header> header = parser.Parse();
-  if (!header) return std::move(header).error();
+  HeaderParser::Header header = CTXFS_TRY(parser.Parse());
   NpyArray array;
-  if (Status read = ReadType(*header, array); !read) {
-    return std::move(read).error();
-  }
-  array.fortran_order = *header->fortran_order;
-  array.shape = std::move(*header->shape);
-  array.data_offset = *bytes;
-  if (header->negative || array.shape.size() > limits::kRank) {
+  CTXFS_TRY(ReadType(header, array));
+  array.fortran_order = *header.fortran_order;
+  array.shape = std::move(*header.shape);
+  array.data_offset = bytes;
+  if (header.negative || array.shape.size() > limits::kRank) {
     return Error{Code::kCorrupt, "shape: negative, or over 32 dimensions",
                  before};
   }
@@ -275,12 +274,12 @@ Result<NpyArray> ParseNpy(Bytes start, uint64_t size) {
   for (const uint64_t extent : array.shape) {
     if (needed) needed = CheckedMul(*needed, empty ? 0 : extent);
   }
-  if (needed != std::optional<uint64_t>(size - *bytes)) {
+  if (needed != std::optional<uint64_t>(size - bytes)) {
     return Error{Code::kCorrupt,
-                 "size: the data has " + std::to_string(size - *bytes) +
+                 "size: the data has " + std::to_string(size - bytes) +
                      " bytes, and the shape requires " +
                      (needed ? std::to_string(*needed) : "more than 2^64"),
-                 *bytes};
+                 bytes};
   }
   return array;
 }

@@ -3,10 +3,11 @@
 // Members of an archive whose directory cannot be read: local headers from the
 // start of the file, each directly after the data of the one before it
 // (docs/zip.md, section 10).
-#include <string>
+#include <algorithm>
 #include <utility>
 
 #include "core/formats/zip/collector.h"
+#include "core/formats/zip/descriptor.h"
 #include "core/formats/zip/directory.h"
 #include "core/formats/zip/limits.h"
 #include "core/formats/zip/records.h"
@@ -17,48 +18,102 @@ namespace {
 constexpr uint16_t kSizesFollow = 0x0008;
 constexpr uint32_t kSalvagedPerCheck = 256;
 
+/// A member by its local header.
 struct Local {
   Member member;
   Buffer text;  // name and extra field
   size_t name_length = 0;
-  uint64_t end = 0;  // of its data
+  uint64_t end = 0;  // of its data, and of the descriptor behind it
 };
 
-/// Reads the member whose local header is at byte `at`; nullopt if there is
-/// none, or if the end of its data is unknown.
-Result<std::optional<Local>> ReadLocal(const Source& source, uint64_t at) {
-  if (!InBounds(at, kLocalSize, source.size())) return std::optional<Local>();
-  const Result<Buffer> fixed =
-      ReadBuffer(source, at, kLocalSize, "local header");
-  if (!fixed) return fixed.error();
-  ByteReader in(fixed->span(), at);
-  if (in.U32() != kLocalSignature) return std::optional<Local>();
-  in.Skip(2);
-  Local local;
+/// What is found where a member may start: a member, one that the end of the
+/// file cuts off, or neither.
+struct Found {
+  std::optional<Local> local;
+  uint64_t needed = 0;  // of one cut off: least bytes of the whole file
+};
+
+/// Reads `size` bytes at `at`, or fewer if the file ends before. `at` is at
+/// most the size of the file.
+Result<Buffer> ReadSome(const Source& source, uint64_t at, uint64_t size) {
+  return ReadBuffer(source, at, std::min(size, source.size() - at), "record");
+}
+
+/// Whether `bytes` start with `signature`, or end within it.
+bool MayStart(Bytes bytes, uint32_t signature) {
+  const auto expected = LittleEndian<uint32_t>(&signature);
+  const size_t length = std::min(bytes.size(), expected.size());
+  return AsText(bytes.first(length)) == AsText(Bytes(expected).first(length));
+}
+
+/// Finds the end of a member whose data starts at byte `data`.
+Result<Found> Delimit(const Source& source, uint64_t data, Local local,
+                      const ReadContext& context) {
   Member& member = local.member;
-  member = ReadCommonFields(in);
-  member.header = at;
+  if ((member.flags & kSizesFollow) == 0 || member.stored_size > 0) {
+    local.end = CheckedAdd(data, member.stored_size).value_or(UINT64_MAX);
+    if (local.end > source.size()) return Found{std::nullopt, local.end};
+    return Found{std::move(local)};
+  }
+  const std::optional<Descriptor> found =
+      CTXFS_TRY(FindDescriptor(source, data, context));
+  if (!found) return Found{std::nullopt, source.size() + 1};
+  member.crc = found->crc;
+  member.stored_size = found->stored_size;
+  member.size = found->size;
+  local.end = found->end;
+  return Found{std::move(local)};
+}
+
+/// Reads the member whose local header is at byte `at`.
+Result<Found> ReadLocal(const Source& source, uint64_t at,
+                        const ReadContext& context) {
+  const Buffer fixed = CTXFS_TRY(ReadSome(source, at, kLocalSize));
+  // All records start with the same two bytes.
+  if (fixed.size() < 3 || !MayStart(fixed.span(), kLocalSignature)) {
+    return Found();
+  }
+  if (fixed.size() < kLocalSize) return Found{std::nullopt, at + kLocalSize};
+  ByteReader in(fixed.span(), at);
+  in.Skip(6);
+  Local local;
+  local.member = ReadCommonFields(in);
+  local.member.header = at;
   local.name_length = in.U16();
   const uint64_t text = local.name_length + in.U16();
-  if ((member.flags & kSizesFollow) != 0 && member.stored_size == 0) {
-    return std::optional<Local>();
-  }
-  if (!InBounds(at + kLocalSize, text, source.size())) {
-    return std::optional<Local>();
-  }
-  Result<Buffer> bytes =
-      ReadBuffer(source, at + kLocalSize, text, "local header");
-  if (!bytes) return std::move(bytes).error();
-  local.text = std::move(*bytes);
-  uint64_t no_offset = 0;  // local headers have none
-  ReadZip64(Bytes(local.text.span()).subspan(local.name_length), member,
-            no_offset);
   const uint64_t data = at + kLocalSize + text;
-  if (!InBounds(data, member.stored_size, source.size())) {
-    return std::optional<Local>();
+  if (data > source.size()) return Found{std::nullopt, data};
+  local.text = CTXFS_TRY(ReadSome(source, at + kLocalSize, text));
+  uint64_t no_offset = 0;  // local headers have none
+  ReadZip64(Bytes(local.text.span()).subspan(local.name_length), local.member,
+            no_offset);
+  return Delimit(source, data, std::move(local), context);
+}
+
+/// The least size of a file whose directory of `members` members starts at byte
+/// `at`, with all entries and the end records. 0 if something else is there.
+Result<uint64_t> NeededFrom(const Source& source, uint64_t at, uint64_t members,
+                            const ReadContext& context) {
+  while (members > 0 && at < source.size()) {
+    CTXFS_TRY(context.Check());
+    const Buffer entry = CTXFS_TRY(ReadSome(source, at, kEntrySize));
+    if (!MayStart(entry.span(), kEntrySignature)) return uint64_t{0};
+    if (entry.size() < kEntrySize) break;
+    ByteReader in(entry.span().subspan(kEntryLengthsAt));
+    at += kEntrySize + in.U16();
+    at += in.U16();
+    at += in.U16();
+    --members;
   }
-  local.end = data + member.stored_size;
-  return std::optional<Local>(std::move(local));
+  if (at >= source.size() || members > 0) {
+    return at + members * kEntrySize + kEndSize;
+  }
+  const Buffer end = CTXFS_TRY(ReadSome(source, at, sizeof kEndSignature));
+  if (MayStart(end.span(), kEndSignature)) return at + kEndSize;
+  if (MayStart(end.span(), kEnd64Signature)) {
+    return at + kEnd64Size + kLocatorSize + kEndSize;
+  }
+  return uint64_t{0};
 }
 
 }  // namespace
@@ -68,26 +123,31 @@ Result<Directory> SalvageDirectory(const Source& source,
   Directory directory;
   Collector collector(directory);
   uint64_t at = 0;
+  uint64_t cut = 0;
   while (directory.members.size() < kMostSalvaged) {
     if (directory.members.size() % kSalvagedPerCheck == 0) {
-      if (Status wanted = context.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
+      CTXFS_TRY(context.Check());
     }
-    const Result<std::optional<Local>> local = ReadLocal(source, at);
-    if (!local) return local.error();
-    if (!*local) break;
-    const Bytes text = (*local)->text.span();
-    const size_t name_length = (*local)->name_length;
-    Status added =
-        collector.Add((*local)->member, AsText(text.first(name_length)),
-                      text.subspan(name_length), /*mode=*/0, at);
-    if (!added) return std::move(added).error();
-    at = (*local)->end;
+    const Found found = CTXFS_TRY(ReadLocal(source, at, context));
+    cut = found.needed;
+    if (!found.local) break;
+    const Local& local = *found.local;
+    const Bytes text = local.text.span();
+    CTXFS_TRY(collector.Add(local.member, AsText(text.first(local.name_length)),
+                            text.subspan(local.name_length), /*mode=*/0, at));
+    at = local.end;
   }
-  if (Status done = collector.Finish(at, context); !done) {
-    return std::move(done).error();
+  const uint64_t members = directory.members.size();
+  const uint64_t entries = (members + 1) * kEntrySize + kEndSize;
+  uint64_t needed = CheckedAdd(cut, entries).value_or(UINT64_MAX);
+  if (cut == 0) {
+    needed = CTXFS_TRY(NeededFrom(source, at, members, context));
   }
+  if (needed > source.size()) directory.needed = needed;
+  const bool has_entry = InBounds(at, kEntrySize, source.size());
+  if (cut == 0 && has_entry) directory.lost = "the end record";
+  directory.members_end = at;
+  CTXFS_TRY(collector.Finish(at, context));
   return directory;
 }
 

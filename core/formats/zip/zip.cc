@@ -9,9 +9,16 @@
 #include "core/formats/zip/zip.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
+#include "core/container/file_set.h"
+#include "core/container/put_text.h"
+#include "core/formats/zip/coverage.h"
 #include "core/formats/zip/limits.h"
 #include "core/formats/zip/npy.h"
 #include "core/formats/zip/records.h"
@@ -46,99 +53,132 @@ class NpyMembers {
   /// Reads the header of a .npy member. Fails as ParseNpy does, and for a
   /// member that cannot be read.
   Result<NpyArray> Header(uint32_t number) const {
+    Announce(number);
     const uint64_t size = archive_->Size(number);
-    Result<Buffer> start = archive_->Prefix(number, kFirstRead);
-    if (!start) return std::move(start).error();
-    const Result<uint64_t> bytes = NpyHeaderBytes(start->span());
-    if (!bytes) return bytes.error();
-    if (*bytes > start->size() && *bytes <= size) {
-      start = archive_->Prefix(number, *bytes);
-      if (!start) return std::move(start).error();
+    Buffer start = CTXFS_TRY(archive_->Prefix(number, kFirstRead));
+    const uint64_t bytes = CTXFS_TRY(NpyHeaderBytes(start.span()));
+    if (bytes > start.size() && bytes <= size) {
+      start = CTXFS_TRY(archive_->Prefix(number, bytes));
     }
-    return ParseNpy(start->span(), size);
+    return ParseNpy(start.span(), size);
+  }
+
+  /// Adds dtype and shape to `info`, which describes the member, or says why it
+  /// is no array of views/. Reads the start of the member.
+  void DescribeArray(uint32_t number, EntryInfo& info) const {
+    Result<NpyArray> array = Header(number);
+    if (array) {
+      info.dtype = DTypeName(array->dtype);
+      info.shape = std::move(array->shape);
+    } else if (array.error().Permanent()) {
+      info.note = "not in views/arrays: " + array.error().what;
+    } else {
+      info.incomplete = true;
+    }
   }
 
   Result<Content> Open(uint32_t number) const {
-    const Result<NpyArray> array = Header(number);
-    if (!array) return array.error();
-    const Result<Content> file = archive_->Open(number);
-    if (!file) return file.error();
+    const NpyArray array = CTXFS_TRY(Header(number));
+    const Content file = CTXFS_TRY(archive_->Open(number));
     // The keys of the blocks of a member: it has fewer than 2^32 blocks.
-    return NpyElements({owner_, uint64_t{number} << 32}, *array, *file);
+    return NpyElements({owner_, uint64_t{number} << 32}, array, file);
   }
 
  private:
+  /// Announces the headers after `number`, if those of members that follow one
+  /// another are read. Other threads may do the same, which costs time alone.
+  void Announce(uint32_t number) const {
+    constexpr uint32_t kClose = 4;
+    constexpr uint32_t kAhead = 32;
+    const uint32_t last = last_.exchange(number);
+    if (number <= last || number - last > kClose) {
+      announced_ = number;
+      return;
+    }
+    const uint32_t from = std::max<uint32_t>(announced_, number);
+    if (from > number + kAhead / 2) return;
+    const uint32_t to = std::min(archive_->count(), number + kAhead);
+    if (from >= to) return;
+    announced_ = to;
+    archive_->PrefetchStarts(from, to);
+  }
+
   const std::shared_ptr<const Archive> archive_;
   const uint64_t owner_ = NewOwner();
+  mutable std::atomic<uint32_t> last_ = 0;
+  mutable std::atomic<uint32_t> announced_ = 0;  // headers before it
 };
 
 /// views/arrays/NAME: the elements of each .npy member.
-class ArrayTable final : public FileTable {
- public:
-  explicit ArrayTable(std::shared_ptr<const NpyMembers> arrays)
-      : FileTable({.role = Role::kViews, .directory = "arrays"}),
-        arrays_(std::move(arrays)) {}
-
-  uint32_t count() const override { return arrays_->archive().count(); }
-  std::optional<std::string_view> Path(
-      uint32_t file, std::string& /*scratch*/) const override {
-    if (!IsNpy(arrays_->archive(), file)) return std::nullopt;
-    return arrays_->Name(file);
-  }
-  Result<bool> Exists(uint32_t file, Cost most,
-                      const ReadContext& /*context*/) const override {
-    if (most < Cost::kSmallRead) return true;
-    const Result<NpyArray> array = arrays_->Header(file);
-    if (array) return true;
-    if (array.error().Permanent()) return false;
-    return array.error();
-  }
-  Cost exists_cost() const override { return Cost::kSmallRead; }
-  Result<uint64_t> Size(uint32_t file,
-                        const ReadContext& /*context*/) const override {
-    const Result<NpyArray> array = arrays_->Header(file);
-    if (array) return arrays_->archive().Size(file) - array->data_offset;
-    if (array.error().Permanent()) return uint64_t{0};
-    return array.error();
-  }
-  Cost size_cost(uint32_t /*file*/) const override { return Cost::kSmallRead; }
-  Result<Content> Open(uint32_t file,
-                       const ReadContext& /*context*/) const override {
-    return arrays_->Open(file);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t file, const ReadContext& /*context*/) const override {
-    const Result<NpyArray> array = arrays_->Header(file);
+std::shared_ptr<const FileTable> ArrayFiles(
+    const std::shared_ptr<const NpyMembers>& arrays) {
+  const auto describe =
+      [arrays](uint32_t file,
+               const ReadContext& /*context*/) -> std::optional<EntryInfo> {
+    const Result<NpyArray> array = arrays->Header(file);
     if (!array) return std::nullopt;
-    EntryInfo info = arrays_->archive().Describe(file);
+    EntryInfo info = arrays->archive().Describe(file);
     info.kind = "array";
-    info.name = std::string(arrays_->Name(file));
+    info.name = std::string(arrays->Name(file));
     info.size -= array->data_offset;
     info.checksum.clear();  // it is of the whole member
     info.computed = true;
     info.dtype = DTypeName(array->dtype);
     info.shape = array->shape;
     return info;
-  }
+  };
+  return MakeTable(
+      {.placement = {.role = Role::kViews,
+                     .directory = "arrays",
+                     .exists_cost = Cost::kSmallRead},
+       .count = arrays->archive().count(),
+       .path = [arrays](uint32_t file, std::string& /*scratch*/)
+           -> std::optional<std::string_view> {
+         if (!IsNpy(arrays->archive(), file)) return std::nullopt;
+         return arrays->Name(file);
+       },
+       .open =
+           [arrays](uint32_t file, const ReadContext& /*context*/) {
+             return arrays->Open(file);
+           },
+       .facts =
+           [](uint32_t /*file*/) {
+             return FileFacts{.size_cost = Cost::kSmallRead};
+           },
+       .size = [arrays](uint32_t file,
+                        const ReadContext& /*context*/) -> Result<uint64_t> {
+         const Result<NpyArray> array = arrays->Header(file);
+         if (!array) return SizeIn(array, &NpyArray::data_offset);
+         return arrays->archive().Size(file) - array->data_offset;
+       },
+       .exists = [arrays](uint32_t file, Cost most,
+                          const ReadContext& /*context*/) -> Result<bool> {
+         if (most < Cost::kSmallRead) return true;
+         return ExistsIf(arrays->Header(file));
+       },
+       .describe = describe});
+}
 
- private:
-  const std::shared_ptr<const NpyMembers> arrays_;
-};
-
+/// The members of an archive. `arrays`, if it is not null, describes those that
+/// are .npy files.
 class Members final : public FileTable {
  public:
   Members(std::shared_ptr<const Archive> archive, Placement placement,
-          std::string top)
+          std::string top, std::shared_ptr<const NpyMembers> arrays,
+          std::shared_ptr<const Links> links)
       : FileTable(std::move(placement)),
         archive_(std::move(archive)),
-        top_(std::move(top)) {}
+        top_(std::move(top)),
+        arrays_(std::move(arrays)),
+        links_(std::move(links)) {}
 
   uint32_t count() const override { return archive_->count(); }
   std::optional<std::string_view> Path(
       uint32_t file, std::string& /*scratch*/) const override {
     const Kind kind = archive_->member(file).kind;
     std::string_view name = archive_->Name(file);
-    if (kind == Kind::kLink || !name.starts_with(top_)) return std::nullopt;
+    if (!name.starts_with(top_)) return std::nullopt;
+    if (kind == Kind::kLink && !Target(file)) return std::nullopt;
     name.remove_prefix(top_.size());
     if (kind == Kind::kDirectory) {
       // Only entries can be directories. "./" and "/" are the root itself.
@@ -149,60 +189,98 @@ class Members final : public FileTable {
     }
     return name;
   }
-  bool IsDirectory(uint32_t file) const override {
-    return archive_->member(file).kind == Kind::kDirectory;
+  FileFacts Facts(uint32_t file) const override {
+    FileFacts facts{archive_->Size(file), archive_->MemberFault(file)};
+    if (archive_->member(file).kind == Kind::kDirectory) {
+      facts.kind = FileKind::kDirectory;
+    } else if (const auto target = Target(file)) {
+      facts.kind = FileKind::kLink;
+      facts.target = *target;
+    }
+    return facts;
   }
   Result<Content> Open(uint32_t file,
                        const ReadContext& /*context*/) const override {
     return archive_->Open(file);
   }
-  std::optional<uint64_t> KnownSize(uint32_t file) const override {
-    return archive_->Size(file);
-  }
   std::optional<EntryInfo> Describe(
       uint32_t file, const ReadContext& /*context*/) const override {
-    return archive_->Describe(file);
-  }
-  std::optional<Error> Fault(uint32_t file) const override {
-    return archive_->MemberFault(file);
+    EntryInfo info = archive_->Describe(file);
+    if (const auto target = Target(file)) {
+      PutText(info.extra, "target", *target);
+    } else if (archive_->member(file).kind == Kind::kLink) {
+      info.note = "not shown: " + info.note;
+    } else if (arrays_ != nullptr && IsNpy(*archive_, file) && !Fault(file)) {
+      arrays_->DescribeArray(file, info);
+    }
+    return info;
   }
 
  private:
+  /// Of a symbolic link that is shown.
+  std::optional<std::string_view> Target(uint32_t file) const {
+    if (links_ == nullptr) return std::nullopt;
+    return links_->Target(file);
+  }
+
   const std::shared_ptr<const Archive> archive_;
   const std::string top_;
+  const std::shared_ptr<const NpyMembers> arrays_;
+  const std::shared_ptr<const Links> links_;  // null: none are shown
 };
 
 class ZipContainer final : public Container {
  public:
-  explicit ZipContainer(std::shared_ptr<const Archive> archive)
-      : Container(archive->source()), archive_(std::move(archive)) {
+  ZipContainer(std::shared_ptr<const Archive> archive,
+               std::shared_ptr<const Links> links)
+      : Container(archive->source()),
+        archive_(std::move(archive)),
+        links_(std::move(links)) {
     WarnAll(archive_->directory().warnings);
+    WarnAll(links_->warnings());
+    const Directory& directory = archive_->directory();
+    if (directory.needed > 0) NeedMore(directory.needed, directory.lost);
     for (uint32_t i = 0; i < archive_->count(); ++i) {
       if (archive_->member(i).kind != Kind::kFile) continue;
       ++files_;
       if (IsNpy(*archive_, i)) ++npy_members_;
+      if (IsOfKeras(archive_->Name(i))) ++keras_members_;
     }
   }
 
-  Json Info(const ReadContext& /*context*/) const override {
+  void AddInfo(Json& info, const ReadContext& /*context*/) const override {
     const Directory& directory = archive_->directory();
-    return {{"format", IsNpz() ? "npz" : "zip"},
-            {"entries", archive_->count()},
-            {"files", files_},
-            {"npy_members", npy_members_},
-            {"zip64", directory.end.zip64},
-            {"comment_bytes", directory.end.comment_bytes},
-            {"bytes_before", directory.end.base},
-            {"bytes_after", directory.end.trailing_bytes},
-            {"container_size", source()->size()},
-            {"warnings", WarningTexts()}};
+    info.update({{"format", IsNpz() ? "npz" : "zip"},
+                 {"entries", archive_->count()},
+                 {"files", files_},
+                 {"links", links_->count()},
+                 {"npy_members", npy_members_},
+                 {"zip64", directory.end.zip64},
+                 {"comment_bytes", directory.end.comment_bytes},
+                 {"bytes_before", directory.end.base},
+                 {"bytes_after", directory.end.trailing_bytes}});
+    if (keras_members_ == kKerasMembers.size()) {
+      info["contents"] = "a Keras 3 model: keras.saving.load_model reads it";
+    }
+  }
+
+  std::vector<Error> Inspect(const ReadContext& context) const override {
+    std::vector<Error> faults = Faults();
+    for (Error& gap : FindGaps(*source(), archive_->directory(), context)) {
+      faults.push_back(std::move(gap));
+    }
+    return faults;
   }
 
   Tables Files() const override {
-    Tables tables = {MemberTable(
-        archive_, {.role = Role::kEntries, .shared = true, .may_nest = true})};
+    const Placement entries{.role = Role::kEntries,
+                            .shared = true,
+                            .may_nest = true,
+                            .has_kinds = true};
+    Tables tables = {std::make_shared<const Members>(archive_, entries, "",
+                                                     arrays_, links_)};
     if (npy_members_ > 0) {
-      tables.push_back(std::make_shared<const ArrayTable>(arrays_));
+      tables.push_back(ArrayFiles(arrays_));
     }
     return tables;
   }
@@ -218,6 +296,14 @@ class ZipContainer final : public Container {
   }
 
  private:
+  // Those that each .keras file has.
+  static constexpr std::array<std::string_view, 3> kKerasMembers = {
+      "config.json", "metadata.json", "model.weights.h5"};
+  static bool IsOfKeras(std::string_view name) {
+    return std::find(kKerasMembers.begin(), kKerasMembers.end(), name) !=
+           kKerasMembers.end();
+  }
+
   bool IsNpz() const { return files_ > 0 && npy_members_ == files_; }
 
   static std::vector<ArrayInfo> Arrays(
@@ -230,6 +316,7 @@ class ZipContainer final : public Container {
       if (!IsNpy(members->archive(), i)) continue;
       Result<NpyArray> header = members->Header(i);
       if (!header) continue;
+      if (!AdmitGrowth(arrays)) break;
       ArrayInfo array;
       array.name = members->Name(i);
       array.dtype = header->dtype;
@@ -244,10 +331,12 @@ class ZipContainer final : public Container {
   }
 
   const std::shared_ptr<const Archive> archive_;
+  const std::shared_ptr<const Links> links_;
   const std::shared_ptr<const NpyMembers> arrays_ =
       std::make_shared<const NpyMembers>(archive_);
   uint32_t files_ = 0;
   uint32_t npy_members_ = 0;
+  uint32_t keras_members_ = 0;  // of kKerasMembers
 };
 
 bool StartsWith(Bytes head, uint32_t signature) {
@@ -262,9 +351,9 @@ bool Probe(Bytes head) {
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
-  Result<Directory> directory = OpenDirectory(*source, options, context);
-  if (!directory) return std::move(directory).error();
-  return MakeZipContainer(std::move(source), std::move(*directory), options);
+  Directory directory = CTXFS_TRY(OpenDirectory(*source, options, context));
+  return MakeZipContainer(std::move(source), std::move(directory), options,
+                          context);
 }
 
 }  // namespace
@@ -274,44 +363,59 @@ bool StartsWithMember(Bytes head) { return StartsWith(head, kLocalSignature); }
 Result<Directory> OpenDirectory(const Source& source,
                                 const OpenOptions& options,
                                 const ReadContext& context) {
-  Result<Directory> directory = ReadDirectory(source, context);
+  Result<Directory> directory = ReadDirectory(source, options.formats, context);
   if (directory || !options.salvage || !directory.error().Permanent()) {
     return directory;
   }
-  Result<Directory> salvaged = SalvageDirectory(source, context);
-  if (!salvaged || salvaged->members.empty()) return directory;
+  Result<Directory> salvaged =
+      ReadDirectory(source, options.formats, context, /*salvage=*/true);
+  if (!salvaged) salvaged = SalvageDirectory(source, context);
+  if (!salvaged) return directory;
+  if (HasEndRecord(source)) salvaged->needed = 0;
+  if (salvaged->members.empty() && salvaged->needed == 0) return directory;
   salvaged->warnings.push_back(
-      {directory.error().what, directory.error().offset, /*damage=*/true});
+      {directory.error().what, directory.error().offset, Severity::kDamage});
   return salvaged;
 }
 
 std::shared_ptr<const FileTable> MemberTable(
     std::shared_ptr<const Archive> archive, Placement placement,
     std::string top) {
+  placement.has_kinds = true;  // directories
   return std::make_shared<const Members>(std::move(archive),
-                                         std::move(placement), std::move(top));
+                                         std::move(placement), std::move(top),
+                                         nullptr, nullptr);
 }
 
-std::shared_ptr<const Container> MakeZipContainer(
+Result<std::shared_ptr<const Container>> MakeZipContainer(
     std::shared_ptr<const Source> source, Directory directory,
-    const OpenOptions& options) {
+    const OpenOptions& options, const ReadContext& context) {
   PreferLastNames(directory);
-  return std::make_shared<const ZipContainer>(std::make_shared<const Archive>(
+  // A copy of the warnings, and the verdicts.
+  CTXFS_TRY(
+      HeapAllowance::Admit(directory.WarningBytes() +
+                           directory.members.size() * sizeof(AtomicVerdict)));
+  auto archive = std::make_shared<const Archive>(
       std::move(source), std::move(directory),
-      Archive::Options{.verify = options.verify}));
+      Archive::Options{.verify = options.verify});
+  std::shared_ptr<const Links> links =
+      CTXFS_TRY(Links::Read(*archive, context));
+  return std::shared_ptr<const Container>(std::make_shared<const ZipContainer>(
+      std::move(archive), std::move(links)));
 }
 
 }  // namespace ctxfs::zip
 
 namespace ctxfs {
 
-extern const Format kZip;
-const Format kZip{.name = "zip",
-                  .contents = "archives, also NumPy's npz",
-                  .extensions = "zip npz",
-                  .probe = &zip::Probe,
-                  .open = &zip::Open,
-                  .resembles_source = &zip::HasEndRecord,
-                  .stays_file = true};
+extern const Format kZip{.name = "zip",
+                         .contents = "archives, also NumPy's npz",
+                         .extensions = "zip npz",
+                         .golden = "zip npz",
+                         .docs = "zip",
+                         .probe = &zip::Probe,
+                         .open = &zip::Open,
+                         .resembles_source = &zip::HasEndRecord,
+                         .traits = {.stays_file = true}};
 
 }  // namespace ctxfs

@@ -13,6 +13,7 @@
 #include "core/content/verdict.h"
 #include "core/formats/zip/directory.h"
 #include "core/formats/zip/inflate_index.h"
+#include "core/formats/zip/links.h"
 
 namespace ctxfs::zip {
 
@@ -60,12 +61,15 @@ class Archive : public std::enable_shared_from_this<Archive> {
   /// KiB.
   Result<Buffer> Prefix(uint32_t number, uint64_t most) const;
 
+  /// Announces to the source that the starts of the members [from, to) are read
+  /// soon: their local headers, and as many bytes of data as a short .npy
+  /// header takes.
+  void PrefetchStarts(uint32_t from, uint32_t to) const;
+
   /// Describes a member by the directory.
   EntryInfo Describe(uint32_t number) const;
 
  private:
-  class DecodedMember;
-
   /// The offset of a member's data (docs/zip.md, section 5). Fails with
   /// MemberFault if there is one.
   Result<uint64_t> DataOffset(uint32_t number) const;
@@ -89,16 +93,16 @@ Result<Directory> OpenDirectory(const Source& source,
                                 const OpenOptions& options,
                                 const ReadContext& context);
 
-/// The files of an archive's members: entries of a container. `top` is left out
-/// of their paths, and members that do not start with it have no file.
+/// The files of an archive's members, as entries of a container. Removes `top`
+/// from their paths. Leaves out members outside `top`, and symbolic links.
 std::shared_ptr<const FileTable> MemberTable(
     std::shared_ptr<const Archive> archive, Placement placement,
     std::string top = {});
 
 /// An archive as a container of its members (docs/zip.md, section 14).
-std::shared_ptr<const Container> MakeZipContainer(
+Result<std::shared_ptr<const Container>> MakeZipContainer(
     std::shared_ptr<const Source> source, Directory directory,
-    const OpenOptions& options);
+    const OpenOptions& options, const ReadContext& context);
 
 /// Whether a file starts like an archive with members.
 bool StartsWithMember(Bytes head);

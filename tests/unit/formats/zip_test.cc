@@ -12,9 +12,12 @@
 #include "core/container/format.h"
 #include "core/formats/zip/inflate_index.h"
 #include "core/formats/zip/npy.h"
+#include "core/io/spill_file.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
+#include "tests/unit/testing/heap.h"
 #include "tests/unit/testing/result.h"
+#include "tests/unit/testing/temp_dir.h"
 #include "tests/unit/testing/zip_builder.h"
 
 namespace ctxfs::zip {
@@ -33,13 +36,19 @@ Result<std::string> ReadAt(const Container& container, uint32_t entry,
   return ReadAll(*content, cache);
 }
 
-TEST(Zip, EveryMethod) {
-  const std::string text(10'000, 'x');
-  const auto zip = Open(
-      BuildZip({{"a", text}, {"b", text, 8}, {"c", text, 93}}, "a comment"));
+constexpr uint16_t kMethods[] = {0, 8, 9, 12, 14, 93, 95};
+constexpr uint16_t kStreamed[] = {12, 14, 93, 95};
+
+TEST(Zip, Item28_4_EveryMethod) {
+  const std::string text = Prose(10'000);
+  std::vector<ZipMember> members;
+  for (const uint16_t method : kMethods) {
+    members.push_back({std::to_string(method), text, method});
+  }
+  const auto zip = Open(BuildZip(members, "a comment"));
   ASSERT_TRUE(Ok(zip));
   BlockCache cache(limits::kMiB);
-  for (uint32_t i = 0; i < 3; ++i) {
+  for (uint32_t i = 0; i < members.size(); ++i) {
     const auto read = ReadAt(**zip, i, cache);
     ASSERT_TRUE(Ok(read));
     EXPECT_TRUE(*read == text);
@@ -77,8 +86,8 @@ TEST(Zip, EveryReadOfOpeningMayFail) {
 
 TEST(Zip, ADamagedMemberStaysDamaged) {
   BlockCache cache(limits::kMiB);
-  for (const uint16_t method : {uint16_t{0}, uint16_t{8}, uint16_t{93}}) {
-    ZipMember bad{"bad", std::string(3000, 'b'), method};
+  for (const uint16_t method : kMethods) {
+    ZipMember bad{"bad", Prose(3000), method};
     bad.crc_error = 1;
     const auto zip = Open(BuildZip({bad, {"good", "g"}}));
     ASSERT_TRUE(Ok(zip));
@@ -99,6 +108,167 @@ TEST(Zip, ASizeThatDeflateCannotReachIsDamage) {
   EXPECT_EQ(*ReadAt(**zip, 0, cache), honest.content);
   EXPECT_EQ((*zip)->Entries()->KnownSize(1), 0U);
   EXPECT_TRUE(Fails(ReadAt(**zip, 1, cache), Code::kCorrupt));
+}
+
+TEST(Zip, Item28_4_MethodsThatAreNotDecodedAreNamedOnce) {
+  ZipMember locked{"l", "x"};
+  locked.flags |= 1;
+  const auto zip = Open(BuildZip({{"a", "x", 98},
+                                  {"b", "y", 98},
+                                  {"c", "z", 6},
+                                  {"d", "z", 77},
+                                  {"e", "z", 99},
+                                  locked}));
+  ASSERT_TRUE(Ok(zip));
+  EXPECT_TRUE(
+      Fails((*zip)->Entries()->Open(0, LoneContext()), Code::kUnsupported));
+  EXPECT_TRUE(Fails((*zip)->Entries()->Open(5, LoneContext()), Code::kLocked));
+  EXPECT_EQ(DescribeEntry(**zip, 0).note,
+            "its data, PPMd (method 98), cannot be decoded");
+  std::string told;
+  for (const Warning& warning : (*zip)->warnings()) {
+    EXPECT_EQ(warning.severity, Severity::kPartial);
+    told += warning.text + "\n";
+  }
+  EXPECT_EQ(
+      told,
+      "encrypted: ZipCrypto: the data of 1 members, the first is 'l'\n"
+      "method_unsupported: AES encryption (method 99): the data of 1 "
+      "members, the first is 'e'\n"
+      "method_unsupported: Implode (method 6): the data of 1 members, the "
+      "first is 'c'\n"
+      "method_unsupported: PPMd (method 98): the data of 2 members, the "
+      "first is 'a'\n"
+      "method_unsupported: method 77: the data of 1 members, the first is "
+      "'d'\n");
+}
+
+TEST(Zip, Item28_4_MembersLargerThanTheCacheGoThroughAFile) {
+  const std::string text = Prose(100'000) + std::string(11'000'000, 'x');
+  const TempDir dir;
+  for (const uint16_t method : kStreamed) {
+    BlockCache cache(10 * limits::kMiB);
+    auto file = SpillFile::Make(dir.Path(""), limits::kGiB);
+    ASSERT_TRUE(Ok(file));
+    cache.SpillTo(*file);
+    ZipMember bad{"bad", text, method};
+    bad.crc_error = 1;
+    const auto zip = Open(BuildZip({{"good", text, method}, bad}));
+    ASSERT_TRUE(Ok(zip));
+    const auto read = ReadAt(**zip, 0, cache);
+    ASSERT_TRUE(Ok(read)) << method;
+    EXPECT_TRUE(*read == text) << method;
+    EXPECT_EQ(cache.stats().produced, 0U) << method;
+    EXPECT_TRUE(Fails(ReadAt(**zip, 1, cache), Code::kChecksum)) << method;
+  }
+}
+
+/// The warnings of an archive whose bytes are `bytes`.
+std::string Told(const std::string& bytes) {
+  const auto zip = Open(bytes);
+  if (!zip) return zip.error().Text();
+  std::string told;
+  for (const Warning& warning : (*zip)->warnings()) {
+    told +=
+        warning.Text() + (warning.severity == Severity::kPartial ? "" : "?");
+  }
+  for (const Error& fault : (*zip)->Inspect(LoneContext())) {
+    told += fault.Text();
+    EXPECT_EQ(fault.code, Code::kUnsupported);
+  }
+  return told;
+}
+
+TEST(Zip, Item28_3_AnArchiveBehindOthersIsAPart) {
+  const std::string a = BuildZip({{"a", "1"}}, "comment");
+  const std::string b = BuildZip({{"b", "22"}});
+  EXPECT_EQ(Told(a), "");
+  EXPECT_EQ(Told(a + b),
+            "byte 0: bytes_before: the last of 2 archives in a row is shown; "
+            "those in the " +
+                std::to_string(a.size()) + " bytes before it are not");
+  EXPECT_EQ(Told("#!" + a + b),
+            "byte 0: bytes_before: the last of 2 archives in a row is shown; "
+            "those in the " +
+                std::to_string(a.size() + 2) + " bytes before it are not");
+}
+
+TEST(Zip, Item28_3_OnlyAProgramMayBeBeforeAnArchive) {
+  const std::string zip = BuildZip({{"a", "1"}});
+  for (const std::string program : {"MZ\x90", "\177ELF", "#!/bin/sh\n"}) {
+    EXPECT_EQ(Told(program + std::string(5000, 'x') + zip), "") << program;
+  }
+  EXPECT_EQ(Told(std::string("PK\3\4", 4) + std::string(5000, 'x') + zip),
+            "byte 0: bytes_before: 5004 bytes before the first member are no "
+            "part of the archive, and start like zip");
+  EXPECT_EQ(
+      Told(std::string("\x1f\x8b\x08") + std::string(50, 'x') + zip),
+      "byte 0: bytes_before: 53 bytes before the first member are no part "
+      "of the archive, and start like a gzip file");
+}
+
+TEST(Zip, Item28_3_BytesAfterTheEndRecord) {
+  const std::string zip = BuildZip({{"a", "1"}}, "comment");
+  const std::string at =
+      "byte " + std::to_string(zip.size()) + ": bytes_after: ";
+  EXPECT_EQ(Told(zip + "more"),
+            at + "4 bytes after the end record are no part of the archive");
+  EXPECT_EQ(Told(zip + "%PDF-1.4"), at +
+                                        "8 bytes after the end record are no "
+                                        "part of the archive, and start like a "
+                                        "PDF document");
+  EXPECT_EQ(
+      Told(zip + std::string(512, '\0')),
+      at + "512 bytes after the end record are no part of the archive, and "
+           "are all zero?");
+}
+
+/// Two members with `gap` between them.
+std::string WithGap(const std::string& gap, uint16_t flags = 0x0800) {
+  ZipMember first{"a", "1"};
+  first.flags = flags;
+  first.after = gap;
+  return BuildZip({first, {"b", "2"}});
+}
+
+TEST(Zip, Item28_3_GapsBetweenMembers) {
+  EXPECT_EQ(Told(WithGap(std::string(60'000, '\0'))), "") << "alignment";
+  EXPECT_EQ(Told(WithGap("PK\7\x8" + std::string(20, 'x'), 0x0808)), "")
+      << "a data descriptor";
+  EXPECT_EQ(Told(WithGap("PK\7\x8" + std::string(20, 'x'))),
+            "byte 32: gap: 24 bytes in 1 gaps between members belong to none");
+  EXPECT_EQ(Told(WithGap(std::string(200'000, 'x'))),
+            "byte 32: gap: 200000 bytes in 1 gaps between members belong to "
+            "none");
+  const std::string block = "secret" + Le(24 + 6, 8) + "APK Sig Block 42";
+  ZipMember last{"b", "2"};
+  last.after = Le(24 + 6, 8) + block;
+  EXPECT_EQ(Told(BuildZip({last})), "") << "signatures of Android";
+}
+
+TEST(Zip, Item28_11_ALocatorThatPointsOutsideTheFile) {
+  const std::string member = BuildZip({{"a", "content"}});
+  const size_t end = member.size() - 22;
+  const uint64_t directory = LoadLe<uint32_t>(
+      reinterpret_cast<const std::byte*>(member.data() + end + 16));
+  const auto zip64 = [&](uint64_t locator) {
+    return member.substr(0, end) + Le(0x06064B50, 4) + Le(44, 8) + Le(45, 2) +
+           Le(45, 2) + Le(0, 8) + Le(1, 8) + Le(1, 8) + Le(end - directory, 8) +
+           Le(directory, 8) + Le(0x07064B50, 4) + Le(0, 4) + Le(locator, 8) +
+           Le(1, 4) + member.substr(end);
+  };
+  EXPECT_EQ(Told(zip64(end)), "");
+  for (const uint64_t outside : {uint64_t{100'000}, UINT64_MAX - 7}) {
+    const auto source = std::make_shared<MemorySource>(zip64(outside));
+    const auto refused = OpenContainer(source, {});
+    ASSERT_TRUE(Fails(refused, Code::kCorrupt));
+    EXPECT_TRUE(refused.error().what.starts_with("zip64: ")) << outside;
+    const auto salvaged = OpenContainer(source, {.salvage = true});
+    ASSERT_TRUE(Ok(salvaged));
+    BlockCache cache(limits::kMiB);
+    EXPECT_EQ(*ReadAt(**salvaged, 0, cache), "content");
+    EXPECT_EQ((*salvaged)->Faults().size(), 1U);
+  }
 }
 
 TEST(Zip, DataStartsWhereTheLocalHeaderSays) {
@@ -138,7 +308,7 @@ TEST(Npy, AMemberOfAnyMethodIsAnArray) {
       "{'descr': '<i8', 'fortran_order': False, 'shape': (100000,), }\n";
   const std::string npy =
       std::string("\x93NUMPY\x01\x00", 8) + Le(dict.size(), 2) + dict + data;
-  for (const uint16_t method : {uint16_t{0}, uint16_t{8}, uint16_t{93}}) {
+  for (const uint16_t method : kMethods) {
     const auto zip = Open(BuildZip({{"a.npy", npy, method}}));
     ASSERT_TRUE(Ok(zip));
     const auto arrays = (*zip)->Export().arrays(LoneContext());
@@ -231,6 +401,65 @@ TEST_F(LargeMember, IsReadInAnyOrder) {
     ASSERT_TRUE(*Window(content, at, 1'000'000) == text_.substr(at, 1'000'000));
   }
   EXPECT_LE(cache_.stats().bytes, 10 * limits::kMiB);
+}
+
+TEST_F(LargeMember, Item28_15_PlacesAreInTheCacheAndNotInTheIndex) {
+  if (!CountsHeap()) GTEST_SKIP() << "the heap is not counted";
+  const auto index = Index();
+  const Content content = index->Open();
+  const int64_t before = HeapBytes();
+  for (const uint64_t at : {20'000'000ULL, 0ULL, 9'000'000ULL, 29'000'000ULL}) {
+    ASSERT_TRUE(*Window(content, at, 1000) == text_.substr(at, 1000)) << at;
+  }
+  cache_.Drop();
+  EXPECT_LT(HeapBytes() - before, 64 * 1024);
+  // Without places it is decoded from the start, and says the same.
+  EXPECT_TRUE(*Window(content, 25'000'000, 1000) ==
+              text_.substr(25'000'000, 1000));
+}
+
+TEST_F(LargeMember, Item28_15_SequentialReadingDecodesEachPartOnce) {
+  const Content content = Index()->Open();
+  for (uint64_t at = 0; at < text_.size(); at += 1'000'000) {
+    ASSERT_TRUE(Window(content, at, 1'000'000));
+  }
+  EXPECT_LT(cache_.stats().produced, text_.size() + 6 * 90 * limits::kKiB)
+      << "three places, kept again at most once";
+}
+
+TEST(Zip, Item28_15_AHandleOfAMemberOfATebibyteTakesAKibibyte) {
+  if (!CountsHeap()) GTEST_SKIP() << "the heap is not counted";
+  constexpr uint64_t kSize = uint64_t{1} << 40;
+  const auto index = std::make_shared<const InflateIndex>(
+      DeflateData{std::make_shared<MemorySource>("x"), 0, 1, kSize, {}},
+      std::make_shared<AtomicVerdict>(Verdict::kUnknown));
+  std::vector<Content> handles(200);
+  const int64_t before = HeapBytes();
+  for (Content& handle : handles) handle = index->Open();
+  EXPECT_LT(HeapBytes() - before, 200 * 1024);
+  EXPECT_EQ(handles.back().size(), kSize);
+}
+
+TEST(Zip, Item28_18_AMemberOfTheGreatestRatioIsRead) {
+  const std::string zeros(200'000'000, '\0');
+  const std::string stored = RawDeflate(zeros, 9);
+  ASSERT_GT(zeros.size() / stored.size(), 1020U);
+  const auto index = std::make_shared<const InflateIndex>(
+      DeflateData{std::make_shared<MemorySource>(stored),
+                  0,
+                  stored.size(),
+                  zeros.size(),
+                  {}},
+      std::make_shared<AtomicVerdict>(Verdict::kUnknown));
+  BlockCache cache(32 * limits::kMiB);
+  // Without what a small file may cause in any case.
+  Work work = WorkLimit{.base = 0}.On(stored.size());
+  const ReadContext context = ReadContext(cache).With(work);
+  std::string last(10, 'x');
+  EXPECT_TRUE(Ok(ReadInto(
+      index->Open(), zeros.size() - 10,
+      {reinterpret_cast<std::byte*>(last.data()), last.size()}, context)));
+  EXPECT_EQ(last, std::string(10, '\0'));
 }
 
 TEST_F(LargeMember, ServesNothingOfOneThatIsDamaged) {
