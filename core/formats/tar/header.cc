@@ -37,13 +37,6 @@ int64_t Sum(Bytes bytes) {
   return sum;
 }
 
-/// Whether `type` is one of section 5's. Other types are files, but an archive
-/// is not recognised by them.
-bool IsKnownType(char type) {
-  constexpr std::string_view kTypes("\00001234567xgLKSDMNV", 19);
-  return kTypes.find(type) != std::string_view::npos;
-}
-
 Error BadSize(const char* why) {
   return {Code::kCorrupt, std::string("size: the size of a member ") + why};
 }
@@ -92,7 +85,10 @@ std::string Header::path() const {
 }
 
 Result<uint64_t> Header::size() const {
-  const Bytes field = block_.subspan(kSizeAt, kSizeSize);
+  return ParseNumber(block_.subspan(kSizeAt, kSizeSize));
+}
+
+Result<uint64_t> ParseNumber(Bytes field) {
   if (field[0] == std::byte{0xFF}) return BadSize("is negative");
   if (field[0] != std::byte{0x80}) {
     const std::optional<uint64_t> octal = Octal(AsText(field));
@@ -110,8 +106,7 @@ Result<uint64_t> Header::size() const {
 bool IsArchiveHead(Bytes head) {
   if (head.size() < kBlock) return false;
   const Header header(head.first(kBlock));
-  return IsKnownType(header.type()) && !header.path().empty() &&
-         header.HasRightChecksum();
+  return !header.path().empty() && header.HasRightChecksum();
 }
 
 }  // namespace ctxfs::tar

@@ -41,12 +41,7 @@ class Header {
   /// octal number, and for a number that is negative or not below 2^63.
   Result<uint64_t> size() const;
 
-  /// Whether a block with more positions of a sparse file follows: after a
-  /// header of type S, or after such a block.
-  bool SparseContinues() const { return block_[482] != std::byte{0}; }
-  static bool SparseBlockContinues(Bytes block) {
-    return block[504] != std::byte{0};
-  }
+  Bytes block() const { return block_; }
 
   /// "ustar", "gnu" or "v7".
   std::string_view dialect() const;
@@ -58,6 +53,11 @@ class Header {
 
   Bytes block_;
 };
+
+/// Parses a field of a header: octal text, or base 256 (section 3). Fails with
+/// kCorrupt for other text, and for a number that is negative or not below
+/// 2^63.
+Result<uint64_t> ParseNumber(Bytes field);
 
 /// Whether `head` starts with a header that makes a file an archive
 /// (section 4).

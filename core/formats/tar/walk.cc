@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/text.h"
 #include "core/formats/tar/limits.h"
 
@@ -29,9 +30,21 @@ bool IsSpecial(char type) {
 
 }  // namespace
 
+bool Walk::IsDirectory(const Subject& subject) {
+  return subject.type == '5' ||
+         (subject.type == '\0' && subject.path.ends_with('/'));
+}
+
 Error Walk::At(Error error) const {
   if (error.offset == kNoOffset) error.offset = at_;
   return error;
+}
+
+Error Walk::Truncated(uint64_t at, uint64_t size, std::string what) {
+  needed_ = CheckedAdd(at, size).value_or(UINT64_MAX);
+  return At({Code::kCorrupt, "truncated: " + std::move(what) +
+                                 " run past the end at " +
+                                 std::to_string(source_.size())});
 }
 
 void Walk::AddNote(std::string_view key, uint64_t offset) {
@@ -43,22 +56,22 @@ Status Walk::Run(const ReadContext& context) {
   bool done = false;
   for (uint64_t headers = 0; !done && at_ < source_.size(); ++headers) {
     if (headers % kHeadersPerCheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
     }
     const uint64_t left = source_.size() - at_;
-    const Result<Bytes> block =
-        reader_.At(at_, static_cast<size_t>(std::min(left, kBlock)));
-    if (!block) return block.error();
+    const Bytes block =
+        CTXFS_TRY(reader_.At(at_, static_cast<size_t>(std::min(left, kBlock))));
     const bool whole = left >= kBlock;
-    const Header header(*block);
+    const Header header(block);
     if (header.IsZero()) {
-      done = MeetZeros();
+      done = SkipZeroBlock();
     } else if (whole && header.HasRightChecksum()) {
-      if (Status met = MeetHeader(header, context); !met) return met;
+      CTXFS_TRY(MeetHeader(header, context));
     } else if (ended_) {
       AddNote("trailing_data", at_);
       return {};
     } else if (!whole) {
+      needed_ = at_ + kBlock;
       return At({Code::kCorrupt, "truncated: the file ends within a header"});
     } else {
       return At({Code::kCorrupt,
@@ -69,7 +82,7 @@ Status Walk::Run(const ReadContext& context) {
   return {};
 }
 
-bool Walk::MeetZeros() {
+bool Walk::SkipZeroBlock() {
   const uint64_t length = std::min(kBlock, source_.size() - at_);
   ended_ = true;
   pending_ = {};
@@ -104,6 +117,8 @@ Status Walk::MeetExtension(const Header& header) {
   } else {
     pax_ = true;
     PaxValues& values = type == 'g' ? global_ : pending_.pax;
+    // The values of up to 16 headers are put one behind the other.
+    CTXFS_TRY(HeapAllowance::Admit(2 * (values.bytes() + data->size())));
     if (Status parsed = ParsePax(*data, values); !parsed) {
       return Error{parsed.error().code, parsed.error().what,
                    at_ + kBlock + parsed.error().offset};
@@ -121,10 +136,8 @@ Status Walk::MeetExtension(const Header& header) {
 Result<std::string> Walk::ReadExtension(uint64_t size) {
   const uint64_t from = at_ + kBlock;
   if (!InBounds(from, size, source_.size())) {
-    return Error{Code::kCorrupt,
-                 "truncated: " + std::to_string(size) +
-                     " bytes of an extended header run past the end at " +
-                     std::to_string(source_.size())};
+    return Truncated(from, size,
+                     std::to_string(size) + " bytes of an extended header");
   }
   if (size > kMostExtension) {
     return Error{Code::kLimit, "a long name or pax header of " +
@@ -133,13 +146,13 @@ Result<std::string> Walk::ReadExtension(uint64_t size) {
                                    std::to_string(kMostExtension)};
   }
   std::string data;
+  CTXFS_TRY(HeapAllowance::Admit(size));
   data.reserve(static_cast<size_t>(size));
   while (data.size() < size) {
-    const Result<Bytes> part =
+    const Bytes part = CTXFS_TRY(
         reader_.At(from + data.size(),
-                   WindowReader::Room(from + data.size(), from + size));
-    if (!part) return part.error();
-    data += AsText(*part);
+                   WindowReader::Room(from + data.size(), from + size)));
+    data += AsText(part);
   }
   return data;
 }
@@ -147,6 +160,7 @@ Result<std::string> Walk::ReadExtension(uint64_t size) {
 Walk::Subject Walk::Name(const Header& header) const {
   const PaxValues& own = pending_.pax;
   Subject subject;
+  subject.type = header.type();
   subject.sparse = header.type() == 'S';
   if (IsRegular(header.type()) && own.sparse) {
     subject.sparse = true;
@@ -161,7 +175,7 @@ Walk::Subject Walk::Name(const Header& header) const {
                                         : header.path();
   }
   // A global header can give every member one, of a mebibyte.
-  if (header.type() != '1') return subject;
+  if (header.type() != '1' && header.type() != '2') return subject;
   const std::string* link = PaxChoice(own.linkpath, global_.linkpath);
   subject.link = link != nullptr      ? *link
                  : pending_.long_link ? *pending_.long_link
@@ -177,73 +191,56 @@ Result<uint64_t> Walk::DataSize(const Header& header) const {
   return *size;
 }
 
-Status Walk::Place(Subject& subject) const {
+Status Walk::Place(Subject& subject) {
   subject.data.at = data_at_;
-  if (!InBounds(data_at_, subject.data.size, source_.size())) {
-    return At({Code::kCorrupt, "truncated: member " + Quote(subject.path) +
-                                   ": its " +
-                                   std::to_string(subject.data.size) +
-                                   " bytes run past the end at " +
-                                   std::to_string(source_.size())});
+  const uint64_t size = subject.data.size;
+  if (!InBounds(data_at_, size, source_.size())) {
+    return Truncated(data_at_, size,
+                     "member " + Quote(subject.path) + ": its " +
+                         std::to_string(size) + " bytes");
   }
   subject.next = std::min(data_at_ + Padded(subject.data.size), source_.size());
   return {};
 }
 
-Status Walk::SkipSparseBlocks(const ReadContext& context) {
-  while (true) {
-    if (Status wanted = context.Check(); !wanted) return wanted;
-    if (!InBounds(data_at_, kBlock, source_.size())) {
-      return At({Code::kCorrupt,
-                 "truncated: the positions of a sparse member run past the end "
-                 "at " +
-                     std::to_string(source_.size())});
-    }
-    const Result<Bytes> block = reader_.At(data_at_, kBlock);
-    if (!block) return block.error();
-    data_at_ += kBlock;
-    if (!Header::SparseBlockContinues(*block)) return {};
-  }
+Status Walk::CountNames(const Subject& subject) {
+  // Every name takes bytes of the archive, except that one global header can
+  // name all members.
+  name_bytes_ += subject.path.size() + subject.link.size();
+  if (name_bytes_ <= source_.size()) return {};
+  return At(
+      {Code::kLimit, "the names of the members take more bytes than the " +
+                         std::to_string(source_.size()) + " of the archive"});
 }
 
 Status Walk::MeetMember(const Header& header, const ReadContext& context) {
   const char type = header.type();
   Subject subject = Name(header);
-  // A directory of V7, which has no type of its own.
-  const bool directory =
-      type == '5' || (type == '\0' && subject.path.ends_with('/'));
-  if (!HasNoData(type) && !directory) {
-    const Result<uint64_t> size = DataSize(header);
-    if (!size) return size.error();
-    subject.data.size = *size;
+  CTXFS_TRY(CountNames(subject));
+  if (!HasNoData(type) && !IsDirectory(subject)) {
+    subject.data.size = CTXFS_TRY(DataSize(header));
   }
   data_at_ = at_ + kBlock;
-  if (type == 'S' && header.SparseContinues()) {
-    // `header` is not valid after this, because it reads on.
-    if (Status skipped = SkipSparseBlocks(context); !skipped) return skipped;
-  }
-  if (Status fits = Place(subject); !fits) return fits;
-  Status added;
-  if (directory) {
-    added = AddDirectory(subject.path);
-  } else if (subject.sparse) {
-    AddNote("sparse", at_);
-    added = AddFile(Kind::kSparse, subject);
-  } else if (type == '1') {
-    added = AddHardLink(subject);
-  } else if (type == '2') {
-    AddNote("link", at_);
-    added = members_.Add(Kind::kLink, {data_at_, 0}, subject.path);
-  } else if (IsSpecial(type)) {
-    AddNote("special", at_);
-    added = members_.Add(Kind::kSpecial, {data_at_, 0}, subject.path);
-  } else {
-    added = AddFile(IsRegular(type) ? Kind::kFile : Kind::kOtherFile, subject);
-  }
+  Status added = AddMember(header.block(), subject, context);
   if (!added) return At(std::move(added).error());
   pending_ = {};
   at_ = subject.next;
   return {};
+}
+
+Status Walk::AddMember(Bytes header, Subject& subject,
+                       const ReadContext& context) {
+  const char type = subject.type;
+  if (subject.sparse) return AddSparse(header, subject, context);
+  CTXFS_TRY(Place(subject));
+  if (IsDirectory(subject)) return AddDirectory(subject.path);
+  if (type == '1') return AddHardLink(subject);
+  if (type == '2') return AddSymlink(subject);
+  if (IsSpecial(type)) {
+    AddNote("special", at_);
+    return members_.Add(Kind::kSpecial, {data_at_, 0}, subject.path);
+  }
+  return AddFile(IsRegular(type) ? Kind::kFile : Kind::kOtherFile, subject);
 }
 
 Status Walk::AddDirectory(std::string_view path) {
@@ -256,19 +253,33 @@ Status Walk::AddDirectory(std::string_view path) {
 Status Walk::AddHardLink(const Subject& subject) {
   const std::optional<uint32_t> target = last_.At(ShownPath(subject.link));
   if (!target) {
-    AddNote("link", at_);
-    return members_.Add(Kind::kLink, {data_at_, 0}, subject.path);
+    AddNote("hard_link", at_);
+    return members_.Add(Kind::kNotShown, {data_at_, 0}, subject.path);
+  }
+  if (members_.kind(*target) == Kind::kSymlink) {
+    Subject same = subject;
+    same.link = members_.target(*target);
+    return AddSymlink(same);
   }
   Subject same = subject;
-  same.data = members_.extent(*target);
-  const bool sparse = members_.kind(*target) == Kind::kSparse;
-  return AddFile(sparse ? Kind::kSparse : Kind::kHardLink, same);
+  same.data = {members_.Original(*target), 0};
+  return AddFile(Kind::kHardLink, same);
+}
+
+Status Walk::AddSymlink(const Subject& subject) {
+  CTXFS_TRY(members_.AddSymlink({data_at_, 0}, subject.path, subject.link));
+  return PutLast();
 }
 
 Status Walk::AddFile(Kind kind, const Subject& subject) {
-  Status added = members_.Add(kind, subject.data, subject.path);
-  if (!added) return added;
-  if (const auto before = last_.Put(members_.count() - 1)) {
+  CTXFS_TRY(members_.Add(kind, subject.data, subject.path));
+  return PutLast();
+}
+
+Status Walk::PutLast() {
+  const std::optional<uint32_t> before =
+      CTXFS_TRY(last_.Put(members_.count() - 1));
+  if (before) {
     members_.Supersede(*before);
     AddNote("duplicate_name", at_);
   }

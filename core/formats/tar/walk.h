@@ -6,13 +6,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/base/result.h"
 #include "core/content/read_context.h"
 #include "core/formats/tar/header.h"
 #include "core/formats/tar/members.h"
 #include "core/formats/tar/pax.h"
+#include "core/formats/tar/sparse.h"
 #include "core/io/source.h"
 #include "core/io/window_reader.h"
 
@@ -40,6 +40,9 @@ class Walk {
   const std::map<std::string_view, Note>& notes() const { return notes_; }
   /// The dialect of the first header: "ustar", "gnu" or "v7".
   std::string_view dialect() const { return dialect_; }
+  /// The offset of the end of the data or header that the end of the file cuts
+  /// off; 0 if nothing is cut off.
+  uint64_t needed() const { return needed_; }
   /// Whether there was a pax header.
   bool pax() const { return pax_; }
 
@@ -54,6 +57,7 @@ class Walk {
 
   /// The names and the data of the current member.
   struct Subject {
+    char type = 0;
     std::string path;
     std::string link;
     Extent data;
@@ -63,22 +67,49 @@ class Walk {
 
   void AddNote(std::string_view key, uint64_t offset);
   /// Goes past a block of zeros. Returns whether no archive can follow.
-  bool MeetZeros();
+  bool SkipZeroBlock();
   /// Handles the header at at_ and moves on to the next one.
   Status MeetHeader(const Header& header, const ReadContext& context);
   Status MeetExtension(const Header& header);
   Status MeetMember(const Header& header, const ReadContext& context);
   Result<std::string> ReadExtension(uint64_t size);
-  /// Skips the positions of a GNU sparse file, which precede its data.
-  Status SkipSparseBlocks(const ReadContext& context);
+  /// Finds the data of the member with this header, and adds the member. Reads
+  /// may overwrite `header`.
+  Status AddMember(Bytes header, Subject& subject, const ReadContext& context);
   Subject Name(const Header& header) const;
   Result<uint64_t> DataSize(const Header& header) const;
   /// Checks that the data at data_at_ is in the file, and finds its end.
-  Status Place(Subject& subject) const;
+  Status Place(Subject& subject);
   Status AddDirectory(std::string_view path);
   Status AddHardLink(const Subject& subject);
   Status AddFile(Kind kind, const Subject& subject);
+  Status AddSymlink(const Subject& subject);
+  /// Notes that the newest member is the last of its name.
+  Status PutLast();
+  /// Also by name: in V7, directories have no type, and end in a slash.
+  static bool IsDirectory(const Subject& subject);
+  /// Refuses names that take more bytes than the archive has.
+  Status CountNames(const Subject& subject);
+
+  // walk_sparse.cc.
+  Status AddSparse(Bytes header, Subject& subject, const ReadContext& context);
+  /// Reads the map of a sparse file of GNU from its header and the blocks after
+  /// it, and moves data_at_ behind those.
+  Status ReadGnuMap(Bytes header, SparseBuilder& map, uint64_t& size,
+                    const ReadContext& context);
+  /// Reads the map at the start of `data`, and removes it from `data`.
+  Status ReadPaxMap(Extent& data, SparseBuilder& map,
+                    const ReadContext& context);
+  /// Adds the complete lines of `text` to `map`, and removes them from `text`.
+  /// `left`: how many numbers follow; not set before the first line, which
+  /// gives the count of parts.
+  static void ReadMapLines(std::string& text, std::optional<uint64_t>& left,
+                           SparseBuilder& map);
+  void LimitHoles(SparseMap& map);
   Error At(Error error) const;
+  /// Sets needed_, and returns the error of `what`, whose `size` bytes at `at`
+  /// run past the end of the file.
+  Error Truncated(uint64_t at, uint64_t size, std::string what);
 
   const Source& source_;
   WindowReader reader_;
@@ -91,6 +122,10 @@ class Walk {
   Pending pending_;
   PaxValues global_;
   std::map<std::string_view, Note> notes_;
+  uint64_t name_bytes_ = 0;    // of all names and targets so far
+  uint64_t sparse_parts_ = 0;  // of all maps
+  uint64_t holes_ = 0;         // bytes
+  uint64_t needed_ = 0;        // bytes
   std::string_view dialect_ = "v7";
   bool first_ = true;
   bool pax_ = false;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/content/content.h"
+#include "core/formats/tar/members.h"
+#include "core/io/source.h"
+
+namespace ctxfs::tar {
+
+/// A part of a sparse file that the archive stores.
+struct SparsePart {
+  uint64_t from = 0;  // in the file
+  uint64_t size = 0;
+  uint64_t at = 0;  // in the archive
+
+  uint64_t end() const { return from + size; }
+};
+
+/// A sparse file (docs/tar.md, section 13): its stored parts. The bytes between
+/// them are zeros that the archive does not store.
+struct SparseMap {
+  uint64_t size = 0;              // of the file, with its holes
+  uint64_t holes = 0;             // bytes that are not stored
+  std::vector<SparsePart> parts;  // in order, none empty
+  std::string fault;              // why it cannot be read; empty: it can
+};
+
+/// Builds a SparseMap. The first fault is kept, and nothing is added after it.
+/// So is a lack of memory, which HeapAllowance::Check tells from a fault.
+class SparseBuilder {
+ public:
+  /// `parts`: the most that it may have.
+  explicit SparseBuilder(uint64_t parts) : most_(parts) {}
+
+  /// Adds a number of the map: an offset and a size in turn.
+  void Add(uint64_t number);
+  /// Adds the decimal numbers of `text`, each of which ends with `end`. Returns
+  /// the rest, which has no `end`.
+  std::string_view AddText(std::string_view text, char end);
+  /// Adds pairs of header fields of 12 bytes each, up to the first empty one.
+  void AddFields(Bytes fields);
+
+  void Fail(std::string why) {
+    if (map_.fault.empty()) map_.fault = std::move(why);
+  }
+  bool failed() const { return !map_.fault.empty(); }
+
+  /// The map of a file of `size` bytes, whose parts are stored one after
+  /// another in `data`.
+  SparseMap Finish(uint64_t size, const Extent& data) &&;
+
+ private:
+  const uint64_t most_;
+  SparseMap map_;
+  bool has_offset_ = false;
+  uint64_t offset_ = 0;
+};
+
+/// The bytes of a sparse file that can be read.
+Content SparseContent(std::shared_ptr<const Source> source,
+                      std::shared_ptr<const SparseMap> map);
+
+}  // namespace ctxfs::tar
