@@ -5,7 +5,9 @@
 
 #include <random>
 
+#include "core/base/heap_allowance.h"
 #include "core/formats/tar/limits.h"
+#include "core/formats/tar/sparse.h"
 
 namespace ctxfs::tar {
 
@@ -18,6 +20,7 @@ Status Members::Add(Kind kind, Extent extent, std::string_view name) {
     return Error{Code::kLimit, "the names of the members take more than " +
                                    std::to_string(kMostNameBytes) + " bytes"};
   }
+  CTXFS_TRY(AdmitGrowth(names_, name.size()));
   Member member{};
   member.at = extent.at;
   member.size = extent.size;
@@ -27,6 +30,32 @@ Status Members::Add(Kind kind, Extent extent, std::string_view name) {
   members_.push_back(member);
   names_ += name;
   return {};
+}
+
+Status Members::AddSymlink(Extent extent, std::string_view name,
+                           std::string_view target) {
+  if (name.size() + target.size() > kMostNameBytes - names_.size()) {
+    return Error{Code::kLimit,
+                 "the names of the members and the targets of "
+                 "links take more than " +
+                     std::to_string(kMostNameBytes) + " bytes"};
+  }
+  extent.size = target.size();
+  CTXFS_TRY(Add(Kind::kSymlink, extent, name));
+  return AppendAdmitted(names_, target);
+}
+
+Status Members::ShrinkToFit() {
+  CTXFS_TRY(HeapAllowance::Admit(names_.size()));
+  names_.shrink_to_fit();
+  return {};
+}
+
+uint64_t Members::FileSize(uint32_t member) const {
+  if (kind(member) == Kind::kDirectory || !IsShown(kind(member))) return 0;
+  if (kind(member) == Kind::kSymlink) return members_[member].size;
+  const std::shared_ptr<const SparseMap> map = sparse(member);
+  return map != nullptr ? map->size : extent(member).size;
 }
 
 std::string_view ShownPath(std::string_view name) {
@@ -53,7 +82,8 @@ size_t LastOfName::Find(uint32_t hash, std::string_view path) const {
   return at;
 }
 
-void LastOfName::Grow() {
+Status LastOfName::Grow() {
+  CTXFS_TRY(HeapAllowance::Admit(2 * slots_.size() * sizeof(Slot)));
   std::vector<Slot> old(slots_.size() * 2);
   old.swap(slots_);
   const size_t mask = slots_.size() - 1;
@@ -63,6 +93,7 @@ void LastOfName::Grow() {
     while (slots_[at].member != kFree) at = (at + 1) & mask;
     slots_[at] = slot;
   }
+  return {};
 }
 
 std::optional<uint32_t> LastOfName::At(std::string_view path) const {
@@ -71,15 +102,17 @@ std::optional<uint32_t> LastOfName::At(std::string_view path) const {
   return found;
 }
 
-std::optional<uint32_t> LastOfName::Put(uint32_t member) {
+Result<std::optional<uint32_t>> LastOfName::Put(uint32_t member) {
   const std::string_view path = ShownPath(members_.name(member));
   const uint32_t hash = Hash(path);
   Slot& slot = slots_[Find(hash, path)];
   const uint32_t before = std::exchange(slot.member, member);
   slot.hash = hash;
-  if (before != kFree) return before;
-  if (++used_ > slots_.size() / 2) Grow();
-  return std::nullopt;
+  if (before != kFree) return std::optional(before);
+  if (++used_ > slots_.size() / 2) {
+    CTXFS_TRY(Grow());
+  }
+  return std::optional<uint32_t>();
 }
 
 }  // namespace ctxfs::tar

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -17,23 +19,25 @@ namespace ctxfs::tar {
 enum class Kind : uint8_t {
   kFile,       // of type 0, 7 or NUL: may be part of a sample
   kOtherFile,  // of a type that POSIX does not define
-  kHardLink,   // to an earlier file: has its bytes
-  kSparse,     // listed, not readable
+  kHardLink,   // another name of an earlier file
+  kSparse,     // a file with holes
+  kSymlink,    // shown as a link
   kDirectory,  // named without slashes at its end
-  kLink,       // not shown: a symbolic link, or a hard link to nothing
+  kNotShown,   // a hard link to nothing
+  kLeaves,     // not shown: a symbolic link that may lead out of the archive
   kSpecial,    // not shown: a device, or a record of GNU tar
 };
 
 /// Whether a member is a file or directory of a mount.
-constexpr bool IsShown(Kind kind) {
-  return kind != Kind::kLink && kind != Kind::kSpecial;
-}
+constexpr bool IsShown(Kind kind) { return kind < Kind::kNotShown; }
 
 /// The position of a member's bytes.
 struct Extent {
   uint64_t at = 0;  // in the archive
   uint64_t size = 0;
 };
+
+struct SparseMap;
 
 /// The members of an archive in its order: 24 bytes each, and their names.
 class Members {
@@ -43,8 +47,30 @@ class Members {
   Kind kind(uint32_t member) const {
     return static_cast<Kind>(members_[member].kind);
   }
+  /// The stored bytes of a member, or of the original of a hard link. A
+  /// symbolic link has none.
   Extent extent(uint32_t member) const {
-    return {members_[member].at, members_[member].size};
+    const Member& one = members_[Original(member)];
+    return {one.at, kind(member) == Kind::kSymlink ? 0 : one.size};
+  }
+  /// The member that a hard link is another name of; for any other member,
+  /// itself.
+  uint32_t Original(uint32_t member) const {
+    if (kind(member) != Kind::kHardLink) return member;
+    return static_cast<uint32_t>(members_[member].at);
+  }
+  /// Bytes of the file that a member is; 0 if it cannot be read.
+  uint64_t FileSize(uint32_t member) const;
+  /// The map of a sparse file; null for a file without one.
+  std::shared_ptr<const SparseMap> sparse(uint32_t member) const {
+    const auto found = sparse_.find(Original(member));
+    return found == sparse_.end() ? nullptr : found->second;
+  }
+  /// The target of a symbolic link, as it is stored.
+  std::string_view target(uint32_t member) const {
+    const Member& one = members_[member];
+    return std::string_view(names_).substr(one.name_at + one.name_length,
+                                           static_cast<size_t>(one.size));
   }
   /// The name as it is stored.
   std::string_view name(uint32_t member) const {
@@ -58,15 +84,25 @@ class Members {
 
   /// Fails with kLimit if there are too many members or names.
   Status Add(Kind kind, Extent extent, std::string_view name);
+  Status AddSymlink(Extent extent, std::string_view name,
+                    std::string_view target);
+  void SetSparse(uint32_t member, std::shared_ptr<const SparseMap> map) {
+    sparse_.emplace(member, std::move(map));
+  }
+  /// Marks a symbolic link as not shown.
+  void HideLink(uint32_t member) {
+    members_[member].kind = static_cast<unsigned>(Kind::kLeaves) & 0x7FU;
+    members_[member].size = 0;
+  }
 
   void Supersede(uint32_t member) { members_[member].superseded = 1; }
-  void ShrinkToFit() { names_.shrink_to_fit(); }
+  Status ShrinkToFit();
 
  private:
   struct Member {
-    uint64_t at;
-    uint64_t size;
-    uint32_t name_at;           // in names_
+    uint64_t at;       // of a hard link: the number of the original
+    uint64_t size;     // of a symbolic link: of its target, after the name
+    uint32_t name_at;  // in names_
     uint32_t name_length : 24;  // below 2^21
     uint32_t kind : 7;
     uint32_t superseded : 1;
@@ -74,6 +110,7 @@ class Members {
 
   std::deque<Member> members_;  // grows without a second copy in memory
   std::string names_;
+  std::unordered_map<uint32_t, std::shared_ptr<const SparseMap>> sparse_;
 };
 
 /// `name` without a leading "./", however often repeated: the path that is
@@ -90,7 +127,7 @@ class LastOfName {
   std::optional<uint32_t> At(std::string_view path) const;
 
   /// Puts a member that is shown at its path; returns the one that was there.
-  std::optional<uint32_t> Put(uint32_t member);
+  Result<std::optional<uint32_t>> Put(uint32_t member);
 
  private:
   static constexpr uint32_t kFree = UINT32_MAX;
@@ -104,7 +141,7 @@ class LastOfName {
 
   uint32_t Hash(std::string_view path) const;
   size_t Find(uint32_t hash, std::string_view path) const;
-  void Grow();
+  Status Grow();
 
   const Members& members_;
   std::vector<Slot> slots_;  // a power of two

@@ -3,6 +3,8 @@
 
 #include <charconv>
 
+#include "core/base/whole_number.h"
+
 namespace ctxfs::tar {
 namespace {
 
@@ -21,6 +23,29 @@ size_t RecordLength(std::string_view text) {
   return fits ? length : 0;
 }
 
+/// Takes the record GNU.sparse.`key` of any version of such files.
+void UseSparse(std::string_view key, std::string_view value,
+               PaxValues& values) {
+  values.sparse = true;
+  const auto append = [value](std::optional<std::string>& to, char after) {
+    if (!to) to.emplace();
+    *to += value;
+    *to += after;
+  };
+  if (key == "name") {
+    values.sparse_name = value;
+  } else if (key == "size" || key == "realsize") {
+    values.sparse_size = value;
+  } else if (key == "major" || key == "minor") {
+    append(values.sparse_version, '.');
+  } else if (key == "map") {
+    values.sparse_map.reset();
+    append(values.sparse_map, ',');
+  } else if (key == "offset" || key == "numbytes") {
+    append(values.sparse_map, ',');
+  }
+}
+
 void Use(std::string_view key, std::string_view value, PaxValues& values) {
   constexpr std::string_view kSparse = "GNU.sparse.";
   if (key == "path") {
@@ -30,8 +55,7 @@ void Use(std::string_view key, std::string_view value, PaxValues& values) {
   } else if (key == "size") {
     values.size = value;
   } else if (key.starts_with(kSparse)) {
-    values.sparse = true;
-    if (key.substr(kSparse.size()) == "name") values.sparse_name = value;
+    UseSparse(key.substr(kSparse.size()), value, values);
   }
 }
 
@@ -43,7 +67,8 @@ uint64_t BytesOf(const std::optional<std::string>& value) {
 
 uint64_t PaxValues::bytes() const {
   return BytesOf(path) + BytesOf(linkpath) + BytesOf(size) +
-         BytesOf(sparse_name);
+         BytesOf(sparse_name) + BytesOf(sparse_version) + BytesOf(sparse_size) +
+         BytesOf(sparse_map);
 }
 
 Status ParsePax(std::string_view records, PaxValues& values) {
@@ -77,14 +102,12 @@ const std::string* PaxChoice(const std::optional<std::string>& own,
 }
 
 Result<uint64_t> PaxSize(std::string_view text) {
-  uint64_t size = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, size);
-  if (error != std::errc() || stop != end || size > INT64_MAX) {
+  const std::optional<uint64_t> size = WholeNumber<uint64_t>(text);
+  if (!size || *size > INT64_MAX) {
     return Error{Code::kCorrupt,
                  "size: the size in a pax header is not a number below 2^63"};
   }
-  return size;
+  return *size;
 }
 
 }  // namespace ctxfs::tar

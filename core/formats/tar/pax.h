@@ -16,8 +16,13 @@ struct PaxValues {
   std::optional<std::string> path;
   std::optional<std::string> linkpath;
   std::optional<std::string> size;
+  // Of sparse files: records GNU.sparse.*. The map has offsets and sizes, each
+  // followed by a comma.
   std::optional<std::string> sparse_name;
-  bool sparse = false;  // there is a record GNU.sparse.*
+  std::optional<std::string> sparse_version;  // "MAJOR.MINOR."
+  std::optional<std::string> sparse_size;
+  std::optional<std::string> sparse_map;
+  bool sparse = false;  // there was a record GNU.sparse.*
 
   /// Bytes of all values.
   uint64_t bytes() const;

@@ -4,25 +4,24 @@
 #include "core/formats/tar/samples.h"
 
 #include <algorithm>
-#include <cstring>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/json.h"
-#include "core/base/mutex.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
-#include "core/content/block.h"
-#include "core/content/block_cache.h"
 #include "core/formats/tar/limits.h"
 
 namespace ctxfs::tar {
 namespace {
 
-// The size of a block: at most so many members, or bytes of their names.
-constexpr uint32_t kMembersPerBlock = 65'536;
-constexpr uint64_t kNamesPerBlock = 4 * limits::kMiB;
+// The size of a block: at most so many members, or bytes of their names. The
+// lines of usual members are made with the little memory that WithinCache tries
+// first (core/content/within_cache.h).
+constexpr uint32_t kMembersPerBlock = 2048;
+constexpr uint64_t kNamesPerBlock = 128 * limits::kKiB;
 // Members between two checks for an interrupt.
 constexpr uint32_t kSampleMembersPerCheck = 1024;
 
@@ -32,17 +31,21 @@ class Sample {
   explicit Sample(std::string_view key)
       : text_("{\"key\": " + JsonLine(key) + ", \"members\": {") {}
 
-  void Add(const std::string& extension, const std::string& path,
-           uint64_t size) {
-    text_ += empty_ ? "" : ", ";
+  Status Add(const std::string& extension, const std::string& path,
+             uint64_t size) {
+    std::string member = empty_ ? "" : ", ";
     empty_ = false;
-    text_ += JsonLine(Free(extension));
-    text_ += ": {\"path\": " + JsonLine(path);
-    if (!IsUtf8(path)) text_ += ", \"path_hex\": \"" + Hex(path) + "\"";
-    text_ += ", \"size\": " + std::to_string(size) + "}";
+    member += JsonLine(Free(extension));
+    member += ": {\"path\": " + JsonLine(path);
+    if (!IsUtf8(path)) member += ", \"path_hex\": \"" + Hex(path) + "\"";
+    member += ", \"size\": " + std::to_string(size) + "}";
+    return AppendAdmitted(text_, member);
   }
 
-  std::string Line() && { return std::move(text_) + "}}\n"; }
+  Result<std::string> Line() && {
+    CTXFS_TRY(AppendAdmitted(text_, "}}\n"));
+    return std::move(text_);
+  }
 
  private:
   /// `extension`, or the first of EXT~2, EXT~3, ... that is free.
@@ -69,21 +72,12 @@ class Samples : public std::enable_shared_from_this<Samples> {
         paths_(paths),
         source_(std::move(source)) {}
 
-  Result<Content> Open(const ReadContext& context);
+  Result<Content> Make(const ReadContext& context) const;
 
+ private:
   /// The lines of the samples that start in [first, end).
   Result<std::string> Text(uint32_t first, uint32_t end,
                            const ReadContext& context) const;
-
-  const Source& source() const { return *source_; }
-
- private:
-  class LinesBlock;
-  struct Part {
-    uint32_t end;   // of its members
-    uint64_t size;  // of its text, in bytes
-  };
-
   /// Finds the end of the sample that starts at `first` or later: skips members
   /// without a key, then all members of one key. Returns the first member of
   /// the next sample, or the count. Fails with kLimit if the sample has more
@@ -91,38 +85,13 @@ class Samples : public std::enable_shared_from_this<Samples> {
   Result<uint32_t> EndOfSample(uint32_t first,
                                const ReadContext& context) const;
   Result<uint32_t> EndOfBlock(uint32_t first, const ReadContext& context) const;
-  std::string Line(const std::vector<uint32_t>& sample, uint32_t first,
-                   const std::vector<std::string>& paths) const;
-  std::shared_ptr<const LinesBlock> BlockOf(uint32_t first, uint32_t end);
+  Result<std::string> Line(const std::vector<uint32_t>& sample, uint32_t first,
+                           const std::vector<std::string>& paths) const;
 
   const std::shared_ptr<const Members> members_;
   const PathsInTree& paths_;
   const std::shared_ptr<const Source> source_;
   const uint64_t owner_ = NewOwner();
-  Mutex mutex_;
-  std::vector<Part> parts_ CTXFS_GUARDED_BY(mutex_);  // empty: not yet known
-};
-
-class Samples::LinesBlock final : public Block {
- public:
-  LinesBlock(Key key, std::shared_ptr<const Samples> samples, uint32_t end)
-      : Block(key), samples_(std::move(samples)), end_(end) {}
-
-  uint64_t cost() const override { return 0; }  // unknown before it is made
-  const Source* made_from() const override { return &samples_->source(); }
-
-  Result<Buffer> Produce(const ReadContext& context) const override {
-    const Result<std::string> text =
-        samples_->Text(static_cast<uint32_t>(key().index), end_, context);
-    if (!text) return text.error();
-    Buffer buffer(text->size());
-    if (!text->empty()) std::memcpy(buffer.data(), text->data(), text->size());
-    return buffer;
-  }
-
- private:
-  const std::shared_ptr<const Samples> samples_;
-  const uint32_t end_;
 };
 
 Result<uint32_t> Samples::EndOfSample(uint32_t first,
@@ -131,9 +100,7 @@ Result<uint32_t> Samples::EndOfSample(uint32_t first,
   uint32_t in_sample = 0;
   for (uint32_t i = first; i < members_->count(); ++i) {
     if (i % kSampleMembersPerCheck == 0) {
-      if (Status wanted = context.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
+      CTXFS_TRY(context.Check());
     }
     if (!IsOfSample(*members_, i)) continue;
     const std::string_view own = ParseSampleName(members_->name(i))->key;
@@ -154,23 +121,23 @@ Result<uint32_t> Samples::EndOfBlock(uint32_t first,
   uint64_t names = 0;
   while (end < members_->count() && end - first < kMembersPerBlock &&
          names < kNamesPerBlock) {
-    const Result<uint32_t> next = EndOfSample(end, context);
-    if (!next) return next.error();
-    for (; end < *next; ++end) names += members_->name(end).size();
+    const uint32_t next = CTXFS_TRY(EndOfSample(end, context));
+    for (; end < next; ++end) names += members_->name(end).size();
   }
   return end;
 }
 
-std::string Samples::Line(const std::vector<uint32_t>& sample, uint32_t first,
-                          const std::vector<std::string>& paths) const {
+Result<std::string> Samples::Line(const std::vector<uint32_t>& sample,
+                                  uint32_t first,
+                                  const std::vector<std::string>& paths) const {
   Sample line(ParseSampleName(members_->name(sample.front()))->key);
   // Members whose name a later one has taken come last, so that the later one
   // keeps the extension without "~2".
   for (const bool superseded : {false, true}) {
     for (const uint32_t member : sample) {
       if (members_->superseded(member) != superseded) continue;
-      line.Add(ParseSampleName(members_->name(member))->extension,
-               paths[member - first], members_->extent(member).size);
+      CTXFS_TRY(line.Add(ParseSampleName(members_->name(member))->extension,
+                         paths[member - first], members_->FileSize(member)));
     }
   }
   return std::move(line).Line();
@@ -178,63 +145,43 @@ std::string Samples::Line(const std::vector<uint32_t>& sample, uint32_t first,
 
 Result<std::string> Samples::Text(uint32_t first, uint32_t end,
                                   const ReadContext& context) const {
+  uint64_t bytes = uint64_t{end - first} * sizeof(std::string);
+  for (uint32_t i = first; i < end; ++i) bytes += members_->name(i).size();
+  CTXFS_TRY(HeapAllowance::Admit(bytes));
   const std::vector<std::string> paths = paths_.Of(first, end);
   std::string text;
   std::vector<uint32_t> sample;
   for (uint32_t at = first; at < end;) {
-    const Result<uint32_t> next = EndOfSample(at, context);
-    if (!next) return next.error();
+    const uint32_t next = CTXFS_TRY(EndOfSample(at, context));
     sample.clear();
-    for (; at < *next; ++at) {
+    for (; at < next; ++at) {
       if (IsOfSample(*members_, at)) sample.push_back(at);
     }
     if (sample.empty()) continue;
-    const std::string line = Line(sample, first, paths);
-    if (Status may = context.Spend(line.size()); !may) {
-      return std::move(may).error();
-    }
-    text += line;
+    const std::string line = CTXFS_TRY(Line(sample, first, paths));
+    CTXFS_TRY(context.Spend(line.size()));
+    CTXFS_TRY(AppendAdmitted(text, line));
   }
   return text;
 }
 
-std::shared_ptr<const Samples::LinesBlock> Samples::BlockOf(uint32_t first,
-                                                            uint32_t end) {
-  return std::make_shared<const LinesBlock>(Key{owner_, first},
-                                            shared_from_this(), end);
-}
-
-Result<Content> Samples::Open(const ReadContext& context) {
-  std::vector<Part> parts;
-  {
-    const MutexLock lock(mutex_);
-    parts = parts_;
-  }
-  if (parts.empty()) {
-    uint64_t size = 0;
-    for (uint32_t first = 0; first < members_->count();) {
-      const Result<uint32_t> end = EndOfBlock(first, context);
-      if (!end) return end.error();
-      const Result<BlockCache::Pinned> made =
-          context.Get(*BlockOf(first, *end));
-      if (!made) return made.error();
-      parts.push_back({*end, (*made)->size()});
-      size += (*made)->size();
-      if (size > kMostSampleText) {
-        return Error{Code::kLimit, "samples.jsonl would have more than " +
-                                       std::to_string(kMostSampleText) +
-                                       " bytes"};
-      }
-      first = *end;
-    }
-    const MutexLock lock(mutex_);
-    parts_ = parts;
-  }
+Result<Content> Samples::Make(const ReadContext& context) const {
   Content content;
-  uint32_t first = 0;
-  for (const Part& part : parts) {
-    content.Append(Decoded{BlockOf(first, part.end), 0}, part.size);
-    first = part.end;
+  for (uint32_t first = 0; first < members_->count();) {
+    const uint32_t end = CTXFS_TRY(EndOfBlock(first, context));
+    const auto text = [self = shared_from_this(), first,
+                       end](const ReadContext& request) {
+      return self->Text(first, end, request);
+    };
+    const Content block =
+        CTXFS_TRY(CachedText({owner_, first}, source_, text, context));
+    content.Append(block);
+    if (content.size() > kMostSampleText) {
+      return Error{Code::kLimit, "samples.jsonl would have more than " +
+                                     std::to_string(kMostSampleText) +
+                                     " bytes"};
+    }
+    first = end;
   }
   return content;
 }
@@ -267,9 +214,9 @@ std::shared_ptr<const FileTable> SamplesFile(
     std::shared_ptr<const Source> source) {
   const auto samples =
       std::make_shared<Samples>(std::move(members), paths, std::move(source));
-  return OpenedFile(
+  return KeptFile(
       Role::kViews, "samples.jsonl",
-      [samples](const ReadContext& context) { return samples->Open(context); });
+      [samples](const ReadContext& context) { return samples->Make(context); });
 }
 
 }  // namespace ctxfs::tar

@@ -16,10 +16,13 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/container.h"
+#include "core/container/link_plan.h"
 #include "core/container/open.h"
+#include "core/container/put_text.h"
 #include "core/formats/tar/header.h"
 #include "core/formats/tar/members.h"
 #include "core/formats/tar/samples.h"
+#include "core/formats/tar/sparse.h"
 #include "core/formats/tar/walk.h"
 
 namespace ctxfs::tar {
@@ -34,11 +37,12 @@ constexpr std::pair<std::string_view, std::string_view> kNotes[] = {
      "archives follow the first one's end; their members are shown as well"},
     {"duplicate_name",
      "members have the name of an earlier one; the last keeps the name"},
-    {"link",
-     "links are not shown, because they are symbolic or their target "
-     "is no earlier member"},
+    {"hard_link",
+     "hard links are not shown, because their target is no earlier member"},
     {"no_end", "the archive does not end in blocks of zeros"},
-    {"sparse", "sparse members cannot be read"},
+    {"sparse",
+     "sparse members cannot be read, because their maps are wrong "
+     "or over a limit"},
     {"special", "devices, pipes or records of GNU tar are not shown"},
     {"trailing_data", "the bytes after the archive's end are ignored"}};
 
@@ -52,7 +56,7 @@ class Archive final : public Container {
   /// Reads all headers. Must be called once, before any other function.
   Status Load(const ReadContext& context);
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
   Tables FilesWithPaths(const PathsInTree& paths) const override;
 
@@ -60,6 +64,8 @@ class Archive final : public Container {
   class MemberTable;
 
   void Conclude(const Walk& walk);
+  /// Leaves out the symbolic links that may lead out of the archive.
+  Status HideLinks(const ReadContext& context);
   Status Count(const ReadContext& context);
 
   const bool salvage_;
@@ -67,6 +73,9 @@ class Archive final : public Container {
   std::string dialect_;
   uint32_t shown_ = 0;  // files
   uint32_t directories_ = 0;
+  uint32_t links_ = 0;  // symbolic ones
+  uint32_t hard_links_ = 0;
+  uint64_t stored_size_ = 0;
   uint64_t decoded_size_ = 0;
   bool has_samples_ = false;
 };
@@ -76,12 +85,40 @@ Status Archive::Load(const ReadContext& context) {
   Status walked = walk.Run(context);
   if (!walked) {
     if (!salvage_ || walked.error().code != Code::kCorrupt) return walked;
-    Warn({walked.error().what, walked.error().offset,
-          /*damage=*/true});
+    Warn({walked.error().what, walked.error().offset, Severity::kDamage});
+    if (walk.needed() > 0) {
+      NeedMore(walk.needed(), "the end of the archive");
+    }
   }
-  members_->ShrinkToFit();
+  CTXFS_TRY(members_->ShrinkToFit());
   Conclude(walk);
+  CTXFS_TRY(HideLinks(context));
   return Count(context);
+}
+
+Status Archive::HideLinks(const ReadContext& context) {
+  LinkPlan plan(/*last_keeps_name=*/true);
+  for (uint32_t i = 0; i < members_->count(); ++i) {
+    if (members_->kind(i) != Kind::kSymlink) continue;
+    CTXFS_TRY(context.Check());
+    plan.AddLink(i, ShownPath(members_->name(i)), members_->target(i));
+  }
+  if (plan.empty()) return {};
+  for (uint32_t i = 0; i < members_->count(); ++i) {
+    if (i % kMembersPerCheck == 0) {
+      CTXFS_TRY(context.Check());
+    }
+    const Kind kind = members_->kind(i);
+    if (!IsShown(kind) || kind == Kind::kSymlink) continue;
+    plan.AddOther(i, ShownPath(members_->name(i)), kind == Kind::kDirectory);
+  }
+  const std::vector<uint32_t> hidden = CTXFS_TRY(plan.Hidden(context));
+  if (hidden.empty()) return {};
+  for (const uint32_t member : hidden) members_->HideLink(member);
+  const uint32_t first = *std::min_element(hidden.begin(), hidden.end());
+  Warn({LinkWarning(hidden.size(), members_->name(first)),
+        members_->extent(first).at});
+  return {};
 }
 
 void Archive::Conclude(const Walk& walk) {
@@ -103,7 +140,7 @@ void Archive::Conclude(const Walk& walk) {
 Status Archive::Count(const ReadContext& context) {
   for (uint32_t i = 0; i < members_->count(); ++i) {
     if (i % kMembersPerCheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
     }
     const Kind kind = members_->kind(i);
     if (!IsShown(kind)) continue;
@@ -112,39 +149,47 @@ Status Archive::Count(const ReadContext& context) {
       continue;
     }
     ++shown_;
-    if (kind != Kind::kSparse) {
-      const uint64_t size = members_->extent(i).size;
-      // Hard links may repeat one member any number of times.
-      decoded_size_ = CheckedAdd(decoded_size_, size).value_or(UINT64_MAX);
+    if (kind == Kind::kSymlink) {
+      ++links_;
+    } else if (kind == Kind::kHardLink) {
+      ++hard_links_;  // its bytes were counted
+    } else {
+      stored_size_ += members_->extent(i).size;  // of the archive's bytes
+      decoded_size_ =
+          CheckedAdd(decoded_size_, members_->FileSize(i)).value_or(UINT64_MAX);
     }
     has_samples_ = has_samples_ || IsOfSample(*members_, i);
   }
   return {};
 }
 
-Json Archive::Info(const ReadContext& /*context*/) const {
-  return {{"format", "tar"},
-          {"version", dialect_},
-          {"entries", shown_},
-          {"entries_not_shown", members_->count() - shown_ - directories_},
-          {"directories", directories_},
-          {"container_size", source()->size()},
-          {"stored_size", decoded_size_},
-          {"decoded_size", decoded_size_},
-          {"salvaged", salvage_},
-          {"warnings", WarningTexts()}};
+void Archive::AddInfo(Json& info, const ReadContext& /*context*/) const {
+  info.update({{"format", "tar"},
+               {"version", dialect_},
+               {"entries", shown_},
+               {"entries_not_shown", members_->count() - shown_ - directories_},
+               {"directories", directories_},
+               {"links", links_},
+               {"hard_links", hard_links_},
+               {"stored_size", stored_size_},
+               {"decoded_size", decoded_size_},
+               {"salvaged", salvage_}});
 }
 
 std::string_view NoteOf(Kind kind) {
   switch (kind) {
     case Kind::kHardLink:
-      return "a hard link: the bytes of an earlier member";
+      return "a hard link: another name of an earlier member";
     case Kind::kSparse:
-      return "a sparse member, which cannot be read";
+      return "a sparse file: its holes are not stored";
+    case Kind::kSymlink:
+      return "a symbolic link";
     case Kind::kDirectory:
       return "a directory";
-    case Kind::kLink:
-      return "not shown: a symbolic link, or a hard link to no earlier member";
+    case Kind::kNotShown:
+      return "not shown: a hard link to no earlier member";
+    case Kind::kLeaves:
+      return "not shown: a symbolic link that may lead out of the archive";
     case Kind::kSpecial:
       return "not shown: neither a file nor a directory";
     default:
@@ -158,7 +203,8 @@ class Archive::MemberTable final : public FileTable {
   explicit MemberTable(std::shared_ptr<const Archive> archive)
       : FileTable({.role = Role::kEntries,
                    .may_nest = true,
-                   .last_keeps_name = true}),
+                   .last_keeps_name = true,
+                   .has_kinds = true}),
         archive_(std::move(archive)),
         members_(*archive_->members_) {}
 
@@ -168,43 +214,69 @@ class Archive::MemberTable final : public FileTable {
     if (!IsShown(members_.kind(member))) return std::nullopt;
     return ShownPath(members_.name(member));
   }
-  bool IsDirectory(uint32_t member) const override {
-    return members_.kind(member) == Kind::kDirectory;
+  FileFacts Facts(uint32_t member) const override {
+    const Kind kind = members_.kind(member);
+    FileFacts facts{members_.FileSize(member), FaultOf(member)};
+    if (kind == Kind::kDirectory) facts.kind = FileKind::kDirectory;
+    if (kind == Kind::kHardLink) facts.original = members_.Original(member);
+    if (kind == Kind::kSymlink) {
+      facts.kind = FileKind::kLink;
+      facts.target = members_.target(member);
+    }
+    return facts;
   }
   Result<Content> Open(uint32_t member,
                        const ReadContext& /*context*/) const override {
-    if (std::optional<Error> fault = Fault(member)) return *std::move(fault);
+    FileFacts facts = Facts(member);
+    if (facts.fault) return *std::move(facts.fault);
+    if (facts.kind == FileKind::kLink) {
+      return LiteralContent(std::string(facts.target));
+    }
+    if (auto map = members_.sparse(member)) {
+      return SparseContent(archive_->source(), std::move(map));
+    }
     const Extent extent = members_.extent(member);
     return Content(Range{archive_->source(), extent.at, nullptr}, extent.size);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t member) const override {
-    return IsReadable(member) ? members_.extent(member).size : 0;
   }
   std::optional<EntryInfo> Describe(
       uint32_t member, const ReadContext& /*context*/) const override {
     const Kind kind = members_.kind(member);
     EntryInfo info;
     info.name = std::string(members_.name(member));
-    info.kind = kind == Kind::kDirectory ? "directory" : "member";
-    info.size = *KnownSize(member);
+    info.kind = kind == Kind::kDirectory ? "directory"
+                : kind == Kind::kSymlink ? "link"
+                                         : "member";
+    info.size = members_.FileSize(member);
     info.stored_size = members_.extent(member).size;
     info.offset = members_.extent(member).at;
     info.verified = "none";
     info.note = NoteOf(kind);
+    if (kind == Kind::kSymlink) {
+      PutText(info.extra, "target", members_.target(member));
+    }
+    if (kind == Kind::kHardLink) {
+      PutText(info.extra, "link_to", members_.name(members_.Original(member)));
+    }
+    const auto map = members_.sparse(member);
+    if (map != nullptr && !map->fault.empty()) info.note = map->fault;
     return info;
-  }
-  std::optional<Error> Fault(uint32_t member) const override {
-    if (IsReadable(member)) return std::nullopt;
-    return Error{Code::kVersion,
-                 "member " + Quote(members_.name(member)) + ": " +
-                     std::string(NoteOf(members_.kind(member))),
-                 members_.extent(member).at};
   }
 
  private:
-  bool IsReadable(uint32_t member) const {
+  std::optional<Error> FaultOf(uint32_t member) const {
     const Kind kind = members_.kind(member);
-    return IsShown(kind) && kind != Kind::kSparse && kind != Kind::kDirectory;
+    const auto fail = [&](Code code, std::string_view why) {
+      return Error{
+          code,
+          "member " + Quote(members_.name(member)) + ": " + std::string(why),
+          members_.extent(member).at};
+    };
+    if (!IsShown(kind) || kind == Kind::kDirectory) {
+      return fail(Code::kVersion, NoteOf(kind));
+    }
+    const auto map = members_.sparse(member);
+    if (map == nullptr || map->fault.empty()) return std::nullopt;
+    return fail(Code::kCorrupt, map->fault);
   }
 
   const std::shared_ptr<const Archive> archive_;
@@ -223,10 +295,9 @@ Container::Tables Archive::FilesWithPaths(const PathsInTree& paths) const {
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
-  Result<Buffer> head =
-      ReadBuffer(*source, 0, std::min(source->size(), kBlock), "header");
-  if (!head) return std::move(head).error();
-  if (!IsArchiveHead(head->span())) {
+  const Buffer head = CTXFS_TRY(
+      ReadBuffer(*source, 0, std::min(source->size(), kBlock), "header"));
+  if (!IsArchiveHead(head.span())) {
     return Error{Code::kNotContainer,
                  "not an archive of tar: the first 512 bytes are not a header",
                  0};
@@ -240,12 +311,13 @@ Result<std::shared_ptr<const Container>> Open(
 
 namespace ctxfs {
 
-extern const Format kTar;
-const Format kTar{.name = "tar",
-                  .contents = "archives, WebDataset shards",
-                  .extensions = "tar",
-                  .probe = &tar::IsArchiveHead,
-                  .open = &tar::Open,
-                  .stays_file = true};
+extern const Format kTar{.name = "tar",
+                         .contents = "archives, WebDataset shards",
+                         .extensions = "tar",
+                         .golden = "tar",
+                         .docs = "tar",
+                         .probe = &tar::IsArchiveHead,
+                         .open = &tar::Open,
+                         .traits = {.stays_file = true}};
 
 }  // namespace ctxfs
