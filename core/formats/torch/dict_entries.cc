@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/torch/dict_entries.h"
 
+#include <openssl/bn.h>
+#include <openssl/crypto.h>
+
 #include <deque>
 #include <map>
+#include <memory>
+#include <new>
 #include <string_view>
 
-#include "core/formats/torch/json_text.h"
+#include "core/base/heap_allowance.h"
 
 namespace ctxfs::torch {
 namespace {
+
+constexpr size_t kKeysPerCheck = 1024;
 
 using Kind = Node::Kind;
 
@@ -23,6 +30,30 @@ void SpendOnKey(const Pickle& pickle, NodeId key, WalkBudget& budget) {
 }
 
 }  // namespace
+
+std::string DecimalDigits(std::string_view twos_complement) {
+  std::string magnitude(twos_complement);
+  const bool negative = !magnitude.empty() && (magnitude.back() & 0x80) != 0;
+  if (negative) {
+    unsigned carry = 1;
+    for (char& c : magnitude) {
+      const unsigned sum = (~static_cast<unsigned char>(c) & 0xFFU) + carry;
+      c = static_cast<char>(sum & 0xFF);
+      carry = sum >> 8;
+    }
+  }
+  const std::unique_ptr<BIGNUM, void (*)(BIGNUM*)> number(
+      BN_lebin2bn(reinterpret_cast<const unsigned char*>(magnitude.data()),
+                  static_cast<int>(magnitude.size()), nullptr),
+      &BN_free);
+  if (number == nullptr) throw std::bad_alloc();
+  char* digits = BN_bn2dec(number.get());
+  if (digits == nullptr) throw std::bad_alloc();
+  std::string text = negative ? "-" : "";
+  text += digits;
+  OPENSSL_free(digits);
+  return text;
+}
 
 bool IsPlainKey(const Pickle& pickle, NodeId key) {
   return pickle.Is(key, Kind::kText) || pickle.Is(key, Kind::kInt) ||
@@ -41,7 +72,7 @@ void AddEntries(const Pickle& pickle, uint32_t link,
   while (link != kNoNode) {
     const NodeId key = pickle.Child(link);
     link = pickle.Next(link);
-    if (link == kNoNode) return;
+    if (link == kNoNode || !AdmitGrowth(entries)) return;
     entries.push_back({key, pickle.Child(link)});
     link = pickle.Next(link);
   }
@@ -58,6 +89,7 @@ bool AddPairs(const Pickle& pickle, NodeId pairs, WalkBudget& budget,
         pickle.Child(pair, 2) != kNoNode) {
       return false;
     }
+    if (!AdmitGrowth(entries)) return true;
     entries.push_back({pickle.Child(pair, 0), pickle.Child(pair, 1)});
   }
   return true;
@@ -74,7 +106,9 @@ bool MergeEqualKeys(const Pickle& pickle, WalkBudget& budget,
   std::deque<std::string> digits;  // of keys that are numbers
   bool distinct = true;
   size_t kept = 0;
+  size_t met = 0;
   for (const Entry entry : entries) {
+    if (met++ % kKeysPerCheck == 0 && !HeapAllowance::Check()) return true;
     if (!IsPlainKey(pickle, entry.key)) {
       entries[kept++] = entry;
       continue;

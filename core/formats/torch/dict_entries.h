@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/formats/torch/pickle.h"
@@ -20,6 +21,13 @@ struct Entry {
 bool IsPlainKey(const Pickle& pickle, NodeId key);
 /// A plain key as text.
 std::string KeyText(const Pickle& pickle, NodeId key);
+
+/// The decimal digits of a little-endian two's complement integer. Takes time
+/// that grows faster than its length.
+std::string DecimalDigits(std::string_view twos_complement);
+
+// Where there is no memory for what these make, they stop, and
+// HeapAllowance::Check fails.
 
 /// Adds the entries of an alternating list of keys and values.
 void AddEntries(const Pickle& pickle, uint32_t link,

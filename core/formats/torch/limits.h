@@ -44,6 +44,11 @@ constexpr size_t kMostRank = 64;
 /// Bytes of a tensor that is larger than its storage, as expand makes one.
 constexpr uint64_t kMostExpanded = limits::kGiB;
 
+/// Bytes by which all tensors together may show storages more than once: at
+/// most kMostRepeated, plus kMostRepeatedPerByte for each byte of the file.
+constexpr uint64_t kMostRepeated = 4 * limits::kGiB;
+constexpr uint64_t kMostRepeatedPerByte = 16;
+
 /// Bytes of the records version and byteorder.
 constexpr uint64_t kMostRecordText = 64;
 

@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/heap_allowance.h"
+#include "core/base/result.h"
 #include "core/formats/torch/limits.h"
 
 namespace ctxfs::torch {
@@ -22,6 +24,14 @@ class Memo {
   size_t size() const { return near_.size() + far_.size(); }
   /// Whether a key is one of those without gaps.
   bool IsNear(uint64_t key) const { return key < near_.size(); }
+
+  /// Returns whether there is memory to set the value of a key.
+  Status AdmitPut(uint64_t key) const {
+    if (key == near_.size()) return AdmitGrowth(near_);
+    const size_t buckets = far_.bucket_count();
+    if (IsNear(key) || far_.size() < buckets) return {};
+    return HeapAllowance::Admit(2 * buckets * sizeof(void*));
+  }
 
   /// Sets the value of a key. Returns false if that would be more than
   /// kMostNodes keys without gaps and `most_far` others.

@@ -79,9 +79,7 @@ class PickleReader {
 Result<Pickle> PickleReader::Read(uint64_t& end) {
   for (uint32_t opcodes = 0; !stopped_; ++opcodes) {
     if (opcodes % kOpcodesPerCheck == 0) {
-      if (Status wanted = context_.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
+      CTXFS_TRY(context_.Check());
     }
     machine_.StartOpcode(input_.at());
     const auto opcode = static_cast<uint8_t>(Number(1));
@@ -123,10 +121,20 @@ Bytes PickleReader::Take(uint64_t size) {
 
 std::string PickleReader::Line() {
   std::string line;
-  while (!machine_.failed() && line.size() <= kMostNameBytes) {
-    const char c = static_cast<char>(Number(1));
-    if (c == '\n') return line;
-    line += c;
+  while (line.size() <= kMostNameBytes) {
+    if (input_.remaining() == 0) (void)Take(1);  // fails
+    if (machine_.failed()) return {};
+    const Result<Bytes> next = input_.Peek();
+    if (!next) {
+      machine_.FailWith(next.error());
+      return {};
+    }
+    const std::string_view text = AsText(*next);
+    const size_t length = std::min(text.find('\n'), text.size());
+    line += text.substr(0, length);
+    const bool ends = length < text.size();
+    input_.Skip(length + (ends ? 1 : 0));
+    if (ends && line.size() <= kMostNameBytes) return line;
   }
   machine_.Fail("a name is too long");
   return {};

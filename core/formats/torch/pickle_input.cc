@@ -2,7 +2,6 @@
 #include "core/formats/torch/pickle_input.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace ctxfs::torch {
 
@@ -15,15 +14,14 @@ PickleInput::PickleInput(const Content& content, uint64_t offset,
       context_(context) {}
 
 Result<Bytes> PickleInput::Take(uint64_t size) {
-  Result<Bytes> next = Peek(size);
-  if (!next) return next;
+  const Bytes next = CTXFS_TRY(Peek(size));
   at_ += size;
-  return next->first(static_cast<size_t>(size));
+  return next.first(static_cast<size_t>(size));
 }
 
 Result<Bytes> PickleInput::Peek(uint64_t least) {
   if (at_ < piece_at_ || !InBounds(at_ - piece_at_, least, piece_size_)) {
-    if (Status read = ReadPiece(); !read) return std::move(read).error();
+    CTXFS_TRY(ReadPiece());
   }
   const auto start = static_cast<size_t>(at_ - piece_at_);
   return Bytes(buffer_.span())

@@ -22,6 +22,7 @@ NodeId PickleMachine::Add(Node node) {
     Fail("more than " + std::to_string(kMostNodes) + " values", Code::kLimit);
     return 0;
   }
+  if (!MayGrow(pickle_.nodes_)) return 0;
   pickle_.nodes_.push_back(node);
   return static_cast<NodeId>(pickle_.nodes_.size() - 1);
 }
@@ -30,7 +31,7 @@ void PickleMachine::PushNode(NodeId node) {
   if (stack_.size() >= kMostNodes) {
     return Fail("the stack is over the limit", Code::kLimit);
   }
-  stack_.push_back(node);
+  if (MayGrow(stack_)) stack_.push_back(node);
 }
 
 NodeId PickleMachine::Top() {
@@ -109,6 +110,9 @@ void PickleMachine::PushPython2Text(size_t start) {
 void PickleMachine::Memorize(uint64_t key) {
   const NodeId top = Top();
   if (failed()) return;
+  if (Status may = memo_.AdmitPut(key); !may) {
+    return FailWith(std::move(may).error());
+  }
   const bool full = memo_.size() >= kMostNodes && !memo_.IsNear(key);
   if (full || !memo_.Put(key, top, kMostNodes)) {
     Fail("the memo is over the limit", Code::kLimit);
@@ -129,6 +133,7 @@ void PickleMachine::Link(NodeId node, uint32_t& first, uint32_t& last) {
     return Fail("more than " + std::to_string(kMostNodes) + " elements",
                 Code::kLimit);
   }
+  if (!MayGrow(pickle_.links_)) return;
   const auto link = static_cast<uint32_t>(pickle_.links_.size());
   pickle_.links_.push_back({node, kNoNode});
   if (last == kNoNode) {
@@ -246,6 +251,7 @@ void PickleMachine::Call(bool with_keywords) {
       (with_keywords && !pickle_.Is(object.kwargs, Kind::kDict))) {
     return Fail("the arguments of a call are not a tuple");
   }
+  if (!MayGrow(pickle_.objects_)) return;
   pickle_.objects_.push_back(object);
   Push(Kind::kObject, static_cast<int64_t>(pickle_.objects_.size() - 1));
 }

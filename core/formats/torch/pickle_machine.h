@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/result.h"
 #include "core/formats/torch/memo.h"
 #include "core/formats/torch/pickle.h"
@@ -46,7 +48,9 @@ class PickleMachine {
 
   // Texts. Their bytes are added first, in pieces, and then pushed.
   size_t text_size() const { return pickle_.texts_.size(); }
-  void AddText(std::string_view bytes) { pickle_.texts_ += bytes; }
+  void AddText(std::string_view bytes) {
+    if (MayGrow(pickle_.texts_, bytes.size())) pickle_.texts_ += bytes;
+  }
   /// Pushes the bytes that were added from `start` on.
   void PushText(Kind kind, size_t start);
   /// Pushes an integer of those bytes in two's complement.
@@ -80,6 +84,13 @@ class PickleMachine {
  private:
   static constexpr NodeId kMark = kNoNode;  // on the stack
 
+  /// Fails if there is no memory for `more` elements of `vector`.
+  template <typename Vector>
+  bool MayGrow(const Vector& vector, size_t more = 1) {
+    Status may = AdmitGrowth(vector, more);
+    if (!may) FailWith(std::move(may).error());
+    return may.has_value();
+  }
   NodeId Add(Node node);
   void PushNode(NodeId node);
   /// The top value; fails if there is none or a mark.

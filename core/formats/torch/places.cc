@@ -39,11 +39,19 @@ std::optional<std::string> Places::Path(PlaceId place, uint64_t limit) const {
   std::vector<std::string> steps;
   uint64_t size = 0;
   for (; place != kRootPlace; place = places_[place].parent) {
-    steps.push_back(StepText(places_[place]));
+    const Place& step = places_[place];
+    const bool is_text =
+        step.step == Step::kKey && pickle_.Is(step.number, Node::Kind::kText);
+    if (is_text && !HeapAllowance::Admit(pickle_.Text(step.number).size())) {
+      return std::nullopt;
+    }
+    steps.push_back(StepText(step));
     size += steps.back().size() + 1;
     if (size > limit) return std::nullopt;
   }
+  if (!HeapAllowance::Admit(size)) return std::nullopt;
   std::string path;
+  path.reserve(static_cast<size_t>(size));
   for (size_t i = steps.size(); i-- > 0;) {
     path += steps[i];
     if (i > 0) path += '/';

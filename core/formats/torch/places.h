@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/heap_allowance.h"
 #include "core/formats/torch/pickle.h"
 
 namespace ctxfs::torch {
@@ -37,7 +38,7 @@ class Places {
   }
 
   /// The steps that lead to a place, joined by '/'; empty for the root. nullopt
-  /// if they have more than `limit` bytes.
+  /// if they have more than `limit` bytes, or if there is no memory for them.
   std::optional<std::string> Path(PlaceId place, uint64_t limit) const;
 
  private:
@@ -49,6 +50,8 @@ class Places {
   };
 
   PlaceId Add(PlaceId parent, Step step, uint32_t number) {
+    // The walk ends at its next check.
+    if (!AdmitGrowth(places_)) return parent;
     places_.push_back({parent, number, step});
     return static_cast<PlaceId>(places_.size() - 1);
   }

@@ -2,7 +2,8 @@
 #include "core/formats/torch/text_opcodes.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "core/base/whole_number.h"
 
 namespace ctxfs::torch {
 namespace {
@@ -12,12 +13,7 @@ namespace {
 std::optional<uint32_t> Digits(std::string_view text, size_t at, size_t digits,
                                int base) {
   if (at > text.size() || text.size() - at < digits) return std::nullopt;
-  uint32_t number = 0;
-  const char* const end = text.data() + at + digits;
-  const auto [stop, error] =
-      std::from_chars(text.data() + at, end, number, base);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return number;
+  return WholeNumber<uint32_t>(text.substr(at, digits), base);
 }
 
 void AppendUtf8(uint32_t point, std::string& text) {
@@ -119,12 +115,10 @@ std::optional<std::string> EscapedText(std::string_view line) {
 
 std::optional<uint64_t> PlainNumber(std::string_view line) {
   constexpr size_t kMostDigits = 19;
-  uint64_t number = 0;
   const bool plain = std::all_of(line.begin(), line.end(),
                                  [](char c) { return c >= '0' && c <= '9'; });
   if (line.empty() || line.size() > kMostDigits || !plain) return std::nullopt;
-  std::from_chars(line.data(), line.data() + line.size(), number);
-  return number;
+  return WholeNumber<uint64_t>(line);
 }
 
 }  // namespace ctxfs::torch

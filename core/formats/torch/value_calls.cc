@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/formats/torch/names.h"
 #include "core/formats/torch/value_walk.h"
 
@@ -61,6 +62,8 @@ std::optional<std::string_view> EncodedText(const Pickle& pickle, NodeId call,
     return std::nullopt;
   }
   budget.SpendOnText(pickle.Text(text).size());
+  if (!HeapAllowance::Admit(pickle.Text(text).size())) return std::nullopt;
+  scratch.reserve(pickle.Text(text).size());
   if (!EncodeLatin1(pickle.Text(text), scratch)) return std::nullopt;
   return scratch;
 }
@@ -102,9 +105,11 @@ void ValueWalk::Persistent(NodeId node, PlaceId place, unsigned depth) {
   const std::string_view name = GlobalName(pickle_, node);
   if (!name.empty()) return PutNamed("$opaque", name);
   if (Met(node, place)) return;
-  text_.Put("{\"$opaque\":\"persistent_id\",\"args\":");
+  text_.BeginObject();
+  text_.Member("$opaque", "persistent_id");
+  text_.Key("args");
   Value(pickle_.at(node).first, places_.AtWord(place, Word::kArgs), depth + 1);
-  text_.Put("}");
+  text_.EndObject();
 }
 
 void ValueWalk::Call(NodeId node, PlaceId place, unsigned depth) {
@@ -227,11 +232,13 @@ bool ValueWalk::Complex(const CallSite& call) {
       !pickle_.Is(call.second, Kind::kFloat)) {
     return false;
   }
-  text_.Put("{\"$complex\":[");
+  text_.BeginObject();
+  text_.Key("$complex");
+  text_.BeginArray();
   Value(call.first, call.place, call.depth + 1);
-  text_.Put(",");
   Value(call.second, call.place, call.depth + 1);
-  text_.Put("]}");
+  text_.EndArray();
+  text_.EndObject();
   return true;
 }
 
@@ -250,13 +257,19 @@ bool ValueWalk::Layout(const CallSite& call) {
 
 bool ValueWalk::Device(const CallSite& call) {
   if (!pickle_.Is(call.first, Kind::kText)) return false;
-  budget_.SpendOnText(pickle_.Text(call.first).size());
-  std::string device(pickle_.Text(call.first));
+  const std::string_view text = pickle_.Text(call.first);
+  budget_.SpendOnText(text.size());
+  std::string number;
   if (call.second != kNoNode) {
     const std::optional<int64_t> index = AsInteger(pickle_, call.second);
     if (!index) return false;
-    device += ":" + std::to_string(*index);
+    number = ":" + std::to_string(*index);
   }
+  const size_t size = text.size() + number.size();
+  if (!text_.HasRoom(size) || !MayTake(size)) return true;
+  std::string device;
+  device.reserve(size);
+  device.append(text).append(number);
   PutNamed("$device", device);
   return true;
 }
@@ -264,10 +277,10 @@ bool ValueWalk::Device(const CallSite& call) {
 void ValueWalk::Opaque(const CallSite& call) {
   const auto& [node, place, depth, name, object, first, second] = call;
   if (!IsEmpty(pickle_, object)) seen_[node] = place;
-  text_.Put("{\"$opaque\":");
-  text_.String(name);
+  text_.BeginObject();
+  text_.Member("$opaque", name);
   const auto put = [&](const char* key, NodeId value, PlaceId at) {
-    PutMember(key);
+    text_.Key(key);
     Value(value, at, call.depth + 1);
   };
   if (name.empty()) {
@@ -281,17 +294,17 @@ void ValueWalk::Opaque(const CallSite& call) {
   }
   if (object.state != kNoNode) put("state", object.state, place);
   if (object.items.first != kNoNode) {
-    PutMember("items");
+    text_.Key("items");
     Array(object.items.first, place, depth + 1);
   }
   if (object.entries.first != kNoNode) {
     std::vector<Entry> entries;
     AddEntries(pickle_, object.entries.first, entries);
     (void)MergeEqualKeys(pickle_, budget_, entries);
-    PutMember("entries");
-    Pairs(entries, place, depth + 1);
+    text_.Key("entries");
+    if (MayTake()) Pairs(entries, place, depth + 1);
   }
-  text_.Put("}");
+  text_.EndObject();
 }
 
 }  // namespace ctxfs::torch

@@ -4,6 +4,7 @@
 // written as the path that they are shown at.
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/formats/torch/limits.h"
 #include "core/formats/torch/value_walk.h"
 
@@ -13,81 +14,93 @@ void ValueWalk::Tensor(const TensorId& tensor, PlaceId place,
                        const std::string& part) {
   if (failed()) return;
   const size_t number = tensors_++;
-  if (writes()) return text_.String((*shown_at_)(number));
+  if (writes()) return text_.Value((*shown_at_)(number));
   if (found_->size() >= kMostTensors) {
     return Fail("more than " + std::to_string(kMostTensors) + " tensors");
   }
-  std::string name = PathTo(place, kMostTensorNames - name_bytes_);
-  if (place == kRootPlace && prefix_.empty()) name = "tensor";
-  name = prefix_ + name + part;
-  if (name.size() > kMostTensorNames - name_bytes_) {
+  std::string path = PathTo(place, kMostTensorNames - name_bytes_);
+  if (place == kRootPlace && prefix_.empty()) path = "tensor";
+  const size_t size = prefix_.size() + path.size() + part.size();
+  if (size > kMostTensorNames - name_bytes_) {
     return Fail("the names of tensors are over the limit");
   }
-  name_bytes_ += name.size();
+  if (!MayTake(size)) return;
+  std::string name;
+  name.reserve(size);
+  name.append(prefix_).append(path).append(part);
+  name_bytes_ += size;
+  if (Status may = AdmitGrowth(*found_); !may) {
+    error_ = std::move(may).error();
+    return;
+  }
   found_->push_back({std::move(name), tensor.call});
 }
 
 void ValueWalk::TensorObject(const TensorId& tensor, PlaceId place,
                              const std::string& part) {
-  text_.Put("{\"$tensor\":");
+  text_.BeginObject();
+  text_.Key("$tensor");
   Tensor(tensor, place, part);
-  text_.Put("}");
+  text_.EndObject();
 }
 
 void ValueWalk::Quantised(const QuantisedId& quantised, PlaceId place,
                           unsigned depth) {
-  text_.Put("{\"$tensor\":");
+  text_.BeginObject();
+  text_.Key("$tensor");
   Tensor(quantised.codes, place, "");
-  text_.Put(",\"quantizer\":{\"scheme\":");
-  text_.String(quantised.scheme);
+  text_.Key("quantizer");
+  text_.BeginObject();
+  text_.Member("scheme", quantised.scheme);
   if (quantised.scales) {
-    PutMember("scales");
+    text_.Key("scales");
     TensorObject(*quantised.scales, place, ".scales");
-    PutMember("zero_points");
+    text_.Key("zero_points");
     TensorObject(*quantised.zero_points, place, ".zero_points");
-    PutMember("axis");
-    text_.Integer(quantised.axis);
+    text_.Member("axis", quantised.axis);
   } else {
-    PutMember("scale");
+    text_.Key("scale");
     Value(quantised.scale, place, depth + 1);
-    PutMember("zero_point");
+    text_.Key("zero_point");
     Value(quantised.zero_point, place, depth + 1);
   }
-  text_.Put("}}");
+  text_.EndObject();
+  text_.EndObject();
 }
 
 void ValueWalk::Sparse(const SparseId& sparse, PlaceId place) {
-  text_.Put("{\"$sparse\":{\"layout\":");
-  text_.String(sparse.layout);
-  PutMember("shape");
+  text_.BeginObject();
+  text_.Key("$sparse");
+  text_.BeginObject();
+  text_.Member("layout", sparse.layout);
+  text_.Key("shape");
   PutIntegers(sparse.shape);
   for (const auto& [name, tensor] : sparse.parts) {
-    PutMember(name.c_str());
+    text_.Key(name);
     TensorObject(tensor, place, "." + name);
   }
-  if (sparse.coalesced) {
-    PutMember("coalesced");
-    text_.Put(*sparse.coalesced ? "true" : "false");
-  }
-  text_.Put("}}");
+  if (sparse.coalesced) text_.Member("coalesced", *sparse.coalesced);
+  text_.EndObject();
+  text_.EndObject();
 }
 
 void ValueWalk::Meta(const MetaId& meta) {
-  text_.Put("{\"$meta\":{\"dtype\":");
-  text_.String(DTypeName(meta.type.dtype));
-  PutMember("shape");
+  text_.BeginObject();
+  text_.Key("$meta");
+  text_.BeginObject();
+  text_.Member("dtype", DTypeName(meta.type.dtype));
+  text_.Key("shape");
   PutIntegers(meta.shape);
-  text_.Put("}}");
+  text_.EndObject();
+  text_.EndObject();
 }
 
 void ValueWalk::Storage(const StorageId& storage) {
-  text_.Put("{\"$storage\":");
-  text_.String(storage.key);
-  PutMember("dtype");
-  text_.String(DTypeName(storage.type.dtype));
-  PutMember("size");
-  text_.Integer(storage.elements);
-  text_.Put("}");
+  text_.BeginObject();
+  text_.Member("$storage", storage.key);
+  text_.Member("dtype", DTypeName(storage.type.dtype));
+  text_.Member("size", storage.elements);
+  text_.EndObject();
 }
 
 }  // namespace ctxfs::torch

@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/formats/torch/limits.h"
 
 namespace ctxfs::torch {
@@ -15,13 +16,15 @@ ValueWalk::ValueWalk(const Pickle& pickle, const ReadContext& context,
                      bool writes)
     : pickle_(pickle),
       context_(context),
-      text_(writes, kMostValueText),
+      text_(writes ? kMostValueText : 0,
+            {Code::kLimit, "value_too_large: the text is over the limit of " +
+                               std::to_string(kMostValueText) + " bytes"}),
       places_(pickle),
       seen_(pickle.count(), kNoPlace) {}
 
 Status ValueWalk::Walk() {
   Value(pickle_.root(), kRootPlace, 0);
-  if (text_.full()) FailTooLarge();
+  if (IsFull()) FailTooLarge();
   if (error_) return *std::move(error_);
   return {};
 }
@@ -31,11 +34,16 @@ void ValueWalk::Fail(std::string what) {
 }
 
 void ValueWalk::FailTooLarge() {
-  Fail("value_too_large: the text is over the limit of " +
-       std::to_string(kMostValueText) + " bytes");
+  if (!error_) error_ = text_.status().error();
 }
 
 void ValueWalk::FailExhausted() { Fail("the value is over the limit"); }
+
+bool ValueWalk::MayTake(uint64_t bytes) {
+  Status may = HeapAllowance::Admit(bytes);
+  if (!may && !error_) error_ = std::move(may).error();
+  return may.has_value();
+}
 
 bool ValueWalk::MayWalk(unsigned depth) {
   if (failed()) return false;
@@ -51,7 +59,7 @@ bool ValueWalk::MayWalk(unsigned depth) {
   } else if (depth > kMostDepth) {
     Fail("pickle_depth: the value is nested deeper than " +
          std::to_string(kMostDepth));
-  } else if (text_.full()) {
+  } else if (IsFull()) {
     FailTooLarge();
   }
   return !failed();
@@ -62,17 +70,20 @@ void ValueWalk::Value(NodeId node, PlaceId place, unsigned depth) {
   const Node& value = pickle_.at(node);
   switch (value.kind) {
     case Kind::kNone:
-      return text_.Put("null");
+      return text_.Null();
     case Kind::kBool:
-      return text_.Put(value.number != 0 ? "true" : "false");
+      return text_.Value(value.number != 0);
     case Kind::kInt:
-      return text_.Integer(value.number);
+      return text_.Value(value.number);
     case Kind::kBigInt:
-      return text_.BigInteger(pickle_.Text(node));
+      if (text_.HasRoom(pickle_.Text(node).size())) {
+        text_.Value(DecimalDigits(pickle_.Text(node)));
+      }
+      return;
     case Kind::kFloat:
-      return text_.Float(std::bit_cast<double>(value.number));
+      return text_.Value(std::bit_cast<double>(value.number));
     case Kind::kText:
-      return text_.String(pickle_.Text(node));
+      return text_.Value(pickle_.Text(node));
     case Kind::kBytes:
       return PutBytes(pickle_.Text(node));
     case Kind::kList:
@@ -124,25 +135,22 @@ bool ValueWalk::Met(NodeId node, PlaceId place) {
 }
 
 void ValueWalk::PutNamed(const char* key, std::string_view text) {
-  text_.Put("{");
-  text_.Key(key);
-  text_.String(text);
-  text_.Put("}");
+  text_.BeginObject();
+  text_.Member(key, text);
+  text_.EndObject();
 }
 
 void ValueWalk::PutBytes(std::string_view bytes) {
-  text_.Put("{\"$bytes\":");
+  text_.BeginObject();
+  text_.Key("$bytes");
   text_.Base64(bytes);
-  text_.Put("}");
+  text_.EndObject();
 }
 
 void ValueWalk::PutIntegers(const std::vector<int64_t>& numbers) {
-  text_.Put("[");
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (i > 0) text_.Put(",");
-    text_.Integer(numbers[i]);
-  }
-  text_.Put("]");
+  text_.BeginArray();
+  for (const int64_t number : numbers) text_.Value(number);
+  text_.EndArray();
 }
 
 void ValueWalk::Container(NodeId node, PlaceId place, unsigned depth) {
@@ -156,21 +164,21 @@ void ValueWalk::Container(NodeId node, PlaceId place, unsigned depth) {
 }
 
 void ValueWalk::Array(uint32_t link, PlaceId place, unsigned depth) {
-  text_.Put("[");
+  text_.BeginArray();
   for (uint32_t i = 0; link != kNoNode && !failed();
        link = pickle_.Next(link), ++i) {
-    if (i > 0) text_.Put(",");
     const NodeId child = pickle_.Child(link);
     Value(child, HasPlaces(child) ? places_.AtIndex(place, i) : place,
           depth + 1);
   }
-  text_.Put("]");
+  text_.EndArray();
 }
 
 void ValueWalk::Set(uint32_t link, PlaceId place, unsigned depth) {
-  text_.Put("{\"$set\":");
+  text_.BeginObject();
+  text_.Key("$set");
   Array(link, place, depth);
-  text_.Put("}");
+  text_.EndObject();
 }
 
 // A key that starts with '$' could be taken for one of ours.
@@ -186,28 +194,31 @@ bool ValueWalk::MayBeMembers(const std::vector<Entry>& entries) const {
 void ValueWalk::Dict(std::vector<Entry> entries, NodeId attributes,
                      PlaceId place, unsigned depth) {
   const bool distinct = MergeEqualKeys(pickle_, budget_, entries);
+  if (!MayTake()) return;
   const bool members = distinct && MayBeMembers(entries);
-  text_.Put("{");
+  text_.BeginObject();
   if (members) {
     Members(entries, place, depth);
   } else {
-    text_.Put("\"$dict\":");
+    text_.Key("$dict");
     Pairs(entries, place, depth);
   }
   if (attributes != kNoNode) {
-    if (!entries.empty() || !members) text_.Put(",");
     text_.Key("$attrs");
     Value(attributes, places_.AtWord(place, Word::kAttributes), depth + 1);
   }
-  text_.Put("}");
+  text_.EndObject();
 }
 
 void ValueWalk::Members(const std::vector<Entry>& entries, PlaceId place,
                         unsigned depth) {
   for (uint32_t i = 0; i < entries.size() && !failed(); ++i) {
     const auto [key, value] = entries[i];
-    if (i > 0) text_.Put(",");
-    if (writes()) text_.Key(KeyText(pickle_, key));
+    if (writes()) {
+      // Not a copy of a text, which can be long.
+      pickle_.Is(key, Kind::kText) ? text_.Key(pickle_.Text(key))
+                                   : text_.Key(KeyText(pickle_, key));
+    }
     Value(value, HasPlaces(value) ? places_.AtEntry(place, key, i) : place,
           depth + 1);
   }
@@ -215,30 +226,33 @@ void ValueWalk::Members(const std::vector<Entry>& entries, PlaceId place,
 
 void ValueWalk::Pairs(const std::vector<Entry>& entries, PlaceId place,
                       unsigned depth) {
-  text_.Put("[");
+  text_.BeginArray();
   for (uint32_t i = 0; i < entries.size() && !failed(); ++i) {
     const auto [key, value] = entries[i];
     const PlaceId at = places_.AtEntry(place, key, i);
-    text_.Put(i > 0 ? ",[" : "[");
+    text_.BeginArray();
     Value(key, places_.AtWord(at, Word::kKey), depth + 1);
-    text_.Put(",");
     Value(value, at, depth + 1);
-    text_.Put("]");
+    text_.EndArray();
   }
-  text_.Put("]");
+  text_.EndArray();
 }
 
 Status FindTensors(const Pickle& pickle, const std::string& prefix,
                    const ReadContext& context,
                    std::vector<FoundTensor>& found) {
+  CTXFS_TRY(HeapAllowance::Admit(pickle.count() * sizeof(PlaceId)));
   return ValueWalk(pickle, context, prefix, found).Walk();
 }
 
 Result<std::string> ValueText(const Pickle& pickle, const TensorPath& path,
                               const ReadContext& context) {
+  CTXFS_TRY(HeapAllowance::Admit(pickle.count() * sizeof(PlaceId)));
   ValueWalk walk(pickle, context, path);
-  if (Status walked = walk.Walk(); !walked) return std::move(walked).error();
-  return walk.TakeText() + "\n";
+  CTXFS_TRY(walk.Walk());
+  std::string text = CTXFS_TRY(walk.TakeText());
+  CTXFS_TRY(AppendAdmitted(text, "\n"));
+  return text;
 }
 
 }  // namespace ctxfs::torch

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/json_writer.h"
 #include "core/base/result.h"
 #include "core/content/read_context.h"
 #include "core/formats/torch/dict_entries.h"
-#include "core/formats/torch/json_text.h"
 #include "core/formats/torch/objects.h"
 #include "core/formats/torch/pickle.h"
 #include "core/formats/torch/places.h"
@@ -39,7 +39,7 @@ class ValueWalk {
   }
 
   Status Walk();
-  std::string TakeText() { return text_.Take(); }
+  Result<std::string> TakeText() { return std::move(text_).Take(); }
 
  private:
   ValueWalk(const Pickle& pickle, const ReadContext& context, bool writes);
@@ -96,9 +96,12 @@ class ValueWalk {
 
   bool writes() const { return shown_at_ != nullptr; }
   bool failed() const { return error_.has_value(); }
+  bool IsFull() const { return writes() && !text_.ok(); }
   void Fail(std::string what);
   void FailTooLarge();
   void FailExhausted();
+  /// Whether there is memory for `bytes` more; fails if not.
+  bool MayTake(uint64_t bytes = 0);
   /// Whether another value may be walked; fails if not.
   bool MayWalk(unsigned depth);
 
@@ -113,10 +116,6 @@ class ValueWalk {
   bool Met(NodeId node, PlaceId place);
 
   // Pieces of text.
-  void PutMember(const char* key) {
-    text_.Put(",");
-    text_.Key(key);
-  }
   void PutNamed(const char* key, std::string_view text);  // {"key":"text"}
   void PutBytes(std::string_view bytes);
   void PutIntegers(const std::vector<int64_t>& numbers);
@@ -126,7 +125,7 @@ class ValueWalk {
   std::vector<FoundTensor>* found_ = nullptr;
   std::string prefix_;
   const TensorPath* shown_at_ = nullptr;
-  JsonText text_;
+  JsonWriter text_;  // has room only if this writes
   Places places_;
   std::vector<PlaceId> seen_;  // by node: where it was met
   WalkBudget budget_;
