@@ -11,14 +11,16 @@
 #include "core/formats/torch/checkpoint.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/text.h"
+#include "core/base/whole_number.h"
 #include "core/container/model_files.h"
 #include "core/container/open.h"
 #include "core/formats/torch/limits.h"
+#include "core/formats/zip/coverage.h"
 
 namespace ctxfs::torch {
 namespace {
@@ -40,13 +42,7 @@ std::optional<uint64_t> ParseNumber(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
     text.remove_suffix(1);
   }
-  uint64_t number = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return std::nullopt;
-  }
-  return number;
+  return WholeNumber<uint64_t>(text);
 }
 
 bool Probe(Bytes head) {
@@ -78,21 +74,21 @@ bool IsCheckpoint(const zip::Directory& directory) {
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
-  const Result<Buffer> head = ReadHead(*source);
-  if (!head) return head.error();
-  if (StartsLegacy(head->span())) {
+  const Buffer head = CTXFS_TRY(ReadHead(*source));
+  if (StartsLegacy(head.span())) {
     return LoadContainer<Checkpoint>(context, std::move(source), nullptr,
                                      options);
   }
-  Result<zip::Directory> directory =
-      zip::OpenDirectory(*source, options, context);
-  if (!directory) return std::move(directory).error();
-  if (!IsCheckpoint(*directory)) {
-    return zip::MakeZipContainer(std::move(source), std::move(*directory),
-                                 options);
+  zip::Directory directory =
+      CTXFS_TRY(zip::OpenDirectory(*source, options, context));
+  if (!IsCheckpoint(directory)) {
+    return zip::MakeZipContainer(std::move(source), std::move(directory),
+                                 options, context);
   }
+  CTXFS_TRY(
+      HeapAllowance::Admit(directory.members.size() * sizeof(AtomicVerdict)));
   auto archive = std::make_shared<const zip::Archive>(
-      source, std::move(*directory),
+      source, std::move(directory),
       zip::Archive::Options{.verify = options.verify,
                             .zero_is_no_checksum = true});
   return LoadContainer<Checkpoint>(context, std::move(source),
@@ -102,10 +98,7 @@ Result<std::shared_ptr<const Container>> Open(
 }  // namespace
 
 Status Checkpoint::Load(const ReadContext& context) {
-  Status loaded =
-      archive_ == nullptr ? LoadLegacy(context) : LoadArchive(context);
-  if (!loaded) return loaded;
-  NameTensors();
+  CTXFS_TRY(archive_ == nullptr ? LoadLegacy(context) : LoadArchive(context));
   if (!options_.alone && !tensors_.empty()) {
     documents_ = FindModelFiles(*source());
   }
@@ -113,22 +106,46 @@ Status Checkpoint::Load(const ReadContext& context) {
 }
 
 Status Checkpoint::LoadArchive(const ReadContext& context) {
+  CTXFS_TRY(HeapAllowance::Admit(archive_->directory().WarningBytes()));
   WarnAll(archive_->directory().warnings);
-  FindTop();
-  if (Status read = ReadVersion(context); !read) return read;
-  if (Status read = ReadByteOrder(context); !read) return read;
+  CTXFS_TRY(FindTop(context));
+  CTXFS_TRY(ReadVersion(context));
+  CTXFS_TRY(ReadByteOrder(context));
   WarnOfMissingChecksums();
-  if (Status listed = ListGlobals(context); !listed) return listed;
-  Status read = ReadPickleRecord(kValue, "data/", context);
-  if (!read) return read;
+  CTXFS_TRY(ListGlobals(context));
+  CTXFS_TRY(ReadPickleRecord(kValue, "data/", context));
   script_ = Record(kConstantsName).has_value();
-  if (!script_ || !pickles_[kValue].content) return {};
-  return ReadPickleRecord(kConstants, "constants/", context);
+  if (script_ && pickles_[kValue].content) {
+    CTXFS_TRY(ReadPickleRecord(kConstants, "constants/", context));
+  }
+  NeedRecords();
+  return {};
 }
 
-void Checkpoint::FindTop() {
+void Checkpoint::NeedRecords() {
+  const zip::Directory& directory = archive_->directory();
+  if (directory.needed == 0) return;
+  const uint64_t records =
+      CheckedAdd(directory.members_end, missing_bytes_).value_or(UINT64_MAX);
+  NeedMore(std::max(directory.needed, records), directory.lost);
+}
+
+std::vector<Error> Checkpoint::Inspect(const ReadContext& context) const {
+  std::vector<Error> faults = Faults();
+  if (archive_ == nullptr) return faults;
+  for (Error& gap : zip::FindGaps(*source(), archive_->directory(), context)) {
+    faults.push_back(std::move(gap));
+  }
+  return faults;
+}
+
+Status Checkpoint::FindTop(const ReadContext& context) {
+  constexpr uint32_t kMembersPerCheck = 4096;
   top_ = FolderOf(archive_->Name(0));
   for (uint32_t i = 0; i < archive_->count(); ++i) {
+    if (i % kMembersPerCheck == 0) {
+      CTXFS_TRY(context.Check());
+    }
     std::string_view name = archive_->Name(i);
     if (!name.starts_with(top_)) {
       all_in_top_ = false;
@@ -138,6 +155,7 @@ void Checkpoint::FindTop() {
     name.remove_prefix(top_.size());
     if (!records_.emplace(name, i).second) repeated_.insert(name);
   }
+  return {};
 }
 
 std::optional<uint32_t> Checkpoint::Record(std::string_view name) const {
@@ -151,9 +169,8 @@ Result<std::string> Checkpoint::ReadRecord(uint32_t member,
   if (archive_->Size(member) > kMostRecordText) {
     return Error{Code::kLimit, "a record is too long"};
   }
-  const Result<Content> content = archive_->Open(member);
-  if (!content) return content.error();
-  return ReadAll(*content, context);
+  const Content content = CTXFS_TRY(archive_->Open(member));
+  return ReadAll(content, context);
 }
 
 Status Checkpoint::ReadVersion(const ReadContext& context) {
@@ -204,7 +221,7 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
   const std::optional<uint32_t> member = Record(name);
   if (!member) {
     Warn({"pickle: there is more than one " + std::string(name), kNoOffset,
-          /*damage=*/true});
+          Severity::kDamage});
     return {};
   }
   const auto refuse = [&](const Error& error) -> Status {
@@ -214,7 +231,7 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
     // A message of the walk of the value starts with a key already.
     const bool keyed = error.what.starts_with("pickle_");
     Warn({(keyed ? "" : key) + std::string(name) + ": " + error.what,
-          archive_->member(*member).header, /*damage=*/true});
+          archive_->member(*member).header, Severity::kDamage});
     return {};
   };
   const Result<Content> content = archive_->Open(*member);
@@ -223,7 +240,7 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
     return refuse(verified.error());
   }
   uint64_t end = 0;
-  const Result<Pickle> pickle = ReadPickle(*content, 0, context, end);
+  Result<Pickle> pickle = ReadPickle(*content, 0, context, end);
   if (!pickle) {
     Error error = pickle.error();
     if (error.offset != kNoOffset) {
@@ -239,6 +256,7 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
     return refuse(added.error());
   }
   pickles_[which].content = *content;
+  pickles_[which].parsed = *std::move(pickle);
   return {};
 }
 
@@ -265,10 +283,12 @@ Status Checkpoint::AddFound(const Pickle& pickle,
   constexpr size_t kTensorsPerCheck = 1024;
   SharedParts parts;
   std::map<std::pair<NodeId, bool>, std::shared_ptr<const Layout>> layouts;
+  CTXFS_TRY(AdmitGrowth(tensors_, found.size()));
   tensors_.reserve(tensors_.size() + found.size());
   for (size_t i = 0; i < found.size(); ++i) {
     if (i % kTensorsPerCheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
+      CTXFS_TRY(AdmitGrowth(storages_, kTensorsPerCheck));
     }
     const TensorCall call = found[i].tensor;
     std::shared_ptr<const Layout>& layout = layouts[{call.args, call.v3}];
@@ -277,7 +297,7 @@ Status Checkpoint::AddFound(const Pickle& pickle,
       if (!id) return Error{Code::kCorrupt, "a tensor is not in the pickle"};
       layout = std::make_shared<const Layout>(Resolve(*id, storages, parts));
     }
-    tensors_.push_back({std::move(found[i].name), {}, layout});
+    tensors_.push_back({std::move(found[i].name), Charge(layout, parts)});
   }
   WarnOfFaults();
   return {};
@@ -286,9 +306,14 @@ Status Checkpoint::AddFound(const Pickle& pickle,
 void Checkpoint::WarnOfFaults() {
   uint64_t too_large = 0;
   uint64_t unreadable = 0;
+  uint64_t over_limit = 0;
   for (const Tensor& tensor : tensors_) {
     const auto& fault = tensor.layout->fault;
     if (fault == nullptr) continue;
+    if (tensor.layout->over_limit) {
+      ++over_limit;
+      continue;
+    }
     ++unreadable;
     if (fault->starts_with("too_large")) ++too_large;
   }
@@ -296,10 +321,16 @@ void Checkpoint::WarnOfFaults() {
     Warn({"too_large: " + std::to_string(too_large) +
           " tensors are larger than their storages and than 1 GiB"});
   }
+  if (over_limit > 0) {
+    Warn({"repeated: " + std::to_string(over_limit) +
+          " tensors are not readable, because tensors show bytes of storages "
+          "again, and more than " +
+          std::to_string(MostRepeated()) + " of them"});
+  }
   if (unreadable > 0) {
     Warn({"unreadable: " + std::to_string(unreadable) +
               " tensors do not lie in their storages",
-          kNoOffset, /*damage=*/true});
+          kNoOffset, Severity::kDamage});
   }
 }
 
@@ -307,7 +338,8 @@ Status Checkpoint::MakeDocuments(const ReadContext& context) {
   for (const Which which : {kValue, kConstants}) {
     PickleFile& file = pickles_[which];
     if (!file.content) continue;
-    Result<std::string> text = DocumentText(which, context);
+    Result<std::string> text = TextWithNames(file, context);
+    file.parsed.reset();
     if (text) {
       file.shown = true;
       if (text->size() <= kMostKeptText) {
@@ -322,17 +354,47 @@ Status Checkpoint::MakeDocuments(const ReadContext& context) {
   return {};
 }
 
+Result<std::string> Checkpoint::TextWithNames(
+    const PickleFile& file, const ReadContext& context) const {
+  const auto name =
+      [this, first = file.first_tensor](size_t number) -> const std::string& {
+    return tensors_[first + number].name;
+  };
+  if (file.parsed) return ValueText(*file.parsed, name, context);
+  uint64_t end = 0;
+  const Pickle pickle =
+      CTXFS_TRY(ReadPickle(*file.content, file.offset, context, end));
+  return ValueText(pickle, name, context);
+}
+
+Result<std::vector<std::string>> Checkpoint::ShownAt(
+    const PathsInTree& paths) const {
+  uint64_t bytes = tensors_.size() * sizeof(std::string);
+  for (const Tensor& tensor : tensors_) bytes += tensor.name.size();
+  CTXFS_TRY(HeapAllowance::Admit(bytes));
+  std::vector<std::string> shown = paths.Of(0, count());
+  for (std::string& path : shown) {
+    // A tensor without a file has no path.
+    path.erase(0, std::min(path.size(), path.find('/') + 1));
+  }
+  return shown;
+}
+
 Result<std::string> Checkpoint::DocumentText(Which which,
+                                             const PathsInTree& paths,
                                              const ReadContext& context) const {
   const PickleFile& file = pickles_[which];
+  const std::vector<std::string> shown = CTXFS_TRY(ShownAt(paths));
+  const bool at_names =
+      std::ranges::equal(shown, tensors_, {}, {}, &Tensor::name);
+  if (file.text != nullptr && at_names) return *file.text;
   uint64_t end = 0;
-  const Result<Pickle> pickle =
-      ReadPickle(*file.content, file.offset, context, end);
-  if (!pickle) return pickle.error();
+  const Pickle pickle =
+      CTXFS_TRY(ReadPickle(*file.content, file.offset, context, end));
   return ValueText(
-      *pickle,
-      [this, first = file.first_tensor](size_t number) -> const std::string& {
-        return tensors_[first + number].path;
+      pickle,
+      [&shown, first = file.first_tensor](size_t number) -> const std::string& {
+        return shown[first + number];
       },
       context);
 }
@@ -341,12 +403,14 @@ Result<std::string> Checkpoint::DocumentText(Which which,
 
 namespace ctxfs {
 
-extern const Format kTorch;
-const Format kTorch{.name = "torch",
-                    .contents = "PyTorch checkpoints and TorchScript",
-                    .extensions = "pt pth ckpt",
-                    .probe = &torch::Probe,
-                    .open = &torch::Open,
-                    .stays_file = true};
+extern const Format kTorch{.name = "torch",
+                           .contents = "PyTorch checkpoints and TorchScript",
+                           .extensions = "pt pth ckpt",
+                           .text_extensions = "pt pth ckpt",
+                           .golden = "torch",
+                           .docs = "torch",
+                           .probe = &torch::Probe,
+                           .open = &torch::Open,
+                           .traits = {.stays_file = true}};
 
 }  // namespace ctxfs

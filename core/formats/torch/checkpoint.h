@@ -24,6 +24,7 @@ struct Storage {
   std::optional<uint32_t> member;  // of the archive
   uint64_t offset = 0;             // in the file, if it is not a record
   uint64_t size = 0;               // in bytes
+  uint64_t shown = 0;              // bytes that tensors show, <= size
   std::string fault;               // why it cannot be read; empty: it can
 };
 
@@ -40,6 +41,7 @@ struct Layout {
   std::shared_ptr<const Extents> strides;    // in elements
   std::shared_ptr<const std::string> fault;  // why it cannot be read; null: it
                                              // can
+  bool over_limit = false;                   // whether the fault is a limit
   uint64_t offset = 0;                       // in elements, from `start`
   uint64_t start = 0;                        // in bytes of the storage
   uint64_t size = 0;                         // in bytes of its file
@@ -51,7 +53,6 @@ struct Layout {
 /// A tensor at one place of the value.
 struct Tensor {
   std::string name;
-  std::string path;  // below tensors/, as it is shown
   std::shared_ptr<const Layout> layout;
 };
 
@@ -71,8 +72,10 @@ class Checkpoint final : public TensorContainer {
   /// section 10, and with kLimit.
   Status Load(const ReadContext& context);
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
+  std::vector<Error> Inspect(const ReadContext& context) const override;
   Tables Files() const override;
+  Tables FilesWithPaths(const PathsInTree& paths) const override;
   Exports Export() const override;
 
   uint32_t count() const override {
@@ -97,30 +100,37 @@ class Checkpoint final : public TensorContainer {
     uint64_t offset = 0;
     size_t first_tensor = 0;  // number of the first tensor in it
     bool shown = false;
-    std::shared_ptr<const std::string> text;  // kept if it is short
+    std::optional<Pickle> parsed;  // while the container is being opened
+    /// The text of the document if every tensor is shown at its name; null if
+    /// it is too long to keep.
+    std::shared_ptr<const std::string> text;
   };
 
   Status LoadArchive(const ReadContext& context);
   // Steps of LoadArchive.
-  void FindTop();
+  Status FindTop(const ReadContext& context);
   Status ReadVersion(const ReadContext& context);
   Status ReadByteOrder(const ReadContext& context);
   Result<std::string> ReadRecord(uint32_t member, const ReadContext& context);
   Status ReadPickleRecord(Which which, const std::string& storages,
                           const ReadContext& context);
   void WarnOfMissingChecksums();
+  /// If the archive was cut, notes how many bytes the missing records need.
+  void NeedRecords();
 
   /// The record `name` of the archive; nullopt if there is none or more than
   /// one.
   std::optional<uint32_t> Record(std::string_view name) const;
   /// The number of the storage that is record `name`.
-  uint32_t StorageRecord(const std::string& name);
+  uint32_t StorageRecord(const std::string& name, const StorageId& id);
 
   Status LoadLegacy(const ReadContext& context);
   // Steps of LoadLegacy.
   Status ReadLegacyHead(const ReadContext& context, uint64_t& at);
   Status ReadLegacyStorages(const Pickle& keys, uint64_t at,
                             const Pickle& object, const ReadContext& context);
+  /// Warns of bytes after the storages, which end at byte `at`.
+  Status WarnOfLegacyEnd(uint64_t at);
   /// Finds a storage of `elements` elements of `width` bytes at byte `at`, and
   /// moves `at` behind it.
   Status PlaceLegacy(uint64_t width, int64_t elements, Storage& storage,
@@ -140,16 +150,26 @@ class Checkpoint final : public TensorContainer {
     SharedValues<Extents> extents;
     SharedValues<std::string> faults;
   };
+  /// Counts the bytes by which a tensor shows its storage more than once.
+  /// Returns `layout`, or one with a fault if all tensors together exceed the
+  /// limit.
+  std::shared_ptr<const Layout> Charge(std::shared_ptr<const Layout> layout,
+                                       SharedParts& parts);
+  uint64_t MostRepeated() const;
   Layout Resolve(const TensorId& id, const std::string& storages,
                  SharedParts& parts);
   /// Why a tensor does not lie in its storage; empty if it does.
   std::string Place(const TensorId& id, const Storage& storage,
                     SharedParts& parts, Layout& layout);
-  void NameTensors();
-  /// Writes the documents' texts, or notes that they are too large.
+  /// Makes the texts of the documents, with each tensor at its name, and warns
+  /// of one that cannot be made, for example because it is too large.
   Status MakeDocuments(const ReadContext& context);
-  Result<std::string> DocumentText(Which which,
+  Result<std::string> TextWithNames(const PickleFile& file,
+                                    const ReadContext& context) const;
+  Result<std::string> DocumentText(Which which, const PathsInTree& paths,
                                    const ReadContext& context) const;
+  /// Where the tree shows the tensors, below tensors/.
+  Result<std::vector<std::string>> ShownAt(const PathsInTree& paths) const;
 
   // globals.cc: what loading the checkpoint would import (section 12).
   /// Lists the names of all records that torch may load, whatever stands in the
@@ -177,7 +197,9 @@ class Checkpoint final : public TensorContainer {
   std::optional<uint64_t> version_;
   bool big_endian_ = false;
   bool script_ = false;
-  bool too_many_ = false;  // tensors
+  bool too_many_ = false;        // tensors
+  uint64_t repeated_bytes_ = 0;  // see Charge
+  uint64_t missing_bytes_ = 0;   // of records that the archive does not have
   PickleFile pickles_[2];
   std::vector<Storage> storages_;
   std::unordered_map<std::string, uint32_t> storage_numbers_;

@@ -7,7 +7,6 @@
 #include "core/container/documents.h"
 #include "core/content/strided.h"
 #include "core/formats/torch/checkpoint.h"
-#include "core/formats/torch/limits.h"
 
 namespace ctxfs::torch {
 namespace {
@@ -36,7 +35,7 @@ std::optional<Error> Checkpoint::TensorFault(uint32_t number) const {
   const uint64_t at = placed.storage < storages_.size()
                           ? storages_[placed.storage].offset
                           : kNoOffset;
-  return Error{Code::kCorrupt,
+  return Error{placed.over_limit ? Code::kLimit : Code::kCorrupt,
                "tensor " + Quote(tensor.name) + ": " + *placed.fault, at};
 }
 
@@ -45,8 +44,7 @@ Result<Content> Checkpoint::OpenTensor(uint32_t number) const {
     return *std::move(fault);
   }
   const Layout& tensor = *tensors_[number].layout;
-  const Result<Content> stored = OpenStorage(storages_[tensor.storage]);
-  if (!stored) return stored.error();
+  const Content stored = CTXFS_TRY(OpenStorage(storages_[tensor.storage]));
   const DType dtype = tensor.type.dtype;
   const auto width = static_cast<uint32_t>(DTypeSize(dtype));
   StridedLayout layout;
@@ -63,7 +61,7 @@ Result<Content> Checkpoint::OpenTensor(uint32_t number) const {
                               : kOwnPieces | uint64_t{number} << kPieceBits;
   return StridedContent(
       {owner_, pieces},
-      stored->Slice(tensor.start, stored->size() - tensor.start),
+      stored.Slice(tensor.start, stored.size() - tensor.start),
       std::move(layout));
 }
 
@@ -108,25 +106,25 @@ EntryInfo Checkpoint::DescribeTensor(uint32_t number) const {
 
 Container::Tables Checkpoint::Files() const {
   Tables tables = {TensorFiles()};
-  for (const Which which : {kValue, kConstants}) {
-    const PickleFile& file = pickles_[which];
-    if (!file.shown) continue;
-    const char* name = kDocumentNames[which];
-    if (file.text != nullptr) {
-      tables.push_back(
-          FixedFile(Role::kPrimary, name,
-                    Content(Literal{file.text}, file.text->size())));
-      continue;
-    }
-    tables.push_back(TextDocument(
-        Role::kPrimary, name, {owner_, kOwnPieces - 1 - which}, source(),
-        [self = Share(*this), which](const ReadContext& context) {
-          return self->DocumentText(which, context);
-        }));
-  }
   if (archive_ != nullptr) {
     tables.push_back(zip::MemberTable(archive_, {.role = Role::kRaw},
                                       all_in_top_ ? top_ : std::string()));
+  }
+  return tables;
+}
+
+Container::Tables Checkpoint::FilesWithPaths(const PathsInTree& paths) const {
+  Tables tables;
+  for (const Which which : {kValue, kConstants}) {
+    const PickleFile& file = pickles_[which];
+    if (!file.shown) continue;
+    tables.push_back(TextDocument(
+        Role::kPrimary, kDocumentNames[which], {owner_, kOwnPieces - 1 - which},
+        source(),
+        [self = Share(*this), which, &paths](const ReadContext& context) {
+          return self->DocumentText(which, paths, context);
+        },
+        file.text != nullptr ? Cost::kSmallRead : Cost::kDecode));
   }
   return tables;
 }
@@ -153,18 +151,15 @@ std::optional<ArrayInfo> Checkpoint::ArrayOf(uint32_t number) const {
   return array;
 }
 
-Json Checkpoint::Info(const ReadContext& /*context*/) const {
-  Json info = {{"format", "torch"},
+void Checkpoint::AddInfo(Json& info, const ReadContext& /*context*/) const {
+  info.update({{"format", "torch"},
                {"form", archive_ != nullptr ? "zip" : "legacy"},
                {"torchscript", script_},
                {"entries", tensors_.size()},
                {"storages", storages_.size()},
-               {"byteorder", big_endian_ ? "big" : "little"},
-               {"container_size", source()->size()},
-               {"warnings", WarningTexts()}};
+               {"byteorder", big_endian_ ? "big" : "little"}});
   if (version_) info["version"] = *version_;
   DescribeGlobals(info);
-  return info;
 }
 
 }  // namespace ctxfs::torch

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/torch/global_names.h"
 
-#include <functional>
+#include <algorithm>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/formats/torch/limits.h"
 #include "core/formats/torch/names.h"
 
@@ -19,17 +20,52 @@ std::string ShortName(std::string_view name) {
 
 }  // namespace
 
-void GlobalNames::Add(std::string_view name) {
-  Kind& kind = IsKnownName(name)                ? known_
-               : name.starts_with("__torch__.") ? script_
-                                                : unknown_;
-  std::string shown = ShortName(name);
-  if (kind.listed.contains(shown)) return;
-  if (kind.listed.size() < kMostGlobals) {
-    kind.listed.insert(std::move(shown));
-  } else if (kind.others.size() < kMostCounted) {
-    kind.others.insert(std::hash<std::string_view>{}(name));
+Result<bool> HashSet::Insert(uint64_t hash) {
+  constexpr uint64_t kInsteadOfFree = 1;
+  if (hash == 0) hash = kInsteadOfFree;
+  if (2 * size_ >= slots_.size()) CTXFS_TRY(Grow());
+  uint64_t& slot = Slot(hash);
+  if (slot == hash) return true;
+  slot = hash;
+  ++size_;
+  return false;
+}
+
+Status HashSet::Grow() {
+  constexpr size_t kFewest = 1024;
+  const size_t count = std::max(kFewest, 2 * slots_.size());
+  CTXFS_TRY(HeapAllowance::Admit(count * sizeof(uint64_t)));
+  const std::vector<uint64_t> old =
+      std::exchange(slots_, std::vector<uint64_t>(count));
+  for (const uint64_t hash : old) {
+    if (hash != 0) Slot(hash) = hash;
   }
+  return {};
+}
+
+uint64_t& HashSet::Slot(uint64_t hash) {
+  const size_t mask = slots_.size() - 1;
+  size_t at = hash & mask;
+  while (slots_[at] != 0 && slots_[at] != hash) at = (at + 1) & mask;
+  return slots_[at];
+}
+
+Status GlobalNames::Add(std::string_view name) {
+  if (IsKnownName(name)) return AddTo(known_, name);
+  return AddTo(name.starts_with("__torch__.") ? script_ : unknown_, name);
+}
+
+Status GlobalNames::AddTo(Kind& kind, std::string_view name) {
+  if (kind.met.size() >= kMostGlobals + kMostCounted) return {};
+  const bool full = kind.listed.size() >= kMostGlobals;
+  // Names that are cut alike are listed and counted once.
+  if (!full || name.size() > kMostListedName) {
+    const std::string listed = ShortName(name);
+    if (kind.listed.contains(listed)) return {};
+    if (!full) kind.listed.insert(listed);
+  }
+  CTXFS_TRY(kind.met.Insert(kind.listed.hash_function()(name)));
+  return {};
 }
 
 void GlobalNames::SetIncomplete(std::string why) {
@@ -39,9 +75,11 @@ void GlobalNames::SetIncomplete(std::string why) {
 std::vector<GlobalNames::Listed> GlobalNames::List(bool script) const {
   std::vector<Listed> list;
   const auto add = [&list](const Kind& kind, bool safe) {
-    for (const std::string& name : kind.listed) {
+    std::vector<std::string_view> names(kind.listed.begin(), kind.listed.end());
+    std::ranges::sort(names);
+    for (const std::string_view name : names) {
       if (list.size() == kMostGlobals) return;
-      list.push_back({name, safe});
+      list.push_back({std::string(name), safe});
     }
   };
   add(unknown_, /*safe=*/false);
@@ -51,11 +89,11 @@ std::vector<GlobalNames::Listed> GlobalNames::List(bool script) const {
 }
 
 uint64_t GlobalNames::Count() const {
-  return unknown_.Count() + script_.Count() + known_.Count();
+  return unknown_.met.size() + script_.met.size() + known_.met.size();
 }
 
 uint64_t GlobalNames::CountUnsafe(bool script) const {
-  return unknown_.Count() + (script ? 0 : script_.Count());
+  return unknown_.met.size() + (script ? 0 : script_.met.size());
 }
 
 }  // namespace ctxfs::torch

@@ -1,13 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <xxhash.h>
+
 #include <cstdint>
-#include <set>
+#include <functional>
+#include <random>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
+#include "core/base/result.h"
+
 namespace ctxfs::torch {
+
+/// Has a random seed: no pickle can choose names that make a table slow.
+class NameHash {
+ public:
+  using is_transparent = void;
+
+  size_t operator()(std::string_view name) const noexcept {
+    return XXH3_64bits_withSeed(name.data(), name.size(), seed_);
+  }
+
+ private:
+  uint64_t seed_ = std::random_device()();
+};
+
+/// A set of hashes in one piece of memory: a node for each of a million names
+/// would cost more time than reading them.
+class HashSet {
+ public:
+  /// Whether the set has a hash, and adds it. Fails if there is no memory.
+  Result<bool> Insert(uint64_t hash);
+  size_t size() const { return size_; }
+
+ private:
+  Status Grow();
+  /// Where a hash is, or the free slot where it belongs.
+  uint64_t& Slot(uint64_t hash);
+
+  std::vector<uint64_t> slots_;  // 0: free; at least half of them are
+  size_t size_ = 0;
+};
 
 /// The functions and classes that pickles name, which loading them would
 /// import. However many there are, memory is bounded.
@@ -18,8 +54,8 @@ class GlobalNames {
     bool safe;  // docs/torch.md, section 12
   };
 
-  /// Adds a name, "module.name".
-  void Add(std::string_view name);
+  /// Adds a name, "module.name". Fails if there is no memory.
+  Status Add(std::string_view name);
   /// Notes that there may be names that were not added, and why.
   void SetIncomplete(std::string why);
 
@@ -40,11 +76,10 @@ class GlobalNames {
  private:
   /// Names of one kind.
   struct Kind {
-    std::set<std::string, std::less<>> listed;
-    std::set<uint64_t> others;  // hashes of names that are not listed
-
-    uint64_t Count() const { return listed.size() + others.size(); }
+    std::unordered_set<std::string, NameHash, std::equal_to<>> listed;
+    HashSet met;  // listed or not, by their hashes
   };
+  static Status AddTo(Kind& kind, std::string_view name);
 
   // Each kind has its own room, so that none pushes out another.
   Kind unknown_;

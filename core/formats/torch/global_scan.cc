@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/base/heap_allowance.h"
 #include "core/formats/torch/limits.h"
 #include "core/formats/torch/memo.h"
 #include "core/formats/torch/names.h"
@@ -168,6 +169,7 @@ class GlobalScan {
   Value Top() const { return stack_.empty() ? kUnknown : stack_.back(); }
   std::optional<std::string_view> TextOf(Value value) const;
   void AddStackGlobal();
+  void AddName(std::string_view module, std::string_view name);
 
   PickleInput input_;
   const ReadContext& context_;
@@ -190,9 +192,7 @@ class GlobalScan {
 Result<bool> GlobalScan::Run(uint64_t& end) {
   for (uint32_t opcodes = 0; going(); ++opcodes) {
     if (opcodes % kOpcodesPerCheck == 0) {
-      if (Status wanted = context_.Check(); !wanted) {
-        return std::move(wanted).error();
-      }
+      CTXFS_TRY(context_.Check());
     }
     const auto code = static_cast<uint8_t>(Number(1));
     if (!going()) break;
@@ -305,7 +305,7 @@ void GlobalScan::Apply(const OpcodeLayout& opcode) {
       return;
     case Action::kGlobal:
       if (text_ && second_text_) {
-        names_.Add(NameOfGlobal(*text_, *second_text_));
+        AddName(*text_, *second_text_);
       } else {
         names_.SetIncomplete("a name is too long");
       }
@@ -351,11 +351,13 @@ void GlobalScan::ApplyMemo(Action action) {
 }
 
 void GlobalScan::Put(uint64_t key) {
+  if (Status may = memo_.AdmitPut(key); !may) return Fail(may.error());
   if (!memo_.Put(key, Top(), kMostFar)) memo_lost_ = true;
 }
 
 void GlobalScan::Push(Value value) {
   if (stack_.size() >= kMostNodes) return GiveUp("the stack is over the limit");
+  if (Status may = AdmitGrowth(stack_); !may) return Fail(may.error());
   stack_.push_back(value);
 }
 
@@ -363,6 +365,8 @@ void GlobalScan::PushText(const std::optional<std::string>& text) {
   if (!text || texts_.size() + text->size() > kMostPickleBytes) {
     return Push(kUnknown);
   }
+  const size_t bytes = sizeof(uint32_t) + text->size();
+  if (Status may = AdmitGrowth(texts_, bytes); !may) return Fail(may.error());
   const auto at = static_cast<Value>(texts_.size());
   for (unsigned shift = 0; shift < 32; shift += 8) {
     texts_ += static_cast<char>(text->size() >> shift & 0xFF);
@@ -394,6 +398,11 @@ void GlobalScan::PopValues(uint8_t count) {
   for (uint8_t i = 0; i < count; ++i) (void)Pop();
 }
 
+void GlobalScan::AddName(std::string_view module, std::string_view name) {
+  Status added = names_.Add(NameOfGlobal(module, name));
+  if (!added) Fail(std::move(added).error());
+}
+
 void GlobalScan::AddStackGlobal() {
   const std::optional<std::string_view> name = TextOf(Pop());
   const std::optional<std::string_view> module = TextOf(Pop());
@@ -403,7 +412,8 @@ void GlobalScan::AddStackGlobal() {
     if (name_bytes_ > kMostNamesBytes) {
       return GiveUp("the names are over the limit");
     }
-    names_.Add(NameOfGlobal(*module, *name));
+    if (Status may = context_.Check(); !may) return Fail(may.error());
+    AddName(*module, *name);
   } else {
     names_.SetIncomplete("a name is not given as text, before byte " +
                          std::to_string(input_.at()));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/text.h"
 #include "core/formats/torch/checkpoint.h"
 #include "core/formats/torch/global_scan.h"
@@ -47,7 +48,7 @@ Status Checkpoint::ListGlobals(const ReadContext& context) {
       globals_.SetIncomplete("there are too many records of pickles");
       break;
     }
-    if (Status listed = ListGlobalsOf(i, context); !listed) return listed;
+    CTXFS_TRY(ListGlobalsOf(i, context));
   }
   WarnOfGlobals();
   return {};
@@ -55,17 +56,16 @@ Status Checkpoint::ListGlobals(const ReadContext& context) {
 
 Status Checkpoint::ListGlobalsOf(uint32_t member, const ReadContext& context) {
   const auto scan = [&](const zip::Archive& archive) -> Status {
-    const Result<Content> content = archive.Open(member);
-    if (!content) return content.error();
+    const Content content = CTXFS_TRY(archive.Open(member));
     uint64_t end = 0;
-    const Result<bool> scanned =
-        ScanGlobals(*content, 0, context, globals_, end);
-    if (!scanned) return scanned.error();
+    CTXFS_TRY(ScanGlobals(content, 0, context, globals_, end));
     return {};
   };
   Status scanned = scan(*archive_);
   if (!scanned && scanned.error().code == Code::kChecksum) {
-    // torch does not compare checksums.
+    // torch does not compare checksums. A copy of the directory can be large.
+    CTXFS_TRY(HeapAllowance::Admit(archive_->directory().CopyBytes() +
+                                   archive_->count() * sizeof(AtomicVerdict)));
     scanned = scan(*std::make_shared<const zip::Archive>(
         source(), archive_->directory(),
         zip::Archive::Options{.verify = false, .zero_is_no_checksum = true}));
@@ -81,9 +81,8 @@ Status Checkpoint::ListLegacyGlobals(const ReadContext& context) {
   const Content file(Range{source(), 0, nullptr}, source()->size());
   uint64_t at = 0;
   for (int i = 0; i < kPickles; ++i) {
-    const Result<bool> whole = ScanGlobals(file, at, context, globals_, at);
-    if (!whole) return whole.error();
-    if (!*whole) break;
+    const bool whole = CTXFS_TRY(ScanGlobals(file, at, context, globals_, at));
+    if (!whole) break;
   }
   WarnOfGlobals();
   return {};
@@ -95,7 +94,7 @@ void Checkpoint::WarnOfGlobals() {
         {"globals_incomplete: loading the pickle may import more than what is "
          "listed: " +
              globals_.gap(),
-         kNoOffset, /*damage=*/true});
+         kNoOffset, Severity::kDamage});
   }
   const uint64_t count = globals_.Count();
   if (count > kMostGlobals) {

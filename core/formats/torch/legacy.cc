@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/text.h"
 #include "core/formats/torch/checkpoint.h"
 #include "core/formats/torch/limits.h"
@@ -27,17 +28,35 @@ Error BadPickle(const char* which, const Error& error) {
           error.offset};
 }
 
-/// The storages that tensors name, by key: their widths in bytes and elements.
-std::unordered_map<std::string, std::pair<uint64_t, int64_t>> NamedStorages(
-    const Pickle& pickle) {
-  std::unordered_map<std::string, std::pair<uint64_t, int64_t>> named;
+/// Storages by key: their widths in bytes and elements.
+using NamedStorages =
+    std::unordered_map<std::string, std::pair<uint64_t, int64_t>>;
+
+/// The storages that tensors name.
+Result<NamedStorages> FindNamedStorages(const Pickle& pickle,
+                                        const ReadContext& context) {
+  constexpr uint32_t kNodesPerCheck = 16'384;
+  NamedStorages named;
   for (NodeId node = 0; node < pickle.count(); ++node) {
+    if (node % kNodesPerCheck == 0) {
+      CTXFS_TRY(context.Check());
+    }
     const std::optional<StorageId> storage = AsStorage(pickle, node);
     if (!storage) continue;
     named.try_emplace(storage->key, DTypeSize(storage->type.dtype),
                       storage->elements);
   }
   return named;
+}
+
+/// Returns the end of a storage that starts at byte `at`, given the bytes of an
+/// element and the number of elements.
+uint64_t EndOfLegacy(uint64_t at, std::pair<uint64_t, int64_t> storage) {
+  const auto [width, elements] = storage;
+  if (elements < 0) return at;
+  const auto size = CheckedMul(static_cast<uint64_t>(elements), width);
+  const auto end = CheckedAdd(at + kCountBytes, size.value_or(UINT64_MAX));
+  return end.value_or(UINT64_MAX - kCountBytes);
 }
 
 }  // namespace
@@ -76,25 +95,24 @@ Status Checkpoint::ReadLegacyHead(const ReadContext& context, uint64_t& at) {
 
 Status Checkpoint::LoadLegacy(const ReadContext& context) {
   const Content file(Range{source(), 0, nullptr}, source()->size());
-  if (Status listed = ListLegacyGlobals(context); !listed) return listed;
+  CTXFS_TRY(ListLegacyGlobals(context));
   uint64_t at = 0;
-  if (Status read = ReadLegacyHead(context, at); !read) return read;
+  CTXFS_TRY(ReadLegacyHead(context, at));
   const uint64_t object_at = at;
-  const Result<Pickle> object = ReadPickle(file, at, context, at);
+  Result<Pickle> object = ReadPickle(file, at, context, at);
   if (!object) return BadPickle("the object", object.error());
   const Result<Pickle> keys = ReadPickle(file, at, context, at);
   if (!keys) return BadPickle("the storage keys", keys.error());
-  if (Status read = ReadLegacyStorages(*keys, at, *object, context); !read) {
-    return read;
-  }
+  CTXFS_TRY(ReadLegacyStorages(*keys, at, *object, context));
   Status added = AddPickle(kValue, *object, "", "", context);
   if (added) {
     pickles_[kValue].content = file;
     pickles_[kValue].offset = object_at;
+    pickles_[kValue].parsed = *std::move(object);
   } else if (!added.error().Permanent() || too_many_) {
     return added;
   } else {
-    Warn({added.error().what, object_at, /*damage=*/true});
+    Warn({added.error().what, object_at, Severity::kDamage});
   }
   return {};
 }
@@ -107,12 +125,14 @@ Status Checkpoint::ReadLegacyStorages(const Pickle& keys, uint64_t at,
   if (list.kind != Node::Kind::kList) {
     return Error{Code::kCorrupt, "pickle: the storage keys are not a list", at};
   }
-  const auto named = NamedStorages(object);
+  const NamedStorages named = CTXFS_TRY(FindNamedStorages(object, context));
   std::string lost;      // why the rest has no known place
+  uint64_t needed = at;  // end of the last storage, by the pickle
   uint32_t checked = 0;  // a key may be there any number of times
   for (uint32_t link = list.first; link != kNoNode; link = keys.Next(link)) {
     if (checked++ % kKeysPerCheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
+      CTXFS_TRY(AdmitGrowth(storages_, kKeysPerCheck));
     }
     const NodeId node = keys.Child(link);
     if (keys.at(node).kind != Node::Kind::kText) continue;
@@ -138,11 +158,25 @@ Status Checkpoint::ReadLegacyStorages(const Pickle& keys, uint64_t at,
             .try_emplace(key, static_cast<uint32_t>(storages_.size()))
             .second) {
       storages_.push_back(std::move(storage));
+      if (known != named.end()) needed = EndOfLegacy(needed, known->second);
     }
   }
-  if (!lost.empty()) {
-    Warn({lost + ", and storages after it are lost", at, /*damage=*/true});
-  }
+  Need(needed);
+  if (lost.empty()) return WarnOfLegacyEnd(at);
+  Warn({lost + ", and storages after it are lost", at, Severity::kDamage});
+  return {};
+}
+
+Status Checkpoint::WarnOfLegacyEnd(uint64_t at) {
+  const uint64_t more = source()->size() - at;
+  if (more == 0) return {};
+  const Buffer head = CTXFS_TRY(
+      ReadBuffer(*source(), at, std::min<uint64_t>(more, limits::kProbeBytes),
+                 "bytes after the storages"));
+  Warn({"bytes_after: " + std::to_string(more) +
+            " bytes after the last storage are not shown" +
+            (StartsLegacy(head.span()) ? ", and start like a checkpoint" : ""),
+        at, Severity::kPartial});
   return {};
 }
 
@@ -151,10 +185,9 @@ Status Checkpoint::PlaceLegacy(uint64_t width, int64_t elements,
   if (!InBounds(at, kCountBytes, source()->size())) {
     return Error{Code::kCorrupt, "the file ends before it"};
   }
-  const Result<Buffer> bytes =
-      ReadBuffer(*source(), at, kCountBytes, "number of elements");
-  if (!bytes) return bytes.error();
-  const auto count = static_cast<int64_t>(LoadLe<uint64_t>(bytes->data()));
+  const Buffer bytes =
+      CTXFS_TRY(ReadBuffer(*source(), at, kCountBytes, "number of elements"));
+  const auto count = static_cast<int64_t>(LoadLe<uint64_t>(bytes.data()));
   if (count < 0 || count != elements) {
     return Error{Code::kCorrupt, "it has " + std::to_string(count) +
                                      " elements, and the pickle says " +

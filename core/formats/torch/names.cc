@@ -99,7 +99,15 @@ constexpr auto kStorages =
 
 constexpr size_t kTensorClasses = 10;
 
-constexpr auto kOtherNames = std::to_array<std::string_view>({
+/// Sorted: a pickle can name millions, each of which is looked up.
+template <size_t kCount>
+constexpr std::array<std::string_view, kCount> Sorted(
+    std::array<std::string_view, kCount> names) {
+  std::ranges::sort(names);
+  return names;
+}
+
+constexpr auto kOtherNames = Sorted(std::to_array<std::string_view>({
     "torch.Tensor",
     "torch.nn.parameter.Parameter",
     "torch.storage.TypedStorage",
@@ -136,14 +144,15 @@ constexpr auto kOtherNames = std::to_array<std::string_view>({
     "torch._utils._rebuild_sparse_csr_tensor",
     "torch._utils._rebuild_wrapper_subclass",
     "torch._utils._rebuild_device_tensor_from_numpy",
-});
+}));
 
 /// "Float" of "torch.cuda.FloatStorage" if `suffix` is "Storage" and
 /// "torch.cuda" is one of `modules`; empty for another name.
 std::string_view ClassOf(std::string_view name, std::string_view suffix,
                          std::initializer_list<std::string_view> modules) {
+  if (!name.ends_with(suffix)) return {};
   const size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos || !name.ends_with(suffix) ||
+  if (dot == std::string_view::npos ||
       std::ranges::find(modules, name.substr(0, dot)) == modules.end()) {
     return {};
   }
@@ -155,6 +164,7 @@ bool IsTensorClass(std::string_view name) {
   const std::string_view found =
       ClassOf(name, "Tensor",
               {"torch", "torch.cuda", "torch.sparse", "torch.cuda.sparse"});
+  if (found.empty()) return false;
   return std::any_of(kStorages.begin(), kStorages.begin() + kTensorClasses,
                      [&](const auto& row) { return row.first == found; });
 }
@@ -181,6 +191,7 @@ std::optional<TypeInfo> StorageType(std::string_view name) {
   if (name == "torch.storage.UntypedStorage") return TypeCalled("uint8");
   const std::string_view found =
       ClassOf(name, "Storage", {"torch.storage", "torch.cuda", "torch"});
+  if (found.empty()) return std::nullopt;
   for (const auto& [storage, type] : kStorages) {
     if (storage == found) return TypeCalled(type);
   }
@@ -189,7 +200,7 @@ std::optional<TypeInfo> StorageType(std::string_view name) {
 
 bool IsKnownName(std::string_view name) {
   return TorchType(name) || StorageType(name) || IsTensorClass(name) ||
-         std::ranges::find(kOtherNames, name) != kOtherNames.end();
+         std::ranges::binary_search(kOtherNames, name);
 }
 
 std::string NameOfGlobal(std::string_view module, std::string_view name) {

@@ -7,8 +7,6 @@
 #include "core/base/text.h"
 #include "core/formats/torch/checkpoint.h"
 #include "core/formats/torch/limits.h"
-#include "core/tree/name_tree.h"
-#include "core/tree/safe_name.h"
 
 namespace ctxfs::torch {
 namespace {
@@ -51,23 +49,24 @@ std::optional<uint64_t> Reach(const Layout& layout) {
   return last ? CheckedAdd(*last, 1) : std::nullopt;
 }
 
+/// The bytes of `elements` elements of a storage.
+std::optional<uint64_t> BytesOf(const StorageId& id, int64_t elements) {
+  const std::optional<uint64_t> count = AsSize(elements);
+  return count ? CheckedMul(*count, DTypeSize(id.type.dtype)) : std::nullopt;
+}
+
 /// Finds the part of a storage of `stored` bytes that an id means: it has
 /// `room` bytes from byte `start` on. Returns the fault, if any.
 std::string FindPart(const StorageId& id, uint64_t stored, uint64_t& start,
                      uint64_t& room) {
-  const uint64_t width = DTypeSize(id.type.dtype);
-  const auto in_bytes = [width](int64_t elements) {
-    const std::optional<uint64_t> count = AsSize(elements);
-    return count ? CheckedMul(*count, width) : std::nullopt;
-  };
-  if (in_bytes(id.elements) != std::optional<uint64_t>(stored)) {
+  if (BytesOf(id, id.elements) != std::optional<uint64_t>(stored)) {
     return "its storage has " + std::to_string(stored) +
            " bytes, which is not what the pickle says";
   }
   room = stored;
   if (!id.view_size) return {};
-  const std::optional<uint64_t> first = in_bytes(id.view_offset);
-  const std::optional<uint64_t> length = in_bytes(*id.view_size);
+  const std::optional<uint64_t> first = BytesOf(id, id.view_offset);
+  const std::optional<uint64_t> length = BytesOf(id, *id.view_size);
   if (!first || !length || !InBounds(*first, *length, stored)) {
     return "its part of the storage is past the storage's end";
   }
@@ -97,13 +96,17 @@ std::string Measure(uint64_t stored, uint64_t room, Layout& layout) {
 
 }  // namespace
 
-uint32_t Checkpoint::StorageRecord(const std::string& name) {
+uint32_t Checkpoint::StorageRecord(const std::string& name,
+                                   const StorageId& id) {
   const auto [found, inserted] = storage_numbers_.try_emplace(
       name, static_cast<uint32_t>(storages_.size()));
   if (!inserted) return found->second;
   Storage storage;
   storage.member = Record(name);
   if (!storage.member) {
+    missing_bytes_ =
+        CheckedAdd(missing_bytes_, BytesOf(id, id.elements).value_or(0))
+            .value_or(missing_bytes_);
     storage.fault = repeated_.contains(name)
                         ? "there are several records " + Quote(name)
                         : "there is no record " + Quote(name);
@@ -125,7 +128,7 @@ Layout Checkpoint::Resolve(const TensorId& id, const std::string& storages,
   layout.negative = id.negative;
   layout.shape = layout.strides = parts.extents.Share({});
   if (archive_ != nullptr) {
-    layout.storage = StorageRecord(storages + id.storage.key);
+    layout.storage = StorageRecord(storages + id.storage.key, id.storage);
   } else {
     const auto known = storage_numbers_.find(id.storage.key);
     if (known == storage_numbers_.end()) {
@@ -166,27 +169,32 @@ std::string Checkpoint::Place(const TensorId& id, const Storage& storage,
   return fault.empty() ? Measure(storage.size, room, layout) : fault;
 }
 
-// Builds a tree of the tensors alone, which resolves conflicts of names as the
-// container's tree does (docs/tree.md, section 7).
-void Checkpoint::NameTensors() {
-  if (tensors_.empty()) return;
-  TreeBuilder builder(static_cast<uint32_t>(2 * tensors_.size()));
-  SafePath safe;
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    const auto components = safe.Split(tensors_[i].name);
-    ctxfs::NodeId directory = NameTree::kRoot;
-    for (size_t part = 0; part + 1 < components.size(); ++part) {
-      directory = builder.MakeDirectory(directory, components[part]);
-    }
-    builder.AddFile(directory, components.back(), static_cast<FileId>(i));
+uint64_t Checkpoint::MostRepeated() const {
+  return CheckedAdd(kMostRepeated,
+                    CheckedMul(kMostRepeatedPerByte, StoredSize())
+                        .value_or(UINT64_MAX))
+      .value_or(UINT64_MAX);
+}
+
+std::shared_ptr<const Layout> Checkpoint::Charge(
+    std::shared_ptr<const Layout> layout, SharedParts& parts) {
+  if (layout->fault != nullptr) return layout;
+  Storage& storage = storages_[layout->storage];
+  const uint64_t fresh = std::min(layout->size, storage.size - storage.shown);
+  const uint64_t again = layout->size - fresh;
+  if (again <= MostRepeated() - repeated_bytes_) {
+    storage.shown += fresh;
+    repeated_bytes_ += again;
+    return layout;
   }
-  const Result<NameTree> tree = std::move(builder).Build();
-  if (!tree) return;  // the container's own tree says why
-  for (ctxfs::NodeId node = 0; node < tree->node_count(); ++node) {
-    if (!tree->IsDirectory(node)) {
-      tensors_[tree->File(node)].path = tree->Path(node);
-    }
-  }
+  auto refused = std::make_shared<Layout>(*layout);
+  refused->over_limit = true;
+  refused->size = 0;
+  refused->fault = parts.faults.Share(
+      "repeated: tensors show bytes of storages again, and more than " +
+      std::to_string(MostRepeated()) +
+      " of them, which is 4 GiB and 16 bytes for each of the file");
+  return refused;
 }
 
 }  // namespace ctxfs::torch

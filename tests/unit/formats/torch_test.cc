@@ -14,7 +14,6 @@
 #include "core/formats/torch/names.h"
 #include "core/formats/torch/pickle.h"
 #include "core/formats/torch/value.h"
-#include "tests/unit/testing/files.h"
 #include "tests/unit/testing/heap.h"
 #include "tests/unit/testing/pickle_builder.h"
 #include "tests/unit/testing/result.h"
@@ -178,11 +177,11 @@ TEST_F(PickleTest, AScanOfGlobalsIsBounded) {
 
 TEST_F(PickleTest, UnsafeNamesAreListedBeforeSafeOnes) {
   GlobalNames names;
-  names.Add("torch.Size");
-  names.Add("__torch__.Net");
+  EXPECT_TRUE(Ok(names.Add("torch.Size")));
+  EXPECT_TRUE(Ok(names.Add("__torch__.Net")));
   for (int i = 0; i < 20'000; ++i)
-    names.Add("project.Name" + std::to_string(i));
-  names.Add("project.Name19999");
+    EXPECT_TRUE(Ok(names.Add("project.Name" + std::to_string(i))));
+  EXPECT_TRUE(Ok(names.Add("project.Name19999")));
   EXPECT_EQ(names.Count(), 20'002U);
   EXPECT_EQ(names.CountUnsafe(/*script=*/false), 20'001U);
   EXPECT_EQ(names.CountUnsafe(/*script=*/true), 20'000U);
@@ -191,11 +190,39 @@ TEST_F(PickleTest, UnsafeNamesAreListedBeforeSafeOnes) {
 
   GlobalNames script;
   for (size_t i = 0; i < kMostGlobals; ++i) {
-    script.Add("__torch__.N" + std::to_string(i));
+    EXPECT_TRUE(Ok(script.Add("__torch__.N" + std::to_string(i))));
   }
-  script.Add("posix.system");
+  EXPECT_TRUE(Ok(script.Add("posix.system")));
   EXPECT_EQ(script.List(true).front().name, "posix.system");
   EXPECT_EQ(script.CountUnsafe(true), 1U);
+}
+
+TEST(GlobalNamesTest, Item28_18_AMillionNamesAreInOnePieceOfMemory) {
+  GlobalNames names;
+  const int64_t before = HeapBytes();
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 1'200'000; ++i) {
+      ASSERT_TRUE(names.Add("m.n" + std::to_string(i)));
+      if (round == 0 && i == 1'000'000) {
+        EXPECT_EQ(names.Count(), 1'000'001U);
+      }
+    }
+  }
+  EXPECT_EQ(names.Count(), kMostGlobals + kMostCounted);
+  // Hashes of eight bytes in a table that is half full, and what is listed.
+  constexpr auto kMost = static_cast<int64_t>(20 * limits::kMiB);
+  if (CountsHeap()) {
+    EXPECT_LT(HeapBytes() - before, kMost);
+  }
+}
+
+TEST(GlobalNamesTest, Item28_18_NamesThatAreCutAlikeCountOnce) {
+  GlobalNames names;
+  const std::string name(2 * kMostListedName, 'n');
+  EXPECT_TRUE(Ok(names.Add(name + "a")));
+  EXPECT_TRUE(Ok(names.Add(name + "b")));
+  EXPECT_EQ(names.Count(), 1U);
+  EXPECT_EQ(names.List(/*script=*/false).size(), 1U);
 }
 
 TEST(Names, SafeOnes) {
