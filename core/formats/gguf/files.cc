@@ -2,11 +2,13 @@
 //
 // The files of a GGUF model (docs/gguf.md, section 9).
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include "core/base/limits.h"
+#include "core/base/heap_allowance.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
+#include "core/container/file_set.h"
 #include "core/content/made_once.h"
 #include "core/formats/gguf/gguf.h"
 #include "core/formats/gguf/limits.h"
@@ -18,52 +20,42 @@ namespace ctxfs::gguf {
 namespace {
 
 /// metadata.json, which does not exist if it would be too long.
-class MetadataFile final : public FileTable {
- public:
-  MetadataFile(std::shared_ptr<const Source> source,
-               std::shared_ptr<const GgufHeader> header)
-      : FileTable({}),
-        source_(source),
-        text_([source = std::move(source),
-               header = std::move(header)](const ReadContext& context) {
-          return GgufMetadataText(source, header, context);
-        }) {}
-
-  uint32_t count() const override { return 1; }
-  std::optional<std::string_view> Path(
-      uint32_t /*file*/, std::string& /*scratch*/) const override {
-    return "metadata.json";
-  }
-  Result<Content> Open(uint32_t /*file*/,
-                       const ReadContext& context) const override {
-    if (Status same = source_->CheckUnchanged(); !same) {
-      return std::move(same).error();
-    }
-    return text_.Get(context);
-  }
-  Result<bool> Exists(uint32_t file, Cost most,
-                      const ReadContext& context) const override {
-    if (most < Cost::kDecode) return true;
-    const Result<Content> opened = Open(file, context);
-    if (opened) return true;
-    if (opened.error().code == Code::kLimit) return false;
-    return opened.error();
-  }
-  Cost exists_cost() const override { return Cost::kDecode; }
-
- private:
-  const std::shared_ptr<const Source> source_;
-  const MadeOnce text_;
-};
+std::shared_ptr<const FileTable> MetadataFile(
+    const std::shared_ptr<const Source>& source,
+    const std::shared_ptr<const GgufHeader>& header) {
+  const auto text = std::make_shared<const MadeOnce>(
+      [source, header](const ReadContext& context) {
+        return GgufMetadataText(source, header, context);
+      });
+  const auto open = [source, text](
+                        uint32_t /*file*/,
+                        const ReadContext& context) -> Result<Content> {
+    CTXFS_TRY(source->CheckUnchanged());
+    return text->Get(context);
+  };
+  return MakeTable(
+      {.placement = {.exists_cost = Cost::kDecode},
+       .path =
+           [](uint32_t /*file*/, std::string& /*scratch*/) {
+             return std::string_view("metadata.json");
+           },
+       .open = open,
+       .exists = [open](uint32_t file, Cost most,
+                        const ReadContext& context) -> Result<bool> {
+         if (most < Cost::kDecode) return true;
+         const Result<Content> opened = open(file, context);
+         if (opened) return true;
+         if (opened.error().code == Code::kLimit) return false;
+         return opened.error();
+       }});
+}
 
 }  // namespace
 
 Container::Tables GgufContainer::Files() const {
   const Part& first = parts_.front();
   Tables files = {
-      TensorFiles(),
-      std::make_shared<const MetadataFile>(first.source, first.header),
-      ValueFiles(),
+      TensorFiles(), MetadataFile(first.source, first.header), ValueFiles(),
       FixedFile(Role::kRaw, "header",
                 Content(Range{first.source, 0, nullptr}, first.header->end))};
   for (auto& table : GgufTokenizerFiles(first.source, first.header)) {
@@ -86,7 +78,7 @@ Json GgufContainer::Metadata() const {
   uint64_t bytes = 0;
   GgufReader in(*first.source, first.header->layout, 0);
   for (const GgufPair& pair : first.header->pairs) {
-    const std::string key(first.header->keys[pair.key]);
+    const std::string_view key = first.header->keys[pair.key];
     if (pair.type == kGgufArray || !IsUtf8(key)) continue;
     in.Seek(pair.value_at);
     std::string text;
@@ -102,7 +94,8 @@ Json GgufContainer::Metadata() const {
     if (!in.ok()) return Json(Json::value_t::discarded);
     bytes += key.size() + text.size();
     if (bytes > kMostCopiedMetadata) break;
-    metadata[key] = text;
+    if (!HeapAllowance::Check()) return Json(Json::value_t::discarded);
+    metadata[std::string(key)] = std::move(text);
   }
   GgufMetadataWriter writer(*first.source, *first.header);
   GgufMetadataWriter::State state;
@@ -113,7 +106,7 @@ Json GgufContainer::Metadata() const {
     }
   }
   if (text.size() <= kMostCopiedMetadata) {
-    metadata["metadata.json"] = text;
+    metadata["metadata.json"] = std::move(text);
   }
   return metadata;
 }

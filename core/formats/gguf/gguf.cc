@@ -8,11 +8,8 @@
 #include <algorithm>
 #include <string>
 
-#include "core/base/limits.h"
-#include "core/base/text.h"
 #include "core/container/open.h"
 #include "core/content/strided.h"
-#include "core/formats/gguf/limits.h"
 #include "core/formats/gguf/values.h"
 
 namespace ctxfs::gguf {
@@ -32,14 +29,12 @@ bool Probe(Bytes head) {
 }  // namespace
 
 Status GgufContainer::Load(const ReadContext& context) {
-  Result<GgufHeader> header =
-      ReadGgufHeader(*source(), options_.salvage, context);
-  if (!header) return std::move(header).error();
-  AddPart({source(),
-           std::make_shared<const GgufHeader>(*std::move(header)),
-           {},
-           0});
-  if (Status loaded = LoadParts(context); !loaded) return loaded;
+  GgufHeader header =
+      CTXFS_TRY(ReadGgufHeader(*source(), options_.salvage, context));
+  Need(header.data_end);
+  AddPart(
+      {source(), std::make_shared<const GgufHeader>(std::move(header)), {}, 0});
+  CTXFS_TRY(LoadParts(context));
   WarnOfParts();
   return {};
 }
@@ -175,7 +170,7 @@ void GgufContainer::WarnOfParts() {
   for (const Part& part : parts_) {
     const std::string where = part.file.empty() ? "" : part.file + ": ";
     for (const Error& fault : part.header->faults) {
-      Warn({where + fault.what, fault.offset, /*damage=*/true});
+      Warn({where + fault.what, fault.offset, Severity::kDamage});
     }
     const uint64_t more = part.header->fault_count - part.header->faults.size();
     if (more > 0) {
@@ -188,9 +183,9 @@ void GgufContainer::WarnOfParts() {
   WarnAll(split_warnings_);
 }
 
-Json GgufContainer::Info(const ReadContext& context) const {
+void GgufContainer::AddInfo(Json& info, const ReadContext& context) const {
   const Totals tensors = SumTensors(context);
-  Json info = {{"format", "gguf"},
+  info.update({{"format", "gguf"},
                {"version", header().version},
                {"endian", header().layout.big_endian ? "big" : "little"},
                {"alignment", header().alignment},
@@ -199,24 +194,23 @@ Json GgufContainer::Info(const ReadContext& context) const {
                {"files", parts_.size()},
                {"entries", count()},
                {"entries_unreadable", tensors.unreadable},
-               {"container_size", source()->size()},
                {"stored_size", tensors.bytes},
                {"decoded_size", tensors.bytes},
-               {"salvaged", options_.salvage},
-               {"warnings", WarningTexts()}};
-  return info;
+               {"salvaged", options_.salvage}});
 }
 
 }  // namespace ctxfs::gguf
 
 namespace ctxfs {
 
-extern const Format kGguf;
-const Format kGguf{.name = "gguf",
-                   .contents = "quantised models of llama.cpp",
-                   .extensions = "gguf",
-                   .probe = &gguf::Probe,
-                   .open = &OpenAs<gguf::GgufContainer>,
-                   .stays_file = true};
+extern const Format kGguf{
+    .name = "gguf",
+    .contents = "quantised models of llama.cpp",
+    .extensions = "gguf",
+    .golden = "gguf",
+    .docs = "gguf",
+    .probe = &gguf::Probe,
+    .open = &OpenAs<gguf::GgufContainer>,
+    .traits = {.stays_file = true, .opens_neighbours = true}};
 
 }  // namespace ctxfs

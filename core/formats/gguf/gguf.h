@@ -26,7 +26,7 @@ class GgufContainer final : public TensorContainer {
   /// anything else.
   Status Load(const ReadContext& context);
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
   Json Metadata() const override;
@@ -66,8 +66,8 @@ class GgufContainer final : public TensorContainer {
   Status LoadPart(const std::string& file, int64_t number, int64_t count,
                   const ReadContext& context);
   void AddPart(Part part);
-  void CheckSplit();
-  void WarnOfSplit(std::string what, bool damage);
+  Status CheckSplit();
+  void WarnOfSplit(std::string what, Severity severity);
 
   const GgufHeader& header() const { return *parts_.front().header; }
   Place At(uint32_t tensor) const;

@@ -14,6 +14,7 @@
 #include <array>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/text.h"
 #include "core/formats/gguf/limits.h"
 
@@ -41,18 +42,16 @@ class HeaderParser {
     const uint64_t tensors = in_.Count();
     const uint64_t pairs = in_.Count();
     if (!in_.ok()) return in_.error();
-    if (Status fit = CheckCounts(tensors, pairs); !fit) {
-      return std::move(fit).error();
-    }
+    CTXFS_TRY(CheckCounts(tensors, pairs));
     for (uint64_t i = 0; i < pairs; ++i) {
-      if (Status read = ReadPair(); !read) return std::move(read).error();
+      CTXFS_TRY(ReadPair());
     }
-    DropRepeatedKeys();
+    CTXFS_TRY(DropRepeatedKeys());
     ReadAlignment();
     for (uint64_t i = 0; i < tensors; ++i) {
-      if (Status read = ReadTensor(); !read) return std::move(read).error();
+      CTXFS_TRY(ReadTensor());
     }
-    FindRepeatedNames();
+    CTXFS_TRY(FindRepeatedNames());
     header_.end = in_.at();
     return std::move(header_);
   }
@@ -104,14 +103,13 @@ class HeaderParser {
     name_.clear();
     in_.Append(bytes, name_);
     if (!in_.ok()) return in_.error();
-    names.Add(name_);
-    return {};
+    return names.Add(name_);
   }
 
   Status ReadPair() {
     GgufPair pair;
     const uint64_t at = in_.at();
-    if (Status read = ReadName(header_.keys); !read) return read;
+    CTXFS_TRY(ReadName(header_.keys));
     pair.key = header_.keys.count() - 1;
     if (header_.keys[pair.key].empty()) {
       header_.AddFault(
@@ -126,6 +124,7 @@ class HeaderParser {
                                Quote(header_.keys[pair.key]), error.what);
       return error;
     }
+    CTXFS_TRY(AdmitGrowth(header_.pairs));
     header_.pairs.push_back(pair);
     return {};
   }
@@ -166,7 +165,7 @@ class HeaderParser {
         level.left = 0;
         continue;
       }
-      if (Status may = CountItem(); !may) return may;
+      CTXFS_TRY(CountItem());
       --level.left;
       if (level.type == kGgufString) {
         in_.Skip(in_.Count());
@@ -179,7 +178,7 @@ class HeaderParser {
             fmt::format("arrays nested deeper than {}", kMostArrayDepth),
             in_.at()};
       }
-      if (Status opened = OpenArray(levels[++depth]); !opened) return opened;
+      CTXFS_TRY(OpenArray(levels[++depth]));
     }
   }
 
@@ -213,9 +212,10 @@ class HeaderParser {
   }
 
   /// Drops the pairs whose key an earlier pair has.
-  void DropRepeatedKeys() {
+  Status DropRepeatedKeys() {
+    const auto found = CTXFS_TRY(header_.keys.Sort());
     std::vector<bool> repeated(header_.pairs.size());
-    for (const auto& [pair, earlier] : header_.keys.Sort()) {
+    for (const auto& [pair, earlier] : found) {
       repeated[pair] = true;
       header_.AddFault(fmt::format("pair {}: the key {} occurred before", pair,
                                    Quote(header_.keys[pair])),
@@ -224,6 +224,7 @@ class HeaderParser {
     std::erase_if(header_.pairs, [&repeated](const GgufPair& pair) {
       return repeated[pair.key];
     });
+    return {};
   }
 
   void ReadAlignment() {
@@ -247,16 +248,17 @@ class HeaderParser {
 
   Status ReadTensor() {
     if (header_.tensors.size() % 4096 == 0) {
-      if (Status wanted = context_.Check(); !wanted) return wanted;
+      CTXFS_TRY(context_.Check());
     }
     GgufTensor tensor;
     tensor.record_at = in_.at();
-    if (Status read = ReadName(header_.names); !read) return read;
+    CTXFS_TRY(ReadName(header_.names));
+    CTXFS_TRY(AdmitGrowth(header_.tensors));
     header_.tensors.push_back(tensor);
     GgufTensor& record = header_.tensors.back();
     const uint32_t rank = in_.U32();
     if (!in_.ok()) return in_.error();
-    if (Status dims = ReadDims(record, rank); !dims) return dims;
+    CTXFS_TRY(ReadDims(record, rank));
     record.type = in_.U32();
     record.offset = in_.U64();
     if (!in_.ok()) return in_.error();
@@ -279,6 +281,7 @@ class HeaderParser {
           fmt::format("the shapes have more than {} dimensions", kMostDims),
           record.record_at};
     }
+    CTXFS_TRY(AdmitGrowth(header_.dims, rank));
     record.rank = static_cast<uint8_t>(rank);
     record.dims_at = static_cast<uint32_t>(header_.dims.size());
     for (uint32_t i = 0; i < rank; ++i) {
@@ -290,12 +293,14 @@ class HeaderParser {
     return {};
   }
 
-  void FindRepeatedNames() {
-    for (const auto& [tensor, earlier] : header_.names.Sort()) {
-      header_.AddFault(header_.Label(tensor) + " has the name of tensor " +
-                           std::to_string(earlier),
+  Status FindRepeatedNames() {
+    const auto repeated = CTXFS_TRY(header_.names.Sort());
+    for (const auto& [tensor, earlier] : repeated) {
+      header_.AddFault(fmt::format("{} has the name of tensor {}",
+                                   header_.Label(tensor), earlier),
                        header_.tensors[tensor].record_at);
     }
+    return {};
   }
 
   const Source& source_;
@@ -310,15 +315,14 @@ class HeaderParser {
 /// Reads the magic and the version, which determine how all other numbers are
 /// stored.
 Result<GgufHeader> ReadVersion(const Source& source) {
-  Result<Buffer> bytes = ReadBuffer(
-      source, 0, std::min<uint64_t>(source.size(), kMagicBytes + 4), "header");
-  if (!bytes) return std::move(bytes).error();
-  if (bytes->size() < kMagicBytes + 4) {
+  const Buffer bytes = CTXFS_TRY(ReadBuffer(
+      source, 0, std::min<uint64_t>(source.size(), kMagicBytes + 4), "header"));
+  if (bytes.size() < kMagicBytes + 4) {
     return Error{Code::kCorrupt, "the file ends within its header",
                  source.size()};
   }
   GgufHeader header;
-  header.version = LoadLe<uint32_t>(bytes->data() + kMagicBytes);
+  header.version = LoadLe<uint32_t>(bytes.data() + kMagicBytes);
   if ((header.version & 0xFFFFU) == 0) {
     header.layout.big_endian = true;
     header.version = __builtin_bswap32(header.version);
@@ -368,23 +372,24 @@ const GgufType* GgufHeader::QuantOf(const GgufTensor& tensor) const {
 
 Result<GgufHeader> ReadGgufHeader(const Source& source, bool salvage,
                                   const ReadContext& context) {
-  Result<GgufHeader> version = ReadVersion(source);
-  if (!version) return version;
-  Result<GgufHeader> header =
-      HeaderParser(source, *version, salvage, context).Parse();
-  if (!header) return header;
+  const GgufHeader version = CTXFS_TRY(ReadVersion(source));
+  GgufHeader header =
+      CTXFS_TRY(HeaderParser(source, version, salvage, context).Parse());
   // Offsets count from a multiple of the alignment, which is 2^31 at most.
-  const uint64_t mask = uint64_t{header->alignment} - 1;
-  header->data_at = (header->end + mask) & ~mask;
-  if (!header->tensors.empty() && header->data_at > source.size()) {
-    return Error{Code::kCorrupt,
-                 "the data starts at " + std::to_string(header->data_at) +
-                     ", past the end of the file (" +
-                     std::to_string(source.size()) + " bytes)",
-                 header->end};
+  const uint64_t mask = uint64_t{header.alignment} - 1;
+  header.data_at = (header.end + mask) & ~mask;
+  if (!header.tensors.empty() && header.data_at > source.size()) {
+    return Error{
+        Code::kCorrupt,
+        fmt::format(
+            "the data starts at {}, past the end of the file ({} bytes)",
+            header.data_at, source.size()),
+        header.end};
   }
-  CheckGgufLayout(*header, source.size());
-  if (header->fault_count > 0 && !salvage) return header->faults.front();
+  // What it sorts: the offsets, or the numbers.
+  CTXFS_TRY(HeapAllowance::Admit(header.tensors.size() * sizeof(uint64_t)));
+  CheckGgufLayout(header, source.size());
+  if (header.fault_count > 0 && !salvage) return header.faults.front();
   return header;
 }
 

@@ -5,13 +5,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 #include "core/base/bytes.h"
-#include "core/base/text.h"
 #include "core/formats/gguf/header.h"
-#include "core/formats/gguf/limits.h"
 
 namespace ctxfs::gguf {
 namespace {
@@ -104,6 +101,7 @@ class LayoutCheck {
   /// offset starts, or at the end of the data.
   void MeasureUnknown() {
     std::vector<uint64_t> offsets;
+    offsets.reserve(count());
     Count unknown;
     Count big_endian;
     for (uint32_t i = 0; i < count(); ++i) {
@@ -145,6 +143,11 @@ class LayoutCheck {
           tensor.record_at);
     }
     if (tensor.fault != Fault::kNone) return;
+    const uint64_t end =
+        CheckedAdd(tensor.offset, tensor.size).value_or(UINT64_MAX);
+    header_.data_end =
+        std::max(header_.data_end,
+                 CheckedAdd(header_.data_at, end).value_or(UINT64_MAX));
     const bool unknown = GgufTypeOf(tensor.type) == nullptr;
     if ((tensor.size == 0 && !unknown) ||
         InBounds(tensor.offset, tensor.size, data_size_)) {
@@ -175,6 +178,7 @@ class LayoutCheck {
 
   void CheckOverlap() {
     std::vector<uint32_t> order;
+    order.reserve(count());
     for (uint32_t i = 0; i < count(); ++i) {
       if (header_.tensors[i].size > 0) order.push_back(i);
     }

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/json.h"
 #include "core/base/text.h"
 
 namespace ctxfs::gguf {
@@ -135,9 +134,9 @@ class MetadataWindow final : public Transform {
     GgufMetadataWriter writer(*source_, *header_);
     std::string piece;
     while (!out.empty()) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
       piece.clear();
-      if (Status written = writer.Write(state, piece); !written) return written;
+      CTXFS_TRY(writer.Write(state, piece));
       if (at + piece.size() > offset) {
         const auto skip = static_cast<size_t>(offset - at);
         const size_t n = std::min(piece.size() - skip, out.size());
@@ -186,17 +185,29 @@ void AppendGgufScalar(uint32_t type, GgufReader& in, std::string& text) {
   }
 }
 
-void GgufMetadataWriter::BeginPair(State& state, std::string& text) const {
+void GgufMetadataWriter::WriteKey(State& state, std::string& text) const {
   const GgufPair& pair = header_.pairs[state.pair];
   const std::string_view key = header_.keys[pair.key];
-  text += state.pair == 0 ? "{\n\"" : ",\n\"";
-  if (IsUtf8(key)) {
-    AppendEscaped(key, text);
-    text += "\": {";
-  } else {
-    text += "#" + std::to_string(state.pair) + "\": {\"key_hex\": \"" +
-            Hex(key) + "\", ";
+  if (state.key_done == 0) {
+    state.hex = !IsUtf8(key);
+    text += state.pair == 0 ? "{\n\"" : ",\n\"";
+    if (state.hex) {
+      text += "#" + std::to_string(state.pair) + "\": {\"key_hex\": \"";
+    }
   }
+  std::string_view part =
+      key.substr(static_cast<size_t>(state.key_done), kStringPart);
+  const bool last = state.key_done + part.size() == key.size();
+  if (!state.hex && !last) part.remove_suffix(CutCharacter(part));
+  if (state.hex) {
+    text += Hex(part);
+  } else {
+    AppendEscaped(part, text);
+  }
+  state.key_done += part.size();
+  if (!last) return;
+  state.key_done = 0;
+  text += state.hex ? "\", " : "\": {";
   text += "\"type\": \"";
   text += GgufValueTypeName(pair.type);
   text += "\", ";
@@ -276,9 +287,7 @@ Status GgufMetadataWriter::WriteItems(State& state, std::string& text) {
     }
     --level.left;
     if (!std::exchange(level.first, false)) text += ", ";
-    if (Status begun = BeginValue(state, level.type, text); !begun) {
-      return begun;
-    }
+    CTXFS_TRY(BeginValue(state, level.type, text));
     if (!in_.ok()) return in_.error();
     if (state.in_string || state.depth != depth) return {};
   }
@@ -292,18 +301,17 @@ Status GgufMetadataWriter::Write(State& state, std::string& text) {
     return {};
   }
   const bool begins = !state.in_pair;
-  if (begins) BeginPair(state, text);
+  if (begins) WriteKey(state, text);
+  if (!state.in_pair) return {};
   in_.Seek(state.at);
-  Status written;
   if (state.in_string) {
-    written = WriteString(state, text);
+    CTXFS_TRY(WriteString(state, text));
   } else if (begins) {
-    written = BeginValue(state, header_.pairs[state.pair].type, text);
+    CTXFS_TRY(BeginValue(state, header_.pairs[state.pair].type, text));
   } else {
-    written = WriteItems(state, text);
+    CTXFS_TRY(WriteItems(state, text));
   }
-  if (written && !in_.ok()) written = in_.error();
-  if (!written) return written;
+  if (!in_.ok()) return in_.error();
   state.at = in_.at();
   if (!state.in_string) EndValue(state, text);
   return {};
@@ -322,10 +330,9 @@ Result<Content> GgufMetadataText(std::shared_ptr<const Source> source,
       places.push_back({size, state});
     }
     piece.clear();
-    Status written = context.Check();
-    if (written) written = writer.Write(state, piece);
-    if (written) written = context.Spend(piece.size());
-    if (!written) return std::move(written).error();
+    CTXFS_TRY(context.Check());
+    CTXFS_TRY(writer.Write(state, piece));
+    CTXFS_TRY(context.Spend(piece.size()));
     size += piece.size();
     if (size > kMostMetadataText) {
       return Error{Code::kLimit,

@@ -26,14 +26,15 @@ class GgufMetadataWriter {
       uint32_t type = 0;  // of an item
       bool first = true;  // whether the next item is the first
     };
-    uint64_t pair = 0;  // the next pair, or the one that is being written
-    uint64_t at = 0;    // byte of the file, within a pair
+    uint64_t pair = 0;      // the next pair, or the one that is being written
+    uint64_t at = 0;        // byte of the file, within a pair
+    uint64_t key_done = 0;  // bytes of a key that is being written
     uint64_t string_left = 0;  // bytes of the string that is being written
     std::array<Level, kMostArrayDepth> levels;
     uint32_t depth = 0;  // arrays that are open
     bool in_pair = false;
     bool in_string = false;
-    bool hex = false;  // the string is not UTF-8
+    bool hex = false;  // the key or string is not UTF-8
     bool done = false;
   };
 
@@ -46,7 +47,8 @@ class GgufMetadataWriter {
   Status Write(State& state, std::string& text);
 
  private:
-  void BeginPair(State& state, std::string& text) const;
+  /// Writes a part of a pair's key; behind the last part, begins the value.
+  void WriteKey(State& state, std::string& text) const;
   Status BeginValue(State& state, uint32_t type, std::string& text);
   void EndValue(State& state, std::string& text) const;
   Status WriteItems(State& state, std::string& text);

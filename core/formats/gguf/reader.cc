@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
+
 namespace ctxfs::gguf {
 
 void GgufReader::Truncated() {
@@ -43,7 +45,12 @@ void GgufReader::Append(uint64_t bytes, std::string& text) {
     const uint64_t part = std::min(bytes, window_bytes_);
     const std::byte* from = Window(part);
     if (from == nullptr) return;
-    text += AsText({from, static_cast<size_t>(part)});
+    Status appended =
+        AppendAdmitted(text, AsText({from, static_cast<size_t>(part)}));
+    if (!appended) {
+      error_ = std::move(appended).error();
+      return;
+    }
     at_ += part;
     bytes -= part;
   }

@@ -49,7 +49,8 @@ class GgufReader {
   void Append(uint64_t bytes, std::string& text);
 
   bool ok() const { return !error_; }
-  /// kCorrupt if the file ended, or the error of the read that failed.
+  /// kCorrupt if the file ended, or the error of the read that failed or of the
+  /// memory that was missing.
   const Error& error() const { return *error_; }
   uint64_t at() const { return at_; }
   uint64_t remaining() const {

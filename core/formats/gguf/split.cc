@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/gguf/gguf.h"
@@ -30,9 +31,9 @@ std::string SplitSuffix(int64_t number, int64_t count) {
 
 }  // namespace
 
-void GgufContainer::WarnOfSplit(std::string what, bool damage) {
+void GgufContainer::WarnOfSplit(std::string what, Severity severity) {
   if (split_warnings_.size() < kMostFaults) {
-    split_warnings_.push_back({std::move(what), kNoOffset, damage});
+    split_warnings_.push_back({std::move(what), kNoOffset, severity});
   }
 }
 
@@ -54,33 +55,32 @@ Status GgufContainer::LoadParts(const ReadContext& context) {
         "split: the other parts cannot be found, since the file is not called "
         "NAME" +
             suffix,
-        /*damage=*/true);
+        Severity::kDamage);
     return {};
   }
   const std::string stem = own.substr(0, own.size() - suffix.size());
   parts_.front().file = own;
   for (int64_t i = 1; i < *count; ++i) {
-    if (Status wanted = context.Check(); !wanted) return wanted;
+    CTXFS_TRY(context.Check());
     const std::string file = stem + SplitSuffix(i + 1, *count);
     if (parts_.size() == kMostParts) {
-      WarnOfSplit("split: " + Quote(file) +
-                      " and those after it are over the limit "
-                      "of " +
-                      std::to_string(kMostParts) + " parts",
-                  /*damage=*/true);
+      WarnOfSplit(
+          fmt::format(
+              "split: {} and those after it are over the limit of {} parts",
+              Quote(file), kMostParts),
+          Severity::kDamage);
       break;
     }
-    Status loaded = LoadPart(file, i, *count, context);
-    if (!loaded) return loaded;
+    CTXFS_TRY(LoadPart(file, i, *count, context));
   }
-  CheckSplit();
-  return {};
+  return CheckSplit();
 }
 
 Status GgufContainer::LoadPart(const std::string& file, int64_t number,
                                int64_t count, const ReadContext& context) {
   const auto without = [&](const std::string& why) {
-    WarnOfSplit("split: the part " + Quote(file) + " " + why, /*damage=*/true);
+    WarnOfSplit("split: the part " + Quote(file) + " " + why,
+                Severity::kDamage);
     return Status();
   };
   Result<std::shared_ptr<const Source>> opened = source()->OpenSibling(file);
@@ -117,16 +117,18 @@ Status GgufContainer::LoadPart(const std::string& file, int64_t number,
   return {};
 }
 
-void GgufContainer::CheckSplit() {
+Status GgufContainer::CheckSplit() {
   const auto total =
       GgufInteger(header(), *source(), "split.tensors.count", kGgufInt32);
   if (total && *total != count_) {
-    WarnOfSplit("split: split.tensors.count is " + std::to_string(*total) +
-                    ", but the parts have " + std::to_string(count_) +
-                    " tensors",
-                /*damage=*/false);
+    WarnOfSplit(
+        fmt::format(
+            "split: split.tensors.count is {}, but the parts have {} tensors",
+            *total, count_),
+        Severity::kNote);
   }
   std::vector<std::string_view> names;
+  CTXFS_TRY(HeapAllowance::Admit(count_ * sizeof(std::string_view)));
   names.reserve(count_);
   for (uint32_t i = 0; i < count_; ++i) names.push_back(TensorName(i));
   std::sort(names.begin(), names.end());
@@ -134,9 +136,10 @@ void GgufContainer::CheckSplit() {
     if (names[i] == names[i - 1]) {
       WarnOfSplit("split: two tensors of different parts have the name " +
                       Quote(names[i]),
-                  /*damage=*/false);
+                  Severity::kNote);
     }
   }
+  return {};
 }
 
 }  // namespace ctxfs::gguf

@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/json.h"
+#include "core/base/json_writer.h"
 #include "core/container/documents.h"
 #include "core/formats/gguf/limits.h"
 
@@ -77,15 +79,14 @@ class Keys {
   template <typename Use>
   Status EachString(std::string_view key, const Use& use) const {
     std::optional<GgufReader> in;
-    const Result<uint64_t> count = Begin(key, kGgufString, in);
-    if (!count) return count.error();
+    const uint64_t count = CTXFS_TRY(Begin(key, kGgufString, in));
     uint64_t bytes = 0;
     uint64_t next_check = 0;  // in bytes and items
     std::string text;
-    for (uint64_t i = 0; i < *count; ++i) {
+    for (uint64_t i = 0; i < count; ++i) {
       if (bytes + i * kBytesPerItem >= next_check) {
         next_check = bytes + i * kBytesPerItem + kBytesPerCheck;
-        if (Status wanted = context_.Check(); !wanted) return wanted;
+        CTXFS_TRY(context_.Check());
       }
       const uint64_t length = in->Count();
       if (length > kLongestToken || length > kMostTokenBytes - bytes) {
@@ -95,7 +96,7 @@ class Keys {
       text.clear();
       in->Append(length, text);
       if (!in->ok()) return in->error();
-      if (Status used = use(i, text); !used) return used;
+      CTXFS_TRY(use(i, text));
     }
     return {};
   }
@@ -105,14 +106,12 @@ class Keys {
                                       uint32_t type) const {
     std::vector<uint32_t> words;
     std::optional<GgufReader> in;
-    const Result<uint64_t> count = Begin(key, type, in);
-    if (!count) return count.error();
-    words.reserve(*count);
-    for (uint64_t i = 0; i < *count; ++i) {
+    const uint64_t count = CTXFS_TRY(Begin(key, type, in));
+    CTXFS_TRY(HeapAllowance::Admit(count * sizeof(uint32_t)));
+    words.reserve(count);
+    for (uint64_t i = 0; i < count; ++i) {
       if (i % kWordsPerCheck == 0) {
-        if (Status wanted = context_.Check(); !wanted) {
-          return std::move(wanted).error();
-        }
+        CTXFS_TRY(context_.Check());
       }
       words.push_back(in->U32());
       if (!in->ok()) return in->error();
@@ -161,90 +160,75 @@ std::string_view ModelOf(std::string_view ggml) {
   return {};
 }
 
-/// The text of a tokenizer.json while it is written. What it gets is counted
-/// for the request, and it has a limit.
-class TokenizerText {
- public:
-  explicit TokenizerText(const ReadContext& context) : context_(context) {}
-
-  Status Put(std::string_view piece) {
-    if (piece.size() > kMostTokenizerText - text_.size()) {
-      return Error{Code::kLimit,
-                   "tokenizer.json is over the limit of " +
-                       std::to_string(kMostTokenizerText) + " bytes",
-                   kNoOffset, EFBIG};
-    }
-    if (Status may = context_.Spend(piece.size()); !may) return may;
-    text_ += piece;
-    return {};
-  }
-  std::string Take() { return std::move(text_); }
-
- private:
-  const ReadContext& context_;
-  std::string text_;
-};
-
 /// Writes the control tokens and those of users, in an array.
 Status PutAddedTokens(const Keys& keys, const std::vector<uint32_t>& types,
-                      TokenizerText& text) {
-  bool first = true;
-  if (Status put = text.Put("["); !put) return put;
+                      JsonWriter& json) {
+  json.BeginArray();
   Status all = keys.EachString(
       kTokens, [&](uint64_t id, const std::string& token) -> Status {
         if (id >= types.size()) return {};
         const auto type = static_cast<int32_t>(types[id]);
         if (type != kControlToken && type != kUserToken) return {};
-        const char* before = std::exchange(first, false) ? "\n" : ",\n";
-        return text.Put(before + ("{\"id\":" + std::to_string(id)) +
-                        ",\"content\":" + JsonLine(token) + ",\"special\":" +
-                        (type == kControlToken ? "true" : "false") + "}");
+        json.Break();
+        json.BeginObject();
+        json.Member("id", id);
+        json.Member("content", token);
+        json.Member("special", type == kControlToken);
+        json.EndObject();
+        return json.status();
       });
-  return all ? text.Put("]") : all;
+  json.EndArray();
+  return all;
 }
 
 /// Writes {"token": id, ...}, or [["token", score], ...] for Unigram.
 Status PutVocabulary(const Keys& keys, const std::vector<uint32_t>& scores,
-                     bool unigram, TokenizerText& text) {
-  if (Status put = text.Put(unigram ? "[" : "{"); !put) return put;
-  Status all = keys.EachString(
-      kTokens, [&](uint64_t id, const std::string& token) -> Status {
-        const std::string before = id == 0 ? "" : ",\n";
+                     bool unigram, JsonWriter& json) {
+  unigram ? json.BeginArray() : json.BeginObject();
+  Status all =
+      keys.EachString(kTokens, [&](uint64_t id, const std::string& token) {
+        if (id > 0) json.Break();
         if (!unigram) {
-          return text.Put(before + JsonLine(token) + ":" + std::to_string(id));
+          json.Member(token, id);
+          return json.status();
         }
-        const float score =
-            id < scores.size() ? std::bit_cast<float>(scores[id]) : 0.0F;
-        return text.Put(before + "[" + JsonLine(token) + "," + JsonLine(score) +
-                        "]");
+        json.BeginArray();
+        json.Value(token);
+        json.Value(
+            Json(id < scores.size() ? std::bit_cast<float>(scores[id]) : 0.0F));
+        json.EndArray();
+        return json.status();
       });
-  return all ? text.Put(unigram ? "]" : "}") : all;
+  unigram ? json.EndArray() : json.EndObject();
+  return all;
 }
 
-Status PutMerges(const Keys& keys, TokenizerText& text) {
-  if (Status put = text.Put(",\n\"merges\":["); !put) return put;
+Status PutMerges(const Keys& keys, JsonWriter& json) {
+  json.BeginArray();
   Status all = keys.EachString(
-      kMerges, [&text](uint64_t number, const std::string& merge) {
-        return text.Put((number == 0 ? "" : ",\n") + JsonLine(merge));
+      kMerges, [&json](uint64_t number, const std::string& merge) {
+        if (number > 0) json.Break();
+        json.Value(merge);
+        return json.status();
       });
-  return all ? text.Put("]") : all;
+  json.EndArray();
+  return all;
 }
 
 /// Writes which token stands for unknown text, if the metadata says so.
-Status PutUnknown(const Keys& keys, bool unigram, TokenizerText& text) {
+Status PutUnknown(const Keys& keys, bool unigram, JsonWriter& json) {
   const std::optional<int64_t> unknown =
       keys.Number("tokenizer.ggml.unknown_token_id");
   if (unigram) {
-    return text.Put(
-        "\"unk_id\":" + (unknown ? std::to_string(*unknown) : "null") +
-        ",\"byte_fallback\":true,");
+    json.Member("unk_id", unknown ? Json(*unknown) : Json());
+    json.Member("byte_fallback", true);
+    return json.status();
   }
   if (!unknown) return {};
-  return keys.EachString(
-      kTokens, [&](uint64_t id, const std::string& token) -> Status {
-        if (id != static_cast<uint64_t>(*unknown)) return {};
-        return text.Put("\"unk_token\":" + JsonLine(token) + ",");
-      });
+  return keys.EachString(kTokens, [&](uint64_t id, const std::string& token) {
+    if (id == static_cast<uint64_t>(*unknown)) json.Member("unk_token", token);
+    return json.status();
+  });
 }
 
 /// The text of tokenizer_config.json: the special tokens by their purpose, and
@@ -266,9 +250,8 @@ Result<std::string> ConfigJson(const Source& source, const GgufHeader& header,
         return {};
       });
   if (!all) return std::move(all).error();
-  const Result<std::string> chat = keys.String(kTemplate);
-  if (!chat) return chat.error();
-  if (!chat->empty()) config["chat_template"] = *chat;
+  std::string chat = CTXFS_TRY(keys.String(kTemplate));
+  if (!chat.empty()) config["chat_template"] = std::move(chat);
   return FormatJson(config);
 }
 
@@ -291,31 +274,47 @@ Result<std::string> GgufTokenizerJson(const Source& source,
                                       const GgufHeader& header,
                                       const ReadContext& context) {
   const Keys keys(source, header, context);
-  const Result<std::string> ggml = keys.String(kModel);
-  if (!ggml) return ggml.error();
-  const std::string model(ModelOf(*ggml));
+  const std::string ggml = CTXFS_TRY(keys.String(kModel));
+  const std::string model(ModelOf(ggml));
   if (model.empty()) {
     return Error{Code::kNotFound, "this kind of tokenizer has no such file"};
   }
-  const Result<std::vector<uint32_t>> scores =
-      keys.Words(kScores, kGgufFloat32);
-  if (!scores) return scores.error();
-  const Result<std::vector<uint32_t>> types =
-      keys.Words(kTokenTypes, kGgufInt32);
-  if (!types) return types.error();
+  const std::vector<uint32_t> scores =
+      CTXFS_TRY(keys.Words(kScores, kGgufFloat32));
+  const std::vector<uint32_t> types =
+      CTXFS_TRY(keys.Words(kTokenTypes, kGgufInt32));
 
   const bool unigram = model == "Unigram";
-  TokenizerText text(context);
-  Status put = text.Put("{\"version\":\"1.0\",\n\"added_tokens\":");
-  if (put) put = PutAddedTokens(keys, *types, text);
-  if (put) put = text.Put(",\n\"model\":{\"type\":\"" + model + "\",");
-  if (put) put = PutUnknown(keys, unigram, text);
-  if (put) put = text.Put("\n\"vocab\":");
-  if (put) put = PutVocabulary(keys, *scores, unigram, text);
-  if (put && model == "BPE") put = PutMerges(keys, text);
-  if (put) put = text.Put("}}\n");
+  const Error too_long{
+      Code::kLimit,
+      fmt::format("tokenizer.json is over the limit of {} bytes",
+                  kMostTokenizerText),
+      kNoOffset, EFBIG};
+  JsonWriter json(kMostTokenizerText, too_long,
+                  [&](uint64_t bytes) { return context.Spend(bytes); });
+  json.BeginObject();
+  json.Member("version", "1.0");
+  json.Break();
+  json.Key("added_tokens");
+  Status put = PutAddedTokens(keys, types, json);
+  json.Break();
+  json.Key("model");
+  json.BeginObject();
+  json.Member("type", model);
+  if (put) put = PutUnknown(keys, unigram, json);
+  json.Break();
+  json.Key("vocab");
+  if (put) put = PutVocabulary(keys, scores, unigram, json);
+  if (put && model == "BPE") {
+    json.Break();
+    json.Key("merges");
+    put = PutMerges(keys, json);
+  }
+  json.EndObject();
+  json.EndObject();
+  json.Append("\n");
   if (!put) return std::move(put).error();
-  return text.Take();
+  return std::move(json).Take();
 }
 
 Container::Tables GgufTokenizerFiles(std::shared_ptr<const Source> source,
