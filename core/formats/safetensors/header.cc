@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
+#include "core/base/rank.h"
 #include "core/base/text.h"
 #include "core/formats/safetensors/json_text.h"
 #include "core/formats/safetensors/limits.h"
@@ -221,11 +223,20 @@ class HeaderBuilder final : public JsonEvents {
     if (kind != Scalar::kUnsigned) {
       return Break("has a shape that is not of integers from 0 to 2^64 - 1");
     }
-    if (header_.dims.size() >= kMostDims) {
+    if (entry_.tensor.rank >= limits::kArrayRank) {
       return Fail({Code::kLimit,
-                   "the shapes have more than " + std::to_string(kMostDims) +
-                       " dimensions",
+                   fmt::format("a tensor has more than {} dimensions",
+                               limits::kArrayRank),
                    at()});
+    }
+    if (header_.dims.size() >= kMostDims) {
+      return Fail(
+          {Code::kLimit,
+           fmt::format("the shapes have more than {} dimensions", kMostDims),
+           at()});
+    }
+    if (Status may = AdmitGrowth(header_.dims); !may) {
+      return Fail(std::move(may).error());
     }
     header_.dims.push_back(number);
     ++entry_.tensor.rank;
@@ -263,7 +274,9 @@ class HeaderBuilder final : public JsonEvents {
       ++header_.left_out;
       return;
     }
-    header_.names.Add(name_);
+    Status may = AdmitGrowth(header_.tensors);
+    if (may) may = header_.names.Add(name_);
+    if (!may) return Fail(std::move(may).error());
     header_.tensors.push_back(entry_.tensor);
   }
 
@@ -326,9 +339,10 @@ Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json,
     return error;
   }
   SafetensorsHeader header = builder.Take();
-  for (const auto& [tensor, earlier] : header.names.Sort()) {
-    faults.Add(header.Label(tensor) + " has the name of tensor " +
-                   std::to_string(earlier),
+  const auto repeated = CTXFS_TRY(header.names.Sort());
+  for (const auto& [tensor, earlier] : repeated) {
+    faults.Add(fmt::format("{} has the name of tensor {}", header.Label(tensor),
+                           earlier),
                offset);
   }
   return header;

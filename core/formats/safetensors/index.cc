@@ -8,6 +8,7 @@
 
 #include <unordered_set>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/container/model_files.h"
@@ -18,14 +19,16 @@ namespace ctxfs::safetensors {
 namespace {
 
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+// About what a file takes in info.json.
+constexpr uint64_t kObjectBytes = 1024;
 
 }  // namespace
 
 Status SafetensorsIndexContainer::Load(const ReadContext& context) {
-  if (Status read = ReadIndex(context); !read) return read;
-  if (Status opened = OpenShards(context); !opened) return opened;
-  if (Status found = FindTensors(context); !found) return found;
-  if (Status added = AddUnlisted(context); !added) return added;
+  CTXFS_TRY(ReadIndex(context));
+  CTXFS_TRY(OpenShards(context));
+  CTXFS_TRY(FindTensors(context));
+  CTXFS_TRY(AddUnlisted(context));
   if (!options_.alone) documents_ = FindModelFiles(*source());
   return {};
 }
@@ -39,10 +42,10 @@ Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
                              source()->size(), kMostIndexBytes),
                  0};
   }
-  Result<Buffer> text = ReadBuffer(*source(), 0, source()->size(), "index");
-  if (!text) return std::move(text).error();
+  const Buffer text =
+      CTXFS_TRY(ReadBuffer(*source(), 0, source()->size(), "index"));
   Result<SafetensorsIndexJson> index =
-      ParseSafetensorsIndex(AsText(text->span()), context);
+      ParseSafetensorsIndex(AsText(text.span()), context);
   if (!index) {
     Error error = std::move(index).error();
     if (named && error.code == Code::kNotContainer) error.code = Code::kCorrupt;
@@ -52,18 +55,18 @@ Status SafetensorsIndexContainer::ReadIndex(const ReadContext& context) {
   return {};
 }
 
-void SafetensorsIndexContainer::WarnOf(std::string what, bool damage) {
+void SafetensorsIndexContainer::WarnOf(std::string what, Severity severity) {
   if (warnings().size() >= kMostFaults) {
     ++further_warnings_;
     return;
   }
-  Warn({std::move(what), kNoOffset, damage});
+  Warn({std::move(what), kNoOffset, severity});
 }
 
 Status SafetensorsIndexContainer::OpenShards(const ReadContext& context) {
   size_t opened = 0;
   for (const std::string& file : index_.files) {
-    if (Status wanted = context.Check(); !wanted) return wanted;
+    CTXFS_TRY(context.Check());
     Shard shard;
     if (options_.alone) {
       shard.fault = "the file " + Quote(file) + " is not opened";
@@ -71,15 +74,14 @@ Status SafetensorsIndexContainer::OpenShards(const ReadContext& context) {
       shard.fault = fmt::format("the file {} is over the limit of {} shards",
                                 Quote(file), kMostShards);
     } else {
-      Result<Shard> result = OpenShard(file, context);
-      if (!result) return std::move(result).error();
-      shard = *std::move(result);
+      shard = CTXFS_TRY(OpenShard(file, context));
       if (shard.container != nullptr) {
         ++opened;
         AddStoredSize(shard.container->StoredSize());
       }
     }
-    if (shard.container == nullptr) WarnOf(shard.fault, /*damage=*/true);
+    if (shard.container == nullptr) WarnOf(shard.fault, Severity::kDamage);
+    CTXFS_TRY(AdmitGrowth(shards_));
     shards_.push_back(std::move(shard));
   }
   return {};
@@ -117,10 +119,11 @@ Result<SafetensorsIndexContainer::Shard> SafetensorsIndexContainer::OpenShard(
 }
 
 Status SafetensorsIndexContainer::FindTensors(const ReadContext& context) {
+  CTXFS_TRY(HeapAllowance::Admit(index_.names.count() * sizeof(Item)));
   items_.reserve(index_.names.count());
   for (uint32_t i = 0; i < index_.names.count(); ++i) {
     if (i % kTensorsPerCheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
     }
     Item item{index_.file_of[i], kNoTensor};
     const Shard& shard = shards_[item.shard];
@@ -130,7 +133,7 @@ Status SafetensorsIndexContainer::FindTensors(const ReadContext& context) {
       if (!found) {
         WarnOf("the file " + Quote(index_.files[item.shard]) +
                    " has no tensor " + Quote(index_.names[i]),
-               /*damage=*/true);
+               Severity::kDamage);
       }
     }
     items_.push_back(item);
@@ -145,7 +148,7 @@ Status SafetensorsIndexContainer::AddUnlisted(const ReadContext& context) {
     const SafetensorsHeader& header = shards_[s].container->header();
     for (uint32_t i = 0; i < header.tensors.size(); ++i) {
       if (i % kTensorsPerCheck == 0) {
-        if (Status wanted = context.Check(); !wanted) return wanted;
+        CTXFS_TRY(context.Check());
       }
       const std::string_view name = header.names[i];
       const std::optional<uint32_t> listed = index_.names.Find(name);
@@ -153,8 +156,10 @@ Status SafetensorsIndexContainer::AddUnlisted(const ReadContext& context) {
       if (listed && items_[*listed].tensor != kNoTensor) continue;
       WarnOf("tensor " + Quote(name) + " of the file " +
                  Quote(index_.files[s]) + " is not in the index",
-             /*damage=*/false);
-      if (!listed && taken.insert(name).second) items_.push_back({s, i});
+             Severity::kNote);
+      if (listed || !taken.insert(name).second) continue;
+      CTXFS_TRY(AdmitGrowth(items_));
+      items_.push_back({s, i});
     }
   }
   return {};
@@ -263,10 +268,13 @@ std::vector<Error> SafetensorsIndexContainer::Inspect(
   return faults;
 }
 
-Json SafetensorsIndexContainer::Info(const ReadContext& context) const {
+void SafetensorsIndexContainer::AddInfo(Json& info,
+                                        const ReadContext& context) const {
   const Totals tensors = SumTensors(context);
   Json files = Json::array();
   for (size_t i = 0; i < shards_.size(); ++i) {
+    // The text is not written then, as after an interrupt.
+    if (!HeapAllowance::Admit(kObjectBytes)) return;
     const bool readable = shards_[i].container != nullptr;
     Json file = {{"file", index_.files[i]}, {"readable", readable}};
     if (readable) {
@@ -276,19 +284,16 @@ Json SafetensorsIndexContainer::Info(const ReadContext& context) const {
     }
     files.push_back(std::move(file));
   }
-  Json info = {{"format", "safetensors-index"},
-               {"files", std::move(files)},
+  info.update({{"format", "safetensors-index"},
                {"entries", count()},
                {"entries_unreadable", tensors.unreadable},
-               {"container_size", source()->size()},
                {"stored_size", tensors.bytes},
                {"decoded_size", tensors.bytes},
-               {"salvaged", options_.salvage},
-               {"warnings", WarningTexts()}};
+               {"salvaged", options_.salvage}});
+  info["files"] = std::move(files);
   if (further_warnings_ > 0) {
     info["warnings"].push_back(fmt::format("and {} more", further_warnings_));
   }
-  return info;
 }
 
 namespace {
@@ -306,16 +311,17 @@ bool Resembles(Bytes head) {
 
 namespace ctxfs {
 
-extern const Format kSafetensorsIndex;
-const Format kSafetensorsIndex{
+extern const Format kSafetensorsIndex{
     .name = "safetensors_index",
     .contents = "models of several safetensors files",
     .extensions = "",
+    .golden = "safetensors",
+    .docs = "safetensors",
     .probe = &safetensors::Probe,
     .open = &OpenAs<safetensors::SafetensorsIndexContainer>,
     .resembles = &safetensors::Resembles,
     .name_suffix = safetensors::kIndexSuffix,
     .folder_index = "model.safetensors.index.json",
-    .stays_file = true};
+    .traits = {.stays_file = true, .opens_neighbours = true}};
 
 }  // namespace ctxfs

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,7 +27,7 @@ class SafetensorsIndexContainer final : public TensorContainer {
   /// any other function.
   Status Load(const ReadContext& context);
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
   Json Metadata() const override;
@@ -62,7 +61,7 @@ class SafetensorsIndexContainer final : public TensorContainer {
   Result<Shard> OpenShard(const std::string& file, const ReadContext& context);
   Status FindTensors(const ReadContext& context);
   Status AddUnlisted(const ReadContext& context);
-  void WarnOf(std::string what, bool damage);
+  void WarnOf(std::string what, Severity severity);
 
   std::string Label(uint32_t item) const;
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/text.h"
 #include "core/formats/safetensors/json_text.h"
 
@@ -73,7 +74,9 @@ class IndexBuilder final : public JsonEvents {
     const auto number = static_cast<uint32_t>(index_.files.size());
     const auto [found, is_new] = files_.try_emplace(std::move(file), number);
     if (is_new) index_.files.push_back(found->first);
-    index_.names.Add(name_);
+    Status may = AdmitGrowth(index_.file_of);
+    if (may) may = index_.names.Add(name_);
+    if (!may) return Fail(std::move(may).error());
     index_.file_of.push_back(found->second);
   }
 
@@ -103,7 +106,7 @@ Result<SafetensorsIndexJson> ParseSafetensorsIndex(std::string_view json,
                  0};
   }
   SafetensorsIndexJson index = builder.Take();
-  const auto repeated = index.names.Sort();
+  const auto repeated = CTXFS_TRY(index.names.Sort());
   if (repeated.empty()) return index;
   return Error{
       Code::kCorrupt,

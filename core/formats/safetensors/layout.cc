@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/base/bytes.h"
+#include "core/base/heap_allowance.h"
 #include "core/formats/safetensors/header.h"
 #include "core/formats/safetensors/limits.h"
 
@@ -108,6 +109,7 @@ std::optional<Error> SafetensorsShapeFault(const SafetensorsHeader& header,
 Status CheckSafetensorsLayout(const SafetensorsHeader& header, uint64_t data_at,
                               uint64_t data, SafetensorsFaults& faults,
                               const ReadContext& context) {
+  CTXFS_TRY(HeapAllowance::Admit(header.tensors.size() * sizeof(uint32_t)));
   std::vector<uint32_t> order(header.tensors.size());
   std::iota(order.begin(), order.end(), 0U);
   const auto less = [&header](uint32_t a, uint32_t b) {
@@ -126,7 +128,7 @@ Status CheckSafetensorsLayout(const SafetensorsHeader& header, uint64_t data_at,
   uint32_t checked = 0;
   for (const uint32_t tensor : order) {
     if (checked++ % kTensorsPerCheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
     }
     if (auto range = SafetensorsRangeFault(header, tensor, data)) {
       faults.Add(std::move(range->what), data_at);

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/base/limits.h"
-
 /// Bounds on what a safetensors file or index may require (docs/safetensors.md,
 /// section 10). The header itself has limits::kSafetensorsHeaderBytes.
 namespace ctxfs::safetensors {

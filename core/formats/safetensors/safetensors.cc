@@ -11,7 +11,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "core/base/limits.h"
@@ -47,10 +46,9 @@ bool SafetensorsContainer::Recognises(Bytes head) {
 }
 
 Status SafetensorsContainer::Load(const ReadContext& context) {
-  Result<Buffer> length =
-      ReadBuffer(*source(), 0, kLengthBytes, "header length");
-  if (!length) return std::move(length).error();
-  header_size_ = LoadLe<uint64_t>(length->data());
+  const Buffer length =
+      CTXFS_TRY(ReadBuffer(*source(), 0, kLengthBytes, "header length"));
+  header_size_ = LoadLe<uint64_t>(length.data());
   if (!InBounds(kLengthBytes, header_size_, source()->size())) {
     return Error{Code::kCorrupt,
                  fmt::format("header length: the header of {} bytes is not all "
@@ -64,25 +62,30 @@ Status SafetensorsContainer::Load(const ReadContext& context) {
                              header_size_, limits::kSafetensorsHeaderBytes),
                  0};
   }
-  Result<Buffer> text =
-      ReadBuffer(*source(), kLengthBytes, header_size_, "header");
-  if (!text) return std::move(text).error();
+  const Buffer text =
+      CTXFS_TRY(ReadBuffer(*source(), kLengthBytes, header_size_, "header"));
   SafetensorsFaults faults;
-  Result<SafetensorsHeader> header = ParseSafetensorsHeader(
-      AsText(text->span()), kLengthBytes, faults, context);
-  if (!header) return std::move(header).error();
-  header_ = *std::move(header);
-  Status laid_out =
-      CheckSafetensorsLayout(header_, data_at(), data_size(), faults, context);
-  if (!laid_out) return laid_out;
+  header_ = CTXFS_TRY(ParseSafetensorsHeader(AsText(text.span()), kLengthBytes,
+                                             faults, context));
+  CTXFS_TRY(
+      CheckSafetensorsLayout(header_, data_at(), data_size(), faults, context));
   if (faults.count > 0 && !options_.salvage) return faults.first.front();
+  NeedTensors();
   WarnOf(faults);
   return {};
 }
 
+void SafetensorsContainer::NeedTensors() {
+  for (uint32_t i = 0; i < count(); ++i) {
+    // A range that contradicts the shape does not tell the size of the file.
+    if (SafetensorsShapeFault(header_, i)) continue;
+    Need(CheckedAdd(data_at(), header_.tensors[i].end).value_or(UINT64_MAX));
+  }
+}
+
 void SafetensorsContainer::WarnOf(const SafetensorsFaults& faults) {
   for (const Error& fault : faults.first) {
-    Warn({fault.what, fault.offset, /*damage=*/true});
+    Warn({fault.what, fault.offset, Severity::kDamage});
   }
   if (faults.count > faults.first.size()) {
     Warn({fmt::format("and {} more faults",
@@ -195,33 +198,32 @@ Json SafetensorsContainer::Metadata() const {
   return parsed ? std::move(parsed->value) : Json();
 }
 
-Json SafetensorsContainer::Info(const ReadContext& context) const {
+void SafetensorsContainer::AddInfo(Json& info,
+                                   const ReadContext& context) const {
   const Totals tensors = SumTensors(context);
-  Json info = {{"format", "safetensors"},
+  info.update({{"format", "safetensors"},
                {"header_size", header_size_},
                {"data_offset", data_at()},
                {"entries", count()},
                {"entries_unreadable", tensors.unreadable},
                {"entries_left_out", header_.left_out},
-               {"container_size", source()->size()},
                {"stored_size", tensors.bytes},
                {"decoded_size", tensors.bytes},
-               {"salvaged", options_.salvage},
-               {"warnings", WarningTexts()}};
-  return info;
+               {"salvaged", options_.salvage}});
 }
 
 }  // namespace ctxfs::safetensors
 
 namespace ctxfs {
 
-extern const Format kSafetensors;
-const Format kSafetensors{
+extern const Format kSafetensors{
     .name = "safetensors",
     .contents = "model weights",
     .extensions = "safetensors",
+    .golden = "safetensors",
+    .docs = "safetensors",
     .probe = &safetensors::SafetensorsContainer::Recognises,
     .open = &OpenAs<safetensors::SafetensorsContainer>,
-    .stays_file = true};
+    .traits = {.stays_file = true}};
 
 }  // namespace ctxfs

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "core/base/bytes.h"
 #include "core/base/json.h"
@@ -30,7 +28,7 @@ class SafetensorsContainer final : public TensorContainer {
   /// any other function.
   Status Load(const ReadContext& context);
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
   Json Metadata() const override;
@@ -54,6 +52,8 @@ class SafetensorsContainer final : public TensorContainer {
   /// The bytes of the `__metadata__` object.
   std::optional<Content> MetadataText() const;
   void WarnOf(const SafetensorsFaults& faults);
+  /// Calls Need with the end of every tensor.
+  void NeedTensors();
 
   static constexpr uint64_t kLengthBytes = 8;
 

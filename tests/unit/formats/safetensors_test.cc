@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <string>
 
-#include "core/base/limits.h"
 #include "core/base/sanitized.h"
 #include "core/formats/safetensors/index.h"
 #include "core/formats/safetensors/limits.h"
@@ -196,27 +195,30 @@ TEST_F(Index, OpensNothingWhenAlone) {
 TEST_F(Index, ShardsAreBesideALink) {
   namespace fs = std::filesystem;
   fs::create_directories(dir_.Path("blobs"));
-  fs::create_directories(dir_.Path("snapshot"));
+  fs::create_directories(dir_.Path("snapshots/main"));
   dir_.Write("blobs/1",
              "{\"weight_map\":{\"a\":\"x.safetensors\","
              "\"b\":\"../two.safetensors\"}}");
   fs::rename(dir_.Path("one.safetensors"), dir_.Path("blobs/2"));
-  fs::create_symlink("../blobs/1", dir_.Path("snapshot/m.json"));
-  fs::create_symlink("../blobs/2", dir_.Path("snapshot/x.safetensors"));
-  const auto open = [this](Audience audience) {
+  fs::create_symlink("../../blobs/1", dir_.Path("snapshots/main/m.json"));
+  fs::create_symlink("../../blobs/2",
+                     dir_.Path("snapshots/main/x.safetensors"));
+  const auto open = [this](AccessScope access) {
     SourceOptions options;
-    options.audience = audience;
+    options.access = access;
     auto model = std::make_shared<SafetensorsIndexContainer>(
-        *FileSource::Open(dir_.Path("snapshot/m.json"), options),
+        *FileSource::Open(dir_.Path("snapshots/main/m.json"), options),
         OpenOptions());
     EXPECT_TRUE(model->Load(LoneContext()));
     return model;
   };
-  const auto mine = open(Audience::kMounter);
+  const auto mine = open(AccessScope::kMounter);
   EXPECT_EQ(*ReadAll(*OpenEntry(*mine, 0), LoneContext()), "A");
-  // A path that leaves the folder is never opened, for any audience.
+  // A path that leaves the folder is never opened, for anybody.
   EXPECT_FALSE(OpenEntry(*mine, 1));
-  EXPECT_FALSE(OpenEntry(*open(Audience::kEveryone), 0));
+  EXPECT_TRUE(OpenEntry(*open(AccessScope::kEveryone), 0));
+  fs::permissions(dir_.Path("blobs/2"), fs::perms::owner_read);
+  EXPECT_FALSE(OpenEntry(*open(AccessScope::kEveryone), 0));
 }
 
 }  // namespace
