@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/json.h"
 
 namespace ctxfs::onnx {
@@ -79,13 +80,11 @@ Status PutFixed(WireReader& reader, WireRange chunk, size_t width,
   for (uint64_t at = chunk.begin; at < chunk.end;) {
     const uint64_t most = std::min<uint64_t>(chunk.end - at, 4096);
     bytes.clear();
-    Status read = reader.Append({at, at + most}, bytes);
-    if (!read) return read;
+    CTXFS_TRY(reader.Append({at, at + most}, bytes));
     for (size_t i = 0; i + width <= bytes.size(); i += width) {
       const std::byte* p = AsBytes(bytes).data() + i;
-      Status put = writer.Put(
-          width == 4 ? LoadLe<uint32_t>(p) : LoadLe<uint64_t>(p), at + i);
-      if (!put) return put;
+      CTXFS_TRY(writer.Put(
+          width == 4 ? LoadLe<uint32_t>(p) : LoadLe<uint64_t>(p), at + i));
     }
     at += most;
   }
@@ -98,11 +97,10 @@ Status PutVarints(WireReader& reader, WireRange chunk,
   uint64_t done = 0;
   for (uint64_t at = chunk.begin; at < chunk.end;) {
     if (done++ % kPerCheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
     }
-    const Result<uint64_t> value = reader.Varint(at, chunk.end);
-    if (!value) return value.error();
-    if (Status put = writer.Put(*value, at); !put) return put;
+    const uint64_t value = CTXFS_TRY(reader.Varint(at, chunk.end));
+    CTXFS_TRY(writer.Put(value, at));
   }
   return {};
 }
@@ -110,37 +108,34 @@ Status PutVarints(WireReader& reader, WireRange chunk,
 class DecodedBlock final : public Block {
  public:
   DecodedBlock(Key key, std::shared_ptr<const Source> source,
-               DecodedTensor tensor)
+               std::shared_ptr<const DecodedTensor> tensor)
       : Block(key), source_(std::move(source)), tensor_(std::move(tensor)) {}
 
-  uint64_t cost() const override { return tensor_.size; }
+  uint64_t cost() const override { return tensor_->size; }
   const Source* made_from() const override { return source_.get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
-    if (Status may = context.Spend(tensor_.size); !may) {
-      return std::move(may).error();
-    }
+    CTXFS_TRY(context.Spend(tensor_->size));
     WireReader reader(*source_, context);
-    return tensor_.type.field == TypedField::kString ? Lines(reader)
-                                                     : Values(reader, context);
+    return tensor_->type.field == TypedField::kString ? Lines(reader)
+                                                      : Values(reader, context);
   }
 
  private:
   Result<Buffer> Lines(WireReader& reader) const {
-    const Result<std::string> text = StringText(reader, tensor_.message);
-    if (!text) return text.error();
-    Buffer out(text->size());
-    if (!text->empty()) std::memcpy(out.data(), text->data(), text->size());
+    const std::string text = CTXFS_TRY(StringText(reader, tensor_->message));
+    Buffer out(text.size());
+    if (!text.empty()) std::memcpy(out.data(), text.data(), text.size());
     return out;
   }
 
   Result<Buffer> Values(WireReader& reader, const ReadContext& context) const {
-    Buffer out(static_cast<size_t>(tensor_.size));
-    ElementWriter writer(tensor_, out);
-    const TypedField wanted = tensor_.type.field;
+    Buffer out(static_cast<size_t>(tensor_->size));
+    ElementWriter writer(*tensor_, out);
+    const TypedField wanted = tensor_->type.field;
     const WireType type = WireTypeOf(wanted);
     Status read =
-        reader.ForEach(tensor_.message, [&](const WireField& field) -> Status {
+        reader.ForEach(tensor_->message, [&](const WireField& field) -> Status {
           if (field.number != static_cast<uint64_t>(wanted)) return {};
           if (field.type == type) return writer.Put(field.value, field.at);
           if (field.type != WireType::kBytes) return {};
@@ -149,13 +144,13 @@ class DecodedBlock final : public Block {
           }
           return PutFixed(reader, field.bytes, FixedBytes(type), writer);
         });
-    if (read) read = writer.Finish(tensor_.message.front().begin);
+    if (read) read = writer.Finish(tensor_->message.front().begin);
     if (!read) return std::move(read).error();
     return out;
   }
 
   const std::shared_ptr<const Source> source_;
-  const DecodedTensor tensor_;
+  const std::shared_ptr<const DecodedTensor> tensor_;
 };
 
 /// Integers of `bits` bits as a byte each, with their signs if they have any.
@@ -171,8 +166,7 @@ class Unpacked final : public Transform {
     const uint64_t first = offset / per_byte;
     const uint64_t last = (offset + out.size() - 1) / per_byte;
     Buffer bytes(static_cast<size_t>(last - first + 1));
-    Status read = ReadInto(packed_, first, bytes.span(), context);
-    if (!read) return read;
+    CTXFS_TRY(ReadInto(packed_, first, bytes.span(), context));
     const unsigned mask = (1U << bits_) - 1;
     const unsigned sign = has_sign_ ? 1U << (bits_ - 1) : 0;
     for (size_t i = 0; i < out.size(); ++i) {
@@ -198,21 +192,20 @@ class Unpacked final : public Transform {
 }  // namespace
 
 std::shared_ptr<const Block> DecodedElements(
-    Key key, std::shared_ptr<const Source> source, DecodedTensor tensor) {
+    Key key, std::shared_ptr<const Source> source,
+    std::shared_ptr<const DecodedTensor> tensor) {
   return std::make_shared<const DecodedBlock>(key, std::move(source),
                                               std::move(tensor));
 }
 
 Result<std::string> StringText(WireReader& reader, const WireRanges& message) {
   std::string text;
-  std::string one;
   Status read = reader.ForEach(message, [&](const WireField& field) -> Status {
     if (!field.IsBytes(static_cast<uint64_t>(TypedField::kString))) return {};
-    one.clear();
-    if (Status got = reader.Append(field.bytes, one); !got) return got;
-    text += JsonLine(one);
-    text += '\n';
-    return {};
+    std::string one;
+    CTXFS_TRY(reader.Append(field.bytes, one));
+    CTXFS_TRY(AppendAdmitted(text, JsonLine(std::move(one))));
+    return AppendAdmitted(text, "\n");
   });
   if (!read) return std::move(read).error();
   return text;

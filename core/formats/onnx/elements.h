@@ -25,7 +25,8 @@ struct DecodedTensor {
 /// section 4), or strings as StringText. Fails with kCorrupt if there are not
 /// as many elements as the shape needs.
 std::shared_ptr<const Block> DecodedElements(
-    Key key, std::shared_ptr<const Source> source, DecodedTensor tensor);
+    Key key, std::shared_ptr<const Source> source,
+    std::shared_ptr<const DecodedTensor> tensor);
 
 /// The strings of a tensor as JSON, one a line, row-major.
 Result<std::string> StringText(WireReader& reader, const WireRanges& message);

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "core/base/dtype.h"
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
+#include "core/container/file_set.h"
 #include "core/formats/onnx/model.h"
 
 namespace ctxfs::onnx {
@@ -20,47 +22,6 @@ using Storage = Tensor::Storage;
 
 // Tensors between two checks for an interrupt.
 constexpr uint32_t kTensorsPerCheck = 4096;
-
-/// tensors/NAME and constants/NAME.
-class TensorTable final : public FileTable {
- public:
-  TensorTable(std::shared_ptr<const Model> model, const TensorList& list,
-              Role role, std::string directory)
-      : FileTable({.role = role, .directory = std::move(directory)}),
-        model_(std::move(model)),
-        list_(list) {}
-
-  uint32_t count() const override { return list_.count(); }
-  std::optional<std::string_view> Path(
-      uint32_t tensor, std::string& /*scratch*/) const override {
-    return list_.path(tensor);
-  }
-  Result<Content> Open(uint32_t tensor,
-                       const ReadContext& /*context*/) const override {
-    return model_->Open(list_, tensor);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t tensor) const override {
-    return model_->KnownSize(list_, tensor);
-  }
-  Cost size_cost(uint32_t tensor) const override {
-    // Finding the size of an external tensor opens another file.
-    return KnownSize(tensor) ? Cost::kNone : Cost::kSmallRead;
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t tensor, const ReadContext& /*context*/) const override {
-    return model_->Describe(list_, tensor);
-  }
-  void AddFindings(uint32_t tensor, EntryInfo& info) const override {
-    model_->AddFindings(list_, tensor, info);
-  }
-  std::optional<Error> Fault(uint32_t tensor) const override {
-    return model_->Fault(list_, tensor);
-  }
-
- private:
-  const std::shared_ptr<const Model> model_;
-  const TensorList& list_;
-};
 
 // By Storage.
 constexpr const char* kStorageNames[] = {"raw", "typed", "strings", "external",
@@ -119,7 +80,8 @@ Result<Content> Model::Open(const TensorList& list, uint32_t tensor) const {
     case Storage::kTyped:
     case Storage::kStrings:
       return Content(
-          Decoded{DecodedElements(key, source(), list.decoded(tensor)), 0},
+          Decoded{DecodedElements(key, source(), Share(list.decoded(tensor))),
+                  0},
           record.size);
     case Storage::kExternal:
       return OpenExternal(list, tensor);
@@ -147,16 +109,15 @@ EntryInfo Model::Describe(const TensorList& list, uint32_t tensor) const {
   const ExternalData& external = list.external(tensor);
   info.offset = external.offset;
   info.extra["location"] = external.location;
+  // A finding, because it may open a file for each tensor, and because the
+  // result can change while the model is mounted.
+  info.add_findings = [this, &list, tensor](EntryInfo& found) {
+    const Result<Content> content = OpenExternal(list, tensor);
+    if (content) return;
+    found.size = 0;
+    found.note = content.error().what;
+  };
   return info;
-}
-
-void Model::AddFindings(const TensorList& list, uint32_t tensor,
-                        EntryInfo& info) const {
-  if (list[tensor].storage != Storage::kExternal) return;
-  const Result<Content> content = OpenExternal(list, tensor);
-  if (content) return;
-  info.size = 0;
-  info.note = content.error().what;
 }
 
 std::optional<Warning> Model::ExternalFaults(const ReadContext& context) const {
@@ -190,7 +151,7 @@ std::optional<Warning> Model::ExternalFaults(const ReadContext& context) const {
   return first;
 }
 
-Json Model::Info(const ReadContext& context) const {
+void Model::AddInfo(Json& info, const ReadContext& context) const {
   uint64_t size = 0;
   uint64_t unreadable = 0;
   for (const TensorList* list : {&initializers_, &constants_}) {
@@ -199,26 +160,48 @@ Json Model::Info(const ReadContext& context) const {
       unreadable += (*list)[i].storage == Storage::kFault ? 1U : 0U;
     }
   }
-  Json info = {{"format", "onnx"},
+  info.update({{"format", "onnx"},
                {"version", ir_version_},
-               {"producer", producer_},
                {"nodes", nodes_},
                {"entries", initializers_.count()},
                {"constants", constants_.count()},
                {"entries_unreadable", unreadable},
-               {"container_size", source()->size()},
                {"decoded_size", size},
-               {"salvaged", options_.salvage},
-               {"warnings", WarningTexts()}};
+               {"salvaged", options_.salvage}});
+  if (!HeapAllowance::Admit(producer_.size())) return;
+  info["producer"] = producer_;
   if (const std::optional<Warning> external = ExternalFaults(context)) {
     info["warnings"].push_back(external->Text());
   }
-  return info;
+}
+
+/// tensors/NAME and constants/NAME.
+std::shared_ptr<const FileTable> Model::TensorFiles(
+    const TensorList& list, Role role, std::string directory) const {
+  return MakeTable(
+      {.placement = {.role = role, .directory = std::move(directory)},
+       .count = list.count(),
+       .path = [&list](uint32_t tensor,
+                       std::string& /*scratch*/) { return list.path(tensor); },
+       .open =
+           [this, &list](uint32_t tensor, const ReadContext& /*context*/) {
+             return Open(list, tensor);
+           },
+       // Finding the size of an external tensor opens another file.
+       .facts =
+           [this, &list](uint32_t tensor) {
+             return FileFacts{KnownSize(list, tensor), Fault(list, tensor),
+                              Cost::kSmallRead};
+           },
+       .describe =
+           [this, &list](uint32_t tensor, const ReadContext& /*context*/) {
+             return Describe(list, tensor);
+           },
+       .owner = Share(*this)});
 }
 
 Container::Tables Model::Files() const {
-  Tables files = {std::make_shared<const TensorTable>(
-      Share(*this), initializers_, Role::kEntries, "tensors")};
+  Tables files = {TensorFiles(initializers_, Role::kEntries, "tensors")};
   if (!json_.empty()) {
     // The text lives as long as the container.
     files.push_back(
@@ -227,8 +210,7 @@ Container::Tables Model::Files() const {
                               shared_from_this(), &json_)},
                           json_.size())));
   }
-  files.push_back(std::make_shared<const TensorTable>(
-      Share(*this), constants_, Role::kPrimary, "constants"));
+  files.push_back(TensorFiles(constants_, Role::kPrimary, "constants"));
   return files;
 }
 
@@ -264,6 +246,11 @@ void Model::AddArrays(const TensorList& list, const std::string& directory,
     if (external && ++examined <= limits::kHeadersExamined &&
         !OpenExternal(list, i)) {
       continue;
+    }
+    // Views see that an array is missing, as after an interrupt.
+    if (!AdmitGrowth(arrays) ||
+        !HeapAllowance::Admit(2 * (directory.size() + list.path(i).size()))) {
+      return;
     }
     ArrayInfo array;
     array.name = directory + std::string(list.path(i));

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/formats/onnx/limits.h"
 
 namespace ctxfs::onnx {
@@ -19,9 +20,14 @@ Status Remember(WireRange range, WireRanges& ranges) {
   if (ranges.size() >= kMostRemembered) {
     return TooMany(kMostRemembered, "parts of one message", range.begin);
   }
+  CTXFS_TRY(AdmitGrowth(ranges));
   ranges.push_back(range);
   return {};
 }
+
+/// Whether there is memory to put `bytes` of text together: it grows to twice
+/// its size, and is copied.
+Status AdmitText(uint64_t bytes) { return HeapAllowance::Admit(4 * bytes); }
 
 bool IsDefaultDomain(std::string_view domain) {
   return domain.empty() || domain == "ai.onnx";
@@ -91,7 +97,7 @@ Status GraphReader::ReadGraphAt(const WireRanges& graph, const Place& place,
     return read;
   }
   for (const WireRange& message : sparse) {
-    if (Status one = ReadSparse(message, place); !one) return one;
+    CTXFS_TRY(ReadSparse(message, place));
   }
   if (!nodes) return read;
   Status walked = ReadNodes(graph, *nodes, 1, place, counts);
@@ -104,18 +110,16 @@ Status GraphReader::ReadFunction(WireRange function, GraphCounts& counts) {
 
 Status GraphReader::EmitTensor(TensorUse use, std::string path,
                                const WireRanges& message) {
-  Result<Tensor> tensor = ReadTensor(reader_, message);
-  if (!tensor) return std::move(tensor).error();
-  return visitor_->OnTensor(use, path, message, std::move(*tensor));
+  Tensor tensor = CTXFS_TRY(ReadTensor(reader_, message));
+  return visitor_->OnTensor(use, path, message, std::move(tensor));
 }
 
 Status GraphReader::ReadInitializer(WireRange message, const Place& place) {
-  Result<Tensor> tensor = ReadTensor(reader_, {message});
-  if (!tensor) return std::move(tensor).error();
-  const Result<std::string> name = NameOf(tensor->name);
-  if (!name) return name.error();
-  return visitor_->OnTensor(TensorUse::kInitializer, place.prefix + *name,
-                            {message}, std::move(*tensor));
+  Tensor tensor = CTXFS_TRY(ReadTensor(reader_, {message}));
+  const std::string name = CTXFS_TRY(NameOf(tensor.name));
+  CTXFS_TRY(AdmitText(place.prefix.size() + name.size()));
+  return visitor_->OnTensor(TensorUse::kInitializer, place.prefix + name,
+                            {message}, std::move(tensor));
 }
 
 Status GraphReader::ReadSparse(WireRange message, const Place& place) {
@@ -129,17 +133,16 @@ Status GraphReader::ReadSparse(WireRange message, const Place& place) {
     return ReadDims(reader_, field, shape);
   });
   if (!read) return read;
-  Result<Tensor> tensor = ReadTensor(reader_, values);
-  if (!tensor) return std::move(tensor).error();
-  const Result<std::string> name = NameOf(tensor->name);
-  if (!name) return name.error();
+  Tensor tensor = CTXFS_TRY(ReadTensor(reader_, values));
+  const std::string name = CTXFS_TRY(NameOf(tensor.name));
+  CTXFS_TRY(AdmitText(place.prefix.size() + name.size()));
   if (place.top()) {
-    visitor_->OnSparse(*name, shape, tensor->data_type, tensor->elements);
+    CTXFS_TRY(
+        visitor_->OnSparse(name, shape, tensor.data_type, tensor.elements));
   }
-  const std::string path = place.prefix + *name;
-  Status emitted = visitor_->OnTensor(TensorUse::kInitializer, path + ".values",
-                                      values, std::move(*tensor));
-  if (!emitted) return emitted;
+  const std::string path = place.prefix + name;
+  CTXFS_TRY(visitor_->OnTensor(TensorUse::kInitializer, path + ".values",
+                               values, std::move(tensor)));
   return EmitTensor(TensorUse::kInitializer, path + ".indices", indices);
 }
 
@@ -151,14 +154,12 @@ Status GraphReader::ReadNodes(const WireRanges& graph, WireRange span,
     const WireRange own{std::max(part.begin, span.begin),
                         std::min(part.end, span.end)};
     for (uint64_t at = own.begin; at < own.end;) {
-      const Result<WireField> node = reader_.Next(at, part.end);
-      if (!node) return node.error();
-      if (!node->IsBytes(field)) continue;
+      const WireField node = CTXFS_TRY(reader_.Next(at, part.end));
+      if (!node.IsBytes(field)) continue;
       if (++all_nodes_ > kMostNodes) {
-        return TooMany(kMostNodes, "nodes", node->at);
+        return TooMany(kMostNodes, "nodes", node.at);
       }
-      Status read = ReadNode(node->bytes, number++, place, counts);
-      if (!read) return read;
+      CTXFS_TRY(ReadNode(node.bytes, number++, place, counts));
       if (place.top()) counts.nodes = number;
     }
   }
@@ -183,20 +184,18 @@ Status GraphReader::ReadNode(WireRange message, uint64_t number,
   for (const auto& [range, text] :
        {std::pair{name, &node.name}, std::pair{op_type, &node.op_type},
         std::pair{domain, &node.domain}}) {
-    Result<std::string> bytes = NameOf(range);
-    if (!bytes) return std::move(bytes).error();
-    *text = std::move(*bytes);
+    *text = CTXFS_TRY(NameOf(range));
   }
-  if (node.name.empty()) node.name = "#" + std::to_string(number);
-  if (Status counted = CountOperator(node, counts); !counted) return counted;
+  if (node.name.empty()) node.name = fmt::format("#{}", number);
+  CTXFS_TRY(CountOperator(node, counts));
   for (const WireRange& attribute : node.attributes) {
-    Status walked = ReadAttribute(attribute, node, place, counts);
-    if (!walked) return walked;
+    CTXFS_TRY(ReadAttribute(attribute, node, place, counts));
   }
   return {};
 }
 
 Status GraphReader::CountOperator(const Node& node, GraphCounts& counts) {
+  CTXFS_TRY(AdmitText(node.domain.size() + node.op_type.size()));
   std::string key = IsDefaultDomain(node.domain)
                         ? node.op_type
                         : node.domain + "::" + node.op_type;
@@ -230,16 +229,14 @@ Status GraphReader::ReadAttribute(WireRange message, const Node& node,
                         node.op_type == "Constant" &&
                         IsDefaultDomain(node.domain);
   if (!constant && graph.empty() && graphs.empty()) return {};
-  const Result<std::string> name = NameOf(name_range);
-  if (!name) return name.error();
-  if (constant && *name == "value") {
-    const Result<std::string> output = NameOf(node.output);
-    if (!output) return output.error();
-    Status emitted =
-        EmitTensor(TensorUse::kConstant, place.prefix + *output, tensor);
-    if (!emitted) return emitted;
+  const std::string name = CTXFS_TRY(NameOf(name_range));
+  if (constant && name == "value") {
+    const std::string output = CTXFS_TRY(NameOf(node.output));
+    CTXFS_TRY(AdmitText(place.prefix.size() + output.size()));
+    CTXFS_TRY(EmitTensor(TensorUse::kConstant, place.prefix + output, tensor));
   }
-  Place inner{place.prefix + node.name + "/" + *name + "/", place.level + 3};
+  CTXFS_TRY(AdmitText(place.prefix.size() + node.name.size() + name.size()));
+  Place inner{place.prefix + node.name + "/" + name + "/", place.level + 3};
   // Each subgraph has a copy, which costs time and memory.
   prefix_bytes_ += inner.prefix.size() * (1 + graphs.size());
   if (prefix_bytes_ > kMostNameBytes) {
@@ -247,14 +244,12 @@ Status GraphReader::ReadAttribute(WireRange message, const Node& node,
                    message.begin);
   }
   if (!graph.empty()) {
-    Status walked = ReadGraphAt(graph, inner, counts);
-    if (!walked) return walked;
+    CTXFS_TRY(ReadGraphAt(graph, inner, counts));
   }
   const std::string prefix = inner.prefix;
   for (size_t i = 0; i < graphs.size(); ++i) {
-    inner.prefix = prefix + std::to_string(i) + "/";
-    Status walked = ReadGraphAt({graphs[i]}, inner, counts);
-    if (!walked) return walked;
+    inner.prefix = fmt::format("{}{}/", prefix, i);
+    CTXFS_TRY(ReadGraphAt({graphs[i]}, inner, counts));
   }
   return {};
 }

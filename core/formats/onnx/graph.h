@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "core/base/result.h"
 #include "core/formats/onnx/tensor.h"
@@ -30,9 +29,9 @@ class GraphVisitor {
                           const WireRanges& message, Tensor tensor) = 0;
 
   /// A sparse tensor of the graph itself. `name` is that of its values.
-  virtual void OnSparse(const std::string& name,
-                        const std::vector<int64_t>& dims, int64_t data_type,
-                        uint64_t count) = 0;
+  virtual Status OnSparse(const std::string& name,
+                          const std::vector<int64_t>& dims, int64_t data_type,
+                          uint64_t count) = 0;
 };
 
 /// How often each operator occurs: "Op", or "domain::Op".

@@ -16,11 +16,19 @@
 
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/formats/onnx/limits.h"
 #include "core/formats/onnx/model_json.h"
 #include "core/formats/onnx/wire.h"
 
 namespace ctxfs::onnx {
+
+bool IsModelField(uint64_t number, WireType type) {
+  constexpr std::string_view kOfBytes("\2\3\4\6\7\10\16\24\31\32", 10);
+  if (type == WireType::kVarint) return number == 1 || number == 5;
+  return type == WireType::kBytes && number < 0x80 &&
+         kOfBytes.find(static_cast<char>(number)) != std::string_view::npos;
+}
 
 std::optional<std::vector<uint64_t>> TensorList::shape(uint32_t tensor) const {
   const Record& record = records_[tensor];
@@ -33,8 +41,10 @@ std::optional<std::vector<uint64_t>> TensorList::shape(uint32_t tensor) const {
   return shape;
 }
 
-void TensorList::Add(const std::string& path, const WireRanges& message,
-                     Tensor tensor) {
+Status TensorList::Add(const std::string& path, const WireRanges& message,
+                       Tensor tensor) {
+  CTXFS_TRY(HeapAllowance::Admit(message.size() * sizeof(WireRange)));
+  CTXFS_TRY(paths_.Add(path));
   Record record;
   record.at = tensor.data.begin;
   record.size = tensor.size;
@@ -44,7 +54,6 @@ void TensorList::Add(const std::string& path, const WireRanges& message,
   record.data_type = static_cast<int32_t>(tensor.data_type);
   record.storage = tensor.storage;
   dims_.insert(dims_.end(), tensor.dims.begin(), tensor.dims.end());
-  paths_.Add(path);
   switch (tensor.storage) {
     case Tensor::Storage::kStored:
       break;
@@ -69,7 +78,17 @@ void TensorList::Add(const std::string& path, const WireRanges& message,
       break;
   }
   records_.push_back(record);
+  return {};
 }
+
+namespace {
+
+Error NoModel(const Error& why) {
+  return {Code::kNotContainer, "no_magic: not a model of ONNX: " + why.what,
+          why.offset};
+}
+
+}  // namespace
 
 /// The parts of a ModelProto that are read after its other fields.
 struct Model::Parts {
@@ -84,11 +103,14 @@ Model::Model(std::shared_ptr<const Source> source, const OpenOptions& options)
 
 Status Model::Load(const ReadContext& context) {
   Status read = ReadModel(context);
+  if (!read && strange_ && read.error().code == Code::kCorrupt) {
+    return NoModel(read.error());
+  }
   if (!read) {
     const bool salvage =
         options_.salvage && read.error().code == Code::kCorrupt;
     if (!salvage) return read;
-    Warn({read.error().what, read.error().offset, /*damage=*/true});
+    Warn({read.error().what, read.error().offset, Severity::kDamage});
   }
   if (duplicates_ > 0) {
     Warn({fmt::format(
@@ -111,8 +133,10 @@ Status Model::ReadParts(WireReader& reader, Parts& parts) {
       const Result<uint64_t> tag = reader.Varint(again, end);
       const bool graph = tag && *tag == (7U << 3 | 2U);
       if (graph && options_.salvage) {
-        // What the file has of a graph that is cut off, if it has its length.
+        // Salvages the graph up to the end of the file, if its length is
+        // readable.
         const Result<uint64_t> length = reader.Varint(again, end);
+        if (length) Need(CheckedAdd(again, *length).value_or(UINT64_MAX));
         if (length && parts.graph.size() < kMostRemembered) {
           parts.graph.push_back({again, end});
         }
@@ -121,9 +145,10 @@ Status Model::ReadParts(WireReader& reader, Parts& parts) {
           field.error().code != Code::kCorrupt) {
         return field.error();
       }
-      return Error{Code::kNotContainer,
-                   "no_magic: not a model of ONNX: " + field.error().what,
-                   field.error().offset};
+      return NoModel(field.error());
+    }
+    if (parts.graph.empty() && !IsModelField(field->number, field->type)) {
+      strange_ = true;
     }
     if (field->IsBytes(7) || field->IsBytes(25)) {
       WireRanges& into = field->number == 7 ? parts.graph : parts.functions;
@@ -176,7 +201,7 @@ Status Model::ReadModel(const ReadContext& context) {
     if (read) read = summary.AddFunction(parts.functions[i], own);
   }
   ir_version_ = summary.ir_version();
-  producer_ = summary.producer();
+  producer_ = summary.TakeProducer();
   nodes_ = counts.nodes;
   const bool too_large = summary.too_large();
   json_ = std::move(summary).Text(counts);
@@ -216,9 +241,8 @@ Status Model::MeasureStrings(const WireRanges& message, Tensor& tensor) {
     return {};
   }
   string_bytes_ += bytes;
-  const Result<std::string> text = StringText(*reader_, message);
-  if (!text) return text.error();
-  tensor.size = text->size();
+  const std::string text = CTXFS_TRY(StringText(*reader_, message));
+  tensor.size = text.size();
   return {};
 }
 
@@ -237,19 +261,17 @@ Status Model::OnTensor(TensorUse use, const std::string& path,
     return TooMany(kMostDims, "dimensions", at);
   }
   if (tensor.storage == Tensor::Storage::kStrings) {
-    if (Status measured = MeasureStrings(message, tensor); !measured) {
-      return measured;
-    }
+    CTXFS_TRY(MeasureStrings(message, tensor));
   }
   NoteDuplicate(use, path, at);
-  (use == TensorUse::kConstant ? constants_ : initializers_)
+  return (use == TensorUse::kConstant ? constants_ : initializers_)
       .Add(path, message, std::move(tensor));
-  return {};
 }
 
-void Model::OnSparse(const std::string& name, const std::vector<int64_t>& dims,
-                     int64_t data_type, uint64_t count) {
-  summary_->AddSparse(name, dims, data_type, count);
+Status Model::OnSparse(const std::string& name,
+                       const std::vector<int64_t>& dims, int64_t data_type,
+                       uint64_t count) {
+  return summary_->AddSparse(name, dims, data_type, count);
 }
 
 }  // namespace ctxfs::onnx

@@ -18,9 +18,14 @@
 #include "core/formats/onnx/external.h"
 #include "core/formats/onnx/graph.h"
 #include "core/formats/onnx/tensor.h"
-#include "core/formats/onnx/types.h"
+#include "core/formats/onnx/wire.h"
 
 namespace ctxfs::onnx {
+
+/// Whether ModelProto has a field of that number and type (docs/onnx.md,
+/// section 2). The type matters, because other messages start with small
+/// numbers, too: a TensorProto with a dim.
+bool IsModelField(uint64_t number, WireType type);
 
 /// The tensors of one use, in the order of docs/onnx.md, section 5: 52 bytes
 /// each, their paths and their dimensions.
@@ -55,7 +60,8 @@ class TensorList {
   uint64_t path_bytes() const { return paths_.bytes(); }
   uint64_t dim_count() const { return dims_.size(); }
 
-  void Add(const std::string& path, const WireRanges& message, Tensor tensor);
+  /// Fails if there is no memory for it.
+  Status Add(const std::string& path, const WireRanges& message, Tensor tensor);
 
  private:
   std::deque<Record> records_;
@@ -76,7 +82,7 @@ class Model final : public Container, private GraphVisitor {
   /// be called once, before anything else.
   Status Load(const ReadContext& context);
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
 
@@ -87,22 +93,22 @@ class Model final : public Container, private GraphVisitor {
                                     uint32_t tensor) const;
   Result<Content> Open(const TensorList& list, uint32_t tensor) const;
   EntryInfo Describe(const TensorList& list, uint32_t tensor) const;
-  /// Whether the file of an external tensor can be opened. That may change
-  /// while the model is mounted.
-  void AddFindings(const TensorList& list, uint32_t tensor,
-                   EntryInfo& info) const;
   std::optional<Error> Fault(const TensorList& list, uint32_t tensor) const;
 
  private:
   struct Parts;
+
+  std::shared_ptr<const FileTable> TensorFiles(const TensorList& list,
+                                               Role role,
+                                               std::string directory) const;
 
   Status ReadModel(const ReadContext& context);
   Status ReadParts(WireReader& reader, Parts& parts);
 
   Status OnTensor(TensorUse use, const std::string& path,
                   const WireRanges& message, Tensor tensor) override;
-  void OnSparse(const std::string& name, const std::vector<int64_t>& dims,
-                int64_t data_type, uint64_t count) override;
+  Status OnSparse(const std::string& name, const std::vector<int64_t>& dims,
+                  int64_t data_type, uint64_t count) override;
   /// Finds how long the strings of a tensor are as JSON.
   Status MeasureStrings(const WireRanges& message, Tensor& tensor);
   void NoteDuplicate(TensorUse use, const std::string& path, uint64_t at);
@@ -129,6 +135,7 @@ class Model final : public Container, private GraphVisitor {
   // While loading.
   class ModelJson* summary_ = nullptr;
   WireReader* reader_ = nullptr;
+  bool strange_ = false;  // a field before the graph is of no ModelProto
   uint64_t string_bytes_ = 0;
   // Hashes of paths. Their seed is random, so that no model has names that
   // make the table slow.

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/formats/onnx/limits.h"
 #include "core/formats/onnx/types.h"
 
@@ -22,6 +23,22 @@ Json Number(int64_t value) {
   return std::to_string(value);
 }
 
+// About what an object with a few members takes.
+constexpr uint64_t kObjectBytes = 1024;
+
+/// Appends to an array of JSON.
+Status Append(Json value, Json& list) {
+  CTXFS_TRY(AdmitGrowth(list.get_ref<const Json::array_t&>()));
+  list.push_back(std::move(value));
+  return {};
+}
+
+Status Append(WireRange range, WireRanges& ranges) {
+  CTXFS_TRY(AdmitGrowth(ranges));
+  ranges.push_back(range);
+  return {};
+}
+
 /// `text` up to `most` bytes, cut between two characters of UTF-8.
 void CutText(std::string& text, size_t most) {
   if (text.size() <= most) return;
@@ -34,21 +51,19 @@ void CutText(std::string& text, size_t most) {
 
 }  // namespace
 
-bool ModelJson::Afford(uint64_t bytes) {
+bool ModelJson::Charge(uint64_t bytes) {
   if (too_large()) return false;
   spent_ += std::min(bytes, kMostJson) + kValueBytes;
   return !too_large();
 }
 
 Result<std::string> ModelJson::TextOf(WireRange range, uint64_t most) {
-  if (!Afford(std::min(range.size(), most))) return std::string();
+  if (!Charge(std::min(range.size(), most))) return std::string();
   return reader_.Text(range, most);
 }
 
 Status ModelJson::PutText(WireRange range, Json& into) {
-  Result<std::string> text = TextOf(range);
-  if (!text) return std::move(text).error();
-  into = std::move(*text);
+  into = CTXFS_TRY(TextOf(range));
   return {};
 }
 
@@ -61,19 +76,18 @@ Status ModelJson::AddModelField(const WireField& field) {
     model_["model_version"] = Number(static_cast<int64_t>(field.value));
   }
   if (field.IsBytes(2)) {
-    if (Status put = PutText(field.bytes, model_["producer_name"]); !put) {
-      return put;
-    }
-    producer_ = model_["producer_name"];
+    CTXFS_TRY(PutText(field.bytes, model_["producer_name"]));
+    const auto& name = model_["producer_name"].get_ref<const std::string&>();
+    CTXFS_TRY(AdmitGrowth(producer_, name.size()));
+    producer_ = name;
   }
   if (field.IsBytes(3)) return PutText(field.bytes, model_["producer_version"]);
   if (field.IsBytes(4)) return PutText(field.bytes, model_["domain"]);
   if (field.IsBytes(6)) {
     // One byte more than is kept, so that CutText sees a character that is cut.
-    Result<std::string> text = TextOf(field.bytes, kMostDocString + 1);
-    if (!text) return std::move(text).error();
-    CutText(*text, kMostDocString);
-    model_["doc_string"] = std::move(*text);
+    std::string text = CTXFS_TRY(TextOf(field.bytes, kMostDocString + 1));
+    CutText(text, kMostDocString);
+    model_["doc_string"] = std::move(text);
   }
   if (field.IsBytes(8)) return AddOpset(field.bytes);
   if (field.IsBytes(14)) return AddProperty(field.bytes);
@@ -89,20 +103,17 @@ Status ModelJson::AddOpset(WireRange message) {
     if (field.IsBytes(1)) return PutText(field.bytes, opset["domain"]);
     return {};
   });
-  if (read && Afford(kValueBytes)) {
-    model_["opset_import"].push_back(std::move(opset));
-  }
-  return read;
+  if (!read || !Charge(kValueBytes)) return read;
+  return Append(std::move(opset), model_["opset_import"]);
 }
 
 Status ModelJson::AddProperty(WireRange message) {
-  const auto entry = reader_.ReadEntry(message);
-  if (!entry) return entry.error();
-  const Result<std::string> name = TextOf(entry->first);
-  if (!name) return name.error();
-  Result<std::string> text = TextOf(entry->second);
-  if (!text) return std::move(text).error();
-  if (!too_large()) model_["metadata_props"][*name] = std::move(*text);
+  const auto entry = CTXFS_TRY(reader_.ReadEntry(message));
+  std::string name = CTXFS_TRY(TextOf(entry.first));
+  std::string text = CTXFS_TRY(TextOf(entry.second));
+  if (!too_large()) {
+    model_["metadata_props"][std::move(name)] = std::move(text);
+  }
   return {};
 }
 
@@ -118,15 +129,12 @@ Status ModelJson::AddValueInfo(WireRange message, Json& list) {
   WireRanges type;
   Status read = reader_.ForEach(message, [&](const WireField& field) -> Status {
     if (field.IsBytes(1)) name = field.bytes;
-    if (field.IsBytes(2)) type.push_back(field.bytes);
-    return {};
+    return field.IsBytes(2) ? Append(field.bytes, type) : Status();
   });
   if (!read) return read;
-  Result<Json> value = TypeOf(type, /*level=*/3);
-  if (!value) return std::move(value).error();
-  if (Status put = PutText(name, (*value)["name"]); !put) return put;
-  if (!too_large()) list.push_back(std::move(*value));
-  return {};
+  Json value = CTXFS_TRY(TypeOf(type, /*level=*/3));
+  CTXFS_TRY(PutText(name, value["name"]));
+  return too_large() ? Status() : Append(std::move(value), list);
 }
 
 Result<Json> ModelJson::TypeOf(const WireRanges& type, unsigned level) {
@@ -146,11 +154,10 @@ Result<Json> ModelJson::TypeOf(const WireRanges& type, unsigned level) {
                        field.number == 8 || field.number == 9;
     if (!known || field.type != WireType::kBytes) return {};
     if (std::exchange(kind, field.number) != field.number) inner.clear();
-    inner.push_back(field.bytes);
-    return {};
+    return Append(field.bytes, inner);
   });
   if (!read) return std::move(read).error();
-  if (!Afford(kValueBytes)) return Json::object();
+  if (!Charge(kValueBytes)) return Json::object();
   if (kind == 0) return Json{{"dtype", nullptr}, {"shape", nullptr}};
   if (kind == 7) return Json{{"opaque", true}};
   if (kind == 1 || kind == 8) {
@@ -163,17 +170,15 @@ Result<Json> ModelJson::TypeOf(const WireRanges& type, unsigned level) {
   int64_t key = 0;
   WireRanges element;
   read = reader_.ForEach(inner, [&](const WireField& field) -> Status {
-    if (field.IsBytes(wanted)) element.push_back(field.bytes);
     if (field.IsVarint(1)) key = static_cast<int32_t>(field.value);
-    return {};
+    return field.IsBytes(wanted) ? Append(field.bytes, element) : Status();
   });
   if (!read) return std::move(read).error();
-  Result<Json> value = TypeOf(element, level + 2);
-  if (!value) return value;
-  if (kind == 4) return Json{{"sequence", std::move(*value)}};
-  if (kind == 9) return Json{{"optional", std::move(*value)}};
+  Json value = CTXFS_TRY(TypeOf(element, level + 2));
+  if (kind == 4) return Json{{"sequence", std::move(value)}};
+  if (kind == 9) return Json{{"optional", std::move(value)}};
   return Json{
-      {"map", {{"key", DTypeNameOf(key)}, {"value", std::move(*value)}}}};
+      {"map", {{"key", DTypeNameOf(key)}, {"value", std::move(value)}}}};
 }
 
 Result<Json> ModelJson::TensorTypeOf(const WireRanges& type) {
@@ -181,15 +186,12 @@ Result<Json> ModelJson::TensorTypeOf(const WireRanges& type) {
   WireRanges shape;
   Status read = reader_.ForEach(type, [&](const WireField& field) -> Status {
     if (field.IsVarint(1)) code = static_cast<int32_t>(field.value);
-    if (field.IsBytes(2)) shape.push_back(field.bytes);
-    return {};
+    return field.IsBytes(2) ? Append(field.bytes, shape) : Status();
   });
   if (!read) return std::move(read).error();
   Json tensor = {{"dtype", DTypeNameOf(code)}, {"shape", nullptr}};
   if (shape.empty()) return tensor;
-  Result<Json> dims = ShapeOf(shape);
-  if (!dims) return dims;
-  tensor["shape"] = std::move(*dims);
+  tensor["shape"] = CTXFS_TRY(ShapeOf(shape));
   return tensor;
 }
 
@@ -197,10 +199,8 @@ Result<Json> ModelJson::ShapeOf(const WireRanges& shape) {
   Json dims = Json::array();
   Status read = reader_.ForEach(shape, [&](const WireField& field) -> Status {
     if (!field.IsBytes(1)) return {};
-    Result<Json> dimension = DimensionOf(field.bytes);
-    if (!dimension) return std::move(dimension).error();
-    if (Afford(0)) dims.push_back(std::move(*dimension));
-    return {};
+    Json dimension = CTXFS_TRY(DimensionOf(field.bytes));
+    return Charge(0) ? Append(std::move(dimension), dims) : Status();
   });
   if (!read) return std::move(read).error();
   return dims;
@@ -220,35 +220,37 @@ Result<Json> ModelJson::DimensionOf(WireRange dimension) {
   return value;
 }
 
-void ModelJson::AddSparse(const std::string& name,
-                          const std::vector<int64_t>& dims, int64_t data_type,
-                          uint64_t count) {
-  if (!Afford(name.size() + dims.size() * kValueBytes)) return;
+Status ModelJson::AddSparse(const std::string& name,
+                            const std::vector<int64_t>& dims, int64_t data_type,
+                            uint64_t count) {
+  if (!Charge(name.size() + dims.size() * kValueBytes)) return {};
+  CTXFS_TRY(HeapAllowance::Admit(kObjectBytes + 2 * name.size()));
   Json shape = Json::array();
   for (const int64_t dim : dims) shape.push_back(Number(dim));
-  sparse_.push_back({{"name", name},
-                     {"shape", std::move(shape)},
-                     {"dtype", DTypeNameOf(data_type)},
-                     {"nnz", Number(static_cast<int64_t>(count))}});
+  return Append({{"name", name},
+                 {"shape", std::move(shape)},
+                 {"dtype", DTypeNameOf(data_type)},
+                 {"nnz", Number(static_cast<int64_t>(count))}},
+                sparse_);
 }
 
 Status ModelJson::AddName(WireRange range, Json& list) {
-  Result<std::string> name = TextOf(range);
-  if (!name) return std::move(name).error();
-  if (!too_large()) list.push_back(std::move(*name));
-  return {};
+  std::string name = CTXFS_TRY(TextOf(range));
+  return too_large() ? Status() : Append(std::move(name), list);
 }
 
 Json ModelJson::Operators(const GraphCounts& counts) {
   Json operators = Json::object();
   for (const auto& [name, count] : counts.operators) {
-    if (!Afford(name.size())) break;
+    // Without memory for all of them the model is not opened (HeapAllowance).
+    if (!Charge(name.size()) || !HeapAllowance::Admit(2 * name.size())) break;
     operators[name] = count;
   }
   return operators;
 }
 
 Status ModelJson::AddFunction(WireRange function, const GraphCounts& counts) {
+  CTXFS_TRY(HeapAllowance::Admit(kObjectBytes));
   Json entry = {{"domain", ""},
                 {"name", ""},
                 {"inputs", Json::array()},
@@ -262,8 +264,8 @@ Status ModelJson::AddFunction(WireRange function, const GraphCounts& counts) {
     return Status();
   });
   entry["ops"] = Operators(counts);
-  if (read && Afford(5 * kValueBytes)) functions_.push_back(std::move(entry));
-  return read;
+  if (!read || !Charge(5 * kValueBytes)) return read;
+  return Append(std::move(entry), functions_);
 }
 
 std::string ModelJson::Text(const GraphCounts& graph) && {

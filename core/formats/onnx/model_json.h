@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/json.h"
@@ -23,14 +24,14 @@ class ModelJson {
   Status AddModelField(const WireField& field);
   /// Adds a field of the graph.
   Status AddGraphField(const WireField& field);
-  void AddSparse(const std::string& name, const std::vector<int64_t>& dims,
-                 int64_t data_type, uint64_t count);
+  Status AddSparse(const std::string& name, const std::vector<int64_t>& dims,
+                   int64_t data_type, uint64_t count);
   /// A FunctionProto, with what was counted of its nodes.
   Status AddFunction(WireRange function, const GraphCounts& counts);
 
   bool too_large() const { return spent_ > kMostJson; }
   int64_t ir_version() const { return ir_version_; }
-  std::string producer() const { return producer_; }
+  std::string TakeProducer() { return std::move(producer_); }
 
   /// The text, given what was counted of the graph. Not to be called if
   /// too_large().
@@ -38,7 +39,7 @@ class ModelJson {
 
  private:
   /// Counts what a value may take; returns whether there is room for it.
-  bool Afford(uint64_t bytes);
+  bool Charge(uint64_t bytes);
   Result<std::string> TextOf(WireRange range, uint64_t most = UINT64_MAX);
   Status PutText(WireRange range, Json& into);
   Status AddOpset(WireRange message);

@@ -16,14 +16,6 @@ namespace {
 constexpr uint64_t kGraph = 7;
 constexpr uint64_t kNewestVersion = 1000;
 
-/// Fields of ModelProto, by wire type.
-bool IsModelField(uint64_t number, WireType type) {
-  constexpr std::string_view kOfBytes("\2\3\4\6\7\10\16\24\31\32", 10);
-  if (type == WireType::kVarint) return number == 1 || number == 5;
-  return type == WireType::kBytes && number < 0x80 &&
-         kOfBytes.find(static_cast<char>(number)) != std::string_view::npos;
-}
-
 bool IsTextField(uint64_t number) {
   return number == 2 || number == 3 || number == 4 || number == 6;
 }
@@ -85,9 +77,8 @@ bool IsModelHead(Bytes head) {
 Result<std::shared_ptr<const Container>> OpenModel(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
-  Result<Buffer> head = ReadHead(*source);
-  if (!head) return std::move(head).error();
-  if (!ResemblesModel(head->span())) {
+  const Buffer head = CTXFS_TRY(ReadHead(*source));
+  if (!ResemblesModel(head.span())) {
     return Error{Code::kNotContainer,
                  "no_magic: not a model of ONNX: it does not start with a "
                  "version",
@@ -101,13 +92,15 @@ Result<std::shared_ptr<const Container>> OpenModel(
 
 namespace ctxfs {
 
-extern const Format kOnnx;
-const Format kOnnx{.name = "onnx",
-                   .contents = "models as graphs of operators",
-                   .extensions = "onnx",
-                   .probe = &onnx::IsModelHead,
-                   .open = &onnx::OpenModel,
-                   .resembles = &onnx::ResemblesModel,
-                   .stays_file = true};
+extern const Format kOnnx{
+    .name = "onnx",
+    .contents = "models as graphs of operators",
+    .extensions = "onnx",
+    .golden = "onnx",
+    .docs = "onnx",
+    .probe = &onnx::IsModelHead,
+    .open = &onnx::OpenModel,
+    .resembles = &onnx::ResemblesModel,
+    .traits = {.stays_file = true, .opens_neighbours = true}};
 
 }  // namespace ctxfs

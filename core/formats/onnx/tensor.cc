@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 #include <utility>
 
+#include "core/base/rank.h"
 #include "core/base/text.h"
 #include "core/formats/onnx/external.h"
 #include "core/formats/onnx/limits.h"
@@ -21,11 +21,9 @@ struct TypedData {
   uint64_t packed_bytes = 0;  // bytes of packed values
   uint64_t chunks = 0;        // of packed values
   WireRange chunk;            // the last one
-
-  bool any() const { return single > 0 || chunks > 0; }
 };
 
-/// The fields of a TensorProto as they are.
+/// The fields of a TensorProto as stored.
 struct RawTensor {
   Tensor tensor;
   std::map<uint64_t, TypedData> typed;  // by field, of six at most
@@ -58,14 +56,11 @@ void AddTyped(const WireField& field, RawTensor& raw) {
 Status AddExternal(WireReader& reader, WireRange message, RawTensor& raw) {
   constexpr uint64_t kMostKey = 64;
   constexpr size_t kMostEntries = 64;
-  const auto entry = reader.ReadEntry(message);
-  if (!entry) return entry.error();
-  Result<std::string> name = reader.Text(entry->first, kMostKey);
-  if (!name) return std::move(name).error();
-  Result<std::string> text = reader.Text(entry->second, kMostLocation + 1);
-  if (!text) return std::move(text).error();
-  if (raw.external.size() < kMostEntries || raw.external.contains(*name)) {
-    raw.external[std::move(*name)] = std::move(*text);
+  const auto entry = CTXFS_TRY(reader.ReadEntry(message));
+  std::string name = CTXFS_TRY(reader.Text(entry.first, kMostKey));
+  std::string text = CTXFS_TRY(reader.Text(entry.second, kMostLocation + 1));
+  if (raw.external.size() < kMostEntries || raw.external.contains(name)) {
+    raw.external[std::move(name)] = std::move(text);
   }
   return {};
 }
@@ -114,8 +109,8 @@ std::string UseTyped(const ElementType& type, const TypedData& data,
     // A packed varint takes 1 to 10 bytes.
     const bool too_few = data.single + data.packed_bytes < want;
     if (too_few || data.single + data.packed_bytes / 10 > want) {
-      return "it has too " + std::string(too_few ? "few" : "many") +
-             " values: its type and shape need " + std::to_string(want);
+      return fmt::format("it has too {} values: its type and shape need {}",
+                         too_few ? "few" : "many", want);
     }
   }
   if (tensor.size > limits::kDecodedBytes) {
@@ -222,11 +217,11 @@ std::string Place(const RawTensor& raw, Tensor& tensor) {
 Status ReadDims(WireReader& reader, const WireField& field,
                 std::vector<int64_t>& dims) {
   const auto add = [&](uint64_t value) -> Status {
-    if (dims.size() >= kMostDims) {
-      return Error{
-          Code::kLimit,
-          "a tensor has more than " + std::to_string(kMostDims) + " dimensions",
-          field.at};
+    if (dims.size() >= limits::kArrayRank) {
+      return Error{Code::kLimit,
+                   fmt::format("a tensor has more than {} dimensions",
+                               limits::kArrayRank),
+                   field.at};
     }
     dims.push_back(static_cast<int64_t>(value));
     return {};
@@ -234,9 +229,8 @@ Status ReadDims(WireReader& reader, const WireField& field,
   if (field.type == WireType::kVarint) return add(field.value);
   if (field.type != WireType::kBytes) return {};
   for (uint64_t at = field.bytes.begin; at < field.bytes.end;) {
-    const Result<uint64_t> value = reader.Varint(at, field.bytes.end);
-    if (!value) return value.error();
-    if (Status added = add(*value); !added) return added;
+    const uint64_t value = CTXFS_TRY(reader.Varint(at, field.bytes.end));
+    CTXFS_TRY(add(value));
   }
   return {};
 }

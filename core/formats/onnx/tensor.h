@@ -43,7 +43,8 @@ struct Tensor {
 };
 
 /// Reads a tensor, and none of its elements. Fails with kCorrupt for a broken
-/// message, and with kLimit; what is wrong with the tensor alone is its fault.
+/// message, and with kLimit. A fault that concerns only this tensor is its
+/// `fault`.
 Result<Tensor> ReadTensor(WireReader& reader, const WireRanges& message);
 
 /// Appends the values of a field of dimensions, packed or not.

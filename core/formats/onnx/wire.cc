@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/base/heap_allowance.h"
+
 namespace ctxfs::onnx {
 namespace {
 
@@ -23,11 +25,10 @@ Error CutOff(uint64_t at, uint64_t end) {
 
 Result<uint64_t> WireReader::Varint(uint64_t& at, uint64_t end) {
   const size_t room = WindowReader::Room(at, end, kLongestVarint);
-  const Result<Bytes> bytes = window_.At(at, room);
-  if (!bytes) return bytes.error();
+  const Bytes bytes = CTXFS_TRY(window_.At(at, room));
   uint64_t value = 0;
   for (size_t i = 0; i < room; ++i) {
-    const auto byte = std::to_integer<uint64_t>((*bytes)[i]);
+    const auto byte = std::to_integer<uint64_t>(bytes[i]);
     // The tenth byte has room for one bit.
     if (i + 1 == kLongestVarint && byte > 1) {
       return Error{Code::kCorrupt, "varint: a number has more than 64 bits",
@@ -44,25 +45,21 @@ Result<uint64_t> WireReader::Varint(uint64_t& at, uint64_t end) {
 
 Result<uint64_t> WireReader::Fixed(uint64_t& at, uint64_t end, size_t size) {
   if (!InBounds(at, size, end)) return CutOff(at, end);
-  const Result<Bytes> bytes = window_.At(at, size);
-  if (!bytes) return bytes.error();
+  const Bytes bytes = CTXFS_TRY(window_.At(at, size));
   at += size;
-  return size == sizeof(uint32_t) ? LoadLe<uint32_t>(bytes->data())
-                                  : LoadLe<uint64_t>(bytes->data());
+  return size == sizeof(uint32_t) ? LoadLe<uint32_t>(bytes.data())
+                                  : LoadLe<uint64_t>(bytes.data());
 }
 
 Result<WireField> WireReader::Next(uint64_t& at, uint64_t end) {
   if (fields_++ % kFieldsPerCheck == 0) {
-    if (Status wanted = context_.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
+    CTXFS_TRY(context_.Check());
   }
   WireField field;
   field.at = at;
-  const Result<uint64_t> tag = Varint(at, end);
-  if (!tag) return tag.error();
-  field.number = *tag >> 3;
-  field.type = static_cast<WireType>(*tag & 7U);
+  const uint64_t tag = CTXFS_TRY(Varint(at, end));
+  field.number = tag >> 3;
+  field.type = static_cast<WireType>(tag & 7U);
   if (field.number == 0 || field.number > kHighestField) {
     return Error{Code::kCorrupt,
                  fmt::format("wire: there is no field {}", field.number),
@@ -114,9 +111,8 @@ Result<std::pair<WireRange, WireRange>> WireReader::ReadEntry(
 Status WireReader::Append(WireRange range, std::string& text) {
   for (uint64_t at = range.begin; at < range.end;) {
     const size_t room = WindowReader::Room(at, range.end);
-    const Result<Bytes> bytes = window_.At(at, room);
-    if (!bytes) return bytes.error();
-    text += AsText(*bytes);
+    const Bytes bytes = CTXFS_TRY(window_.At(at, room));
+    CTXFS_TRY(AppendAdmitted(text, AsText(bytes)));
     at += room;
   }
   return {};
@@ -124,9 +120,8 @@ Status WireReader::Append(WireRange range, std::string& text) {
 
 Result<std::string> WireReader::Text(WireRange range, uint64_t most) {
   std::string text;
-  Status read =
-      Append({range.begin, range.begin + std::min(range.size(), most)}, text);
-  if (!read) return std::move(read).error();
+  CTXFS_TRY(
+      Append({range.begin, range.begin + std::min(range.size(), most)}, text));
   return text;
 }
 

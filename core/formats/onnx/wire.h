@@ -86,16 +86,15 @@ class WireReader {
   template <typename Handle>
   Status ForEach(WireRange message, const Handle& handle) {
     for (uint64_t at = message.begin; at < message.end;) {
-      const Result<WireField> field = Next(at, message.end);
-      if (!field) return field.error();
-      if (Status handled = handle(*field); !handled) return handled;
+      const WireField field = CTXFS_TRY(Next(at, message.end));
+      CTXFS_TRY(handle(field));
     }
     return {};
   }
   template <typename Handle>
   Status ForEach(const WireRanges& message, const Handle& handle) {
     for (const WireRange& part : message) {
-      if (Status read = ForEach(part, handle); !read) return read;
+      CTXFS_TRY(ForEach(part, handle));
     }
     return {};
   }

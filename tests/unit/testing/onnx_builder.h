@@ -13,7 +13,6 @@
 #include "core/container/container.h"
 #include "core/container/format.h"
 #include "core/content/content.h"
-#include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
 #include "tests/unit/testing/wire_builder.h"
 
