@@ -7,9 +7,12 @@
 #include <string>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
+#include "core/container/file_set.h"
+#include "core/content/check_at.h"
 #include "core/formats/mcf/mcf.h"
 
 namespace ctxfs::mcf {
@@ -41,6 +44,9 @@ constexpr uint64_t kModelInfoText = 0;
 constexpr uint64_t kQuantInfoText = 1;
 constexpr uint64_t kTensorsText = 2;
 
+// Bytes of JSON that a dimension takes at most.
+constexpr uint64_t kMostNumber = 21;
+
 std::string HexNumber(uint32_t number) {
   char text[16];
   std::snprintf(text, sizeof(text), "0x%04x", number);
@@ -68,35 +74,27 @@ std::string McfSectionName(uint32_t type) {
 }
 
 /// .ctxfs/raw/sections/0xNNNN.bin: the stored bytes of each section.
-class McfContainer::Sections final : public FileTable {
- public:
-  explicit Sections(std::shared_ptr<const McfContainer> model)
-      : FileTable({.role = Role::kRaw, .directory = "sections"}),
-        model_(std::move(model)) {}
-
-  uint32_t count() const override {
-    return static_cast<uint32_t>(model_->sections_.size());
-  }
-  std::optional<std::string_view> Path(uint32_t section,
-                                       std::string& scratch) const override {
-    scratch = HexNumber(model_->sections_[section].type);
-    return scratch += ".bin";
-  }
-  Result<Content> Open(uint32_t section,
-                       const ReadContext& /*context*/) const override {
-    return model_->OpenSection(model_->sections_[section]);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t section) const override {
-    return model_->sections_[section].size;
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t section, const ReadContext& /*context*/) const override {
-    return DescribeSection(model_->sections_[section]);
-  }
-
- private:
-  const std::shared_ptr<const McfContainer> model_;
-};
+std::shared_ptr<const FileTable> McfContainer::SectionFiles() const {
+  return MakeTable(
+      {.placement = {.role = Role::kRaw, .directory = "sections"},
+       .count = static_cast<uint32_t>(sections_.size()),
+       .path = [this](uint32_t section,
+                      std::string& scratch) -> std::string_view {
+         scratch = HexNumber(sections_[section].type);
+         return scratch += ".bin";
+       },
+       .open = [this](uint32_t section, const ReadContext& /*context*/)
+           -> Result<Content> { return OpenSection(sections_[section]); },
+       .facts =
+           [this](uint32_t section) {
+             return FileFacts{sections_[section].size};
+           },
+       .describe =
+           [this](uint32_t section, const ReadContext& /*context*/) {
+             return DescribeSection(sections_[section]);
+           },
+       .owner = Share(*this)});
+}
 
 std::optional<uint64_t> McfContainer::ValueBytes(uint32_t entry) const {
   if (TensorFault(entry)) return std::nullopt;
@@ -111,19 +109,17 @@ std::optional<uint64_t> McfContainer::ValueBytes(uint32_t entry) const {
 
 Result<Content> McfContainer::OpenValues(uint32_t entry) const {
   const McfTensor tensor = Tensor(entry);
-  const Result<McfQuantLayout> layout = QuantLayout(tensor);
-  if (!layout) return layout.error();
-  return Content(Computed{McfValues(source(), tensor.data_offset, *layout)},
-                 layout->value_bytes());
+  const McfQuantLayout layout = CTXFS_TRY(QuantLayout(tensor));
+  return Content(Computed{McfValues(source(), tensor.data_offset, layout)},
+                 layout.value_bytes());
 }
 
 Result<Content> McfContainer::OpenCodes(uint32_t entry) const {
   const McfTensor tensor = Tensor(entry);
   if (tensor.dtype != kMcfInt4) return OpenTensor(entry);
-  const Result<McfQuantLayout> layout = QuantLayout(tensor);
-  if (!layout) return layout.error();
+  const McfQuantLayout layout = CTXFS_TRY(QuantLayout(tensor));
   return Content(Computed{McfNibbles(source(), tensor.data_offset)},
-                 layout->elements());
+                 layout.elements());
 }
 
 Content McfContainer::OpenSection(const McfSection& section) const {
@@ -152,9 +148,10 @@ std::shared_ptr<const FileTable> McfContainer::TextFile(const char* path,
                                                         Text text) const {
   return TextDocument(
       Role::kPrimary, path, {owner_, number}, source(),
-      [self = Share(*this), text](const ReadContext& /*context*/) {
-        return Result<std::string>(((*self).*text)());
-      });
+      [self = Share(*this), text](const ReadContext& context) {
+        return ((*self).*text)(context);
+      },
+      TextCost(TextBytes()));
 }
 
 Container::Tables McfContainer::Files() const {
@@ -170,7 +167,7 @@ Container::Tables McfContainer::Files() const {
     files.push_back(
         TextFile("tensors.json", kTensorsText, &McfContainer::TensorsJson));
   }
-  files.push_back(std::make_shared<const Sections>(Share(*this)));
+  files.push_back(SectionFiles());
   files.push_back(ValueFiles());
   return files;
 }
@@ -220,12 +217,15 @@ std::optional<ArrayInfo> McfContainer::ArrayOf(uint32_t entry) const {
   return array;
 }
 
-std::string McfContainer::TensorsJson() const {
+Result<std::string> McfContainer::TensorsJson(
+    const ReadContext& context) const {
   std::string text = "{\"count\":" + std::to_string(tensor_count_) +
                      ",\"flags\":" + std::to_string(tensor_flags_) +
                      ",\"tensors\":[";
   for (uint32_t i = 0; i < tensor_count_; ++i) {
     const McfTensor tensor = Tensor(i);
+    CTXFS_TRY(CheckAt(context, i));
+    CTXFS_TRY(AdmitGrowth(text, kMostNumber * tensor.rank));
     const std::string name(TensorName(i));
     Json object = {{"index", i},
                    {"name", name},
@@ -235,23 +235,29 @@ std::string McfContainer::TensorsJson() const {
                    {"offset", tensor.data_offset},
                    {"size", tensor.data_size}};
     if (!IsUtf8(name)) object["name_hex"] = Hex(name);
-    text += i == 0 ? "\n" : ",\n";
-    text += JsonLine(object);
+    CTXFS_TRY(AppendAdmitted(text, i == 0 ? "\n" : ",\n"));
+    CTXFS_TRY(AppendAdmitted(text, JsonLine(object)));
   }
-  return text + "\n]}\n";
+  CTXFS_TRY(AppendAdmitted(text, "\n]}\n"));
+  return text;
 }
 
-std::string McfContainer::ModelInfoJson() const {
+Result<std::string> McfContainer::ModelInfoJson(
+    const ReadContext& /*context*/) const {
   return FormatJson(model_info_);
 }
 
-std::string McfContainer::QuantInfoJson() const {
+Result<std::string> McfContainer::QuantInfoJson(
+    const ReadContext& context) const {
   std::string text = "{\"records\":[";
   for (size_t i = 0; i < quant_info_.size(); ++i) {
-    text += i == 0 ? "\n" : ",\n";
-    text += JsonLine(McfQuantRecordJson(quant_info_[i]));
+    CTXFS_TRY(CheckAt(context, i));
+    CTXFS_TRY(AppendAdmitted(text, i == 0 ? "\n" : ",\n"));
+    CTXFS_TRY(
+        AppendAdmitted(text, JsonLine(McfQuantRecordJson(quant_info_[i]))));
   }
-  return text + "\n]}\n";
+  CTXFS_TRY(AppendAdmitted(text, "\n]}\n"));
+  return text;
 }
 
 }  // namespace ctxfs::mcf

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "core/base/text.h"
 #include "core/content/check_at.h"
 #include "core/formats/mcf/limits.h"
 #include "core/formats/mcf/mcf.h"
@@ -24,15 +23,14 @@ constexpr size_t kFaultsShown = 100;
 
 Status McfContainer::ReadModelInfo(const McfSection& section) {
   const uint64_t most = kMostModelInfoBytes;
-  Result<Buffer> bytes = ReadBuffer(*source(), section.offset,
-                                    std::min(section.size, most), "ModelInfo");
-  if (!bytes) return std::move(bytes).error();
-  Result<Json> info = ParseMcfModelInfo(bytes->span());
+  const Buffer bytes = CTXFS_TRY(ReadBuffer(
+      *source(), section.offset, std::min(section.size, most), "ModelInfo"));
+  Result<Json> info = ParseMcfModelInfo(bytes.span());
   if (info) {
     model_info_ = *std::move(info);
   } else {
     Warn({"ModelInfo, so no model_info.json: " + info.error().what,
-          section.offset + info.error().offset, /*damage=*/true});
+          section.offset + info.error().offset, Severity::kDamage});
   }
   return {};
 }
@@ -40,14 +38,12 @@ Status McfContainer::ReadModelInfo(const McfSection& section) {
 Status McfContainer::ReadQuantInfo(const McfSection& section) {
   // At most one record of 24 bytes a tensor is used; the rest is slack.
   constexpr uint64_t kMost = 32 * uint64_t{kMostTensors};
-  Result<Buffer> bytes = ReadBuffer(*source(), section.offset,
-                                    std::min(section.size, kMost), "QuantInfo");
-  if (!bytes) return std::move(bytes).error();
-  Result<std::vector<McfQuantRecord>> records =
-      ParseMcfQuantInfo(bytes->span());
+  const Buffer bytes = CTXFS_TRY(ReadBuffer(
+      *source(), section.offset, std::min(section.size, kMost), "QuantInfo"));
+  Result<std::vector<McfQuantRecord>> records = ParseMcfQuantInfo(bytes.span());
   if (!records) {
     Warn({"QuantInfo, so no quant_info.json: " + records.error().what,
-          section.offset + records.error().offset, /*damage=*/true});
+          section.offset + records.error().offset, Severity::kDamage});
     return {};
   }
   quant_info_ = *std::move(records);
@@ -69,7 +65,7 @@ Status McfContainer::ReadQuantInfo(const McfSection& section) {
 std::vector<Error> McfContainer::Inspect(const ReadContext& /*context*/) const {
   std::vector<Error> faults = Faults();
   for (uint32_t i = 0; i < tensor_count_; ++i) {
-    if (TensorFault(i)) continue;  // who reads it sees it
+    if (TensorFault(i)) continue;  // reading it gives the error
     const McfTensor tensor = Tensor(i);
     std::optional<Error> misfit;
     if (IsMcfQuantised(tensor.dtype)) {
@@ -105,7 +101,7 @@ std::optional<Warning> McfContainer::MissingValues(
       entries_at_ + McfTensor::kSize * first};
 }
 
-Json McfContainer::Info(const ReadContext& context) const {
+void McfContainer::AddInfo(Json& info, const ReadContext& context) const {
   Json warnings = WarningTexts();
   if (std::optional<Warning> missing = MissingValues(context)) {
     warnings.push_back(missing->Text());
@@ -119,7 +115,7 @@ Json McfContainer::Info(const ReadContext& context) const {
     }
     stored += Tensor(i).data_size;
   }
-  Json info = {{"format", "mcf"},
+  info.update({{"format", "mcf"},
                {"version", header_.major},
                {"minor_version", header_.minor},
                {"flags", header_.flags},
@@ -129,11 +125,10 @@ Json McfContainer::Info(const ReadContext& context) const {
                {"entries", tensor_count_},
                {"entries_unreadable", unreadable},
                {"tensor_index_flags", tensor_flags_},
-               {"container_size", source()->size()},
                {"stored_size", stored},
                {"decoded_size", stored},
                {"salvaged", options_.salvage},
-               {"warnings", std::move(warnings)}};
+               {"warnings", std::move(warnings)}});
   for (const McfSection& section : sections_) {
     info["sections"].push_back({{"type", section.type},
                                 {"name", McfSectionName(section.type)},
@@ -141,7 +136,6 @@ Json McfContainer::Info(const ReadContext& context) const {
                                 {"offset", section.offset},
                                 {"size", section.size}});
   }
-  return info;
 }
 
 Status McfContainer::CheckPlain(const McfTensor& tensor) const {
@@ -154,10 +148,10 @@ Status McfContainer::CheckPlain(const McfTensor& tensor) const {
       elements ? CheckedMul(*elements, DTypeSize(*dtype)) : std::nullopt;
   if (want == tensor.data_size) return {};
   return Error{Code::kCorrupt,
-               "its " + std::to_string(tensor.data_size) +
-                   " bytes are not the " +
-                   (want ? std::to_string(*want) : "more than 2^64") +
-                   " that its type and shape need: bytes only"};
+               fmt::format("its {} bytes are not the {} that its type and "
+                           "shape need: bytes only",
+                           tensor.data_size,
+                           want ? std::to_string(*want) : "more than 2^64")};
 }
 
 Result<McfQuantLayout> McfContainer::QuantLayout(

@@ -7,8 +7,11 @@
 
 namespace ctxfs::mcf {
 
-/// Sections, tensors, and dims of all tensors together, of one file, and bytes
-/// of its ModelInfo (docs/mcf.md, section 10).
+/// Limits of one file (docs/mcf.md, section 10): sections, tensors, dims of all
+/// tensors together, and bytes of ModelInfo. One tensor may have all of the
+/// dims: the format does not limit the rank, and that of
+/// golden/mcf/high_rank.mcf is above the limit of other formats
+/// (limits::kArrayRank).
 constexpr uint32_t kMostSections = 100'000;
 constexpr uint32_t kMostTensors = 1'000'000;
 constexpr uint64_t kMostDims = 16'000'000;

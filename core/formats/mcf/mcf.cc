@@ -17,7 +17,9 @@
 #include <string>
 
 #include "core/base/errors.h"
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/base/rank.h"
 #include "core/base/text.h"
 #include "core/container/open.h"
 #include "core/formats/mcf/limits.h"
@@ -57,8 +59,8 @@ bool Probe(Bytes head) {
 }  // namespace
 
 Status McfContainer::Load(const ReadContext& /*context*/) {
-  if (Status read = ReadHeader(); !read) return read;
-  if (Status read = ReadDirectory(); !read) return read;
+  CTXFS_TRY(ReadHeader());
+  CTXFS_TRY(ReadDirectory());
   if (const McfSection* data = Find(kMcfTensorData)) tensor_data_ = *data;
   // From here on damage does not refuse the container (docs/mcf.md, section
   // 12).
@@ -67,24 +69,24 @@ Status McfContainer::Load(const ReadContext& /*context*/) {
       if (!read.error().Permanent()) return read;
       tensor_count_ = 0;
       Warn({"TensorIndex, so no tensors: " + read.error().what,
-            read.error().offset, /*damage=*/true});
+            read.error().offset, Severity::kDamage});
     }
     NoteTensorsOutsideData();
   } else if (tensor_data_) {
     Warn({"there is TensorData, but no TensorIndex"});
   }
   if (const McfSection* info = Find(kMcfModelInfo)) {
-    if (Status read = ReadModelInfo(*info); !read) return read;
+    CTXFS_TRY(ReadModelInfo(*info));
   }
   if (const McfSection* info = Find(kMcfQuantInfo)) {
-    if (Status read = ReadQuantInfo(*info); !read) return read;
+    CTXFS_TRY(ReadQuantInfo(*info));
   }
   return {};
 }
 
 Status McfContainer::Fault(Error error) {
   if (!options_.salvage) return error;
-  Warn({std::move(error.what), error.offset, /*damage=*/true});
+  Warn({std::move(error.what), error.offset, Severity::kDamage});
   return {};
 }
 
@@ -94,9 +96,9 @@ Status McfContainer::ReadHeader() {
     return Error{Code::kCorrupt, "the file ends within the header of 40 bytes",
                  size};
   }
-  Result<Buffer> bytes = ReadBuffer(*source(), 0, kHeaderSize, "header");
-  if (!bytes) return std::move(bytes).error();
-  ByteReader in(bytes->span());
+  const Buffer bytes =
+      CTXFS_TRY(ReadBuffer(*source(), 0, kHeaderSize, "header"));
+  ByteReader in(bytes.span());
   in.Skip(4);  // the magic, which the probe has seen
   header_.major = in.U16();
   header_.minor = in.U16();
@@ -121,16 +123,15 @@ Status McfContainer::ReadHeader() {
                              header_.major, header_.minor),
                  kMajorAt};
   }
+  Need(header_.file_size);
   if (header_.file_size != size) {
     const char* how =
         header_.file_size > size ? "truncated" : "followed by other bytes";
-    Status fault =
-        Fault({Code::kCorrupt,
-               std::string("the container is ") + how + ": file_size " +
-                   std::to_string(header_.file_size) + ", but the file has " +
-                   std::to_string(size),
-               kFileSizeAt});
-    if (!fault) return fault;
+    CTXFS_TRY(Fault(
+        {Code::kCorrupt,
+         fmt::format("the container is {}: file_size {}, but the file has {}",
+                     how, header_.file_size, size),
+         kFileSizeAt}));
   }
   if (header_.header_size > size) {
     return Error{Code::kCorrupt,
@@ -161,10 +162,9 @@ Status McfContainer::ReadDirectory() {
     return OverLimit(fmt::format("section_count {} is", header_.section_count),
                      kMostSections, kSectionCountAt);
   }
-  Result<Buffer> bytes =
-      ReadBuffer(*source(), start, length, "section directory");
-  if (!bytes) return std::move(bytes).error();
-  ByteReader in(bytes->span());
+  const Buffer bytes =
+      CTXFS_TRY(ReadBuffer(*source(), start, length, "section directory"));
+  ByteReader in(bytes.span());
   for (uint32_t i = 0; i < header_.section_count; ++i) {
     McfSection section;
     section.type = in.U32();
@@ -172,8 +172,7 @@ Status McfContainer::ReadDirectory() {
     section.offset = in.U64();
     section.size = in.U64();
     if (Status checked = CheckSection(i, section); !checked) {
-      Status fault = Fault(std::move(checked).error());
-      if (!fault) return fault;
+      CTXFS_TRY(Fault(std::move(checked).error()));
       continue;
     }
     sections_.push_back(section);
@@ -211,11 +210,10 @@ const McfSection* McfContainer::Find(uint32_t type) const {
 }
 
 Status McfContainer::ReadTensorIndex(const McfSection& section) {
-  Result<Buffer> head =
+  const Buffer head = CTXFS_TRY(
       ReadBuffer(*source(), section.offset,
-                 std::min(section.size, kIndexHeaderSize), "TensorIndex");
-  if (!head) return std::move(head).error();
-  ByteReader in(head->span(), section.offset);
+                 std::min(section.size, kIndexHeaderSize), "TensorIndex"));
+  ByteReader in(head.span(), section.offset);
   const uint32_t version = in.U32();
   tensor_flags_ = in.U32();
   const uint32_t count = in.U32();
@@ -250,22 +248,17 @@ Status McfContainer::ReadTensorIndex(const McfSection& section) {
                      section.offset + kTensorCountAt);
   }
   entries_at_ = section.offset + entries;
-  Result<Buffer> table = ReadBuffer(*source(), entries_at_,
-                                    McfTensor::kSize * count, "tensor entries");
-  if (!table) return std::move(table).error();
-  entries_ = std::move(*table);
+  entries_ = CTXFS_TRY(ReadBuffer(*source(), entries_at_,
+                                  McfTensor::kSize * count, "tensor entries"));
   tensor_count_ = count;
 
-  const Result<Used> used = CheckTensors(dims_count, strings_size);
-  if (!used) return used.error();
-  Result<Buffer> dim_table = ReadBuffer(*source(), section.offset + dims,
-                                        used->dims * kDimSize, "dims");
-  if (!dim_table) return std::move(dim_table).error();
-  Result<Buffer> names = ReadBuffer(*source(), section.offset + strings,
-                                    used->names, "tensor names");
-  if (!names) return std::move(names).error();
-  dims_ = std::move(*dim_table);
-  names_ = std::move(*names);
+  const Used used = CTXFS_TRY(CheckTensors(dims_count, strings_size));
+  Buffer dim_table = CTXFS_TRY(ReadBuffer(*source(), section.offset + dims,
+                                          used.dims * kDimSize, "dims"));
+  Buffer names = CTXFS_TRY(ReadBuffer(*source(), section.offset + strings,
+                                      used.names, "tensor names"));
+  dims_ = std::move(dim_table);
+  names_ = std::move(names);
   return {};
 }
 
@@ -349,6 +342,13 @@ McfTensor McfContainer::Tensor(uint32_t entry) const {
 }
 
 std::vector<uint64_t> McfContainer::Shape(const McfTensor& tensor) const {
+  // Includes the shape as JSON, which takes several times as much memory. After
+  // a refusal the caller's work fails, and the empty shape is not used.
+  constexpr uint64_t kBytesADim = 64;
+  if (tensor.rank > limits::kArrayRank &&
+      !HeapAllowance::Admit(kBytesADim * tensor.rank)) {
+    return {};
+  }
   std::vector<uint64_t> shape(tensor.rank);
   for (size_t i = 0; i < shape.size(); ++i) {
     shape[i] =
@@ -393,11 +393,12 @@ Result<Content> McfContainer::OpenTensor(uint32_t entry) const {
 
 namespace ctxfs {
 
-extern const Format kMcf;
-const Format kMcf{.name = "mcf",
-                  .contents = "model weights, config and tokenizer",
-                  .extensions = "mcf",
-                  .probe = &mcf::Probe,
-                  .open = &OpenAs<mcf::McfContainer>};
+extern const Format kMcf{.name = "mcf",
+                         .contents = "model weights, config and tokenizer",
+                         .extensions = "mcf",
+                         .golden = "mcf",
+                         .docs = "mcf",
+                         .probe = &mcf::Probe,
+                         .open = &OpenAs<mcf::McfContainer>};
 
 }  // namespace ctxfs

@@ -89,7 +89,7 @@ class McfContainer final : public TensorContainer {
   /// function.
   Status Load(const ReadContext& /*context*/);
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
@@ -105,8 +105,9 @@ class McfContainer final : public TensorContainer {
   Result<Content> OpenValues(uint32_t tensor) const override;
 
  private:
-  class Sections;
-  using Text = std::string (McfContainer::*)() const;
+  std::shared_ptr<const FileTable> SectionFiles() const;
+  using Text =
+      Result<std::string> (McfContainer::*)(const ReadContext& context) const;
 
   /// Load's steps, in order; the first that fails refuses the container.
   Status ReadHeader();
@@ -149,9 +150,15 @@ class McfContainer final : public TensorContainer {
   std::vector<Document> Documents() const;
   std::shared_ptr<const FileTable> TextFile(const char* path, uint64_t number,
                                             Text text) const;
-  std::string TensorsJson() const;
-  std::string ModelInfoJson() const;
-  std::string QuantInfoJson() const;
+  /// Bytes that the documents are made from.
+  uint64_t TextBytes() const {
+    uint64_t bytes = entries_.size() + dims_.size() + names_.size();
+    if (const McfSection* model = Find(kMcfModelInfo)) bytes += model->size;
+    return bytes + quant_info_.size() * sizeof(McfQuantRecord);
+  }
+  Result<std::string> TensorsJson(const ReadContext& context) const;
+  Result<std::string> ModelInfoJson(const ReadContext& context) const;
+  Result<std::string> QuantInfoJson(const ReadContext& context) const;
 
   const OpenOptions options_;
   const uint64_t owner_ = NewOwner();

@@ -149,9 +149,8 @@ class ValuesTransform final : public Transform {
     const uint64_t last = BlockOf(last_byte / sizeof(float));
     for (uint64_t block = BlockOf(offset / sizeof(float)); block <= last;) {
       const uint64_t count = std::min(kBatch, last - block + 1);
-      Result<Batch> batch = ReadBatch(block, count);
-      if (!batch) return std::move(batch).error();
-      Fill(*batch, offset, out);
+      const Batch batch = CTXFS_TRY(ReadBatch(block, count));
+      Fill(batch, offset, out);
       block += count;
     }
     return {};
@@ -181,60 +180,52 @@ class ValuesTransform final : public Transform {
     Batch batch;
     batch.first = first;
     batch.count = count;
-    Status scales = layout_.kind == Kind::kOneScale      ? ReadScale(batch)
-                    : layout_.kind == Kind::kBlockScales ? ReadScales(batch)
-                                                         : ReadSupers(batch);
-    if (!scales) return std::move(scales).error();
+    CTXFS_TRY(layout_.kind == Kind::kOneScale      ? ReadScale(batch)
+              : layout_.kind == Kind::kBlockScales ? ReadScales(batch)
+                                                   : ReadSupers(batch));
     // The last block of int8 and int4 may be stored in part.
     const uint64_t at = layout_.codes_at + first * BlockBytes(layout_.bits);
     const size_t whole = count * BlockBytes(layout_.bits);
     const size_t there = std::min(whole, layout_.payload_size - at);
     batch.codes = Buffer(whole);
-    if (Status read =
-            source_->ReadAt(offset_ + at, batch.codes.span().first(there));
-        !read) {
-      return std::move(read).error();
-    }
+    CTXFS_TRY(source_->ReadAt(offset_ + at, batch.codes.span().first(there)));
     std::memset(batch.codes.data() + there, 0, whole - there);
     return batch;
   }
 
   Status ReadScale(Batch& batch) const {
-    Result<Buffer> head = Read(
-        0, layout_.has_zero ? kZeroAt + sizeof(float) : sizeof(float), "scale");
-    if (!head) return std::move(head).error();
-    batch.scale = FloatAt(head->data());
-    if (layout_.has_zero) batch.zero = FloatAt(head->data() + kZeroAt);
+    const Buffer head = CTXFS_TRY(
+        Read(0, layout_.has_zero ? kZeroAt + sizeof(float) : sizeof(float),
+             "scale"));
+    batch.scale = FloatAt(head.data());
+    if (layout_.has_zero) batch.zero = FloatAt(head.data() + kZeroAt);
     return {};
   }
 
   Status ReadScales(Batch& batch) const {
-    Result<Buffer> halves =
-        Read(batch.first * kHalfBytes, batch.count * kHalfBytes, "scales");
-    if (!halves) return std::move(halves).error();
+    const Buffer halves = CTXFS_TRY(
+        Read(batch.first * kHalfBytes, batch.count * kHalfBytes, "scales"));
     batch.scales.resize(batch.count);
     for (size_t i = 0; i < batch.count; ++i) {
       batch.scales[i] =
-          HalfToFloat(LoadLe<uint16_t>(halves->data() + i * kHalfBytes));
+          HalfToFloat(LoadLe<uint16_t>(halves.data() + i * kHalfBytes));
     }
     return {};
   }
 
   Status ReadSupers(Batch& batch) const {
-    Result<Buffer> subs =
-        Read(layout_.sub_scales_at + batch.first, batch.count, "sub-scales");
-    if (!subs) return std::move(subs).error();
+    const Buffer subs = CTXFS_TRY(
+        Read(layout_.sub_scales_at + batch.first, batch.count, "sub-scales"));
     const uint64_t first = SuperOf(batch.first);
     const uint64_t last = SuperOf(batch.first + batch.count - 1);
-    Result<Buffer> supers =
-        Read(first * kHalfBytes, (last - first + 1) * kHalfBytes, "scales");
-    if (!supers) return std::move(supers).error();
+    const Buffer supers = CTXFS_TRY(
+        Read(first * kHalfBytes, (last - first + 1) * kHalfBytes, "scales"));
 
     batch.scales.resize(batch.count);
     uint64_t in_row = batch.first % layout_.blocks_per_row;
-    const std::byte* super = supers->data();
+    const std::byte* super = supers.data();
     for (size_t i = 0; i < batch.count; ++i) {
-      const auto sub = LoadLe<uint8_t>(subs->data() + i) & 0x3F;
+      const auto sub = LoadLe<uint8_t>(subs.data() + i) & 0x3F;
       const float whole = HalfToFloat(LoadLe<uint16_t>(super));
       // A sub-scale of zero gives zero, also with an infinite super-scale.
       batch.scales[i] =
@@ -318,12 +309,11 @@ class NibbleTransform final : public Transform {
     if (out.empty()) return {};
     const uint64_t first = offset / 2;
     const uint64_t last = (offset + out.size() - 1) / 2;
-    Result<Buffer> bytes =
-        ReadBuffer(*source_, offset_ + first, last - first + 1, "codes");
-    if (!bytes) return std::move(bytes).error();
+    const Buffer bytes = CTXFS_TRY(
+        ReadBuffer(*source_, offset_ + first, last - first + 1, "codes"));
     for (size_t i = 0; i < out.size(); ++i) {
       const uint64_t element = offset + i;
-      const auto pair = LoadLe<uint8_t>(bytes->data() + (element / 2 - first));
+      const auto pair = LoadLe<uint8_t>(bytes.data() + (element / 2 - first));
       const int nibble = element % 2 == 0 ? pair & 15 : pair >> 4;
       out[i] = static_cast<std::byte>(nibble - 8);
     }

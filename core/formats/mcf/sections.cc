@@ -8,6 +8,7 @@
 #include <cmath>
 #include <string>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/formats/mcf/limits.h"
@@ -48,21 +49,20 @@ class InfoReader {
   /// Reads a length and as many bytes. Offsets may repeat, so the bytes of all
   /// calls have one limit.
   Result<std::string> BlobAt(uint64_t offset) {
-    const Result<uint32_t> length = U32At(offset);
-    if (!length) return length.error();
+    const uint32_t length = CTXFS_TRY(U32At(offset));
     const uint64_t start = offset + sizeof(uint32_t);
-    if (!InBounds(start, *length, section_.size())) {
+    if (!InBounds(start, length, section_.size())) {
       return Error{Code::kCorrupt, "a text runs past the section's end",
                    offset};
     }
-    taken_ += *length;
+    taken_ += length;
     if (taken_ > kMostModelInfoBytes) {
       return Error{
           Code::kLimit,
           fmt::format("its texts take more than {} bytes", kMostModelInfoBytes),
           offset};
     }
-    return std::string(AsText(section_.subspan(start, *length)));
+    return std::string(AsText(section_.subspan(start, length)));
   }
 
  private:
@@ -73,15 +73,13 @@ class InfoReader {
 Result<Json> PairValue(InfoReader& reader, uint32_t type, uint64_t offset) {
   if (type == kBlob) {
     if (offset == 0) return Json{{"string", ""}};
-    Result<std::string> blob = reader.BlobAt(offset);
-    if (!blob) return std::move(blob).error();
-    if (IsUtf8(*blob)) return Json{{"string", *std::move(blob)}};
-    return Json{{"bytes_hex", Hex(*blob)}};
+    std::string blob = CTXFS_TRY(reader.BlobAt(offset));
+    if (IsUtf8(blob)) return Json{{"string", std::move(blob)}};
+    return Json{{"bytes_hex", Hex(blob)}};
   }
-  const Result<uint32_t> word = reader.U32At(offset);
-  if (!word) return word.error();
-  if (type == kU32) return Json{{"u32", *word}};
-  return Json{{"f32", FloatJson(std::bit_cast<float>(*word))}};
+  const uint32_t word = CTXFS_TRY(reader.U32At(offset));
+  if (type == kU32) return Json{{"u32", word}};
+  return Json{{"f32", FloatJson(std::bit_cast<float>(word))}};
 }
 
 Result<Json> ParsePairs(Bytes section, InfoReader& reader, uint32_t count,
@@ -96,23 +94,22 @@ Result<Json> ParsePairs(Bytes section, InfoReader& reader, uint32_t count,
   }
   ByteReader in(section.subspan(offset), offset);
   for (uint32_t i = 0; i < count; ++i) {
+    CTXFS_TRY(AllowedWork::MayGoOn(0));
     const uint64_t at = in.offset();
     const uint64_t key_offset = in.U64();
     const uint32_t type = in.U32();
     in.Skip(4);
     const uint64_t value_offset = in.U64();
-    Result<std::string> key = reader.BlobAt(key_offset);
-    if (!key) return std::move(key).error();
-    if (key->empty()) return Error{Code::kCorrupt, "a key is empty", at};
+    std::string key = CTXFS_TRY(reader.BlobAt(key_offset));
+    if (key.empty()) return Error{Code::kCorrupt, "a key is empty", at};
     if (type < kU32 || type > kBlob) {
       return Error{Code::kCorrupt,
                    fmt::format("the value of {} has type {}: expected 1 to 3",
                                Quote(key), type),
                    at};
     }
-    Result<Json> value = PairValue(reader, type, value_offset);
-    if (!value) return std::move(value).error();
-    pairs.emplace(*std::move(key), *std::move(value));
+    Json value = CTXFS_TRY(PairValue(reader, type, value_offset));
+    pairs.emplace(std::move(key), std::move(value));
   }
   return pairs;
 }
@@ -175,18 +172,16 @@ Result<Json> ParseMcfModelInfo(Bytes section) {
   for (const auto& [field, at] : {std::pair{"model_name", kModelNameAt},
                                   std::pair{"base_model", kBaseModelAt}}) {
     const auto offset = LoadLe<uint64_t>(section.data() + at);
-    Result<std::string> text = offset == 0 ? Result<std::string>(std::string())
-                                           : reader.BlobAt(offset);
-    if (!text) return std::move(text).error();
-    if (!IsUtf8(*text)) info[std::string(field) + "_hex"] = Hex(*text);
-    info[field] = *std::move(text);
+    std::string text =
+        CTXFS_TRY(offset == 0 ? Result<std::string>(std::string())
+                              : reader.BlobAt(offset));
+    if (!IsUtf8(text)) info[std::string(field) + "_hex"] = Hex(text);
+    info[field] = std::move(text);
   }
   in.Skip(16);
   const uint32_t pair_count = in.U32();
   in.Skip(4);
-  Result<Json> pairs = ParsePairs(section, reader, pair_count, in.U64());
-  if (!pairs) return std::move(pairs).error();
-  info["extras"] = *std::move(pairs);
+  info["extras"] = CTXFS_TRY(ParsePairs(section, reader, pair_count, in.U64()));
   return info;
 }
 
@@ -205,6 +200,7 @@ Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section) {
     return Error{Code::kCorrupt,
                  fmt::format("{} records run past its end", count), 4};
   }
+  CTXFS_TRY(HeapAllowance::Admit(count * sizeof(McfQuantRecord)));
   std::vector<McfQuantRecord> records(count);
   for (McfQuantRecord& record : records) {
     const uint64_t at = in.offset();
