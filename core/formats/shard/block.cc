@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of an entry: position, codec and checksum (docs/shard.md, sections
-// 9 and 10).
+// The stored bytes of an entry, decoded and verified (docs/shard.md, sections 9
+// and 10).
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -9,6 +9,7 @@
 #include "core/base/limits.h"
 #include "core/codec/zstd_stream.h"
 #include "core/formats/shard/shard.h"
+#include "core/io/read_ahead.h"
 
 namespace ctxfs::shard {
 namespace {
@@ -57,12 +58,11 @@ class ShardBlock final : public Block {
             container_->TooLarge(record_, /*in_memory=*/true)) {
       return At(*std::move(large));
     }
-    Result<Buffer> stored =
-        ReadBuffer(*container_->source(), record_.data_offset,
-                   record_.disk_size, "stored data", context.interrupt());
-    if (!stored) return std::move(stored).error();
+    Buffer stored = CTXFS_TRY(ReadBuffer(*container_->source(),
+                                         record_.data_offset, record_.disk_size,
+                                         "stored data", context.interrupt()));
     Result<Buffer> decoded =
-        DecodeAndCheck(std::move(*stored), context.interrupt());
+        DecodeAndCheck(std::move(stored), context.interrupt());
     if (!decoded) return Remembered(std::move(decoded).error());
     (void)Passed();
     return decoded;
@@ -101,9 +101,10 @@ class ShardBlock final : public Block {
     const auto next = [&]() -> Result<Bytes> {
       const MutableBytes bytes = piece.span().first(static_cast<size_t>(
           std::min<uint64_t>(piece.size(), record_.disk_size - at)));
-      Status read =
-          container_->source()->ReadAt(record_.data_offset + at, bytes);
-      if (!read) return std::move(read).error();
+      const Source& source = *container_->source();
+      const ReadAhead rest(record_.disk_size - at - bytes.size(),
+                           ReadAhead::Likelihood::kCertain);
+      CTXFS_TRY(source.ReadAt(record_.data_offset + at, bytes));
       of_stored.Update(bytes);
       at += bytes.size();
       return Bytes(bytes);
@@ -112,9 +113,8 @@ class ShardBlock final : public Block {
       of_decoded.Update(decoded);
       return sink(decoded);
     };
-    Status decoded = DecodeZstdStream(next, {record_.orig_size, memory}, take,
-                                      context.interrupt());
-    if (!decoded) return decoded;
+    CTXFS_TRY(DecodeZstdStream(next, {record_.orig_size, memory}, take,
+                               context.interrupt()));
     if (of_decoded.Matches(checksum_) || of_stored.Matches(checksum_))
       return {};
     return Mismatch();
@@ -193,10 +193,6 @@ bool ShardContainer::Encoded(const ShardRecord& record) const {
   return header_.role != kWShardRole || PickCodec(record, {}) != Codec::kNone;
 }
 
-bool ShardContainer::IsPlain(uint32_t entry) const {
-  return !Encoded(Record(entry)) && Seal(entry) == nullptr;
-}
-
 Result<Buffer> ShardContainer::Payload(uint32_t entry,
                                        const ReadContext& context) const {
   return ShardBlock(Share(*this), entry).Produce(context);
@@ -228,41 +224,14 @@ std::optional<Error> ShardContainer::TooLarge(const ShardRecord& record,
                                  std::to_string(limits::kDecodedBytes)};
 }
 
-Result<std::shared_ptr<const Block>> ShardContainer::OpenBlock(
+Result<std::shared_ptr<const Block>> ShardContainer::OpenStoredBlock(
     uint32_t entry, bool in_memory) const {
-  if (std::optional<Error> fault = EntryFault(entry)) return *std::move(fault);
-  if (Seal(entry) != nullptr) return OpenSealedBlock(entry);
   if (std::optional<Error> large = TooLarge(Record(entry), in_memory)) {
     large->offset = ShardRecord::At(entry, kOrigSizeAt);
     return *std::move(large);
   }
   return std::shared_ptr<const Block>(
       std::make_shared<ShardBlock>(Share(*this), entry));
-}
-
-std::shared_ptr<const ChecksumGuard> ShardContainer::OpenGuard(
-    uint32_t entry) const {
-  const ShardRecord record = Record(entry);
-  const Checksum checksum = ExpectedChecksum(record);
-  if (!checksum) return nullptr;
-  const ChecksumGuard::Guarded guarded{source(), record.data_offset,
-                                       record.disk_size, checksum};
-  return std::make_shared<ChecksumGuard>(Key{owner_, entry}, guarded,
-                                         VerdictOf(entry));
-}
-
-Result<Content> ShardContainer::OpenEntry(
-    uint32_t entry, const ReadContext& /*context*/) const {
-  if (std::optional<Error> fault = EntryFault(entry)) return *std::move(fault);
-  const ShardRecord record = Record(entry);
-  if (IsPlain(entry)) {
-    return Content(Range{source(), record.data_offset, OpenGuard(entry)},
-                   record.disk_size);
-  }
-  Result<std::shared_ptr<const Block>> block =
-      OpenBlock(entry, /*in_memory=*/false);
-  if (!block) return std::move(block).error();
-  return Content(Decoded{std::move(*block), 0}, EntrySize(entry));
 }
 
 }  // namespace ctxfs::shard

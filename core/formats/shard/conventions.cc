@@ -89,13 +89,12 @@ Status ShardContainer::ReadConventions(const ReadContext& context) {
   if (start == 0 || start >= source()->size()) return {};
   // A failed read refuses the container: without the conventions, an encrypted
   // entry would be served as its ciphertext.
-  Result<Buffer> text = ReadBuffer(
+  const Buffer text = CTXFS_TRY(ReadBuffer(
       *source(), start, std::min(source()->size() - start, limits::kJsonBytes),
-      "metadata");
-  if (!text) return std::move(text).error();
-  if (!MayHaveConventions(AsText(text->span()))) return {};
+      "metadata"));
+  if (!MayHaveConventions(AsText(text.span()))) return {};
   Conventions visitor(&conventions_);
-  if (!WalkJson(AsText(text->span()), JsonDialect::kStandard, visitor)) {
+  if (!WalkJson(AsText(text.span()), JsonDialect::kStandard, visitor)) {
     conventions_.clear();  // Info and Inspect report the metadata
   }
   if (visitor.too_many()) {
@@ -105,7 +104,7 @@ Status ShardContainer::ReadConventions(const ReadContext& context) {
                  start};
   }
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-    if (Status wanted = CheckAt(context, entry); !wanted) return wanted;
+    CTXFS_TRY(CheckAt(context, entry));
     const Json* object = ConventionsOf(entry);
     if (object == nullptr) continue;
     for (const char* key : {"encryption", "delta"}) {

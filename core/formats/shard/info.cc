@@ -8,9 +8,8 @@
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
 #include "core/container/documents.h"
-#include "core/container/entry_file_table.h"
+#include "core/container/file_set.h"
 #include "core/content/check_at.h"
 #include "core/formats/shard/shard.h"
 
@@ -45,9 +44,64 @@ std::string ContentTypeText(uint16_t type) {
   return std::to_string(type) + " " + name;
 }
 
+/// Reads the bytes from `start` on, at most limits::kJsonBytes; none if `start`
+/// is 0: there is no metadata.
+Result<Buffer> MetadataText(const Source& source, uint64_t start) {
+  const uint64_t size = source.size();
+  if (start > size) {
+    return Error{Code::kCorrupt,
+                 "starts past the end at " + std::to_string(size), start};
+  }
+  if (start == 0) return Buffer();
+  return ReadBuffer(source, start, std::min(size - start, limits::kJsonBytes),
+                    "metadata");
+}
+
+/// Makes the offset of an error in the JSON at `start` one in the file.
+Error AtMetadata(Error error, uint64_t start) {
+  error.offset = start + (error.offset == kNoOffset ? 0 : error.offset);
+  return error;
+}
+
+/// Counts values, and keeps none.
+class ValueCounter final : public JsonVisitor {
+ public:
+  bool Enter(const Path& /*path*/, bool /*is_array*/) override {
+    ++count_;
+    return true;
+  }
+  void Leave(const Path& /*path*/) override {}
+  void Scalar(const Path& /*path*/, Json /*value*/) override { ++count_; }
+
+  bool too_many() const { return count_ > limits::kJsonValues; }
+
+ private:
+  uint64_t count_ = 0;
+};
+
+/// Bytes of the JSON at `start`, with the white space after it. Fails as
+/// ParseJson does.
+Result<uint64_t> MetadataLength(const Source& source, uint64_t start) {
+  const Buffer text = CTXFS_TRY(MetadataText(source, start));
+  if (text.size() == 0) return uint64_t{0};
+  ValueCounter values;
+  Result<size_t> length =
+      WalkJson(AsText(text.span()), JsonDialect::kStandard, values);
+  if (!length) return AtMetadata(std::move(length).error(), start);
+  if (values.too_many()) {
+    return AtMetadata({Code::kLimit, "JSON of more than " +
+                                         std::to_string(limits::kJsonValues) +
+                                         " values is over the limit"},
+                      start);
+  }
+  const auto follows = AsText(text.span()).substr(*length);
+  return uint64_t{
+      *length + std::min(follows.find_first_not_of(" \t\r\n"), follows.size())};
+}
+
 }  // namespace
 
-Json ShardContainer::Info(const ReadContext& context) const {
+void ShardContainer::AddInfo(Json& info, const ReadContext& context) const {
   Json warnings = WarningTexts();
   uint64_t stored = 0;
   uint64_t decoded = 0;
@@ -61,31 +115,32 @@ Json ShardContainer::Info(const ReadContext& context) const {
     stored += Record(i).disk_size;
     decoded += EntrySize(i);
   }
-  if (const Result<ParsedJson> parsed = ParseMetadata(); !parsed) {
-    warnings.push_back(Within("metadata", parsed.error()).Text());
+  const Result<uint64_t> metadata =
+      MetadataLength(*source(), header_.schema_offset);
+  if (!metadata) {
+    warnings.push_back(Within("metadata", metadata.error()).Text());
   }
-  return {{"format", "shard"},
-          {"version", header_.version},
-          {"role", header_.role},
-          {"role_name", RoleName(header_.role)},
-          {"flags", header_.flags},
-          {"alignment", header_.alignment},
-          {"compression_default", header_.compression_default},
-          {"entries", entry_count()},
-          {"entries_unreadable", unreadable},
-          {"container_size", source()->size()},
-          {"stored_size", stored},
-          {"decoded_size", decoded},
-          {"salvaged", options_.salvage},
-          {"warnings", std::move(warnings)}};
+  info.update({{"format", "shard"},
+               {"version", header_.version},
+               {"role", header_.role},
+               {"role_name", RoleName(header_.role)},
+               {"flags", header_.flags},
+               {"alignment", header_.alignment},
+               {"compression_default", header_.compression_default},
+               {"entries", entry_count()},
+               {"entries_unreadable", unreadable},
+               {"stored_size", stored},
+               {"decoded_size", decoded},
+               {"salvaged", options_.salvage},
+               {"warnings", std::move(warnings)}});
 }
 
 std::vector<Error> ShardContainer::Inspect(
     const ReadContext& /*context*/) const {
   std::vector<Error> faults = Faults();
-  if (const Result<ParsedJson> parsed = ParseMetadata(); !parsed) {
-    faults.push_back(Within("metadata", parsed.error()));
-  }
+  const Result<uint64_t> metadata =
+      MetadataLength(*source(), header_.schema_offset);
+  if (!metadata) faults.push_back(Within("metadata", metadata.error()));
   return faults;
 }
 
@@ -137,34 +192,18 @@ EntryInfo ShardContainer::Describe(uint32_t entry) const {
 
 Result<Buffer> ShardContainer::ReadEntry(uint32_t entry,
                                          const ReadContext& context) const {
-  const Result<std::shared_ptr<const Block>> block = OpenBlock(entry);
-  if (!block) return block.error();
-  return (*block)->Produce(context);
+  const std::shared_ptr<const Block> block = CTXFS_TRY(OpenBlock(entry));
+  return block->Produce(context);
 }
 
 Result<ParsedJson> ShardContainer::ParseMetadata() const {
   const uint64_t start = header_.schema_offset;
-  const uint64_t size = source()->size();
-  if (start > size) {
-    return Error{Code::kCorrupt,
-                 "starts past the end at " + std::to_string(size), start};
-  }
-  if (start == 0 || start == size) return ParsedJson{nullptr, 0};
-  Result<Buffer> text = ReadBuffer(
-      *source(), start, std::min(size - start, limits::kJsonBytes), "metadata");
-  if (!text) return std::move(text).error();
-  Result<ParsedJson> parsed = ParseJson(AsText(text->span()));
-  if (!parsed) {
-    Error error = std::move(parsed).error();
-    error.offset = start + (error.offset == kNoOffset ? 0 : error.offset);
-    return error;
-  }
-  const auto follows = AsText(text->span()).substr(parsed->length);
-  parsed->length +=
-      std::min(follows.find_first_not_of(" \t\r\n"), follows.size());
+  const Buffer text = CTXFS_TRY(MetadataText(*source(), start));
+  if (text.size() == 0) return ParsedJson{nullptr, 0};
+  Result<ParsedJson> parsed = ParseJson(AsText(text.span()));
+  if (!parsed) return AtMetadata(std::move(parsed).error(), start);
   return parsed;
 }
-
 Json ShardContainer::Metadata() const {
   Result<ParsedJson> parsed = ParseMetadata();
   if (parsed) return std::move(parsed->value);
@@ -192,50 +231,11 @@ Result<Content> ShardContainer::OpenMetadata() const {
   uint64_t length = source()->size() - start;
   // Bytes after the JSON value are left out. If it is not JSON, all bytes up to
   // the end of the file are shown.
-  const Result<ParsedJson> parsed = ParseMetadata();
-  if (parsed) length = std::min<uint64_t>(length, parsed->length);
-  if (!parsed && !parsed.error().Permanent()) return parsed.error();
+  const Result<uint64_t> json = MetadataLength(*source(), start);
+  if (json) length = std::min(length, *json);
+  if (!json && !json.error().Permanent()) return json.error();
   return Content(Range{source(), start, nullptr}, length);
 }
-
-namespace {
-
-class ShardEntries final : public FileTable {
- public:
-  ShardEntries(std::shared_ptr<const ShardContainer> shard, Role role)
-      : FileTable({.role = role, .may_nest = true}), shard_(std::move(shard)) {}
-
-  uint32_t count() const override { return shard_->entry_count(); }
-  std::optional<std::string_view> Path(uint32_t entry,
-                                       std::string& scratch) const override {
-    return shard_->EntryPath(entry, scratch);
-  }
-  Result<Content> Open(uint32_t entry,
-                       const ReadContext& context) const override {
-    return shard_->OpenEntry(entry, context);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t entry) const override {
-    return shard_->EntrySize(entry);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t entry, const ReadContext& /*context*/) const override {
-    return shard_->Describe(entry);
-  }
-  void AddFindings(uint32_t entry, EntryInfo& info) const override {
-    shard_->AddFindings(entry, info);
-  }
-  std::optional<Error> Fault(uint32_t entry) const override {
-    if (std::optional<Error> fault = shard_->EntryFault(entry)) return fault;
-    if (!shard_->EntryLocked(entry)) return std::nullopt;
-    return Error{Code::kLocked, "encrypted, and no key was given",
-                 shard_->Record(entry).data_offset};
-  }
-
- private:
-  const std::shared_ptr<const ShardContainer> shard_;
-};
-
-}  // namespace
 
 std::string_view ShardContainer::EntryPath(uint32_t entry,
                                            std::string& scratch) const {
@@ -244,7 +244,36 @@ std::string_view ShardContainer::EntryPath(uint32_t entry,
 }
 
 std::shared_ptr<const FileTable> ShardContainer::EntryTable() const {
-  return std::make_shared<const ShardEntries>(Share(*this), EntryRole());
+  return MakeTable({.placement = {.role = EntryRole(), .may_nest = true},
+                    .count = entry_count(),
+                    .path =
+                        [this](uint32_t entry, std::string& scratch) {
+                          return EntryPath(entry, scratch);
+                        },
+                    .open =
+                        [this](uint32_t entry, const ReadContext& context) {
+                          return OpenEntry(entry, context);
+                        },
+                    .facts =
+                        [this](uint32_t entry) {
+                          FileFacts facts{EntrySize(entry), EntryFault(entry)};
+                          if (!facts.fault && EntryLocked(entry)) {
+                            facts.fault =
+                                Error{Code::kLocked,
+                                      "encrypted, and no key was given",
+                                      Record(entry).data_offset};
+                          }
+                          return facts;
+                        },
+                    .describe =
+                        [this](uint32_t entry, const ReadContext& /*context*/) {
+                          EntryInfo info = Describe(entry);
+                          info.add_findings = [this, entry](EntryInfo& found) {
+                            AddFindings(entry, found);
+                          };
+                          return info;
+                        },
+                    .owner = Share(*this)});
 }
 
 Container::Tables ShardContainer::Files() const {

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
 #include "core/codec/aead.h"
 #include "core/formats/shard/shard.h"
 
@@ -107,19 +106,16 @@ class SealedBlock final : public Block {
   }
 
   Result<Buffer> Unseal(const ReadContext& context) const {
-    const Result<Buffer> payload = container_->Payload(entry_, context);
-    if (!payload) return payload.error();
-    const Result<Buffer> key = DeriveKey(
-        *container_->options_.key, AsBytes(seal_.salt), AsBytes(seal_.info));
-    if (!key) return key.error();
+    const Buffer payload = CTXFS_TRY(container_->Payload(entry_, context));
+    const Buffer key = CTXFS_TRY(DeriveKey(
+        *container_->options_.key, AsBytes(seal_.salt), AsBytes(seal_.info)));
     Result<Buffer> plain =
-        OpenSealed(key->span(), AsBytes(*container_->EntryName(entry_)),
-                   payload->span(), context.interrupt());
+        OpenSealed(key.span(), AsBytes(*container_->EntryName(entry_)),
+                   payload.span(), context.interrupt());
     if (!plain || seal_.inner == Codec::kNone) return plain;
     Buffer decoded = SecretBuffer(static_cast<size_t>(seal_.inner_size));
-    Status status =
-        Decode(seal_.inner, plain->span(), decoded.span(), context.interrupt());
-    if (!status) return std::move(status).error();
+    CTXFS_TRY(Decode(seal_.inner, plain->span(), decoded.span(),
+                     context.interrupt()));
     return decoded;
   }
 

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "core/base/errors.h"
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/open.h"
@@ -59,14 +60,14 @@ Status ShardContainer::Load(const ReadContext& context) {
        {&ShardContainer::ReadHeader, &ShardContainer::ReadIndex,
         &ShardContainer::ReadNames, &ShardContainer::CheckEntries,
         &ShardContainer::ReadConventions}) {
-    if (Status done = (this->*step)(context); !done) return done;
+    CTXFS_TRY((this->*step)(context));
   }
   return {};
 }
 
 Status ShardContainer::Fault(Error error) {
   if (!options_.salvage) return error;
-  Warn({std::move(error.what), error.offset, /*damage=*/true});
+  Warn({std::move(error.what), error.offset, Severity::kDamage});
   return {};
 }
 
@@ -76,9 +77,9 @@ Status ShardContainer::ReadHeader(const ReadContext& /*context*/) {
     return Error{Code::kCorrupt, "the file ends within the header of 64 bytes",
                  size};
   }
-  Result<Buffer> bytes = ReadBuffer(*source(), 0, kHeaderSize, "header");
-  if (!bytes) return std::move(bytes).error();
-  ByteReader in(bytes->span());
+  const Buffer bytes =
+      CTXFS_TRY(ReadBuffer(*source(), 0, kHeaderSize, "header"));
+  ByteReader in(bytes.span());
   in.Skip(4);  // the magic, which the probe has seen
   header_.version = in.U8();
   header_.role = in.U8();
@@ -109,6 +110,7 @@ Status ShardContainer::ReadHeader(const ReadContext& /*context*/) {
         "entry_count " + std::to_string(header_.entry_count) + " is",
         limits::kEntries, kEntryCountAt);
   }
+  Need(header_.total_file_size);
   if (header_.total_file_size != size) {
     const char* how = header_.total_file_size > size
                           ? "truncated"
@@ -131,10 +133,8 @@ Status ShardContainer::ReadIndex(const ReadContext& context) {
                      std::to_string(header_.entry_count) + " entries",
                  kEntryCountAt};
   }
-  Result<Buffer> index =
-      ReadBuffer(*source(), kHeaderSize, bytes, "index", context.interrupt());
-  if (!index) return std::move(index).error();
-  index_ = std::move(*index);
+  index_ = CTXFS_TRY(
+      ReadBuffer(*source(), kHeaderSize, bytes, "index", context.interrupt()));
   verdicts_ = std::make_shared<std::vector<AtomicVerdict>>(header_.entry_count);
   return {};
 }
@@ -146,14 +146,13 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
   data_floor_ = end;
   if (start > end || end > size) {
     const bool inverted = start > end;
-    Status fault = Fault(
+    CTXFS_TRY(Fault(
         {Code::kCorrupt,
          inverted ? "string_table_offset " + std::to_string(start) +
                         " is after data_section_offset " + std::to_string(end)
                   : "data_section_offset " + std::to_string(end) +
                         " is past the end at " + std::to_string(size),
-         inverted ? kStringTableAt : kDataSectionAt});
-    if (!fault) return fault;
+         inverted ? kStringTableAt : kDataSectionAt}));
     // Salvage: names may end at the end of the file (none if the offsets are
     // out of order), and data may start right after the index.
     start = std::min(start, size);
@@ -168,7 +167,7 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
   uint64_t outside = 0;
   uint32_t first_outside = 0;
   for (uint32_t i = 0; i < header_.entry_count; ++i) {
-    if (Status wanted = CheckAt(context, i); !wanted) return wanted;
+    CTXFS_TRY(CheckAt(context, i));
     const ShardRecord record = Record(i);
     if (InBounds(record.name_offset, record.name_length, names_size_)) {
       used = std::max(used, uint64_t{record.name_offset} + record.name_length);
@@ -187,28 +186,25 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
               " names are outside the string table, the first "
               "that of entry " +
               std::to_string(first_outside),
-          ShardRecord::At(first_outside, kNameOffsetAt),
-          /*damage=*/true});
+          ShardRecord::At(first_outside, kNameOffsetAt), Severity::kDamage});
   }
-  Result<Buffer> names =
-      ReadBuffer(*source(), start, used, "string table", context.interrupt());
-  if (!names) return std::move(names).error();
-  names_ = std::move(*names);
+  names_ = CTXFS_TRY(
+      ReadBuffer(*source(), start, used, "string table", context.interrupt()));
   return {};
 }
 
 Status ShardContainer::CheckEntries(const ReadContext& context) {
   if (!options_.salvage) {
     for (uint32_t i = 0; i < header_.entry_count; ++i) {
-      if (Status wanted = CheckAt(context, i); !wanted) return wanted;
+      CTXFS_TRY(CheckAt(context, i));
       if (std::optional<Error> fault = EntryFault(i)) return *std::move(fault);
     }
   }
-  if (Status overlaps = CheckOverlaps(context); !overlaps) return overlaps;
+  CTXFS_TRY(CheckOverlaps(context));
   const uint64_t schema = header_.schema_offset;
   if (schema > source()->size()) {
     Warn({"the metadata starts past the end, at " + std::to_string(schema),
-          kSchemaAt, /*damage=*/true});
+          kSchemaAt, Severity::kDamage});
   }
   return {};
 }
@@ -222,7 +218,7 @@ Status ShardContainer::CheckOverlaps(const ReadContext& context) {
   uint64_t end = 0;
   bool ordered = true;
   for (uint32_t i = 0; ordered && i < header_.entry_count; ++i) {
-    if (Status wanted = CheckAt(context, i); !wanted) return wanted;
+    CTXFS_TRY(CheckAt(context, i));
     const ShardRecord record = Record(i);
     if (record.disk_size == 0 || EntryFault(i)) continue;
     ordered = record.data_offset >= end;
@@ -230,6 +226,7 @@ Status ShardContainer::CheckOverlaps(const ReadContext& context) {
   }
   if (ordered) return {};
 
+  CTXFS_TRY(HeapAllowance::Admit(sizeof(uint32_t) * header_.entry_count));
   std::vector<uint32_t> order(header_.entry_count);
   std::iota(order.begin(), order.end(), 0U);
   std::erase_if(order, [&](uint32_t i) {
@@ -244,10 +241,9 @@ Status ShardContainer::CheckOverlaps(const ReadContext& context) {
     const ShardRecord record = Record(i);
     if (record.data_offset < reach) {
       if (overlapping_.empty()) {
-        Status fault = Fault(
-            {Code::kCorrupt, Label(i) + " shares bytes with " + Label(furthest),
-             ShardRecord::At(i, kDataOffsetAt)});
-        if (!fault) return fault;
+        CTXFS_TRY(Fault({Code::kCorrupt,
+                         Label(i) + " shares bytes with " + Label(furthest),
+                         ShardRecord::At(i, kDataOffsetAt)}));
         overlapping_.resize(header_.entry_count);
       }
       overlapping_[i] = true;
@@ -330,11 +326,12 @@ uint64_t ShardContainer::EntrySize(uint32_t entry) const {
 
 namespace ctxfs {
 
-extern const Format kShard;
-const Format kShard{.name = "shard",
-                    .contents = "any Shard v2 container",
-                    .extensions = "shard umsh",
-                    .probe = &shard::Probe,
-                    .open = &OpenAs<shard::ShardContainer>};
+extern const Format kShard{.name = "shard",
+                           .contents = "any Shard v2 container",
+                           .extensions = "shard umsh",
+                           .golden = "shard shard-profiles",
+                           .docs = "shard",
+                           .probe = &shard::Probe,
+                           .open = &OpenAs<shard::ShardContainer>};
 
 }  // namespace ctxfs

@@ -117,7 +117,7 @@ class ShardContainer : public Container {
   /// called once, before any other function.
   virtual Status Load(const ReadContext& context);
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Json Metadata() const override;
   void Annotate(const Json& metadata, EntryInfo& info) const override;
@@ -138,7 +138,7 @@ class ShardContainer : public Container {
   /// Bytes of the entry's file; 0 for an entry that cannot be read.
   uint64_t EntrySize(uint32_t entry) const;
   virtual EntryInfo Describe(uint32_t entry) const;
-  /// See FileTable::AddFindings.
+  /// See EntryInfo::add_findings.
   virtual void AddFindings(uint32_t /*entry*/, EntryInfo& /*info*/) const {}
   /// The structural fault that makes an entry unreadable. Without salvage such
   /// a fault refuses the container, so an open container has none.
@@ -212,6 +212,9 @@ class ShardContainer : public Container {
   /// Decrypted and decoded bytes of an entry whose payload has `payload` bytes;
   /// 0 if they exceed limits::kDecodedBytes.
   uint64_t SealedSize(const ShardSeal& seal, uint64_t payload) const;
+  /// The cases of OpenBlock for a readable entry: not encrypted, and encrypted.
+  Result<std::shared_ptr<const Block>> OpenStoredBlock(uint32_t entry,
+                                                       bool in_memory) const;
   Result<std::shared_ptr<const Block>> OpenSealedBlock(uint32_t entry) const;
 
   friend class ShardBlock;

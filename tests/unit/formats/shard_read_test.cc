@@ -6,7 +6,6 @@
 #include <atomic>
 #include <initializer_list>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 

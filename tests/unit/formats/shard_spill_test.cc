@@ -4,7 +4,7 @@
 // the cache.
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <cerrno>
 #include <memory>
 #include <string>
 
@@ -155,13 +155,29 @@ TEST(SpillStore, KeepsWhatItHasWhenAnotherCanNeverFit) {
   EXPECT_EQ(shard.cache.stats().passed, 1U) << "decoded once";
 }
 
-TEST(SpillStore, LeavesToMemoryWhatTheDiskHasNoRoomFor) {
+TEST(SpillStore, Item28_17_TakesNoMemoryForWhatTheDiskHasNoRoomFor) {
   SpillingShard shard(kSpilledSize - 1);
-  EXPECT_TRUE(*shard.Read(5, 10) == SpilledText().substr(5, 10));
+  const Result<std::string> read = shard.Read(5, 10);
+  ASSERT_TRUE(Fails(read, Code::kIo));
+  EXPECT_EQ(read.error().sys_errno, ENOSPC);
   EXPECT_EQ(shard.cache.stats().spilled, 0U);
-  EXPECT_EQ(shard.cache.stats().bytes, kSpilledSize);
-  EXPECT_TRUE(*shard.Read(0, kSpilledSize) == SpilledText());
-  EXPECT_EQ(shard.cache.stats().passed, 1U) << "decoded once";
+  EXPECT_EQ(shard.cache.stats().bytes, 0U);
+  EXPECT_EQ(shard.cache.stats().produced, 0U);
+}
+
+TEST(SpillStore, Item28_17_ReadersOfMoreThanThereIsRoomForTakeTurns) {
+  constexpr int kReaders = 3;
+  SpillingShard shard(kSpilledSize, kReaders);
+  constexpr size_t kPiece = 128 << 10;
+  InThreads(kReaders, [&](int i) {
+    for (size_t at = 0; at + kPiece < kSpilledSize; at += kPiece) {
+      EXPECT_TRUE(*shard.Read(at, kPiece, static_cast<uint32_t>(i)) ==
+                  SpilledText().substr(at, kPiece));
+    }
+  });
+  EXPECT_LE(shard.cache.stats().passed, 3U * kReaders)
+      << "each reader of " << kSpilledSize / kPiece
+      << " pieces has them decoded a few times at most";
 }
 
 TEST(SpillStore, CountsAsWork) {
