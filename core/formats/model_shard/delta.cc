@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "core/base/errors.h"
+#include "core/base/heap_allowance.h"
 #include "core/base/text.h"
-#include "core/container/entry_file_table.h"
-#include "core/container/examined.h"
+#include "core/container/file_set.h"
 #include "core/content/sha256_of.h"
 #include "core/formats/model_shard/limits.h"
 
@@ -70,6 +70,7 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
   if (specs_.empty()) return {};
   std::map<std::string, std::set<std::string>> names;
   for (const auto& [entry, spec] : specs_) {
+    CTXFS_TRY(AllowedWork::MayGoOn(0));
     verdicts_[entry] = Verdict::kUnknown;
     names[spec.base_file].insert(spec.base);
     names[""].insert(spec.other);
@@ -80,7 +81,8 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
       base.entries = FindEntries(*shard, wanted);
       continue;
     }
-    if (options.alone || bases_.size() > kMostBaseFiles) {
+    if (options.alone || options.formats == nullptr ||
+        bases_.size() > kMostBaseFiles) {
       base.why =
           options.alone
               ? "not opened, because this container is itself a base_file"
@@ -96,7 +98,7 @@ Status Deltas::Load(const TensorShard* shard, const OpenOptions& options,
     OpenOptions alone = options;
     alone.alone = true;
     const Result<std::shared_ptr<const Container>> container =
-        OpenContainer(*source, alone, context);
+        options.formats->Open(*source, alone, context);
     if (!container && container.error().code == Code::kInterrupted) {
       return container.error();
     }
@@ -148,33 +150,27 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
   }
   const Spec& spec = specs_.at(entry);
   auto delta = std::make_shared<Resolved>();
-  Result<TensorHeader> self = Numbers(*shard_, entry, context);
-  if (!self) return std::move(self).error();
+  const TensorHeader self = CTXFS_TRY(Numbers(*shard_, entry, context));
 
   const Base& base = bases_.at(spec.base_file);
   if (!spec.base_file.empty() && base.shard == nullptr) {
     return unfit("base_file " + Quote(spec.base_file) + ": " + base.why);
   }
-  const Result<uint32_t> base_entry = Find(base, spec.base);
-  if (!base_entry) return base_entry.error();
+  const uint32_t base_entry = CTXFS_TRY(Find(base, spec.base));
   delta->outside = base.shard;
-  delta->base_entry = *base_entry;
+  delta->base_entry = base_entry;
   delta->base_hash = spec.base_hash;
   delta->entry = entry;
-  if (spec.base_file.empty() && Has(*base_entry)) {
-    Result<std::shared_ptr<const Resolved>> below =
-        Resolve(*base_entry, depth + 1, context);
-    if (!below) return below;
-    delta->below = std::move(*below);
+  if (spec.base_file.empty() && Has(base_entry)) {
+    delta->below = CTXFS_TRY(Resolve(base_entry, depth + 1, context));
     delta->shape = delta->below->shape;
     delta->elements = delta->below->elements;
   } else {
     const TensorShard& shard = base.shard != nullptr ? *base.shard : *shard_;
-    Result<TensorHeader> header = Numbers(shard, *base_entry, context);
-    if (!header) return std::move(header).error();
-    delta->shape = header->shape;
-    delta->base_type = header->dtype;
-    delta->elements = header->elements();
+    const TensorHeader header = CTXFS_TRY(Numbers(shard, base_entry, context));
+    delta->shape = header.shape;
+    delta->base_type = header.dtype;
+    delta->elements = header.elements();
   }
   const uint64_t rows = delta->shape.empty() ? 1 : delta->shape[0];
   delta->columns = rows == 0 ? 0 : delta->elements / rows;
@@ -182,36 +178,34 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
     return unfit("too many elements");
   }
 
-  delta->own_type = self->dtype;
-  delta->own_count = self->elements();
+  delta->own_type = self.dtype;
+  delta->own_count = self.elements();
   if (spec.kind == "scale") {
     delta->kind = Resolved::Kind::kScale;
-    delta->per_row = !self->shape.empty();
+    delta->per_row = !self.shape.empty();
     if (delta->per_row &&
-        (delta->shape.empty() || self->shape != std::vector<uint64_t>{rows})) {
+        (delta->shape.empty() || self.shape != std::vector<uint64_t>{rows})) {
       return unfit("the scale is neither one number nor one number a row");
     }
     return std::shared_ptr<const Resolved>(std::move(delta));
   }
 
-  const Result<uint32_t> other = Find(bases_.at(""), spec.other);
-  if (!other) return other.error();
-  Result<TensorHeader> header = Numbers(*shard_, *other, context);
-  if (!header) return std::move(header).error();
-  delta->other = *other;
-  delta->other_type = header->dtype;
+  const uint32_t other = CTXFS_TRY(Find(bases_.at(""), spec.other));
+  const TensorHeader header = CTXFS_TRY(Numbers(*shard_, other, context));
+  delta->other = other;
+  delta->other_type = header.dtype;
   if (spec.kind == "lora") {
     delta->kind = Resolved::Kind::kLora;
-    if (delta->shape.size() != 2 || header->shape.size() != 2 ||
-        self->shape.size() != 2 || self->shape[0] != delta->shape[0] ||
-        header->shape[1] != delta->shape[1] ||
-        header->shape[0] != self->shape[1]) {
+    if (delta->shape.size() != 2 || header.shape.size() != 2 ||
+        self.shape.size() != 2 || self.shape[0] != delta->shape[0] ||
+        header.shape[1] != delta->shape[1] ||
+        header.shape[0] != self.shape[1]) {
       return unfit("the shapes of base, a and b do not fit together");
     }
-    delta->rank = self->shape[1];
-    if (header->elements() > kMostLoraElements) {
-      return unfit("a has more than " + std::to_string(kMostLoraElements) +
-                   " elements");
+    delta->rank = self.shape[1];
+    if (header.elements() > kMostLoraElements) {
+      return unfit(
+          fmt::format("a has more than {} elements", kMostLoraElements));
     }
     if (!spec.alpha) return unfit("no alpha");
     if (delta->rank > 0) {
@@ -220,12 +214,12 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
     }
   } else if (spec.kind == "sparse") {
     delta->kind = Resolved::Kind::kSparse;
-    if (header->dtype != DType::kI64 && header->dtype != DType::kU64) {
+    if (header.dtype != DType::kI64 && header.dtype != DType::kU64) {
       return unfit("the indices are not 64-bit integers");
     }
-    if (header->elements() != self->elements()) {
-      return unfit(std::to_string(header->elements()) + " indices for " +
-                   std::to_string(self->elements()) + " values");
+    if (header.elements() != self.elements()) {
+      return unfit(fmt::format("{} indices for {} values", header.elements(),
+                               self.elements()));
     }
   } else {
     return unfit("unknown kind " + Quote(spec.kind));
@@ -234,71 +228,63 @@ Result<std::shared_ptr<const Deltas::Resolved>> Deltas::Resolve(
 }
 
 Result<Content> Deltas::Open(uint32_t entry, const ReadContext& context) const {
-  const Result<std::shared_ptr<const Resolved>> delta = Resolve(entry, context);
-  if (!delta) return delta.error();
-  return OpenMerged(**delta, context);
+  const std::shared_ptr<const Resolved> delta =
+      CTXFS_TRY(Resolve(entry, context));
+  return OpenMerged(*delta, context);
 }
 
 Result<ArrayInfo> Deltas::Array(uint32_t entry, std::string name,
                                 const ReadContext& context) const {
-  const Result<std::shared_ptr<const Resolved>> delta = Resolve(entry, context);
-  if (!delta) return delta.error();
+  const std::shared_ptr<const Resolved> delta =
+      CTXFS_TRY(Resolve(entry, context));
   return ArrayInfo{
       std::move(name),
       DType::kF32,
-      (*delta)->shape,
+      delta->shape,
       [this, owner = shard_->shared_from_this(),
        entry](const ReadContext& request) { return Open(entry, request); },
       /*opening_reads=*/true,
       /*merged=*/true};
 }
 
-namespace {
-
-class Merged final : public EntryFileTable {
- public:
-  Merged(std::shared_ptr<const TensorShard> shard, const Deltas& deltas)
-      : EntryFileTable(shard->EntryTable(), Role::kViews, "merged"),
-        shard_(std::move(shard)),
-        deltas_(deltas) {}
-
-  bool MayHave(uint32_t entry) const override { return deltas_.Has(entry); }
-  Cost exists_cost() const override { return Cost::kSmallRead; }
-  Result<bool> Exists(uint32_t entry, Cost /*most*/,
-                      const ReadContext& context) const override {
-    return ExistsIf(deltas_.Resolve(entry, context));
-  }
-  Result<uint64_t> Size(uint32_t entry,
-                        const ReadContext& context) const override {
-    return SizeIn(deltas_.Resolve(entry, context), &Deltas::Resolved::size);
-  }
-  Result<Content> Open(uint32_t entry,
-                       const ReadContext& context) const override {
-    return deltas_.Open(entry, context);
-  }
-  std::optional<EntryInfo> Describe(uint32_t entry,
-                                    const ReadContext& context) const override {
-    EntryInfo info = shard_->Describe(entry);
-    const auto delta = deltas_.Resolve(entry, context);
-    info.kind = "merged";
-    info.computed = true;
-    info.dtype = DTypeName(DType::kF32);
-    info.shape = delta ? std::optional((*delta)->shape) : std::nullopt;
-    info.note = deltas_.specs().at(entry).kind + " applied to " +
-                Quote(deltas_.specs().at(entry).base);
-    return info;
-  }
-
- private:
-  std::shared_ptr<const TensorShard> shard_;
-  const Deltas& deltas_;
-};
-
-}  // namespace
-
 std::shared_ptr<const FileTable> MergedTensors(
     std::shared_ptr<const TensorShard> shard, const Deltas& deltas) {
-  return std::make_shared<const Merged>(std::move(shard), deltas);
+  const TensorShard& model = *shard;
+  return MakeTable(
+      {.placement = {.role = Role::kViews,
+                     .directory = "merged",
+                     .exists_cost = Cost::kSmallRead},
+       .count = model.entry_count(),
+       .path = PathsOfEntries(
+           model.EntryTable(),
+           [&deltas](uint32_t entry) { return deltas.Has(entry); }),
+       .open =
+           [&deltas](uint32_t entry, const ReadContext& context) {
+             return deltas.Open(entry, context);
+           },
+       .size =
+           [&deltas](uint32_t entry, const ReadContext& context) {
+             return SizeIn(deltas.Resolve(entry, context),
+                           &Deltas::Resolved::size);
+           },
+       .exists =
+           [&deltas](uint32_t entry, Cost /*most*/,
+                     const ReadContext& context) {
+             return ExistsIf(deltas.Resolve(entry, context));
+           },
+       .describe =
+           [&model, &deltas](uint32_t entry, const ReadContext& context) {
+             EntryInfo info = model.Describe(entry);
+             const auto delta = deltas.Resolve(entry, context);
+             info.kind = "merged";
+             info.computed = true;
+             info.dtype = DTypeName(DType::kF32);
+             info.shape = delta ? std::optional((*delta)->shape) : std::nullopt;
+             info.note = deltas.specs().at(entry).kind + " applied to " +
+                         Quote(deltas.specs().at(entry).base);
+             return info;
+           },
+       .owner = std::move(shard)});
 }
 
 }  // namespace ctxfs::model_shard

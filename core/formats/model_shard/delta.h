@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -95,7 +94,7 @@ class Deltas {
   std::map<uint32_t, Spec> specs_;
   std::map<std::string, Base> bases_;  // by base_file; "": this container
   uint64_t owner_ = NewOwner();
-  /// On what is checked once a mount, by entry.
+  /// By entry: the verdicts of checks that are made only once per mount.
   mutable std::map<uint32_t, AtomicVerdict> verdicts_;
 };
 

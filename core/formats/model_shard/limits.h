@@ -15,8 +15,8 @@ constexpr unsigned kMostDeltaDepth = 8;
 constexpr size_t kMostBaseFiles = 16;
 constexpr uint64_t kMostLoraElements = 64 * limits::kMiB;
 
-/// Entries of a GraphShard that are looked at for a graph (docs/sjgn.md,
-/// section 4).
+/// Entries of a GraphShard whose bytes are examined for being a graph
+/// (docs/sjgn.md, section 4).
 constexpr uint32_t kMostGraphsSought = 1024;
 
 }  // namespace ctxfs::model_shard

@@ -6,7 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "core/base/limits.h"
 #include "core/codec/float_window.h"
 #include "core/codec/widen.h"
 #include "core/content/sha256_of.h"
@@ -50,35 +49,32 @@ class Merge final : public Transform {
 
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
-    if (Status checked = Check(context); !checked) return checked;
+    CTXFS_TRY(Check(context));
     std::vector<float> a;
     if (delta_.kind == Deltas::Resolved::Kind::kLora) {
       a.resize(static_cast<size_t>(delta_.rank * delta_.columns));
-      Status read =
-          ReadFloats(tensors_.other, delta_.other_type, 0, a, context);
-      if (!read) return read;
+      CTXFS_TRY(ReadFloats(tensors_.other, delta_.other_type, 0, a, context));
     }
-    return FillFloats(offset, out, [&](uint64_t first, std::span<float> to) {
-      Status read =
-          ReadFloats(tensors_.base, delta_.base_type, first, to, context);
-      if (!read) return read;
-      switch (delta_.kind) {
-        case Deltas::Resolved::Kind::kLora:
-          return AddLora(a, first, to, context);
-        case Deltas::Resolved::Kind::kScale:
-          return Scale(first, to, context);
-        case Deltas::Resolved::Kind::kSparse:
-          break;
-      }
-      return Replace(first, to, context);
-    });
+    return FillFloats(
+        offset, out, [&](uint64_t first, std::span<float> to) -> Status {
+          CTXFS_TRY(
+              ReadFloats(tensors_.base, delta_.base_type, first, to, context));
+          switch (delta_.kind) {
+            case Deltas::Resolved::Kind::kLora:
+              return AddLora(a, first, to, context);
+            case Deltas::Resolved::Kind::kScale:
+              return Scale(first, to, context);
+            case Deltas::Resolved::Kind::kSparse:
+              break;
+          }
+          return Replace(first, to, context);
+        });
   }
 
   Status Verify(const ReadContext& context) const override {
     for (const Content* content :
          {&tensors_.base, &tensors_.own, &tensors_.other}) {
-      if (Status verified = content->Verify(context); !verified)
-        return verified;
+      CTXFS_TRY(content->Verify(context));
     }
     return Check(context);
   }
@@ -115,10 +111,9 @@ class Merge final : public Transform {
 
   Status CheckHash(const ReadContext& context) const {
     if (delta_.base_hash.empty()) return {};
-    const Result<std::string> hash = Sha256Of(tensors_.payload, context);
-    if (!hash) return hash.error();
-    if (*hash == delta_.base_hash) return {};
-    return Error{Code::kChecksum, "the base's SHA-256 is " + *hash};
+    const std::string hash = CTXFS_TRY(Sha256Of(tensors_.payload, context));
+    if (hash == delta_.base_hash) return {};
+    return Error{Code::kChecksum, "the base's SHA-256 is " + hash};
   }
 
   Status CheckIndices(const ReadContext& context) const {
@@ -126,9 +121,8 @@ class Merge final : public Transform {
     uint64_t least = 0;  // of the next index
     for (uint64_t at = 0; at < delta_.own_count; at += kFloatsAtATime) {
       const uint64_t n = std::min(kFloatsAtATime, delta_.own_count - at);
-      Result<std::vector<uint64_t>> indices = Indices(at, n, context);
-      if (!indices) return std::move(indices).error();
-      for (const uint64_t index : *indices) {
+      const std::vector<uint64_t> indices = CTXFS_TRY(Indices(at, n, context));
+      for (const uint64_t index : indices) {
         if (index < least || index >= delta_.elements) {
           return Error{Code::kCorrupt, "an index out of order or range"};
         }
@@ -142,9 +136,8 @@ class Merge final : public Transform {
   Result<std::vector<uint64_t>> Indices(uint64_t first, uint64_t count,
                                         const ReadContext& context) const {
     Buffer bytes(static_cast<size_t>(count * sizeof(uint64_t)));
-    Status read = ReadInto(tensors_.other, first * sizeof(uint64_t),
-                           bytes.span(), context);
-    if (!read) return std::move(read).error();
+    CTXFS_TRY(ReadInto(tensors_.other, first * sizeof(uint64_t), bytes.span(),
+                       context));
     std::vector<uint64_t> indices;
     ByteReader in(bytes.span());
     while (in.remaining() > 0) indices.push_back(in.U64());
@@ -161,9 +154,8 @@ class Merge final : public Transform {
       const uint64_t column = (first + done) % delta_.columns;
       const size_t n = static_cast<size_t>(
           std::min<uint64_t>(to.size() - done, delta_.columns - column));
-      Status read = ReadFloats(tensors_.own, delta_.own_type, row * delta_.rank,
-                               b, context);
-      if (!read) return read;
+      CTXFS_TRY(ReadFloats(tensors_.own, delta_.own_type, row * delta_.rank, b,
+                           context));
       sums.assign(n, 0);
       for (size_t k = 0; k < b.size(); ++k) {
         const float* of_a =
@@ -184,9 +176,7 @@ class Merge final : public Transform {
     const uint64_t row = row_of(first);
     std::vector<float> scales(
         static_cast<size_t>(row_of(first + to.size() - 1) - row + 1));
-    Status read =
-        ReadFloats(tensors_.own, delta_.own_type, row, scales, context);
-    if (!read) return read;
+    CTXFS_TRY(ReadFloats(tensors_.own, delta_.own_type, row, scales, context));
     for (size_t i = 0; i < to.size(); ++i) {
       to[i] *= scales[static_cast<size_t>(row_of(first + i) - row)];
     }
@@ -199,9 +189,8 @@ class Merge final : public Transform {
     uint64_t low = 0;
     for (uint64_t high = delta_.own_count; low < high;) {
       const uint64_t middle = low + (high - low) / 2;
-      const Result<std::vector<uint64_t>> at = Indices(middle, 1, context);
-      if (!at) return at.error();
-      if (at->front() < first) {
+      const std::vector<uint64_t> at = CTXFS_TRY(Indices(middle, 1, context));
+      if (at.front() < first) {
         low = middle + 1;
       } else {
         high = middle;
@@ -209,14 +198,12 @@ class Merge final : public Transform {
     }
     // Indices ascend, so the window has at most as many as elements.
     const uint64_t most = std::min<uint64_t>(to.size(), delta_.own_count - low);
-    const Result<std::vector<uint64_t>> indices = Indices(low, most, context);
-    if (!indices) return indices.error();
+    const std::vector<uint64_t> indices =
+        CTXFS_TRY(Indices(low, most, context));
     std::vector<float> values(static_cast<size_t>(most));
-    Status read =
-        ReadFloats(tensors_.own, delta_.own_type, low, values, context);
-    if (!read) return read;
+    CTXFS_TRY(ReadFloats(tensors_.own, delta_.own_type, low, values, context));
     for (size_t i = 0; i < values.size(); ++i) {
-      const uint64_t at = (*indices)[i] - first;
+      const uint64_t at = indices[i] - first;
       if (at >= to.size()) break;
       to[static_cast<size_t>(at)] = values[i];
     }
@@ -234,21 +221,13 @@ Result<Content> Deltas::OpenMerged(const Resolved& delta,
                                    const ReadContext& context) const {
   const TensorShard& base = delta.outside != nullptr ? *delta.outside : *shard_;
   Tensors tensors;
-  Result<Content> content = delta.below != nullptr
-                                ? OpenMerged(*delta.below, context)
-                                : base.OpenTensor(delta.base_entry, context);
-  if (!content) return content;
-  tensors.base = std::move(*content);
-  content = base.OpenEntry(delta.base_entry, context);
-  if (!content) return content;
-  tensors.payload = std::move(*content);
-  content = shard_->OpenTensor(delta.entry, context);
-  if (!content) return content;
-  tensors.own = std::move(*content);
+  tensors.base = CTXFS_TRY(delta.below != nullptr
+                               ? OpenMerged(*delta.below, context)
+                               : base.OpenTensor(delta.base_entry, context));
+  tensors.payload = CTXFS_TRY(base.OpenEntry(delta.base_entry, context));
+  tensors.own = CTXFS_TRY(shard_->OpenTensor(delta.entry, context));
   if (delta.kind != Resolved::Kind::kScale) {
-    content = shard_->OpenTensor(delta.other, context);
-    if (!content) return content;
-    tensors.other = std::move(*content);
+    tensors.other = CTXFS_TRY(shard_->OpenTensor(delta.other, context));
   }
   Checked checked{shard_->shared_from_this(), verdicts_.at(delta.entry),
                   Key{owner_, delta.entry},

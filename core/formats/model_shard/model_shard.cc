@@ -17,10 +17,12 @@
 #include <string_view>
 
 #include "core/base/errors.h"
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
 #include "core/container/model_files.h"
 #include "core/container/open.h"
+#include "core/content/check_at.h"
 #include "core/content/content_source.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/graph/cowrie_files.h"
@@ -60,24 +62,24 @@ bool Probe(Bytes head) {
 }  // namespace
 
 Status ModelShard::Load(const ReadContext& context) {
-  if (Status loaded = TensorShard::Load(context); !loaded) return loaded;
-  FindDocuments();
-  FindScales();
+  CTXFS_TRY(TensorShard::Load(context));
+  CTXFS_TRY(FindDocuments(context));
+  CTXFS_TRY(FindScales(context));
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    CTXFS_TRY(CheckAt(context, entry));
     const Json* conventions = ConventionsOf(entry);
     if (conventions == nullptr) continue;
     const Json* delta = MemberAt(*conventions, "delta");
     if (delta != nullptr && delta->is_object()) deltas_.Add(entry, *delta);
   }
-  if (Status loaded = deltas_.Load(this, options_, context); !loaded) {
-    return loaded;
-  }
+  CTXFS_TRY(deltas_.Load(this, options_, context));
   AddStoredSize(deltas_.StoredSize());
   return {};
 }
 
-void ModelShard::FindDocuments() {
+Status ModelShard::FindDocuments(const ReadContext& context) {
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    CTXFS_TRY(CheckAt(context, entry));
     const std::string_view name = EntryName(entry).value_or("");
     const std::optional<DocumentRole> role = ModelFileRole(name);
     if (!role && name != kMetadataName) continue;
@@ -88,6 +90,7 @@ void ModelShard::FindDocuments() {
       documents_.push_back({*role, entry});
     }
   }
+  return {};
 }
 
 bool ModelShard::HasFile(DocumentRole role) const {
@@ -103,8 +106,8 @@ bool ModelShard::WeightsAreCheap() const {
   return true;
 }
 
-Json ModelShard::Info(const ReadContext& context) const {
-  Json info = TensorShard::Info(context);
+void ModelShard::AddInfo(Json& info, const ReadContext& context) const {
+  TensorShard::AddInfo(info, context);
   Json& warnings = info["warnings"];
   if (HasFile(DocumentRole::kConfig) && WeightsAreCheap()) {
     const Result<std::vector<ArrayInfo>> weights = Weights(context);
@@ -118,11 +121,10 @@ Json ModelShard::Info(const ReadContext& context) const {
     const auto delta = deltas_.Resolve(entry, context);
     if (!delta) warnings.push_back(Within(Label(entry), delta.error()).Text());
   }
-  return info;
 }
 
 // Uses hashes of names, because ten million names would take a gigabyte.
-void ModelShard::FindScales() {
+Status ModelShard::FindScales(const ReadContext& context) {
   const uint64_t seed = std::random_device()();  // against crafted collisions
   const auto hash = [seed](std::string_view name) {
     return XXH3_64bits_withSeed(name.data(), name.size(), seed);
@@ -140,17 +142,20 @@ void ModelShard::FindScales() {
   };
   std::vector<Candidate> candidates;
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    CTXFS_TRY(CheckAt(context, entry));
     const std::string_view name = EntryName(entry).value_or("");
     for (uint32_t form = 0; form < std::size(kScaleForms); ++form) {
       if (!name.ends_with(kScaleForms[form].scales)) continue;
+      CTXFS_TRY(AdmitGrowth(candidates));
       candidates.push_back(
           {hash(tensor_of(entry, kScaleForms[form])), form, entry});
     }
   }
-  if (candidates.empty()) return;
+  if (candidates.empty()) return {};
   // The best form first, and of one form the first entry.
   std::sort(candidates.begin(), candidates.end());
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
+    CTXFS_TRY(CheckAt(context, entry));
     const std::optional<std::string_view> name = EntryName(entry);
     if (!name) continue;
     const uint64_t wanted = hash(*name);
@@ -161,8 +166,10 @@ void ModelShard::FindScales() {
       ++found;
     }
     if (found == candidates.end() || found->tensor != wanted) continue;
+    CTXFS_TRY(AdmitGrowth(scales_));
     scales_.emplace_back(entry, found->entry);
   }
+  return {};
 }
 
 std::optional<uint32_t> ModelShard::ScalesOf(uint32_t entry) const {
@@ -228,13 +235,10 @@ std::vector<ChildContainer> ModelShard::Children() const {
 
 Result<std::shared_ptr<const Source>> ModelShard::OpenGraph(
     uint32_t entry, const ReadContext& context) const {
-  Result<Content> content = OpenEntry(entry, context);
-  if (!content) return std::move(content).error();
-  if (Status verified = content->Verify(context); !verified) {
-    return std::move(verified).error();
-  }
+  Content content = CTXFS_TRY(OpenEntry(entry, context));
+  CTXFS_TRY(content.Verify(context));
   return std::shared_ptr<const Source>(std::make_shared<const ContentSource>(
-      source(), std::move(*content), context.cache()));
+      source(), std::move(content), context.cache()));
 }
 
 bool ModelShard::MayBeGraph(uint32_t entry) const {
@@ -267,11 +271,13 @@ std::vector<ArrayInfo> ModelShard::Arrays(const ReadContext& context) const {
 
 namespace ctxfs {
 
-extern const Format kModelShard;
-const Format kModelShard{.name = "model_shard",
-                         .contents = "model weights (ModelShard)",
-                         .extensions = "mosh gshard",
-                         .probe = &model_shard::Probe,
-                         .open = &OpenAs<model_shard::ModelShard>};
+extern const Format kModelShard{.name = "model_shard",
+                                .contents = "model weights (ModelShard)",
+                                .extensions = "mosh gshard",
+                                .golden = "shard-profiles conventions",
+                                .docs = "model_shard conventions",
+                                .probe = &model_shard::Probe,
+                                .open = &OpenAs<model_shard::ModelShard>,
+                                .traits = {.opens_neighbours = true}};
 
 }  // namespace ctxfs

@@ -23,7 +23,7 @@ class ModelShard : public TensorShard {
   Tables Files() const override;
   std::vector<ChildContainer> Children() const override;
   Exports Export() const override;
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
 
   /// The entry that has the scales of `entry`, by its name.
   std::optional<uint32_t> ScalesOf(uint32_t entry) const;
@@ -37,8 +37,8 @@ class ModelShard : public TensorShard {
   struct Merged;
 
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
-  void FindScales();
-  void FindDocuments();
+  Status FindScales(const ReadContext& context);
+  Status FindDocuments(const ReadContext& context);
   bool HasFile(DocumentRole role) const;
   /// See Exports::weights: every entry that is a tensor, int8 ones with scales
   /// as their values, and bases of deltas merged (weights.cc).

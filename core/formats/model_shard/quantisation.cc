@@ -7,8 +7,7 @@
 
 #include "core/codec/float_window.h"
 #include "core/codec/widen.h"
-#include "core/container/entry_file_table.h"
-#include "core/container/examined.h"
+#include "core/container/file_set.h"
 #include "core/formats/model_shard/model_shard.h"
 
 namespace ctxfs::model_shard {
@@ -32,16 +31,14 @@ Result<Quantized> Examine(const ModelShard& shard, uint32_t entry,
                  shard.Record(entry).data_offset};
   };
   if (!scales_entry) return unfit("no entry has the name of scales");
-  Result<TensorHeader> weights = shard.Header(entry, context);
-  if (!weights) return std::move(weights).error();
-  if (weights->dtype != DType::kI8) return unfit("the tensor is not int8");
-  Result<TensorHeader> scales = shard.Header(*scales_entry, context);
-  if (!scales) return std::move(scales).error();
-  if (scales->dtype != DType::kF32 && scales->dtype != DType::kF16 &&
-      scales->dtype != DType::kBf16) {
+  TensorHeader weights = CTXFS_TRY(shard.Header(entry, context));
+  if (weights.dtype != DType::kI8) return unfit("the tensor is not int8");
+  TensorHeader scales = CTXFS_TRY(shard.Header(*scales_entry, context));
+  if (scales.dtype != DType::kF32 && scales.dtype != DType::kF16 &&
+      scales.dtype != DType::kBf16) {
     return unfit("the elements are not f32, f16 or bf16");
   }
-  Quantized found{std::move(*weights), std::move(*scales), *scales_entry, 0};
+  Quantized found{std::move(weights), std::move(scales), *scales_entry, 0};
   const std::vector<uint64_t>& shape = found.weights.shape;
   const uint64_t count = found.scales.elements();
   if (count != 1) {
@@ -73,7 +70,7 @@ class Dequantize final : public Transform {
   }
 
   Status Verify(const ReadContext& context) const override {
-    if (Status verified = weights_.Verify(context); !verified) return verified;
+    CTXFS_TRY(weights_.Verify(context));
     return scales_.Verify(context);
   }
 
@@ -81,8 +78,7 @@ class Dequantize final : public Transform {
   Status Multiply(uint64_t first, std::span<float> floats,
                   const ReadContext& context) const {
     Buffer bytes(floats.size());
-    Status read = ReadInto(weights_, first, bytes.span(), context);
-    if (!read) return read;
+    CTXFS_TRY(ReadInto(weights_, first, bytes.span(), context));
     WidenToFloat(DType::kI8, bytes.span(), floats);
 
     const auto row_of = [this](uint64_t element) {
@@ -91,8 +87,8 @@ class Dequantize final : public Transform {
     const uint64_t row = row_of(first);
     const uint64_t rows = row_of(first + floats.size() - 1) - row + 1;
     Buffer stored(static_cast<size_t>(rows * DTypeSize(dtype_)));
-    read = ReadInto(scales_, row * DTypeSize(dtype_), stored.span(), context);
-    if (!read) return read;
+    CTXFS_TRY(
+        ReadInto(scales_, row * DTypeSize(dtype_), stored.span(), context));
     std::vector<float> scales(static_cast<size_t>(rows));
     WidenToFloat(dtype_, stored.span(), scales);
     for (size_t i = 0; i < floats.size(); ++i) {
@@ -109,76 +105,71 @@ class Dequantize final : public Transform {
 
 Result<Content> OpenDequantized(const ModelShard& shard, uint32_t entry,
                                 const ReadContext& context) {
-  const Result<Quantized> found = Examine(shard, entry, context);
-  if (!found) return found.error();
-  Result<Content> weights = shard.OpenTensor(entry, context);
-  if (!weights) return std::move(weights).error();
-  Result<Content> scales = shard.OpenTensor(found->scales_entry, context);
-  if (!scales) return std::move(scales).error();
+  const Quantized found = CTXFS_TRY(Examine(shard, entry, context));
+  Content weights = CTXFS_TRY(shard.OpenTensor(entry, context));
+  Content scales = CTXFS_TRY(shard.OpenTensor(found.scales_entry, context));
   return Content(Computed{std::make_shared<const Dequantize>(
-                     std::move(*weights), std::move(*scales),
-                     found->scales.dtype, found->columns)},
-                 found->size());
+                     std::move(weights), std::move(scales), found.scales.dtype,
+                     found.columns)},
+                 found.size());
 }
-
-class DequantizedFiles final : public EntryFileTable {
- public:
-  explicit DequantizedFiles(std::shared_ptr<const ModelShard> shard)
-      : EntryFileTable(shard->EntryTable(), Role::kViews, "dequantized"),
-        shard_(std::move(shard)) {}
-
-  bool MayHave(uint32_t entry) const override {
-    return shard_->ScalesOf(entry) && shard_->MayBeTensor(entry);
-  }
-  Cost exists_cost() const override { return Cost::kSmallRead; }
-  Result<bool> Exists(uint32_t entry, Cost most,
-                      const ReadContext& context) const override {
-    const bool believed = shard_->BelievedTensor(entry) ||
-                          shard_->BelievedTensor(*shard_->ScalesOf(entry));
-    if (most < Cost::kDecode && believed) return true;
-    return ExistsIf(Examine(*shard_, entry, context), believed);
-  }
-  Cost size_cost(uint32_t entry) const override {
-    const bool plain =
-        shard_->IsPlain(entry) && shard_->IsPlain(*shard_->ScalesOf(entry));
-    return plain ? Cost::kSmallRead : Cost::kDecode;
-  }
-  Result<uint64_t> Size(uint32_t entry,
-                        const ReadContext& context) const override {
-    return SizeIn(Examine(*shard_, entry, context), &Quantized::size);
-  }
-  Result<Content> Open(uint32_t entry,
-                       const ReadContext& context) const override {
-    return OpenDequantized(*shard_, entry, context);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t entry, const ReadContext& /*context*/) const override {
-    EntryInfo info = shard_->Describe(entry);
-    info.kind = "dequantized";
-    if (info.shape) info.dtype = DTypeName(DType::kF32);
-    info.computed = true;
-    info.note = "int8 times the scales of entry " +
-                std::to_string(*shard_->ScalesOf(entry));
-    return info;
-  }
-
- private:
-  std::shared_ptr<const ModelShard> shard_;
-};
 
 }  // namespace
 
 std::shared_ptr<const FileTable> DequantizedTensors(
     std::shared_ptr<const ModelShard> shard) {
-  return std::make_shared<const DequantizedFiles>(std::move(shard));
+  const ModelShard& model = *shard;
+  return MakeTable(
+      {.placement = {.role = Role::kViews,
+                     .directory = "dequantized",
+                     .exists_cost = Cost::kSmallRead},
+       .count = model.entry_count(),
+       .path = PathsOfEntries(model.EntryTable(),
+                              [&model](uint32_t entry) {
+                                return model.ScalesOf(entry) &&
+                                       model.MayBeTensor(entry);
+                              }),
+       .open =
+           [&model](uint32_t entry, const ReadContext& context) {
+             return OpenDequantized(model, entry, context);
+           },
+       .facts =
+           [&model](uint32_t entry) {
+             const auto scales = model.ScalesOf(entry);
+             const bool plain =
+                 scales && model.IsPlain(entry) && model.IsPlain(*scales);
+             return FileFacts{.size_cost =
+                                  plain ? Cost::kSmallRead : Cost::kDecode};
+           },
+       .size =
+           [&model](uint32_t entry, const ReadContext& context) {
+             return SizeIn(Examine(model, entry, context), &Quantized::size);
+           },
+       .exists = [&model](uint32_t entry, Cost most,
+                          const ReadContext& context) -> Result<bool> {
+         const bool believed = model.BelievedTensor(entry) ||
+                               model.BelievedTensor(*model.ScalesOf(entry));
+         if (most < Cost::kDecode && believed) return true;
+         return ExistsIf(Examine(model, entry, context), believed);
+       },
+       .describe =
+           [&model](uint32_t entry, const ReadContext& /*context*/) {
+             EntryInfo info = model.Describe(entry);
+             info.kind = "dequantized";
+             if (info.shape) info.dtype = DTypeName(DType::kF32);
+             info.computed = true;
+             info.note = "int8 times the scales of entry " +
+                         std::to_string(*model.ScalesOf(entry));
+             return info;
+           },
+       .owner = std::move(shard)});
 }
 
 Result<ArrayInfo> DequantizedArray(std::shared_ptr<const ModelShard> shard,
                                    uint32_t entry, std::string name,
                                    const ReadContext& context) {
-  const Result<Quantized> found = Examine(*shard, entry, context);
-  if (!found) return found.error();
-  return ArrayInfo{std::move(name), DType::kF32, found->weights.shape,
+  const Quantized found = CTXFS_TRY(Examine(*shard, entry, context));
+  return ArrayInfo{std::move(name), DType::kF32, found.weights.shape,
                    [shard = std::move(shard), entry](const ReadContext& of) {
                      return OpenDequantized(*shard, entry, of);
                    },

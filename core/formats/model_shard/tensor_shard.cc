@@ -9,8 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"
-#include "core/container/entry_file_table.h"
-#include "core/container/examined.h"
+#include "core/container/file_set.h"
 #include "core/content/check_at.h"
 
 namespace ctxfs::model_shard {
@@ -26,44 +25,6 @@ bool HoldsHeader(Bytes head) {
   return head.size() >= kFixed &&
          head.size() >= kFixed + 8 * std::to_integer<uint64_t>(head[1]);
 }
-
-/// views/tensors/NAME: the elements of NAME.
-class TensorElements final : public EntryFileTable {
- public:
-  explicit TensorElements(std::shared_ptr<const TensorShard> shard)
-      : EntryFileTable(shard->EntryTable(), Role::kViews, "tensors"),
-        shard_(std::move(shard)) {}
-
-  bool MayHave(uint32_t entry) const override {
-    return shard_->MayBeTensor(entry);
-  }
-  Cost exists_cost() const override { return Cost::kSmallRead; }
-  Result<bool> Exists(uint32_t entry, Cost most,
-                      const ReadContext& context) const override {
-    // A file that a listing shows also exists when looked up, damaged or not.
-    const bool believed = shard_->BelievedTensor(entry);
-    if (most < Cost::kDecode && believed) return true;
-    return ExistsIf(shard_->Header(entry, context), believed);
-  }
-  Cost size_cost(uint32_t entry) const override {
-    return shard_->IsPlain(entry) ? Cost::kSmallRead : Cost::kDecode;
-  }
-  Result<uint64_t> Size(uint32_t entry,
-                        const ReadContext& context) const override {
-    return SizeIn(shard_->Header(entry, context), &TensorHeader::data_size);
-  }
-  Result<Content> Open(uint32_t entry,
-                       const ReadContext& context) const override {
-    return shard_->OpenTensor(entry, context);
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t entry, const ReadContext& /*context*/) const override {
-    return shard_->DescribeTensor(entry);
-  }
-
- private:
-  std::shared_ptr<const TensorShard> shard_;
-};
 
 }  // namespace
 
@@ -86,23 +47,21 @@ Result<std::optional<Buffer>> TensorShard::Head(uint32_t entry) const {
   const shard::ShardRecord record = Record(entry);
   const uint64_t wanted = std::min(EntrySize(entry), TensorHeader::kMostBytes);
   if (IsPlain(entry)) {
-    Result<Buffer> head =
-        ReadBuffer(*source(), record.data_offset, wanted, "tensor header");
-    if (!head) return std::move(head).error();
-    return std::optional(std::move(*head));
+    Buffer head = CTXFS_TRY(
+        ReadBuffer(*source(), record.data_offset, wanted, "tensor header"));
+    return std::optional(std::move(head));
   }
   // Encrypted, or of equal sizes: only the checksum tells whether it is stored
   // uncompressed then.
   if (Seal(entry) != nullptr || record.disk_size == record.orig_size)
     return std::optional<Buffer>();
   for (const uint64_t piece : kHeadPieces) {
-    Result<Buffer> stored =
+    const Buffer stored = CTXFS_TRY(
         ReadBuffer(*source(), record.data_offset,
-                   std::min(piece, record.disk_size), "tensor header");
-    if (!stored) return std::move(stored).error();
+                   std::min(piece, record.disk_size), "tensor header"));
     Buffer head(static_cast<size_t>(wanted));
-    const size_t got = DecodePrefix(PickCodec(record, stored->span()),
-                                    stored->span(), head.span());
+    const size_t got = DecodePrefix(PickCodec(record, stored.span()),
+                                    stored.span(), head.span());
     if (!HoldsHeader(head.span().first(got))) continue;
     Buffer exact(got);
     std::copy_n(head.data(), got, exact.data());
@@ -125,10 +84,9 @@ std::optional<Result<TensorHeader>> TensorShard::CheapHeader(
     return Error{Code::kCorrupt, "not a tensor: too short, or a reserved name",
                  Record(entry).data_offset};
   }
-  Result<std::optional<Buffer>> head = Head(entry);
-  if (!head) return std::move(head).error();
-  if (!*head) return std::nullopt;
-  return Parse(entry, (*head)->span());
+  const std::optional<Buffer> head = CTXFS_TRY(Head(entry));
+  if (!head) return std::nullopt;
+  return Parse(entry, head->span());
 }
 
 Result<TensorHeader> TensorShard::Header(uint32_t entry,
@@ -140,23 +98,18 @@ Result<TensorHeader> TensorShard::Header(uint32_t entry,
     return Error{Code::kCorrupt, "not a tensor: its first bytes do not decode",
                  Record(entry).data_offset};
   }
-  const Result<Content> content = OpenEntry(entry, context);
-  if (!content) return content.error();
+  const Content content = CTXFS_TRY(OpenEntry(entry, context));
   Buffer head(
-      static_cast<size_t>(std::min(content->size(), TensorHeader::kMostBytes)));
-  if (Status read = ReadInto(*content, 0, head.span(), context); !read) {
-    return std::move(read).error();
-  }
+      static_cast<size_t>(std::min(content.size(), TensorHeader::kMostBytes)));
+  CTXFS_TRY(ReadInto(content, 0, head.span(), context));
   return Parse(entry, head.span());
 }
 
 Result<Content> TensorShard::OpenTensor(uint32_t entry,
                                         const ReadContext& context) const {
-  const Result<TensorHeader> header = Header(entry, context);
-  if (!header) return header.error();
-  const Result<Content> content = OpenEntry(entry, context);
-  if (!content) return content.error();
-  return content->Slice(header->header_size, header->data_size);
+  const TensorHeader header = CTXFS_TRY(Header(entry, context));
+  const Content content = CTXFS_TRY(OpenEntry(entry, context));
+  return content.Slice(header.header_size, header.data_size);
 }
 
 EntryInfo TensorShard::Describe(uint32_t entry) const {
@@ -187,9 +140,46 @@ EntryInfo TensorShard::DescribeTensor(uint32_t entry) const {
   return info;
 }
 
+/// views/tensors/NAME: the elements of NAME.
+std::shared_ptr<const FileTable> TensorShard::TensorFiles() const {
+  return MakeTable(
+      {.placement = {.role = Role::kViews,
+                     .directory = "tensors",
+                     .exists_cost = Cost::kSmallRead},
+       .count = entry_count(),
+       .path = PathsOfEntries(
+           EntryTable(), [this](uint32_t entry) { return MayBeTensor(entry); }),
+       .open =
+           [this](uint32_t entry, const ReadContext& context) {
+             return OpenTensor(entry, context);
+           },
+       .facts =
+           [this](uint32_t entry) {
+             return FileFacts{.size_cost = IsPlain(entry) ? Cost::kSmallRead
+                                                          : Cost::kDecode};
+           },
+       .size =
+           [this](uint32_t entry, const ReadContext& context) {
+             return SizeIn(Header(entry, context), &TensorHeader::data_size);
+           },
+       // A file that a listing shows also exists when looked up, damaged or
+       // not.
+       .exists = [this](uint32_t entry, Cost most,
+                        const ReadContext& context) -> Result<bool> {
+         const bool believed = BelievedTensor(entry);
+         if (most < Cost::kDecode && believed) return true;
+         return ExistsIf(Header(entry, context), believed);
+       },
+       .describe =
+           [this](uint32_t entry, const ReadContext& /*context*/) {
+             return DescribeTensor(entry);
+           },
+       .owner = Share(*this)});
+}
+
 Container::Tables TensorShard::Files() const {
   Tables files = shard::ShardContainer::Files();
-  files.push_back(std::make_shared<const TensorElements>(Share(*this)));
+  files.push_back(TensorFiles());
   return files;
 }
 
@@ -228,8 +218,8 @@ Exports TensorShard::Export() const {
   return exports;
 }
 
-Json TensorShard::Info(const ReadContext& context) const {
-  Json info = shard::ShardContainer::Info(context);
+void TensorShard::AddInfo(Json& info, const ReadContext& context) const {
+  shard::ShardContainer::AddInfo(info, context);
   // Headers are all over the container, so only the first few thousand are
   // read.
   uint32_t tensors = 0;
@@ -251,7 +241,6 @@ Json TensorShard::Info(const ReadContext& context) const {
   }
   info["tensors"] = tensors;
   info["tensors_examined"] = examined;
-  return info;
 }
 
 }  // namespace ctxfs::model_shard

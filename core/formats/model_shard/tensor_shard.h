@@ -20,7 +20,7 @@ class TensorShard : public shard::ShardContainer {
  public:
   using shard::ShardContainer::ShardContainer;
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   EntryInfo Describe(uint32_t entry) const override;
   Tables Files() const override;
   Exports Export() const override;
@@ -51,6 +51,7 @@ class TensorShard : public shard::ShardContainer {
                         const TensorHeader& header) const;
 
  private:
+  std::shared_ptr<const FileTable> TensorFiles() const;
   /// The first bytes of an entry, as many as a header needs; nullopt if that
   /// takes decoding the whole entry.
   Result<std::optional<Buffer>> Head(uint32_t entry) const;

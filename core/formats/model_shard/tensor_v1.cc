@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <string>
 
+#include "core/base/rank.h"
+
 namespace ctxfs::model_shard {
 namespace {
 
@@ -53,6 +55,10 @@ Result<TensorHeader> ParseTensorV1(Bytes head, uint64_t payload_size,
   const uint8_t dimensions = in.U8();
   in.Skip(2);
   if (!in.ok()) return no_tensor("too short for a header");
+  if (dimensions > limits::kArrayRank) {
+    return no_tensor(
+        fmt::format("more than {} dimensions", limits::kArrayRank));
+  }
   const auto type = std::ranges::find(kTypes, tensor.code, &TypeCode::code);
   if (type == std::end(kTypes)) {
     return no_tensor(fmt::format("unknown dtype {}", tensor.code));

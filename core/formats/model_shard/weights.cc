@@ -45,7 +45,7 @@ Result<ModelShard::Merged> ModelShard::FindMerged(
   std::unordered_map<std::string, const Deltas::Spec*> by_name;
   std::set<std::string> bases;  // in this container
   for (const auto& [entry, spec] : deltas_.specs()) {
-    if (Status wanted = context.Check(); !wanted) return wanted.error();
+    CTXFS_TRY(context.Check());
     const auto resolved = deltas_.Resolve(entry, context);
     if (!resolved) return Within(Label(entry), resolved.error());
     std::string name(EntryName(entry).value_or(""));
@@ -114,30 +114,27 @@ Result<std::vector<ArrayInfo>> ModelShard::Weights(
     return Error{Code::kLimit,
                  fmt::format("more than {} entries", limits::kArrayEntries)};
   }
-  const Result<Merged> merged = FindMerged(context);
-  if (!merged) return merged.error();
+  const Merged merged = CTXFS_TRY(FindMerged(context));
   std::unordered_set<uint32_t> scales;
   for (const auto& [entry, scales_entry] : scales_) {
-    if (Status wanted = context.Check(); !wanted) return wanted.error();
+    CTXFS_TRY(context.Check());
     const Result<TensorHeader> header = Header(entry, context);
     if (header && header->dtype == DType::kI8) scales.insert(scales_entry);
   }
   std::vector<ArrayInfo> weights;
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-    if (Status wanted = CheckAt(context, entry); !wanted) return wanted.error();
+    CTXFS_TRY(CheckAt(context, entry));
     const std::string name(EntryName(entry).value_or(""));
     if (ModelFileRole(name) || scales.contains(entry) ||
-        merged->used.contains(name)) {
+        merged.used.contains(name)) {
       continue;
     }
-    Result<std::optional<ArrayInfo>> weight = Weight(entry, context);
-    if (!weight) return std::move(weight).error();
-    if (*weight) weights.push_back(**std::move(weight));
+    std::optional<ArrayInfo> weight = CTXFS_TRY(Weight(entry, context));
+    if (weight) weights.push_back(*std::move(weight));
   }
-  for (const auto& [entry, name] : merged->weights) {
-    Result<ArrayInfo> array = deltas_.Array(entry, name, context);
-    if (!array) return std::move(array).error();
-    weights.push_back(*std::move(array));
+  for (const auto& [entry, name] : merged.weights) {
+    ArrayInfo array = CTXFS_TRY(deltas_.Array(entry, name, context));
+    weights.push_back(std::move(array));
   }
   return weights;
 }

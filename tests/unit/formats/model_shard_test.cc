@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ModelShard by bytes made for it; merged values of real files are in
-// tests/mount/test_golden_conventions.py.
+// tests/mount/test_conventions.py.
 #include "core/formats/model_shard/model_shard.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(ModelShard, EntriesWithoutANameAreNumbered) {
   EXPECT_EQ(ArraysOf(**opened).size(), 1U);
 }
 
-TEST(EntryFileTable, HasPathsOfEntries) {
+TEST(TensorShard, FilesOfTensorsHavePathsOfEntries) {
   const auto model =
       Model({Raw("a/b", Tensor(kF32, {}, Floats(1))), Raw("short", "abc"),
              Raw("__own__", Floats(9)), Raw("", Tensor(kF32, {}, Floats(1)))});

@@ -82,15 +82,17 @@ inline size_t WarningsAbout(const Container& container,
 /// The paths of files that are there.
 inline std::vector<std::string> Paths(
     const std::shared_ptr<const Container>& from, std::string_view directory) {
-  const ContainerTree branch(from);
+  const ContainerTree container_tree(from);
   BlockCache cache(1 << 20);
   std::vector<std::string> paths;
-  for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
-    const std::string path = branch.tree().Path(node);
-    if (branch.tree().IsDirectory(node) || !path.starts_with(directory)) {
+  for (NodeId node = 0; node < container_tree.tree().node_count(); ++node) {
+    const std::string path = container_tree.tree().Path(node);
+    if (container_tree.tree().IsDirectory(node) ||
+        !path.starts_with(directory)) {
       continue;
     }
-    const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache);
+    const Result<bool> exists =
+        container_tree.Exists(node, Cost::kDecode, cache);
     EXPECT_TRUE(Ok(exists));
     if (exists && *exists) paths.push_back(path.substr(directory.size()));
   }
