@@ -7,7 +7,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string>
 #include <utility>
@@ -15,7 +14,8 @@
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"
-#include "core/container/examined.h"
+#include "core/base/whole_number.h"
+#include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/content/check_at.h"
 #include "core/formats/model_shard/tensor_shard.h"
@@ -31,12 +31,8 @@ using Place = std::pair<uint32_t, uint32_t>;
 
 /// Parses all of `text` as a decimal number without leading zeros.
 std::optional<uint32_t> Number(std::string_view text) {
-  uint32_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  const bool canonical = text == "0" || (!text.empty() && text[0] != '0');
-  if (error != std::errc() || stop != end || !canonical) return std::nullopt;
-  return value;
+  if (text.starts_with('0') && text != "0") return std::nullopt;
+  return WholeNumber<uint32_t>(text);
 }
 
 /// Splits "MATRIX/ROW,COL".
@@ -81,9 +77,8 @@ class Assembled final : public Transform {
     for (auto row = static_cast<size_t>(above - grid_.rows.begin()) - 1;
          row + 1 < grid_.rows.size() && grid_.rows[row] * line < end; ++row) {
       for (size_t column = 0; column + 1 < grid_.columns.size(); ++column) {
-        if (Status wanted = CheckAt(context, column); !wanted) return wanted;
-        Status copied = CopyTile(row, column, offset, out, context);
-        if (!copied) return copied;
+        CTXFS_TRY(CheckAt(context, column));
+        CTXFS_TRY(CopyTile(row, column, offset, out, context));
       }
     }
     return {};
@@ -91,10 +86,9 @@ class Assembled final : public Transform {
 
   Status Verify(const ReadContext& context) const override {
     for (const uint32_t entry : grid_.entries) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
-      const Result<Content> tile = shard_->OpenTensor(entry, context);
-      if (!tile) return tile.error();
-      if (Status good = tile->Verify(context); !good) return good;
+      CTXFS_TRY(context.Check());
+      const Content tile = CTXFS_TRY(shard_->OpenTensor(entry, context));
+      CTXFS_TRY(tile.Verify(context));
     }
     return {};
   }
@@ -114,13 +108,11 @@ class Assembled final : public Transform {
     if (first >= last || wide == 0) return {};
 
     const size_t tiles = grid_.columns.size() - 1;
-    const Result<Content> tile =
-        shard_->OpenTensor(grid_.entries[row * tiles + column], context);
-    if (!tile) return tile.error();
+    const Content tile = CTXFS_TRY(
+        shard_->OpenTensor(grid_.entries[row * tiles + column], context));
     Buffer lines(static_cast<size_t>((last - first) * wide));
-    Status read = ReadInto(*tile, (first - grid_.rows[row]) * wide,
-                           lines.span(), context);
-    if (!read) return read;
+    CTXFS_TRY(ReadInto(tile, (first - grid_.rows[row]) * wide, lines.span(),
+                       context));
     for (uint64_t y = first; y < last; ++y) {
       const uint64_t start = y * line + left;
       const uint64_t from = std::max(start, offset);
@@ -141,10 +133,9 @@ class GemmShard final : public model_shard::TensorShard {
   using model_shard::TensorShard::TensorShard;
 
   Status Load(const ReadContext& context) override {
-    if (Status loaded = model_shard::TensorShard::Load(context); !loaded)
-      return loaded;
+    CTXFS_TRY(model_shard::TensorShard::Load(context));
     for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-      if (Status wanted = CheckAt(context, entry); !wanted) return wanted;
+      CTXFS_TRY(CheckAt(context, entry));
       const auto tile = SplitName(EntryName(entry).value_or(""));
       if (!tile || !MayBeTensor(entry)) continue;
       tiles_[std::string(tile->first)].emplace_back(tile->second, entry);
@@ -170,72 +161,64 @@ class GemmShard final : public model_shard::TensorShard {
 
   Tables Files() const override {
     Tables files = model_shard::TensorShard::Files();
-    files.push_back(std::make_shared<const Matrices>(Share(*this)));
+    files.push_back(MatrixFiles());
     return files;
   }
 
-  Json Info(const ReadContext& context) const override {
-    Json info = model_shard::TensorShard::Info(context);
+  void AddInfo(Json& info, const ReadContext& context) const override {
+    model_shard::TensorShard::AddInfo(info, context);
     // Tiles are all over the container, as other headers are.
     size_t left = limits::kHeadersExamined;
     for (const auto& [name, tiles] : tiles_) {
       if (!context.Check()) break;
       if (tiles.size() > left) continue;
       left -= tiles.size();
-      const Result<Grid> grid = Fit(tiles, context);
+      const Result<Grid> grid = AssembleGrid(tiles, context);
       if (grid) continue;
       info["warnings"].push_back(
           Within(name + ": no matrix", grid.error()).Text());
     }
-    return info;
   }
 
  private:
   using Tiles = std::vector<std::pair<Place, uint32_t>>;  // row by row
 
   /// views/matrices/NAME
-  class Matrices final : public FileTable {
-   public:
-    explicit Matrices(std::shared_ptr<const GemmShard> shard)
-        : FileTable({.role = Role::kViews, .directory = "matrices"}),
-          shard_(std::move(shard)) {
-      for (const auto& [name, tiles] : shard_->tiles_) {
-        matrices_.push_back({&name, &tiles});
-      }
-    }
-
-    uint32_t count() const override {
-      return static_cast<uint32_t>(matrices_.size());
-    }
-    std::optional<std::string_view> Path(
-        uint32_t matrix, std::string& /*scratch*/) const override {
-      return *matrices_[matrix].first;
-    }
-    Result<Content> Open(uint32_t matrix,
-                         const ReadContext& context) const override {
-      return shard_->OpenMatrix(*matrices_[matrix].second, context);
-    }
-    /// Reads the headers of all tiles.
-    Cost exists_cost() const override { return Cost::kDecode; }
-    Result<bool> Exists(uint32_t matrix, Cost /*most*/,
-                        const ReadContext& context) const override {
-      return ExistsIf(shard_->Fit(*matrices_[matrix].second, context));
-    }
-    std::optional<EntryInfo> Describe(
-        uint32_t matrix, const ReadContext& context) const override {
-      return shard_->DescribeMatrix(*matrices_[matrix].second, context);
-    }
-
-   private:
-    const std::shared_ptr<const GemmShard> shard_;
-    std::vector<std::pair<const std::string*, const Tiles*>> matrices_;
-  };
+  std::shared_ptr<const FileTable> MatrixFiles() const {
+    std::vector<std::pair<const std::string*, const Tiles*>> matrices;
+    for (const auto& [name, tiles] : tiles_)
+      matrices.push_back({&name, &tiles});
+    const auto shared = std::make_shared<const decltype(matrices)>(matrices);
+    return MakeTable(
+        {.placement = {.role = Role::kViews,
+                       .directory = "matrices",
+                       .exists_cost = Cost::kDecode},
+         .count = static_cast<uint32_t>(matrices.size()),
+         .path = [shared](uint32_t matrix, std::string& /*scratch*/)
+             -> std::string_view { return *(*shared)[matrix].first; },
+         .open =
+             [this, shared](uint32_t matrix, const ReadContext& context) {
+               return OpenMatrix(*(*shared)[matrix].second, context);
+             },
+         // Reads the headers of all tiles.
+         .exists =
+             [this, shared](uint32_t matrix, Cost /*most*/,
+                            const ReadContext& context) {
+               return ExistsIf(
+                   AssembleGrid(*(*shared)[matrix].second, context));
+             },
+         .describe =
+             [this, shared](uint32_t matrix, const ReadContext& context) {
+               return DescribeMatrix(*(*shared)[matrix].second, context);
+             },
+         .owner = Share(*this)});
+  }
 
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const override {
     std::vector<ArrayInfo> arrays = model_shard::TensorShard::Arrays(context);
     for (const auto& [name, tiles] : tiles_) {
       if (!context.Check()) break;
-      const Result<Grid> grid = Fit(tiles, context);
+      const Result<Grid> grid = AssembleGrid(tiles, context);
       if (!grid) continue;
       arrays.push_back(
           {name,
@@ -260,36 +243,35 @@ class GemmShard final : public model_shard::TensorShard {
   }
 
   /// Reads the headers of the tiles. Fails with kCorrupt if they do not fit.
-  Result<Grid> Fit(const Tiles& tiles, const ReadContext& context) const {
+  Result<Grid> AssembleGrid(const Tiles& tiles,
+                            const ReadContext& context) const {
     Grid grid;
     grid.rows = {0};
     grid.columns = {0};
     for (const auto& [place, entry] : tiles) {
-      Status wanted = CheckAt(context, grid.entries.size());
-      if (!wanted) return std::move(wanted).error();
-      const Result<model_shard::TensorHeader> tile = Header(entry, context);
-      if (!tile) return tile.error();
+      CTXFS_TRY(CheckAt(context, grid.entries.size()));
+      const model_shard::TensorHeader tile = CTXFS_TRY(Header(entry, context));
       const auto unfit = [this, at = entry](const char* why) {
         return Error{Code::kCorrupt, Label(at) + ": " + why,
                      Record(at).data_offset};
       };
-      if (tile->shape.size() != 2) return unfit("not of two dimensions");
+      if (tile.shape.size() != 2) return unfit("not of two dimensions");
       if (grid.entries.empty()) {
-        grid.dtype = tile->dtype;
-        grid.type_name = tile->type_name;
+        grid.dtype = tile.dtype;
+        grid.type_name = tile.type_name;
       }
-      if (tile->type_name != grid.type_name) return unfit("of another dtype");
+      if (tile.type_name != grid.type_name) return unfit("of another dtype");
       const auto [row, column] = place;
-      if (column == 0) grid.rows.push_back(grid.rows.back() + tile->shape[0]);
+      if (column == 0) grid.rows.push_back(grid.rows.back() + tile.shape[0]);
       if (row == 0) {
-        grid.columns.push_back(grid.columns.back() + tile->shape[1]);
+        grid.columns.push_back(grid.columns.back() + tile.shape[1]);
       }
       const auto size_at = [](const std::vector<uint64_t>& ends, uint32_t i) {
         return ends[i + 1] - ends[i];
       };
-      if (tile->shape[0] == 0 || tile->shape[1] == 0 ||
-          size_at(grid.rows, row) != tile->shape[0] ||
-          size_at(grid.columns, column) != tile->shape[1]) {
+      if (tile.shape[0] == 0 || tile.shape[1] == 0 ||
+          size_at(grid.rows, row) != tile.shape[0] ||
+          size_at(grid.columns, column) != tile.shape[1]) {
         return unfit("its shape does not fit the others'");
       }
       grid.entries.push_back(entry);
@@ -310,11 +292,10 @@ class GemmShard final : public model_shard::TensorShard {
 
   Result<Content> OpenMatrix(const Tiles& tiles,
                              const ReadContext& context) const {
-    Result<Grid> grid = Fit(tiles, context);
-    if (!grid) return std::move(grid).error();
-    const uint64_t size = grid->size();
-    return Content(Computed{std::make_shared<const Assembled>(
-                       Share(*this), std::move(*grid))},
+    Grid grid = CTXFS_TRY(AssembleGrid(tiles, context));
+    const uint64_t size = grid.size();
+    return Content(Computed{std::make_shared<const Assembled>(Share(*this),
+                                                              std::move(grid))},
                    size);
   }
 
@@ -324,7 +305,7 @@ class GemmShard final : public model_shard::TensorShard {
     info.kind = "matrix";
     info.computed = true;
     info.verified = "none";
-    const Result<Grid> grid = Fit(tiles, context);
+    const Result<Grid> grid = AssembleGrid(tiles, context);
     if (!grid) return info;
     info.size = grid->size();
     info.dtype = grid->type_name;
@@ -343,11 +324,12 @@ class GemmShard final : public model_shard::TensorShard {
 
 namespace ctxfs {
 
-extern const Format kGemmShard;
-const Format kGemmShard{.name = "gemm_shard",
-                        .contents = "tiled matrices (GemmShard)",
-                        .extensions = "gemm",
-                        .probe = &shard::HasRole<shard::kGemmRole>,
-                        .open = &OpenAs<gemm_shard::GemmShard>};
+extern const Format kGemmShard{.name = "gemm_shard",
+                               .contents = "tiled matrices (GemmShard)",
+                               .extensions = "gemm",
+                               .golden = "conventions",
+                               .docs = "model_shard conventions",
+                               .probe = &shard::HasRole<shard::kGemmRole>,
+                               .open = &OpenAs<gemm_shard::GemmShard>};
 
 }  // namespace ctxfs

@@ -15,6 +15,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
+#include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/content/sha256_of.h"
 #include "core/formats/manifest/limits.h"
@@ -49,9 +50,9 @@ std::string PathOf(std::string_view uri) {
   return std::string(uri);
 }
 
-bool HoldsContainer(const Source& source) {
+bool HoldsContainer(const Source& source, const FormatSet* formats) {
   const Result<Buffer> head = ReadHead(source);
-  return head && IsContainer(head->span());
+  return head && formats != nullptr && formats->Of(head->span()) != nullptr;
 }
 
 }  // namespace
@@ -67,7 +68,6 @@ class Manifest final : public shard::ShardContainer {
 
  private:
   friend class VerdictsBlock;
-  class Parts;
 
   enum class Kind : uint8_t { kElsewhere, kAbsent, kFile, kContainer };
   struct Reference {
@@ -86,6 +86,7 @@ class Manifest final : public shard::ShardContainer {
   Result<Verdict> Check(size_t reference, const ReadContext& context) const;
   Json Listing() const;
   Result<Content> OpenPart(const Reference& reference) const;
+  std::shared_ptr<const FileTable> PartFiles() const;
   /// Counts the line that sha256.json has for the next reference.
   void CountLine(const Json& described);
 
@@ -117,9 +118,8 @@ class VerdictsBlock final : public Block {
     std::vector<const char*> words;
     words.reserve(manifest_->references_.size());
     for (size_t i = 0; i < manifest_->references_.size(); ++i) {
-      const Result<const char*> word = WordOf(i, context);
-      if (!word) return word.error();
-      words.push_back(*word);
+      const char* word = CTXFS_TRY(WordOf(i, context));
+      words.push_back(word);
     }
     return Text(words, context);
   }
@@ -127,7 +127,7 @@ class VerdictsBlock final : public Block {
  private:
   /// The verdict on a file, in quotes.
   Result<const char*> WordOf(size_t index, const ReadContext& context) const {
-    if (Status wanted = context.Check(); !wanted) return wanted.error();
+    CTXFS_TRY(context.Check());
     const Manifest::Reference& reference = manifest_->references_[index];
     if (reference.kind < Manifest::Kind::kFile) return kAbsent;
     if (reference.sha256.empty()) return "\"none\"";
@@ -150,7 +150,7 @@ class VerdictsBlock final : public Block {
       at += piece.size();
     };
     for (size_t i = 0; i < words.size(); ++i) {
-      if (Status wanted = context.Check(); !wanted) return wanted.error();
+      CTXFS_TRY(context.Check());
       put(i == 0 ? kFirstLine : kNextLine);
       put(UriText(manifest_->references_[i].described));
       put(kAfterUri);
@@ -169,8 +169,7 @@ class VerdictsBlock final : public Block {
 };
 
 Status Manifest::Load(const ReadContext& context) {
-  if (Status loaded = shard::ShardContainer::Load(context); !loaded)
-    return loaded;
+  CTXFS_TRY(shard::ShardContainer::Load(context));
   const Json metadata = Metadata();
   if (metadata.is_discarded()) {  // a transient error
     return Error{Code::kIo, "the metadata cannot be read",
@@ -193,7 +192,7 @@ Status Manifest::Load(const ReadContext& context) {
     reference.described = described;
     reference.path = PathOf(TextAt(described, "uri"));
     reference.sha256 = LowerHex(TextAt(described, "sha256"));
-    if (Status wanted = context.Check(); !wanted) return wanted;
+    CTXFS_TRY(context.Check());
     Look(reference);
     reference.shown =
         reference.kind >= Kind::kFile && shown.insert(reference.path).second;
@@ -226,7 +225,8 @@ void Manifest::Look(Reference& reference) const {
     return;
   }
   reference.size = (*source)->size();
-  reference.kind = HoldsContainer(**source) ? Kind::kContainer : Kind::kFile;
+  reference.kind = HoldsContainer(**source, options_.formats) ? Kind::kContainer
+                                                              : Kind::kFile;
 }
 
 Result<Verdict> Manifest::Check(size_t index,
@@ -234,13 +234,11 @@ Result<Verdict> Manifest::Check(size_t index,
   const Verdict known = found_[index].load(std::memory_order_acquire);
   if (known != Verdict::kUnknown) return known;
   const Reference& reference = references_[index];
-  Result<std::shared_ptr<const Source>> source =
-      this->source()->OpenBeside(reference.path);
-  if (!source) return std::move(source).error();
-  const Result<std::string> digest = Sha256Of(*std::move(source), context);
-  if (!digest) return digest.error();
+  std::shared_ptr<const Source> source =
+      CTXFS_TRY(this->source()->OpenBeside(reference.path));
+  const std::string digest = CTXFS_TRY(Sha256Of(std::move(source), context));
   const Verdict verdict =
-      *digest == reference.sha256 ? Verdict::kPassed : Verdict::kFailed;
+      digest == reference.sha256 ? Verdict::kPassed : Verdict::kFailed;
   found_[index].store(verdict, std::memory_order_release);
   return verdict;
 }
@@ -284,45 +282,35 @@ Json Manifest::Listing() const {
 }
 
 Result<Content> Manifest::OpenPart(const Reference& reference) const {
-  Result<std::shared_ptr<const Source>> part =
-      source()->OpenBeside(reference.path);
-  if (!part) return std::move(part).error();
-  if ((*part)->size() != reference.size) {
+  std::shared_ptr<const Source> part =
+      CTXFS_TRY(source()->OpenBeside(reference.path));
+  if (part->size() != reference.size) {
     return Error{Code::kStale, "the file changed under the mount"};
   }
-  return Content(Range{std::move(*part), 0, nullptr}, reference.size);
+  return Content(Range{std::move(part), 0, nullptr}, reference.size);
 }
 
 /// parts/PATH: files of the manifest that are not containers.
-class Manifest::Parts final : public FileTable {
- public:
-  explicit Parts(std::shared_ptr<const Manifest> manifest)
-      : FileTable({.directory = "parts"}), manifest_(std::move(manifest)) {}
-
-  uint32_t count() const override {
-    return static_cast<uint32_t>(manifest_->references_.size());
-  }
-  std::optional<std::string_view> Path(
-      uint32_t part, std::string& /*scratch*/) const override {
-    const Reference& reference = At(part);
-    if (!reference.shown || reference.kind != Kind::kFile) return std::nullopt;
-    return reference.path;
-  }
-  Result<Content> Open(uint32_t part,
-                       const ReadContext& /*context*/) const override {
-    return manifest_->OpenPart(At(part));
-  }
-  std::optional<uint64_t> KnownSize(uint32_t part) const override {
-    return At(part).size;
-  }
-
- private:
-  const Reference& At(uint32_t part) const {
-    return manifest_->references_[part];
-  }
-
-  const std::shared_ptr<const Manifest> manifest_;
-};
+std::shared_ptr<const FileTable> Manifest::PartFiles() const {
+  return MakeTable(
+      {.placement = {.directory = "parts"},
+       .count = static_cast<uint32_t>(references_.size()),
+       .path = [this](uint32_t part, std::string& /*scratch*/)
+           -> std::optional<std::string_view> {
+         const Reference& reference = references_[part];
+         if (!reference.shown || reference.kind != Kind::kFile) {
+           return std::nullopt;
+         }
+         return reference.path;
+       },
+       .open =
+           [this](uint32_t part, const ReadContext& /*context*/) {
+             return OpenPart(references_[part]);
+           },
+       .facts =
+           [this](uint32_t part) { return FileFacts{references_[part].size}; },
+       .owner = Share(*this)});
+}
 
 Container::Tables Manifest::Files() const {
   Tables files = shard::ShardContainer::Files();
@@ -341,7 +329,7 @@ Container::Tables Manifest::Files() const {
         const uint64_t size = block->size();
         return Result<Content>(Content(Decoded{std::move(block), 0}, size));
       }));
-  files.push_back(std::make_shared<const Parts>(Share(*this)));
+  files.push_back(PartFiles());
   return files;
 }
 

@@ -56,8 +56,7 @@ std::optional<int64_t> SampleId(std::string_view name) {
 }
 
 Status SampleShard::Load(const ReadContext& context) {
-  if (Status loaded = shard::ShardContainer::Load(context); !loaded)
-    return loaded;
+  CTXFS_TRY(shard::ShardContainer::Load(context));
   if ((header().flags & shard::kHasChecksums) == 0) {
     kinds_ = std::vector<std::atomic<ChecksumKind>>(entry_count());
   }
@@ -88,11 +87,10 @@ Status SampleShard::FindChecksum(uint32_t entry,
   uint32_t crc32c = 0;
   uint32_t crc32 = 0;
   for (uint64_t done = 0; done < record.disk_size;) {
-    if (Status wanted = context.Check(); !wanted) return wanted;
+    CTXFS_TRY(context.Check());
     const MutableBytes bytes = piece.span().first(static_cast<size_t>(
         std::min<uint64_t>(record.disk_size - done, piece.size())));
-    Status read = source()->ReadAt(record.data_offset + done, bytes);
-    if (!read) return read;
+    CTXFS_TRY(source()->ReadAt(record.data_offset + done, bytes));
     crc32c = Crc32c(bytes, crc32c);
     crc32 = Crc32(bytes, crc32);
     done += bytes.size();
@@ -110,13 +108,12 @@ Status SampleShard::FindChecksum(uint32_t entry,
 
 Result<Content> SampleShard::OpenEntry(uint32_t entry,
                                        const ReadContext& context) const {
-  Status found = FindChecksum(entry, context);
-  if (!found) return std::move(found).error();
+  CTXFS_TRY(FindChecksum(entry, context));
   return shard::ShardContainer::OpenEntry(entry, context);
 }
 
-Json SampleShard::Info(const ReadContext& context) const {
-  Json info = shard::ShardContainer::Info(context);
+void SampleShard::AddInfo(Json& info, const ReadContext& context) const {
+  shard::ShardContainer::AddInfo(info, context);
   uint64_t samples = 0;
   for (uint32_t i = 0; i < entry_count(); ++i) {
     if (!CheckAt(context, i)) break;
@@ -133,7 +130,6 @@ Json SampleShard::Info(const ReadContext& context) const {
         " of the entries read so far have a CRC-32 (IEEE), which the first "
         "writer stored, and are verified by it");
   }
-  return info;
 }
 
 EntryInfo SampleShard::Describe(uint32_t entry) const {
@@ -182,8 +178,7 @@ std::vector<uint32_t> SampleShard::SamplesInOrder() const {
 
 Result<Buffer> SampleShard::ReadSample(uint32_t entry,
                                        const ReadContext& context) const {
-  Status found = FindChecksum(entry, context);
-  if (!found) return std::move(found).error();
+  CTXFS_TRY(FindChecksum(entry, context));
   return ReadEntry(entry, context);
 }
 
@@ -191,9 +186,9 @@ Result<std::string> SampleShard::TextOf(Bytes bytes, JsonForm form,
                                         const ReadContext& context) const {
   if (!cowrie::LooksLikeCowrie(bytes))
     return PassJson(AsText(bytes), form, context);
-  const Result<Json> value = cowrie::DecodeCowrie(bytes, context.interrupt());
-  if (!value) return value.error();
-  return JsonLine(*value);
+  const Json value =
+      CTXFS_TRY(cowrie::DecodeCowrie(bytes, context.interrupt()));
+  return JsonLine(value);
 }
 
 Result<std::string> SampleShard::Text(uint32_t entry,
@@ -258,11 +253,12 @@ Container::Tables SampleShard::Files() const {
 
 namespace ctxfs {
 
-extern const Format kSampleShard;
-const Format kSampleShard{.name = "sampleshard",
-                          .contents = "training samples (SampleShard)",
-                          .extensions = "smpl",
-                          .probe = &shard::HasRole<shard::kSampleRole>,
-                          .open = &OpenAs<sample_shard::SampleShard>};
+extern const Format kSampleShard{.name = "sampleshard",
+                                 .contents = "training samples (SampleShard)",
+                                 .extensions = "smpl",
+                                 .golden = "shard-profiles",
+                                 .docs = "sampleshard",
+                                 .probe = &shard::HasRole<shard::kSampleRole>,
+                                 .open = &OpenAs<sample_shard::SampleShard>};
 
 }  // namespace ctxfs

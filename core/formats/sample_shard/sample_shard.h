@@ -27,7 +27,7 @@ class SampleShard final : public shard::ShardContainer {
 
   Status Load(const ReadContext& context) override;
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   Result<Content> OpenEntry(uint32_t entry,
                             const ReadContext& context) const override;
   /// A legacy checksum is found when the entry is read.

@@ -2,13 +2,17 @@
 //
 // Samples as JSON (docs/sampleshard.md, section 5): views/json/ and
 // views/samples.jsonl. The size of a text is known only after it was made.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <span>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
-#include "core/container/entry_file_table.h"
+#include "core/container/documents.h"
+#include "core/container/file_set.h"
 #include "core/formats/sample_shard/sample_shard.h"
 
 namespace ctxfs::sample_shard {
@@ -43,15 +47,14 @@ class SampleBlock final : public Block {
   Result<Buffer> Produce(const ReadContext& context) const override {
     std::string text;
     for (const uint32_t sample : samples_) {
-      if (Status wanted = context.Check(); !wanted) return wanted.error();
-      const Result<std::string> more = ((*shard_).*write_)(sample, context);
-      if (!more) return more.error();
-      if (more->size() > limits::kDecodedBytes - text.size()) {
-        return Error{Code::kLimit, "samples of more than " +
-                                       std::to_string(limits::kDecodedBytes) +
-                                       " bytes of JSON"};
+      CTXFS_TRY(context.Check());
+      const std::string more = CTXFS_TRY(((*shard_).*write_)(sample, context));
+      if (more.size() > limits::kDecodedBytes - text.size()) {
+        return Error{Code::kLimit,
+                     fmt::format("samples of more than {} bytes of JSON",
+                                 limits::kDecodedBytes)};
       }
-      text += *more;
+      CTXFS_TRY(AppendAdmitted(text, more));
     }
     if (size_ != 0 && text.size() != size_) {
       return Error{Code::kCorrupt,
@@ -70,57 +73,47 @@ class SampleBlock final : public Block {
   uint64_t size_;
 };
 
-class JsonFiles final : public EntryFileTable {
- public:
-  explicit JsonFiles(std::shared_ptr<const SampleShard> shard)
-      : EntryFileTable(shard->EntryTable(), Role::kViews, "json", ".json"),
-        shard_(std::move(shard)) {}
-
-  bool MayHave(uint32_t entry) const override {
-    // The README of the reference has names such as sample/000007, which its
-    // code ignores.
-    const std::string_view name = shard_->EntryName(entry).value_or("");
-    return shard_->IsSample(entry) ||
+/// views/json/NAME.json: each sample.
+std::shared_ptr<const FileTable> JsonFiles(
+    const std::shared_ptr<const SampleShard>& shard) {
+  // The README of the reference has names such as sample/000007, which its code
+  // ignores.
+  const auto may_have = [shard](uint32_t entry) {
+    const std::string_view name = shard->EntryName(entry).value_or("");
+    return shard->IsSample(entry) ||
            (name.starts_with("sample/") && SampleId(name.substr(7)));
-  }
-
-  Result<Content> Open(uint32_t entry,
-                       const ReadContext& context) const override {
+  };
+  const auto open = [shard, owner = NewOwner()](
+                        uint32_t entry,
+                        const ReadContext& context) -> Result<Content> {
     auto block = std::make_shared<const SampleBlock>(
-        Key{owner_, entry}, shard_, &SampleShard::Text,
+        Key{owner, entry}, shard, &SampleShard::Text,
         std::vector<uint32_t>{entry});
-    const Result<BlockCache::Pinned> made = context.Get(*block);
-    if (!made) return made.error();
-    return Content(Decoded{std::move(block), 0}, (*made)->size());
-  }
-
- private:
-  std::shared_ptr<const SampleShard> shard_;
-  const uint64_t owner_ = NewOwner();
-};
+    const BlockCache::Pinned made = CTXFS_TRY(context.Get(*block));
+    return Content(Decoded{std::move(block), 0}, made->size());
+  };
+  return MakeTable(
+      {.placement = {.role = Role::kViews, .directory = "json"},
+       .count = shard->entry_count(),
+       .path = PathsOfEntries(shard->EntryTable(), may_have, ".json"),
+       .open = open});
+}
 
 /// samples.jsonl, in blocks. Their sizes are kept, so that only the first
 /// look-up decodes all of them.
-class LinesFile final : public FileTable {
+class Lines {
  public:
-  explicit LinesFile(std::shared_ptr<const SampleShard> shard)
-      : FileTable({.role = Role::kViews}),
-        shard_(std::move(shard)),
+  explicit Lines(std::shared_ptr<const SampleShard> shard)
+      : shard_(std::move(shard)),
         order_(shard_->SamplesInOrder()),
         sizes_((order_.size() + kSamplesABlock - 1) / kSamplesABlock) {}
 
-  uint32_t count() const override { return order_.empty() ? 0 : 1; }
+  bool empty() const { return order_.empty(); }
 
-  std::optional<std::string_view> Path(
-      uint32_t /*file*/, std::string& /*scratch*/) const override {
-    return "samples.jsonl";
-  }
-
-  Result<Content> Open(uint32_t /*file*/,
-                       const ReadContext& context) const override {
+  Result<Content> Open(const ReadContext& context) const {
     Content content;
     for (size_t k = 0; k < sizes_.size(); ++k) {
-      if (Status wanted = context.Check(); !wanted) return wanted.error();
+      CTXFS_TRY(context.Check());
       const auto from = std::span(order_).subspan(k * kSamplesABlock);
       const auto samples = from.first(std::min(from.size(), kSamplesABlock));
       const auto block = [&](uint64_t size) {
@@ -130,9 +123,8 @@ class LinesFile final : public FileTable {
       };
       uint64_t size = sizes_[k].load(std::memory_order_relaxed);
       if (size == 0) {  // a sample takes two bytes at the least
-        const Result<BlockCache::Pinned> made = context.Get(*block(0));
-        if (!made) return made.error();
-        size = (*made)->size();
+        const BlockCache::Pinned made = CTXFS_TRY(context.Get(*block(0)));
+        size = made->size();
         sizes_[k].store(size, std::memory_order_relaxed);
       }
       content.Append(Decoded{block(size), 0}, size);
@@ -150,8 +142,14 @@ class LinesFile final : public FileTable {
 }  // namespace
 
 Container::Tables SampleViews(const std::shared_ptr<const SampleShard>& shard) {
-  return {std::make_shared<const JsonFiles>(shard),
-          std::make_shared<const LinesFile>(shard)};
+  Container::Tables views = {JsonFiles(shard)};
+  const auto lines = std::make_shared<const Lines>(shard);
+  if (!lines->empty()) {
+    views.push_back(OpenedFile(
+        Role::kViews, "samples.jsonl",
+        [lines](const ReadContext& context) { return lines->Open(context); }));
+  }
+  return views;
 }
 
 }  // namespace ctxfs::sample_shard

@@ -10,10 +10,11 @@
 #include <string>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
-#include "core/container/examined.h"
+#include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/content/check_at.h"
 #include "core/formats/cowrie/cowrie.h"
@@ -45,10 +46,9 @@ class TraceShard final : public shard::ShardContainer {
   using shard::ShardContainer::ShardContainer;
 
   Status Load(const ReadContext& context) override {
-    if (Status loaded = shard::ShardContainer::Load(context); !loaded)
-      return loaded;
+    CTXFS_TRY(shard::ShardContainer::Load(context));
     for (uint32_t entry = 0; entry < entry_count(); ++entry) {
-      if (Status wanted = CheckAt(context, entry); !wanted) return wanted;
+      CTXFS_TRY(CheckAt(context, entry));
       const std::string_view name = EntryName(entry).value_or("");
       if (name.size() > kEvents.size() && name.starts_with(kEvents)) {
         events_.push_back(entry);
@@ -68,50 +68,41 @@ class TraceShard final : public shard::ShardContainer {
   Tables Files() const override {
     Tables files = shard::ShardContainer::Files();
     if (!events_.empty()) {
-      files.push_back(std::make_shared<const EventsFile>(Share(*this)));
+      files.push_back(EventsFile());
     }
     return files;
   }
 
  private:
-  /// views/events.jsonl
-  class EventsFile final : public FileTable {
-   public:
-    explicit EventsFile(std::shared_ptr<const TraceShard> shard)
-        : FileTable({.role = Role::kViews}), shard_(std::move(shard)) {}
-
-    uint32_t count() const override { return 1; }
-    std::optional<std::string_view> Path(
-        uint32_t /*file*/, std::string& /*scratch*/) const override {
-      return "events.jsonl";
-    }
-    Result<Content> Open(uint32_t /*file*/,
-                         const ReadContext& context) const override {
-      return CachedText(
-          {shard_->owner_, 0}, shard_->source(),
-          [shard = shard_](const ReadContext& request) {
-            return shard->Lines(request);
-          },
-          context);
-    }
-    Cost exists_cost() const override { return Cost::kDecode; }
-    Result<bool> Exists(uint32_t file, Cost /*most*/,
-                        const ReadContext& context) const override {
-      if (shard_->all_values_) return true;  // by their content types
-      return ExistsIf(Open(file, context));
-    }
-
-   private:
-    const std::shared_ptr<const TraceShard> shard_;
-  };
+  /// views/events.jsonl, which exists if all events are JSON or cowrie values.
+  /// If their content types do not say so, looking it up decodes them.
+  std::shared_ptr<const FileTable> EventsFile() const {
+    return MakeTable(
+        {.placement = {.role = Role::kViews,
+                       .exists_cost =
+                           all_values_ ? Cost::kNone : Cost::kDecode},
+         .path =
+             [](uint32_t /*file*/, std::string& /*scratch*/) {
+               return std::string_view("events.jsonl");
+             },
+         .open =
+             [this](uint32_t /*file*/, const ReadContext& context) {
+               return CachedText(
+                   {owner_, 0}, source(),
+                   [shard = Share(*this)](const ReadContext& request) {
+                     return shard->Lines(request);
+                   },
+                   context);
+             },
+         .owner = Share(*this)});
+  }
 
   static Result<Json> Event(const std::string& bytes,
                             const ReadContext& context) {
     if (cowrie::LooksLikeCowrie(AsBytes(bytes)))
       return cowrie::DecodeCowrie(AsBytes(bytes), context.interrupt());
-    Result<ParsedJson> event = ParseJson(bytes);
-    if (!event) return std::move(event).error();
-    return std::move(event->value);
+    ParsedJson event = CTXFS_TRY(ParseJson(bytes));
+    return std::move(event.value);
   }
 
   /// Returns the events, one JSON value a line, in the order of their keys.
@@ -119,20 +110,17 @@ class TraceShard final : public shard::ShardContainer {
   Result<std::string> Lines(const ReadContext& context) const {
     std::string lines;
     for (const uint32_t entry : events_) {
-      if (Status wanted = context.Check(); !wanted) return wanted.error();
-      const Result<Content> content = OpenEntry(entry, context);
-      if (!content) return content.error();
-      if (content->size() > limits::kJsonBytes ||
+      CTXFS_TRY(context.Check());
+      const Content content = CTXFS_TRY(OpenEntry(entry, context));
+      if (content.size() > limits::kJsonBytes ||
           lines.size() > limits::kJsonBytes) {
         return Error{Code::kLimit,
                      fmt::format("the events have more than {} bytes",
                                  limits::kJsonBytes)};
       }
-      const Result<std::string> text = ReadAll(*content, context);
-      if (!text) return text.error();
-      const Result<Json> event = Event(*text, context);
-      if (!event) return event.error();
-      lines += JsonLine(*event) + "\n";
+      const std::string text = CTXFS_TRY(ReadAll(content, context));
+      const Json event = CTXFS_TRY(Event(text, context));
+      CTXFS_TRY(AppendAdmitted(lines, JsonLine(event) + "\n"));
     }
     return lines;
   }
@@ -148,11 +136,12 @@ class TraceShard final : public shard::ShardContainer {
 
 namespace ctxfs {
 
-extern const Format kTraceShard;
-const Format kTraceShard{.name = "trace_shard",
-                         .contents = "event traces (TraceShard)",
-                         .extensions = "tshard",
-                         .probe = &shard::HasRole<shard::kTraceRole>,
-                         .open = &OpenAs<trace_shard::TraceShard>};
+extern const Format kTraceShard{.name = "trace_shard",
+                                .contents = "event traces (TraceShard)",
+                                .extensions = "tshard",
+                                .golden = "conventions",
+                                .docs = "model_shard conventions",
+                                .probe = &shard::HasRole<shard::kTraceRole>,
+                                .open = &OpenAs<trace_shard::TraceShard>};
 
 }  // namespace ctxfs

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GemmShard by bytes made for it. Real matrices are in
-// tests/mount/test_golden_conventions.py.
+// tests/mount/test_conventions.py.
 #include <gtest/gtest.h>
 
 #include <initializer_list>

@@ -68,7 +68,7 @@ TEST_F(ManifestTest, FilesAreFilesAndContainersDirectories) {
   EXPECT_EQ(*Read("parts/a.txt"), "plain");
   ASSERT_TRUE(Find(*branch_, "parts/sub/b.smpl"));
   const ChildContainer* part =
-      branch_->Hanging(*Find(*branch_, "parts/sub/b.smpl"));
+      branch_->NestedAt(*Find(*branch_, "parts/sub/b.smpl"));
   ASSERT_NE(part, nullptr);
   const auto source = part->open_source(LoneContext());
   ASSERT_TRUE(Ok(source));
@@ -193,7 +193,7 @@ TEST_F(ManifestTest, AFileThatChangesUnderTheMountIsStale) {
 
 TEST_F(ManifestTest, AManifestOfItselfIsAContainerInAContainer) {
   OpenFiles(Json::array({{{"uri", "list.manifest"}}}));
-  EXPECT_NE(branch_->Hanging(*Find(*branch_, "parts/list.manifest")), nullptr);
+  EXPECT_NE(branch_->NestedAt(*Find(*branch_, "parts/list.manifest")), nullptr);
 }
 
 TEST_F(ManifestTest, RefusesWhatIsNotAList) {

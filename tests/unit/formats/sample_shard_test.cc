@@ -272,21 +272,22 @@ TEST(SampleShard, MoreSamplesThanABlockHolds) {
 }
 
 TEST(SampleShard, WithoutSamplesThereAreNoViews) {
-  const ContainerTree branch(*OpenContainer(
+  const ContainerTree container_tree(*OpenContainer(
       std::make_shared<MemorySource>(BuildShard(
           {.entries = {Raw("vocab.txt", "x")}, .role = shard::kSampleRole})),
       OpenOptions()));
-  EXPECT_FALSE(branch.tree().Lookup(NameTree::kRoot, "views"));
+  EXPECT_FALSE(container_tree.tree().Lookup(NameTree::kRoot, "views"));
 }
 
 TEST(SampleShard, AGeneratedFileNeverHidesAnEntry) {
-  const ContainerTree branch(*OpenContainer(
+  const ContainerTree container_tree(*OpenContainer(
       std::make_shared<MemorySource>(
           BuildShard({.entries = {Raw("views", "x"), Raw("1", "2")},
                       .role = shard::kSampleRole})),
       OpenOptions()));
-  EXPECT_TRUE(branch.Entry(*branch.tree().Lookup(NameTree::kRoot, "views")));
-  EXPECT_TRUE(branch.tree().Lookup(NameTree::kRoot, "views~2"));
+  EXPECT_TRUE(container_tree.Entry(
+      *container_tree.tree().Lookup(NameTree::kRoot, "views")));
+  EXPECT_TRUE(container_tree.tree().Lookup(NameTree::kRoot, "views~2"));
 }
 
 }  // namespace
