@@ -91,7 +91,7 @@ Status DecodeDelta(const Chunk& chunk, uint64_t width, MutableBytes out,
   if (!in.ok()) return TooShort(chunk, 17 + packed_size);
   for (uint64_t i = 0; i < chunk.count; ++i) {
     if (i % kRowsACheck == 0) {
-      if (Status wanted = interrupt.Check(); !wanted) return wanted;
+      CTXFS_TRY(interrupt.Check());
     }
     if (i > 0) value += least + Bits(packed, (i - 1) * bits, bits);
     std::byte* to = out.data() + i * width;
@@ -181,7 +181,7 @@ class Lines {
   }
 
   Result<Buffer> Take() {
-    if (Status may = Count(); !may) return std::move(may).error();
+    CTXFS_TRY(Count());
     Buffer lines(text_.size());
     if (!text_.empty()) std::memcpy(lines.data(), text_.data(), text_.size());
     return lines;
@@ -198,7 +198,7 @@ class Lines {
                    fmt::format("its text is over the limit of {} bytes",
                                limits::kDecodedBytes)};
     }
-    if (Status wanted = context_.Check(); !wanted) return wanted;
+    CTXFS_TRY(context_.Check());
     return context_.Spend(more);
   }
 
@@ -220,7 +220,7 @@ Status PlainLines(const Chunk& chunk, Lines& lines) {
       return Corrupt(
           fmt::format("its strings end after {} of {} rows", row, chunk.count));
     }
-    if (Status may = lines.Append(chunk, row, value); !may) return may;
+    CTXFS_TRY(lines.Append(chunk, row, value));
   }
   return {};
 }
@@ -251,7 +251,7 @@ Status DictionaryLines(const Chunk& chunk, Lines& lines) {
                                  row, word, size));
     }
     const std::string_view value = words[static_cast<size_t>(word)];
-    if (Status may = lines.Append(chunk, row, value); !may) return may;
+    CTXFS_TRY(lines.Append(chunk, row, value));
   }
   return {};
 }
@@ -350,7 +350,7 @@ Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out,
   uint64_t next = 0;
   for (uint64_t row = 0; row < chunk.count; ++row) {
     if (row % kRowsACheck == 0) {
-      if (Status wanted = interrupt.Check(); !wanted) return wanted;
+      CTXFS_TRY(interrupt.Check());
     }
     const uint64_t step = !ragged || chunk.IsValid(row) ? 1 : 0;
     for (uint64_t k = 0; k < per_row; ++k, to += width) {
@@ -363,10 +363,9 @@ Status DecodeFixed(const Chunk& chunk, uint64_t per_row, MutableBytes out,
 
 Result<Buffer> DecodeLines(const Chunk& chunk, const ReadContext& context) {
   Lines lines(context);
-  Status decoded = chunk.coding == ChunkCoding::kDictionary
-                       ? DictionaryLines(chunk, lines)
-                       : PlainLines(chunk, lines);
-  if (!decoded) return std::move(decoded).error();
+  CTXFS_TRY(chunk.coding == ChunkCoding::kDictionary
+                ? DictionaryLines(chunk, lines)
+                : PlainLines(chunk, lines));
   return lines.Take();
 }
 

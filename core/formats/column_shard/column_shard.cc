@@ -14,9 +14,10 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
-#include "core/container/entry_file_table.h"
+#include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/content/check_at.h"
 
@@ -41,87 +42,10 @@ std::string NameOf(const Column& column, ColumnFile file) {
   return column.name + (file == ColumnFile::kValidity ? ".valid" : "");
 }
 
-/// The values of all columns, then the validity of all columns, so that a
-/// column called "a.valid" keeps its name.
-class ColumnFiles final : public FileTable {
- public:
-  explicit ColumnFiles(std::shared_ptr<const ColumnShard> shard)
-      : FileTable({.directory = "columns"}),
-        shard_(std::move(shard)),
-        columns_(static_cast<uint32_t>(shard_->columns().size())) {}
-
-  uint32_t count() const override { return 2 * columns_; }
-
-  std::optional<std::string_view> Path(uint32_t file,
-                                       std::string& scratch) const override {
-    const Column& column = ColumnOf(file);
-    if (Kind(file) == ColumnFile::kValidity && !column.nullable) {
-      return std::nullopt;
-    }
-    return scratch = NameOf(column, Kind(file));
-  }
-
-  std::optional<uint64_t> KnownSize(uint32_t file) const override {
-    const Column& column = ColumnOf(file);
-    if (Kind(file) == ColumnFile::kValidity) return column.rows;
-    if (column.text()) return std::nullopt;
-    return column.size();
-  }
-
-  std::optional<EntryInfo> Describe(uint32_t file,
-                                    const ReadContext& context) const override {
-    return shard_->DescribeColumn(file % columns_, Kind(file), context);
-  }
-
-  Result<Content> Open(uint32_t file,
-                       const ReadContext& context) const override {
-    return shard_->OpenColumn(file % columns_, Kind(file), context);
-  }
-
- private:
-  ColumnFile Kind(uint32_t file) const {
-    return file < columns_ ? ColumnFile::kValues : ColumnFile::kValidity;
-  }
-  const Column& ColumnOf(uint32_t file) const {
-    return shard_->columns()[file % columns_];
-  }
-
-  std::shared_ptr<const ColumnShard> shard_;
-  uint32_t columns_;
-};
-
-/// Entries that are not part of the table, at the root.
-class OtherEntries final : public EntryFileTable {
- public:
-  explicit OtherEntries(std::shared_ptr<const ColumnShard> shard)
-      : EntryFileTable(shard->EntryTable(), Role::kPrimary, ""),
-        shard_(std::move(shard)) {}
-
-  bool MayHave(uint32_t entry) const override { return shard_->IsOther(entry); }
-  Result<Content> Open(uint32_t entry,
-                       const ReadContext& context) const override {
-    return entries().Open(entry, context);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t entry) const override {
-    return entries().KnownSize(entry);
-  }
-  std::optional<EntryInfo> Describe(uint32_t entry,
-                                    const ReadContext& context) const override {
-    return entries().Describe(entry, context);
-  }
-  std::optional<Error> Fault(uint32_t entry) const override {
-    return entries().Fault(entry);
-  }
-
- private:
-  std::shared_ptr<const ColumnShard> shard_;
-};
-
 }  // namespace
 
 Status ColumnShard::Load(const ReadContext& context) {
-  if (Status loaded = shard::ShardContainer::Load(context); !loaded)
-    return loaded;
+  CTXFS_TRY(shard::ShardContainer::Load(context));
   for (uint32_t i = 0; i < entry_count() && !schema_entry_; ++i) {
     if (EntryName(i) == kSchemaName) schema_entry_ = i;
     has_table_ = has_table_ || !IsOther(i);
@@ -136,12 +60,10 @@ Status ColumnShard::Load(const ReadContext& context) {
   if (!schema && !schema.error().Permanent()) return schema.error();
   if (!schema) {
     Warn({"__schema__: " + schema.error().what, schema.error().offset,
-          /*damage=*/true});
+          Severity::kDamage});
     return {};
   }
-  Result<ColumnTable> table = ReadColumnTable(*schema, *this, context);
-  if (!table) return std::move(table).error();
-  table_ = std::move(*table);
+  table_ = CTXFS_TRY(ReadColumnTable(*schema, *this, context));
   WarnAll(table_.warnings);
   text_sizes_.reserve(columns().size());
   for (const Column& column : columns()) {
@@ -158,20 +80,18 @@ Result<Json> ColumnShard::ReadSchema(uint32_t entry,
         fmt::format("is over the limit of {} bytes", limits::kJsonBytes),
         Record(entry).data_offset};
   }
-  const Result<Buffer> text = ReadEntry(entry, context);
-  if (!text) return text.error();
-  Result<ParsedJson> parsed = ParseJson(AsText(text->span()));
+  const Buffer text = CTXFS_TRY(ReadEntry(entry, context));
+  Result<ParsedJson> parsed = ParseJson(AsText(text.span()));
   if (parsed) return std::move(parsed->value);
   Error error = std::move(parsed).error();
   error.offset = Record(entry).data_offset;
   return error;
 }
 
-Json ColumnShard::Info(const ReadContext& context) const {
-  Json info = shard::ShardContainer::Info(context);
+void ColumnShard::AddInfo(Json& info, const ReadContext& context) const {
+  shard::ShardContainer::AddInfo(info, context);
   info["rows"] = table_.rows;
   info["columns"] = columns().size();
-  return info;
 }
 
 std::string_view ColumnShard::EntryPath(uint32_t entry,
@@ -199,7 +119,7 @@ Result<ColumnShard::Stored> ColumnShard::StoredOf(
   Stored stored;
   const std::vector<ColumnPart>& parts = columns()[column].parts;
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (Status wanted = CheckAt(context, i); !wanted) return wanted.error();
+    CTXFS_TRY(CheckAt(context, i));
     const uint32_t entry = parts[i].entry;
     const shard::ShardRecord record = Record(entry);
     std::string codec = "none";
@@ -223,7 +143,7 @@ Result<std::string> ColumnShard::VerifiedText(
   const std::vector<ColumnPart>& parts = columns()[column].parts;
   std::string text = parts.empty() ? "none" : "yes";
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (Status wanted = CheckAt(context, i); !wanted) return wanted.error();
+    CTXFS_TRY(CheckAt(context, i));
     const uint32_t entry = parts[i].entry;
     const Verdict verdict = VerdictOf(entry)->load(std::memory_order_acquire);
     if (verdict == Verdict::kFailed) return std::string("failed");
@@ -269,18 +189,71 @@ EntryInfo ColumnShard::DescribeColumn(size_t index, ColumnFile file,
   return info;
 }
 
+/// The values of all columns, then the validity of all columns, so that a
+/// column called "a.valid" keeps its name.
+std::shared_ptr<const FileTable> ColumnShard::ColumnFiles() const {
+  const auto count = static_cast<uint32_t>(columns().size());
+  const auto kind = [count](uint32_t file) {
+    return file < count ? ColumnFile::kValues : ColumnFile::kValidity;
+  };
+  return MakeTable(
+      {.placement = {.directory = "columns"},
+       .count = 2 * count,
+       .path = [this, count, kind](uint32_t file, std::string& scratch)
+           -> std::optional<std::string_view> {
+         const Column& column = columns()[file % count];
+         if (kind(file) == ColumnFile::kValidity && !column.nullable) {
+           return std::nullopt;
+         }
+         return scratch = NameOf(column, kind(file));
+       },
+       .open =
+           [this, count, kind](uint32_t file, const ReadContext& context) {
+             return OpenColumn(file % count, kind(file), context);
+           },
+       .facts =
+           [this, count, kind](uint32_t file) {
+             const Column& column = columns()[file % count];
+             if (kind(file) == ColumnFile::kValidity) {
+               return FileFacts{column.rows};
+             }
+             return column.text() ? FileFacts() : FileFacts{column.size()};
+           },
+       .describe =
+           [this, count, kind](uint32_t file, const ReadContext& context) {
+             return DescribeColumn(file % count, kind(file), context);
+           },
+       .owner = Share(*this)});
+}
+
+/// Entries that are not part of the table, at the root.
+std::shared_ptr<const FileTable> ColumnShard::OtherFiles() const {
+  const std::shared_ptr<const FileTable> entries = EntryTable();
+  return MakeTable(
+      {.placement = {.role = Role::kPrimary},
+       .count = entries->count(),
+       .path = PathsOfEntries(
+           entries, [this](uint32_t entry) { return IsOther(entry); }),
+       .open =
+           [entries](uint32_t entry, const ReadContext& context) {
+             return entries->Open(entry, context);
+           },
+       .facts = [entries](uint32_t entry) { return entries->Facts(entry); },
+       .describe =
+           [entries](uint32_t entry, const ReadContext& context) {
+             return entries->Describe(entry, context);
+           },
+       .owner = Share(*this)});
+}
+
 Container::Tables ColumnShard::Files() const {
   Tables files = shard::ShardContainer::Files();
-  if (EntryRole() == Role::kRawEntries) {
-    files.push_back(std::make_shared<const OtherEntries>(Share(*this)));
-  }
+  if (EntryRole() == Role::kRawEntries) files.push_back(OtherFiles());
   if (schema_entry_) {
     files.push_back(
         AliasFile(Role::kPrimary, "schema.json", EntryTable(), *schema_entry_));
   }
-  if (!columns().empty()) {
-    files.push_back(std::make_shared<const ColumnFiles>(Share(*this)));
-  }
+  if (!columns().empty()) files.push_back(ColumnFiles());
   return files;
 }
 
@@ -301,6 +274,7 @@ std::vector<ArrayInfo> ColumnShard::Arrays() const {
       const Column& column = columns()[i];
       const bool valid = file == ColumnFile::kValidity;
       if (valid ? !column.nullable : column.text()) continue;
+      if (!AdmitGrowth(arrays)) return arrays;
       arrays.push_back(
           {NameOf(column, file),
            valid ? DType::kBool : ColumnDType(column.type),
@@ -346,11 +320,12 @@ Table ColumnShard::RowTable() const {
 
 namespace ctxfs {
 
-extern const Format kColumnShard;
-const Format kColumnShard{.name = "columnshard",
-                          .contents = "columns of a table (ColumnShard)",
-                          .extensions = "cshard",
-                          .probe = &shard::HasRole<shard::kColumnRole>,
-                          .open = &OpenAs<column_shard::ColumnShard>};
+extern const Format kColumnShard{.name = "columnshard",
+                                 .contents = "columns of a table (ColumnShard)",
+                                 .extensions = "cshard",
+                                 .golden = "shard-profiles",
+                                 .docs = "columnshard",
+                                 .probe = &shard::HasRole<shard::kColumnRole>,
+                                 .open = &OpenAs<column_shard::ColumnShard>};
 
 }  // namespace ctxfs

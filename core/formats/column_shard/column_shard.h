@@ -28,7 +28,7 @@ class ColumnShard final : public shard::ShardContainer {
 
   Status Load(const ReadContext& context) override;
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   std::string_view EntryPath(uint32_t entry,
                              std::string& scratch) const override;
   /// kRawEntries, because the columns show the same values in a more useful
@@ -47,8 +47,7 @@ class ColumnShard final : public shard::ShardContainer {
   /// Opens a column over all row groups. Decodes text once, to measure it.
   Result<Content> OpenColumn(size_t column, ColumnFile file,
                              const ReadContext& context) const;
-  /// Describes a column; `incomplete` if that was interrupted, or if the store
-  /// failed.
+  /// Describes a column; `incomplete` if that was interrupted or a read failed.
   EntryInfo DescribeColumn(size_t column, ColumnFile file,
                            const ReadContext& context) const;
 
@@ -70,6 +69,8 @@ class ColumnShard final : public shard::ShardContainer {
   Result<std::string> VerifiedText(size_t column,
                                    const ReadContext& context) const;
 
+  std::shared_ptr<const FileTable> ColumnFiles() const;
+  std::shared_ptr<const FileTable> OtherFiles() const;
   std::vector<ArrayInfo> Arrays() const;
   Table RowTable() const;
   Result<Json> ReadSchema(uint32_t entry, const ReadContext& context) const;

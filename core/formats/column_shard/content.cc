@@ -2,6 +2,8 @@
 //
 // The contents of a ColumnShard's columns over all row groups
 // (docs/columnshard.md, section 5).
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "core/base/errors.h"
@@ -27,10 +29,9 @@ class SplitValues final : public Transform {
     Buffer plane(static_cast<size_t>(last - first + 1));
     for (uint64_t j = 0; j < width_; ++j) {
       const uint64_t at = planes_.offset + j * values_ + first;
-      Status read = planes_.guard != nullptr
-                        ? planes_.guard->Read(at, plane.span(), context)
-                        : planes_.source->ReadAt(at, plane.span());
-      if (!read) return read;
+      CTXFS_TRY(planes_.guard != nullptr
+                    ? planes_.guard->Read(at, plane.span(), context)
+                    : planes_.source->ReadAt(at, plane.span()));
       for (uint64_t i = first; i <= last; ++i) {
         const uint64_t byte = i * width_ + j;
         if (byte < offset || byte - offset >= out.size()) continue;
@@ -78,9 +79,8 @@ class ColumnBlock final : public Block {
   const Source* made_from() const override { return shard_->source().get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
-    Result<Buffer> payload = shard_->ReadEntry(part_.entry, context);
-    if (!payload) return payload;
-    Result<Buffer> made = Make(payload->span(), context);
+    const Buffer payload = CTXFS_TRY(shard_->ReadEntry(part_.entry, context));
+    Result<Buffer> made = Make(payload.span(), context);
     if (made) return made;
     Error error = Within("column " + Quote(column_.name), made.error());
     error.offset = shard_->Record(part_.entry).data_offset;
@@ -99,24 +99,21 @@ class ColumnBlock final : public Block {
   }
 
   Result<Buffer> Make(Bytes payload, const ReadContext& context) const {
-    const Result<Chunk> chunk =
-        ParseChunk(payload, column_.type, column_.nullable);
-    if (!chunk) return chunk.error();
+    const Chunk chunk =
+        CTXFS_TRY(ParseChunk(payload, column_.type, column_.nullable));
     // Text may have fewer rows, because its size was measured by decoding it.
-    if (is_text() ? chunk->count > part_.rows : chunk->count != part_.rows) {
-      return Corrupt("a chunk of " + std::to_string(chunk->count) +
-                     " rows, but the schema says " +
-                     std::to_string(part_.rows));
+    if (is_text() ? chunk.count > part_.rows : chunk.count != part_.rows) {
+      return Corrupt(fmt::format("a chunk of {} rows, but the schema says {}",
+                                 chunk.count, part_.rows));
     }
-    if (is_text()) return DecodeLines(*chunk, context);
+    if (is_text()) return DecodeLines(chunk, context);
     Buffer made(static_cast<size_t>(size()));
     if (file_ == ColumnFile::kValidity) {
-      DecodeValidity(*chunk, made.span());
+      DecodeValidity(chunk, made.span());
       return made;
     }
-    Status decoded =
-        DecodeFixed(*chunk, column_.per_row, made.span(), context.interrupt());
-    if (!decoded) return std::move(decoded).error();
+    CTXFS_TRY(
+        DecodeFixed(chunk, column_.per_row, made.span(), context.interrupt()));
     return made;
   }
 
@@ -135,9 +132,7 @@ Result<bool> ColumnShard::AppendStored(const Column& column,
   // The coding is in the header, which is not verified here. If it is damaged,
   // the guard fails when the values are read.
   std::byte head[kChunkHeaderSize];
-  if (Status read = source()->ReadAt(record.data_offset, head); !read) {
-    return std::move(read).error();
-  }
+  CTXFS_TRY(source()->ReadAt(record.data_offset, head));
   const auto coding = CodingOf(column.type, std::to_integer<uint8_t>(head[0]));
   const uint64_t values = part.rows * column.per_row;
   const uint64_t at = record.data_offset + kChunkHeaderSize +
@@ -197,9 +192,8 @@ Status ColumnShard::AppendText(size_t column, size_t part,
   std::atomic<uint64_t>& known = text_sizes_[column][part];
   uint64_t size = known.load(std::memory_order_relaxed);
   if (size == 0) {
-    const Result<BlockCache::Pinned> text = context.Get(*block);
-    if (!text) return text.error();
-    size = (*text)->size() + 1;
+    const BlockCache::Pinned text = CTXFS_TRY(context.Get(*block));
+    size = text->size() + 1;
     known.store(size, std::memory_order_relaxed);
   }
   content.Append(Decoded{std::move(block), 0}, size - 1);
@@ -212,11 +206,10 @@ Result<Content> ColumnShard::OpenColumn(size_t index, ColumnFile file,
   const bool values = file == ColumnFile::kValues;
   Content content;
   for (size_t i = 0; i < column.parts.size(); ++i) {
-    if (Status wanted = context.Check(); !wanted) return wanted.error();
+    CTXFS_TRY(context.Check());
     const ColumnPart& part = column.parts[i];
     if (values && column.text()) {
-      Status appended = AppendText(index, i, context, content);
-      if (!appended) return std::move(appended).error();
+      CTXFS_TRY(AppendText(index, i, context, content));
       continue;
     }
     if (values) {

@@ -2,7 +2,6 @@
 #include "core/formats/column_shard/repeated.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace ctxfs::column_shard {
@@ -60,9 +59,8 @@ class Runs final : public Transform {
 
   Status Compute(uint64_t offset, MutableBytes out,
                  const ReadContext& context) const override {
-    const Result<BlockCache::Pinned> payload = context.Get(*block_);
-    if (!payload) return payload.error();
-    ByteReader in((*payload)->span().subspan(at_));
+    const BlockCache::Pinned payload = CTXFS_TRY(context.Get(*block_));
+    ByteReader in(payload->span().subspan(at_));
     Run run;
     while (!out.empty() && NextRun(in, &run)) {
       if (offset >= run.rows) {

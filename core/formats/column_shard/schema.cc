@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/base/errors.h"
+#include "core/base/heap_allowance.h"
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
@@ -144,19 +145,19 @@ Status ColumnReader::ReadColumn(const Json& described, Column& column) {
   column.nullable = nullable != nullptr && *nullable == true;
   uint64_t per_row = 0;
   for (uint64_t group = 0; group < groups_; ++group) {
-    if (Status added = AddPart(described, group, column); !added) return added;
+    CTXFS_TRY(AddPart(described, group, column));
     if (column.type != ColumnType::kFloat32) continue;
     const uint64_t nulls =
         column.nullable
             ? CountAt(StatsOf(described, group), "null_count").value_or(0)
             : 0;
-    const Result<uint64_t> found = PerRow(column, column.parts.back(), nulls);
-    if (!found) return found.error();
-    if (*found != 0 && per_row != 0 && *found != per_row) {
-      return Corrupt("rows of " + std::to_string(*found) +
-                     " values follow rows of " + std::to_string(per_row));
+    const uint64_t found =
+        CTXFS_TRY(PerRow(column, column.parts.back(), nulls));
+    if (found != 0 && per_row != 0 && found != per_row) {
+      return Corrupt(
+          fmt::format("rows of {} values follow rows of {}", found, per_row));
     }
-    if (*found != 0) per_row = *found;
+    if (found != 0) per_row = found;
   }
   if (per_row != 0) column.per_row = per_row;
   for (const ColumnPart& part : column.parts) {
@@ -198,14 +199,12 @@ Status ColumnReader::AddPart(const Json& described, uint64_t group,
   const uint64_t size = shard_.EntrySize(*entry);
   const bool grows = MayGrow(column.type);
   if (!grows && size < least) {
-    const Result<uint64_t> fewer = FewerRows(column, *entry, rows);
-    if (!fewer) return fewer.error();
-    warnings_.push_back({"column " + Quote(column.name) + ": row group " +
-                             std::to_string(group) + " has " +
-                             std::to_string(*fewer) + " rows, not " +
-                             std::to_string(rows),
-                         at});
-    rows = *fewer;
+    const uint64_t fewer = CTXFS_TRY(FewerRows(column, *entry, rows));
+    warnings_.push_back(
+        {fmt::format("column {}: row group {} has {} rows, not {}",
+                     Quote(column.name), group, fewer, rows),
+         at});
+    rows = fewer;
   }
   if (grows && size < head) {
     return Corrupt(
@@ -235,12 +234,9 @@ Result<uint64_t> ColumnReader::FewerRows(const Column& column, uint32_t entry,
   const uint64_t cost = std::max(size, record.disk_size);
   if (!rows || cost > unread_) return refused;
   unread_ -= cost;
-  const Result<Content> chunk = shard_.OpenEntry(entry, context_);
-  if (!chunk) return chunk.error();
+  const Content chunk = CTXFS_TRY(shard_.OpenEntry(entry, context_));
   std::byte head[kChunkHeaderSize];
-  if (Status read = ReadInto(*chunk, 0, head, context_); !read) {
-    return std::move(read).error();
-  }
+  CTXFS_TRY(ReadInto(chunk, 0, head, context_));
   if (LoadLe<uint32_t>(head + 1) != *rows) return refused;
   return *rows;
 }
@@ -291,8 +287,10 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
                      columns->size(), kMostColumns)});
     return table;
   }
+  CTXFS_TRY(HeapAllowance::Admit(sizeof(uint32_t) * shard.entry_count()));
   ColumnReader reader(schema, shard, context);
   for (const Json& described : *columns) {
+    CTXFS_TRY(context.Check());
     Result<Column> column = reader.Read(described);
     for (Warning& warning : reader.TakeWarnings()) {
       table.warnings.push_back(std::move(warning));
@@ -302,8 +300,7 @@ Result<ColumnTable> ReadColumnTable(const Json& schema,
     if (!column && !column.error().Permanent()) return column.error();
     if (!column) {
       table.warnings.push_back({column.error().what + ": not shown",
-                                column.error().offset,
-                                /*damage=*/true});
+                                column.error().offset, Severity::kDamage});
       continue;
     }
     if (column->rows != table.rows) {
