@@ -10,8 +10,9 @@
 
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
-#include "core/container/listed_files.h"
+#include "core/container/file_set.h"
 #include "core/content/sha256_of.h"
 #include "core/formats/manifest/manifest.h"
 #include "core/formats/wshard/join.h"
@@ -36,24 +37,21 @@ class WShardChunks final : public shard::ShardContainer {
   /// Whether the container has an entry meta/manifest.
   bool has_manifest() const { return entry_.has_value(); }
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Tables Files() const override;
   std::vector<ChildContainer> Children() const override;
   Exports Export() const override;
 
+ private:
   // episode/LANE: the joined lanes.
-
-  std::string_view FilePath(const JoinedLane& joined) const {
-    return joined.name;
-  }
-  uint64_t FileSize(const JoinedLane& joined) const;
-  Result<Content> OpenFile(const JoinedLane& joined,
+  std::shared_ptr<const FileTable> LaneFiles() const;
+  uint64_t LaneSize(const JoinedLane& joined) const;
+  Result<Content> OpenLane(const JoinedLane& joined,
                            const ReadContext& context) const;
   /// Describes the lane in all chunks; it is verified when each part is.
-  EntryInfo DescribeFile(const JoinedLane& joined) const;
+  EntryInfo DescribeLane(const JoinedLane& joined) const;
 
- private:
   std::vector<ArrayInfo> Arrays() const;
   Status OpenChunks(const ReadContext& context);
   Result<std::shared_ptr<const WShardContainer>> OpenChunk(
@@ -77,8 +75,7 @@ class WShardChunks final : public shard::ShardContainer {
 };
 
 Status WShardChunks::Load(const ReadContext& context) {
-  if (Status loaded = shard::ShardContainer::Load(context); !loaded)
-    return loaded;
+  CTXFS_TRY(shard::ShardContainer::Load(context));
   for (uint32_t i = 0; i < entry_count() && !entry_; ++i) {
     if (EntryName(i) == "meta/manifest") entry_ = i;
   }
@@ -95,7 +92,7 @@ Status WShardChunks::Load(const ReadContext& context) {
                         manifest_.chunks.size(), kMostChunks));
     return {};
   }
-  if (Status opened = OpenChunks(context); !opened) return opened;
+  CTXFS_TRY(OpenChunks(context));
   if (!manifest_.faults.empty()) return {};
   join_ = JoinLanes(chunks_);
   if (join_.left_out > 0) {
@@ -143,20 +140,18 @@ Status WShardChunks::OpenChunks(const ReadContext& context) {
 
 Result<std::shared_ptr<const WShardContainer>> WShardChunks::OpenChunk(
     const ChunkRef& chunk, const ReadContext& context) const {
-  Result<std::shared_ptr<const Source>> file = source()->OpenBeside(chunk.uri);
-  if (!file) return std::move(file).error();
-  const Result<Buffer> head = ReadHead(**file);
-  if (!head) return head.error();
-  if (!shard::HasShardRole(head->span(), shard::kWShardRole)) {
+  std::shared_ptr<const Source> file =
+      CTXFS_TRY(source()->OpenBeside(chunk.uri));
+  const Buffer head = CTXFS_TRY(ReadHead(*file));
+  if (!shard::HasShardRole(head.span(), shard::kWShardRole)) {
     return Error{Code::kCorrupt, "not an episode (Shard role 5)", 0};
   }
-  auto opened = std::make_shared<WShardContainer>(*std::move(file), options_);
-  if (Status loaded = opened->Load(context); !loaded)
-    return std::move(loaded).error();
+  auto opened = std::make_shared<WShardContainer>(std::move(file), options_);
+  CTXFS_TRY(opened->Load(context));
   return std::shared_ptr<const WShardContainer>(std::move(opened));
 }
 
-uint64_t WShardChunks::FileSize(const JoinedLane& joined) const {
+uint64_t WShardChunks::LaneSize(const JoinedLane& joined) const {
   uint64_t size = 0;
   for (size_t k = 0; k < chunks_.size(); ++k) {
     size += chunks_[k]->EntrySize(joined.entries[k]);
@@ -164,14 +159,13 @@ uint64_t WShardChunks::FileSize(const JoinedLane& joined) const {
   return size;
 }
 
-Result<Content> WShardChunks::OpenFile(const JoinedLane& lane,
+Result<Content> WShardChunks::OpenLane(const JoinedLane& lane,
                                        const ReadContext& context) const {
   Content joined;  // without a copy
   for (size_t k = 0; k < chunks_.size(); ++k) {
-    const Result<Content> part =
-        chunks_[k]->OpenEntry(lane.entries[k], context);
-    if (!part) return part.error();
-    joined.Append(*part);
+    const Content part =
+        CTXFS_TRY(chunks_[k]->OpenEntry(lane.entries[k], context));
+    joined.Append(part);
   }
   if (lane.name != "time/ticks") return joined;
   std::vector<GlobalTicks::Piece> pieces;
@@ -185,10 +179,11 @@ Result<Content> WShardChunks::OpenFile(const JoinedLane& lane,
                  size);
 }
 
-EntryInfo WShardChunks::DescribeFile(const JoinedLane& joined) const {
+EntryInfo WShardChunks::DescribeLane(const JoinedLane& joined) const {
   EntryInfo info;
   info.name = joined.name;
   info.kind = "joined lane";
+  info.size = LaneSize(joined);
   info.offset = kNoOffset;
   info.dtype = DTypeName(joined.lane.dtype);
   info.shape = joined.lane.shape;
@@ -212,10 +207,29 @@ EntryInfo WShardChunks::DescribeFile(const JoinedLane& joined) const {
   return info;
 }
 
+std::shared_ptr<const FileTable> WShardChunks::LaneFiles() const {
+  const std::vector<JoinedLane>& lanes = join_.lanes;
+  return MakeTable(
+      {.placement = {.directory = "episode"},
+       .count = static_cast<uint32_t>(lanes.size()),
+       .path = [&lanes](uint32_t lane, std::string& /*scratch*/)
+           -> std::string_view { return lanes[lane].name; },
+       .open =
+           [this, &lanes](uint32_t lane, const ReadContext& context) {
+             return OpenLane(lanes[lane], context);
+           },
+       .facts = [this, &lanes](
+                    uint32_t lane) { return FileFacts{LaneSize(lanes[lane])}; },
+       .describe =
+           [this, &lanes](uint32_t lane, const ReadContext& /*context*/) {
+             return DescribeLane(lanes[lane]);
+           },
+       .owner = Share(*this)});
+}
+
 Container::Tables WShardChunks::Files() const {
   Tables files = shard::ShardContainer::Files();
-  files.push_back(
-      ListFiles({.directory = "episode"}, Share(*this), Share(join_.lanes)));
+  files.push_back(LaneFiles());
   return files;
 }
 
@@ -246,10 +260,11 @@ std::vector<ChildContainer> WShardChunks::Children() const {
 std::vector<ArrayInfo> WShardChunks::Arrays() const {
   std::vector<ArrayInfo> arrays;
   for (const JoinedLane& joined : join_.lanes) {
+    if (!AdmitGrowth(arrays)) break;
     arrays.push_back(
         {joined.name, joined.lane.dtype, joined.lane.shape,
          [self = Share(*this), &joined](const ReadContext& context) {
-           return self->OpenFile(joined, context);
+           return self->OpenLane(joined, context);
          }});
   }
   return arrays;
@@ -311,8 +326,8 @@ std::vector<Error> WShardChunks::Inspect(const ReadContext& context) const {
   return faults;
 }
 
-Json WShardChunks::Info(const ReadContext& context) const {
-  Json info = shard::ShardContainer::Info(context);
+void WShardChunks::AddInfo(Json& info, const ReadContext& context) const {
+  shard::ShardContainer::AddInfo(info, context);
   Json continuity = manifest_.faults;
   Json chunks = Json::array();
   for (size_t k = 0; k < manifest_.chunks.size(); ++k) {
@@ -342,15 +357,13 @@ Json WShardChunks::Info(const ReadContext& context) const {
   for (const Json& fault : continuity) info["warnings"].push_back(fault);
   info["continuity"] = continuity.empty() ? Json("ok") : std::move(continuity);
   info["joined_lanes"] = join_.lanes.size();
-  return info;
 }
 
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
   auto chunks = std::make_shared<WShardChunks>(source, options);
-  if (Status loaded = chunks->Load(context); !loaded)
-    return std::move(loaded).error();
+  CTXFS_TRY(chunks->Load(context));
   if (!chunks->has_manifest()) {
     return manifest::OpenManifest(std::move(source), options,
                                   context);  // of form A
@@ -364,11 +377,15 @@ Result<std::shared_ptr<const Container>> Open(
 
 namespace ctxfs {
 
-extern const Format kWShardChunks;
-const Format kWShardChunks{.name = "wshard_chunks",
-                           .contents = "manifest of an episode in chunks",
-                           .extensions = "manifest",
-                           .probe = &wshard::ProbeChunks,
-                           .open = &wshard::Open};
+extern const Format kWShardChunks{
+    .name = "wshard_chunks",
+    .contents = "manifest of an episode in chunks",
+    .extensions = "manifest",
+    .text_extensions = "manifest",
+    .golden = "shard-profiles wshard",
+    .docs = "wshard manifest",
+    .probe = &wshard::ProbeChunks,
+    .open = &wshard::Open,
+    .traits = {.opens_neighbours = true}};
 
 }  // namespace ctxfs

@@ -28,8 +28,8 @@ size_t CountRepeatedNames(const shard::ShardContainer& container) {
 
 }  // namespace
 
-Json WShardContainer::Info(const ReadContext& context) const {
-  Json info = shard::ShardContainer::Info(context);
+void WShardContainer::AddInfo(Json& info, const ReadContext& context) const {
+  shard::ShardContainer::AddInfo(info, context);
   info["episode"] = episode_;
   Json& warnings = info["warnings"];
   if (const size_t repeated = CountRepeatedNames(*this); repeated > 0) {
@@ -73,7 +73,6 @@ Json WShardContainer::Info(const ReadContext& context) const {
   } else if (*identity) {
     info["identity"] = **identity;
   }
-  return info;
 }
 
 EntryInfo WShardContainer::Describe(uint32_t entry) const {
@@ -106,8 +105,9 @@ EntryInfo WShardContainer::Describe(uint32_t entry) const {
   return info;
 }
 
-EntryInfo WShardContainer::DescribeFile(const SignFile& file) const {
+EntryInfo WShardContainer::DescribeSigns(const SignFile& file) const {
   EntryInfo info = shard::ShardContainer::Describe(file.entry);
+  info.size = file.layout.decoded_size();
   info.name.reset();
   info.kind = "signs";
   info.computed = true;

@@ -94,8 +94,7 @@ Status GlobalTicks::Compute(uint64_t offset, MutableBytes out,
   const size_t skip = offset % kTickSize;
   const size_t count = (skip + out.size() + kTickSize - 1) / kTickSize;
   Buffer ticks(count * kTickSize);
-  Status read = ReadInto(local_, tick * kTickSize, ticks.span(), context);
-  if (!read) return read;
+  CTXFS_TRY(ReadInto(local_, tick * kTickSize, ticks.span(), context));
   auto piece = std::ranges::upper_bound(pieces_, tick, {}, &Piece::end);
   for (size_t at = 0; at < ticks.size(); at += kTickSize) {
     while (tick >= piece->end) ++piece;

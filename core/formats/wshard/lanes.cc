@@ -12,6 +12,7 @@
 #include <cctype>
 
 #include "core/base/bytes.h"
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/wshard/limits.h"
@@ -139,6 +140,8 @@ void LaneTable::Declare(const std::string* id, std::string block,
       return;
     }
   }
+  // After an interrupt or a refusal, opening fails and the table is not used.
+  if (!AllowedWork::MayGoOn(0) || !AdmitGrowth(channels_)) return;
   const auto index = static_cast<uint32_t>(channels_.size());
   channels_.push_back(std::move(channel));
   by_block_.try_emplace(std::move(block), index);

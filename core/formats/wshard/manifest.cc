@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/wshard/manifest.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/bytes.h"
+#include "core/base/heap_allowance.h"
 
 namespace ctxfs::wshard {
 namespace {
@@ -46,9 +49,9 @@ std::vector<std::string> Discontinuities(const std::vector<ChunkRef>& chunks,
                                   : std::nullopt;
     if (i == 0 || !chunks[i].start || !chunks[i - 1].last) continue;
     if (CheckedAdd(*chunks[i - 1].last, 1) != chunks[i].start) {
-      faults.push_back("timestep gap between chunk " +
-                       std::to_string(chunks[i - 1].index) + " and " +
-                       std::to_string(chunks[i].index));
+      if (!AllowedWork::MayGoOn(0)) break;
+      faults.push_back(fmt::format("timestep gap between chunk {} and {}",
+                                   chunks[i - 1].index, chunks[i].index));
     }
   }
   if (total && !chunks.empty() && sum != total) {
@@ -56,6 +59,7 @@ std::vector<std::string> Discontinuities(const std::vector<ChunkRef>& chunks,
   }
   for (const ChunkRef& chunk : chunks) {
     if (!StaysInside(chunk.uri)) {
+      if (!AllowedWork::MayGoOn(0)) break;
       faults.push_back("uri leaves the folder: " + chunk.uri);
     }
   }
@@ -94,6 +98,7 @@ ChunkManifest ChunkManifest::Parse(const Json& json) {
     return manifest;
   }
   for (const Json& chunk : *chunks) {
+    if (!AllowedWork::MayGoOn(0) || !AdmitGrowth(manifest.chunks)) break;
     manifest.chunks.push_back(ParseChunk(chunk));
   }
   std::ranges::stable_sort(manifest.chunks, {}, &ChunkRef::index);

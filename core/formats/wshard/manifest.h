@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/base/json.h"
@@ -33,8 +32,8 @@ struct ChunkManifest {
 };
 
 /// Returns whether a relative path stays in its directory, judged by its text
-/// alone. A link could still lead out: open the path by Source::OpenBeside, which
-/// refuses that.
+/// alone. A link could still lead out: open the path by Source::OpenBeside,
+/// which refuses that.
 bool StaysInside(std::string_view path);
 
 }  // namespace ctxfs::wshard

@@ -64,13 +64,12 @@ std::optional<size_t> Interleaving::IndexOf(uint32_t entry) const {
 
 Status RepairedLane::Compute(uint64_t offset, MutableBytes out,
                              const ReadContext& context) const {
-  if (Status passed = Verify(context); !passed) return passed;
+  CTXFS_TRY(Verify(context));
   while (!out.empty()) {
     const Interleaving::Run run = stored_.interleaving->Locate(index_, offset);
     const size_t length =
         static_cast<size_t>(std::min<uint64_t>(run.length, out.size()));
-    Status read = stored_.source->ReadAt(run.offset, out.first(length));
-    if (!read) return read;
+    CTXFS_TRY(stored_.source->ReadAt(run.offset, out.first(length)));
     out = out.subspan(length);
     offset += length;
   }
@@ -79,7 +78,7 @@ Status RepairedLane::Compute(uint64_t offset, MutableBytes out,
 
 Status RepairedLane::Verify(const ReadContext& context) const {
   for (const std::shared_ptr<const ChecksumGuard>& guard : *stored_.guards) {
-    if (Status passed = guard->Verify(context); !passed) return passed;
+    CTXFS_TRY(guard->Verify(context));
   }
   return {};
 }

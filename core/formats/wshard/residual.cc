@@ -2,7 +2,6 @@
 #include "core/formats/wshard/residual.h"
 
 #include <fmt/core.h>
-#include <string>
 
 #include "core/base/bytes.h"
 
@@ -54,11 +53,8 @@ std::vector<uint64_t> SignLayout::shape() const {
 }
 
 Result<BlockCache::Pinned> Signs::Packed(const ReadContext& context) const {
-  Result<BlockCache::Pinned> packed = context.Get(*packed_);
-  if (!packed) return packed;
-  if (Status fresh = packed_->CheckUnchanged(); !fresh) {
-    return std::move(fresh).error();
-  }
+  BlockCache::Pinned packed = CTXFS_TRY(context.Get(*packed_));
+  CTXFS_TRY(packed_->CheckUnchanged());
   return packed;
 }
 
@@ -77,14 +73,12 @@ Result<const std::byte*> Signs::Track(const std::byte* packed,
 
 Status Signs::Compute(uint64_t offset, MutableBytes out,
                       const ReadContext& context) const {
-  const Result<BlockCache::Pinned> packed = Packed(context);
-  if (!packed) return packed.error();
+  const BlockCache::Pinned packed = CTXFS_TRY(Packed(context));
   uint64_t step = offset / layout_.dimensions;
   uint64_t dimension = offset % layout_.dimensions;
   for (std::byte& sign : out) {
-    const Result<const std::byte*> track = Track((*packed)->data(), dimension);
-    if (!track) return track.error();
-    const std::byte eight = (*track)[step / 8];
+    const std::byte* track = CTXFS_TRY(Track(packed->data(), dimension));
+    const std::byte eight = track[step / 8];
     const bool set = (eight >> (step % 8) & std::byte{1}) != std::byte{0};
     sign = static_cast<std::byte>(set ? 1 : -1);
     if (++dimension == layout_.dimensions) {
@@ -96,11 +90,9 @@ Status Signs::Compute(uint64_t offset, MutableBytes out,
 }
 
 Status Signs::Verify(const ReadContext& context) const {
-  const Result<BlockCache::Pinned> packed = Packed(context);
-  if (!packed) return packed.error();
+  const BlockCache::Pinned packed = CTXFS_TRY(Packed(context));
   for (uint64_t d = 0; d < layout_.dimensions; ++d) {
-    const Result<const std::byte*> track = Track((*packed)->data(), d);
-    if (!track) return track.error();
+    CTXFS_TRY(Track(packed->data(), d));
   }
   return {};
 }

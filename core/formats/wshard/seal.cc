@@ -5,8 +5,8 @@
 // the episode. meta/provenance has the identity of the chunk before
 // (docs/wshard.md, section 7).
 #include <set>
-#include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/text.h"
 #include "core/codec/digest.h"
 #include "core/content/sha256_of.h"
@@ -17,20 +17,19 @@ namespace ctxfs::wshard {
 Result<std::optional<std::string>> WShardContainer::Identity(
     const ReadContext& context) const {
   if (!known_.identity) return std::optional<std::string>();
-  Result<std::string> text = ReadMetaEntry(*this, *known_.identity, context);
-  if (!text) return std::move(text).error();
+  const std::string text =
+      CTXFS_TRY(ReadMetaEntry(*this, *known_.identity, context));
   Sha256 digest;
-  digest.Update(AsBytes(*text));
+  digest.Update(AsBytes(text));
   return std::optional<std::string>(digest.Hex());
 }
 
 Result<std::string> WShardContainer::PreviousIdentity(
     const ReadContext& context) const {
   if (!known_.provenance) return std::string();
-  const Result<Json> provenance =
-      ReadEntryJson(*this, *known_.provenance, context);
-  if (!provenance) return provenance.error();
-  return LowerHex(TextAt(*provenance, "prev_identity"));
+  const Json provenance =
+      CTXFS_TRY(ReadEntryJson(*this, *known_.provenance, context));
+  return LowerHex(TextAt(provenance, "prev_identity"));
 }
 
 std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
@@ -39,7 +38,9 @@ std::vector<Error> WShardContainer::Inspect(const ReadContext& context) const {
   const uint64_t at = Describe(*known_.identity).offset;
   const Result<Json> identity = ReadEntryJson(*this, *known_.identity, context);
   if (!identity) {
-    faults.push_back(identity.error());
+    const Error& error = identity.error();
+    faults.push_back(
+        error.code == Code::kCorrupt ? Within("meta/identity", error) : error);
     return faults;
   }
   const Json* listed = MemberAt(*identity, "entries");

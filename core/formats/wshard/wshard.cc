@@ -17,8 +17,7 @@
 #include <algorithm>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
-#include "core/container/listed_files.h"
+#include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/content/check_at.h"
 #include "core/formats/wshard/limits.h"
@@ -57,59 +56,56 @@ Result<std::string> ReadMetaEntry(const shard::ShardContainer& container,
     return Error{Code::kLimit, fmt::format("{} bytes are over the limit of {}",
                                            size, kMostJsonBytes)};
   }
-  const Result<Content> content = container.OpenEntry(entry, context);
-  if (!content) return content.error();
-  return ReadAll(*content, context);
+  const Content content = CTXFS_TRY(container.OpenEntry(entry, context));
+  return ReadAll(content, context);
 }
 
 Result<Json> ReadEntryJson(const shard::ShardContainer& container,
                            uint32_t entry, const ReadContext& context) {
-  const Result<std::string> text = ReadMetaEntry(container, entry, context);
-  if (!text) return text.error();
-  Result<ParsedJson> parsed = ParseJson(*text);
+  const std::string text = CTXFS_TRY(ReadMetaEntry(container, entry, context));
+  Result<ParsedJson> parsed = ParseJson(text);
   if (!parsed) {
-    return Error{parsed.error().code, "not JSON: " + parsed.error().what,
+    return Error{parsed.error().code, parsed.error().what,
                  container.Record(entry).data_offset};
   }
   return std::move(parsed->value);
 }
 
 Status WShardContainer::Load(const ReadContext& context) {
-  if (Status loaded = shard::ShardContainer::Load(context); !loaded)
-    return loaded;
+  CTXFS_TRY(shard::ShardContainer::Load(context));
   known_ = FindKnown();
-  Result<Json> wshard = ReadMeta(known_.wshard, "meta/wshard", context);
-  if (!wshard) return std::move(wshard).error();
-  Result<Json> episode = ReadMeta(known_.episode, "meta/episode", context);
-  if (!episode) return std::move(episode).error();
-  Result<Json> channels = ReadMeta(known_.channels, "meta/channels", context);
-  if (!channels) return std::move(channels).error();
+  const Json wshard =
+      CTXFS_TRY(ReadMeta(known_.wshard, "meta/wshard", context));
+  const Json episode =
+      CTXFS_TRY(ReadMeta(known_.episode, "meta/episode", context));
+  const Json channels =
+      CTXFS_TRY(ReadMeta(known_.channels, "meta/channels", context));
 
   const Json length =
-      Pick(*episode, {"length_T", "length_t"}, &Json::is_number_unsigned);
+      Pick(episode, {"length_T", "length_t"}, &Json::is_number_unsigned);
   std::optional<uint64_t> steps = LengthBySize();
   if (!length.is_null()) steps = length.get<uint64_t>();
-  lanes_ = LaneTable(*channels, steps);
+  lanes_ = LaneTable(channels, steps);
   if (lanes_.unusable() > 0) {
     Warn({fmt::format("{} elements of meta/channels are not valid",
                       lanes_.unusable())});
   }
 
-  Json timebase = Pick(*episode, {"timebase"}, &Json::is_object);
+  Json timebase = Pick(episode, {"timebase"}, &Json::is_object);
   if (timebase.is_null()) {
-    timebase = Pick(*wshard, {"timebase"}, &Json::is_object);
+    timebase = Pick(wshard, {"timebase"}, &Json::is_object);
   }
-  const Json env = Pick(*episode, {"env_id"}, &Json::is_string);
-  episode_ = {{"id", Pick(*episode, {"episode_id", "id"}, &Json::is_string)},
-              {"env_id", env.is_null() ? Json("") : env},
-              {"length_T", steps ? Json(*steps) : Json()},
-              {"length_T_declared", !length.is_null()},
-              {"timebase", std::move(timebase)},
-              {"chunk_index",
-               Pick(*episode, {"chunk_index"}, &Json::is_number_integer)},
-              {"total_chunks",
-               Pick(*episode, {"total_chunks"}, &Json::is_number_integer)},
-              {"timestep_range", PickRange(*episode)}};
+  const Json env = Pick(episode, {"env_id"}, &Json::is_string);
+  episode_ = {
+      {"id", Pick(episode, {"episode_id", "id"}, &Json::is_string)},
+      {"env_id", env.is_null() ? Json("") : env},
+      {"length_T", steps ? Json(*steps) : Json()},
+      {"length_T_declared", !length.is_null()},
+      {"timebase", std::move(timebase)},
+      {"chunk_index", Pick(episode, {"chunk_index"}, &Json::is_number_integer)},
+      {"total_chunks",
+       Pick(episode, {"total_chunks"}, &Json::is_number_integer)},
+      {"timestep_range", PickRange(episode)}};
   FindInterleaving();
   return {};
 }
@@ -148,7 +144,7 @@ Result<Json> WShardContainer::ReadMeta(std::optional<uint32_t> entry,
   // on whether a read has failed.
   if (!json.error().Permanent()) return json;
   Warn({std::string(name) + ": " + json.error().what, json.error().offset,
-        /*damage=*/true});
+        Severity::kDamage});
   return Json();
 }
 
@@ -274,25 +270,45 @@ std::optional<SignLayout> WShardContainer::SignsOf(uint32_t entry) const {
   return SignLayout::Find(size, length(), lanes_.SignalElements(*signal));
 }
 
-Result<Content> WShardContainer::OpenFile(
-    const SignFile& file, const ReadContext& /*context*/) const {
-  Result<std::shared_ptr<const Block>> packed = OpenBlock(file.entry);
-  if (!packed) return std::move(packed).error();
+Result<Content> WShardContainer::OpenSigns(const SignFile& file) const {
+  std::shared_ptr<const Block> packed = CTXFS_TRY(OpenBlock(file.entry));
   return Content(
-      Computed{std::make_shared<const Signs>(std::move(*packed), file.layout)},
-      FileSize(file));
+      Computed{std::make_shared<const Signs>(std::move(packed), file.layout)},
+      file.layout.decoded_size());
 }
 
-Container::Tables WShardContainer::Files() const {
-  Tables files = shard::ShardContainer::Files();
-  auto signs = std::make_shared<std::vector<SignFile>>();
+/// views/residual_signs/SIGNAL: the sign bits of a signal as an array of int8.
+std::shared_ptr<const FileTable> WShardContainer::SignFiles() const {
+  const auto signs = std::make_shared<std::vector<SignFile>>();
   for (uint32_t i = 0; i < entry_count(); ++i) {
     if (const auto layout = SignsOf(i)) signs->push_back({i, *layout});
     if (signs->size() == kMostDerivedFiles) break;
   }
-  files.push_back(ListFiles(
-      {.role = Role::kViews, .directory = "residual_signs"}, Share(*this),
-      std::shared_ptr<const std::vector<SignFile>>(std::move(signs))));
+  return MakeTable(
+      {.placement = {.role = Role::kViews, .directory = "residual_signs"},
+       .count = static_cast<uint32_t>(signs->size()),
+       .path =
+           [this, signs](uint32_t file, std::string& /*scratch*/) {
+             return *ResidualSignal(*EntryName((*signs)[file].entry));
+           },
+       .open =
+           [this, signs](uint32_t file, const ReadContext& /*context*/) {
+             return OpenSigns((*signs)[file]);
+           },
+       .facts =
+           [signs](uint32_t file) {
+             return FileFacts{(*signs)[file].layout.decoded_size()};
+           },
+       .describe =
+           [this, signs](uint32_t file, const ReadContext& /*context*/) {
+             return DescribeSigns((*signs)[file]);
+           },
+       .owner = Share(*this)});
+}
+
+Container::Tables WShardContainer::Files() const {
+  Tables files = shard::ShardContainer::Files();
+  files.push_back(SignFiles());
   return files;
 }
 
@@ -324,8 +340,8 @@ std::vector<ArrayInfo> WShardContainer::Arrays(
     } else if (const std::optional<SignLayout> layout = SignsOf(i)) {
       arrays.push_back({SignsPath(i), DType::kI8, layout->shape(),
                         [self = Share(*this), file = SignFile{i, *layout}](
-                            const ReadContext& request) {
-                          return self->OpenFile(file, request);
+                            const ReadContext& /*request*/) {
+                          return self->OpenSigns(file);
                         }});
     }
   }
@@ -336,11 +352,12 @@ std::vector<ArrayInfo> WShardContainer::Arrays(
 
 namespace ctxfs {
 
-extern const Format kWShard;
-const Format kWShard{.name = "wshard",
-                     .contents = "robot and agent episodes (Shard v2)",
-                     .extensions = "wshard",
-                     .probe = &wshard::Probe,
-                     .open = &OpenAs<wshard::WShardContainer>};
+extern const Format kWShard{.name = "wshard",
+                            .contents = "robot and agent episodes (Shard v2)",
+                            .extensions = "wshard",
+                            .golden = "wshard",
+                            .docs = "wshard",
+                            .probe = &wshard::Probe,
+                            .open = &OpenAs<wshard::WShardContainer>};
 
 }  // namespace ctxfs

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/formats/shard/shard.h"
@@ -32,7 +30,7 @@ class WShardContainer final : public shard::ShardContainer {
 
   Status Load(const ReadContext& context) override;
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   EntryInfo Describe(uint32_t entry) const override;
   Result<Content> OpenEntry(uint32_t entry,
                             const ReadContext& context) const override;
@@ -47,18 +45,6 @@ class WShardContainer final : public shard::ShardContainer {
     uint32_t entry;
     SignLayout layout;
   };
-
-  // views/residual_signs/SIGNAL: the sign bits of a signal as an array of int8.
-
-  std::string_view FilePath(const SignFile& file) const {
-    return *ResidualSignal(*EntryName(file.entry));
-  }
-  uint64_t FileSize(const SignFile& file) const {
-    return file.layout.decoded_size();
-  }
-  Result<Content> OpenFile(const SignFile& file,
-                           const ReadContext& context) const;
-  EntryInfo DescribeFile(const SignFile& file) const;
 
   /// Steps of the episode: declared, or from the size of a lane; nullopt if
   /// unknown (docs/wshard.md, section 2).
@@ -78,6 +64,9 @@ class WShardContainer final : public shard::ShardContainer {
   Result<std::string> PreviousIdentity(const ReadContext& context) const;
 
  private:
+  std::shared_ptr<const FileTable> SignFiles() const;
+  Result<Content> OpenSigns(const SignFile& file) const;
+  EntryInfo DescribeSigns(const SignFile& file) const;
   /// Entries that describe others or give the length; of equal names the first.
   struct Known {
     std::optional<uint32_t> wshard, episode, channels, identity, provenance;
