@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "core/base/bytes.h"
 #include "core/base/dtype.h"
 #include "core/base/limits.h"
+#include "core/base/whole_number.h"
 #include "core/formats/cowrie/limits.h"
 
 namespace ctxfs::cowrie {
@@ -123,13 +123,11 @@ class EdgeIds {
 
  private:
   void Append(std::string_view id, std::string& out) {
-    int64_t number = 0;
-    const char* end = id.data() + id.size();
-    const auto [stop, error] = std::from_chars(id.data(), end, number);
-    ok_ = ok_ && error == std::errc() && stop == end;
+    const std::optional<int64_t> number = WholeNumber<int64_t>(id);
+    ok_ = ok_ && number;
     if (!ok_) return;
-    std::byte bytes[sizeof(number)];
-    StoreLe(static_cast<uint64_t>(number), bytes);
+    std::byte bytes[sizeof(*number)];
+    StoreLe(static_cast<uint64_t>(*number), bytes);
     out += AsText(bytes);
   }
 

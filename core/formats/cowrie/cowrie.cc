@@ -8,9 +8,11 @@
 //   ..  hints to skip; a dictionary of names; one value
 #include "core/formats/cowrie/cowrie.h"
 
-#include <string>
+#include <fmt/core.h>
+
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/codec/codec.h"
 #include "core/formats/cowrie/decoder.h"
 #include "core/formats/cowrie/limits.h"
@@ -29,20 +31,21 @@ Result<Buffer> Decompress(uint8_t kind, uint64_t length, Bytes stored,
   constexpr uint8_t kGzip = 1;
   constexpr uint8_t kZstd = 2;
   if (length > kMostBytes) {
-    return Error{Code::kLimit,
-                 "cowrie: decodes to " + std::to_string(length) +
-                     " bytes, over the limit of " + std::to_string(kMostBytes),
-                 kHeaderSize};
+    return Error{
+        Code::kLimit,
+        fmt::format("cowrie: decodes to {} bytes, over the limit of {}", length,
+                    kMostBytes),
+        kHeaderSize};
   }
   if (kind != kGzip && kind != kZstd) {
     return Error{Code::kCorrupt,
-                 "cowrie: compression " + std::to_string(kind) + " is unknown",
+                 fmt::format("cowrie: compression {} is unknown", kind),
                  kHeaderSize - 1};
   }
+  CTXFS_TRY(HeapAllowance::Admit(length));
   Buffer plain(static_cast<size_t>(length));
-  Status decoded = kind == kGzip ? DecodeGzip(stored, plain.span(), interrupt)
-                                 : DecodeZstd(stored, plain.span(), interrupt);
-  if (!decoded) return std::move(decoded).error();
+  CTXFS_TRY(kind == kGzip ? DecodeGzip(stored, plain.span(), interrupt)
+                          : DecodeZstd(stored, plain.span(), interrupt));
   return plain;
 }
 
@@ -70,10 +73,10 @@ Result<CowrieValue> ReadCowrie(Bytes bytes, const Interrupt& interrupt) {
     return Error{Code::kCorrupt, "cowrie: does not start with 'SJ'", 0};
   }
   if (version != kVersion) {
-    return Error{Code::kVersion,
-                 "cowrie: version " + std::to_string(version) +
-                     " is not supported, only 2 is",
-                 2};
+    return Error{
+        Code::kVersion,
+        fmt::format("cowrie: version {} is not supported, only 2 is", version),
+        2};
   }
   CowrieValue value;
   Bytes plain = bytes.subspan(kHeaderSize);
@@ -88,31 +91,27 @@ Result<CowrieValue> ReadCowrie(Bytes bytes, const Interrupt& interrupt) {
                    kHeaderSize};
     }
     const auto kind = static_cast<uint8_t>(flags >> 1 & 3U);
-    Result<Buffer> unpacked =
-        Decompress(kind, length, in.Take(in.remaining()), interrupt);
-    if (!unpacked) return std::move(unpacked).error();
-    value.unpacked.emplace(std::move(*unpacked));
+    Buffer unpacked =
+        CTXFS_TRY(Decompress(kind, length, in.Take(in.remaining()), interrupt));
+    value.unpacked.emplace(std::move(unpacked));
     plain = std::as_const(*value.unpacked).span();
     offset = 0;
     hints = false;  // compressed bytes hold no hints, and no frame
   }
   CowrieArrays arrays;
-  Result<Json> json =
-      CowrieDecoder(plain, offset, arrays, interrupt).Decode(hints);
-  if (!json) return std::move(json).error();
-  value.json = std::move(*json);
+  value.json =
+      CTXFS_TRY(CowrieDecoder(plain, offset, arrays, interrupt).Decode(hints));
   value.left_out = arrays.left_out();
   value.arrays = std::move(arrays).Take();
   return value;
 }
 
 Result<Json> DecodeCowrie(Bytes bytes, const Interrupt& interrupt) {
-  Result<CowrieValue> value =
-      LooksLikeCowrieGraph1(bytes)
-          ? ReadCowrieGraph1(bytes, /*numbers=*/true, interrupt)
-          : ReadCowrie(bytes, interrupt);
-  if (!value) return std::move(value).error();
-  return std::move(value->json);
+  CowrieValue value =
+      CTXFS_TRY(LooksLikeCowrieGraph1(bytes)
+                    ? ReadCowrieGraph1(bytes, /*numbers=*/true, interrupt)
+                    : ReadCowrie(bytes, interrupt));
+  return std::move(value.json);
 }
 
 }  // namespace ctxfs::cowrie

@@ -34,6 +34,8 @@ void CowrieDecoder::ReadDictionary() {
          Code::kLimit);
     return;
   }
+  if (!Admitted(HeapAllowance::Admit(count * sizeof(std::string_view)))) return;
+  names_.reserve(static_cast<size_t>(count));
   for (uint64_t i = 0; i < count && ok(); ++i) names_.push_back(View());
 }
 

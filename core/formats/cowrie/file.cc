@@ -5,12 +5,16 @@
 //
 //   "SJ", version 2, ...          generation 2 (cowrie.cc)
 //   0x39, parts, parts            a graph of generation 1 (gen1.cc, graph1.cc)
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <string>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/container/container.h"
 #include "core/container/documents.h"
-#include "core/container/listed_files.h"
+#include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/cowrie/limits.h"
@@ -22,11 +26,11 @@ namespace {
 /// All of `source`, which may be no larger than a decoded value.
 Result<Buffer> ReadValue(const Source& source, const ReadContext& context) {
   if (source.size() > kMostBytes) {
-    return Error{Code::kLimit,
-                 "a cowrie value of " + std::to_string(source.size()) +
-                     " bytes is over the limit of " +
-                     std::to_string(kMostBytes),
-                 0};
+    return Error{
+        Code::kLimit,
+        fmt::format("a cowrie value of {} bytes is over the limit of {}",
+                    source.size(), kMostBytes),
+        0};
   }
   return ReadBuffer(source, 0, source.size(), "cowrie value",
                     context.interrupt());
@@ -34,11 +38,9 @@ Result<Buffer> ReadValue(const Source& source, const ReadContext& context) {
 
 Result<std::string> ValueText(const Source& source,
                               const ReadContext& context) {
-  const Result<Buffer> bytes = ReadValue(source, context);
-  if (!bytes) return bytes.error();
-  const Result<Json> value = DecodeCowrie(bytes->span(), context.interrupt());
-  if (!value) return value.error();
-  return FormatJson(*value);
+  const Buffer bytes = CTXFS_TRY(ReadValue(source, context));
+  const Json value = CTXFS_TRY(DecodeCowrie(bytes.span(), context.interrupt()));
+  return FormatJson(value);
 }
 
 class CowrieFile final : public Container {
@@ -48,48 +50,44 @@ class CowrieFile final : public Container {
       : Container(std::move(source)) {}
 
   Status Load(const ReadContext& context) {
-    const Result<Buffer> bytes = ReadValue(*source(), context);
-    if (!bytes) return bytes.error();
-    graph1_ = LooksLikeCowrieGraph1(bytes->span());
-    Result<CowrieValue> value =
-        graph1_ ? ReadCowrieGraph1(bytes->span(), /*numbers=*/false,
-                                   context.interrupt())
-                : ReadCowrie(bytes->span(), context.interrupt());
-    if (!value) return std::move(value).error();
+    const Buffer bytes = CTXFS_TRY(ReadValue(*source(), context));
+    graph1_ = LooksLikeCowrieGraph1(bytes.span());
+    CowrieValue value =
+        CTXFS_TRY(graph1_ ? ReadCowrieGraph1(bytes.span(), /*numbers=*/false,
+                                             context.interrupt())
+                          : ReadCowrie(bytes.span(), context.interrupt()));
     data_ = source();
-    if (value->unpacked) {
+    if (value.unpacked) {
       packed_ = true;
       data_ = std::make_shared<const UnpackedSource>(
-          source(), *std::move(value->unpacked));
+          source(), *std::move(value.unpacked));
     }
-    arrays_ = std::move(value->arrays);
-    left_out_ = value->left_out;
+    arrays_ = std::move(value.arrays);
+    left_out_ = value.left_out;
     return {};
   }
 
-  Json Info(const ReadContext& /*context*/) const override {
-    Json info = {{"format", "cowrie"},
+  void AddInfo(Json& info, const ReadContext& /*context*/) const override {
+    info.update({{"format", "cowrie"},
                  {"generation", graph1_ ? 1 : 2},
                  {"entries", arrays_.size()},
-                 {"container_size", source()->size()},
                  {"decoded_size", data_->size()},
-                 {"warnings", Json::array()}};
+                 {"warnings", Json::array()}});
     if (left_out_ > 0) {
-      info["warnings"].push_back(std::to_string(left_out_) +
-                                 " arrays are over a limit, so they are only "
-                                 "in value.json");
+      info["warnings"].push_back(fmt::format(
+          "{} arrays are over a limit, so they are only in value.json",
+          left_out_));
     }
-    return info;
   }
 
   Tables Files() const override {
-    const Placement arrays{
-        .role = Role::kEntries, .directory = "arrays", .shared = true};
-    return {ListFiles(arrays, Share(*this), Share(arrays_)),
-            TextDocument(Role::kPrimary, "value.json", {owner_, 0}, source(),
-                         [source = source()](const ReadContext& context) {
-                           return ValueText(*source, context);
-                         })};
+    return {ArrayFiles(),
+            TextDocument(
+                Role::kPrimary, "value.json", {owner_, 0}, source(),
+                [source = source()](const ReadContext& context) {
+                  return ValueText(*source, context);
+                },
+                TextCost(std::max(source()->size(), data_->size())))};
   }
 
   Exports Export() const override {
@@ -101,22 +99,38 @@ class CowrieFile final : public Container {
     return exports;
   }
 
-  // arrays/NAME: the entries.
-
-  std::string_view FilePath(const CowrieArray& array) const {
-    return array.name;
+ private:
+  /// arrays/NAME: the entries.
+  std::shared_ptr<const FileTable> ArrayFiles() const {
+    return MakeTable(
+        {.placement = {.role = Role::kEntries,
+                       .directory = "arrays",
+                       .shared = true},
+         .count = static_cast<uint32_t>(arrays_.size()),
+         .path = [this](uint32_t array, std::string& /*scratch*/)
+             -> std::string_view { return arrays_[array].name; },
+         .open =
+             [this](uint32_t array, const ReadContext& /*context*/) {
+               return OpenArray(arrays_[array]);
+             },
+         .facts =
+             [this](uint32_t array) {
+               return FileFacts{CowrieArraySize(arrays_[array])};
+             },
+         .describe =
+             [this](uint32_t array, const ReadContext& /*context*/) {
+               return DescribeArray(arrays_[array]);
+             },
+         .owner = Share(*this)});
   }
-  Result<Content> OpenFile(const CowrieArray& array,
-                           const ReadContext& /*context*/) const {
+  Result<Content> OpenArray(const CowrieArray& array) const {
     return CowrieElements(array, data_, {owner_, 1 + array.offset});
   }
-  uint64_t FileSize(const CowrieArray& array) const {
-    return CowrieArraySize(array);
-  }
-  EntryInfo DescribeFile(const CowrieArray& array) const {
+  EntryInfo DescribeArray(const CowrieArray& array) const {
     EntryInfo info;
     info.name = array.name;
     info.kind = "array";
+    info.size = CowrieArraySize(array);
     info.stored_size = array.length;
     info.offset = array.offset;
     if (array.coding != CowrieCoding::kPlain || packed_) info.codec = "cowrie";
@@ -125,15 +139,15 @@ class CowrieFile final : public Container {
     info.shape = array.shape;
     return info;
   }
-
- private:
   std::vector<ArrayInfo> AllArrays() const {
     std::vector<ArrayInfo> all;
     for (const CowrieArray& array : arrays_) {
-      all.push_back({array.name, array.dtype, array.shape,
-                     [self = Share(*this), &array](const ReadContext& context) {
-                       return self->OpenFile(array, context);
-                     }});
+      if (!AdmitGrowth(all)) break;
+      all.push_back(
+          {array.name, array.dtype, array.shape,
+           [self = Share(*this), &array](const ReadContext& /*context*/) {
+             return self->OpenArray(array);
+           }});
     }
     return all;
   }
@@ -160,12 +174,13 @@ bool Probe(Bytes head) {
 
 namespace ctxfs {
 
-extern const Format kCowrie;
-const Format kCowrie{.name = "cowrie",
-                     .contents = "structured values with tensors",
-                     .extensions = "cowrie",
-                     .probe = &cowrie::Probe,
-                     .open = &OpenAs<cowrie::CowrieFile>,
-                     .resembles = &cowrie::LooksLikeCowrieGraph1};
+extern const Format kCowrie{.name = "cowrie",
+                            .contents = "structured values with tensors",
+                            .extensions = "cowrie",
+                            .golden = "shard-profiles",
+                            .docs = "cowrie",
+                            .probe = &cowrie::Probe,
+                            .open = &OpenAs<cowrie::CowrieFile>,
+                            .resembles = &cowrie::LooksLikeCowrieGraph1};
 
 }  // namespace ctxfs

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/limits.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/cowrie/text.h"
 
@@ -22,10 +21,9 @@ constexpr uint8_t kGraphTag = 0x39;
 Result<CowrieValue> ReadCowrieGraph1(Bytes bytes, bool numbers,
                                      const Interrupt& interrupt) {
   CowrieArrays arrays;
-  Result<Json> json = CowrieGen1(bytes, numbers, arrays, interrupt).Decode();
-  if (!json) return std::move(json).error();
+  Json json = CTXFS_TRY(CowrieGen1(bytes, numbers, arrays, interrupt).Decode());
   CowrieValue value;
-  value.json = std::move(*json);
+  value.json = std::move(json);
   value.left_out = arrays.left_out();
   value.arrays = std::move(arrays).Take();
   return value;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
 #include "core/base/json.h"
 #include "core/formats/cowrie/arrays.h"
 #include "core/formats/cowrie/reader.h"

@@ -73,7 +73,10 @@ Json CowrieGen1::Signed(uint64_t count) {
   Json list = Json::array();
   for (; count > 0 && ok(); --count) {
     const int64_t number = Zigzag();
-    if (numbers_ && SpendValues(1)) list.push_back(SignedJson(number));
+    if (!numbers_ || !SpendValues(1)) continue;
+    if (Admitted(AdmitGrowth(list.get_ref<Json::array_t&>()))) {
+      list.push_back(SignedJson(number));
+    }
   }
   return list;
 }

@@ -8,10 +8,10 @@
 
 namespace ctxfs::cowrie {
 
-/// What one value may ask for (docs/cowrie.md, section 6): bytes after its own
+/// Limits on one value (docs/cowrie.md, section 6): bytes after its own
 /// decompression, nesting, values of any kind, names in its dictionary, bytes
-/// of text that its JSON is made of, bytes of an integer, dimensions of a
-/// tensor, and arrays that it is looked through for.
+/// of text that go into its JSON, bytes of an integer, dimensions of a tensor,
+/// and arrays that are listed.
 constexpr uint64_t kMostBytes = 256 * limits::kMiB;
 constexpr unsigned kMostDepth = 1000;
 constexpr uint64_t kMostValues = 4'000'000;

@@ -3,8 +3,6 @@
 // Arrays of cowrie values whose elements are stored with varying lengths.
 #include "core/formats/cowrie/numbers.h"
 
-#include <cstring>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,10 +30,9 @@ class NumbersBlock final : public Block {
   const Source* made_from() const override { return data_.get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
-    const Result<Buffer> coded =
-        ReadBuffer(*data_, offset_, length_, "array", context.interrupt());
-    if (!coded) return coded.error();
-    CowrieReader in(coded->span(), offset_, context.interrupt());
+    const Buffer coded = CTXFS_TRY(
+        ReadBuffer(*data_, offset_, length_, "array", context.interrupt()));
+    CowrieReader in(coded.span(), offset_, context.interrupt());
     std::vector<int64_t> numbers;
     // Each takes at least a byte.
     numbers.reserve(static_cast<size_t>(length_));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/bytes.h"
+#include "core/base/heap_allowance.h"
 #include "core/base/interrupt.h"
 #include "core/base/json.h"
 #include "core/base/result.h"
@@ -76,7 +77,8 @@ class CowrieReader {
       return false;
     }
     text_ += bytes;
-    return Worked(bytes / kTextPerStep);
+    return Worked(bytes / kTextPerStep) &&
+           Admitted(HeapAllowance::Admit(bytes));
   }
   /// Bytes of text counted so far.
   uint64_t text() const { return text_; }
@@ -101,6 +103,12 @@ class CowrieReader {
         error_ = std::move(wanted).error();
       }
     }
+    return ok();
+  }
+
+  /// Makes a refusal of memory the fault. Returns false after any fault.
+  bool Admitted(Status may) {
+    if (!may && ok()) error_ = std::move(may).error();
     return ok();
   }
 
@@ -138,7 +146,11 @@ class CowrieReader {
   template <typename Read>
   Json List(uint64_t count, uint64_t values, const Read& read) {
     Json list = Json::array();
-    for (; count > 0 && SpendValues(values); --count) list.push_back(read());
+    auto& values_of = list.get_ref<Json::array_t&>();
+    for (; count > 0 && SpendValues(values); --count) {
+      if (!Admitted(AdmitGrowth(values_of))) break;
+      values_of.push_back(read());
+    }
     return list;
   }
   Json Strings() {

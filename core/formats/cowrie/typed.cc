@@ -140,7 +140,9 @@ Json CowrieDecoder::Bitmask() {
                .offset = offset() - mask.size(),
                .length = mask.size()},
               /*alone=*/true);
+  if (!Admitted(HeapAllowance::Admit(count * sizeof(Json)))) return nullptr;
   Json bits = Json::array();
+  bits.get_ref<Json::array_t&>().reserve(static_cast<size_t>(count));
   for (uint64_t i = 0; i < count && Worked(1); ++i) {
     const auto byte =
         std::to_integer<unsigned>(mask[static_cast<size_t>(i / 8)]);

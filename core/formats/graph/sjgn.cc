@@ -14,10 +14,9 @@
 #include <fmt/core.h>
 
 #include <iterator>
-#include <span>
-#include <string>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/text.h"
 #include "core/codec/codec.h"
 #include "core/container/open.h"
@@ -62,7 +61,7 @@ Status Graph::Load(const ReadContext& context) {
                  in.at()};
   }
   for (uint64_t i = 0; in.ok() && i < count; ++i) {
-    if (Status wanted = context.Check(); !wanted) return wanted;
+    CTXFS_TRY(context.Check());
     Section section;
     section.kind = in.Uvarint();
     // Writers leave it 0, so it is only shown, and not used.
@@ -74,21 +73,19 @@ Status Graph::Load(const ReadContext& context) {
   }
   if (!in.ok()) return in.error();
   for (const Section& section : sections_) {
-    if (Status wanted = context.Check(); !wanted) return wanted;
-    if (Status read = ReadBody(section, context); !read) return read;
+    CTXFS_TRY(context.Check());
+    CTXFS_TRY(ReadBody(section, context));
   }
   for (uint32_t i = 0; i < tables_.size(); ++i) AddIds(i);
   reads_ = std::vector<std::atomic<bool>>(tables_.size());
   return {};
 }
 
-Json Graph::Info(const ReadContext& context) const {
-  Json info = {{"format", "sjgn"},
-               {"version", "1." + std::to_string(minor_)},
+void Graph::AddInfo(Json& info, const ReadContext& context) const {
+  info.update({{"format", "sjgn"},
+               {"version", fmt::format("1.{}", minor_)},
                {"flags", flags_},
-               {"entries", sections_.size()},
-               {"container_size", source()->size()},
-               {"warnings", WarningTexts()}};
+               {"entries", sections_.size()}});
   for (size_t i = 0; i < tables_.size(); ++i) {
     if (reads_[i].load(std::memory_order_acquire)) continue;
     if (!context.Check()) break;
@@ -103,7 +100,6 @@ Json Graph::Info(const ReadContext& context) const {
                 ids.error().offset}
             .Text());
   }
-  return info;
 }
 
 /// Finds the arrays of a section. A section that cannot be read as its kind is
@@ -152,18 +148,18 @@ bool Probe(Bytes head) {
 Result<std::shared_ptr<const Source>> Unpack(
     std::shared_ptr<const Source> packed, const ReadContext& context) {
   constexpr uint64_t kFrameAt = 8;
-  Result<Buffer> all = ReadBuffer(*packed, 0, packed->size(), "packed graph");
-  if (!all) return std::move(all).error();
-  if (all->size() < kFrameAt) {
-    return Error{Code::kCorrupt, "the file ends within its header",
-                 all->size()};
+  const Buffer all =
+      CTXFS_TRY(ReadBuffer(*packed, 0, packed->size(), "packed graph"));
+  if (all.size() < kFrameAt) {
+    return Error{Code::kCorrupt, "the file ends within its header", all.size()};
   }
-  const auto size = LoadLe<uint32_t>(all->data() + 4);
+  const auto size = LoadLe<uint32_t>(all.data() + 4);
   if (size > kMostBytes) {
     return Error{Code::kLimit, "the graph decodes to more than 256 MiB", 4};
   }
-  Buffer plain(size);  // not cleared, so a false size costs no memory
-  Status decoded = DecodeZstd(all->span().subspan(kFrameAt), plain.span(),
+  CTXFS_TRY(HeapAllowance::Admit(size));
+  Buffer plain(size);
+  Status decoded = DecodeZstd(all.span().subspan(kFrameAt), plain.span(),
                               context.interrupt());
   if (!decoded) {
     return Error{decoded.error().code, decoded.error().what, kFrameAt};
@@ -179,16 +175,13 @@ Result<std::shared_ptr<const Source>> Unpack(
 Result<std::shared_ptr<const Container>> Open(
     std::shared_ptr<const Source> source, const OpenOptions& /*options*/,
     const ReadContext& context) {
-  Result<Buffer> magic = ReadBuffer(*source, 0, 4, "magic");
-  if (!magic) return std::move(magic).error();
+  const Buffer magic = CTXFS_TRY(ReadBuffer(*source, 0, 4, "magic"));
   std::shared_ptr<const Source> data = source;
-  if (LoadLe<uint32_t>(magic->data()) == kPackedMagic) {
+  if (LoadLe<uint32_t>(magic.data()) == kPackedMagic) {
     if (source->size() > kMostBytes) {
       return Error{Code::kLimit, "the file is larger than 256 MiB", 0};
     }
-    Result<std::shared_ptr<const Source>> plain = Unpack(source, context);
-    if (!plain) return std::move(plain).error();
-    data = std::move(*plain);
+    data = CTXFS_TRY(Unpack(source, context));
   }
   return LoadContainer<Graph>(context, std::move(source), std::move(data));
 }
@@ -199,11 +192,12 @@ Result<std::shared_ptr<const Container>> Open(
 
 namespace ctxfs {
 
-extern const Format kSjgn;
-const Format kSjgn{.name = "sjgn",
-                   .contents = "graphs (Cowrie-GNN)",
-                   .extensions = "sjgn sjgz",
-                   .probe = &graph::Probe,
-                   .open = &graph::Open};
+extern const Format kSjgn{.name = "sjgn",
+                          .contents = "graphs (Cowrie-GNN)",
+                          .extensions = "sjgn sjgz",
+                          .golden = "shard-profiles",
+                          .docs = "sjgn",
+                          .probe = &graph::Probe,
+                          .open = &graph::Open};
 
 }  // namespace ctxfs

@@ -10,7 +10,6 @@
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/content/block.h"
-#include "core/formats/graph/sjgn_cursor.h"
 #include "core/formats/graph/sjgn_sections.h"
 #include "core/formats/graph/sjgn_table.h"
 
@@ -38,34 +37,11 @@ class Graph final : public Container {
   /// To be called once, before anything else.
   Status Load(const ReadContext& context);
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;
 
-  // .ctxfs/raw/sections/NAME: the entries, as stored.
-
-  std::string_view FilePath(const Section& section) const {
-    return section.name;
-  }
-  uint64_t FileSize(const Section& section) const { return section.length; }
-  Result<Content> OpenFile(const Section& section,
-                           const ReadContext& context) const;
-  EntryInfo DescribeFile(const Section& section) const;
-
-  // arrays/NAME: the arrays of feature, split and aux sections. arrays/TABLE/id
-  // of nodes, arrays/TABLE/src and dst of edges: the ids in the events of
-  // tables.
-
-  std::string_view FilePath(const SjgnArray& array) const { return array.name; }
-  uint64_t FileSize(const SjgnArray& array) const { return array.size; }
-  Result<Content> OpenFile(const SjgnArray& array,
-                           const ReadContext& context) const;
-  EntryInfo DescribeFile(const SjgnArray& array) const;
-
  private:
-  class Lines;
-  class Ids;
-
   Status ReadBody(const Section& section, const ReadContext& context);
   /// Adds the arrays of a table's ids to `ids_`.
   void AddIds(uint32_t table);
@@ -74,6 +50,18 @@ class Graph final : public Container {
                                           SjgnWanted wanted) const;
   Result<Content> OpenLines(size_t table, const ReadContext& context) const;
   std::vector<ArrayInfo> AllArrays(const ReadContext& context) const;
+
+  std::shared_ptr<const FileTable> SectionFiles() const;
+  EntryInfo DescribeSection(const Section& section) const;
+  // arrays/NAME: the arrays of feature, split and aux sections. arrays/TABLE/id
+  // of nodes, arrays/TABLE/src and dst of edges: the ids in the events of
+  // tables.
+  std::shared_ptr<const FileTable> ArrayFiles(
+      const std::vector<SjgnArray>& arrays, Cost exists_cost) const;
+  Result<Content> OpenArray(const SjgnArray& array,
+                            const ReadContext& context) const;
+  EntryInfo DescribeArray(const SjgnArray& array) const;
+  std::shared_ptr<const FileTable> LineFiles() const;
   std::shared_ptr<const FileTable> MetaFile(const Section& section) const;
 
   std::shared_ptr<const Source> data_;

@@ -6,9 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/documents.h"
-#include "core/container/listed_files.h"
+#include "core/container/file_set.h"
 #include "core/content/bit_bytes.h"
 #include "core/formats/cowrie/cowrie.h"
 #include "core/formats/graph/sjgn.h"
@@ -40,9 +41,8 @@ std::shared_ptr<const Block> Graph::TableBlock(size_t table,
 Result<Content> Graph::OpenLines(size_t table,
                                  const ReadContext& context) const {
   auto block = TableBlock(table, SjgnWanted::kLines);
-  const Result<BlockCache::Pinned> text = context.Get(*block);
-  if (!text) return text.error();
-  return Content(Decoded{std::move(block), 0}, (*text)->size());
+  const BlockCache::Pinned text = CTXFS_TRY(context.Get(*block));
+  return Content(Decoded{std::move(block), 0}, text->size());
 }
 
 void Graph::AddIds(uint32_t table) {
@@ -59,24 +59,20 @@ void Graph::AddIds(uint32_t table) {
   ids_.push_back(std::move(array));
 }
 
-Result<Content> Graph::OpenFile(const Section& section,
-                                const ReadContext& /*context*/) const {
-  return Piece(section.offset, section.length);
-}
-
-EntryInfo Graph::DescribeFile(const Section& section) const {
+EntryInfo Graph::DescribeSection(const Section& section) const {
   EntryInfo info;
   info.name = section.name;
   info.kind = KindName(section.kind);
   info.extra["encoding"] = section.encoding;
+  info.size = section.length;
   info.stored_size = section.length;
   info.offset = section.offset;
   info.verified = "none";
   return info;
 }
 
-Result<Content> Graph::OpenFile(const SjgnArray& array,
-                                const ReadContext& context) const {
+Result<Content> Graph::OpenArray(const SjgnArray& array,
+                                 const ReadContext& context) const {
   if (array.bits) {
     return Content(
         Computed{std::make_shared<const BitBytes>(data_, array.offset)},
@@ -86,19 +82,19 @@ Result<Content> Graph::OpenFile(const SjgnArray& array,
     return Piece(array.offset, array.size);
   }
   auto block = TableBlock(array.table, SjgnWanted::kIds);
-  const Result<BlockCache::Pinned> ids = context.Get(*block);
-  if (!ids) return ids.error();
+  const BlockCache::Pinned ids = CTXFS_TRY(context.Get(*block));
   // The number of events was found from their lengths alone.
   const SjgnSection& table = tables_[array.table];
-  if ((*ids)->size() != array.size * (table.edges ? 2 : 1)) {
+  if (ids->size() != array.size * (table.edges ? 2 : 1)) {
     return Error{Code::kCorrupt, "the events are not as many as their lengths",
                  table.offset};
   }
   return Content(Decoded{std::move(block), array.offset}, array.size);
 }
 
-EntryInfo Graph::DescribeFile(const SjgnArray& array) const {
+EntryInfo Graph::DescribeArray(const SjgnArray& array) const {
   EntryInfo info;
+  info.size = array.size;
   info.kind = "array";
   info.verified = "none";
   info.dtype = DTypeName(array.dtype);
@@ -115,45 +111,69 @@ EntryInfo Graph::DescribeFile(const SjgnArray& array) const {
   return info;
 }
 
+/// A file for each of `arrays`.
+std::shared_ptr<const FileTable> Graph::ArrayFiles(
+    const std::vector<SjgnArray>& arrays, Cost exists_cost) const {
+  return MakeTable(
+      {.placement = {.directory = "arrays", .exists_cost = exists_cost},
+       .count = static_cast<uint32_t>(arrays.size()),
+       .path = [&arrays](uint32_t array, std::string& /*scratch*/)
+           -> std::string_view { return arrays[array].name; },
+       .open =
+           [this, &arrays](uint32_t array, const ReadContext& context) {
+             return OpenArray(arrays[array], context);
+           },
+       .facts =
+           [&arrays](uint32_t array) { return FileFacts{arrays[array].size}; },
+       .describe =
+           [this, &arrays](uint32_t array, const ReadContext& /*context*/) {
+             return DescribeArray(arrays[array]);
+           },
+       .owner = Share(*this)});
+}
+
+/// .ctxfs/raw/sections/NAME: the entries, as stored.
+std::shared_ptr<const FileTable> Graph::SectionFiles() const {
+  return MakeTable(
+      {.placement = {.role = Role::kRawEntries, .directory = "sections"},
+       .count = static_cast<uint32_t>(sections_.size()),
+       .path = [this](uint32_t section, std::string& /*scratch*/)
+           -> std::string_view { return sections_[section].name; },
+       .open = [this](uint32_t section,
+                      const ReadContext& /*context*/) -> Result<Content> {
+         return Piece(sections_[section].offset, sections_[section].length);
+       },
+       .facts =
+           [this](uint32_t section) {
+             return FileFacts{sections_[section].length};
+           },
+       .describe =
+           [this](uint32_t section, const ReadContext& /*context*/) {
+             return DescribeSection(sections_[section]);
+           },
+       .owner = Share(*this)});
+}
+
 /// tables/NAME.jsonl: the events of a table, one on each line.
-class Graph::Lines final : public FileTable {
- public:
-  explicit Lines(std::shared_ptr<const Graph> graph)
-      : FileTable({.directory = "tables"}), graph_(std::move(graph)) {}
-
-  uint32_t count() const override {
-    return static_cast<uint32_t>(graph_->tables_.size());
-  }
-  std::optional<std::string_view> Path(uint32_t table,
-                                       std::string& scratch) const override {
-    scratch = graph_->tables_[table].name;
-    return scratch += ".jsonl";
-  }
-  Result<Content> Open(uint32_t table,
-                       const ReadContext& context) const override {
-    return graph_->OpenLines(table, context);
-  }
-  Cost exists_cost() const override { return Cost::kDecode; }
-
- private:
-  const std::shared_ptr<const Graph> graph_;
-};
-
-class Graph::Ids final : public ListedFiles<Graph, SjgnArray> {
- public:
-  using ListedFiles::ListedFiles;
-
-  Cost exists_cost() const override { return Cost::kDecode; }
-};
+std::shared_ptr<const FileTable> Graph::LineFiles() const {
+  return MakeTable(
+      {.placement = {.directory = "tables", .exists_cost = Cost::kDecode},
+       .count = static_cast<uint32_t>(tables_.size()),
+       .path = [this](uint32_t table,
+                      std::string& scratch) -> std::string_view {
+         scratch = tables_[table].name;
+         return scratch += ".jsonl";
+       },
+       .open =
+           [this](uint32_t table, const ReadContext& context) {
+             return OpenLines(table, context);
+           },
+       .owner = Share(*this)});
+}
 
 Container::Tables Graph::Files() const {
-  const Placement arrays{.directory = "arrays"};
-  Tables files = {
-      ListFiles({.role = Role::kRawEntries, .directory = "sections"},
-                Share(*this), Share(sections_)),
-      ListFiles(arrays, Share(*this), Share(arrays_)),
-      std::make_shared<const Lines>(Share(*this)),
-      std::make_shared<const Ids>(arrays, Share(*this), Share(ids_))};
+  Tables files = {SectionFiles(), ArrayFiles(arrays_, Cost::kNone), LineFiles(),
+                  ArrayFiles(ids_, Cost::kDecode)};
   for (const Section& section : sections_) {
     if (section.kind == kMeta) files.push_back(MetaFile(section));
   }
@@ -174,18 +194,22 @@ std::vector<ArrayInfo> Graph::AllArrays(const ReadContext& context) const {
   const auto add = [&](const SjgnArray& array) {
     all.push_back({array.name, array.dtype, array.shape,
                    [self = Share(*this), &array](const ReadContext& request) {
-                     return self->OpenFile(array, request);
+                     return self->OpenArray(array, request);
                    },
                    /*opening_reads=*/array.table != SjgnArray::kStored});
   };
-  for (const SjgnArray& array : arrays_) add(array);
+  for (const SjgnArray& array : arrays_) {
+    // After a refusal the work fails, and its result is not used.
+    if (!AdmitGrowth(all)) return all;
+    add(array);
+  }
   uint32_t unlisted = SjgnArray::kStored;  // a table without ids
   for (const SjgnArray& array : ids_) {
     if (array.table == unlisted) continue;
-    // After an interrupt nobody uses the result. A failed read says nothing
-    // about the table, and its arrays fail when they are read.
-    if (!context.Check()) return all;
-    const Result<Content> ids = OpenFile(array, context);
+    // The same after an interrupt. A failed read says nothing about the table,
+    // and its arrays fail when they are read.
+    if (!context.Check() || !AdmitGrowth(all)) return all;
+    const Result<Content> ids = OpenArray(array, context);
     if (!ids && ids.error().Permanent()) {
       unlisted = array.table;
     } else {
@@ -210,13 +234,12 @@ std::shared_ptr<const FileTable> Graph::MetaFile(const Section& section) const {
       Role::kPrimary, "meta.json", {owner_, kMetaKey + section.offset}, data_,
       [data = data_,
        section](const ReadContext& context) -> Result<std::string> {
-        const Result<Buffer> bytes = ReadBuffer(
-            *data, section.offset, section.length, "meta", context.interrupt());
-        if (!bytes) return bytes.error();
-        const Result<Json> meta =
-            cowrie::DecodeCowrie(bytes->span(), context.interrupt());
-        if (!meta) return meta.error();
-        return FormatJson(*meta);
+        const Buffer bytes =
+            CTXFS_TRY(ReadBuffer(*data, section.offset, section.length, "meta",
+                                 context.interrupt()));
+        const Json meta =
+            CTXFS_TRY(cowrie::DecodeCowrie(bytes.span(), context.interrupt()));
+        return FormatJson(meta);
       });
 }
 

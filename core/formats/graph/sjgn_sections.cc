@@ -12,7 +12,7 @@
 #include <iterator>
 #include <optional>
 
-#include "core/base/limits.h"
+#include "core/base/rank.h"
 
 namespace ctxfs::graph {
 namespace {
@@ -38,7 +38,7 @@ SjgnArray ReadFeature(SjgnCursor& in, const std::string& name) {
   const std::optional<DType> dtype = FeatureType(in.U8());
   if (!dtype) in.Fail("the dtype is unknown");
   const uint64_t rank = in.Uvarint();
-  if (rank > limits::kKiB) in.Fail("too many dimensions");
+  if (rank > limits::kArrayRank) in.Fail("too many dimensions");
   array.shape.push_back(0);
   for (uint64_t i = 0; in.ok() && i < rank; ++i) {
     array.shape.push_back(in.Uvarint());

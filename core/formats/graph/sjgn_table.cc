@@ -17,7 +17,6 @@
 
 #include "core/base/json.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
 #include "core/content/read_context.h"
 #include "core/formats/cowrie/decoder.h"
 #include "core/formats/cowrie/limits.h"
@@ -85,13 +84,12 @@ Result<Json> ReadFrame(Bytes frame, uint64_t offset, const Interrupt& interrupt,
   cowrie::CowrieArrays arrays;
   cowrie::CowrieDecoder decoder(frame.subspan(kHeaderSize),
                                 offset + kHeaderSize, arrays, interrupt);
-  Result<Json> event = decoder.Decode((flags & kHints) != 0);
-  if (!event) return event;
+  Json event = CTXFS_TRY(decoder.Decode((flags & kHints) != 0));
   text += decoder.text();
   if (text > cowrie::kMostText) {
     return Error{Code::kLimit, TooMuchText(), offset};
   }
-  if (!event->is_object()) {
+  if (!event.is_object()) {
     return Error{Code::kCorrupt, "an event is not an object", offset};
   }
   return event;
@@ -281,9 +279,8 @@ Result<Table> ReadTable(Bytes bytes, uint64_t offset, bool edges,
     const uint64_t at = in.offset();
     const Bytes frame = in.Take(length);
     if (!in.Worked(kStepsOfEvent)) break;
-    const Result<Json> event = ReadFrame(frame, at, interrupt, text);
-    if (!event) return event.error();
-    EventReader reader(*event, names, text);
+    const Json event = CTXFS_TRY(ReadFrame(frame, at, interrupt, text));
+    EventReader reader(event, names, text);
     if (std::string fault = reader.Read(); !fault.empty()) {
       return Error{Code::kCorrupt, std::move(fault), at};
     }
@@ -319,19 +316,17 @@ class TableBlock final : public Block {
   const Source* made_from() const override { return data_.get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
-    const Result<Buffer> bytes =
-        ReadBuffer(*data_, table_.offset, table_.length, "a graph's table",
-                   context.interrupt());
-    if (!bytes) return bytes.error();
-    Result<Table> table = ReadTable(bytes->span(), table_.offset, table_.edges,
-                                    wanted_, context.interrupt());
-    if (!table) return std::move(table).error();
-    if (wanted_ == SjgnWanted::kLines) return std::move(table->lines).Take();
-    if (!table->unlisted.empty()) {
-      return Error{Code::kCorrupt, table->unlisted, table_.offset};
+    const Buffer bytes =
+        CTXFS_TRY(ReadBuffer(*data_, table_.offset, table_.length,
+                             "a graph's table", context.interrupt()));
+    Table table = CTXFS_TRY(ReadTable(bytes.span(), table_.offset, table_.edges,
+                                      wanted_, context.interrupt()));
+    if (wanted_ == SjgnWanted::kLines) return std::move(table.lines).Take();
+    if (!table.unlisted.empty()) {
+      return Error{Code::kCorrupt, table.unlisted, table_.offset};
     }
-    const Bytes from = AsBytes(table->ids.from());
-    const Bytes to = table_.edges ? AsBytes(table->ids.to()) : Bytes();
+    const Bytes from = AsBytes(table.ids.from());
+    const Bytes to = table_.edges ? AsBytes(table.ids.to()) : Bytes();
     Buffer made(from.size() + to.size());
     std::copy_n(to.data(), to.size(),
                 std::copy_n(from.data(), from.size(), made.data()));
@@ -358,7 +353,8 @@ class TableBlock final : public Block {
   uint64_t JsonOf(uint64_t bytes) const {
     return kEscape * TextOf(bytes) + kJsonAByte * bytes;
   }
-  /// One event as values, whose text is there twice, and as JSON, which grows.
+  /// Memory of one event: its values, with the text twice, and its JSON, in a
+  /// string that grows.
   uint64_t EventCost() const {
     const uint64_t bytes = table_.largest_event;
     const uint64_t values = kBytesAValue * std::min(bytes, cowrie::kMostValues);

@@ -2,7 +2,6 @@
 #include "core/formats/cowrie/cowrie.h"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include "core/formats/cowrie/limits.h"
 #include "tests/unit/testing/compress.h"
@@ -162,24 +161,6 @@ TEST(Cowrie, HintsAreSkipped) {
       DecodeCowrie(AsBytes("SJ\x02\x08"s + hints + "\x00\x45"s));
   ASSERT_TRUE(cowrie) << cowrie.error().Text();
   EXPECT_EQ(*cowrie, 5);
-}
-
-/// One gzip member.
-std::string Gzip(const std::string& text) {
-  std::string out(text.size() + 100, '\0');
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 16 + MAX_WBITS, 8,
-                         Z_DEFAULT_STRATEGY),
-            Z_OK);
-  std::string in = text;
-  stream.next_in = reinterpret_cast<Bytef*>(in.data());
-  stream.avail_in = static_cast<uInt>(in.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
 }
 
 TEST(Cowrie, CompressedFrames) {
