@@ -16,6 +16,7 @@
 #include <array>
 #include <numeric>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/open.h"
 
@@ -53,7 +54,7 @@ Status Collection::Load(const ReadContext& context) {
   for (const auto step :
        {&Collection::ReadPrelude, &Collection::ReadHeader,
         &Collection::LocateChunks, &Collection::CheckPieces}) {
-    if (Status done = (this->*step)(context); !done) return done;
+    CTXFS_TRY((this->*step)(context));
   }
   return {};
 }
@@ -63,24 +64,23 @@ Status Collection::Load(const ReadContext& context) {
 // JSON tells them apart (docs/cvc.md, section 1).
 Status Collection::ReadPrelude(const ReadContext& /*context*/) {
   const uint64_t size = source()->size();
-  Result<Buffer> head =
-      ReadBuffer(*source(), 0, std::min(size, kHeadBytes), "prelude");
-  if (!head) return std::move(head).error();
+  const Buffer head = CTXFS_TRY(
+      ReadBuffer(*source(), 0, std::min(size, kHeadBytes), "prelude"));
   const Error cut{Code::kCorrupt, "the file ends within the prelude", size};
   if (size < kOldJsonAt) return cut;
-  const auto word = LoadLe<uint32_t>(head->data() + kVersionAt);
+  const auto word = LoadLe<uint32_t>(head.data() + kVersionAt);
   const unsigned major = word & 0xFFFFU;
   const unsigned minor = word >> 16;
   const auto length =
-      size < kJsonAt ? 0 : LoadLe<uint32_t>(head->data() + kLengthAt);
+      size < kJsonAt ? 0 : LoadLe<uint32_t>(head.data() + kLengthAt);
 
   bool versioned = major >= 1 && major <= 10 && minor <= 100;
   if (versioned && word > 2) {
     const bool reads_versioned = major <= 2 &&
                                  InBounds(kJsonAt, length, size) &&
-                                 OpensObject(head->span(), kJsonAt);
+                                 OpensObject(head.span(), kJsonAt);
     const bool reads_old = InBounds(kOldJsonAt, word, size) &&
-                           OpensObject(head->span(), kOldJsonAt);
+                           OpensObject(head.span(), kOldJsonAt);
     versioned = reads_versioned || !reads_old;
     if (versioned && major > 2) {
       return Error{
@@ -113,9 +113,9 @@ Status Collection::ReadHeader(const ReadContext& /*context*/) {
                              json_size_, limits::kJsonBytes),
                  length_at};
   }
-  Result<Buffer> text = ReadBuffer(*source(), json_at_, json_size_, "header");
-  if (!text) return std::move(text).error();
-  Result<Header> header = ParseHeader(AsText(text->span()));
+  const Buffer text =
+      CTXFS_TRY(ReadBuffer(*source(), json_at_, json_size_, "header"));
+  Result<Header> header = ParseHeader(AsText(text.span()));
   if (!header) {
     Error error = std::move(header).error();
     error.offset = json_at_ + (error.offset == kNoOffset ? 0 : error.offset);
@@ -140,7 +140,7 @@ Status Collection::ReadPrefix(uint64_t at, Chunk& chunk) {
   if (!InBounds(at, prefix_, size)) return {};
   std::array<std::byte, 8> prefix = {};
   const MutableBytes bytes = MutableBytes(prefix).first(prefix_);
-  if (Status read = source()->ReadAt(at, bytes); !read) return read;
+  CTXFS_TRY(source()->ReadAt(at, bytes));
   ByteReader in(prefix);
   chunk.size = in.U32();
   chunk.crc = in.U32();
@@ -156,11 +156,11 @@ Status Collection::LocateInOrder(const ReadContext& context) {
   uint32_t number = 0;
   for (Chunk& chunk : header_.chunks) {
     if (number++ % kReadsACheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
     }
     chunk.fault = Fault::kUnlocated;
     if (!found) continue;
-    if (Status read = ReadPrefix(end_, chunk); !read) return read;
+    CTXFS_TRY(ReadPrefix(end_, chunk));
     found = chunk.fault == Fault::kSound;
     if (found) end_ = chunk.payload + chunk.size;
   }
@@ -173,7 +173,7 @@ Status Collection::LocateByOffset(const ReadContext& context) {
   uint32_t number = 0;
   for (Chunk& chunk : header_.chunks) {
     if (number++ % kReadsACheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
     }
     const uint64_t at = chunk.payload;
     if (at < end_) {
@@ -214,13 +214,11 @@ Status Collection::CheckPieces(const ReadContext& context) {
     if (has_rows) ++chunks_with_rows_;
     for (uint32_t k = header_.chunks[i].first_piece; k < PiecesEnd(i); ++k) {
       if (k % kReadsACheck == 0) {
-        if (Status wanted = context.Check(); !wanted) return wanted;
+        CTXFS_TRY(context.Check());
       }
       Piece& piece = header_.pieces[k];
       if (!header_.columnar) piece.size = header_.chunks[i].size;
-      Result<Fault> fault = FaultOf(i, piece);
-      if (!fault) return std::move(fault).error();
-      piece.fault = *fault;
+      piece.fault = CTXFS_TRY(FaultOf(i, piece));
       Column& column = header_.columns[piece.column];
       if (piece.HasBytes()) {
         column.stored += piece.size;
@@ -271,9 +269,7 @@ Result<Fault> Collection::LosslessFault(uint64_t at, uint64_t size,
                                         uint64_t elements) const {
   std::array<std::byte, 8> head = {};
   if (size < head.size()) return Fault::kLosslessHead;
-  if (Status read = source()->ReadAt(at, head); !read) {
-    return std::move(read).error();
-  }
+  CTXFS_TRY(source()->ReadAt(at, head));
   ByteReader in(head);
   if (in.U32() != elements) return Fault::kLosslessHead;
   uint64_t least = head.size();
@@ -344,10 +340,11 @@ std::vector<uint64_t> Collection::Shape(const Column& column,
   return {rows, column.dimension};
 }
 
-Result<Content> Collection::OpenFile(const Column& column,
-                                     const ReadContext& /*context*/) const {
-  if (std::optional<Error> fault = FileFault(column)) return *std::move(fault);
-  const uint64_t size = FileSize(column);
+Result<Content> Collection::OpenColumn(const Column& column) const {
+  if (std::optional<Error> fault = ColumnFault(column)) {
+    return *std::move(fault);
+  }
+  const uint64_t size = ColumnSize(column);
   if (size == 0) return Content();
   return Content(
       Computed{DecodeRows(Share(*this), column.number, 0, header_.num_vectors)},
@@ -374,10 +371,11 @@ std::vector<ArrayInfo> Collection::Arrays() const {
   std::vector<ArrayInfo> arrays;
   for (const Column& column : header_.columns) {
     if (!IsViewed(column)) continue;
+    if (!AdmitGrowth(arrays)) break;
     arrays.push_back(
         {column.name, column.dtype, Shape(column, header_.num_vectors),
-         [self = Share(*this), &column](const ReadContext& context) {
-           return self->OpenFile(column, context);
+         [self = Share(*this), &column](const ReadContext& /*context*/) {
+           return self->OpenColumn(column);
          }});
   }
   return arrays;
@@ -394,8 +392,8 @@ Table Collection::RowTable() const {
     made.dtype = column.dtype;
     made.per_row = column.dimension;
     made.list = Shape(column, table.rows).size() > 1;
-    made.open = [self = Share(*this), &column](const ReadContext& context) {
-      return self->OpenFile(column, context);
+    made.open = [self = Share(*this), &column](const ReadContext& /*context*/) {
+      return self->OpenColumn(column);
     };
     table.columns.push_back(std::move(made));
   }
@@ -406,11 +404,12 @@ Table Collection::RowTable() const {
 
 namespace ctxfs {
 
-extern const Format kCvc;
-const Format kCvc{.name = "cvc",
-                  .contents = "compressed vector collections",
-                  .extensions = "cvc",
-                  .probe = &cvc::Probe,
-                  .open = &OpenAs<cvc::Collection>};
+extern const Format kCvc{.name = "cvc",
+                         .contents = "compressed vector collections",
+                         .extensions = "cvc",
+                         .golden = "cvc",
+                         .docs = "cvc",
+                         .probe = &cvc::Probe,
+                         .open = &OpenAs<cvc::Collection>};
 
 }  // namespace ctxfs

@@ -118,25 +118,21 @@ class Collection final : public Container {
   /// before any other function.
   Status Load(const ReadContext& context);
 
-  Json Info(const ReadContext& context) const override;
+  void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
   ctxfs::Exports Export() const override;
 
   const Header& header() const { return header_; }
 
-  // columns/NAME: the entries.
-
-  std::string_view FilePath(const Column& column) const { return column.name; }
   /// Opens a column as one row-major array over all chunks. Reading rows of a
   /// damaged chunk fails; opening fails if all chunks are damaged.
-  Result<Content> OpenFile(const Column& column,
-                           const ReadContext& context) const;
-  uint64_t FileSize(const Column& column) const {
+  Result<Content> OpenColumn(const Column& column) const;
+  uint64_t ColumnSize(const Column& column) const {
     return IsUnreadable(column) ? 0 : header_.num_vectors * column.row_bytes();
   }
-  /// Describes a column in constant time; `verified` is left to AddVerdicts.
-  EntryInfo DescribeFile(const Column& column) const;
-  std::optional<Error> FileFault(const Column& column) const;
+  /// Describes a column in constant time. add_findings corrects `verified`.
+  EntryInfo DescribeColumn(const Column& column) const;
+  std::optional<Error> ColumnFault(const Column& column) const;
 
   /// Adds the worst verdict of all chunks. Looks at each of them.
   void AddVerdicts(EntryInfo& info) const;
@@ -170,6 +166,14 @@ class Collection final : public Container {
   }
   std::vector<ArrayInfo> Arrays() const;
   ctxfs::Table RowTable() const;
+  std::shared_ptr<const FileTable> ColumnFiles() const;
+  std::shared_ptr<const FileTable> PieceFiles() const;
+  EntryInfo DescribePiece(uint32_t number) const;
+  Result<Content> OpenPiece(uint32_t number) const;
+  std::shared_ptr<const FileTable> SectionFiles() const;
+  EntryInfo DescribeSection(const Section& section, const Column& column) const;
+  Result<Content> OpenSection(const Section& section,
+                              const Column& column) const;
 
   /// Load's steps.
   Status ReadPrelude(const ReadContext& context);

@@ -269,9 +269,9 @@ void HeaderVisitor::FinishSection() {
 
 Result<Header> ParseHeader(std::string_view text) {
   HeaderVisitor visitor;
-  Result<size_t> length = WalkJson(text, JsonDialect::kPython, visitor);
-  if (!length) return std::move(length).error();
-  const size_t rest = text.find_first_not_of(" \t\r\n", *length);
+  const size_t length =
+      CTXFS_TRY(WalkJson(text, JsonDialect::kPython, visitor));
+  const size_t rest = text.find_first_not_of(" \t\r\n", length);
   if (rest != std::string_view::npos) {
     return Error{Code::kCorrupt, "the header continues after its JSON", rest};
   }

@@ -5,9 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 
-#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/cvc/cvc.h"
 
@@ -57,7 +55,7 @@ Error Collection::PieceError(uint32_t chunk, uint32_t column) const {
           offset};
 }
 
-Json Collection::Info(const ReadContext& context) const {
+void Collection::AddInfo(Json& info, const ReadContext& context) const {
   Json warnings = header_.warnings;
   if (!has_checksums()) {
     warnings.push_back("this version has no checksums: damage is not detected");
@@ -67,7 +65,7 @@ Json Collection::Info(const ReadContext& context) const {
   uint64_t unreadable = 0;  // parts of columns
   for (const Column& column : header_.columns) {
     stored += column.stored;
-    decoded += FileSize(column);
+    decoded += ColumnSize(column);
     unreadable += chunks_with_rows_ - column.sound;
     if (column.sound == chunks_with_rows_) continue;
     for (uint32_t chunk = 0; chunk < header_.chunks.size(); ++chunk) {
@@ -88,32 +86,32 @@ Json Collection::Info(const ReadContext& context) const {
         end_}
                            .Text());
   }
-  return {{"format", "cvc"},
-          {"version", version_},
-          {"layout", header_.columnar ? "columnar" : "single"},
-          {"chunks_by_file_offset", header_.has_offsets},
-          {"rows", header_.num_vectors},
-          {"entries", header_.columns.size()},
-          {"chunks", header_.chunks.size()},
-          {"sections", header_.sections.size()},
-          {"parts_unreadable", unreadable},
-          {"header_size", json_size_},
-          {"container_size", source()->size()},
-          {"stored_size", stored},
-          {"decoded_size", decoded},
-          {"salvaged", options_.salvage},
-          {"warnings", std::move(warnings)}};
+  info.update({{"format", "cvc"},
+               {"version", version_},
+               {"layout", header_.columnar ? "columnar" : "single"},
+               {"chunks_by_file_offset", header_.has_offsets},
+               {"rows", header_.num_vectors},
+               {"entries", header_.columns.size()},
+               {"chunks", header_.chunks.size()},
+               {"sections", header_.sections.size()},
+               {"parts_unreadable", unreadable},
+               {"header_size", json_size_},
+               {"stored_size", stored},
+               {"decoded_size", decoded},
+               {"salvaged", options_.salvage},
+               {"warnings", std::move(warnings)}});
 }
 
-std::optional<Error> Collection::FileFault(const Column& column) const {
+std::optional<Error> Collection::ColumnFault(const Column& column) const {
   if (!IsUnreadable(column)) return std::nullopt;
   return PieceError(ChunkOfRow(0), column.number);
 }
 
-EntryInfo Collection::DescribeFile(const Column& column) const {
+EntryInfo Collection::DescribeColumn(const Column& column) const {
   EntryInfo info;
   info.name = column.name;
   info.kind = "column";
+  info.size = ColumnSize(column);
   info.stored_size = column.stored;
   info.offset = column.offset != 0 ? column.offset : json_at_ + json_size_;
   info.codec = column.codec_text;
@@ -133,11 +131,13 @@ EntryInfo Collection::DescribeFile(const Column& column) const {
                 " is unknown";
   }
   info.verified = "none";
+  info.add_findings = [this](EntryInfo& found) { AddVerdicts(found); };
   return info;
 }
 
-// Not in DescribeFile, because index.json describes every column and shows no
-// verdict: a header of some megabytes has 65,536 columns and a million chunks.
+// Not part of DescribeColumn: index.json describes every column and shows no
+// verdict, and a header of some megabytes has 65,536 columns and a million
+// chunks.
 void Collection::AddVerdicts(EntryInfo& info) const {
   if (!has_checksums() || header_.chunks.empty()) return;
   info.verified = "yes";

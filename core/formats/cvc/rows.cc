@@ -35,7 +35,7 @@ class PieceReader {
       return source_.ReadAt(at_ + offset, out);
     }
     if (piece_.codec == Codec::kLossless) {
-      if (Status planes = FindPlanes(); !planes) return planes;
+      CTXFS_TRY(FindPlanes());
     }
     while (!out.empty()) {
       const uint64_t first = offset / kElement;
@@ -44,11 +44,10 @@ class PieceReader {
       if (skip == 0 && out.size() >= kElement) {
         const size_t count = std::min(out.size() / kElement, kPiece);
         taken = count * kElement;
-        Status read = ReadElements(first, out.first(taken));
-        if (!read) return read;
+        CTXFS_TRY(ReadElements(first, out.first(taken)));
       } else {  // a window may begin and end within an element
         std::array<std::byte, kElement> whole;
-        if (Status read = ReadElements(first, whole); !read) return read;
+        CTXFS_TRY(ReadElements(first, whole));
         taken = std::min(out.size(), kElement - skip);
         std::memcpy(out.data(), whole.data() + skip, taken);
       }
@@ -63,16 +62,13 @@ class PieceReader {
     const size_t count = out.size() / kElement;
     if (piece_.codec == Codec::kLossless) {
       for (unsigned plane = 0; plane < 4; ++plane) {
-        Status read = ReadPlane(plane, first, count, out);
-        if (!read) return read;
+        CTXFS_TRY(ReadPlane(plane, first, count, out));
       }
       return {};
     }
     const size_t size = piece_.codec == Codec::kFp16 ? 2 : 1;
     const MutableBytes in = MutableBytes(stored_).first(count * size);
-    if (Status read = source_.ReadAt(at_ + first * size, in); !read) {
-      return read;
-    }
+    CTXFS_TRY(source_.ReadAt(at_ + first * size, in));
     if (piece_.codec == Codec::kFp16) {
       HalvesToFloats(in, out);
     } else {
@@ -89,7 +85,7 @@ class PieceReader {
   /// codes that follow.
   Status FindPlanes() {
     std::array<std::byte, 8> head;
-    if (Status read = source_.ReadAt(at_, head); !read) return read;
+    CTXFS_TRY(source_.ReadAt(at_, head));
     if (LoadLe<uint32_t>(head.data()) != elements_) {
       return Corrupt("the lossless data has another number of values");
     }
@@ -104,7 +100,7 @@ class PieceReader {
       const uint64_t there = piece_.size - at;
       const MutableBytes in = MutableBytes(bytes).first(
           static_cast<size_t>(std::min<uint64_t>(bytes.size(), there)));
-      if (Status read = source_.ReadAt(at_ + at, in); !read) return read;
+      CTXFS_TRY(source_.ReadAt(at_ + at, in));
       if (in.size() >= 2) plane.dict_size = LoadLe<uint16_t>(in.data());
       const uint64_t codes = (elements_ * plane.width + 7) / 8;
       if (in.size() < 2 || plane.dict_size > 256 ||
@@ -125,8 +121,7 @@ class PieceReader {
     const uint64_t end = (first_bit + count * plane.width + 7) / 8;
     const MutableBytes in =
         MutableBytes(stored_).first(static_cast<size_t>(end - first_bit / 8));
-    Status read = source_.ReadAt(plane.codes + first_bit / 8, in);
-    if (!read) return read;
+    CTXFS_TRY(source_.ReadAt(plane.codes + first_bit / 8, in));
     const auto bit = static_cast<unsigned>(first_bit % 8);
     if (!UnpackPlane(in, bit, plane.width, plane.dict.data(), plane.dict_size,
                      which, out)) {
@@ -167,7 +162,7 @@ class Rows final : public Transform {
     offset += first_row_ * row_bytes;
     while (!out.empty()) {
       const uint32_t chunk = collection_->ChunkOfRow(offset / row_bytes);
-      if (Status passed = Pass(chunk, context); !passed) return passed;
+      CTXFS_TRY(Pass(chunk, context));
       const Chunk& record = header.chunks[chunk];
       const uint64_t rows = collection_->ChunkRows(chunk);
       const uint64_t at = offset - record.first_row * row_bytes;
@@ -176,7 +171,7 @@ class Rows final : public Transform {
       PieceReader reader(*collection_->source(), record,
                          *collection_->FindPiece(chunk, column_),
                          rows * column.dimension);
-      if (Status read = reader.Read(at, own); !read) return read;
+      CTXFS_TRY(reader.Read(at, own));
       out = out.subspan(own.size());
       offset += own.size();
     }
@@ -200,7 +195,7 @@ class Rows final : public Transform {
     const uint64_t end = first_row_ + rows_;
     for (uint64_t row = first_row_; row < end;) {
       const uint32_t chunk = collection_->ChunkOfRow(row);
-      if (Status passed = Pass(chunk, context); !passed) return passed;
+      CTXFS_TRY(Pass(chunk, context));
       row = collection_->header().chunks[chunk].first_row +
             collection_->ChunkRows(chunk);
     }

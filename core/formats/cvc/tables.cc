@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/formats/cvc/draft.h"
@@ -35,8 +36,8 @@ class Maker {
  private:
   Status FinishColumns();
   Status FinishRows();
-  void FinishPieces();
-  void FinishSections();
+  Status FinishPieces();
+  Status FinishSections();
 
   Draft draft_;
   Header header_;
@@ -61,6 +62,7 @@ Status Maker::FinishColumns() {
     }
     std::set<std::string> names;
     for (const Json& object : draft_.columns) {
+      CTXFS_TRY(AllowedWork::MayGoOn(0));
       const std::string which =
           fmt::format("column {}: ", header_.columns.size());
       if (!object.is_object()) return Corrupt(which + "is not an object");
@@ -121,7 +123,7 @@ Status Maker::FinishRows() {
   return {};
 }
 
-void Maker::FinishPieces() {
+Status Maker::FinishPieces() {
   std::unordered_map<std::string_view, uint32_t> listed;
   for (uint32_t i = 0; i < header_.columns.size(); ++i) {
     listed.emplace(header_.columns[i].name, i);
@@ -133,6 +135,7 @@ void Maker::FinishPieces() {
                                               : Draft::kWholeChunk);
   }
   for (size_t i = 0; i < draft_.chunks.size(); ++i) {
+    CTXFS_TRY(AllowedWork::MayGoOn(0));
     const size_t end = i + 1 < draft_.chunks.size()
                            ? draft_.chunks[i + 1].first_piece
                            : draft_.raw.size();
@@ -162,15 +165,17 @@ void Maker::FinishPieces() {
               [](const auto& a, const auto& b) { return a.column < b.column; });
   }
   header_.chunks = std::move(draft_.chunks);
+  return {};
 }
 
-void Maker::FinishSections() {
+Status Maker::FinishSections() {
   if (draft_.labels > kMostLabels ||
       draft_.sections.size() * header_.columns.size() > kMostSectionFiles) {
     header_.warnings.emplace_back("sections are not shown: there are too many");
-    return;
+    return {};
   }
   for (auto& [key, section] : draft_.sections) {
+    CTXFS_TRY(AllowedWork::MayGoOn(0));
     // Sound ranges do not overlap, so their sum is at most the number of rows.
     uint64_t left = header_.num_vectors;
     const auto is_bad = [&](const auto& range) {
@@ -193,6 +198,7 @@ void Maker::FinishSections() {
         fmt::format("{} sections have a range of rows that is not valid",
                     draft_.bad_sections));
   }
+  return {};
 }
 
 Result<Header> Maker::Finish() {
@@ -221,12 +227,10 @@ Result<Header> Maker::Finish() {
                                draft_.with_offset, draft_.chunks.size()));
   }
   header_.has_offsets = draft_.with_offset > 0;
-  if (Status columns = FinishColumns(); !columns) {
-    return std::move(columns).error();
-  }
-  if (Status summed = FinishRows(); !summed) return std::move(summed).error();
-  FinishPieces();
-  FinishSections();
+  CTXFS_TRY(FinishColumns());
+  CTXFS_TRY(FinishRows());
+  CTXFS_TRY(FinishPieces());
+  CTXFS_TRY(FinishSections());
   return std::move(header_);
 }
 

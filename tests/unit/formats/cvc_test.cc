@@ -428,7 +428,7 @@ TEST(Cvc, AHundredThousandChunksCostTheirRecords) {
   EXPECT_LE(HeapBytes() - before, static_cast<int64_t>(4 * json.size()));
   EXPECT_LE(source->bytes, json.size() + 8 * kChunks + 8192);
   {
-    const ContainerTree branch(*container);
+    const ContainerTree container_tree(*container);
     EXPECT_LE(HeapBytes() - before, static_cast<int64_t>(8 * json.size()));
   }
 
