@@ -18,8 +18,9 @@
 #include "core/base/text.h"
 #include "core/codec/digest.h"
 #include "core/container/documents.h"
-#include "core/container/listed_files.h"
+#include "core/container/file_set.h"
 #include "core/container/open.h"
+#include "core/content/check_at.h"
 #include "core/formats/mem8/image.h"
 #include "core/formats/mem8/kind.h"
 #include "core/formats/mem8/members.h"
@@ -42,36 +43,21 @@ class Mem8Archive final : public Container {
   /// Reads header and table. Must be called once, before any other function.
   Status Load(const ReadContext& /*context*/);
 
-  Json Info(const ReadContext& /*context*/) const override;
+  void AddInfo(Json& info, const ReadContext& /*context*/) const override;
   Tables Files() const override;
+  Tables FilesWithPaths(const PathsInTree& paths) const override;
   std::vector<ChildContainer> Children() const override;
-
-  // The members that are not containers, by number: the entries.
-
-  std::string_view FilePath(uint32_t member) const {
-    return members_.members[member].path;
-  }
-  uint64_t FileSize(uint32_t member) const {
-    return members_.members[member].size;
-  }
-  Result<Content> OpenFile(uint32_t number,
-                           const ReadContext& /*context*/) const {
-    const Mem8Member& member = members_.members[number];
-    return Content(Range{file_, members_.OffsetOf(member), nullptr},
-                   member.size);
-  }
-  EntryInfo DescribeFile(uint32_t number) const;
-  std::optional<Error> FileFault(uint32_t number) const {
-    const Mem8Member& member = members_.members[number];
-    if (member.extent == Mem8Extent::kSound) return std::nullopt;
-    return Error{Code::kCorrupt, member.status, members_.OffsetOf(member)};
-  }
 
  private:
   void CheckSizes();
-  Result<std::string> RootVerdict() const;
-  Result<std::string> MakeArchiveJson() const;
+  Result<std::string> RootVerdict(const ReadContext& context) const;
+  Result<std::string> MakeArchiveJson(const PathsInTree& paths,
+                                      const ReadContext& context) const;
+  /// Where the tree shows each member.
+  std::vector<std::string> ShownPaths(const PathsInTree& paths) const;
   Json Header() const;
+  FileFacts FactsOf(const Mem8Member& member) const;
+  EntryInfo DescribeMember(uint32_t number) const;
 
   const SourcePtr file_;  // the source, or the archive unpacked from it
   const uint64_t owner_ = NewOwner();
@@ -88,15 +74,14 @@ Status Mem8Archive::Load(const ReadContext& /*context*/) {
     return Error{Code::kCorrupt, "shorter than the 32-byte header",
                  file_->size()};
   }
-  const Result<Buffer> header = ReadBuffer(*file_, 0, kHeaderSize, "header");
-  if (!header) return header.error();
+  const Buffer header = CTXFS_TRY(ReadBuffer(*file_, 0, kHeaderSize, "header"));
   if (file_ != source()) {
     Warn({"archive is zstd-compressed as a whole", 0});
   }
-  if (AsText(header->span()).starts_with("RA8M")) {
+  if (AsText(header.span()).starts_with("RA8M")) {
     Warn({"byte-swapped magic", 0});
   }
-  ByteReader in(header->span().subspan(kVersionAt), kVersionAt);
+  ByteReader in(header.span().subspan(kVersionAt), kVersionAt);
   version_ = in.U16();
   const uint16_t count = in.U16();
   total_ = in.U32();
@@ -109,9 +94,7 @@ Status Mem8Archive::Load(const ReadContext& /*context*/) {
                  "unsupported version " + Mem8VersionText(version_),
                  kVersionAt};
   }
-  Result<Mem8Members> members = ReadMem8Members(*file_, count);
-  if (!members) return std::move(members).error();
-  members_ = std::move(*members);
+  members_ = CTXFS_TRY(ReadMem8Members(*file_, count));
   for (uint32_t i = 0; i < members_.members.size(); ++i) {
     if (!members_.members[i].container) files_.push_back(i);
   }
@@ -143,7 +126,7 @@ void Mem8Archive::CheckSizes() {
 /// Tries which bytes the root checksum matches: returns "absent", "ok over
 /// ...", "mismatch", or "not computed" for an archive over
 /// limits::kDigestedBytes.
-Result<std::string> Mem8Archive::RootVerdict() const {
+Result<std::string> Mem8Archive::RootVerdict(const ReadContext& context) const {
   if (root_md5_ == std::string(2 * kMd5Size, '0')) return std::string("absent");
   if (file_->size() > limits::kDigestedBytes) {
     return std::string("not computed: the archive is large");
@@ -153,17 +136,17 @@ Result<std::string> Mem8Archive::RootVerdict() const {
   Md5 zeroed;
   std::array<std::byte, kMd5Size> zeros{};
   for (uint64_t at = 0; at < file_->size(); at += limits::kMiB) {
+    CTXFS_TRY(context.Check());
     const uint64_t length = std::min(limits::kMiB, file_->size() - at);
-    const Result<Buffer> bytes = ReadBuffer(*file_, at, length, "archive");
-    if (!bytes) return bytes.error();
+    const Buffer bytes = CTXFS_TRY(ReadBuffer(*file_, at, length, "archive"));
     const auto from = [&](uint64_t start) {
-      return bytes->span().subspan(static_cast<size_t>(
+      return bytes.span().subspan(static_cast<size_t>(
           std::min(length, start > at ? start - at : uint64_t{0})));
     };
     after_header.Update(from(kHeaderSize));
     data.Update(from(members_.data_at));
     if (at == 0) {
-      zeroed.Update(bytes->span().first(kMd5At));
+      zeroed.Update(bytes.span().first(kMd5At));
       zeroed.Update(zeros);
     }
     zeroed.Update(from(kMd5At + kMd5Size));
@@ -186,45 +169,63 @@ Json Mem8Archive::Header() const {
           {"root_md5", root_md5_}};
 }
 
-Json Mem8Archive::Info(const ReadContext& /*context*/) const {
-  return {{"format", "m8a"},           {"version", Mem8VersionText(version_)},
-          {"header", Header()},        {"members", members_.members.size()},
-          {"entries", files_.size()},  {"container_size", source()->size()},
-          {"warnings", WarningTexts()}};
+void Mem8Archive::AddInfo(Json& info, const ReadContext& /*context*/) const {
+  info.update({{"format", "m8a"},
+               {"version", Mem8VersionText(version_)},
+               {"header", Header()},
+               {"members", members_.members.size()},
+               {"entries", files_.size()}});
 }
 
-Result<std::string> Mem8Archive::MakeArchiveJson() const {
-  Result<std::string> verdict = RootVerdict();
-  if (!verdict) return verdict;
+std::vector<std::string> Mem8Archive::ShownPaths(
+    const PathsInTree& paths) const {
+  std::vector<std::string> all =
+      paths.Of(0, static_cast<uint32_t>(members_.members.size()));
+  std::vector<std::string> shown;
+  size_t file = 0;
+  size_t directory = files_.size();  // containers come after all files
+  for (const Mem8Member& member : members_.members) {
+    shown.push_back(std::move(all[member.container ? directory++ : file++]));
+  }
+  return shown;
+}
+
+Result<std::string> Mem8Archive::MakeArchiveJson(
+    const PathsInTree& paths, const ReadContext& context) const {
+  std::string verdict = CTXFS_TRY(RootVerdict(context));
   Json json = {{"header", Header()},
                {"data_starts_at", members_.data_at},
                {"offsets_relative_to",
                 members_.base == 0 ? "file start" : "data start"}};
   Json& warnings = json["warnings"] = WarningTexts();
-  if (*verdict == "absent") warnings.push_back("root checksum absent");
-  if (*verdict == "mismatch") {
+  if (verdict == "absent") warnings.push_back("root checksum absent");
+  if (verdict == "mismatch") {
     warnings.push_back("root checksum matches nothing");
   }
-  json["root_checksum"] = *std::move(verdict);
+  json["root_checksum"] = std::move(verdict);
+  const std::vector<std::string> shown = ShownPaths(paths);
   Json& members = json["members"] = Json::array();
-  for (const Mem8Member& member : members_.members) {
+  for (size_t i = 0; i < members_.members.size(); ++i) {
+    CTXFS_TRY(CheckAt(context, i));
+    const Mem8Member& member = members_.members[i];
     Json one = {
         {"path", member.stored_path}, {"path_hex", Hex(member.stored_path)},
-        {"shown_as", member.path},    {"offset_field", member.offset_field},
+        {"shown_as", shown[i]},       {"offset_field", member.offset_field},
         {"size_field", member.size},  {"file_offset", nullptr},
         {"status", member.status}};
     if (member.extent == Mem8Extent::kSound) {
       one["file_offset"] = members_.OffsetOf(member);
     }
-    if (!IsUtf8(member.path)) one["shown_as_hex"] = Hex(member.path);
+    if (!IsUtf8(shown[i])) one["shown_as_hex"] = Hex(shown[i]);
     members.push_back(std::move(one));
   }
   return FormatJson(json);
 }
 
-EntryInfo Mem8Archive::DescribeFile(uint32_t number) const {
+EntryInfo Mem8Archive::DescribeMember(uint32_t number) const {
   const Mem8Member& member = members_.members[number];
   EntryInfo info;
+  info.size = *FactsOf(member).size;
   info.name = std::string(member.stored_path);
   info.kind = "member";
   info.stored_size = member.size;
@@ -235,12 +236,42 @@ EntryInfo Mem8Archive::DescribeFile(uint32_t number) const {
   return info;
 }
 
+FileFacts Mem8Archive::FactsOf(const Mem8Member& member) const {
+  if (member.extent == Mem8Extent::kSound) return {member.size};
+  return {0, Error{Code::kCorrupt, member.status, members_.OffsetOf(member)}};
+}
+
 Container::Tables Mem8Archive::Files() const {
-  return {ListFiles({.role = Role::kEntries}, Share(*this), Share(files_)),
-          TextDocument(Role::kPrimary, "archive.json", {owner_, 0}, source(),
-                       [self = Share(*this)](const ReadContext& /*context*/) {
-                         return self->MakeArchiveJson();
-                       })};
+  const auto member = [this](uint32_t file) -> const Mem8Member& {
+    return members_.members[files_[file]];
+  };
+  return {MakeTable(
+      {.placement = {.role = Role::kEntries},
+       .count = static_cast<uint32_t>(files_.size()),
+       .path = [member](uint32_t file, std::string& /*scratch*/)
+           -> std::string_view { return member(file).path; },
+       .open = [this, member](uint32_t file, const ReadContext& /*context*/)
+           -> Result<Content> {
+         FileFacts facts = FactsOf(member(file));
+         if (facts.fault) return *std::move(facts.fault);
+         return Content(Range{file_, members_.OffsetOf(member(file)), nullptr},
+                        member(file).size);
+       },
+       .facts = [this, member](uint32_t file) { return FactsOf(member(file)); },
+       .describe =
+           [this](uint32_t file, const ReadContext& /*context*/) {
+             return DescribeMember(files_[file]);
+           },
+       .owner = Share(*this)})};
+}
+
+Container::Tables Mem8Archive::FilesWithPaths(const PathsInTree& paths) const {
+  return {TextDocument(
+      Role::kPrimary, "archive.json", {owner_, 0}, source(),
+      [self = Share(*this), &paths](const ReadContext& context) {
+        return self->MakeArchiveJson(paths, context);
+      },
+      TextCost(file_->size()))};
 }
 
 std::vector<ChildContainer> Mem8Archive::Children() const {
@@ -278,11 +309,12 @@ Result<std::shared_ptr<const Container>> OpenMem8Archive(
 
 namespace ctxfs {
 
-extern const Format kMem8Archive;
-const Format kMem8Archive{.name = "m8a",
-                          .contents = "archives of MEM8 memories",
-                          .extensions = "m8a",
-                          .probe = &mem8::ProbeArchive,
-                          .open = &mem8::OpenAlone};
+extern const Format kMem8Archive{.name = "m8a",
+                                 .contents = "archives of MEM8 memories",
+                                 .extensions = "m8a",
+                                 .golden = "mem8",
+                                 .docs = "mem8",
+                                 .probe = &mem8::ProbeArchive,
+                                 .open = &mem8::OpenAlone};
 
 }  // namespace ctxfs

@@ -5,7 +5,6 @@
 
 #include "core/base/result.h"
 #include "core/container/container.h"
-#include "core/container/format.h"
 #include "core/io/source.h"
 
 namespace ctxfs::mem8 {

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
@@ -62,6 +63,7 @@ Result<Buffer> Unpack(Bytes file, std::vector<Warning>& warnings) {
                                     body.size() - frame->stored_size),
                         kBodyAt + frame->stored_size});
   }
+  CTXFS_TRY(HeapAllowance::Admit(kBodyAt + frame->bytes.size()));
   Buffer image(kBodyAt + frame->bytes.size());
   std::memcpy(image.data(), file.data(), kBodyAt);
   if (frame->bytes.size() > 0) {
@@ -120,21 +122,19 @@ Json Mem8Header::FlagNames() const {
 
 Result<Mem8Image> ReadMem8Image(const Source& source) {
   const uint64_t size = source.size();
-  Result<Buffer> head = ReadBuffer(
-      source, 0, std::min<uint64_t>(size, limits::kProbeBytes), "header");
-  if (!head) return std::move(head).error();
+  const Buffer head = CTXFS_TRY(ReadBuffer(
+      source, 0, std::min<uint64_t>(size, limits::kProbeBytes), "header"));
   if (size > kMostBytes) {
-    const Mem8Kind kind = Mem8KindOf(head->span(), size, std::nullopt);
+    const Mem8Kind kind = Mem8KindOf(head.span(), size, std::nullopt);
     if (kind != Mem8Kind::kMem8) return NotMem8(kind);
     return Error{
         Code::kLimit,
         fmt::format("{} bytes are over the limit of {}", size, kMostBytes), 0};
   }
-  Result<Buffer> file = ReadBuffer(source, 0, size, "file");
-  if (!file) return std::move(file).error();
+  Buffer file = CTXFS_TRY(ReadBuffer(source, 0, size, "file"));
   std::optional<uint32_t> crc;
-  if (size >= kBodyAt) crc = Crc32(file->span().subspan(kCheckedAt));
-  const Mem8Kind kind = Mem8KindOf(head->span(), size, crc);
+  if (size >= kBodyAt) crc = Crc32(file.span().subspan(kCheckedAt));
+  const Mem8Kind kind = Mem8KindOf(head.span(), size, crc);
   if (kind != Mem8Kind::kMem8 && kind != Mem8Kind::kMem8BigEndian) {
     return NotMem8(kind);
   }
@@ -142,7 +142,7 @@ Result<Mem8Image> ReadMem8Image(const Source& source) {
     return Error{Code::kCorrupt, "shorter than the 16-byte header", size};
   }
   Mem8Image image;
-  image.header = ParseHeader(file->span(), kind == Mem8Kind::kMem8BigEndian);
+  image.header = ParseHeader(file.span(), kind == Mem8Kind::kMem8BigEndian);
   Mem8Header& header = image.header;
   header.crc_found = *crc;
   // Mem8KindOf has ruled out the other formats with version 1.
@@ -156,17 +156,15 @@ Result<Mem8Image> ReadMem8Image(const Source& source) {
                                            : Mem8Crc::kMismatch;
   if (header.encrypted()) {
     image.bytes = Buffer(kBodyAt);
-    std::memcpy(image.bytes.data(), file->data(), kBodyAt);
+    std::memcpy(image.bytes.data(), file.data(), kBodyAt);
   } else if (header.compressed()) {
-    Result<Buffer> plain = Unpack(file->span(), image.warnings);
-    if (!plain) return std::move(plain).error();
-    image.bytes = std::move(*plain);
+    image.bytes = CTXFS_TRY(Unpack(file.span(), image.warnings));
     if (header.crc == Mem8Crc::kMismatch &&
         Crc32(image.bytes.span().subspan(kCheckedAt)) == header.crc_stored) {
       header.crc = Mem8Crc::kOkOverDecompressed;
     }
   } else {
-    image.bytes = std::move(*file);
+    image.bytes = std::move(file);
   }
   WarnOfHeader(image);
   return image;

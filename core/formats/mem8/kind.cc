@@ -5,12 +5,10 @@
 #include "core/formats/mem8/kind.h"
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 
-#include "core/base/limits.h"
-#include "core/base/text.h"
 #include "core/codec/codec.h"
+#include "core/container/foreign_formats.h"
 #include "core/formats/mem8/image.h"
 
 namespace ctxfs::mem8 {
@@ -62,21 +60,6 @@ Mem8Kind KindOfVersion1(Bytes head) {
   return Mem8Kind::kMem8;
 }
 
-/// Whether the head of a text file, cut at the probe's length, is UTF-8 without
-/// control characters.
-bool IsText(Bytes head) {
-  const std::string_view text = AsText(head);
-  for (const char c : text) {
-    const bool blank = c == '\t' || c == '\n' || c == '\r';
-    if (!blank && static_cast<unsigned char>(c) < ' ') return false;
-  }
-  for (size_t cut = 0; cut < 4 && cut <= text.size(); ++cut) {
-    if (IsUtf8(text.substr(0, text.size() - cut))) return true;
-    if (head.size() < limits::kProbeBytes) return false;
-  }
-  return false;
-}
-
 bool IsZlib(Bytes head) {
   constexpr unsigned kModulus = 31;
   if (head.size() < 2 || head[0] != std::byte{0x78}) return false;
@@ -107,7 +90,7 @@ Mem8Kind Mem8KindOfHead(Bytes head) {
   }
   if (IsZlib(head)) return Mem8Kind::kZlib;
   if (text[0] == '{' || text[0] == '[') return Mem8Kind::kJson;
-  return IsText(head) ? Mem8Kind::kText : Mem8Kind::kUnknown;
+  return LooksLikeText(head) ? Mem8Kind::kText : Mem8Kind::kUnknown;
 }
 
 Mem8Kind Mem8KindOf(Bytes head, uint64_t size, std::optional<uint32_t> crc) {

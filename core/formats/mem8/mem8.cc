@@ -11,8 +11,9 @@
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
 #include "core/container/documents.h"
-#include "core/container/listed_files.h"
+#include "core/container/file_set.h"
 #include "core/container/open.h"
+#include "core/content/check_at.h"
 #include "core/formats/mem8/archive.h"
 #include "core/formats/mem8/fields.h"
 #include "core/formats/mem8/image.h"
@@ -38,19 +39,20 @@ class ImageBlock final : public Block {
         file_(std::move(file)),
         crc_(image.header.crc_found),
         verifies_(image.header.crc != Mem8Crc::kAbsent),
-        cost_(image.bytes.size() + file_->size()) {}
+        // The file, the image and, if compressed, the decoded bytes.
+        cost_((image.header.compressed() ? 2 : 1) * image.bytes.size() +
+              file_->size()) {}
 
   uint64_t cost() const override { return cost_; }
   bool verifies() const override { return verifies_; }
   const Source* made_from() const override { return file_.get(); }
 
   Result<Buffer> Produce(const ReadContext& /*context*/) const override {
-    Result<Mem8Image> image = ReadMem8Image(*file_);
-    if (!image) return std::move(image).error();
-    if (image->header.crc_found != crc_) {
+    Mem8Image image = CTXFS_TRY(ReadMem8Image(*file_));
+    if (image.header.crc_found != crc_) {
       return Error{Code::kStale, "the container changed under the mount"};
     }
-    return std::move(image->bytes);
+    return std::move(image.bytes);
   }
 
  private:
@@ -71,34 +73,36 @@ class Mem8Container final : public Container {
   /// Reads the file. Must be called once, before any other function.
   Status Load(const ReadContext& /*context*/);
 
-  Json Info(const ReadContext& /*context*/) const override;
+  void AddInfo(Json& info, const ReadContext& /*context*/) const override;
   Tables Files() const override;
 
-  // .ctxfs/raw/sections/0x00TT.bin: the entries.
-
-  std::string_view FilePath(const Mem8Section& section) const {
-    return names_[section.type];
-  }
-  uint64_t FileSize(const Mem8Section& section) const { return section.size; }
-  Result<Content> OpenFile(const Mem8Section& section,
-                           const ReadContext& /*context*/) const {
-    return Content(Decoded{image_, section.payload_at()}, section.size);
-  }
-  EntryInfo DescribeFile(const Mem8Section& section) const;
-  std::optional<Error> FileFault(const Mem8Section& /*section*/) const {
-    return Refused();
-  }
-
  private:
-  class Views;
-
   /// Makes the JSON of a file.
-  using Make = Result<Json> (Mem8Container::*)(Bytes image,
-                                               uint32_t section) const;
-  Result<Json> MakeHeader(Bytes image, uint32_t section) const;
-  Result<Json> MakeStrings(Bytes image, uint32_t section) const;
-  Result<Json> MakeSummary(Bytes image, uint32_t section) const;
-  Result<Json> MakeSection(Bytes image, uint32_t section) const;
+  using Make = Result<Json> (Mem8Container::*)(
+      Bytes image, uint32_t section, const ReadContext& context) const;
+  Result<Json> MakeHeader(Bytes image, uint32_t section,
+                          const ReadContext& context) const;
+  Result<Json> MakeStrings(Bytes image, uint32_t section,
+                           const ReadContext& context) const;
+  Result<Json> MakeSummary(Bytes image, uint32_t section,
+                           const ReadContext& context) const;
+  Result<Json> MakeSection(Bytes image, uint32_t section,
+                           const ReadContext& context) const;
+
+  /// A file of JSON.
+  struct View {
+    std::string path;
+    uint64_t block;  // of its text, in the cache
+    Make make;
+    uint32_t section = 0;
+  };
+
+  std::shared_ptr<const FileTable> SectionFiles() const;
+  EntryInfo DescribeSection(const Mem8Section& section) const;
+  std::vector<View> Views() const;
+  std::shared_ptr<const FileTable> ViewFiles(Role role,
+                                             std::vector<View> views) const;
+  Result<Content> OpenView(const View& view, const ReadContext& context) const;
 
   /// The error of all decoded files, if the CRC does not match or the file is
   /// encrypted.
@@ -114,23 +118,20 @@ class Mem8Container final : public Container {
 };
 
 Status Mem8Container::Load(const ReadContext& /*context*/) {
-  Result<Mem8Image> image = ReadMem8Image(*file_);
-  if (!image) return std::move(image).error();
-  header_ = image->header;
+  const Mem8Image image = CTXFS_TRY(ReadMem8Image(*file_));
+  header_ = image.header;
   if (file_ != source()) {
     Warn({"the file is zstd-compressed as a whole", 0});
   }
-  WarnAll(image->warnings);
+  WarnAll(image.warnings);
   for (unsigned type = 0; type < names_.size(); ++type) {
     const char byte = static_cast<char>(type);
     names_[type] = "0x00" + Hex({&byte, 1}) + ".bin";
   }
   image_ = std::make_shared<const ImageBlock>(Key{owner_, kImageBlock}, file_,
-                                              *image);
+                                              image);
   if (header_.encrypted()) return {};
-  Result<Mem8Layout> layout = FindMem8Sections(*image);
-  if (!layout) return std::move(layout).error();
-  layout_ = std::move(*layout);
+  layout_ = CTXFS_TRY(FindMem8Sections(image));
   WarnAll(layout_.warnings);
   layout_.warnings.clear();
   return {};
@@ -154,18 +155,16 @@ std::optional<Error> Mem8Container::Refused() const {
   return std::nullopt;
 }
 
-Json Mem8Container::Info(const ReadContext& /*context*/) const {
-  Json info = *MakeHeader({}, 0);
+void Mem8Container::AddInfo(Json& info, const ReadContext& context) const {
+  info.update(*MakeHeader({}, 0, context));
   info["format"] = "mem8";
   info["version"] = Mem8VersionText(header_.version);
-  info["container_size"] = source()->size();
   info["entries"] = layout_.sections.size();
   info["strings"] = layout_.strings.size();
-  return info;
 }
 
-Result<Json> Mem8Container::MakeHeader(Bytes /*image*/,
-                                       uint32_t /*section*/) const {
+Result<Json> Mem8Container::MakeHeader(Bytes /*image*/, uint32_t /*section*/,
+                                       const ReadContext& /*context*/) const {
   Json json = {{"version", header_.version},
                {"flags", header_.flags},
                {"flag_names", header_.FlagNames()},
@@ -183,40 +182,43 @@ Result<Json> Mem8Container::MakeHeader(Bytes /*image*/,
   return json;
 }
 
-Result<Json> Mem8Container::MakeStrings(Bytes image,
-                                        uint32_t /*section*/) const {
+Result<Json> Mem8Container::MakeStrings(Bytes image, uint32_t /*section*/,
+                                        const ReadContext& context) const {
   Json strings = Json::array();
   for (const Mem8Layout::String& one : layout_.strings) {
+    CTXFS_TRY(CheckAt(context, strings.size()));
     strings.push_back(std::string(AsText(image.subspan(one.at, one.size))));
   }
   return strings;
 }
 
-Result<Json> Mem8Container::MakeSummary(Bytes image,
-                                        uint32_t /*section*/) const {
+Result<Json> Mem8Container::MakeSummary(Bytes image, uint32_t /*section*/,
+                                        const ReadContext& context) const {
   Json sections = Json::array();
   uint64_t text = 0;
   for (const Mem8Section& section : layout_.sections) {
-    Result<Json> decoded = DecodeMem8Section(layout_, image, section, text);
-    if (!decoded) return decoded;
+    CTXFS_TRY(context.Check());
+    Json decoded = CTXFS_TRY(DecodeMem8Section(layout_, image, section, text));
     const std::string_view name = Mem8SectionName(section.type);
     sections.push_back({{"type", section.type},
                         {"offset", section.offset},
                         {"length_field", section.length_field},
                         {"payload_bytes", section.size},
                         {"name", name.empty() ? Json() : Json(name)},
-                        {"decoded", std::move(*decoded)}});
+                        {"decoded", std::move(decoded)}});
   }
   return Json{{"sections", std::move(sections)}};
 }
 
-Result<Json> Mem8Container::MakeSection(Bytes image, uint32_t section) const {
+Result<Json> Mem8Container::MakeSection(Bytes image, uint32_t section,
+                                        const ReadContext& /*context*/) const {
   uint64_t text = 0;
   return DecodeMem8Section(layout_, image, layout_.sections[section], text);
 }
 
-EntryInfo Mem8Container::DescribeFile(const Mem8Section& section) const {
+EntryInfo Mem8Container::DescribeSection(const Mem8Section& section) const {
   EntryInfo info;
+  info.size = Refused() ? 0 : section.size;
   info.name = names_[section.type];
   info.kind = "section";
   info.stored_size = section.size;
@@ -244,87 +246,105 @@ EntryInfo Mem8Container::DescribeFile(const Mem8Section& section) const {
   return info;
 }
 
-/// header.json, strings.json, and NAME.json of each section that has a name; or
-/// .ctxfs/summary.json alone.
-class Mem8Container::Views final : public FileTable {
- public:
-  Views(std::shared_ptr<const Mem8Container> container, Role role)
-      : FileTable({.role = role}), container_(std::move(container)) {
-    if (role == Role::kMetadata) {
-      views_ = {{"summary.json", kSummaryBlock, &Mem8Container::MakeSummary}};
-      return;
-    }
-    Add("header.json", &Mem8Container::MakeHeader);
-    Add("strings.json", &Mem8Container::MakeStrings);
-    const std::vector<Mem8Section>& sections = container_->layout_.sections;
-    std::array<uint32_t, 256> seen{};
-    for (uint32_t i = 0; i < sections.size(); ++i) {
-      std::string name(Mem8SectionName(sections[i].type));
-      if (name.empty()) continue;
-      // Numbered here, because the tree would search for a free name for each
-      // of thousands of equal names.
-      const uint32_t number = ++seen[sections[i].type];
-      if (number > 1) name += "~" + std::to_string(number);
-      Add(name + ".json", &Mem8Container::MakeSection, i);
-    }
-  }
+/// .ctxfs/raw/sections/0x00TT.bin: the entries.
+std::shared_ptr<const FileTable> Mem8Container::SectionFiles() const {
+  const std::vector<Mem8Section>& sections = layout_.sections;
+  return MakeTable(
+      {.placement = {.role = Role::kRawEntries, .directory = "sections"},
+       .count = static_cast<uint32_t>(sections.size()),
+       .path = [this, &sections](uint32_t section, std::string& /*scratch*/)
+           -> std::string_view { return names_[sections[section].type]; },
+       .open = [this, &sections](
+                   uint32_t section,
+                   const ReadContext& /*context*/) -> Result<Content> {
+         if (std::optional<Error> refused = Refused()) {
+           return *std::move(refused);
+         }
+         return Content(Decoded{image_, sections[section].payload_at()},
+                        sections[section].size);
+       },
+       .facts =
+           [this, &sections](uint32_t section) {
+             FileFacts facts{sections[section].size, Refused()};
+             if (facts.fault) facts.size = 0;
+             return facts;
+           },
+       .describe =
+           [this, &sections](uint32_t section, const ReadContext& /*context*/) {
+             return DescribeSection(sections[section]);
+           },
+       .owner = Share(*this)});
+}
 
-  uint32_t count() const override {
-    return static_cast<uint32_t>(views_.size());
-  }
-  std::optional<std::string_view> Path(
-      uint32_t view, std::string& /*scratch*/) const override {
-    return views_[view].path;
-  }
-  Result<Content> Open(uint32_t number,
-                       const ReadContext& context) const override {
-    if (std::optional<Error> fault = Fault(number)) return *std::move(fault);
-    const auto make = [container = container_, view = views_[number]](
-                          const ReadContext& request) -> Result<std::string> {
-      const Result<BlockCache::Pinned> image = request.Get(*container->image_);
-      if (!image) return image.error();
-      const Result<Json> json =
-          ((*container).*view.make)((*image)->span(), view.section);
-      if (!json) return json.error();
-      return FormatJson(*json);
-    };
-    return CachedText({container_->owner_, views_[number].block},
-                      container_->source(), make, context);
-  }
-  std::optional<uint64_t> KnownSize(uint32_t view) const override {
-    return Fault(view) ? std::optional<uint64_t>(0) : std::nullopt;
-  }
-  // The header of an encrypted file is not encrypted.
-  std::optional<Error> Fault(uint32_t view) const override {
-    if (container_->header_.encrypted() &&
-        views_[view].make == &Mem8Container::MakeHeader) {
-      return std::nullopt;
-    }
-    return container_->Refused();
-  }
-
- private:
-  struct View {
-    std::string path;
-    uint64_t block;  // of its text, in the cache
-    Make make;
-    uint32_t section = 0;
+/// header.json, strings.json, and NAME.json of each section that has a name.
+std::vector<Mem8Container::View> Mem8Container::Views() const {
+  std::vector<View> views;
+  const auto add = [&views](std::string path, Make make, uint32_t section = 0) {
+    views.push_back(
+        {std::move(path), kFirstViewBlock + views.size(), make, section});
   };
-
-  void Add(std::string path, Make make, uint32_t section = 0) {
-    views_.push_back(
-        {std::move(path), kFirstViewBlock + views_.size(), make, section});
+  add("header.json", &Mem8Container::MakeHeader);
+  add("strings.json", &Mem8Container::MakeStrings);
+  std::array<uint32_t, 256> seen{};
+  for (uint32_t i = 0; i < layout_.sections.size(); ++i) {
+    const auto type = layout_.sections[i].type;
+    std::string name(Mem8SectionName(type));
+    if (name.empty()) continue;
+    // Numbered here, because the tree would search for a free name for each of
+    // thousands of equal names.
+    const uint32_t number = ++seen[type];
+    if (number > 1) name += "~" + std::to_string(number);
+    add(name + ".json", &Mem8Container::MakeSection, i);
   }
+  return views;
+}
 
-  const std::shared_ptr<const Mem8Container> container_;
-  std::vector<View> views_;
-};
+Result<Content> Mem8Container::OpenView(const View& view,
+                                        const ReadContext& context) const {
+  const auto make = [self = Share(*this),
+                     view](const ReadContext& request) -> Result<std::string> {
+    const BlockCache::Pinned image = CTXFS_TRY(request.Get(*self->image_));
+    const Json json =
+        CTXFS_TRY(((*self).*view.make)(image->span(), view.section, request));
+    return FormatJson(json);
+  };
+  return CachedText({owner_, view.block}, source(), make, context);
+}
+
+std::shared_ptr<const FileTable> Mem8Container::ViewFiles(
+    Role role, std::vector<View> list) const {
+  const auto views = std::make_shared<const std::vector<View>>(std::move(list));
+  // The header of an encrypted file is not encrypted.
+  const auto fault = [this, views](uint32_t view) -> std::optional<Error> {
+    const bool header = (*views)[view].make == &Mem8Container::MakeHeader;
+    return header && header_.encrypted() ? std::nullopt : Refused();
+  };
+  return MakeTable(
+      {.placement = {.role = role},
+       .count = static_cast<uint32_t>(views->size()),
+       .path = [views](uint32_t view, std::string& /*scratch*/)
+           -> std::string_view { return (*views)[view].path; },
+       .open = [this, views, fault](uint32_t view, const ReadContext& context)
+           -> Result<Content> {
+         if (std::optional<Error> refused = fault(view)) {
+           return *std::move(refused);
+         }
+         return OpenView((*views)[view], context);
+       },
+       .facts =
+           [this, fault](uint32_t view) {
+             FileFacts facts{.fault = fault(view),
+                             .size_cost = TextCost(image_->cost())};
+             if (facts.fault) facts.size = 0;
+             return facts;
+           },
+       .owner = Share(*this)});
+}
 
 Container::Tables Mem8Container::Files() const {
-  return {ListFiles({.role = Role::kRawEntries, .directory = "sections"},
-                    Share(*this), Share(layout_.sections)),
-          std::make_shared<const Views>(Share(*this), Role::kPrimary),
-          std::make_shared<const Views>(Share(*this), Role::kMetadata)};
+  return {SectionFiles(), ViewFiles(Role::kPrimary, Views()),
+          ViewFiles(Role::kMetadata, {{"summary.json", kSummaryBlock,
+                                       &Mem8Container::MakeSummary}})};
 }
 
 bool ProbeMem8(Bytes head) { return Mem8KindOfHead(head) == Mem8Kind::kMem8; }
@@ -339,10 +359,10 @@ Result<std::shared_ptr<const Container>> OpenPacked(
     SourcePtr source, const OpenOptions& options, const ReadContext& context) {
   Error refusal = NotMem8(Mem8Kind::kPacked);
   if (source->size() > kMostBytes) return refusal;
-  Result<Buffer> stored = ReadBuffer(*source, 0, source->size(), "file");
-  if (!stored) return std::move(stored).error();
+  const Buffer stored =
+      CTXFS_TRY(ReadBuffer(*source, 0, source->size(), "file"));
   Result<ZstdFrame> frame =
-      DecodeZstdFrame(stored->span(), kMostBytes, context.interrupt());
+      DecodeZstdFrame(stored.span(), kMostBytes, context.interrupt());
   if (!frame && !frame.error().Permanent()) return std::move(frame).error();
   if (!frame) {
     refusal.what += ": " + frame.error().what;
@@ -367,10 +387,9 @@ Result<std::shared_ptr<const Container>> Open(SourcePtr source,
                                               const OpenOptions& options,
                                               const ReadContext& context) {
   constexpr uint64_t kMagicSize = 4;
-  Result<Buffer> magic =
-      ReadBuffer(*source, 0, std::min(source->size(), kMagicSize), "magic");
-  if (!magic) return std::move(magic).error();
-  if (LooksLikeZstd(magic->span())) {
+  const Buffer magic = CTXFS_TRY(
+      ReadBuffer(*source, 0, std::min(source->size(), kMagicSize), "magic"));
+  if (LooksLikeZstd(magic.span())) {
     return OpenPacked(std::move(source), options, context);
   }
   return LoadContainer<Mem8Container>(context, source, source, options);
@@ -382,12 +401,13 @@ Result<std::shared_ptr<const Container>> Open(SourcePtr source,
 
 namespace ctxfs {
 
-extern const Format kMem8;
-const Format kMem8{.name = "mem8",
-                   .contents = "MEM8 memories",
-                   .extensions = "mem8",
-                   .probe = &mem8::ProbeMem8,
-                   .open = &mem8::Open,
-                   .resembles = &mem8::Resembles};
+extern const Format kMem8{.name = "mem8",
+                          .contents = "MEM8 memories",
+                          .extensions = "mem8",
+                          .golden = "mem8",
+                          .docs = "mem8",
+                          .probe = &mem8::ProbeMem8,
+                          .open = &mem8::Open,
+                          .resembles = &mem8::Resembles};
 
 }  // namespace ctxfs

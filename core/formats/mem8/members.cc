@@ -13,6 +13,7 @@
 #include <iterator>
 #include <unordered_map>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/formats/mem8/kind.h"
@@ -50,9 +51,7 @@ Status ReadTable(const Source& file, uint16_t count, Mem8Members& members) {
       limits::kNameBytes + kFixedSize * (uint64_t{UINT16_MAX} + 1);
   for (uint64_t window = std::min(kFirstWindow, left);;
        window = std::min({4 * window, left, kMost})) {
-    Result<Buffer> table = ReadBuffer(file, kTableAt, window, "path table");
-    if (!table) return std::move(table).error();
-    members.table = std::move(*table);
+    members.table = CTXFS_TRY(ReadBuffer(file, kTableAt, window, "path table"));
     if (ParseTable(count, members)) return {};
     if (window == left) return cut;
     if (window == kMost) {
@@ -69,9 +68,7 @@ Result<Mem8Kind> KindAt(const Source& file, uint64_t at, uint64_t size) {
   std::array<std::byte, limits::kProbeBytes> space;
   const MutableBytes head = MutableBytes(space).first(
       static_cast<size_t>(std::min<uint64_t>(size, space.size())));
-  if (Status read = file.ReadAt(at, head); !read) {
-    return std::move(read).error();
-  }
+  CTXFS_TRY(file.ReadAt(at, head));
   return Mem8KindOfHead(head);
 }
 
@@ -83,16 +80,16 @@ Result<uint64_t> FindBase(const Source& file, const Mem8Members& members) {
   uint64_t starts[] = {0, 0};
   for (const Mem8Member& member : members.members) {
     if (member.size == 0) continue;
+    CTXFS_TRY(AllowedWork::MayGoOn(0));
     if (member.offset_field == 0) return members.data_at;
     for (size_t i = 0; i < std::size(bases); ++i) {
       const uint64_t at = bases[i] + member.offset_field;
       if (at < members.data_at || !InBounds(at, member.size, file.size())) {
         continue;
       }
-      const Result<Mem8Kind> kind = KindAt(file, at, member.size);
-      if (!kind) return kind.error();
-      if (*kind == Mem8Kind::kMem8 || *kind == Mem8Kind::kArchive ||
-          *kind == Mem8Kind::kPacked) {
+      const Mem8Kind kind = CTXFS_TRY(KindAt(file, at, member.size));
+      if (kind == Mem8Kind::kMem8 || kind == Mem8Kind::kArchive ||
+          kind == Mem8Kind::kPacked) {
         ++starts[i];
       }
     }
@@ -149,9 +146,10 @@ std::string Marked(const std::string& path, const std::string& mark) {
   return marked.insert(extension ? dot : path.size(), mark);
 }
 
-void JudgePaths(Mem8Members& members) {
+Status JudgePaths(Mem8Members& members) {
   std::unordered_map<std::string, uint32_t> seen;
   for (Mem8Member& member : members.members) {
+    CTXFS_TRY(AllowedWork::MayGoOn(0));
     PathVerdict verdict = JudgePath(member.stored_path);
     const bool skip = verdict.path.empty();
     member.status = std::move(verdict.status);
@@ -164,6 +162,7 @@ void JudgePaths(Mem8Members& members) {
     }
     if (skip || times > 1) ++members.skipped;
   }
+  return {};
 }
 
 Status JudgeExtent(const Source& file, const Mem8Members& members,
@@ -191,9 +190,8 @@ Status JudgeExtent(const Source& file, const Mem8Members& members,
   if (at < members.data_at) {
     return refuse(Mem8Extent::kInTable, "range overlaps header or table");
   }
-  const Result<Mem8Kind> kind = KindAt(file, at, member.size);
-  if (!kind) return kind.error();
-  member.container = *kind == Mem8Kind::kMem8 || *kind == Mem8Kind::kArchive;
+  const Mem8Kind kind = CTXFS_TRY(KindAt(file, at, member.size));
+  member.container = kind == Mem8Kind::kMem8 || kind == Mem8Kind::kArchive;
   if (!member.container && member.status == "ok") {
     member.status = "ok: not a .mem8, shown as a file";
   }
@@ -204,16 +202,11 @@ Status JudgeExtent(const Source& file, const Mem8Members& members,
 
 Result<Mem8Members> ReadMem8Members(const Source& file, uint16_t count) {
   Mem8Members members;
-  if (Status read = ReadTable(file, count, members); !read) {
-    return std::move(read).error();
-  }
-  const Result<uint64_t> base = FindBase(file, members);
-  if (!base) return base.error();
-  members.base = *base;
-  JudgePaths(members);
+  CTXFS_TRY(ReadTable(file, count, members));
+  members.base = CTXFS_TRY(FindBase(file, members));
+  CTXFS_TRY(JudgePaths(members));
   for (Mem8Member& member : members.members) {
-    Status judged = JudgeExtent(file, members, member);
-    if (!judged) return std::move(judged).error();
+    CTXFS_TRY(JudgeExtent(file, members, member));
   }
   return members;
 }

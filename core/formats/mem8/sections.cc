@@ -51,8 +51,9 @@ class SectionFinder {
   }
   Walk WalkAs(Mem8Length length) const;
   std::optional<uint32_t> FirstSlot(uint32_t index) const;
-  void Warn(std::string text, uint64_t at, bool damage = false) {
-    layout_.warnings.push_back({std::move(text), at, damage});
+  void Warn(std::string text, uint64_t at,
+            Severity severity = Severity::kNote) {
+    layout_.warnings.push_back({std::move(text), at, severity});
   }
 
   Bytes image_;
@@ -114,7 +115,7 @@ void SectionFinder::FindBounds(uint32_t index_offset) {
   end_ = static_cast<uint32_t>(image_.size());
   if (index_offset == 0) return;
   if (index_offset < start_ || index_offset > image_.size()) {
-    Warn("index offset outside file", kIndexAt, /*damage=*/true);
+    Warn("index offset outside file", kIndexAt, Severity::kDamage);
     return;
   }
   if (index_offset == start_) {
@@ -133,7 +134,7 @@ SectionFinder::Walk SectionFinder::WalkAs(Mem8Length length) const {
   Walk walk;
   uint32_t at = start_;
   const auto stop = [&walk](std::string why, uint32_t where) {
-    walk.stopped = Warning{std::move(why), where, /*damage=*/true};
+    walk.stopped = Warning{std::move(why), where, Severity::kDamage};
     return walk;
   };
   while (at < end_) {
@@ -194,7 +195,7 @@ void SectionFinder::FindSections() {
     const std::string name = "section " + Mem8TypeText(section.type);
     if (section.fault != Mem8Fault::kSound) {
       Warn(name + ": " + std::string(Mem8FaultText(section.fault)),
-           section.offset, /*damage=*/true);
+           section.offset, Severity::kDamage);
     }
     const auto needed = Mem8ContentSize(section.type, payload);
     if (needed && section.size > *needed) {

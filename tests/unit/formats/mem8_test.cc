@@ -25,15 +25,15 @@ Result<ContainerPtr> Open(std::string bytes, const OpenOptions& options = {}) {
 }
 
 Result<std::string> Read(const ContainerPtr& container, std::string_view path) {
-  const ContainerTree branch(container);
+  const ContainerTree container_tree(container);
   BlockCache cache(limits::kMiB);
-  for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
-    if (branch.tree().Path(node) != path) continue;
-    const Result<Content> content = branch.Open(node, cache);
+  for (NodeId node = 0; node < container_tree.tree().node_count(); ++node) {
+    if (container_tree.tree().Path(node) != path) continue;
+    const Result<Content> content = container_tree.Open(node, cache);
     if (!content) return content.error();
     Result<std::string> bytes = ReadAll(*content, cache);
     if (bytes) {
-      EXPECT_EQ(*branch.Size(node, cache), bytes->size());
+      EXPECT_EQ(*container_tree.Size(node, cache), bytes->size());
     }
     return bytes;
   }
@@ -311,10 +311,10 @@ std::string BuildArchive(const std::vector<ArchiveMember>& members,
       .bytes();
 }
 
-std::vector<std::string> Paths(const ContainerTree& branch) {
+std::vector<std::string> Paths(const ContainerTree& container_tree) {
   std::vector<std::string> paths;
-  for (NodeId node = 1; node < branch.tree().node_count(); ++node) {
-    const std::string path = branch.tree().Path(node);
+  for (NodeId node = 1; node < container_tree.tree().node_count(); ++node) {
+    const std::string path = container_tree.tree().Path(node);
     if (!path.starts_with(".ctxfs")) paths.push_back(path);
   }
   std::sort(paths.begin(), paths.end());
@@ -329,15 +329,16 @@ TEST(Mem8Archive, MembersAreDirectoriesOrFiles) {
                          {"archive.json", "theirs"},
                          {"empty", ""}}));
   ASSERT_TRUE(Ok(archive));
-  const ContainerTree branch(*archive);
-  EXPECT_EQ(Paths(branch), (std::vector<std::string>{
-                               "a", "a/.mem8", "a/notes.txt", "archive.json",
-                               "archive~2.json", "empty"}));
+  const ContainerTree container_tree(*archive);
+  EXPECT_EQ(
+      Paths(container_tree),
+      (std::vector<std::string>{"a", "a/.mem8", "a/notes.txt", "archive.json",
+                                "archive~2.json", "empty"}));
   EXPECT_EQ(*Read(*archive, "a/notes.txt"), "hello");
   EXPECT_EQ(*Read(*archive, "archive.json"), "theirs");
   EXPECT_EQ(*Read(*archive, "empty"), "");
-  EXPECT_EQ(branch.sub_containers().size(), 2U);
-  for (const ChildContainer& sub : branch.sub_containers()) {
+  EXPECT_EQ(container_tree.sub_containers().size(), 2U);
+  for (const ChildContainer& sub : container_tree.sub_containers()) {
     EXPECT_TRUE(Ok(OpenContainer(*sub.open_source(LoneContext()), {})));
   }
 }
@@ -357,8 +358,8 @@ TEST(Mem8Archive, ThousandsOfEqualPathsAreNoTrouble) {
                                            ArchiveMember{"dup.mem8", "text"});
   const Result<ContainerPtr> archive = Open(BuildArchive(members));
   ASSERT_TRUE(Ok(archive));
-  const ContainerTree branch(*archive);
-  EXPECT_EQ(branch.tree().node_count(), 30'000U + 7);
+  const ContainerTree container_tree(*archive);
+  EXPECT_EQ(container_tree.tree().node_count(), 30'000U + 7);
   EXPECT_TRUE(Ok(Read(*archive, "dup~30000.mem8")));
   const std::vector<ArchiveMember> containers(
       5000, ArchiveMember{"dup", Small().Build()});
