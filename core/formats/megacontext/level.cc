@@ -79,8 +79,8 @@ class LevelReader {
       : level_(level), header_(header), room_(room) {}
 
   Status Read() {
-    if (Status fields = ReadFields(); !fields) return fields;
-    if (Status kind = FindEntrySize(); !kind) return kind;
+    CTXFS_TRY(ReadFields());
+    CTXFS_TRY(FindEntrySize());
     return FindCount();
   }
 
@@ -210,15 +210,14 @@ Status ReadLevel(ContextLevel& level, bool numbered) {
   if (size < kHeaderSize) {
     return Error{Code::kCorrupt, "shorter than the 64-byte header", size};
   }
-  const Result<Buffer> header =
-      ReadBuffer(*level.source, 0, kHeaderSize, "header");
-  if (!header) return header.error();
+  const Buffer header =
+      CTXFS_TRY(ReadBuffer(*level.source, 0, kHeaderSize, "header"));
   if (!numbered) {
     constexpr uint64_t kLevelAt = 6;
-    level.number = LoadLe<uint16_t>(header->data() + kLevelAt);
+    level.number = LoadLe<uint16_t>(header.data() + kLevelAt);
     level.file = level.Directory() + ".ctx";
   }
-  return LevelReader(level, header->span(), size - kHeaderSize).Read();
+  return LevelReader(level, header.span(), size - kHeaderSize).Read();
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
+#include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/formats/megacontext/level.h"
 #include "core/formats/megacontext/limits.h"
@@ -65,23 +66,20 @@ class MegaContext final : public Container {
 
   /// Reads the headers of the levels. Must be called once, before any other
   /// function.
-  Status Load(const ReadContext& /*context*/);
+  Status Load(const ReadContext& context);
 
-  Json Info(const ReadContext& /*context*/) const override;
+  void AddInfo(Json& info, const ReadContext& /*context*/) const override;
   Tables Files() const override;
   std::vector<ChildContainer> Children() const override;
   Exports Export() const override;
 
  private:
-  class Payloads;
-  class Parts;
-
   Status LoadFile();
-  Status LoadTree();
+  Status LoadTree(const ReadContext& context);
   Status LoadLevels(const Listing& listing);
   Result<Buffer> ReadMetadata();
   void LoadMetadata(const Listing& listing);
-  void FindSnapshots(const Listing& listing);
+  Status FindSnapshots(const Listing& listing, const ReadContext& context);
   Json TreeJson() const;
   /// Whether any level can be read.
   bool AnyIsSound() const {
@@ -92,6 +90,9 @@ class MegaContext final : public Container {
   static Content Part(const ContextLevel& level, uint64_t offset,
                       uint64_t length);
   std::vector<ArrayInfo> Arrays() const;
+  EntryInfo DescribePayload(uint32_t number) const;
+  std::shared_ptr<const FileTable> PayloadFiles() const;
+  std::shared_ptr<const FileTable> PartFiles(const ContextLevel& level) const;
 
   std::vector<ContextLevel> levels_;
   std::vector<std::string> names_;  // of the payloads, by level
@@ -100,9 +101,8 @@ class MegaContext final : public Container {
   const uint64_t owner_ = NewOwner();
 };
 
-Status MegaContext::Load(const ReadContext& /*context*/) {
-  Status loaded = source()->is_directory() ? LoadTree() : LoadFile();
-  if (!loaded) return loaded;
+Status MegaContext::Load(const ReadContext& context) {
+  CTXFS_TRY(source()->is_directory() ? LoadTree(context) : LoadFile());
   for (const ContextLevel& level : levels_) {
     names_.push_back(level.Directory() + "/" + level.PayloadName());
     if (level.source != nullptr) AddStoredSize(level.source->stored_size());
@@ -118,14 +118,12 @@ Status MegaContext::LoadFile() {
   return {};
 }
 
-Status MegaContext::LoadTree() {
-  const Result<Listing> listing = source()->List();
-  if (!listing) return listing.error();
-  if (Status loaded = LoadLevels(*listing); !loaded) return loaded;
+Status MegaContext::LoadTree(const ReadContext& context) {
+  const Listing listing = CTXFS_TRY(source()->List());
+  CTXFS_TRY(LoadLevels(listing));
   for (std::string& text : CompareLevels(levels_)) Warn({std::move(text)});
-  LoadMetadata(*listing);
-  FindSnapshots(*listing);
-  return {};
+  LoadMetadata(listing);
+  return FindSnapshots(listing, context);
 }
 
 Status MegaContext::LoadLevels(const Listing& listing) {
@@ -164,9 +162,7 @@ Status MegaContext::LoadLevels(const Listing& listing) {
 }
 
 Result<Buffer> MegaContext::ReadMetadata() {
-  Result<SourcePtr> file = source()->OpenBeside(kMetadata);
-  if (!file) return std::move(file).error();
-  metadata_ = *std::move(file);
+  metadata_ = CTXFS_TRY(source()->OpenBeside(kMetadata));
   const uint64_t size = metadata_->size();
   if (size > kMostMetadataBytes) {
     return OverLimit(fmt::format("{} bytes are", size), kMostMetadataBytes);
@@ -188,30 +184,33 @@ void MegaContext::LoadMetadata(const Listing& listing) {
   }
 }
 
-void MegaContext::FindSnapshots(const Listing& listing) {
-  if (!HasName(listing, kCheckpoints, /*directory=*/true)) return;
+Status MegaContext::FindSnapshots(const Listing& listing,
+                                  const ReadContext& context) {
+  if (!HasName(listing, kCheckpoints, /*directory=*/true)) return {};
   const auto open = [this](const std::string& path) -> Result<Listing> {
-    Result<SourcePtr> directory = source()->OpenDirectoryBeside(path);
-    if (!directory) return std::move(directory).error();
-    return (*directory)->List();
+    const SourcePtr directory = CTXFS_TRY(source()->OpenDirectoryBeside(path));
+    return directory->List();
   };
   const Result<Listing> checkpoints = open(kCheckpoints);
   if (!checkpoints) {
     const std::string why = checkpoints.error().Text();
-    return Warn({std::string(kCheckpoints) + ": " + why});
+    Warn({std::string(kCheckpoints) + ": " + why});
+    return {};
   }
   for (const DirectoryEntry& entry : *checkpoints) {
+    CTXFS_TRY(context.Check());
     if (!entry.directory) continue;
     const Result<Listing> inside =
         open(std::string(kCheckpoints) + "/" + entry.name);
     if (!inside || LevelFiles(*inside).empty()) continue;
     if (snapshots_.size() == kMostSnapshots) {
-      Warn({"more than " + std::to_string(kMostSnapshots) +
-            " snapshots: the rest is not shown"});
-      return;
+      Warn({fmt::format("more than {} snapshots: the rest is not shown",
+                        kMostSnapshots)});
+      break;
     }
     snapshots_.push_back(entry.name);
   }
+  return {};
 }
 
 Json MegaContext::TreeJson() const {
@@ -227,15 +226,17 @@ Json MegaContext::TreeJson() const {
           {"warnings", WarningTexts()}};
 }
 
-Json MegaContext::Info(const ReadContext& /*context*/) const {
+void MegaContext::AddInfo(Json& info, const ReadContext& /*context*/) const {
   uint64_t stored = 0;
   for (const ContextLevel& level : levels_) {
     if (level.source != nullptr) stored += level.source->size();
   }
-  return {{"format", "megacontext"},          {"version", 1},
-          {"tree", source()->is_directory()}, {"entries", levels_.size()},
-          {"snapshots", snapshots_.size()},   {"container_size", stored},
-          {"warnings", WarningTexts()}};
+  info.update({{"format", "megacontext"},
+               {"version", 1},
+               {"tree", source()->is_directory()},
+               {"entries", levels_.size()},
+               {"snapshots", snapshots_.size()},
+               {"container_size", stored}});
 }
 
 Content MegaContext::Part(const ContextLevel& level, uint64_t offset,
@@ -243,103 +244,91 @@ Content MegaContext::Part(const ContextLevel& level, uint64_t offset,
   return {Range{level.source, kPayloadAt + offset, nullptr}, length};
 }
 
-/// LOD0/tokens, LOD1/gists, ...: the entries.
-class MegaContext::Payloads final : public FileTable {
- public:
-  explicit Payloads(std::shared_ptr<const MegaContext> tree)
-      : FileTable({.role = Role::kEntries, .shared = true}),
-        tree_(std::move(tree)) {}
-
-  uint32_t count() const override {
-    return static_cast<uint32_t>(tree_->levels_.size());
-  }
-  std::optional<std::string_view> Path(
-      uint32_t level, std::string& /*scratch*/) const override {
-    return tree_->names_[level];
-  }
-  Result<Content> Open(uint32_t number,
-                       const ReadContext& /*context*/) const override {
-    const ContextLevel& level = tree_->levels_[number];
-    if (level.fault) return *level.fault;
-    return Part(level, 0, level.payload_size());
-  }
-  std::optional<uint64_t> KnownSize(uint32_t number) const override {
-    const ContextLevel& level = tree_->levels_[number];
-    return level.fault ? 0 : level.payload_size();
-  }
-  std::optional<EntryInfo> Describe(
-      uint32_t number, const ReadContext& /*context*/) const override {
-    const ContextLevel& level = tree_->levels_[number];
-    EntryInfo info;
-    info.name = tree_->names_[number];
-    info.kind = level.PayloadName();
-    info.verified = "none";
-    info.extra["file"] = level.file;
-    if (level.fault) {
-      info.note = level.fault->what;
-      return info;
-    }
-    info.size = level.payload_size();
-    info.stored_size = info.size;
-    info.offset = kPayloadAt;
-    info.dtype = DTypeName(level.dtype);
-    info.shape = level.Shape();
-    if (!level.warnings.empty()) info.note = level.warnings[0];
+EntryInfo MegaContext::DescribePayload(uint32_t number) const {
+  const ContextLevel& level = levels_[number];
+  EntryInfo info;
+  info.name = names_[number];
+  info.kind = level.PayloadName();
+  info.verified = "none";
+  info.extra["file"] = level.file;
+  if (level.fault) {
+    info.note = level.fault->what;
     return info;
   }
-  std::optional<Error> Fault(uint32_t level) const override {
-    return tree_->levels_[level].fault;
-  }
+  info.size = level.payload_size();
+  info.stored_size = info.size;
+  info.offset = kPayloadAt;
+  info.dtype = DTypeName(level.dtype);
+  info.shape = level.Shape();
+  if (!level.warnings.empty()) info.note = level.warnings[0];
+  return info;
+}
 
- private:
-  const std::shared_ptr<const MegaContext> tree_;
-};
+/// LOD0/tokens, LOD1/gists, ...: the entries.
+std::shared_ptr<const FileTable> MegaContext::PayloadFiles() const {
+  return MakeTable(
+      {.placement = {.role = Role::kEntries, .shared = true},
+       .count = static_cast<uint32_t>(levels_.size()),
+       .path = [this](uint32_t level, std::string& /*scratch*/)
+           -> std::string_view { return names_[level]; },
+       .open = [this](uint32_t number,
+                      const ReadContext& /*context*/) -> Result<Content> {
+         const ContextLevel& level = levels_[number];
+         if (level.fault) return *level.fault;
+         return Part(level, 0, level.payload_size());
+       },
+       .facts =
+           [this](uint32_t number) {
+             const ContextLevel& level = levels_[number];
+             return FileFacts{level.fault ? 0 : level.payload_size(),
+                              level.fault};
+           },
+       .describe =
+           [this](uint32_t level, const ReadContext& /*context*/) {
+             return DescribePayload(level);
+           },
+       .owner = Share(*this)});
+}
 
-/// views/blocks and views/gists/LOD1: equal parts of a payload, by number.
-class MegaContext::Parts final : public FileTable {
- public:
-  Parts(std::shared_ptr<const MegaContext> tree, const ContextLevel& level)
-      : FileTable({.role = Role::kViews,
-                   .directory = level.vectors ? "gists/" + level.Directory()
-                                              : std::string("blocks"),
-                   .numbering = Numbering()}),
-        tree_(std::move(tree)),
-        level_(level),
-        size_(level.vectors ? level.entry_size
-                            : level.header.block_size * level.entry_size) {}
-
-  uint32_t count() const override {
-    const uint64_t parts = level_.vectors ? level_.entries : level_.Blocks();
-    return static_cast<uint32_t>(std::min<uint64_t>(parts, UINT32_MAX - 1));
-  }
-  std::optional<std::string_view> Path(
-      uint32_t /*part*/, std::string& /*scratch*/) const override {
-    return std::nullopt;
-  }
-  Result<Content> Open(uint32_t part,
-                       const ReadContext& /*context*/) const override {
-    return Part(level_, part * size_, *KnownSize(part));
-  }
-  /// The last block may be short.
-  std::optional<uint64_t> KnownSize(uint32_t part) const override {
-    return std::min(size_, level_.payload_size() - part * size_);
-  }
-
- private:
-  const std::shared_ptr<const MegaContext> tree_;
-  const ContextLevel& level_;
-  const uint64_t size_;
-};
+/// views/blocks and views/gists/LOD1: equal parts of a payload, by number. The
+/// last block may be short.
+std::shared_ptr<const FileTable> MegaContext::PartFiles(
+    const ContextLevel& level) const {
+  const uint64_t size = level.vectors
+                            ? level.entry_size
+                            : level.header.block_size * level.entry_size;
+  const uint64_t parts = level.vectors ? level.entries : level.Blocks();
+  const auto size_of = [&level, size](uint32_t part) {
+    return std::min(size, level.payload_size() - part * size);
+  };
+  return MakeTable(
+      {.placement = {.role = Role::kViews,
+                     .directory = level.vectors ? "gists/" + level.Directory()
+                                                : std::string("blocks"),
+                     .numbering = Numbering()},
+       .count =
+           static_cast<uint32_t>(std::min<uint64_t>(parts, UINT32_MAX - 1)),
+       .path = &NoPath,
+       .open = [&level, size, size_of](
+                   uint32_t part,
+                   const ReadContext& /*context*/) -> Result<Content> {
+         return Part(level, part * size, size_of(part));
+       },
+       .facts = [size_of](uint32_t part) { return FileFacts{size_of(part)}; },
+       .owner = Share(*this)});
+}
 
 Container::Tables MegaContext::Files() const {
   const auto text = [this](Role role, std::string path, uint64_t number,
                            MakeText make) {
+    // Made from the headers of levels, which have been read.
     return TextDocument(role, std::move(path), {owner_, number}, source(),
-                        std::move(make));
+                        std::move(make),
+                        TextCost(levels_.size() * sizeof(ContextLevel)));
   };
   uint64_t number = 0;
   Tables files = {
-      std::make_shared<const Payloads>(Share(*this)),
+      PayloadFiles(),
       text(Role::kPrimary, "tree.json", number++,
            [self = Share(*this)](const ReadContext& /*context*/) {
              return Result<std::string>(FormatJson(self->TreeJson()));
@@ -363,7 +352,7 @@ Container::Tables MegaContext::Files() const {
           WholeFile(Role::kMetadata, "files/" + level.file, level.source));
     }
     if (!level.fault && (level.vectors || level.header.block_size > 0)) {
-      files.push_back(std::make_shared<const Parts>(Share(*this), level));
+      files.push_back(PartFiles(level));
     }
   }
   return files;
@@ -391,10 +380,9 @@ std::vector<ChildContainer> MegaContext::Children() const {
     snapshot.open_source =
         [tree = source(), path = snapshot.path](
             const ReadContext& /*context*/) -> Result<SourcePtr> {
-      Result<SourcePtr> directory = tree->OpenDirectoryBeside(path);
-      if (!directory) return directory;
+      SourcePtr directory = CTXFS_TRY(tree->OpenDirectoryBeside(path));
       return SourcePtr(std::make_shared<const SnapshotSource>(
-          tree, *std::move(directory), path));
+          tree, std::move(directory), path));
     };
     containers.push_back(std::move(snapshot));
   }
@@ -448,11 +436,13 @@ bool ResemblesDirectory(const Source& directory) {
 
 namespace ctxfs {
 
-extern const Format kMegaContext;
-const Format kMegaContext{
+extern const Format kMegaContext{
     .name = "megacontext",
     .contents = "context trees and their levels",
     .extensions = "ctx",
+    .text_extensions = "ctx",
+    .golden = "megacontext",
+    .docs = "megacontext",
     .probe = &megacontext::Probe,
     .open = &OpenAs<megacontext::MegaContext>,
     .probe_directory = &megacontext::ProbeDirectory,

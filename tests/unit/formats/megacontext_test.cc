@@ -3,7 +3,6 @@
 // .ctx headers and metadata that no golden tree has.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <tuple>
 
 #include "core/container/format.h"
