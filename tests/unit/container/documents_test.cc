@@ -5,9 +5,8 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "core/container/entry_file_table.h"
+#include "core/container/file_set.h"
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
@@ -101,32 +100,48 @@ TEST_F(Documents, KnownFilesTellTheirSizeWithoutARead) {
   EXPECT_TRUE(Fails(refused->Open(0, cache_), Code::kCorrupt, 3));
 }
 
-/// A file for every entry but the first.
-class Derived final : public EntryFileTable {
- public:
-  Derived(std::shared_ptr<const FileTable> entries, std::string_view suffix)
-      : EntryFileTable(std::move(entries), Role::kViews, "d", suffix) {}
-
-  bool MayHave(uint32_t entry) const override { return entry > 0; }
-  Result<Content> Open(uint32_t entry,
-                       const ReadContext& context) const override {
-    return entries().Open(entry, context);
-  }
-};
-
-TEST(EntryFileTable, HasThePathsOfEntriesAndASuffix) {
+TEST(FileSet, FilesOfEntriesHaveTheirPathsAndASuffix) {
   const FakeContainer container({"no", "a/b", std::nullopt, ""});
+  const auto entries = container.Entries();
   for (const std::string suffix : {"", ".json"}) {
-    const Derived table(container.Entries(), suffix);
-    EXPECT_EQ(table.count(), 4U);
-    EXPECT_EQ(PathIn(table, 0), std::nullopt);
-    EXPECT_EQ(PathIn(table, 1), "a/b" + suffix);
-    EXPECT_EQ(PathIn(table, 2), "#2" + suffix);
-    EXPECT_EQ(PathIn(table, 3), suffix);
-    EXPECT_EQ(table.placement().directory, "d");
+    const auto table = MakeTable(
+        {.placement = {.role = Role::kViews, .directory = "d"},
+         .count = entries->count(),
+         .path = PathsOfEntries(
+             entries, [](uint32_t entry) { return entry > 0; }, suffix),
+         .open = [entries](uint32_t entry, const ReadContext& context) {
+           return entries->Open(entry, context);
+         }});
+    EXPECT_EQ(table->count(), 4U);
+    EXPECT_EQ(PathIn(*table, 0), std::nullopt);
+    EXPECT_EQ(PathIn(*table, 1), "a/b" + suffix);
+    EXPECT_EQ(PathIn(*table, 2), "#2" + suffix);
+    EXPECT_EQ(PathIn(*table, 3), suffix);
+    EXPECT_EQ(table->placement().directory, "d");
     std::string scratch = "left over";
-    EXPECT_EQ(*table.Path(1, scratch), "a/b" + suffix);
+    EXPECT_EQ(*table->Path(1, scratch), "a/b" + suffix);
   }
+}
+
+TEST(FileSet, Item29_2_FunctionsThatAreMissingDoWhatATableDoesByDefault) {
+  FileSet set{.path = &NoPath,
+              .open = [](uint32_t /*file*/, const ReadContext& /*context*/)
+                  -> Result<Content> { return LiteralContent("abc"); }};
+  BlockCache cache(1 << 20);
+  const auto plain = MakeTable(set);
+  EXPECT_EQ(plain->count(), 1U);
+  EXPECT_EQ(plain->KnownSize(0), std::nullopt);
+  EXPECT_EQ(plain->size_cost(0), Cost::kDecode);
+  EXPECT_EQ(*plain->Size(0, cache), 3U);
+  EXPECT_TRUE(*plain->Exists(0, Cost::kDecode, cache));
+  EXPECT_FALSE(plain->Describe(0, cache).has_value());
+  set.facts = [](uint32_t /*file*/) {
+    return FileFacts{7, Error{Code::kLocked, "no key"}};
+  };
+  const auto locked = MakeTable(set);
+  EXPECT_EQ(*locked->Size(0, cache), 7U);
+  EXPECT_EQ(locked->size_cost(0), Cost::kNone);
+  EXPECT_EQ(locked->access(0), Access::kLocked);
 }
 
 }  // namespace

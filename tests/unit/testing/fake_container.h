@@ -10,7 +10,7 @@
 
 #include "core/container/container.h"
 #include "core/container/documents.h"
-#include "core/container/entry_file_table.h"
+#include "core/container/file_set.h"
 #include "core/content/content.h"
 
 namespace ctxfs {
@@ -33,69 +33,30 @@ inline std::shared_ptr<const FileTable> TextFile(std::string path,
 }
 
 /// A file that cannot be read.
-class Refused final : public FileTable {
- public:
-  Refused(Role role, std::string path, Error why)
-      : FileTable({.role = role}),
-        path_(std::move(path)),
-        why_(std::move(why)) {}
-
-  uint32_t count() const override { return 1; }
-  std::optional<std::string_view> Path(
-      uint32_t /*file*/, std::string& /*scratch*/) const override {
-    return path_;
-  }
-  Result<Content> Open(uint32_t /*file*/,
-                       const ReadContext& /*context*/) const override {
-    return why_;
-  }
-  std::optional<uint64_t> KnownSize(uint32_t /*file*/) const override {
-    return 0;
-  }
-  std::optional<Error> Fault(uint32_t /*file*/) const override { return why_; }
-
- private:
-  const std::string path_;
-  const Error why_;
-};
-
 inline std::shared_ptr<const FileTable> RefusedFile(Role role, std::string path,
                                                     Error why) {
-  return std::make_shared<const Refused>(role, std::move(path), std::move(why));
+  return OpenedFile(
+      role, std::move(path),
+      [why](const ReadContext& /*context*/) -> Result<Content> { return why; },
+      {.size = 0, .fault = why});
 }
 
 /// Numbered files whose bytes are "of N", or what `text` makes.
-class FakeNumbers final : public FileTable {
- public:
-  using Text = std::string (*)(uint32_t);
-
-  FakeNumbers(std::string directory, uint32_t count, Numbering numbering,
-              Text text, bool sized = true)
-      : FileTable({.directory = std::move(directory),
-                   .numbering = std::move(numbering)}),
-        count_(count),
-        text_(text),
-        sized_(sized) {}
-
-  uint32_t count() const override { return count_; }
-  std::optional<std::string_view> Path(
-      uint32_t /*file*/, std::string& /*scratch*/) const override {
-    return std::nullopt;
-  }
-  Result<Content> Open(uint32_t file,
-                       const ReadContext& /*context*/) const override {
-    return TextContent(text_(file));
-  }
-  std::optional<uint64_t> KnownSize(uint32_t file) const override {
-    if (!sized_) return std::nullopt;
-    return text_(file).size();
-  }
-
- private:
-  const uint32_t count_;
-  const Text text_;
-  const bool sized_;
-};
+inline std::shared_ptr<const FileTable> FakeNumbers(
+    std::string directory, uint32_t count, Numbering numbering,
+    std::string (*text)(uint32_t), bool sized = true) {
+  return MakeTable(
+      {.placement = {.directory = std::move(directory),
+                     .numbering = std::move(numbering)},
+       .count = count,
+       .path = &NoPath,
+       .open = [text](uint32_t file, const ReadContext& /*context*/)
+           -> Result<Content> { return TextContent(text(file)); },
+       .facts =
+           [text, sized](uint32_t file) {
+             return sized ? FileFacts{text(file).size()} : FileFacts();
+           }});
+}
 
 /// A container of whatever a test wants: an entry's bytes are "of NAME".
 class FakeContainer : public Container {
@@ -108,8 +69,8 @@ class FakeContainer : public Container {
 
   using Container::Warn;
 
-  Json Info(const ReadContext& /*context*/) const override {
-    return {{"format", "fake"}};
+  void AddInfo(Json& info, const ReadContext& /*context*/) const override {
+    info["format"] = "fake";
   }
   Tables Files() const override {
     Tables all = files;
@@ -118,7 +79,7 @@ class FakeContainer : public Container {
         .directory = directory,
         .shared = names_entries_itself,
         .may_nest = may_nest};
-    all.insert(all.begin(), std::make_shared<const Table>(names_, placement));
+    all.insert(all.begin(), EntryFiles(placement));
     return all;
   }
   std::vector<ChildContainer> Children() const override { return children; }
@@ -131,42 +92,34 @@ class FakeContainer : public Container {
   std::vector<ChildContainer> children;
 
  private:
-  class Table final : public FileTable {
-   public:
-    Table(Names names, Placement placement)
-        : FileTable(std::move(placement)), names_(std::move(names)) {}
-
-    uint32_t count() const override {
-      return static_cast<uint32_t>(names_.size());
-    }
-    std::optional<std::string_view> Path(uint32_t entry,
-                                         std::string& scratch) const override {
-      if (!names_[entry]) return UnnamedEntryPath(entry, scratch);
-      return *names_[entry];
-    }
-    Result<Content> Open(uint32_t entry,
-                         const ReadContext& /*context*/) const override {
-      return TextContent(BytesOf(entry));
-    }
-    std::optional<uint64_t> KnownSize(uint32_t entry) const override {
-      return BytesOf(entry).size();
-    }
-    std::optional<EntryInfo> Describe(
-        uint32_t entry, const ReadContext& /*context*/) const override {
-      EntryInfo info;
-      info.name = names_[entry];
-      info.kind = "entry";
-      info.size = BytesOf(entry).size();
-      return info;
-    }
-
-   private:
-    std::string BytesOf(uint32_t entry) const {
-      return "of " + names_[entry].value_or("(none)");
-    }
-
-    const Names names_;
-  };
+  std::shared_ptr<const FileTable> EntryFiles(Placement placement) const {
+    const auto bytes_of = [names = names_](uint32_t entry) {
+      return "of " + names[entry].value_or("(none)");
+    };
+    return MakeTable(
+        {.placement = std::move(placement),
+         .count = static_cast<uint32_t>(names_.size()),
+         .path = [names = names_](uint32_t entry,
+                                  std::string& scratch) -> std::string_view {
+           if (!names[entry]) return UnnamedEntryPath(entry, scratch);
+           return *names[entry];
+         },
+         .open = [bytes_of](uint32_t entry, const ReadContext& /*context*/)
+             -> Result<Content> { return TextContent(bytes_of(entry)); },
+         .facts =
+             [bytes_of](uint32_t entry) {
+               return FileFacts{bytes_of(entry).size()};
+             },
+         .describe =
+             [names = names_, bytes_of](uint32_t entry,
+                                        const ReadContext& /*context*/) {
+               EntryInfo info;
+               info.name = names[entry];
+               info.kind = "entry";
+               info.size = bytes_of(entry).size();
+               return info;
+             }});
+  }
 
   Names names_;
 };
