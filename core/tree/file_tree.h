@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/result.h"
 #include "core/container/container.h"
@@ -24,7 +25,9 @@ class FileTree {
   struct Child {
     NodeId node;
     std::string name;
-    bool directory;
+    NodeType type;
+
+    bool directory() const { return type == NodeType::kDirectory; }
   };
 
   /// File `number` of `table`, which lives as long as the tree.
@@ -38,7 +41,10 @@ class FileTree {
   FileTree(const FileTree&) = delete;
   FileTree& operator=(const FileTree&) = delete;
 
-  virtual bool IsDirectory(NodeId node) const = 0;
+  virtual NodeType Type(NodeId node) const = 0;
+  bool IsDirectory(NodeId node) const {
+    return Type(node) == NodeType::kDirectory;
+  }
   /// The root is its own parent.
   virtual NodeId Parent(NodeId node) const = 0;
   /// From the root: "a/b", empty for the root itself.
@@ -52,9 +58,19 @@ class FileTree {
   /// The file at a node that is not a directory.
   virtual File At(NodeId file) const = 0;
 
+  /// The node of the file's first name: a file with hard links has several. A
+  /// node without other names is its own.
+  virtual NodeId FirstName(NodeId node) const { return node; }
+  /// How many names the file at a node has.
+  virtual uint32_t NameCount(NodeId /*node*/) const { return 1; }
+
+  /// The target of a link, as it is shown: with names made safe as those of the
+  /// tree are. The kernel resolves it from the directory that the link is in.
+  virtual std::string LinkTarget(NodeId /*link*/) const { return {}; }
+
   /// The container, or the directory of numbered files, that is shown at a
   /// directory in place of children; null if there is none.
-  virtual const ChildContainer* Hanging(NodeId /*directory*/) const {
+  virtual const ChildContainer* NestedAt(NodeId /*directory*/) const {
     return nullptr;
   }
   virtual const FileTree* Numbered(NodeId /*directory*/) const {
@@ -78,11 +94,12 @@ class FileTree {
 
   // FileTable's functions, by node.
 
-  Result<uint64_t> Size(NodeId node, const ReadContext& context) const {
+  virtual Result<uint64_t> Size(NodeId node, const ReadContext& context) const {
+    if (Type(node) == NodeType::kLink) return LinkTarget(node).size();
     const File file = At(node);
     return file.table->Size(file.number, context);
   }
-  Cost SizeCost(NodeId node) const {
+  virtual Cost SizeCost(NodeId node) const {
     const File file = At(node);
     return file.table->size_cost(file.number);
   }
@@ -96,7 +113,9 @@ class FileTree {
     if (IsDirectory(node)) return std::nullopt;
     const File file = At(node);
     std::optional<EntryInfo> info = file.table->Describe(file.number, context);
-    if (info) file.table->AddFindings(file.number, *info);
+    if (info && info->add_findings) {
+      std::exchange(info->add_findings, nullptr)(*info);
+    }
     return info;
   }
 
@@ -112,7 +131,7 @@ class TreeFiles : public FileTree {
  public:
   const NameTree& tree() const { return tree_; }
 
-  bool IsDirectory(NodeId node) const final { return tree_.IsDirectory(node); }
+  NodeType Type(NodeId node) const final { return tree_.Type(node); }
   NodeId Parent(NodeId node) const final { return tree_.Parent(node); }
   std::string Path(NodeId node) const final { return tree_.Path(node); }
   std::optional<NodeId> Lookup(NodeId directory,
@@ -124,7 +143,7 @@ class TreeFiles : public FileTree {
   }
   Child ChildAt(NodeId directory, uint32_t index) const final {
     const NodeId node = tree_.Child(directory, index);
-    return {node, std::string(tree_.Name(node)), tree_.IsDirectory(node)};
+    return {node, std::string(tree_.Name(node)), tree_.Type(node)};
   }
 
  protected:

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tree/name_tree.h"
 
+#include <fmt/core.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <bit>
-#include <random>
 #include <span>
 #include <utility>
 
 #include "core/base/bytes.h"
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/base/seed.h"
 
 namespace ctxfs {
 
@@ -58,14 +60,17 @@ std::string NameTree::Path(NodeId node) const {
 }
 
 TreeBuilder::TreeBuilder(uint32_t nodes, const TreeLimits& most) : most_(most) {
-  tree_.seed_ = std::random_device()();
-  Rehash(std::bit_ceil(2 * (size_t{std::min(nodes, most.nodes)} + 8)));
+  tree_.seed_ = RandomSeed();
+  const size_t slots =
+      std::bit_ceil(2 * (size_t{std::min(nodes, most.nodes)} + 8));
+  full_ = !HeapAllowance::Admit(slots * sizeof(uint32_t));
+  Rehash(full_ ? 1 : slots);
   // The root is in no table: nothing has it as a child.
-  tree_.nodes_.push_back({0, NameTree::kRoot, 0, 0, true});
+  tree_.nodes_.push_back({0, NameTree::kRoot, 0, 0, NodeType::kDirectory});
 }
 
 void TreeBuilder::Rehash(size_t slots) {
-  tree_.table_ = {};  // first, so that there are never two
+  tree_.table_ = {};  // freed first, so that there are never two
   tree_.table_.assign(slots, NameTree::kFree);
   for (NodeId node = 1; node < tree_.node_count(); ++node) {
     tree_.table_[tree_.Slot(tree_.Parent(node), tree_.Name(node))] = node;
@@ -73,19 +78,22 @@ void TreeBuilder::Rehash(size_t slots) {
 }
 
 NodeId TreeBuilder::Add(size_t slot, NodeId parent, std::string_view name,
-                        uint32_t value, bool directory) {
-  // Names are found by 32 bits, whatever the limit.
+                        uint32_t value, NodeType type) {
+  // Offsets of names have 32 bits, whatever the limit.
   const uint64_t room = std::min<uint64_t>(most_.name_bytes, UINT32_MAX);
   full_ = full_ || tree_.nodes_.size() >= most_.nodes ||
-          !InBounds(tree_.names_.size(), limits::kComponentBytes, room);
+          !InBounds(tree_.names_.size(), limits::kComponentBytes, room) ||
+          !HeapAllowance::Check();
   if (full_) return NameTree::kRoot;
   const NodeId node = tree_.node_count();
   const size_t at = tree_.names_.Append({name.data(), name.size()});
   tree_.nodes_.push_back({static_cast<uint32_t>(at), parent, value,
-                          static_cast<uint8_t>(name.size()), directory});
+                          static_cast<uint8_t>(name.size()), type});
   tree_.table_[slot] = node;
-  if (tree_.nodes_.size() * 2 > tree_.table_.size()) {
-    Rehash(tree_.table_.size() * 2);
+  const size_t slots = tree_.table_.size();
+  if (tree_.nodes_.size() * 2 > slots) {
+    full_ = !HeapAllowance::Admit(2 * slots * sizeof(uint32_t));
+    if (!full_) Rehash(2 * slots);
   }
   return node;
 }
@@ -93,27 +101,32 @@ NodeId TreeBuilder::Add(size_t slot, NodeId parent, std::string_view name,
 NodeId TreeBuilder::MakeDirectory(NodeId parent, std::string_view name) {
   const size_t slot = tree_.Slot(parent, name);
   const uint32_t found = tree_.table_[slot];
-  if (found == NameTree::kFree) return Add(slot, parent, name, 0, true);
+  if (found == NameTree::kFree) {
+    return Add(slot, parent, name, 0, NodeType::kDirectory);
+  }
   NameTree::Node& node = tree_.nodes_[found];
-  if (!node.directory) {
-    unnamed_.push_back({parent, found, node.value});
-    node.directory = true;
+  if (node.type != NodeType::kDirectory) {
+    unnamed_.push_back({parent, found, node.value, node.type});
+    node.type = NodeType::kDirectory;
     node.value = 0;
   }
   return found;
 }
 
 void TreeBuilder::AddFile(NodeId parent, std::string_view name, FileId file,
-                          bool replace) {
+                          bool replace, NodeType type) {
   const size_t slot = tree_.Slot(parent, name);
   const uint32_t found = tree_.table_[slot];
   if (found == NameTree::kFree) {
-    Add(slot, parent, name, file, false);
+    Add(slot, parent, name, file, type);
     return;
   }
   NameTree::Node& node = tree_.nodes_[found];
-  if (replace && !node.directory) std::swap(node.value, file);
-  unnamed_.push_back({parent, found, file});
+  if (replace && node.type != NodeType::kDirectory) {
+    std::swap(node.value, file);
+    std::swap(node.type, type);
+  }
+  unnamed_.push_back({parent, found, file, type});
 }
 
 std::string TreeBuilder::FreeName(NodeId parent, std::string_view name) {
@@ -122,7 +135,7 @@ std::string TreeBuilder::FreeName(NodeId parent, std::string_view name) {
   });
 }
 
-void TreeBuilder::Settle() {
+void TreeBuilder::ResolveConflicts() {
   std::sort(unnamed_.begin(), unnamed_.end(),
             [](const Unnamed& a, const Unnamed& b) { return a.file < b.file; });
   for (; !unnamed_.empty() && ok(); unnamed_.pop_front()) {
@@ -140,17 +153,19 @@ void TreeBuilder::Settle() {
           slot = tree_.Slot(one.parent, candidate);
           return tree_.table_[slot] != NameTree::kFree;
         });
-    Add(slot, one.parent, name, one.file, false);
+    Add(slot, one.parent, name, one.file, one.type);
   }
 }
 
 Result<NameTree> TreeBuilder::Build() && {
-  Settle();
+  ResolveConflicts();
   if (!ok()) {
-    return Error{Code::kLimit, "names: more than " +
-                                   std::to_string(most_.nodes) +
-                                   " files and directories, or more than " +
-                                   std::to_string(most_.name_bytes) + " bytes"};
+    CTXFS_TRY(HeapAllowance::Check());
+    return Error{
+        Code::kLimit,
+        fmt::format(
+            "names: more than {} files and directories, or more than {} bytes",
+            most_.nodes, most_.name_bytes)};
   }
   auto& nodes = tree_.nodes_;
   std::vector<uint32_t>& children = tree_.children_;
@@ -161,9 +176,10 @@ Result<NameTree> TreeBuilder::Build() && {
   }
   uint32_t place = 0;
   for (NodeId node = 0; node < nodes.size(); ++node) {
-    if (!nodes[node].directory) continue;
+    if (nodes[node].type != NodeType::kDirectory) continue;
     place += 1 + std::exchange(nodes[node].value, place);
   }
+  CTXFS_TRY(HeapAllowance::Admit(place * sizeof(uint32_t)));
   children.resize(place);
   for (NodeId node = 1; node < nodes.size(); ++node) {
     const uint32_t at = nodes[nodes[node].parent].value;

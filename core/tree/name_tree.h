@@ -11,12 +11,15 @@
 #include "core/base/limits.h"
 #include "core/base/result.h"
 #include "core/tree/free_names.h"
-#include "core/tree/pieces.h"
+#include "core/tree/segmented_vector.h"
 
 namespace ctxfs {
 
 using NodeId = uint32_t;
 using FileId = uint32_t;
+
+/// What is at a node of a tree.
+enum class NodeType : uint8_t { kFile, kDirectory, kLink };
 
 /// Names and nothing else: which paths there are, and the number of the file
 /// at each. A node costs 16 bytes, its name, 4 bytes in its parent's list and
@@ -28,11 +31,14 @@ class NameTree {
   /// Directories and files, the root among them.
   uint32_t node_count() const { return static_cast<uint32_t>(nodes_.size()); }
 
-  bool IsDirectory(NodeId node) const { return nodes_[node].directory; }
+  NodeType Type(NodeId node) const { return nodes_[node].type; }
+  bool IsDirectory(NodeId node) const {
+    return Type(node) == NodeType::kDirectory;
+  }
   std::string_view Name(NodeId node) const;
   /// The root is its own parent.
   NodeId Parent(NodeId node) const { return nodes_[node].parent; }
-  /// The file at a node that is not a directory.
+  /// The file or link at a node that is not a directory.
   FileId File(NodeId node) const { return nodes_[node].value; }
 
   /// The child of `directory` called `name`, in constant time.
@@ -61,16 +67,16 @@ class NameTree {
     NodeId parent;
     uint32_t value;  // a file's number, or a directory's place in children_
     uint8_t length;  // of the name; 255 bytes at the most
-    bool directory;
+    NodeType type;
   };
   static constexpr uint32_t kFree = UINT32_MAX;
 
   /// The slot of table_ that holds the node, or the free one it would take.
   size_t Slot(NodeId parent, std::string_view name) const;
 
-  Pieces<Node, 16> nodes_;
-  Pieces<char, 18> names_;          // none lies in two pieces
-  std::vector<uint32_t> children_;  // a directory's count, then its children
+  SegmentedVector<Node, 16> nodes_;
+  SegmentedVector<char, 18> names_;  // each in one segment
+  std::vector<uint32_t> children_;   // a directory's count, then its children
   std::vector<uint32_t> table_;  // node ids by (parent, name); a power of two
   uint64_t seed_ = 0;            // against names made to collide
   uint64_t names_tried_ = 0;
@@ -85,7 +91,7 @@ struct TreeLimits {
 /// Collects paths into a NameTree. Names are safe components; where several
 /// files want one, the lowest file number keeps it (docs/tree.md, section 7). A
 /// builder that has met a limit takes nothing more, for good: one test of ok()
-/// at the end.
+/// at the end. One without memory for more (HeapAllowance) does the same.
 class TreeBuilder {
  public:
   /// `nodes`: about how many there will be.
@@ -97,16 +103,17 @@ class TreeBuilder {
   /// place is moved aside.
   NodeId MakeDirectory(NodeId parent, std::string_view name);
 
-  /// Puts a file at `name`; if that is taken, Settle finds it another name. A
-  /// file that is there already is moved aside instead if `replace` is set.
-  /// Files come in the order of their numbers.
+  /// Puts a file at `name`; if that is taken, ResolveConflicts finds it another
+  /// name. A file that is there already is moved aside instead if `replace` is
+  /// set. Files come in the order of their numbers. `type` is that of a file or
+  /// a link.
   void AddFile(NodeId parent, std::string_view name, FileId file,
-               bool replace = false);
+               bool replace = false, NodeType type = NodeType::kFile);
 
   /// Names the files whose names were taken: NAME~file beside a directory,
   /// else NAME~2, NAME~3, ... before the extension. To be called when all
   /// files that must keep their names have been added.
-  void Settle();
+  void ResolveConflicts();
 
   /// `name` if it is free in `parent`, else the first of NAME~2, ... that is.
   std::string FreeName(NodeId parent, std::string_view name);
@@ -117,13 +124,14 @@ class TreeBuilder {
  private:
   struct Unnamed {
     NodeId parent;
-    NodeId taken_by;  // whoever has the name it wanted
+    NodeId taken_by;  // the node that has the name
     FileId file;
+    NodeType type;
   };
 
   /// The root when there is no room for one more.
   NodeId Add(size_t slot, NodeId parent, std::string_view name, uint32_t value,
-             bool directory);
+             NodeType type);
   void Rehash(size_t slots);
 
   const TreeLimits most_;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tree/numbered_directory.h"
 
-#include <charconv>
-#include <system_error>
+#include "core/base/whole_number.h"
 
 namespace ctxfs {
 
@@ -20,7 +19,7 @@ std::string NumberedDirectory::Path(NodeId node) const {
 
 FileTree::Child NumberedDirectory::ChildAt(NodeId /*directory*/,
                                            uint32_t index) const {
-  return {index + 1, Name(index), false};
+  return {index + 1, Name(index), NodeType::kFile};
 }
 
 std::optional<NodeId> NumberedDirectory::Lookup(NodeId /*directory*/,
@@ -28,15 +27,11 @@ std::optional<NodeId> NumberedDirectory::Lookup(NodeId /*directory*/,
   if (!name.ends_with(numbering_->suffix)) return std::nullopt;
   const std::string_view digits =
       name.substr(0, name.size() - numbering_->suffix.size());
-  uint32_t file = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, file);
-  if (error != std::errc() || stop != end || file >= table_->count()) {
-    return std::nullopt;
-  }
+  const std::optional<uint32_t> file = WholeNumber<uint32_t>(digits);
+  if (!file || *file >= table_->count()) return std::nullopt;
   // Each file has one name: neither "42" nor "0000042" is 000042.
-  if (Name(file) != name) return std::nullopt;
-  return file + 1;
+  if (Name(*file) != name) return std::nullopt;
+  return *file + 1;
 }
 
 }  // namespace ctxfs

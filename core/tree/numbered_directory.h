@@ -19,7 +19,9 @@ class NumberedDirectory final : public FileTree {
   explicit NumberedDirectory(const FileTable& table)
       : table_(&table), numbering_(&*table.placement().numbering) {}
 
-  bool IsDirectory(NodeId node) const override { return node == kRoot; }
+  NodeType Type(NodeId node) const override {
+    return node == kRoot ? NodeType::kDirectory : NodeType::kFile;
+  }
   NodeId Parent(NodeId /*node*/) const override { return kRoot; }
   std::string Path(NodeId node) const override;
   std::optional<NodeId> Lookup(NodeId directory,

@@ -25,7 +25,7 @@ std::string_view CutAtCharacter(std::string_view text, size_t size) {
     const auto next = static_cast<unsigned char>(text[size - back]);
     if ((next & 0xC0U) != 0x80U) return text.substr(0, size - back);
   }
-  return text.substr(0, size);  // not UTF-8: any byte will do
+  return text.substr(0, size);  // not UTF-8: cut anywhere
 }
 
 bool EndsInHash(std::string_view text) {
@@ -108,6 +108,19 @@ std::span<const std::string_view> SafePath::Split(std::string_view name) {
   }
   Append(name);
   return components_;
+}
+
+std::string SafeTarget(std::string_view target) {
+  std::string safe;
+  while (true) {
+    const size_t slash = target.find('/');
+    const std::string_view part = target.substr(0, slash);
+    const bool name = !part.empty() && part != "." && part != "..";
+    safe += name ? SafeComponent(part) : std::string(part);
+    if (slash == std::string_view::npos) return safe;
+    safe += '/';
+    target.remove_prefix(slash + 1);
+  }
 }
 
 std::string MarkedComponent(std::string_view component, std::string_view mark,

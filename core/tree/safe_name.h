@@ -33,6 +33,11 @@ class SafePath {
 /// SafePath's rules for one component, '/' being like any other byte to encode.
 std::string SafeComponent(std::string_view component);
 
+/// Returns the target of a symbolic link with each name in it made safe, as the
+/// tree does with names. Empty parts, "." and ".." stay, as the kernel
+/// interprets them.
+std::string SafeTarget(std::string_view target);
+
 /// `component` with `mark` before its extension (`before_extension`) or at its
 /// end, shortened in its stem if need be: "a.txt" and "~2" give "a~2.txt".
 /// Marks have at most 16 bytes.

@@ -85,9 +85,9 @@ uint64_t Tried(Names names, Container::Tables own = {}) {
   auto container = std::make_shared<FakeContainer>(std::move(names));
   container->may_nest = true;
   container->files = std::move(own);
-  const ContainerTree branch(container);
-  EXPECT_TRUE(branch.status());
-  return branch.tree().names_tried();
+  const ContainerTree container_tree(container);
+  EXPECT_TRUE(container_tree.status());
+  return container_tree.tree().names_tried();
 }
 
 std::string Marked(const std::string& name, size_t n) {

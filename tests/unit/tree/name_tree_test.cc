@@ -256,10 +256,10 @@ TEST(TreeBuilder, TakesNoMoreNodesThanItsLimit) {
     for (FileId i = 0; i < files; ++i) {
       builder.AddFile(d, "f" + std::to_string(i), i);
     }
-    builder.AddFile(d, "f0", files);  // Settle makes it one more
+    builder.AddFile(d, "f0", files);  // ResolveConflicts makes it one more
     const bool fits = files == 9;
     EXPECT_TRUE(builder.ok());
-    builder.Settle();
+    builder.ResolveConflicts();
     EXPECT_EQ(builder.ok(), fits);
     builder.MakeDirectory(NameTree::kRoot, "too much");
     EXPECT_FALSE(builder.ok()) << "for good";
@@ -323,7 +323,7 @@ TEST(TreeBuilder, RemembersNoSearchThatWasShort) {
   for (FileId i = 0; i < 2 * kPairs; ++i) {
     builder.AddFile(NameTree::kRoot, "name" + std::to_string(i / 2), i);
   }
-  builder.Settle();
+  builder.ResolveConflicts();
   EXPECT_LT((HeapBytes() - before) / (2 * kPairs), 16 + 12 + 16 + 12);
   const NameTree tree = *std::move(builder).Build();
   EXPECT_TRUE(tree.Lookup(NameTree::kRoot, "name99999~2").has_value());

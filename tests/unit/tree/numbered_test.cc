@@ -12,7 +12,7 @@ std::shared_ptr<const FileTable> Numbers(uint32_t count, unsigned digits,
                                          std::string suffix,
                                          std::string directory = "d",
                                          bool sized = false) {
-  return std::make_shared<const FakeNumbers>(
+  return FakeNumbers(
       std::move(directory), count, Numbering{digits, std::move(suffix)},
       [](uint32_t file) { return std::string(file, 'x'); }, sized);
 }
@@ -28,7 +28,7 @@ TEST(NumberedDirectory, NamesAreFoundByTheirNumber) {
     const FileTree::Child child = directory.ChildAt(FileTree::kRoot, file);
     EXPECT_EQ(directory.Lookup(FileTree::kRoot, child.name), child.node);
     EXPECT_EQ(directory.Path(child.node), child.name);
-    EXPECT_FALSE(child.directory || directory.IsDirectory(child.node));
+    EXPECT_FALSE(child.directory() || directory.IsDirectory(child.node));
     EXPECT_EQ(directory.Parent(child.node), FileTree::kRoot);
   }
   EXPECT_TRUE(directory.IsDirectory(FileTree::kRoot));
@@ -62,11 +62,12 @@ TEST(NumberedDirectory, NeverTakesAnEntrysName) {
   const auto fake = std::make_shared<FakeContainer>(
       std::vector<std::optional<std::string>>{"d/000001"});
   fake->files = {Numbers(3, 6, "")};
-  const ContainerTree branch(fake);
-  const auto node = branch.tree().Lookup(NameTree::kRoot, "d~2");
+  const ContainerTree container_tree(fake);
+  const auto node = container_tree.tree().Lookup(NameTree::kRoot, "d~2");
   ASSERT_TRUE(node.has_value());
-  EXPECT_NE(branch.Numbered(*node), nullptr);
-  EXPECT_EQ(branch.Numbered(*branch.tree().Lookup(NameTree::kRoot, "d")),
+  EXPECT_NE(container_tree.Numbered(*node), nullptr);
+  EXPECT_EQ(container_tree.Numbered(
+                *container_tree.tree().Lookup(NameTree::kRoot, "d")),
             nullptr);
 }
 
@@ -76,11 +77,11 @@ TEST(ContainerTree, PutsFilesAmongEntriesThatTheFormatNamed) {
   fake->names_entries_itself = true;
   fake->files = {TextFile("LOD0/header.json", "{}"),
                  Numbers(3, 6, "", "LOD0/blocks")};
-  const ContainerTree branch(fake);
-  const auto level = branch.tree().Lookup(NameTree::kRoot, "LOD0");
+  const ContainerTree container_tree(fake);
+  const auto level = container_tree.tree().Lookup(NameTree::kRoot, "LOD0");
   ASSERT_TRUE(level.has_value());
   for (const char* name : {"tokens", "header.json", "blocks"}) {
-    EXPECT_TRUE(branch.tree().Lookup(*level, name).has_value()) << name;
+    EXPECT_TRUE(container_tree.tree().Lookup(*level, name).has_value()) << name;
   }
 }
 
