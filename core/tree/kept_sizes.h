@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/content/read_context.h"
+#include "core/tree/name_tree.h"
+
+namespace ctxfs {
+
+/// The sizes, in bytes, of the files of a tree that must be opened to be
+/// measured: each is measured once and kept. Takes 12 bytes a file, all of them
+/// when it is made, so that they count as memory of the open container. Safe
+/// for any number of threads.
+class KeptSizes {
+ public:
+  using Measure = std::function<Result<uint64_t>(const ReadContext&)>;
+
+  KeptSizes() = default;
+  /// `files` are in ascending order.
+  explicit KeptSizes(std::vector<NodeId> files);
+
+  const std::vector<NodeId>& files() const { return files_; }
+
+  /// Whether the size of `file` is kept here once it is known.
+  bool Has(NodeId file) const { return IndexOf(file).has_value(); }
+
+  /// The size of `file`, if it has been measured.
+  std::optional<uint64_t> Known(NodeId file) const;
+
+  /// The size of `file`, one of files(): known, or measured now. A failure of
+  /// `measure` is not kept. (Requests that come at the same moment all measure,
+  /// but the cache lets one of them make the text: see CachedText.)
+  Result<uint64_t> Get(NodeId file, const Measure& measure,
+                       const ReadContext& context) const;
+
+ private:
+  static constexpr uint64_t kUnknown = UINT64_MAX;
+
+  std::optional<size_t> IndexOf(NodeId file) const;
+
+  std::vector<NodeId> files_;
+  std::unique_ptr<std::atomic<uint64_t>[]> sizes_;  // kUnknown until measured
+};
+
+}  // namespace ctxfs
