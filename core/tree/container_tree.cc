@@ -2,175 +2,24 @@
 #include "core/tree/container_tree.h"
 
 #include <algorithm>
-#include <map>
-#include <span>
+#include <optional>
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/limits.h"
-#include "core/container/documents.h"
-#include "core/container/format.h"
+#include "core/base/heap_allowance.h"
+#include "core/base/heap_meter.h"
 #include "core/container/unreadable.h"
-#include "core/tree/faults_json.h"
-#include "core/tree/index_json.h"
 #include "core/tree/nested_container.h"
 #include "core/tree/safe_name.h"
 
 namespace ctxfs {
 namespace {
 
-// Files that are added between two checks whether to give up.
-constexpr uint32_t kFilesPerCheck = 16'384;
-
-using Components = std::span<const std::string_view>;
-
-Components AllButLast(Components components) {
-  return components.first(components.size() - 1);
-}
-
-/// Calls `act` with the number and the path of each file of a table, until it
-/// returns false. Fails only if interrupted.
-template <typename Act>
-Status ForEachPath(const FileTable& table, const Interrupt& interrupt,
-                   const Act& act) {
-  std::string scratch;
-  for (uint32_t i = 0; i < table.count(); ++i) {
-    if (i % kFilesPerCheck == 0) {
-      if (Status wanted = interrupt.Check(); !wanted) return wanted;
-    }
-    const std::optional<std::string_view> path = table.Path(i, scratch);
-    if (path && !act(i, *path)) break;
-  }
-  return {};
-}
-
-/// The directory that `components` lead to from `directory`.
-NodeId MakeDirectories(TreeBuilder& builder, NodeId directory,
-                       Components components) {
-  for (const std::string_view component : components) {
-    directory = builder.MakeDirectory(directory, component);
-  }
-  return directory;
-}
-
-/// The directory that all entries are in.
-NodeId MakeEntryDirectory(TreeBuilder& builder, const FileTable& entries) {
-  const std::string& directory = entries.placement().directory;
-  if (directory.empty()) return NameTree::kRoot;
-  SafePath path;
-  return MakeDirectories(builder, NameTree::kRoot, path.Split(directory));
+uint64_t AddSizes(uint64_t a, uint64_t b) {
+  return CheckedAdd(a, b).value_or(UINT64_MAX);
 }
 
 }  // namespace
-
-/// Finds places for files that are not entries. If an entry has the name of a
-/// top-level directory or file of ours, ours becomes NAME~2, with everything
-/// below it.
-class ContainerTree::Places {
- public:
-  /// `shared`: directories that entries made are ours as well.
-  Places(TreeBuilder& builder, bool shared)
-      : builder_(builder), shared_(shared) {}
-
-  /// The directory of a role.
-  NodeId Top(Role role) {
-    switch (role) {
-      case Role::kViews:
-        return Own(kViews, /*shared=*/false);
-      case Role::kMetadata:
-        return Own(kMetadata, /*shared=*/false);
-      case Role::kRaw:
-      case Role::kRawEntries:
-        return builder_.MakeDirectory(Top(Role::kMetadata), "raw");
-      case Role::kEntries:
-      case Role::kPrimary:
-        break;
-    }
-    return NameTree::kRoot;
-  }
-
-  /// The directory of kViews or kMetadata, if it was made.
-  std::optional<NodeId> Made(Role role) const {
-    const auto found = tops_.find(role == Role::kViews ? kViews : kMetadata);
-    if (found == tops_.end()) return std::nullopt;
-    return found->second;
-  }
-
-  /// The directory of a role, or `path` below it.
-  NodeId Directory(Role role, std::string_view path) {
-    if (path.empty()) return Top(role);
-    SafePath safe;
-    return Directory(role, safe.Split(path));
-  }
-  NodeId Directory(Role role, Components path) { return Walk(Top(role), path); }
-
-  /// The directory that `path` leads to from `directory`, and the name there,
-  /// which is valid until the next call. At the root the name is free; below,
-  /// all names are ours.
-  std::pair<NodeId, std::string_view> Find(NodeId directory,
-                                           std::string_view path) {
-    const Components components = path_.Split(path);
-    directory = Walk(directory, AllButLast(components));
-    if (directory != NameTree::kRoot) return {directory, components.back()};
-    free_name_ = builder_.FreeName(directory, components.back());
-    return {directory, free_name_};
-  }
-
-  /// A new directory for a container or for numbered files.
-  NodeId MakeNew(Role role, std::string_view path) {
-    if (path.empty()) return Top(role);
-    const auto [directory, name] = Find(Top(role), path);
-    return builder_.MakeDirectory(directory,
-                                  builder_.FreeName(directory, name));
-  }
-
-  /// Adds the files of a table, whose numbers begin with `first`. Fails only if
-  /// interrupted; the builder knows of limits.
-  Status AddFiles(const FileTable& table, FileId first,
-                  const Interrupt& interrupt) {
-    // A directory without files is not made.
-    std::optional<NodeId> directory;
-    const auto add = [&](uint32_t file, std::string_view path) {
-      if (!directory) {
-        directory =
-            Directory(table.placement().role, table.placement().directory);
-      }
-      const auto [parent, name] = Find(*directory, path);
-      builder_.AddFile(parent, name, first + file);
-      return builder_.ok();
-    };
-    return ForEachPath(table, interrupt, add);
-  }
-
- private:
-  static constexpr std::string_view kViews = "views";
-  static constexpr std::string_view kMetadata = ".ctxfs";
-
-  NodeId Walk(NodeId directory, Components components) {
-    for (const std::string_view component : components) {
-      directory = directory == NameTree::kRoot
-                      ? Own(component, shared_)
-                      : builder_.MakeDirectory(directory, component);
-    }
-    return directory;
-  }
-
-  NodeId Own(std::string_view name, bool shared) {
-    const auto found = tops_.find(name);
-    if (found != tops_.end()) return found->second;
-    const NodeId made = builder_.MakeDirectory(
-        NameTree::kRoot,
-        shared ? std::string(name) : builder_.FreeName(NameTree::kRoot, name));
-    tops_.emplace(name, made);
-    return made;
-  }
-
-  TreeBuilder& builder_;
-  bool shared_;
-  SafePath path_;
-  std::string free_name_;
-  std::map<std::string, NodeId, std::less<>> tops_;
-};
 
 ContainerTree::ContainerTree(std::shared_ptr<const Container> container,
                              Tables extra, std::vector<ChildContainer> attached,
@@ -183,192 +32,94 @@ ContainerTree::ContainerTree(std::shared_ptr<const Container> container,
   explicit_.clear();
   nested_.clear();
   numbered_at_.clear();
+  hard_links_.clear();
   views_.reset();
   metadata_.reset();
+  // After a refusal the caller discards this tree, which must be a valid one.
+  std::optional<UnmeteredHeap> refused;
+  if (!HeapAllowance::Check()) refused.emplace();
   (void)Build(extra, {}, {}, NeverInterrupted());
 }
 
-Status ContainerTree::Build(const Tables& extra,
-                            std::vector<ChildContainer> attached,
-                            const TreeLimits& most,
-                            const Interrupt& interrupt) {
-  tables_ = {EmptyTable()};
-  if (!container_->is_part()) {
-    for (auto& table : MetadataTables()) tables_.push_back(std::move(table));
-  }
-  for (auto& table : container_->Files()) {
-    if (HoldsEntries(table->placement().role)) {
-      tables_.front() = std::move(table);
-    } else {
-      tables_.push_back(std::move(table));
-    }
-  }
-  for (auto& table : container_->FilesWithPaths(*this)) {
-    tables_.push_back(std::move(table));
-  }
-  tables_.insert(tables_.end(), extra.begin(), extra.end());
-  if (Status numbered = NumberFiles(); !numbered) return numbered;
-  children_ = container_->Children();
-  for (ChildContainer& one : attached) children_.push_back(std::move(one));
-
-  TreeBuilder builder(static_cast<uint32_t>(std::min<uint64_t>(
-                          starts_.back(), 2ULL * entries()->count())),
-                      most);
-  if (Status added = AddEntries(builder, interrupt); !added) return added;
-  AddMembers(builder);
-  builder.Settle();  // before other files, so that entries keep their names
-  if (Status added = AddOthers(builder, interrupt); !added) return added;
-  Result<NameTree> tree = std::move(builder).Build();
-  if (!tree) return std::move(tree).error();
-  tree_ = std::move(*tree);
-  CountPrimary();
-  return {};
+const ContainerTree::HardLink* ContainerTree::HardLinkAt(NodeId node) const {
+  const auto found = std::lower_bound(
+      hard_links_.begin(), hard_links_.end(), node,
+      [](const HardLink& one, NodeId wanted) { return one.node < wanted; });
+  return found == hard_links_.end() || found->node != node ? nullptr : &*found;
 }
 
-ContainerTree::Tables ContainerTree::MetadataTables() const {
-  const std::shared_ptr<const Source>& source = container_->source();
-  return {FreshDocument(
-              Role::kMetadata, "info.json",
-              [container = container_](
-                  const ReadContext& context) -> Result<std::string> {
-                const Json info = container->Info(context);
-                if (Status wanted = context.Check(); !wanted) {
-                  return std::move(wanted).error();
-                }
-                return FormatJson(info);
-              },
-              /*live=*/container_->InfoMayChange()),
-          IndexJson(*this), FaultsJson(*this),
-          FixedFile(Role::kMetadata, "container",
-                    Content(Range{source, 0, nullptr}, source->size()))};
+NodeId ContainerTree::FirstName(NodeId node) const {
+  const HardLink* link = HardLinkAt(node);
+  return link == nullptr ? node : link->first;
 }
 
-Status ContainerTree::NumberFiles() {
-  starts_.clear();
-  uint64_t next = 0;
-  for (const auto& table : tables_) {
-    starts_.push_back(static_cast<FileId>(next));
-    if (!table->placement().numbering) next += table->count();
-    if (next > UINT32_MAX) {
-      return Error{Code::kLimit, "more than 2^32 files"};
-    }
-  }
-  starts_.push_back(static_cast<FileId>(next));
-  return {};
+uint32_t ContainerTree::NameCount(NodeId node) const {
+  const HardLink* link = HardLinkAt(node);
+  return link == nullptr ? 1 : link->names;
 }
 
-void ContainerTree::CountPrimary() {
-  const auto add = [](uint64_t sum, std::optional<uint64_t> size) {
-    return CheckedAdd(sum, size.value_or(0)).value_or(UINT64_MAX);
-  };
+std::string ContainerTree::LinkTarget(NodeId link) const {
+  const File file = At(link);
+  return SafeTarget(file.table->Facts(file.number).target);
+}
+
+Status ContainerTree::CountPrimary() {
   primary_files_ = 0;
-  total_size_ = 0;
+  known_size_ = 0;
+  std::vector<NodeId> unknown;
   for (NodeId node = 0; node < tree_.node_count(); ++node) {
-    if (tree_.IsDirectory(node)) continue;
+    if (tree_.IsDirectory(node) || FirstName(node) != node) continue;
     const File file = At(node);
-    if (!IsPrimary(file.table->placement().role)) continue;
+    const Role role = file.table->placement().role;
+    if (role == Role::kViews) continue;
+    const std::optional<uint64_t> size = file.table->KnownSize(file.number);
+    if (!size && !file.table->live()) {
+      CTXFS_TRY(AdmitGrowth(unknown));
+      unknown.push_back(node);
+    }
+    if (!IsPrimary(role)) continue;
     ++primary_files_;
-    total_size_ = add(total_size_, file.table->KnownSize(file.number));
+    known_size_ = AddSizes(known_size_, size.value_or(0));
   }
-  if (entries()->placement().role != Role::kRawEntries) return;
-  uint64_t raw = 0;
-  for (uint32_t entry = 0; entry < entries()->count(); ++entry) {
-    raw = add(raw, entries()->KnownSize(entry));
-  }
-  total_size_ = std::max(total_size_, raw);
-}
-
-Status ContainerTree::AddEntries(TreeBuilder& builder,
-                                 const Interrupt& interrupt) {
-  if (entries()->placement().role != Role::kEntries) return {};
-  const NodeId top = MakeEntryDirectory(builder, *entries());
-  SafePath path;
-  const auto add = [&](uint32_t entry, std::string_view name) {
-    const Components components = path.Split(name);
-    if (entries()->IsDirectory(entry)) {
-      explicit_.insert(MakeDirectories(builder, top, components));
-    } else {
-      builder.AddFile(MakeDirectories(builder, top, AllButLast(components)),
-                      components.back(), entry,
-                      entries()->placement().last_keeps_name);
-    }
-    return builder.ok();
-  };
-  return ForEachPath(*entries(), interrupt, add);
-}
-
-void ContainerTree::AddMembers(TreeBuilder& builder) {
-  SafePath path;
-  for (uint32_t i = 0; i < children_.size(); ++i) {
-    if (children_[i].role != Role::kEntries) continue;
-    const Components components = path.Split(children_[i].path);
-    const NodeId above =
-        MakeDirectories(builder, NameTree::kRoot, AllButLast(components));
-    NodeId member = builder.MakeDirectory(above, components.back());
-    if (child_at_.contains(member)) {
-      member = builder.MakeDirectory(
-          above, builder.FreeName(above, components.back()));
-    }
-    child_at_.emplace(member, i);
-  }
-}
-
-Status ContainerTree::AddOthers(TreeBuilder& builder,
-                                const Interrupt& interrupt) {
-  Places places(builder, entries()->placement().shared);
-  // Directories first, so that no file has to be moved aside for one. Members
-  // have theirs already.
-  for (uint32_t i = 0; i < children_.size(); ++i) {
-    if (children_[i].role == Role::kEntries) continue;
-    child_at_.emplace(places.MakeNew(children_[i].role, children_[i].path), i);
-  }
-  for (const auto& table : tables_) {
-    const Placement& placement = table->placement();
-    if (!placement.numbering) continue;
-    numbered_at_.try_emplace(
-        places.MakeNew(placement.role, placement.directory), *table);
-  }
-  if (Status added = AddNested(builder, places, interrupt); !added) {
-    return added;
-  }
-  for (size_t i = 0; i < tables_.size(); ++i) {
-    const Placement& placement = tables_[i]->placement();
-    if (placement.numbering || placement.role == Role::kEntries) continue;
-    Status added = places.AddFiles(*tables_[i], starts_[i], interrupt);
-    if (!added) return added;
-  }
-  views_ = places.Made(Role::kViews);
-  metadata_ = places.Made(Role::kMetadata);
+  CTXFS_TRY(HeapAllowance::Admit(unknown.size() *
+                                 (sizeof(NodeId) + sizeof(uint64_t))));
+  sizes_ = KeptSizes(std::move(unknown));
   return {};
 }
 
-// views/NAME~dir of an entry that is a container itself.
-Status ContainerTree::AddNested(TreeBuilder& builder, Places& places,
-                                const Interrupt& interrupt) {
-  constexpr std::string_view kMark = "~dir";
-  if (!entries()->placement().may_nest) return {};
-  SafePath path;
-  const auto add = [&](uint32_t entry, std::string_view name) {
-    if (!HasContainerExtension(name) || entries()->IsDirectory(entry) ||
-        entries()->access(entry) == Access::kLocked) {
-      return true;
-    }
-    const Components components = path.Split(name);
-    const NodeId above = places.Directory(Role::kViews, AllButLast(components));
-    const std::string marked =
-        MarkedComponent(components.back(), kMark, /*before_extension=*/false);
-    const NodeId directory =
-        builder.MakeDirectory(above, builder.FreeName(above, marked));
-    child_at_.emplace(directory, static_cast<uint32_t>(children_.size()));
-    nested_.emplace(directory, entry);
-    const auto open = [source = container_->source(), table = entries(),
-                       entry](const ReadContext& context) {
-      return OpenContainerEntry(source, *table, entry, context);
-    };
-    children_.push_back({marked, open, Role::kViews});
-    return nested_.size() < limits::kInnerContainers;
+uint64_t ContainerTree::TotalSize() const {
+  uint64_t total = known_size_;
+  for (const NodeId file : sizes_.files()) {
+    if (!IsPrimary(At(file).table->placement().role)) continue;
+    total = AddSizes(total, sizes_.Known(file).value_or(0));
+  }
+  return total;
+}
+
+std::vector<NodeId> ContainerTree::UnmeasuredFiles() const {
+  std::vector<NodeId> files;
+  for (const NodeId file : sizes_.files()) {
+    if (sizes_.Known(file)) continue;
+    if (IsPrimary(At(file).table->placement().role)) files.push_back(file);
+  }
+  return files;
+}
+
+Result<uint64_t> ContainerTree::Size(NodeId file,
+                                     const ReadContext& context) const {
+  if (!sizes_.Has(file)) return FileTree::Size(file, context);
+  const auto measure = [this,
+                        file](const ReadContext& shared) -> Result<uint64_t> {
+    Result<uint64_t> size = FileTree::Size(file, shared);
+    // The files that the size was computed from may have changed meanwhile.
+    CTXFS_TRY(container_->source()->CheckUnchanged());
+    return size;
   };
-  return ForEachPath(*entries(), interrupt, add);
+  return sizes_.Get(file, measure, context);
+}
+
+Cost ContainerTree::SizeCost(NodeId file) const {
+  return sizes_.Known(file) ? Cost::kNone : FileTree::SizeCost(file);
 }
 
 FileTree::File ContainerTree::At(NodeId node) const {
@@ -378,7 +129,7 @@ FileTree::File ContainerTree::At(NodeId node) const {
   return {tables_[table].get(), file - starts_[table]};
 }
 
-const ChildContainer* ContainerTree::Hanging(NodeId directory) const {
+const ChildContainer* ContainerTree::NestedAt(NodeId directory) const {
   const auto found = child_at_.find(directory);
   return found == child_at_.end() ? nullptr : &children_[found->second];
 }
@@ -424,10 +175,19 @@ std::vector<NodeId> ContainerTree::NodesOf(uint32_t first, uint32_t end) const {
 }
 
 std::vector<std::string> ContainerTree::Of(uint32_t first, uint32_t end) const {
-  std::vector<std::string> paths;
-  paths.reserve(end - first);
-  for (const NodeId node : NodesOf(first, end)) {
-    paths.push_back(tree_.Path(node));
+  const uint32_t count = entries()->count();
+  std::vector<std::string> paths(end - first);
+  const uint32_t entries_end = std::min(end, count);
+  if (first < entries_end) {
+    const std::vector<NodeId> nodes = NodesOf(first, entries_end);
+    std::transform(nodes.begin(), nodes.end(), paths.begin(),
+                   [this](NodeId node) { return tree_.Path(node); });
+  }
+  for (const auto& [node, child] : child_at_) {
+    const uint64_t number = uint64_t{count} + child;
+    if (number >= first && number < end) {
+      paths[static_cast<size_t>(number - first)] = tree_.Path(node);
+    }
   }
   return paths;
 }
@@ -464,7 +224,7 @@ bool ContainerTree::HoldsAnything(NodeId directory, unsigned& asked,
     const Result<bool> is = IsNested(directory, Cost::kSmallRead, context);
     return !is || *is;
   }
-  if (Hanging(directory) != nullptr || Numbered(directory) != nullptr) {
+  if (NestedAt(directory) != nullptr || Numbered(directory) != nullptr) {
     return true;
   }
   for (uint32_t i = 0; i < tree_.ChildCount(directory); ++i) {
@@ -475,7 +235,7 @@ bool ContainerTree::HoldsAnything(NodeId directory, unsigned& asked,
       continue;
     }
     const File file = At(child);
-    if (file.table->exists_cost() != Cost::kSmallRead) return true;
+    if (file.table->placement().exists_cost != Cost::kSmallRead) return true;
     if (asked++ == kMostAsked) return true;
     const Result<bool> exists =
         file.table->Exists(file.number, Cost::kSmallRead, context);

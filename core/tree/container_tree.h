@@ -15,6 +15,7 @@
 #include "core/content/read_context.h"
 #include "core/tree/fault_ledger.h"
 #include "core/tree/file_tree.h"
+#include "core/tree/kept_sizes.h"
 #include "core/tree/numbered_directory.h"
 
 namespace ctxfs {
@@ -44,11 +45,17 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   }
 
   File At(NodeId file) const override;
-  const ChildContainer* Hanging(NodeId directory) const override;
+  /// The sizes of generated files, except views, are found once and kept.
+  Result<uint64_t> Size(NodeId file, const ReadContext& context) const override;
+  Cost SizeCost(NodeId file) const override;
+  const ChildContainer* NestedAt(NodeId directory) const override;
   const FileTree* Numbered(NodeId directory) const override;
   std::optional<Role> Aside(NodeId directory) const override;
-  /// `views`, if `directory` lies below it and another container, which may
-  /// have a directory of the same path, is shown there as well.
+  NodeId FirstName(NodeId node) const override;
+  uint32_t NameCount(NodeId node) const override;
+  std::string LinkTarget(NodeId link) const override;
+  /// Returns `views` if `directory` is below it and another container, which
+  /// may have a directory of the same path, is attached to `views`.
   std::optional<NodeId> SharedViewsAbove(NodeId directory) const;
 
   /// The entry that a file is; nothing for another file, and for a directory.
@@ -71,12 +78,21 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   /// How many primary files there are (docs/tree.md, section 3); one for all
   /// names of a file.
   uint64_t PrimaryFiles() const { return primary_files_; }
-  /// The sum of their decoded sizes in bytes, as far as these are known without
-  /// reading. Where other files show the entries, at least those' sum.
-  uint64_t TotalSize() const { return total_size_; }
+  /// The sum of their sizes in bytes, as far as these are known: from the index
+  /// or because the file was measured.
+  uint64_t TotalSize() const;
+  /// The primary files whose sizes are not known yet.
+  std::vector<NodeId> UnmeasuredFiles() const;
 
  private:
   class Places;
+
+  /// A name of a file that has several.
+  struct HardLink {
+    NodeId node;
+    NodeId first;
+    uint32_t names;  // of the file
+  };
 
   Status Build(const Tables& extra, std::vector<ChildContainer> attached,
                const TreeLimits& most, const Interrupt& interrupt);
@@ -87,7 +103,9 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   Status AddOthers(TreeBuilder& builder, const Interrupt& interrupt);
   Status AddNested(TreeBuilder& builder, Places& places,
                    const Interrupt& interrupt);
-  void CountPrimary();
+  Status FindHardLinks();
+  const HardLink* HardLinkAt(NodeId node) const;
+  Status CountPrimary();
 
   std::vector<std::string> Of(uint32_t first, uint32_t end) const override;
 
@@ -111,11 +129,13 @@ class ContainerTree final : public TreeFiles, private PathsInTree {
   std::unordered_map<NodeId, uint32_t> nested_;    // directory -> entry
   std::unordered_map<NodeId, NumberedDirectory> numbered_at_;
   std::unordered_set<NodeId> explicit_;  // directories that are entries
+  std::vector<HardLink> hard_links_;     // by node
   std::optional<NodeId> views_;
   std::optional<NodeId> metadata_;
   const std::shared_ptr<FaultLedger> faults_ = std::make_shared<FaultLedger>();
   uint64_t primary_files_ = 0;
-  uint64_t total_size_ = 0;
+  uint64_t known_size_ = 0;  // of files whose size is in the index
+  KeptSizes sizes_;          // of the others, and of metadata
   Status status_;
 };
 

@@ -3,9 +3,9 @@
 
 namespace ctxfs {
 
-void FaultLedger::Note(const std::string& path, const Error& error) {
-  // What fails at the same byte later fails for the same reason, often with the
-  // text that it was found before.
+void FaultLedger::Record(const std::string& path, const Error& error) {
+  // A later failure at the same byte has the same cause, and often the same
+  // text.
   const std::string key = path + '\0' + std::to_string(error.offset);
   const size_t size = key.size() + error.what.size();
   const MutexLock lock(mutex_);

@@ -27,7 +27,7 @@ class FaultLedger {
 
   /// Records that reading the file at `path` failed. Two errors of one path at
   /// one byte offset count as one fault; the first text is kept.
-  void Note(const std::string& path, const Error& error);
+  void Record(const std::string& path, const Error& error);
 
   /// Returns the last error of reading the file at `path`.
   std::optional<Error> LatestOf(const std::string& path) const;

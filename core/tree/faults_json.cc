@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/json.h"
 #include "core/container/documents.h"
+#include "core/container/put_text.h"
 #include "core/tree/container_tree.h"
 #include "core/tree/fault_ledger.h"
 #include "core/tree/index_json.h"
@@ -43,13 +45,14 @@ Result<Known> KnownFaults(const ContainerTree& tree,
   const NameTree& names = tree.tree();
   for (NodeId node = 0; node < names.node_count(); ++node) {
     if (node % kNodesPerCheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted.error();
+      CTXFS_TRY(context.Check());
     }
     if (names.IsDirectory(node) || !tree.IsData(node)) continue;
     const FileTree::File file = tree.At(node);
     std::optional<Error> fault = file.table->Fault(file.number);
     // A missing key is no fault of the container.
     if (!fault || fault->code == Code::kLocked) continue;
+    CTXFS_TRY(HeapAllowance::Check());
     known.Add({names.Path(node), *std::move(fault)});
   }
   return known;
@@ -65,11 +68,10 @@ std::string Line(const Fault& fault) {
 
 Result<std::string> Text(const ContainerTree& tree,
                          const ReadContext& context) {
-  const Result<Known> known = KnownFaults(tree, context);
-  if (!known) return known.error();
+  const Known known = CTXFS_TRY(KnownFaults(tree, context));
   std::vector<std::string> lines;
   std::set<std::string> said;
-  for (const Fault& fault : known->faults) {
+  for (const Fault& fault : known.faults) {
     lines.push_back(Line(fault));
     said.insert(lines.back());
   }
@@ -77,7 +79,7 @@ Result<std::string> Text(const ContainerTree& tree,
     std::string line = Line(fault);
     if (!said.contains(line)) lines.push_back(std::move(line));
   }
-  if (const uint64_t more = known->left_out + tree.faults().left_out();
+  if (const uint64_t more = known.left_out + tree.faults().left_out();
       more > 0) {
     lines.push_back(JsonLine({{"path", ""},
                               {"reason", "more faults, which are not listed"},
@@ -85,10 +87,11 @@ Result<std::string> Text(const ContainerTree& tree,
   }
   std::string text = "[";
   for (const std::string& line : lines) {
-    text += text.size() == 1 ? "\n" : ",\n";
-    text += line;
+    CTXFS_TRY(AppendAdmitted(text, text.size() == 1 ? "\n" : ",\n"));
+    CTXFS_TRY(AppendAdmitted(text, line));
   }
-  return text + "\n]\n";
+  CTXFS_TRY(AppendAdmitted(text, "\n]\n"));
+  return text;
 }
 
 }  // namespace

@@ -5,19 +5,20 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/mutex.h"
-#include "core/base/text.h"
 #include "core/container/documents.h"
+#include "core/container/put_text.h"
 #include "core/tree/container_tree.h"
 
 namespace ctxfs {
 namespace {
 
-// What a block is made of: so many entries, or so many bytes of their names,
-// which JSON may say sixteen times as long.
-constexpr uint32_t kEntriesABlock = 65'536;
+// Most entries of a block, and most bytes of their names. A name in JSON may be
+// sixteen times as long.
+constexpr uint32_t kEntriesABlock = 16'384;
 constexpr uint64_t kNamesABlock = 4 * limits::kMiB;
 // Entries between two checks for an interrupt.
 constexpr uint32_t kEntriesACheck = 256;
@@ -67,6 +68,8 @@ Result<std::shared_ptr<const Json>> IndexText::Metadata() {
   if (parsed->is_discarded()) {
     return Error{Code::kIo, "the container cannot be read"};
   }
+  // Work that may not go on has parsed nothing, which must not be kept.
+  CTXFS_TRY(AllowedWork::MayGoOn(0));
   const MutexLock lock(mutex_);
   metadata_ = parsed;
   return parsed;
@@ -74,35 +77,38 @@ Result<std::shared_ptr<const Json>> IndexText::Metadata() {
 
 Result<std::string> IndexText::Text(uint32_t first, uint32_t end,
                                     const ReadContext& context) {
+  // The text of JSON has a name several times, as bytes and as hex digits.
+  constexpr uint64_t kCopies = 8;
   const std::vector<NodeId> nodes = tree_.NodesOf(first, end);
-  const Result<std::shared_ptr<const Json>> metadata = Metadata();
-  if (!metadata) return metadata.error();
+  const std::shared_ptr<const Json> metadata = CTXFS_TRY(Metadata());
   std::string text = first == 0 ? "[" : "";
   size_t counted = 0;
+  std::string scratch;
   for (uint32_t entry = first; entry < end; ++entry) {
     if (entry % kEntriesACheck == 0) {
       const size_t more = text.size() - std::exchange(counted, text.size());
-      if (Status wanted = context.Check(); !wanted) return wanted.error();
-      if (Status may = context.Spend(more); !may) return may.error();
+      CTXFS_TRY(context.Check());
+      CTXFS_TRY(context.Spend(more));
     }
+    const uint64_t name = entries().Path(entry, scratch).value_or("").size();
+    CTXFS_TRY(HeapAllowance::Admit(kCopies * name));
     EntryInfo info = entries().Describe(entry, context).value_or(EntryInfo{});
     if (info.incomplete) {
       return Error{Code::kIo, "the container cannot be read"};
     }
-    tree_.container().Annotate(**metadata, info);
-    text += entry == 0 ? "\n" : ",\n";
+    tree_.container().Annotate(*metadata, info);
+    CTXFS_TRY(AppendAdmitted(text, entry == 0 ? "\n" : ",\n"));
     Json object = EntryJson(info, tree_.Path(nodes[entry - first]));
     // A directory, or an entry that is not shown.
     if (nodes[entry - first] == NameTree::kRoot) object["path"] = nullptr;
-    text += JsonLine(object);
+    CTXFS_TRY(AppendAdmitted(text, JsonLine(object)));
   }
-  if (end == entries().count()) text += "\n]\n";
+  if (end == entries().count()) CTXFS_TRY(AppendAdmitted(text, "\n]\n"));
   return text;
 }
 
 Result<Content> IndexText::Make(const ReadContext& context) {
-  const Result<std::shared_ptr<const Json>> held = Metadata();
-  if (!held) return held.error();
+  CTXFS_TRY(Metadata());
   Content content;
   uint32_t first = 0;
   do {
@@ -111,10 +117,9 @@ Result<Content> IndexText::Make(const ReadContext& context) {
                        end](const ReadContext& request) {
       return self->Text(first, end, request);
     };
-    const Result<Content> block =
-        CachedText({owner_, first}, nullptr, text, context);
-    if (!block) return block;
-    content.Append(*block);
+    const Content block =
+        CTXFS_TRY(CachedText({owner_, first}, nullptr, text, context));
+    content.Append(block);
     first = end;
   } while (first < entries().count());
   return content;
@@ -128,11 +133,6 @@ std::shared_ptr<const FileTable> IndexJson(const ContainerTree& tree) {
       [text = std::make_shared<IndexText>(tree)](const ReadContext& context) {
         return text->Make(context);
       });
-}
-
-void PutText(Json& object, const char* key, const std::string& bytes) {
-  object[key] = bytes;
-  if (!IsUtf8(bytes)) object[std::string(key) + "_hex"] = Hex(bytes);
 }
 
 Json EntryJson(const EntryInfo& info, const std::string& path) {

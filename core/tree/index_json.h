@@ -18,10 +18,6 @@ class ContainerTree;
 /// the first Open, which makes all of it to find its size.
 std::shared_ptr<const FileTable> IndexJson(const ContainerTree& tree);
 
-/// Puts `bytes` into `object`. JSON holds text: bytes that are none go into
-/// KEY_hex as well.
-void PutText(Json& object, const char* key, const std::string& bytes);
-
 /// The object of one entry.
 Json EntryJson(const EntryInfo& info, const std::string& path);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tree/nested_container.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -44,25 +46,23 @@ Result<bool> IsContainerEntry(const Source& source, const FileTable& entries,
 Result<std::shared_ptr<const Source>> OpenContainerEntry(
     const std::shared_ptr<const Source>& source, const FileTable& entries,
     uint32_t entry, const ReadContext& context) {
-  Result<Content> content = entries.Open(entry, context);
-  if (!content) return std::move(content).error();
+  Content content = CTXFS_TRY(entries.Open(entry, context));
   const EntryInfo info = entries.Describe(entry, context).value_or(EntryInfo{});
-  const bool plain = IsStoredPlain(info);
-  if (!plain && content->size() > limits::kNestedBytes) {
+  const std::optional<Range> stored = content.AsStored();
+  if (!stored && content.size() > limits::kNestedBytes) {
     return Error{Code::kLimit,
-                 "a container of " + std::to_string(content->size()) +
-                     " bytes is too large to be decoded for a look inside",
+                 fmt::format("a container of {} bytes is too large to be "
+                             "decoded for a look inside",
+                             content.size()),
                  info.offset};
   }
-  if (Status verified = content->Verify(context); !verified) {
-    return std::move(verified).error();
-  }
-  if (plain) {
-    return std::shared_ptr<const Source>(
-        std::make_shared<const SliceSource>(source, info.offset, info.size));
+  CTXFS_TRY(content.Verify(context));
+  if (stored) {
+    return std::shared_ptr<const Source>(std::make_shared<const SliceSource>(
+        stored->source, stored->offset, content.size()));
   }
   return std::shared_ptr<const Source>(std::make_shared<const ContentSource>(
-      source, std::move(*content), context.cache()));
+      source, std::move(content), context.cache()));
 }
 
 }  // namespace ctxfs

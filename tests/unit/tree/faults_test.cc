@@ -29,10 +29,10 @@ TEST(FaultLedger, CountsAFaultOnceAndKnowsTheLatest) {
   EXPECT_TRUE(ledger.empty());
   const Error first{Code::kChecksum, "checksum mismatch", 64};
   const Error second{Code::kIo, "cannot be read"};
-  ledger.Note("a", first);
-  ledger.Note("a", second);
-  ledger.Note("a", first);
-  ledger.Note("b", first);
+  ledger.Record("a", first);
+  ledger.Record("a", second);
+  ledger.Record("a", first);
+  ledger.Record("b", first);
   EXPECT_FALSE(ledger.empty());
   EXPECT_EQ(ledger.All().size(), 3U);
   EXPECT_EQ(ledger.LatestOf("a")->Text(), first.Text());
@@ -43,14 +43,14 @@ TEST(FaultLedger, CountsAFaultOnceAndKnowsTheLatest) {
 TEST(FaultLedger, HoldsABoundedNumberAndCountsTheRest) {
   FaultLedger many;
   for (size_t i = 0; i < FaultLedger::kMostFaults + 5; ++i) {
-    many.Note("f" + std::to_string(i), {Code::kCorrupt, "no"});
+    many.Record("f" + std::to_string(i), {Code::kCorrupt, "no"});
   }
   EXPECT_EQ(many.All().size(), FaultLedger::kMostFaults);
   EXPECT_EQ(many.left_out(), 5U);
   FaultLedger large;
   for (int i = 0; i < 200; ++i) {
-    large.Note(std::to_string(i) + std::string(1 << 16, 'n'),
-               {Code::kCorrupt, "no"});
+    large.Record(std::to_string(i) + std::string(1 << 16, 'n'),
+                 {Code::kCorrupt, "no"});
   }
   EXPECT_LT(large.All().size(), 200U) << "names of 64 KiB";
   EXPECT_EQ(large.All().size() + large.left_out(), 200U);
@@ -66,15 +66,15 @@ TEST(FaultsJson, IsEmptyForASoundContainer) {
 TEST(FaultsJson, HasFaultsOfTheContainerAndFailedReads) {
   const auto fake =
       std::make_shared<FakeContainer>(FakeContainer::Names{"a", "b"});
-  fake->Warn({"the index is cut", 40, /*damage=*/true});
+  fake->Warn({"the index is cut", 40, Severity::kDamage});
   fake->Warn({"only odd", 50});
-  fake->Warn({"no table", kNoOffset, /*damage=*/true});
+  fake->Warn({"no table", kNoOffset, Severity::kDamage});
   fake->files = {
       RefusedFile(Role::kPrimary, "r", {Code::kCorrupt, "unreadable", 7}),
       RefusedFile(Role::kPrimary, "locked", {Code::kLocked, "no key"})};
   const ContainerTree tree(fake);
-  tree.faults().Note("views/npy/\xff.npy", {Code::kChecksum, "mismatch", 9});
-  tree.faults().Note("r", {Code::kCorrupt, "unreadable", 7});
+  tree.faults().Record("views/npy/\xff.npy", {Code::kChecksum, "mismatch", 9});
+  tree.faults().Record("r", {Code::kCorrupt, "unreadable", 7});
   EXPECT_EQ(FaultsOf(tree), Json::parse(R"([
       {"path": "", "offset": 40, "reason": "the index is cut"},
       {"path": "", "reason": "no table"},
@@ -87,7 +87,7 @@ TEST(FaultsJson, SaysHowManyItLeavesOut) {
   const auto fake = std::make_shared<FakeContainer>(FakeContainer::Names{});
   const ContainerTree tree(fake);
   for (size_t i = 0; i < FaultLedger::kMostFaults + 3; ++i) {
-    tree.faults().Note("f" + std::to_string(i), {Code::kCorrupt, "no"});
+    tree.faults().Record("f" + std::to_string(i), {Code::kCorrupt, "no"});
   }
   const Json faults = FaultsOf(tree);
   ASSERT_EQ(faults.size(), FaultLedger::kMostFaults + 1);

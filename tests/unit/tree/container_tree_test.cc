@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/tree/container_tree.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include <vector>
 
 #include "core/container/open.h"
-#include "core/tree/container_tree.h"
 #include "core/tree/index_json.h"
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/fake_tree.h"
@@ -24,45 +25,49 @@ namespace {
 
 using Paths = std::vector<std::string>;
 
-Result<std::string> Read(const ContainerTree& branch, std::string_view path) {
-  const std::optional<NodeId> node = Find(branch, path);
+Result<std::string> Read(const ContainerTree& container_tree,
+                         std::string_view path) {
+  const std::optional<NodeId> node = Find(container_tree, path);
   if (!node) return Error{Code::kNotFound, std::string(path)};
   BlockCache cache(1 << 20);
-  Result<Content> content = branch.Open(*node, cache);
+  Result<Content> content = container_tree.Open(*node, cache);
   if (!content) return std::move(content).error();
   Result<std::string> bytes = ReadAll(*content, cache);
-  EXPECT_EQ(*branch.Size(*node, cache), bytes ? bytes->size() : 0);
+  EXPECT_EQ(*container_tree.Size(*node, cache), bytes ? bytes->size() : 0);
   return bytes;
 }
 
 /// The paths of entries 0, 1, ...
-Paths EntryPaths(const ContainerTree& branch) {
-  Paths paths(EntryCount(branch.container()));
-  for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
-    if (const auto entry = branch.Entry(node)) {
-      paths[*entry] = branch.tree().Path(node);
+Paths EntryPaths(const ContainerTree& container_tree) {
+  Paths paths(EntryCount(container_tree.container()));
+  for (NodeId node = 0; node < container_tree.tree().node_count(); ++node) {
+    if (const auto entry = container_tree.Entry(node)) {
+      paths[*entry] = container_tree.tree().Path(node);
     }
   }
   return paths;
 }
 
 TEST(ContainerTree, PutsEntriesUnderTheirSafeNames) {
-  const ContainerTree branch(
+  const ContainerTree container_tree(
       Fake({"model/layer0", "../up", "", "a//b", std::nullopt, "dup.x", "dup.x",
             "model", "/", "#4"}));
-  EXPECT_EQ(EntryPaths(branch),
+  EXPECT_EQ(EntryPaths(container_tree),
             (Paths{"model/layer0", "%2E%2E/up", "%~file", "a/%/b", "#4",
                    "dup.x", "dup~2.x", "model~file", "%/%", "#4~2"}));
-  EXPECT_EQ(*Read(branch, "model~file"), "of model");
-  EXPECT_EQ(*Read(branch, "#4"), "of (none)");
+  EXPECT_EQ(*Read(container_tree, "model~file"), "of model");
+  EXPECT_EQ(*Read(container_tree, "#4"), "of (none)");
 }
 
 TEST(ContainerTree, HasTheFilesOfEveryContainer) {
-  const ContainerTree branch(Fake({"a"}));
-  EXPECT_EQ(*Read(branch, ".ctxfs/container"), "the container's bytes");
-  EXPECT_EQ(*Read(branch, ".ctxfs/info.json"), "{\n \"format\": \"fake\"\n}\n");
-  EXPECT_EQ(Json::parse(*Read(branch, ".ctxfs/index.json"))[0]["path"], "a");
-  EXPECT_EQ(*Read(branch, "a"), "of a");
+  const ContainerTree container_tree(Fake({"a"}));
+  EXPECT_EQ(*Read(container_tree, ".ctxfs/container"), "the container's bytes");
+  EXPECT_EQ(*Read(container_tree, ".ctxfs/info.json"),
+            "{\n \"container_size\": 21,\n \"format\": \"fake\",\n"
+            " \"warnings\": []\n}\n");
+  EXPECT_EQ(Json::parse(*Read(container_tree, ".ctxfs/index.json"))[0]["path"],
+            "a");
+  EXPECT_EQ(*Read(container_tree, "a"), "of a");
 }
 
 TEST(ContainerTree, NeverHidesAnEntryBehindAFileOfOurs) {
@@ -82,13 +87,14 @@ TEST(ContainerTree, NeverHidesAnEntryBehindAFileOfOurs) {
       {{".ctxfsx", "a/.ctxfs"}, {".ctxfsx", "a/.ctxfs"}, ".ctxfs"},
   };
   for (const Case& c : cases) {
-    const ContainerTree branch(Fake(c.names));
-    EXPECT_EQ(EntryPaths(branch), c.paths);
+    const ContainerTree container_tree(Fake(c.names));
+    EXPECT_EQ(EntryPaths(container_tree), c.paths);
     for (size_t i = 0; i < c.names.size(); ++i) {
-      EXPECT_EQ(*Read(branch, c.paths[i]), "of " + *c.names[i]);
+      EXPECT_EQ(*Read(container_tree, c.paths[i]), "of " + *c.names[i]);
     }
     for (const char* file : {"/info.json", "/index.json", "/container"}) {
-      EXPECT_TRUE(Ok(Read(branch, std::string(c.ours) + file))) << c.ours;
+      EXPECT_TRUE(Ok(Read(container_tree, std::string(c.ours) + file)))
+          << c.ours;
     }
   }
 }
@@ -98,24 +104,26 @@ TEST(ContainerTree, MakesRoomForTheFormatsOwnFiles) {
   fake->files = {TextFile("model.json", "ours"), TextFile("tensors/a", "A"),
                  TextFile("tensors/b/c", "C"), TextFile("../odd//name", "odd"),
                  TextFile("metadata.json", "M", Role::kMetadata)};
-  const ContainerTree branch(fake, {TextFile("stats", "S", Role::kMetadata)});
-  EXPECT_EQ(EntryPaths(branch), (Paths{"model.json", "tensors", "x"}));
-  EXPECT_EQ(*Read(branch, "model~2.json"), "ours");
-  EXPECT_EQ(*Read(branch, "tensors~2/a"), "A");
-  EXPECT_EQ(*Read(branch, "tensors~2/b/c"), "C");
-  EXPECT_EQ(*Read(branch, "%2E%2E/odd/%/name"), "odd");
-  EXPECT_EQ(*Read(branch, ".ctxfs/metadata.json"), "M");
-  EXPECT_EQ(*Read(branch, ".ctxfs/stats"), "S");
+  const ContainerTree container_tree(fake,
+                                     {TextFile("stats", "S", Role::kMetadata)});
+  EXPECT_EQ(EntryPaths(container_tree), (Paths{"model.json", "tensors", "x"}));
+  EXPECT_EQ(*Read(container_tree, "model~2.json"), "ours");
+  EXPECT_EQ(*Read(container_tree, "tensors~2/a"), "A");
+  EXPECT_EQ(*Read(container_tree, "tensors~2/b/c"), "C");
+  EXPECT_EQ(*Read(container_tree, "%2E%2E/odd/%/name"), "odd");
+  EXPECT_EQ(*Read(container_tree, ".ctxfs/metadata.json"), "M");
+  EXPECT_EQ(*Read(container_tree, ".ctxfs/stats"), "S");
 }
 
 TEST(ContainerTree, PutsEntriesIntoTheDirectoryTheyAsk) {
   const auto fake = Fake({"a", "d/b", std::nullopt, "entries"});
   fake->directory = "entries";
   fake->files = {TextFile("entries/own", "O")};
-  const ContainerTree branch(fake);
-  EXPECT_EQ(EntryPaths(branch), (Paths{"entries/a", "entries/d/b", "entries/#2",
-                                       "entries/entries"}));
-  EXPECT_EQ(*Read(branch, "entries~2/own"), "O");
+  const ContainerTree container_tree(fake);
+  EXPECT_EQ(
+      EntryPaths(container_tree),
+      (Paths{"entries/a", "entries/d/b", "entries/#2", "entries/entries"}));
+  EXPECT_EQ(*Read(container_tree, "entries~2/own"), "O");
 }
 
 TEST(ContainerTree, MakesADirectoryOfEachSubContainer) {
@@ -125,13 +133,16 @@ TEST(ContainerTree, MakesADirectoryOfEachSubContainer) {
     return Error{Code::kIo, "not asked for"};
   };
   fake->children = {{"chunks/0", none}, {"chunks/0", none}, {"x", none}};
-  const ContainerTree branch(fake);
-  EXPECT_EQ(EntryPaths(branch), (Paths{"chunks", "x"}));
-  EXPECT_NE(branch.Hanging(*Find(branch, "chunks~2/0")), nullptr);
-  EXPECT_NE(branch.Hanging(*Find(branch, "chunks~2/0~2")), nullptr);
-  EXPECT_NE(branch.Hanging(*Find(branch, "x~2")), nullptr);
-  EXPECT_EQ(branch.Hanging(*Find(branch, "chunks~2")), nullptr);
-  EXPECT_EQ(branch.Hanging(NameTree::kRoot), nullptr);
+  const ContainerTree container_tree(fake);
+  EXPECT_EQ(EntryPaths(container_tree), (Paths{"chunks", "x"}));
+  EXPECT_NE(container_tree.NestedAt(*Find(container_tree, "chunks~2/0")),
+            nullptr);
+  EXPECT_NE(container_tree.NestedAt(*Find(container_tree, "chunks~2/0~2")),
+            nullptr);
+  EXPECT_NE(container_tree.NestedAt(*Find(container_tree, "x~2")), nullptr);
+  EXPECT_EQ(container_tree.NestedAt(*Find(container_tree, "chunks~2")),
+            nullptr);
+  EXPECT_EQ(container_tree.NestedAt(NameTree::kRoot), nullptr);
 }
 
 TEST(ContainerTree, KnowsWhatIsCheapAndWhatIsLive) {
@@ -141,21 +152,23 @@ TEST(ContainerTree, KnowsWhatIsCheapAndWhatIsLive) {
   fake->files = {
       FixedFile(Role::kPrimary, "sized", TextContent("12345"), tensor),
       TextFile("live", "L", Role::kPrimary, /*live=*/true)};
-  const ContainerTree branch(fake);
-  const auto at = [&](const char* path) { return *Find(branch, path); };
-  EXPECT_EQ(branch.SizeCost(at("a")), Cost::kNone);
-  EXPECT_EQ(branch.SizeCost(at("sized")), Cost::kNone);
-  EXPECT_EQ(branch.SizeCost(at("live")), Cost::kDecode);
-  EXPECT_EQ(branch.SizeCost(at(".ctxfs/info.json")), Cost::kDecode);
-  EXPECT_TRUE(branch.At(at("live")).table->live());
+  const ContainerTree container_tree(fake);
+  const auto at = [&](const char* path) { return *Find(container_tree, path); };
+  EXPECT_EQ(container_tree.SizeCost(at("a")), Cost::kNone);
+  EXPECT_EQ(container_tree.SizeCost(at("sized")), Cost::kNone);
+  EXPECT_EQ(container_tree.SizeCost(at("live")), Cost::kDecode);
+  EXPECT_EQ(container_tree.SizeCost(at(".ctxfs/info.json")), Cost::kDecode);
+  EXPECT_TRUE(container_tree.At(at("live")).table->live());
   for (const char* path : {"a", "sized", ".ctxfs", ".ctxfs/info.json", ""}) {
-    EXPECT_FALSE(branch.At(at(path)).table->live()) << path;
+    EXPECT_FALSE(container_tree.At(at(path)).table->live()) << path;
   }
-  EXPECT_EQ(branch.Describe(at("a"), LoneContext())->name, "a");
-  EXPECT_EQ(branch.Describe(at("sized"), LoneContext())->kind, "tensor");
+  EXPECT_EQ(container_tree.Describe(at("a"), LoneContext())->name, "a");
+  EXPECT_EQ(container_tree.Describe(at("sized"), LoneContext())->kind,
+            "tensor");
   for (const char* path : {"live", ".ctxfs", ".ctxfs/info.json", ""}) {
-    EXPECT_FALSE(branch.Describe(at(path), LoneContext()).has_value()) << path;
-    EXPECT_EQ(branch.Entry(at(path)), std::nullopt) << path;
+    EXPECT_FALSE(container_tree.Describe(at(path), LoneContext()).has_value())
+        << path;
+    EXPECT_EQ(container_tree.Entry(at(path)), std::nullopt) << path;
   }
 }
 
@@ -199,12 +212,12 @@ TEST(ContainerTree, OpensTheEntryThatANodeIs) {
        0,
        R"({"k":1})"}));
   ASSERT_TRUE(Ok(shard));
-  const ContainerTree branch(*shard);
-  EXPECT_EQ(*Read(branch, "d/a"), "hello");
-  EXPECT_EQ(*Read(branch, "d/a~2"), "two");
-  EXPECT_TRUE(*Read(branch, "d/z") == Prose(3000));
-  EXPECT_EQ(*Read(branch, ".ctxfs/metadata.json"), R"({"k":1})");
-  EXPECT_EQ(branch.TotalSize(), 5 + 3000 + 3U);
+  const ContainerTree container_tree(*shard);
+  EXPECT_EQ(*Read(container_tree, "d/a"), "hello");
+  EXPECT_EQ(*Read(container_tree, "d/a~2"), "two");
+  EXPECT_TRUE(*Read(container_tree, "d/z") == Prose(3000));
+  EXPECT_EQ(*Read(container_tree, ".ctxfs/metadata.json"), R"({"k":1})");
+  EXPECT_EQ(container_tree.TotalSize(), 5 + 3000 + 3U);
 }
 
 TEST(IndexJson, HasAnObjectForEveryEntryInIndexOrder) {
@@ -274,15 +287,15 @@ TEST(IndexJson, IsNeverMadeOfHalfWhatThereIs) {
                   R"({"entry_metadata":{"x":{"shape":[5]}}})"}));
   const ContainerResult shard = OpenAs<shard::ShardContainer>(source, {});
   ASSERT_TRUE(Ok(shard));
-  const ContainerTree branch(*shard);
-  const NodeId node = *Find(branch, ".ctxfs/index.json");
+  const ContainerTree container_tree(*shard);
+  const NodeId node = *Find(container_tree, ".ctxfs/index.json");
   BlockCache cache(1 << 20);
   for (const uint64_t call : {0U, 1U}) {  // the metadata, the codec's magic
     cache.Drop();
     source->FailAfter(call);
-    (void)branch.Open(node, cache).has_value();
+    (void)container_tree.Open(node, cache).has_value();
     source->Heal();
-    const Result<Content> content = branch.Open(node, cache);
+    const Result<Content> content = container_tree.Open(node, cache);
     ASSERT_TRUE(Ok(content));
     const Json index = Json::parse(*ReadAll(*content, cache));
     EXPECT_EQ(index[0]["codec"], "zstd") << call;
@@ -299,8 +312,8 @@ TEST(IndexJson, IsTheSameInBlocks) {
     for (size_t i = 0; i < count; ++i) {
       names.emplace_back(std::to_string(i) + std::string(length, 'n'));
     }
-    const ContainerTree branch(Fake(names));
-    const std::string text = *Read(branch, ".ctxfs/index.json");
+    const ContainerTree container_tree(Fake(names));
+    const std::string text = *Read(container_tree, ".ctxfs/index.json");
     const Json index = Json::parse(text);
     ASSERT_EQ(index.size(), count);
     for (size_t i = 0; i < count; ++i) ASSERT_EQ(index[i]["name"], *names[i]);
@@ -313,15 +326,16 @@ TEST(ContainerTree, OfTooManyNamesIsOneThatCannotBeRead) {
   const auto fake = Fake({"a/b", "a/c", "d"});
   const TreeLimits enough{.nodes = 10, .name_bytes = 1 << 20};
   EXPECT_TRUE(ContainerTree(fake, {}, {}, enough).status());
-  const ContainerTree branch(fake, {}, {}, {.nodes = 9, .name_bytes = 1 << 20});
-  ASSERT_FALSE(branch.status());
-  EXPECT_EQ(branch.status().error().code, Code::kLimit);
-  EXPECT_EQ(branch.TotalSize(), 0U);
-  EXPECT_EQ(EntryCount(branch.container()), 0U);
-  EXPECT_EQ(*Read(branch, ".ctxfs/container"), "the container's bytes");
-  const std::string info = *Read(branch, ".ctxfs/info.json");
+  const ContainerTree container_tree(fake, {}, {},
+                                     {.nodes = 9, .name_bytes = 1 << 20});
+  ASSERT_FALSE(container_tree.status());
+  EXPECT_EQ(container_tree.status().error().code, Code::kLimit);
+  EXPECT_EQ(container_tree.TotalSize(), 0U);
+  EXPECT_EQ(EntryCount(container_tree.container()), 0U);
+  EXPECT_EQ(*Read(container_tree, ".ctxfs/container"), "the container's bytes");
+  const std::string info = *Read(container_tree, ".ctxfs/info.json");
   EXPECT_NE(info.find("more than 9 files"), std::string::npos) << info;
-  EXPECT_EQ(Find(branch, "d"), std::nullopt);
+  EXPECT_EQ(Find(container_tree, "d"), std::nullopt);
 }
 
 }  // namespace

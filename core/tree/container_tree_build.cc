@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Builds a ContainerTree from the files of a container.
+#include <algorithm>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "core/base/heap_allowance.h"
+#include "core/base/limits.h"
+#include "core/container/documents.h"
+#include "core/container/file_set.h"
+#include "core/container/format.h"
+#include "core/tree/container_tree.h"
+#include "core/tree/faults_json.h"
+#include "core/tree/index_json.h"
+#include "core/tree/nested_container.h"
+#include "core/tree/safe_name.h"
+
+namespace ctxfs {
+namespace {
+
+// Files that are added between two checks for an interrupt.
+constexpr uint32_t kFilesPerCheck = 16'384;
+
+using Components = std::span<const std::string_view>;
+
+Components AllButLast(Components components) {
+  return components.first(components.size() - 1);
+}
+
+/// Calls `act` with the number and the path of each file of a table, until it
+/// returns false. Fails only if interrupted.
+template <typename Act>
+Status ForEachPath(const FileTable& table, const Interrupt& interrupt,
+                   const Act& act) {
+  std::string scratch;
+  for (uint32_t i = 0; i < table.count(); ++i) {
+    if (i % kFilesPerCheck == 0) {
+      CTXFS_TRY(interrupt.Check());
+    }
+    const std::optional<std::string_view> path = table.Path(i, scratch);
+    if (path && !act(i, *path)) break;
+  }
+  return {};
+}
+
+/// The directory that `components` lead to from `directory`.
+NodeId MakeDirectories(TreeBuilder& builder, NodeId directory,
+                       Components components) {
+  for (const std::string_view component : components) {
+    directory = builder.MakeDirectory(directory, component);
+  }
+  return directory;
+}
+
+/// The directory that all entries are in.
+NodeId MakeEntryDirectory(TreeBuilder& builder, const FileTable& entries) {
+  const std::string& directory = entries.placement().directory;
+  if (directory.empty()) return NameTree::kRoot;
+  SafePath path;
+  return MakeDirectories(builder, NameTree::kRoot, path.Split(directory));
+}
+
+}  // namespace
+
+/// Finds places for files that are not entries. If an entry has the name of a
+/// top-level directory or file of ours, ours becomes NAME~2, with everything
+/// below it.
+class ContainerTree::Places {
+ public:
+  /// `shared`: directories made by entries are used for other files as well.
+  Places(TreeBuilder& builder, bool shared)
+      : builder_(builder), shared_(shared) {}
+
+  /// The directory of a role.
+  NodeId Top(Role role) {
+    switch (role) {
+      case Role::kViews:
+        return OwnDirectory(kViews, /*shared=*/false);
+      case Role::kMetadata:
+        return OwnDirectory(kMetadata, /*shared=*/false);
+      case Role::kRaw:
+      case Role::kRawEntries:
+        return builder_.MakeDirectory(Top(Role::kMetadata), "raw");
+      case Role::kEntries:
+      case Role::kPrimary:
+        break;
+    }
+    return NameTree::kRoot;
+  }
+
+  /// Returns the directory of kViews or kMetadata; nullopt if there is none.
+  std::optional<NodeId> Made(Role role) const {
+    const auto found = tops_.find(role == Role::kViews ? kViews : kMetadata);
+    if (found == tops_.end()) return std::nullopt;
+    return found->second;
+  }
+
+  /// The directory of a role, or `path` below it.
+  NodeId Directory(Role role, std::string_view path) {
+    if (path.empty()) return Top(role);
+    SafePath safe;
+    return Directory(role, safe.Split(path));
+  }
+  NodeId Directory(Role role, Components path) { return Walk(Top(role), path); }
+
+  /// The directory that `path` leads to from `directory`, and the name there,
+  /// which is valid until the next call. At the root the name is free; below,
+  /// all names are ours.
+  std::pair<NodeId, std::string_view> Find(NodeId directory,
+                                           std::string_view path) {
+    const Components components = path_.Split(path);
+    directory = Walk(directory, AllButLast(components));
+    if (directory != NameTree::kRoot) return {directory, components.back()};
+    free_name_ = builder_.FreeName(directory, components.back());
+    return {directory, free_name_};
+  }
+
+  /// A new directory for a container or for numbered files.
+  NodeId MakeNew(Role role, std::string_view path) {
+    if (path.empty()) return Top(role);
+    const auto [directory, name] = Find(Top(role), path);
+    return builder_.MakeDirectory(directory,
+                                  builder_.FreeName(directory, name));
+  }
+
+  /// Adds the files of a table; their numbers begin with `first`. Fails only if
+  /// interrupted: the builder records that a limit is exceeded.
+  Status AddFiles(const FileTable& table, FileId first,
+                  const Interrupt& interrupt) {
+    // A directory without files is not made.
+    std::optional<NodeId> directory;
+    const auto add = [&](uint32_t file, std::string_view path) {
+      if (!directory) {
+        directory =
+            Directory(table.placement().role, table.placement().directory);
+      }
+      const auto [parent, name] = Find(*directory, path);
+      builder_.AddFile(parent, name, first + file);
+      return builder_.ok();
+    };
+    return ForEachPath(table, interrupt, add);
+  }
+
+ private:
+  static constexpr std::string_view kViews = "views";
+  static constexpr std::string_view kMetadata = ".ctxfs";
+
+  NodeId Walk(NodeId directory, Components components) {
+    for (const std::string_view component : components) {
+      directory = directory == NameTree::kRoot
+                      ? OwnDirectory(component, shared_)
+                      : builder_.MakeDirectory(directory, component);
+    }
+    return directory;
+  }
+
+  NodeId OwnDirectory(std::string_view name, bool shared) {
+    const auto found = tops_.find(name);
+    if (found != tops_.end()) return found->second;
+    const NodeId made = builder_.MakeDirectory(
+        NameTree::kRoot,
+        shared ? std::string(name) : builder_.FreeName(NameTree::kRoot, name));
+    tops_.emplace(name, made);
+    return made;
+  }
+
+  TreeBuilder& builder_;
+  bool shared_;
+  SafePath path_;
+  std::string free_name_;
+  std::map<std::string, NodeId, std::less<>> tops_;
+};
+
+Status ContainerTree::Build(const Tables& extra,
+                            std::vector<ChildContainer> attached,
+                            const TreeLimits& most,
+                            const Interrupt& interrupt) {
+  tables_ = {EmptyTable()};
+  if (!container_->is_part()) {
+    for (auto& table : MetadataTables()) tables_.push_back(std::move(table));
+  }
+  for (auto& table : container_->Files()) {
+    if (HoldsEntries(table->placement().role)) {
+      tables_.front() = std::move(table);
+    } else {
+      tables_.push_back(std::move(table));
+    }
+  }
+  for (auto& table : container_->FilesWithPaths(*this)) {
+    tables_.push_back(std::move(table));
+  }
+  tables_.insert(tables_.end(), extra.begin(), extra.end());
+  CTXFS_TRY(NumberFiles());
+  children_ = container_->Children();
+  for (ChildContainer& one : attached) children_.push_back(std::move(one));
+
+  TreeBuilder builder(static_cast<uint32_t>(std::min<uint64_t>(
+                          starts_.back(), 2ULL * entries()->count())),
+                      most);
+  CTXFS_TRY(AddEntries(builder, interrupt));
+  AddMembers(builder);
+  // Before other files are added, so that entries keep their names.
+  builder.ResolveConflicts();
+  CTXFS_TRY(AddOthers(builder, interrupt));
+  tree_ = CTXFS_TRY(std::move(builder).Build());
+  CTXFS_TRY(FindHardLinks());
+  return CountPrimary();
+}
+
+ContainerTree::Tables ContainerTree::MetadataTables() const {
+  const std::shared_ptr<const Source>& source = container_->source();
+  return {FreshDocument(
+              Role::kMetadata, "info.json",
+              [container = container_](
+                  const ReadContext& context) -> Result<std::string> {
+                const Json info = container->Info(context);
+                CTXFS_TRY(context.Check());
+                return FormatJson(info);
+              },
+              /*live=*/container_->InfoMayChange()),
+          IndexJson(*this), FaultsJson(*this),
+          FixedFile(Role::kMetadata, "container",
+                    Content(Range{source, 0, nullptr}, source->size()))};
+}
+
+Status ContainerTree::NumberFiles() {
+  starts_.clear();
+  uint64_t next = 0;
+  for (const auto& table : tables_) {
+    starts_.push_back(static_cast<FileId>(next));
+    if (!table->placement().numbering) next += table->count();
+    if (next > UINT32_MAX) {
+      return Error{Code::kLimit, "more than 2^32 files"};
+    }
+  }
+  starts_.push_back(static_cast<FileId>(next));
+  return {};
+}
+
+Status ContainerTree::FindHardLinks() {
+  if (hard_links_.empty()) return {};
+  // The nodes, and the first names of all files beside the others.
+  CTXFS_TRY(HeapAllowance::Admit(entries()->count() * sizeof(NodeId) +
+                                 4 * hard_links_.size() * sizeof(HardLink)));
+  const std::vector<NodeId> nodes = NodesOf(0, entries()->count());
+  for (HardLink& link : hard_links_) {  // AddEntries noted entries
+    link = {nodes[link.node], nodes[link.first], 0};
+  }
+  std::erase_if(hard_links_, [](const HardLink& link) {
+    return link.node == link.first || link.node == kRoot || link.first == kRoot;
+  });
+  const auto by_first = [](const HardLink& a, const HardLink& b) {
+    return a.first < b.first;
+  };
+  std::sort(hard_links_.begin(), hard_links_.end(), by_first);
+  std::vector<HardLink> firsts;
+  for (auto at = hard_links_.begin(); at != hard_links_.end();) {
+    const auto end = std::upper_bound(at, hard_links_.end(), *at, by_first);
+    const auto names = static_cast<uint32_t>(end - at) + 1;
+    firsts.push_back({at->first, at->first, names});
+    for (; at != end; ++at) at->names = names;
+  }
+  hard_links_.insert(hard_links_.end(), firsts.begin(), firsts.end());
+  std::sort(
+      hard_links_.begin(), hard_links_.end(),
+      [](const HardLink& a, const HardLink& b) { return a.node < b.node; });
+  hard_links_.shrink_to_fit();
+  return {};
+}
+
+Status ContainerTree::AddEntries(TreeBuilder& builder,
+                                 const Interrupt& interrupt) {
+  if (entries()->placement().role != Role::kEntries) return {};
+  const NodeId top = MakeEntryDirectory(builder, *entries());
+  const bool has_kinds = entries()->placement().has_kinds;
+  SafePath path;
+  const auto add = [&](uint32_t entry, std::string_view name) {
+    const Components components = path.Split(name);
+    const FileFacts facts = has_kinds ? entries()->Facts(entry) : FileFacts();
+    if (facts.kind == FileKind::kDirectory) {
+      explicit_.insert(MakeDirectories(builder, top, components));
+    } else {
+      builder.AddFile(
+          MakeDirectories(builder, top, AllButLast(components)),
+          components.back(), entry, entries()->placement().last_keeps_name,
+          facts.kind == FileKind::kLink ? NodeType::kLink : NodeType::kFile);
+    }
+    if (!facts.original) return builder.ok();
+    if (!AdmitGrowth(hard_links_)) return false;
+    hard_links_.push_back({entry, *facts.original, 0});
+    return builder.ok();
+  };
+  return ForEachPath(*entries(), interrupt, add);
+}
+
+void ContainerTree::AddMembers(TreeBuilder& builder) {
+  SafePath path;
+  for (uint32_t i = 0; i < children_.size(); ++i) {
+    if (children_[i].role != Role::kEntries) continue;
+    const Components components = path.Split(children_[i].path);
+    const NodeId above =
+        MakeDirectories(builder, NameTree::kRoot, AllButLast(components));
+    NodeId member = builder.MakeDirectory(above, components.back());
+    if (child_at_.contains(member)) {
+      member = builder.MakeDirectory(
+          above, builder.FreeName(above, components.back()));
+    }
+    child_at_.emplace(member, i);
+  }
+}
+
+Status ContainerTree::AddOthers(TreeBuilder& builder,
+                                const Interrupt& interrupt) {
+  Places places(builder, entries()->placement().shared);
+  // Makes directories first, so that no file has to be moved aside for one.
+  // Those of members exist already.
+  for (uint32_t i = 0; i < children_.size(); ++i) {
+    if (children_[i].role == Role::kEntries) continue;
+    child_at_.emplace(places.MakeNew(children_[i].role, children_[i].path), i);
+  }
+  for (const auto& table : tables_) {
+    const Placement& placement = table->placement();
+    if (!placement.numbering) continue;
+    CTXFS_TRY(HeapAllowance::Check());
+    numbered_at_.try_emplace(
+        places.MakeNew(placement.role, placement.directory), *table);
+  }
+  CTXFS_TRY(AddNested(builder, places, interrupt));
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    const Placement& placement = tables_[i]->placement();
+    if (placement.numbering || placement.role == Role::kEntries) continue;
+    CTXFS_TRY(places.AddFiles(*tables_[i], starts_[i], interrupt));
+  }
+  views_ = places.Made(Role::kViews);
+  metadata_ = places.Made(Role::kMetadata);
+  return {};
+}
+
+// views/NAME~dir of an entry that is a container itself.
+Status ContainerTree::AddNested(TreeBuilder& builder, Places& places,
+                                const Interrupt& interrupt) {
+  constexpr std::string_view kMark = "~dir";
+  if (!entries()->placement().may_nest) return {};
+  SafePath path;
+  const auto add = [&](uint32_t entry, std::string_view name) {
+    if (!HasContainerExtension(name)) return true;
+    const FileFacts facts = entries()->Facts(entry);
+    if (facts.kind != FileKind::kFile || facts.original ||
+        (facts.fault && facts.fault->code == Code::kLocked)) {
+      return true;
+    }
+    const Components components = path.Split(name);
+    const NodeId above = places.Directory(Role::kViews, AllButLast(components));
+    const std::string marked =
+        MarkedComponent(components.back(), kMark, /*before_extension=*/false);
+    const NodeId directory =
+        builder.MakeDirectory(above, builder.FreeName(above, marked));
+    child_at_.emplace(directory, static_cast<uint32_t>(children_.size()));
+    nested_.emplace(directory, entry);
+    const auto open = [source = container_->source(), table = entries(),
+                       entry](const ReadContext& context) {
+      return OpenContainerEntry(source, *table, entry, context);
+    };
+    children_.push_back({marked, open, Role::kViews});
+    return nested_.size() < limits::kInnerContainers;
+  };
+  return ForEachPath(*entries(), interrupt, add);
+}
+
+}  // namespace ctxfs
