@@ -70,9 +70,7 @@ class Reader {
       // The first run begins the array and the last one ends it.
       const uint64_t first =
           runs == 1 ? 0 : Scaled(count_ - length, run, runs - 1);
-      if (Status done = ReadRun(first, length, context, keep); !done) {
-        return done;
-      }
+      CTXFS_TRY(ReadRun(first, length, context, keep));
     }
     kept_ = std::move(kept);
     return {};
@@ -87,14 +85,13 @@ class Reader {
   Status ReadRun(uint64_t first, uint64_t length, const ReadContext& context,
                  const Look& look) {
     for (uint64_t at = 0; at < length; at += kChunk) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
       const auto count =
           static_cast<size_t>(std::min<uint64_t>(kChunk, length - at));
       bytes_.resize(count * width_);
       values_.resize(count);
       const MutableBytes bytes(bytes_.data(), bytes_.size());
-      Status read = ReadInto(elements_, (first + at) * width_, bytes, context);
-      if (!read) return read;
+      CTXFS_TRY(ReadInto(elements_, (first + at) * width_, bytes, context));
       ToDoubles(dtype_, bytes, values_);
       look(values_);
     }
@@ -169,15 +166,12 @@ void ToDoubles(DType dtype, Bytes elements, std::span<double> to) {
 
 Result<ArrayStatistics> StatisticsOf(const ArrayInfo& array, bool exact,
                                      const ReadContext& context) {
-  Result<Content> elements = OpenElements(array, context);
-  if (!elements) return std::move(elements).error();
+  Content elements = CTXFS_TRY(OpenElements(array, context));
   // Reading no elements verifies nothing, and their checksum may be wrong.
-  if (elements->size() == 0) {
-    if (Status verified = elements->Verify(context); !verified) {
-      return std::move(verified).error();
-    }
+  if (elements.size() == 0) {
+    CTXFS_TRY(elements.Verify(context));
   }
-  Reader reader(array, std::move(*elements), exact);
+  Reader reader(array, std::move(elements), exact);
   ArrayStatistics statistics;
   statistics.elements = reader.elements();
   statistics.read = reader.read();

@@ -52,13 +52,11 @@ class Channels {
 Result<std::string> SmallPng(const Content& all, const Picture& picture,
                              uint64_t number, const ReadContext& context) {
   Buffer pixels(static_cast<size_t>(picture.size()));
-  Status read = ReadInto(all, number * picture.size(), pixels.span(), context);
-  if (!read) return std::move(read).error();
+  CTXFS_TRY(ReadInto(all, number * picture.size(), pixels.span(), context));
   Picture small;
   const Buffer shrunk = Shrink(picture, pixels.span(), kSide, small);
-  const Result<Buffer> png = EncodePng(small, shrunk.span());
-  if (!png) return png.error();
-  return Base64(AsText(png->span()));
+  const Buffer png = CTXFS_TRY(EncodePng(small, shrunk.span()));
+  return Base64(AsText(png.span()));
 }
 
 }  // namespace
@@ -107,17 +105,16 @@ uint64_t ContactSheetBytes(const ArrayInfo& array, const Picture& picture) {
 
 Result<Json> ContactSheet(const ArrayInfo& array, const Picture& picture,
                           const ReadContext& context) {
-  const Result<Content> all = OpenElements(array, context);
-  if (!all) return all.error();
+  const Content all = CTXFS_TRY(OpenElements(array, context));
   const uint64_t count = array.shape[0];
   const uint64_t shown = Shown(array);
   Json pictures = Json::array();
   for (uint64_t i = 0; i < shown; ++i) {
-    if (Status wanted = context.Check(); !wanted) return wanted.error();
-    // Below 2^32 pictures: see PictureOf.
+    CTXFS_TRY(context.Check());
+    // Does not overflow: an array has fewer than 2^32 pictures (PictureOf).
     const uint64_t number = shown == 1 ? 0 : i * (count - 1) / (shown - 1);
     Json one = {{"number", number}};
-    Result<std::string> png = SmallPng(*all, picture, number, context);
+    Result<std::string> png = SmallPng(all, picture, number, context);
     if (png) {
       one["png"] = *std::move(png);
     } else {

@@ -4,13 +4,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "core/report/container_summary.h"
 #include "core/report/entry_rows.h"
+#include "core/report/found_faults.h"
 #include "core/report/layer_sizes.h"
 #include "core/report/script_json.h"
 #include "core/report/value_report.h"
@@ -78,6 +78,8 @@ void AddFacts(const Json& info, bool texts_only, Json& report) {
   Json facts = Json::array();
   for (const auto& [key, value] : info.items()) {
     if (key == "format" || key == "version" || key == "warnings") continue;
+    // Counts faults of the index only. The page lists all faults elsewhere.
+    if (key == "entries_unreadable") continue;
     // Tells how it was mounted, not what is in it.
     if (key == "salvaged" || (texts_only && !value.is_string())) continue;
     if (value.empty() && value.is_structured()) continue;
@@ -131,7 +133,7 @@ Status Describe(const FileTable& entries, uint32_t count,
                 const ReadContext& context, Described& to) {
   for (uint32_t entry = 0; entry < count; ++entry) {
     if (entry % kEntriesACheck == 0) {
-      if (Status wanted = context.Check(); !wanted) return wanted;
+      CTXFS_TRY(context.Check());
     }
     const EntryInfo info =
         entries.Describe(entry, context).value_or(EntryInfo{});
@@ -158,31 +160,89 @@ void AddCounts(const Described& described, Json& report) {
   report["layers"] = described.layers.Largest(kLayers);
 }
 
+/// Adds "faults": {"count", "damaged", "listed": [[name or null, text]],
+/// "rows": the rows of the table of entries that have one}.
+void AddFaults(const FoundFaults& faults, const FileTable& entries,
+               uint64_t rows, const ReadContext& context, Json& report) {
+  if (faults.unread != 0) {
+    report["left_out"].push_back(
+        fmt::format("{} entries were not verified, because too much would have "
+                    "to be read; --exact reads all of them",
+                    faults.unread));
+  }
+  if (faults.count() == 0) return;
+  Json listed = Json::array();
+  for (const FoundFaults::Fault& one : faults.listed) {
+    Json name;
+    if (one.entry) {
+      name = CutText(entries.Describe(*one.entry, context)
+                         .value_or(EntryInfo{})
+                         .name.value_or(""),
+                     kEntryNameBytes);
+    }
+    const std::string text = CutText(one.error.Text(), kTextBytes);
+    // Not shown twice: opening the container may have warned of it.
+    if (!one.entry)
+      std::erase(report["warnings"].get_ref<Json::array_t&>(), Json(text));
+    listed.push_back({std::move(name), text});
+  }
+  Json shown = Json::array();
+  for (const uint32_t entry : faults.entries) {
+    if (entry < rows) shown.push_back(entry);
+  }
+  report["faults"] = {{"count", faults.count()},
+                      {"damaged", faults.damaged},
+                      {"listed", std::move(listed)},
+                      {"rows", std::move(shown)}};
+  const uint64_t more = faults.count() - faults.listed.size();
+  if (more != 0) {
+    report["left_out"].push_back(fmt::format("{} further faults", more));
+  }
+}
+
+/// Adds the sizes that the page shows first: those of info.json, which are
+/// facts as well, where it has them. Those of entries may change with what can
+/// be read of them.
+void AddSizes(const Container& container, const Json& info, bool index_only,
+              Json& report) {
+  const uint64_t all = container.StoredSize();
+  const uint64_t own = CountAt(info, "container_size").value_or(all);
+  report["container_size"] = own;
+  if (all != own) {
+    report["facts"].push_back({"size_of_all_its_files", std::to_string(all)});
+  }
+  if (index_only) return;
+  for (const auto& [fact, size] :
+       {std::pair("stored_size", "stored_bytes"),
+        std::pair("decoded_size", "decoded_bytes")}) {
+    if (const auto known = CountAt(info, fact)) report[size] = *known;
+  }
+}
+
 }  // namespace
 
 Result<std::string> ContainerReport(
     const std::shared_ptr<const Container>& container, const std::string& name,
-    const ReportOptions& options, ReportRoom& room,
-    const ReadContext& context) {
+    const ReportOptions& options, ReportRoom& room, const ReadContext& context,
+    const FoundFaults* faults) {
   Json report = {{"name", CutText(name, kEntryNameBytes)},
                  {"left_out", Json::array()}};
   const bool index_only = options.depth == ReportDepth::kIndex;
   const Json info = container->Info(context);
   index_only ? AddLastingInfo(*container, info, report) : AddInfo(info, report);
-  report["container_size"] = container->StoredSize();
 
   const std::shared_ptr<const FileTable> entries = container->Entries();
   const uint64_t count = entries->count();
   const uint64_t described_count = std::min(count, options.described);
   Described described{{}, {}, EntryRows(room.rows, room.row_bytes)};
-  Status done = Describe(*entries, static_cast<uint32_t>(described_count),
-                         context, described);
-  if (!done) return std::move(done).error();
+  CTXFS_TRY(Describe(*entries, static_cast<uint32_t>(described_count), context,
+                     described));
   const uint64_t rows = described.rows.rows();
   room.rows -= rows;
   room.row_bytes -= std::min(room.row_bytes, described.rows.bytes());
   report["entry_count"] = count;
   AddCounts(described, report);
+  AddSizes(*container, info, index_only, report);
   if (described_count < count) {
     report["left_out"].push_back(
         fmt::format("sizes and counts are those of the first {} of {} entries",
@@ -192,14 +252,15 @@ Result<std::string> ContainerReport(
     report["left_out"].push_back(fmt::format(
         "{} of {} entries are not in the table", count - rows, count));
   }
+  if (faults != nullptr) AddFaults(*faults, *entries, rows, context, report);
   if (!index_only) {
     ValueReport(container, options, room, context).AddAll(report);
   }
   // What is incomplete because of an interrupt is not to be shown.
-  if (Status wanted = context.Check(); !wanted) return wanted.error();
+  CTXFS_TRY(context.Check());
   std::string text = "{\"entries\":" + described.rows.Text() + ",\n" +
                      ScriptJson(report).substr(1);
-  if (Status may = context.Spend(text.size()); !may) return may.error();
+  CTXFS_TRY(context.Spend(text.size()));
   return text;
 }
 

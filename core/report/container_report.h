@@ -47,6 +47,7 @@ struct ReportRoom {
   uint64_t row_bytes = 16 * limits::kMiB;       // their text
   uint64_t arrays = 4096;                       // with statistics
   uint64_t read_bytes = 4 * limits::kGiB;       // for them, unless exact
+  uint64_t verified_bytes = 4 * limits::kGiB;   // of entries, unless exact
   uint64_t lanes = 32;                          // that are plotted
   uint64_t lane_bytes = 256 * limits::kMiB;     // read for that
   uint64_t sheets = 8;                          // of pictures
@@ -62,6 +63,8 @@ struct ReportRoom {
   }
 };
 
+struct FoundFaults;
+
 /// Returns the part of a page (page.h) about a container called `name`, as
 /// ScriptJson; docs/views.md, section 10, lists its contents. Values are
 /// verified as in all reads; those that cannot be read are errors on the page.
@@ -71,7 +74,8 @@ struct ReportRoom {
 /// work. `faults`, if not null, is the result of FindFaults.
 Result<std::string> ContainerReport(
     const std::shared_ptr<const Container>& container, const std::string& name,
-    const ReportOptions& options, ReportRoom& room, const ReadContext& context);
+    const ReportOptions& options, ReportRoom& room, const ReadContext& context,
+    const FoundFaults* faults = nullptr);
 
 /// Returns the same for a container that cannot be opened.
 std::string FailedReport(const std::string& name, const Error& error);

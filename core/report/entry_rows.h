@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 
-#include "core/base/json.h"
 #include "core/container/entry.h"
 
 namespace ctxfs {

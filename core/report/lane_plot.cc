@@ -12,7 +12,6 @@
 #include "core/report/array_statistics.h"
 #include "core/report/script_json.h"
 #include "core/views/arrays/elements.h"
-#include "core/views/view.h"
 
 namespace ctxfs {
 namespace {
@@ -105,8 +104,7 @@ bool IsPlottable(const ArrayInfo& array) {
 }
 
 Result<Json> LanePlot(const ArrayInfo& array, const ReadContext& context) {
-  const Result<Content> elements = OpenElements(array, context);
-  if (!elements) return elements.error();
+  const Content elements = CTXFS_TRY(OpenElements(array, context));
   const uint64_t steps = array.shape[0];
   const auto channels = static_cast<size_t>(ChannelsOf(array));
   const size_t row = channels * DTypeSize(array.dtype);
@@ -114,14 +112,12 @@ Result<Json> LanePlot(const ArrayInfo& array, const ReadContext& context) {
   Buffer bytes(kChunkSteps * row);
   std::vector<double> values(kChunkSteps * channels);
   for (uint64_t first = 0; first < steps; first += kChunkSteps) {
-    if (Status wanted = context.Check(); !wanted) return wanted.error();
+    CTXFS_TRY(context.Check());
     const auto count =
         static_cast<size_t>(std::min<uint64_t>(kChunkSteps, steps - first));
     const MutableBytes chunk = bytes.span().first(count * row);
     const std::span<double> numbers(values.data(), count * channels);
-    if (Status read = ReadInto(*elements, first * row, chunk, context); !read) {
-      return std::move(read).error();
-    }
+    CTXFS_TRY(ReadInto(elements, first * row, chunk, context));
     ToDoubles(array.dtype, chunk, numbers);
     AddSteps(numbers, channels, lines);
   }

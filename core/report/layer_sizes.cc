@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/report/container_summary.h"
-#include "core/report/script_json.h"
 
 namespace ctxfs {
 namespace {

@@ -3,7 +3,6 @@
 // overview.html: a report made of the index (docs/views.md, section 10).
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "core/container/documents.h"
 #include "core/report/container_report.h"
@@ -26,10 +25,9 @@ Result<std::string> DataOf(const std::shared_ptr<const Container>& container,
   const ReportOptions options{.depth = ReportDepth::kIndex,
                               .described = kDescribed};
   // Without a name: the bytes of the page depend on the container alone.
-  Result<std::string> report =
-      ContainerReport(container, "", options, room, context);
-  if (!report) return report;
-  return PageData(options.depth, {*std::move(report)}, 0);
+  std::string report =
+      CTXFS_TRY(ContainerReport(container, "", options, room, context));
+  return PageData(options.depth, {std::move(report)}, 0);
 }
 
 void Make(const Viewed& viewed, const ReadContext& /*context*/,

@@ -9,7 +9,6 @@
 #include "core/base/text.h"
 #include "core/codec/digest.h"
 #include "core/report/page_parts.h"
-#include "core/report/script_json.h"
 
 namespace ctxfs {
 namespace {

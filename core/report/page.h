@@ -3,11 +3,16 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/report/container_report.h"
 
 namespace ctxfs {
+
+/// How every page begins: `ctxfs report --replace` replaces what begins so.
+constexpr std::string_view kPageMark =
+    "<!doctype html>\n<!-- made by ctxfs -->\n";
 
 /// The document before and after its data. It is the same for all pages; only
 /// the data comes from containers. Its Content-Security-Policy allows the

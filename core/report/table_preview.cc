@@ -44,12 +44,9 @@ std::string TypeOf(const TableColumn& column) {
 /// TableReader reads lines of any length.
 Result<Json> TextCells(const TableColumn& column, uint64_t rows,
                        const ReadContext& context) {
-  const Result<Content> content = column.open(context);
-  if (!content) return content.error();
-  Buffer bytes(static_cast<size_t>(std::min(kPreviewedBytes, content->size())));
-  if (Status read = ReadInto(*content, 0, bytes.span(), context); !read) {
-    return std::move(read).error();
-  }
+  const Content content = CTXFS_TRY(column.open(context));
+  Buffer bytes(static_cast<size_t>(std::min(kPreviewedBytes, content.size())));
+  CTXFS_TRY(ReadInto(content, 0, bytes.span(), context));
   Json cells = Json::array();
   std::string_view rest = AsText(bytes.span());
   while (cells.size() < std::min(rows, kRows)) {
@@ -71,20 +68,17 @@ Result<Json> NumberCells(const std::shared_ptr<const Container>& container,
   const uint64_t count = std::min({rows, kRows, kNumberBytes / row});
   if (count == 0) return cells;
   const auto reader =
-      TableReader::Open(container, Table{rows, {column}}, context);
-  if (!reader) return reader.error();
+      CTXFS_TRY(TableReader::Open(container, Table{rows, {column}}, context));
   uint64_t line = 0;
-  const Result<Cells> read = (*reader)->Read(0, 0, count, line, context);
-  if (!read) return read.error();
+  const Cells read = CTXFS_TRY(reader->Read(0, 0, count, line, context));
   for (uint64_t i = 0; i < count; ++i) {
-    if (!read->IsValid(i)) {
+    if (!read.IsValid(i)) {
       cells.push_back(nullptr);
       continue;
     }
     std::string text;
     // CSV puts lists in quotes.
-    column.list ? AppendJsonCell(*read, i, text)
-                : AppendCsvCell(*read, i, text);
+    column.list ? AppendJsonCell(read, i, text) : AppendCsvCell(read, i, text);
     cells.push_back(CutText(text, kCellBytes));
   }
   return cells;
@@ -98,7 +92,7 @@ Result<Json> TablePreview(const std::shared_ptr<const Container>& container,
   Json columns = Json::array();
   for (const TableColumn& column : table.columns) {
     if (columns.size() == most_columns) break;
-    if (Status wanted = context.Check(); !wanted) return wanted.error();
+    CTXFS_TRY(context.Check());
     Json shown = {{"name", CutText(column.name, kArrayNameBytes)},
                   {"type", TypeOf(column)}};
     Result<Json> cells =

@@ -83,8 +83,7 @@ class TokenizerVisitor final : public JsonVisitor {
 
 Result<Json> TokenizerSummary(std::string_view text) {
   TokenizerVisitor visitor;
-  const Result<size_t> walked = WalkJson(text, JsonDialect::kPython, visitor);
-  if (!walked) return walked.error();
+  CTXFS_TRY(WalkJson(text, JsonDialect::kPython, visitor));
   return std::move(visitor).Summary();
 }
 

@@ -68,9 +68,8 @@ uint64_t BytesShown(DocumentRole role) {
 Result<std::string> Beginning(const Content& content, uint64_t most,
                               const ReadContext& context) {
   std::string text(static_cast<size_t>(std::min(most, content.size())), '\0');
-  Status read =
-      ReadInto(content, 0, std::as_writable_bytes(std::span(text)), context);
-  if (!read) return std::move(read).error();
+  CTXFS_TRY(
+      ReadInto(content, 0, std::as_writable_bytes(std::span(text)), context));
   return text;
 }
 

@@ -18,9 +18,16 @@ function card(value, what) {
 }
 
 function cardsOf(container) {
-  const cards = [card(humanSize(container.container_size), "container"),
+  const cards = [];
+  if (container.faults) {
+    const { count } = container.faults;
+    const fault = card(grouped(count), count === 1 ? "fault" : "faults");
+    fault.classList.add("fault");
+    cards.push(fault);
+  }
+  cards.push(card(humanSize(container.container_size), "container"),
     card(humanSize(container.decoded_bytes), "decoded"),
-    card(grouped(container.entry_count), container.entry_count === 1 ? "entry" : "entries")];
+    card(grouped(container.entry_count), container.entry_count === 1 ? "entry" : "entries"));
   if (container.array_count) {
     cards.push(card(grouped(container.array_count),
       container.array_count === 1 ? "array" : "arrays"));
@@ -39,6 +46,19 @@ function notes(title, texts) {
   const list = element("ul", {}, ...texts.map((text) => element("li", {}, visible(text))));
   const section = panel(title, list);
   section.classList.add("notes");
+  return section;
+}
+
+/** What is wrong, in red: each entry that has a fault, and why. */
+function faultsOf(container) {
+  if (!container.faults) return null;
+  const list = element("ul", {});
+  for (const [name, text] of container.faults.listed) {
+    list.append(element("li", {}, ...(name === null ? [] : [
+      element("span", { className: "name" }, visible(name)), ": "]), visible(text)));
+  }
+  const section = panel("Faults", list);
+  section.classList.add("notes", "fault");
   return section;
 }
 
@@ -128,6 +148,7 @@ function documentOf(one) {
 function sectionsOf(container) {
   return [
     cardsOf(container),
+    faultsOf(container),
     notes("Warnings", container.warnings),
     notes("Left out of this page", container.left_out),
     factsOf(container),
@@ -191,7 +212,9 @@ function start() {
   if (DATA.containers.length > 1) {
     const select = element("select", { id: "containers", "aria-label": "Container" });
     for (const [i, container] of DATA.containers.entries()) {
-      select.append(element("option", { value: String(i) }, titleOf(container)));
+      const bad = container.faults !== undefined || container.error !== undefined;
+      select.append(element("option", { value: String(i) },
+        titleOf(container) + (bad ? " (faulty)" : "")));
     }
     select.addEventListener("change", () => choose(DATA.containers[Number(select.value)]));
     top.append(select);

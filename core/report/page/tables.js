@@ -37,7 +37,9 @@ function tableWithTools(table, choices) {
 /** The rows of EntryRows (entry_rows.h) as objects. */
 function entriesOf(container) {
   const words = container.entries.words;
-  return container.entries.rows.map((row) => ({
+  const faulty = new Set(container.faults ? container.faults.rows : []);
+  return container.entries.rows.map((row, i) => ({
+    faulty: faulty.has(i),
     name: row[0] === null ? "" : row[0], unnamed: row[0] === null,
     kind: words[row[1]], codec: words[row[2]], dtype: words[row[3]],
     shape: row[4], checksum: row[5], elements: row[6], size: row[7], stored: row[8],
@@ -52,6 +54,8 @@ function entriesTable(container) {
     { title: "Name", width: "minmax(220px, 1fr)", className: "name",
       value: (row) => row.name,
       text: (row) => (row.unnamed ? "(no name)" : row.name) },
+    rows.some((row) => row.faulty) && { title: "Fault", width: "70px",
+      value: (row) => (row.faulty ? "fault" : ""), text: (row) => (row.faulty ? "fault" : "") },
     any("dtype") && { title: "Dtype", width: "90px", value: (row) => row.dtype,
       text: (row) => row.dtype },
     any("shape") && { title: "Shape", width: "110px", value: (row) => row.elements,
@@ -69,8 +73,10 @@ function entriesTable(container) {
       text: (row) => row.note },
   ].filter(Boolean);
   const table = new VirtualTable(columns, rows,
-    { label: "Entries", search: (row) => `${row.name}\n${row.note}` });
+    { label: "Entries", search: (row) => `${row.name}\n${row.note}`,
+      marked: (row) => row.faulty });
   return tableWithTools(table, [
+    choiceOf(table, "state", (row) => (row.faulty ? "faulty" : "sound")),
     choiceOf(table, "dtype", (row) => row.dtype),
     choiceOf(table, "codec", (row) => row.codec),
     choiceOf(table, "kind", (row) => row.kind),
@@ -118,7 +124,8 @@ function arraysTable(container) {
   const panel = element("div", {});
   const histogram = histogramPanel(panel);
   const table = new VirtualTable(columns, container.arrays,
-    { label: "Arrays", search: (row) => row.name, choose: (row) => histogram(row) });
+    { label: "Arrays", search: (row) => row.name, choose: (row) => histogram(row),
+      marked: (row) => row.error !== undefined });
   const parts = tableWithTools(table, [choiceOf(table, "dtype", (row) => row.dtype)]);
   table.choose(container.arrays[0]);
   return [...parts, panel];

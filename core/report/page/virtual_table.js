@@ -16,7 +16,7 @@ class VirtualTable {
    * columns: [{title, width, value(row), text(row), number?, cell?(row)}]: `value`
    * is what rows are sorted by, null last; `cell` gives a node instead of text.
    * options: search(row), the text that is searched; choose(row), called for a
-   * row that is clicked; label.
+   * row that is clicked; marked(row), whether it is shown in red; label.
    */
   constructor(columns, rows, options) {
     this.columns = columns;
@@ -152,6 +152,7 @@ class VirtualTable {
       "aria-rowindex": String(number + 1) });
     made.style.gridTemplateColumns = this.template;
     if (row === this.chosen) made.classList.add("chosen");
+    if (this.options.marked && this.options.marked(row)) made.classList.add("faulty");
     for (const column of this.columns) {
       const text = visible(column.text(row));
       const cell = element("div", { role: "cell", title: column.cell ? "" : text,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "core/base/sanitized.h"
 #include "core/registry/views.h"
 #include "core/report/container_report.h"
+#include "core/report/found_faults.h"
 #include "core/report/page.h"
 #include "core/tree/container_tree.h"
 #include "core/views/view.h"
@@ -33,8 +35,8 @@ class ManyEntries final : public Container {
  public:
   explicit ManyEntries(uint32_t count)
       : Container(std::make_shared<MemorySource>("")), count_(count) {}
-  Json Info(const ReadContext& /*context*/) const override {
-    return {{"format", "many"}};
+  void AddInfo(Json& info, const ReadContext& /*context*/) const override {
+    info["format"] = "many";
   }
   Tables Files() const override {
     return {std::make_shared<const Table>(count_)};
@@ -123,20 +125,86 @@ TEST(ReportTest, TheIndexAloneIsDescribed) {
   EXPECT_FALSE(report.contains("arrays"));
 }
 
+/// A container of several files, whose info has sizes of its own.
+class SizedContainer final : public FakeContainer {
+ public:
+  SizedContainer() : FakeContainer({"a", "b"}) { AddStoredSize(1000); }
+  void AddInfo(Json& info, const ReadContext& /*context*/) const override {
+    info.update({{"format", "sized"},
+                 {"stored_size", uint64_t{7}},
+                 {"decoded_size", uint64_t{77}}});
+  }
+};
+
+TEST(ReportTest, Item28_9_TheSizesShownFirstAreThoseOfTheFacts) {
+  const auto container = std::make_shared<const SizedContainer>();
+  const Json report = ReportOf(container, ReportDepth::kSampled);
+  std::map<std::string, std::string> facts;
+  for (const Json& fact : report["facts"]) facts.emplace(fact[0], fact[1]);
+  for (const auto& [shown, fact] :
+       {std::pair("container_size", "container_size"),
+        std::pair("stored_bytes", "stored_size"),
+        std::pair("decoded_bytes", "decoded_size")}) {
+    EXPECT_EQ(report[shown].dump(), facts.at(fact)) << fact;
+  }
+  const uint64_t own = container->source()->size();
+  EXPECT_EQ(facts.at("size_of_all_its_files"), std::to_string(own + 1000));
+  const Json index = ReportOf(container, ReportDepth::kIndex);
+  EXPECT_EQ(index["container_size"], own);
+  EXPECT_EQ(index["decoded_bytes"], 4 + 4) << "that of the entries";
+}
+
+/// A container with a fault of its own, a part that it does not show, and a
+/// remark.
+class Faulty final : public FakeContainer {
+ public:
+  Faulty() : FakeContainer({"a", "b"}) {
+    Warn({"overlaps", 80, Severity::kDamage});
+    Warn({"other bytes", 90, Severity::kPartial});
+    Warn({"odd", 100, Severity::kNote});
+  }
+  void AddInfo(Json& info, const ReadContext& /*context*/) const override {
+    info["format"] = "faulty";
+  }
+};
+
+TEST(ReportTest, Item28_8_FaultsOfTheContainerAreNamedOnce) {
+  const auto container = std::make_shared<const Faulty>();
+  BlockCache cache(limits::kMiB);
+  ReportRoom room;
+  const ReportOptions options{.depth = ReportDepth::kSampled};
+  const FoundFaults faults = FindFaults(*container, options, room, cache);
+  EXPECT_EQ(faults.damaged, 1U);
+  EXPECT_EQ(faults.unchecked, 1U);
+  EXPECT_TRUE(faults.entries.empty());
+  const Result<std::string> text =
+      ContainerReport(container, "name", options, room, cache, &faults);
+  ASSERT_TRUE(Ok(text));
+  const Json report = Json::parse(*text);
+  EXPECT_EQ(report["faults"]["count"], 2);
+  EXPECT_EQ(
+      report["faults"]["listed"],
+      Json::parse(
+          R"([[null, "byte 80: overlaps"], [null, "byte 90: other bytes"]])"));
+  EXPECT_EQ(report["warnings"], Json::parse(R"(["byte 100: odd"])"));
+}
+
 /// A container whose info differs at each call.
 class Changing final : public FakeContainer {
  public:
   Changing() : FakeContainer({"a"}) {
-    Warn({.text = "entry 1: overlaps", .offset = 80, .damage = true});
+    Warn({.text = "entry 1: overlaps",
+          .offset = 80,
+          .severity = Severity::kDamage});
   }
-  Json Info(const ReadContext& /*context*/) const override {
+  void AddInfo(Json& info, const ReadContext& /*context*/) const override {
     ++calls_;
-    return {{"format", "changing"},
-            {"version", 3},
-            {"role_name", "Model"},
-            {"salvaged", true},
-            {"tensors", calls_},
-            {"warnings", {"warning " + std::to_string(calls_)}}};
+    info.update({{"format", "changing"},
+                 {"version", 3},
+                 {"role_name", "Model"},
+                 {"salvaged", true},
+                 {"tensors", calls_},
+                 {"warnings", {"warning " + std::to_string(calls_)}}});
   }
   Exports Export() const override {
     return {
@@ -157,7 +225,7 @@ TEST(ReportTest, AnOverviewHasWhatLasts) {
   EXPECT_EQ(report["warnings"],
             Json::parse(R"(["byte 80: entry 1: overlaps"])"));
   const Json all = ReportOf(container, ReportDepth::kSampled);
-  EXPECT_EQ(all["facts"].size(), 2U) << all["facts"];
+  EXPECT_EQ(all["facts"].size(), 3U) << all["facts"];  // and the size
   EXPECT_EQ(all["warnings"].size(), 1U);
   EXPECT_TRUE(all["warnings"][0].get<std::string>().starts_with("warning "));
 }

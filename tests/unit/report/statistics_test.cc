@@ -10,7 +10,6 @@
 
 #include "core/report/array_statistics.h"
 #include "tests/unit/testing/fake_arrays.h"
-#include "tests/unit/testing/interrupts.h"
 #include "tests/unit/testing/result.h"
 
 namespace ctxfs {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/content/read_context.h"
+#include "core/report/container_report.h"
+
+namespace ctxfs {
+
+/// What is wrong with a container and its entries.
+struct FoundFaults {
+  /// A fault of an entry, or of the container itself: then `entry` is nullopt.
+  struct Fault {
+    std::optional<uint32_t> entry;
+    Error error;
+  };
+
+  static constexpr size_t kListed = 200;
+
+  std::vector<Fault> listed;      // the first of them
+  std::vector<uint32_t> entries;  // all entries with a fault, ascending
+  uint64_t damaged = 0;           // faults that are damage
+  uint64_t unchecked = 0;         // faults that prevented a check
+  uint64_t unread = 0;            // entries not read: `room` was used up
+
+  uint64_t count() const { return damaged + unchecked; }
+};
+
+/// Opens every entry of a container, and verifies those with a checksum or a
+/// codec: with kExact all, otherwise as far as `room` and the work of the
+/// request allow. With kExact also runs the checks that no read depends on
+/// (Container::Inspect).
+FoundFaults FindFaults(const Container& container, const ReportOptions& options,
+                       ReportRoom& room, const ReadContext& context);
+
+}  // namespace ctxfs
