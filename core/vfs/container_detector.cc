@@ -6,44 +6,42 @@
 #include <cerrno>
 
 #include "core/container/format.h"
-#include "core/io/directory.h"
 #include "core/io/source.h"
 
 namespace ctxfs {
 namespace {
 
 /// Returns whether a failure to probe says nothing about the file: the same
-/// probe can succeed the next time.
+/// probe can succeed the next time. EAGAIN: a server does not answer.
 bool IsTransient(const Error& error) {
-  return error.Exhausted() || error.sys_errno == EIO;
+  return error.Exhausted() || error.code == Code::kInterrupted ||
+         error.sys_errno == EIO || error.sys_errno == EAGAIN;
 }
 
 }  // namespace
 
 // Fails where the file cannot be opened or read.
-Result<ContainerDetector::Known> ContainerDetector::Probe(
-    const std::string& path, bool directory) {
+Result<ContainerDetector::Answer> ContainerDetector::Probe(
+    const Directory& in, const Directory::Item& item) {
   // A file that is watched does not look at its path again for each read.
   SourceOptions options;
-  options.watch_ctime = !directory;
-  const Result<std::shared_ptr<const Source>> source =
-      OpenSource(path, options);
-  if (!source) return source.error();
-  if (directory) {
-    const bool container = IsContainerDirectory(**source);
-    if (std::optional<Error> shortage = (*source)->Shortage()) {
+  options.watch_ctime = !item.directory;
+  const SourcePtr source = CTXFS_TRY(in.Open(item, options));
+  if (item.directory) {
+    const bool container = IsContainerDirectory(*source);
+    if (std::optional<Error> shortage = source->Shortage()) {
       return *std::move(shortage);
     }
-    return Known{container ? Kind::kContainer : Kind::kDirectory, container};
+    return Answer{container ? Kind::kContainer : Kind::kDirectory, container};
   }
-  Result<Buffer> head = ReadHead(**source);
+  Result<Buffer> head = ReadHead(*source);
   if (!head && head.error().code == Code::kStale) {
     // Its ctime alone may have changed.
-    const auto renewed = (*source)->Renew();
+    const auto renewed = source->Renew();
     if (renewed) head = ReadHead(**renewed);
   }
   if (!head) return head.error();
-  return Known{
+  return Answer{
       IsContainerInPlaceOfFile(head->span()) ? Kind::kContainer : Kind::kFile,
       IsContainer(head->span()), IsContainerIfNamed(head->span())};
 }
@@ -52,41 +50,45 @@ size_t ContainerDetector::Hash::operator()(const FileIdentity& identity) const {
   return XXH3_64bits(&identity, sizeof(identity));
 }
 
-Result<Kind> ContainerDetector::Of(const std::string& path,
-                                   const FileIdentity& identity,
-                                   bool directory) {
-  const Result<Known> known = Find(path, identity, directory);
-  if (!known) return known.error();
-  return known->kind;
+Result<Kind> ContainerDetector::Of(const Directory& in,
+                                   const Directory::Item& item) {
+  const Answer known = CTXFS_TRY(Find(in, item));
+  return known.kind;
 }
 
-Result<bool> ContainerDetector::HoldsContainer(const std::string& path,
-                                               const FileIdentity& identity,
+std::optional<Kind> ContainerDetector::Known(
+    const Directory::Item& item) const {
+  const MutexLock lock(mutex_);
+  const auto found = known_.find(item.identity);
+  if (found == known_.end()) return std::nullopt;
+  return found->second.kind;
+}
+
+Result<bool> ContainerDetector::HoldsContainer(const Directory& in,
+                                               const Directory::Item& file,
                                                std::string_view name) {
-  const Result<Known> known = Find(path, identity, /*directory=*/false);
-  if (!known) return known.error();
-  return known->container ||
-         (known->container_if_named && IsContainerName(name));
+  const Answer known = CTXFS_TRY(Find(in, file));
+  return known.container || (known.container_if_named && IsContainerName(name));
 }
 
-Result<ContainerDetector::Known> ContainerDetector::Find(
-    const std::string& path, const FileIdentity& identity, bool directory) {
+Result<ContainerDetector::Answer> ContainerDetector::Find(
+    const Directory& in, const Directory::Item& item) {
   // A directory's times change with its names, not with their files' bytes: the
   // answer is not kept.
-  if (!directory) {
+  if (!item.directory) {
     const MutexLock lock(mutex_);
-    const auto found = known_.find(identity);
+    const auto found = known_.find(item.identity);
     if (found != known_.end()) return found->second;
   }
-  const Result<Known> known = Probe(path, directory);
+  const Result<Answer> known = Probe(in, item);
   if (!known && IsTransient(known.error())) return known.error();
-  if (!known && directory) return Known{Kind::kDirectory};
-  if (!known) return Known{};  // not kept: it may become readable
-  if (directory) return *known;
+  if (!known && item.directory) return Answer{Kind::kDirectory};
+  if (!known) return Answer{};  // not kept: it may become readable
+  if (item.directory) return *known;
   constexpr size_t kMostKnown = 100'000;
   const MutexLock lock(mutex_);
   if (known_.size() >= kMostKnown) known_.clear();
-  known_.emplace(identity, *known);
+  known_.emplace(item.identity, *known);
   return *known;
 }
 

@@ -2,17 +2,18 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
 #include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/io/identity.h"
+#include "core/vfs/directory.h"
 
 namespace ctxfs {
 
-/// What a file of the system is to a mount.
+/// What a file of a Directory is to a mount.
 enum class Kind : uint8_t { kDirectory, kFile, kContainer };
 
 /// Tells containers from other files by their first bytes, and from other
@@ -20,35 +21,36 @@ enum class Kind : uint8_t { kDirectory, kFile, kContainer };
 /// Safe for any number of threads.
 class ContainerDetector {
  public:
-  /// Returns what the regular file or directory at `path` is; `identity` is
-  /// its own. A file that the daemon may not open is a plain file. Fails when
-  /// that cannot be found out now: kTooManyFiles, kNoMemory, or kIo for EIO.
-  Result<Kind> Of(const std::string& path, const FileIdentity& identity,
-                  bool directory);
+  /// Returns what a file or directory of `in` is. A file that the daemon may
+  /// not open is a plain file. Fails when that cannot be found out now:
+  /// kTooManyFiles, kNoMemory, or kIo for EIO.
+  Result<Kind> Of(const Directory& in, const Directory::Item& item);
 
-  /// Whether the regular file at `path`, which is called `name`, is a
-  /// container, be it one that stays a file. Fails as Of does.
-  Result<bool> HoldsContainer(const std::string& path,
-                              const FileIdentity& identity,
+  /// What `item` is, if that is known without reading it.
+  std::optional<Kind> Known(const Directory::Item& item) const;
+
+  /// Whether the regular file `name` of `in` is a container, including those of
+  /// formats with Traits::stays_file. Fails as Of does.
+  Result<bool> HoldsContainer(const Directory& in, const Directory::Item& file,
                               std::string_view name);
 
  private:
-  struct Known {
+  struct Answer {
     Kind kind = Kind::kFile;
     bool container = false;
     bool container_if_named = false;
   };
 
-  static Result<Known> Probe(const std::string& path, bool directory);
-  Result<Known> Find(const std::string& path, const FileIdentity& identity,
-                     bool directory);
+  static Result<Answer> Probe(const Directory& in, const Directory::Item& item);
+  Result<Answer> Find(const Directory& in, const Directory::Item& item);
 
   struct Hash {
     size_t operator()(const FileIdentity& identity) const;
   };
 
-  Mutex mutex_;
-  std::unordered_map<FileIdentity, Known, Hash> known_ CTXFS_GUARDED_BY(mutex_);
+  mutable Mutex mutex_;
+  std::unordered_map<FileIdentity, Answer, Hash> known_
+      CTXFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ctxfs

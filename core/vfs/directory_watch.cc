@@ -109,8 +109,8 @@ void DirectoryWatch::Forget(Inode directory) {
   (void)::inotify_rm_watch(events_.get(), watch);
 }
 
-void DirectoryWatch::Note(int watch, uint32_t what, std::string_view name,
-                          Batch& batch) {
+void DirectoryWatch::HandleEvent(int watch, uint32_t what,
+                                 std::string_view name, Batch& batch) {
   const auto shown = shown_as_.find(watch);
   if (shown == shown_as_.end()) return;
   if ((what & IN_IGNORED) != 0) {
@@ -144,8 +144,8 @@ bool DirectoryWatch::Read(Batch& batch) {
       std::memcpy(&event, bytes + at, sizeof(event));
       const char* const name = bytes + at + sizeof(event);
       if ((event.mask & IN_Q_OVERFLOW) != 0) batch.lost = true;
-      Note(event.wd, event.mask,
-           std::string_view(name, ::strnlen(name, event.len)), batch);
+      HandleEvent(event.wd, event.mask,
+                  std::string_view(name, ::strnlen(name, event.len)), batch);
       at += sizeof(event) + event.len;
     }
   }

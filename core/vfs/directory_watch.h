@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,7 +13,7 @@
 #include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/io/fd.h"
-#include "core/vfs/attributes.h"
+#include "core/vfs/directory.h"
 
 namespace ctxfs {
 
@@ -25,13 +24,7 @@ namespace ctxfs {
 /// for any number of threads.
 class DirectoryWatch {
  public:
-  struct Listener {
-    /// `name` in `directory` may be something else now, or have other
-    /// attributes. An empty name stands for the directory itself.
-    std::function<void(Inode directory, const std::string& name)> changed;
-    /// Changes were lost, because there were too many.
-    std::function<void()> lost;
-  };
+  using Listener = ChangeListener;
 
   /// Directories that are watched at most. A user has a few thousand watches
   /// on a small machine, and other programs of theirs need some.
@@ -72,8 +65,8 @@ class DirectoryWatch {
   void Run();
   /// Reads what has happened. Returns false if there is no more to come.
   bool Read(Batch& batch);
-  void Note(int watch, uint32_t what, std::string_view name, Batch& batch)
-      CTXFS_REQUIRES(mutex_);
+  void HandleEvent(int watch, uint32_t what, std::string_view name,
+                   Batch& batch) CTXFS_REQUIRES(mutex_);
   void Tell(const Batch& batch) const;
 
   const Fd events_;  // of inotify

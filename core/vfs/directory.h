@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/io/fd.h"
+#include "core/io/identity.h"
+#include "core/io/source.h"
+#include "core/vfs/attributes.h"
+
+namespace ctxfs {
+
+/// Receives changes of directories that are watched.
+struct ChangeListener {
+  /// `name` in `directory` may be something else now, or have other attributes.
+  /// An empty name stands for the directory itself.
+  std::function<void(Inode directory, const std::string& name)> changed;
+  /// Changes were lost, because there were too many.
+  std::function<void()> lost;
+};
+
+/// A directory with all that is below it, wherever that is stored: in a file
+/// system (SystemDirectory) or in a store of objects (StoreDirectory). A path
+/// is relative to it, "a/b", and empty for the directory itself. Safe for any
+/// number of threads.
+class Directory {
+ public:
+  /// A file or a directory that was found, but not opened.
+  struct Item {
+    bool directory = false;
+    FileIdentity identity = {};
+    /// Its owner and the bits 0555 of its mode; nullopt if it has no owner.
+    std::optional<Permissions> permissions = std::nullopt;
+    /// Open uses `fd` if it is valid, otherwise `path`. With an `fd`, `path` is
+    /// for messages and for finding files beside it; if it was found through a
+    /// symbolic link, the path of the link.
+    Fd fd = Fd(-1);
+    std::string path = {};
+  };
+
+  /// A name in a listing.
+  struct Name {
+    enum class Type : uint8_t {
+      kFile,       // `item` is set, but not its permissions
+      kFarFile,    // the same, and reading its first bytes would take long
+      kDirectory,  // of `item` only device and inode are set
+      kAsFound,    // Find returns its type, or that it is not shown
+      kUnknown,    // cannot be examined now
+    };
+    std::string_view name;
+    Type type;
+    Item item = {};
+  };
+  using Visit = std::function<Status(const Name& name)>;
+
+  Directory() = default;
+  virtual ~Directory() = default;
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+
+  /// The identity of the directory itself when this object was made.
+  virtual FileIdentity identity() const = 0;
+
+  /// Whether users other than the one who mounts it see it.
+  virtual bool is_for_others() const { return false; }
+
+  /// Returns the regular file or the directory at `path`, through links;
+  /// nothing if there is none, or none that may be shown.
+  virtual Maybe<Item> Find(const std::string& path) const = 0;
+
+  /// Returns the directory at `path` for List.
+  virtual Result<Item> FindDirectory(const std::string& path) const = 0;
+
+  /// Calls `visit` for each name in a directory, in no order, until it fails.
+  /// No directory below is opened.
+  virtual Status List(const Item& directory, const Visit& visit) const = 0;
+
+  /// Opens a file, or a directory as the source of a container.
+  virtual Result<SourcePtr> Open(const Item& item,
+                                 const SourceOptions& options) const = 0;
+
+  /// Reports changes from now on in the directory at `path`, which the mount
+  /// shows as `inode`, until Unwatch. Best effort; by default nothing is
+  /// reported.
+  virtual void Watch(Inode /*inode*/, const std::string& /*path*/) {}
+  virtual void Unwatch(Inode /*inode*/) {}
+  /// Sets who receives the changes, in a thread of its own and without a lock.
+  virtual void SetListener(ChangeListener /*listener*/) {}
+  /// After it no report begins. Returns at once, even while one is running.
+  virtual void StopWatching() {}
+};
+
+}  // namespace ctxfs
