@@ -1,132 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vfs/mirror.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <utility>
 
 #include "core/container/format.h"
-#include "core/io/io_error.h"
-#include "core/io/read_access.h"
-#include "core/io/walk.h"
-#include "core/vfs/log.h"
 
 namespace ctxfs {
 namespace {
 
-/// Returns whether a failure to find a file means that nothing is shown there.
-bool MeansNothing(const Error& error) {
-  // EXDEV: ctxfs is mounted there.
-  constexpr std::array kNothing = {ENOENT, ENOTDIR,      ELOOP,
-                                   EACCES, ENAMETOOLONG, EXDEV};
-  return std::find(kNothing.begin(), kNothing.end(), error.sys_errno) !=
-         kNothing.end();
-}
-
-bool IsWithin(const std::string& path, const std::string& directory) {
-  return path == directory || directory == "/" ||
-         path.starts_with(directory + "/");
-}
-
-std::string RealPath(const std::string& path) {
-  const Result<Fd> found = FindPath(path);
-  return found ? found->real_path() : path;
-}
-
-/// A container is shown as a directory, and whoever may read it may search it.
-Permissions PermissionsOf(const struct stat& st, Kind kind) {
-  if (kind == Kind::kDirectory) {
-    return {st.st_uid, st.st_gid, st.st_mode & 0555};
-  }
-  const ReadAccess readers = ReadAccess::Of(st);
-  const mode_t search = kind == Kind::kContainer ? readers.bits >> 2 : 0;
-  return {readers.uid, readers.gid, readers.bits | search};
-}
-
-/// Null if names do not last long enough for changes to matter.
-std::unique_ptr<DirectoryWatch> MakeWatch(std::chrono::seconds lasting) {
-  if (lasting <= std::chrono::seconds(1)) return nullptr;
-  Result<std::unique_ptr<DirectoryWatch>> made = DirectoryWatch::Make();
-  if (made) return std::move(*made);
-  Log(LogLevel::kWarning, made.error().Text());
-  return nullptr;
+/// Who may read an item, and so search it if it is shown as a container.
+std::optional<Permissions> PermissionsOf(const Directory::Item& item,
+                                         Kind kind) {
+  std::optional<Permissions> shown = item.permissions;
+  if (!shown || kind == Kind::kDirectory) return shown;
+  const mode_t search = shown->bits & 0111;
+  shown->bits &= 0444;
+  // Reading a container of several files needs search permission as well.
+  if (item.directory) shown->bits &= search << 2;
+  if (kind == Kind::kContainer) shown->bits |= shown->bits >> 2;
+  return shown;
 }
 
 }  // namespace
 
-Mirror::Mirror(std::string path, Options options)
-    : root_(std::move(path)),
-      options_(std::move(options)),
+Mirror::Mirror(std::unique_ptr<Directory> directory, Options options)
+    : options_(options),
       kept_(options_.lasting),
-      watch_(MakeWatch(options_.lasting)) {
-  struct stat st {};
-  if (::stat(root_.c_str(), &st) == 0) root_identity_ = FileIdentity::Of(st);
-  real_roots_.push_back(RealPath(root_));
-}
-
-Mirror::Mirror(std::vector<Top> tops, Options options)
-    : tops_(std::move(tops)),
-      options_(std::move(options)),
-      kept_(options_.lasting),
-      watch_(MakeWatch(options_.lasting)) {
-  for (const Top& top : tops_) {
-    struct stat st {};
-    if (::stat(top.path.c_str(), &st) == 0) {
-      root_identity_.mtime =
-          std::max(root_identity_.mtime, FileIdentity::Of(st).mtime);
-    }
-    real_roots_.push_back(RealPath(top.path));
-  }
-}
-
-bool Mirror::Shows(const std::string& real_path) const {
-  if (!options_.mount_point.empty() &&
-      IsWithin(real_path, options_.mount_point)) {
-    return false;
-  }
-  return !options_.confined ||
-         std::any_of(real_roots_.begin(), real_roots_.end(),
-                     [&](const std::string& root) {
-                       return IsWithin(real_path, root);
-                     });
-}
-
-bool Mirror::LeadsEveryoneTo(const std::string& real_path) const {
-  // From the source that it lies in down to it.
-  for (const std::string& root : real_roots_) {
-    if (!IsWithin(real_path, root)) continue;
-    for (size_t end = real_path.find('/', root.size() + 1);
-         end != std::string::npos; end = real_path.find('/', end + 1)) {
-      struct stat st {};
-      if (::stat(real_path.substr(0, end).c_str(), &st) != 0 ||
-          (st.st_mode & 0111) != 0111) {
-        return false;
-      }
-    }
-    return true;
-  }
-  return false;
-}
+      directory_(std::move(directory)) {}
 
 std::optional<Permissions> Mirror::RootPermissions() const {
-  if (!tops_.empty()) return std::nullopt;
-  const Result<Fd> found = FindPath(root_);
-  struct stat st {};
-  if (!found || ::fstat(found->get(), &st) != 0) return std::nullopt;
-  return PermissionsOf(st, Kind::kDirectory);
+  const Result<Directory::Item> root = directory_->FindDirectory("");
+  return root ? root->permissions : std::nullopt;
 }
 
 Result<Mirror::Place> Mirror::PlaceOf(Inode directory) const {
-  Place place{directory, root_, {}};
+  Place place{directory, {}, {}};
   std::vector<std::string> names;
   {
     const MutexLock lock(mutex_);
-    for (Inode inode = directory; inode != kRoot;) {
+    for (Inode inode = directory; inode != kRootInode;) {
       const auto found = held_.find(inode);
       if (found == held_.end()) {
         return Error{Code::kStale, "the directory is there no more"};
@@ -136,19 +51,16 @@ Result<Mirror::Place> Mirror::PlaceOf(Inode directory) const {
       inode = found->second.parent;
     }
   }
-  if (tops_.empty()) place.line.push_back(root_identity_);
+  place.line.push_back(directory_->identity());
   for (auto name = names.rbegin(); name != names.rend(); ++name) {
     place.path = PathIn(place, *name);
   }
   return place;
 }
 
-std::string Mirror::PathIn(const Place& place, std::string_view name) const {
-  if (!place.path.empty()) return place.path + "/" + std::string(name);
-  for (const Top& top : tops_) {
-    if (top.name == name) return top.path;
-  }
-  return {};
+std::string Mirror::PathIn(const Place& place, std::string_view name) {
+  if (place.path.empty()) return std::string(name);
+  return place.path + "/" + std::string(name);
 }
 
 Inode Mirror::InodeOf(Inode parent, std::string_view name,
@@ -190,7 +102,7 @@ Maybe<Mirror::Found> Mirror::SeeInside(const Place& place,
   Node& node = (*seen)->node;
   node.kind = Kind::kContainer;
   node.inode = InodeOf(place.inode, name, node.identity, node.kind);
-  node.permissions.bits |= node.permissions.bits >> 2;  // as a directory
+  if (auto& shown = node.permissions) shown->bits |= shown->bits >> 2;
   return seen;
 }
 
@@ -200,10 +112,9 @@ Maybe<Mirror::Found> Mirror::SeeContained(const Place& place,
   if (!seen || !*seen || (*seen)->node.directory) return seen;
   const Node& node = (*seen)->node;
   if (node.kind != Kind::kFile) return std::optional<Found>();
-  const Result<bool> container =
-      detector_.HoldsContainer((*seen)->fd.proc_path(), node.identity, name);
-  if (!container) return container.error();
-  if (!*container) return std::optional<Found>();
+  const bool container =
+      CTXFS_TRY(detector_.HoldsContainer(*directory_, (*seen)->item, name));
+  if (!container) return std::optional<Found>();
   return seen;
 }
 
@@ -211,7 +122,8 @@ Maybe<Mirror::Found> Mirror::SeeFolderIndex(const Place& place,
                                             std::string_view name,
                                             const Node& folder) const {
   // The kernel asks for no right to search the folder on the way to FOLDER~dir.
-  if (options_.confined && (folder.permissions.bits & 0111) != 0111) {
+  if (directory_->is_for_others() && folder.permissions &&
+      (folder.permissions->bits & 0111) != 0111) {
     return std::optional<Found>();
   }
   Place inside{folder.inode, PathIn(place, name), place.line};
@@ -226,43 +138,29 @@ Maybe<Mirror::Found> Mirror::SeeFolderIndex(const Place& place,
 
 Maybe<Mirror::Found> Mirror::SeeFile(const Place& place, std::string_view name,
                                      bool probe) const {
-  const std::string path = PathIn(place, name);
-  if (path.empty()) return std::optional<Found>();
-  Result<Fd> fd = FindPath(path);
-  if (!fd && MeansNothing(fd.error())) return std::optional<Found>();
-  if (!fd) return std::move(fd).error();
-  const std::string real_path = fd->real_path();
-  if (!Shows(real_path) ||
-      (options_.confined && real_path != path && !LeadsEveryoneTo(real_path))) {
+  std::optional<Directory::Item> found =
+      CTXFS_TRY(directory_->Find(PathIn(place, name)));
+  if (!found) return std::optional<Found>();
+  Directory::Item& item = *found;
+  // A link to a directory above it would repeat without end.
+  if (item.directory && Loops(place, item.identity)) {
     return std::optional<Found>();
   }
-  struct stat st {};
-  if (::fstat(fd->get(), &st) != 0) return IoError("cannot be examined");
-  const bool directory = S_ISDIR(st.st_mode);
-  if (!directory && !S_ISREG(st.st_mode)) return std::optional<Found>();
-  const FileIdentity identity = FileIdentity::Of(st);
-  // A link to a directory that it lies in would have no end.
-  if (directory && Loops(place, identity)) return std::optional<Found>();
   Result<Kind> kind = Kind::kDirectory;
-  if (!directory || probe) {
-    kind = detector_.Of(fd->proc_path(), identity, directory);
-  }
+  if (!item.directory || probe) kind = detector_.Of(*directory_, item);
   if (!kind) return std::move(kind).error();
-  return std::optional(
-      Found{{InodeOf(place.inode, name, identity, *kind), *kind, directory,
-             identity, PermissionsOf(st, *kind)},
-            std::move(*fd),
-            path});
+  Node node{InodeOf(place.inode, name, item.identity, *kind), *kind,
+            item.directory, item.identity, PermissionsOf(item, *kind)};
+  return std::optional(Found{node, std::move(item)});
 }
 
 Maybe<Mirror::Node> Mirror::Lookup(Inode directory, std::string_view name) {
-  const Result<Place> place = PlaceOf(directory);
-  if (!place) return place.error();
-  Watch(*place);
-  const Maybe<Found> seen = See(*place, name, /*probe=*/true);
-  if (!seen) return seen.error();
-  if (!*seen) return std::optional<Node>();
-  Node node = (*seen)->node;
+  const Place place = CTXFS_TRY(PlaceOf(directory));
+  // Watches first, so that no change after the look-up is missed.
+  directory_->Watch(directory, place.path);
+  const std::optional<Found> seen = CTXFS_TRY(See(place, name, /*probe=*/true));
+  if (!seen) return std::optional<Node>();
+  Node node = seen->node;
   const MutexLock lock(mutex_);
   node.inode = HeldAs(directory, name, node.inode);
   while (true) {
@@ -291,18 +189,8 @@ bool Mirror::Forget(Inode inode, uint64_t count) {
     listed_.erase(inode);
   }
   kept_.Drop(inode);
-  if (watch_ != nullptr) watch_->Forget(inode);
+  directory_->Unwatch(inode);
   return true;
-}
-
-void Mirror::Watch(const Place& place) const {
-  // Several sources have no directory in common.
-  if (watch_ == nullptr || place.path.empty() ||
-      watch_->IsWatched(place.inode)) {
-    return;
-  }
-  const Result<Fd> found = FindPath(place.path, O_DIRECTORY);
-  if (found) watch_->Watch(place.inode, found->proc_path());
 }
 
 std::vector<std::pair<Inode, std::string>> Mirror::HeldNames() const {
@@ -316,17 +204,14 @@ std::vector<std::pair<Inode, std::string>> Mirror::HeldNames() const {
 }
 
 void Mirror::TellChanges(Changed changed) {
-  if (watch_ == nullptr) return;
-  watch_->SetListener({changed, [this, changed] {
-                         for (const auto& [directory, name] : HeldNames()) {
-                           changed(directory, name);
-                         }
-                       }});
+  directory_->SetListener({changed, [this, changed] {
+                             for (const auto& [directory, name] : HeldNames()) {
+                               changed(directory, name);
+                             }
+                           }});
 }
 
-void Mirror::StopTelling() {
-  if (watch_ != nullptr) watch_->Stop();
-}
+void Mirror::StopTelling() { directory_->StopWatching(); }
 
 bool Mirror::StillIs(const Node& held, const Node& now) {
   if (!held.identity.SameFile(now.identity) ||
@@ -348,15 +233,14 @@ Result<Mirror::Found> Mirror::Find(Inode inode) const {
     if (found == held_.end() || found->second.retired) return stale;
     held = found->second;
   }
-  const Result<Place> place = PlaceOf(held->parent);
-  if (!place) return place.error();
-  Maybe<Found> seen = See(*place, held->name, /*probe=*/false);
-  if (!seen) return std::move(seen).error();
-  if (!*seen || !StillIs(held->node, (*seen)->node)) return stale;
-  Node& node = (*seen)->node;
+  const Place place = CTXFS_TRY(PlaceOf(held->parent));
+  std::optional<Found> seen =
+      CTXFS_TRY(See(place, held->name, /*probe=*/false));
+  if (!seen || !StillIs(held->node, seen->node)) return stale;
+  Node& node = seen->node;
   node.inode = inode;
   node.kind = held->node.kind;
-  return std::move(**seen);
+  return std::move(*seen);
 }
 
 void Mirror::Retire(Inode inode) {
@@ -410,13 +294,13 @@ void Mirror::NoteOpened(Inode inode, const FileIdentity& identity) {
 Inode Mirror::Parent(Inode inode) const {
   const MutexLock lock(mutex_);
   const auto found = held_.find(inode);
-  return found == held_.end() ? kRoot : found->second.parent;
+  return found == held_.end() ? kRootInode : found->second.parent;
 }
 
 std::string Mirror::PathOf(Inode inode) const {
   std::string path;
   const MutexLock lock(mutex_);
-  while (inode != kRoot) {
+  while (inode != kRootInode) {
     const auto found = held_.find(inode);
     if (found == held_.end()) break;
     if (!path.empty()) path.insert(0, 1, '/');

@@ -16,25 +16,22 @@
 #include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/content/read_context.h"
-#include "core/io/fd.h"
 #include "core/io/identity.h"
 #include "core/vfs/attributes.h"
 #include "core/vfs/container_detector.h"
-#include "core/vfs/directory_watch.h"
+#include "core/vfs/directory.h"
 #include "core/vfs/kept_sources.h"
 #include "core/vfs/snapshot.h"
 
 namespace ctxfs {
 
-/// Directories of the system as the mount shows them (docs/tree.md, section 1):
+/// A Directory as the mount shows it (docs/tree.md, section 1):
 /// sub-directories, containers, and other regular files; a link as its target.
-/// Everything else does not appear and is never opened, nor is anything that is
-/// mounted there by ctxfs (MountGuard). Keeps only what the kernel has looked
-/// up and not yet forgotten, and the directories that are being listed. Safe
-/// for any number of threads.
+/// Everything else does not appear. Keeps only what the kernel has looked up
+/// and not yet forgotten, and the directories that are being listed. Safe for
+/// any number of threads.
 class Mirror {
  public:
-  static constexpr Inode kRoot = 1;
   /// Inodes of mirrored files have this bit, and no others.
   static constexpr Inode kBit = Inode{1} << 63;
 
@@ -43,21 +40,10 @@ class Mirror {
   /// what is in it.
   static constexpr std::string_view kInside = "~dir";
 
-  /// A name at the top, and the absolute path of what it shows.
-  struct Top {
-    std::string name;
-    std::string path;
-  };
-
   struct Options {
-    /// Where the mount is; it is never shown in itself.
-    std::string mount_point = {};
-    /// Links that lead out of the sources are not followed.
-    bool confined = false;
     /// Listings have NAME~dir for each file that is a container.
     bool list_inside = false;
-    /// How long names and attributes may be believed (-o timeout=). If that is
-    /// more than a second, directories are watched for changes.
+    /// How long names and attributes may be believed (-o timeout=).
     std::chrono::seconds lasting{1};
   };
 
@@ -65,26 +51,23 @@ class Mirror {
   struct Node {
     Inode inode = 0;
     Kind kind = Kind::kFile;
-    bool directory = false;  // in the system: a container may be one
+    bool directory = false;  // there: a container may be one
     FileIdentity identity;
-    Permissions permissions;
+    std::optional<Permissions> permissions;  // nothing: it has no owner
   };
 
   /// A node, and its file or directory, found but not opened.
   struct Found {
     Node node;
-    Fd fd;
-    std::string path;  // that it is named by: of a link, the link's
+    Directory::Item item;
   };
 
   /// Receives a name whose dentry the kernel should look up again; an empty
   /// one: whose attributes of `directory` itself it should ask for again.
   using Changed = std::function<void(Inode directory, const std::string& name)>;
 
-  /// Shows the directory at `path` at the mount's root.
-  Mirror(std::string path, Options options);
-  /// Shows `tops` there.
-  Mirror(std::vector<Top> tops, Options options);
+  /// Shows `directory` at the mount's root.
+  Mirror(std::unique_ptr<Directory> directory, Options options);
 
   /// Returns what `name` is in `directory` (the mount's root, or one of ours),
   /// or nothing. Counts as a look-up of the kernel's until Forget. A directory
@@ -97,8 +80,8 @@ class Mirror {
   /// Returns what an inode is now; kStale when it is something else or nothing.
   Result<Found> Find(Inode inode) const;
 
-  /// Calls `changed` for each change, in a thread of its own, if directories
-  /// are watched. After StopTelling no new call begins; it returns at once,
+  /// Calls `changed` for each change that the directory reports, in a thread of
+  /// its own. After StopTelling no new call begins; it returns at once,
   /// even while a call is running.
   void TellChanges(Changed changed);
   void StopTelling();
@@ -124,14 +107,21 @@ class Mirror {
   Result<std::shared_ptr<const DirectorySnapshot>> List(
       Inode directory, const ReadContext& context);
 
-  /// The directory that `inode` is in, as it was looked up; kRoot if unknown.
+  /// The directory that `inode` is in, as it was looked up; kRootInode if
+  /// unknown.
   Inode Parent(Inode inode) const;
 
   /// Modification time of the root, in nanoseconds since 1970, at mount.
-  FileTime mtime() const { return root_identity_.mtime; }
+  FileTime mtime() const { return directory_->identity().mtime; }
 
-  /// Those of the directory that is shown at the root; nothing for several.
+  /// Those of the directory that is shown at the root.
   std::optional<Permissions> RootPermissions() const;
+
+  /// Opens what was found.
+  Result<SourcePtr> OpenFound(const Found& found,
+                              const SourceOptions& options) const {
+    return directory_->Open(found.item, options);
+  }
 
   /// Below the mount's root: "a/b.mcf"; for messages.
   std::string PathOf(Inode inode) const;
@@ -150,7 +140,7 @@ class Mirror {
   /// Where a directory is, and which directories it lies in, itself included.
   struct Place {
     Inode inode;
-    std::string path;  // empty: the top, which tops_ describe
+    std::string path;  // in directory_
     std::vector<FileIdentity> line;
   };
 
@@ -165,12 +155,11 @@ class Mirror {
 
   /// kStale for an inode that the kernel does not hold.
   Result<Place> PlaceOf(Inode directory) const;
-  /// The path of what is called `name`; empty for nothing.
-  std::string PathIn(const Place& place, std::string_view name) const;
+  static std::string PathIn(const Place& place, std::string_view name);
   /// Returns what `name` is, if it is shown. Unless `probe`, a container that
   /// is a directory counts as a directory.
   Maybe<Found> See(const Place& place, std::string_view name, bool probe) const;
-  /// The same, of what the system has under that name.
+  /// The same, of what directory_ has under that name.
   Maybe<Found> SeeFile(const Place& place, std::string_view name,
                        bool probe) const;
   /// Returns the container that NAME~dir is, NAME being a file that stays one,
@@ -193,23 +182,13 @@ class Mirror {
   static bool StillIs(const Node& held, const Node& now);
   /// Whether a directory is one of those that `place` lies in.
   static bool Loops(const Place& place, const FileIdentity& directory);
-  /// Whether everyone who sees the sources comes to where a link leads.
-  bool LeadsEveryoneTo(const std::string& real_path) const;
-  bool Shows(const std::string& real_path) const;
 
   std::shared_ptr<Listed> ListedAt(Inode directory);
 
-  /// Watches a directory, before a name in it is looked up: a change from then
-  /// on is reported.
-  void Watch(const Place& place) const;
   /// Every name that the kernel holds.
   std::vector<std::pair<Inode, std::string>> HeldNames() const;
 
-  const std::vector<Top> tops_;  // empty: root_ is what is shown
-  const std::string root_;
   const Options options_;
-  FileIdentity root_identity_;
-  std::vector<std::string> real_roots_;
   mutable ContainerDetector detector_;
   KeptSources kept_;
   std::atomic<bool> any_retired_ = false;
@@ -217,8 +196,8 @@ class Mirror {
   std::unordered_map<Inode, Held> held_ CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<Inode, std::shared_ptr<Listed>> listed_
       CTXFS_GUARDED_BY(mutex_);
-  /// Null unless names last long. Last: its thread uses the rest.
-  std::unique_ptr<DirectoryWatch> watch_;
+  const std::unique_ptr<Directory>
+      directory_;  // last: its thread uses the rest
 };
 
 }  // namespace ctxfs
