@@ -12,6 +12,8 @@ namespace ctxfs {
 
 using Inode = uint64_t;
 
+constexpr Inode kRootInode = 1;  // of a mount
+
 /// How long the kernel may believe what it is told.
 enum class Lifetime : uint8_t {
   kForever,  // a container's: it is another inode when the container is another
@@ -35,6 +37,8 @@ struct Attributes {
   Lifetime lifetime = Lifetime::kForever;
   /// Those of the file that it is made from; nothing for what is the mount's.
   std::optional<Permissions> permissions = std::nullopt;
+  bool link = false;   // a symbolic one; `size` is that of its target
+  uint32_t names = 1;  // of the file: hard links
 };
 
 }  // namespace ctxfs

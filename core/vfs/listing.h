@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/base/result.h"
 #include "core/content/read_context.h"
@@ -31,6 +32,8 @@ class Listing {
     bool type_known = true;
     /// Where they cost little to tell, and may be told unasked.
     std::optional<Attributes> attributes = std::nullopt;
+    bool link = false;        // a symbolic one
+    bool has_others = false;  // names with the same inode: hard links
   };
 
   Listing() = default;
@@ -47,6 +50,13 @@ class Listing {
   /// whether to fill in Name::attributes.
   virtual std::optional<Name> At(uint64_t index, bool attributes,
                                  const ReadContext& context) const = 0;
+
+  /// Whether a name is in the directory, if that can be told at once; false if
+  /// it cannot.
+  virtual bool Has(std::string_view /*name*/,
+                   const ReadContext& /*context*/) const {
+    return false;
+  }
 
   /// Whether Rewind can only find the same again.
   virtual bool immutable() const { return true; }

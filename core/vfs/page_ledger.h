@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_set>
+
+#include "core/base/mutex.h"
+#include "core/tree/name_tree.h"
+
+namespace ctxfs {
+
+/// Remembers which files of a container were opened since it was renewed: the
+/// kernel's pages of all others may be of its earlier bytes. Safe for any
+/// number of threads.
+class PageLedger {
+ public:
+  /// Whether the kernel's cached pages of a file are good, and the number of
+  /// renewals when this was found.
+  struct Verdict {
+    bool good = false;
+    uint64_t renewals = 0;
+  };
+
+  void Renew() {
+    const MutexLock lock(mutex_);
+    ++renewals_;
+    opened_.clear();
+  }
+
+  Verdict Of(NodeId file) const {
+    const MutexLock lock(mutex_);
+    return {renewals_ == 0 || opened_.contains(file), renewals_};
+  }
+
+  /// Notes that the kernel has opened a file, and has dropped its pages unless
+  /// `verdict` was good.
+  void NoteOpened(NodeId file, const Verdict& verdict) {
+    // Forgetting a file costs one needless drop of its pages.
+    constexpr size_t kMostOpened = 1'000'000;
+    const MutexLock lock(mutex_);
+    if (renewals_ == 0 || verdict.renewals != renewals_) return;
+    if (opened_.size() >= kMostOpened) opened_.clear();
+    opened_.insert(file);
+  }
+
+ private:
+  mutable Mutex mutex_;
+  /// While there was none, all pages are good.
+  uint64_t renewals_ CTXFS_GUARDED_BY(mutex_) = 0;
+  std::unordered_set<NodeId> opened_ CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ctxfs
