@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/io/read_access.h"
+#include "core/tree/container_tree.h"
+#include "core/vfs/file_tree_source.h"
+
+namespace ctxfs {
+
+/// The tree of a container, or a directory of numbered files in one. Immutable
+/// once MountedContainers has made it; keeps alive everything that its files
+/// are made from.
+class ContainerSource final : public FileTreeSource {
+ public:
+  explicit ContainerSource(const MountRules& rules) : FileTreeSource(rules) {}
+
+  Result<OpenFile> Open(Node file, const ReadContext& context) const override;
+  std::optional<EntryInfo> Describe(Node node,
+                                    const ReadContext& context) const override;
+  std::string Path(Node node) const override;
+  Status CheckUnchanged() const override;
+  void NoteOpened(Inode inode, const OpenFile& file) const override;
+  void NoteFailure(Node node, const Error& error) const override;
+
+  /// The owner and permissions of the root.
+  std::optional<Permissions> RootPermissions() const {
+    return PermissionsOf(FileTree::kRoot);
+  }
+  FileTime Mtime() const override;
+
+  /// Whether it is a container as a format knows it, with a `.ctxfs` of its
+  /// own: not the views of one, and not numbered files.
+  bool IsContainer() const {
+    return IsWhole() && !container_tree->container().is_part();
+  }
+  /// Whether it is all of `container_tree`, not numbered files in it.
+  bool IsWhole() const { return files == container_tree.get(); }
+
+  /// Opens the container that is nested at `node`, anew at each call. A damaged
+  /// one opens as an unreadable one.
+  Result<std::shared_ptr<const Container>> OpenNested(
+      NodeId node, const ReadContext& context) const;
+
+  /// Finds the sizes of all primary files. One that cannot be measured counts
+  /// as 0 bytes. Fails if the request was given up.
+  Status Measure(const ReadContext& context) const;
+
+  uint32_t number = 0;  // see MountedContainers
+  unsigned depth = 0;   // how many containers the container is nested in
+  std::shared_ptr<const ContainerTree> container_tree = nullptr;
+  /// Whether it repeats other files: it is in `views`, or within such a one.
+  bool is_view = false;
+  uint64_t bytes = 0;  // of heap that opening the container took
+  /// Of the file that stores the container, or the one that this is nested in.
+  FileTime mtime = {};
+  std::optional<ReadAccess> readers = std::nullopt;
+  std::shared_ptr<PageLedger> pages = nullptr;
+  /// The source that `at` is a node of; null if that is no container's.
+  std::shared_ptr<const ContainerSource> outer = nullptr;
+
+ private:
+  std::optional<Permissions> PermissionsOf(NodeId node) const override;
+  uint64_t stored_size() const override;
+  /// This, or the container that it shows files or views of.
+  const ContainerSource& Whole() const;
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/file_tree_source.h"
+
+#include <utility>
+
+#include "core/container/link_plan.h"
+
+namespace ctxfs {
+
+/// The children of a node, in the order of the tree.
+class FileTreeSource::TreeListing final : public Listing {
+ public:
+  TreeListing(const FileTreeSource& source, NodeId directory)
+      : source_(source), directory_(directory) {}
+
+  uint64_t count() const override {
+    return source_.files->ChildCount(directory_);
+  }
+
+  std::optional<Name> At(uint64_t index, bool attributes,
+                         const ReadContext& context) const override {
+    const FileTree& files = *source_.files;
+    FileTree::Child child =
+        files.ChildAt(directory_, static_cast<uint32_t>(index));
+    const NodeId node = child.node;
+    if (!source_.IsListed(node) || !Exists(node, context)) return std::nullopt;
+    Name name{source_.InodeOf(node), std::move(child.name), child.directory()};
+    name.link = child.type == NodeType::kLink;
+    name.has_others = files.NameCount(node) > 1;
+    // Includes attributes if finding the size takes a small read at most.
+    if (attributes &&
+        (name.directory || files.SizeCost(node) <= Cost::kSmallRead)) {
+      const Result<Attributes> found = source_.ExamineWithin(node, context);
+      if (found) name.attributes = *found;
+    }
+    return name;
+  }
+
+  bool Has(std::string_view name, const ReadContext& context) const override {
+    const auto node = source_.files->Lookup(directory_, name);
+    return node && Exists(*node, context);
+  }
+
+ private:
+  /// A file that cannot be examined is listed: looking it up gives the error.
+  bool Exists(NodeId node, const ReadContext& context) const {
+    const Result<bool> exists =
+        source_.files->Exists(node, Cost::kSmallRead, context);
+    return !exists || *exists;
+  }
+
+  const FileTreeSource& source_;
+  const NodeId directory_;
+};
+
+Maybe<FoundNode> FileTreeSource::Lookup(Node directory, std::string_view name,
+                                        const ReadContext& context) const {
+  const std::optional<NodeId> node =
+      files->Lookup(static_cast<NodeId>(directory), name);
+  if (!node) return std::optional<FoundNode>();
+  Work work = AllowedWork();
+  const ReadContext bounded = context.With(work);
+  const bool exists = CTXFS_TRY(files->Exists(*node, Cost::kDecode, bounded));
+  if (!exists) return std::optional<FoundNode>();
+  const Attributes attributes = CTXFS_TRY(ExamineWithin(*node, bounded));
+  return std::optional(FoundNode{InodeOf(*node), attributes});
+}
+
+Result<OpenFile> FileTreeSource::Open(Node file,
+                                      const ReadContext& context) const {
+  const auto node = static_cast<NodeId>(file);
+  Work work = AllowedWork();
+  Result<Content> content = files->Open(node, context.With(work));
+  CTXFS_TRY(CheckUnchanged());
+  if (!content) return std::move(content).error();
+  OpenFile opened{std::move(*content)};
+  if (files->At(node).table->live()) {
+    opened.lifetime = Lifetime::kNone;
+    opened.same_pages = false;
+  }
+  return opened;
+}
+
+std::unique_ptr<Listing> FileTreeSource::List(Node directory) const {
+  return std::make_unique<TreeListing>(*this, static_cast<NodeId>(directory));
+}
+
+bool FileTreeSource::IsListed(NodeId node) const {
+  if (rules_.list_mode == ListMode::kAll) return true;
+  const std::optional<Role> aside = files->Aside(node);
+  return !aside ||
+         (rules_.list_mode == ListMode::kViews && *aside == Role::kViews);
+}
+
+Result<Attributes> FileTreeSource::Examine(Node node,
+                                           const ReadContext& context) const {
+  Work work = AllowedWork();
+  return ExamineWithin(static_cast<NodeId>(node), context.With(work));
+}
+
+Result<Attributes> FileTreeSource::ExamineWithin(
+    NodeId node, const ReadContext& context) const {
+  Attributes attributes;
+  attributes.mtime = Mtime();
+  attributes.permissions = PermissionsOf(node);
+  attributes.directory = files->IsDirectory(node);
+  if (attributes.directory) return attributes;
+  CTXFS_TRY(ExamineFile(node, context, attributes));
+  return attributes;
+}
+
+Status FileTreeSource::ExamineFile(NodeId node, const ReadContext& context,
+                                   Attributes& attributes) const {
+  const FileTree::File file = files->At(node);
+  const Result<uint64_t> size = files->Size(node, context);
+  // The size of a generated document is wrong if its container has changed:
+  // check before answering.
+  if (file.table->size_cost(file.number) != Cost::kNone) {
+    CTXFS_TRY(CheckUnchanged());
+  }
+  if (!size) return size.error();
+  attributes.size = *size;
+  attributes.link = files->Type(node) == NodeType::kLink;
+  attributes.names = files->NameCount(node);
+  attributes.locked = file.table->access(file.number) == Access::kLocked;
+  if (file.table->live()) attributes.lifetime = Lifetime::kNone;
+  return {};
+}
+
+std::optional<EntryInfo> FileTreeSource::Describe(
+    Node node, const ReadContext& context) const {
+  return files->Describe(static_cast<NodeId>(node), context);
+}
+
+Inode FileTreeSource::Parent(Node node) const {
+  if (node == FileTree::kRoot) return kRootInode;
+  return InodeOf(files->Parent(static_cast<NodeId>(node)));
+}
+
+std::string FileTreeSource::Path(Node node) const {
+  return files->Path(static_cast<NodeId>(node));
+}
+
+Cost FileTreeSource::SizeCost(Node node) const {
+  const auto file = static_cast<NodeId>(node);
+  if (files->Type(file) != NodeType::kFile) return Cost::kNone;
+  return files->SizeCost(file);
+}
+
+Result<std::string> FileTreeSource::ReadLink(Node node) const {
+  const auto link = static_cast<NodeId>(node);
+  if (files->Type(link) != NodeType::kLink) return TreeSource::ReadLink(node);
+  std::string target = files->LinkTarget(link);
+  if (target.size() <= kMostLinkTarget) return target;
+  return Error{Code::kLimit, "the target of the link has " +
+                                 std::to_string(target.size()) +
+                                 " bytes, and the kernel takes " +
+                                 std::to_string(kMostLinkTarget)};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/tree/file_tree.h"
+#include "core/vfs/tree_source.h"
+
+namespace ctxfs {
+
+/// A FileTree at its place in the mount. A node is one of the tree.
+class FileTreeSource : public TreeSource {
+ public:
+  Maybe<FoundNode> Lookup(Node directory, std::string_view name,
+                          const ReadContext& context) const override;
+  Result<OpenFile> Open(Node file, const ReadContext& context) const override;
+  std::unique_ptr<Listing> List(Node directory) const override;
+  Result<Attributes> Examine(Node node,
+                             const ReadContext& context) const override;
+  std::optional<EntryInfo> Describe(Node node,
+                                    const ReadContext& context) const override;
+  Inode Parent(Node node) const override;
+  std::string Path(Node node) const override;
+  Cost SizeCost(Node node) const override;
+  Result<std::string> ReadLink(Node node) const override;
+
+  /// The node of an inode that is one of this source's.
+  NodeId NodeOf(Inode inode) const {
+    return inode == at ? FileTree::kRoot : static_cast<NodeId>(inode - base);
+  }
+  Inode InodeOf(NodeId node) const {
+    return node == FileTree::kRoot ? at : base + files->FirstName(node);
+  }
+
+  const FileTree* files = nullptr;
+  Inode at = 0;  // of the root: the directory that the tree is attached to
+  /// Node n, unless it is the root, has the inode base + n; all names of a file
+  /// have that of the first.
+  Inode base = 0;
+
+ protected:
+  explicit FileTreeSource(const MountRules& rules) : rules_(rules) {}
+
+  virtual FileTime Mtime() const = 0;
+  /// nullopt for the mount's own files.
+  virtual std::optional<Permissions> PermissionsOf(NodeId node) const = 0;
+  /// Container::StoredSize of the container that the files are made from.
+  virtual uint64_t stored_size() const { return 0; }
+
+  const MountRules& rules() const { return rules_; }
+  /// How much work one request may cause.
+  Work AllowedWork() const { return rules_.work_limit.On(stored_size()); }
+
+ private:
+  class TreeListing;
+
+  /// Examine with a context that already bounds the work of the request.
+  Result<Attributes> ExamineWithin(NodeId node,
+                                   const ReadContext& context) const;
+  Status ExamineFile(NodeId node, const ReadContext& context,
+                     Attributes& attributes) const;
+  /// Whether a listing shows a node.
+  bool IsListed(NodeId node) const;
+
+  const MountRules& rules_;
+};
+
+}  // namespace ctxfs

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/mirror_source.h"
+
+#include <optional>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/io/descriptors.h"
+#include "core/vfs/log.h"
+#include "core/vfs/open_container.h"
+
+namespace ctxfs {
+namespace {
+
+Attributes AttributesOf(const Mirror::Node& node) {
+  const bool file = node.kind == Kind::kFile;
+  return {!file,
+          false,
+          file ? node.identity.size : 0,
+          node.identity.mtime,
+          Lifetime::kMoment,
+          node.permissions};
+}
+
+OpenFile FileOf(SourcePtr source) {
+  OpenFile file;
+  file.content.Append(Range{source, 0, nullptr}, source->size());
+  file.lifetime = Lifetime::kMoment;
+  file.made_from = std::move(source);
+  return file;
+}
+
+}  // namespace
+
+/// A directory as it was when the reader began. Gives no attributes: the kernel
+/// would keep them, and the files may change.
+class MirrorSource::MirrorListing final : public Listing {
+ public:
+  MirrorListing(Mirror& mirror, Inode directory)
+      : mirror_(mirror), directory_(directory) {}
+
+  Status Rewind(const ReadContext& context) override {
+    names_ = CTXFS_TRY(mirror_.List(directory_, context));
+    return {};
+  }
+
+  uint64_t count() const override {
+    return names_ == nullptr ? 0 : names_->count();
+  }
+
+  std::optional<Name> At(uint64_t index, bool /*attributes*/,
+                         const ReadContext& /*context*/) const override {
+    using Type = DirectorySnapshot::Type;
+    const DirectorySnapshot::Name name = names_->At(index);
+    return Name{mirror_.InodeNow(directory_, name.name, name.inode),
+                std::string(name.name), name.type == Type::kDirectory,
+                name.type != Type::kUnknown};
+  }
+
+  bool immutable() const override { return false; }
+
+ private:
+  Mirror& mirror_;
+  const Inode directory_;
+  std::shared_ptr<const DirectorySnapshot> names_;  // null before Rewind
+};
+
+MirrorSource::MirrorSource(std::unique_ptr<Mirror> mirror,
+                           const MountRules& rules,
+                           std::function<bool()> make_room)
+    : mirror_(std::move(mirror)),
+      rules_(rules),
+      make_room_(std::move(make_room)) {}
+
+Maybe<FoundNode> MirrorSource::Lookup(Node directory, std::string_view name,
+                                      const ReadContext& /*context*/) const {
+  const std::optional<Mirror::Node> node =
+      CTXFS_TRY(mirror_->Lookup(directory, name));
+  if (!node) return std::optional<FoundNode>();
+  return std::optional(FoundNode{node->inode, AttributesOf(*node)});
+}
+
+Result<Attributes> MirrorSource::Examine(Node node,
+                                         const ReadContext& /*context*/) const {
+  if (node == kRootInode) {
+    return Attributes{true,
+                      false,
+                      0,
+                      mirror_->mtime(),
+                      Lifetime::kMoment,
+                      mirror_->RootPermissions()};
+  }
+  const Mirror::Found found = CTXFS_TRY(mirror_->Find(node));
+  return AttributesOf(found.node);
+}
+
+Result<SourcePtr> MirrorSource::OpenSourceOf(Inode inode) const {
+  if (SourcePtr kept = mirror_->kept().Get(inode)) return kept;
+  const Mirror::Found found = CTXFS_TRY(mirror_->Find(inode));
+  // Closes unused files, then unused containers.
+  while (!Descriptors::HaveRoom(1) &&
+         (mirror_->kept().DropAll() || make_room_())) {
+  }
+  if (!Descriptors::HaveRoom(1)) {
+    return Error{Code::kTooManyFiles,
+                 "not opened: " + std::to_string(Descriptors::held()) +
+                     " files are open, which is all that the daemon's limit "
+                     "on descriptors allows"};
+  }
+  Result<SourcePtr> source =
+      mirror_->OpenFound(found, rules_.open.source_options());
+  if (source) mirror_->kept().Keep(inode, *source);
+  return source;
+}
+
+Result<OpenFile> MirrorSource::Open(Node file,
+                                    const ReadContext& /*context*/) const {
+  SourcePtr source = CTXFS_TRY(OpenSourceOf(file));
+  OpenFile opened = FileOf(std::move(source));
+  opened.same_pages = mirror_->WasOpenedAs(file, opened.made_from->identity());
+  return opened;
+}
+
+Maybe<OpenFile> MirrorSource::Reopen(const OpenFile& file) const {
+  SourcePtr renewed = CTXFS_TRY(file.made_from->Renew());
+  OpenFile opened = FileOf(std::move(renewed));
+  opened.tree = file.tree;
+  return std::optional(std::move(opened));
+}
+
+void MirrorSource::NoteOpened(Inode inode, const OpenFile& file) const {
+  mirror_->NoteOpened(inode, file.made_from->identity());
+}
+
+std::unique_ptr<Listing> MirrorSource::List(Node directory) const {
+  return std::make_unique<MirrorListing>(*mirror_, directory);
+}
+
+Result<std::shared_ptr<const Container>> MirrorSource::OpenContainer(
+    Inode inode, const ReadContext& context) const {
+  const Mirror::Found found = CTXFS_TRY(mirror_->Find(inode));
+  const SourcePtr source =
+      CTXFS_TRY(mirror_->OpenFound(found, rules_.open.source_options()));
+  Work work = rules_.work_limit.On(source->stored_size());
+  const auto log = [&](const Error& error) {
+    Log(LogLevel::kWarning,
+        Quote(mirror_->PathOf(inode)) + ": " + error.Text());
+  };
+  Result<std::shared_ptr<const Container>> container =
+      OpenRecorded(source, rules_.open, context.With(work), log);
+  if (!container && container.error().code != Code::kInterrupted) {
+    log(container.error());
+  }
+  return container;
+}
+
+}  // namespace ctxfs
