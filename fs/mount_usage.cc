@@ -55,7 +55,8 @@ and its name is printed. It is removed after unmounting.
                      (default: $TMPDIR, or /var/tmp), in a file without a name
   cache_dir_size=SIZE
                      how large that file may become (default 10G)
-  index=SIZE         memory for indexes of open containers (default 512M)
+  index=SIZE         memory for indexes of open containers (default 512M, 2G if
+                     the source is a container)
   threads=N          worker threads (default: cores, at least 4)
   max_expansion=N    work that one request may cause, in bytes per byte of the
                      container (default 1024; 0: any)

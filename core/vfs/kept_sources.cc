@@ -13,9 +13,9 @@ constexpr size_t kMostKept = 4096;
 
 }  // namespace
 
-std::shared_ptr<const FileSource> KeptSources::Get(Inode inode) {
+SourcePtr KeptSources::Get(Inode inode) {
   if (lasting_ <= std::chrono::seconds(1)) return nullptr;
-  std::shared_ptr<const FileSource> source;
+  SourcePtr source;
   {
     const MutexLock lock(mutex_);
     const auto found = by_inode_.find(inode);
@@ -30,7 +30,7 @@ std::shared_ptr<const FileSource> KeptSources::Get(Inode inode) {
   return nullptr;
 }
 
-void KeptSources::Keep(Inode inode, std::shared_ptr<const FileSource> source) {
+void KeptSources::Keep(Inode inode, SourcePtr source) {
   if (lasting_ <= std::chrono::seconds(1)) return;
   std::list<Kept> closed;  // without the lock
   std::list<Kept> one;

@@ -23,11 +23,11 @@ class KeptSources {
 
   /// The open file that was kept for `inode`; null if there is none, if it has
   /// changed or was replaced, or if its name has to be looked up again.
-  std::shared_ptr<const FileSource> Get(Inode inode);
+  SourcePtr Get(Inode inode);
 
   /// Keeps a file that was found by its name just now, while there are
   /// descriptors in plenty.
-  void Keep(Inode inode, std::shared_ptr<const FileSource> source);
+  void Keep(Inode inode, SourcePtr source);
 
   void Drop(Inode inode);
 
@@ -38,7 +38,7 @@ class KeptSources {
   using Clock = std::chrono::steady_clock;
   struct Kept {
     Inode inode;
-    std::shared_ptr<const FileSource> source;
+    SourcePtr source;
     Clock::time_point found;  // by its name
   };
 

@@ -8,6 +8,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/heap_meter.h"
+#include "core/container/unreadable.h"
 #include "core/io/descriptors.h"
 
 namespace ctxfs {
@@ -19,9 +20,13 @@ Error Disappeared() { return {Code::kStale, "the container has disappeared"}; }
 
 }  // namespace
 
-MountedContainers::MountedContainers(const Budget& budget, Open open,
+MountedContainers::MountedContainers(const MountRules& rules,
+                                     const Budget& budget, Open open,
                                      Extras extras)
-    : budget_(budget), open_(std::move(open)), extras_(std::move(extras)) {}
+    : rules_(rules),
+      budget_(budget),
+      open_(std::move(open)),
+      extras_(std::move(extras)) {}
 
 void MountedContainers::AttachTop(
     Inode at, Inode base, const std::shared_ptr<const Container>& container,
@@ -30,10 +35,25 @@ void MountedContainers::AttachTop(
                                           .number = kTop,
                                           .base = base,
                                           .own = std::move(own)});
-  slot->tree = *MakeTree(*slot, nullptr, container, NeverInterrupted());
+  const HeapMeter meter;
+  const HeapAllowance allowance(
+      budget_.bytes - std::min(budget_.top, budget_.bytes),
+      {Code::kLimit, "index="});
+  const AllowedWork work(NeverInterrupted());
+  Result<NewTree> made = MakeTree(*slot, nullptr, container, work);
+  if (Status fits = HeapAllowance::Check(); !fits) {
+    top_status_ = fits;
+    const UnmeteredHeap stands_in;
+    made = MakeTree(*slot, nullptr,
+                    UnreadableContainer(container->source(), fits.error()),
+                    NeverInterrupted());
+  }
+  (*made)->bytes = budget_.top + meter.bytes();
+  slot->tree = *std::move(made);
   Trees none;
   const MutexLock lock(mutex_);
   (void)Accept(*slot, *slot->tree, /*lose=*/false, none);  // it is the first
+  bytes_ += slot->tree->bytes;
   slots_.emplace(kTop, std::move(slot));
 }
 
@@ -107,15 +127,14 @@ Result<MountedContainers::Tree> MountedContainers::Get(
   const std::shared_ptr<Slot> slot = Find(number);
   if (slot == nullptr) return Disappeared();
   if (Tree tree = Use(*slot)) return tree;
-  Result<Tree> outer = OuterOf(*slot, context);
-  if (!outer) return outer;
+  const Tree outer = CTXFS_TRY(OuterOf(*slot, context));
   if (slot->attachment.kind != Kind::kNumbered) {
-    return OpenOnce(slot, *outer, context);
+    return OpenOnce(slot, outer, context);
   }
-  MountedTree tree = TreeAt(*slot, *outer);
-  tree.branch = (*outer)->branch;
-  tree.files = tree.branch->Numbered(slot->attachment.node);
-  return std::make_shared<const MountedTree>(std::move(tree));
+  const NewTree tree = TreeAt(*slot, outer);
+  tree->container_tree = outer->container_tree;
+  tree->files = tree->container_tree->Numbered(slot->attachment.node);
+  return Tree(tree);
 }
 
 MountedContainers::Tree MountedContainers::Use(Slot& slot) {
@@ -137,20 +156,22 @@ Result<MountedContainers::Tree> MountedContainers::OuterOf(
   return Get(slot.attachment.within, context);
 }
 
-MountedTree MountedContainers::TreeAt(const Slot& slot, Tree outer) {
-  MountedTree tree;
-  tree.at = slot.attachment.at;
-  tree.base = slot.base;
-  tree.number = slot.number;
+MountedContainers::NewTree MountedContainers::TreeAt(const Slot& slot,
+                                                     Tree outer) const {
+  auto tree = std::make_shared<ContainerSource>(rules_);
+  tree->at = slot.attachment.at;
+  tree->base = slot.base;
+  tree->number = slot.number;
+  tree->pages = slot.pages;
   if (outer != nullptr) {
-    const ChildContainer* child = outer->files->Hanging(slot.attachment.node);
-    tree.depth = outer->depth + 1;
-    tree.mtime = outer->mtime;
-    tree.readers = outer->readers;
-    tree.is_view =
+    const ChildContainer* child = outer->files->NestedAt(slot.attachment.node);
+    tree->depth = outer->depth + 1;
+    tree->mtime = outer->mtime;
+    tree->readers = outer->readers;
+    tree->is_view =
         outer->is_view || (child != nullptr && child->role == Role::kViews);
   }
-  tree.outer = std::move(outer);
+  tree->outer = std::move(outer);
   return tree;
 }
 
@@ -162,44 +183,17 @@ Result<MountedContainers::Tree> MountedContainers::OpenOnce(
     tree = Use(*slot);
     return tree != nullptr;
   };
-  const auto open = [&](const ReadContext& shared) -> Status {
-    Result<Tree> opened = OpenSlot(*slot, outer, nullptr, shared);
-    if (!opened) return std::move(opened).error();
-    Result<Tree> kept = Keep(slot, std::move(*opened));
-    if (!kept) return std::move(kept).error();
-    tree = std::move(*kept);
+  const auto keep = [&](Tree opened) -> Status {
+    tree = CTXFS_TRY(Keep(slot, std::move(opened)));
     return {};
   };
-  Status opened =
-      context.cache().Once({scope_, slot->number}, context, is_open, open);
-  if (!opened) return std::move(opened).error();
+  const auto open = [&](const ReadContext& shared) {
+    return OpenSlot(*slot, outer, nullptr, nullptr, keep, shared);
+  };
+  CTXFS_TRY(
+      context.cache().Once({scope_, slot->number}, context, is_open, open));
   KeepBudget();
   return tree;
-}
-
-Result<MountedContainers::Tree> MountedContainers::OpenSlot(
-    const Slot& slot, const Tree& outer, const Reopen& reopen,
-    const ReadContext& context) {
-  const HeapMeter meter;
-  const Reopen open = [&](const ReadContext& request) {
-    return open_(slot.attachment, outer.get(), request);
-  };
-  const ContainerResult container =
-      OpenContainer(reopen == nullptr ? open : reopen, context);
-  if (!container) return container.error();
-  const Result<Tree> made =
-      MakeTree(slot, outer, *container, context.interrupt());
-  if (!made) return made.error();
-  // An interrupted container can lack what it could not read.
-  if (Status wanted = context.Check(); !wanted) return wanted.error();
-  // So can one that lies in a container which has changed: that is opened
-  // anew first. A stored one is opened anew once it is here.
-  if (outer != nullptr) {
-    if (Status fresh = (*made)->CheckUnchanged(); !fresh) return fresh.error();
-  }
-  MountedTree tree = **made;
-  tree.bytes = meter.bytes();
-  return std::make_shared<const MountedTree>(std::move(tree));
 }
 
 MountedContainers::ContainerResult MountedContainers::OpenContainer(
@@ -215,23 +209,23 @@ MountedContainers::ContainerResult MountedContainers::OpenContainer(
   }
 }
 
-Result<MountedContainers::Tree> MountedContainers::MakeTree(
+Result<MountedContainers::NewTree> MountedContainers::MakeTree(
     const Slot& slot, const Tree& outer,
     const std::shared_ptr<const Container>& container,
     const Interrupt& interrupt) {
-  MountedTree tree = TreeAt(slot, outer);
+  NewTree tree = TreeAt(slot, outer);
   // A container that was made in memory keeps those of the outer one.
   const Source& source = *container->source();
-  if (source.mtime() != FileTime()) tree.mtime = source.mtime();
-  if (auto readers = source.read_access()) tree.readers = readers;
+  if (source.mtime() != FileTime()) tree->mtime = source.mtime();
+  if (auto readers = source.read_access()) tree->readers = readers;
   std::vector<ChildContainer> extras;
   if (extras_ != nullptr) extras = extras_(container);
-  tree.branch = std::make_shared<const ContainerTree>(
+  tree->container_tree = std::make_shared<const ContainerTree>(
       container, slot.own, std::move(extras), TreeLimits(), interrupt);
-  tree.files = tree.branch.get();
-  const Status& built = tree.branch->status();
+  tree->files = tree->container_tree.get();
+  const Status& built = tree->container_tree->status();
   if (!built && !built.error().Permanent()) return built.error();
-  return std::make_shared<const MountedTree>(std::move(tree));
+  return tree;
 }
 
 Result<MountedContainers::Tree> MountedContainers::Keep(
@@ -242,8 +236,7 @@ Result<MountedContainers::Tree> MountedContainers::Keep(
   if (found == slots_.end() || found->second != slot) return tree;
   // A thread that uses another cache may have opened it in the meantime.
   if (slot->tree != nullptr) return slot->tree;
-  Status accepted = Accept(*slot, *tree, /*lose=*/true, closed);
-  if (!accepted) return std::move(accepted).error();
+  CTXFS_TRY(Accept(*slot, *tree, /*lose=*/true, closed));
   slot->tree = std::move(tree);
   bytes_ += slot->tree->bytes;
   used_.push_front(slot.get());
@@ -264,10 +257,10 @@ bool MountedContainers::IsAnother(const Slot& slot, const Opening& now) {
          (now.digest != before.digest || now.nodes != before.nodes);
 }
 
-Status MountedContainers::Accept(Slot& slot, const MountedTree& tree, bool lose,
-                                 Trees& closed) {
-  const Source& source = *tree.branch->container().source();
-  const Opening now{source.opening_digest(), tree.branch->NodeCount(),
+Status MountedContainers::Accept(Slot& slot, const ContainerSource& tree,
+                                 bool lose, Trees& closed) {
+  const Source& source = *tree.container_tree->container().source();
+  const Opening now{source.opening_digest(), tree.container_tree->NodeCount(),
                     source.identity().ctime};
   const bool another = slot.lost || IsAnother(slot, now);
   slot.lost = slot.lost || (another && lose);
@@ -275,7 +268,7 @@ Status MountedContainers::Accept(Slot& slot, const MountedTree& tree, bool lose,
     return Error{Code::kStale, "the container was replaced by another"};
   }
   if (slot.opened_as && now.ctime != slot.opened_as->ctime) {
-    slot.pages.Renew();
+    slot.pages->Renew();
     RenewInside(slot, closed);
   }
   slot.opened_as = now;
@@ -288,22 +281,21 @@ Status MountedContainers::Renew(Number number, const Tree& old,
   const std::shared_ptr<Slot> slot = Find(number);
   if (slot == nullptr) return Disappeared();
   const auto is_renewed = [&] { return Opened(number) != old; };
-  const auto renew = [&](const ReadContext& shared) -> Status {
-    const Result<Tree> outer = OuterOf(*slot, shared);
-    if (!outer) return outer.error();
-    Result<Tree> opened = OpenSlot(*slot, *outer, reopen, shared);
-    if (!opened) return std::move(opened).error();
+  const auto keep = [&](Tree opened) -> Status {
     Trees closed;
     const MutexLock lock(mutex_);
     if (slot->tree != old) return {};
-    Status accepted = Accept(*slot, **opened, lose, closed);
-    if (!accepted) return accepted;
+    CTXFS_TRY(Accept(*slot, *opened, lose, closed));
     // ctime is the same if a file that the container names has changed.
-    slot->pages.Renew();
+    slot->pages->Renew();
     RenewInside(*slot, closed);
-    if (number != kTop) bytes_ += (*opened)->bytes - old->bytes;
-    closed.push_back(std::exchange(slot->tree, std::move(*opened)));
+    bytes_ += opened->bytes - old->bytes;
+    closed.push_back(std::exchange(slot->tree, std::move(opened)));
     return {};
+  };
+  const auto renew = [&](const ReadContext& shared) -> Status {
+    const Tree outer = CTXFS_TRY(OuterOf(*slot, shared));
+    return OpenSlot(*slot, outer, old, reopen, keep, shared);
   };
   return context.cache().Once({scope_, number}, context, is_renewed, renew);
 }
@@ -318,22 +310,6 @@ bool MountedContainers::IsLost(Number number) const {
   const MutexLock lock(mutex_);
   const auto found = slots_.find(number);
   return found != slots_.end() && found->second->lost;
-}
-
-PageLedger::Verdict MountedContainers::PagesOf(Number number,
-                                               NodeId file) const {
-  const MutexLock lock(mutex_);
-  const auto found = slots_.find(number);
-  if (found == slots_.end()) return {};
-  return found->second->pages.Of(file);
-}
-
-void MountedContainers::NoteOpened(Number number, NodeId file,
-                                   const PageLedger::Verdict& verdict) {
-  const MutexLock lock(mutex_);
-  const auto found = slots_.find(number);
-  if (found == slots_.end()) return;
-  found->second->pages.NoteOpened(file, verdict);
 }
 
 void MountedContainers::KeepBudget() {
@@ -374,7 +350,7 @@ void MountedContainers::RenewInside(const Slot& slot, Trees& closed) {
   for (const Number number : slot.attached) {
     Slot& inner = *slots_.at(number);
     Close(inner, closed);
-    inner.pages.Renew();
+    inner.pages->Renew();
     RenewInside(inner, closed);
   }
 }
@@ -399,12 +375,12 @@ MountedContainers::Totals MountedContainers::Sum() const {
   const MutexLock lock(mutex_);
   Totals sum;
   sum.memory = bytes_;
-  const auto add = [&sum](const MountedTree& tree) {
+  const auto add = [&sum](const ContainerSource& tree) {
     if (tree.IsContainer()) ++sum.containers;
     if (tree.is_view) return;
-    sum.files += tree.branch->PrimaryFiles();
-    sum.bytes =
-        CheckedAdd(sum.bytes, tree.branch->TotalSize()).value_or(UINT64_MAX);
+    sum.files += tree.container_tree->PrimaryFiles();
+    sum.bytes = CheckedAdd(sum.bytes, tree.container_tree->TotalSize())
+                    .value_or(UINT64_MAX);
   };
   if (const auto top = slots_.find(kTop); top != slots_.end()) {
     add(*top->second->tree);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -8,54 +9,18 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
 #include "core/content/read_context.h"
 #include "core/content/verdict.h"
-#include "core/vfs/mounted_tree.h"
+#include "core/vfs/container_source.h"
 
 namespace ctxfs {
-
-/// Remembers which files of a container were opened since it was renewed: the
-/// kernel's pages of all others may be of its earlier bytes.
-class PageLedger {
- public:
-  /// Whether the pages that the kernel has of a file are good, and of how many
-  /// renewals that was said.
-  struct Verdict {
-    bool good = false;
-    uint64_t renewals = 0;
-  };
-
-  void Renew() {
-    ++renewals_;
-    opened_.clear();
-  }
-
-  Verdict Of(NodeId file) const {
-    return {renewals_ == 0 || opened_.contains(file), renewals_};
-  }
-
-  /// Notes that the kernel has opened a file and dropped its pages if `verdict`
-  /// said so.
-  void NoteOpened(NodeId file, const Verdict& verdict) {
-    // Pages of files that are forgotten here are dropped once more than need
-    // be.
-    constexpr size_t kMostOpened = 1'000'000;
-    if (renewals_ == 0 || verdict.renewals != renewals_) return;
-    if (opened_.size() >= kMostOpened) opened_.clear();
-    opened_.insert(file);
-  }
-
- private:
-  uint64_t renewals_ = 0;  // while there was none, all pages are good
-  std::unordered_set<NodeId> opened_;
-};
 
 /// The containers and numbered directories that are attached to directories of
 /// a mount. A container is opened when a request first needs it. Those that
@@ -70,7 +35,7 @@ class MountedContainers {
   static constexpr Number kTop =
       0;  // the mount's only container, if it has one
 
-  using Tree = std::shared_ptr<const MountedTree>;
+  using Tree = std::shared_ptr<const ContainerSource>;
   using ContainerResult = Result<std::shared_ptr<const Container>>;
 
   enum class Kind : uint8_t {
@@ -92,7 +57,7 @@ class MountedContainers {
   /// errors or if the file has disappeared (kStale): a damaged container opens
   /// as an unreadable one.
   using Open = std::function<ContainerResult(const Attachment& attachment,
-                                             const MountedTree* outer,
+                                             const ContainerSource* outer,
                                              const ReadContext& context)>;
   using Reopen = std::function<ContainerResult(const ReadContext& context)>;
 
@@ -102,22 +67,29 @@ class MountedContainers {
       const std::shared_ptr<const Container>&)>;
 
   /// How many containers besides the top are kept open, and bytes of heap that
-  /// opening them may have taken: indexes, trees, whatever else they have
-  /// parsed or unpacked, but not blocks of the cache. Those in use count and
-  /// stay open, even if that exceeds the budget.
+  /// all of them and those being opened may take: indexes, trees, whatever else
+  /// they have parsed or unpacked, but not blocks of the cache. Unused
+  /// containers are closed to make room. An opening that still does not fit
+  /// waits for others to become unused, and fails if it gains nothing for
+  /// `patience`.
   struct Budget {
     size_t containers = limits::kOpenContainers;
     uint64_t bytes = limits::kOpenContainerBytes;
+    uint64_t top = 0;  // bytes that opening the mount's only container took
+    std::chrono::milliseconds patience{250};
   };
 
-  /// Null `extras` adds nothing.
-  MountedContainers(const Budget& budget, Open open, Extras extras);
+  /// Null `extras` adds nothing. `rules` outlive all trees.
+  MountedContainers(const MountRules& rules, const Budget& budget, Open open,
+                    Extras extras);
 
   /// Attaches the mount's only container, which stays open. `base`: see
-  /// MountedTree. `own` are further tables of the tree.
+  /// FileTreeSource. `own` are further tables of the tree.
   void AttachTop(Inode at, Inode base,
                  const std::shared_ptr<const Container>& container,
                  ContainerTree::Tables own);
+  /// kLimit if that has more files than there is memory for.
+  const Status& top_status() const { return top_status_; }
 
   /// The number of what is attached at `attachment.at`: the same for every
   /// mount but for one chance in two billion.
@@ -146,11 +118,6 @@ class MountedContainers {
   /// is detached.
   void Lose(Number number);
   bool IsLost(Number number) const;
-
-  /// PageLedger::Of and NoteOpened for a file of a tree.
-  PageLedger::Verdict PagesOf(Number number, NodeId file) const;
-  void NoteOpened(Number number, NodeId file,
-                  const PageLedger::Verdict& verdict);
 
   /// Closes the container that was not used for longest and that nobody uses
   /// now. Returns false if there is none.
@@ -190,9 +157,11 @@ class MountedContainers {
         {};  // if `tree` is not null, but for kTop
     std::optional<Opening> opened_as = std::nullopt;  // the latest
     bool lost = false;  // another container is in its place
-    PageLedger pages = {};
+    // Has a lock of its own.
+    std::shared_ptr<PageLedger> pages = std::make_shared<PageLedger>();
   };
   using Trees = std::vector<Tree>;
+  using NewTree = std::shared_ptr<ContainerSource>;  // not shared yet
 
   std::shared_ptr<Slot> Find(Number number) const;
   /// The slot's tree, marked as used; null if it is closed.
@@ -201,23 +170,35 @@ class MountedContainers {
 
   /// The tree that the slot's directory is a node of.
   Result<Tree> OuterOf(const Slot& slot, const ReadContext& context);
-  static MountedTree TreeAt(const Slot& slot, Tree outer);
+  NewTree TreeAt(const Slot& slot, Tree outer) const;
   Result<Tree> OpenOnce(const std::shared_ptr<Slot>& slot, const Tree& outer,
                         const ReadContext& context);
-  Result<Tree> OpenSlot(const Slot& slot, const Tree& outer,
-                        const Reopen& reopen, const ReadContext& context);
+  /// Takes a tree while its memory is still reserved.
+  using KeepTree = std::function<Status(Tree)>;
+  /// Opens the container in place of `old`, which may be null: at once if it
+  /// needs little memory, otherwise when it is its turn (admission.cc).
+  Status OpenSlot(const Slot& slot, const Tree& outer, const Tree& old,
+                  const Reopen& reopen, const KeepTree& keep,
+                  const ReadContext& context);
+  Result<Tree> OpenWithin(const Slot& slot, const Tree& outer,
+                          const Reopen& open, const HeapAllowance& allowance,
+                          const ReadContext& context);
   ContainerResult OpenContainer(const Reopen& open, const ReadContext& context);
-  Result<Tree> MakeTree(const Slot& slot, const Tree& outer,
-                        const std::shared_ptr<const Container>& container,
-                        const Interrupt& interrupt);
+  Result<NewTree> MakeTree(const Slot& slot, const Tree& outer,
+                           const std::shared_ptr<const Container>& container,
+                           const Interrupt& interrupt);
 
   /// Keeps `tree` open, unless the slot was detached or another thread has
   /// opened it meanwhile; returns the tree to use. kStale if it is lost.
   Result<Tree> Keep(const std::shared_ptr<Slot>& slot, Tree tree);
   /// kStale if the slot's nodes were those of another container.
-  Status Accept(Slot& slot, const MountedTree& tree, bool lose, Trees& closed)
-      CTXFS_REQUIRES(mutex_);
+  Status Accept(Slot& slot, const ContainerSource& tree, bool lose,
+                Trees& closed) CTXFS_REQUIRES(mutex_);
   static bool IsAnother(const Slot& slot, const Opening& now);
+
+  /// Memory of the budget that is reserved for one opening.
+  class Reservation;
+  class LargeOpening;
 
   /// Closes containers that are not in use until the budget is kept.
   void KeepBudget();
@@ -227,10 +208,13 @@ class MountedContainers {
   void RenewInside(const Slot& slot, Trees& closed) CTXFS_REQUIRES(mutex_);
   void DetachOne(Number number, Trees& closed) CTXFS_REQUIRES(mutex_);
 
+  const MountRules& rules_;
   const Budget budget_;
   const Open open_;
   const Extras extras_;
   const uint64_t scope_ = NewOwner();  // of keys, which name what is opening
+
+  Status top_status_;  // set before the first request
 
   mutable Mutex mutex_;
   std::unordered_map<Number, std::shared_ptr<Slot>> slots_
@@ -239,7 +223,13 @@ class MountedContainers {
   /// The open slots but kTop, the latest used first. A container comes before
   /// those that are nested in it, so that they are closed before it.
   std::list<Slot*> used_ CTXFS_GUARDED_BY(mutex_);
-  uint64_t bytes_ CTXFS_GUARDED_BY(mutex_) = 0;  // of the trees of used_
+  uint64_t bytes_ CTXFS_GUARDED_BY(mutex_) = 0;     // of all trees
+  uint64_t reserved_ CTXFS_GUARDED_BY(mutex_) = 0;  // for trees being opened
+  CondVar room_;                                    // less is reserved
+  /// Since when containers in use leave too little to the opening whose turn it
+  /// is.
+  std::optional<std::chrono::steady_clock::time_point> short_since_
+      CTXFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ctxfs

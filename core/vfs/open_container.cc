@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vfs/open_container.h"
 
+#include "core/container/cut_file.h"
 #include "core/container/unreadable.h"
 #include "core/io/digesting_source.h"
 #include "core/io/directory.h"
@@ -8,21 +9,24 @@
 namespace ctxfs {
 namespace {
 
-/// "; with -o salvage 2 of 3 entries can be opened", or nothing.
+/// "; cut: needs ...; with -o salvage 2 of 3 entries can be opened", or as much
+/// of it as applies.
 std::string SalvageHint(std::shared_ptr<const Source> source,
                         OpenOptions options) {
   options.salvage = true;
   const Result<std::shared_ptr<const Container>> container =
       OpenContainer(std::move(source), options);
   if (!container) return {};
+  const std::optional<CutFile> cut = CutOf(**container);
+  const std::string hint = cut ? "; " + cut->Text() : "";
   const auto table = (*container)->Entries();
   const uint32_t entries = table->count();
   uint32_t readable = 0;
   for (uint32_t i = 0; i < entries; ++i) {
     if (table->access(i) != Access::kUnreadable) ++readable;
   }
-  if (readable == 0) return {};
-  return "; with -o salvage " + std::to_string(readable) + " of " +
+  if (readable == 0) return hint;
+  return hint + "; with -o salvage " + std::to_string(readable) + " of " +
          std::to_string(entries) + " entries can be opened";
 }
 
@@ -48,15 +52,14 @@ Result<std::shared_ptr<const Container>> OpenRecorded(
 
 Result<std::shared_ptr<const Container>> OpenContainerFile(
     const std::string& path, const OpenOptions& options) {
-  Result<std::shared_ptr<const Source>> source =
-      OpenSource(path, options.source_options());
-  if (!source) return std::move(source).error();
+  const std::shared_ptr<const Source> source =
+      CTXFS_TRY(OpenSource(path, options.source_options()));
   Result<std::shared_ptr<const Container>> container =
-      OpenRecorded(*source, options, LoneContext());
+      OpenRecorded(source, options, LoneContext());
   if (!container && container.error().code == Code::kCorrupt &&
       !options.salvage) {
     Error error = std::move(container).error();
-    error.what += SalvageHint(*source, options);
+    error.what += SalvageHint(source, options);
     return error;
   }
   return container;
