@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/content/read_context.h"
+#include "core/vfs/mirror_source.h"
+#include "core/vfs/mounted_containers.h"
+#include "core/vfs/own_source.h"
+#include "core/vfs/renewal.h"
+#include "core/vfs/tree_source.h"
+
+namespace ctxfs {
+
+/// What a mount shows, and how.
+struct Shown {
+  /// The only container, in a directory `name` of the root, or at the root
+  /// itself if `name` is empty; or else the directories of `mirror`.
+  std::shared_ptr<const Container> container = nullptr;
+  std::string name = {};
+  std::unique_ptr<Mirror> mirror = nullptr;
+  /// The table of the mount's own file; null for none.
+  std::shared_ptr<const FileTable> stats = nullptr;
+  // See MountRules.
+  OpenOptions open = {};
+  WorkLimit work_limit{.base = 0, .factor = 0};
+  ListMode list_mode = ListMode::kPrimary;
+  /// For each container that is opened; null for none.
+  MountedContainers::Extras extras = nullptr;
+  MountedContainers::Budget budget = {};
+};
+
+/// Finds the source and the node that an inode stands for. The only place where
+/// containers are attached to directories, and where those that were touched
+/// are renewed. An inode is that of a mirrored file, or the number of an
+/// attached tree (0 for the mount and its own container) and a node's index:
+/// the same on every mount of the same files. Safe for any number of threads.
+class Resolver {
+ public:
+  struct Place {
+    std::shared_ptr<const TreeSource> source;
+    TreeSource::Node node = FileTree::kRoot;
+    /// The source, if it is a container's; else null.
+    const ContainerSource* tree = nullptr;
+  };
+
+  explicit Resolver(Shown shown);
+
+  /// Calls `act` with the place of `inode`, and again after a renewal while it
+  /// fails with kStale.
+  template <typename Act>
+  auto At(Inode inode, const ReadContext& context, const Act& act) const {
+    return Renewing(inode, context, [&]() -> decltype(act(Place())) {
+      Place place = CTXFS_TRY(Find(inode, context));
+      return act(std::move(place));
+    });
+  }
+  /// The same with the place of the first files in a directory.
+  template <typename Act>
+  auto AtDirectory(Inode directory, const ReadContext& context,
+                   const Act& act) const {
+    return Renewing(directory, context, [&]() -> decltype(act(Place())) {
+      Place place = CTXFS_TRY(FindDirectory(directory, context));
+      return act(std::move(place));
+    });
+  }
+
+  Result<Place> Find(Inode inode, const ReadContext& context) const;
+  /// The same, after trying to renew the container if it is stale.
+  Result<Place> FindFresh(Inode inode, const ReadContext& context) const;
+
+  /// Returns where a directory has further files: in a tree attached to it,
+  /// which this opens. Nothing if there are none. The directory can be a member
+  /// that is a container and has members below it, or lie in `views`, which
+  /// other views are attached to. Files at `place` come first.
+  Maybe<Place> AttachedTo(const Place& place, const ReadContext& context) const;
+
+  /// The sources whose files are in a directory, the first ones first; with
+  /// `fresh`, fails with kStale if the last is stale and cannot be renewed.
+  Result<std::vector<Place>> Layers(Inode directory, bool fresh,
+                                    const ReadContext& context) const;
+
+  /// Called before a stale file is opened again; `attempt` counts from 0. Does
+  /// nothing for 0, because opening may help. Later it renews the container,
+  /// because a file that it names has changed. Fails with kStale if that fails,
+  /// or after too many attempts.
+  Status RenewFor(Inode inode, int attempt, const ReadContext& context) const;
+
+  void Forget(Inode inode, uint64_t count) const;
+
+  /// Whether a directory is, in whole or in part, one of the mirror's.
+  bool IsMirrored(Inode inode) const {
+    return mirror_ != nullptr &&
+           (inode == kRootInode || (inode & Mirror::kBit) != 0);
+  }
+
+  /// Below the root, through every container that a file is nested in.
+  std::string Path(Inode inode, const ReadContext& context) const;
+
+  const MountedContainers& containers() const { return attached_; }
+  /// The only container, or null. It may be renewed at any time.
+  MountedContainers::Tree Top() const {
+    return attached_.Opened(MountedContainers::kTop);
+  }
+
+ private:
+  template <typename Act>
+  auto Renewing(Inode inode, const ReadContext& context, const Act& act) const
+      -> decltype(act()) {
+    auto outcome = act();
+    for (int i = 0; IsStale(outcome) && Renew(inode, context); ++i) {
+      if (i == Renewal::kMost) {
+        renewal_.GiveUp(ContainersOf(inode));
+        break;
+      }
+      outcome = act();
+    }
+    if (Status wanted = context.Check(); IsStale(outcome) && !wanted) {
+      return std::move(wanted).error();
+    }
+    return outcome;
+  }
+  template <typename T>
+  static bool IsStale(const Result<T>& result) {
+    return !result && result.error().code == Code::kStale;
+  }
+
+  /// Opens anew what makes `inode` stale. Returns whether that was done.
+  bool Renew(Inode inode, const ReadContext& context) const;
+  /// The containers that `inode` is in.
+  Renewal::Chain ContainersOf(Inode inode) const;
+  /// If the container at `at` is lost, its name has another inode from now on.
+  void RetireIfLost(Inode at) const;
+
+  Result<Place> FindDirectory(Inode inode, const ReadContext& context) const;
+  Result<Place> RootOf(const MountedContainers::Attachment& attachment,
+                       const ReadContext& context) const;
+  /// The directory among the attached views that has the same path as one below
+  /// `views`; nothing if there is none.
+  Maybe<Place> ViewsBeside(const Place& place,
+                           const ReadContext& context) const;
+  static Place PlaceIn(MountedContainers::Tree tree, NodeId node);
+
+  MountedContainers::Open Opener() const;
+  std::shared_ptr<const MirrorSource> MakeMirror(
+      std::unique_ptr<Mirror> mirror);
+  std::shared_ptr<const OwnSource> MakeOwn(const Shown& shown) const;
+
+  const MountRules rules_;
+  const std::shared_ptr<const MirrorSource> mirror_;  // null: of a container
+  const std::shared_ptr<const OwnSource> own_;
+  mutable MountedContainers attached_;
+  mutable Renewal renewal_;
+};
+
+}  // namespace ctxfs
