@@ -6,73 +6,72 @@
 namespace ctxfs {
 namespace {
 
-Status CheckUnchanged(const Namespace::OpenFile& file) {
-  const Source* const source = file.made_from();
-  return source == nullptr ? Status() : source->CheckUnchanged();
+Status CheckUnchanged(const OpenFile& file) {
+  return file.made_from == nullptr ? Status()
+                                   : file.made_from->CheckUnchanged();
 }
 
 /// Whether a read finds out by itself that what the file is made from has
 /// changed. One of a document that was made before does not, and neither does
 /// one past the end, which the kernel would take for the file's end. One that
 /// fails may give another reason.
-bool AsksItsSource(const Namespace::OpenFile& file, uint64_t offset,
-                   size_t length) {
-  const Source* const source = file.made_from();
-  return source == nullptr || file.content.ReadsOnly(*source, offset, length);
+bool AsksItsSource(const OpenFile& file, uint64_t offset, size_t length) {
+  return file.made_from == nullptr ||
+         file.content.ReadsOnly(*file.made_from, offset, length);
 }
 
 }  // namespace
 
-FileHandle::FileHandle(const Namespace& files, Inode inode,
-                       Namespace::OpenFile file)
+FileHandle::FileHandle(const Namespace& files, Inode inode, OpenFile file)
     : files_(files),
       inode_(inode),
-      file_(std::make_shared<const Namespace::OpenFile>(std::move(file))) {}
+      file_(std::make_shared<const OpenFile>(std::move(file))) {}
 
-std::shared_ptr<const Namespace::OpenFile> FileHandle::file() const {
+FileHandle::File FileHandle::file() const {
   const MutexLock lock(mutex_);
   return file_;
 }
 
 template <typename Act>
-Status FileHandle::Renewing(const ReadContext& context, const Act& act) {
-  // A file that keeps changing is not followed for ever.
-  constexpr int kMostRenewals = 4;
-  std::shared_ptr<const Namespace::OpenFile> file = this->file();
-  Status outcome = act(*file);
-  for (int i = 0;
-       i < kMostRenewals && !outcome && outcome.error().code == Code::kStale;
-       ++i) {
-    Result<Namespace::OpenFile> reopened =
-        files_.Reopen(inode_, *file, /*renew=*/i > 0, context);
-    if (!reopened) return std::move(reopened).error();
-    file = std::make_shared<const Namespace::OpenFile>(std::move(*reopened));
+Status FileHandle::Renewing(const OpenFile& file, const ReadContext& context,
+                            const Act& act) {
+  File renewed;  // null: it is still `file`
+  Status outcome = act(file);
+  for (int i = 0; !outcome && outcome.error().code == Code::kStale; ++i) {
+    OpenFile reopened = CTXFS_TRY(files_.Reopen(
+        inode_, renewed == nullptr ? file : *renewed, i, context));
+    renewed = std::make_shared<const OpenFile>(std::move(reopened));
     {
       const MutexLock lock(mutex_);
-      file_ = file;
+      file_ = renewed;
     }
-    outcome = act(*file);
-    if (i + 1 == kMostRenewals && !outcome) files_.GiveUp(inode_);
+    outcome = act(*renewed);
   }
   if (!outcome) files_.NoteFailure(inode_, outcome.error(), context);
   return outcome;
 }
 
-Status FileHandle::Read(uint64_t offset, size_t length,
+Status FileHandle::Read(const OpenFile& file, uint64_t offset, size_t length,
                         const ReadContext& context, Window& window) {
-  return Renewing(context, [&](const Namespace::OpenFile& file) {
-    Status read = file.content.Read(offset, length, context, window);
-    if (read && AsksItsSource(file, offset, length)) return read;
-    Status fresh = CheckUnchanged(file);
-    if (!fresh) window.Clear();
-    return fresh ? read : fresh;
+  return Renewing(file, context, [&](const OpenFile& now) {
+    Status read = now.content.Read(offset, length, context, window);
+    if (!read || !AsksItsSource(now, offset, length)) {
+      if (Status fresh = CheckUnchanged(now); !fresh) {
+        window.Clear();
+        return fresh;
+      }
+    }
+    if (read && offset + length >= now.content.size()) {
+      now.content.MarkConsumed(context);
+    }
+    return read;
   });
 }
 
-Status FileHandle::Verify(const ReadContext& context) {
-  return Renewing(context, [&](const Namespace::OpenFile& file) {
-    Status verified = file.content.Verify(context);
-    Status fresh = CheckUnchanged(file);
+Status FileHandle::Verify(const OpenFile& file, const ReadContext& context) {
+  return Renewing(file, context, [&](const OpenFile& now) {
+    Status verified = now.content.Verify(context);
+    Status fresh = CheckUnchanged(now);
     return fresh ? verified : fresh;
   });
 }

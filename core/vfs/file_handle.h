@@ -16,25 +16,30 @@ namespace ctxfs {
 /// (Namespace::Reopen). Safe for any number of threads.
 class FileHandle {
  public:
-  FileHandle(const Namespace& files, Inode inode, Namespace::OpenFile file);
+  using File = std::shared_ptr<const OpenFile>;
+
+  FileHandle(const Namespace& files, Inode inode, OpenFile file);
 
   /// The file as it is read now.
-  std::shared_ptr<const Namespace::OpenFile> file() const;
+  File file() const;
 
-  /// Content::Read and Content::Verify. Fail with kStale once more than the
-  /// ctime of what the file is made from has changed.
-  Status Read(uint64_t offset, size_t length, const ReadContext& context,
-              Window& window);
-  Status Verify(const ReadContext& context);
+  /// Content::Read and Content::Verify of `file`, which file() returned, or of
+  /// what it has to be renewed as. Fail with kStale once more than the ctime of
+  /// what the file is made from has changed. What is read to its end need not
+  /// be cached any more.
+  Status Read(const OpenFile& file, uint64_t offset, size_t length,
+              const ReadContext& context, Window& window);
+  Status Verify(const OpenFile& file, const ReadContext& context);
 
  private:
   template <typename Act>
-  Status Renewing(const ReadContext& context, const Act& act);
+  Status Renewing(const OpenFile& file, const ReadContext& context,
+                  const Act& act);
 
   const Namespace& files_;
   const Inode inode_;
   mutable Mutex mutex_;
-  std::shared_ptr<const Namespace::OpenFile> file_ CTXFS_GUARDED_BY(mutex_);
+  File file_ CTXFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ctxfs

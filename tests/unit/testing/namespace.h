@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/vfs/namespace.h"
+#include "core/vfs/system_directory.h"
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/result.h"
 
@@ -22,9 +24,16 @@ inline std::shared_ptr<const FileTable> StatsFile() {
   return TextFile("stats", "S", Role::kMetadata, /*live=*/true);
 }
 
-inline std::optional<Namespace::Found> LookUp(const Namespace& files,
-                                              Inode directory,
-                                              std::string_view name) {
+/// The directory at `path`, mirrored.
+inline std::unique_ptr<Mirror> MirrorOf(const std::string& path,
+                                        const Mirror::Options& options = {}) {
+  return std::make_unique<Mirror>(
+      std::make_unique<SystemDirectory>(path, SystemDirectory::Options{}),
+      options);
+}
+
+inline std::optional<FoundNode> LookUp(const Namespace& files, Inode directory,
+                                       std::string_view name) {
   BlockCache& cache = TheCache();
   const auto found = files.Lookup(directory, name, cache);
   EXPECT_TRUE(Ok(found)) << name;
@@ -33,7 +42,7 @@ inline std::optional<Namespace::Found> LookUp(const Namespace& files,
 
 inline std::optional<Inode> Walk(const Namespace& files,
                                  std::string_view path) {
-  Inode inode = Namespace::kRoot;
+  Inode inode = kRootInode;
   while (!path.empty()) {
     const size_t slash = std::min(path.find('/'), path.size());
     const auto child = LookUp(files, inode, path.substr(0, slash));

@@ -58,11 +58,12 @@ Result<std::string> ReadByHandle(const Namespace& files,
                                  std::string_view path) {
   const std::optional<Inode> inode = Walk(files, path);
   if (!inode) return Error{Code::kNotFound, std::string(path)};
-  Result<Namespace::OpenFile> file = files.Open(*inode, TheCache());
+  Result<OpenFile> file = files.Open(*inode, TheCache());
   if (!file) return std::move(file).error();
   FileHandle handle(files, *inode, std::move(*file));
   Window window;
-  const Status read = handle.Read(0, 1 << 20, TheCache(), window);
+  const Status read =
+      handle.Read(*handle.file(), 0, 1 << 20, TheCache(), window);
   if (!read) return read.error();
   std::string text;
   for (const Bytes slice : window.slices()) text += AsText(slice);
@@ -91,7 +92,14 @@ TEST(ListMode, LeavesOutWhatShowsNoPrimaryFiles) {
   const auto model = Model();
   model->files = {TextFile("own", "O"), TextFile("x", "X", Role::kViews),
                   TextFile("sections/1", "1", Role::kRaw)};
-  Namespace files(model, "m", StatsFile(), {}, &Views);
+  const auto listing = [&](ListMode mode) {
+    return Shown{.container = model,
+                 .name = "m",
+                 .stats = StatsFile(),
+                 .list_mode = mode,
+                 .extras = &Views};
+  };
+  const Namespace files(listing(ListMode::kPrimary));
   EXPECT_EQ(List(files, ""), Set{"m"});
   EXPECT_EQ(List(files, "m"), Set{"own"});
   EXPECT_EQ(*ReadByHandle(files, "m/views/x"), "X") << "look-ups find all";
@@ -103,14 +111,14 @@ TEST(ListMode, LeavesOutWhatShowsNoPrimaryFiles) {
   EXPECT_EQ(List(files, "m/views"), views) << "their own contents are listed";
   EXPECT_EQ(List(files, "m/.ctxfs"), about);
   EXPECT_EQ(List(files, ".ctxfs"), Set{"stats"});
-  files.SetListMode(ListMode::kViews);
-  EXPECT_EQ(List(files, ""), Set{"m"});
-  EXPECT_EQ(List(files, "m"), (Set{"own", "views"}));
-  files.SetListMode(ListMode::kAll);
-  EXPECT_EQ(List(files, ""), (Set{"m", ".ctxfs"}));
-  EXPECT_EQ(List(files, "m"), (Set{"own", "views", ".ctxfs"}));
-  EXPECT_EQ(List(files, "m/views"), views);
-  EXPECT_EQ(List(files, "m/.ctxfs"), about);
+  const Namespace more(listing(ListMode::kViews));
+  EXPECT_EQ(List(more, ""), Set{"m"});
+  EXPECT_EQ(List(more, "m"), (Set{"own", "views"}));
+  const Namespace all(listing(ListMode::kAll));
+  EXPECT_EQ(List(all, ""), (Set{"m", ".ctxfs"}));
+  EXPECT_EQ(List(all, "m"), (Set{"own", "views", ".ctxfs"}));
+  EXPECT_EQ(List(all, "m/views"), views);
+  EXPECT_EQ(List(all, "m/.ctxfs"), about);
 }
 
 TEST(ListMode, HoldsInContainersWithinContainers) {
@@ -121,25 +129,28 @@ TEST(ListMode, HoldsInContainersWithinContainers) {
           BuildShard({.entries = {Raw("d/in.shard", inner)}, .role = 16})),
       {});
   ASSERT_TRUE(Ok(shard));
-  Namespace files(*shard, "", StatsFile(), {}, &Views);
+  const Namespace files(
+      {.container = *shard, .stats = StatsFile(), .extras = &Views});
   EXPECT_EQ(List(files, ""), Set{"d"});
   EXPECT_EQ(List(files, "d"), Set{"in.shard"});
   EXPECT_EQ(List(files, "views/d"), Set{"in.shard~dir"});
   EXPECT_EQ(List(files, "views/d/in.shard~dir"), Set{"x"});
   EXPECT_EQ(*ReadByHandle(files, "views/d/in.shard~dir/x"), "hello");
-  files.SetListMode(ListMode::kAll);
-  EXPECT_EQ(List(files, "views/d/in.shard~dir"), (Set{"x", ".ctxfs"}));
+  const Namespace all(
+      {.container = *shard, .list_mode = ListMode::kAll, .extras = &Views});
+  EXPECT_EQ(List(all, "views/d/in.shard~dir"), (Set{"x", ".ctxfs"}));
 }
 
 TEST(ListMode, ListsEntriesNamedLikeGeneratedFiles) {
   const auto fake = std::make_shared<FakeContainer>(
       FakeContainer::Names{"views", ".ctxfs/x"});
   fake->files = {TextFile("v", "V", Role::kViews)};
-  Namespace files(fake, "", StatsFile());
+  const Namespace files({.container = fake, .stats = StatsFile()});
   EXPECT_EQ(List(files, ""), (Set{"views", ".ctxfs"}));
   EXPECT_EQ(*ReadByHandle(files, "views~2/v"), "V");
-  files.SetListMode(ListMode::kAll);
-  EXPECT_EQ(List(files, ""), (Set{"views", ".ctxfs", "views~2", ".ctxfs~2"}));
+  const Namespace all(
+      {.container = fake, .stats = StatsFile(), .list_mode = ListMode::kAll});
+  EXPECT_EQ(List(all, ""), (Set{"views", ".ctxfs", "views~2", ".ctxfs~2"}));
 }
 
 TEST(ListMode, HoldsInMirrors) {
@@ -147,10 +158,11 @@ TEST(ListMode, HoldsInMirrors) {
   dir.Write("c.shard", BuildShard({{Raw("a", "hello")}}));
   dir.Write("z.zip", BuildZip({{"x", "hello"}}));
   for (const bool all : {false, true}) {
-    Namespace files(std::make_unique<Mirror>(
-                        dir.Path(""), Mirror::Options{.list_inside = all}),
-                    StatsFile());
-    files.SetListMode(all ? ListMode::kAll : ListMode::kPrimary);
+    const ListMode mode = all ? ListMode::kAll : ListMode::kPrimary;
+    const Namespace files(
+        {.mirror = MirrorOf(dir.Path(""), {.list_inside = all}),
+         .stats = StatsFile(),
+         .list_mode = mode});
     EXPECT_EQ(List(files, ""),
               all ? (Set{"c.shard", "z.zip", "z.zip~dir", ".ctxfs"})
                   : (Set{"c.shard", "z.zip"}));
@@ -167,7 +179,8 @@ TEST(SharedViews, OfOneNameAreOneDirectory) {
   const auto model = Model();
   model->files = {TextFile("npy/own", "O", Role::kViews),
                   TextFile("merged/m", "M", Role::kViews)};
-  const Namespace files(model, "", StatsFile(), {}, &Views);
+  const Namespace files(
+      {.container = model, .stats = StatsFile(), .extras = &Views});
   EXPECT_EQ(List(files, "views/npy"), (Set{"own", "a.npy", "broken.npy"}));
   EXPECT_EQ(*ReadByHandle(files, "views/npy/own"), "O");
   EXPECT_EQ(ReadByHandle(files, "views/npy/a.npy")->substr(1, 5), "NUMPY");
@@ -181,7 +194,8 @@ TEST(SharedViews, OfOneNameAreOneDirectory) {
 TEST(SharedViews, AreNotOpenedForFilesOfTheFormat) {
   const auto model = Model();
   model->files = {TextFile("d/own", "O", Role::kViews)};
-  const Namespace files(model, "", StatsFile(), {}, &Views);
+  const Namespace files(
+      {.container = model, .stats = StatsFile(), .extras = &Views});
   EXPECT_EQ(*ReadByHandle(files, "views/d/own"), "O");
   EXPECT_EQ(model->asked, 0);
 }
@@ -194,7 +208,8 @@ TEST(FailedReads, AreInTheNoteAndInFaultsJson) {
   const auto shard =
       OpenContainer(std::make_shared<MemorySource>(bytes), OpenOptions());
   ASSERT_TRUE(Ok(shard));
-  const Namespace files(*shard, "x", StatsFile());
+  const Namespace files(
+      {.container = *shard, .name = "x", .stats = StatsFile()});
   const auto note = [&](std::string_view path) {
     return (*files.Describe(*Walk(files, path), TheCache()))->note;
   };
@@ -216,7 +231,10 @@ TEST(FailedReads, AreInTheNoteAndInFaultsJson) {
 }
 
 TEST(FailedReads, OfViewsAreToldByTheirContainer) {
-  const Namespace files(Model(), "m", StatsFile(), {}, &Views);
+  const Namespace files({.container = Model(),
+                         .name = "m",
+                         .stats = StatsFile(),
+                         .extras = &Views});
   EXPECT_TRUE(
       Fails(ReadByHandle(files, "m/views/npy/broken.npy"), Code::kCorrupt));
   const Json faults = Json::parse(*ReadByHandle(files, "m/.ctxfs/faults.json"));
@@ -231,7 +249,10 @@ TEST(FailedReads, OfViewsAreToldByTheirContainer) {
 }
 
 TEST(FailedReads, ThatAreTemporaryAreNotNoted) {
-  const Namespace files(Model(), "m", StatsFile(), {}, &Views);
+  const Namespace files({.container = Model(),
+                         .name = "m",
+                         .stats = StatsFile(),
+                         .extras = &Views});
   const Inode inode = *Walk(files, "m/views/npy/a.npy");
   for (const Code code : {Code::kStale, Code::kInterrupted, Code::kNoMemory,
                           Code::kLocked, Code::kTooManyFiles}) {
@@ -248,9 +269,9 @@ TEST(Totals, AreOfPrimaryFiles) {
   const TempDir dir;
   dir.Write("c.shard", bytes);
   dir.Write("z.zip", BuildZip({{"x", "four"}}));
-  const Namespace files(
-      std::make_unique<Mirror>(dir.Path(""), Mirror::Options{}), StatsFile(),
-      {}, &Views);
+  const Namespace files({.mirror = MirrorOf(dir.Path("")),
+                         .stats = StatsFile(),
+                         .extras = &Views});
   EXPECT_EQ(files.Totals().files, 0U);
   EXPECT_EQ(List(files, "c.shard"), (Set{"in.shard", "a"}));
   EXPECT_EQ(files.Totals().files, 2U);

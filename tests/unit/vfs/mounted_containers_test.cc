@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <latch>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/heap_allowance.h"
 #include "core/base/mutex.h"
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/heap.h"
@@ -27,13 +29,21 @@ using Number = MountedContainers::Number;
 using Kind = MountedContainers::Kind;
 using Tree = MountedContainers::Tree;
 
-constexpr uint64_t kEach = 1 << 20;  // bytes that a Large takes
+constexpr uint64_t kEach = 1 << 19;  // bytes that a Large takes
 
 /// A container that takes kEach bytes of heap while it is open.
 class Large final : public FakeContainer {
  public:
   explicit Large(std::vector<std::optional<std::string>> names)
-      : FakeContainer(std::move(names)) {}
+      : FakeContainer(std::move(names)) {
+    const int now = ++alive;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);)
+      continue;
+  }
+  ~Large() override { --alive; }
+
+  static inline std::atomic<int> alive = 0;
+  static inline std::atomic<int> most = 0;  // that were alive at once
 
  private:
   std::string index_ = std::string(kEach, 'i');
@@ -45,8 +55,9 @@ class MountedContainersTest : public testing::Test {
   MountedContainers Make(const MountedContainers::Budget& budget) {
     const auto open =
         [this](const MountedContainers::Attachment& attachment,
-               const MountedTree* outer,
+               const ContainerSource* outer,
                const ReadContext&) -> MountedContainers::ContainerResult {
+      if (Status may = HeapAllowance::Admit(kEach); !may) return may.error();
       {
         const MutexLock lock(mutex);
         ++opened[attachment.at];
@@ -57,7 +68,7 @@ class MountedContainersTest : public testing::Test {
       return std::shared_ptr<const Container>(std::make_shared<Large>(
           std::vector<std::optional<std::string>>{"d/a", "b"}));
     };
-    return {budget, open, nullptr};
+    return {rules, budget, open, nullptr};
   }
 
   Tree Get(MountedContainers& containers, Number number) {
@@ -66,6 +77,7 @@ class MountedContainersTest : public testing::Test {
     return tree ? *tree : nullptr;
   }
 
+  const MountRules rules = {};
   BlockCache cache{1 << 20};
   std::function<void(Inode)> on_open;
   Mutex mutex;
@@ -100,20 +112,146 @@ TEST_F(MountedContainersTest, ClosesByCount) {
   }
 }
 
-TEST_F(MountedContainersTest, KeepsOneThatIsLargerThanTheBudgetWhileItIsUsed) {
+TEST_F(MountedContainersTest, Item28_14_OpensNothingBeyondTheBudget) {
   if (!CountsHeap()) GTEST_SKIP() << "the sanitizer's operator new is used";
-  MountedContainers containers = Make({.bytes = kEach / 2});
+  MountedContainers containers =
+      Make({.bytes = 2 * kEach, .patience = std::chrono::milliseconds(50)});
   const Number one = containers.Attach({.at = 1});
   const Number two = containers.Attach({.at = 2});
   Tree used = Get(containers, one);
-  EXPECT_EQ(Get(containers, one), used);
-  (void)Get(containers, two);
+  const Result<Tree> beside = containers.Get(two, cache);
+  ASSERT_TRUE(Fails(beside, Code::kNoMemory));
+  EXPECT_NE(beside.error().what.find("-o index="), std::string::npos);
   EXPECT_EQ(Get(containers, one), used) << "it is in use";
   EXPECT_EQ(opened[1], 1);
   used = nullptr;
-  (void)Get(containers, two);
-  (void)Get(containers, containers.Attach({.at = 3}));
+  EXPECT_NE(Get(containers, two), nullptr);
   EXPECT_EQ(containers.Opened(one), nullptr);
+}
+
+TEST_F(MountedContainersTest, Item28_14_WaitsUntilOthersAreNotInUse) {
+  if (!CountsHeap()) GTEST_SKIP() << "the sanitizer's operator new is used";
+  MountedContainers containers =
+      Make({.bytes = 2 * kEach, .patience = std::chrono::hours(1)});
+  const Number two = containers.Attach({.at = 2});
+  Tree used = Get(containers, containers.Attach({.at = 1}));
+  std::future<Tree> waits =
+      std::async(std::launch::async, [&] { return Get(containers, two); });
+  EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(200)),
+            std::future_status::timeout);
+  used = nullptr;
+  EXPECT_NE(waits.get(), nullptr);
+}
+
+TEST_F(MountedContainersTest, Item28_14_WaitsForRoomUntilInterrupted) {
+  if (!CountsHeap()) GTEST_SKIP() << "the sanitizer's operator new is used";
+  MountedContainers containers =
+      Make({.bytes = 2 * kEach, .patience = std::chrono::hours(1)});
+  const Tree used = Get(containers, containers.Attach({.at = 1}));
+  class Settable final : public Interrupt {
+   public:
+    bool interrupted() const override { return set; }
+    std::atomic<bool> set = false;
+  };
+  Settable interrupt;
+  std::future<Result<Tree>> waits = std::async(std::launch::async, [&] {
+    return containers.Get(containers.Attach({.at = 2}),
+                          ReadContext(cache, interrupt));
+  });
+  EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(200)),
+            std::future_status::timeout);
+  interrupt.set = true;
+  EXPECT_FALSE(waits.get());
+}
+
+TEST_F(MountedContainersTest, Item28_14_OnlyTheFirstWaitsForWhatStaysInUse) {
+  if (!CountsHeap()) GTEST_SKIP() << "the sanitizer's operator new is used";
+  MountedContainers containers =
+      Make({.bytes = 2 * kEach, .patience = std::chrono::seconds(1)});
+  Tree used = Get(containers, containers.Attach({.at = 1}));
+  const auto refused = [&](Inode at) {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_TRUE(Fails(containers.Get(containers.Attach({.at = at}), cache),
+                      Code::kNoMemory));
+    return std::chrono::steady_clock::now() - start;
+  };
+  EXPECT_GE(refused(2), std::chrono::seconds(1));
+  auto rest = std::chrono::steady_clock::duration::zero();
+  for (Inode at = 3; at < 13; ++at) rest += refused(at);
+  EXPECT_LT(rest, std::chrono::seconds(5))
+      << "ten times one second if each did";
+  used = nullptr;
+  EXPECT_NE(Get(containers, containers.Attach({.at = 2})), nullptr);
+}
+
+TEST_F(MountedContainersTest, Item28_14_WhatNeverFitsIsRefused) {
+  if (!CountsHeap()) GTEST_SKIP() << "the sanitizer's operator new is used";
+  int parsed = 0;
+  MountedContainers containers(
+      rules, {.bytes = 8 * kEach},
+      [&parsed](
+          const MountedContainers::Attachment&, const ContainerSource*,
+          const ReadContext& context) -> MountedContainers::ContainerResult {
+        ++parsed;
+        std::vector<std::string> parts;
+        while (parts.size() < 1000) {
+          if (Status wanted = context.Check(); !wanted) return wanted.error();
+          parts.emplace_back(kEach, 'x');
+        }
+        return std::shared_ptr<const Container>();
+      },
+      nullptr);
+  const HeapMeter meter;
+  const Number number = containers.Attach({.at = 1});
+  EXPECT_TRUE(Fails(containers.Get(number, cache), Code::kLimit));
+  EXPECT_EQ(parsed, 2) << "with little memory, and when it is its turn";
+  EXPECT_LT(meter.bytes(), kEach);
+  EXPECT_EQ(containers.Sum().memory, 0U);
+}
+
+TEST_F(MountedContainersTest, Item28_14_LargeOnesQueueForEachOther) {
+  if (!CountsHeap()) GTEST_SKIP() << "the sanitizer's operator new is used";
+  MountedContainers containers = Make({.bytes = 3 * kEach});
+  Large::most = 0;
+  InThreads(8, [&](int i) {
+    for (int round = 0; round < 5; ++round) {
+      const Number number =
+          containers.Attach({.at = static_cast<Inode>(1 + (i + round) % 8)});
+      const Result<Tree> tree = containers.Get(number, cache);
+      EXPECT_TRUE(tree || Fails(tree, Code::kNoMemory));
+    }
+  });
+  EXPECT_LE(Large::most, 3) << "of 8 that were opened at once";
+  EXPECT_LE(containers.Sum().memory, 3 * kEach);
+}
+
+TEST_F(MountedContainersTest, Item28_14_WaitsForItsTurnUntilInterrupted) {
+  MountedContainers containers = Make({.bytes = 8 * kEach});
+  std::latch begun(1);
+  std::latch go_on(1);
+  on_open = [&](Inode at) {
+    if (at != 1) return;
+    begun.count_down();
+    go_on.wait();
+  };
+  std::future<Tree> first = std::async(std::launch::async, [&] {
+    return Get(containers, containers.Attach({.at = 1}));
+  });
+  begun.wait();
+  class Later final : public Interrupt {
+   public:
+    bool interrupted() const override { return ++asked_ > 3; }
+
+   private:
+    mutable int asked_ = 0;
+  };
+  const Later later;
+  EXPECT_TRUE(Fails(
+      containers.Get(containers.Attach({.at = 2}), ReadContext(cache, later)),
+      Code::kInterrupted));
+  EXPECT_EQ(opened.count(2), 0U);
+  go_on.count_down();
+  EXPECT_NE(first.get(), nullptr);
 }
 
 TEST_F(MountedContainersTest, ClosesWhatIsNestedFirst) {

@@ -77,7 +77,7 @@ void List(const Namespace& files, Inode directory, const std::string& path,
 
 Paths AllPaths(const Namespace& files) {
   Paths all;
-  List(files, Namespace::kRoot, "", all);
+  List(files, kRootInode, "", all);
   return all;
 }
 
@@ -91,7 +91,7 @@ Result<std::string> Read(const Namespace& files, std::string_view path) {
   const std::optional<Inode> inode = Walk(files, path);
   if (!inode) return Error{Code::kNotFound, std::string(path)};
   BlockCache& cache = TheCache();
-  Result<Namespace::OpenFile> file = files.Open(*inode, cache);
+  Result<OpenFile> file = files.Open(*inode, cache);
   if (!file) return std::move(file).error();
   Result<std::string> bytes = ReadAll(file->content, cache);
   if (bytes) {
@@ -101,8 +101,10 @@ Result<std::string> Read(const Namespace& files, std::string_view path) {
 }
 
 TEST(Namespace, HangsTheContainerBelowItsName) {
-  Namespace files(Fake(), "model.mcf", StatsFile());
-  files.SetListMode(ListMode::kAll);
+  const Namespace files({.container = Fake(),
+                         .name = "model.mcf",
+                         .stats = StatsFile(),
+                         .list_mode = ListMode::kAll});
   const Paths paths = AllPaths(files);
   EXPECT_EQ(Names(paths),
             (std::set<std::string>{
@@ -112,8 +114,8 @@ TEST(Namespace, HangsTheContainerBelowItsName) {
                 "model.mcf/.ctxfs/faults.json", "model.mcf/.ctxfs/container",
                 ".ctxfs", ".ctxfs/stats"}));
   EXPECT_EQ(files.Totals().files, 3U) << "the primary ones";
-  EXPECT_EQ(files.Parent(Namespace::kRoot, LoneContext()), Namespace::kRoot);
-  EXPECT_TRUE(Examine(files, Namespace::kRoot).directory);
+  EXPECT_EQ(files.Parent(kRootInode, LoneContext()), kRootInode);
+  EXPECT_TRUE(Examine(files, kRootInode).directory);
   EXPECT_EQ(*Read(files, "model.mcf/d/e/c"), "of d/e/c");
   EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S");
   EXPECT_EQ(files.PathInContainer(paths.at("model.mcf/d/b"), LoneContext()),
@@ -122,8 +124,8 @@ TEST(Namespace, HangsTheContainerBelowItsName) {
 }
 
 TEST(Namespace, ShowsTheContainerAtTheRootWhenFlat) {
-  Namespace files(Fake(), "", StatsFile());
-  files.SetListMode(ListMode::kAll);
+  const Namespace files(
+      {.container = Fake(), .stats = StatsFile(), .list_mode = ListMode::kAll});
   const Paths paths = AllPaths(files);
   EXPECT_EQ(Names(paths),
             (std::set<std::string>{"a", "d", "d/b", "d/e", "d/e/c", ".ctxfs",
@@ -131,31 +133,37 @@ TEST(Namespace, ShowsTheContainerAtTheRootWhenFlat) {
                                    ".ctxfs/faults.json", ".ctxfs/container",
                                    ".ctxfs/stats"}));
   EXPECT_EQ(files.Totals().files, 3U);
-  EXPECT_EQ(files.Parent(Namespace::kRoot, LoneContext()), Namespace::kRoot);
+  EXPECT_EQ(files.Parent(kRootInode, LoneContext()), kRootInode);
   EXPECT_EQ(*Read(files, ".ctxfs/stats"), "S");
   EXPECT_EQ(*Read(files, "d/b"), "of d/b");
 }
 
 TEST(Namespace, GivesTheSameInodesOnEveryMount) {
   for (const char* name : {"", "x"}) {
-    EXPECT_EQ(AllPaths(Namespace(Fake(), name, StatsFile())),
-              AllPaths(Namespace(Fake(), name, StatsFile())));
+    EXPECT_EQ(AllPaths(Namespace(Shown{
+                  .container = Fake(), .name = name, .stats = StatsFile()})),
+              AllPaths(Namespace(Shown{
+                  .container = Fake(), .name = name, .stats = StatsFile()})));
   }
 }
 
 TEST(Namespace, MakesTheContainersNameSafe) {
-  const Namespace own(Fake(), ".ctxfs", StatsFile());
+  const Namespace own(
+      {.container = Fake(), .name = ".ctxfs", .stats = StatsFile()});
   EXPECT_EQ(*Read(own, ".ctxfs/a"), "of a");
   EXPECT_EQ(*Read(own, ".ctxfs~2/stats"), "S");
-  const Namespace percent(Fake(), "%", StatsFile());
+  const Namespace percent(
+      {.container = Fake(), .name = "%", .stats = StatsFile()});
   EXPECT_EQ(*Read(percent, "%25/a"), "of a");
-  const Namespace dots(Fake(), "..", StatsFile());
+  const Namespace dots(
+      {.container = Fake(), .name = "..", .stats = StatsFile()});
   EXPECT_EQ(*Read(dots, "%2E%2E/a"), "of a");
 }
 
 TEST(Namespace, KnowsWhatItsFilesAre) {
   for (const std::string top : {"", "x"}) {
-    const Namespace files(Fake(), top, StatsFile());
+    const Namespace files(
+        {.container = Fake(), .name = top, .stats = StatsFile()});
     const std::string below = top.empty() ? "" : top + "/";
     const Inode entry = *Walk(files, below + "d/b");
     const Inode info = *Walk(files, below + ".ctxfs/info.json");
@@ -166,8 +174,8 @@ TEST(Namespace, KnowsWhatItsFilesAre) {
     EXPECT_EQ(Examine(files, stats).lifetime, Lifetime::kNone);
     EXPECT_EQ(Examine(files, entry).lifetime, Lifetime::kForever);
     EXPECT_EQ(Examine(files, info).lifetime, Lifetime::kForever);
-    EXPECT_EQ(Examine(files, Namespace::kRoot).lifetime, Lifetime::kForever);
-    EXPECT_EQ(files.NamesLast(Namespace::kRoot), Lifetime::kForever);
+    EXPECT_EQ(Examine(files, kRootInode).lifetime, Lifetime::kForever);
+    EXPECT_EQ(files.NamesLast(kRootInode), Lifetime::kForever);
     EXPECT_EQ(Walk(files, below + "d/nothing"), std::nullopt);
     EXPECT_EQ(Walk(files, "nothing"), std::nullopt);
   }
@@ -175,9 +183,9 @@ TEST(Namespace, KnowsWhatItsFilesAre) {
 
 std::shared_ptr<const FileTable> Blocks(uint32_t count, std::string directory,
                                         std::string suffix = "") {
-  return std::make_shared<const FakeNumbers>(
-      std::move(directory), count, Numbering{6, std::move(suffix)},
-      [](uint32_t file) { return std::to_string(file); });
+  return FakeNumbers(std::move(directory), count,
+                     Numbering{6, std::move(suffix)},
+                     [](uint32_t file) { return std::to_string(file); });
 }
 
 /// A container with a directory of `count` numbered files beside its entries.
@@ -188,7 +196,8 @@ std::shared_ptr<FakeContainer> WithBlocks(uint32_t count) {
 }
 
 TEST(NumberedInNamespace, FilesAreWhereTheirNumbersSay) {
-  const Namespace files(WithBlocks(30), "top", StatsFile());
+  const Namespace files(
+      {.container = WithBlocks(30), .name = "top", .stats = StatsFile()});
   const Paths paths = AllPaths(files);
   EXPECT_EQ(paths.count("top/LOD0/blocks/000029"), 1U);
   EXPECT_EQ(paths.count("top/LOD0/blocks/000030"), 0U);
@@ -196,13 +205,16 @@ TEST(NumberedInNamespace, FilesAreWhereTheirNumbersSay) {
   const Inode block = paths.at("top/LOD0/blocks/000017");
   EXPECT_EQ(files.PathInContainer(block, LoneContext()), "LOD0/blocks/000017");
   EXPECT_FALSE((*files.Describe(block, LoneContext())).has_value());
-  EXPECT_EQ(AllPaths(Namespace(WithBlocks(30), "top", StatsFile())), paths);
+  EXPECT_EQ(
+      AllPaths(Namespace(Shown{
+          .container = WithBlocks(30), .name = "top", .stats = StatsFile()})),
+      paths);
   EXPECT_EQ(files.Totals().files, 3U) << "the entries";
 }
 
 TEST(NumberedInNamespace, ABillionFilesCostNothing) {
   const uint32_t count = UINT32_MAX - 1;
-  const Namespace files(WithBlocks(count), "", StatsFile());
+  const Namespace files({.container = WithBlocks(count), .stats = StatsFile()});
   const Inode blocks = *Walk(files, "LOD0/blocks");
   EXPECT_EQ(ChildCount(files, blocks), count);
   BlockCache& cache = TheCache();
@@ -220,7 +232,7 @@ TEST(NumberedInNamespace, WorksInContainersWithinContainers) {
   // A file of such a container has its own inode, whatever its neighbours'.
   const auto fake = Fake();
   fake->files = {Blocks(3, "LOD0/blocks"), Blocks(3, "LOD1/gist", ".f16")};
-  const Namespace files(fake, "x", StatsFile());
+  const Namespace files({.container = fake, .name = "x", .stats = StatsFile()});
   EXPECT_EQ(*Read(files, "x/LOD1/gist/000002.f16"), "2");
   EXPECT_EQ(AllPaths(files).count("x/LOD1/gist/000000.f16"), 1U);
 }
@@ -249,7 +261,8 @@ class Nest : public ::testing::Test {
 };
 
 TEST_F(Nest, IsOpenedWhenSomeoneLooksInside) {
-  const Namespace files(Make(), "top", StatsFile());
+  const Namespace files(
+      {.container = Make(), .name = "top", .stats = StatsFile()});
   EXPECT_TRUE(Examine(files, *Walk(files, "top/chunks/0")).directory);
   EXPECT_EQ(ChildCount(files, *Walk(files, "top/chunks")), 2U);
   EXPECT_EQ(opened, 0) << "nobody has looked inside";
@@ -276,7 +289,8 @@ TEST_F(Nest, MayHaveOthersBelowIt) {
                     {"good/child", open, Role::kEntries},
                     {"d/b", open, Role::kEntries},
                     {"good", open, Role::kEntries}};
-  const Namespace files(fake, "top", StatsFile());
+  const Namespace files(
+      {.container = fake, .name = "top", .stats = StatsFile()});
   EXPECT_EQ(*Read(files, "top/good/in/x"), "hello");
   EXPECT_EQ(*Read(files, "top/good/child/in/x"), "hello");
   EXPECT_EQ(*Read(files, "top/good/z/in/x"), "hello") << "before good's own z";
@@ -299,9 +313,11 @@ TEST_F(Nest, MayHaveOthersBelowIt) {
 }
 
 TEST_F(Nest, HasInodesThatAreTheSameOnEveryMount) {
-  const Namespace one(Make(), "top", StatsFile());
+  const Namespace one(
+      {.container = Make(), .name = "top", .stats = StatsFile()});
   const Paths first = AllPaths(one);
-  const Namespace two(Make(), "top", StatsFile());
+  const Namespace two(
+      {.container = Make(), .name = "top", .stats = StatsFile()});
   EXPECT_TRUE(Walk(two, "top/chunks/1/z").has_value()) << "in another order";
   EXPECT_EQ(AllPaths(two), first);
   EXPECT_EQ(first.count("top/chunks/0/in/x"), 1U);
@@ -310,7 +326,8 @@ TEST_F(Nest, HasInodesThatAreTheSameOnEveryMount) {
 
 TEST_F(Nest, ThatCannotBeOpenedSaysWhy) {
   bytes = "no container at all";
-  const Namespace files(Make(), "top", StatsFile());
+  const Namespace files(
+      {.container = Make(), .name = "top", .stats = StatsFile()});
   EXPECT_EQ(ChildCount(files, *Walk(files, "top/chunks/0")), 1U);
   EXPECT_EQ(*Read(files, "top/chunks/0/.ctxfs/container"), bytes);
   EXPECT_NE(Read(files, "top/chunks/0/.ctxfs/info.json")
@@ -321,7 +338,8 @@ TEST_F(Nest, ThatCannotBeOpenedSaysWhy) {
 
 TEST_F(Nest, ThatCouldNotBeReadIsTriedAgain) {
   broken = true;
-  const Namespace files(Make(), "top", StatsFile());
+  const Namespace files(
+      {.container = Make(), .name = "top", .stats = StatsFile()});
   BlockCache& cache = TheCache();
   const Inode chunk = *Walk(files, "top/chunks/1");
   EXPECT_TRUE(Fails(files.Lookup(chunk, "in", cache), Code::kIo));
@@ -332,7 +350,7 @@ TEST_F(Nest, ThatCouldNotBeReadIsTriedAgain) {
 
 TEST_F(Nest, IsTheSameForAllThreads) {
   for (int round = 0; round < 20; ++round) {
-    const Namespace files(Make(), "", StatsFile());
+    const Namespace files({.container = Make(), .stats = StatsFile()});
     std::atomic<int> wrong = 0;
     std::vector<Inode> found(8);
     InThreads(8, [&](int i) {
@@ -361,7 +379,8 @@ TEST(InnerContainer, IsAViewOfTheEntryThatItIs) {
   const auto container =
       OpenContainer(std::make_shared<MemorySource>(outer), OpenOptions());
   ASSERT_TRUE(Ok(container));
-  const Namespace files(*container, "top", StatsFile());
+  const Namespace files(
+      {.container = *container, .name = "top", .stats = StatsFile()});
   EXPECT_EQ(*Read(files, "top/a/raw.shard"), inner);
   EXPECT_EQ(*Read(files, "top/a/raw.shard~dir"), "theirs");
   EXPECT_EQ(*Read(files, "top/views/a/raw.shard~dir/x"), "hello");
@@ -392,7 +411,7 @@ TEST(InnerContainer, OfADamagedEntryIsNotThereAndItsFileSaysWhy) {
   const auto container =
       OpenContainer(std::make_shared<MemorySource>(outer), OpenOptions());
   ASSERT_TRUE(Ok(container));
-  const Namespace files(*container, "", StatsFile());
+  const Namespace files({.container = *container, .stats = StatsFile()});
   EXPECT_TRUE(Fails(Read(files, "r.shard"), Code::kChecksum));
   EXPECT_NE(Read(files, "views/r.shard~dir/.ctxfs/info.json")->find("checksum"),
             std::string::npos);
@@ -413,9 +432,9 @@ TEST(InnerContainer, TakesNoMemoryWhileItIsOpen) {
       OpenContainer(std::make_shared<MemorySource>(BuildShard(spec)), {});
   ASSERT_TRUE(Ok(container));
   BlockCache cache(kEach * 3 / 2);
-  const Namespace files(*container, "", StatsFile());
+  const Namespace files({.container = *container, .stats = StatsFile()});
   const Inode views = *Walk(files, "views");
-  std::vector<Namespace::OpenFile> open;
+  std::vector<OpenFile> open;
   const int64_t before = HeapBytes();
   for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < kCount; ++i) {
@@ -424,7 +443,7 @@ TEST(InnerContainer, TakesNoMemoryWhileItIsOpen) {
       ASSERT_TRUE(Ok(directory) && *directory);
       const auto found = files.Lookup((*directory)->inode, "x", cache);
       ASSERT_TRUE(Ok(found) && *found);
-      Result<Namespace::OpenFile> file = files.Open((*found)->inode, cache);
+      Result<OpenFile> file = files.Open((*found)->inode, cache);
       ASSERT_TRUE(Ok(file));
       Buffer byte(1);
       ASSERT_TRUE(Ok(ReadInto(file->content, kEach - 1, byte.span(), cache)));
@@ -452,7 +471,7 @@ TEST(InnerContainer, IsDecodedOnceForAllOfItsEntries) {
       {});
   ASSERT_TRUE(Ok(container));
   BlockCache cache(1000);
-  const Namespace files(*container, "", StatsFile());
+  const Namespace files({.container = *container, .stats = StatsFile()});
   const auto directory =
       files.Lookup(*Walk(files, "views"), "in.shard~dir", cache);
   ASSERT_TRUE(Ok(directory) && *directory);

@@ -43,8 +43,8 @@ class PrefetcherTest : public testing::Test {
   }
 
   /// An entry that is open, as long as the test says it is.
-  Namespace::OpenFile File(uint32_t entry, size_t size = kSize) const {
-    Namespace::OpenFile file;
+  OpenFile File(uint32_t entry, size_t size = kSize) const {
+    OpenFile file;
     file.content = TextContent(std::string(size, 'x'));
     file.entries = entries_;
     file.entry = entry;
@@ -67,24 +67,24 @@ class PrefetcherTest : public testing::Test {
 
 TEST_F(PrefetcherTest, DecodesTheNextTwoOnceOneIsReadAndTheNextBegun) {
   Prefetcher ahead(cache_, 64 * limits::kMiB);
-  ahead.Note(File(0), 0, kSize);
-  ahead.Note(File(1), 0, 4096);
+  ahead.ObserveRead(File(0), 0, kSize);
+  ahead.ObserveRead(File(1), 0, 4096);
   // Entries 2 and 4 are decoded, 3 is raw and verified; 5 is too far ahead.
   ASSERT_TRUE(Reaches(1));
   ASSERT_TRUE(ReachesVerified(2));
-  ahead.Note(File(1), kSize - 4096, kSize);
-  ahead.Note(File(2), 0, 4096);
+  ahead.ObserveRead(File(1), kSize - 4096, kSize);
+  ahead.ObserveRead(File(2), 0, 4096);
   EXPECT_TRUE(Reaches(2));
 }
 
 TEST_F(PrefetcherTest, DoesNothingWithoutASequence) {
   {
     Prefetcher ahead(cache_, 64 * limits::kMiB);
-    ahead.Note(File(0), 0, 4096);      // begun, not read to its end
-    ahead.Note(File(1), 0, 4096);      // so this is no sequel
-    ahead.Note(File(4), 0, kSize);     // read alone
-    ahead.Note(File(2), 4096, 8192);   // in the middle
-    ahead.Note(File(0, 100), 0, 100);  // small
+    ahead.ObserveRead(File(0), 0, 4096);      // begun, not read to its end
+    ahead.ObserveRead(File(1), 0, 4096);      // so this is no sequel
+    ahead.ObserveRead(File(4), 0, kSize);     // read alone
+    ahead.ObserveRead(File(2), 4096, 8192);   // in the middle
+    ahead.ObserveRead(File(0, 100), 0, 100);  // small
   }  // its threads, had there been any, are done
   EXPECT_EQ(Produced(), 0U);
 }
@@ -92,8 +92,8 @@ TEST_F(PrefetcherTest, DoesNothingWithoutASequence) {
 TEST_F(PrefetcherTest, LeavesAloneWhatWouldCrowdTheCache) {
   {
     Prefetcher ahead(cache_, 2 * kSize);
-    ahead.Note(File(0), 0, kSize);
-    ahead.Note(File(1), 0, 4096);
+    ahead.ObserveRead(File(0), 0, kSize);
+    ahead.ObserveRead(File(1), 0, 4096);
   }
   EXPECT_EQ(Produced(), 0U);
 }
@@ -102,8 +102,8 @@ TEST_F(PrefetcherTest, StopsInTheMiddleOfWork) {
   for (int i = 0; i < 20; ++i) {
     cache_.Drop();
     Prefetcher ahead(cache_, 64 * limits::kMiB);
-    ahead.Note(File(0), 0, kSize);
-    ahead.Note(File(1), 0, 4096);
+    ahead.ObserveRead(File(0), 0, kSize);
+    ahead.ObserveRead(File(1), 0, 4096);
   }
   SUCCEED();  // a thread left behind would be the sanitizers' to find
 }

@@ -21,6 +21,7 @@
 #include "core/vfs/open_container.h"
 #include "tests/unit/testing/fake_container.h"
 #include "tests/unit/testing/faulty_source.h"
+#include "tests/unit/testing/namespace.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/shard_builder.h"
 #include "tests/unit/testing/temp_dir.h"
@@ -50,11 +51,12 @@ class Renewal : public testing::Test {
       : path_(dir_.Write("top", bytes)) {
     auto container = OpenContainerFile(path_, Watching());
     EXPECT_TRUE(Ok(container));
-    files_ = std::make_unique<Namespace>(*container, "", nullptr, Watching());
+    files_ = std::make_unique<Namespace>(
+        Shown{.container = *container, .open = Watching()});
   }
 
   Inode Walk(std::string_view path) {
-    Inode inode = Namespace::kRoot;
+    Inode inode = kRootInode;
     while (!path.empty()) {
       const size_t slash = std::min(path.find('/'), path.size());
       const auto found = files_->Lookup(inode, path.substr(0, slash), cache_);
@@ -69,7 +71,7 @@ class Renewal : public testing::Test {
 
   std::unique_ptr<FileHandle> Open(std::string_view path) {
     const Inode inode = Walk(path);
-    Result<Namespace::OpenFile> file = files_->Open(inode, cache_);
+    Result<OpenFile> file = files_->Open(inode, cache_);
     EXPECT_TRUE(Ok(file)) << path;
     if (!file) return nullptr;
     return std::make_unique<FileHandle>(*files_, inode, std::move(*file));
@@ -77,7 +79,7 @@ class Renewal : public testing::Test {
 
   Result<std::string> Read(FileHandle& handle) {
     Window window;
-    const Status read = handle.Read(0, 1 << 20, cache_, window);
+    const Status read = handle.Read(*handle.file(), 0, 1 << 20, cache_, window);
     if (!read) return read.error();
     std::string text;
     for (const Bytes slice : window.slices()) text += AsText(slice);
@@ -146,8 +148,8 @@ TEST_F(Renewal, EverythingIsVerifiedAgain) {
 TEST_F(Renewal, PagesAreDroppedOnceAtTheNextOpen) {
   const auto same_pages = [&](std::string_view path) {
     const Inode inode = Walk(path);
-    const Result<Namespace::OpenFile> file = files_->Open(inode, cache_);
-    files_->NoteOpened(inode, *file);
+    const Result<OpenFile> file = files_->Open(inode, cache_);
+    file->NoteOpened(inode);
     return file->same_pages;
   };
   EXPECT_TRUE(same_pages("a"));
@@ -197,7 +199,8 @@ TEST_F(Renewal, DocumentsAreAsStaleAsTheirContainer) {
   Rewrite(TopBytes("jello"));
   for (const auto& [handle, text] : all) {
     EXPECT_TRUE(Fails(Read(*handle), Code::kStale)) << text;
-    EXPECT_TRUE(Fails(handle->Verify(cache_), Code::kStale)) << text;
+    EXPECT_TRUE(Fails(handle->Verify(*handle->file(), cache_), Code::kStale))
+        << text;
   }
 }
 
@@ -229,8 +232,7 @@ class RenewalOfDamage : public Renewal {
   RenewalOfDamage() {
     Rewrite(Damaged("hello"));
     files_ = std::make_unique<Namespace>(
-        std::make_unique<Mirror>(dir_.Path(""), Mirror::Options{}), nullptr,
-        Watching());
+        Shown{.mirror = MirrorOf(dir_.Path("")), .open = Watching()});
   }
 
   static std::string Damaged(std::string_view text) {
@@ -268,31 +270,32 @@ TEST_F(RenewalOfDamage, APlainFileThatHasGrownDoesNotEndWhereItDid) {
   dir_.Write("plain", "0123456789");
   const auto plain = Open("plain");
   Window window;
-  EXPECT_TRUE(Ok(plain->Read(10, 10, cache_, window)));
+  EXPECT_TRUE(Ok(plain->Read(*plain->file(), 10, 10, cache_, window)));
   EXPECT_TRUE(window.slices().empty());
   dir_.Write("plain", "0123456789abcdefghij");
-  EXPECT_TRUE(Fails(plain->Read(10, 10, cache_, window), Code::kStale));
+  EXPECT_TRUE(
+      Fails(plain->Read(*plain->file(), 10, 10, cache_, window), Code::kStale));
 }
 
 TEST_F(RenewalOfDamage, ListsARetiredInodeAsLookUpsGiveIt) {
   const Inode before = Walk("top");
-  EXPECT_EQ(Listed(*files_, Namespace::kRoot, "top", cache_), before);
+  EXPECT_EQ(Listed(*files_, kRootInode, "top", cache_), before);
   const auto info = Open("top/.ctxfs/info.json");
   Rewrite(Damaged("jello"));
   std::string other = Damaged("jello");
   other[5] = 2;
   Rewrite(other);
   EXPECT_TRUE(Fails(Read(*info), Code::kStale));
-  EXPECT_EQ(Listed(*files_, Namespace::kRoot, "top", cache_), Walk("top"));
+  EXPECT_EQ(Listed(*files_, kRootInode, "top", cache_), Walk("top"));
   const Inode now = Walk("top");
   EXPECT_NE(now, before);
   files_->Forget(before, UINT64_MAX);
-  EXPECT_EQ(Listed(*files_, Namespace::kRoot, "top", cache_), now);
+  EXPECT_EQ(Listed(*files_, kRootInode, "top", cache_), now);
   EXPECT_EQ(Walk("top"), now);
 }
 
 TEST_F(RenewalOfTensors, ListsNoDirectoryThatHoldsNothing) {
-  const auto root = files_->OpenDirectory(Namespace::kRoot, cache_);
+  const auto root = files_->OpenDirectory(kRootInode, cache_);
   const auto names = [&] {
     EXPECT_TRUE(Ok((*root)->Rewind(cache_)));
     std::vector<std::string> all;
@@ -350,16 +353,18 @@ TEST(OfAStaleContainer, NothingIsOpenedOrMeasured) {
   const ContainerResult shard = OpenContainer(source, {});
   ASSERT_TRUE(Ok(shard));
   BlockCache cache(1 << 20);
-  const Namespace files(*shard, "x",
-                        TextFile("stats", "S", Role::kMetadata, /*live=*/true));
+  const Namespace files(
+      {.container = *shard,
+       .name = "x",
+       .stats = TextFile("stats", "S", Role::kMetadata, /*live=*/true)});
   const auto inode = [&](Inode directory, std::string_view name) {
     return (**files.Lookup(directory, name, cache)).inode;
   };
-  const Inode x = inode(Namespace::kRoot, "x");
+  const Inode x = inode(kRootInode, "x");
   const Inode a = inode(x, "a");
   const Inode metadata = inode(x, ".ctxfs");
   const Inode info = inode(metadata, "info.json");
-  const Inode own = inode(inode(Namespace::kRoot, ".ctxfs"), "stats");
+  const Inode own = inode(inode(kRootInode, ".ctxfs"), "stats");
   EXPECT_EQ(*ReadAll(files.Open(a, cache)->content, cache), "hello");
   source->GoStaleAfter(0);
   EXPECT_TRUE(Fails(files.Open(a, cache), Code::kStale));

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/vfs/listing.h"
+#include "core/vfs/resolver.h"
+
+namespace ctxfs {
+
+/// The files that one or two sources have in a directory. A name that is in the
+/// first is not listed again.
+class DirectoryListing final : public Listing {
+ public:
+  DirectoryListing(const Resolver& resolver, Inode directory,
+                   std::vector<Resolver::Place> layers)
+      : resolver_(resolver), directory_(directory) {
+    Show(std::move(layers));
+  }
+
+  /// Listing needs to read only for files that may not exist. A container whose
+  /// ctime has changed is renewed first. If more has changed, that fails, and
+  /// those names are listed unexamined.
+  Status Rewind(const ReadContext& context) override {
+    if (!layers_.back().place.source->CheckUnchanged()) {
+      auto now = resolver_.Layers(directory_, /*fresh=*/true, context);
+      if (now) Show(std::move(*now));
+    }
+    for (const Layer& layer : layers_) {
+      if (Status told = layer.names->Rewind(context); !told) return told;
+    }
+    return {};
+  }
+
+  uint64_t count() const override {
+    uint64_t count = 0;
+    for (const Layer& layer : layers_) count += layer.names->count();
+    return count;
+  }
+
+  std::optional<Name> At(uint64_t index, bool attributes,
+                         const ReadContext& context) const override {
+    // A name that may change is not told with attributes.
+    attributes = attributes && immutable();
+    const Listing& first = *layers_.front().names;
+    const uint64_t before = first.count();
+    if (index < before) return first.At(index, attributes, context);
+    std::optional<Name> name =
+        layers_.back().names->At(index - before, attributes, context);
+    if (name && before > 0 && first.Has(name->name, context)) {
+      return std::nullopt;
+    }
+    return name;
+  }
+
+  bool immutable() const override { return layers_.front().names->immutable(); }
+
+ private:
+  struct Layer {
+    Resolver::Place place;
+    std::unique_ptr<Listing> names;
+  };
+
+  void Show(std::vector<Resolver::Place> places) {
+    layers_.clear();
+    for (Resolver::Place& place : places) {
+      std::unique_ptr<Listing> names = place.source->List(place.node);
+      layers_.push_back({std::move(place), std::move(names)});
+    }
+  }
+
+  const Resolver& resolver_;
+  const Inode directory_;
+  std::vector<Layer> layers_;  // one or two
+};
+
+}  // namespace ctxfs
