@@ -3,20 +3,29 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <unordered_set>
+#include <utility>
 
+#include "core/base/heap_allowance.h"
+#include "core/base/heap_meter.h"
+#include "core/base/limits.h"
 #include "core/container/foreign_formats.h"
 #include "core/io/directory.h"
+#include "core/io/download_cache.h"
+#include "core/io/url.h"
 #include "core/tree/free_names.h"
 #include "core/tree/safe_name.h"
 #include "core/vfs/open_container.h"
+#include "core/vfs/store_directory.h"
 
 namespace ctxfs {
 namespace {
 
 /// The daemon changes its directory.
 Result<std::string> AbsolutePath(const std::string& path) {
+  if (IsUrl(path)) return path;
   std::error_code failed;
   std::string absolute = std::filesystem::absolute(path, failed);
   if (failed) return Error{Code::kIo, failed.message()};
@@ -26,60 +35,106 @@ Result<std::string> AbsolutePath(const std::string& path) {
 
 /// Whether a source among several is anything that can be shown.
 Status CheckTop(const std::string& path) {
-  const Result<std::shared_ptr<const Source>> source = OpenSource(path);
-  if (!source) return source.error();
-  if ((*source)->is_directory()) return {};
-  const Result<Buffer> head = ReadHead(**source);
-  if (!head) return head.error();
-  if (IsContainer(head->span())) return {};
-  return Error{Code::kNotContainer, WhyNoContainer(head->span())};
+  const std::shared_ptr<const Source> source = CTXFS_TRY(OpenSource(path));
+  if (source->is_directory()) return {};
+  const Buffer head = CTXFS_TRY(ReadHead(*source));
+  if (IsContainer(head.span())) return {};
+  return Error{Code::kNotContainer, WhyNoContainer(head.span(), source.get())};
 }
 
 }  // namespace
 
 bool IsPlainDirectory(const std::string& path) {
   struct stat st {};
-  if (::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return false;
+  const bool url = IsUrl(path);
+  if (!url && (::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))) {
+    return false;
+  }
   const Result<std::shared_ptr<const Source>> directory = OpenSource(path);
+  if (url && (!directory || !(*directory)->is_directory())) return false;
   return !directory || !(IsContainerDirectory(**directory) ||
                          ResemblesContainer(**directory));
 }
 
+std::vector<std::string> TreesOf(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path real = fs::canonical(path, failed);
+  if (failed) return {};
+  if (!fs::is_directory(real, failed)) {
+    const fs::path given =
+        fs::canonical(fs::absolute(path, failed).parent_path(), failed);
+    if (failed || given == real.parent_path()) return {real.parent_path()};
+    return {real.parent_path(), given};
+  }
+  std::vector<std::string> trees = {real};
+  for (std::string& blobs : BlobsBeside(trees.front())) {
+    // A link in its place could name any directory.
+    if (fs::canonical(blobs, failed) == blobs) trees.push_back(blobs);
+  }
+  return trees;
+}
+
 std::string BaseName(const std::string& path) {
-  const size_t end = path.find_last_not_of('/');
-  const std::string trimmed = path.substr(0, end + 1);
+  std::string trimmed = WithoutVersion(WithoutQuery(path));
+  trimmed.resize(trimmed.find_last_not_of('/') + 1);
   return trimmed.substr(trimmed.rfind('/') + 1);
 }
 
+std::unique_ptr<Directory> DirectoryOf(
+    Sources sources, const SystemDirectory::Options& options) {
+  if (sources.tops.empty() && IsUrl(sources.directory)) {
+    return std::make_unique<StoreDirectory>(std::move(sources.directory));
+  }
+  if (sources.tops.empty()) {
+    return std::make_unique<SystemDirectory>(std::move(sources.directory),
+                                             options);
+  }
+  return std::make_unique<SystemDirectory>(std::move(sources.tops), options);
+}
+
+MountedContainers::Budget BudgetFor(const Sources& sources, uint64_t index) {
+  const uint64_t usual = sources.container == nullptr
+                             ? limits::kOpenContainerBytes
+                             : limits::kOpenBytes;
+  return {.bytes = index == 0 ? usual : index, .top = sources.bytes};
+}
+
 Result<Sources> FindSources(const std::vector<std::string>& paths,
-                            const OpenOptions& options, std::string* failed) {
+                            const OpenOptions& options, std::string* failed,
+                            uint64_t index) {
   Sources sources;
   const std::string& first = *failed = paths.front();
+  // A server that fails is asked once. What it gave is not asked for again.
+  if (paths.size() == 1 && IsUrl(first)) CTXFS_TRY(OpenSource(first));
   if (paths.size() == 1 && IsPlainDirectory(first)) {
-    Result<std::string> path = AbsolutePath(first);
-    if (!path) return std::move(path).error();
-    sources.directory = std::move(*path);
+    sources.directory = CTXFS_TRY(AbsolutePath(first));
     return sources;
   }
   if (paths.size() == 1) {
-    Result<std::shared_ptr<const Container>> container =
-        OpenContainerFile(first, options);
-    if (!container) return std::move(container).error();
-    sources.container = std::move(*container);
+    const HeapMeter meter;
+    const HeapAllowance allowance(index == 0 ? limits::kOpenBytes : index,
+                                  {Code::kLimit, "index="});
+    sources.container = CTXFS_TRY(OpenContainerFile(first, options));
+    sources.bytes = meter.bytes();
     return sources;
+  }
+  const auto url = std::ranges::find_if(paths, IsUrl);
+  if (url != paths.end()) {
+    *failed = *url;
+    return Error{Code::kUnsupported, "a URL must be the only SOURCE"};
   }
   std::unordered_set<std::string> names;
   FreeNames free_names;
   for (const std::string& source : paths) {
     *failed = source;
-    if (Status shown = CheckTop(source); !shown) return shown.error();
-    Result<std::string> path = AbsolutePath(source);
-    if (!path) return std::move(path).error();
-    const std::string name = SafeComponent(BaseName(*path));
+    CTXFS_TRY(CheckTop(source));
+    std::string path = CTXFS_TRY(AbsolutePath(source));
+    const std::string name = SafeComponent(BaseName(path));
     std::string free = free_names.Find(
         {.name = name},
         [&](const std::string& one) { return !names.insert(one).second; });
-    sources.tops.push_back({std::move(free), std::move(*path)});
+    sources.tops.push_back({std::move(free), std::move(path)});
   }
   return sources;
 }
