@@ -30,21 +30,21 @@ Prefetcher::~Prefetcher() {
   for (std::thread& thread : threads) thread.join();
 }
 
-void Prefetcher::Note(const Namespace::OpenFile& file, uint64_t offset,
-                      uint64_t end) {
+void Prefetcher::ObserveRead(const OpenFile& file, uint64_t offset,
+                             uint64_t end) {
   const uint64_t size = file.content.size();
   if (file.entries == nullptr || size < kSmallest ||
       (offset != 0 && end < size)) {
     return;
   }
   const MutexLock lock(mutex_);
-  if (offset == 0) Begun(file);
+  if (offset == 0) OnSequentialStart(file);
   if (end >= size) {
     ended_[next_ended_++ % ended_.size()] = {file.entries.get(), file.entry};
   }
 }
 
-void Prefetcher::Begun(const Namespace::OpenFile& file) {
+void Prefetcher::OnSequentialStart(const OpenFile& file) {
   const uint32_t entry = file.entry;
   const FileTable* const entries = file.entries.get();
   if (entry == 0 || std::find(ended_.begin(), ended_.end(),

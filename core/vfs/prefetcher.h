@@ -28,7 +28,7 @@ class Prefetcher {
   Prefetcher& operator=(const Prefetcher&) = delete;
 
   /// Bytes [offset, end) of a file are being read.
-  void Note(const Namespace::OpenFile& file, uint64_t offset, uint64_t end);
+  void ObserveRead(const OpenFile& file, uint64_t offset, uint64_t end);
 
  private:
   struct Entry {
@@ -41,7 +41,7 @@ class Prefetcher {
     uint32_t entry;
   };
 
-  void Begun(const Namespace::OpenFile& file) CTXFS_REQUIRES(mutex_);
+  void OnSequentialStart(const OpenFile& file) CTXFS_REQUIRES(mutex_);
   void Start() CTXFS_REQUIRES(mutex_);
   void Run();
   void Prepare(Job job);

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/vfs/source_tree.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "core/base/parallel.h"
+#include "core/container/format.h"
+#include "core/io/url.h"
+#include "core/io/url_store.h"
+#include "core/vfs/sources.h"
+#include "core/vfs/xattr.h"
+#include "core/views/view.h"
+
+namespace ctxfs {
+namespace {
+
+/// Fails for an empty directory: probably a wrong path, or a disk that is not
+/// mounted. A mount accepts it, because it may be filled later.
+Status CheckNotEmpty(const std::string& source) {
+  std::error_code failed;
+  const bool empty = std::filesystem::is_directory(source, failed) &&
+                     std::filesystem::is_empty(source, failed);
+  if (failed || !empty) return {};
+  return Error{Code::kNotFound,
+               "the directory is empty: there is no container in it"};
+}
+
+}  // namespace
+
+Target ParseTarget(const std::string& argument) {
+  const size_t start = IsUrl(argument) ? argument.find("://") + 3
+                                       : argument.find_first_not_of('/');
+  const size_t cut = argument.find("//", start);
+  if (start == std::string::npos || cut == std::string::npos) {
+    return {argument, ""};
+  }
+  Target target{argument.substr(0, cut), ""};
+  const size_t from = argument.find_first_not_of('/', cut);
+  if (from != std::string::npos) {
+    target.path = argument.substr(from);
+    target.path.resize(target.path.find_last_not_of('/') + 1);
+  }
+  return target;
+}
+
+std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments) {
+  std::vector<std::string> sources;
+  sources.reserve(arguments.size());
+  for (const std::string& argument : arguments) {
+    sources.push_back(ParseTarget(argument).source);
+  }
+  return sources;
+}
+
+SourceTree::SourceTree(std::unique_ptr<Namespace> files,
+                       const RequestLimits& limits)
+    : interrupt_(limits.interrupt),
+      cache_(limits.cache_bytes),
+      files_(std::move(files)) {}
+
+Result<std::unique_ptr<SourceTree>> SourceTree::Open(
+    const std::string& source, const OpenOptions& options, const ViewSet& views,
+    ListMode list, LeavingLinks links, const RequestLimits& limits) {
+  CTXFS_TRY(CheckNotEmpty(source));
+  std::string failed;
+  Sources sources = CTXFS_TRY(FindSources({source}, options, &failed));
+  Shown shown{.open = options,
+              .list_mode = list,
+              .extras =
+                  [views](const std::shared_ptr<const Container>& of) {
+                    return AttachedViews(of, views);
+                  },
+              .budget = BudgetFor(sources)};
+  if (sources.container != nullptr) {
+    shown.container = std::move(sources.container);
+  } else {
+    const SystemDirectory::Options found{.refuses_leaving =
+                                             links == LeavingLinks::kRefused};
+    shown.mirror = std::make_unique<Mirror>(
+        DirectoryOf(std::move(sources), found),
+        Mirror::Options{.list_inside = list == ListMode::kAll});
+  }
+  auto files = std::make_unique<Namespace>(std::move(shown));
+  CTXFS_TRY(files->status());
+  return std::unique_ptr<SourceTree>(new SourceTree(std::move(files), limits));
+}
+
+Status SourceTree::GoTo(Walk& walk, std::string_view name, bool follow) {
+  constexpr unsigned kMostLinks = 40;  // as Linux
+  const Error missing{Code::kNotFound, "no such file or directory"};
+  if (name.empty() || name == ".") return {};
+  if (name == "..") {
+    walk.leaves = walk.way.size() == 1;
+    if (walk.leaves) return missing;
+    walk.way.pop_back();
+    return {};
+  }
+  const File& at = walk.way.back();
+  if (!at.directory) return missing;
+  const std::optional<FoundNode> found =
+      CTXFS_TRY(files_->Lookup(at.inode, name, context()));
+  if (!found) return missing;
+  const Attributes& attributes = found->attributes;
+  File file{.path = at.path.empty() ? std::string(name)
+                                    : at.path + "/" + std::string(name),
+            .inode = found->inode,
+            .directory = attributes.directory,
+            .link = attributes.link,
+            .has_others = attributes.names > 1};
+  if (!file.link || (!follow && walk.rest.empty())) {
+    walk.way.push_back(std::move(file));
+    return {};
+  }
+  if (++walk.links > kMostLinks) {
+    return Error{Code::kNotFound, "too many levels of symbolic links"};
+  }
+  const std::string target = CTXFS_TRY(ReadLink(file));
+  walk.rest = walk.rest.empty() ? target : target + "/" + walk.rest;
+  return {};
+}
+
+Status SourceTree::Go(Walk& walk, bool follow) {
+  while (!walk.rest.empty()) {
+    const size_t slash = std::min(walk.rest.find('/'), walk.rest.size());
+    const std::string name = walk.rest.substr(0, slash);
+    walk.rest.erase(0, slash + 1);
+    CTXFS_TRY(GoTo(walk, name, follow));
+  }
+  return {};
+}
+
+Result<SourceTree::File> SourceTree::Find(std::string_view path, bool follow) {
+  Walk walk{.way = {{"", kRootInode, true}}, .rest = std::string(path)};
+  CTXFS_TRY(Go(walk, follow));
+  File file = std::move(walk.way.back());
+  file.path = path;
+  return file;
+}
+
+Result<bool> SourceTree::StaysBelow(const File& top, const File& link) {
+  if (top.path.empty()) return true;  // it stays in its container
+  Walk walk{.way = {top}, .rest = link.path.substr(top.path.size() + 1)};
+  CTXFS_TRY(Go(walk, /*follow=*/false));
+  walk.way.pop_back();
+  walk.rest = CTXFS_TRY(ReadLink(link));
+  const Status gone = Go(walk, /*follow=*/true);
+  if (gone || gone.error().code == Code::kNotFound) return !walk.leaves;
+  return gone.error();
+}
+
+void SourceTree::LookAhead(
+    const File& directory, const Listing& listing,
+    const std::function<bool(const std::string& name)>& wanted) {
+  if (TheUrlStore() == nullptr) return;
+  constexpr unsigned kAtOnce = 8;
+  std::vector<std::string> names;
+  for (uint64_t i = 0; i < listing.count(); ++i) {
+    const std::optional<Listing::Name> name = listing.At(i, false, context());
+    if (name && !name->type_known && wanted(name->name)) {
+      names.push_back(name->name);
+    }
+  }
+  // What they are is kept; errors come back when they are looked up again.
+  ForEachInParallel(names.size(), kAtOnce, [&](uint64_t i) {
+    (void)files_->Lookup(directory.inode, names[i], context());
+  });
+}
+
+Status SourceTree::ForEachName(
+    const File& directory,
+    const std::function<Status(const std::string& path, bool directory)>&
+        visit) {
+  const std::unique_ptr<Listing> listing =
+      CTXFS_TRY(files_->OpenDirectory(directory.inode, context()));
+  CTXFS_TRY(listing->Rewind(context()));
+  LookAhead(directory, *listing, &MayReplaceFile);
+  const std::string above = directory.path.empty() ? "" : directory.path + "/";
+  const bool far = TheUrlStore() != nullptr;
+  for (uint64_t i = 0; i < listing->count(); ++i) {
+    const std::optional<Listing::Name> name = listing->At(i, false, context());
+    if (!name) continue;
+    bool is_directory = name->directory;
+    if (!name->type_known && (!far || MayReplaceFile(name->name))) {
+      const std::optional<FoundNode> found =
+          CTXFS_TRY(files_->Lookup(directory.inode, name->name, context()));
+      if (!found) continue;  // removed since it was listed
+      is_directory = found->attributes.directory;
+    }
+    CTXFS_TRY(visit(above + name->name, is_directory));
+  }
+  return {};
+}
+
+Status SourceTree::ForEach(
+    const File& directory, const std::function<Status(const File&)>& visit,
+    const std::function<void(const std::string& path, const Error& error)>&
+        lost) {
+  const std::unique_ptr<Listing> listing =
+      CTXFS_TRY(files_->OpenDirectory(directory.inode, context()));
+  CTXFS_TRY(listing->Rewind(context()));
+  LookAhead(directory, *listing, [](const std::string&) { return true; });
+  const std::string above = directory.path.empty() ? "" : directory.path + "/";
+  for (uint64_t i = 0; i < listing->count(); ++i) {
+    const std::optional<Listing::Name> name = listing->At(i, false, context());
+    if (!name) continue;
+    // The inode of a mirrored file is valid from its first look-up on. It is
+    // not forgotten: `visit` may keep the file.
+    File file{above + name->name, name->inode, name->directory, name->link,
+              name->has_others};
+    if ((name->inode & Mirror::kBit) != 0 || !name->type_known) {
+      const Result<std::optional<FoundNode>> found =
+          files_->Lookup(directory.inode, name->name, context());
+      if (!found && lost != nullptr) {
+        lost(file.path, found.error());
+        continue;
+      }
+      if (!found) return found.error();
+      if (!*found) continue;  // removed since it was listed
+      file.inode = (*found)->inode;
+      file.directory = (*found)->attributes.directory;
+      file.link = (*found)->attributes.link;
+    }
+    CTXFS_TRY(visit(file));
+  }
+  return {};
+}
+
+Result<uint64_t> SourceTree::Size(const File& file) {
+  const Attributes attributes = CTXFS_TRY(Examine(file));
+  return attributes.size;
+}
+
+Result<std::optional<uint64_t>> SourceTree::CheapSize(const File& file) {
+  const Cost cost = CTXFS_TRY(files_->SizeCost(file.inode, context()));
+  if (cost > Cost::kSmallRead) return std::optional<uint64_t>();
+  const uint64_t size = CTXFS_TRY(Size(file));
+  return std::optional(size);
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> SourceTree::Xattrs(
+    const File& file) {
+  const std::optional<EntryInfo> info = CTXFS_TRY(Describe(file));
+  if (!info) return std::vector<std::pair<std::string, std::string>>();
+  return EntryXattrs(*info, files_->PathInContainer(file.inode, context()));
+}
+
+Result<OpenFile> SourceTree::Open(const File& file) {
+  if (file.directory) return Error{Code::kNotFound, "is a directory"};
+  return files_->Open(file.inode, context());
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/interrupt.h"
+#include "core/base/limits.h"
+#include "core/base/result.h"
+#include "core/content/block_cache.h"
+#include "core/content/read_context.h"
+#include "core/vfs/namespace.h"
+#include "core/views/view.h"
+
+namespace ctxfs {
+
+/// An operand SOURCE//PATH.
+struct Target {
+  std::string source;
+  std::string path;  // in it, without slashes at its ends; empty: all of it
+};
+Target ParseTarget(const std::string& argument);
+std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments);
+
+/// How a directory that is no container treats links that lead out of it. Links
+/// that a container names follow docs/tree.md, section 10, in any case.
+enum class LeavingLinks : uint8_t { kFollowed, kRefused };
+
+/// What requests of a SourceTree may take.
+struct RequestLimits {
+  uint64_t cache_bytes = 256 * limits::kMiB;
+  /// Ends requests; outlives the tree.
+  const Interrupt* interrupt = &NeverInterrupted();
+};
+
+/// A source as a mount of it with `flat` would show it, without FUSE and
+/// without the mount's own files.
+class SourceTree {
+ public:
+  /// `list` selects what ForEach visits. With kRefused, links that lead out of
+  /// a plain directory cannot be found.
+  static Result<std::unique_ptr<SourceTree>> Open(
+      const std::string& source, const OpenOptions& options,
+      const ViewSet& views, ListMode list,
+      LeavingLinks links = LeavingLinks::kFollowed,
+      const RequestLimits& limits = {});
+
+  /// A file or a directory of the tree.
+  struct File {
+    std::string path;  // below the source; empty for the source itself
+    Inode inode;
+    bool directory;
+    bool link = false;        // a symbolic one
+    bool has_others = false;  // names with the same inode: hard links
+
+    std::string name() const { return path.substr(path.rfind('/') + 1); }
+  };
+
+  /// Follows symbolic links, the last component only if `follow` is set. Fails
+  /// with kNotFound if `path` does not exist.
+  Result<File> Find(std::string_view path, bool follow = true);
+
+  /// The target of a symbolic link.
+  Result<std::string> ReadLink(const File& link) {
+    return files_->ReadLink(link.inode, context());
+  }
+  /// Whether the target of a link below the directory `top` is below it too.
+  Result<bool> StaysBelow(const File& top, const File& link);
+
+  /// Calls `visit` with the path of each child of `directory` and whether it is
+  /// a directory. In a store of objects, no file is read whose name is not that
+  /// of a container.
+  Status ForEachName(const File& directory,
+                     const std::function<Status(const std::string& path,
+                                                bool directory)>& visit);
+
+  /// Calls `visit` with each child of `directory`, in the order of the
+  /// container, until a call fails. Decodes nothing. Calls `lost` with each
+  /// that cannot be found; without it, the first such error ends the listing.
+  Status ForEach(const File& directory,
+                 const std::function<Status(const File&)>& visit,
+                 const std::function<void(const std::string& path,
+                                          const Error& error)>& lost = nullptr);
+
+  /// Returns the bytes of a file. This may generate or decode it.
+  Result<uint64_t> Size(const File& file);
+  /// The same, or nullopt if finding it may decode the file.
+  Result<std::optional<uint64_t>> CheapSize(const File& file);
+  Result<OpenFile> Open(const File& file);
+  Result<std::optional<EntryInfo>> Describe(const File& file) {
+    return files_->Describe(file.inode, context());
+  }
+  Result<Attributes> Examine(const File& file) {
+    return files_->Examine(file.inode, context());
+  }
+  /// EntryXattrs of a file; empty if there are none.
+  Result<std::vector<std::pair<std::string, std::string>>> Xattrs(
+      const File& file);
+
+  BlockCache& cache() { return cache_; }
+  ReadContext context() { return {cache_, *interrupt_}; }
+
+ private:
+  SourceTree(std::unique_ptr<Namespace> files, const RequestLimits& limits);
+
+  /// Looks up the names of a listing whose type is not known, and for which
+  /// `wanted`, many at a time: each is a request to a server.
+  void LookAhead(const File& directory, const Listing& listing,
+                 const std::function<bool(const std::string& name)>& wanted);
+
+  /// A walk along a path.
+  struct Walk {
+    std::vector<File> way;  // from the start to the current one
+    std::string rest;       // of the path
+    unsigned links = 0;     // followed so far
+    bool leaves = false;    // ".." has led above the start
+  };
+  /// Goes to the end of `walk`. Fails with kNotFound if that does not exist or
+  /// is above the start.
+  Status Go(Walk& walk, bool follow);
+  Status GoTo(Walk& walk, std::string_view name, bool follow);
+
+  const Interrupt* interrupt_;
+  BlockCache cache_;
+  std::unique_ptr<Namespace> files_;
+};
+
+}  // namespace ctxfs
