@@ -103,6 +103,12 @@ MountPoint::MountPoint(MountPoint&& other) noexcept
   other.made_ = false;
 }
 
+bool MountPoint::Restore() {
+  const bool gone = ::mkdir(path_.c_str(), 0755) == 0;
+  made_ = made_ || gone;
+  return gone;
+}
+
 MountPoint::~MountPoint() {
   if (made_) (void)::rmdir(path_.c_str());
 }

@@ -21,6 +21,11 @@ class MountPoint {
   MountPoint& operator=(MountPoint&&) = delete;
   ~MountPoint();
 
+  /// Creates the directory again if it is gone; returns whether it was. A
+  /// daemon removes what it has created only after its mount has ended, and by
+  /// then the next mount may have begun.
+  bool Restore();
+
   /// Absolute, because the daemon changes its working directory.
   const std::string& path() const { return path_; }
 

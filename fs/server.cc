@@ -26,14 +26,15 @@ std::unique_ptr<SignalWatch> MakeSignalWatch() {
 
 std::unique_ptr<Mirror> MakeMirror(Sources sources, const MountOptions& options,
                                    const std::string& mount_point) {
-  const Mirror::Options shown{.mount_point = mount_point,
-                              .confined = options.AllowsOthers(),
-                              .list_inside = options.list == ListMode::kAll,
+  const Mirror::Options shown{.list_inside = options.list == ListMode::kAll,
                               .lasting = std::chrono::seconds(options.timeout)};
-  if (sources.tops.empty()) {
-    return std::make_unique<Mirror>(sources.directory, shown);
-  }
-  return std::make_unique<Mirror>(std::move(sources.tops), shown);
+  const SystemDirectory::Options found{
+      .mount_point = mount_point,
+      .confined = options.AllowsOthers(),
+      // Needed only if the kernel may keep names for more than a second.
+      .watched = shown.lasting > std::chrono::seconds(1)};
+  return std::make_unique<Mirror>(DirectoryOf(std::move(sources), found),
+                                  shown);
 }
 
 }  // namespace
@@ -53,19 +54,31 @@ Server::Server(Sources sources, const MountOptions& options,
       [views = options.views](const std::shared_ptr<const Container>& of) {
         return AttachedViews(of, views);
       };
-  const MountedContainers::Budget budget{.bytes = options.index_bytes};
+  const MountedContainers::Budget budget =
+      BudgetFor(sources, options.index_bytes);
+  Shown shown{.stats = StatsFile(),
+              .open = open_options,
+              .work_limit = work_limit(),
+              .list_mode = options.list,
+              .extras = extras,
+              .budget = budget};
   if (sources.container != nullptr) {
     name_ = BaseName(options.sources.front());
-    files_ = std::make_unique<Namespace>(std::move(sources.container),
-                                         options.flat ? "" : name_, StatsFile(),
-                                         open_options, extras, budget);
+    shown.container = std::move(sources.container);
+    shown.name = options.flat ? "" : name_;
   } else {
-    files_ = std::make_unique<Namespace>(
-        MakeMirror(std::move(sources), options, mount_point), StatsFile(),
-        open_options, extras, budget);
+    shown.mirror = MakeMirror(std::move(sources), options, mount_point);
+    mirror_ = shown.mirror.get();
   }
-  files_->LimitWork({.factor = options.max_expansion});
-  files_->SetListMode(options.list);
+  files_ = std::make_unique<Namespace>(std::move(shown));
+}
+
+void Server::TellChanges(Mirror::Changed changed) {
+  if (mirror_ != nullptr) mirror_->TellChanges(std::move(changed));
+}
+
+void Server::StopTelling() {
+  if (mirror_ != nullptr) mirror_->StopTelling();
 }
 
 Result<int> Server::OpenSpillFile() {
@@ -98,6 +111,7 @@ std::shared_ptr<const FileTable> Server::StatsFile() {
 Permissions Server::Show(const Attributes& attributes) const {
   constexpr mode_t kFile = 0444;
   constexpr mode_t kDirectory = 0555;
+  constexpr mode_t kLink = 0777;  // the kernel does not check it
   Permissions shown{options_.uid, options_.gid,
                     attributes.directory ? kDirectory : kFile};
   if (others_ && attributes.permissions) {
@@ -108,6 +122,7 @@ Permissions Server::Show(const Attributes& attributes) const {
     shown.bits &= made_from.bits;
   }
   shown.bits = attributes.locked ? 0 : shown.bits & ~options_.umask;
+  if (attributes.link) shown.bits = kLink;
   return shown;
 }
 

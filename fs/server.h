@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <unordered_set>
@@ -39,6 +38,11 @@ class Server {
   /// that is an error where the options name its directory.
   Result<int> OpenSpillFile();
   const MountOptions& options() const { return options_; }
+  WorkLimit work_limit() const { return {.factor = options_.max_expansion}; }
+
+  /// Mirror::TellChanges and StopTelling; nothing of a container changes.
+  void TellChanges(Mirror::Changed changed);
+  void StopTelling();
 
   /// Whether files may be mapped that are opened with direct_io. Set before
   /// there are threads.
@@ -72,6 +76,7 @@ class Server {
   BlockCache cache_;
   Stats stats_;
   std::string name_;  // of the one container; empty when there may be several
+  Mirror* mirror_ = nullptr;  // of files_; null for a container
   std::unique_ptr<Namespace> files_;
   Prefetcher prefetcher_;
   bool maps_direct_io_ = false;

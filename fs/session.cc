@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/base/text.h"
@@ -47,12 +46,17 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   fuse_session* get() { return session_; }
-  bool Mount(const std::string& path) {
-    mounted_ = fuse_session_mount(session_, path.c_str()) == 0;
+  bool Mount(MountPoint& point) {
+    (void)point.Restore();
+    mounted_ = MountAt(point) || (point.Restore() && MountAt(point));
     return mounted_;
   }
 
  private:
+  bool MountAt(const MountPoint& point) {
+    return fuse_session_mount(session_, point.path().c_str()) == 0;
+  }
+
   fuse_session* session_;
   bool mounted_ = false;
 };
@@ -112,8 +116,9 @@ Confinement ConfinementOf(const Sources& sources, const MountOptions& options) {
     const std::filesystem::path path =
         std::filesystem::canonical(options.sources.front(), failed);
     if (failed) return {};
-    if (sources.container->source()->is_directory()) return {{path}, ""};
-    return {{path.parent_path()}, path};
+    const std::vector<std::string> trees = TreesOf(options.sources.front());
+    if (sources.container->source()->is_directory()) return {trees, ""};
+    return {trees, path};
   }
   Confinement confinement;
   confinement.watches = options.timeout > 1;
@@ -123,8 +128,10 @@ Confinement ConfinementOf(const Sources& sources, const MountOptions& options) {
     return confinement;
   }
   if (sources.tops.empty()) confinement.trees = {sources.directory};
-  for (const Mirror::Top& top : sources.tops) {
-    confinement.trees.push_back(top.path);
+  for (const SystemDirectory::Top& top : sources.tops) {
+    for (std::string& tree : TreesOf(top.path)) {
+      confinement.trees.push_back(std::move(tree));
+    }
   }
   return confinement;
 }
@@ -150,7 +157,7 @@ ExitCode Serve(const MountOptions& options,
   open_options.verify = options.verify != VerifyMode::kOff;
   open_options.salvage = options.salvage;
   open_options.watch_ctime = true;
-  if (options.AllowsOthers()) open_options.audience = Audience::kEveryone;
+  if (options.AllowsOthers()) open_options.access = AccessScope::kEveryone;
   if (!options.key_file.empty()) {
     Result<std::shared_ptr<const MasterKey>> key =
         ReadKeyFile(options.key_file, options.insecure_key_file);
@@ -161,7 +168,8 @@ ExitCode Serve(const MountOptions& options,
     open_options.key = std::move(*key);
   }
   std::string source;
-  Result<Sources> sources = FindSources(options.sources, open_options, &source);
+  Result<Sources> sources =
+      FindSources(options.sources, open_options, &source, options.index_bytes);
   if (!sources) {
     return EndWith(ExitCodeOf(sources.error()),
                    Quote(source) + ": " + sources.error().Text());
@@ -195,8 +203,8 @@ ExitCode Serve(const MountOptions& options,
   fuse_session* const raw = NewSession(options, server);
   if (raw == nullptr) return ExitCode::kFuse;
   Session session(raw);
-  if (fuse_set_signal_handlers(raw) != 0 ||
-      !session.Mount(mount_point->path()) || !AnswerInit(raw, server)) {
+  if (fuse_set_signal_handlers(raw) != 0 || !session.Mount(*mount_point) ||
+      !AnswerInit(raw, server)) {
     return EndWith(
         ExitCode::kFuse,
         "mount point " + Quote(mount_point->path()) +
@@ -209,12 +217,12 @@ ExitCode Serve(const MountOptions& options,
   Log(LogLevel::kInfo,
       Quote(options.sources.front()) + " is mounted at " + mount_point->path());
   ready();
-  server.files().TellChanges([raw](Inode directory, const std::string& name) {
+  server.TellChanges([raw](Inode directory, const std::string& name) {
     ForgetKernelName(raw, directory, name);
   });
   const bool served = RunLoop(raw, ThreadCount(options), confinement, **relay,
                               server.signals(), [&server] {
-                                server.files().StopTelling();
+                                server.StopTelling();
                                 server.pool().Stop();
                               });
   return served ? ExitCode::kOk : ExitCode::kFuse;
