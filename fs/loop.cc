@@ -7,7 +7,6 @@
 
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "core/vfs/log.h"
 #include "fs/sandbox/sandbox.h"

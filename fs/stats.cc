@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/stats.h"
 
-#include <cinttypes>
 #include <cstdio>
 
 namespace ctxfs {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/common/mount_stats.h"
 
-#include <charconv>
+#include <fmt/core.h>
+
 #include <sstream>
 #include <string_view>
 #include <utility>
+
+#include "core/base/whole_number.h"
 
 namespace ctxfs {
 namespace {
@@ -15,8 +18,8 @@ constexpr std::string_view kLimit = "ctxfs_cache_limit_bytes";
 std::string Gauge(std::string_view name, std::string_view help,
                   uint64_t value) {
   const std::string metric(name);
-  return "# HELP " + metric + " " + std::string(help) + "\n# TYPE " + metric +
-         " gauge\n" + metric + " " + std::to_string(value) + "\n";
+  return fmt::format("# HELP {} {}\n# TYPE {} gauge\n{} {}\n", metric, help,
+                     metric, metric, value);
 }
 
 }  // namespace
@@ -33,11 +36,9 @@ MountStats ParseMountStats(const std::string& text) {
     if (space == std::string::npos) continue;
     for (const auto& [name, field] : fields) {
       if (std::string_view(line).substr(0, space) != name) continue;
-      uint64_t value = 0;
-      const char* const end = line.data() + line.size();
-      const auto [at, error] =
-          std::from_chars(line.data() + space + 1, end, value);
-      if (error == std::errc() && at == end) *field = value;
+      const auto value =
+          WholeNumber<uint64_t>(std::string_view(line).substr(space + 1));
+      if (value) *field = *value;
     }
   }
   return stats;

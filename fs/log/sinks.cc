@@ -5,6 +5,8 @@
 
 #include <cstdio>
 
+#include "fs/common/shown_text.h"
+
 namespace ctxfs {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr int kPriorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
 
 LogSink StderrSink() {
   return [](LogLevel /*level*/, const std::string& message) {
-    return std::fprintf(stderr, "ctxfs: %s\n", message.c_str()) >= 0;
+    return std::fprintf(stderr, "ctxfs: %s\n", ShownText(message).c_str()) >= 0;
   };
 }
 

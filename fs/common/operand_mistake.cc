@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/common/operand_mistake.h"
+
+#include <sys/stat.h>
+
+#include <string_view>
+
+#include "core/base/text.h"
+#include "core/container/format.h"
+#include "core/io/directory.h"
+#include "core/io/url.h"
+
+namespace ctxfs {
+namespace {
+
+struct Remote {
+  std::string_view scheme;
+  std::string_view program;  // copies such a file
+};
+
+constexpr Remote kRemotes[] = {
+    {"gs://", "gcloud storage cp"},
+    {"az://", "azcopy copy"},
+    {"abfs://", "azcopy copy"},
+    {"abfss://", "azcopy copy"},
+};
+
+bool Exists(const std::string& path) {
+  struct stat st {};
+  return ::lstat(path.c_str(), &st) == 0;
+}
+
+std::string RemoteMistake(const std::string& operand) {
+  for (const auto& [scheme, program] : kRemotes) {
+    if (!operand.starts_with(scheme)) continue;
+    return Quote(operand) +
+           ": this store is not supported yet; copy the file with '" +
+           std::string(program) + "' and name the copy";
+  }
+  return "";
+}
+
+bool IsContainerAt(const std::string& path) {
+  const auto source = OpenSource(path);
+  if (!source) return false;
+  if ((*source)->is_directory()) return IsContainerDirectory(**source);
+  const Result<Buffer> head = ReadHead(**source);
+  return head && IsContainer(head->span());
+}
+
+}  // namespace
+
+std::string OperandMistake(const std::string& operand, bool with_path) {
+  if (IsUrl(operand)) return "";
+  const size_t mark = with_path
+                          ? operand.find("//", operand.find_first_not_of('/'))
+                          : std::string::npos;
+  const std::string source = operand.substr(0, mark);
+  if (Exists(source)) return "";
+  if (std::string remote = RemoteMistake(operand); !remote.empty()) {
+    return remote;
+  }
+  for (size_t cut = source.rfind('/'); cut != std::string::npos && cut > 0;
+       cut = source.rfind('/', cut - 1)) {
+    const std::string above = source.substr(0, cut);
+    if (above.ends_with('/') || !Exists(above)) continue;
+    const size_t rest = operand.find_first_not_of('/', cut);
+    if (rest == std::string::npos || !IsContainerAt(above)) return "";
+    const std::string meant = Quote(above + "//" + operand.substr(rest));
+    return Quote(operand) + ": " + Quote(above) +
+           (with_path ? " is a container: write " + meant
+                      : " is a container: name it alone; ls, cat and extract "
+                        "take " +
+                            meant);
+  }
+  return "";
+}
+
+}  // namespace ctxfs
