@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <utility>
 
 #include "core/codec/digest.h"
 #include "core/io/fd.h"
@@ -25,7 +26,14 @@ struct RulesetAttr {
 constexpr uint64_t kReadFile = LANDLOCK_ACCESS_FS_READ_FILE;
 constexpr uint64_t kReadDir = LANDLOCK_ACCESS_FS_READ_DIR;
 constexpr uint64_t kWriteFile = LANDLOCK_ACCESS_FS_WRITE_FILE;
+// What NewFile and TargetTree (fs/commands) do to a directory.
+constexpr uint64_t kFill = kReadDir | kWriteFile | LANDLOCK_ACCESS_FS_MAKE_REG |
+                           LANDLOCK_ACCESS_FS_MAKE_DIR |
+                           LANDLOCK_ACCESS_FS_MAKE_SYM |
+                           LANDLOCK_ACCESS_FS_REMOVE_FILE;
+constexpr uint64_t kRefer = uint64_t{1} << 13U;  // hard links, from interface 2
 constexpr uint64_t kIoctlDevice = uint64_t{1} << 15U;  // from interface 5
+constexpr uint64_t kConnectTcp = uint64_t{1} << 1U;    // from interface 4
 
 /// Every right that interface `abi` can deny.
 RulesetAttr AllOf(int abi) {
@@ -40,18 +48,53 @@ RulesetAttr AllOf(int abi) {
   return all;
 }
 
-/// Allows `access` at `path` and below. A path that does not exist is ignored.
-Status Allow(int ruleset, const std::string& path, uint64_t access) {
-  const Fd at(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (!at.ok()) return {};
+/// A set of rules that is filled and then enforced.
+struct Ruleset {
+  int abi;  // 0: the kernel has no Landlock
+  Fd rules;
+};
+
+Result<Ruleset> NewRuleset(uint64_t free_network_access) {
+  DenyNewPrivileges();
+  const auto abi =
+      static_cast<int>(::syscall(SYS_landlock_create_ruleset, nullptr, 0,
+                                 LANDLOCK_CREATE_RULESET_VERSION));
+  if (abi < 1) return Ruleset{0, Fd(-1)};
+  RulesetAttr all = AllOf(abi);
+  all.handled_access_net &= ~free_network_access;
+  const size_t size = abi >= 6   ? sizeof(all)
+                      : abi >= 4 ? 2 * sizeof(uint64_t)
+                                 : sizeof(uint64_t);
+  Fd ruleset(
+      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &all, size, 0)));
+  if (!ruleset.ok()) return IoError("cannot create the Landlock rules");
+  return Ruleset{abi, std::move(ruleset)};
+}
+
+Result<int> Enforce(const Ruleset& ruleset) {
+  if (::syscall(SYS_landlock_restrict_self, ruleset.rules.get(), 0) != 0) {
+    return IoError("cannot enforce the Landlock rules");
+  }
+  return ruleset.abi;
+}
+
+/// Allows `access` to the open file or directory `at`, and below it.
+Status AllowAt(int ruleset, int at, const std::string& path, uint64_t access) {
   landlock_path_beneath_attr rule{};
   rule.allowed_access = access;
-  rule.parent_fd = at.get();
+  rule.parent_fd = at;
   if (::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH,
                 &rule, 0) != 0) {
     return IoError("cannot add " + path + " to the Landlock rules");
   }
   return {};
+}
+
+/// The same for `path`, which is ignored if it does not exist.
+Status Allow(int ruleset, const std::string& path, uint64_t access) {
+  const Fd at(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!at.ok()) return {};
+  return AllowAt(ruleset, at.get(), path, access);
 }
 
 /// Loads what OpenSSL reads from files when a digest is first used, which the
@@ -65,34 +108,40 @@ void LoadDigests() {
 
 void DenyNewPrivileges() { (void)::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
 
-Result<int> EnterSandbox(const std::vector<std::string>& trees) {
+Result<int> EnterSandbox(const std::vector<std::string>& trees, int written) {
   LoadDigests();
-  DenyNewPrivileges();
-  const auto abi =
-      static_cast<int>(::syscall(SYS_landlock_create_ruleset, nullptr, 0,
-                                 LANDLOCK_CREATE_RULESET_VERSION));
-  if (abi < 1) return 0;
-  const RulesetAttr all = AllOf(abi);
-  const size_t size = abi >= 6   ? sizeof(all)
-                      : abi >= 4 ? 2 * sizeof(uint64_t)
-                                 : sizeof(uint64_t);
-  const Fd ruleset(
-      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &all, size, 0)));
-  if (!ruleset.ok()) return IoError("cannot create the Landlock rules");
+  const Ruleset ruleset = CTXFS_TRY(NewRuleset(0));
+  const int abi = ruleset.abi;
+  if (abi == 0) return 0;
+  const int rules = ruleset.rules.get();
   for (const std::string& tree : trees) {
-    Status allowed = Allow(ruleset.get(), tree, kReadFile | kReadDir);
-    if (!allowed) return std::move(allowed).error();
+    CTXFS_TRY(Allow(rules, tree, kReadFile | kReadDir));
+  }
+  if (written >= 0) {
+    const uint64_t fill = kFill | (abi >= 2 ? kRefer : 0);
+    CTXFS_TRY(AllowAt(rules, written, "a directory", fill));
   }
   // libfuse opens it again for every worker.
   const uint64_t device =
       kReadFile | kWriteFile | (abi >= 5 ? kIoctlDevice : 0);
-  if (Status allowed = Allow(ruleset.get(), "/dev/fuse", device); !allowed) {
-    return std::move(allowed).error();
+  CTXFS_TRY(Allow(rules, "/dev/fuse", device));
+  return Enforce(ruleset);
+}
+
+Result<int> EnterFetcherSandbox(const std::vector<std::string>& files,
+                                int directory) {
+  LoadDigests();
+  const Ruleset ruleset = CTXFS_TRY(NewRuleset(kConnectTcp));
+  if (ruleset.abi == 0) return 0;
+  for (const std::string& file : files) {
+    CTXFS_TRY(Allow(ruleset.rules.get(), file, kReadFile));
   }
-  if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) {
-    return IoError("cannot enforce the Landlock rules");
+  if (directory >= 0) {
+    constexpr uint64_t kKeep =
+        kFill | kReadFile | LANDLOCK_ACCESS_FS_REMOVE_DIR;
+    CTXFS_TRY(AllowAt(ruleset.rules.get(), directory, "the cache", kKeep));
   }
-  return abi;
+  return Enforce(ruleset);
 }
 
 }  // namespace ctxfs

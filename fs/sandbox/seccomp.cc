@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <iterator>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "core/base/sanitized.h"
@@ -57,6 +56,19 @@ constexpr int kWatching[] = {SCMP_SYS(inotify_add_watch),
 // Calls on the temporary file, the only one that is open for writing.
 constexpr int kSpilling[] = {SCMP_SYS(pwrite64), SCMP_SYS(fallocate),
                              SCMP_SYS(fstatfs)};
+
+// Calls of libcurl, of the resolver, and of the cache, for a process that
+// fetches URLs. A filter cannot see the address that it connects to.
+constexpr int kFetching[] = {
+    // sockets; the resolver binds a netlink socket
+    SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(connect), SCMP_SYS(bind),
+    SCMP_SYS(sendto), SCMP_SYS(recvfrom), SCMP_SYS(sendmsg), SCMP_SYS(recvmsg),
+    SCMP_SYS(sendmmsg), SCMP_SYS(setsockopt), SCMP_SYS(getsockopt),
+    SCMP_SYS(getsockname), SCMP_SYS(getpeername), SCMP_SYS(shutdown),
+    SCMP_SYS(pipe2), SCMP_SYS(eventfd2), SCMP_SYS(select), SCMP_SYS(pselect6),
+    // files of the cache
+    SCMP_SYS(mkdirat), SCMP_SYS(unlinkat), SCMP_SYS(renameat),
+    SCMP_SYS(utimensat), SCMP_SYS(flock)};
 
 /// A call that is allowed with some arguments. All of them must hold; a call
 /// that is listed twice is allowed by either.
@@ -128,28 +140,39 @@ std::vector<int> AllowedSyscalls() {
   return calls;
 }
 
-Result<bool> FilterSyscalls(bool watches, int spill_file) {
+namespace {
+
+using FilterPtr = std::unique_ptr<void, Release>;
+
+/// Allows `calls` with any arguments, and `conditionals` with some.
+int AllowCalls(void* filter, const std::vector<int>& calls,
+               const std::vector<Conditional>& conditionals) {
+  int done = 0;
+  for (const int call : calls) {
+    if (done == 0) done = ::seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0);
+  }
+  for (const Conditional& one : conditionals) {
+    if (done == 0) {
+      done = ::seccomp_rule_add_array(
+          filter, SCMP_ACT_ALLOW, one.call,
+          static_cast<unsigned>(one.arguments.size()), one.arguments.data());
+    }
+  }
+  return done;
+}
+
+/// Lets only these calls through from now on.
+Result<bool> LoadFilter(const std::vector<int>& calls,
+                        const std::vector<Conditional>& conditionals) {
   if (CTXFS_SANITIZED) return false;
   // EPERM instead of a signal: a C library that makes a new call must not end
   // the daemon.
-  const std::unique_ptr<void, Release> filter(
-      ::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
+  const FilterPtr filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
   if (filter == nullptr)
     return Error{Code::kNoMemory, "out of memory for the system call filter"};
   int done = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH,
                                 SCMP_ACT_KILL_PROCESS);
-  for (const int call : Unconditionals(watches)) {
-    if (done == 0) {
-      done = ::seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0);
-    }
-  }
-  for (const Conditional& one : Conditionals(spill_file)) {
-    if (done == 0) {
-      done = ::seccomp_rule_add_array(
-          filter.get(), SCMP_ACT_ALLOW, one.call,
-          static_cast<unsigned>(one.arguments.size()), one.arguments.data());
-    }
-  }
+  if (done == 0) done = AllowCalls(filter.get(), calls, conditionals);
   // A filter cannot see clone3's flags, which are in memory. Where it does not
   // exist the C library calls clone, whose flags are in a register.
   if (done == 0) {
@@ -167,6 +190,21 @@ Result<bool> FilterSyscalls(bool watches, int spill_file) {
     return SystemError("cannot load the system call filter", -loaded);
   }
   return true;
+}
+
+}  // namespace
+
+Result<bool> FilterSyscalls(bool watches, int spill_file) {
+  return LoadFilter(Unconditionals(watches), Conditionals(spill_file));
+}
+
+Result<bool> FilterFetcherSyscalls() {
+  std::vector<int> calls = Unconditionals(/*watches=*/false);
+  calls.insert(calls.end(), std::begin(kFetching), std::end(kFetching));
+  std::vector<Conditional> conditionals = Conditionals(/*spill_file=*/-1);
+  conditionals.push_back({SCMP_SYS(ioctl), {Is(1, FIONBIO)}});
+  conditionals.push_back({SCMP_SYS(fcntl), {Is(1, F_SETFL)}});
+  return LoadFilter(calls, conditionals);
 }
 
 }  // namespace ctxfs

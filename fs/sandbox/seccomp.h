@@ -20,8 +20,13 @@ namespace ctxfs {
 /// built with a sanitizer, which makes other calls.
 Result<bool> FilterSyscalls(bool watches = false, int spill_file = -1);
 
-/// The calls that the filter allows, with all arguments or with some, those
-/// that watch directories included. A call may be listed twice.
+/// The same for a process that fetches URLs: it may make sockets and connect
+/// them, and write, rename and remove files, but not accept connections,
+/// execute, or make processes. EnterFetcherSandbox limits which files.
+Result<bool> FilterFetcherSyscalls();
+
+/// The calls that the first filter allows, with all arguments or with some,
+/// those that watch directories included. A call may be listed twice.
 std::vector<int> AllowedSyscalls();
 
 }  // namespace ctxfs

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <thread>
 
 #include "core/io/directory.h"
@@ -84,6 +83,41 @@ TEST_F(Sandbox, WritesAndMakesAndRunsNothing) {
               return errno == EACCES ? 0 : 7;
             }),
             0);
+}
+
+// What `ctxfs extract` does to its target, and nothing more.
+TEST_F(Sandbox, Item28_13_FillsOneDirectoryWithoutReadingIt) {
+  const std::filesystem::path target = dir_.Path("target");
+  std::filesystem::create_directories(target);
+  std::ofstream(target / "old") << "mine";
+  EXPECT_EQ(
+      InChild([&] {
+        const Fd written(
+            ::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        if (!EnterSandbox({in_.string()}, written.get())) return 1;
+        if (Opening(in_ / "below" / "file", O_RDONLY) != 0) return 2;
+        if (Opening(target / "old", O_RDONLY) != EACCES) return 3;
+        const int directory = written.get();
+        if (::mkdirat(directory, "made", 0700) != 0) return 4;
+        const Fd file(::openat(directory, "made/part",
+                               O_WRONLY | O_CREAT | O_EXCL, 0600));
+        if (!file.ok() || ::fsync(file.get()) != 0) return 5;
+        if (::renameat(directory, "made/part", directory, "made/new") != 0) {
+          return 6;
+        }
+        if (::linkat(directory, "made/new", directory, "made/link", 0) != 0) {
+          return 7;
+        }
+        if (::unlinkat(directory, "made/link", 0) != 0) return 8;
+        const Fd made(::openat(directory, "made", O_RDONLY));
+        if (!made.ok() || ::fsync(made.get()) != 0) return 9;
+        if (::symlinkat("/", directory, "link") != 0) return 10;
+        if (::mkfifoat(directory, "fifo", 0600) == 0) return 11;
+        if (Opening(in_ / "new", O_WRONLY | O_CREAT) != EACCES) return 12;
+        if (Opening(out_ / "file", O_RDONLY) != EACCES) return 13;
+        return Opening(dir_.Path("new"), O_WRONLY | O_CREAT) == EACCES ? 0 : 14;
+      }),
+      0);
 }
 
 TEST_F(Sandbox, HoldsForThreadsThatStartInIt) {

@@ -19,8 +19,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
