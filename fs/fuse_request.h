@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/base/error_number.h"
+#include "core/base/interrupt_scope.h"
 #include "core/base/limits.h"
 #include "core/content/read_context.h"
 #include "fs/exit_code.h"
@@ -83,12 +85,13 @@ class FuseRequest final : public PendingRequest {
   // The one place where exceptions are caught: nothing here throws on purpose,
   // but memory can run out.
   void Work(const Interrupt& interrupt) override {
+    const InterruptScope waits(interrupt);
     try {
       computed_.emplace(compute_(ReadContext(server_.cache(), interrupt)));
     } catch (const std::bad_alloc&) {
       computed_.emplace(Error{Code::kNoMemory, "out of memory"});
-    } catch (const std::exception& unexpected) {
-      computed_.emplace(Error{Code::kIo, unexpected.what()});
+    } catch (const std::exception& /*unexpected*/) {
+      computed_.emplace(Error{Code::kIo, "internal error"});
     }
   }
   void Answer() override {
@@ -145,7 +148,7 @@ class FuseRequest final : public PendingRequest {
     void operator()(fuse_req_t /*req*/) const {}
   };
   std::unique_ptr<std::remove_pointer_t<fuse_req_t>, FreedByLibfuse> req_;
-  uint64_t thread_;  // of the caller; 0: not known here
+  uint64_t thread_;  // the caller's; 0 if it cannot be seen from here
   EndedBy ended_by_;
   Server& server_;
   Inode inode_;

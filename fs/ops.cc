@@ -31,13 +31,17 @@ constexpr uint32_t kListingIo = 4 * 1024;
 
 }  // namespace
 
+mode_t TypeBits(bool directory, bool link) {
+  return directory ? S_IFDIR : link ? S_IFLNK : S_IFREG;
+}
+
 struct stat StatOf(const Server& server, Inode inode,
                    const Attributes& attributes) {
   struct stat st {};
   st.st_ino = inode;
   const Permissions shown = server.Show(attributes);
-  st.st_mode = (attributes.directory ? S_IFDIR : S_IFREG) | shown.bits;
-  st.st_nlink = 1;
+  st.st_mode = TypeBits(attributes.directory, attributes.link) | shown.bits;
+  st.st_nlink = attributes.names;
   st.st_uid = shown.uid;
   st.st_gid = shown.gid;
   st.st_size = static_cast<off_t>(attributes.size);
@@ -78,7 +82,7 @@ void Init(void* userdata, fuse_conn_info* conn) {
   }
 #endif
   if ((conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT) != 0 &&
-      server.files().listings_immutable()) {
+      server.files().NamesLast(kRootInode) == Lifetime::kForever) {
     server.set_lists_without_handles();
   }
 }
@@ -110,16 +114,16 @@ class LookedUp {
 
 Result<LookedUp> LookUp(Server& server, Inode parent, const std::string& name,
                         const ReadContext& context) {
-  Result<std::optional<Namespace::Found>> found =
-      server.files().Lookup(parent, name, context);
-  if (!found) return std::move(found).error();
-  // Inode 0 says that there is nothing, and may be remembered too.
-  LookedUp answer(server.files(), *found ? (*found)->inode : 0);
+  const std::optional<FoundNode> found =
+      CTXFS_TRY(server.files().Lookup(parent, name, context));
+  // Inode 0 means that the name does not exist, which the kernel may remember,
+  // too.
+  LookedUp answer(server.files(), found ? found->inode : 0);
   answer.entry.entry_timeout =
       Seconds(server, server.files().NamesLast(parent));
-  if (*found) {
-    const Attributes& attributes = (*found)->attributes;
-    answer.entry.ino = (*found)->inode;
+  if (found) {
+    const Attributes& attributes = found->attributes;
+    answer.entry.ino = found->inode;
     answer.entry.attr = StatOf(server, answer.entry.ino, attributes);
     answer.entry.attr_timeout = Seconds(server, attributes.lifetime);
   }
@@ -166,42 +170,57 @@ void GetAttr(fuse_req_t req, fuse_ino_t inode, fuse_file_info* /*fi*/) {
 }
 
 // Permission bits are the kernel's to check (default_permissions).
+void ReadLink(fuse_req_t req, fuse_ino_t inode) {
+  Serve(
+      req, inode,
+      [&server = ServerOf(req), inode](const ReadContext& context) {
+        return server.files().ReadLink(inode, context);
+      },
+      [](fuse_req_t to, const std::string& target) {
+        fuse_reply_readlink(to, target.c_str());
+      });
+}
+
 void Access(fuse_req_t req, fuse_ino_t /*inode*/, int mask) {
   fuse_reply_err(req, (mask & W_OK) != 0 ? EROFS : 0);
 }
 
-void StatFs(fuse_req_t req, fuse_ino_t /*inode*/) {
-  const MountedContainers::Totals totals = ServerOf(req).files().Totals();
-  struct statvfs st {};
-  st.f_bsize = kBlockSize;
-  st.f_frsize = kBlockSize;
-  st.f_blocks =
-      totals.bytes / kBlockSize + (totals.bytes % kBlockSize != 0 ? 1 : 0);
-  st.f_files = totals.files;
-  st.f_namemax = limits::kComponentBytes;
-  st.f_flag = ST_RDONLY;
-  fuse_reply_statfs(req, &st);
+void StatFs(fuse_req_t req, fuse_ino_t inode) {
+  Serve(
+      req, inode,
+      [&server = ServerOf(req)](const ReadContext& context) {
+        return server.files().MeasuredTotals(context);
+      },
+      [](fuse_req_t to, const MountedContainers::Totals& totals) {
+        struct statvfs st {};
+        st.f_bsize = kBlockSize;
+        st.f_frsize = kBlockSize;
+        st.f_blocks = totals.bytes / kBlockSize +
+                      (totals.bytes % kBlockSize != 0 ? 1 : 0);
+        st.f_files = totals.files;
+        st.f_namemax = limits::kComponentBytes;
+        st.f_flag = ST_RDONLY;
+        fuse_reply_statfs(to, &st);
+      });
 }
 
 using Xattrs = std::vector<std::pair<std::string, std::string>>;
 
 Result<Xattrs> XattrsOf(Server& server, Inode inode,
                         const ReadContext& context) {
-  Result<std::optional<EntryInfo>> info =
-      server.files().Describe(inode, context);
-  if (!info) return std::move(info).error();
-  if (!*info) return Xattrs();
-  return EntryXattrs(**info, server.files().PathInContainer(inode, context));
+  const std::optional<EntryInfo> info =
+      CTXFS_TRY(server.files().Describe(inode, context));
+  if (!info) return Xattrs();
+  return EntryXattrs(*info, server.files().PathInContainer(inode, context));
 }
 
 /// Returns the value of an attribute; nullopt if there is none.
 Result<std::optional<std::string>> XattrOf(Server& server, Inode inode,
                                            const std::string& name,
                                            const ReadContext& context) {
-  Result<Xattrs> xattrs = XattrsOf(server, inode, context);
-  if (!xattrs) return std::move(xattrs).error();
+  Xattrs xattrs = CTXFS_TRY(XattrsOf(server, inode, context));
   std::optional<std::string> found;
-  for (auto& [key, value] : *xattrs) {
+  for (auto& [key, value] : xattrs) {
     if (key == name) found = std::move(value);
   }
   return found;
@@ -209,10 +228,9 @@ Result<std::optional<std::string>> XattrOf(Server& server, Inode inode,
 
 Result<std::string> XattrNames(Server& server, Inode inode,
                                const ReadContext& context) {
-  const Result<Xattrs> xattrs = XattrsOf(server, inode, context);
-  if (!xattrs) return xattrs.error();
+  const Xattrs xattrs = CTXFS_TRY(XattrsOf(server, inode, context));
   std::string names;
-  for (const auto& [key, value] : *xattrs) {
+  for (const auto& [key, value] : xattrs) {
     names += key;
     names += '\0';
   }
@@ -279,6 +297,7 @@ const fuse_lowlevel_ops& Operations() {
     table.forget = &Forget;
     table.forget_multi = &ForgetMulti;
     table.getattr = &GetAttr;
+    table.readlink = &ReadLink;
     table.access = &Access;
     table.open = &Open;
     table.read = &Read;

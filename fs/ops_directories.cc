@@ -29,10 +29,9 @@ using DirectoryHandle = std::shared_ptr<OpenDirectory>;
 
 Result<DirectoryHandle> OpenDirectoryAt(Server& server, Inode inode,
                                         const ReadContext& context) {
-  Result<std::unique_ptr<Listing>> listing =
-      server.files().OpenDirectory(inode, context);
-  if (!listing) return std::move(listing).error();
-  return std::make_shared<OpenDirectory>(std::move(*listing));
+  std::unique_ptr<Listing> listing =
+      CTXFS_TRY(server.files().OpenDirectory(inode, context));
+  return std::make_shared<OpenDirectory>(std::move(listing));
 }
 
 }  // namespace
@@ -48,10 +47,9 @@ void OpenDir(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
       req, inode,
       [&server, inode](const ReadContext& context)
           -> Result<std::unique_ptr<DirectoryHandle>> {
-        Result<DirectoryHandle> directory =
-            OpenDirectoryAt(server, inode, context);
-        if (!directory) return std::move(directory).error();
-        return std::make_unique<DirectoryHandle>(std::move(*directory));
+        DirectoryHandle directory =
+            CTXFS_TRY(OpenDirectoryAt(server, inode, context));
+        return std::make_unique<DirectoryHandle>(std::move(directory));
       },
       [info = *fi](fuse_req_t to,
                    std::unique_ptr<DirectoryHandle> handle) mutable {
@@ -86,7 +84,9 @@ std::optional<Listing::Name> NameAt(const Namespace& files,
 fuse_entry_param EntryOf(const Server& server, const Listing::Name& name) {
   fuse_entry_param entry{};
   entry.attr.st_ino = name.inode;
-  if (name.type_known) entry.attr.st_mode = name.directory ? S_IFDIR : S_IFREG;
+  if (name.type_known) {
+    entry.attr.st_mode = TypeBits(name.directory, name.link);
+  }
   if (name.attributes) {
     entry.ino = name.inode;
     entry.attr = StatOf(server, name.inode, *name.attributes);
@@ -111,9 +111,7 @@ Result<std::span<const char>> ListPart(Server& server, OpenDirectory& directory,
   const MutexLock lock(directory.mutex);
   Listing& listing = *directory.listing;
   if (part.offset == 0) {
-    if (Status listed = listing.Rewind(context); !listed) {
-      return std::move(listed).error();
-    }
+    CTXFS_TRY(listing.Rewind(context));
   }
   thread_local std::vector<char> buffer;  // kept; a MiB at most
   if (buffer.size() < part.size) buffer.resize(part.size);
@@ -122,10 +120,8 @@ Result<std::span<const char>> ListPart(Server& server, OpenDirectory& directory,
   for (uint64_t at = part.offset; at < end; ++at) {
     const std::optional<Listing::Name> name =
         NameAt(server.files(), listing, inode, at, part.plus, context);
-    // After each name: an interrupted look at it is no answer.
-    if (Status wanted = context.Check(); !wanted) {
-      return std::move(wanted).error();
-    }
+    // Checked after NameAt, whose result is not valid if it was interrupted.
+    CTXFS_TRY(context.Check());
     if (!name) continue;
     const fuse_entry_param entry = EntryOf(server, *name);
     const auto next = static_cast<off_t>(at + 1);
@@ -152,10 +148,9 @@ void List(fuse_req_t req, fuse_ino_t inode, const ListingPart& part,
       [&server = ServerOf(req), inode, part,
        handle](const ReadContext& context) -> Result<std::span<const char>> {
         if (handle) return ListPart(server, *handle, inode, part, context);
-        const Result<DirectoryHandle> directory =
-            OpenDirectoryAt(server, inode, context);
-        if (!directory) return directory.error();
-        return ListPart(server, **directory, inode, part, context);
+        const DirectoryHandle directory =
+            CTXFS_TRY(OpenDirectoryAt(server, inode, context));
+        return ListPart(server, *directory, inode, part, context);
       },
       [](fuse_req_t to, std::span<const char> names) {
         fuse_reply_buf(to, names.data(), names.size());

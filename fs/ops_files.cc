@@ -26,7 +26,8 @@ namespace {
 using OpenedFile = std::shared_ptr<FileHandle>;
 
 struct Opening {
-  std::unique_ptr<OpenedFile> file;
+  std::unique_ptr<OpenedFile> handle;
+  FileHandle::File file;
   /// Whether reads must not go through the kernel's pages.
   bool direct = false;
 };
@@ -34,37 +35,36 @@ struct Opening {
 /// Whether a page of a file may be half readable: the kernel reads whole pages,
 /// and would lose the sound half. Files of which that is not known yet are
 /// looked through if they are small.
-bool IsPartlyUnreadable(const Server& server, const FileHandle& file,
+bool IsPartlyUnreadable(const Server& server, const OpenFile& file,
                         const ReadContext& context) {
   uint64_t budget = 4 * limits::kMiB;
   // Without pages the file could not be mapped, which is worse.
-  return server.maps_direct_io() &&
-         file.file()->content.HasUnreadable(budget, context);
+  return server.maps_direct_io() && file.content.HasUnreadable(budget, context);
 }
 
 Result<Opening> OpenFileAt(Server& server, Inode inode,
                            const ReadContext& context) {
-  Result<Namespace::OpenFile> opened = server.files().Open(inode, context);
-  if (!opened) return std::move(opened).error();
-  // No READ ever comes for an empty file, so this is when to find out whether
-  // it should be one.
+  OpenFile opened = CTXFS_TRY(server.files().Open(inode, context));
+  // The kernel sends no READ for an empty file, so whether it should be empty
+  // is verified now.
   const bool verify = server.options().verify == VerifyMode::kOpen ||
-                      opened->content.size() == 0;
-  auto file =
-      std::make_shared<FileHandle>(server.files(), inode, std::move(*opened));
+                      opened.content.size() == 0;
+  auto handle =
+      std::make_shared<FileHandle>(server.files(), inode, std::move(opened));
   if (verify) {
-    Status verified = file->Verify(context);
-    if (!verified) return std::move(verified).error();
+    CTXFS_TRY(handle->Verify(*handle->file(), context));
   }
-  const bool direct = file->file()->lifetime == Lifetime::kNone ||
-                      IsPartlyUnreadable(server, *file, context);
-  return Opening{std::make_unique<OpenedFile>(std::move(file)), direct};
+  FileHandle::File now = handle->file();
+  const bool direct = now->lifetime == Lifetime::kNone ||
+                      IsPartlyUnreadable(server, *now, context);
+  return Opening{std::make_unique<OpenedFile>(std::move(handle)),
+                 std::move(now), direct};
 }
 
 /// Whether reading a file can take so long that its reader gives up. The kernel
 /// reads ahead without saying for whom, so the only sign that a reader is gone
 /// is that it closes the file. Asking for that sign costs a request.
-bool ReadsMayTakeLong(const Namespace::OpenFile& file) {
+bool ReadsMayTakeLong(const OpenFile& file) {
   return file.content.WorkExceeds(limits::kMiB);
 }
 
@@ -81,16 +81,16 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
       [&server, inode](const ReadContext& context) {
         return OpenFileAt(server, inode, context);
       },
-      [&server, inode, info = *fi](fuse_req_t to, Opening opened) mutable {
-        const auto file = (*opened.file)->file();
-        info.keep_cache = file->same_pages ? 1 : 0;
+      [inode, info = *fi](fuse_req_t to, Opening opened) mutable {
+        const OpenFile& file = *opened.file;
+        info.keep_cache = file.same_pages ? 1 : 0;
         info.direct_io = opened.direct ? 1 : 0;
-        info.noflush = ReadsMayTakeLong(*file) ? 0 : 1;
-        info.fh = reinterpret_cast<uint64_t>(opened.file.get());
-        // When the open was interrupted there will be no release.
+        info.noflush = ReadsMayTakeLong(file) ? 0 : 1;
+        info.fh = reinterpret_cast<uint64_t>(opened.handle.get());
+        // After an interrupted open there is no release.
         if (fuse_reply_open(to, &info) != 0) return;
-        (void)opened.file.release();
-        server.files().NoteOpened(inode, *file);
+        (void)opened.handle.release();
+        file.NoteOpened(inode);
       });
 }
 
@@ -135,20 +135,19 @@ uint64_t MostReadWork(const WorkLimit& limit, uint64_t stored) {
   return std::max(limit.For(stored), limits::kGiB);
 }
 
-Result<ReadAnswer> ReadFile(Server& server, FileHandle& handle, uint64_t from,
-                            size_t size, const ReadContext& context) {
+Result<ReadAnswer> ReadFile(Server& server, FileHandle& handle,
+                            const OpenFile& file, uint64_t from, size_t size,
+                            const ReadContext& context) {
   thread_local Window window;  // its memory is kept: at most a megabyte
   thread_local std::vector<iovec> slices;
-  const uint64_t stored = handle.file()->stored_size;
-  Work work(MostReadWork(server.files().work_limit(), stored), stored);
+  const uint64_t stored = file.stored_size;
+  Work work(MostReadWork(server.work_limit(), stored), stored);
   const ReadContext bounded = context.With(work);
-  Status read = handle.Read(from, size, bounded, window);
+  Status read = handle.Read(file, from, size, bounded, window);
   if (!read) {
     if (read.error().code != Code::kInterrupted) server.stats().CountError();
     return std::move(read).error();
   }
-  const std::shared_ptr<const Namespace::OpenFile> file = handle.file();
-  if (from + size >= file->content.size()) file->content.Spend(bounded);
   return ReadAnswer(window, slices);
 }
 
@@ -159,16 +158,16 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
   const auto start = std::chrono::steady_clock::now();
   Server& server = ServerOf(req);
   OpenedFile handle = *reinterpret_cast<const OpenedFile*>(fi->fh);
-  const std::shared_ptr<const Namespace::OpenFile> file = handle->file();
+  FileHandle::File file = handle->file();
   const auto from = static_cast<uint64_t>(offset);
   const bool counted = file->lifetime != Lifetime::kNone;
   if (counted) server.stats().CountRequest();
-  server.prefetcher().Note(*file, from, from + size);
+  server.prefetcher().ObserveRead(*file, from, from + size);
   Serve(
       req, inode,
-      [&server, handle = std::move(handle), from,
+      [&server, handle = std::move(handle), file = std::move(file), from,
        size](const ReadContext& context) {
-        return ReadFile(server, *handle, from, size, context);
+        return ReadFile(server, *handle, *file, from, size, context);
       },
       [&server, counted, start](fuse_req_t to, const ReadAnswer& answer) {
         const uint64_t bytes = answer.Send(to);

@@ -16,7 +16,8 @@ inline Server& ServerOf(fuse_req_t req) {
   return *static_cast<Server*>(fuse_req_userdata(req));
 }
 
-/// The attributes of a file as the kernel takes them.
+/// The type bits of a mode: of a directory, of a symbolic link, or of a file.
+mode_t TypeBits(bool directory, bool link);
 struct stat StatOf(const Server& server, Inode inode,
                    const Attributes& attributes);
 /// Returns how long the kernel may keep an answer, in seconds.

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "core/base/error_number.h"
 #include "core/content/work.h"
 #include "core/io/io_error.h"
 
@@ -22,6 +23,7 @@ TEST(ExitCode, AndErrnoFollowFromEveryCode) {
       {Code::kNotFound, ExitCode::kSource, ENOENT, true},
       {Code::kNotContainer, ExitCode::kNotContainer, EIO, true},
       {Code::kVersion, ExitCode::kVersion, EIO, true},
+      {Code::kUnsupported, ExitCode::kVersion, EIO, true},
       {Code::kCorrupt, ExitCode::kDamaged, EIO, true},
       {Code::kChecksum, ExitCode::kDamaged, EIO, true},
       {Code::kLimit, ExitCode::kLimit, EIO, true},
