@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ctxfs umount. A build without FUSE has it, too: it needs no libfuse.
+#include <cerrno>
+#include <filesystem>
 #include <string>
 
+#include "core/base/text.h"
 #include "fs/commands/arguments.h"
+#include "fs/common/mount_table.h"
 #include "fs/mount_command.h"
 #include "fs/mount_point.h"
 #include "fs/refusal.h"
@@ -11,24 +15,56 @@
 namespace ctxfs {
 namespace {
 
+/// Returns `path` as the mount table has it. The mount point itself is not
+/// looked at, because its daemon may be dead.
+std::string AbsolutePoint(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  fs::path point = fs::absolute(path, failed);
+  if (!point.has_filename()) point = point.parent_path();  // "mnt/"
+  const std::string name = point.filename().string();
+  if (name == "." || name == "..") return fs::canonical(point, failed).string();
+  return (fs::canonical(point.parent_path(), failed) / name).string();
+}
+
+/// Returns why `path` is not to be unmounted; empty if its topmost mount is one
+/// of ctxfs.
+std::string WhyNotOurs(const std::string& path) {
+  const std::string point = AbsolutePoint(path);
+  std::string type;
+  for (const MountEntry& mount : MountTable()) {
+    if (mount.point == point) type = mount.type;
+  }
+  if (type == kMountType) return "";
+  if (type.empty()) return WhyNotUnmounted(path, EINVAL);
+  return Quote(path) + ": a mount of type " + Quote(type) +
+         ", not one of ctxfs; unmount it with umount(8)";
+}
+
 int RunUmount(const Arguments& arguments) {
   const std::string& path = arguments.operands.front();
-  if (const int failed = Unmount(path, /*lazy=*/false); failed != 0) {
-    return static_cast<int>(
-        EndWith(ExitCode::kMountPoint, WhyNotUnmounted(path, failed)));
+  std::string why = WhyNotOurs(path);
+  if (why.empty()) {
+    const int failed = Unmount(path, /*lazy=*/false);
+    if (failed == 0) return 0;
+    why = WhyNotUnmounted(path, failed);
   }
-  return 0;
+  return static_cast<int>(EndWith(ExitCode::kMountPoint, why));
 }
 
 }  // namespace
 
 const Command kUmountCommand{.name = "umount",
                              .operands = "MOUNTPOINT",
-                             .summary = "Unmounts, as umount(8) does",
+                             .summary = "Unmounts a mount of ctxfs",
+                             .alias = "unmount",
                              .run = &RunUmount,
                              .examples = "  ctxfs umount /mnt/model\n",
                              .kind = OperandKind::kMount,
                              .min_operands = 1,
-                             .max_operands = 1};
+                             .max_operands = 1,
+                             .exit_codes =
+                                 "  0 unmounted, 1 usage, 6 not a mount of "
+                                 "ctxfs, or it is in use\n"};
 
 }  // namespace ctxfs
