@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/commands/container_search.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+
+#include "core/container/foreign_formats.h"
+#include "core/container/format.h"
+#include "core/io/directory.h"
+#include "core/io/io_error.h"
+#include "core/io/url.h"
+#include "core/io/url_store.h"
+#include "core/tree/safe_name.h"
+#include "core/vfs/sources.h"
+
+namespace ctxfs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr NameClaim kNoClaim = NameClaim::kNothing;
+
+/// `path` without links, ending in a slash.
+std::string RealDirectory(const std::string& path) {
+  std::error_code failed;
+  std::string real = fs::canonical(path, failed).string();
+  if (failed) real = path;
+  if (!real.ends_with('/')) real += '/';
+  return real;
+}
+
+/// Whether the name of a file that no probe recognises claims that it is a
+/// container. If text files share its extension, a text claims nothing, unless
+/// it is a page or a pointer that was saved in place of a container.
+bool IsClaimed(std::string_view name, Bytes head) {
+  const NameClaim claim = ClaimOf(name);
+  if (claim != NameClaim::kContainerOrText) return claim != kNoClaim;
+  return head.empty() || !LooksLikeText(head) ||
+         RecogniseForeign(head) != nullptr;
+}
+
+}  // namespace
+
+ContainerSearch::ContainerSearch(const std::vector<std::string>& sources) {
+  const MutexLock lock(mutex_);
+  for (const std::string& path : sources) sources_.push_back({path});
+}
+
+ContainerSearch::Kind ContainerSearch::KindOf(const File& file) {
+  const std::string name = BaseName(file.path);
+  const Result<std::shared_ptr<const ctxfs::Source>> source =
+      OpenSource(file.path);
+  // OpenSource refuses links that lead out, except those of a download cache.
+  if (!source && file.link == Link::kOutside && ClaimOf(name) == kNoClaim) {
+    return Kind::kPassedOver;
+  }
+  if (!source) return Kind::kBeside;  // opening it again gives the reason
+  const Result<Buffer> head = ReadHead(**source);
+  if (!head) return Kind::kBeside;
+  const Bytes bytes = head->span();
+  if (IsContainer(bytes)) {
+    if (file.link == Link::kInside) return Kind::kPassedOver;
+    return IsContainerInPlaceOfFile(bytes) ? Kind::kInPlace : Kind::kBeside;
+  }
+  if (!file.foreign && IsClaimed(name, bytes)) return Kind::kBeside;
+  const auto opened = OpenContainer(*source, {.found = true});
+  if (opened || !opened.error().Permanent()) return Kind::kBeside;
+  return file.link == Link::kInside ? Kind::kPassedOver : Kind::kOther;
+}
+
+std::optional<FoundContainer> ContainerSearch::Next() {
+  MutexLock lock(mutex_);
+  while (std::optional<Step> step = Take()) {
+    if (auto* container = std::get_if<FoundContainer>(&*step)) {
+      ++sources_[container->source].found;
+      return std::move(*container);
+    }
+    const File* file = std::get_if<File>(&*step);
+    if (file == nullptr) continue;
+    FoundContainer found = Found(file->path);
+    lock.Unlock();
+    const Kind kind = KindOf(*file);
+    lock.Lock();
+    if (kind == Kind::kOther) ++others_;
+    if (kind == Kind::kOther || kind == Kind::kPassedOver) continue;
+    if (kind == Kind::kBeside) found.mounted += "~dir";
+    ++sources_[found.source].found;
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<ContainerSearch::Step> ContainerSearch::Take() {
+  while (!levels_.empty() && levels_.back().names.empty()) levels_.pop_back();
+  if (levels_.empty()) {
+    if (started_ == sources_.size()) return std::nullopt;
+    return StartSource();
+  }
+  Level& level = levels_.back();
+  const Name next = std::move(level.names.back());
+  level.names.pop_back();
+  const std::string path = level.path + next.name;
+  switch (next.type) {
+    case fs::file_type::regular:
+      return File{path, Link::kNone, level.foreign};
+    case fs::file_type::directory:
+      return TakeDirectory(path, level.foreign);
+    case fs::file_type::symlink:
+      return TakeLink(path);
+    default:  // a device or a pipe: opening it says so, and does not wait
+      if (ClaimOf(next.name) == kNoClaim) return Step{};
+      return File{path};
+  }
+}
+
+ContainerSearch::Step ContainerSearch::StartSource() {
+  Source& source = sources_[started_++];
+  if (IsUrl(source.path)) {
+    const Result<SourcePtr> opened = OpenSource(source.path);
+    if (!opened) {
+      FoundContainer failed = Found(source.path);
+      failed.error = opened.error();
+      failed.named = true;
+      return failed;
+    }
+  }
+  if (IsPlainDirectory(source.path)) {
+    source.real = IsUrl(source.path) ? source.path : RealDirectory(source.path);
+    return TakeDirectory(source.path, /*foreign=*/false);
+  }
+  FoundContainer named = Found(source.path);
+  struct stat st {};
+  if (!IsUrl(source.path) && ::stat(source.path.c_str(), &st) != 0) {
+    named.error = IoError("cannot be opened");
+  }
+  named.named = true;
+  named.mounted = SafeComponent(BaseName(source.path));
+  return named;
+}
+
+ContainerSearch::Step ContainerSearch::TakeDirectory(const std::string& path,
+                                                     bool foreign) {
+  if (IsUrl(path)) return TakePrefix(path, foreign);
+  const bool top = levels_.empty();
+  const Result<std::shared_ptr<const ctxfs::Source>> directory =
+      OpenSource(path);
+  if (!top && directory && IsContainerDirectory(**directory)) {
+    return Found(path);
+  }
+  foreign = foreign || (directory && !ForeignDirectory(**directory).empty());
+  Level level{path.ends_with('/') ? path : path + "/", {}, foreign};
+  std::error_code failed;
+  for (fs::directory_iterator at(path, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    std::error_code gone;
+    level.names.push_back(
+        {at->path().filename().string(), at->symlink_status(gone).type()});
+  }
+  std::ranges::sort(level.names, std::greater<>(), &Name::name);
+  levels_.push_back(std::move(level));
+  if (!failed) return {};
+  FoundContainer found = Found(path);
+  found.error = SystemError("cannot be listed", failed.value());
+  return found;
+}
+
+ContainerSearch::Step ContainerSearch::TakePrefix(const std::string& url,
+                                                  bool foreign) {
+  const bool top = levels_.empty();
+  const std::string above = url.ends_with('/') ? url : url + "/";
+  const FoundContainer found = Found(url);
+  const auto failed = [&found](const Error& error) {
+    FoundContainer with_error = found;
+    with_error.error = error;
+    return with_error;
+  };
+  const Result<SourcePtr> directory = OpenSource(above);
+  if (!directory) return failed(directory.error());
+  if (!top && IsContainerDirectory(**directory)) return found;
+  const Result<StoreListingPtr> listing = TheUrlStore()->List(above);
+  if (!listing) return failed(listing.error());
+  foreign = foreign || !ForeignDirectory(**directory).empty();
+  Level level{above, {}, foreign};
+  for (const StoreName& name : (*listing)->names) {
+    level.names.push_back(
+        {TheUrlStore()->UrlOf(above, name).substr(above.size()),
+         name.directory ? fs::file_type::directory : fs::file_type::regular});
+  }
+  std::ranges::sort(level.names, std::greater<>(), &Name::name);
+  levels_.push_back(std::move(level));
+  return {};
+}
+
+ContainerSearch::Step ContainerSearch::TakeLink(const std::string& path) {
+  const std::string name = BaseName(path);
+  struct stat st {};
+  if (::stat(path.c_str(), &st) != 0) {
+    if (ClaimOf(name) == kNoClaim) return {};
+    return File{path};
+  }
+  if (!S_ISREG(st.st_mode)) return {};
+  std::error_code failed;
+  const std::string real = fs::canonical(path, failed).string();
+  const bool inside = !failed && real.starts_with(sources_[started_ - 1].real);
+  // A link into the SOURCE is skipped, because its target is found by its own
+  // name, unless only the link's name claims a container.
+  if (inside &&
+      (ClaimOf(name) == kNoClaim || ClaimOf(BaseName(real)) != kNoClaim)) {
+    return {};
+  }
+  if (!linked_.insert({st.st_dev, st.st_ino}).second) return {};
+  return File{path, inside ? Link::kInside : Link::kOutside};
+}
+
+FoundContainer ContainerSearch::Found(const std::string& path) const {
+  FoundContainer found;
+  found.path = path;
+  found.source = started_ - 1;
+  const std::string& top = sources_[found.source].path;
+  if (path.size() > top.size()) {
+    const size_t from = path.find_first_not_of('/', top.size());
+    if (from != std::string::npos) found.mounted = path.substr(from);
+  }
+  return found;
+}
+
+bool ContainerSearch::searched() const {
+  const MutexLock lock(mutex_);
+  return std::ranges::any_of(
+      sources_, [](const Source& source) { return !source.real.empty(); });
+}
+
+uint64_t ContainerSearch::others() const {
+  const MutexLock lock(mutex_);
+  return others_;
+}
+
+std::vector<std::string> ContainerSearch::Empty() const {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> empty;
+  for (const Source& source : sources_) {
+    if (!source.real.empty() && source.found == 0) empty.push_back(source.path);
+  }
+  return empty;
+}
+
+Error NoContainerIn(const std::string& path) {
+  const auto directory = OpenSource(path);
+  return {Code::kNotFound,
+          "there is no container in it" +
+              (directory ? ForeignDirectory(**directory) : "")};
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/base/mutex.h"
+#include "core/base/result.h"
+#include "core/io/url.h"
+
+namespace ctxfs {
+
+/// A container of a SOURCE, or a file whose name claims to be one.
+struct FoundContainer {
+  std::string path;
+  size_t source = 0;    // number of the SOURCE
+  bool named = false;   // it is the SOURCE itself
+  std::string mounted;  // where a mount of the SOURCE shows it
+  /// Why it cannot be examined: a SOURCE is not there, or a directory cannot be
+  /// listed.
+  std::optional<Error> error = std::nullopt;
+
+  /// How it is named to the user: the query of a URL may hold a signature.
+  std::string shown() const { return WithoutQuery(path); }
+};
+
+/// Finds the containers that a command works on: each SOURCE that is a file or
+/// a container, and all containers below each SOURCE that is another directory.
+/// A file there counts if it opens as a container, or if its name claims to be
+/// one (docs/commands.md, section 1). Links to files are followed, links to
+/// directories are not. Takes memory for the names of one directory of each
+/// level, and for the identity of each file that a link leads to. Safe for any
+/// number of threads.
+class ContainerSearch {
+ public:
+  explicit ContainerSearch(const std::vector<std::string>& sources);
+
+  /// Returns the next container, in the order of the SOURCEs and of the names
+  /// in a directory; nullopt after the last one.
+  std::optional<FoundContainer> Next();
+
+  /// Whether a SOURCE is searched, so that files may be passed over. This and
+  /// the following are final when Next has returned nullopt.
+  bool searched() const;
+  /// Regular files that are no containers.
+  uint64_t others() const;
+  /// The SOURCEs that were searched and have no container.
+  std::vector<std::string> Empty() const;
+
+ private:
+  struct Source {
+    std::string path;
+    std::string real = {};  // without links, with a slash; empty: not searched
+    uint64_t found = 0;
+  };
+  struct Name {
+    std::string name;
+    std::filesystem::file_type type;
+  };
+  struct Level {
+    std::string path;
+    std::vector<Name> names;  // in reverse order; the last is the next
+    bool foreign;  // of another program's data set: names claim nothing
+  };
+  /// Whether a file is a link, and whether its target is inside the SOURCE,
+  /// where the search finds it by its own name, or outside.
+  enum class Link { kNone, kInside, kOutside };
+  /// A file whose bytes are to be examined.
+  struct File {
+    std::string path;
+    Link link = Link::kNone;
+    bool foreign = false;  // as Level::foreign
+  };
+  enum class Kind { kOther, kPassedOver, kInPlace, kBeside };
+  using Step = std::variant<std::monostate, File, FoundContainer>;
+
+  /// What a file is by its first bytes and its name.
+  static Kind KindOf(const File& file);
+  /// Takes the next name; nullopt after the last one.
+  std::optional<Step> Take() CTXFS_REQUIRES(mutex_);
+  Step StartSource() CTXFS_REQUIRES(mutex_);
+  Step TakeDirectory(const std::string& path, bool foreign)
+      CTXFS_REQUIRES(mutex_);
+  /// The same of a directory of a store.
+  Step TakePrefix(const std::string& url, bool foreign) CTXFS_REQUIRES(mutex_);
+  Step TakeLink(const std::string& path) CTXFS_REQUIRES(mutex_);
+  /// Returns a container of the current SOURCE.
+  FoundContainer Found(const std::string& path) const CTXFS_REQUIRES(mutex_);
+
+  mutable Mutex mutex_;
+  std::vector<Source> sources_ CTXFS_GUARDED_BY(mutex_);
+  size_t started_ CTXFS_GUARDED_BY(mutex_) = 0;  // SOURCEs
+  std::vector<Level> levels_ CTXFS_GUARDED_BY(mutex_);
+  /// Device and inode of what links lead to.
+  std::set<std::pair<uint64_t, uint64_t>> linked_ CTXFS_GUARDED_BY(mutex_);
+  uint64_t others_ CTXFS_GUARDED_BY(mutex_) = 0;
+};
+
+/// The Error of the SOURCE at `path`, which was searched and has no container.
+Error NoContainerIn(const std::string& path);
+
+}  // namespace ctxfs
