@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <iterator>
 #include <map>
@@ -11,26 +10,34 @@
 #include <thread>
 
 #include "core/base/text.h"
+#include "core/base/whole_number.h"
 #include "core/registry/views.h"
 #include "core/vfs/key_file.h"
 #include "fs/common/nearest_word.h"
+#include "fs/common/operand_mistake.h"
+#include "fs/common/shown_text.h"
 
 namespace ctxfs {
 namespace {
 
 bool ReadJobs(std::string_view text, unsigned* jobs) {
   constexpr unsigned kMost = 1024;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), *jobs);
-  return error == std::errc() && end == text.data() + text.size() &&
-         *jobs >= 1 && *jobs <= kMost;
+  *jobs = WholeNumber<unsigned>(text).value_or(0);
+  return *jobs >= 1 && *jobs <= kMost;
 }
 
 constexpr std::pair<char, bool Arguments::*> kFlagFields[] = {
-    {'a', &Arguments::all},       {'l', &Arguments::details},
-    {'R', &Arguments::recursive}, {'J', &Arguments::json},
-    {'W', &Arguments::raw},       {'F', &Arguments::replace},
-    {'E', &Arguments::exact},     {'I', &Arguments::insecure_key_file}};
+    {'a', &Arguments::all},
+    {'A', &Arguments::all},
+    {'l', &Arguments::details},
+    {'R', &Arguments::recursive},
+    {'J', &Arguments::json},
+    {'W', &Arguments::raw},
+    {'F', &Arguments::replace},
+    {'E', &Arguments::exact},
+    {'H', &Arguments::human},
+    {'0', &Arguments::zero},
+    {'I', &Arguments::insecure_key_file}};
 
 /// Stores an option. Fails if `value` is invalid for it.
 bool Take(char letter, const std::string& value, Arguments& arguments) {
@@ -64,7 +71,7 @@ bool Take(char letter, const std::string& value, Arguments& arguments) {
 int UsageError(const Command& command, const std::string& reason) {
   const std::string program = command.Program();
   std::fprintf(stderr, "%s: %s; try '%s --help'\n", program.c_str(),
-               reason.c_str(), program.c_str());
+               ShownText(reason).c_str(), program.c_str());
   return command.usage_error;
 }
 
@@ -77,6 +84,14 @@ std::string UnknownOption(const std::string& word, const Command& command) {
     names.push_back(option.name);
   }
   return reason + DidYouMean(std::string_view(spelt).substr(2), names, "--");
+}
+
+std::string UnknownAction(const std::string& word, const Command& command) {
+  std::vector<std::string_view> names;
+  for (const Command* const action : command.actions) {
+    names.push_back(action->name);
+  }
+  return Quote(word) + " is not an action" + DidYouMean(word, names);
 }
 
 /// The command line of a command, parsed by CLI11.
@@ -202,10 +217,29 @@ class Parser {
   std::map<char, CLI::Option*> options_;
 };
 
+/// Returns what is probably wrong with an operand that is a source; empty if
+/// nothing is.
+std::string MistakeIn(std::vector<std::string> operands,
+                      const Command& command) {
+  const bool with_path = command.kind == OperandKind::kPath;
+  if (!with_path && command.kind != OperandKind::kSource) return "";
+  // extract SOURCE DIR
+  if (command.max_operands == 2) operands.pop_back();
+  for (const std::string& operand : operands) {
+    std::string mistake = OperandMistake(operand, with_path);
+    if (!mistake.empty()) return mistake;
+  }
+  return "";
+}
+
 }  // namespace
 
 int RunCommand(int argc, char** argv, const Command& command) {
   if (command.run_words != nullptr) return command.run_words(argc, argv);
+  if (const Command* const action =
+          argc > 1 ? FindCommand(command.actions, argv[1]) : nullptr) {
+    return RunCommand(argc - 1, argv + 1, *action);
+  }
   Parser parser(command);
   std::string reason = parser.Parse(argc, argv);
   if (!reason.empty()) return UsageError(command, reason);
@@ -215,6 +249,9 @@ int RunCommand(int argc, char** argv, const Command& command) {
   }
   Arguments arguments;
   reason = parser.Store(&arguments);
+  if (reason.empty() && !command.actions.empty()) {
+    reason = UnknownAction(arguments.operands.front(), command);
+  }
   if (!reason.empty()) return UsageError(command, reason);
   if (arguments.jobs == 0) {
     arguments.jobs = std::max(std::thread::hardware_concurrency(), 1U);

@@ -16,9 +16,11 @@ namespace ctxfs {
 /// The parsed arguments of a command.
 struct Arguments {
   std::vector<std::string> operands;
-  bool all = false;        // -a
+  bool all = false;        // -a, --all
   bool recursive = false;  // -R
   bool details = false;    // -l
+  bool human = false;      // -h of ls
+  bool zero = false;       // -0
   bool json = false;
   bool raw = false;
   bool sha256 = false;  // --checksums=sha256

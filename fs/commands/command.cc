@@ -8,8 +8,12 @@ namespace {
 
 constexpr OptionInfo kOptions[] = {
     {'a', 'a', "all", "", "include views/ and .ctxfs/, which are unlisted"},
+    {'A', 0, "all", "", "print every fault and warning, not the first 10"},
     {'l', 'l', "long", "",
      "show dtype, shape, size, codec and checksum of each file"},
+    {'H', 'h', "human-readable", "", "print sizes as 3.8K or 1.2G"},
+    {'0', '0', "zero", "",
+     "end names with NUL instead of a newline, and escape nothing in them"},
     {'R', 'R', "recursive", "", "list directories and everything below them"},
     {'j', 'j', "jobs", "N", "use N threads, 1 to 1024 (default: one per core)"},
     {'J', 0, "json", "", "print JSON"},
@@ -20,8 +24,8 @@ constexpr OptionInfo kOptions[] = {
      "print a line for sha256sum --check for each file, the report to standard "
      "error"},
     {'o', 'o', "output", "FILE",
-     "write FILE (default: the name of SOURCE and .html, in the current "
-     "directory)"},
+     "write FILE, - for standard output (default: the name of SOURCE and "
+     ".html, in the current directory)"},
     {'E', 0, "exact", "",
      "read all elements of every array for its statistics, not a sample"},
     {'F', 0, "replace", "", "replace files that exist"},
@@ -75,38 +79,49 @@ std::string Command::Program() const {
   return program.empty() ? "ctxfs " + std::string(name) : std::string(program);
 }
 
-std::span<const OptionInfo> AllOptions() { return kOptions; }
-
 std::vector<OptionInfo> OptionsOf(const Command& command) {
+  const auto takes = [&command](char letter) {
+    return letter == 'h' ||
+           command.options.find(letter) != std::string_view::npos;
+  };
   std::vector<OptionInfo> taken;
   for (const OptionInfo& option : kOptions) {
-    if (option.letter == 'h' ||
-        command.options.find(option.letter) != std::string_view::npos) {
-      taken.push_back(option);
-    }
+    if (takes(option.letter)) taken.push_back(option);
   }
+  // -h is --human-readable where there is such an option, as in ls(1).
+  if (takes('H')) taken.back().short_name = 0;
   return taken;
 }
 
 const Command* FindCommand(std::span<const Command* const> commands,
                            std::string_view name) {
   const auto found = std::find_if(
-      commands.begin(), commands.end(),
-      [name](const Command* command) { return command->name == name; });
+      commands.begin(), commands.end(), [name](const Command* command) {
+        return command->name == name ||
+               (!name.empty() && command->alias == name);
+      });
   return found == commands.end() ? nullptr : *found;
 }
 
 std::string HelpOf(const Command& command) {
   std::string text = "usage: " + command.Program() + " [OPTION]...";
   if (!command.operands.empty()) text += " " + std::string(command.operands);
-  text += "\n" + std::string(command.summary) + "\n\n";
+  text += "\n" + std::string(command.summary);
+  if (!command.alias.empty()) {
+    text += " (also: ctxfs " + std::string(command.alias) + ")";
+  }
+  text += "\n\n";
   for (const OptionInfo& option : OptionsOf(command)) {
     AppendWrapped(LeftColumn(option), option.help, text);
+  }
+  if (!command.actions.empty()) text += "\n";
+  for (const Command* const action : command.actions) {
+    AppendWrapped("  " + std::string(action->name), action->summary, text);
   }
   if (!command.examples.empty()) {
     text += "\nexamples:\n" + std::string(command.examples);
   }
-  return text;
+  return text + "\nexit codes:\n" + std::string(command.exit_codes);
 }
 
 }  // namespace ctxfs

@@ -24,9 +24,6 @@ struct OptionInfo {
   std::vector<std::string> Spellings() const;
 };
 
-/// Every option of every command.
-std::span<const OptionInfo> AllOptions();
-
 /// What a command line names besides options.
 enum class OperandKind {
   kSource,    // SOURCE
@@ -38,29 +35,46 @@ enum class OperandKind {
 
 struct Arguments;
 
+/// The exit codes of commands that open a SOURCE, as --help prints them.
+inline constexpr std::string_view kReaderCodes =
+    "  0 ok, 1 usage, 2 a source cannot be opened or has nothing to show,\n"
+    "  3 its format is not known, 4 it is damaged, 5 its version is not\n"
+    "  supported, 8 a limit was exceeded, 9 the key file cannot be used;\n"
+    "  after several errors, the code of the last one\n";
+
+/// The exit codes of commands that open none.
+inline constexpr std::string_view kPlainCodes = "  0 ok, 1 usage\n";
+
 /// A command of `ctxfs`. One table of them (fs/main.cc) is what the parser, the
 /// help and the completions are made of.
 struct Command {
-  std::string_view name;      // "ls"
-  std::string_view operands;  // "SOURCE[//PATH]..."
-  std::string_view summary;   // what it does, in a few words
+  std::string_view name;        // "ls"
+  std::string_view operands;    // "SOURCE[//PATH]..."
+  std::string_view summary;     // what it does, in a few words
+  std::string_view alias = "";  // another name; empty for none
   /// Does what the command line asks for, and returns the exit code.
   int (*run)(const Arguments& arguments) = nullptr;
   /// In the place of `run`: parses the command line itself.
   int (*run_words)(int argc, char** argv) = nullptr;
-  std::string_view options = "";   // letters of AllOptions()
+  std::string_view options = "";   // their letters in kOptions
   std::string_view examples = "";  // lines of a shell; empty for none
   OperandKind kind = OperandKind::kAnything;
   size_t min_operands = 0;
   size_t max_operands = SIZE_MAX;
   std::string_view program = "";  // as the user types it; "": "ctxfs NAME"
+  /// `ctxfs NAME ACTION`: each is a command of its own, in the place of `run`.
+  std::span<const Command* const> actions = {};
   int usage_error = static_cast<int>(ExitCode::kUsage);  // exit code
   int key_error = static_cast<int>(ExitCode::kKey);      // exit code
+  /// Exit code for a SOURCE that cannot be opened.
+  int source_error = static_cast<int>(ExitCode::kSource);
+  std::string_view exit_codes = kReaderCodes;  // text for --help
 
   /// "ctxfs ls".
   std::string Program() const;
 };
 
+extern const Command kCacheCommand;
 extern const Command kCatCommand;
 extern const Command kCheckCommand;
 extern const Command kExtractCommand;

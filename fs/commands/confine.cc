@@ -1,29 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/commands/confine.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/io/url.h"
 #include "core/vfs/log.h"
 #include "core/vfs/sources.h"
 #include "fs/sandbox/sandbox.h"
 
 namespace ctxfs {
-namespace {
-
-/// Returns the directory in which a container at `path` may name other files.
-std::string TreeOf(const std::string& path) {
-  namespace fs = std::filesystem;
-  // Links in a plain directory may lead anywhere.
-  if (IsPlainDirectory(path)) return "/";
-  std::error_code failed;
-  const fs::path real = fs::canonical(path, failed);
-  if (failed) return {};  // opening it reports the error
-  return fs::is_directory(real, failed) ? real : real.parent_path();
-}
-
-}  // namespace
 
 std::shared_ptr<SpillFile> OpenSpillFile() {
   Result<std::shared_ptr<SpillFile>> file =
@@ -31,14 +17,18 @@ std::shared_ptr<SpillFile> OpenSpillFile() {
   return file ? std::move(*file) : nullptr;
 }
 
-void ConfineToReading(const std::vector<std::string>& paths) {
+void ConfineToReading(const std::vector<std::string>& paths, LeavingLinks links,
+                      int written) {
   std::vector<std::string> trees;
   for (const std::string& path : paths) {
-    if (std::string tree = TreeOf(path); !tree.empty()) {
-      trees.push_back(std::move(tree));
+    if (IsUrl(path)) continue;  // another process reads it
+    if (links == LeavingLinks::kFollowed && IsPlainDirectory(path)) {
+      trees.emplace_back("/");
+      continue;
     }
+    for (std::string& tree : TreesOf(path)) trees.push_back(std::move(tree));
   }
-  const Result<int> sandbox = EnterSandbox(trees);
+  const Result<int> sandbox = EnterSandbox(trees, written);
   if (!sandbox) {
     Log(LogLevel::kWarning, "sandbox is off: " + sandbox.error().Text());
   }

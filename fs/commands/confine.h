@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/io/spill_file.h"
+#include "core/vfs/source_tree.h"
 
 namespace ctxfs {
 
@@ -13,11 +15,12 @@ namespace ctxfs {
 /// process cannot make it.
 std::shared_ptr<SpillFile> OpenSpillFile();
 
-/// Confines this process, before it opens any of `paths`, as a mount of them
-/// confines its serving threads (fs/sandbox/sandbox.h), if the kernel can: it
-/// then opens nothing for writing, and reads only files that containers at
-/// these paths may name. Logs a warning if that fails. For commands that only
-/// read.
-void ConfineToReading(const std::vector<std::string>& paths);
+/// Confines this thread and those that it starts as a mount of `paths` confines
+/// its serving threads (fs/sandbox/sandbox.h), if the kernel can. Called before
+/// any of `paths` is opened. They then read only files that may be shown, and
+/// write only below the directory with the descriptor `written`; -1: nowhere.
+/// Logs a warning if that fails.
+void ConfineToReading(const std::vector<std::string>& paths, LeavingLinks links,
+                      int written = -1);
 
 }  // namespace ctxfs

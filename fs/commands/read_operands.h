@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/vfs/source_tree.h"
+#include "fs/commands/arguments.h"
+
+namespace ctxfs {
+
+/// Reads what an operand SOURCE//PATH names. Returns the exit code of the last
+/// error that it printed itself, kOk if there was none.
+using ReadOperand = std::function<Result<ExitCode>(
+    SourceTree& tree, const SourceTree::File& file)>;
+
+/// Confines this process to reading the operands, and calls `read` for each.
+/// Prints errors. Returns the exit code of the last one.
+ExitCode ReadOperands(const Arguments& arguments, const ReadOperand& read);
+
+/// Passes the bytes of a file, verified, to `sink` piece by piece.
+Status ReadFile(SourceTree& tree, const SourceTree::File& file,
+                const std::function<Status(Bytes)>& sink);
+
+}  // namespace ctxfs
