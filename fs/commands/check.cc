@@ -1,40 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ctxfs check and fsck.ctxfs: reads everything and verifies every checksum.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
+#include <deque>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/base/limits.h"
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
-#include "core/base/text.h"
-#include "core/tree/safe_name.h"
-#include "core/vfs/sources.h"
 #include "fs/commands/arguments.h"
+#include "fs/commands/check_report.h"
 #include "fs/commands/checker.h"
 #include "fs/commands/confine.h"
-#include "fs/commands/find_containers.h"
+#include "fs/commands/container_search.h"
 #include "fs/commands/text.h"
+#include "fs/common/shown_text.h"
 #include "fs/common/terminal.h"
 
 namespace ctxfs {
 namespace {
 
-/// The findings that decide the exit code.
-struct Findings {
-  bool damaged = false;
-  bool unchecked = false;  // something could not be read or opened
-
+/// What was found in all containers. It decides the exit code.
+class Tally {
+ public:
   void Add(const CheckReport& report) {
     for (const Fault& fault : report.faults) {
-      (fault.IsDamage() ? damaged : unchecked) = true;
+      (fault.IsDamage() ? damaged_ : unchecked_) = true;
     }
+    ++outcomes_[static_cast<size_t>(report.Outcome())];
   }
+  /// Adds a SOURCE without a container.
+  void AddEmpty() { unchecked_ = true; }
+
+  uint64_t containers() const {
+    return std::accumulate(outcomes_.begin(), outcomes_.end(), uint64_t{0});
+  }
+
+  /// "19 checked, 3 damaged, 38 other files".
+  std::string Text(uint64_t others) const {
+    std::string text = fmt::format("{} checked, {} damaged",
+                                   containers() - Of(CheckOutcome::kUnchecked),
+                                   Of(CheckOutcome::kDamaged));
+    const std::pair<CheckOutcome, const char*> rest[] = {
+        {CheckOutcome::kPartial, "partial"},
+        {CheckOutcome::kUnchecked, "could not be checked"},
+        {CheckOutcome::kUnverifiable, "without checksums"}};
+    for (const auto& [outcome, words] : rest) {
+      if (Of(outcome) == 0) continue;
+      text += fmt::format(", {} {}", Of(outcome), words);
+    }
+    return fmt::format("{}, {}{}", text, others,
+                       others == 1 ? " other file" : " other files");
+  }
+
+  /// 0 for clean, plus 1 for damage, plus 2 for what was not all checked.
+  size_t Bits() const { return (damaged_ ? 1U : 0U) + (unchecked_ ? 2U : 0U); }
+
+ private:
+  uint64_t Of(CheckOutcome outcome) const {
+    return outcomes_[static_cast<size_t>(outcome)];
+  }
+
+  std::array<uint64_t, kCheckOutcomes> outcomes_{};
+  bool damaged_ = false;
+  bool unchecked_ = false;  // something could not be read or opened
 };
 
 /// Exit codes: clean, damaged, not all checked, and both of these.
@@ -63,13 +102,6 @@ int WithoutRepair(int argc, char** argv) {
   return static_cast<int>(std::move(last, argv + argc, kept) - argv);
 }
 
-/// What each Code is called, in their order.
-constexpr std::array kCodeNames = {
-    "missing", "no container", "version", "corrupt", "checksum",
-    "limit",   "read failed",  "changed", "memory",  "too many open files",
-    "locked",  "interrupted"};
-static_assert(kCodeNames.size() == static_cast<size_t>(Code::kInterrupted) + 1);
-
 /// A line that sha256sum(1) reads: names with a backslash or line break are
 /// escaped, and the line begins with a backslash.
 std::string DigestLine(const std::string& path, const std::string& sha256) {
@@ -77,146 +109,107 @@ std::string DigestLine(const std::string& path, const std::string& sha256) {
   return (escaped == path ? "" : "\\") + sha256 + "  " + escaped;
 }
 
-const char* const kOutcomes[] = {"clean", "damaged", "unchecked"};
-
-Json FaultJson(const Fault& fault) {
-  Json json = {{"path", fault.path},
-               {"entry", nullptr},
-               {"offset", nullptr},
-               {"kind", kCodeNames[static_cast<size_t>(fault.error.code)]},
-               {"reason", fault.error.what}};
-  if (fault.entry) {
-    json["entry"] = *fault.entry;
-    if (!IsUtf8(*fault.entry)) json["entry_hex"] = Hex(*fault.entry);
+/// Checks every container of the sources, and prints the reports.
+class Checks {
+ public:
+  Checks(const Arguments& arguments, std::shared_ptr<SpillFile> spill_file)
+      : arguments_(arguments), search_(arguments.operands) {
+    cache_.SpillTo(std::move(spill_file));
   }
-  if (fault.error.offset != kNoOffset) json["offset"] = fault.error.offset;
-  return json;
-}
 
-Json ReportJson(const std::string& path, const CheckReport& report) {
-  Json json = {{"source", path},
-               {"format", report.format},
-               {"outcome", kOutcomes[report.Outcome()]},
-               {"files", report.files},
-               {"bytes", report.bytes},
-               {"faults", Json::array()},
-               {"warnings", report.warnings}};
-  for (const Fault& fault : report.faults) {
-    json["faults"].push_back(FaultJson(fault));
-  }
-  for (const FileDigest& file : report.digests) {
-    json["sha256"][file.path] = file.sha256;
-  }
-  return json;
-}
-
-void PrintReport(std::FILE* to, const std::string& path,
-                 const CheckReport& report) {
-  const std::string source = ShownName(path, to);
-  const Terminal terminal = Terminal::Of(to);
-  for (const Fault& fault : report.faults) {
-    const std::string where =
-        fault.path.empty() ? "" : Quote(fault.path) + ": ";
-    const std::string reason =
-        terminal.Paint(Colour::kRed, ShownName(fault.error.Text(), to));
-    std::fprintf(to, "%s: %s%s\n", source.c_str(), where.c_str(),
-                 reason.c_str());
-  }
-  for (const std::string& warning : report.warnings) {
-    std::fprintf(to, "%s: %s %s\n", source.c_str(),
-                 terminal.Paint(Colour::kYellow, "warning:").c_str(),
-                 ShownName(warning, to).c_str());
-  }
-  const size_t count = report.faults.size();
-  const std::string verdict =
-      count == 0 ? terminal.Paint(Colour::kGreen, "clean")
-      : count == 1
-          ? terminal.Paint(Colour::kRed, "1 fault")
-          : terminal.Paint(Colour::kRed, std::to_string(count) + " faults");
-  std::fprintf(to, "%s: %llu files, %s: %s\n", source.c_str(),
-               static_cast<unsigned long long>(report.files),
-               HumanSize(report.bytes).c_str(), verdict.c_str());
-}
-
-/// A container to check.
-struct Named {
-  std::string path;
-  std::string mounted;  // its path in a mount of the source
-  bool found;           // the source is a directory that it was found in
-};
-
-/// Returns the containers of all sources. Prints the sources that have none.
-std::vector<Named> FindAll(const std::vector<std::string>& sources,
-                           Findings* findings) {
-  std::vector<Named> all;
-  for (const std::string& source : sources) {
-    const Result<std::vector<std::string>> paths = FindContainers(source);
-    if (!paths) {
-      PrintError(source, paths.error());
-      findings->unchecked = true;
-      continue;
-    }
-    for (const std::string& path : *paths) {
-      std::string mounted = SafeComponent(BaseName(path));
-      const bool found = path.size() > source.size();
-      if (found) {
-        mounted = path.substr(source.size());
-        mounted.erase(0, mounted.find_first_not_of('/'));
+  /// Returns Tally::Bits.
+  size_t Run() {
+    // With many containers each thread checks its own; with few, all threads
+    // check the files of one container at a time.
+    const bool many = FindFirst(2 * size_t{arguments_.jobs});
+    const Checker checker({.open = arguments_.open,
+                           .jobs = many ? 1 : arguments_.jobs,
+                           .digests = arguments_.sha256},
+                          cache_, progress_);
+    const unsigned threads = many ? arguments_.jobs : 1;
+    ForEachInParallel(threads, threads, [&](uint64_t /*thread*/) {
+      while (const std::optional<FoundContainer> found = Take()) {
+        Report(*found, checker.Check(*found));
       }
-      all.push_back({path, std::move(mounted), found});
+    });
+    Conclude();
+    const MutexLock lock(mutex_);
+    return tally_.Bits();
+  }
+
+ private:
+  /// Finds the first containers. Returns whether there are `enough`.
+  bool FindFirst(size_t enough) {
+    const MutexLock lock(mutex_);
+    while (first_.size() < enough) {
+      std::optional<FoundContainer> found = search_.Next();
+      if (!found) return false;
+      first_.push_back(*std::move(found));
+    }
+    return true;
+  }
+
+  std::optional<FoundContainer> Take() {
+    {
+      const MutexLock lock(mutex_);
+      if (!first_.empty()) {
+        FoundContainer found = std::move(first_.front());
+        first_.pop_front();
+        return found;
+      }
+    }
+    return search_.Next();
+  }
+
+  void Report(const FoundContainer& found, const CheckReport& report) {
+    const MutexLock lock(mutex_);
+    progress_.Clear();
+    tally_.Add(report);
+    if (arguments_.json) {
+      all_.push_back(ReportJson(found.shown(), report));
+      return;
+    }
+    PrintReport(reports_, found.shown(), report, arguments_.all);
+    for (const FileDigest& file : report.digests) {
+      const std::string line =
+          DigestLine(found.mounted + "/" + file.path, file.sha256);
+      std::puts(terminal_ ? ShownText(line).c_str() : line.c_str());
     }
   }
-  return all;
-}
 
-/// Checks every source and prints the reports.
-Findings CheckAll(const Arguments& arguments,
-                  std::shared_ptr<SpillFile> spill_file) {
-  Findings findings;
-  const std::vector<Named> containers = FindAll(arguments.operands, &findings);
-
-  // The threads check different containers, or the files of one container.
-  const bool many = containers.size() >= 2 * uint64_t{arguments.jobs};
-  BlockCache cache(256 * limits::kMiB);
-  cache.SpillTo(std::move(spill_file));
-  Progress progress;
-  const Checker checker({.open = arguments.open,
-                         .jobs = many ? 1 : arguments.jobs,
-                         .digests = arguments.sha256},
-                        cache, progress);
-  Mutex mutex;
-  Json all = Json::array();
-  std::FILE* const reports = arguments.sha256 ? stderr : stdout;
-  ForEachInParallel(
-      containers.size(), many ? arguments.jobs : 1, [&](uint64_t i) {
-        const auto& [path, mounted, found] = containers[i];
-        const CheckReport report = checker.Check(path, /*alone=*/found);
-        const MutexLock lock(mutex);
-        progress.Clear();
-        findings.Add(report);
-        if (arguments.json) {
-          all.push_back(ReportJson(path, report));
-          return;
-        }
-        PrintReport(reports, path, report);
-        for (const FileDigest& file : report.digests) {
-          const std::string line =
-              DigestLine(mounted + "/" + file.path, file.sha256);
-          std::puts(ShownName(line).c_str());
-        }
-      });
-  if (arguments.json) {
-    std::fputs(FormatJson(all).c_str(), stdout);
+  /// Prints the SOURCEs without a container, and the JSON or the totals.
+  void Conclude() {
+    const MutexLock lock(mutex_);
+    progress_.Clear();
+    for (const std::string& source : search_.Empty()) {
+      PrintError(source, NoContainerIn(source));
+      tally_.AddEmpty();
+    }
+    if (arguments_.json) {
+      std::fputs(PrintableJson(FormatJson(all_)).c_str(), stdout);
+    } else if (search_.searched() && tally_.containers() > 0) {
+      std::fprintf(reports_, "%s\n", tally_.Text(search_.others()).c_str());
+    }
   }
-  return findings;
-}
+
+  const Arguments& arguments_;
+  std::FILE* const reports_ = arguments_.sha256 ? stderr : stdout;
+  // Escapes names only on a terminal: sha256sum(1) needs their bytes.
+  const bool terminal_ = Terminal::Of(stdout).is_terminal();
+  BlockCache cache_{256 * limits::kMiB};
+  Progress progress_;
+  ContainerSearch search_;
+  Mutex mutex_;
+  std::deque<FoundContainer> first_ CTXFS_GUARDED_BY(mutex_);
+  Tally tally_ CTXFS_GUARDED_BY(mutex_);
+  Json all_ CTXFS_GUARDED_BY(mutex_) = Json::array();
+};
 
 template <const Codes& kCodes>
 int RunCheck(const Arguments& arguments) {
   std::shared_ptr<SpillFile> spill_file = OpenSpillFile();
-  ConfineToReading(arguments.operands);
-  const Findings found = CheckAll(arguments, std::move(spill_file));
-  return kCodes[(found.damaged ? 1U : 0U) + (found.unchecked ? 2U : 0U)];
+  ConfineToReading(arguments.operands, LeavingLinks::kRefused);
+  return kCodes[Checks(arguments, std::move(spill_file)).Run()];
 }
 
 }  // namespace
@@ -225,15 +218,18 @@ const Command kCheckCommand{
     .name = "check",
     .operands = "SOURCE...",
     .summary = "Reads everything and verifies every checksum",
+    .alias = "verify",
     .run = &RunCheck<kCheckCodes>,
-    .options = "jJCSKI",
+    .options = "AjJCSKI",
     .examples =
         "  ctxfs check ~/models\n"
         "  ctxfs check --checksums=sha256 model.mosh > sums\n",
     .kind = OperandKind::kSource,
     .min_operands = 1,
     .usage_error = 2,
-    .key_error = 2};
+    .key_error = 2,
+    .exit_codes =
+        "  0 clean, 1 damaged, 2 something could not be checked, or usage\n"};
 
 int RunFsck(int argc, char** argv) {
   Command command = kCheckCommand;
@@ -241,6 +237,11 @@ int RunFsck(int argc, char** argv) {
   command.run = &RunCheck<kFsckCodes>;
   command.usage_error = 16;
   command.key_error = 8;
+  command.source_error = 8;
+  command.alias = "";
+  command.exit_codes =
+      "  0 clean, 4 damaged, 8 something could not be checked, 12 both,\n"
+      "  16 usage\n";
   return RunCommand(WithoutRepair(argc, argv), argv, command);
 }
 

@@ -4,8 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "core/base/limits.h"
@@ -24,31 +26,60 @@ std::tuple<Code, uint64_t, std::string> KeyOf(const Error& error) {
 
 }  // namespace
 
-int CheckReport::Outcome() const {
-  int worst = 0;
-  for (const Fault& fault : faults) {
-    worst = std::max(worst, fault.IsDamage() ? 1 : 2);
-  }
-  return worst;
-}
-
 /// The result of checking one file.
 struct Checker::Outcome {
   NodeId node = 0;
   bool exists = false;
   uint64_t size = 0;  // bytes that were read
+  bool entry = false;
+  bool verified = false;  // it is an entry with a checksum
   std::optional<Error> error;
   std::string digest;
 };
 
-CheckReport Checker::Check(const std::string& path, bool alone) const {
+/// The files besides its own that a container is made from, such as the shards
+/// of a model. Safe for any number of threads.
+class Checker::OtherFiles {
+ public:
+  /// Of a container that is a directory, all files count as its own.
+  explicit OtherFiles(const Container& container)
+      : own_(container.source().get()), all_own_(own_->is_directory()) {}
+
+  /// Whether all of `content` is stored in another file that is a container
+  /// itself.
+  bool Hold(const Content& content) {
+    const std::optional<Range> range = content.AsStored();
+    if (all_own_ || !range || range->source.get() == own_) return false;
+    const auto* file = dynamic_cast<const FileSource*>(range->source.get());
+    if (file == nullptr) return false;
+    const MutexLock lock(mutex_);
+    const auto [known, added] = known_.try_emplace(file, false);
+    if (added) {
+      const Result<Buffer> head = ReadHead(*file);
+      known->second = head && IsContainer(head->span());
+    }
+    return known->second;
+  }
+
+ private:
+  const Source* const own_;
+  const bool all_own_;
+  Mutex mutex_;
+  std::map<const FileSource*, bool> known_ CTXFS_GUARDED_BY(mutex_);
+};
+
+CheckReport Checker::Check(const FoundContainer& found) const {
   CheckReport report;
-  const Result<std::shared_ptr<const Source>> source = OpenSource(path);
-  if (!source) {
-    report.faults.push_back({"", std::nullopt, source.error()});
+  if (found.error) {
+    report.faults.push_back({"", std::nullopt, *found.error});
     return report;
   }
-  CheckSource(*source, {"", 0, alone}, report);
+  const Result<std::shared_ptr<const Source>> source = OpenSource(found.path);
+  if (source) {
+    CheckSource(*source, {"", 0, /*alone=*/!found.named}, report);
+  } else {
+    report.faults.push_back({"", std::nullopt, source.error()});
+  }
   return report;
 }
 
@@ -74,15 +105,38 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
                              const Place& place, CheckReport& report) const {
   const Json info = container->Info(cache_);
   if (place.depth == 0) report.format = info.value("format", "");
+  if (place.depth == 0) report.cut = CutOf(*container);
+  AddFindings(*container, info, place, report);
+  WarnOfGlobals(info, place, report);
+  const ContainerTree container_tree(std::move(container));
+  if (!container_tree.status()) {
+    report.faults.push_back(
+        {place.path, std::nullopt, container_tree.status().error()});
+  }
+  CheckFiles(container_tree, place, report);
+  CheckChildren(container_tree, place, report);
+}
+
+void Checker::AddFindings(const Container& container, const Json& info,
+                          const Place& place, CheckReport& report) const {
   std::set<std::string> said;
   // The error of a failed open is already a fault, and may be repeated as a
   // warning.
   for (const Fault& fault : report.faults) {
     if (fault.path == place.path) said.insert(fault.error.Text());
   }
-  for (Error& error : container->Inspect(cache_)) {
+  for (Error& error : container.Inspect(cache_)) {
     if (!said.insert(error.Text()).second) continue;
     report.faults.push_back({place.path, std::nullopt, std::move(error)});
+  }
+  for (const Warning& warning : container.warnings()) {
+    const bool told = warning.severity == Severity::kOfEntries;
+    if (!told && warning.severity != Severity::kPartial) continue;
+    if (!said.insert(warning.Text()).second || told) continue;
+    report.faults.push_back({place.path,
+                             std::nullopt,
+                             {Code::kUnsupported, warning.text, warning.offset},
+                             /*partial=*/true});
   }
   for (const Json& warning : info.value("warnings", Json::array())) {
     const std::string text = warning.get<std::string>();
@@ -90,14 +144,6 @@ void Checker::CheckContainer(std::shared_ptr<const Container> container,
     report.warnings.push_back(place.path.empty() ? text
                                                  : place.path + ": " + text);
   }
-  WarnOfGlobals(info, place, report);
-  const ContainerTree branch(std::move(container));
-  if (!branch.status()) {
-    report.faults.push_back(
-        {place.path, std::nullopt, branch.status().error()});
-  }
-  CheckFiles(branch, place, report);
-  CheckChildren(branch, place, report);
 }
 
 void Checker::WarnOfGlobals(const Json& info, const Place& place,
@@ -113,106 +159,171 @@ void Checker::WarnOfGlobals(const Json& info, const Place& place,
       "{}and {} more unsafe globals: ctxfs info --json", where, globals.more));
 }
 
-void Checker::CheckFiles(const ContainerTree& branch, const Place& place,
-                         CheckReport& report) const {
-  const NameTree& tree = branch.tree();
+void Checker::CheckFiles(const ContainerTree& container_tree,
+                         const Place& place, CheckReport& report) const {
+  const NameTree& tree = container_tree.tree();
   std::vector<NodeId> files;
+  std::vector<NodeId> other_names;  // of these: hard links
   for (NodeId node = 0; node < tree.node_count(); ++node) {
-    if (tree.IsDirectory(node) || !branch.IsData(node)) continue;
-    files.push_back(node);
+    if (tree.Type(node) != NodeType::kFile || !container_tree.IsData(node))
+      continue;
+    (container_tree.FirstName(node) == node ? files : other_names)
+        .push_back(node);
   }
   if (progress_.shown()) {
     for (const NodeId node : files) {
-      if (branch.SizeCost(node) > Cost::kSmallRead) continue;
-      const Result<uint64_t> size = branch.Size(node, cache_);
+      if (container_tree.SizeCost(node) > Cost::kSmallRead) continue;
+      const Result<uint64_t> size = container_tree.Size(node, cache_);
       if (size) progress_.Expect(*size);
     }
   }
+  OtherFiles others(container_tree.container());
   Mutex mutex;
   std::vector<Outcome> told;
   ForEachInParallel(files.size(), options_.jobs, [&](uint64_t i) {
-    Outcome outcome = CheckFile(branch, files[i]);
+    Outcome outcome =
+        CheckFile(container_tree, files[i], place.alone ? &others : nullptr);
     const MutexLock lock(mutex);
     report.files += outcome.exists ? 1 : 0;
     report.bytes += outcome.size;
+    if (outcome.entry && !outcome.error && place.depth == 0) {
+      ++(outcome.verified ? report.verified : report.unverified);
+    }
     if (outcome.error || !outcome.digest.empty()) {
       told.push_back(std::move(outcome));
     }
   });
+  if (options_.digests) AddOtherNames(container_tree, other_names, told);
   std::sort(told.begin(), told.end(),
             [](const Outcome& a, const Outcome& b) { return a.node < b.node; });
-  // A file that is computed from an entry fails with the entry's error. It is
-  // reported once, for the entry.
+  AddOutcomes(container_tree, place, std::move(told), report);
+}
+
+void Checker::AddOutcomes(const ContainerTree& container_tree,
+                          const Place& place, std::vector<Outcome> outcomes,
+                          CheckReport& report) const {
+  // A file that is computed from an entry fails with the entry's error. The
+  // error is reported once, for the entry. Findings from opening the container
+  // that say the same are removed.
   std::set<std::tuple<Code, uint64_t, std::string>> said;
-  for (const Outcome& outcome : told) {
-    if (outcome.error && branch.Entry(outcome.node)) {
-      said.insert(KeyOf(*outcome.error));
-    }
+  std::set<std::string> reasons;
+  std::set<std::string> texts;
+  const std::string where = place.path.empty() ? "" : place.path + ": ";
+  for (const Outcome& outcome : outcomes) {
+    if (!outcome.error || !outcome.entry) continue;
+    said.insert(KeyOf(*outcome.error));
+    reasons.insert(outcome.error->what);
+    texts.insert(where + outcome.error->Text());
   }
-  for (Outcome& outcome : told) {
-    const std::string path = place.Below(tree.Path(outcome.node));
+  std::erase_if(report.warnings, [&texts](const std::string& text) {
+    return texts.contains(text);
+  });
+  std::erase_if(report.faults, [&](const Fault& fault) {
+    return fault.path == place.path && !fault.partial &&
+           reasons.contains(fault.error.what);
+  });
+  for (Outcome& outcome : outcomes) {
+    const std::string path =
+        place.Below(container_tree.tree().Path(outcome.node));
     if (!outcome.error) {
       report.digests.push_back({path, std::move(outcome.digest)});
       continue;
     }
-    const std::optional<uint32_t> entry = branch.Entry(outcome.node);
+    const std::optional<uint32_t> entry = container_tree.Entry(outcome.node);
     if (!entry && said.contains(KeyOf(*outcome.error))) continue;
     Fault fault{path, std::nullopt, std::move(*outcome.error)};
     if (entry) {
-      const auto info = branch.entries()->Describe(*entry, cache_);
+      const auto info = container_tree.entries()->Describe(*entry, cache_);
       if (info) fault.entry = info->name;
     }
     report.faults.push_back(std::move(fault));
   }
 }
 
-Checker::Outcome Checker::CheckFile(const ContainerTree& branch,
-                                    NodeId node) const {
+void Checker::AddOtherNames(const ContainerTree& container_tree,
+                            const std::vector<NodeId>& names,
+                            std::vector<Outcome>& outcomes) {
+  std::unordered_map<NodeId, std::string> digests;
+  for (const Outcome& outcome : outcomes) {
+    if (container_tree.NameCount(outcome.node) > 1 && !outcome.error) {
+      digests.emplace(outcome.node, outcome.digest);
+    }
+  }
+  for (const NodeId node : names) {
+    const auto digest = digests.find(container_tree.FirstName(node));
+    if (digest == digests.end()) continue;
+    Outcome same;
+    same.node = node;
+    same.digest = digest->second;
+    outcomes.push_back(std::move(same));
+  }
+}
+
+Checker::Outcome Checker::CheckFile(const ContainerTree& container_tree,
+                                    NodeId node, OtherFiles* others) const {
   Outcome outcome;
   outcome.node = node;
   const auto failed = [&outcome](Error error) {
     outcome.error = std::move(error);
     return std::move(outcome);
   };
-  const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache_);
+  const std::optional<uint32_t> entry = container_tree.Entry(node);
+  outcome.entry = entry.has_value();
+  const Result<bool> exists =
+      container_tree.Exists(node, Cost::kDecode, cache_);
   if (!exists) return failed(exists.error());
   if (!*exists) return outcome;
-  outcome.exists = true;
-  const Result<uint64_t> size = branch.Size(node, cache_);
+  const Result<uint64_t> size = container_tree.Size(node, cache_);
   if (!size) return failed(size.error());
-  const Result<Content> content = branch.Open(node, cache_);
+  const Result<Content> content = container_tree.Open(node, cache_);
   if (!content) return failed(content.error());
   if (content->size() != *size) {
-    return failed({Code::kCorrupt,
-                   "opens with " + std::to_string(content->size()) +
-                       " bytes, but its size is " + std::to_string(*size)});
+    return failed(
+        {Code::kCorrupt, fmt::format("opens with {} bytes, but its size is {}",
+                                     content->size(), *size)});
   }
-  outcome.size = *size;
-  if (options_.digests) {
-    Result<std::string> digest = Sha256Of(*content, cache_);
-    if (digest) outcome.digest = std::move(*digest);
-    if (!digest) outcome.error = std::move(digest).error();
-  } else if (Status read = content->Scan(cache_); !read) {
-    outcome.error = std::move(read).error();
+  if (entry) {
+    const auto info = container_tree.entries()->Describe(*entry, cache_);
+    outcome.verified = info && info->verified != "none";
+  }
+  outcome.exists =
+      options_.digests || others == nullptr || !others->Hold(*content);
+  if (outcome.exists) {
+    outcome.size = *size;
+    if (Status read = Scan(*content, outcome); !read) {
+      outcome.error = std::move(read).error();
+    }
   }
   progress_.Add(*size);
   return outcome;
 }
 
-void Checker::CheckChildren(const ContainerTree& branch, const Place& place,
-                            CheckReport& report) const {
-  const NameTree& tree = branch.tree();
+Status Checker::Scan(const Content& content, Outcome& outcome) const {
+  if (!options_.digests) return content.Scan(cache_);
+  outcome.digest = CTXFS_TRY(Sha256Of(content, cache_));
+  return {};
+}
+
+void Checker::CheckChildren(const ContainerTree& container_tree,
+                            const Place& place, CheckReport& report) const {
+  const NameTree& tree = container_tree.tree();
   for (NodeId node = 0; node < tree.node_count(); ++node) {
     if (!tree.IsDirectory(node)) continue;
-    const ChildContainer* child = branch.Hanging(node);
+    const ChildContainer* child = container_tree.NestedAt(node);
     if (child == nullptr || child->open_source == nullptr) continue;
     const std::string path = place.Below(tree.Path(node));
-    const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache_);
+    const Result<bool> exists =
+        container_tree.Exists(node, Cost::kDecode, cache_);
     if (exists && !*exists) continue;
     Result<std::shared_ptr<const Source>> source =
         exists ? child->open_source(cache_) : exists.error();
     if (source && place.alone &&
         dynamic_cast<const FileSource*>(source->get()) != nullptr) {
+      continue;
+    }
+    if (!source && source.error().code == Code::kLimit) {
+      // Its contents cannot be checked. As a file it has been checked.
+      report.warnings.push_back(path + ": " + source.error().Text());
       continue;
     }
     if (source && place.depth >= limits::kContainerDepth) {

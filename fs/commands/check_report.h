@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/errors.h"
+#include "core/base/json.h"
+#include "core/base/result.h"
+#include "core/container/cut_file.h"
+
+namespace ctxfs {
+
+/// A fault of a file of a container, or of the container itself.
+struct Fault {
+  std::string path;  // in the container; empty for the container itself
+  std::optional<std::string> entry;  // the stored name, if it is an entry
+  Error error;
+  /// Whether the fault is not one of the bytes: the container does not show a
+  /// part of its file.
+  bool partial = false;
+
+  /// Whether this is damage, rather than the reason why a file was not checked.
+  bool IsDamage() const { return !partial && ctxfs::IsDamage(error); }
+};
+
+/// SHA-256 of a file, as hex digits.
+struct FileDigest {
+  std::string path;  // in the container
+  std::string sha256;
+};
+
+/// The outcomes of a check, from best to worst. The outcome of a container is
+/// that of its worst fault, both in its report and in the totals.
+enum class CheckOutcome : uint8_t {
+  kClean,
+  kUnverifiable,  // readable, and nothing has a checksum
+  kPartial,       // it does not show a part of the file
+  kUnchecked,     // something could not be read or opened
+  kDamaged,
+};
+
+constexpr size_t kCheckOutcomes =
+    static_cast<size_t>(CheckOutcome::kDamaged) + 1;
+
+/// The result of checking one container and all containers in it.
+struct CheckReport {
+  std::string format;  // empty: it could not be opened at all
+  uint64_t files = 0;  // read
+  uint64_t bytes = 0;
+  std::optional<CutFile> cut;
+  std::vector<Fault> faults;  // in the order of the tree
+  std::vector<std::string> warnings;
+  uint64_t verified = 0;    // readable entries whose checksum was compared
+  uint64_t unverified = 0;  // readable entries without a checksum
+  /// Of each file that could be read, if Checker::Options::digests is set.
+  std::vector<FileDigest> digests;
+
+  CheckOutcome Outcome() const;
+  /// "clean", "unverifiable", "partial", "unchecked" or "damaged".
+  const char* OutcomeName() const;
+  /// How much of it a checksum covers: "all", "some" or "none".
+  const char* Verified() const;
+};
+
+/// The report of `path` as `ctxfs check --json` prints it.
+Json ReportJson(const std::string& path, const CheckReport& report);
+
+/// Prints the report of `path` for people: the first faults and warnings, or
+/// with `all` each of them, and a line with the outcome.
+void PrintReport(std::FILE* to, const std::string& path,
+                 const CheckReport& report, bool all);
+
+}  // namespace ctxfs
