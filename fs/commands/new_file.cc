@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -85,6 +86,63 @@ Status NewFile::Commit(const std::string& name, bool replace) {
   if (!renamed) return IoError(kCannotWrite);
   temporary_.clear();
   return {};
+}
+
+namespace {
+
+/// Makes the link `name` by calling `make`. To replace a file of that name,
+/// makes the link under a temporary name and renames it.
+template <typename Make>
+Result<bool> MakeAndReplace(const Fd& directory, const std::string& name,
+                            bool replace, const Make& make) {
+  if (make(name)) return true;
+  if (errno != EEXIST || !replace) return IoError(kCannotWrite);
+  const std::string temporary = TemporaryName();
+  if (!make(temporary)) return IoError(kCannotWrite);
+  const bool renamed = ::renameat(directory.get(), temporary.c_str(),
+                                  directory.get(), name.c_str()) == 0;
+  Result<bool> done = renamed ? Result<bool>(true) : IoError(kCannotWrite);
+  // If both are names of one file, the rename leaves them.
+  ::unlinkat(directory.get(), temporary.c_str(), 0);
+  return done;
+}
+
+bool IsSame(const NameIn& a, const NameIn& b) {
+  struct stat one {};
+  struct stat other {};
+  return ::fstatat(a.directory.get(), a.name.c_str(), &one,
+                   AT_SYMLINK_NOFOLLOW) == 0 &&
+         ::fstatat(b.directory.get(), b.name.c_str(), &other,
+                   AT_SYMLINK_NOFOLLOW) == 0 &&
+         one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+bool LeadsTo(const Fd& directory, const std::string& name,
+             const std::string& target) {
+  std::string found(target.size() + 1, '\0');
+  const ssize_t size =
+      ::readlinkat(directory.get(), name.c_str(), found.data(), found.size());
+  return size == static_cast<ssize_t>(target.size()) &&
+         found.starts_with(target);
+}
+
+}  // namespace
+
+Result<bool> MakeSymlink(const Fd& directory, const std::string& target,
+                         const std::string& name, bool replace) {
+  if (LeadsTo(directory, name, target)) return false;
+  return MakeAndReplace(directory, name, replace, [&](const std::string& at) {
+    return ::symlinkat(target.c_str(), directory.get(), at.c_str()) == 0;
+  });
+}
+
+Result<bool> MakeHardLink(const NameIn& from, const NameIn& to, bool replace) {
+  if (IsSame(from, to)) return false;
+  return MakeAndReplace(
+      to.directory, to.name, replace, [&](const std::string& at) {
+        return ::linkat(from.directory.get(), from.name.c_str(),
+                        to.directory.get(), at.c_str(), 0) == 0;
+      });
 }
 
 }  // namespace ctxfs

@@ -41,4 +41,21 @@ class NewFile {
   int fd_;                 // negative: closed
 };
 
+/// Makes a symbolic link `name` in `directory`. With `replace` a file of that
+/// name is replaced, otherwise the call fails if there is one. Returns false if
+/// it is a link with that target already.
+Result<bool> MakeSymlink(const Fd& directory, const std::string& target,
+                         const std::string& name, bool replace);
+
+/// A file in an open directory.
+struct NameIn {
+  const Fd& directory;
+  const std::string& name;
+};
+
+/// Makes `to` another name of the file `from`. With `replace` a file of that
+/// name is replaced, otherwise the call fails if there is one. Returns false if
+/// that is the file already.
+Result<bool> MakeHardLink(const NameIn& from, const NameIn& to, bool replace);
+
 }  // namespace ctxfs

@@ -2,12 +2,17 @@
 #include "fs/commands/target.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
+#include "core/base/bytes.h"
+#include "core/base/human_size.h"
 #include "core/io/io_error.h"
 
 namespace ctxfs {
@@ -29,24 +34,23 @@ Result<DirectoryFd> Enter(const Fd& above, const std::string& name) {
 }  // namespace
 
 Result<TargetTree> TargetTree::Make(const std::string& path) {
-  if (::mkdir(path.c_str(), kMode) != 0 && errno != EEXIST) {
-    return IoError(kCannotCreate);
-  }
-  Result<DirectoryFd> top = Adopt(::open(path.c_str(), kFlags));
-  if (!top) return std::move(top).error();
-  return TargetTree(std::move(*top));
+  const bool created = ::mkdir(path.c_str(), kMode) == 0;
+  if (!created && errno != EEXIST) return IoError(kCannotCreate);
+  DirectoryFd top = CTXFS_TRY(Adopt(::open(path.c_str(), kFlags)));
+  return TargetTree(std::move(top), created ? path : "");
+}
+
+void TargetTree::RemoveIfUnused() const {
+  if (!created_.empty()) (void)::rmdir(created_.c_str());
 }
 
 Result<size_t> TargetTree::Add(size_t above, const std::string& name) {
-  const Result<DirectoryFd> parent = Open(above);
-  if (!parent) return parent.error();
-  if (::mkdirat((*parent)->get(), name.c_str(), kMode) != 0 &&
-      errno != EEXIST) {
+  const DirectoryFd parent = CTXFS_TRY(Open(above));
+  if (::mkdirat(parent->get(), name.c_str(), kMode) != 0 && errno != EEXIST) {
     return IoError(kCannotCreate);
   }
   // What existed before may be a link or a file, which Enter refuses.
-  const Result<DirectoryFd> made = Enter(**parent, name);
-  if (!made) return made.error();
+  CTXFS_TRY(Enter(*parent, name));
   directories_.push_back({above, name});
   return directories_.size() - 1;
 }
@@ -63,11 +67,31 @@ std::vector<size_t> TargetTree::Way(size_t directory) const {
 Result<DirectoryFd> TargetTree::Open(size_t directory) const {
   DirectoryFd at = top_;
   for (const size_t one : Way(directory)) {
-    Result<DirectoryFd> next = Enter(*at, directories_[one].name);
-    if (!next) return next;
-    at = std::move(*next);
+    at = CTXFS_TRY(Enter(*at, directories_[one].name));
   }
   return at;
+}
+
+Status TargetTree::CheckRoom(uint64_t bytes, uint64_t files) const {
+  struct statvfs room {};
+  if (::fstatvfs(top_->get(), &room) != 0) return {};  // writing will tell
+  const uint64_t blocks = ::geteuid() == 0 ? room.f_bfree : room.f_bavail;
+  const uint64_t free =
+      CheckedMul(blocks, uint64_t{room.f_frsize}).value_or(UINT64_MAX);
+  if (bytes > free) {
+    return Error{Code::kIo,
+                 "the files need " + HumanSize(bytes) + ", and " +
+                     HumanSize(free) + " are free",
+                 kNoOffset, ENOSPC};
+  }
+  // Some file systems do not count files.
+  if (room.f_files > 0 && files > room.f_ffree) {
+    return Error{Code::kIo,
+                 fmt::format("{} files are to be written, and {} can be", files,
+                             room.f_ffree),
+                 kNoOffset, ENOSPC};
+  }
+  return {};
 }
 
 std::string TargetTree::Path(size_t directory) const {
