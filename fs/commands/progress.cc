@@ -5,9 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <string>
 
-#include "fs/commands/text.h"
+#include "core/base/human_size.h"
 
 namespace ctxfs {
 
