@@ -9,11 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/printable.h"
 #include "core/registry/views.h"
 #include "core/vfs/log.h"
+#include "core/vfs/source_tree.h"
 #include "fs/commands/command.h"
 #include "fs/commands/confine.h"
-#include "fs/commands/source_tree.h"
 #include "fs/common/mount_table.h"
 
 namespace ctxfs {
@@ -25,12 +26,7 @@ constexpr size_t kMostPaths = 1000;
 /// The line that makes the shell complete names of files and directories.
 constexpr const char* kFiles = ":files";
 
-bool IsPrintable(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x20 && byte != 0x7f;
-  });
-}
+bool IsPrintable(std::string_view text) { return Printable(text) == text; }
 
 /// Prints the candidates for the last word of a command line.
 class Completer {
@@ -64,6 +60,11 @@ class Completer {
     for (const Command* const command : tables_.commands) {
       Offer(std::string(command->name), command->summary);
     }
+    if (offered_) return;
+    for (const Command* const command : tables_.commands) {
+      if (command->alias.empty()) continue;
+      Offer(std::string(command->alias), command->summary);
+    }
   }
 
   /// `first`: the index of the first word after the command's name.
@@ -72,7 +73,23 @@ class Completer {
     const Command* const command = FindCommand(tables_.commands, name);
     // `ctxfs SOURCE MOUNTPOINT -o OPTIONS`.
     if (command == nullptr) return CompleteMount(first);
-    CompleteCommand(*command, first);
+    CompleteAction(*command, first);
+  }
+
+  /// Of a command without actions: the command.
+  void CompleteAction(const Command& command, size_t first) {
+    const bool typed = words_.size() > first + 1;
+    const Command* const action =
+        typed ? FindCommand(command.actions, words_[first]) : nullptr;
+    if (action != nullptr) return CompleteCommand(*action, first + 1);
+    if (!typed) OfferActions(command);
+    if (!offered_) CompleteCommand(command, first);
+  }
+
+  void OfferActions(const Command& command) {
+    for (const Command* const action : command.actions) {
+      Offer(std::string(action->name), action->summary);
+    }
   }
 
   bool OptionsHaveEnded(size_t first) const {
@@ -141,7 +158,7 @@ class Completer {
 
   static std::vector<std::string> ViewValues() {
     std::vector<std::string> values = {"all", "none"};
-    for (const View* const view : Views()) values.emplace_back(view->name);
+    for (const View* const view : AllViews()) values.emplace_back(view->name);
     return values;
   }
 
@@ -200,7 +217,7 @@ class Completer {
       operand = home + operand.substr(1);
     }
     const Target target = ParseTarget(operand);
-    ConfineToReading({target.source});
+    ConfineToReading({target.source}, LeavingLinks::kFollowed);
     OpenOptions options;
     options.salvage = true;
     const bool hidden =
@@ -228,7 +245,7 @@ class Completer {
 }  // namespace
 
 int RunComplete(int argc, char** argv, const CompletionTables& tables) {
-  SetLogSink({});  // messages would garble the prompt
+  SetLogSink({});  // no messages between the candidates
   if (argc < 3) return static_cast<int>(ExitCode::kUsage);
   const std::string_view program = argv[1];
   Completer completer(std::vector<std::string>(argv + 2, argv + argc), tables);

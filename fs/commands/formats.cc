@@ -6,15 +6,48 @@
 #include <set>
 #include <string>
 
+#include "core/base/json.h"
 #include "core/container/foreign_formats.h"
 #include "core/container/format.h"
+#include "fs/commands/arguments.h"
 #include "fs/commands/command.h"
 #include "fs/common/terminal.h"
 
 namespace ctxfs {
 namespace {
 
-int RunFormats(const Arguments& /*arguments*/) {
+Json Words(std::string_view list) {
+  Json words = Json::array();
+  for (const std::string_view word : WordsOf(list)) words.push_back(word);
+  return words;
+}
+
+Json TraitsOf(const Format& format) {
+  Json traits = Json::array();
+  if (format.traits.stays_file) traits.push_back("stays_file");
+  if (format.traits.opens_neighbours) traits.push_back("opens_neighbours");
+  if (format.reads_directories()) traits.push_back("reads_directories");
+  return traits;
+}
+
+void PrintJson() {
+  Json formats = Json::array();
+  for (const Format* const format : Formats()) {
+    formats.push_back({{"name", format->name},
+                       {"contents", format->contents},
+                       {"extensions", Words(format->extensions)},
+                       {"traits", TraitsOf(*format)},
+                       {"golden", Words(format->golden)},
+                       {"docs", Words(format->docs)}});
+  }
+  std::printf("%s\n", formats.dump(2).c_str());
+}
+
+int RunFormats(const Arguments& arguments) {
+  if (arguments.json) {
+    PrintJson();
+    return 0;
+  }
   const Terminal terminal = Terminal::Of(stdout);
   TextTable mounted({"format", "suffixes", "contents"}, {});
   for (const Format* const format : Formats()) {
@@ -43,6 +76,8 @@ const Command kFormatsCommand{
     .operands = "",
     .summary = "Lists the formats that ctxfs mounts, and those it recognises",
     .run = &RunFormats,
-    .max_operands = 0};
+    .options = "J",
+    .max_operands = 0,
+    .exit_codes = kPlainCodes};
 
 }  // namespace ctxfs

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ctxfs info: the format of a container, its contents, and its faults.
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 #include <string>
-#include <vector>
 
+#include "core/base/text.h"
+#include "core/container/cut_file.h"
 #include "core/report/container_summary.h"
 #include "core/vfs/open_container.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
-#include "fs/commands/find_containers.h"
+#include "fs/commands/container_search.h"
 #include "fs/commands/global_lines.h"
 #include "fs/commands/text.h"
+#include "fs/common/shown_text.h"
 #include "fs/common/terminal.h"
 
 namespace ctxfs {
@@ -42,6 +46,16 @@ std::string Counted(uint64_t number) {
   return Grouped(number);
 }
 
+/// Returns `text` with \xNN for everything but plain ASCII.
+std::string EscapedForShell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    const bool plain = c >= ' ' && c <= '~' && c != '\'' && c != '\\';
+    escaped += plain ? std::string(1, c) : "\\x" + Hex({&c, 1});
+  }
+  return escaped;
+}
+
 /// Returns `text` as one word of a shell command, quoted if necessary.
 std::string ShellWord(const std::string& text) {
   constexpr const char* kPlain =
@@ -50,6 +64,8 @@ std::string ShellWord(const std::string& text) {
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) {
     return text;
   }
+  // bash and zsh undo escapes after a dollar sign.
+  if (ShownText(text) != text) return "$'" + EscapedForShell(text) + "'";
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
   return quoted + "'";
@@ -82,12 +98,21 @@ std::string CodecsText(const ContainerSummary& summary) {
 /// Prints the description of one container for people.
 class Page {
  public:
-  Page(const std::string& path, const Json& info,
-       const ContainerSummary& summary)
-      : path_(path), info_(info), summary_(summary) {}
+  /// `all`: with every warning, not the first ones.
+  Page(const std::string& path, const Container& container, const Json& info,
+       const ContainerSummary& summary, bool all)
+      : path_(path),
+        cut_(CutOf(container)),
+        info_(info),
+        summary_(summary),
+        all_(all) {}
 
   void Print() const {
     std::puts(terminal_.Paint(Colour::kBold, ShownName(path_)).c_str());
+    if (cut_) {
+      std::printf("  %s\n",
+                  terminal_.Paint(Colour::kRed, cut_->Text()).c_str());
+    }
     PrintFormat();
     PrintCounts();
     Line("unlisted",
@@ -96,17 +121,13 @@ class Page {
     PrintDtypes();
     PrintLargest();
     PrintGlobals();
-    for (const Json& warning : info_.value("warnings", Json::array())) {
-      std::printf("  %s %s\n",
-                  terminal_.Paint(Colour::kYellow, "warning:").c_str(),
-                  ShownName(warning.get<std::string>()).c_str());
-    }
+    PrintWarnings();
     PrintNext();
   }
 
  private:
   static void Line(const std::string& name, const std::string& value) {
-    std::printf("  %-13s %s\n", name.c_str(), ShownName(value).c_str());
+    std::printf("  %-13s %s\n", name.c_str(), ShownText(value).c_str());
   }
 
   /// The format, and the other short texts of info.json.
@@ -177,7 +198,7 @@ class Page {
     if (globals.shown.empty()) return;
     TextTable table({"", "global"}, {});
     for (const auto& [name, safe] : globals.shown) {
-      table.Add({safe ? "safe" : "UNSAFE", name});
+      table.Add({safe ? "safe" : "UNSAFE", ShownText(name)});
     }
     std::printf("\n%s", table.Aligned(terminal_, "  ").c_str());
     if (globals.more > 0) {
@@ -186,8 +207,22 @@ class Page {
     }
   }
 
+  void PrintWarnings() const {
+    constexpr size_t kMostPrinted = 10;
+    const Json warnings = info_.value("warnings", Json::array());
+    const size_t most = all_ ? warnings.size() : kMostPrinted;
+    for (size_t i = 0; i < std::min(warnings.size(), most); ++i) {
+      std::printf("  %s %s\n",
+                  terminal_.Paint(Colour::kYellow, "warning:").c_str(),
+                  ShownText(warnings[i].get<std::string>()).c_str());
+    }
+    if (warnings.size() <= most) return;
+    std::printf("  and %s more: --all\n",
+                Grouped(warnings.size() - most).c_str());
+  }
+
   void PrintNext() const {
-    const std::string word = ShownName(ShellWord(path_));
+    const std::string word = ShellWord(path_);
     std::printf(
         "\n  %s\n    ctxfs ls -l %s\n    ctxfs check %s\n    ctxfs report %s\n"
         "    ctxfs mount %s\n",
@@ -196,12 +231,17 @@ class Page {
   }
 
   const std::string& path_;
+  const std::optional<CutFile> cut_;
   const Json& info_;
   const ContainerSummary& summary_;
+  const bool all_;
   const Terminal terminal_ = Terminal::Of(stdout);
 };
 
-std::string RawField(const std::string& text) { return Escaped(text, "\n\t"); }
+/// A backslash before a letter or another backslash is an escape.
+std::string RawField(const std::string& text) {
+  return Printable(Escaped(text, "\n\t"));
+}
 
 /// Lines of path, key and value with tabs between, for cut(1) and awk(1).
 void PrintRaw(const std::string& path, const Json& info,
@@ -229,47 +269,78 @@ void PrintRaw(const std::string& path, const Json& info,
   }
 }
 
-ExitCode ShowOne(const std::string& path, const Arguments& arguments,
-                 Json* all) {
-  const Result<std::shared_ptr<const Container>> container =
-      OpenContainerFile(path, arguments.open);
-  if (!container) return PrintError(path, container.error());
-  Json info = (*container)->Info(LoneContext());
-  if (arguments.json) {
-    info["path"] = path;
-    all->push_back(std::move(info));
-    return ExitCode::kOk;
+/// Describes the containers of all sources.
+class Descriptions {
+ public:
+  explicit Descriptions(const Arguments& arguments)
+      : arguments_(arguments), search_(arguments.operands) {}
+
+  /// Returns the code of the last error.
+  ExitCode Print() {
+    while (const std::optional<FoundContainer> found = search_.Next()) {
+      Describe(*found);
+    }
+    for (const std::string& source : search_.Empty()) {
+      last_ = PrintError(source, NoContainerIn(source));
+    }
+    if (arguments_.json) {
+      std::fputs(PrintableJson(FormatJson(all_)).c_str(), stdout);
+    } else if (search_.searched() && !arguments_.raw &&
+               described_ + failed_ > 0) {
+      PrintTotals();
+    }
+    return last_;
   }
-  const ContainerSummary summary = ContainerSummary::Of(**container);
-  if (arguments.raw) {
-    PrintRaw(path, info, summary);
-  } else {
-    Page(path, info, summary).Print();
+
+ private:
+  void Describe(const FoundContainer& found) {
+    const Result<std::shared_ptr<const Container>> container =
+        found.error ? *found.error
+                    : OpenContainerFile(found.path, arguments_.open);
+    if (!container) {
+      ++failed_;
+      last_ = PrintError(found.path, container.error());
+      return;
+    }
+    ++described_;
+    Json info = (*container)->Info(LoneContext());
+    if (arguments_.json) {
+      info["path"] = found.shown();
+      all_.push_back(std::move(info));
+      return;
+    }
+    const ContainerSummary summary = ContainerSummary::Of(**container);
+    if (arguments_.raw) {
+      PrintRaw(found.shown(), info, summary);
+      return;
+    }
+    if (described_ > 1) std::puts("");
+    Page(found.shown(), **container, info, summary, arguments_.all).Print();
   }
-  return ExitCode::kOk;
-}
+
+  void PrintTotals() const {
+    std::string text = "\n" + Grouped(described_) +
+                       (described_ == 1 ? " container" : " containers");
+    if (failed_ > 0) {
+      text += ", " + Grouped(failed_) + " could not be opened";
+    }
+    const uint64_t others = search_.others();
+    text +=
+        ", " + Grouped(others) + (others == 1 ? " other file" : " other files");
+    std::puts(text.c_str());
+  }
+
+  const Arguments& arguments_;
+  ContainerSearch search_;
+  uint64_t described_ = 0;
+  uint64_t failed_ = 0;
+  ExitCode last_ = ExitCode::kOk;
+  Json all_ = Json::array();
+};
 
 int RunInfo(const Arguments& arguments) {
-  ConfineToReading(arguments.operands);
-  ExitCode last = ExitCode::kOk;  // of the last error
-  Json all = Json::array();
-  uint64_t shown = 0;
-  for (const std::string& operand : arguments.operands) {
-    const Result<std::vector<std::string>> paths = FindContainers(operand);
-    if (!paths) {
-      last = PrintError(operand, paths.error());
-      continue;
-    }
-    for (const std::string& path : *paths) {
-      if (shown++ != 0 && !arguments.raw && !arguments.json) std::puts("");
-      const ExitCode code = ShowOne(path, arguments, &all);
-      if (code != ExitCode::kOk) last = code;
-    }
-  }
-  if (arguments.json) {
-    std::fputs(FormatJson(all).c_str(), stdout);
-  }
-  return static_cast<int>(last);
+  ConfineToReading(arguments.operands, LeavingLinks::kRefused);
+  return static_cast<int>(Descriptions(arguments).Print());
 }
 
 }  // namespace
@@ -279,7 +350,7 @@ const Command kInfoCommand{
     .operands = "SOURCE...",
     .summary = "Describes containers: format, sizes, arrays and warnings",
     .run = &RunInfo,
-    .options = "JWSKI",
+    .options = "AJWSKI",
     .examples =
         "  ctxfs info model.mosh\n"
         "  ctxfs info --json ~/models | jq '.[].format'\n",

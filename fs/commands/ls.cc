@@ -4,12 +4,12 @@
 #include <cstdio>
 
 #include "core/registry/views.h"
-#include "core/base/text.h"
 #include "core/tree/index_json.h"
+#include "core/vfs/source_tree.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
-#include "fs/commands/source_tree.h"
 #include "fs/commands/text.h"
+#include "fs/common/shown_text.h"
 #include "fs/common/terminal.h"
 
 namespace ctxfs {
@@ -22,9 +22,15 @@ class Lister {
 
   Status List(const SourceTree::File& file) {
     if (!file.directory) return Show(file);
-    const auto visit = [this](const SourceTree::File& child) {
-      if (Status shown = Show(child); !shown) return shown;
-      if (!child.directory || !arguments_.recursive) return Status();
+    if (!arguments_.recursive && !arguments_.details && !arguments_.json) {
+      return tree_.ForEachName(file,
+                               [this](const std::string& path, bool directory) {
+                                 return Show({path, 0, directory});
+                               });
+    }
+    const auto visit = [this](const SourceTree::File& child) -> Status {
+      CTXFS_TRY(Show(child));
+      if (!child.directory || !arguments_.recursive) return {};
       return List(child);
     };
     return tree_.ForEach(file, visit);
@@ -48,12 +54,18 @@ class Lister {
   Status Show(const SourceTree::File& file) {
     ++shown_;
     if (arguments_.json) return ShowJson(file);
-    const std::string name =
-        ShownName(arguments_.recursive ? file.path : file.name()) +
-        (file.directory ? "/" : "");
-    if (!terminal_.is_terminal() ||
-        (arguments_.recursive && !arguments_.details)) {
-      if (arguments_.details) PrintDetails(Details(file));
+    const std::string stored = arguments_.recursive ? file.path : file.name();
+    const std::string slash = file.directory ? "/" : "";
+    const bool in_lines = !terminal_.is_terminal() || arguments_.zero ||
+                          (arguments_.recursive && !arguments_.details);
+    if (in_lines && arguments_.details) PrintDetails(Details(file));
+    if (arguments_.zero) {
+      std::fwrite((stored + slash).c_str(), 1, stored.size() + slash.size() + 1,
+                  stdout);
+      return {};
+    }
+    const std::string name = ListedName(stored) + slash + TargetOf(file);
+    if (in_lines) {
       const Colour colour = file.directory ? Colour::kBlue : Colour::kNone;
       std::puts(terminal_.Paint(colour, name).c_str());
       return {};
@@ -67,6 +79,13 @@ class Lister {
     }
     if (++held_ == kMostHeld) Flush();
     return {};
+  }
+
+  /// With details, where a link leads: " -> TARGET".
+  std::string TargetOf(const SourceTree::File& file) {
+    if (!file.link || !arguments_.details) return {};
+    const Result<std::string> target = tree_.ReadLink(file);
+    return target ? " -> " + ListedName(*target) : std::string();
   }
 
   /// Describes a file. Its size may have to be measured by decoding it.
@@ -93,9 +112,12 @@ class Lister {
       return text.empty() ? "-" : text;
     };
     return {or_dash(info.dtype), info.shape ? JsonLine(*info.shape) : "-",
-            terminal_.is_terminal() ? HumanSize(info.size)
-                                    : std::to_string(info.size),
-            or_dash(info.codec), or_dash(info.checksum)};
+            SizeText(info.size), or_dash(info.codec), or_dash(info.checksum)};
+  }
+
+  std::string SizeText(uint64_t bytes) const {
+    if (arguments_.human) return ShortSize(bytes);
+    return terminal_.is_terminal() ? HumanSize(bytes) : std::to_string(bytes);
   }
 
   static void PrintDetails(const std::vector<std::string>& row) {
@@ -114,7 +136,8 @@ class Lister {
     } else {
       object = EntryJson(InfoOf(file), file.path);
     }
-    std::printf("%s%s", shown_ == 1 ? "\n" : ",\n", JsonLine(object).c_str());
+    std::printf("%s%s", shown_ == 1 ? "\n" : ",\n",
+                PrintableJson(JsonLine(object)).c_str());
     return {};
   }
 
@@ -139,7 +162,9 @@ ExitCode ListOne(const std::string& operand, const Arguments& arguments) {
       arguments.list_mode());
   if (!tree) return PrintError(target.source, tree.error());
   Lister lister(**tree, arguments);
-  const Result<SourceTree::File> top = (*tree)->Find(target.path);
+  // With details, describes a link itself and not its target.
+  const bool follow = !arguments.details && !arguments.json;
+  const Result<SourceTree::File> top = (*tree)->Find(target.path, follow);
   const Status listed = top ? lister.List(*top) : Status(top.error());
   lister.Flush();
   if (!listed) return PrintError(operand, listed.error());
@@ -147,12 +172,12 @@ ExitCode ListOne(const std::string& operand, const Arguments& arguments) {
 }
 
 int RunLs(const Arguments& arguments) {
-  ConfineToReading(SourcesOf(arguments.operands));
+  ConfineToReading(SourcesOf(arguments.operands), LeavingLinks::kFollowed);
   ExitCode last = ExitCode::kOk;  // of the last error
   for (const std::string& operand : arguments.operands) {
     if (arguments.json) std::fputs("[", stdout);
     if (!arguments.json && arguments.operands.size() > 1) {
-      std::printf("%s:\n", operand.c_str());
+      std::printf("%s:\n", ShownName(operand).c_str());
     }
     const ExitCode code = ListOne(operand, arguments);
     if (code != ExitCode::kOk) last = code;
@@ -166,11 +191,14 @@ int RunLs(const Arguments& arguments) {
 const Command kLsCommand{.name = "ls",
                          .operands = "SOURCE[//PATH]...",
                          .summary = "Lists files in the order of the container",
+                         .alias = "list",
                          .run = &RunLs,
-                         .options = "alRJSVKI",
+                         .options = "0alHRJSVKI",
                          .examples =
                              "  ctxfs ls -l model.mcf//tensors\n"
-                             "  ctxfs ls -R ~/models\n",
+                             "  ctxfs ls -R ~/models\n"
+                             "  ctxfs ls -lh model.gguf | sort -h -k 3\n"
+                             "  ctxfs ls -0 data.tar | xargs -0 -n 1 echo\n",
                          .kind = OperandKind::kPath,
                          .min_operands = 1};
 

@@ -10,10 +10,11 @@
 #include <string>
 #include <thread>
 
+#include "core/base/human_size.h"
 #include "fs/commands/command.h"
-#include "fs/commands/text.h"
 #include "fs/common/mount_stats.h"
 #include "fs/common/mount_table.h"
+#include "fs/common/shown_text.h"
 #include "fs/common/terminal.h"
 
 namespace ctxfs {
@@ -39,8 +40,8 @@ std::string ReadWithin(const std::string& path) {
 /// limit; "-" for the last three if the mount does not answer, such as another
 /// user's.
 std::vector<std::string> Row(const MountEntry& mount, bool for_people) {
-  std::vector<std::string> row = {ShownName(mount.source),
-                                  ShownName(mount.point)};
+  std::vector<std::string> row = {ListedName(mount.source),
+                                  ListedName(mount.point)};
   const MountStats stats =
       ParseMountStats(ReadWithin(mount.point + "/.ctxfs/stats"));
   const auto number = [](const std::optional<uint64_t>& value) {
@@ -80,6 +81,7 @@ const Command kMountsCommand{
     .operands = "",
     .summary = "Lists mounts: source, mount point, process and cache in use",
     .run = &RunMounts,
-    .max_operands = 0};
+    .max_operands = 0,
+    .exit_codes = kPlainCodes};
 
 }  // namespace ctxfs
