@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+
+namespace ctxfs::remote {
+
+/// Where the services are that a URL may mean.
+struct Endpoints {
+  /// Base of an S3-compatible service, such as http://127.0.0.1:9000, whose
+  /// buckets are the first component of a path. Empty: AWS, by host names.
+  std::string s3;
+  std::string region = "us-east-1";  // of S3
+  std::string hub = "https://huggingface.co";
+};
+
+/// By which credentials a request is made.
+enum class Service : uint8_t { kWeb, kS3, kHub };
+
+/// The request that fetches an object.
+struct Location {
+  std::string url;   // http:// or https://, without user and fragment
+  std::string host;  // of the URL, without a port
+  Service service = Service::kWeb;
+};
+
+/// The longest URL that is accepted, in bytes.
+constexpr size_t kMostUrlBytes = 8192;
+
+/// Returns what `url` means. Accepted are
+///   http://HOST[:PORT]/PATH[?QUERY] and https://...
+///   s3://BUCKET/KEY[?versionId=VERSION]
+///   hf://ORG/MODEL[@REVISION]/PATH, hf://datasets/ORG/NAME[@REVISION]/PATH
+/// Bytes that a URL cannot hold are percent-encoded; an S3 key is taken
+/// literally. Fails with kNotFound for a URL that names no object: with a user
+/// or password, without a host or path, with control characters, with '.' or
+/// '..' as a component, or too long.
+Result<Location> Locate(std::string_view url, const Endpoints& endpoints);
+
+/// Whether `url` can only name a directory: s3://BUCKET, hf://ORG/MODEL, or one
+/// of these schemes with a '/' at its end.
+bool IsDirectoryUrl(std::string_view url);
+
+/// Returns the request for a page of the listing of `directory`, an s3:// or
+/// hf:// URL that ends in '/'. `token` is what the page before it gave; empty:
+/// the first page. Fails like Locate.
+Result<Location> LocatePage(std::string_view directory,
+                            const std::string& token,
+                            const Endpoints& endpoints);
+
+/// Returns the URL of `name` in a directory.
+std::string UrlIn(const std::string& directory, std::string_view name,
+                  bool is_directory);
+
+/// Returns what the keys of a directory begin with: "a/b/", or nothing.
+std::string PathOfDirectory(std::string_view directory);
+
+/// Fails with kNotFound if no URL is that of `name` in `directory`, or of
+/// anything in it. `directory` is one that LocatePage accepts.
+Status CheckName(const std::string& directory, std::string_view name,
+                 bool is_directory);
+
+/// Returns the URL of the object at `path`, which is relative to the directory
+/// of the object at `url`. Fails with kCorrupt if `path` leads out of it.
+Result<std::string> UrlBeside(const std::string& url, std::string_view path);
+
+/// Returns the name of the object at `url`: its last component, decoded.
+std::string NameOf(std::string_view url);
+
+}  // namespace ctxfs::remote
