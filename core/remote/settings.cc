@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/remote/settings.h"
+
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "core/base/whole_number.h"
+#include "core/remote/trimmed.h"
+
+namespace ctxfs::remote {
+namespace {
+
+/// The text of a small file; empty if it cannot be read.
+std::string TextOf(const std::string& path) {
+  constexpr size_t kMost = 1 << 20;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMost, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return text;
+}
+
+/// The first of these variables that is set.
+std::string FirstOf(const Environment& environment,
+                    std::initializer_list<const char*> names) {
+  for (const char* const name : names) {
+    std::string value = environment(name);
+    if (!value.empty()) return value;
+  }
+  return {};
+}
+
+void SetAws(const Environment& environment, Settings& settings) {
+  const std::string home = environment("HOME");
+  const std::string profile = environment("AWS_PROFILE");
+  const std::string section = profile.empty() ? "default" : profile;
+  std::string region;
+  std::string file = environment("AWS_CONFIG_FILE");
+  if (file.empty()) file = home + "/.aws/config";
+  std::string config_section = section == "default" ? "" : "profile ";
+  config_section += section;
+  settings.aws =
+      KeysIn(TextOf(file), config_section, &region).value_or(AwsKeys());
+  file = environment("AWS_SHARED_CREDENTIALS_FILE");
+  if (file.empty()) file = home + "/.aws/credentials";
+  if (auto keys = KeysIn(TextOf(file), section, &region);
+      keys && !keys->access_key.empty()) {
+    settings.aws = std::move(*keys);
+  }
+  const std::string access_key = environment("AWS_ACCESS_KEY_ID");
+  // As the AWS clients: keys of the environment, unless a profile was named.
+  if (!access_key.empty() && profile.empty()) {
+    settings.aws = {access_key, environment("AWS_SECRET_ACCESS_KEY"),
+                    environment("AWS_SESSION_TOKEN")};
+  }
+  const std::string named =
+      FirstOf(environment, {"AWS_REGION", "AWS_DEFAULT_REGION"});
+  if (!named.empty()) region = named;
+  if (!region.empty()) settings.endpoints.region = region;
+  settings.endpoints.s3 =
+      FirstOf(environment, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
+}
+
+void SetHub(const Environment& environment, Settings& settings) {
+  const std::string endpoint = environment("HF_ENDPOINT");
+  if (!endpoint.empty()) settings.endpoints.hub = endpoint;
+  settings.hub_token = environment("HF_TOKEN");
+  if (!settings.hub_token.empty()) return;
+  std::string home = environment("HF_HOME");
+  if (home.empty()) home = environment("HOME") + "/.cache/huggingface";
+  const std::string text = TextOf(home + "/token");
+  settings.hub_token = Trimmed(text.substr(0, text.find('\n')));
+}
+
+}  // namespace
+
+std::optional<AwsKeys> KeysIn(std::string_view text, std::string_view profile,
+                              std::string* region) {
+  std::optional<AwsKeys> keys;
+  bool inside = false;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = Trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.front() == '#' || line.front() == ';') continue;
+    if (line.front() == '[') {
+      inside = Trimmed(line.substr(1, line.find(']') - 1)) == profile;
+      if (inside && !keys) keys.emplace();
+      continue;
+    }
+    const size_t equals = line.find('=');
+    if (!inside || equals == line.npos) continue;
+    const std::string_view name = Trimmed(line.substr(0, equals));
+    const std::string value(Trimmed(line.substr(equals + 1)));
+    if (name == "aws_access_key_id") keys->access_key = value;
+    if (name == "aws_secret_access_key") keys->secret_key = value;
+    if (name == "aws_session_token") keys->session_token = value;
+    if (name == "region") *region = value;
+  }
+  return keys;
+}
+
+std::vector<WebUser> UsersIn(std::string_view text) {
+  std::vector<WebUser> users;
+  std::istringstream words{std::string(text)};
+  std::string word;
+  std::string value;
+  while (words >> word) {
+    if (word == "default") users.emplace_back();
+    // A macro lasts to the next empty line, and could hold any word.
+    if (word == "macdef") break;
+    if (word == "machine" && words >> value) users.push_back({value, {}, {}});
+    if (users.empty()) continue;
+    if (word == "login" && words >> value) users.back().name = value;
+    if (word == "password" && words >> value) users.back().password = value;
+  }
+  return users;
+}
+
+Settings SettingsFrom(const Environment& environment) {
+  Settings settings;
+  SetAws(environment, settings);
+  SetHub(environment, settings);
+  std::string netrc = environment("NETRC");
+  if (netrc.empty()) netrc = environment("HOME") + "/.netrc";
+  settings.users = UsersIn(TextOf(netrc));
+  settings.ca_file = FirstOf(
+      environment, {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"});
+  const std::string seconds = environment("CTXFS_REMOTE_TIMEOUT");
+  const std::optional<unsigned> number = WholeNumber<unsigned>(seconds);
+  if (number && *number >= 1 && *number <= 3600) {
+    settings.timeout = std::chrono::seconds(*number);
+  }
+  return settings;
+}
+
+}  // namespace ctxfs::remote

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/remote/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "tests/unit/testing/temp_dir.h"
+
+namespace ctxfs::remote {
+namespace {
+
+constexpr const char* kCredentials =
+    "[default]\naws_access_key_id = A1\naws_secret_access_key=S1\n"
+    "# [work]\n[work]\r\naws_access_key_id=A2\r\n"
+    "aws_secret_access_key = S2=\naws_session_token = T2\nregion = eu-1\n";
+
+using Variables = std::map<std::string, std::string>;
+
+Settings From(const Variables& variables) {
+  return SettingsFrom([&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::string() : found->second;
+  });
+}
+
+TEST(RemoteSettings, Item30_1_ProfilesHaveKeys) {
+  std::string region;
+  const auto work = KeysIn(kCredentials, "work", &region);
+  ASSERT_TRUE(work);
+  EXPECT_EQ(work->access_key, "A2");
+  EXPECT_EQ(work->secret_key, "S2=");
+  EXPECT_EQ(work->session_token, "T2");
+  EXPECT_EQ(region, "eu-1");
+  EXPECT_FALSE(KeysIn(kCredentials, "other", &region));
+}
+
+TEST(RemoteSettings, Item30_1_CredentialsComeFromWhereTheClientsLook) {
+  const TempDir dir;
+  const std::string file = dir.Write("credentials", kCredentials);
+  Variables variables{{"AWS_SHARED_CREDENTIALS_FILE", file},
+                      {"AWS_CONFIG_FILE", dir.Path("none")}};
+  EXPECT_EQ(From(variables).aws.access_key, "A1");
+  variables["AWS_PROFILE"] = "work";
+  EXPECT_EQ(From(variables).aws.access_key, "A2");
+  EXPECT_EQ(From(variables).endpoints.region, "eu-1");
+  variables["AWS_REGION"] = "us-9";
+  EXPECT_EQ(From(variables).endpoints.region, "us-9");
+  variables.erase("AWS_PROFILE");
+  variables["AWS_ACCESS_KEY_ID"] = "A3";
+  variables["AWS_SECRET_ACCESS_KEY"] = "S3";
+  EXPECT_EQ(From(variables).aws.access_key, "A3");
+  EXPECT_EQ(From(variables).aws.session_token, "");
+  EXPECT_TRUE(From({}).aws.access_key.empty());
+}
+
+TEST(RemoteSettings, Item30_1_TheHubHasAToken) {
+  const TempDir dir;
+  (void)dir.Write("token", "from-file\n");
+  EXPECT_EQ(From({{"HF_HOME", dir.Path("")}}).hub_token, "from-file");
+  EXPECT_EQ(From({{"HF_TOKEN", "t"}, {"HF_ENDPOINT", "http://h"}}).hub_token,
+            "t");
+  EXPECT_EQ(From({{"HF_ENDPOINT", "http://h"}}).endpoints.hub, "http://h");
+}
+
+TEST(RemoteSettings, Item30_1_NetrcHasUsers) {
+  const auto users = UsersIn(
+      "login lost machine a login u password p\nmachine b\n login v\n"
+      "default login w password q macdef m\n machine c");
+  ASSERT_EQ(users.size(), 3U);
+  EXPECT_EQ(users[0].host, "a");
+  EXPECT_EQ(users[0].password, "p");
+  EXPECT_EQ(users[1].name, "v");
+  EXPECT_EQ(users[2].host, "");
+  EXPECT_TRUE(UsersIn("machine").empty());
+}
+
+TEST(RemoteSettings, Item30_6_TheTimeoutHasBounds) {
+  EXPECT_EQ(From({{"CTXFS_REMOTE_TIMEOUT", "5"}}).timeout.count(), 5000);
+  for (const char* text : {"", "0", "5s", "-1", "3601", "99999999999"}) {
+    EXPECT_EQ(From({{"CTXFS_REMOTE_TIMEOUT", text}}).timeout.count(), 60000);
+  }
+}
+
+}  // namespace
+}  // namespace ctxfs::remote
