@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <time.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/io/fd.h"
+
+/// The directory of a BlockStore: a directory for each object, called by the
+/// SHA-256 of its key in 64 hex digits, with a file for each run of blocks,
+/// called "FIRST-COUNT" in decimal digits. Files that are being written are
+/// called ".PROCESS-NUMBER". Anything else there is not the store's.
+namespace ctxfs::block_files {
+
+/// What each file begins with.
+inline constexpr std::string_view kMagic = "ctxfsblk";
+inline constexpr int kDirectoryFlags =
+    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+inline constexpr char kUnfinished = '.';
+
+/// Fails with kIo unless `directory` is an absolute path.
+Status CheckAbsolute(const std::string& directory);
+
+/// Opens the directory of a store. Fails with kIo; if others may write there or
+/// it belongs to somebody else, because what others write there they could have
+/// us show.
+Result<Fd> OpenTop(const std::string& directory);
+
+int64_t Nanoseconds(const struct timespec& time);
+
+bool ReadAll(int fd, uint64_t offset, MutableBytes out);
+
+std::string FileName(uint64_t first, uint32_t count);
+/// Returns first and count of a run.
+std::optional<std::pair<uint64_t, uint32_t>> ParseFileName(
+    std::string_view name);
+
+/// Calls `visit` with each name in a directory but "." and "..".
+void ForEachName(int directory,
+                 const std::function<void(const std::string&)>& visit);
+
+/// Calls `visit` with each directory of an object in `top`.
+void ForEachObject(
+    int top,
+    const std::function<void(const std::string& name, int directory)>& visit);
+
+/// A file of an object, which may be damaged or a stranger's.
+struct File {
+  std::string name;
+  uint32_t blocks;  // 0 if it is being written
+  uint64_t bytes;
+  int64_t used_ns;  // its mtime
+
+  /// Whether it is being written by a process that was likely killed.
+  bool abandoned() const;
+};
+
+/// Calls `visit` with each regular file in the directory of an object that is
+/// called as those of a store are. Follows no links.
+void ForEachFile(int directory, const std::function<void(const File&)>& visit);
+
+}  // namespace ctxfs::block_files

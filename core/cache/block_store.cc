@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cache/block_store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/base/whole_number.h"
+#include "core/cache/block_files.h"
+#include "core/codec/digest.h"
+#include "core/io/io_error.h"
+
+namespace ctxfs {
+
+using block_files::FileName;
+using block_files::kDirectoryFlags;
+using block_files::kMagic;
+using block_files::Nanoseconds;
+using block_files::ParseFileName;
+using block_files::ReadAll;
+
+namespace {
+
+constexpr uint32_t kVersion = 1;
+constexpr size_t kFixedBytes = 64;
+constexpr size_t kDigestBytes = 32;
+constexpr size_t kMostObjects = 256;
+
+std::string DigestOf(const std::string& key) {
+  Sha256 digest;
+  digest.Update(AsBytes(key));
+  return digest.Raw();
+}
+
+uint64_t ChecksumOf(Bytes bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+size_t HeadBytes(uint32_t count) {
+  return kFixedBytes + (size_t{count} + 1) * sizeof(uint64_t);
+}
+
+std::string HeadOf(const std::string& digest, uint64_t first,
+                   const std::vector<Bytes>& blocks) {
+  uint64_t bytes = 0;
+  for (const Bytes block : blocks) bytes += block.size();
+  std::string head(kMagic);
+  AppendLe(kVersion, head);
+  AppendLe(static_cast<uint32_t>(blocks.size()), head);
+  AppendLe(first, head);
+  AppendLe(bytes, head);
+  head += digest;
+  for (const Bytes block : blocks) AppendLe(ChecksumOf(block), head);
+  AppendLe(ChecksumOf(AsBytes(head)), head);
+  return head;
+}
+
+bool WriteAll(int fd, Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+/// Makes `path` and the directories above it, with mode 0700.
+Status MakeDirectories(const std::string& path) {
+  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+      return IoError("cannot make the cache directory " + Quote(part));
+    }
+    if (end == path.npos) return {};
+  }
+}
+
+/// The value of an environment variable; empty if it is not set.
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BlockStore>> BlockStore::Open(
+    const std::string& directory, uint64_t most) {
+  CTXFS_TRY(block_files::CheckAbsolute(directory));
+  CTXFS_TRY(MakeDirectories(directory));
+  Fd top = CTXFS_TRY(block_files::OpenTop(directory));
+  struct stat st {};
+  if (::fstat(top.get(), &st) == 0 && (st.st_mode & 077) != 0) {
+    (void)::fchmod(top.get(), 0700);
+  }
+  return std::unique_ptr<BlockStore>(new BlockStore(std::move(top), most));
+}
+
+BlockStore::Object* BlockStore::Find(const std::string& digest, bool create) {
+  const std::string name = Hex(digest);
+  if (objects_.size() >= kMostObjects && !objects_.contains(name)) {
+    objects_.clear();  // each holds a descriptor
+  }
+  Object& object = objects_[name];
+  struct stat st {};
+  // Another process may have dropped the directory.
+  const bool gone =
+      object.directory.ok() &&
+      (::fstat(object.directory.get(), &st) != 0 || st.st_nlink == 0);
+  if (gone) object = {};
+  if (!object.directory.ok()) {
+    if (create) (void)::mkdirat(top_.get(), name.c_str(), 0700);
+    object.directory = Fd(::openat(top_.get(), name.c_str(), kDirectoryFlags));
+  }
+  if (!object.directory.ok()) return nullptr;
+  List(object);
+  return &object;
+}
+
+void BlockStore::List(Object& object) {
+  // Of a large object there can be 100,000 files.
+  constexpr std::chrono::seconds kBetweenLists(1);
+  if (Clock::now() - object.listed < kBetweenLists) return;
+  struct stat st {};
+  if (::fstat(object.directory.get(), &st) != 0) return;
+  if (Nanoseconds(st.st_mtim) == object.seen_ns) return;
+  object.seen_ns = Nanoseconds(st.st_mtim);
+  object.listed = Clock::now();
+  object.runs.clear();
+  const auto add = [&object](const std::string& name) {
+    const auto parsed = ParseFileName(name);
+    if (!parsed) return;
+    const auto [first, count] = *parsed;
+    Run& run = object.runs[first + count - 1];
+    if (run.count < count) run = {first, count};
+  };
+  block_files::ForEachName(object.directory.get(), add);
+}
+
+BlockStore::Run* BlockStore::RunWith(Object& object, uint64_t number) {
+  auto at = object.runs.lower_bound(number);
+  // A longer run can end behind one that begins later.
+  for (unsigned i = 0; i < kMostBlocks && at != object.runs.end(); ++i, ++at) {
+    if (at->second.first <= number) return &at->second;
+  }
+  return nullptr;
+}
+
+size_t BlockStore::ReadFrom(int file, const Run& run, const std::string& digest,
+                            uint64_t first, std::span<const MutableBytes> out) {
+  std::string head(HeadBytes(run.count), '\0');
+  if (!ReadAll(file, 0, std::as_writable_bytes(std::span(head)))) return 0;
+  const size_t summed = head.size() - sizeof(uint64_t);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(head.data());
+  if (LoadLe<uint64_t>(bytes + summed) !=
+          ChecksumOf(AsBytes(head).first(summed)) ||
+      !head.starts_with(kMagic) || LoadLe<uint32_t>(bytes + 8) != kVersion ||
+      LoadLe<uint32_t>(bytes + 12) != run.count ||
+      LoadLe<uint64_t>(bytes + 16) != run.first ||
+      head.compare(32, kDigestBytes, digest) != 0) {
+    return 0;
+  }
+  const auto length = LoadLe<uint64_t>(bytes + 24);
+  size_t done = 0;
+  for (uint64_t i = first - run.first; done < out.size(); ++i, ++done) {
+    const MutableBytes block = out[done];
+    const uint64_t at = i * kBlockBytes;
+    if (!InBounds(at, block.size(), length) ||
+        !ReadAll(file, head.size() + at, block) ||
+        ChecksumOf(block) !=
+            LoadLe<uint64_t>(bytes + kFixedBytes + i * sizeof(uint64_t))) {
+      break;
+    }
+  }
+  return done;
+}
+
+void BlockStore::Drop(const std::string& digest, const Run& run) {
+  const MutexLock lock(mutex_);
+  Object* const object = Find(digest, /*create=*/false);
+  if (object == nullptr) return;
+  (void)::unlinkat(object->directory.get(),
+                   FileName(run.first, run.count).c_str(), 0);
+  object->runs.erase(run.first + run.count - 1);
+}
+
+std::pair<Fd, BlockStore::Run> BlockStore::OpenRun(const std::string& digest,
+                                                   uint64_t number) {
+  constexpr std::chrono::seconds kBetweenTouches(60);
+  const MutexLock lock(mutex_);
+  Object* const object = Find(digest, /*create=*/false);
+  Run* const run = object == nullptr ? nullptr : RunWith(*object, number);
+  if (run == nullptr) return {Fd(-1), Run{0, 0}};
+  const std::string name = FileName(run->first, run->count);
+  if (Clock::now() - run->touched > kBetweenTouches) {
+    run->touched = Clock::now();
+    (void)::utimensat(object->directory.get(), name.c_str(), nullptr, 0);
+  }
+  return {Fd(::openat(object->directory.get(), name.c_str(),
+                      O_RDONLY | O_CLOEXEC | O_NOFOLLOW)),
+          *run};
+}
+
+size_t BlockStore::Read(const std::string& key, uint64_t first,
+                        std::span<const MutableBytes> out) {
+  const std::string digest = DigestOf(key);
+  const auto [file, run] = OpenRun(digest, first);
+  if (run.count == 0) return 0;
+  const std::span<const MutableBytes> wanted = out.first(static_cast<size_t>(
+      std::min<uint64_t>(out.size(), run.first + run.count - first)));
+  const size_t done =
+      file.ok() ? ReadFrom(file.get(), run, digest, first, wanted) : 0;
+  if (done < wanted.size()) Drop(digest, run);
+  return done;
+}
+
+Fd BlockStore::OpenUnfinished(const std::string& digest, std::string* name) {
+  constexpr uint64_t kParts = 16;
+  const MutexLock lock(mutex_);
+  if (unseen_ > most_ / kParts) Evict(most_ - most_ / kParts);
+  Object* const object = Find(digest, /*create=*/true);
+  if (object == nullptr) return Fd(-1);
+  *name = block_files::kUnfinished + std::to_string(::getpid()) + "-" +
+          std::to_string(written_++);
+  return Fd(::openat(object->directory.get(), name->c_str(),
+                     O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+}
+
+void BlockStore::Finish(const std::string& digest, const std::string& name,
+                        const Run& run, bool whole) {
+  const MutexLock lock(mutex_);
+  Object* const object = Find(digest, /*create=*/false);
+  if (object == nullptr) return;
+  const int directory = object->directory.get();
+  const std::string last = FileName(run.first, run.count);
+  if (!whole ||
+      ::renameat(directory, name.c_str(), directory, last.c_str()) != 0) {
+    (void)::unlinkat(directory, name.c_str(), 0);
+    // Likely a full disk: others need room there more than this cache.
+    Evict(most_ / 2);
+    return;
+  }
+  unseen_ += run.count * kBlockBytes;
+  object->runs[run.first + run.count - 1] = run;
+}
+
+void BlockStore::Write(const std::string& key, uint64_t first,
+                       const std::vector<Bytes>& blocks) {
+  if (blocks.empty() || blocks.size() > kMostBlocks) return;
+  const std::string digest = DigestOf(key);
+  std::string name;
+  const Fd file = OpenUnfinished(digest, &name);
+  if (!file.ok()) return;
+  bool whole = WriteAll(file.get(), AsBytes(HeadOf(digest, first, blocks)));
+  for (const Bytes block : blocks) whole = whole && WriteAll(file.get(), block);
+  Finish(digest, name, {first, static_cast<uint32_t>(blocks.size())}, whole);
+}
+
+void BlockStore::Evict(uint64_t most) {
+  unseen_ = 0;
+  const Fd lock(::openat(top_.get(), "lock",
+                         O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock.ok() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;
+  struct File {
+    int64_t used_ns;
+    uint64_t bytes;
+    std::string path;
+  };
+  std::vector<File> files;
+  uint64_t total = 0;
+  const auto add = [&](const std::string& object, int directory) {
+    const auto add_file = [&](const block_files::File& file) {
+      if (file.abandoned()) {
+        (void)::unlinkat(directory, file.name.c_str(), 0);
+      }
+      if (file.blocks == 0) return;
+      total += file.bytes;
+      files.push_back({file.used_ns, file.bytes, object + "/" + file.name});
+    };
+    block_files::ForEachFile(directory, add_file);
+    // Fails unless it is empty.
+    (void)::unlinkat(top_.get(), object.c_str(), AT_REMOVEDIR);
+  };
+  block_files::ForEachObject(top_.get(), add);
+  std::ranges::sort(files, {}, &File::used_ns);
+  for (const File& file : files) {
+    if (total <= most) break;
+    if (::unlinkat(top_.get(), file.path.c_str(), 0) == 0) total -= file.bytes;
+  }
+}
+
+std::string CacheDirectory() {
+  if (const std::string own = Variable("CTXFS_CACHE_DIR"); !own.empty()) {
+    return own;
+  }
+  // As the XDG base directory specification: a relative path is ignored.
+  const std::string base = Variable("XDG_CACHE_HOME");
+  if (base.starts_with('/')) return base + "/ctxfs";
+  const std::string home = Variable("HOME");
+  return home.starts_with('/') ? home + "/.cache/ctxfs" : "";
+}
+
+uint64_t CacheBytes() {
+  const uint64_t bytes =
+      WholeNumber<uint64_t>(Variable("CTXFS_CACHE_BYTES")).value_or(0);
+  return bytes > 0 ? bytes : 10 * limits::kGiB;
+}
+
+}  // namespace ctxfs

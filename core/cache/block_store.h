@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/mutex.h"
+#include "core/base/result.h"
+#include "core/io/fd.h"
+
+namespace ctxfs {
+
+/// Blocks of remote objects on the local disk, shared by all processes of a
+/// user. An object is named by a key, which must change with its bytes. Each
+/// file holds a run of blocks with the xxh3 of each; it is written under
+/// another name first, so that it is whole or not there. A block that does not
+/// match its checksum is dropped with its file. Safe for any number of threads:
+/// one that writes a file does not keep others from reading.
+///
+/// A file, little-endian:
+///   0   8 bytes "ctxfsblk"
+///   8   u32 version, 1
+///   12  u32 count of blocks, 1 to kMostBlocks
+///   16  u64 number of the first block
+///   24  u64 bytes of all blocks
+///   32  32 bytes SHA-256 of the key
+///   64  count times u64 xxh3 of a block
+///   then u64 xxh3 of everything before, and the blocks
+class BlockStore {
+ public:
+  static constexpr uint64_t kBlockBytes = 64 * 1024;
+  static constexpr uint32_t kMostBlocks = 64;
+
+  /// Opens or makes the store in `directory`, with mode 0700, for `most` bytes
+  /// of blocks. Fails with kIo.
+  static Result<std::unique_ptr<BlockStore>> Open(const std::string& directory,
+                                                  uint64_t most);
+
+  /// Fills `out` with the blocks of an object from number `first` on, as far as
+  /// one file has them undamaged, and returns how many those are. Each of `out`
+  /// has the size of its block: kBlockBytes, or less for the last one of the
+  /// object. The contents of the others are undefined.
+  size_t Read(const std::string& key, uint64_t first,
+              std::span<const MutableBytes> out);
+
+  /// Keeps a run of blocks: all have kBlockBytes but the last one, which may be
+  /// shorter. Makes room by dropping the files that were used least recently.
+  /// Does nothing if the disk has no room.
+  void Write(const std::string& key, uint64_t first,
+             const std::vector<Bytes>& blocks);
+
+  /// The descriptor of the directory, for a sandbox.
+  int descriptor() const { return top_.get(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Run {
+    uint64_t first;
+    uint32_t count;
+    Clock::time_point touched = {};
+  };
+  /// What is known of the directory of an object.
+  struct Object {
+    Fd directory{-1};
+    int64_t seen_ns = -1;  // its mtime when it was listed
+    Clock::time_point listed = {};
+    std::map<uint64_t, Run> runs;  // by the number of their last block
+  };
+
+  BlockStore(Fd top, uint64_t most) : top_(std::move(top)), most_(most) {}
+
+  /// A `digest` is the raw SHA-256 of a key. The object is gone with the next
+  /// Find.
+  Object* Find(const std::string& digest, bool create) CTXFS_REQUIRES(mutex_);
+  static void List(Object& object);
+  static Run* RunWith(Object& object, uint64_t number);
+  /// Opens the file with the block; its run has no blocks if there is none.
+  std::pair<Fd, Run> OpenRun(const std::string& digest, uint64_t number);
+  static size_t ReadFrom(int file, const Run& run, const std::string& digest,
+                         uint64_t first, std::span<const MutableBytes> out);
+  void Drop(const std::string& digest, const Run& run);
+  /// Makes a file to be written, and sets its `name`.
+  Fd OpenUnfinished(const std::string& digest, std::string* name);
+  /// Gives that file the name of its run if it is `whole`, or removes it.
+  void Finish(const std::string& digest, const std::string& name,
+              const Run& run, bool whole);
+  /// Drops the least recently used files until at most `most` bytes are left.
+  /// Does nothing while another process does so.
+  void Evict(uint64_t most) CTXFS_REQUIRES(mutex_);
+
+  const Fd top_;
+  const uint64_t most_;
+  Mutex mutex_;
+  // Bytes written since the last Evict.
+  uint64_t unseen_ CTXFS_GUARDED_BY(mutex_) = UINT64_MAX;
+  uint64_t written_ CTXFS_GUARDED_BY(mutex_) = 0;  // files
+  // By the hex digest of the key.
+  std::map<std::string, Object> objects_ CTXFS_GUARDED_BY(mutex_);
+};
+
+/// Returns the directory for such a store: $CTXFS_CACHE_DIR, or else ctxfs in
+/// $XDG_CACHE_HOME or ~/.cache; empty if none of them is set.
+std::string CacheDirectory();
+
+/// Returns the bytes that such a store may take: $CTXFS_CACHE_BYTES, or else 10
+/// GiB.
+uint64_t CacheBytes();
+
+}  // namespace ctxfs

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cache/block_store.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/unit/testing/result.h"
+#include "tests/unit/testing/temp_dir.h"
+
+namespace ctxfs {
+namespace {
+
+constexpr uint64_t kBlock = BlockStore::kBlockBytes;
+
+class BlockStoreTest : public testing::Test {
+ protected:
+  std::unique_ptr<BlockStore> Open(uint64_t most = 1 << 30) const {
+    return *BlockStore::Open(dir_.Path("cache"), most);
+  }
+  static std::string Block(char c, size_t size = kBlock) {
+    return std::string(size, c);
+  }
+  /// The block; empty if the store does not have it.
+  static std::string Read(BlockStore& store, const std::string& key,
+                          uint64_t number, size_t size = kBlock) {
+    std::string text(size, '\0');
+    const MutableBytes out = std::as_writable_bytes(std::span(text));
+    return store.Read(key, number, {&out, 1}) == 1 ? text : "";
+  }
+  std::vector<std::filesystem::path> Files() const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& one :
+         std::filesystem::recursive_directory_iterator(dir_.Path("cache"))) {
+      const bool block = one.path().filename() != "lock";
+      if (one.is_regular_file() && block) files.push_back(one.path());
+    }
+    return files;
+  }
+  uint64_t Bytes() const {
+    uint64_t bytes = 0;
+    for (const auto& file : Files()) bytes += std::filesystem::file_size(file);
+    return bytes;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(BlockStoreTest, Item30_5_KeepsBlocksForTheNextProcess) {
+  const std::string a = Block('a');
+  const std::string b = Block('b', 10);
+  Open()->Write("key", 5, {AsBytes(a), AsBytes(b)});
+  const auto store = Open();
+  EXPECT_EQ(Read(*store, "key", 5), a);
+  EXPECT_EQ(Read(*store, "key", 6, 10), b);
+  EXPECT_EQ(Read(*store, "key", 4), "");
+  EXPECT_EQ(Read(*store, "key", 7), "");
+  EXPECT_EQ(Read(*store, "another", 5), "");
+}
+
+TEST_F(BlockStoreTest, Item30_5_SeesWhatAnotherProcessWrites) {
+  const auto one = Open();
+  const auto other = Open();
+  EXPECT_EQ(Read(*one, "key", 0), "");
+  other->Write("key", 0, {AsBytes(Block('a'))});
+  EXPECT_EQ(Read(*one, "key", 0), Block('a'));
+}
+
+TEST_F(BlockStoreTest, Item30_5_ADamagedBlockIsDropped) {
+  const std::string a = Block('a');
+  // In the header, the checksums, and the block.
+  for (const std::streamoff at : {9, 40, 64, 90}) {
+    const auto store = Open();
+    store->Write("key", 0, {AsBytes(a)});
+    ASSERT_EQ(Files().size(), 1U);
+    std::fstream file(Files().front(),
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(at);
+    file.put('!');
+    file.close();
+    EXPECT_EQ(Read(*store, "key", 0), "") << at;
+    EXPECT_TRUE(Files().empty()) << at;
+    store->Write("key", 0, {AsBytes(a)});
+    EXPECT_EQ(Read(*store, "key", 0), a) << at;
+  }
+}
+
+TEST_F(BlockStoreTest, Item30_4_ReadsARunUpToItsEndOrDamage) {
+  const std::string a = Block('a');
+  const std::string b = Block('b');
+  const std::string c = Block('c');
+  const auto store = Open();
+  const auto write = [&] {
+    store->Write("key", 5, {AsBytes(a), AsBytes(b), AsBytes(c)});
+  };
+  std::vector<std::string> text(4, Block('-'));
+  std::vector<MutableBytes> out;
+  for (std::string& one : text) {
+    out.push_back(std::as_writable_bytes(std::span(one)));
+  }
+  write();
+  EXPECT_EQ(store->Read("key", 6, out), 2U);
+  EXPECT_EQ(text, (std::vector{b, c, Block('-'), Block('-')}));
+  EXPECT_EQ(store->Read("key", 5, std::span(out).first(1)), 1U);
+  EXPECT_EQ(text[0], a);
+  std::fstream file(Files().front(),
+                    std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-std::streamoff{kBlock} - 1, std::ios::end);  // the end of b
+  file.put('!');
+  file.close();
+  EXPECT_EQ(store->Read("key", 5, out), 1U);
+  EXPECT_EQ(text[0], a);
+  EXPECT_TRUE(Files().empty());
+  write();
+  EXPECT_EQ(store->Read("key", 5, out), 3U);
+  EXPECT_EQ(text, (std::vector{a, b, c, text[3]}));
+}
+
+TEST_F(BlockStoreTest, Item30_4_ReadsWhileAnotherThreadWrites) {
+  const auto store = Open();
+  const auto block = [](uint64_t i) {
+    return Block(static_cast<char>('a' + i % 26));
+  };
+  constexpr uint64_t kBlocks = 200;
+  std::thread writer([&] {
+    for (uint64_t i = 0; i < kBlocks; ++i) {
+      store->Write("key", i, {AsBytes(block(i))});
+    }
+  });
+  for (uint64_t i = 0; i < kBlocks; ++i) {
+    const std::string got = Read(*store, "key", i);
+    EXPECT_TRUE(got.empty() || got == block(i)) << i;
+  }
+  writer.join();
+  for (uint64_t i = 0; i < kBlocks; ++i) {
+    EXPECT_EQ(Read(*store, "key", i), block(i)) << i;
+  }
+}
+
+TEST_F(BlockStoreTest, Item30_5_AFileCutShortIsDropped) {
+  const auto store = Open();
+  store->Write("key", 0, {AsBytes(Block('a')), AsBytes(Block('b'))});
+  std::filesystem::resize_file(Files().front(), kBlock + 100);
+  EXPECT_EQ(Read(*store, "key", 0), Block('a'));
+  EXPECT_EQ(Read(*store, "key", 1), "");
+}
+
+TEST_F(BlockStoreTest, Item30_5_WhatWasUsedLeastRecentlyGoesFirst) {
+  constexpr uint64_t kMost = 32 * kBlock;
+  const auto store = Open(kMost);
+  const auto age = [this] {
+    for (const auto& file : Files()) {
+      std::filesystem::last_write_time(
+          file, std::filesystem::last_write_time(file) - std::chrono::hours(2));
+    }
+  };
+  store->Write("used", 0, {AsBytes(Block('u'))});
+  store->Write("old", 0, {AsBytes(Block('o'))});
+  age();
+  EXPECT_EQ(Read(*store, "used", 0), Block('u'));  // touches it
+  for (uint64_t i = 0; i < 60; ++i) {
+    store->Write("new", i, {AsBytes(Block('n'))});
+  }
+  EXPECT_LE(Bytes(), kMost + kMost / 8);
+  EXPECT_EQ(Read(*store, "old", 0), "");
+  EXPECT_EQ(Read(*store, "new", 59), Block('n'));
+}
+
+TEST_F(BlockStoreTest, Item30_5_MakingRoomKeepsForeignFiles) {
+  const auto store = Open(1);
+  const std::filesystem::path top = dir_.Path("cache");
+  const auto in_object = [&] { return Files().front().parent_path(); };
+  store->Write("key", 0, {AsBytes(Block('a'))});
+  const std::vector<std::filesystem::path> foreign = {
+      top / "file", top / "me" / "letter", top / "me" / "0-1",
+      in_object() / "letter", in_object() / ".letter"};
+  std::filesystem::create_directories(top / "me");
+  std::filesystem::create_directories(top / "empty");
+  for (const auto& path : foreign) std::ofstream(path) << "foreign";
+  store->Write("key", 1, {AsBytes(Block('b'))});
+  EXPECT_EQ(Read(*store, "key", 0), "") << "there was room";
+  for (const auto& path : foreign) EXPECT_TRUE(exists(path)) << path;
+  EXPECT_TRUE(exists(top / "empty"));
+}
+
+TEST_F(BlockStoreTest, Item30_5_IsForTheUserAlone) {
+  (void)Open();
+  struct stat st {};
+  ASSERT_EQ(::stat(dir_.Path("cache").c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 0777U, 0700U);
+  ASSERT_EQ(::chmod(dir_.Path("cache").c_str(), 0777), 0);
+  EXPECT_TRUE(Fails(BlockStore::Open(dir_.Path("cache"), 1), Code::kIo));
+  EXPECT_TRUE(Fails(BlockStore::Open("relative", 1), Code::kIo));
+}
+
+TEST_F(BlockStoreTest, Item30_5_NamesOfOtherFilesAreIgnored) {
+  const auto store = Open();
+  store->Write("key", 0, {AsBytes(Block('a'))});
+  const auto directory = Files().front().parent_path();
+  for (const char* name : {"x", "1-", "-1", "18446744073709551615-2", "1-999",
+                           "1-0", ".1-0", "3-1"}) {
+    std::ofstream(directory / name) << "junk";
+  }
+  const auto again = Open();
+  EXPECT_EQ(Read(*again, "key", 0), Block('a'));
+  EXPECT_EQ(Read(*again, "key", 3), "");
+  EXPECT_EQ(Read(*again, "key", 1), "");
+}
+
+}  // namespace
+}  // namespace ctxfs
