@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/remote/listing.h"
+#include "core/remote/response.h"
+
+namespace ctxfs::remote {
+
+/// Objects are fetched, kept and cached in granules of this size, which start
+/// at its multiples; the last one of an object may be shorter.
+constexpr uint64_t kGranuleBytes = 64 * 1024;
+/// Granules that one request may ask for.
+constexpr size_t kMostGranules = 64;
+/// Granules for a page of a listing, whose length is not known before.
+constexpr size_t kPageGranules = kMostPageBytes / kGranuleBytes;
+/// The longest message, in bytes.
+constexpr size_t kMostMessageBytes = 16 * 1024;
+
+/// What the fetcher is asked for: granules of an object, each into a slot of
+/// the shared memory. Without an identity the object is opened: its first
+/// granule is fetched, whatever it is now. Or else a page of a listing, as the
+/// server writes it, into the slots one after another.
+struct FetchRequest {
+  uint64_t id = 0;
+  /// How many fetchers had ended when this was sent. A fetcher ignores requests
+  /// to an earlier one, which are sent again.
+  uint32_t epoch = 0;
+  std::string url;  // as the user gave it
+  /// For a page of the directory `url`: the token of LocatePage.
+  std::optional<std::string> page;
+  std::optional<Identity> identity;
+  uint64_t first = 0;  // number of the first granule
+  std::vector<uint16_t> slots;
+};
+
+/// What became of a request.
+struct FetchReply {
+  /// 0: not a reply; fetcher `epoch` has replaced one that ended.
+  uint64_t id = 0;
+  uint32_t epoch = 0;
+  std::optional<Error> error;
+  Identity identity;          // of an opened object
+  std::string last_modified;  // of an opened object
+  uint64_t page_bytes = 0;    // of a page of a listing
+  std::string link;           // the field Link of its head
+  uint32_t requests = 0;      // HTTP requests that were made, repeated ones too
+  uint64_t received = 0;      // bytes of bodies
+  uint64_t cached = 0;        // bytes that the cache had
+};
+
+std::string Encode(const FetchRequest& request);
+std::string Encode(const FetchReply& reply);
+/// nullopt if `message` is not one, or breaks a limit.
+std::optional<FetchRequest> DecodeRequest(std::string_view message);
+std::optional<FetchReply> DecodeReply(std::string_view message);
+
+}  // namespace ctxfs::remote

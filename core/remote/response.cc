@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/remote/response.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <iterator>
+#include <utility>
+
+#include "core/base/printable.h"
+#include "core/base/whole_number.h"
+#include "core/remote/trimmed.h"
+
+namespace ctxfs::remote {
+namespace {
+
+constexpr size_t kMostLineBytes = 2048;
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return lower;
+}
+
+constexpr std::pair<std::string_view, std::string ResponseHead::*> kFields[] = {
+    {"content-range", &ResponseHead::content_range},
+    {"content-encoding", &ResponseHead::content_encoding},
+    {"content-length", &ResponseHead::content_length},
+    {"content-type", &ResponseHead::content_type},
+    {"etag", &ResponseHead::etag},
+    {"last-modified", &ResponseHead::last_modified},
+    {"retry-after", &ResponseHead::retry_after},
+    {"x-amz-bucket-region", &ResponseHead::bucket_region},
+    {"link", &ResponseHead::link}};
+
+struct ContentRange {
+  uint64_t first;
+  uint64_t last;
+  uint64_t size;
+};
+
+/// "bytes FIRST-LAST/SIZE".
+std::optional<ContentRange> ParseContentRange(std::string_view text) {
+  constexpr std::string_view kUnit = "bytes ";
+  if (!text.starts_with(kUnit)) return std::nullopt;
+  text.remove_prefix(kUnit.size());
+  const size_t dash = text.find('-');
+  const size_t slash = text.find('/');
+  if (dash == text.npos || slash == text.npos || dash > slash) {
+    return std::nullopt;
+  }
+  const auto first = WholeNumber<uint64_t>(text.substr(0, dash));
+  const auto last =
+      WholeNumber<uint64_t>(text.substr(dash + 1, slash - dash - 1));
+  const auto size = WholeNumber<uint64_t>(text.substr(slash + 1));
+  if (!first || !last || !size || *first > *last || *last >= *size ||
+      *size > INT64_MAX) {
+    return std::nullopt;
+  }
+  return ContentRange{*first, *last, *size};
+}
+
+Error Lies(std::string how) {
+  return {Code::kUnsupported, "the server " + std::move(how)};
+}
+
+Error Changed() {
+  return {Code::kStale, "the object changed on the server since it was opened"};
+}
+
+Error FromStatus(const ResponseHead& head, bool opened) {
+  const std::string text = "HTTP status " + std::to_string(head.status);
+  switch (head.status) {
+    case 401:
+    case 403:
+      return {Code::kIo, "access denied (" + text + ")", kNoOffset, EACCES};
+    case 404:
+    case 410:
+      if (opened) return {Code::kStale, "the object is gone from the server"};
+      return {Code::kIo, "there is no such object (" + text + ")", kNoOffset,
+              ENOENT};
+    case 408:
+    case 425:
+    case 429:
+      return {Code::kIo, "the server refused for now (" + text + ")", kNoOffset,
+              EAGAIN};
+    case 412:
+      return Changed();
+    default:
+      break;
+  }
+  if (head.status >= 500) {
+    return {Code::kIo, "the server failed (" + text + ")", kNoOffset, EAGAIN};
+  }
+  std::string what = "unexpected " + text;
+  if (!head.bucket_region.empty()) {
+    what += "; the bucket is in the region " +
+            Printable(head.bucket_region.substr(0, 64)) + ": set AWS_REGION";
+  }
+  return {Code::kIo, std::move(what)};
+}
+
+Identity IdentityOf(const ResponseHead& head, uint64_t size) {
+  Identity identity{head.etag, {}, size};
+  if (identity.etag.empty()) identity.last_modified = head.last_modified;
+  return identity;
+}
+
+Status CheckEncoding(const ResponseHead& head) {
+  if (head.content_encoding.empty() ||
+      LowerCase(head.content_encoding) == "identity") {
+    return {};
+  }
+  return Lies("encodes the object, which was not asked for: " +
+              Printable(head.content_encoding.substr(0, 64)));
+}
+
+Result<Promise> CheckPage(const ResponseHead& head, const Asked& asked) {
+  if (head.status != 200) return FromStatus(head, /*opened=*/false);
+  CTXFS_TRY(CheckEncoding(head));
+  return Promise{{}, asked.length};
+}
+
+/// An object without bytes: no range of it can be served.
+Result<Promise> Empty(const ResponseHead& head, const Asked& asked) {
+  if (asked.identity) return Changed();
+  return Promise{IdentityOf(head, 0), 0};
+}
+
+}  // namespace
+
+void ResponseHead::Add(std::string_view line) {
+  if (line.size() > kMostLineBytes) return;
+  if (line.starts_with("HTTP/")) {
+    *this = {};
+    const size_t space = line.find(' ');
+    if (space == line.npos) return;
+    const auto code = WholeNumber<uint64_t>(line.substr(space + 1, 3));
+    status = code && *code >= 100 ? static_cast<int>(*code) : 0;
+    return;
+  }
+  const size_t colon = line.find(':');
+  if (colon == line.npos) return;
+  const std::string name = LowerCase(line.substr(0, colon));
+  for (const auto& [field, member] : kFields) {
+    if (name != field) continue;
+    std::string& value = this->*member;
+    if (!value.empty()) value += ", ";
+    value += Trimmed(line.substr(colon + 1));
+    if (value.size() > kMostLineBytes) value.resize(kMostLineBytes);
+  }
+}
+
+Result<Promise> CheckHead(const ResponseHead& head, const Asked& asked) {
+  if (asked.page) return CheckPage(head, asked);
+  if (head.status == 416 && head.content_range == "bytes */0") {
+    return Empty(head, asked);
+  }
+  if (head.status == 416 && asked.identity) return Changed();
+  if (head.status == 200 && head.content_length == "0") {
+    return Empty(head, asked);
+  }
+  if (head.status == 200) {
+    return Lies("ignores Range: it sends whole objects only");
+  }
+  if (head.status != 206) return FromStatus(head, asked.identity.has_value());
+  CTXFS_TRY(CheckEncoding(head));
+  const auto range = ParseContentRange(head.content_range);
+  if (!range) {
+    return Lies("sends no valid Content-Range: '" +
+                Printable(head.content_range.substr(0, 64)) + "'");
+  }
+  Promise promise{IdentityOf(head, range->size),
+                  range->last - range->first + 1};
+  if (asked.identity && promise.identity != *asked.identity) return Changed();
+  const uint64_t left =
+      range->size > asked.offset ? range->size - asked.offset : 0;
+  if (range->first != asked.offset ||
+      promise.length != std::min(asked.length, left)) {
+    return Lies("sends bytes " + std::to_string(range->first) + " to " +
+                std::to_string(range->last) + " in place of " +
+                std::to_string(asked.offset) + " to " +
+                std::to_string(asked.offset + asked.length - 1));
+  }
+  if (!head.content_length.empty() &&
+      WholeNumber<uint64_t>(head.content_length) != promise.length) {
+    return Lies("sends a Content-Length that is not that of the range");
+  }
+  if (promise.identity.etag.empty() && promise.identity.last_modified.empty()) {
+    return Lies(
+        "sends neither ETag nor Last-Modified, so a change could not be "
+        "noticed");
+  }
+  return promise;
+}
+
+int64_t DateOf(const std::string& text) {
+  struct tm parts {};
+  const char* const end =
+      ::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+  if (end == nullptr || *end != '\0') return 0;
+  const time_t seconds = ::timegm(&parts);
+  constexpr int64_t kMost = INT64_MAX / 1'000'000'000;
+  if (seconds <= 0 || seconds > kMost) return 0;
+  return int64_t{seconds} * 1'000'000'000;
+}
+
+std::optional<uint64_t> RetryAfter(const std::string& text, int64_t now) {
+  if (const auto seconds = WholeNumber<uint64_t>(text)) return seconds;
+  const int64_t at = DateOf(text) / 1'000'000'000;
+  if (at == 0) return std::nullopt;
+  return at > now ? static_cast<uint64_t>(at - now) : 0;
+}
+
+namespace {
+
+std::string Element(std::string_view body, const std::string& name) {
+  constexpr size_t kMost = 200;
+  const size_t from = body.find("<" + name + ">");
+  if (from == body.npos) return {};
+  body.remove_prefix(from + name.size() + 2);
+  const size_t end = body.find("</");
+  if (end == body.npos) return {};
+  return Printable(std::string(body.substr(0, std::min(end, kMost))));
+}
+
+}  // namespace
+
+std::string ExplanationIn(std::string_view body) {
+  const std::string code = Element(body, "Code");
+  if (code.empty()) return {};
+  const std::string message = Element(body, "Message");
+  return ": " + code + (message.empty() ? "" : ": " + message);
+}
+
+}  // namespace ctxfs::remote

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+
+namespace ctxfs::remote {
+
+/// Which bytes an object had when it was opened. Two objects with the same
+/// identity have the same bytes, as far as the server tells the truth.
+struct Identity {
+  std::string etag;           // as the server writes it, with quotes; or empty
+  std::string last_modified;  // used if there is no ETag
+  uint64_t size = 0;          // bytes
+
+  bool operator==(const Identity&) const = default;
+  /// Whether the ETag may stand in If-Match (RFC 9110, section 8.8.3.2).
+  bool strong() const { return etag.starts_with('"'); }
+};
+
+/// The head of a response, of which only fields that matter are kept.
+struct ResponseHead {
+  int status = 0;
+  std::string content_range;
+  std::string content_encoding;
+  std::string content_length;
+  std::string content_type;
+  std::string etag;
+  std::string last_modified;
+  std::string retry_after;
+  std::string bucket_region;  // x-amz-bucket-region
+  std::string link;
+
+  /// Adds a line of the head. A status line begins a new head, as after a
+  /// redirect. Lines longer than 2 KiB and unknown fields are ignored; of a
+  /// field that comes twice, both values are kept, which no check accepts.
+  void Add(std::string_view line);
+};
+
+/// Bytes [offset, offset + length) of an object, as a request asks for them; or
+/// a page of a listing, which has at most `length` bytes.
+struct Asked {
+  uint64_t offset = 0;
+  uint64_t length = 0;               // at least 1
+  std::optional<Identity> identity;  // nullopt: the object is opened now
+  bool page = false;
+};
+
+/// What the head of a response promises.
+struct Promise {
+  Identity identity;
+  uint64_t length = 0;  // of the body, in bytes
+};
+
+/// Compares the head with what was asked for. Fails with
+///   kStale        the object changed, or is gone, since it was opened
+///   kIo           sys_errno EACCES for 401 and 403, ENOENT for 404 and 410,
+///                 EAGAIN for what may pass (408, 429, 5xx), else 0
+///   kUnsupported  the server ignores Range, encodes bytes, lies about the
+///                 range, or tells neither ETag nor Last-Modified
+/// What is promised of a page is its greatest length.
+Result<Promise> CheckHead(const ResponseHead& head, const Asked& asked);
+
+/// Returns the seconds of a Retry-After field: a number, or a date compared
+/// with `now`, in seconds since 1970. nullopt if it is neither.
+std::optional<uint64_t> RetryAfter(const std::string& text, int64_t now);
+
+/// Returns the nanoseconds since 1970 of an HTTP date; 0 if it is none.
+int64_t DateOf(const std::string& text);
+
+/// Returns ": CODE: MESSAGE" from the XML body of an S3 error, made printable;
+/// empty if `body` is not such XML.
+std::string ExplanationIn(std::string_view body);
+
+}  // namespace ctxfs::remote
