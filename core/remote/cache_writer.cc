@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/remote/cache_writer.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace ctxfs::remote {
+
+CacheWriter::CacheWriter(BlockStore& cache, int socket)
+    : cache_(cache), socket_(socket), thread_([this] { Run(); }) {}
+
+CacheWriter::~CacheWriter() {
+  {
+    const MutexLock lock(mutex_);
+    ending_ = true;
+  }
+  changed_.NotifyAll();
+  thread_.join();
+}
+
+void CacheWriter::Add(Task task) {
+  {
+    const MutexLock lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  changed_.NotifyAll();
+}
+
+void CacheWriter::Run() {
+  MutexLock lock(mutex_);
+  while (true) {
+    while (tasks_.empty() && !ending_) changed_.Wait(mutex_);
+    if (tasks_.empty()) return;
+    const Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.Unlock();
+    cache_.Write(task.key, task.first, task.blocks);
+    if (!SendMessage(socket_, task.reply)) broken_ = true;
+    lock.Lock();
+  }
+}
+
+bool SendMessage(int socket, const std::string& message) {
+  ssize_t n = 0;
+  do {
+    n = ::send(socket, message.data(), message.size(), MSG_NOSIGNAL);
+  } while (n < 0 && errno == EINTR);
+  return n >= 0;
+}
+
+}  // namespace ctxfs::remote

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/mutex.h"
+#include "core/cache/block_store.h"
+
+namespace ctxfs::remote {
+
+/// Keeps what was fetched, in a thread of its own: what comes next is received
+/// meanwhile. The reply to a request leaves when its blocks are kept, so a
+/// process that has read something finds it in the cache.
+class CacheWriter {
+ public:
+  /// Blocks of an object, in memory that stays as it is until `reply` is sent.
+  struct Task {
+    std::string key;  // BlockStore's
+    uint64_t first;
+    std::vector<Bytes> blocks;
+    std::string reply;
+  };
+
+  /// Sends replies to `socket`, which is SOCK_SEQPACKET.
+  CacheWriter(BlockStore& cache, int socket);
+  /// Returns when all tasks are done.
+  ~CacheWriter();
+  CacheWriter(const CacheWriter&) = delete;
+  CacheWriter& operator=(const CacheWriter&) = delete;
+
+  void Add(Task task);
+  /// Whether a reply could not be sent.
+  bool broken() const { return broken_; }
+
+ private:
+  void Run();
+
+  BlockStore& cache_;
+  const int socket_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Task> tasks_ CTXFS_GUARDED_BY(mutex_);
+  bool ending_ CTXFS_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> broken_ = false;
+  std::thread thread_;  // last: it uses the others
+};
+
+/// Sends a message to a SOCK_SEQPACKET socket; false if that fails.
+bool SendMessage(int socket, const std::string& message);
+
+}  // namespace ctxfs::remote

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <curl/curl.h>
+
+#include "core/base/result.h"
+
+namespace ctxfs::remote {
+
+/// The functions of libcurl that are used. Only the process that fetches URLs
+/// loads it: it brings 27 libraries, which would cost every other command 8 ms,
+/// and processes that parse hostile bytes have no use for them.
+struct Curl {
+  decltype(&::curl_global_init) global_init;
+  decltype(&::curl_easy_init) easy_init;
+  decltype(&::curl_easy_setopt) easy_setopt;
+  decltype(&::curl_easy_strerror) easy_strerror;
+  decltype(&::curl_easy_cleanup) easy_cleanup;
+  decltype(&::curl_slist_append) slist_append;
+  decltype(&::curl_slist_free_all) slist_free_all;
+  decltype(&::curl_multi_init) multi_init;
+  decltype(&::curl_multi_setopt) multi_setopt;
+  decltype(&::curl_multi_add_handle) multi_add_handle;
+  decltype(&::curl_multi_remove_handle) multi_remove_handle;
+  decltype(&::curl_multi_perform) multi_perform;
+  decltype(&::curl_multi_poll) multi_poll;
+  decltype(&::curl_multi_info_read) multi_info_read;
+  decltype(&::curl_multi_cleanup) multi_cleanup;
+
+  /// Loads libcurl, before the process confines itself. Fails with kUnsupported
+  /// if it is not installed or too old.
+  static Status Load();
+  /// The functions; Load has been called.
+  static const Curl& Get();
+};
+
+}  // namespace ctxfs::remote

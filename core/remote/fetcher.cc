@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/remote/fetcher.h"
+
+#include <malloc.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <list>
+#include <map>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "core/base/text.h"
+#include "core/remote/cache_writer.h"
+#include "core/remote/curl.h"
+#include "core/remote/messages.h"
+#include "core/remote/transfer.h"
+
+namespace ctxfs::remote {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr long kMostConnections = 8;
+constexpr size_t kMostActive = 16;
+constexpr milliseconds kFirstDelay(100);
+constexpr milliseconds kLongestDelay(8000);
+// Few, so that opening fails soon if the host does not exist.
+constexpr unsigned kMostOpenAttempts = 3;
+
+/// Names the bytes of an object for the cache.
+std::string CacheKey(const std::string& url, const Identity& identity) {
+  std::string key = url;
+  for (const std::string& part :
+       {identity.etag, identity.last_modified, std::to_string(identity.size)}) {
+    key += '\0';
+    key += part;
+  }
+  return key;
+}
+
+/// A request on its way: from the cache, or by one transfer after another.
+struct Job {
+  FetchRequest request;
+  Location location;
+  Asked asked;
+  std::vector<MutableBytes> out;  // for the bytes of `asked`
+  FetchReply reply;
+  Clock::time_point deadline;
+  Clock::time_point next;  // time of the next attempt
+  unsigned attempts = 0;
+  std::unique_ptr<Transfer> transfer;  // null: none is under way
+};
+
+class Fetcher {
+ public:
+  Fetcher(int socket, const SharedSlots& slots, const Settings& settings,
+          const std::string& certificates, BlockStore* cache, uint32_t epoch)
+      : socket_(socket),
+        slots_(slots),
+        settings_(settings),
+        certificates_(certificates),
+        cache_(cache),
+        epoch_(epoch),
+        multi_(Curl::Get().multi_init()) {
+    if (multi_ == nullptr) throw std::bad_alloc();
+    if (cache != nullptr) writer_.emplace(*cache, socket);
+    Curl::Get().multi_setopt(multi_.get(), CURLMOPT_MAX_TOTAL_CONNECTIONS,
+                             kMostConnections);
+    Curl::Get().multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS,
+                             kMostConnections);
+  }
+  // A transfer leaves the multi handle before that is freed.
+  ~Fetcher() {
+    for (Job& job : jobs_) Stop(job);
+  }
+  Fetcher(const Fetcher&) = delete;
+  Fetcher& operator=(const Fetcher&) = delete;
+
+  bool Run() {
+    while (true) {
+      curl_waitfd socket{socket_, CURL_WAIT_POLLIN, 0};
+      if (Curl::Get().multi_poll(multi_.get(), &socket, 1, UntilNext(),
+                                 nullptr) != CURLM_OK) {
+        return false;
+      }
+      if (socket.revents != 0) {
+        const Received received = ReceiveAll();
+        if (received != Received::kNothingMore) {
+          return received == Received::kEnd;
+        }
+      }
+      StartDue();
+      int running = 0;
+      (void)Curl::Get().multi_perform(multi_.get(), &running);
+      FinishDone();
+      if (broken_ || (writer_ && writer_->broken())) return false;
+    }
+  }
+
+ private:
+  enum class Received { kNothingMore, kEnd, kFailed };
+  using Jobs = std::list<Job>;
+  struct FreeMulti {
+    void operator()(CURLM* multi) const { Curl::Get().multi_cleanup(multi); }
+  };
+
+  Received ReceiveAll() {
+    std::string message(kMostMessageBytes, '\0');
+    while (true) {
+      const ssize_t n =
+          ::recv(socket_, message.data(), message.size(), MSG_DONTWAIT);
+      if (n == 0) return Received::kEnd;
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && errno == EAGAIN) return Received::kNothingMore;
+      if (n < 0 && errno == ECONNRESET) return Received::kEnd;
+      if (n < 0) return Received::kFailed;
+      auto request = DecodeRequest(
+          std::string_view(message).substr(0, static_cast<size_t>(n)));
+      if (request && request->epoch == epoch_) Accept(std::move(*request));
+    }
+  }
+
+  void Accept(FetchRequest request) {
+    Job job;
+    job.request = std::move(request);
+    job.reply.id = job.request.id;
+    job.reply.epoch = epoch_;
+    job.deadline = Clock::now() + settings_.timeout;
+    job.next = Clock::now();
+    for (const uint16_t slot : job.request.slots) {
+      if (slot >= SharedSlots::kCount) return;
+    }
+    const FetchRequest& asked = job.request;
+    Result<Location> location =
+        asked.page ? LocatePage(asked.url, *asked.page, settings_.endpoints)
+                   : Locate(asked.url, settings_.endpoints);
+    if (!location) return Reply(job, std::move(location).error());
+    job.location = std::move(*location);
+    Plan(job);
+    if (job.asked.length == 0) return Reply(job);  // the cache has it all
+    jobs_.push_back(std::move(job));
+  }
+
+  /// Bytes of granule `number` of the request, counted from 0.
+  uint64_t BytesOf(const FetchRequest& request, size_t number) const {
+    if (!request.identity) return kGranuleBytes;
+    const uint64_t at = (request.first + number) * kGranuleBytes;
+    return std::min(kGranuleBytes, request.identity->size - at);
+  }
+
+  /// Takes what the cache has, and asks for the rest in one range.
+  void Plan(Job& job) {
+    const FetchRequest& request = job.request;
+    std::vector<MutableBytes> slots;
+    for (size_t i = 0; i < request.slots.size(); ++i) {
+      slots.push_back(slots_.At(request.slots[i])
+                          .first(static_cast<size_t>(BytesOf(request, i))));
+    }
+    size_t from = slots.size();
+    size_t to = 0;
+    for (size_t i = 0; i < slots.size();) {
+      const size_t cached = TakeCached(job, slots, i);
+      if (cached == 0) {
+        from = std::min(from, i);
+        to = i + 1;
+      }
+      i += std::max<size_t>(cached, 1);
+    }
+    job.asked = {(request.first + from) * kGranuleBytes, 0, request.identity,
+                 request.page.has_value()};
+    for (size_t i = from; i < to; ++i) {
+      job.asked.length += slots[i].size();
+      job.out.push_back(slots[i]);
+    }
+  }
+
+  /// Fills slots from number `i` on from the cache; returns how many.
+  size_t TakeCached(Job& job, const std::vector<MutableBytes>& slots,
+                    size_t i) {
+    const FetchRequest& request = job.request;
+    if (cache_ == nullptr || !request.identity) return 0;
+    const auto wanted = std::span<const MutableBytes>(slots).subspan(i);
+    const size_t cached = cache_->Read(CacheKey(request.url, *request.identity),
+                                       request.first + i, wanted);
+    for (const MutableBytes slot : wanted.first(cached)) {
+      job.reply.cached += slot.size();
+    }
+    return cached;
+  }
+
+  /// Milliseconds until the next attempt is due.
+  int UntilNext() const {
+    constexpr milliseconds kLongest(10'000);
+    milliseconds wait = kLongest;
+    const Clock::time_point now = Clock::now();
+    for (const Job& job : jobs_) {
+      if (job.transfer != nullptr) continue;
+      if (active_ >= kMostActive) break;
+      const auto left = std::chrono::ceil<milliseconds>(job.next - now);
+      wait = std::clamp(left, milliseconds(0), wait);
+    }
+    return static_cast<int>(wait.count());
+  }
+
+  void StartDue() {
+    const Clock::time_point now = Clock::now();
+    for (Job& job : jobs_) {
+      if (active_ >= kMostActive) return;
+      if (job.transfer == nullptr && job.next <= now) Start(job);
+    }
+  }
+
+  void Start(Job& job) {
+    const auto left = std::max(
+        milliseconds(1),
+        std::chrono::duration_cast<milliseconds>(job.deadline - Clock::now()));
+    job.transfer = std::make_unique<Transfer>(
+        job.location, settings_, certificates_, job.asked, job.out, left);
+    ++job.attempts;
+    ++job.reply.requests;
+    ++active_;
+    (void)Curl::Get().multi_add_handle(multi_.get(), job.transfer->handle());
+  }
+
+  void Stop(Job& job) {
+    if (job.transfer == nullptr) return;
+    (void)Curl::Get().multi_remove_handle(multi_.get(), job.transfer->handle());
+    job.transfer.reset();
+    --active_;
+  }
+
+  void FinishDone() {
+    int left = 0;
+    while (CURLMsg* const message =
+               Curl::Get().multi_info_read(multi_.get(), &left)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      CURL* const easy = message->easy_handle;
+      const CURLcode result = message->data.result;
+      const auto job = std::ranges::find_if(jobs_, [easy](const Job& one) {
+        return one.transfer != nullptr && one.transfer->handle() == easy;
+      });
+      if (job != jobs_.end()) Finish(job, result);
+    }
+  }
+
+  void Finish(Jobs::iterator job, CURLcode result) {
+    const Result<Promise> promise = job->transfer->Finish(result);
+    const std::optional<uint64_t> retry_after = job->transfer->retry_after();
+    job->reply.received += job->transfer->received();
+    job->reply.last_modified = job->transfer->last_modified();
+    job->reply.link = job->transfer->link();
+    Stop(*job);
+    if (!promise && promise.error().sys_errno == EAGAIN &&
+        Delay(*job, retry_after)) {
+      return;
+    }
+    if (promise) {
+      job->reply.identity = promise->identity;
+      Complete(*job, *promise);
+    } else {
+      Reply(*job, promise.error());
+    }
+    jobs_.erase(job);
+  }
+
+  /// Sets the time of the next attempt; false if there is none before the
+  /// deadline.
+  bool Delay(Job& job, std::optional<uint64_t> retry_after) {
+    if (!job.request.identity && !retry_after &&
+        job.attempts >= kMostOpenAttempts) {
+      return false;
+    }
+    const unsigned doublings = std::min(job.attempts - 1, 7U);
+    const milliseconds most =
+        std::min(kFirstDelay * (1 << doublings), kLongestDelay);
+    // Jitter: clients that failed together do not come back together.
+    milliseconds delay(std::uniform_int_distribution<int64_t>(
+        most.count() / 2, most.count())(random_));
+    if (retry_after) {
+      // Compared in seconds: converting a huge number would overflow.
+      if (*retry_after > 3600) return false;
+      delay = std::max(delay,
+                       milliseconds(1000 * static_cast<int64_t>(*retry_after)));
+    }
+    job.next = Clock::now() + delay;
+    return job.next < job.deadline;
+  }
+
+  /// Replies to a job whose answer is complete.
+  void Complete(Job& job, const Promise& promise) {
+    if (!job.request.page) return Keep(job, promise);
+    job.reply.page_bytes = promise.length;
+    Reply(job);
+  }
+
+  /// Replies, and keeps what was fetched.
+  void Keep(Job& job, const Promise& promise) {
+    if (!writer_ || promise.length == 0) return Reply(job);
+    CacheWriter::Task task;
+    uint64_t left = promise.length;
+    for (const MutableBytes granule : job.out) {
+      const uint64_t bytes = std::min<uint64_t>(left, granule.size());
+      if (bytes == 0) break;
+      task.blocks.push_back(granule.first(static_cast<size_t>(bytes)));
+      left -= bytes;
+    }
+    task.key = CacheKey(job.request.url, promise.identity);
+    task.first = job.asked.offset / kGranuleBytes;
+    task.reply = Encode(job.reply);
+    writer_->Add(std::move(task));
+  }
+
+  void Reply(Job& job, std::optional<Error> error = std::nullopt) {
+    job.reply.error = std::move(error);
+    broken_ = !SendMessage(socket_, Encode(job.reply)) || broken_;
+  }
+
+  const int socket_;
+  const SharedSlots& slots_;
+  const Settings& settings_;
+  const std::string& certificates_;
+  BlockStore* const cache_;
+  const uint32_t epoch_;
+  std::unique_ptr<CURLM, FreeMulti> multi_;
+  std::mt19937_64 random_{std::random_device{}()};
+  Jobs jobs_;
+  size_t active_ = 0;  // jobs with a transfer
+  bool broken_ = false;
+  std::optional<CacheWriter> writer_;
+};
+
+}  // namespace
+
+Result<std::string> LoadCertificates(const Settings& settings) {
+  CTXFS_TRY(Curl::Load());
+  const bool given = !settings.ca_file.empty();
+  const std::string path =
+      given ? settings.ca_file : "/etc/ssl/certs/ca-certificates.crt";
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (given && (!file || text.empty())) {
+    return Error{Code::kIo,
+                 "the certificates in " + Quote(path) + " cannot be read"};
+  }
+  return text;
+}
+
+bool RunFetcher(int socket, const SharedSlots& slots, const Settings& settings,
+                const std::string& certificates, BlockStore* cache,
+                uint32_t epoch) {
+  // Each transfer has a buffer: as a mapping of its own, its pages would be
+  // new each time.
+  constexpr int kMostKept = 16 << 20;
+  (void)::mallopt(M_MMAP_THRESHOLD, kMostKept);
+  (void)::mallopt(M_TRIM_THRESHOLD, kMostKept);
+  return Fetcher(socket, slots, settings, certificates, cache, epoch).Run();
+}
+
+}  // namespace ctxfs::remote
