@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/interrupt.h"
+#include "core/base/mutex.h"
+#include "core/base/result.h"
+#include "core/io/fd.h"
+#include "core/remote/listing.h"
+#include "core/remote/messages.h"
+#include "core/remote/shared_slots.h"
+
+namespace ctxfs::remote {
+
+/// An object as it was when it was opened.
+struct RemoteObject {
+  uint64_t number = 0;  // of this client
+  std::string url;
+  Identity identity;
+  int64_t modified_ns = 0;  // since 1970; 0: not known
+};
+
+/// What the fetcher did for a client.
+struct FetchStats {
+  uint64_t requests = 0;  // over HTTP
+  uint64_t received = 0;  // bytes over HTTP
+  uint64_t cached = 0;    // bytes from the disk
+  uint64_t restarts = 0;  // of the fetcher
+};
+
+/// The fetcher's client, in the process that parses containers and has no
+/// socket but this one. Keeps the latest granules in the shared memory: one
+/// fetch serves all threads that wait for it. One of the waiting threads reads
+/// the replies for all. Makes no system calls that a confined thread may not
+/// make. Safe for any number of threads.
+class FetchClient {
+ public:
+  /// `socket` is of the type SOCK_SEQPACKET.
+  FetchClient(Fd socket, SharedSlots slots);
+  FetchClient(const FetchClient&) = delete;
+  FetchClient& operator=(const FetchClient&) = delete;
+
+  /// Opens the object at `url`. Fails as CheckHead (response.h) does, with
+  /// kNotFound for what is no URL, or with kInterrupted.
+  Result<RemoteObject> Open(const std::string& url, const Interrupt& interrupt);
+
+  /// Returns the object at `url` as a listing told of it, without a request.
+  /// Equal ones share their granules.
+  RemoteObject Known(const std::string& url, const Identity& identity,
+                     int64_t modified_ns);
+
+  /// Returns a page of the listing of `directory`; `token` as for LocatePage.
+  /// Fails as Open does.
+  Result<PageText> ListPage(const std::string& directory,
+                            const std::string& token,
+                            const Interrupt& interrupt);
+
+  /// Fills `out` with the bytes at `offset`, which lie within the object. Waits
+  /// until they are there or `interrupt` says so.
+  Status Read(const RemoteObject& object, uint64_t offset, MutableBytes out,
+              const Interrupt& interrupt);
+
+  /// Starts to fetch a range of the object as far as there is room for it, and
+  /// does not wait. Returns the offset up to which it is there or on its way.
+  uint64_t Prefetch(const RemoteObject& object, uint64_t offset,
+                    uint64_t length);
+
+  /// Whether the byte at `offset` is there or on its way.
+  bool Has(const RemoteObject& object, uint64_t offset) const;
+
+  FetchStats stats() const;
+
+ private:
+  struct Pending {
+    FetchRequest request;
+    uint64_t object = 0;  // 0: it is being opened
+    bool done = false;
+    bool abandoned = false;  // nobody waits for the object to be opened
+    unsigned restarts = 0;   // of the fetcher, since it was first sent
+    std::optional<Error> error;
+    FetchReply reply;
+  };
+  using PendingPtr = std::shared_ptr<Pending>;
+  /// Object and number of a granule.
+  using Key = std::pair<uint64_t, uint64_t>;
+  struct Slot {
+    std::optional<Key> key;               // nullopt: free
+    PendingPtr pending;                   // null: the bytes are there
+    bool ahead = false;                   // fetched in advance, and not read
+    unsigned pins = 0;                    // threads that copy from it
+    std::list<uint16_t>::iterator place;  // in order_
+  };
+
+  /// Why granules are requested: a thread waits for them, or may later.
+  enum class Purpose : uint8_t { kRead, kAhead };
+
+  /// Requests those granules of [offset, offset + length) that are neither
+  /// there nor on their way, while there is room. Returns up to where it came.
+  uint64_t Request(const RemoteObject& object, uint64_t offset, uint64_t length,
+                   Purpose purpose) CTXFS_REQUIRES(mutex_);
+  /// Requests at most `most` granules from `first` on by one message; returns
+  /// how many.
+  uint64_t RequestRun(const RemoteObject& object, uint64_t first, uint64_t most,
+                      Purpose purpose) CTXFS_REQUIRES(mutex_);
+  bool HasRoom(Purpose purpose) const CTXFS_REQUIRES(mutex_);
+  std::optional<uint16_t> TakeSlot() CTXFS_REQUIRES(mutex_);
+  /// Takes slots for a request that has none, and waits for them.
+  Status TakeSlots(const PendingPtr& pending, size_t count,
+                   const Interrupt& interrupt) CTXFS_REQUIRES(mutex_);
+  void Forget(uint16_t slot) CTXFS_REQUIRES(mutex_);
+  void MarkRead(Slot& slot) CTXFS_REQUIRES(mutex_);
+  void Send(const PendingPtr& pending) CTXFS_REQUIRES(mutex_);
+  void Transmit(const FetchRequest& request) CTXFS_REQUIRES(mutex_);
+  /// Copies bytes at `offset` from the granule in `slot`; returns how many.
+  size_t Copy(uint16_t slot, uint64_t offset, MutableBytes out)
+      CTXFS_REQUIRES(mutex_);
+  Status Await(const PendingPtr& pending, const Interrupt& interrupt)
+      CTXFS_REQUIRES(mutex_);
+  /// Waits a moment for news: reads a reply, or lets the thread that does so.
+  void AwaitNews() CTXFS_REQUIRES(mutex_);
+  void Take(FetchReply reply) CTXFS_REQUIRES(mutex_);
+  void Restart(uint32_t epoch) CTXFS_REQUIRES(mutex_);
+  void Fail(const PendingPtr& pending, Error error) CTXFS_REQUIRES(mutex_);
+  void End() CTXFS_REQUIRES(mutex_);
+
+  const Fd socket_;
+  const SharedSlots shared_;
+  mutable Mutex mutex_;
+  CondVar news_;
+  bool reading_ CTXFS_GUARDED_BY(mutex_) = false;
+  bool ended_ CTXFS_GUARDED_BY(mutex_) = false;  // there is no fetcher any more
+  uint64_t requests_ CTXFS_GUARDED_BY(mutex_) = 0;
+  uint64_t objects_ CTXFS_GUARDED_BY(mutex_) = 0;
+  /// Numbers of objects that listings told of.
+  std::unordered_map<std::string, uint64_t> known_ CTXFS_GUARDED_BY(mutex_);
+  uint32_t epoch_ CTXFS_GUARDED_BY(mutex_) = 0;
+  size_t ahead_ CTXFS_GUARDED_BY(mutex_) = 0;  // slots that are `ahead`
+  FetchStats stats_ CTXFS_GUARDED_BY(mutex_);
+  std::unordered_map<uint64_t, PendingPtr> pending_ CTXFS_GUARDED_BY(mutex_);
+  std::vector<Slot> slots_ CTXFS_GUARDED_BY(mutex_);
+  std::list<uint16_t> order_ CTXFS_GUARDED_BY(mutex_);  // least recent first
+  std::map<Key, uint16_t> granules_ CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ctxfs::remote
