@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/io/url_store.h"
+
+namespace ctxfs::remote {
+
+/// A directory of a store, for containers that are several objects. Names are
+/// those of keys. What is not in its listing is not asked for.
+class RemoteDirectory final : public Source {
+ public:
+  /// `url` ends in '/'; `store` lives longer.
+  RemoteDirectory(UrlStore& store, std::string url)
+      : store_(store), url_(std::move(url)) {}
+
+  uint64_t size() const override { return 0; }
+  Status ReadAt(uint64_t offset, MutableBytes out) const override;
+  std::string name() const override;
+  FileIdentity identity() const override;
+  bool is_directory() const override { return true; }
+  Result<std::vector<DirectoryEntry>> List() const override;
+  Result<SourcePtr> OpenBeside(const std::string& path) const override;
+  Result<SourcePtr> OpenDirectoryBeside(const std::string& path) const override;
+
+ private:
+  Result<SourcePtr> OpenBelow(std::string_view path, bool directory) const;
+
+  UrlStore& store_;
+  const std::string url_;
+};
+
+}  // namespace ctxfs::remote
