@@ -11,11 +11,13 @@
 
 #include "core/base/text.h"
 #include "core/base/whole_number.h"
+#include "core/io/url.h"
 #include "core/registry/views.h"
 #include "core/vfs/key_file.h"
 #include "fs/common/nearest_word.h"
 #include "fs/common/operand_mistake.h"
 #include "fs/common/shown_text.h"
+#include "fs/remote/fetcher_process.h"
 
 namespace ctxfs {
 namespace {
@@ -265,12 +267,25 @@ int RunCommand(int argc, char** argv, const Command& command) {
     }
     arguments.open.key = std::move(*key);
   }
+  if (const std::string mistake = MistakeIn(arguments.operands, command);
+      !mistake.empty()) {
+    std::fprintf(stderr, "ctxfs: %s\n", ShownText(mistake).c_str());
+    return command.source_error;
+  }
+  if (command.kind == OperandKind::kPath ||
+      command.kind == OperandKind::kSource) {
+    if (Status ready = StartFetcher(arguments.operands); !ready) {
+      PrintError(arguments.operands.front(), ready.error());
+      return command.source_error;
+    }
+  }
   return command.run(arguments);
 }
 
 ExitCode PrintError(const std::string& path, const Error& error) {
-  std::fprintf(stderr, "ctxfs: %s: %s\n", Quote(path).c_str(),
-               error.Text().c_str());
+  std::fprintf(
+      stderr, "ctxfs: %s\n",
+      ShownText(Quote(WithoutQuery(path)) + ": " + error.Text()).c_str());
   return ExitCodeOf(error);
 }
 

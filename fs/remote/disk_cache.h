@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/cache/store_contents.h"
+
+namespace ctxfs {
+
+/// The cache on disk for what is fetched from servers.
+struct DiskCache {
+  std::string directory;
+  uint64_t most = 0;  // bytes that it may take
+  /// What it has, or what was removed; nullopt if there is no directory.
+  std::optional<StoreContents> contents;
+};
+
+/// Counts what the cache of this user has. Fails with kUnsupported in a build
+/// without CTXFS_REMOTE, and with kIo if the cache cannot be used.
+Result<DiskCache> CountDiskCache();
+
+/// Removes what the cache of this user has. Fails like CountDiskCache.
+Result<DiskCache> ClearDiskCache();
+
+/// Makes the directory of the cache. Fails like CountDiskCache.
+Status MakeDiskCache();
+
+}  // namespace ctxfs

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/remote/fetcher_process.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "core/cache/block_store.h"
+#include "core/io/fd.h"
+#include "core/io/io_error.h"
+#include "core/io/url.h"
+#include "core/io/url_store.h"
+#include "core/remote/fetch_client.h"
+#include "core/remote/fetcher.h"
+#include "core/remote/remote_store.h"
+#include "core/remote/settings.h"
+#include "core/remote/shared_slots.h"
+#include "core/vfs/log.h"
+#include "fs/remote/keeper.h"
+#include "fs/sandbox/privileges.h"
+#include "fs/sandbox/sandbox.h"
+
+namespace ctxfs {
+namespace {
+
+// What the resolver reads.
+const std::vector<std::string> kResolverFiles = {
+    "/etc/resolv.conf", "/etc/hosts",    "/etc/nsswitch.conf",
+    "/etc/host.conf",   "/etc/gai.conf", "/etc/services"};
+
+// Environment variables that WipeSecrets removes.
+constexpr const char* kSecrets[] = {"AWS_ACCESS_KEY_ID",
+                                    "AWS_SECRET_ACCESS_KEY",
+                                    "AWS_SESSION_TOKEN", "HF_TOKEN"};
+
+/// The client of the fetcher of this process; null before StartFetcher.
+std::shared_ptr<remote::FetchClient>& Client() {
+  static std::shared_ptr<remote::FetchClient> client;
+  return client;
+}
+
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// Overwrites secrets in the environment, so that hostile bytes that take over
+/// a parser do not find them in its memory.
+void WipeSecrets() {
+  for (const char* const name : kSecrets) {
+    char* const value = std::getenv(name);
+    if (value != nullptr) ::explicit_bzero(value, std::strlen(value));
+    (void)::unsetenv(name);
+  }
+}
+
+/// How long a listing is believed.
+std::chrono::seconds ListingLasts() {
+  constexpr int kUsual = 60;
+  constexpr int kMost = 86'400;
+  const int seconds = std::atoi(Variable("CTXFS_LISTING_SECONDS").c_str());
+  return std::chrono::seconds(seconds >= 1 && seconds <= kMost ? seconds
+                                                               : kUsual);
+}
+
+std::unique_ptr<BlockStore> OpenCache() {
+  const std::string directory = CacheDirectory();
+  if (directory.empty()) return nullptr;
+  Result<std::unique_ptr<BlockStore>> cache =
+      BlockStore::Open(directory, CacheBytes());
+  if (cache) return std::move(*cache);
+  Log(LogLevel::kWarning,
+      cache.error().Text() + "; nothing that is fetched is kept");
+  return nullptr;
+}
+
+/// Closes all descriptors above standard error but two, of which one may be
+/// negative.
+void CloseAllBut(int one, int other) {
+  unsigned from = STDERR_FILENO + 1;
+  for (const int kept : {std::min(one, other), std::max(one, other)}) {
+    if (kept < static_cast<int>(from)) continue;
+    const auto number = static_cast<unsigned>(kept);
+    if (number > from) (void)::syscall(SYS_close_range, from, number - 1, 0);
+    from = number + 1;
+  }
+  constexpr unsigned kLast = std::numeric_limits<unsigned>::max();
+  (void)::syscall(SYS_close_range, from, kLast, 0);
+}
+
+/// Leaves the terminal, the directory and the standard streams of the parent,
+/// so that readers of its output wait for the parent only. Ignores signals that
+/// are meant for the parent, such as Ctrl-C: this process ends when the socket
+/// is closed.
+void LeaveParent() {
+  (void)::setsid();
+  (void)!::chdir("/");
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) {
+    (void)::signal(signal, SIG_IGN);
+  }
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (null >= 0) (void)::dup2(null, stream);
+  }
+  // Other processes of the user cannot trace it, and it dumps no core.
+  (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/// Drops privileges and file access that neither the keeper nor its fetchers
+/// need.
+Status ConfineKeeper(const Kept& kept) {
+  (void)DropPrivileges({});
+  const int cache = kept.cache == nullptr ? -1 : kept.cache->descriptor();
+  CTXFS_TRY(EnterFetcherSandbox(kResolverFiles, cache));
+  return {};
+}
+
+/// Runs the keeper. Its first message has the error, if it cannot start.
+[[noreturn]] void RunKeeper(
+    int socket, const remote::SharedSlots& slots,
+    const std::map<std::string, std::string>& variables) {
+  (void)::prctl(PR_SET_NAME, "ctxfs-keeper", 0, 0, 0);
+  const auto variable = [&variables](const char* name) {
+    const auto given = variables.find(name);
+    return given == variables.end() ? Variable(name) : given->second;
+  };
+  Kept kept{socket, slots,       remote::SettingsFrom(variable),
+            "",     OpenCache(), nullptr};
+  Result<std::string> certificates = remote::LoadCertificates(kept.settings);
+  LeaveParent();
+  CloseAllBut(socket, kept.cache == nullptr ? -1 : kept.cache->descriptor());
+  remote::FetchReply ready;
+  const Result<std::atomic<uint32_t>*> epoch = MakeSharedCounter();
+  if (!epoch) {
+    ready.error = epoch.error();
+  } else if (certificates) {
+    kept.epoch = *epoch;
+    kept.certificates = std::move(*certificates);
+    const Status confined = ConfineKeeper(kept);
+    if (!confined) ready.error = confined.error();
+  } else {
+    ready.error = certificates.error();
+  }
+  const std::string message = remote::Encode(ready);
+  (void)::send(socket, message.data(), message.size(), MSG_NOSIGNAL);
+  if (ready.error) ::_exit(1);
+  Keep(kept);
+}
+
+/// Waits for the keeper's first message.
+Status AwaitKeeper(const Fd& socket) {
+  std::string message(remote::kMostMessageBytes, '\0');
+  ssize_t n = 0;
+  do {
+    n = ::read(socket.get(), message.data(), message.size());
+  } while (n < 0 && errno == EINTR);
+  message.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  const auto ready = remote::DecodeReply(message);
+  if (!ready) {
+    return Error{Code::kIo, "the process that fetches URLs did not start"};
+  }
+  if (ready->error) return *ready->error;
+  return {};
+}
+
+}  // namespace
+
+Status StartFetcher(const std::vector<std::string>& sources,
+                    const std::map<std::string, std::string>& variables) {
+  if (std::ranges::none_of(sources, IsUrl)) return {};
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return IoError("cannot make a socket");
+  }
+  Fd own(ends[0]);
+  Fd other(ends[1]);
+  remote::SharedSlots slots = CTXFS_TRY(remote::SharedSlots::Make());
+  const pid_t child = ::fork();
+  if (child < 0) return IoError("cannot start the process that fetches URLs");
+  if (child == 0) {
+    RunKeeper(other.get(), slots, variables);
+  }
+  other = Fd(-1);
+  WipeSecrets();
+  CTXFS_TRY(AwaitKeeper(own));
+  auto client =
+      std::make_shared<remote::FetchClient>(std::move(own), std::move(slots));
+  Client() = client;
+  SetUrlStore(std::make_shared<remote::RemoteStore>(client, ListingLasts()));
+  return {};
+}
+
+std::string FetcherStats() {
+  if (Client() == nullptr) return {};
+  const remote::FetchStats stats = Client()->stats();
+  const auto counter = [](const std::string& name, const std::string& help,
+                          uint64_t value) {
+    const std::string metric = "ctxfs_remote_" + name + "_total";
+    return "# HELP " + metric + " " + help + "\n# TYPE " + metric +
+           " counter\n" + metric + " " + std::to_string(value) + "\n";
+  };
+  return counter("requests", "Requests to servers, repeated ones included.",
+                 stats.requests) +
+         counter("received_bytes", "Bytes of bodies that servers sent.",
+                 stats.received) +
+         counter("cached_bytes", "Bytes that the cache on disk had.",
+                 stats.cached) +
+         counter("fetcher_restarts", "Fetchers that ended unexpectedly.",
+                 stats.restarts);
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/remote/keeper.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <new>
+#include <thread>
+
+#include "core/io/fd.h"
+#include "core/io/io_error.h"
+#include "core/remote/fetcher.h"
+#include "core/remote/messages.h"
+#include "fs/sandbox/seccomp.h"
+
+namespace ctxfs {
+namespace {
+
+// Between the end of a process and the start of the next.
+constexpr std::chrono::milliseconds kBetween(50);
+
+/// A pipe whose one end a keeper and its fetcher have, so that the other end
+/// tells the standby when both are gone: two fetchers at a time would write to
+/// the same memory.
+struct Lifeline {
+  Fd watched;
+  Fd held;
+};
+
+Lifeline MakeLifeline() {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return {Fd(-1), Fd(-1)};
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+/// Tells the client that requests to earlier fetchers are to be sent again.
+void Announce(const Kept& kept) {
+  remote::FetchReply news;
+  news.epoch = ++*kept.epoch;
+  const std::string message = remote::Encode(news);
+  (void)::send(kept.socket, message.data(), message.size(), MSG_NOSIGNAL);
+}
+
+bool IsClosed(int socket) {
+  struct pollfd state {
+    socket, 0, 0
+  };
+  return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+/// Ends when the client does, with status 0.
+[[noreturn]] void Fetch(const Kept& kept, pid_t keeper) {
+  (void)::prctl(PR_SET_NAME, "ctxfs-fetcher", 0, 0, 0);
+  (void)::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (::getppid() != keeper) ::_exit(1);  // killed before it was watched
+  // A fetcher that cannot be confined is not started again.
+  const bool done =
+      !FilterFetcherSyscalls() ||
+      remote::RunFetcher(kept.socket, kept.slots, kept.settings,
+                         kept.certificates, kept.cache.get(), *kept.epoch);
+  ::_exit(done ? 0 : 1);
+}
+
+[[noreturn]] void Lead(const Kept& kept);
+
+/// Takes over when the keeper and its fetcher are gone.
+[[noreturn]] void Stand(const Kept& kept, Lifeline lifeline) {
+  (void)::prctl(PR_SET_NAME, "ctxfs-standby", 0, 0, 0);
+  lifeline.held = Fd(-1);
+  struct pollfd states[] = {{lifeline.watched.get(), POLLIN, 0},
+                            {kept.socket, 0, 0}};
+  while (states[0].revents == 0 && states[1].revents == 0) {
+    if (::poll(states, 2, -1) < 0 && errno != EINTR) break;
+  }
+  if (IsClosed(kept.socket)) ::_exit(0);
+  lifeline.watched = Fd(-1);
+  Announce(kept);
+  Lead(kept);
+}
+
+/// A process that a keeper runs, again when it ends.
+struct Child {
+  pid_t pid = -1;  // none
+
+  /// Whether this is a new process.
+  bool Start() {
+    if (pid < 0) pid = ::fork();
+    return pid == 0;
+  }
+};
+
+void Lead(const Kept& kept) {
+  (void)::prctl(PR_SET_NAME, "ctxfs-keeper", 0, 0, 0);
+  const pid_t self = ::getpid();
+  Lifeline lifeline = MakeLifeline();
+  Child fetcher;
+  Child standby;
+  while (!IsClosed(kept.socket)) {
+    if (fetcher.Start()) Fetch(kept, self);
+    if (lifeline.held.ok() && standby.Start()) {
+      Stand(kept, std::move(lifeline));
+    }
+    int status = 0;
+    const pid_t ended = ::waitpid(-1, &status, 0);
+    if (ended > 0 && ended == standby.pid) standby.pid = -1;
+    const bool unserved = ended > 0 && ended == fetcher.pid;
+    if (unserved && WIFEXITED(status) && WEXITSTATUS(status) == 0) break;
+    std::this_thread::sleep_for(kBetween);
+    if (!unserved) continue;
+    fetcher.pid = -1;
+    Announce(kept);
+  }
+  ::_exit(0);
+}
+
+}  // namespace
+
+Result<std::atomic<uint32_t>*> MakeSharedCounter() {
+  void* const bytes =
+      ::mmap(nullptr, sizeof(std::atomic<uint32_t>), PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (bytes == MAP_FAILED) return IoError("cannot share memory");
+  return new (bytes) std::atomic<uint32_t>(0);
+}
+
+void Keep(const Kept& kept) { Lead(kept); }
+
+}  // namespace ctxfs
