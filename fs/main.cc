@@ -11,6 +11,7 @@
 
 #include "fs/commands/arguments.h"
 #include "fs/common/nearest_word.h"
+#include "fs/common/shown_text.h"
 #include "fs/log/sinks.h"
 #include "fs/mount_command.h"
 
@@ -24,20 +25,36 @@ const Command kHelpCommand{.name = "help",
                            .summary = "Explains a command",
                            .run = &RunHelp,
                            .kind = OperandKind::kCommand,
-                           .max_operands = 1};
+                           .max_operands = 1,
+                           .exit_codes = kPlainCodes};
+
+int RunVersion(const Arguments& /*arguments*/) {
+  std::puts(VersionLine().c_str());
+  return 0;
+}
+
+const Command kVersionCommand{.name = "version",
+                              .operands = "",
+                              .summary = "Prints the version",
+                              .run = &RunVersion,
+                              .max_operands = 0,
+                              .exit_codes = kPlainCodes};
 
 const Command* const kCommands[] = {
-    &kMountCommand,  &kUmountCommand,  &kMountsCommand, &kLsCommand,
-    &kCatCommand,    &kInfoCommand,    &kCheckCommand,  &kExtractCommand,
-    &kReportCommand, &kFormatsCommand, &kHelpCommand};
+    &kMountCommand,  &kUmountCommand, &kMountsCommand,  &kLsCommand,
+    &kCatCommand,    &kInfoCommand,   &kCheckCommand,   &kExtractCommand,
+    &kReportCommand, &kCacheCommand,  &kFormatsCommand, &kVersionCommand,
+    &kHelpCommand};
 
 void PrintUsage(std::FILE* to) {
   std::fputs("usage: ctxfs COMMAND [OPTION]... [OPERAND]...\n\n", to);
   for (const Command* const command : kCommands) {
-    std::fprintf(to, "  ctxfs %-8s %-22s %s\n",
+    const std::string alias =
+        command->alias.empty() ? "" : " (" + std::string(command->alias) + ")";
+    std::fprintf(to, "  ctxfs %-8s %-22s %s%s\n",
                  std::string(command->name).c_str(),
                  std::string(command->operands).c_str(),
-                 std::string(command->summary).c_str());
+                 std::string(command->summary).c_str(), alias.c_str());
   }
   std::fputs(
       "\n'ctxfs help COMMAND' lists the options of a command; ctxfs "
@@ -53,6 +70,7 @@ std::string CommandMeant(const std::string& word) {
   std::vector<std::string_view> names;
   for (const Command* const command : kCommands) {
     names.push_back(command->name);
+    if (!command->alias.empty()) names.push_back(command->alias);
   }
   return DidYouMean(word, names);
 }
@@ -61,7 +79,7 @@ int UnknownCommand(const std::string& word) {
   std::fprintf(stderr,
                "ctxfs: '%s' is not a command%s and no such file exists; "
                "try 'ctxfs --help'\n",
-               word.c_str(), CommandMeant(word).c_str());
+               ShownName(word).c_str(), CommandMeant(word).c_str());
   return static_cast<int>(ExitCode::kUsage);
 }
 
@@ -75,7 +93,7 @@ int RunHelp(const Arguments& arguments) {
   const Command* const command = FindCommand(kCommands, word);
   if (command == nullptr) {
     std::fprintf(stderr, "ctxfs: '%s' is not a command%s; try 'ctxfs --help'\n",
-                 word.c_str(), CommandMeant(word).c_str());
+                 ShownName(word).c_str(), CommandMeant(word).c_str());
     return static_cast<int>(ExitCode::kUsage);
   }
   char help[] = "--help";

@@ -6,13 +6,19 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/text.h"
+#include "core/io/url.h"
 #include "core/version.h"
+#include "core/vfs/sources.h"
+#include "fs/common/operand_mistake.h"
+#include "fs/common/shown_text.h"
 #include "fs/daemon.h"
 #include "fs/inherited.h"
 #include "fs/mount_point.h"
@@ -23,10 +29,16 @@
 namespace ctxfs {
 namespace {
 
+bool AnyPlainDirectory(const std::vector<std::string>& sources) {
+  return std::any_of(
+      sources.begin(), sources.end(),
+      [](const std::string& source) { return IsPlainDirectory(source); });
+}
+
 /// "'model.mcf' is mounted at 'mnt'; ...": what a person has to know of a
 /// mount.
 std::string MountedLine(const MountOptions& options) {
-  std::string line = Quote(options.sources.front());
+  std::string line = Quote(WithoutQuery(options.sources.front()));
   const size_t more = options.sources.size() - 1;
   line += more == 0 ? " is" : fmt::format(" and {} more are", more);
   line += " mounted at " + Quote(options.mount_point);
@@ -35,7 +47,12 @@ std::string MountedLine(const MountOptions& options) {
   } else if (options.list == ListMode::kViews) {
     line += "; .ctxfs/ is unlisted there (-o list=all lists it)";
   }
-  return line + "; unmount it with 'umount " + options.mount_point + "'";
+  // Safetensors, GGUF, zip and others stay files (docs/tree.md, section 2).
+  if (options.list != ListMode::kAll && AnyPlainDirectory(options.sources)) {
+    line += "; a container that stays a file is also the directory NAME~dir";
+  }
+  return line + "; unmount it with 'umount " + ShownName(options.mount_point) +
+         "'";
 }
 
 /// Tells a person at a terminal of the mount, and a script the mount point that
@@ -44,13 +61,15 @@ void PrintMounted(const MountOptions& options, bool made) {
   const bool shown = ::isatty(STDOUT_FILENO) == 1;
   if (made && !shown) std::puts(options.mount_point.c_str());
   if (!shown && ::isatty(STDERR_FILENO) != 1) return;
-  std::fprintf(shown ? stdout : stderr, "%s\n", MountedLine(options).c_str());
+  std::fprintf(shown ? stdout : stderr, "%s\n",
+               ShownText(MountedLine(options)).c_str());
 }
 
 int Mount(MountOptions options, const InheritedDescriptors& inherited) {
   const bool made = options.mount_point.empty();
   if (made) {
-    Result<std::string> point = NewMountPoint(options.sources.front());
+    Result<std::string> point =
+        NewMountPoint(WithoutQuery(options.sources.front()));
     if (!point) {
       return static_cast<int>(
           EndWith(ExitCode::kMountPoint, point.error().Text()));
@@ -65,7 +84,8 @@ int Mount(MountOptions options, const InheritedDescriptors& inherited) {
     });
   };
   if (options.foreground) {
-    const std::string status = "serving " + Quote(options.sources.front());
+    const std::string status =
+        "serving " + Quote(WithoutQuery(options.sources.front()));
     return static_cast<int>(serve([&] {
       PrintMounted(options, made);
       std::fflush(stdout);
@@ -85,7 +105,7 @@ int RunMountAs(int argc, char** argv, bool by_word) {
   std::string error;
   if (!ParseMountOptions(argc, argv, &options, &error)) {
     std::fprintf(stderr, "ctxfs: %s; try 'ctxfs mount --help'\n",
-                 error.c_str());
+                 ShownText(error).c_str());
     return static_cast<int>(ExitCode::kUsage);
   }
   if (options.help) {
@@ -93,7 +113,7 @@ int RunMountAs(int argc, char** argv, bool by_word) {
     return 0;
   }
   if (options.version) {
-    std::printf("ctxfs %s\n", kVersion);
+    std::puts(VersionLine().c_str());
     return 0;
   }
   if (by_word && options.mount_point.empty()) {
@@ -101,8 +121,13 @@ int RunMountAs(int argc, char** argv, bool by_word) {
     std::fprintf(stderr,
                  "ctxfs: %s is not a command; mount it with 'ctxfs mount', or "
                  "describe it with 'ctxfs info'\n",
-                 source.c_str());
+                 ShownText(source).c_str());
     return static_cast<int>(ExitCode::kUsage);
+  }
+  for (const std::string& source : options.sources) {
+    const std::string mistake = OperandMistake(source, /*with_path=*/false);
+    if (mistake.empty()) continue;
+    return static_cast<int>(EndWith(ExitCode::kSource, mistake));
   }
   return Mount(std::move(options), inherited);
 }
@@ -122,6 +147,8 @@ const Command kMountCommand{.name = "mount",
 int RunMountByWord(int argc, char** argv) {
   return RunMountAs(argc, argv, /*by_word=*/true);
 }
+
+std::string VersionLine() { return std::string("ctxfs ") + kVersion; }
 
 CompletionTables CompletionTablesOf(std::span<const Command* const> commands) {
   return {commands,

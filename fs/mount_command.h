@@ -6,6 +6,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "fs/commands/command.h"
 
@@ -20,6 +21,9 @@ int RunMountByWord(int argc, char** argv);
 
 /// What completing needs to know: `commands`, and what a mount may be told.
 CompletionTables CompletionTablesOf(std::span<const Command* const> commands);
+
+/// What `ctxfs version` and `ctxfs --version` print: "ctxfs 1.2.3".
+std::string VersionLine();
 
 /// `ctxfs umount`: umount_command.cc, in every build.
 extern const Command kUmountCommand;

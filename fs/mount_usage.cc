@@ -50,6 +50,10 @@ and its name is printed. It is removed after unmounting.
   keyfile=PATH       the key of encrypted entries: 32 bytes or 64 hex digits, in
                      a file that only you may access
   insecure_keyfile   accept a key file that others may access
+  profile=NAME       the profile in ~/.aws with the keys and region for s3://
+  region=NAME        the region of s3://
+  endpoint=URL       a store that speaks S3, in place of AWS
+  cafile=PATH        certificates to trust in place of the system's
   cache=SIZE         decoded bytes kept in memory (default 512M)
   cache_dir=DIR      where compressed entries larger than cache= are decoded to
                      (default: $TMPDIR, or /var/tmp), in a file without a name

@@ -3,6 +3,7 @@
 // ctxfs mount in a build without FUSE (CTXFS_FUSE=OFF): says that it cannot.
 #include <algorithm>
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 #include "core/version.h"
@@ -26,7 +27,7 @@ int RunMount(int argc, char** argv) {
     return 0;
   }
   if (HasFlag(argc, argv, "-V", "--version")) {
-    std::printf("ctxfs %s (without FUSE)\n", kVersion);
+    std::puts(VersionLine().c_str());
     return 0;
   }
   std::fputs(
@@ -45,9 +46,14 @@ const Command kMountCommand{.name = "mount",
                             .examples =
                                 "  ctxfs ls -R model.mosh\n"
                                 "  ctxfs extract model.mosh files\n",
-                            .kind = OperandKind::kSource};
+                            .kind = OperandKind::kSource,
+                            .exit_codes = "  7 this build has no FUSE\n"};
 
 int RunMountByWord(int argc, char** argv) { return RunMount(argc, argv); }
+
+std::string VersionLine() {
+  return std::string("ctxfs ") + kVersion + " (without FUSE)";
+}
 
 CompletionTables CompletionTablesOf(std::span<const Command* const> commands) {
   return {commands, {"-h", "--help", "-V", "--version"}, {}, {}, {}};

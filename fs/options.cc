@@ -96,6 +96,13 @@ bool TakeLog(const std::string& text, MountOptions& options) {
   return ParseLogLevel(text, &options.log);
 }
 
+/// The options that stand in place of environment variables.
+constexpr std::pair<std::string_view, const char*> kRemoteOptions[] = {
+    {"profile=", "AWS_PROFILE"},
+    {"region=", "AWS_REGION"},
+    {"endpoint=", "AWS_ENDPOINT_URL_S3"},
+    {"cafile=", "AWS_CA_BUNDLE"}};
+
 /// An option of -o, or one that begins with a dash.
 struct Option {
   std::string_view name;  // "flat", or "cache=" if it has a value
@@ -122,6 +129,10 @@ constexpr Option kOptions[] = {
     {"list=", &TakeNamed<kListModes, &MountOptions::list>,
      "primary, views or all"},
     {"cache=", &TakeSize<&MountOptions::cache_bytes>, kSize},
+    {"profile="},
+    {"region="},
+    {"endpoint="},
+    {"cafile="},
     {"cache_dir="},
     {"cache_dir_size=", &TakeSize<&MountOptions::cache_dir_bytes>, kSize},
     {"index=", &TakeSize<&MountOptions::index_bytes>, kSize},
@@ -322,6 +333,9 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   options->key_file = words.ValueOf("keyfile=");
   options->insecure_key_file = words.Has("insecure_keyfile");
   options->cache_dir = words.ValueOf("cache_dir=");
+  for (const auto& [option, variable] : kRemoteOptions) {
+    if (words.Has(option)) options->remote[variable] = words.ValueOf(option);
+  }
   options->uid_given = words.Has("uid=");
   options->gid_given = words.Has("gid=");
   options->sandbox = !words.Has("nosandbox");

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,14 +31,17 @@ struct MountOptions {
   uint64_t cache_bytes = uint64_t{512} << 20;
   std::string cache_dir;  // empty: as SpillDirectory() says
   uint64_t cache_dir_bytes = limits::kSpillBytes;
-  uint64_t index_bytes = limits::kOpenContainerBytes;
-  unsigned threads = 0;  // 0: as many as there are cores, at least 4
+  uint64_t index_bytes = 0;  // 0: as BudgetFor() says
+  unsigned threads = 0;      // 0: as many as there are cores, at least 4
   /// Bytes of work per byte of a container that a request may cause; 0: any.
   uint64_t max_expansion = limits::kWorkFactor;
   uint64_t readahead = 0;  // bytes; 0: the kernel's default
   /// Seconds for which names and attributes of mirrored directories may be
   /// believed.
   uint32_t timeout = 1;
+  /// Values that replace those of environment variables for opening URLs, by
+  /// the names of the variables.
+  std::map<std::string, std::string> remote;
   uid_t uid = 0;  // the mounting user's unless given
   gid_t gid = 0;
   bool uid_given = false;

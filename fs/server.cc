@@ -13,6 +13,7 @@
 #include "core/vfs/log.h"
 #include "core/views/view.h"
 #include "fs/common/mount_stats.h"
+#include "fs/remote/fetcher_process.h"
 
 namespace ctxfs {
 namespace {
@@ -103,7 +104,7 @@ std::shared_ptr<const FileTable> Server::StatsFile() {
         return stats_.Text(context.cache().stats(), pool_.stats(),
                            files_->Totals().containers,
                            FileSource::AllBytesRead()) +
-               DaemonStats(::getpid(), options_.cache_bytes);
+               DaemonStats(::getpid(), options_.cache_bytes) + FetcherStats();
       },
       /*live=*/true);
 }

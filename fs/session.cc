@@ -16,6 +16,7 @@
 #include "core/io/descriptors.h"
 #include "core/io/mount_guard.h"
 #include "core/io/source.h"
+#include "core/io/url.h"
 #include "core/io/walk.h"
 #include "core/vfs/key_file.h"
 #include "core/vfs/sources.h"
@@ -27,6 +28,7 @@
 #include "fs/mount_point.h"
 #include "fs/ops.h"
 #include "fs/refusal.h"
+#include "fs/remote/fetcher_process.h"
 #include "fs/sandbox/confinement.h"
 #include "fs/server.h"
 
@@ -72,16 +74,21 @@ std::string EscapeOption(const std::string& value) {
   return escaped;
 }
 
+/// The source as mount(8) and `ctxfs mounts` show it: an absolute path, or a
+/// URL without its query.
+std::string ShownSource(const MountOptions& options) {
+  const std::string& source = options.sources.front();
+  if (IsUrl(source)) return WithoutQuery(source);
+  std::error_code failed;
+  const std::string path = std::filesystem::absolute(source, failed);
+  return failed ? source : path;
+}
+
 /// Returns null if libfuse refuses.
 fuse_session* NewSession(const MountOptions& options, Server& server) {
   std::vector<std::string> words = {
       "ctxfs", "-oro,nosuid,nodev,default_permissions,subtype=ctxfs"};
-  // Shown by mount(8) and `ctxfs mounts` to people in any directory.
-  std::error_code failed;
-  const std::filesystem::path source =
-      std::filesystem::absolute(options.sources.front(), failed);
-  words.push_back("-ofsname=" + EscapeOption(failed ? options.sources.front()
-                                                    : source.string()));
+  words.push_back("-ofsname=" + EscapeOption(ShownSource(options)));
   for (const std::string& option : options.fuse_options) {
     words.push_back("-o" + option);
   }
@@ -111,6 +118,8 @@ bool AnswerInit(fuse_session* session, Server& server) {
 /// What serving `sources` may have to open: a container can name files beside
 /// and below it, and a mirrored directory changes.
 Confinement ConfinementOf(const Sources& sources, const MountOptions& options) {
+  // A URL needs no file but the device; the fetcher is another process.
+  if (IsUrl(options.sources.front())) return {{}, "/dev/fuse"};
   std::error_code failed;
   if (sources.container != nullptr) {
     const std::filesystem::path path =
@@ -167,12 +176,16 @@ ExitCode Serve(const MountOptions& options,
     }
     open_options.key = std::move(*key);
   }
+  if (Status ready = StartFetcher(options.sources, options.remote); !ready) {
+    return EndWith(ExitCode::kSource,
+                   Quote(ShownSource(options)) + ": " + ready.error().Text());
+  }
   std::string source;
   Result<Sources> sources =
       FindSources(options.sources, open_options, &source, options.index_bytes);
   if (!sources) {
     return EndWith(ExitCodeOf(sources.error()),
-                   Quote(source) + ": " + sources.error().Text());
+                   Quote(WithoutQuery(source)) + ": " + sources.error().Text());
   }
   Result<MountPoint> mount_point =
       MountPoint::Prepare(options.mount_point, options.nonempty);
@@ -214,8 +227,8 @@ ExitCode Serve(const MountOptions& options,
     const Status set = SetReadahead(mount_point->path(), options.readahead);
     if (!set) Log(LogLevel::kWarning, "readahead: " + set.error().Text());
   }
-  Log(LogLevel::kInfo,
-      Quote(options.sources.front()) + " is mounted at " + mount_point->path());
+  Log(LogLevel::kInfo, Quote(WithoutQuery(options.sources.front())) +
+                           " is mounted at " + mount_point->path());
   ready();
   server.TellChanges([raw](Inode directory, const std::string& name) {
     ForgetKernelName(raw, directory, name);

@@ -50,7 +50,7 @@ void ExpectDefaults(const Parsed& parsed, const std::string& what) {
   EXPECT_EQ(options.cache_bytes, uint64_t{512} << 20) << what;
   EXPECT_EQ(options.cache_dir, "") << what;
   EXPECT_EQ(options.cache_dir_bytes, uint64_t{10} << 30) << what;
-  EXPECT_EQ(options.index_bytes, uint64_t{512} << 20) << what;
+  EXPECT_EQ(options.index_bytes, 0U) << what;  // chosen by the sources
   EXPECT_EQ(options.threads, 0U) << what;
   EXPECT_EQ(options.readahead, 0U) << what;
   EXPECT_EQ(options.uid, ::getuid()) << what;
@@ -135,7 +135,7 @@ TEST(MountOptions, AreAllThatTheUsageNames) {
       {"WHEN", "open"},   {"SIZE", "64M"},   {"N", "7"},
       {"MODE", "022"},    {"LEVEL", "info"}, {"PATH", "/key"},
       {"LIST", "npy:hf"}, {"WHAT", "views"}, {"SECONDS", "3600"},
-      {"DIR", "/tmp"}};
+      {"DIR", "/tmp"},    {"NAME", "work"},  {"URL", "https://host"}};
   const Arguments documented = Documented();
   EXPECT_GE(documented.size(), 16U);
   for (std::string option : documented) {
