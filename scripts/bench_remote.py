@@ -1,0 +1,353 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures containers on a web server: nginx on the loopback, near and 20 ms away.
+
+    scripts/bench_remote.py [--bin DIR] [--scratch DIR] [--rounds N] [--mib N] [--only NAME]
+
+What is moved is counted from nginx's log. Speeds are ratios of medians in one run, with
+cold caches of ctxfs and rclone, the server's files in the page cache. Needs nginx, curl
+and rclone (scripts/install.sh test peers). The 20 ms are a proxy that all programs share.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import random
+import shutil
+import statistics
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import bench_lib as lib
+
+sys.path.append(str(lib.ROOT / "tests" / "support"))
+
+import large_files  # noqa: E402
+from fault_server import FaultServer  # noqa: E402
+from slow_link import slow_link  # noqa: E402
+
+MIB = 1 << 20
+TENSOR = 16 * MIB
+HUGE_TENSORS = 256  # 4 GiB
+READS = 200
+ROUND_TRIP = 0.02
+STREAMS = 8  # of curl
+
+CONFIG = """
+daemon off;
+worker_processes 2;
+{user}
+pid {top}/pid;
+error_log {top}/error.log;
+events {{ }}
+http {{
+  sendfile on;
+  autoindex on;
+  log_format plain '$status $body_bytes_sent "$http_range" $uri';
+  access_log {top}/access.log plain;
+  client_body_temp_path {top}/t1; proxy_temp_path {top}/t2; fastcgi_temp_path {top}/t3;
+  uwsgi_temp_path {top}/t4; scgi_temp_path {top}/t5;
+  keepalive_requests 1000000;
+  server {{ listen 127.0.0.1:{port} backlog=512; root {top}/www; }}
+}}
+"""
+
+
+class Server:
+    """An nginx, and what it sent."""
+
+    def __init__(self, top: pathlib.Path):
+        self.top = top
+        self.www = top / "www"
+        self.www.mkdir(parents=True, exist_ok=True)
+        self.port = 18765
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["Server"]:
+        user = "user root;" if os.geteuid() == 0 else ""
+        config = self.top / "nginx.conf"
+        config.write_text(CONFIG.format(top=self.top, port=self.port, user=user))
+        server = subprocess.Popen(["/usr/sbin/nginx", "-c", config, "-p", self.top],
+                                  stderr=subprocess.DEVNULL)
+        try:
+            time.sleep(0.5)
+            yield self
+        finally:
+            server.terminate()
+            server.wait()
+
+    def forget(self) -> None:
+        (self.top / "access.log").write_text("")
+
+    def requests(self) -> int:
+        return len((self.top / "access.log").read_text().splitlines())
+
+    def moved(self) -> int:
+        lines = (self.top / "access.log").read_text().splitlines()
+        return sum(int(line.split()[1]) for line in lines)
+
+
+def make_model(path: pathlib.Path, count: int, size: int, *, full: bool) -> None:
+    """A safetensors file; not `full`: its values are zeros that take no room."""
+    if path.exists():
+        return
+    head = {f"t{i}": {"dtype": "U8", "shape": [size], "data_offsets": [i * size, (i + 1) * size]}
+            for i in range(count)}
+    text = json.dumps(head).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        if full:
+            for i in range(count):
+                file.write(random.Random(i).randbytes(size))
+        else:
+            file.truncate(file.tell() + count * size)
+
+
+@dataclasses.dataclass
+class Bench:
+    """The programs, on a server that is near or far."""
+
+    build: pathlib.Path
+    scratch: pathlib.Path
+    server: Server
+    port: int
+    rounds: int
+    mib: int
+    colds: int = 0  # cold caches so far
+
+    def url(self, name: str) -> str:
+        return f"http://127.0.0.1:{self.port}/{name}"
+
+    def environment(self, cache: str = "") -> dict[str, str]:
+        """With an empty cache, or the one of this name as it was left."""
+        # A new one each time: ext4 looks for room more slowly after many files are removed.
+        self.colds += not cache
+        directory = self.scratch / "caches" / (cache or f"cold{self.colds}-{self.port}")
+        return os.environ | {"CTXFS_CACHE_DIR": str(directory)}
+
+    def cat(self, *words: str, cache: str = "") -> float:
+        return timed([self.build / "ctxfs", "cat", *words], self.environment(cache))
+
+    def rclone(self, *words: str) -> list[str]:
+        return ["rclone", "--config", "/dev/null", "--http-url", self.url(""), *words]
+
+    @contextlib.contextmanager
+    def mounted(self, name: str, cache: str = "") -> Iterator[pathlib.Path]:
+        point = self.scratch / "mnt"
+        point.mkdir(exist_ok=True)
+        source = self.url(name)
+        subprocess.run([self.build / "mount.ctxfs", source, point], check=True,
+                       env=self.environment(cache))
+        try:
+            yield point / name / "tensors"
+        finally:
+            subprocess.run(["umount", "-l", point], check=True)
+
+    @contextlib.contextmanager
+    def rclone_mounted(self, *options: str) -> Iterator[pathlib.Path]:
+        point = self.scratch / "rclone"
+        point.mkdir(exist_ok=True)
+        self.colds += 1
+        cache = str(self.scratch / "caches" / f"rclone{self.colds}-{self.port}")
+        command = self.rclone("mount", ":http:", str(point), "--read-only", "--cache-dir", cache)
+        process = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
+        try:
+            lib.wait_until(lambda: lib.is_mounted(point))
+            yield point
+        finally:
+            subprocess.run(["umount", "-l", point], check=True)
+            process.wait()
+
+
+def timed(command: list, environment: dict[str, str] | None = None) -> float:
+    start = time.perf_counter()
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def curl_ranges(url: str, size: int, target: str) -> float:
+    """Seconds that curl takes for equal ranges at a time; {} in `target` is the number."""
+    step = -(-size // STREAMS)
+    # One curl for each range: curl --parallel has one thread for all.
+    start = time.perf_counter()
+    running = [subprocess.Popen(["curl", "-s", "-f", "-o", target.format(i), "-r",
+                                 f"{i * step}-{min((i + 1) * step, size) - 1}", url])
+               for i in range(STREAMS)]
+    if any(process.wait() for process in running):
+        raise RuntimeError("curl failed")
+    return time.perf_counter() - start
+
+
+def ratio(part: list[float], whole: list[float]) -> str:
+    """How fast the first is, as a part of the second: the median, least and most by round."""
+    each = [b / a for a, b in zip(part, whole, strict=True)]
+    return f"{statistics.median(each):.2f} ({min(each):.2f} to {max(each):.2f})"
+
+
+def one_tensor(bench: Bench) -> Iterator[tuple[str, str]]:
+    name = "huge.safetensors"
+    make_model(bench.server.www / name, HUGE_TENSORS, TENSOR, full=False)
+    bench.server.forget()
+    bench.cat(f"{bench.url(name)}//tensors/t77")
+    yield "bytes moved by `ctxfs cat`, per byte of the tensor", f"{bench.server.moved() / TENSOR:.3f}"
+    yield "requests", str(bench.server.requests())
+    with bench.mounted(name) as tensors:
+        bench.server.forget()
+        ours = timed(["cat", tensors / "t78"])
+        yield "bytes moved in a mount, per byte of the tensor", f"{bench.server.moved() / TENSOR:.3f}"
+    with bench.rclone_mounted() as point:
+        bench.server.forget()
+        theirs = timed(["dd", f"if={point / name}", "bs=1M", "skip=1248", "count=16", "status=none"])
+    yield "bytes moved by `rclone mount`, per byte of the tensor", f"{bench.server.moved() / TENSOR:.3f}"
+    yield "speed of the mount, as a part of `rclone mount`", ratio([ours], [theirs])
+
+
+def whole_model(bench: Bench) -> Iterator[tuple[str, str]]:
+    name = f"whole-{bench.mib}.safetensors"
+    path = bench.server.www / name
+    make_model(path, bench.mib // 16, TENSOR, full=True)
+    lib.warm(path)
+    size = path.stat().st_size
+    url = bench.url(name)
+    times: dict[str, list[float]] = {}
+    files = [f"{url}//tensors/t{i}" for i in range(bench.mib // 16)]
+    for _ in range(bench.rounds):
+        for what, measure in (
+                ("cat", lambda: bench.cat(*files)),
+                ("uncached", lambda: timed([bench.build / "ctxfs", "cat", *files],
+                                           os.environ | {"CTXFS_CACHE_DIR": "", "HOME": "",
+                                                         "XDG_CACHE_HOME": ""})),
+                ("curl", lambda: curl_ranges(url, size, "/dev/null")),
+                ("curl to files", lambda: curl_ranges(url, size, str(bench.scratch / "part{}"))),
+                ("one curl", lambda: timed(["curl", "-s", "-f", "-o", "/dev/null", url])),
+                ("rclone", lambda: timed(bench.rclone("cat", f":http:{name}"))),
+        ):
+            times.setdefault(what, []).append(measure())
+        with bench.mounted(name) as tensors:
+            times.setdefault("mount", []).append(
+                timed(["cat", *[tensors / f"t{i}" for i in range(bench.mib // 16)]]))
+        with bench.rclone_mounted() as point:
+            times.setdefault("rclone mount", []).append(timed(["cat", point / name]))
+    best = [min(pair) for pair in zip(times["curl"], times["rclone"], strict=True)]
+    yield "`ctxfs cat`, as a part of the better of curl with 8 ranges and `rclone cat`", ratio(times["cat"], best)
+    yield "the same without a cache directory", ratio(times["uncached"], best)
+    yield "`ctxfs cat`, as a part of curl with 8 ranges that writes files", ratio(times["cat"], times["curl to files"])
+    yield "`ctxfs cat`, as a part of one curl", ratio(times["cat"], times["one curl"])
+    yield "`ctxfs cat`, as a part of `rclone cat`", ratio(times["cat"], times["rclone"])
+    yield "the mount, as a part of `rclone mount`", ratio(times["mount"], times["rclone mount"])
+    yield "the mount, as a part of the better of curl with 8 ranges and `rclone cat`", ratio(times["mount"], best)
+    yield "seconds of " + ", ".join(times), ", ".join(f"{statistics.median(t):.2f}" for t in times.values())
+
+
+def from_cache(bench: Bench) -> Iterator[tuple[str, str]]:
+    name = f"whole-{bench.mib}.safetensors"
+    path = bench.server.www / name
+    make_model(path, bench.mib // 16, TENSOR, full=True)
+    files = [f"//tensors/t{i}" for i in range(bench.mib // 16)]
+    shutil.rmtree(bench.scratch / "caches" / "kept", ignore_errors=True)
+    bench.cat(*[bench.url(name) + file for file in files], cache="kept")
+    cached, local, cached_mount, local_mount = [], [], [], []
+    for _ in range(bench.rounds):
+        bench.server.forget()
+        cached.append(bench.cat(*[bench.url(name) + file for file in files], cache="kept"))
+        local.append(bench.cat(*[str(path) + file for file in files]))
+        with bench.mounted(name, cache="kept") as tensors:
+            cached_mount.append(timed(["cat", *[tensors / f.split("/")[-1] for f in files]]))
+        with lib.mounted(bench.build, path, bench.scratch / "mnt"):
+            tensors = next((bench.scratch / "mnt").rglob("tensors"))
+            local_mount.append(timed(["cat", *[tensors / f.split("/")[-1] for f in files]]))
+    yield "second `ctxfs cat`, as a part of one of a local container", ratio(cached, local)
+    yield "the same in mounts", ratio(cached_mount, local_mount)
+    yield "bytes moved by the second", str(bench.server.moved())
+
+
+def many_readers(bench: Bench) -> Iterator[tuple[str, str]]:
+    name = "huge.safetensors"
+    make_model(bench.server.www / name, HUGE_TENSORS, TENSOR, full=False)
+    with bench.mounted(name) as tensors:
+        bench.server.forget()
+        readers = [threading.Thread(target=timed, args=(["cat", tensors / "t5"],))
+                   for _ in range(16)]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+        yield "bytes moved for 16 readers of a tensor, per byte of it", f"{bench.server.moved() / TENSOR:.3f}"
+
+
+def random_reads(path: pathlib.Path, start: int, size: int) -> float:
+    chance = random.Random(30)
+    with open(path, "rb", buffering=0) as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+        begin = time.perf_counter()
+        for _ in range(READS):
+            at = start + chance.randrange(size - 4096)
+            if len(os.pread(file.fileno(), 4096, at)) != 4096:
+                raise RuntimeError("a read was short")
+        return time.perf_counter() - begin
+
+
+def random_places(bench: Bench) -> Iterator[tuple[str, str]]:
+    name = "one.safetensors"
+    size = 4096 * MIB
+    make_model(bench.server.www / name, 1, size, full=False)
+    asked = READS * 4096
+    with bench.mounted(name) as tensors:
+        bench.server.forget()
+        ours = random_reads(tensors / "t0", 0, size)
+        yield f"bytes moved for {READS} reads of 4 KiB, per byte asked for", f"{bench.server.moved() / asked:.1f}"
+    for options in ((), ("--vfs-cache-mode", "full")):
+        with bench.rclone_mounted(*options) as point:
+            bench.server.forget()
+            theirs = random_reads(point / name, 200, size)
+        shown = " ".join(("rclone mount", *options))
+        yield f"`{shown}`: bytes moved", f"{bench.server.moved() / asked:.1f}"
+        yield f"speed, as a part of `{shown}`", ratio([ours], [theirs])
+
+
+def first_ls(bench: Bench) -> Iterator[tuple[str, str]]:
+    """By a server that counts: a request is one later than all that were answered."""
+    files = {path.name: path.read_bytes()
+             for path in large_files.largest(lib.ROOT / "golden").values()} | large_files.made()
+    with FaultServer().running() as far:
+        far.delay = ROUND_TRIP
+        for name, data in files.items():
+            far.objects, far.answered, far.seen = {name: data}, 0, []
+            done = subprocess.run([bench.build / "ctxfs", "ls", far.url("far", name)], check=False,
+                                  capture_output=True, env=bench.environment())
+            if done.returncode == 0:
+                yield (f"round trips of the first `ls` of {name} ({len(data) >> 10} KiB)",
+                       f"{far.answered} ({len(far.seen)} requests)")
+
+
+ALL: dict[str, Callable[[Bench], Iterator[tuple[str, str]]]] = {
+    "tensor": one_tensor, "whole": whole_model, "cache": from_cache, "readers": many_readers,
+    "random": random_places, "ls": first_ls}
+
+
+def main() -> None:
+    options = lib.peer_options(__doc__, 5)
+    options.add_argument("--mib", type=int, default=1024, help="of the whole model")
+    options.add_argument("--only", choices=ALL, action="append")
+    options.add_argument("--near", action="store_true", help="not over 20 ms")
+    given = options.parse_args()
+    scratch = lib.scratch_folder(given.scratch)
+    with Server(scratch).running() as server, contextlib.ExitStack() as stack:
+        places = [("loopback", server.port)]
+        if not given.near:
+            places.append(("20 ms away", stack.enter_context(slow_link(server.port, ROUND_TRIP))))
+        for place, port in places:
+            bench = Bench(given.bin.resolve(), scratch, server, port, given.rounds, given.mib)
+            names = given.only or [name for name in ALL if name != "ls" or port == server.port]
+            rows = [list(row) for name in names for row in ALL[name](bench)]
+            print(lib.table(place, ["what", "result"], rows), flush=True)
+
+
+if __name__ == "__main__":
+    main()
