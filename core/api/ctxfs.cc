@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/api/ctxfs.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "core/base/error_number.h"
+#include "core/base/interrupt.h"
+#include "core/base/printable.h"
+#include "core/content/window.h"
+#include "core/io/url.h"
+#include "core/registry/views.h"
+#include "core/version.h"
+#include "core/vfs/key_file.h"
+#include "core/vfs/source_tree.h"
+
+using ctxfs::Code;
+using ctxfs::Error;
+using ctxfs::Result;
+using ctxfs::SourceTree;
+using ctxfs::Status;
+
+struct ctxfs_error {
+  enum ctxfs_code code;
+  int number;
+  uint64_t offset;
+  std::string message;
+  std::string path;
+};
+
+namespace {
+
+static_assert(static_cast<int>(Code::kNotFound) + 1 == CTXFS_NOT_FOUND);
+static_assert(static_cast<int>(Code::kInterrupted) + 1 == CTXFS_INTERRUPTED);
+
+/// What a caller gets when there is no memory for an error. Never freed.
+ctxfs_error& NoMemory() {
+  static ctxfs_error error{CTXFS_NO_MEMORY, ENOMEM, CTXFS_NO_OFFSET,
+                           "no memory", ""};
+  return error;
+}
+
+int FailWithoutMemory(ctxfs_error** out) {
+  if (out != nullptr) *out = &NoMemory();
+  return -1;
+}
+
+int Fail(ctxfs_error** out, const char* path, Error error) {
+  if (out == nullptr) return -1;
+  if (error.code == Code::kIo && error.sys_errno == ENOENT) {
+    error.code = Code::kNotFound;  // the source itself
+  }
+  *out = new ctxfs_error{
+      static_cast<enum ctxfs_code>(static_cast<int>(error.code) + 1),
+      ctxfs::ErrnoOf(error), error.offset, ctxfs::Printable(error.Text()),
+      path};
+  return -1;
+}
+
+/// A call that makes no sense: nothing of it was done.
+int FailUsage(ctxfs_error** out, const char* message) {
+  if (out != nullptr) {
+    *out = new ctxfs_error{CTXFS_USAGE, EINVAL, CTXFS_NO_OFFSET, message, ""};
+  }
+  return -1;
+}
+
+/// Runs the body of a function: what it returns, or throws for want of memory,
+/// is what the caller gets.
+template <typename Body>
+int Call(ctxfs_error** out, const char* path, const Body& body) noexcept {
+  if (out != nullptr) *out = nullptr;
+  try {
+    if (path == nullptr) return FailUsage(out, "a path is NULL");
+    const Status done = body();
+    return done ? 0 : Fail(out, path, done.error());
+  } catch (const std::exception&) {  // of allocations alone
+    return FailWithoutMemory(out);
+  }
+}
+
+}  // namespace
+
+struct ctxfs_tree {
+  /// Asks the caller.
+  class CallerInterrupt final : public ctxfs::Interrupt {
+   public:
+    explicit CallerInterrupt(const ctxfs_options& options)
+        : given_up_(options.given_up), argument_(options.argument) {}
+
+    bool interrupted() const override {
+      return given_up_ != nullptr && given_up_(argument_) != 0;
+    }
+
+   private:
+    int (*const given_up_)(void*);
+    void* const argument_;
+  };
+
+  explicit ctxfs_tree(const ctxfs_options& options) : interrupt(options) {}
+
+  CallerInterrupt interrupt;
+  std::unique_ptr<SourceTree> tree;
+};
+
+struct ctxfs_file {
+  ctxfs_tree& owner;
+  std::string path;
+  ctxfs::OpenFile open;
+};
+
+namespace {
+
+/// The caller's options, or the defaults of those that its version lacks.
+ctxfs_options OptionsOf(const ctxfs_options* options) {
+  ctxfs_options all{};
+  if (options != nullptr) {
+    std::memcpy(&all, options, std::min(options->size, sizeof all));
+  }
+  all.size = sizeof all;
+  return all;
+}
+
+Status Open(const char* source, const ctxfs_options& options,
+            ctxfs_tree** tree) {
+  if (ctxfs::IsUrl(source)) {
+    return Error{Code::kUnsupported, "a URL: libctxfs opens local files"};
+  }
+  ctxfs::OpenOptions open{.verify = options.no_verify == 0,
+                          .salvage = options.salvage != 0};
+  if (options.key_file != nullptr) {
+    open.key =
+        CTXFS_TRY(ctxfs::ReadKeyFile(options.key_file, /*insecure=*/false));
+  }
+  auto made = std::make_unique<ctxfs_tree>(options);
+  ctxfs::RequestLimits limits{.interrupt = &made->interrupt};
+  if (options.cache_bytes != 0) limits.cache_bytes = options.cache_bytes;
+  made->tree = CTXFS_TRY(SourceTree::Open(
+      source, open, ctxfs::AllViews(), ctxfs::ListMode::kPrimary,
+      ctxfs::LeavingLinks::kFollowed, limits));
+  *tree = made.release();
+  return {};
+}
+
+ctxfs_kind KindOf(const SourceTree::File& file) {
+  if (file.link) return CTXFS_LINK;
+  return file.directory ? CTXFS_DIRECTORY : CTXFS_FILE;
+}
+
+Status Read(ctxfs_file& file, uint64_t offset, ctxfs::MutableBytes out,
+            size_t* got) {
+  const ctxfs::Content& content = file.open.content;
+  const ctxfs::ReadContext context = file.owner.tree->context();
+  // An empty file may be a damaged one.
+  if (content.size() == 0) CTXFS_TRY(content.Verify(context));
+  if (offset >= content.size()) return {};
+  const auto length = static_cast<size_t>(
+      std::min<uint64_t>(out.size(), content.size() - offset));
+  CTXFS_TRY(ctxfs::ReadInto(content, offset, out.first(length), context));
+  *got = length;
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+int ctxfs_abi_version(void) { return CTXFS_ABI_VERSION; }
+
+const char* ctxfs_version(void) { return ctxfs::kVersion; }
+
+enum ctxfs_code ctxfs_error_code(const ctxfs_error* error) {
+  return error->code;
+}
+
+int ctxfs_error_errno(const ctxfs_error* error) { return error->number; }
+
+const char* ctxfs_error_message(const ctxfs_error* error) {
+  return error->message.c_str();
+}
+
+const char* ctxfs_error_path(const ctxfs_error* error) {
+  return error->path.c_str();
+}
+
+uint64_t ctxfs_error_offset(const ctxfs_error* error) { return error->offset; }
+
+void ctxfs_error_free(ctxfs_error* error) {
+  if (error != &NoMemory()) delete error;
+}
+
+int ctxfs_open(const char* source, const ctxfs_options* options,
+               ctxfs_tree** tree, ctxfs_error** error) {
+  return Call(error, source,
+              [&] { return Open(source, OptionsOf(options), tree); });
+}
+
+void ctxfs_close(ctxfs_tree* tree) { delete tree; }
+
+int ctxfs_lstat(ctxfs_tree* tree, const char* path, ctxfs_stat* stat,
+                ctxfs_error** error) {
+  return Call(error, path, [&]() -> Status {
+    const SourceTree::File file =
+        CTXFS_TRY(tree->tree->Find(path, /*follow=*/false));
+    const ctxfs::Attributes found = CTXFS_TRY(tree->tree->Examine(file));
+    *stat = {KindOf(file), found.size, found.mtime.seconds,
+             static_cast<int32_t>(found.mtime.nanoseconds)};
+    return {};
+  });
+}
+
+int ctxfs_list(ctxfs_tree* tree, const char* path,
+               int (*visit)(void* argument, const char* name,
+                            enum ctxfs_kind kind),
+               void* argument, ctxfs_error** error) {
+  return Call(error, path, [&]() -> Status {
+    const SourceTree::File directory = CTXFS_TRY(tree->tree->Find(path));
+    if (!directory.directory) return Error{Code::kNotFound, "is no directory"};
+    bool stopped = false;
+    const Status listed = tree->tree->ForEach(
+        directory, [&](const SourceTree::File& file) -> Status {
+          stopped = visit(argument, file.name().c_str(), KindOf(file)) != 0;
+          if (!stopped) return {};
+          return Error{Code::kInterrupted, "the caller has what it wants"};
+        });
+    return stopped ? Status() : listed;
+  });
+}
+
+int ctxfs_readlink(ctxfs_tree* tree, const char* path, char** target,
+                   ctxfs_error** error) {
+  return Call(error, path, [&]() -> Status {
+    const SourceTree::File file =
+        CTXFS_TRY(tree->tree->Find(path, /*follow=*/false));
+    if (!file.link) return Error{Code::kNotFound, "is no symbolic link"};
+    const std::string text = CTXFS_TRY(tree->tree->ReadLink(file));
+    *target = ::strdup(text.c_str());
+    if (*target == nullptr) throw std::bad_alloc();
+    return {};
+  });
+}
+
+int ctxfs_attributes(ctxfs_tree* tree, const char* path,
+                     int (*visit)(void* argument, const char* name,
+                                  const void* value, size_t size),
+                     void* argument, ctxfs_error** error) {
+  return Call(error, path, [&]() -> Status {
+    const SourceTree::File file = CTXFS_TRY(tree->tree->Find(path));
+    for (const auto& [name, value] : CTXFS_TRY(tree->tree->Xattrs(file))) {
+      if (visit(argument, name.c_str(), value.data(), value.size()) != 0) break;
+    }
+    return {};
+  });
+}
+
+int ctxfs_open_file(ctxfs_tree* tree, const char* path, ctxfs_file** file,
+                    ctxfs_error** error) {
+  return Call(error, path, [&]() -> Status {
+    const SourceTree::File found = CTXFS_TRY(tree->tree->Find(path));
+    *file = new ctxfs_file{*tree, path, CTXFS_TRY(tree->tree->Open(found))};
+    return {};
+  });
+}
+
+void ctxfs_close_file(ctxfs_file* file) { delete file; }
+
+uint64_t ctxfs_file_size(const ctxfs_file* file) {
+  return file->open.content.size();
+}
+
+int ctxfs_read(ctxfs_file* file, uint64_t offset, void* buffer, size_t length,
+               size_t* got, ctxfs_error** error) {
+  *got = 0;
+  return Call(error, file->path.c_str(), [&] {
+    return Read(*file, offset, {static_cast<std::byte*>(buffer), length}, got);
+  });
+}
+
+int ctxfs_verify(ctxfs_file* file, ctxfs_error** error) {
+  return Call(error, file->path.c_str(), [&] {
+    return file->open.content.Verify(file->owner.tree->context());
+  });
+}
+
+}  // extern "C"

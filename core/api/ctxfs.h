@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libctxfs for C, and for what calls C: the files of machine-learning
+ * containers, verified, without a mount.
+ *
+ * A tree shows what a mount of the same source shows (docs/tree.md): the
+ * entries of a container as files, or a directory with containers in it as
+ * directories. Paths are relative to the source, with slashes between names;
+ * "" is the source itself. They are bytes and need not be UTF-8.
+ *
+ * Functions return 0, or -1 with an error in `*error`, which the caller frees.
+ * `error` may be NULL. No function ends the process, and none throws. Any
+ * number of threads may use a tree and its files at the same time, but nobody
+ * may use them while they are closed, or afterwards. All memory that is given
+ * out belongs to the object it was asked of, unless it is said to be the
+ * caller's.
+ */
+#ifndef CTXFS_API_CTXFS_H
+#define CTXFS_API_CTXFS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define CTXFS_API __attribute__((visibility("default")))
+#else
+#define CTXFS_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of this interface. A library of another one has other types or
+ * functions; functions may be added without a new version. */
+#define CTXFS_ABI_VERSION 1
+
+/* CTXFS_ABI_VERSION of the library that is loaded. */
+CTXFS_API int ctxfs_abi_version(void);
+/* The version of ctxfs, such as "0.1.0". */
+CTXFS_API const char* ctxfs_version(void);
+
+/* ---- Errors ------------------------------------------------------------ */
+
+enum ctxfs_code {
+  CTXFS_NOT_FOUND = 1,  /* no such file, directory or array */
+  CTXFS_NOT_CONTAINER,  /* no known format recognises the bytes */
+  CTXFS_VERSION,        /* a known format in an unknown version */
+  CTXFS_UNSUPPORTED,    /* an unknown method or encryption; may be sound */
+  CTXFS_CORRUPT,        /* the bytes contradict the format or each other */
+  CTXFS_CHECKSUM,       /* the bytes contradict their checksum */
+  CTXFS_LIMIT,          /* a count or size is over a limit */
+  CTXFS_IO,             /* a read failed; may be tried again */
+  CTXFS_STALE,          /* the file has changed since it was opened */
+  CTXFS_NO_MEMORY,      /* an allocation failed; may be tried again */
+  CTXFS_TOO_MANY_FILES, /* no descriptor is free; may be tried again */
+  CTXFS_LOCKED,         /* encrypted, and no key was given */
+  CTXFS_INTERRUPTED,    /* `given_up` returned non-zero */
+  CTXFS_USAGE           /* an argument that no call can be made with */
+};
+
+#define CTXFS_NO_OFFSET UINT64_MAX
+
+typedef struct ctxfs_error ctxfs_error;
+
+CTXFS_API enum ctxfs_code ctxfs_error_code(const ctxfs_error* error);
+/* A positive errno, as a reader of a mount would get. */
+CTXFS_API int ctxfs_error_errno(const ctxfs_error* error);
+/* What is wrong, in UTF-8, without control characters. */
+CTXFS_API const char* ctxfs_error_message(const ctxfs_error* error);
+/* The path that the call was made for; "" if there is none. */
+CTXFS_API const char* ctxfs_error_path(const ctxfs_error* error);
+/* The byte of the container that is wrong, or CTXFS_NO_OFFSET. */
+CTXFS_API uint64_t ctxfs_error_offset(const ctxfs_error* error);
+/* `error` may be NULL. */
+CTXFS_API void ctxfs_error_free(ctxfs_error* error);
+
+/* ---- Trees -------------------------------------------------------------- */
+
+typedef struct ctxfs_tree ctxfs_tree;
+
+/* How a source is opened. Zero is the default of each member, so
+ *   ctxfs_options options = {.size = sizeof options};
+ * has all of them; `size` tells a later library which members there are. */
+typedef struct ctxfs_options {
+  size_t size;
+  /* Bytes of decoded blocks to keep; 0: 256 MiB. */
+  uint64_t cache_bytes;
+  /* Shows what is left of a damaged container (docs/mounting.md, `salvage`). */
+  int salvage;
+  /* Leaves checksums out. */
+  int no_verify;
+  /* Path of a file with the key of encrypted entries; NULL: none. */
+  const char* key_file;
+  /* Asked in long computations, by any thread that makes one: whether to give
+   * up. Calls then fail with CTXFS_INTERRUPTED. NULL: never. */
+  int (*given_up)(void* argument);
+  void* argument;
+} ctxfs_options;
+
+/* Opens a file that is a container, or a directory. URLs are refused: they are
+ * for the program, which fetches them in a process of its own. `options` may
+ * be NULL. */
+CTXFS_API int ctxfs_open(const char* source, const ctxfs_options* options,
+                         ctxfs_tree** tree, ctxfs_error** error);
+/* `tree` may be NULL. Its files are closed before. */
+CTXFS_API void ctxfs_close(ctxfs_tree* tree);
+
+enum ctxfs_kind { CTXFS_FILE = 1, CTXFS_DIRECTORY, CTXFS_LINK };
+
+typedef struct ctxfs_stat {
+  enum ctxfs_kind kind;
+  uint64_t size;    /* bytes; of a link, of its target; 0 for a directory */
+  int64_t mtime;    /* seconds since 1970; negative before */
+  int32_t mtime_ns; /* nanoseconds of the second */
+} ctxfs_stat;
+
+/* What is at `path`. Follows links, but for the last one. Finding the size of a
+ * generated file may generate it. */
+CTXFS_API int ctxfs_lstat(ctxfs_tree* tree, const char* path, ctxfs_stat* stat,
+                          ctxfs_error** error);
+
+/* Calls `visit` with each name in a directory, in the order of the container,
+ * until it returns non-zero, which is no error. Unlisted directories (views,
+ * .ctxfs) are found by name only, as in a mount. */
+CTXFS_API int ctxfs_list(ctxfs_tree* tree, const char* path,
+                         int (*visit)(void* argument, const char* name,
+                                      enum ctxfs_kind kind),
+                         void* argument, ctxfs_error** error);
+
+/* The target of a symbolic link, for the caller to free(). */
+CTXFS_API int ctxfs_readlink(ctxfs_tree* tree, const char* path, char** target,
+                             ctxfs_error** error);
+
+/* Calls `visit` with the extended attributes that a mount shows of a file:
+ * "user.ctxfs.dtype", "user.ctxfs.checksum" and so on (docs/tree.md, section
+ * 6), until it returns non-zero. Values may hold any bytes. */
+CTXFS_API int ctxfs_attributes(ctxfs_tree* tree, const char* path,
+                               int (*visit)(void* argument, const char* name,
+                                            const void* value, size_t size),
+                               void* argument, ctxfs_error** error);
+
+/* ---- Files --------------------------------------------------------------- */
+
+typedef struct ctxfs_file ctxfs_file;
+
+/* Opens a file; follows links. Fails for a directory. */
+CTXFS_API int ctxfs_open_file(ctxfs_tree* tree, const char* path,
+                              ctxfs_file** file, ctxfs_error** error);
+/* `file` may be NULL. */
+CTXFS_API void ctxfs_close_file(ctxfs_file* file);
+
+/* Bytes, exact. */
+CTXFS_API uint64_t ctxfs_file_size(const ctxfs_file* file);
+
+/* Fills `buffer` with bytes from `offset` on: `length` of them, or fewer if the
+ * file ends before. `*got` is how many; 0 at the end and beyond. No byte is
+ * returned before the checksum of its entry has matched; after an error,
+ * `buffer` holds nothing of use. */
+CTXFS_API int ctxfs_read(ctxfs_file* file, uint64_t offset, void* buffer,
+                         size_t length, size_t* got, ctxfs_error** error);
+
+/* Verifies all of the file now instead of at the first read of each part. */
+CTXFS_API int ctxfs_verify(ctxfs_file* file, ctxfs_error** error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * core/api/ctxfs.h from plain C, over golden containers: api_test GOLDEN.
+ * Prints each failure with its line, and the number of checks at the end. */
+#include "core/api/ctxfs.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int checks;
+static int failures;
+
+static int Check(int holds, const char *what, int line) {
+  ++checks;
+  if (!holds) {
+    ++failures;
+    fprintf(stderr, "api_test.c:%d: not so: %s\n", line, what);
+  }
+  return holds;
+}
+#define CHECK(holds) Check(!!(holds), #holds, __LINE__)
+
+static const char *golden;
+
+/* A path below golden/; valid until the next call. */
+static const char *In(const char *name) {
+  static char path[4096];
+  snprintf(path, sizeof path, "%s/%s", golden, name);
+  return path;
+}
+
+static ctxfs_tree *OpenGolden(const char *name, const ctxfs_options *options) {
+  ctxfs_tree *tree = NULL;
+  ctxfs_error *error = NULL;
+  if (ctxfs_open(In(name), options, &tree, &error) != 0) {
+    fprintf(stderr, "%s: %s\n", name, ctxfs_error_message(error));
+    exit(1);
+  }
+  return tree;
+}
+
+/* Whether a call failed with `code`, a fitting errno and a text; frees the
+ * error. */
+static int Failed(int result, ctxfs_error *error, enum ctxfs_code code,
+                  int number) {
+  int fits = result == -1 && error != NULL && ctxfs_error_code(error) == code &&
+             ctxfs_error_errno(error) == number &&
+             *ctxfs_error_message(error) != '\0';
+  if (!fits && error != NULL) {
+    fprintf(stderr, "error %d, errno %d: %s\n", (int)ctxfs_error_code(error),
+            ctxfs_error_errno(error), ctxfs_error_message(error));
+  }
+  ctxfs_error_free(error);
+  return fits;
+}
+
+static void TestVersions(void) {
+  CHECK(ctxfs_abi_version() == CTXFS_ABI_VERSION);
+  CHECK(strchr(ctxfs_version(), '.') != NULL);
+}
+
+/* 64 bytes, as golden/wshard.json says, of f32 [8, 2]. */
+static const char kPath[] = "action/ctrl";
+enum { kSize = 64 };
+
+static void TestReads(void) {
+  ctxfs_tree *tree = OpenGolden("wshard/all_dtypes.wshard", NULL);
+  ctxfs_stat stat;
+  CHECK(ctxfs_lstat(tree, kPath, &stat, NULL) == 0);
+  CHECK(stat.kind == CTXFS_FILE && stat.size == kSize && stat.mtime > 0);
+  CHECK(ctxfs_lstat(tree, "", &stat, NULL) == 0 &&
+        stat.kind == CTXFS_DIRECTORY);
+
+  ctxfs_file *file = NULL;
+  CHECK(ctxfs_open_file(tree, kPath, &file, NULL) == 0);
+  CHECK(ctxfs_file_size(file) == kSize);
+  unsigned char whole[kSize + 8], piece[16];
+  size_t got = 1;
+  CHECK(ctxfs_read(file, 0, whole, sizeof whole, &got, NULL) == 0);
+  CHECK(got == kSize);
+  CHECK(ctxfs_read(file, 40, piece, sizeof piece, &got, NULL) == 0);
+  CHECK(got == sizeof piece && memcmp(piece, whole + 40, got) == 0);
+  CHECK(ctxfs_read(file, kSize - 4, piece, sizeof piece, &got, NULL) == 0);
+  CHECK(got == 4 && memcmp(piece, whole + kSize - 4, got) == 0);
+  CHECK(ctxfs_read(file, kSize, piece, sizeof piece, &got, NULL) == 0);
+  CHECK(got == 0);
+  CHECK(ctxfs_read(file, UINT64_MAX, piece, sizeof piece, &got, NULL) == 0);
+  CHECK(got == 0);
+  CHECK(ctxfs_verify(file, NULL) == 0);
+  ctxfs_close_file(file);
+
+  /* The same values in a view: a header of 128 bytes before them. */
+  unsigned char view[128 + kSize];
+  CHECK(ctxfs_open_file(tree, "views/npy/action/ctrl.npy", &file, NULL) == 0);
+  CHECK(ctxfs_read(file, 0, view, sizeof view, &got, NULL) == 0);
+  CHECK(got == sizeof view && memcmp(view, "\x93NUMPY", 6) == 0);
+  CHECK(memcmp(view + 128, whole, kSize) == 0);
+  ctxfs_close_file(file);
+  ctxfs_close(tree);
+}
+
+struct seen {
+  int names, files, directories, stop_after;
+  char text[64];
+};
+
+static int CountName(void *argument, const char *name, enum ctxfs_kind kind) {
+  struct seen *seen = argument;
+  ++seen->names;
+  seen->files += kind == CTXFS_FILE;
+  seen->directories += kind == CTXFS_DIRECTORY;
+  snprintf(seen->text, sizeof seen->text, "%s", name);
+  return seen->names == seen->stop_after;
+}
+
+static int TakeDtype(void *argument, const char *name, const void *value,
+                     size_t size) {
+  struct seen *seen = argument;
+  ++seen->names;
+  if (strcmp(name, "user.ctxfs.dtype") == 0) {
+    snprintf(seen->text, sizeof seen->text, "%.*s", (int)size,
+             (const char *)value);
+  }
+  return 0;
+}
+
+static void TestNames(void) {
+  ctxfs_tree *tree = OpenGolden("wshard/all_dtypes.wshard", NULL);
+  struct seen seen = {0};
+  CHECK(ctxfs_list(tree, "", CountName, &seen, NULL) == 0);
+  CHECK(seen.directories >= 2 && seen.names == seen.files + seen.directories);
+  struct seen first = {.stop_after = 1};
+  CHECK(ctxfs_list(tree, "", CountName, &first, NULL) == 0);
+  CHECK(first.names == 1);
+  struct seen dtype = {0};
+  CHECK(ctxfs_attributes(tree, kPath, TakeDtype, &dtype, NULL) == 0);
+  CHECK(dtype.names > 3 && strcmp(dtype.text, "f32") == 0);
+  ctxfs_error *error = NULL;
+  int result = ctxfs_list(tree, kPath, CountName, &seen, &error);
+  CHECK(Failed(result, error, CTXFS_NOT_FOUND, ENOENT));
+  ctxfs_close(tree);
+}
+
+static void TestLinks(void) {
+  ctxfs_tree *tree = OpenGolden("tar/symlinks.tar", NULL);
+  ctxfs_stat stat;
+  CHECK(ctxfs_lstat(tree, "to_file", &stat, NULL) == 0);
+  CHECK(stat.kind == CTXFS_LINK && stat.size == strlen("dir/file"));
+  char *target = NULL;
+  CHECK(ctxfs_readlink(tree, "to_file", &target, NULL) == 0);
+  CHECK(target != NULL && strcmp(target, "dir/file") == 0);
+  free(target);
+  ctxfs_file *file = NULL;
+  CHECK(ctxfs_open_file(tree, "to_file", &file, NULL) == 0);
+  ctxfs_close_file(file);
+  ctxfs_error *error = NULL;
+  int result = ctxfs_open_file(tree, "loop1", &file, &error);
+  CHECK(Failed(result, error, CTXFS_NOT_FOUND, ENOENT));
+  result = ctxfs_readlink(tree, "dir", &target, &error);
+  CHECK(Failed(result, error, CTXFS_NOT_FOUND, ENOENT));
+  ctxfs_close(tree);
+}
+
+static void TestErrors(void) {
+  ctxfs_tree *tree = NULL;
+  ctxfs_error *error = NULL;
+  int result = ctxfs_open(In("absent"), NULL, &tree, &error);
+  CHECK(Failed(result, error, CTXFS_NOT_FOUND, ENOENT));
+  result = ctxfs_open(In("README.md"), NULL, &tree, &error);
+  CHECK(Failed(result, error, CTXFS_NOT_CONTAINER, EIO));
+  result = ctxfs_open("https://host/x.safetensors", NULL, &tree, &error);
+  CHECK(Failed(result, error, CTXFS_UNSUPPORTED, EIO));
+  result = ctxfs_open(NULL, NULL, &tree, &error);
+  CHECK(Failed(result, error, CTXFS_USAGE, EINVAL));
+  CHECK(ctxfs_open(NULL, NULL, &tree, NULL) == -1);
+  CHECK(tree == NULL);
+  ctxfs_error_free(NULL);
+  ctxfs_close(NULL);
+  ctxfs_close_file(NULL);
+}
+
+static void TestDamage(void) {
+  ctxfs_tree *tree =
+      OpenGolden("wshard/corrupt/flip_meta_episode.wshard", NULL);
+  ctxfs_file *file = NULL;
+  ctxfs_error *error = NULL;
+  char buffer[256];
+  size_t got = 1;
+  CHECK(ctxfs_open_file(tree, "meta/episode", &file, NULL) == 0);
+  int result = ctxfs_read(file, 0, buffer, sizeof buffer, &got, &error);
+  CHECK(result == -1 && got == 0 && error != NULL);
+  CHECK(strcmp(ctxfs_error_path(error), "meta/episode") == 0);
+  CHECK(ctxfs_error_offset(error) == 736);
+  CHECK(Failed(result, error, CTXFS_CHECKSUM, EIO));
+  result = ctxfs_verify(file, &error);
+  CHECK(Failed(result, error, CTXFS_CHECKSUM, EIO));
+  ctxfs_close_file(file);
+  ctxfs_close(tree);
+
+  ctxfs_options unverified = {.size = sizeof unverified};
+  unverified.no_verify = 1;
+  tree = OpenGolden("wshard/corrupt/flip_meta_episode.wshard", &unverified);
+  CHECK(ctxfs_open_file(tree, "meta/episode", &file, NULL) == 0);
+  CHECK(ctxfs_read(file, 0, buffer, sizeof buffer, &got, NULL) == 0);
+  CHECK(got == 109);
+  ctxfs_close_file(file);
+  ctxfs_close(tree);
+}
+
+static void TestSalvage(void) {
+  ctxfs_tree *tree = NULL;
+  ctxfs_error *error = NULL;
+  const char cut[] = "wshard/corrupt/cut_01008.wshard";
+  int result = ctxfs_open(In(cut), NULL, &tree, &error);
+  CHECK(error != NULL && ctxfs_error_offset(error) == 40);
+  CHECK(Failed(result, error, CTXFS_CORRUPT, EIO));
+  ctxfs_options salvage = {.size = sizeof salvage};
+  salvage.salvage = 1;
+  tree = OpenGolden(cut, &salvage);
+  struct seen seen = {0};
+  CHECK(ctxfs_list(tree, "", CountName, &seen, NULL) == 0);
+  CHECK(seen.names > 0);
+  ctxfs_close(tree);
+  /* The members behind the first are of no library that knows only that. */
+  salvage.size = offsetof(ctxfs_options, salvage);
+  result = ctxfs_open(In(cut), &salvage, &tree, &error);
+  CHECK(Failed(result, error, CTXFS_CORRUPT, EIO));
+}
+
+static int given_up;
+static int GivenUp(void *argument) { return *(int *)argument; }
+
+static void TestInterrupts(void) {
+  ctxfs_options options = {.size = sizeof options};
+  options.given_up = GivenUp;
+  options.argument = &given_up;
+  ctxfs_tree *tree = OpenGolden("wshard/all_dtypes.wshard", &options);
+  ctxfs_file *file = NULL;
+  ctxfs_error *error = NULL;
+  CHECK(ctxfs_open_file(tree, kPath, &file, NULL) == 0);
+  given_up = 1;
+  int result = ctxfs_verify(file, &error);
+  CHECK(Failed(result, error, CTXFS_INTERRUPTED, EINTR));
+  given_up = 0;
+  CHECK(ctxfs_verify(file, NULL) == 0);
+  ctxfs_close_file(file);
+  ctxfs_close(tree);
+}
+
+/* Reads a file many times; non-NULL if the bytes ever differ. */
+static void *ReadOften(void *argument) {
+  ctxfs_tree *tree = argument;
+  unsigned char first[kSize], again[kSize];
+  size_t got = 0;
+  for (int i = 0; i < 200; ++i) {
+    ctxfs_file *file = NULL;
+    if (ctxfs_open_file(tree, kPath, &file, NULL) != 0) return tree;
+    if (ctxfs_read(file, 0, i == 0 ? first : again, kSize, &got, NULL) != 0 ||
+        got != kSize || (i > 0 && memcmp(first, again, kSize) != 0)) {
+      return tree;
+    }
+    ctxfs_close_file(file);
+  }
+  return NULL;
+}
+
+static void TestThreads(void) {
+  ctxfs_tree *tree = OpenGolden("wshard/all_dtypes.wshard", NULL);
+  pthread_t threads[8];
+  for (int i = 0; i < 8; ++i) {
+    CHECK(pthread_create(&threads[i], NULL, ReadOften, tree) == 0);
+  }
+  for (int i = 0; i < 8; ++i) {
+    void *wrong = tree;
+    CHECK(pthread_join(threads[i], &wrong) == 0 && wrong == NULL);
+  }
+  ctxfs_close(tree);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) return 1;
+  golden = argv[1];
+  TestVersions();
+  TestReads();
+  TestNames();
+  TestLinks();
+  TestErrors();
+  TestDamage();
+  TestSalvage();
+  TestInterrupts();
+  TestThreads();
+  printf("%d checks, %d failures\n", checks, failures);
+  return failures == 0 ? 0 : 1;
+}
