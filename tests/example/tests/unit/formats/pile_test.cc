@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The worked example of CONTRIBUTING.md works.
+// The worked example of docs/adding-a-format.md works.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PILE, a format of one file (the worked example of CONTRIBUTING.md). All
-// numbers are little-endian.
+// PILE, a format of one file (the worked example of docs/adding-a-format.md).
+// All numbers are little-endian.
 //
 //   0  "PILE"
 //   4  u32 count of entries, then as many records:
@@ -18,6 +18,7 @@
 #include "core/base/bytes.h"
 #include "core/base/limits.h"
 #include "core/container/container.h"
+#include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/content/checksum_guard.h"
 
@@ -35,15 +36,12 @@ class Pile final : public Container {
 
   Status Load(const ReadContext& /*context*/);
 
-  Json Info(const ReadContext& /*context*/) const override {
-    return {{"format", "pile"},
-            {"entries", entries_.size()},
-            {"warnings", WarningTexts()}};
+  void AddInfo(Json& info, const ReadContext& /*context*/) const override {
+    info.update({{"format", "pile"}, {"entries", entries_.size()}});
   }
   Tables Files() const override;
 
  private:
-  class Entries;
   struct Entry {
     std::string name;
     uint64_t offset;
@@ -54,6 +52,8 @@ class Pile final : public Container {
   };
 
   void AddEntry(ByteReader& in, uint64_t record);
+  Result<Content> Open(uint32_t file) const;
+  static EntryInfo Describe(const Entry& entry);
 
   const uint64_t owner_ = NewOwner();  // names our verdicts in the cache
   std::vector<Entry> entries_;
@@ -63,10 +63,9 @@ class Pile final : public Container {
 // it is compared with the bytes of the file before it is used.
 Status Pile::Load(const ReadContext& /*context*/) {
   const uint64_t size = source()->size();
-  Result<Buffer> header =
-      ReadBuffer(*source(), 0, std::min(size, kHeaderSize), "header");
-  if (!header) return std::move(header).error();
-  ByteReader start(header->span());
+  const Buffer header = CTXFS_TRY(
+      ReadBuffer(*source(), 0, std::min(size, kHeaderSize), "header"));
+  ByteReader start(header.span());
   start.Skip(kMagic.size());
   const uint64_t count = start.U32();
   if (!start.ok() || count > (size - kHeaderSize) / kLeastRecord) {
@@ -75,11 +74,10 @@ Status Pile::Load(const ReadContext& /*context*/) {
         std::to_string(count) + " entries run past the end of the file",
         kMagic.size()};
   }
-  Result<Buffer> index =
+  const Buffer index = CTXFS_TRY(
       ReadBuffer(*source(), kHeaderSize,
-                 std::min(size - kHeaderSize, limits::kNameBytes), "index");
-  if (!index) return std::move(index).error();
-  ByteReader in(index->span(), kHeaderSize);
+                 std::min(size - kHeaderSize, limits::kNameBytes), "index"));
+  ByteReader in(index.span(), kHeaderSize);
   entries_.reserve(count);
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t record = in.offset();
@@ -108,62 +106,49 @@ void Pile::AddEntry(ByteReader& in, uint64_t record) {
   entries_.push_back(std::move(entry));
 }
 
-/// The files at the root: each is the bytes of an entry, as they are stored.
-class Pile::Entries final : public FileTable {
- public:
-  explicit Entries(std::shared_ptr<const Pile> pile)
-      : FileTable({.role = Role::kEntries}), pile_(std::move(pile)) {}
+// No byte gets past the guard before the checksum of all has matched.
+Result<Content> Pile::Open(uint32_t file) const {
+  const Entry& entry = entries_[file];
+  if (entry.fault) return *entry.fault;
+  auto guard = std::make_shared<const ChecksumGuard>(
+      Key{owner_, file},
+      ChecksumGuard::Guarded{source(), entry.offset, entry.size,
+                             entry.checksum},
+      entry.verdict);
+  return Content(Range{source(), entry.offset, std::move(guard)}, entry.size);
+}
 
-  uint32_t count() const override {
-    return static_cast<uint32_t>(pile_->entries_.size());
-  }
-  std::optional<std::string_view> Path(
-      uint32_t file, std::string& /*scratch*/) const override {
-    return at(file).name;
-  }
-  std::optional<uint64_t> KnownSize(uint32_t file) const override {
-    return at(file).fault ? 0 : at(file).size;
-  }
-  std::optional<Error> Fault(uint32_t file) const override {
-    return at(file).fault;
-  }
+EntryInfo Pile::Describe(const Entry& entry) {
+  EntryInfo info;
+  info.name = entry.name;
+  info.kind = "entry";
+  info.size = entry.fault ? 0 : entry.size;
+  info.stored_size = info.size;
+  info.offset = entry.offset;
+  info.checksum = entry.checksum.Text();
+  if (entry.fault) info.note = entry.fault->Text();
+  return info;
+}
 
-  // No byte gets past the guard before the checksum of all has matched.
-  Result<Content> Open(uint32_t file,
-                       const ReadContext& /*context*/) const override {
-    const Entry& entry = at(file);
-    if (entry.fault) return *entry.fault;
-    auto guard = std::make_shared<const ChecksumGuard>(
-        Key{pile_->owner_, file},
-        ChecksumGuard::Guarded{pile_->source(), entry.offset, entry.size,
-                               entry.checksum},
-        entry.verdict);
-    return Content(Range{pile_->source(), entry.offset, std::move(guard)},
-                   entry.size);
-  }
-
-  std::optional<EntryInfo> Describe(
-      uint32_t file, const ReadContext& /*context*/) const override {
-    const Entry& entry = at(file);
-    EntryInfo info;
-    info.name = entry.name;
-    info.kind = "entry";
-    info.size = entry.fault ? 0 : entry.size;
-    info.stored_size = info.size;
-    info.offset = entry.offset;
-    info.checksum = entry.checksum.Text();
-    if (entry.fault) info.note = entry.fault->Text();
-    return info;
-  }
-
- private:
-  const Entry& at(uint32_t file) const { return pile_->entries_[file]; }
-
-  const std::shared_ptr<const Pile> pile_;
-};
-
+// The files at the root: each is the bytes of an entry, as they are stored.
 Container::Tables Pile::Files() const {
-  return {std::make_shared<const Entries>(Share(*this))};
+  return {MakeTable(
+      {.placement = {.role = Role::kEntries},
+       .count = static_cast<uint32_t>(entries_.size()),
+       .path = [this](uint32_t file, std::string& /*scratch*/)
+           -> std::string_view { return entries_[file].name; },
+       .open = [this](uint32_t file,
+                      const ReadContext& /*context*/) { return Open(file); },
+       .facts =
+           [this](uint32_t file) {
+             const Entry& entry = entries_[file];
+             return FileFacts{entry.fault ? 0 : entry.size, entry.fault};
+           },
+       .describe =
+           [this](uint32_t file, const ReadContext& /*context*/) {
+             return Describe(entries_[file]);
+           },
+       .owner = Share(*this)})};
 }
 
 bool Probe(Bytes head) { return AsText(head).starts_with(kMagic); }
@@ -173,11 +158,12 @@ bool Probe(Bytes head) { return AsText(head).starts_with(kMagic); }
 
 namespace ctxfs {
 
-extern const Format kPile;
-const Format kPile{.name = "pile",
-                   .contents = "files in a row",
-                   .extensions = "pile",
-                   .probe = &pile::Probe,
-                   .open = &OpenAs<pile::Pile>};
+extern const Format kPile{.name = "pile",
+                          .contents = "files in a row",
+                          .extensions = "pile",
+                          .golden = "pile",
+                          .docs = "pile",
+                          .probe = &pile::Probe,
+                          .open = &OpenAs<pile::Pile>};
 
 }  // namespace ctxfs
