@@ -11,6 +11,7 @@
 #include "tests/fuzz/archive.h"
 #include "tests/fuzz/read_everything.h"
 #include "tests/fuzz/target.h"
+#include "tests/support/judge.h"
 
 namespace ctxfs::fuzz {
 namespace {
@@ -89,10 +90,7 @@ void AddContainerTargets(std::vector<Target>& targets) {
   for (const Format* format : Formats()) {
     const std::string name(format->name);
     targets.push_back(FileTarget(name, format->open));
-    // Those that open what is beside them, or are directories.
-    if (name == "wshard_chunks" || name == "model_shard" ||
-        name == "megacontext" || name == "safetensors_index" ||
-        name == "gguf" || name == "onnx") {
+    if (format->traits.opens_neighbours || format->reads_directories()) {
       targets.push_back(FolderTarget(name, format->open));
     }
   }

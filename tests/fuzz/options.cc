@@ -11,6 +11,7 @@
 
 #include "core/registry/views.h"
 #include "tests/fuzz/target.h"
+#include "tests/support/judge.h"
 
 namespace ctxfs::fuzz {
 namespace {

@@ -15,6 +15,7 @@
 #include "core/formats/torch/value.h"
 #include "core/tree/safe_name.h"
 #include "tests/fuzz/target.h"
+#include "tests/support/judge.h"
 
 namespace ctxfs::fuzz {
 namespace {
@@ -107,19 +108,44 @@ void TryGzip(Bytes input) {
   (void)DecodeGzip(input, room.span());
 }
 
+/// `input` in pieces of `size` bytes.
+NextBytes InPieces(Bytes input, size_t size) {
+  return [input, size]() mutable -> Result<Bytes> {
+    const Bytes piece = input.first(std::min(size, input.size()));
+    input = input.subspan(piece.size());
+    return piece;
+  };
+}
+
+/// Deflate64, in pieces and as a whole.
+void TryDeflate64(Bytes input) {
+  const Room room(input);
+  std::string decoded[2];
+  bool sound[2];
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    sound[i] = DecodeDeflate64Stream(
+                   InPieces(input, i == 0 ? input.size() : 3),
+                   {room.size, kMostStreamMemory},
+                   [&text = decoded[i]](Bytes piece) {
+                     text += AsText(piece);
+                     return Status();
+                   },
+                   NeverInterrupted())
+                   .has_value();
+    Require(decoded[i].size() <= room.size, "a stream keeps to its size");
+    Require(!sound[i] || decoded[i].size() == room.size, "it has all of it");
+  }
+  Require(sound[0] == sound[1] && decoded[0] == decoded[1],
+          "pieces change nothing");
+}
+
 /// Raw deflate, in pieces and as a whole.
 void TryDeflate(Bytes input) {
   Room room(input);
-  const auto pieces = [&input](size_t size) -> NextBytes {
-    return [&input, size, at = size_t{0}]() mutable -> Result<Bytes> {
-      const Bytes piece = input.subspan(at, std::min(size, input.size() - at));
-      at += piece.size();
-      return piece;
-    };
-  };
-  const Status decoded = DecodeDeflate(pieces(input.size()), room.span());
+  const Status decoded =
+      DecodeDeflate(InPieces(input, input.size()), room.span());
   const std::string whole(AsText(room.span()));
-  const Status again = DecodeDeflate(pieces(3), room.span());
+  const Status again = DecodeDeflate(InPieces(input, 3), room.span());
   Require(decoded.has_value() == again.has_value() &&
               (!decoded || AsText(room.span()) == whole),
           "pieces change nothing");
@@ -206,6 +232,7 @@ void AddParserTargets(std::vector<Target>& targets) {
   targets.push_back({"zstd", &TryZstd});
   targets.push_back({"gzip", &TryGzip});
   targets.push_back({"deflate", &TryDeflate});
+  targets.push_back({"deflate64", &TryDeflate64});
   targets.push_back({"pickle", &TryPickle});
   targets.push_back({"names", &TryNames});
 }

@@ -14,7 +14,7 @@
 #include "core/tree/container_tree.h"
 #include "core/vfs/xattr.h"
 #include "core/views/view.h"
-#include "tests/fuzz/target.h"
+#include "tests/support/judge.h"
 #include "tests/unit/testing/files.h"
 
 namespace ctxfs::fuzz {
@@ -35,14 +35,6 @@ std::shared_ptr<SpillFile> TemporaryFile() {
   return *file;
 }
 
-void RequireSafeName(std::string_view name) {
-  Require(!name.empty() && name != "." && name != ".." &&
-              name.size() <= limits::kComponentBytes &&
-              name.find('/') == std::string_view::npos &&
-              name.find('\0') == std::string_view::npos,
-          "a name is one component");
-}
-
 class Reader {
  public:
   Reader(const OpenOptions& options, Depth depth)
@@ -51,24 +43,28 @@ class Reader {
   }
 
   void ReadContainer(std::shared_ptr<const Container> container, int depth) {
-    ReadEntries(*container);
+    RequireSound(*container, cache_, kMostNodes);
     std::vector<ChildContainer> hanging;
     if (MayHaveViews(*container, AllViews())) {
       hanging.push_back(ViewsDirectory(container, AllViews()));
     }
-    const ContainerTree branch(std::move(container), {}, std::move(hanging));
-    const NodeId nodes = std::min(branch.tree().node_count(), kMostNodes);
+    const ContainerTree container_tree(std::move(container), {},
+                                       std::move(hanging));
+    const NodeId nodes =
+        std::min(container_tree.tree().node_count(), kMostNodes);
     int within = depth < depth_.levels ? depth_.each : 0;
     for (NodeId node = 0; node < nodes; ++node) {
-      CheckNode(branch, node);
-      if (!branch.IsDirectory(node)) {
-        ReadFile(branch, node);
+      CheckNode(container_tree, node);
+      if (!container_tree.IsDirectory(node)) {
+        ReadFile(container_tree, node);
         continue;
       }
-      ListDirectory(branch, node);
-      if (const FileTree* numbered = branch.Numbered(node))
-        ReadNumbered(*numbered);
-      const ChildContainer* inside = branch.Hanging(node);
+      ListDirectory(container_tree, node);
+      if (const FileTree* numbered = container_tree.Numbered(node)) {
+        ForNumbered(*numbered, kMostNumbered,
+                    [&](NodeId file) { ReadFile(*numbered, file); });
+      }
+      const ChildContainer* inside = container_tree.NestedAt(node);
       if (inside == nullptr) continue;
       if (inside->open != nullptr) {
         auto made = inside->open(cache_);
@@ -81,27 +77,6 @@ class Reader {
   }
 
  private:
-  void ReadEntries(const Container& container) {
-    const Json metadata = container.Metadata();
-    const auto table = container.Entries();
-    const uint32_t entries = std::min(table->count(), kMostNodes);
-    for (uint32_t i = 0; i < entries; ++i) {
-      EntryInfo info = table->Describe(i, LoneContext()).value_or(EntryInfo{});
-      const std::optional<uint64_t> known = table->KnownSize(i);
-      Require(!known || info.size == *known, "an entry has one size");
-      container.Annotate(metadata, info);
-      (void)table->access(i);
-    }
-    for (const ArrayInfo& array : ArraysOf(container)) {
-      const Result<Content> elements = array.open(cache_);
-      if (!elements) continue;
-      uint64_t bits = DTypeBits(array.dtype);
-      for (const uint64_t dimension : array.shape) bits *= dimension;
-      Require(elements->size() == bits / 8 + (bits % 8 != 0 ? 1 : 0),
-              "an array is as long as its shape");
-    }
-  }
-
   void Enter(const ChildContainer& sub, int depth) {
     auto source = sub.open_source(cache_);
     if (!source) return;
@@ -109,16 +84,12 @@ class Reader {
     if (container) ReadContainer(std::move(*container), depth);
   }
 
-  void CheckNode(const ContainerTree& branch, NodeId node) {
-    const NameTree& tree = branch.tree();
-    if (node != NameTree::kRoot) {
-      RequireSafeName(tree.Name(node));
-      Require(tree.Lookup(tree.Parent(node), tree.Name(node)) == node,
-              "a name leads to its node");
-    }
+  void CheckNode(const ContainerTree& container_tree, NodeId node) {
+    RequireFound(container_tree.tree(), node);
     if (const std::optional<EntryInfo> info =
-            branch.Describe(node, LoneContext())) {
-      for (const auto& [name, value] : EntryXattrs(*info, branch.Path(node))) {
+            container_tree.Describe(node, LoneContext())) {
+      for (const auto& [name, value] :
+           EntryXattrs(*info, container_tree.Path(node))) {
         Require(value.size() < limits::kXattrBytes, "an attribute is short");
       }
     }
@@ -129,28 +100,19 @@ class Reader {
     for (uint32_t i = 0; i < count; ++i) {
       const FileTree::Child child = files.ChildAt(node, i);
       Require(files.Parent(child.node) == node, "a child has its parent");
-      Require(files.IsDirectory(child.node) == child.directory,
+      Require(files.IsDirectory(child.node) == child.directory(),
               "a listing says what is a directory");
-    }
-  }
-
-  /// Files that are computed from their numbers: both ends, and a few between.
-  void ReadNumbered(const FileTree& directory) {
-    const uint32_t count = directory.ChildCount(FileTree::kRoot);
-    const uint32_t step = std::max(1U, count / kMostNumbered);
-    for (uint64_t number = 0; number < count; number += step) {
-      const FileTree::Child child =
-          directory.ChildAt(FileTree::kRoot, static_cast<uint32_t>(number));
-      RequireSafeName(child.name);
-      Require(directory.Lookup(FileTree::kRoot, child.name) == child.node,
-              "a number leads to its file");
-      ReadFile(directory, child.node);
     }
   }
 
   void ReadFile(const FileTree& files, NodeId node) {
     const Result<bool> exists = files.Exists(node, Cost::kDecode, cache_);
     if (!exists || !*exists) return;
+    if (files.Type(node) == NodeType::kLink) {
+      Require(files.LinkTarget(node).size() == *files.Size(node, cache_),
+              "a link is as long as its target");
+      return;
+    }
     (void)files.At(node).table->access(files.At(node).number);
     const Result<uint64_t> size = files.Size(node, cache_);
     const Result<Content> content = files.Open(node, cache_);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/target.h"
 
-#include <cstdio>
-#include <cstdlib>
-
 namespace ctxfs::fuzz {
 
 const std::vector<Target>& AllTargets() {
@@ -12,6 +9,7 @@ const std::vector<Target>& AllTargets() {
     AddContainerTargets(all);
     AddParserTargets(all);
     AddOptionsTarget(all);
+    AddRemoteTarget(all);
     return all;
   }();
   return targets;
@@ -22,12 +20,6 @@ const Target* FindTarget(const std::string& name) {
     if (target.name == name) return &target;
   }
   return nullptr;
-}
-
-void Require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "does not hold: %s\n", what);
-  std::abort();
 }
 
 }  // namespace ctxfs::fuzz

@@ -12,7 +12,7 @@ namespace ctxfs::fuzz {
 /// What takes any bytes whatsoever: it may refuse them, and must neither crash,
 /// hang, nor take more memory than the limits allow.
 struct Target {
-  std::string name;  // its corpus is corpus/NAME, its words are dict/NAME.dict
+  std::string name;  // of corpus/NAME.tar.xz and dict/NAME.dict
   std::function<void(Bytes input)> run;
 };
 
@@ -23,12 +23,11 @@ const std::vector<Target>& AllTargets();
 /// The target of that name; null for none.
 const Target* FindTarget(const std::string& name);
 
-/// For what must hold of any input: unlike assert, in every build.
-void Require(bool condition, const char* what);
-
 void AddContainerTargets(std::vector<Target>& targets);
 void AddParserTargets(std::vector<Target>& targets);
 /// Adds none in a build without FUSE.
 void AddOptionsTarget(std::vector<Target>& targets);
+/// Adds none in a build without CTXFS_REMOTE.
+void AddRemoteTarget(std::vector<Target>& targets);
 
 }  // namespace ctxfs::fuzz

@@ -263,7 +263,7 @@ void Kernel::CheckLookupInContainer(const Held& directory,
 }
 
 void Kernel::Hold(Inode directory, const std::string& name,
-                  const Namespace::Found& found) {
+                  const FoundNode& found) {
   const Held& parent = At(directory);
   const bool mirrored = parent.mirrored && parent.node->directory;
   const auto [at, added] = held_.try_emplace(found.inode);

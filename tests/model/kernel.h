@@ -80,7 +80,7 @@ class Kernel {
     std::optional<uint64_t> taken_at = std::nullopt;
   };
 
-  using Found = std::optional<Namespace::Found>;
+  using Found = std::optional<FoundNode>;
 
   Held& At(Inode inode) { return held_.at(inode); }
   bool IsContainer(const Held& held) const;
@@ -113,10 +113,9 @@ class Kernel {
                           const Result<Found>& found);
   void CheckLookupInContainer(const Held& directory, const std::string& name,
                               const Result<Found>& found);
-  void Hold(Inode directory, const std::string& name,
-            const Namespace::Found& found);
+  void Hold(Inode directory, const std::string& name, const FoundNode& found);
   void CheckAttributes(const Held& held, const Result<Attributes>& got);
-  void CheckOpen(const Held& held, const Result<Namespace::OpenFile>& file);
+  void CheckOpen(const Held& held, const Result<ctxfs::OpenFile>& file);
   void CheckRead(const Handle& handle, uint64_t offset, size_t length,
                  const Result<std::string>& got);
   void CheckListing(Inode directory, const std::vector<Listing::Name>& names,

@@ -58,7 +58,7 @@ std::string Kernel::OpenFile() {
 
 std::string Kernel::OpenInode(Inode inode) {
   Held& held = At(inode);
-  Result<Namespace::OpenFile> file = files_.Open(inode, ReadContext(cache_));
+  Result<ctxfs::OpenFile> file = files_.Open(inode, ReadContext(cache_));
   CheckOpen(held, file);
   if (!file) return "open " + Name(held) + ", which fails";
   Handle handle;
@@ -79,8 +79,7 @@ std::string Kernel::OpenInode(Inode inode) {
   return "open " + Name(held);
 }
 
-void Kernel::CheckOpen(const Held& held,
-                       const Result<Namespace::OpenFile>& file) {
+void Kernel::CheckOpen(const Held& held, const Result<ctxfs::OpenFile>& file) {
   const std::string what = "open of " + Name(held);
   const State state = StateOf(held);
   const std::shared_ptr<Node> now = world_.Find(held.path);
@@ -121,8 +120,8 @@ std::string Kernel::ReadFile() {
   const uint64_t offset = all ? 0 : random_.Below(size + 2);
   const size_t length = all ? size + 1 : random_.Below(10'000);
   Window window;
-  const Status read =
-      handle.file->Read(offset, length, ReadContext(cache_), window);
+  const Status read = handle.file->Read(*handle.file->file(), offset, length,
+                                        ReadContext(cache_), window);
   Result<std::string> got = std::string();
   if (read) {
     for (const Bytes slice : window.slices()) *got += AsText(slice);

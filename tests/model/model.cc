@@ -20,7 +20,6 @@
 #include <deque>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -30,6 +29,7 @@
 #include "core/registry/views.h"
 #include "core/vfs/log.h"
 #include "core/vfs/namespace.h"
+#include "core/vfs/system_directory.h"
 #include "core/views/view.h"
 #include "tests/model/kernel.h"
 #include "tests/model/samples.h"
@@ -131,14 +131,17 @@ class Run {
         source_(folder + "/source"),
         samples_(MakeFolder(folder + "/samples")),
         cache_(kCacheBytes),
-        files_(std::make_unique<Mirror>(MakeFolder(source_), Mirror::Options{}),
-               nullptr, MountOptions(), &AllViewsOf) {
-    files_.SetListMode(ListMode::kAll);
+        files_({.mirror = std::make_unique<Mirror>(
+                    std::make_unique<SystemDirectory>(
+                        MakeFolder(source_), SystemDirectory::Options{}),
+                    Mirror::Options{}),
+                .open = MountOptions(),
+                .list_mode = ListMode::kAll,
+                .extras = &AllViewsOf}) {
     for (unsigned i = 0; i < options.threads; ++i) {
       const std::string name = "t" + std::to_string(i);
       const std::string directory = MakeFolder(source_ + "/" + name);
-      const auto found =
-          files_.Lookup(Namespace::kRoot, name, ReadContext(cache_));
+      const auto found = files_.Lookup(kRootInode, name, ReadContext(cache_));
       if (!found || !*found) std::abort();
       players_.push_back(std::make_unique<Player>(files_, cache_, directory,
                                                   (*found)->inode, samples_,

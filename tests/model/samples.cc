@@ -88,14 +88,15 @@ std::shared_ptr<const Container> Open(
 class Walker {
  public:
   explicit Walker(const std::shared_ptr<const Container>& container)
-      : files_(container, "", nullptr, StrictOptions(), &AllViewsOf) {
-    files_.SetListMode(ListMode::kAll);
-  }
+      : files_({.container = container,
+                .open = StrictOptions(),
+                .list_mode = ListMode::kAll,
+                .extras = &AllViewsOf}) {}
 
   /// Fails for a tree of more than kMostFiles.
   std::optional<ShownTree> Walk() {
     tree_[""] = {.directory = true};
-    List(Namespace::kRoot, "");
+    List(kRootInode, "");
     if (tree_.size() > kMostFiles) return std::nullopt;
     return std::move(tree_);
   }

@@ -4,12 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/base/result.h"
 #include "core/vfs/attributes.h"
 
 namespace ctxfs::model {

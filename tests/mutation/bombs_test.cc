@@ -6,15 +6,14 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <fstream>
-#include <functional>
 
 #include "core/base/sanitized.h"
 #include "core/codec/codec.h"
 #include "core/formats/graph/limits.h"
 #include "tests/mutation/judge.h"
+#include "tests/mutation/peak.h"
 #include "tests/unit/testing/compress.h"
 #include "tests/unit/testing/shard_builder.h"
 
@@ -22,35 +21,6 @@ namespace ctxfs {
 namespace {
 
 constexpr size_t kDecoded = 64 * limits::kMiB;
-
-std::string Gzip(const std::string& text) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED,
-                         16 + MAX_WBITS, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY),
-            Z_OK);
-  std::string packed(deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
-}
-
-/// The most memory of this process since ForgetPeak, in bytes.
-uint64_t Peak() {
-  std::ifstream status("/proc/self/status");
-  std::string line;
-  while (std::getline(status, line)) {
-    if (line.starts_with("VmHWM:")) {
-      return std::strtoull(line.c_str() + 6, nullptr, 10) * limits::kKiB;
-    }
-  }
-  return 0;
-}
-void ForgetPeak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 struct Bomb {
   const char* name;
@@ -68,7 +38,7 @@ const Bomb kBombs[] = {
     {"lz4", [](const std::string& s) { return Lz4(s); }, &DecodeLz4},
     {"lz4_lenient", [](const std::string& s) { return Lz4(s); },
      &DecodeLz4Lenient},
-    {"gzip", &Gzip, &DecodeGzip},
+    {"gzip", [](const std::string& s) { return Gzip(s); }, &DecodeGzip},
 };
 
 class Bombs : public testing::TestWithParam<Bomb> {};
@@ -79,7 +49,7 @@ TEST_P(Bombs, WriteNothingPastTheirRoom) {
   for (const size_t room : {0U, 1U, 1000U, 1U << 20U}) {
     std::string out(room + 64, '\x5A');
     ForgetPeak();
-    const uint64_t before = Peak();
+    const uint64_t before = PeakBytes();
     const Status status = GetParam().decode(
         AsBytes(packed), {reinterpret_cast<std::byte*>(out.data()), room},
         NeverInterrupted());
@@ -87,7 +57,7 @@ TEST_P(Bombs, WriteNothingPastTheirRoom) {
     EXPECT_EQ(status.error().code, Code::kCorrupt);
     EXPECT_EQ(out.substr(room), std::string(64, '\x5A'));
     if (CTXFS_SANITIZED == 0) {
-      EXPECT_LT(Peak(), before + 4 * limits::kMiB);
+      EXPECT_LT(PeakBytes(), before + 4 * limits::kMiB);
     }
   }
   std::string all(kDecoded, '\x5A');
@@ -144,7 +114,7 @@ TEST(BombEntries, CostWhatTheyDecodeToAtTheMost) {
       const auto container = OpenBytes(ShardBomb(packed, flags, claim));
       if (!container) continue;  // refused at once, which is as well
       ForgetPeak();
-      const uint64_t before = Peak();
+      const uint64_t before = PeakBytes();
       const Result<std::string> read = ReadEntry(**container, 0);
       if (read) {
         EXPECT_EQ(*read, zeros);
@@ -153,7 +123,7 @@ TEST(BombEntries, CostWhatTheyDecodeToAtTheMost) {
       // What was read, the string of it, and the library's state.
       const uint64_t most = claim > limits::kDecodedBytes ? 0 : 2 * claim;
       if (CTXFS_SANITIZED == 0) {
-        EXPECT_LT(Peak(), before + most + 4 * limits::kMiB) << claim;
+        EXPECT_LT(PeakBytes(), before + most + 4 * limits::kMiB) << claim;
       }
     }
   }
@@ -166,12 +136,12 @@ TEST(BombGraphs, CostWhatIsThereAndNotWhatIsSaid) {
     std::string packed = std::string("SJGZ\0\0\0\0", 8) + Zstd(graph);
     Poke(packed, 4, static_cast<uint32_t>(claim));
     ForgetPeak();
-    const uint64_t before = Peak();
+    const uint64_t before = PeakBytes();
     const auto container =
         OpenContainer(std::make_shared<const MemorySource>(packed), {});
     EXPECT_EQ(container.has_value(), claim == graph.size()) << claim;
     if (CTXFS_SANITIZED == 0) {
-      EXPECT_LT(Peak(), before + 4 * limits::kMiB) << claim;
+      EXPECT_LT(PeakBytes(), before + 4 * limits::kMiB) << claim;
     }
   }
 }

@@ -67,27 +67,29 @@ void AddDirectory(const stdfs::path& directory, const std::string& name,
   }
 }
 
-std::vector<std::string> FoldersOf(const std::string& corpus) {
-  if (corpus == "profiles") return {"shard-profiles", "conventions"};
-  const auto& names = CorpusNames();
-  if (std::find(names.begin(), names.end(), corpus) == names.end()) return {};
-  return {corpus};
-}
-
 }  // namespace
 
 const std::vector<std::string>& CorpusNames() {
-  static const std::vector<std::string> names = {
-      "shard", "wshard", "profiles", "mcf", "cvc",  "mem8", "megacontext",
-      "zip",   "npz",    "torch",    "tar", "onnx", "gguf", "safetensors"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> folders;
+    for (const Format* format : Formats()) {
+      for (const std::string_view folder : WordsOf(format->golden)) {
+        if (std::ranges::find(folders, folder) == folders.end()) {
+          folders.emplace_back(folder);
+        }
+      }
+    }
+    return folders;
+  }();
   return names;
 }
 
 std::vector<GoldenCase> LoadCorpus(const std::string& corpus) {
   std::vector<GoldenCase> cases;
-  for (const std::string& folder : FoldersOf(corpus)) {
-    AddDirectory(stdfs::path(CTXFS_GOLDEN_DIR) / folder, folder, cases);
+  if (std::ranges::find(CorpusNames(), corpus) == CorpusNames().end()) {
+    return cases;
   }
+  AddDirectory(stdfs::path(CTXFS_GOLDEN_DIR) / corpus, corpus, cases);
   std::sort(
       cases.begin(), cases.end(),
       [](const GoldenCase& a, const GoldenCase& b) { return a.name < b.name; });

@@ -20,7 +20,7 @@ struct GoldenCase {
   std::vector<std::string> damageable;  // which of them are damaged
 };
 
-/// The names of the corpora: "shard", "wshard", "profiles" and so on.
+/// The names of the corpora: the folders of golden/ that formats name.
 const std::vector<std::string>& CorpusNames();
 
 /// All golden containers of a corpus, sorted by name; empty for no such one.

@@ -76,34 +76,37 @@ struct Seen {
   bool trusted = false;  // its checksum had matched before
 };
 
-void ReadBranch(const ContainerTree& branch, BlockCache& cache,
-                const std::string& prefix, int depth,
-                std::map<std::string, Seen>& files) {
-  for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
-    if (branch.IsDirectory(node)) continue;
-    const std::string path = prefix + branch.Path(node);
-    const Result<bool> exists = branch.Exists(node, Cost::kDecode, cache);
+void ReadTree(const ContainerTree& container_tree, BlockCache& cache,
+              const std::string& prefix, int depth,
+              std::map<std::string, Seen>& files) {
+  for (NodeId node = 0; node < container_tree.tree().node_count(); ++node) {
+    if (container_tree.IsDirectory(node)) continue;
+    const std::string path = prefix + container_tree.Path(node);
+    const Result<bool> exists =
+        container_tree.Exists(node, Cost::kDecode, cache);
     if (exists && !*exists) continue;
     Seen& seen = files[path];
-    const std::optional<EntryInfo> info = branch.Describe(node, LoneContext());
+    const std::optional<EntryInfo> info =
+        container_tree.Describe(node, LoneContext());
     seen.covered = info && IsCovered(*info);
     if (seen.covered) seen.info = *info;
-    const Result<uint64_t> size = branch.Size(node, cache);
-    const Result<Content> content = branch.Open(node, cache);
+    const Result<uint64_t> size = container_tree.Size(node, cache);
+    const Result<Content> content = container_tree.Open(node, cache);
     if (!exists || !size || !content) continue;
     seen.trusted =
-        seen.covered && branch.Describe(node, LoneContext())->verified == "yes";
+        seen.covered &&
+        container_tree.Describe(node, LoneContext())->verified == "yes";
     Result<std::string> bytes = ReadAll(*content, cache);
     if (bytes) seen.bytes = std::move(*bytes);
   }
   if (depth == 0) return;
-  for (const ChildContainer& within : branch.sub_containers()) {
+  for (const ChildContainer& within : container_tree.sub_containers()) {
     auto source = within.open_source(cache);
     if (!source) continue;
     auto container = OpenContainer(std::move(*source), StrictOptions());
     if (!container) continue;
     const ContainerTree inner(std::move(*container));
-    ReadBranch(inner, cache, prefix + within.path + "/", depth - 1, files);
+    ReadTree(inner, cache, prefix + within.path + "/", depth - 1, files);
   }
 }
 
@@ -126,10 +129,10 @@ class Faults : public testing::TestWithParam<const char*> {
     if (!source) return files;
     auto container = OpenContainer(std::move(*source), StrictOptions());
     if (!container) return files;
-    const ContainerTree branch(std::move(*container));
+    const ContainerTree container_tree(std::move(*container));
     BlockCache cache(kCacheBytes);
-    ReadBranch(branch, cache, "", 1, files);
-    if (again != nullptr) ReadBranch(branch, cache, "", 1, *again);
+    ReadTree(container_tree, cache, "", 1, files);
+    if (again != nullptr) ReadTree(container_tree, cache, "", 1, *again);
     return files;
   }
 

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "core/content/content.h"
@@ -41,37 +40,39 @@ class Flips : public testing::TestWithParam<const char*> {
                      : nullptr;
   }
 
-  static std::optional<std::string> Read(const ContainerTree& branch,
+  static std::optional<std::string> Read(const ContainerTree& container_tree,
                                          NodeId node) {
     BlockCache cache(kCacheBytes);
-    const Result<Content> content = branch.Open(node, cache);
+    const Result<Content> content = container_tree.Open(node, cache);
     if (!content) return std::nullopt;
     Result<std::string> bytes = ReadAll(*content, cache);
     if (!bytes) return std::nullopt;
     return std::move(*bytes);
   }
 
-  static std::optional<NodeId> Find(const ContainerTree& branch,
+  static std::optional<NodeId> Find(const ContainerTree& container_tree,
                                     const std::string& path) {
-    for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
-      if (!branch.IsDirectory(node) && branch.Path(node) == path) return node;
+    for (NodeId node = 0; node < container_tree.tree().node_count(); ++node) {
+      if (!container_tree.IsDirectory(node) &&
+          container_tree.Path(node) == path)
+        return node;
     }
     return std::nullopt;
   }
 
   std::vector<Covered> CoveredFiles(const std::string& bytes) const {
     std::vector<Covered> covered;
-    const std::unique_ptr<ContainerTree> branch = Open(bytes);
-    if (branch == nullptr) return covered;
-    for (NodeId node = 0; node < branch->tree().node_count(); ++node) {
-      if (branch->IsDirectory(node)) continue;
+    const std::unique_ptr<ContainerTree> container_tree = Open(bytes);
+    if (container_tree == nullptr) return covered;
+    for (NodeId node = 0; node < container_tree->tree().node_count(); ++node) {
+      if (container_tree->IsDirectory(node)) continue;
       const std::optional<EntryInfo> info =
-          branch->Describe(node, LoneContext());
+          container_tree->Describe(node, LoneContext());
       if (!info || !IsCovered(*info)) continue;
-      std::optional<std::string> read = Read(*branch, node);
+      std::optional<std::string> read = Read(*container_tree, node);
       if (!read) continue;
-      covered.push_back({branch->Path(node), std::move(*read), info->offset,
-                         info->offset + info->stored_size,
+      covered.push_back({container_tree->Path(node), std::move(*read),
+                         info->offset, info->offset + info->stored_size,
                          info->codec == "none" || info->kind == "chunk" ||
                              info->codec == "aes-256-gcm"});
       if (info->kind == "section" && info->codec != "none") {
@@ -100,14 +101,14 @@ TEST_P(Flips, AreErrors) {
     if (!any) continue;
     const auto flip = static_cast<char>(1U << (bit % 8));
     bytes[at] = static_cast<char>(bytes[at] ^ flip);
-    const std::unique_ptr<ContainerTree> branch = Open(bytes);
+    const std::unique_ptr<ContainerTree> container_tree = Open(bytes);
     for (const Covered& file : covered) {
       if (at < file.begin || at >= file.end) continue;
       ++flips;
-      if (branch == nullptr) continue;
-      const std::optional<NodeId> node = Find(*branch, file.path);
+      if (container_tree == nullptr) continue;
+      const std::optional<NodeId> node = Find(*container_tree, file.path);
       const std::optional<std::string> read =
-          node ? Read(*branch, *node) : std::nullopt;
+          node ? Read(*container_tree, *node) : std::nullopt;
       if (!read) continue;
       ++silent;
       ASSERT_FALSE(file.raw) << file.path << ", bit " << bit << ": was read";

@@ -2,13 +2,12 @@
 #include "tests/mutation/judge.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 #include "core/codec/checksum.h"
 #include "core/content/content.h"
 #include "core/tree/container_tree.h"
+#include "tests/support/judge.h"
 #include "tests/unit/testing/files.h"
 
 namespace ctxfs {
@@ -23,21 +22,6 @@ constexpr uint32_t kMostNumbered = 16;
 bool IsOf(const std::string& checksum, Bytes bytes) {
   return Checksum{ChecksumKind::kCrc32c, Crc32c(bytes)}.Text() == checksum ||
          Checksum{ChecksumKind::kCrc32, Crc32(bytes)}.Text() == checksum;
-}
-
-/// For what must hold of any input, in every build.
-void Require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "does not hold: %s\n", what);
-  std::abort();
-}
-
-void RequireSafeName(std::string_view name) {
-  Require(!name.empty() && name != "." && name != ".." &&
-              name.size() <= limits::kComponentBytes &&
-              name.find('/') == std::string_view::npos &&
-              name.find('\0') == std::string_view::npos,
-          "a name is one component");
 }
 
 class Reader {
@@ -58,60 +42,36 @@ class Reader {
 
  private:
   void ReadContainer(std::shared_ptr<const Container> container, int depth) {
-    const auto entries = container->Entries();
-    for (uint32_t i = 0; i < entries->count(); ++i) {
-      const EntryInfo info =
-          entries->Describe(i, LoneContext()).value_or(EntryInfo{});
-      const std::optional<uint64_t> known = entries->KnownSize(i);
-      Require(!known || info.size == *known, "an entry has one size");
-    }
-    for (const ArrayInfo& array : ArraysOf(*container)) {
-      const Result<Content> elements = array.open(cache_);
-      if (!elements) continue;
-      uint64_t bits = DTypeBits(array.dtype);
-      for (const uint64_t dimension : array.shape) bits *= dimension;
-      Require(elements->size() == bits / 8 + (bits % 8 != 0 ? 1 : 0),
-              "an array is as long as its shape");
-    }
-    const ContainerTree branch(std::move(container));
-    for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
-      ReadNode(branch, node);
+    RequireSound(*container, cache_, UINT32_MAX);
+    const ContainerTree container_tree(std::move(container));
+    for (NodeId node = 0; node < container_tree.tree().node_count(); ++node) {
+      ReadNode(container_tree, node);
     }
     const size_t within =
         depth < kMostDepth
-            ? std::min(kMostWithin, branch.sub_containers().size())
+            ? std::min(kMostWithin, container_tree.sub_containers().size())
             : 0;
     for (size_t i = 0; i < within; ++i) {
-      auto source = branch.sub_containers()[i].open_source(cache_);
+      auto source = container_tree.sub_containers()[i].open_source(cache_);
       if (source) Open(std::move(*source), depth + 1);
     }
   }
 
-  void ReadNode(const ContainerTree& branch, NodeId node) {
-    const NameTree& tree = branch.tree();
-    if (node != NameTree::kRoot) {
-      RequireSafeName(tree.Name(node));
-      Require(tree.Lookup(tree.Parent(node), tree.Name(node)) == node,
-              "a name leads to its node");
-    }
-    if (!tree.IsDirectory(node)) ReadFile(branch, node);
-    const FileTree* numbered = branch.Numbered(node);
+  void ReadNode(const ContainerTree& container_tree, NodeId node) {
+    RequireFound(container_tree.tree(), node);
+    if (!container_tree.tree().IsDirectory(node))
+      ReadFile(container_tree, node);
+    const FileTree* numbered = container_tree.Numbered(node);
     if (numbered == nullptr) return;
-    const uint32_t count = numbered->ChildCount(FileTree::kRoot);
-    const uint32_t step = std::max(1U, count / kMostNumbered);
-    for (uint64_t number = 0; number < count; number += step) {
-      const FileTree::Child child =
-          numbered->ChildAt(FileTree::kRoot, static_cast<uint32_t>(number));
-      RequireSafeName(child.name);
-      Require(numbered->Lookup(FileTree::kRoot, child.name) == child.node,
-              "a number leads to its file");
-      ReadFile(*numbered, child.node);
-    }
+    ForNumbered(*numbered, kMostNumbered,
+                [&](NodeId file) { ReadFile(*numbered, file); });
   }
 
   void ReadFile(const FileTree& files, NodeId node) {
     const Result<bool> exists = files.Exists(node, Cost::kDecode, cache_);
     if (exists && !*exists) return;
+    // A link has no bytes of its own.
+    if (files.Type(node) == NodeType::kLink) return;
     const std::optional<EntryInfo> info = files.Describe(node, LoneContext());
     const bool covered = info && IsCovered(*info);
     const Result<uint64_t> size = files.Size(node, cache_);
@@ -196,12 +156,13 @@ void AddFiles(const std::shared_ptr<const Source>& source,
               const OpenOptions& options, int depth, Reference& reference) {
   auto container = OpenContainer(source, options);
   if (!container) return;
-  const ContainerTree branch(std::move(*container));
+  const ContainerTree container_tree(std::move(*container));
   BlockCache cache(kCacheBytes);
   std::map<std::string, std::pair<uint64_t, uint64_t>> spans;
-  for (NodeId node = 0; node < branch.tree().node_count(); ++node) {
-    if (branch.IsDirectory(node)) continue;
-    const std::optional<EntryInfo> info = branch.Describe(node, LoneContext());
+  for (NodeId node = 0; node < container_tree.tree().node_count(); ++node) {
+    if (container_tree.IsDirectory(node)) continue;
+    const std::optional<EntryInfo> info =
+        container_tree.Describe(node, LoneContext());
     if (!info || info->checksum.empty()) continue;
     if (info->kind == "chunk") {
       auto& span =
@@ -217,7 +178,7 @@ void AddFiles(const std::shared_ptr<const Source>& source,
     if (stored && IsOf(info->checksum, stored->span())) {
       reference.Add(info->checksum, std::string(AsText(stored->span())));
     }
-    const Result<Content> content = branch.Open(node, cache);
+    const Result<Content> content = container_tree.Open(node, cache);
     if (!content || content->size() > kMostRead) continue;
     Result<std::string> bytes = ReadAll(*content, cache);
     if (bytes) reference.Add(info->checksum, std::move(*bytes));
@@ -230,7 +191,7 @@ void AddFiles(const std::shared_ptr<const Source>& source,
     }
   }
   if (depth == kMostDepth) return;
-  for (const ChildContainer& within : branch.sub_containers()) {
+  for (const ChildContainer& within : container_tree.sub_containers()) {
     auto inside = within.open_source(cache);
     if (inside) AddFiles(*inside, options, depth + 1, reference);
   }

@@ -22,7 +22,6 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
-#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -31,6 +30,7 @@
 #include "core/base/sanitized.h"
 #include "tests/mutation/judge.h"
 #include "tests/mutation/mutator.h"
+#include "tests/mutation/peak.h"
 
 namespace ctxfs {
 namespace {
@@ -65,20 +65,6 @@ int64_t CpuNs(clockid_t clock) {
   if (clock_gettime(clock, &now) != 0) return 0;
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
-
-/// The most memory this process had since ForgetPeak.
-uint64_t PeakBytes() {
-  std::ifstream status("/proc/self/status");
-  std::string line;
-  while (std::getline(status, line)) {
-    if (line.starts_with("VmHWM:")) {
-      return std::strtoull(line.c_str() + 6, nullptr, 10) * limits::kKiB;
-    }
-  }
-  return 0;
-}
-
-void ForgetPeak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 class Run {
  public:
