@@ -6,9 +6,33 @@
 # stays in build/fuzz-finds, what crashes in build/fuzz-crashes. --timeout N
 # lets an input take N seconds, not 5, where others use the machine. fuzz.sh
 # --minimise keeps of all that what reaches code that nothing else reaches, in
-# tests/fuzz/corpus.
+# the archives of tests/fuzz/corpus, which a build unpacks. fuzz.sh --add TARGET
+# FILE... puts files into one of them.
 set -euo pipefail
+here=$PWD
 cd "$(dirname "$0")/.."
+
+bin=build/fuzz/tests/fuzz
+corpus=tests/fuzz/corpus
+
+# The archive of a target, of a folder of that name: the same for the same files.
+pack() {
+  XZ_OPT=-9e tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 \
+    --mode=u=rwX,go=rX --format=ustar -cJf "$corpus/$1.tar.xz" \
+    -C "$(dirname "$2")" "$1"
+  echo "$1: $(find "$2" -type f | wc -l) files, $(du -sb "$2" | cut -f1) bytes"
+}
+
+if [ "${1:-}" = --add ]; then
+  target=$2 folder=$(mktemp -d)
+  shift 2
+  trap 'rm -rf "$folder"' EXIT
+  mkdir "$folder/$target"
+  [ ! -f "$corpus/$target.tar.xz" ] || tar -C "$folder" -xf "$corpus/$target.tar.xz"
+  (cd "$here" && cp -- "$@" "$folder/$target")
+  pack "$target" "$folder/$target"
+  exit
+fi
 
 seconds=60 minimise= timeout=5
 while [[ "${1:-}" == --* ]]; do
@@ -21,11 +45,10 @@ while [[ "${1:-}" == --* ]]; do
   shift
 done
 
-bin=build/fuzz/tests/fuzz
-corpus=tests/fuzz/corpus
 scripts/install.sh build test sanitizers
 cmake --preset fuzz >/dev/null
-cmake --build --preset fuzz --target fuzz fuzz_seeds fuzz_replay -- --quiet
+cmake --build --preset fuzz --target fuzz fuzz_seeds fuzz_replay fuzz_corpus \
+  -- --quiet
 mapfile -t all < <("$bin/fuzz_replay" --list)
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=("${all[@]}")
@@ -58,7 +81,7 @@ fuzz() {
 
 # What a target's inputs come from, where that exists.
 inputs() {
-  for folder in "$corpus/$1" "build/fuzz-seeds/$1"; do
+  for folder in "$bin/corpus/$1" "build/fuzz-seeds/$1"; do
     [ ! -d "$folder" ] || echo "$folder"
   done
 }
@@ -83,15 +106,12 @@ minimise() {
   local target=$1 merged=build/fuzz-merged/$1
   rm -rf "$merged"
   mkdir -p "$merged" "build/fuzz-finds/$target"
-  # Lines that are reached, and not how often: a tenth of the inputs.
+  # Lines that are reached, and not how often: a tenth of the inputs. -merge=1 keeps each input
+  # that reaches a line which no smaller one does; this flag takes what adds most lines first.
   # shellcheck disable=SC2046
   fuzz "$target" -set_cover_merge=1 -use_counters=0 "$merged" \
     $(inputs "$target") "build/fuzz-finds/$target" >"build/fuzz-logs/$target.merge.log" 2>&1
-  mkdir -p "$corpus"
-  rm -rf "${corpus:?}/$target"
-  mv "$merged" "$corpus/$target"
-  echo "$target: $(find "$corpus/$target" -type f | wc -l) files," \
-    "$(du -sb "$corpus/$target" | cut -f1) bytes"
+  pack "$target" "$merged"
 }
 
 status=0
