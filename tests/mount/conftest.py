@@ -2,6 +2,9 @@
 """Mounts containers for tests, for real, and takes them away again."""
 
 import contextlib
+import functools
+import itertools
+import json
 import os
 import pathlib
 import shutil
@@ -21,8 +24,6 @@ OPTIONS = os.environ.get("CTXFS_MOUNT_OPTIONS", "").split()
 SESSION_DIRECTORY = pytest.StashKey[pathlib.Path]()
 
 
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
     """A directory of this session's own: tests open theirs and its parents to
@@ -39,11 +40,68 @@ def pytest_sessionfinish(session, exitstatus):
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def run(*args, timeout=30, **kwargs) -> subprocess.CompletedProcess:
+def run(*args, timeout=90, **kwargs) -> subprocess.CompletedProcess:
     """A command to its end, output captured, for at most `timeout` seconds."""
     return subprocess.run(
         [str(a) for a in args], capture_output=True, timeout=timeout, **kwargs
     )
+
+
+@functools.cache
+def formats() -> list[dict]:
+    """What `ctxfs formats --json` says of each format."""
+    return json.loads(run(BIN / "ctxfs", "formats", "--json").stdout)
+
+
+def golden_folders(trait: str | None = None) -> list[str]:
+    """The folders of golden/ with containers of formats that have a trait, or of all."""
+    return sorted({folder for one in formats() if trait is None or trait in one["traits"]
+                   for folder in one["golden"]})
+
+
+@functools.cache
+def sound_containers() -> list[pathlib.Path]:
+    """The containers of golden/ in which a check finds no fault."""
+    # In a directory these stay files, which a check reads without its sources of answers.
+    files = [path for folder in golden_folders("stays_file") for path in (GOLDEN / folder).iterdir()
+             if path.is_file() and path.suffix not in (".json", ".md", ".data", ".dat")]
+    reports = json.loads(run(BIN / "ctxfs", "check", "--json", GOLDEN, *files, timeout=120).stdout)
+    return sorted({pathlib.Path(one["source"]) for one in reports
+                   if one["outcome"] in ("clean", "unverifiable")})
+
+
+def error_of(call, *args) -> int:
+    """What a system call, which must fail, fails with."""
+    with pytest.raises(OSError) as failed:
+        call(*args)
+    return failed.value.errno
+
+
+def status_kib(pid: int, field: str) -> int:
+    """A line of /proc/PID/status: VmHWM, RssAnon and the like."""
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1])
+    raise LookupError(field)
+
+
+def contents(root) -> dict:
+    """The files that listings below a directory show, by their paths, which are bytes if
+    `root` is."""
+    top, found = os.fspath(root), {}
+    for above, _, names in os.walk(top):
+        for path in (os.path.join(above, name) for name in names):
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, top)] = file.read()
+    return found
+
+
+def read_fresh(path, offset=0, size=-1) -> bytes:
+    """What the daemon says, not what the page cache remembers."""
+    with open(path, "rb", buffering=0) as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        file.seek(offset)
+        return file.read(size)
 
 
 def mount_command(source, point, *options, flags=()) -> list[str]:
@@ -123,6 +181,12 @@ class Mount:
     def __truediv__(self, name) -> pathlib.Path:
         return self.root / name
 
+    def json(self, name: str):
+        return json.loads((self.root / name).read_text())
+
+    def warnings(self) -> list[str]:
+        return self.json(".ctxfs/info.json")["warnings"]
+
     def pid(self) -> int:
         return daemon_of(self.point)
 
@@ -131,6 +195,15 @@ class Mount:
         text = (self.point / ".ctxfs" / "stats").read_text()
         lines = (line.split() for line in text.splitlines() if line[0] != "#")
         return {name.removeprefix("ctxfs_"): float(value) for name, value in lines}
+
+    def fewest_requests(self, read) -> float:
+        """The READ requests that `read()` costs, in the cheapest of five calls: a
+        kernel short of memory drops pages at any moment, and asks for them again."""
+        counts = [self.stats()["reads_total"]]
+        for _ in range(5):
+            read()
+            counts.append(self.stats()["reads_total"])
+        return min(after - before for before, after in itertools.pairwise(counts))
 
     def kill(self) -> None:
         pid = self.pid()
@@ -164,6 +237,15 @@ def mount(fuse, tmp_path):
     for point in points:
         for _ in mounts_at(point):
             run("umount", "-l", point)
+
+
+@pytest.fixture
+def here(fuse, tmp_path):
+    """A directory to mount in; mounts that are left below it are detached."""
+    yield tmp_path
+    for name in os.listdir(tmp_path):
+        for _ in mounts_at(tmp_path / name):
+            run("umount", "-l", tmp_path / name)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 
 import shard
+from protobuf import varint
 
 BOOL, INT32, INT64, FLOAT32, FLOAT64, STRING = 1, 4, 5, 11, 12, 13
 PLAIN, DICTIONARY, RUNS = 0, 1, 2
@@ -17,16 +18,8 @@ def _plain(coding: int, values: np.ndarray) -> bytes:
     return struct.pack("<BI", coding, len(values)) + values.tobytes()
 
 
-def _uvarint(number: int) -> bytes:
-    out = b""
-    while number > 127:
-        out += bytes([number & 127 | 128])
-        number >>= 7
-    return out + bytes([number])
-
-
 def _runs(rows: int, length: int) -> bytes:
-    runs = b"".join(_uvarint(min(length, rows - at)) + bytes([at // length % 2])
+    runs = b"".join(varint(min(length, rows - at)) + bytes([at // length % 2])
                     for at in range(0, rows, length))
     return struct.pack("<BI", RUNS, rows) + b"\1" + runs
 
