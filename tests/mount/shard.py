@@ -6,6 +6,7 @@ import ctypes
 import dataclasses
 import functools
 import struct
+import subprocess
 
 TABLE = []
 for _byte in range(256):
@@ -56,6 +57,13 @@ class Entry:
 
 def entry(name: str | bytes, data: bytes, **fields) -> Entry:
     return Entry(name.encode() if isinstance(name, str) else name, data, **fields)
+
+
+def zstd_entry(name: str | bytes, data: bytes, *options: str, **fields) -> Entry:
+    """One that the program compresses, with checksum unless `options` say otherwise."""
+    done = subprocess.run(["zstd", "-q", "-c", *options], input=data, capture_output=True,
+                          check=True)
+    return entry(name, data, flags=3, stored=done.stdout, **fields)
 
 
 def build(entries: list[Entry], role: int = 1, metadata: bytes = b"") -> bytes:
