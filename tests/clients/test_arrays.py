@@ -21,6 +21,9 @@ TOGETHER = {
     "": "tree",
 }
 
+together = pytest.mark.parametrize(
+    "golden", [one for one in GOLDENS if one.container.suffix in TOGETHER], ids=truth.of)
+
 
 def sha256(array: numpy.ndarray) -> str:
     return hashlib.sha256(numpy.ascontiguousarray(array).tobytes()).hexdigest()
@@ -72,12 +75,11 @@ def test_numpy_load_raw16(golden, mount):
             assert sha256(read) == array.sha256
 
 
-@each_kind
+@together
 def test_safe_open(golden, mount):
     """Every tensor of the container in one file, and no other."""
     mounted = mount(golden.container)
-    together = TOGETHER[golden.container.suffix]
-    path = mounted / "views" / f"{together}.safetensors"
+    path = mounted / "views" / f"{TOGETHER[golden.container.suffix]}.safetensors"
     with safetensors.safe_open(path, framework="numpy") as tensors:
         names = set(tensors.keys())
         for array in golden.arrays:
@@ -88,12 +90,11 @@ def test_safe_open(golden, mount):
             check(array, tensors.get_tensor(name))
 
 
-@each_kind
+@together
 def test_safetensors_bytes(golden, mount):
     """What the header says, read by hand: bf16 too."""
     mounted = mount(golden.container)
-    together = TOGETHER[golden.container.suffix]
-    data = (mounted / "views" / f"{together}.safetensors").read_bytes()
+    data = (mounted / "views" / f"{TOGETHER[golden.container.suffix]}.safetensors").read_bytes()
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
     assert all(isinstance(v, str) for v in header.pop("__metadata__", {}).values())

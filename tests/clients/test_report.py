@@ -36,10 +36,10 @@ def page(tmp_path_factory):
 def report(page, tmp_path):
     """A function that opens the report of containers, and gives the page."""
 
-    def opened(*sources, flags=()):
+    def opened(*sources, flags=(), code=0):
         file = tmp_path / "report.html"
         done = run(BIN / "ctxfs", "report", "--replace", "-o", file, *flags, *sources)
-        assert done.returncode == 0, done.stderr.decode()
+        assert done.returncode == code, done.stderr.decode()
         page.problems.clear()
         page.requests.clear()
         page.open(file)
@@ -270,9 +270,37 @@ def test_damage_is_said(report, tmp_path):
     data[at + 20] ^= 0xFF
     damaged = tmp_path / "damaged.wshard"
     damaged.write_bytes(data)
-    page = report(damaged)
+    page = report(damaged, code=1)
     assert "unreadable" in texts(page, f"{table('Arrays')} .error")
-    assert any("checksum" in text or "zstd" in text for text in texts(page, "main p.error"))
+    [fault] = texts(page, ".notes.fault li")
+    assert fault.startswith("action/ctrl: byte ") and ("checksum" in fault or "zstd" in fault)
+    # It was verified before it was to be plotted.
+    assert any("an earlier read failed" in text for text in texts(page, "main p.error"))
+
+
+def test_28_8_damage_is_red(report, tmp_path):
+    damaged = tmp_path / "damaged.shard"
+    damaged.write_bytes(build([entry(f"e{i:02}", b"x", **({"checksum": 7} if i % 4 == 1 else {}))
+                               for i in range(12)], role=0))
+    page = report(damaged, EPISODE, code=1)
+    red = "rgb(179, 38, 30)"  # --error of report.css
+    assert texts(page, ".card.fault") == ["3faults"]
+    assert [line.split(":")[0] for line in texts(page, ".notes.fault li")] == ["e01", "e05", "e09"]
+    rows = f"{table('Entries')} .row"
+    assert texts(page, f"{rows}.faulty .cell:first-child") == ["e01", "e05", "e09"]
+    colours = page.run(f"""[...document.querySelectorAll({json.dumps(rows)})].map(
+        (row) => getComputedStyle(row).color === "{red}")""")
+    assert colours == [i % 4 == 1 for i in range(12)]
+    assert "entries unreadable" not in texts(page, "dt")
+    # Only those that are faulty.
+    page.run("""{ const select = document.querySelector("select[aria-label=state]");
+        select.value = "0"; select.dispatchEvent(new Event("change")); }""")
+    assert names(page, "Entries") == ["e01", "e05", "e09"]
+    # A sound container has nothing of this.
+    assert texts(page, "#containers option") == [f"{damaged} (faulty)", str(EPISODE)]
+    page.run("""{ const select = document.getElementById("containers");
+        select.value = "1"; select.dispatchEvent(new Event("change")); }""")
+    assert texts(page, ".fault") == texts(page, ".faulty") == []
 
 
 def test_an_overview_of_a_mount(page, mount):

@@ -99,7 +99,7 @@ def test_jq_on_the_index(golden, mount):
 
 def test_jq_on_samples(mount):
     needs("jq")
-    golden = truth.sample_shard("train-000")
+    golden = truth.golden("shard-profiles", "train-000.smpl")
     answer = json.loads((golden.container.parent / "train-000.smpl.json").read_text())
     mounted = mount(golden.container)
     out = done("jq", "-c", ".target", mounted / "views" / "samples.jsonl")

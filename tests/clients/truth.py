@@ -39,108 +39,36 @@ class Golden:
         return self.container.name
 
 
-def _load(path: pathlib.Path) -> dict:
-    return json.loads(path.read_text())
+def golden(folder: str, name: str) -> Golden:
+    """A container as golden/FOLDER.json has it."""
+    answer = json.loads((GOLDEN / (folder + ".json")).read_text())[name]
+    made = Golden(GOLDEN / folder / name, {}, [])
+    for path, facts in answer["files"].items():
+        if "sha256" not in facts:
+            continue
+        made.files[path] = facts["sha256"]
+        told = facts.get("xattrs", {})
+        dtype, shape = told.get("dtype"), told.get("shape")
+        is_array = dtype in (*NUMPY, "bf16") and shape is not None
+        if is_array and (path.startswith("views/tensors/") or not path.startswith("views/")):
+            made.arrays.append(Array(path, NUMPY.get(dtype), tuple(shape), facts["sha256"]))
+    return made
 
 
 def mcf(name: str) -> Golden:
-    answer = _load(GOLDEN / "mcf" / f"{name}.json")
-    made = Golden(GOLDEN / "mcf" / f"{name}.mcf", {}, [])
-    for tensor in answer["tensors"]:
-        path = "tensors/" + tensor["name"]
-        made.files[path] = tensor["raw"]["sha256"]
-        dtype = NUMPY.get(tensor["dtype"])
-        if dtype or tensor["dtype"] == "bf16":
-            made.arrays.append(
-                Array(path, dtype, tuple(tensor["shape"]), made.files[path])
-            )
-    return made
+    return golden("mcf", name + ".mcf")
 
 
 def cvc(name: str) -> Golden:
-    answer = _load(GOLDEN / "cvc" / f"{name}.json")
-    made = Golden(GOLDEN / "cvc" / f"{name}.cvc", {}, [])
-    for column in answer["reader"]["columns"]:
-        path = "columns/" + column["name"]
-        digest = column["sha256_decoded"]
-        made.files[path] = digest
-        dtype = numpy.dtype(column["decoded_dtype"]).newbyteorder("<").str
-        shape = tuple(column["shape"])
-        # As the package gives it, where the answer was written down by another.
-        if answer["reader"]["layout"]["format_type"] == "columnar" and shape[1] == 1:
-            shape = shape[:1]
-        made.arrays.append(Array(path, dtype, shape, digest))
-    return made
+    return golden("cvc", name + ".cvc")
 
 
 def wshard(name: str) -> Golden:
-    answer = _load(GOLDEN / "wshard" / f"{name}.json")
-    made = Golden(GOLDEN / "wshard" / f"{name}.wshard", {}, [])
-    for entry in answer["entries"]:
-        made.files[entry["name"]] = entry["sha256"]
-        if entry.get("dtype") in NUMPY and "shape" in entry:
-            made.arrays.append(Array(
-                entry["name"], NUMPY[entry["dtype"]], tuple(entry["shape"]),
-                entry["sha256"],
-            ))
-    return made
-
-
-def shard(name: str) -> Golden:
-    answer = _load(GOLDEN / "shard" / f"{name}.shard.json")
-    files = {e["name"]: e["decoded_sha256"] for e in answer["entries"]}
-    return Golden(GOLDEN / "shard" / f"{name}.shard", files, [])
-
-
-def model_shard(name: str) -> Golden:
-    answer = _load(GOLDEN / "shard-profiles" / f"{name}.mosh.json")
-    made = Golden(GOLDEN / "shard-profiles" / f"{name}.mosh", {}, [])
-    for entry in answer["entries"]:
-        if (tensor := entry.get("expected")) is None:
-            continue
-        path = "views/tensors/" + entry["name"]
-        made.files[path] = tensor["data_sha256"]
-        try:
-            dtype = numpy.dtype(tensor["dtype"]).newbyteorder("<").str
-        except TypeError:
-            continue
-        made.arrays.append(
-            Array(path, dtype, tuple(tensor["dims"]), tensor["data_sha256"])
-        )
-    return made
-
-
-def sample_shard(name: str) -> Golden:
-    answer = _load(GOLDEN / "shard-profiles" / f"{name}.smpl.json")
-    files = {
-        e["name"]: e["payload_sha256"]
-        for e in answer["entries"] if e["flags"] == 0
-    }
-    return Golden(GOLDEN / "shard-profiles" / f"{name}.smpl", files, [])
+    return golden("wshard", name + ".wshard")
 
 
 def column_shard(name: str) -> Golden:
-    answer = _load(GOLDEN / "shard-profiles" / f"{name}.cshard.json")
-    files = {}
-    for entry in answer["entries"]:
-        group, colon, column = entry["name"].partition(":")
-        path = f"row_groups/{group}/{column}" if colon else entry["name"]
-        path = f".ctxfs/raw/{path}"
-        files[path] = entry["payload_sha256"]
-    return Golden(GOLDEN / "shard-profiles" / f"{name}.cshard", files, [])
-
-
-def megacontext(name: str) -> Golden:
-    answer = _load(GOLDEN / "megacontext" / f"{name}.json")
-    made = Golden(GOLDEN / "megacontext" / name, {}, [])
-    for file, level in answer["levels"].items():
-        number = int(file.removeprefix("LOD").removesuffix(".ctx"))
-        path = f"LOD{number}/" + ("gists" if number else "tokens")
-        digest = level["payload_sha256"]
-        made.files[path] = digest
-        dtype = {"uint32": "<u4", "fp16": "<f2", "fp32": "<f4"}.get(level["dtype"])
-        made.arrays.append(Array(path, dtype, tuple(level["shape"]), digest))
-    return made
+    return golden("shard-profiles", name + ".cshard")
 
 
 def goldens() -> list[Golden]:
@@ -151,10 +79,10 @@ def goldens() -> list[Golden]:
         cvc("v2_none_all_dtypes"),
         wshard("all_dtypes"), wshard("rgb_lz4"), wshard("rgb_zstd"),
         wshard("rgb_none"),
-        shard("comp_mixed"), shard("names_unicode"),
-        model_shard("llama_micro"), sample_shard("train-000"),
+        golden("shard", "comp_mixed.shard"), golden("shard", "names_unicode.shard"),
+        golden("shard-profiles", "llama_micro.mosh"), golden("shard-profiles", "train-000.smpl"),
         column_shard("all_encodings"),
-        megacontext("good_fp16"), megacontext("good_fp32"),
+        golden("megacontext", "good_fp16"), golden("megacontext", "good_fp32"),
     ]
 
 
@@ -176,7 +104,7 @@ def table(name: str) -> dict[str, list]:
     uuids are hex; halves are numbers of their bits' value; the column whose
     values the reference writer lost is zeros.
     """
-    answer = _load(GOLDEN / "shard-profiles" / f"{name}.cshard.json")
+    answer = json.loads((GOLDEN / "shard-profiles" / f"{name}.cshard.json").read_text())
     columns = {}
     for column in answer["expected"]["columns"]:
         kind, values = column["type"], column["values"] or []
