@@ -2,7 +2,9 @@
 """Entries larger than cache= are decoded into a temporary file (cache_dir=), once,
 and not into memory."""
 
+import dataclasses
 import errno
+import hashlib
 import os
 import random
 import re
@@ -12,7 +14,7 @@ import sys
 import pytest
 
 import shard
-from conftest import BIN, ROOT, run
+from conftest import BIN, ROOT, error_of, run
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import memory  # noqa: E402
@@ -70,18 +72,50 @@ def test_a_damaged_one_is_not_served(mount, large, tmp_path):
     bytes_[64 + 40] ^= 1  # the checksum of the first entry
     damaged.write_bytes(bytes_)
     mounted = mount(damaged, f"cache={CACHE_MIB}M", f"cache_dir={tmp_path}")
-    with open(mounted.root / "x", "rb") as file, pytest.raises(OSError) as failed:
-        file.read(10)
-    assert failed.value.errno == errno.EIO
+    with open(mounted.root / "x", "rb") as file:
+        assert error_of(file.read, 10) == errno.EIO
     assert stats(mounted)["cache_dir_bytes"] == 0
     assert (mounted.root / "y").read_bytes() == b"hello"
 
 
-def test_without_room_on_the_disk_memory_has_it(mount, large):
-    path, data = large
+def test_28_17_without_room_on_the_disk_memory_is_not_taken(mount, large):
+    path, _ = large
     mounted = mount(path, f"cache={CACHE_MIB}M", "cache_dir_size=1M")
-    assert (mounted.root / "x").read_bytes() == data
+    with open(mounted.root / "x", "rb") as file:
+        assert error_of(file.read, 10) == errno.ENOSPC
+    assert (mounted.root / "y").read_bytes() == b"hello"
     assert stats(mounted)["cache_dir_bytes"] == 0
+    pid = memory.daemon_of(mounted.point)
+    assert memory.status_mib(pid, "VmHWM") <= CACHE_MIB + MORE_MIB
+
+
+def md5(path) -> subprocess.Popen:
+    return subprocess.Popen(["md5sum", path], stdout=subprocess.PIPE)
+
+
+def test_28_17_many_readers_of_one_entry_have_it_decoded_once(mount, large, tmp_path):
+    path, data = large
+    mounted = mount(path, f"cache={CACHE_MIB}M", f"cache_dir={tmp_path}")
+    readers = [md5(mounted.root / "x") for _ in range(4)]
+    for reader in readers:
+        assert reader.communicate(timeout=60)[0].split()[0].decode() == \
+            hashlib.md5(data).hexdigest()
+    assert stats(mounted)["verified_passed_total"] == 1
+
+
+def test_28_17_readers_of_several_entries_take_turns(mount, large, tmp_path):
+    """Room for one of them at a time."""
+    _, data = large
+    path = tmp_path / "several.shard"
+    stored = zstd_entry("", data)
+    path.write_bytes(shard.build(
+        [dataclasses.replace(stored, name=f"x{i}".encode()) for i in range(4)]))
+    mounted = mount(path, f"cache={CACHE_MIB}M", f"cache_dir_size={len(data) + MIB}")
+    readers = [md5(mounted.root / f"x{i}") for i in range(4)]
+    for reader in readers:
+        assert reader.communicate(timeout=120)[0].split()[0].decode() == \
+            hashlib.md5(data).hexdigest()
+    assert stats(mounted)["verified_passed_total"] <= 12, "not one decode for each read"
 
 
 def test_over_a_gigabyte(mount, tmp_path):
@@ -103,14 +137,12 @@ def test_over_a_gigabyte(mount, tmp_path):
     assert stats(mounted)["cache_dir_bytes"] == size
 
     little = mount(path, "cache=64M", "max_expansion=0", "cache_dir_size=1G")
-    with open(little.root / "x", "rb") as file, pytest.raises(OSError) as failed:
-        file.read(10)
-    assert failed.value.errno == errno.ENOSPC
+    with open(little.root / "x", "rb") as file:
+        assert error_of(file.read, 10) == errno.ENOSPC
 
     bounded = mount(path, "cache=64M")
-    with open(bounded.root / "x", "rb") as file, pytest.raises(OSError) as failed:
-        file.read(10)
-    assert failed.value.errno == errno.EFBIG, "a bomb, unless it is asked for"
+    with open(bounded.root / "x", "rb") as file:
+        assert error_of(file.read, 10) == errno.EFBIG, "a bomb, unless it is asked for"
 
 
 def test_a_directory_that_cannot_be_used_is_an_error(refused, large, tmp_path):

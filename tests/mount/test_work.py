@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import shard
-from conftest import BIN, is_mounted, run, wait_until
+from conftest import BIN, error_of, is_mounted, run, wait_until
 
 ROWS = 1 << 25  # the most that a chunk's few bytes may stand for
 
@@ -72,12 +72,6 @@ def bomb(tmp_path, groups=4):
 
 def produced(mounted) -> float:
     return mounted.stats()["decoded_bytes_total"]
-
-
-def error_of(action) -> int:
-    with pytest.raises(OSError) as failed:
-        action()
-    return failed.value.errno
 
 
 def test_a_table_of_few_bytes_costs_little(mount, tmp_path):
