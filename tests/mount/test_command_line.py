@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line for people: suggestions, tables, colours, mounts, progress."""
 
+import json
 import os
 import pathlib
 import re
@@ -10,7 +11,7 @@ import subprocess
 import pytest
 
 import shard
-from conftest import BIN, GOLDEN, is_mounted, mounts_at, run, wait_until
+from conftest import BIN, GOLDEN, is_mounted, run, wait_until
 from terminal import Terminal, plain, run_in_terminal
 
 CTXFS = BIN / "ctxfs"
@@ -23,7 +24,7 @@ MODEL = GOLDEN / "mcf" / "basic.mcf"
     "args, meant",
     (
         (["chekc", "x"], "check"),
-        (["unmount", "x"], "umount"),
+        (["unmuont", "x"], "unmount"),
         (["mout", "x", "y"], "mount"),
         (["ext", "x"], "extract"),
         (["help", "inof"], "info"),
@@ -114,7 +115,7 @@ def test_info_quotes_the_next_commands(tmp_path):
 
 def test_colours_only_on_a_terminal():
     code, text = run_in_terminal(CTXFS, "check", EPISODE, DAMAGED)
-    assert code == 1 and "\x1b[32mclean\x1b[0m" in text and "\x1b[31m1 fault\x1b[0m" in text
+    assert code == 1 and "\x1b[32mclean\x1b[0m" in text and "\x1b[31mdamaged: 1 fault\x1b[0m" in text
     for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         code, text = run_in_terminal(CTXFS, "check", EPISODE, env=env)
         assert code == 0 and "\x1b[3" not in text
@@ -145,6 +146,16 @@ def test_formats():
     assert all(len(row) == 3 and row[2] for row in rows)
     shown = plain(run_in_terminal(CTXFS, "formats", columns=120)[1])
     assert "a Parquet file" in shown and "h5dump" in shown
+
+
+def test_29_3_formats_as_json():
+    shown = json.loads(run(CTXFS, "formats", "--json").stdout)
+    rows = [line.split("\t") for line in run(CTXFS, "formats").stdout.decode().splitlines()]
+    assert [[one["name"], " ".join(one["extensions"]), one["contents"]] for one in shown] == rows
+    assert all(one["golden"] and one["docs"] for one in shown)
+    traits = {one["name"]: one["traits"] for one in shown}
+    assert traits["mcf"] == [] and traits["gguf"] == ["stays_file", "opens_neighbours"]
+    assert traits["megacontext"] == ["reads_directories"]
 
 
 FOREIGN = pytest.mark.parametrize(
@@ -223,14 +234,6 @@ def test_mounts_of_a_daemon_that_hangs(mount):
         os.kill(pid, 18)
 
 
-@pytest.fixture
-def here(fuse, tmp_path):
-    yield tmp_path
-    for name in os.listdir(tmp_path):
-        for _ in mounts_at(tmp_path / name):
-            run("umount", "-l", tmp_path / name)
-
-
 def test_a_mount_point_is_made_from_the_file_name(here):
     done = run(CTXFS, "mount", EPISODE, cwd=here)
     assert done.returncode == 0 and done.stdout == b"./sealed_lz4\n"
@@ -300,16 +303,19 @@ def test_ready_in_the_foreground(fuse, tmp_path):
 
 
 def test_a_service_manager_that_is_gone(fuse, tmp_path):
-    daemon = subprocess.Popen(
-        [BIN / "mount.ctxfs", "-f", EPISODE, tmp_path / "mnt"], stderr=subprocess.PIPE,
-        env={**os.environ, "NOTIFY_SOCKET": str(tmp_path / "nobody")},
-    )
+    errors = tmp_path / "errors"
+    with errors.open("wb") as stderr:
+        daemon = subprocess.Popen(
+            [BIN / "mount.ctxfs", "-f", EPISODE, tmp_path / "mnt"], stderr=stderr,
+            env={**os.environ, "NOTIFY_SOCKET": str(tmp_path / "nobody")},
+        )
     try:
-        assert wait_until(lambda: is_mounted(tmp_path / "mnt"))
+        assert wait_until(
+            lambda: b"service manager cannot be notified" in errors.read_bytes())
+        assert is_mounted(tmp_path / "mnt")
     finally:
         daemon.terminate()
-        _, errors = daemon.communicate(timeout=20)
-    assert b"service manager cannot be notified" in errors
+        assert daemon.wait(20) == 0
 
 
 def refused(script: str) -> str:

@@ -14,7 +14,7 @@ from terminal import Terminal
 SCRIPTS = ROOT / "packaging" / "completions"
 EPISODE = GOLDEN / "wshard" / "sealed_lz4.wshard"
 COMMANDS = {"mount", "umount", "mounts", "ls", "cat", "info", "check", "extract",
-            "report", "formats", "help"}
+            "report", "cache", "formats", "version", "help"}
 SHELLS = ("bash", "zsh", "fish")
 PROMPT = "prompt> "
 

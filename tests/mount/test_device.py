@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import shard
-from conftest import is_mounted, run
+from conftest import error_of, is_mounted, run
 
 MIB = 1 << 20
 DATA = os.urandom(MIB)
@@ -88,9 +88,7 @@ def test_a_device_that_fails_and_recovers(device, mount, target):
     if not load(f"0 {sectors} {target} {more}"):
         pytest.skip(f"the kernel has no dm-{target}")
     drop_source(disk)
-    with pytest.raises(OSError) as failed:
-        read_past_the_cache(mounted / "x")
-    assert failed.value.errno == errno.EIO
+    assert error_of(read_past_the_cache, mounted / "x") == errno.EIO
     assert load(f"0 {sectors} linear {loop} 0")
     assert read_past_the_cache(mounted / "x") == DATA, "nothing is remembered"
 

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import BIN, GOLDEN, run
+from conftest import BIN, GOLDEN, contents, run
 from shard import TABLE, build, crc32c, entry
 
 CTXFS = BIN / "ctxfs"
@@ -25,15 +25,6 @@ def container(tmp_path, *entries, name="x.shard"):
     path = tmp_path / name
     path.write_bytes(build(list(entries)))
     return path
-
-
-def files_below(root) -> dict[str, bytes]:
-    found = {}
-    for folder, _, names in os.walk(root):
-        for name in names:
-            path = os.path.join(folder, name)
-            found[os.path.relpath(path, root)] = open(path, "rb").read()
-    return found
 
 
 @contextlib.contextmanager
@@ -56,21 +47,21 @@ def named(tmp_path):
 def test_extract_leaves_no_entry_out_for_its_name(named, tmp_path):
     done = run(CTXFS, "extract", named, tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert files_below(tmp_path / "out") == {n: n.encode() for n in NAMES}
+    assert contents(tmp_path / "out") == {n: n.encode() for n in NAMES}
     total = sum(map(len, NAMES))
     assert done.stdout.decode() == f"{len(NAMES)} files ({total} bytes) written, 0 failed\n"
 
 
 def test_extract_all_adds_the_metadata_beside_the_entry(named, tmp_path):
     assert run(CTXFS, "extract", "-a", named, tmp_path / "out").returncode == 0
-    found = files_below(tmp_path / "out")
+    found = contents(tmp_path / "out")
     assert found[".ctxfs"] == b".ctxfs" and ".ctxfs~2/info.json" in found
 
 
 def test_extract_of_an_entry_called_views(named, tmp_path):
     done = run(CTXFS, "extract", f"{named}//views", tmp_path / "out")
     assert done.returncode == 0
-    assert files_below(tmp_path / "out") == {"views": b"views"}
+    assert contents(tmp_path / "out") == {"views": b"views"}
 
 
 def test_ls_leaves_no_entry_out_for_its_name(named):
@@ -90,7 +81,7 @@ def test_plain_files_of_a_directory_are_extracted_too(tmp_path):
     container(source / "sub", entry("a/b", b"inner"))
     done = run(CTXFS, "extract", source, tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert files_below(tmp_path / "out") == {
+    assert contents(tmp_path / "out") == {
         "plain": b"plain", ".ctxfs-notes": b"notes", "sub/x.shard/a/b": b"inner",
     }
 
@@ -102,9 +93,8 @@ def test_replace_keeps_the_old_file_when_the_disk_is_full(tmp_path):
         (full / "small").write_bytes(b"old")
         done = run(CTXFS, "extract", "-j1", "--replace", large, full)
         assert done.returncode == 2
-        assert b"'large': cannot write: No space left on device" in done.stderr
-        assert done.stdout == b"1 files (3 bytes) written, 1 failed\n"
-        assert files_below(full) == {"large": b"the old one", "small": b"new"}
+        assert b"the files need 2.0 MiB" in done.stderr  # nothing was begun
+        assert contents(full) == {"large": b"the old one", "small": b"old"}
 
 
 def test_replace_replaces_links_and_not_where_they_lead(tmp_path):
@@ -176,20 +166,24 @@ def test_errors_after_the_last_write_are_reported(tmp_path, call):
 
 def test_an_error_of_close_is_reported(tmp_path):
     """The descriptor that was written to is the one that was flushed before."""
-    source = container(tmp_path, entry("a", b"aaa"))
+    names = [f"a{i:02}" for i in range(40)]
+    source = container(tmp_path, *(entry(name, b"aaa") for name in names))
     trace = tmp_path / "trace"
     if not shutil.which("strace"):
         pytest.skip("needs strace")
     run("strace", "-f", "-qq", "-o", trace, "-e", "trace=close,fsync",
         CTXFS, "extract", "-j1", source, tmp_path / "first")
-    calls = [line.split(None, 1)[1] for line in trace.read_text().splitlines()]
-    flushed = next(i for i, c in enumerate(calls) if c.startswith("fsync("))
-    number = sum(c.startswith("close(") for c in calls[:flushed]) + 1
+    calls = [line.split(None, 1) for line in trace.read_text().splitlines()]
+    flushed = [i for i, (_, call) in enumerate(calls) if call.startswith("fsync(")][len(names) - 1]
+    # strace counts the calls of each thread: only the one that writes has so many.
+    thread = calls[flushed][0]
+    number = sum(call.startswith("close(") and by == thread for by, call in calls[:flushed]) + 1
+    assert number > sum(call.startswith("close(") and by != thread for by, call in calls)
     done = injected(f"close:error=EIO:when={number}", CTXFS, "extract", "-j1", source,
                     tmp_path / "out")
     assert done.returncode == 2
-    assert b"'a': cannot write: Input/output error" in done.stderr
-    assert os.listdir(tmp_path / "out") == []
+    assert f"'{names[-1]}': cannot write: Input/output error".encode() in done.stderr
+    assert sorted(os.listdir(tmp_path / "out")) == names[:-1]
 
 
 def test_a_file_system_without_that_rename_gets_a_link(tmp_path):
@@ -197,7 +191,8 @@ def test_a_file_system_without_that_rename_gets_a_link(tmp_path):
     out = tmp_path / "out"
     done = injected("renameat2:error=EINVAL", CTXFS, "extract", source, out)
     assert done.returncode == 0, done.stderr
-    assert files_below(out) == {"a": b"aaa"}
+    assert contents(out) == {"a": b"aaa"}
+    (out / "a").write_bytes(b"other")
     again = injected("renameat2:error=EINVAL", CTXFS, "extract", source, out)
     assert again.returncode == 2 and b"'a': cannot write: File exists" in again.stderr
 
@@ -223,11 +218,11 @@ def test_more_directories_than_descriptors(tmp_path):
 
     done = run(CTXFS, "extract", source, tmp_path / "out", preexec_fn=few)
     assert done.returncode == 0, done.stderr
-    assert len(files_below(tmp_path / "out")) == 300
+    assert len(contents(tmp_path / "out")) == 300
 
 
 def test_golden_containers_are_extracted_whole(tmp_path):
     source = GOLDEN / "shard" / "comp_mixed.shard"
     assert run(CTXFS, "extract", source, tmp_path / "out").returncode == 0
-    for name, data in files_below(tmp_path / "out").items():
+    for name, data in contents(tmp_path / "out").items():
         assert run(CTXFS, "cat", f"{source}//{name}").stdout == data

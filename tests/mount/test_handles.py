@@ -2,12 +2,11 @@
 """Many handles on one large mirrored directory."""
 
 import os
-import pathlib
 import time
 
 import pytest
 
-from conftest import daemon_of, is_mounted, mount_command, run, wait_until
+from conftest import daemon_of, is_mounted, mount_command, run, status_kib, wait_until
 
 NAMES = 30_000
 HANDLES = 20
@@ -15,9 +14,7 @@ HANDLES = 20
 
 def memory(pid: int) -> int:
     """Bytes of the daemon that no file backs."""
-    status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    line = next(l for l in status.splitlines() if l.startswith("RssAnon"))
-    return int(line.split()[1]) * 1024
+    return status_kib(pid, "RssAnon") * 1024
 
 
 @pytest.fixture

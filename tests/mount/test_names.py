@@ -5,19 +5,7 @@ import json
 import os
 
 import shard
-from conftest import GOLDEN
-
-
-def files_below(root) -> dict[bytes, bytes]:
-    """Path -> content of every file that listings show."""
-    top = os.fsencode(root)
-    found = {}
-    for folder, _, files in os.walk(top):
-        for name in files:
-            path = os.path.join(folder, name)
-            with open(path, "rb") as file:
-                found[os.path.relpath(path, top)] = file.read()
-    return found
+from conftest import GOLDEN, contents
 
 
 def shown(mount, tmp_path, *names) -> dict[bytes, bytes]:
@@ -25,7 +13,7 @@ def shown(mount, tmp_path, *names) -> dict[bytes, bytes]:
     path = tmp_path / "names.mosh"
     entries = [shard.entry(n, b"%d" % i) for i, n in enumerate(names)]
     path.write_bytes(shard.build(entries))
-    return files_below(mount(path).root)
+    return contents(os.fsencode(mount(path).root))
 
 
 def test_dots_and_empty_components(mount, tmp_path):

@@ -2,7 +2,7 @@
 """What a whole tree of containers within containers may take together."""
 
 import contextlib
-import ctypes
+import dataclasses
 import os
 import pathlib
 import struct
@@ -11,51 +11,26 @@ import threading
 import time
 
 import pytest
-from shard import Entry, build, entry
+from conftest import status_kib
+from shard import build, crc32c, entry, zstd_entry
 
 MIB = 1 << 20
-ZSTD = 0x0003  # compressed, by zstd
 # Besides cache= and index=: one container that is being decoded and one that
 # others are made of (limits::kNestedBytes each), 32 MiB of spare blocks, and
 # the program itself.
 BESIDES = (64 + 64 + 32 + 40) * MIB
 
-_zstd = ctypes.CDLL("libzstd.so.1")
-_zstd.ZSTD_compress.restype = ctypes.c_size_t
-_isal = ctypes.CDLL("libisal.so.2")
-_isal.crc32_iscsi.restype = ctypes.c_uint32
-_isal.crc32_iscsi.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_uint32]
-
-
-def crc32c(data: bytes) -> int:
-    return _isal.crc32_iscsi(data, len(data), 0xFFFFFFFF) ^ 0xFFFFFFFF
-
-
-def compress(data: bytes) -> bytes:
-    room = ctypes.create_string_buffer(len(data) + 65536)
-    size = _zstd.ZSTD_compress(
-        room, ctypes.c_size_t(len(room)), data, ctypes.c_size_t(len(data)), 3)
-    return room.raw[:size]
-
-
-def zstd_entry(name: str, data: bytes, stored: bytes, checksum: int) -> Entry:
-    return entry(name, data, flags=ZSTD, stored=stored, checksum=checksum)
-
-
 def nest(path: pathlib.Path, inner: bytes, count: int) -> pathlib.Path:
     """A container with `inner` in it `count` times, compressed."""
-    stored, checksum = compress(inner), crc32c(inner)
+    one = zstd_entry("", inner, checksum=crc32c(inner))
     path.write_bytes(build(
-        [zstd_entry(f"b{i:04}.shard", inner, stored, checksum) for i in range(count)]))
+        [dataclasses.replace(one, name=b"b%04d.shard" % i) for i in range(count)]))
     assert path.stat().st_size < len(inner), "a bomb is small"
     return path
 
 
 def rss_anon(pid: int) -> int:
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
-    raise AssertionError("the daemon is gone")
+    return status_kib(pid, "RssAnon") * 1024
 
 
 @contextlib.contextmanager
@@ -86,7 +61,7 @@ def find(*args) -> list[str]:
 @pytest.fixture(scope="module")
 def bomb() -> bytes:
     zeros = bytes(63 * MIB)
-    return build([entry("z", zeros, checksum=crc32c(zeros))])
+    return build([entry("z", zeros)])
 
 
 COUNT = 16
@@ -143,14 +118,13 @@ def test_indexes_of_open_containers_count_against_their_budget(mount, tmp_path):
 
 def test_reading_all_of_a_container_decodes_it_once(mount, tmp_path):
     text = b"some text " * 100
-    small = compress(text)
+    small = zstd_entry("", text, checksum=crc32c(text))
     padding = os.urandom(8 * MIB)
     inner = build(
-        [entry("padding", padding, checksum=crc32c(padding))]
-        + [zstd_entry(f"e{i:03}", text, small, crc32c(text)) for i in range(400)])
+        [entry("padding", padding)]
+        + [dataclasses.replace(small, name=b"e%03d" % i) for i in range(400)])
     source = tmp_path / "x.shard"
-    source.write_bytes(build(
-        [zstd_entry("in.shard", inner, compress(inner), crc32c(inner))]))
+    source.write_bytes(build([zstd_entry("in.shard", inner)]))
     mounted = mount(source, "cache=1M,threads=1")
     for i in range(400):
         assert (mounted / "views" / "in.shard~dir" / f"e{i:03}").read_bytes() == text

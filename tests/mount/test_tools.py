@@ -27,11 +27,8 @@ def fixture_mounted(arrays, mount, tmp_path):
     entries = []
     for number, (name, array) in enumerate(arrays.items()):
         data = array.tobytes()
-        if number == 1:
-            packed = run("zstd", "-c", input=data).stdout
-            entries.append(shard.entry(name, data, stored=packed, flags=3))
-        else:
-            entries.append(shard.entry(name, data))
+        made = shard.zstd_entry if number == 1 else shard.entry
+        entries.append(made(name, data))
     path = tmp_path / "model.mosh"
     path.write_bytes(shard.build(entries))
     return mount(path)

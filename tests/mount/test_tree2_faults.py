@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 import shard
-from conftest import GOLDEN, run, wait_until
+from conftest import GOLDEN, error_of, run, wait_until
 
 DAMAGED = GOLDEN / "wshard" / "corrupt" / "flip_raw_block.wshard"
 MOST = 10_000
@@ -194,9 +194,7 @@ def check_absent(path, *names) -> None:
     listed = set(attributes(path))
     for name in names:
         assert name not in listed
-        with pytest.raises(OSError) as failed:
-            os.getxattr(path, f"user.ctxfs.{name}")
-        assert failed.value.errno == errno.ENODATA
+        assert error_of(os.getxattr, path, f"user.ctxfs.{name}") == errno.ENODATA
 
 
 def test_bytes_have_no_shape(mount):

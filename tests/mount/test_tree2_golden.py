@@ -12,16 +12,9 @@ import tarfile
 
 import pytest
 
-from conftest import BIN, GOLDEN, Mount, is_mounted, mount_command, run
+from conftest import (BIN, GOLDEN, Mount, golden_folders, is_mounted, mount_command, run,
+                      sound_containers, wait_until)
 
-# How many sound containers the folders of golden/ have at least.
-FAMILIES = {
-    "conventions": 3, "cvc": 58, "gguf": 40, "mcf": 52, "megacontext": 31, "mem8": 38,
-    "npz": 10, "onnx": 15, "safetensors": 20, "shard": 58, "shard-profiles": 35,
-    "tar": 15, "torch": 20, "wshard": 46, "zip": 10,
-}
-# These stay files in a directory, and are checked if they are named as SOURCE.
-OPENED_BY_OTHERS = ("safetensors", "gguf", "npz", "zip", "torch", "onnx", "tar")
 # What is a container only if it is named.
 NAMED = [
     GOLDEN / "safetensors" / "sharded" / "model.safetensors.index.json",
@@ -32,22 +25,22 @@ BLOCK = 512  # of a tar
 TELLING = 64
 
 
-def sound() -> dict[str, list[pathlib.Path]]:
-    """The containers in which a check finds no fault, by folder of golden/."""
-    others = [path for family in OPENED_BY_OTHERS for path in (GOLDEN / family).iterdir()
-              if path.is_file() and path.suffix not in (".json", ".md", ".data", ".dat")]
-    done = subprocess.run([BIN / "ctxfs", "check", "--json", GOLDEN, *others],
-                          capture_output=True, timeout=120, check=False)
-    found = collections.defaultdict(list)
-    clean = [one["source"] for one in json.loads(done.stdout) if one["outcome"] == "clean"]
-    for path in sorted({*map(pathlib.Path, clean), *NAMED}):
-        found[path.relative_to(GOLDEN).parts[0]].append(path)
-    return found
+def answered(family: str) -> int:
+    """How many containers of a folder are sound, as golden/FOLDER.json says."""
+    path = GOLDEN / f"{family}.json"
+    answers = json.loads(path.read_text()) if path.exists() else {}
+    sound = [answer for answer in answers.values()
+             if isinstance(answer, dict) and answer.get("check", {}).get("outcome") == ["clean"]]
+    return max(1, len(sound))
 
 
 @pytest.fixture(scope="module")
 def containers():
-    return sound()
+    """The sound containers by folder of golden/."""
+    found = collections.defaultdict(list)
+    for path in sorted({*sound_containers(), *NAMED}):
+        found[path.relative_to(GOLDEN).parts[0]].append(path)
+    return found
 
 
 @pytest.fixture
@@ -58,14 +51,15 @@ def each(containers, tmp_path):
 
     def mounted(family, step=1):
         sources = containers[family]
-        assert len(sources) >= FAMILIES[family]
+        assert len(sources) >= answered(family)
         for source in sources[::step]:
             point = tmp_path / f"mnt{len(points)}"
             points.append(point)
             done = run(*mount_command(source, point))
             assert done.returncode == 0, done.stderr.decode()
             yield source, Mount(source, point, point / source.name)
-            assert run("umount", point).returncode == 0, source
+            # Busy for a moment when a df beside us asks each mount of the machine.
+            assert wait_until(lambda: run("umount", point).returncode == 0), source
 
     yield mounted
     for point in points:
@@ -73,13 +67,21 @@ def each(containers, tmp_path):
             run("umount", "-l", point)
 
 
-def files_below(root) -> dict[bytes, os.stat_result]:
+def files_below(root, links=False) -> dict[bytes, os.stat_result]:
+    """Files by their paths, and symbolic links if `links` is set."""
     top, found = os.fsencode(root), {}
-    for folder, _, names in os.walk(top):
-        for name in names:
+    for folder, folders, names in os.walk(top):
+        to_folders = [one for one in folders if os.path.islink(os.path.join(folder, one))]
+        for name in names + to_folders:
             path = os.path.join(folder, name)
-            found[os.path.relpath(path, top)] = os.stat(path)
+            if links or not os.path.islink(path):
+                found[os.path.relpath(path, top)] = os.lstat(path)
     return found
+
+
+def once(files: dict[bytes, os.stat_result]) -> dict[bytes, os.stat_result]:
+    """`files` with one of the names of each file."""
+    return {path: st for path, st in {st.st_ino: (path, st) for path, st in files.items()}.values()}
 
 
 def stored_range(path: bytes) -> tuple[int, int] | None:
@@ -144,7 +146,7 @@ def room_for_names(tar: bytes) -> int:
     return headers + padding + 20 * BLOCK
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", golden_folders())
 def test_every_stored_byte_is_listed_once(each, family):
     for source, mounted in each(family):
         files = files_below(mounted.root)
@@ -167,7 +169,7 @@ def test_every_stored_byte_is_listed_once(each, family):
         assert repeats(contents, entries) == [], source
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", golden_folders())
 def test_a_tar_is_not_larger_than_what_is_decoded(each, family):
     """At most 1.2 times the decoded size and the names; and its members are the
     primary files, each once."""
@@ -175,45 +177,31 @@ def test_a_tar_is_not_larger_than_what_is_decoded(each, family):
         files = files_below(mounted.root)
         tar = tar_of(mounted.root)
         with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
-            members = {os.fsencode(one.name)[2:]: one.size
-                       for one in archive.getmembers() if one.isfile()}
-        assert members == {path: st.st_size for path, st in files.items()}, source
+            members = [one for one in archive.getmembers() if one.isfile() or one.islnk()]
+        assert {os.fsencode(one.name)[2:] for one in members} == set(files), source
+        for one in members:
+            assert one.islnk() or one.size == files[os.fsencode(one.name)[2:]].st_size, source
+        assert sum(one.isfile() for one in members) == len(once(files)), source
         st = os.statvfs(mounted.point)
         nested = sum(one.st_size for path, one in files.items()
                      if has_container_above(mounted.root, path))
-        decoded = st.f_blocks * st.f_frsize + documents(mounted.root, files) + nested
+        decoded = st.f_blocks * st.f_frsize + nested
         assert len(tar) <= 1.2 * decoded + room_for_names(tar), source
 
 
-def documents(root: pathlib.Path, files: dict[bytes, os.stat_result]) -> int:
-    """Bytes of text that is made when it is looked at: its size is not in statfs."""
-    return sum(st.st_size for path, st in files.items()
-               if not has_container_above(root, path) and is_text(root, path))
-
-
-def is_text(root: pathlib.Path, path: bytes) -> bool:
-    """Whether a file is a document or a column of strings."""
-    full = os.path.join(os.fsencode(root), path)
-    if path.startswith(b"columns/"):
-        return "user.ctxfs.dtype" not in os.listxattr(full)
-    return path.endswith((b".json", b".jsonl")) and not stored_range(full)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", golden_folders())
 def test_statfs_is_of_the_primary_files(each, family):
     for source, mounted in each(family, step=5):
-        files = files_below(mounted.root)
+        files = once(files_below(mounted.root, links=True))
         st = os.statvfs(mounted.point)
         total = sum(one.st_size for one in files.values())
         assert st.f_bfree == st.f_bavail == st.f_ffree == 0
         # Containers within it have primary files of their own, counted once open.
         nested = {path for path in files if has_container_above(mounted.root, path)}
         assert st.f_files in (len(files), len(files) - len(nested)), source
-        index = json.loads((mounted / ".ctxfs/index.json").read_text())
-        entries = sum(one["size"] for one in index)
-        assert st.f_blocks * st.f_frsize <= max(total, entries) + st.f_frsize, source
-        listed = entry_paths(mounted.root) & set(files)
-        assert st.f_blocks * st.f_frsize >= sum(files[p].st_size for p in listed), source
+        if len(files) != st.f_files:
+            total -= sum(files[path].st_size for path in nested)
+        assert st.f_blocks * st.f_frsize - total in range(st.f_frsize), source
 
 
 def has_container_above(root: pathlib.Path, path: bytes) -> bool:
@@ -236,7 +224,7 @@ UNCHANGED = ("verified_passed_total", "verified_failed_total", "reads_total",
 MEASURED_BY_READING = ".cshard", ".mem8", ".m8a"
 
 
-@pytest.mark.parametrize("family", sorted(set(FAMILIES) - {"mem8"}))
+@pytest.mark.parametrize("family", sorted(set(golden_folders()) - {"mem8"}))
 def test_measuring_decodes_nothing(each, tmp_path, family):
     """No checksum is verified and no byte read; documents, whose text is made when
     they are looked at, count as decoded for as many bytes as they have."""
