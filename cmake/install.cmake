@@ -73,6 +73,17 @@ install(FILES ${completions}/ctxfs.fish
   COMPONENT runtime)
 
 install(DIRECTORY packaging/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  COMPONENT runtime PATTERN systemd EXCLUDE)
+# Units name the program by its absolute path, which depends on the prefix.
+set(units ${PROJECT_BINARY_DIR}/units)
+install(CODE "
+  set(bin_dir \"${CMAKE_INSTALL_BINDIR}\")
+  set(configured_prefix \"${CMAKE_INSTALL_PREFIX}\")
+  set(from \"${PROJECT_SOURCE_DIR}/packaging/examples/systemd\")
+  set(to \"${units}/systemd\")
+  include(\"${PROJECT_SOURCE_DIR}/cmake/write_units.cmake\")"
+  COMPONENT runtime)
+install(DIRECTORY ${units}/systemd DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
   COMPONENT runtime)
 install(FILES LICENSE NOTICE.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT license)
 
@@ -87,6 +98,7 @@ install(EXPORT ctxfsTargets NAMESPACE ctxfs:: DESTINATION ${config_dir}
   COMPONENT development)
 file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
   core/*.h)
+list(FILTER headers EXCLUDE REGEX "^core/(cache|remote)/")
 foreach(header ${headers})
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${header} DESTINATION ${headers_dir}/${folder}

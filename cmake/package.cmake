@@ -47,11 +47,16 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_CTXFS_PACKAGE_NAME ctxfs)
 set(CPACK_DEBIAN_CTXFS_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_CTXFS_PACKAGE_SHLIBDEPS ON)
-# fusermount3 mounts for users that are not root; mount.fuse serves the type
-# fuse.ctxfs.
+# What its libraries do not tell. fusermount3 mounts for users that are not root;
+# mount.fuse serves the type fuse.ctxfs. libcurl is loaded when it is needed.
+set(depends)
 if(CTXFS_FUSE)
-  set(CPACK_DEBIAN_CTXFS_PACKAGE_DEPENDS fuse3)
+  list(APPEND depends fuse3)
 endif()
+if(CTXFS_REMOTE)
+  list(APPEND depends libcurl4)
+endif()
+list(JOIN depends ", " CPACK_DEBIAN_CTXFS_PACKAGE_DEPENDS)
 set(CPACK_DEBIAN_CTXFS_DESCRIPTION
 "mount machine-learning containers as read-only files
 ctxfs shows every entry of a model, data set or episode container as a

@@ -167,3 +167,16 @@ def test_presets_of_users():
     for preset in ("dev", "asan", "tsan"):
         shown = run("cmake", "--preset", preset, "-N", cwd=ROOT).stdout.decode()
         assert 'CTXFS_WERROR="ON"' in shown
+
+
+def test_28_10_units_name_the_program_where_it_is_installed(prefix, tmp_path):
+    """Whatever prefix the build was configured for."""
+    install(tmp_path, "--prefix", "/opt/ctxfs")
+    for stage, program in ((prefix, "/usr/bin/ctxfs"), (tmp_path, "/opt/ctxfs/bin/ctxfs")):
+        [unit] = stage.rglob("examples/systemd/ctxfs-model.service")
+        [line] = [line for line in unit.read_text().splitlines() if line.startswith("ExecStart=")]
+        assert line.startswith(f"ExecStart={program} mount ")
+        assert (stage / program[1:]).exists()
+        assert {path.name for path in unit.parent.iterdir()} == {
+            path.name for path in (ROOT / "packaging" / "examples" / "systemd").iterdir()
+        }

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from debian_tree import DebianTree, make_base
-from mounting import BIN, GOLDEN, ROOT, run
+from mounting import BIN, GOLDEN, ROOT, formats, run, sound_containers
 
 CONTAINER = GOLDEN / "shard" / "comp_mixed.shard"
 DAMAGED = GOLDEN / "shard" / "crc_mismatch_raw.shard"
@@ -18,36 +18,39 @@ ENTRIES = json.loads(CONTAINER.with_suffix(".shard.json").read_text())["entries"
 SUMS = "".join(f"{e['decoded_sha256']}  {e['name']}\n" for e in ENTRIES)
 EXAMPLES = ROOT / "packaging" / "examples"
 MACHINE = os.uname().machine
-# One of each.
-KINDS = (
-    "shard/comp_mixed.shard",
-    "wshard/rgb_zstd.wshard",
-    "shard-profiles/llama_micro.mosh",
-    "shard-profiles/train-000.smpl",
-    "shard-profiles/all_encodings.cshard",
-    "shard-profiles/role6.umsh",
-    "shard-profiles/synthetic/graphshard_gen1.cowrie",
-    "shard-profiles/synthetic/cowrie_gnn_v11.sjgn",
-    "conventions/tiles.gemm",
-    "conventions/json.tshard",
-    "mcf/align16.mcf",
-    "cvc/v2_columns.cvc",
-    "megacontext/good_fp32",
-    "mem8/compressed.mem8",
-    "mem8/archive.m8a",
-    "safetensors/llama.safetensors",
-    "gguf/align_64.gguf",
-    "npz/dtypes.npz",
-    "zip/deflate.zip",
-    "torch/keys.pt",
-    "tar/gnu.tar",
-    "onnx/mlp.onnx",
-)
 # Of a script in a tree: waits until every daemon has ended, or fails.
 ALL_ENDED = """
     for i in $(seq 100); do grep -qs ctxfs /proc/[0-9]*/comm || break; sleep 0.1; done
     ! grep -s ctxfs /proc/[0-9]*/comm
 """
+
+
+def is_sound_alone(container: pathlib.Path, directory: pathlib.Path) -> bool:
+    """Whether it has a file, and a check finds nothing wrong, without those beside it."""
+    alone = directory / container.name
+    done = run("cp", "-r", "--", container, directory)
+    return (not done.returncode and run(BIN / "ctxfs", "ls", "-R", alone).stdout != b""
+            and not run(BIN / "ctxfs", "check", alone).returncode)
+
+
+def kinds(directory: pathlib.Path) -> list[pathlib.Path]:
+    """A sound golden container of each extension of each format, and of each whose
+    containers are directories. `directory` is empty."""
+    found = {}
+    for path in sound_containers():
+        for one in formats():
+            if path.relative_to(GOLDEN).parts[0] not in one["golden"]:
+                continue
+            directories = path.is_dir() and "reads_directories" in one["traits"]
+            if not directories and path.suffix[1:] not in one["extensions"]:
+                continue
+            kind = (one["name"], path.is_dir(), path.suffix)
+            if kind not in found and is_sound_alone(path, directory):
+                found[kind] = path
+    # Those that name other files may have none that is sound alone.
+    assert {one["name"] for one in formats()
+            if "opens_neighbours" not in one["traits"]} <= {name for name, _, _ in found}
+    return [*found.values()]
 
 
 def package(name: str) -> pathlib.Path:
@@ -117,9 +120,12 @@ def test_dependencies():
     """Of the program: its libraries, by dpkg-shlibdeps, and fusermount3."""
     depends = re.findall(r"([\w.+-]+)(?: \(|,|$)", field(package("ctxfs"), "Depends"))
     needed = run("ldd", BIN / "ctxfs").stdout.decode()
-    for library, owner in (("libfuse3", "libfuse3-3"), ("libisal", "libisal2"),
+    for library, owner in (("libfuse3", "libfuse3-3"), ("libisal", "libisal2"), ("libbz2", "libbz2-1.0"),
+                           ("libexpat", "libexpat1"), ("liblzma", "liblzma5"),
                            ("libseccomp", "libseccomp2"), ("libzstd", "libzstd1")):
         assert library in needed and owner in depends
+    # Loaded when a URL is opened.
+    assert "libcurl" not in needed and "libcurl4" in depends
     assert "fuse3" in depends and "libc6" in depends
     assert field(package("ctxfs"), "Section") == "utils"
     version = run(BIN / "ctxfs", "--version").stdout.decode().split()[1]
@@ -178,10 +184,12 @@ END
     assert tree.contents() == before
 
 
-def test_a_container_of_each_kind_from_install_to_removal(tree):
+def test_a_container_of_each_kind_from_install_to_removal(tree, tmp_path):
     """A new user's day: fstab, browse, check, extract, report, and remove everything."""
-    names = [path.rsplit("/", 1)[1] for path in KINDS]
-    tree.copy_in(package("ctxfs"), *(GOLDEN / path for path in KINDS))
+    (tmp_path / "alone").mkdir()
+    containers = kinds(tmp_path / "alone")
+    names = [path.name for path in containers]
+    tree.copy_in(package("ctxfs"), *containers)
     depends = field(package("ctxfs"), "Depends")
     tree.run(f"""
         apt-get update -q
