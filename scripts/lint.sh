@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks core and fs without running them: who includes whom, cppcheck, and, of
-# what takes containers apart or holds locks, clang's warnings (the lock
+# Checks core and fs without running them: format, who includes whom, cppcheck,
+# and, of what takes containers apart or holds locks, clang's warnings (the lock
 # annotations among them) with those checks of clang-tidy that find mistakes and
 # cost little. `lint.sh --all` has every file and all checks of .clang-tidy, and
 # takes twenty times as long.
@@ -28,8 +28,20 @@ else
     --include='*.cc' core fs | grep -v '^core/formats/')
 fi
 
+echo "== format"
+scripts/check_format.sh
+
 echo "== includes"
 /usr/bin/python3 scripts/check_includes.py
+
+echo "== symbols"
+library=$(ls -t build/*/core/libctxfs.a 2>/dev/null | head -n 1)
+if [ -n "$library" ] &&
+   [ -z "$(find core -name '*.cc' -newer "$library" -print -quit)" ]; then
+  /usr/bin/python3 scripts/check_symbols.py "${library%/core/*}"
+else
+  echo "no library is as new as core: the test symbol_order will tell"
+fi
 
 # It takes what two calls give for the same, though they ask a store that
 # changes.
@@ -43,7 +55,7 @@ echo "== clang-tidy"
 cmake --preset lint >/dev/null
 cmake --build build/lint \
   --target core/CMakeFiles/libctxfs.dir/cmake_pch.hxx.pch -- --quiet
-# Who counts what it does not say says so on stderr.
+# clang-tidy counts on stderr the warnings that it does not show.
 sort <<<"$files" |
   xargs -P "$(nproc)" -n 1 clang-tidy-14 -p build/lint --quiet "${checks[@]}" \
     2> >(grep -v ' warnings\? generated\.$' >&2)
