@@ -9,14 +9,14 @@ scripts/install.sh build test
 build=build/coverage
 cmake --preset coverage >/dev/null
 cmake --build --preset coverage \
-  --target ctxfs_unit ctxfs_golden fuzz_replay -- --quiet
+  --target ctxfs_unit ctxfs_golden fuzz_replay fuzz_corpus -- --quiet
 find "$build" -name '*.gcda' -delete
 # Not the tests that confine the process, which then could not write down what
 # it ran; and one that is slow without the optimiser.
 "$build/tests/unit/ctxfs_unit" --gtest_brief=1 \
   --gtest_filter='-Sandbox.*:*NotQuadratic' >"$build/unit.log" 2>&1
 "$build/tests/golden/ctxfs_golden" --gtest_brief=1 >"$build/golden.log" 2>&1
-"$build/tests/fuzz/fuzz_replay" tests/fuzz/corpus golden/*
+"$build/tests/fuzz/fuzz_replay" "$build/tests/fuzz/corpus" golden/*/
 (cd "$build/CMakeFiles/libctxfs.dir" && find core -name '*.gcda' |
   xargs -P "$(nproc)" -n 10 gcov -n 2>/dev/null) >"$build/gcov.txt" || true
 

@@ -4,18 +4,18 @@
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
-  liblz4-dev libxxhash-dev nlohmann-json3-dev libisal-dev libssl-dev zlib1g-dev
-  libflatbuffers-dev libjs-chart.js libseccomp-dev libcli11-dev scdoc)
-test=(libgtest-dev libgmock-dev libpng-dev python3 python3-pytest python3-numpy
+  libbz2-dev libfmt-dev liblz4-dev liblzma-dev libxxhash-dev nlohmann-json3-dev libisal-dev libssl-dev zlib1g-dev
+  libflatbuffers-dev libjs-chart.js libcurl4-openssl-dev libexpat1-dev libseccomp-dev libcli11-dev scdoc)
+test=(clang-format-14 nginx openssl libgtest-dev libgmock-dev libpng-dev python3 python3-pytest python3-numpy
   python3-cryptography python3-yaml zstd attr util-linux fio zsh fish man-db systemd)
 clients=(python3-venv python3-torch jq ffmpeg rsync ripgrep file tar chromium)
 demo=(attr chafa)
 bench=(libbenchmark-dev python3 python3-numpy)
-peers=(squashfs-tools squashfuse fuse-zip zstd python3 python3-venv)
+peers=(squashfs-tools squashfuse fuse-zip zstd python3 python3-venv curl nginx rclone)
 sanitizers=(clang-14 libclang-rt-14-dev llvm-14)
 package=(dpkg-dev file)
 package_test=(debootstrap lintian python3 python3-pytest util-linux)
-lint=(clang-14 clang-tidy-14 cppcheck python3)
+lint=(clang-14 clang-format-14 clang-tidy-14 cppcheck python3)
 
 wanted=()
 for set in "$@"; do

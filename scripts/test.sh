@@ -62,7 +62,7 @@ for part in "$@"; do
       scripts/install.sh sanitizers
       echo "== asan"
       cmake --preset asan >/dev/null
-      cmake --build --preset asan -- --quiet ctxfs ctxfs_unit ctxfs_golden
+      cmake --build --preset asan -- --quiet ctxfs ctxfs_api ctxfs_unit ctxfs_remote_unit ctxfs_golden
       ctest --preset asan -j"$jobs" -LE robustness
       ;;
     long)

@@ -1,0 +1,133 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures what generated files add to listing many small containers.
+
+    scripts/bench_documents.py [--bin DIR] [--scratch DIR] [--rounds N] [--count N]
+
+Trees of small containers of two formats that have generated files (JSON made of
+sections), and trees of the same containers without those: the types of their
+sections are made unknown, so that nothing is made of them. `find -size`, `ls -l`
+and `du` of both, on fresh mounts that take turns. Prints the ratios of seconds,
+and of the processor time of daemon and reader. What listing eight more files
+costs, of which none is generated, is the ratio of Shards of 10 and 2 entries.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import time
+import zlib
+
+import bench_lib as lib
+
+sys.path.insert(0, str(lib.ROOT / "tests" / "mount"))
+import shard  # noqa: E402
+
+GOLDEN = lib.ROOT / "golden"
+COMMANDS = {
+    "find -size": ["find", ".", "-size", "+0"],
+    "ls -lR": ["ls", "-lR", "."],
+    "du": ["du", "-s", "--apparent-size", "."],
+}
+PER_FOLDER = 100
+
+
+def copies(folder: pathlib.Path, source: pathlib.Path, count: int) -> pathlib.Path:
+    """`count` copies of a container, 100 in each folder."""
+    stored = source.read_bytes()
+    for i in range(count):
+        below = folder / f"{i // PER_FOLDER:03}"
+        below.mkdir(parents=True, exist_ok=True)
+        (below / f"{i:05}{source.suffix}").write_bytes(stored)
+    return folder
+
+
+def mcf_without(tools: lib.Tools, source: pathlib.Path) -> bytes:
+    """Without ModelInfo and QuantInfo (docs/mcf.md, section 3)."""
+    data = bytearray(source.read_bytes())
+    (count,), (directory,) = struct.unpack_from("<I", data, 12), struct.unpack_from("<Q", data, 16)
+    for at in range(directory, directory + 24 * count, 24):
+        (kind,) = struct.unpack_from("<I", data, at)
+        if kind in (1, 2):
+            struct.pack_into("<I", data, at, 0x900 + kind)
+    return bytes(data)
+
+
+def mem8_without(tools: lib.Tools, source: pathlib.Path) -> bytes:
+    """Without sections of a known type (docs/mem8.md, sections 2 and 3)."""
+    data = bytearray(source.read_bytes())
+    index = subprocess.run([tools.build / "ctxfs", "cat", f"{source}//.ctxfs/index.json"],
+                           check=True, capture_output=True).stdout
+    for section in json.loads(index):
+        data[section["offset"] - 3] = 0x40  # the type is before the length
+    struct.pack_into("<I", data, 8, zlib.crc32(data[12:]))
+    return bytes(data)
+
+
+def shard_of(count: int) -> bytes:
+    return shard.build([shard.entry(f"{i}.json", b"{}") for i in range(count)])
+
+
+def shard_without(tools: lib.Tools, source: pathlib.Path) -> bytes:
+    return shard_of(2)
+
+
+KINDS = {
+    "MCF, 2 of 15 files": (GOLDEN / "mcf" / "basic.mcf", mcf_without),
+    "MEM8, 8 of 10 files": (GOLDEN / "mem8" / "full.mem8", mem8_without),
+    "Shard, none of 10 files, and of 2": (pathlib.Path("ten.shard"), shard_without),
+}
+
+
+def measure(tools: lib.Tools, tree: pathlib.Path, command: list[str]) -> tuple[float, float]:
+    """Seconds, and processor seconds of the daemon and the command."""
+    with lib.mounted(tools.build, tree, tools.point):
+        daemon = lib.daemon_of(tools.point)
+        before, children = lib.cpu_of(daemon), sum(os.times()[2:4])
+        start = time.perf_counter()
+        subprocess.run(command, cwd=tools.point, check=True, stdout=subprocess.DEVNULL)
+        seconds = time.perf_counter() - start
+        used = lib.cpu_of(daemon) - before + sum(os.times()[2:4]) - children
+    return seconds, used
+
+
+def compare(tools: lib.Tools, name: str, args: argparse.Namespace) -> list[list[str]]:
+    source, without = KINDS[name]
+    if not source.is_absolute():
+        source = tools.scratch / source
+        source.write_bytes(shard_of(10))
+    folder = tools.scratch / f"{source.name}.trees"
+    stripped = folder.with_suffix(".without" + source.suffix)
+    stripped.write_bytes(without(tools, source))
+    trees = [copies(folder / "with", source, args.count),
+             copies(folder / "without", stripped, args.count)]
+    rows = []
+    for command, words in COMMANDS.items():
+        rounds = [[measure(tools, tree, words) for tree in trees] for _ in range(args.rounds)]
+        cells = []
+        for which in range(2):
+            ratios = [made[which] / plain[which] for made, plain in rounds]
+            cells.append("{} ({} to {})".format(*lib.spread(ratios, ".2f")))
+        seconds = lib.spread([made[0] for made, _ in rounds], ".2f")[0]
+        rows.append([name, command, seconds, *cells])
+    return rows
+
+
+def main() -> None:
+    options = lib.peer_options(__doc__, rounds=3)
+    options.add_argument("--count", type=int, default=10_000, help="containers in each tree")
+    args = options.parse_args()
+    tools = lib.Tools(args.bin.resolve(), lib.scratch_folder(args.scratch))
+    rows = []
+    for name in KINDS:
+        rows += compare(tools, name, args)
+    heads = ["generated", "by", "s", "with / without, seconds", "processor time"]
+    print(lib.table(f"{args.count:,} containers", heads, rows))
+
+
+if __name__ == "__main__":
+    main()
