@@ -8,20 +8,16 @@ import re
 import pytest
 
 import console
-from conftest import BIN
+from conftest import BIN, GOLDEN, formats
 
-PAGES = sorted((console.ROOT / "docs").glob("*.md"))
+PAGES = sorted((console.ROOT / "docs").rglob("*.md"))
 # The gallery needs the programs of tests/clients, and is run there.
 BLOCKS = [(page.stem, block) for page in PAGES if page.stem != "gallery"
           for block in console.blocks(page)]
-FORMATS = [
-    "columnshard", "conventions", "cowrie", "cvc", "gguf", "manifest", "mcf",
-    "megacontext", "mem8", "model_shard", "onnx", "safetensors", "sampleshard", "shard",
-    "sjgn", "tar", "torch", "wshard", "zip",
-]
+FORMAT_PAGES = sorted({page for one in formats() for page in one["docs"]})
 
 
-@pytest.mark.parametrize("page", FORMATS)
+@pytest.mark.parametrize("page", FORMAT_PAGES)
 def test_a_format_page_starts_with_a_mount(page):
     text = (console.ROOT / "docs" / f"{page}.md").read_text()
     assert text.index("## Try it\n") == text.index("\n## ") + 1
@@ -53,17 +49,55 @@ def test_rows_have_the_cells_of_their_header(page):
 
 @pytest.mark.parametrize("page", [*PAGES, *sorted(console.ROOT.glob("*.md"))], ids=lambda p: p.stem)
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)  # lambdas look like links
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (page.parent / target).exists(), target
 
 
-def test_the_worked_example_is_what_the_unit_tests_compile():
-    text = (console.ROOT / "CONTRIBUTING.md").read_text()
-    source = (console.ROOT / "tests" / "unit" / "example" / "pile.cc").read_text()
-    excerpts = re.findall(r"```cpp\n(.*?)```", text, re.DOTALL)
-    assert len(excerpts) == 5
-    for excerpt in excerpts:
-        assert excerpt in source
+def rows(text: str, heading: str) -> list[str]:
+    """The rows of the first table after a heading, without its head."""
+    table = text.partition(f"\n{heading}\n")[2].partition("\n|")[2].partition("\n\n")[0]
+    return table.splitlines()[2:]
+
+
+def pages_in(table: list[str]) -> set[str]:
+    """The pages that the rows of a table link to."""
+    return set(re.findall(r"\]\((?:docs/)?([\w.]+)\.md\)", "\n".join(table)))
+
+
+def compare_tables(root, known: list[dict]) -> None:
+    """README and docs/tree.md name each format's pages, README also its extensions, and
+    both those that stay files."""
+    readme = (root / "README.md").read_text()
+    contract = (root / "docs" / "tree.md").read_text()
+    shown = rows(readme, "## Which containers can you mount?")
+    primary = rows(contract, "## 3. Which primary files does each container have?")
+    pages = {page for one in known for page in one["docs"]}
+    assert pages_in(shown) == pages
+    assert pages_in(primary) == pages - {"conventions"}
+    for one in known:
+        mine = " ".join(row for row in shown if pages_in([row]) & set(one["docs"]))
+        assert all(f"`.{extension}`" in mine for extension in one["extensions"]), one["name"]
+    stay = [one for one in known if "stays_file" in one["traits"] and one["extensions"]]
+    words = {word for one in stay for word in [one["name"], *one["extensions"]]}
+    for text in (readme, contract):
+        [listed] = re.findall(r"common programs open \(([^)]*)\)", text.replace("\n", " "))
+        named = {word.lower().removeprefix("py") for word in listed.split(", ")}
+        assert named <= words
+        assert all(named & {one["name"], *one["extensions"]} for one in stay), listed
+
+
+def test_29_3_tables_of_formats_are_what_the_program_says():
+    compare_tables(console.ROOT, formats())
+
+
+def test_29_3_every_folder_and_page_of_formats_exists():
+    for one in formats():
+        assert one["golden"] and all((GOLDEN / folder).is_dir() for folder in one["golden"]), one
+        assert one["docs"] and all((console.ROOT / "docs" / f"{page}.md").exists()
+                                   for page in one["docs"]), one
+    folders = {folder for one in formats() for folder in one["golden"]}
+    assert folders == {path.name for path in GOLDEN.iterdir() if path.is_dir()}
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
@@ -83,14 +117,15 @@ def test_scripts_and_presets_that_pages_name_exist(page):
 def test_the_index_names_every_page():
     index = (console.ROOT / "docs" / "README.md").read_text()
     for path in [*PAGES, *(console.ROOT / "docs" / "man").glob("*.scd")]:
-        if path.stem != "README":
+        if path.stem not in {"README", *FORMAT_PAGES}:  # README.md names those
             assert f"]({path.relative_to(console.ROOT / 'docs')})" in index, path.name
 
 
 def test_troubleshooting_has_the_messages_of_the_code():
     """The messages in the first column are what the program prints."""
     code = "".join(p.read_text() for p in (console.ROOT / "fs").rglob("*.cc"))
-    code += "".join(p.read_text() for p in (console.ROOT / "core" / "formats").glob("*.cc"))
+    for folder in ("formats", "vfs"):
+        code += "".join(p.read_text() for p in (console.ROOT / "core" / folder).glob("*.cc"))
     # String literals are joined over lines.
     code = re.sub(r'"\s*"', "", code).replace('device + "', '"/dev/fuse')
     text = (console.ROOT / "docs" / "troubleshooting.md").read_text()

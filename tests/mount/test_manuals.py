@@ -11,7 +11,8 @@ import console
 from conftest import BIN, ROOT, run
 
 SOURCES = sorted((ROOT / "docs" / "man").glob("*.scd"))
-COMMANDS = ("umount", "mounts", "ls", "cat", "info", "check", "extract", "report", "formats", "help")
+COMMANDS = ("umount", "mounts", "ls", "cat", "info", "check", "extract", "report", "cache info",
+            "cache clear", "cache warm", "formats", "version", "help")
 EXIT_CODES = re.findall(
     r"^  k\w+ = (\d+),$", (ROOT / "fs" / "exit_code.h").read_text(), re.MULTILINE
 )
@@ -73,23 +74,23 @@ def synopsis_of(command: str, names: dict[str, str]) -> set[str]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_manual_and_completions_agree(command):
-    names = helped(help_of("ctxfs", command))
+    names = helped(help_of("ctxfs", *command.split()))
     assert "--help" in names
-    assert offered("ctxfs", command, "-") == set(names)
+    assert offered("ctxfs", *command.split(), "-") == set(names)
     assert synopsis_of(command, names) == set(names.values()) - {"--help"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_parser_takes_what_the_help_lists(command):
-    for name in helped(help_of("ctxfs", command)):
-        told = run(BIN / "ctxfs", command, name).stderr.decode()
+    for name in helped(help_of("ctxfs", *command.split())):
+        told = run(BIN / "ctxfs", *command.split(), name).stderr.decode()
         assert "unknown option" not in told, name
 
 
 def test_every_option_is_described_once():
     names = set()
     for command in COMMANDS:
-        names |= set(helped(help_of("ctxfs", command)))
+        names |= set(helped(help_of("ctxfs", *command.split())))
     text = section(page("ctxfs.1"), "OPTIONS")
     assert described(text) == names | {"-V", "--version"}
     heads = [line for line in text.splitlines() if line.startswith("*")]
@@ -141,6 +142,23 @@ def test_exit_codes():
     assert re.findall(r"\*(\d+)\*", fsck) == ["0", "4", "8", "12", "16"]
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_28_10_each_help_has_the_exit_codes(command):
+    """And the manual has the same ones for the command."""
+    text = help_of("ctxfs", *command.split()).partition("\nexit codes:\n")[2].partition("\n\n")[0]
+    codes = re.findall(r"(?<![\w.])(\d+)(?= )", text)
+    assert codes[:2] in (["0", "1"], ["7"]), text
+    status = section(page("ctxfs.1"), "EXIT STATUS")
+    [part] = [part for part in status.split("\n\n") if f"*{command}*" in part]
+    named = re.findall(r"(?<![\w.(])(\d+)(?=\s)", part)
+    assert codes == named, (part, text)
+
+
+def test_28_10_the_help_of_fsck_has_its_codes():
+    text = help_of("fsck.ctxfs").partition("\nexit codes:\n")[2]
+    assert re.findall(r"(?<!\w)(\d+)(?= )", text) == ["0", "4", "8", "12", "16"]
+
+
 def test_exit_codes_of_the_help(fuse):
     codes = help_of("mount.ctxfs").partition("Exit codes: ")[2]
     assert re.findall(r"(?<!\w)(\d)(?= )", codes) == EXIT_CODES
@@ -177,7 +195,7 @@ def examples() -> list[str]:
             found += code.splitlines()
     for command in ("mount", *COMMANDS):
         found += re.findall(r"^ +((?:ctxfs|mount\.ctxfs|fsck\.ctxfs) .*)$",
-                            help_of("ctxfs", command).partition("xamples:\n")[2], re.MULTILINE)
+                            help_of("ctxfs", *command.split()).partition("xamples:\n")[2], re.MULTILINE)
     return [line for line in found if re.match(r"(ctxfs|mount\.ctxfs|fsck\.ctxfs) ", line)]
 
 
