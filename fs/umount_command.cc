@@ -2,8 +2,10 @@
 //
 // ctxfs umount. A build without FUSE has it, too: it needs no libfuse.
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "core/base/text.h"
 #include "fs/commands/arguments.h"
@@ -14,6 +16,11 @@
 
 namespace ctxfs {
 namespace {
+
+// What looks at every mount, as `ctxfs mounts` and the completion of shells do,
+// has a file of this one open for a moment.
+constexpr std::chrono::milliseconds kPatience{1000};
+constexpr std::chrono::milliseconds kPause{10};
 
 /// Returns `path` as the mount table has it. The mount point itself is not
 /// looked at, because its daemon may be dead.
@@ -41,11 +48,23 @@ std::string WhyNotOurs(const std::string& path) {
          ", not one of ctxfs; unmount it with umount(8)";
 }
 
+/// Unmounts `path`, and waits for up to kPatience while it is in use. Returns 0
+/// or a positive errno.
+int UnmountPatiently(const std::string& path) {
+  int failed = Unmount(path, /*lazy=*/false);
+  for (auto waited = kPause; failed == EBUSY && waited <= kPatience;
+       waited += kPause) {
+    std::this_thread::sleep_for(kPause);
+    failed = Unmount(path, /*lazy=*/false);
+  }
+  return failed;
+}
+
 int RunUmount(const Arguments& arguments) {
   const std::string& path = arguments.operands.front();
   std::string why = WhyNotOurs(path);
   if (why.empty()) {
-    const int failed = Unmount(path, /*lazy=*/false);
+    const int failed = UnmountPatiently(path);
     if (failed == 0) return 0;
     why = WhyNotUnmounted(path, failed);
   }

@@ -2,6 +2,7 @@
 """Mounts containers for tests, for real, and takes them away again."""
 
 import contextlib
+import ctypes
 import functools
 import itertools
 import json
@@ -24,10 +25,21 @@ OPTIONS = os.environ.get("CTXFS_MOUNT_OPTIONS", "").split()
 SESSION_DIRECTORY = pytest.StashKey[pathlib.Path]()
 
 
+def see_no_other_mounts():
+    """Enters a mount namespace of its own, if the user may. `ctxfs mounts` and the
+    completion of shells read a file of every mount they see, which is busy meanwhile
+    and counts the request: those of sessions beside this one, too."""
+    clone_newns, ms_rec_private = 0x20000, 0x44000
+    libc = ctypes.CDLL(None)
+    if libc.unshare(clone_newns) == 0:
+        libc.mount(None, b"/", None, ctypes.c_ulong(ms_rec_private), None)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
     """A directory of this session's own: tests open theirs and its parents to
     other users, which any other session would undo as it starts."""
+    see_no_other_mounts()
     if config.option.basetemp is None:
         config.option.basetemp = pathlib.Path(tempfile.mkdtemp(prefix="ctxfs-")) / "tests"
         config.stash[SESSION_DIRECTORY] = config.option.basetemp.parent

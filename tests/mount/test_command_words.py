@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import subprocess
 
 import pytest
 
@@ -127,6 +128,15 @@ def test_a_mount_may_follow_another_at_once(fuse, tmp_path):
         done = run(CTXFS, "mount", EPISODE, tmp_path / "mnt")
         assert done.returncode == 0, done.stderr
         assert run(CTXFS, "umount", tmp_path / "mnt").returncode == 0
+
+
+def test_umount_waits_for_who_looks_at_a_mount_for_a_moment(mount):
+    mounted = mount(EPISODE)
+    with subprocess.Popen(("sh", "-c", f"exec 3<{mounted / 'reward'}; echo; sleep 0.2"),
+                          stdout=subprocess.PIPE) as reader:
+        reader.stdout.readline()
+        done = run(CTXFS, "umount", mounted.point)
+        assert done.returncode == 0, done.stderr
 
 
 def test_28_10_umount_of_a_dead_mount(mount):
