@@ -28,9 +28,9 @@ R CatchBadAlloc(const Work& work) {
   }
 }
 
-/// Memory that counts for no thread's work, whoever frees it. The last reader
-/// of a block that was evicted may be opening a container: bytes that it did
-/// not take would be taken off from what it may.
+/// Allocates memory that is charged to no thread (HeapMeter). The thread that
+/// frees an evicted block may be opening a container. Bytes that it frees
+/// without having allocated them would lower the count of what it has taken.
 template <typename T>
 struct UnmeteredAllocator {
   using value_type = T;

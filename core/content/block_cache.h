@@ -32,17 +32,18 @@ class SpillStore;
 /// the budget is produced when nothing else is, and kept alone until another
 /// takes its place: a reader of it would else produce it at every read.
 ///
-/// Work may read through the cache: a block of a container that is a block of
-/// another container itself. No two threads wait for each other:
-///  - What work reads does not need that work again, so waiting for its end has
-///    an end.
-///  - A thread waits for memory before it begins, and holds nothing meanwhile.
-///    A thread that works already waits for memory only while another works
-///    that waits for nothing. Then the one that holds most goes on, over the
-///    budget: others would add to what it holds.
-/// The last block that work has read stays even if that exceeds the budget, up
-/// to limits::kNestedBytes: the next work mostly reads it too, and however
-/// small the cache, a reader of all of a container has it decoded once.
+/// Work may read other blocks through the cache: a container can be a block of
+/// another container. Threads cannot deadlock:
+///  - Blocks do not depend on each other in a circle, so a thread never waits
+///    for work that waits for it.
+///  - A thread reserves memory before its work begins, and holds none while it
+///    waits. Nested work, whose thread already holds some, waits only while a
+///    thread is running that waits for nothing. If there is none, the thread
+///    with the largest reservation goes on and exceeds the budget.
+/// The block that work has read last stays in memory, up to
+/// limits::kNestedBytes, even if that exceeds the budget. The next work mostly
+/// reads it too, so that a reader of a whole nested container has its outer
+/// block decoded once, however small the cache.
 class BlockCache {
  public:
   struct Stats {

@@ -10,9 +10,9 @@
 
 namespace ctxfs {
 
-/// Guards the bytes [offset, offset + length) of a container: reads fail unless
-/// their checksum has matched. All of them are read for that once, before the
-/// first read; the verdict is kept, an I/O error is not.
+/// Verifies the bytes [offset, offset + length) of a container before the first
+/// read of any of them. That reads all of them once. The verdict is kept, and
+/// reads fail if the checksum did not match; an I/O error is not kept.
 class ChecksumGuard {
  public:
   struct Guarded {

@@ -14,7 +14,7 @@ Status ReadThrough(const Content& content, const ReadContext& context,
                    const Sink& sink) {
   // An empty file may be a damaged one.
   if (content.size() == 0) return content.Verify(context);
-  // Of each source, as many bytes as the inner scopes say.
+  // 0 bytes: scopes within this one say how much of each source is read.
   const ReadAhead all(0, ReadAhead::Likelihood::kCertain);
   Window window;
   for (uint64_t at = 0; at < content.size(); at += limits::kMiB) {

@@ -48,8 +48,8 @@ Result<SpillStore::Pinned> SpillStore::Reserve(uint64_t size) {
     Result<Pinned> part = file_->Reserve(size);
     if (part || part.error().sys_errno != ENOSPC) return part;
     const Evicted evicted = EvictOldest();
-    // Room comes when a block has been decoded, or the last reader of an
-    // evicted one has left.
+    // The file is in use, but by no block that can be evicted: by one that is
+    // being decoded, or by an evicted one that still has readers. Either ends.
     const bool ends = evicted == Evicted::kNone && bytes() > 0;
     if (ends || evicted == Evicted::kNoneYet) return Pinned();
     if (evicted == Evicted::kNone) return part;

@@ -16,10 +16,10 @@ namespace ctxfs {
 
 /// Keeps the bytes of blocks that are too large for the BlockCache in a
 /// temporary file. Each is decoded once, in pieces, and verified before any
-/// byte is served. The one that was not used for longest makes room for
-/// others, but not while its readers go on: they have four times as long as it
-/// took to decode it, so that readers of more than there is room for take turns
-/// and do not decode for every read. Safe for any number of threads.
+/// byte is served. The least recently used block is evicted first, but while it
+/// is read, not before four times as long has passed as decoding it took.
+/// Readers of more blocks than there is room for therefore take turns, and do
+/// not decode a block for every read. Safe for any number of threads.
 class SpillStore {
  public:
   using Pinned = std::shared_ptr<const SpillFile::Part>;
