@@ -22,9 +22,9 @@ class DirectoryListing final : public Listing {
     Show(std::move(layers));
   }
 
-  /// Listing needs to read only for files that may not exist. A container whose
-  /// ctime has changed is renewed first. If more has changed, that fails, and
-  /// those names are listed unexamined.
+  /// Renews a container whose ctime has changed, since listing may read it to
+  /// find out whether a file exists. If more than its ctime has changed, the
+  /// renewal fails, and such names are listed unexamined.
   Status Rewind(const ReadContext& context) override {
     if (!layers_.back().place.source->CheckUnchanged()) {
       auto now = resolver_.Layers(directory_, /*fresh=*/true, context);
@@ -44,7 +44,7 @@ class DirectoryListing final : public Listing {
 
   std::optional<Name> At(uint64_t index, bool attributes,
                          const ReadContext& context) const override {
-    // A name that may change is not told with attributes.
+    // The kernel would cache the attributes of a name that may change.
     attributes = attributes && immutable();
     const Listing& first = *layers_.front().names;
     const uint64_t before = first.count();

@@ -50,8 +50,9 @@ class DirectoryWatch {
   /// The kernel has forgotten `directory`.
   void Forget(Inode directory);
 
-  /// Tells nothing any more. Returns at once: a report may wait for a request
-  /// that nobody answers any more. The destructor waits for it.
+  /// Ends the reports. Does not wait for one that is running, because it may be
+  /// blocked in the kernel by a request that is no longer answered. The
+  /// destructor waits for it.
   void Stop();
 
  private:

@@ -11,10 +11,11 @@ Status CheckUnchanged(const OpenFile& file) {
                                    : file.made_from->CheckUnchanged();
 }
 
-/// Whether a read finds out by itself that what the file is made from has
-/// changed. One of a document that was made before does not, and neither does
-/// one past the end, which the kernel would take for the file's end. One that
-/// fails may give another reason.
+/// Whether a successful read proves that the source of the file is unchanged. A
+/// read of a generated document that is in memory does not touch its source. A
+/// read past the end touches nothing, and the kernel would take its empty
+/// answer for the end of the file. A failed read may have failed for another
+/// reason than a change.
 bool AsksItsSource(const OpenFile& file, uint64_t offset, size_t length) {
   return file.made_from == nullptr ||
          file.content.ReadsOnly(*file.made_from, offset, length);

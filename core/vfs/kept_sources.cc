@@ -36,7 +36,7 @@ void KeptSources::Keep(Inode inode, SourcePtr source) {
   std::list<Kept> one;
   one.push_back({inode, std::move(source), Clock::now()});
   const MutexLock lock(mutex_);
-  // Open containers, and files that programs have open, come first.
+  // Leaves descriptors for containers and for files that programs have open.
   if (!Descriptors::HaveRoom(2 * limits::kOpenContainers + kept_.size())) {
     return;
   }

@@ -17,8 +17,8 @@ namespace ctxfs {
 /// first. Safe for any number of threads.
 class KeptSources {
  public:
-  /// `lasting`: how long a name may be believed to lead to the file that it led
-  /// to. Nothing is kept unless that is longer than a second.
+  /// `lasting`: how long a file is used without looking up its name again
+  /// (-o timeout=). Nothing is kept unless that is longer than a second.
   explicit KeptSources(std::chrono::seconds lasting) : lasting_(lasting) {}
 
   /// The open file that was kept for `inode`; null if there is none, if it has

@@ -28,9 +28,9 @@ class Listing {
     Inode inode = 0;
     std::string name;
     bool directory = false;
-    /// False when it could not be found out; then `directory` says nothing.
+    /// False if the file could not be examined; `directory` is then unset.
     bool type_known = true;
-    /// Where they cost little to tell, and may be told unasked.
+    /// Set if they need no large read and the kernel may cache them.
     std::optional<Attributes> attributes = std::nullopt;
     bool link = false;        // a symbolic one
     bool has_others = false;  // names with the same inode: hard links
@@ -51,14 +51,14 @@ class Listing {
   virtual std::optional<Name> At(uint64_t index, bool attributes,
                                  const ReadContext& context) const = 0;
 
-  /// Whether a name is in the directory, if that can be told at once; false if
-  /// it cannot.
+  /// Whether a name is in the directory. False, too, if finding out would take
+  /// long.
   virtual bool Has(std::string_view /*name*/,
                    const ReadContext& /*context*/) const {
     return false;
   }
 
-  /// Whether Rewind can only find the same again.
+  /// Whether Rewind never changes the names.
   virtual bool immutable() const { return true; }
 };
 

@@ -253,8 +253,8 @@ void Mirror::Retire(Inode inode) {
 
 Inode Mirror::HeldAs(Inode directory, std::string_view name,
                      Inode inode) const {
-  // So many look-ups of one name that were retired are gone past. Those that
-  // were forgotten have left gaps.
+  // Passes up to 8 retired inodes of the name. Between them there may be gaps:
+  // inodes that the kernel has forgotten.
   constexpr int kMostGone = 8;
   Inode after = inode;
   for (int i = 0; any_retired_ && i < kMostGone; ++i, after = After(after)) {

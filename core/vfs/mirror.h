@@ -35,9 +35,9 @@ class Mirror {
   /// Inodes of mirrored files have this bit, and no others.
   static constexpr Inode kBit = Inode{1} << 63;
 
-  /// What follows the name of a file that is a container and stays a file, or
-  /// of a folder whose files are one, in the name of the directory that shows
-  /// what is in it.
+  /// The suffix of a directory that shows the contents of a container beside
+  /// it: of a file that a mirror shows as a file, or of a folder whose files
+  /// are one container.
   static constexpr std::string_view kInside = "~dir";
 
   struct Options {
@@ -97,8 +97,8 @@ class Mirror {
   /// container's. Its name is found under another inode from now on.
   void Retire(Inode inode);
 
-  /// Returns the inode that Lookup gives for `name` in `directory`, which List
-  /// gave as `inode`: another one if that is retired, or was.
+  /// Returns the inode that Lookup gives for `name` in `directory`. It differs
+  /// from `inode`, which List gave, if an inode of that name was retired.
   Inode InodeNow(Inode directory, std::string_view name, Inode inode) const;
 
   /// Returns everything in `directory`, in no order, without opening any
@@ -162,8 +162,8 @@ class Mirror {
   /// The same, of what directory_ has under that name.
   Maybe<Found> SeeFile(const Place& place, std::string_view name,
                        bool probe) const;
-  /// Returns the container that NAME~dir is, NAME being a file that stays one,
-  /// or a folder of which a file in it makes a container.
+  /// Returns the container that is shown as NAME~dir. NAME is a file of a
+  /// format with Traits::stays_file, or a folder with a Format::folder_index.
   Maybe<Found> SeeInside(const Place& place, std::string_view name) const;
   /// The file `name` if it is a container that stays a file; a directory.
   Maybe<Found> SeeContained(const Place& place, std::string_view name) const;
@@ -173,8 +173,8 @@ class Mirror {
                               const Node& folder) const;
   static Inode InodeOf(Inode parent, std::string_view name,
                        const FileIdentity& identity, Kind kind);
-  /// The inode by which the kernel holds `name`, where Lookup had to take one
-  /// after `inode`; else `inode`.
+  /// Returns the inode by which the kernel holds `name`. It comes after `inode`
+  /// if Lookup found that retired.
   Inode HeldAs(Inode directory, std::string_view name, Inode inode) const
       CTXFS_REQUIRES(mutex_);
   /// The next one to be tried if `inode` is another file's.

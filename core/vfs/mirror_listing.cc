@@ -123,7 +123,8 @@ std::shared_ptr<Mirror::Listed> Mirror::ListedAt(Inode directory) {
 
 Result<std::shared_ptr<const DirectorySnapshot>> Mirror::List(
     Inode directory, const ReadContext& context) {
-  // A directory's times do not tell when a file in it becomes a container.
+  // How long a snapshot is used. A file that becomes a container does not
+  // change the mtime of its directory.
   constexpr std::chrono::seconds kMoment(1);
   const Place place = CTXFS_TRY(PlaceOf(directory));
   const Directory::Item found =

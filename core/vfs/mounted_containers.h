@@ -91,8 +91,9 @@ class MountedContainers {
   /// kLimit if that has more files than there is memory for.
   const Status& top_status() const { return top_status_; }
 
-  /// The number of what is attached at `attachment.at`: the same for every
-  /// mount but for one chance in two billion.
+  /// Attaches a container, unless one is attached there, and returns its
+  /// number. The number is a hash of the place, the same in every mount unless
+  /// two places collide, which has a chance of one in two billion.
   Number Attach(const Attachment& attachment);
 
   /// The tree, opened if it is not; kStale for one that was detached or lost.
@@ -106,16 +107,16 @@ class MountedContainers {
   /// `number` and the containers that it is in, outermost first.
   std::vector<Number> Chain(Number number) const;
 
-  /// Replaces the container `old` by what `reopen` opens, or what Open does if
-  /// that is null, and closes everything inside. Does nothing if `old` is not
-  /// open here any more. Fails with kStale if that opens another container,
-  /// which is then lost if `lose`.
+  /// Opens the container `old` anew, by `reopen` or, if that is null, by Open,
+  /// and closes everything in it. Does nothing if `old` was closed or replaced
+  /// meanwhile. Fails with kStale if the bytes are now those of another
+  /// container; with `lose` the container is then lost.
   Status Renew(Number number, const Tree& old, const Reopen& reopen, bool lose,
                const ReadContext& context);
 
-  /// Lost is a container in whose place another one was found: its nodes are
-  /// not those that the kernel knows, so opening it fails with kStale until it
-  /// is detached.
+  /// Marks a container as lost: another one has taken its place, with other
+  /// nodes than the kernel knows. Opening it fails with kStale until it is
+  /// detached.
   void Lose(Number number);
   bool IsLost(Number number) const;
 

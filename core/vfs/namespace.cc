@@ -94,7 +94,7 @@ Result<OpenFile> Namespace::Reopen(Inode inode, const OpenFile& file,
   }
   CTXFS_TRY(resolver_.RenewFor(inode, attempt, context));
   Result<OpenFile> opened = Open(inode, context);
-  // A document that differs each time: its reader goes on in the one begun.
+  // The text differs at each open, so the reader keeps the one it has begun.
   if (opened && file.lifetime == Lifetime::kNone) {
     opened->content = file.content;
   }
@@ -112,7 +112,7 @@ Result<std::string> Namespace::ReadLink(Inode inode,
 
 Maybe<EntryInfo> Namespace::Describe(Inode inode,
                                      const ReadContext& context) const {
-  // What was verified before a change of ctime is not verified now.
+  // FindFresh, because a change of ctime invalidates the verdicts.
   const Place place = CTXFS_TRY(resolver_.FindFresh(inode, context));
   return place.source->Describe(place.node, context);
 }

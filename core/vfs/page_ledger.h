@@ -46,7 +46,7 @@ class PageLedger {
 
  private:
   mutable Mutex mutex_;
-  /// While there was none, all pages are good.
+  /// All pages are good as long as this is 0.
   uint64_t renewals_ CTXFS_GUARDED_BY(mutex_) = 0;
   std::unordered_set<NodeId> opened_ CTXFS_GUARDED_BY(mutex_);
 };

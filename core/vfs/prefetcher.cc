@@ -8,9 +8,10 @@
 namespace ctxfs {
 namespace {
 
-// Smaller ones are made faster than a thread is woken.
+// Bytes of an entry. Decoding a smaller one takes less time than waking a
+// thread.
 constexpr uint64_t kSmallest = 256 * 1024;
-// Entries under way or done before their reader comes.
+// Entries that are prepared ahead of the reader.
 constexpr uint32_t kDepth = 2;
 
 }  // namespace

@@ -17,9 +17,9 @@
 
 namespace ctxfs {
 
-/// Decodes and verifies entries before they are read, once a reader has read an
-/// entry to its end and begun the next: that goes on while another is served.
-/// Best effort: what fails here fails again, and is told, when it is read.
+/// Decodes and verifies entries in threads of its own before they are read. It
+/// begins when a reader has read an entry to its end and starts to read the
+/// next one. Best effort: errors are reported when the entry is read.
 class Prefetcher {
  public:
   Prefetcher(BlockCache& cache, uint64_t budget);
