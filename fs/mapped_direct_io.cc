@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Older libraries have no name for FUSE_DIRECT_IO_ALLOW_MMAP, a bit of the
-// answer to FUSE_INIT. There the answer passes through a function that sets it,
-// as all other answers do, which it leaves alone.
+// libfuse before 3.17 cannot set FUSE_DIRECT_IO_ALLOW_MMAP, a bit of the answer
+// to FUSE_INIT. With such a library all answers are written by a function of
+// ours, which sets the bit in the first one and leaves the others alone.
 #include "fs/mapped_direct_io.h"
 
 #include <linux/fuse.h>

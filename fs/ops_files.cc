@@ -32,9 +32,9 @@ struct Opening {
   bool direct = false;
 };
 
-/// Whether a page of a file may be half readable: the kernel reads whole pages,
-/// and would lose the sound half. Files of which that is not known yet are
-/// looked through if they are small.
+/// Whether a page of the file may contain readable and unreadable bytes. The
+/// kernel reads whole pages and would fail for the readable ones, too. Up to
+/// 4 MiB that were not verified yet are verified to find out.
 bool IsPartlyUnreadable(const Server& server, const OpenFile& file,
                         const ReadContext& context) {
   uint64_t budget = 4 * limits::kMiB;
@@ -61,9 +61,9 @@ Result<Opening> OpenFileAt(Server& server, Inode inode,
                  std::move(now), direct};
 }
 
-/// Whether reading a file can take so long that its reader gives up. The kernel
-/// reads ahead without saying for whom, so the only sign that a reader is gone
-/// is that it closes the file. Asking for that sign costs a request.
+/// Whether reading a file can take so long that its reader gives up. Requests
+/// of the kernel's read-ahead name no reader, so the only sign that the reader
+/// is gone is the FLUSH when it closes the file. A FLUSH costs a request.
 bool ReadsMayTakeLong(const OpenFile& file) {
   return file.content.WorkExceeds(limits::kMiB);
 }

@@ -164,7 +164,7 @@ constexpr std::string_view kIgnored[] = {
     // for mount(8) and fstab themselves
     "defaults", "auto", "noauto", "user", "user=", "users", "nouser", "owner",
     "group", "nofail", "_netdev", "comment=",
-    // what always holds, or changes nothing
+    // in force anyway, or without effect on a read-only mount
     "ro", "rw", "default_permissions", "exec", "noexec", "suid", "nosuid",
     "dev", "nodev", "async", "sync", "atime", "noatime", "relatime",
     "norelatime", "strictatime", "nostrictatime", "nodiratime", "diratime",

@@ -51,10 +51,11 @@ class PendingRequest {
 /// that read from the kernel therefore always come back for the next request,
 /// and for the news that a caller has given up.
 ///
-/// A caller that gives up is refused at once, whether or not its request is
-/// being worked on. The work goes on for a moment and then stops. A program
-/// whose signals cannot be told apart repeats its request at once, and finds
-/// that work still going on; otherwise each signal would undo it.
+/// A caller that gives up gets EINTR at once, whether or not its request is
+/// being worked on. The work stops a moment later, because the caller may
+/// repeat the request at once: a program with a profiler's timer does so at
+/// each signal. The repeated request then joins the work, which would otherwise
+/// start anew each time.
 class RequestPool {
  public:
   struct Stats {
