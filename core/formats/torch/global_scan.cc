@@ -16,110 +16,12 @@
 #include "core/formats/torch/limits.h"
 #include "core/formats/torch/memo.h"
 #include "core/formats/torch/names.h"
+#include "core/formats/torch/opcodes.h"
 #include "core/formats/torch/pickle_input.h"
 #include "core/formats/torch/text_opcodes.h"
 
 namespace ctxfs::torch {
 namespace {
-
-/// What follows an opcode.
-enum class Operand : uint8_t {
-  kUnknownOpcode,
-  kNone,
-  kFixed,    // `width` bytes
-  kCounted,  // a size of `width` bytes, and as many bytes
-  kLine,
-  kTwoLines,
-};
-
-/// What an opcode does after it has taken its values from the stack.
-enum class Action : uint8_t {
-  kNothing,
-  kPush,  // a value that is not text
-  kPushText,
-  kPushQuoted,   // a text with quotes and escapes, of protocol 0
-  kPushEscaped,  // a text with \u escapes, of protocol 0
-  kMark,
-  kAgain,    // pushes the top value once more
-  kPut,      // to the memo, at the operand's number
-  kPutLine,  // at the number that is the operand's text
-  kPutNext,
-  kGet,
-  kGetLine,
-  kGlobal,
-  kStackGlobal,
-  kExtension,
-  kStop,
-};
-
-constexpr uint8_t kToMark = 0xFF;
-
-struct OpcodeLayout {
-  Operand operand = Operand::kUnknownOpcode;
-  uint8_t width = 0;
-  uint8_t pops = 0;  // values, or kToMark: the last mark and all above it
-  Action action = Action::kNothing;
-};
-
-constexpr std::array<OpcodeLayout, 256> MakeOpcodes() {
-  using O = Operand;
-  using A = Action;
-  std::array<OpcodeLayout, 256> all{};
-  const auto set = [&all](std::string_view codes, OpcodeLayout opcode) {
-    for (const char code : codes)
-      all[static_cast<unsigned char>(code)] = opcode;
-  };
-  set("(", {O::kNone, 0, 0, A::kMark});
-  set(".", {O::kNone, 0, 0, A::kStop});
-  set("2", {O::kNone, 0, 0, A::kAgain});
-  // POP, APPEND, BUILD; SETITEM; POP_MARK, APPENDS, SETITEMS, ADDITEMS.
-  set("0ab", {O::kNone, 0, 1, A::kNothing});
-  set("s", {O::kNone, 0, 2, A::kNothing});
-  set("1eu\x90", {O::kNone, 0, kToMark, A::kNothing});
-  // PROTO, FRAME, READONLY_BUFFER.
-  set("\x80", {O::kFixed, 1, 0, A::kNothing});
-  set("\x95", {O::kFixed, 8, 0, A::kNothing});
-  set("\x98", {O::kNone, 0, 0, A::kNothing});
-  // Plain values and empty containers; NEXT_BUFFER.
-  set("N])}\x88\x89\x8F\x97", {O::kNone, 0, 0, A::kPush});
-  set("FILP", {O::kLine, 0, 0, A::kPush});
-  set("K", {O::kFixed, 1, 0, A::kPush});
-  set("M", {O::kFixed, 2, 0, A::kPush});
-  set("J", {O::kFixed, 4, 0, A::kPush});
-  set("G", {O::kFixed, 8, 0, A::kPush});
-  // LONG1 and bytes.
-  set("C\x8A", {O::kCounted, 1, 0, A::kPush});
-  set("B\x8B", {O::kCounted, 4, 0, A::kPush});
-  set("\x8E\x96", {O::kCounted, 8, 0, A::kPush});
-  set("U\x8C", {O::kCounted, 1, 0, A::kPushText});
-  set("TX", {O::kCounted, 4, 0, A::kPushText});
-  set("\x8D", {O::kCounted, 8, 0, A::kPushText});
-  set("S", {O::kLine, 0, 0, A::kPushQuoted});
-  set("V", {O::kLine, 0, 0, A::kPushEscaped});
-  // Containers and objects of the values above a mark: TUPLE, LIST, DICT,
-  // FROZENSET, OBJ; of one (TUPLE1, BINPERSID), two (TUPLE2, REDUCE, NEWOBJ)
-  // and three (TUPLE3, NEWOBJ_EX) values.
-  set("tldo\x91", {O::kNone, 0, kToMark, A::kPush});
-  set("\x85Q", {O::kNone, 0, 1, A::kPush});
-  set("\x86R\x81", {O::kNone, 0, 2, A::kPush});
-  set("\x87\x92", {O::kNone, 0, 3, A::kPush});
-  set("q", {O::kFixed, 1, 0, A::kPut});
-  set("r", {O::kFixed, 4, 0, A::kPut});
-  set("p", {O::kLine, 0, 0, A::kPutLine});
-  set("\x94", {O::kNone, 0, 0, A::kPutNext});
-  set("h", {O::kFixed, 1, 0, A::kGet});
-  set("j", {O::kFixed, 4, 0, A::kGet});
-  set("g", {O::kLine, 0, 0, A::kGetLine});
-  set("c", {O::kTwoLines, 0, 0, A::kGlobal});
-  set("i", {O::kTwoLines, 0, kToMark, A::kGlobal});
-  set("\x93", {O::kNone, 0, 0, A::kStackGlobal});
-  set("\x82", {O::kFixed, 1, 0, A::kExtension});
-  set("\x83", {O::kFixed, 2, 0, A::kExtension});
-  set("\x84", {O::kFixed, 4, 0, A::kExtension});
-  return all;
-}
-
-constexpr std::array<OpcodeLayout, 256> kOpcodes = MakeOpcodes();
 
 /// A value on the stack: where its text is in `texts_`, or one of these.
 using Value = uint32_t;
@@ -139,6 +41,9 @@ class GlobalScan {
   Result<bool> Run(uint64_t& end);
 
  private:
+  using Operand = Opcode::Operand;
+  using Effect = Opcode::Effect;
+
   bool going() const { return !stopped_ && !error_; }
   void Fail(Error error) {
     if (!error_) error_ = std::move(error);
@@ -155,10 +60,10 @@ class GlobalScan {
   /// The bytes up to the next line feed.
   std::optional<std::string> Line();
 
-  void ReadOperand(const OpcodeLayout& opcode);
-  void Apply(const OpcodeLayout& opcode);
-  void ApplyText(Action action);
-  void ApplyMemo(Action action);
+  void ReadOperand(const Opcode& opcode);
+  void Apply(const Opcode& opcode);
+  void ApplyText(Effect effect);
+  void ApplyMemo(Effect effect);
   /// Puts the top value into the memo.
   void Put(uint64_t key);
 
@@ -196,8 +101,8 @@ Result<bool> GlobalScan::Run(uint64_t& end) {
     }
     const auto code = static_cast<uint8_t>(Number(1));
     if (!going()) break;
-    const OpcodeLayout& opcode = kOpcodes[code];
-    if (opcode.operand == Operand::kUnknownOpcode) {
+    const Opcode& opcode = kOpcodes[code];
+    if (opcode.operand == Operand::kUnknown) {
       std::array<char, 40> text{};
       std::snprintf(text.data(), text.size(), "opcode 0x%02x is not known",
                     code);
@@ -268,13 +173,13 @@ std::optional<std::string> GlobalScan::Line() {
   return std::nullopt;
 }
 
-void GlobalScan::ReadOperand(const OpcodeLayout& opcode) {
+void GlobalScan::ReadOperand(const Opcode& opcode) {
   switch (opcode.operand) {
     case Operand::kFixed:
       number_ = Number(opcode.width);
       return;
     case Operand::kCounted:
-      text_ = Counted(Number(opcode.width), opcode.action == Action::kPushText);
+      text_ = Counted(Number(opcode.width), opcode.effect == Effect::kPushText);
       return;
     case Operand::kLine:
       text_ = Line();
@@ -284,65 +189,65 @@ void GlobalScan::ReadOperand(const OpcodeLayout& opcode) {
       second_text_ = Line();
       return;
     case Operand::kNone:
-    case Operand::kUnknownOpcode:
+    case Operand::kUnknown:
       return;
   }
 }
 
-void GlobalScan::Apply(const OpcodeLayout& opcode) {
+void GlobalScan::Apply(const Opcode& opcode) {
   PopValues(opcode.pops);
-  switch (opcode.action) {
-    case Action::kNothing:
+  switch (opcode.effect) {
+    case Effect::kNothing:
       return;
-    case Action::kPush:
+    case Effect::kPush:
       return Push(kUnknown);
-    case Action::kMark:
+    case Effect::kMark:
       return Push(kMarkValue);
-    case Action::kAgain:
+    case Effect::kAgain:
       return Push(Top());
-    case Action::kStop:
+    case Effect::kStop:
       stopped_ = finished_ = true;
       return;
-    case Action::kGlobal:
+    case Effect::kGlobal:
       if (text_ && second_text_) {
         AddName(*text_, *second_text_);
       } else {
         names_.SetIncomplete("a name is too long");
       }
       return Push(kUnknown);
-    case Action::kStackGlobal:
+    case Effect::kStackGlobal:
       return AddStackGlobal();
-    case Action::kExtension:
+    case Effect::kExtension:
       names_.SetIncomplete("a name is given by its number in copyreg");
       return Push(kUnknown);
     default:
-      return ApplyText(opcode.action);
+      return ApplyText(opcode.effect);
   }
 }
 
-void GlobalScan::ApplyText(Action action) {
-  switch (action) {
-    case Action::kPushText:
+void GlobalScan::ApplyText(Effect effect) {
+  switch (effect) {
+    case Effect::kPushText:
       return PushText(text_);
-    case Action::kPushQuoted:
+    case Effect::kPushQuoted:
       return PushText(text_ ? QuotedText(*text_) : std::nullopt);
-    case Action::kPushEscaped:
+    case Effect::kPushEscaped:
       return PushText(text_ ? EscapedText(*text_) : std::nullopt);
     default:
-      return ApplyMemo(action);
+      return ApplyMemo(effect);
   }
 }
 
-void GlobalScan::ApplyMemo(Action action) {
-  if (action == Action::kPutNext) return Put(memo_.size());
-  if (action == Action::kPutLine || action == Action::kGetLine) {
+void GlobalScan::ApplyMemo(Effect effect) {
+  if (effect == Effect::kPutNext) return Put(memo_.size());
+  if (effect == Effect::kPutLine || effect == Effect::kGetLine) {
     const std::optional<uint64_t> key =
         text_ ? PlainNumber(*text_) : std::nullopt;
     // Python accepts more spellings of a number than are read here.
     if (!key) memo_lost_ = true;
     number_ = key.value_or(0);
   }
-  if (action == Action::kPut || action == Action::kPutLine) {
+  if (effect == Effect::kPut || effect == Effect::kPutLine) {
     Put(number_);
   } else {
     const std::optional<Value> value = memo_.Get(number_);
@@ -391,7 +296,7 @@ Value GlobalScan::Pop() {
 // Python ends with an error at an opcode that takes more values than the stack
 // has. Names after it are listed nevertheless.
 void GlobalScan::PopValues(uint8_t count) {
-  if (count == kToMark) {
+  if (count == Opcode::kToMark) {
     while (!stack_.empty() && Pop() != kMarkValue) continue;
     return;
   }

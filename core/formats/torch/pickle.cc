@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The opcodes of a pickle (docs/torch.md, section 4), each of which is an
-// operation of PickleMachine.
+// The opcodes that ReadPickle reads (docs/torch.md, section 4), each of which
+// is an operation of PickleMachine.
 #include "core/formats/torch/pickle.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <initializer_list>
+#include <string_view>
 #include <utility>
 
 #include "core/formats/torch/limits.h"
+#include "core/formats/torch/opcodes.h"
 #include "core/formats/torch/pickle_input.h"
 #include "core/formats/torch/pickle_machine.h"
 
@@ -28,12 +30,11 @@ using Kind = Node::Kind;
 
 class PickleReader {
  public:
-  /// An opcode with the bytes of the number that follows it, and what it does
-  /// with that number, 0 if there is none.
-  struct Opcode {
-    uint8_t code = 0;
-    uint8_t width = 0;
-    void (*run)(PickleReader& reader, uint64_t number) = nullptr;
+  /// What opcodes do with the number that follows them, 0 if there is none.
+  using Run = void (*)(PickleReader& reader, uint64_t number);
+  struct Operation {
+    std::string_view codes;
+    Run run;
   };
 
   PickleReader(const Content& content, uint64_t offset,
@@ -44,7 +45,7 @@ class PickleReader {
 
  private:
   using R = PickleReader;
-  static const std::array<Opcode, 256> kOpcodes;  // by code
+  static const std::array<Run, 256> kRuns;  // by code
 
   void Execute(uint8_t code);
 
@@ -91,14 +92,15 @@ Result<Pickle> PickleReader::Read(uint64_t& end) {
 }
 
 void PickleReader::Execute(uint8_t code) {
-  const Opcode& opcode = kOpcodes[code];
-  if (opcode.run == nullptr) {
+  const Run run = kRuns[code];
+  if (run == nullptr) {
     char hex[8];
     std::snprintf(hex, sizeof(hex), "0x%02x", code);
     return machine_.Fail(std::string("opcode ") + hex + " is not supported");
   }
-  const uint64_t number = opcode.width > 0 ? Number(opcode.width) : 0;
-  if (!machine_.failed()) opcode.run(*this, number);
+  const size_t width = kOpcodes[code].width;
+  const uint64_t number = width > 0 ? Number(width) : 0;
+  if (!machine_.failed()) run(*this, number);
 }
 
 Bytes PickleReader::Take(uint64_t size) {
@@ -181,86 +183,70 @@ void PickleReader::PushGlobal() {
   machine_.PushGlobal(module, name);
 }
 
-constexpr std::array<PickleReader::Opcode, 256> ByCode(
-    std::initializer_list<PickleReader::Opcode> opcodes) {
-  std::array<PickleReader::Opcode, 256> all{};
-  for (const PickleReader::Opcode& opcode : opcodes) all[opcode.code] = opcode;
+constexpr std::array<PickleReader::Run, 256> ByCode(
+    std::initializer_list<PickleReader::Operation> operations) {
+  std::array<PickleReader::Run, 256> all{};
+  for (const auto& [codes, run] : operations) {
+    for (const char code : codes) all[static_cast<unsigned char>(code)] = run;
+  }
   return all;
 }
 
 // The opcodes that are read, with their names in Python's pickletools.
-constexpr std::array<PickleReader::Opcode, 256> PickleReader::kOpcodes =
-    ByCode({
-        // PROTO; FRAME, whose size readers of a whole file do not need; STOP
-        {0x80, 1, [](R& r, uint64_t n) { r.CheckProtocol(n); }},
-        {0x95, 8, [](R&, uint64_t) {}},
-        {'.', 0, [](R& r, uint64_t) { r.Stop(); }},
-        // NONE, NEWTRUE, NEWFALSE, BININT, BININT1, BININT2
-        {'N', 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kNone); }},
-        {0x88, 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kBool, 1); }},
-        {0x89, 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kBool, 0); }},
-        {'J', 4, [](R& r, uint64_t n) { r.PushInt(static_cast<int32_t>(n)); }},
-        {'K', 1, [](R& r, uint64_t n) { r.PushInt(static_cast<int64_t>(n)); }},
-        {'M', 2, [](R& r, uint64_t n) { r.PushInt(static_cast<int64_t>(n)); }},
-        // LONG1, LONG4; BINFLOAT, the only number that is big-endian
-        {0x8A, 1, [](R& r, uint64_t n) { r.PushLong(n); }},
-        {0x8B, 4, [](R& r, uint64_t n) { r.PushLong(n); }},
-        {'G', 8, [](R& r, uint64_t n) { r.PushFloat(n); }},
-        // SHORT_BINUNICODE, BINUNICODE, BINUNICODE8
-        {0x8C, 1, [](R& r, uint64_t n) { r.PushText(Kind::kText, n); }},
-        {'X', 4, [](R& r, uint64_t n) { r.PushText(Kind::kText, n); }},
-        {0x8D, 8, [](R& r, uint64_t n) { r.PushText(Kind::kText, n); }},
-        // SHORT_BINSTRING, BINSTRING, of Python 2
-        {'U', 1, [](R& r, uint64_t n) { r.PushPython2Text(n); }},
-        {'T', 4, [](R& r, uint64_t n) { r.PushPython2Text(n); }},
-        // SHORT_BINBYTES, BINBYTES, BINBYTES8, BYTEARRAY8
-        {'C', 1, [](R& r, uint64_t n) { r.PushText(Kind::kBytes, n); }},
-        {'B', 4, [](R& r, uint64_t n) { r.PushText(Kind::kBytes, n); }},
-        {0x8E, 8, [](R& r, uint64_t n) { r.PushText(Kind::kBytes, n); }},
-        {0x96, 8, [](R& r, uint64_t n) { r.PushText(Kind::kBytes, n); }},
-        // MARK, POP, POP_MARK, DUP
-        {'(', 0, [](R& r, uint64_t) { r.machine_.PushMark(); }},
-        {'0', 0, [](R& r, uint64_t) { r.machine_.Drop(); }},
-        {'1', 0, [](R& r, uint64_t) { r.machine_.DropToMark(); }},
-        {'2', 0, [](R& r, uint64_t) { r.machine_.PushAgain(); }},
-        // BINPUT, LONG_BINPUT, MEMOIZE, BINGET, LONG_BINGET
-        {'q', 1, [](R& r, uint64_t n) { r.machine_.Memorize(n); }},
-        {'r', 4, [](R& r, uint64_t n) { r.machine_.Memorize(n); }},
-        {0x94, 0, [](R& r, uint64_t) { r.machine_.MemorizeNext(); }},
-        {'h', 1, [](R& r, uint64_t n) { r.machine_.Recall(n); }},
-        {'j', 4, [](R& r, uint64_t n) { r.machine_.Recall(n); }},
-        // EMPTY_LIST, EMPTY_DICT, EMPTY_TUPLE, EMPTY_SET
-        {']', 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kList); }},
-        {'}', 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kDict); }},
-        {')', 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kTuple); }},
-        {0x8F, 0, [](R& r, uint64_t) { r.machine_.Push(Kind::kSet); }},
-        // TUPLE1, TUPLE2, TUPLE3, TUPLE, FROZENSET
-        {0x85, 0, [](R& r, uint64_t) { r.machine_.MakeTuple(1); }},
-        {0x86, 0, [](R& r, uint64_t) { r.machine_.MakeTuple(2); }},
-        {0x87, 0, [](R& r, uint64_t) { r.machine_.MakeTuple(3); }},
-        {'t', 0, [](R& r, uint64_t) { r.machine_.MakeFromMark(Kind::kTuple); }},
-        {0x91, 0, [](R& r, uint64_t) { r.machine_.MakeFromMark(Kind::kSet); }},
-        // APPEND, APPENDS, SETITEM, SETITEMS, ADDITEMS
-        {'a', 0, [](R& r, uint64_t) { r.machine_.Append(1, Kind::kList); }},
-        {'e', 0,
-         [](R& r, uint64_t) { r.machine_.AppendFromMark(Kind::kList); }},
-        {'s', 0, [](R& r, uint64_t) { r.machine_.Append(2, Kind::kDict); }},
-        {'u', 0,
-         [](R& r, uint64_t) { r.machine_.AppendFromMark(Kind::kDict); }},
-        {0x90, 0,
-         [](R& r, uint64_t) { r.machine_.AppendFromMark(Kind::kSet); }},
-        // GLOBAL, STACK_GLOBAL; REDUCE, NEWOBJ, NEWOBJ_EX, BUILD; BINPERSID
-        {'c', 0, [](R& r, uint64_t) { r.PushGlobal(); }},
-        {0x93, 0, [](R& r, uint64_t) { r.machine_.PushStackGlobal(); }},
-        {'R', 0,
-         [](R& r, uint64_t) { r.machine_.Call(/*with_keywords=*/false); }},
-        {0x81, 0,
-         [](R& r, uint64_t) { r.machine_.Call(/*with_keywords=*/false); }},
-        {0x92, 0,
-         [](R& r, uint64_t) { r.machine_.Call(/*with_keywords=*/true); }},
-        {'b', 0, [](R& r, uint64_t) { r.machine_.Build(); }},
-        {'Q', 0, [](R& r, uint64_t) { r.machine_.PushPersistent(); }},
-    });
+constexpr std::array<PickleReader::Run, 256> PickleReader::kRuns = ByCode({
+    // PROTO; FRAME, whose size readers of a whole file do not need; STOP
+    {"\x80", [](R& r, uint64_t n) { r.CheckProtocol(n); }},
+    {"\x95", [](R&, uint64_t) {}},
+    {".", [](R& r, uint64_t) { r.Stop(); }},
+    // NONE, NEWTRUE, NEWFALSE, BININT; BININT1, BININT2
+    {"N", [](R& r, uint64_t) { r.machine_.Push(Kind::kNone); }},
+    {"\x88", [](R& r, uint64_t) { r.machine_.Push(Kind::kBool, 1); }},
+    {"\x89", [](R& r, uint64_t) { r.machine_.Push(Kind::kBool, 0); }},
+    {"J", [](R& r, uint64_t n) { r.PushInt(static_cast<int32_t>(n)); }},
+    {"KM", [](R& r, uint64_t n) { r.PushInt(static_cast<int64_t>(n)); }},
+    // LONG1, LONG4; BINFLOAT, the only number that is big-endian
+    {"\x8A\x8B", [](R& r, uint64_t n) { r.PushLong(n); }},
+    {"G", [](R& r, uint64_t n) { r.PushFloat(n); }},
+    // SHORT_BINUNICODE, BINUNICODE, BINUNICODE8
+    {"\x8CX\x8D", [](R& r, uint64_t n) { r.PushText(Kind::kText, n); }},
+    // SHORT_BINSTRING, BINSTRING, of Python 2
+    {"UT", [](R& r, uint64_t n) { r.PushPython2Text(n); }},
+    // SHORT_BINBYTES, BINBYTES, BINBYTES8, BYTEARRAY8
+    {"CB\x8E\x96", [](R& r, uint64_t n) { r.PushText(Kind::kBytes, n); }},
+    // MARK, POP, POP_MARK, DUP
+    {"(", [](R& r, uint64_t) { r.machine_.PushMark(); }},
+    {"0", [](R& r, uint64_t) { r.machine_.Drop(); }},
+    {"1", [](R& r, uint64_t) { r.machine_.DropToMark(); }},
+    {"2", [](R& r, uint64_t) { r.machine_.PushAgain(); }},
+    // BINPUT, LONG_BINPUT; MEMOIZE; BINGET, LONG_BINGET
+    {"qr", [](R& r, uint64_t n) { r.machine_.Memorize(n); }},
+    {"\x94", [](R& r, uint64_t) { r.machine_.MemorizeNext(); }},
+    {"hj", [](R& r, uint64_t n) { r.machine_.Recall(n); }},
+    // EMPTY_LIST, EMPTY_DICT, EMPTY_TUPLE, EMPTY_SET
+    {"]", [](R& r, uint64_t) { r.machine_.Push(Kind::kList); }},
+    {"}", [](R& r, uint64_t) { r.machine_.Push(Kind::kDict); }},
+    {")", [](R& r, uint64_t) { r.machine_.Push(Kind::kTuple); }},
+    {"\x8F", [](R& r, uint64_t) { r.machine_.Push(Kind::kSet); }},
+    // TUPLE1, TUPLE2, TUPLE3, TUPLE, FROZENSET
+    {"\x85", [](R& r, uint64_t) { r.machine_.MakeTuple(1); }},
+    {"\x86", [](R& r, uint64_t) { r.machine_.MakeTuple(2); }},
+    {"\x87", [](R& r, uint64_t) { r.machine_.MakeTuple(3); }},
+    {"t", [](R& r, uint64_t) { r.machine_.MakeFromMark(Kind::kTuple); }},
+    {"\x91", [](R& r, uint64_t) { r.machine_.MakeFromMark(Kind::kSet); }},
+    // APPEND, APPENDS, SETITEM, SETITEMS, ADDITEMS
+    {"a", [](R& r, uint64_t) { r.machine_.Append(1, Kind::kList); }},
+    {"e", [](R& r, uint64_t) { r.machine_.AppendFromMark(Kind::kList); }},
+    {"s", [](R& r, uint64_t) { r.machine_.Append(2, Kind::kDict); }},
+    {"u", [](R& r, uint64_t) { r.machine_.AppendFromMark(Kind::kDict); }},
+    {"\x90", [](R& r, uint64_t) { r.machine_.AppendFromMark(Kind::kSet); }},
+    // GLOBAL, STACK_GLOBAL; REDUCE, NEWOBJ; NEWOBJ_EX; BUILD; BINPERSID
+    {"c", [](R& r, uint64_t) { r.PushGlobal(); }},
+    {"\x93", [](R& r, uint64_t) { r.machine_.PushStackGlobal(); }},
+    {"R\x81", [](R& r, uint64_t) { r.machine_.Call(/*with_keywords=*/false); }},
+    {"\x92", [](R& r, uint64_t) { r.machine_.Call(/*with_keywords=*/true); }},
+    {"b", [](R& r, uint64_t) { r.machine_.Build(); }},
+    {"Q", [](R& r, uint64_t) { r.machine_.PushPersistent(); }},
+});
 
 }  // namespace
 
