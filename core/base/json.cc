@@ -393,6 +393,16 @@ std::optional<uint64_t> CountAt(const Json& object, const char* key) {
   return count->get<uint64_t>();
 }
 
+Json SignedJson(int64_t value) {
+  return IsExactInJson(value) ? Json(value) : Json(std::to_string(value));
+}
+
+Json UnsignedJson(uint64_t value) {
+  const bool exact =
+      value <= INT64_MAX && IsExactInJson(static_cast<int64_t>(value));
+  return exact ? Json(value) : Json(std::to_string(value));
+}
+
 Json FloatJson(float value) {
   if (!std::isfinite(value)) return nullptr;
   char text[32];

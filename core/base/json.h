@@ -69,6 +69,15 @@ std::string TextAt(const Json& object, const char* key);
 /// The whole number at `key` that is not negative; nullopt when there is none.
 std::optional<uint64_t> CountAt(const Json& object, const char* key);
 
+/// Whether most readers of JSON have `value` exactly: they use doubles.
+constexpr bool IsExactInJson(int64_t value) {
+  constexpr int64_t kMost = (int64_t{1} << 53) - 1;
+  return value >= -kMost && value <= kMost;
+}
+/// A number, or its digits as a string unless IsExactInJson.
+Json SignedJson(int64_t value);
+Json UnsignedJson(uint64_t value);
+
 /// The shortest decimal that reads back as `value`, so that 0.1F is 0.1; null
 /// for NaN and infinities, which JSON does not have.
 Json FloatJson(float value);

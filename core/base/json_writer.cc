@@ -51,9 +51,8 @@ void JsonWriter::Value(std::string_view text) {
 }
 
 void JsonWriter::Value(int64_t value) {
-  constexpr int64_t kMostExact = (int64_t{1} << 53) - 1;
   const std::string digits = std::to_string(value);
-  if (value < -kMostExact || value > kMostExact) return Value(digits);
+  if (!IsExactInJson(value)) return Value(digits);
   Raw(digits);
 }
 

@@ -55,8 +55,7 @@ class JsonWriter {
   void Value(const std::string& text) { Value(std::string_view(text)); }
   void Value(const Json& value) { Raw(JsonLine(value)); }
   void Value(bool value) { Raw(value ? "true" : "false"); }
-  /// Beyond 2^53 - 1 a string: most readers use doubles, which are inexact for
-  /// larger integers.
+  /// A string unless IsExactInJson.
   void Value(int64_t value);
   void Value(uint64_t value) { Raw(std::to_string(value)); }
   /// The shortest digits with a point or an exponent; null unless finite.

@@ -8,22 +8,6 @@
 #include "core/base/text.h"
 
 namespace ctxfs::cowrie {
-namespace {
-
-// JSON readers that use doubles are exact up to here.
-constexpr int64_t kSafeInteger = 9007199254740991;
-
-}  // namespace
-
-Json SignedJson(int64_t value) {
-  if (value >= -kSafeInteger && value <= kSafeInteger) return value;
-  return std::to_string(value);
-}
-
-Json UnsignedJson(uint64_t value) {
-  if (value <= static_cast<uint64_t>(kSafeInteger)) return value;
-  return std::to_string(value);
-}
 
 std::string BigInteger(Bytes bytes) {
   std::vector<uint32_t> magnitude;  // base 10^9, least first

@@ -5,15 +5,10 @@
 #include <string>
 
 #include "core/base/bytes.h"
-#include "core/base/json.h"
 
 namespace ctxfs::cowrie {
 
 // Cowrie's scalars in JSON (docs/cowrie.md, section 2).
-
-/// A number, or its digits as a string if JSON readers could round it.
-Json SignedJson(int64_t value);
-Json UnsignedJson(uint64_t value);
 
 /// A big-endian two's complement number in decimal digits. Takes time that
 /// grows with the square of its length.

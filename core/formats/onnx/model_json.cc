@@ -15,14 +15,6 @@ namespace {
 // What a value of JSON takes besides its text: memory and punctuation.
 constexpr uint64_t kValueBytes = 64;
 
-/// Writes integers that no double has as strings, because many readers of JSON
-/// would round them.
-Json Number(int64_t value) {
-  constexpr int64_t kExact = (int64_t{1} << 53) - 1;
-  if (value >= -kExact && value <= kExact) return value;
-  return std::to_string(value);
-}
-
 // About what an object with a few members takes.
 constexpr uint64_t kObjectBytes = 1024;
 
@@ -70,10 +62,10 @@ Status ModelJson::PutText(WireRange range, Json& into) {
 Status ModelJson::AddModelField(const WireField& field) {
   if (field.IsVarint(1)) {
     ir_version_ = static_cast<int64_t>(field.value);
-    model_["ir_version"] = Number(ir_version_);
+    model_["ir_version"] = SignedJson(ir_version_);
   }
   if (field.IsVarint(5)) {
-    model_["model_version"] = Number(static_cast<int64_t>(field.value));
+    model_["model_version"] = SignedJson(static_cast<int64_t>(field.value));
   }
   if (field.IsBytes(2)) {
     CTXFS_TRY(PutText(field.bytes, model_["producer_name"]));
@@ -98,7 +90,7 @@ Status ModelJson::AddOpset(WireRange message) {
   Json opset = {{"domain", ""}, {"version", 0}};
   Status read = reader_.ForEach(message, [&](const WireField& field) -> Status {
     if (field.IsVarint(2)) {
-      opset["version"] = Number(static_cast<int64_t>(field.value));
+      opset["version"] = SignedJson(static_cast<int64_t>(field.value));
     }
     if (field.IsBytes(1)) return PutText(field.bytes, opset["domain"]);
     return {};
@@ -212,7 +204,7 @@ Result<Json> ModelJson::DimensionOf(WireRange dimension) {
   Status read =
       reader_.ForEach(dimension, [&](const WireField& field) -> Status {
         if (field.IsVarint(1)) {
-          value = Number(static_cast<int64_t>(field.value));
+          value = SignedJson(static_cast<int64_t>(field.value));
         }
         return field.IsBytes(2) ? PutText(field.bytes, value) : Status();
       });
@@ -226,11 +218,11 @@ Status ModelJson::AddSparse(const std::string& name,
   if (!Charge(name.size() + dims.size() * kValueBytes)) return {};
   CTXFS_TRY(HeapAllowance::Admit(kObjectBytes + 2 * name.size()));
   Json shape = Json::array();
-  for (const int64_t dim : dims) shape.push_back(Number(dim));
+  for (const int64_t dim : dims) shape.push_back(SignedJson(dim));
   return Append({{"name", name},
                  {"shape", std::move(shape)},
                  {"dtype", DTypeNameOf(data_type)},
-                 {"nnz", Number(static_cast<int64_t>(count))}},
+                 {"nnz", SignedJson(static_cast<int64_t>(count))}},
                 sparse_);
 }
 
