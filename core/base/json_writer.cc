@@ -25,7 +25,10 @@ void JsonWriter::End(char bracket) {
 void JsonWriter::Separate() {
   if (std::exchange(after_key_, false)) return;
   if (!has_items_.empty()) {
-    if (has_items_.back()) Append(",");
+    if (has_items_.back()) {
+      Append(",");
+      if (!breaks_) Append(blank_);
+    }
     has_items_.back() = true;
   }
   if (std::exchange(breaks_, false)) Append("\n");
@@ -34,6 +37,7 @@ void JsonWriter::Separate() {
 void JsonWriter::Key(std::string_view key) {
   Value(key);
   Append(":");
+  Append(blank_);
   after_key_ = true;
 }
 

@@ -39,6 +39,8 @@ class JsonWriter {
   void EndArray() { End(']'); }
   /// Puts a line break before the next key, item or closing bracket.
   void Break() { breaks_ = true; }
+  /// Puts a blank after every comma and colon from now on, like Python's json.
+  void PutBlanks() { blank_ = " "; }
 
   /// The key of the next value.
   void Key(std::string_view key);
@@ -85,6 +87,7 @@ class JsonWriter {
   std::vector<bool> has_items_;  // of what is open, outermost first
   bool after_key_ = false;
   bool breaks_ = false;
+  const char* blank_ = "";  // after a comma or colon
 };
 
 /// Appends the shortest digits that read back as `value`, which is finite, with

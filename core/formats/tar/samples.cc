@@ -3,13 +3,15 @@
 // samples.jsonl of an archive of WebDataset (docs/tar.md, section 9).
 #include "core/formats/tar/samples.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/base/heap_allowance.h"
-#include "core/base/json.h"
+#include "core/base/json_writer.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/formats/tar/limits.h"
@@ -25,26 +27,39 @@ constexpr uint64_t kNamesPerBlock = 128 * limits::kKiB;
 // Members between two checks for an interrupt.
 constexpr uint32_t kSampleMembersPerCheck = 1024;
 
+Error TooLong() {
+  return {Code::kLimit,
+          fmt::format("samples.jsonl would have more than {} bytes",
+                      kMostSampleText)};
+}
+
 /// One line of the file.
 class Sample {
  public:
-  explicit Sample(std::string_view key)
-      : text_("{\"key\": " + JsonLine(key) + ", \"members\": {") {}
+  explicit Sample(std::string_view key) {
+    json_.PutBlanks();
+    json_.BeginObject();
+    json_.Member("key", key);
+    json_.Key("members");
+    json_.BeginObject();
+  }
 
   Status Add(const std::string& extension, const std::string& path,
              uint64_t size) {
-    std::string member = empty_ ? "" : ", ";
-    empty_ = false;
-    member += JsonLine(Free(extension));
-    member += ": {\"path\": " + JsonLine(path);
-    if (!IsUtf8(path)) member += ", \"path_hex\": \"" + Hex(path) + "\"";
-    member += ", \"size\": " + std::to_string(size) + "}";
-    return AppendAdmitted(text_, member);
+    json_.Key(Free(extension));
+    json_.BeginObject();
+    json_.Member("path", path);
+    if (!IsUtf8(path)) json_.Member("path_hex", Hex(path));
+    json_.Member("size", size);
+    json_.EndObject();
+    return json_.status();
   }
 
   Result<std::string> Line() && {
-    CTXFS_TRY(AppendAdmitted(text_, "}}\n"));
-    return std::move(text_);
+    json_.EndObject();
+    json_.EndObject();
+    json_.Append("\n");
+    return std::move(json_).Take();
   }
 
  private:
@@ -58,8 +73,7 @@ class Sample {
     }
   }
 
-  std::string text_;
-  bool empty_ = true;
+  JsonWriter json_{kMostSampleText, TooLong()};
   std::unordered_map<std::string, uint64_t> next_;  // by extensions in use
 };
 
@@ -177,9 +191,7 @@ Result<Content> Samples::Make(const ReadContext& context) const {
         CTXFS_TRY(CachedText({owner_, first}, source_, text, context));
     content.Append(block);
     if (content.size() > kMostSampleText) {
-      return Error{Code::kLimit, "samples.jsonl would have more than " +
-                                     std::to_string(kMostSampleText) +
-                                     " bytes"};
+      return TooLong();
     }
     first = end;
   }

@@ -57,6 +57,22 @@ TEST(JsonWriter, Item29_2_NumbersReadBackAsTheyWere) {
             "18446744073709551615]");
 }
 
+TEST(JsonWriter, Item29_2_PutsBlanksLikePython) {
+  JsonWriter json(1000, kTooLong);
+  json.PutBlanks();
+  json.BeginObject();
+  json.Member("a", uint64_t{1});
+  json.Key("b");
+  json.BeginArray();
+  json.Value(true);
+  json.Null();
+  json.Break();
+  json.Value("c");
+  json.EndArray();
+  json.EndObject();
+  EXPECT_EQ(*std::move(json).Take(), "{\"a\": 1, \"b\": [true, null,\n\"c\"]}");
+}
+
 TEST(JsonWriter, Item29_2_BreaksLinesWhereItIsTold) {
   JsonWriter json(1000, kTooLong);
   json.BeginArray();
