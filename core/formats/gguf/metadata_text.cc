@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/json_writer.h"
 #include "core/base/text.h"
 
 namespace ctxfs::gguf {
@@ -39,20 +40,18 @@ void AppendFloat(T value, std::string& text) {
     text += value > 0 ? "\"inf\"" : "\"-inf\"";
   } else {
     const size_t before = text.size();
-    AppendDigits(value, text);
-    if (text.find_first_of(".e", before) != std::string::npos) return;
-    // to_chars prefers all digits of a large number to an exponent, but the
-    // fewest digits that identify it are wanted (docs/gguf.md, section 9).
-    if (std::abs(value) > T{1 << 24}) {
+    ctxfs::AppendFloat(value, text);
+    // to_chars prefers all digits of a large whole number to an exponent, but
+    // the fewest digits that identify it are wanted (docs/gguf.md, section 9).
+    if (text.ends_with(".0") && std::abs(value) > T{1 << 24}) {
       text.resize(before);
-      return AppendDigits(value, text, std::chars_format::scientific);
+      AppendDigits(value, text, std::chars_format::scientific);
     }
-    // Without a point, readers would take the number for an integer.
-    text += ".0";
   }
 }
 
-/// Appends `utf8` with the escapes that it needs in a JSON string.
+/// Appends `utf8` with the escapes of docs/gguf.md, section 9. JsonLine has
+/// others: letters for tabs and returns, too, and none for DEL.
 void AppendEscaped(std::string_view utf8, std::string& text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   for (const char c : utf8) {
