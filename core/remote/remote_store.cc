@@ -33,6 +33,12 @@ Error NoObjects(const std::string& directory) {
 
 bool IsMissing(const Error& error) { return error.sys_errno == ENOENT; }
 
+/// Whether a thread that waited for the one with this error has it, too. One
+/// that was interrupted or had no memory says nothing of the others.
+bool ConcernsAll(const Error& error) {
+  return error.code != Code::kInterrupted && error.code != Code::kNoMemory;
+}
+
 }  // namespace
 
 RemoteStore::RemoteStore(std::shared_ptr<FetchClient> client,
@@ -75,7 +81,7 @@ void RemoteStore::DropOldest() {
   while (bytes > kMostKeptBytes) {
     auto oldest = kept_.end();
     for (auto one = kept_.begin(); one != kept_.end(); ++one) {
-      if (one->second.taking || one->second.bytes == 0) continue;
+      if (one->second.attempt != nullptr || one->second.bytes == 0) continue;
       if (oldest == kept_.end() || one->second.taken < oldest->second.taken) {
         oldest = one;
       }
@@ -86,29 +92,71 @@ void RemoteStore::DropOldest() {
   }
 }
 
-Result<StoreListingPtr> RemoteStore::List(const std::string& directory) {
-  const Interrupt& interrupt = InterruptScope::OfThread();
-  MutexLock lock(mutex_);
-  while (true) {
-    Kept& kept = kept_[directory];
-    if (IsFresh(kept)) return kept.listing;
-    if (!kept.taking) break;
+class RemoteStore::EndOfAttempt {
+ public:
+  EndOfAttempt(RemoteStore& store, const std::string& directory,
+               const AttemptPtr& attempt)
+      : store_(store), directory_(directory), attempt_(attempt) {}
+  ~EndOfAttempt() {
+    const MutexLock lock(store_.mutex_);
+    attempt_->done = true;
+    store_.news_.NotifyAll();
+    // A listing that succeeded has taken the place of what was kept.
+    const auto kept = store_.kept_.find(directory_);
+    if (kept != store_.kept_.end() && kept->second.attempt == attempt_) {
+      store_.kept_.erase(kept);
+    }
+  }
+  EndOfAttempt(const EndOfAttempt&) = delete;
+  EndOfAttempt& operator=(const EndOfAttempt&) = delete;
+
+ private:
+  RemoteStore& store_;
+  const std::string& directory_;
+  const AttemptPtr& attempt_;
+};
+
+Status RemoteStore::Await(const Attempt& attempt, const Interrupt& interrupt) {
+  while (!attempt.done) {
     CTXFS_TRY(interrupt.CheckFor(Interrupt::kUnknownWork));
     news_.WaitFor(mutex_, kNap);
   }
-  kept_[directory].taking = true;
-  lock.Unlock();
+  return {};
+}
+
+Result<StoreListingPtr> RemoteStore::ListFor(const std::string& directory,
+                                             const AttemptPtr& attempt,
+                                             const Interrupt& interrupt) {
+  const EndOfAttempt end(*this, directory, attempt);
   Result<Kept> taken = Take(directory, interrupt);
-  lock.Lock();
-  news_.NotifyAll();
+  const MutexLock lock(mutex_);
   if (!taken) {
-    kept_.erase(directory);
+    attempt->error = taken.error();
     return std::move(taken).error();
   }
-  StoreListingPtr listing = taken->listing;
+  attempt->listing = taken->listing;
   kept_[directory] = *std::move(taken);
   DropOldest();
-  return listing;
+  return attempt->listing;
+}
+
+Result<StoreListingPtr> RemoteStore::List(const std::string& directory) {
+  const Interrupt& interrupt = InterruptScope::OfThread();
+  AttemptPtr own;
+  while (own == nullptr) {
+    const MutexLock lock(mutex_);
+    Kept& kept = kept_[directory];
+    if (IsFresh(kept)) return kept.listing;
+    if (kept.attempt == nullptr) {
+      own = kept.attempt = std::make_shared<Attempt>();
+      continue;
+    }
+    const AttemptPtr others = kept.attempt;
+    CTXFS_TRY(Await(*others, interrupt));
+    if (others->listing != nullptr) return others->listing;
+    if (others->error && ConcernsAll(*others->error)) return *others->error;
+  }
+  return ListFor(directory, own, interrupt);
 }
 
 void RemoteStore::NoteChange(const std::string& directory) {

@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/interrupt.h"
@@ -16,8 +17,8 @@
 namespace ctxfs::remote {
 
 /// Objects and directories of servers, by a FetchClient. One thread lists a
-/// directory for all that wait for it. Listings are kept for a while, 512 MiB
-/// of them at most.
+/// directory for all that wait for it, and they share its error. Listings are
+/// kept for a while, 512 MiB of them at most.
 class RemoteStore final : public UrlStore {
  public:
   /// `lasting`: how long a listing is believed.
@@ -34,14 +35,25 @@ class RemoteStore final : public UrlStore {
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// What a thread that lists a directory has for those that wait for it.
+  struct Attempt {
+    bool done = false;
+    StoreListingPtr listing;     // null: it failed
+    std::optional<Error> error;  // nullopt: it succeeded, or threw
+  };
+  using AttemptPtr = std::shared_ptr<Attempt>;
+
   /// The latest listing of a directory.
   struct Kept {
     StoreListingPtr listing;  // null: none yet
     uint64_t bytes = 0;
     Clock::time_point taken;
     bool changed = false;  // an object is not what the listing says
-    bool taking = false;   // a thread lists the directory now
+    AttemptPtr attempt;    // null: no thread lists the directory now
   };
+  /// Ends an attempt in its destructor, so that nobody waits for one that threw
+  /// std::bad_alloc.
+  class EndOfAttempt;
 
   /// What was opened a moment ago: a command looks what a URL is before it
   /// opens it.
@@ -53,6 +65,13 @@ class RemoteStore final : public UrlStore {
 
   bool IsFresh(const Kept& kept) const;
   Result<Kept> Take(const std::string& directory, const Interrupt& interrupt);
+  /// Waits for the end of an attempt. Fails with kInterrupted.
+  Status Await(const Attempt& attempt, const Interrupt& interrupt)
+      CTXFS_REQUIRES(mutex_);
+  /// Lists the directory for all that wait for `attempt`.
+  Result<StoreListingPtr> ListFor(const std::string& directory,
+                                  const AttemptPtr& attempt,
+                                  const Interrupt& interrupt);
   /// Drops the listings that were taken first, until the rest is within the
   /// bound.
   void DropOldest() CTXFS_REQUIRES(mutex_);
