@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pages of the hub's tree API, parsed where those of S3 are.
+// Pages of the hub's tree API, parsed in the same process as those of S3
+// (s3_listing.cc).
 #include <algorithm>
 #include <utility>
 
@@ -15,9 +16,9 @@ namespace {
 
 constexpr size_t kMostCursor = 4096;
 
-Error NoTree(const std::string& how) {
+Error WrongTree(const std::string& how) {
   return {Code::kCorrupt,
-          "the server sends a listing that is none of the hub: " + how};
+          "the server sends a wrong listing of the hub: " + how};
 }
 
 /// The cursor in `<URL?...&cursor=TOKEN>; rel="next"`, one of several links
@@ -54,18 +55,18 @@ Result<StoreName> NameFrom(const Json& one) {
   StoreName name;
   name.name = TextAt(one, "path");
   name.directory = type == "directory";
-  if (name.name.empty()) return NoTree("an entry has no path");
+  if (name.name.empty()) return WrongTree("an entry has no path");
   if (name.directory) return name;
   if (type != "file") {
-    return NoTree("an entry is a '" + Printable(type.substr(0, 20)) + "'");
+    return WrongTree("an entry is a '" + Printable(type.substr(0, 20)) + "'");
   }
   const std::optional<uint64_t> size = CountAt(one, "size");
-  if (!size || *size > INT64_MAX) return NoTree("a file has no size");
+  if (!size || *size > INT64_MAX) return WrongTree("a file has no size");
   name.size = *size;
   // What git has of a large file is a pointer to it, which names its digest.
   const Json* const large = MemberAt(one, "lfs");
   name.version = TextAt(large == nullptr ? one : *large, "oid");
-  if (name.version.size() > 256) return NoTree("a digest is too long");
+  if (name.version.size() > 256) return WrongTree("a digest is too long");
   return name;
 }
 
@@ -74,16 +75,17 @@ Result<StoreName> NameFrom(const Json& one) {
 Result<ListingPage> ParseHubPage(const PageText& text) {
   const std::string_view body = text.body;
   const ParsedJson parsed = CTXFS_TRY(ParseJson(body));
-  if (!parsed.value.is_array()) return NoTree("it is no array");
+  if (!parsed.value.is_array()) return WrongTree("it is not an array");
   if (!Trimmed(body.substr(parsed.length)).empty()) {
-    return NoTree("there is more after its end");
+    return WrongTree("there is more after its end");
   }
   ListingPage page;
   for (const Json& one : parsed.value) {
     page.keys.push_back(CTXFS_TRY(NameFrom(one)));
   }
   page.next = CursorIn(text.link);
-  if (page.next.size() > kMostCursor) return NoTree("its cursor is too long");
+  if (page.next.size() > kMostCursor)
+    return WrongTree("its cursor is too long");
   return page;
 }
 

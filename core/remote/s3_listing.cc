@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pages of ListObjectsV2. They are parsed in the process that parses
-// containers, not in the one that fetches them: whoever takes over a parser by
-// hostile bytes finds neither credentials nor a network there.
+// Pages of ListObjectsV2. They are parsed in the process that opens containers,
+// which gets no credentials. The fetcher has credentials and the network, and a
+// fault in this parser must not reach them.
 #include <expat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <new>
 #include <optional>
 #include <utility>
 
 #include "core/base/printable.h"
+#include "core/base/whole_number.h"
 #include "core/remote/listing.h"
 #include "core/remote/percent.h"
 
@@ -130,13 +130,11 @@ class S3Reader {
 
   void AddObject() {
     StoreName name;
-    uint64_t size = 0;
     if (!object_.key) return Fail("an object has no key");
-    if (!object_.size || !IsNumber(*object_.size, size)) {
-      return Fail("an object has no size");
-    }
+    const auto size = WholeNumber<uint64_t>(object_.size.value_or(""));
+    if (!size || *size > INT64_MAX) return Fail("an object has no size");
     name.name = *std::move(object_.key);
-    name.size = size;
+    name.size = *size;
     // Printable ASCII: it becomes a field of requests.
     const std::string etag = object_.etag.value_or("");
     if (etag.size() <= kMostETag && std::ranges::all_of(etag, [](char c) {
@@ -155,12 +153,6 @@ class S3Reader {
     page_.keys.push_back(std::move(name));
   }
 
-  static bool IsNumber(const std::string& text, uint64_t& number) {
-    const char* const end = text.data() + text.size();
-    const auto [at, failed] = std::from_chars(text.data(), end, number);
-    return failed == std::errc() && at == end && number <= INT64_MAX;
-  }
-
   /// The bytes of a key, which the page has as a query would ('+': a blank).
   std::string Plain(std::string key) const {
     if (!encoding_) return key;
@@ -172,8 +164,7 @@ class S3Reader {
     if (encoding_ && *encoding_ != "url") {
       return WrongPage("its keys are encoded in an unknown way");
     }
-    uint64_t count = page_.keys.size();
-    if (count_ && (!IsNumber(*count_, count) || count != page_.keys.size())) {
+    if (count_ && WholeNumber<uint64_t>(*count_) != page_.keys.size()) {
       return WrongPage("it has " + std::to_string(page_.keys.size()) +
                        " names and says " + Printable(count_->substr(0, 20)));
     }

@@ -89,7 +89,7 @@ def test_30_bad_input_a_name_that_comes_again_is_one(bucket, ctxfs):
 
 
 @pytest.mark.parametrize("body, says", (
-    (b"", "JSON"), (b"[", "JSON"), (b"{}", "no array"), (b'[{"type":"file"}]', "no path"),
+    (b"", "JSON"), (b"[", "JSON"), (b"{}", "not an array"), (b'[{"type":"file"}]', "no path"),
     (b'[{"type":"file","path":"../x","size":1}]', "deeper"),
     (b'[{"type":"file","path":"x"}]', "no size"),
     (b'[{"type":"link","path":"x"}]', "is a 'link'"),
