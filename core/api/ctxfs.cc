@@ -71,8 +71,9 @@ int FailUsage(ctxfs_error** out, const char* message) {
   return -1;
 }
 
-/// Runs the body of a function: what it returns, or throws for want of memory,
-/// is what the caller gets.
+/// Runs `body`, the work of a function of the API, which was called for `path`.
+/// Returns 0, or -1 with an error in `*out`: the one that `body` returned, or
+/// CTXFS_NO_MEMORY if an allocation failed.
 template <typename Body>
 int Call(ctxfs_error** out, const char* path, const Body& body) noexcept {
   if (out != nullptr) *out = nullptr;
