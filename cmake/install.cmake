@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The rules of `cmake --install`, and the `uninstall` target. Components:
-# runtime (the program, its helpers and manuals), development (libctxfs) and
-# license; cmake/package.cmake makes packages of them.
+# runtime (the program, its helpers and manuals), library (libctxfs.so.1),
+# development (libctxfs.a, headers) and license; cmake/package.cmake makes
+# packages of them.
 include(CMakePackageConfigHelpers)
 
 # mount(8) and fsck(8) look for helpers only in /sbin, which is /usr/sbin on a
@@ -87,13 +88,20 @@ install(DIRECTORY ${units}/systemd DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
   COMPONENT runtime)
 install(FILES LICENSE NOTICE.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT license)
 
-# libctxfs: find_package(ctxfs) and `pkg-config ctxfs`.
+# libctxfs: find_package(ctxfs), `pkg-config ctxfs` for C (the shared library)
+# and `pkg-config ctxfs++` for C++ (the static one).
 set(headers_dir ${CMAKE_INSTALL_INCLUDEDIR}/ctxfs)
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ctxfs)
 set(pkg_config_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(TARGETS libctxfs EXPORT ctxfsTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
   INCLUDES DESTINATION ${headers_dir})
+if(TARGET libctxfs_shared)
+  install(TARGETS libctxfs_shared EXPORT ctxfsTargets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
+    NAMELINK_COMPONENT development
+    INCLUDES DESTINATION ${headers_dir})
+endif()
 install(EXPORT ctxfsTargets NAMESPACE ctxfs:: DESTINATION ${config_dir}
   COMPONENT development)
 file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
@@ -117,9 +125,11 @@ cmake_path(ABSOLUTE_PATH pkg_config_dir BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}
   OUTPUT_VARIABLE absolute_dir)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${absolute_dir}
   OUTPUT_VARIABLE CTXFS_PREFIX_FROM_PC)
-configure_file(cmake/ctxfs.pc.in ${PROJECT_BINARY_DIR}/ctxfs.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/ctxfs.pc DESTINATION ${pkg_config_dir}
-  COMPONENT development)
+foreach(name ctxfs ctxfs++)
+  configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${pkg_config_dir}
+    COMPONENT development)
+endforeach()
 
 add_custom_target(uninstall
   COMMAND ${CMAKE_COMMAND} -D binary_dir=${PROJECT_BINARY_DIR}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `cpack` in a build of the preset `package` makes ctxfs_VERSION-1_ARCH.deb,
-# libctxfs-dev_VERSION-1_ARCH.deb (both for Debian 12) and a .tar.gz of the
-# whole installation (scripts/package.sh).
+# libctxfs1_... and libctxfs-dev_... (for Debian 12) and a .tar.gz of the whole
+# installation (scripts/package.sh).
 set(CTXFS_MAINTAINER "ctxfs maintainers <ctxfs@example.org>" CACHE STRING
   "Maintainer of the packages, as in Debian's control file")
 
@@ -12,7 +12,7 @@ string(TIMESTAMP CTXFS_PACKAGE_DATE "%a, %d %b %Y %H:%M:%S +0000" UTC)
 configure_file(packaging/debian/changelog.in ${debian}/changelog @ONLY)
 ctxfs_gzip(${debian}/changelog ${debian}/changelog.Debian.gz)
 ctxfs_gzip(${PROJECT_SOURCE_DIR}/CHANGES.md ${debian}/changelog.gz)
-foreach(package ctxfs libctxfs-dev)
+foreach(package ctxfs libctxfs1 libctxfs-dev)
   install(FILES packaging/debian/copyright ${debian}/changelog.Debian.gz
     ${debian}/changelog.gz
     DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package}
@@ -33,9 +33,11 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
 # A .deb per group of components; the .tar.gz is what `cmake --install` installs.
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL
-  runtime debian-ctxfs development debian-libctxfs-dev)
+  runtime debian-ctxfs library debian-libctxfs1 development debian-libctxfs-dev)
 set(CPACK_COMPONENT_RUNTIME_GROUP ctxfs)
 set(CPACK_COMPONENT_DEBIAN-CTXFS_GROUP ctxfs)
+set(CPACK_COMPONENT_LIBRARY_GROUP libctxfs1)
+set(CPACK_COMPONENT_DEBIAN-LIBCTXFS1_GROUP libctxfs1)
 set(CPACK_COMPONENT_DEVELOPMENT_GROUP libctxfs-dev)
 set(CPACK_COMPONENT_DEBIAN-LIBCTXFS-DEV_GROUP libctxfs-dev)
 
@@ -68,16 +70,29 @@ It reads safetensors, GGUF, PyTorch checkpoints, ONNX, NPZ, ZIP and tar,
 Shard v2 and its profiles (ModelShard, SampleShard, ColumnShard, WShard),
 MCF, CVC, MEM8, MegaContext, Cowrie and SJGN.")
 
+set(CPACK_DEBIAN_LIBCTXFS1_PACKAGE_NAME libctxfs1)
+set(CPACK_DEBIAN_LIBCTXFS1_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBCTXFS1_PACKAGE_SHLIBDEPS ON)
+# Names the package to dpkg-shlibdeps of others; has ldconfig run.
+set(CPACK_DEBIAN_LIBCTXFS1_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_LIBCTXFS1_DESCRIPTION
+"library that reads machine-learning containers
+libctxfs opens the containers that ctxfs mounts and gives programs their
+entries and arrays, verified, without a mount.
+
+This package contains the shared library, with an interface for C.")
+
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_NAME libctxfs-dev)
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_DEPENDS "libbz2-dev, libfmt-dev, libisal-dev, \
+set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_DEPENDS "libctxfs1 (= ${PROJECT_VERSION}-1), \
+libbz2-dev, libfmt-dev, libisal-dev, \
 liblz4-dev, liblzma-dev, libssl-dev, libxxhash-dev, libzstd-dev, nlohmann-json3-dev, zlib1g-dev")
 set(CPACK_DEBIAN_LIBCTXFS-DEV_DESCRIPTION
 "library that reads machine-learning containers (development files)
 libctxfs opens the containers that ctxfs mounts: their entries, arrays and
 the tree of files of a mount, without FUSE.
 
-This package contains the static library, its headers, and files for
-CMake's find_package and pkg-config.")
+This package contains the static library for C++, what programs in C need to
+link the shared one, headers, and files for CMake's find_package and pkg-config.")
 
 include(CPack)

@@ -121,33 +121,39 @@ def test_the_manifest_lists_every_file_and_uninstall_removes_them(tmp_path):
     assert again.returncode != 0 and b"not installed" in again.stdout + again.stderr
 
 
-def build_with_cmake(prefix, folder) -> pathlib.Path:
+def build_with_cmake(prefix, folder, language) -> pathlib.Path:
     for command in (
         ["cmake", "-S", CONSUMER, "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}/usr"],
         ["cmake", "--build", folder],
     ):
         subprocess.run(command, check=True, timeout=300, stdout=subprocess.DEVNULL)
-    return folder / "consumer"
+    return folder / ("consumer" if language == "c++" else "c_consumer")
 
 
-def build_with_pkg_config(prefix, folder) -> pathlib.Path:
-    [config] = prefix.rglob("ctxfs.pc")
+def build_with_pkg_config(prefix, folder, language) -> pathlib.Path:
+    compiler, name = {"c": ("cc", "ctxfs"), "c++": ("c++", "ctxfs++")}[language]
+    [config] = prefix.rglob(f"{name}.pc")
     path = f"{config.parent}:{os.environ.get('PKG_CONFIG_PATH', '')}"
     flags = subprocess.run(
-        ["pkg-config", "--cflags", "--libs", "ctxfs"], check=True, timeout=30,
+        ["pkg-config", "--cflags", "--libs", name], check=True, timeout=30,
         capture_output=True, text=True, env={**os.environ, "PKG_CONFIG_PATH": path},
     ).stdout.split()
     program = folder / "consumer"
-    subprocess.run(["c++", CONSUMER / "consumer.cc", "-o", program, *flags],
-                   check=True, timeout=300)
+    source = CONSUMER / ("consumer.cc" if language == "c++" else "consumer.c")
+    subprocess.run([compiler, source, "-o", program, *flags], check=True, timeout=300)
     return program
 
 
+@pytest.mark.parametrize("language", ("c", "c++"))
 @pytest.mark.parametrize("build", (build_with_cmake, build_with_pkg_config))
-def test_a_program_uses_the_installed_library(build, prefix, tmp_path):
-    told = run(build(prefix, tmp_path), CONTAINER)
+def test_a_program_uses_the_installed_library(build, language, prefix, tmp_path):
+    program = build(prefix, tmp_path, language)
+    [library] = prefix.rglob("libctxfs.so.1")
+    told = run(program, CONTAINER, env={**os.environ, "LD_LIBRARY_PATH": str(library.parent)})
     assert told.returncode == 0
     assert json.loads(told.stdout)["format"] == "shard"
+    shared = b"libctxfs.so.1" in run("readelf", "--dynamic", program).stdout
+    assert shared == (language == "c")
 
 
 def test_the_library_has_a_version(prefix):

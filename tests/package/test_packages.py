@@ -84,7 +84,7 @@ def tree(base, tmp_path):
 
 def test_lintian_finds_no_error():
     done = run("lintian", "--allow-root", "--fail-on", "error", package("ctxfs"),
-               package("libctxfs-dev"), timeout=300)
+               package("libctxfs1"), package("libctxfs-dev"), timeout=300)
     assert done.returncode == 0, done.stdout.decode()
 
 
@@ -104,11 +104,14 @@ def test_contents():
           for path in EXAMPLES.rglob("*") if path.is_file()),
     }
     library = files_of(package("libctxfs-dev"))
-    assert not files & library
-    assert {"libctxfs.a", "ctxfs.pc", "ctxfsConfig.cmake", "format.h"} <= {
+    shared = files_of(package("libctxfs1"))
+    assert {path for path in shared if "/doc/" not in path} == {
+        f"/usr/lib/{MACHINE}-linux-gnu/libctxfs.so.1"}
+    assert not files & library and not shared & (files | library)
+    assert {"libctxfs.a", "libctxfs.so", "ctxfs.pc", "ctxfs++.pc", "ctxfsConfig.cmake", "format.h"} <= {
         os.path.basename(path) for path in library
     }
-    for deb in (package("ctxfs"), package("libctxfs-dev")):
+    for deb in (package("ctxfs"), package("libctxfs1"), package("libctxfs-dev")):
         owners = {line.split()[1]
                   for line in run("dpkg-deb", "--contents", deb).stdout.decode().splitlines()}
         assert owners == {"root/root"}
@@ -242,9 +245,11 @@ def test_a_container_of_each_kind_from_install_to_removal(tree, tmp_path):
     assert tree.contents() == before
 
 
-def test_the_library_package_can_be_installed(tree):
-    tree.copy_in(package("libctxfs-dev"))
-    tree.run("apt-get update -q; apt-get install -qy --simulate /tmp/libctxfs-dev_*.deb")
+def test_the_library_packages_can_be_installed(tree):
+    tree.copy_in(package("libctxfs1"), package("libctxfs-dev"))
+    tree.run("apt-get update -q; apt-get install -qy --simulate /tmp/libctxfs*.deb")
+    tree.run("apt-get install -qy --no-install-recommends /tmp/libctxfs1_*.deb")
+    assert "libctxfs.so.1" in tree.run("ldconfig -p")
 
 
 def test_the_archive_works_where_it_is_unpacked(tree):
