@@ -73,8 +73,12 @@ MCF, CVC, MEM8, MegaContext, Cowrie and SJGN.")
 set(CPACK_DEBIAN_LIBCTXFS1_PACKAGE_NAME libctxfs1)
 set(CPACK_DEBIAN_LIBCTXFS1_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBCTXFS1_PACKAGE_SHLIBDEPS ON)
-# Names the package to dpkg-shlibdeps of others; has ldconfig run.
-set(CPACK_DEBIAN_LIBCTXFS1_PACKAGE_GENERATE_SHLIBS ON)
+# For dpkg-shlibdeps of other packages, and to have ldconfig run as policy asks;
+# cpack adds scripts that run it once more.
+file(WRITE ${debian}/shlibs "libctxfs 1 libctxfs1 (>= ${PROJECT_VERSION})\n")
+file(WRITE ${debian}/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_LIBCTXFS1_PACKAGE_CONTROL_EXTRA
+  ${debian}/shlibs ${debian}/triggers)
 set(CPACK_DEBIAN_LIBCTXFS1_DESCRIPTION
 "library that reads machine-learning containers
 libctxfs opens the containers that ctxfs mounts and gives programs their
