@@ -106,7 +106,7 @@ install(EXPORT ctxfsTargets NAMESPACE ctxfs:: DESTINATION ${config_dir}
   COMPONENT development)
 file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
   core/*.h)
-list(FILTER headers EXCLUDE REGEX "^core/(cache|remote)/")
+list(FILTER headers EXCLUDE REGEX "^core/(cache|remote|api/handles.h$)")
 foreach(header ${headers})
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${header} DESTINATION ${headers_dir}/${folder}

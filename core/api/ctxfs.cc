@@ -2,17 +2,13 @@
 #include "core/api/ctxfs.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <new>
 #include <string>
 #include <utility>
 
-#include "core/base/error_number.h"
-#include "core/base/interrupt.h"
-#include "core/base/printable.h"
+#include "core/api/handles.h"
 #include "core/content/window.h"
 #include "core/io/url.h"
 #include "core/registry/views.h"
@@ -25,96 +21,7 @@ using ctxfs::Error;
 using ctxfs::Result;
 using ctxfs::SourceTree;
 using ctxfs::Status;
-
-struct ctxfs_error {
-  enum ctxfs_code code;
-  int number;
-  uint64_t offset;
-  std::string message;
-  std::string path;
-};
-
-namespace {
-
-static_assert(static_cast<int>(Code::kNotFound) + 1 == CTXFS_NOT_FOUND);
-static_assert(static_cast<int>(Code::kInterrupted) + 1 == CTXFS_INTERRUPTED);
-
-/// What a caller gets when there is no memory for an error. Never freed.
-ctxfs_error& NoMemory() {
-  static ctxfs_error error{CTXFS_NO_MEMORY, ENOMEM, CTXFS_NO_OFFSET,
-                           "no memory", ""};
-  return error;
-}
-
-int FailWithoutMemory(ctxfs_error** out) {
-  if (out != nullptr) *out = &NoMemory();
-  return -1;
-}
-
-int Fail(ctxfs_error** out, const char* path, Error error) {
-  if (out == nullptr) return -1;
-  if (error.code == Code::kIo && error.sys_errno == ENOENT) {
-    error.code = Code::kNotFound;  // the source itself
-  }
-  *out = new ctxfs_error{
-      static_cast<enum ctxfs_code>(static_cast<int>(error.code) + 1),
-      ctxfs::ErrnoOf(error), error.offset, ctxfs::Printable(error.Text()),
-      path};
-  return -1;
-}
-
-/// A call that makes no sense: nothing of it was done.
-int FailUsage(ctxfs_error** out, const char* message) {
-  if (out != nullptr) {
-    *out = new ctxfs_error{CTXFS_USAGE, EINVAL, CTXFS_NO_OFFSET, message, ""};
-  }
-  return -1;
-}
-
-/// Runs `body`, the work of a function of the API, which was called for `path`.
-/// Returns 0, or -1 with an error in `*out`: the one that `body` returned, or
-/// CTXFS_NO_MEMORY if an allocation failed.
-template <typename Body>
-int Call(ctxfs_error** out, const char* path, const Body& body) noexcept {
-  if (out != nullptr) *out = nullptr;
-  try {
-    if (path == nullptr) return FailUsage(out, "a path is NULL");
-    const Status done = body();
-    return done ? 0 : Fail(out, path, done.error());
-  } catch (const std::exception&) {  // of allocations alone
-    return FailWithoutMemory(out);
-  }
-}
-
-}  // namespace
-
-struct ctxfs_tree {
-  /// Asks the caller.
-  class CallerInterrupt final : public ctxfs::Interrupt {
-   public:
-    explicit CallerInterrupt(const ctxfs_options& options)
-        : given_up_(options.given_up), argument_(options.argument) {}
-
-    bool interrupted() const override {
-      return given_up_ != nullptr && given_up_(argument_) != 0;
-    }
-
-   private:
-    int (*const given_up_)(void*);
-    void* const argument_;
-  };
-
-  explicit ctxfs_tree(const ctxfs_options& options) : interrupt(options) {}
-
-  CallerInterrupt interrupt;
-  std::unique_ptr<SourceTree> tree;
-};
-
-struct ctxfs_file {
-  ctxfs_tree& owner;
-  std::string path;
-  ctxfs::OpenFile open;
-};
+using ctxfs::api::Call;
 
 namespace {
 
@@ -156,7 +63,7 @@ ctxfs_kind KindOf(const SourceTree::File& file) {
 
 Status Read(ctxfs_file& file, uint64_t offset, ctxfs::MutableBytes out,
             size_t* got) {
-  const ctxfs::Content& content = file.open.content;
+  const ctxfs::Content& content = file.content;
   const ctxfs::ReadContext context = file.owner.tree->context();
   // An empty file may be a damaged one.
   if (content.size() == 0) CTXFS_TRY(content.Verify(context));
@@ -175,26 +82,6 @@ extern "C" {
 int ctxfs_abi_version(void) { return CTXFS_ABI_VERSION; }
 
 const char* ctxfs_version(void) { return ctxfs::kVersion; }
-
-enum ctxfs_code ctxfs_error_code(const ctxfs_error* error) {
-  return error->code;
-}
-
-int ctxfs_error_errno(const ctxfs_error* error) { return error->number; }
-
-const char* ctxfs_error_message(const ctxfs_error* error) {
-  return error->message.c_str();
-}
-
-const char* ctxfs_error_path(const ctxfs_error* error) {
-  return error->path.c_str();
-}
-
-uint64_t ctxfs_error_offset(const ctxfs_error* error) { return error->offset; }
-
-void ctxfs_error_free(ctxfs_error* error) {
-  if (error != &NoMemory()) delete error;
-}
 
 int ctxfs_open(const char* source, const ctxfs_options* options,
                ctxfs_tree** tree, ctxfs_error** error) {
@@ -264,7 +151,9 @@ int ctxfs_open_file(ctxfs_tree* tree, const char* path, ctxfs_file** file,
                     ctxfs_error** error) {
   return Call(error, path, [&]() -> Status {
     const SourceTree::File found = CTXFS_TRY(tree->tree->Find(path));
-    *file = new ctxfs_file{*tree, path, CTXFS_TRY(tree->tree->Open(found))};
+    ctxfs::OpenFile open = CTXFS_TRY(tree->tree->Open(found));
+    *file = new ctxfs_file{*tree, path, std::move(open.content),
+                           std::move(open.tree)};
     return {};
   });
 }
@@ -272,7 +161,7 @@ int ctxfs_open_file(ctxfs_tree* tree, const char* path, ctxfs_file** file,
 void ctxfs_close_file(ctxfs_file* file) { delete file; }
 
 uint64_t ctxfs_file_size(const ctxfs_file* file) {
-  return file->open.content.size();
+  return file->content.size();
 }
 
 int ctxfs_read(ctxfs_file* file, uint64_t offset, void* buffer, size_t length,
@@ -285,7 +174,29 @@ int ctxfs_read(ctxfs_file* file, uint64_t offset, void* buffer, size_t length,
 
 int ctxfs_verify(ctxfs_file* file, ctxfs_error** error) {
   return Call(error, file->path.c_str(), [&] {
-    return file->open.content.Verify(file->owner.tree->context());
+    return file->content.Verify(file->owner.tree->context());
+  });
+}
+
+int ctxfs_scan(ctxfs_file* file, ctxfs_error** error) {
+  return Call(error, file->path.c_str(),
+              [&] { return file->content.Scan(file->owner.tree->context()); });
+}
+
+int ctxfs_faults(ctxfs_tree* tree, const char* path,
+                 int (*visit)(void* argument, const ctxfs_error* fault),
+                 void* argument, ctxfs_error** error) {
+  return Call(error, path, [&]() -> Status {
+    const SourceTree::File at = CTXFS_TRY(tree->tree->Find(path));
+    const auto container = CTXFS_TRY(tree->tree->ContainerAt(at));
+    const ctxfs::ReadContext context = tree->tree->context();
+    const std::vector<Error> faults = container->Inspect(context);
+    CTXFS_TRY(context.Check());
+    for (const Error& fault : faults) {
+      const ctxfs_error told = ctxfs::api::ErrorOf(fault, path);
+      if (visit(argument, &told) != 0) break;
+    }
+    return {};
   });
 }
 

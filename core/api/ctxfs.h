@@ -163,6 +163,64 @@ CTXFS_API int ctxfs_read(ctxfs_file* file, uint64_t offset, void* buffer,
 /* Verifies all of the file now instead of at the first read of each part. */
 CTXFS_API int ctxfs_verify(ctxfs_file* file, ctxfs_error** error);
 
+/* The same, and reads what no checksum covers. */
+CTXFS_API int ctxfs_scan(ctxfs_file* file, ctxfs_error** error);
+
+/* Calls `visit` with each fault of the container at `path` that is the fault of
+ * none of its files, until it returns non-zero. The error belongs to the
+ * library. Reads what that takes, which may be all of the container. */
+CTXFS_API int ctxfs_faults(ctxfs_tree* tree, const char* path,
+                           int (*visit)(void* argument,
+                                        const ctxfs_error* fault),
+                           void* argument, ctxfs_error** error);
+
+/* ---- Arrays -------------------------------------------------------------- */
+
+/* The arrays of a container: tensors, columns, lanes and what else its format
+ * defines (docs/views.md, section 1), in the order of the container. */
+typedef struct ctxfs_arrays ctxfs_arrays;
+
+enum ctxfs_array_flags {
+  CTXFS_ARRAY_MERGED = 1, /* the values after a delta to another array */
+  CTXFS_ARRAY_WIDENED = 2 /* elements are wider than the stored ones */
+};
+
+typedef struct ctxfs_array {
+  /* Unique, and UTF-8: other bytes are U+FFFD, and of equal names the later
+   * ones end in ~2, ~3. */
+  const char* name;
+  /* Of an element: "bool", "i8" to "i64", "u8" to "u64", "f16", "bf16", "f32",
+   * "f64", "c32", "c64", "c128", "f8_e4m3", "f8_e5m2", "f8_e4m3fnuz",
+   * "f8_e5m2fnuz", "f8_e8m0", "f6_e2m3", "f6_e3m2" or "f4"; later versions may
+   * have more. */
+  const char* dtype;
+  uint32_t bits;         /* of an element; those of fewer than 8 are packed */
+  uint32_t dimensions;   /* at most 32; 0 for a scalar */
+  const uint64_t* shape; /* elements of each dimension, outermost first */
+  uint64_t size;         /* bytes of all elements */
+  uint32_t flags;        /* ctxfs_array_flags */
+} ctxfs_array;
+
+/* Lists the arrays of the container at `path`, which may read a little of each;
+ * there may be none. Fails with CTXFS_NOT_CONTAINER for any other directory. */
+CTXFS_API int ctxfs_open_arrays(ctxfs_tree* tree, const char* path,
+                                ctxfs_arrays** arrays, ctxfs_error** error);
+/* `arrays` may be NULL. Files that were opened of them may still be open. */
+CTXFS_API void ctxfs_close_arrays(ctxfs_arrays* arrays);
+
+CTXFS_API size_t ctxfs_array_count(const ctxfs_arrays* arrays);
+/* NULL for an index past the end. */
+CTXFS_API const ctxfs_array* ctxfs_array_at(const ctxfs_arrays* arrays,
+                                            size_t index);
+/* Fails with CTXFS_NOT_FOUND for a name that is not there. */
+CTXFS_API int ctxfs_find_array(const ctxfs_arrays* arrays, const char* name,
+                               size_t* index, ctxfs_error** error);
+
+/* Opens the elements of an array as a file of `size` bytes: row-major,
+ * little-endian, without gaps. Close it before the tree. */
+CTXFS_API int ctxfs_open_array(const ctxfs_arrays* arrays, size_t index,
+                               ctxfs_file** file, ctxfs_error** error);
+
 #ifdef __cplusplus
 }
 #endif

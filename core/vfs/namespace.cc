@@ -68,6 +68,19 @@ Result<std::unique_ptr<Listing>> Namespace::OpenDirectory(
   return listing;
 }
 
+Result<std::shared_ptr<const Container>> Namespace::ContainerAt(
+    Inode directory, const ReadContext& context) const {
+  const std::vector<Place> layers =
+      CTXFS_TRY(resolver_.Layers(directory, /*fresh=*/true, context));
+  for (const Place& place : layers) {
+    if (place.tree != nullptr && place.tree->IsContainer() &&
+        place.node == FileTree::kRoot) {
+      return place.tree->container_tree->container().shared_from_this();
+    }
+  }
+  return Error{Code::kNotContainer, "the directory is no container"};
+}
+
 Inode Namespace::Parent(Inode inode, const ReadContext& context) const {
   const Result<Place> place = resolver_.Find(inode, context);
   return place ? place->source->Parent(place->node) : kRootInode;

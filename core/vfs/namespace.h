@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/container/container.h"
 #include "core/content/read_context.h"
 #include "core/vfs/listing.h"
 #include "core/vfs/mounted_containers.h"
@@ -59,6 +60,11 @@ class Namespace {
   /// other change, and after too many attempts.
   Result<OpenFile> Reopen(Inode inode, const OpenFile& file, int attempt,
                           const ReadContext& context) const;
+
+  /// The container that is shown at `directory`, opened if it is not. Fails
+  /// with kNotContainer if there is none.
+  Result<std::shared_ptr<const Container>> ContainerAt(
+      Inode directory, const ReadContext& context) const;
 
   /// Notes why a file could not be read, for Describe and faults.json, unless
   /// that says nothing of the container.

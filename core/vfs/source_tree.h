@@ -93,6 +93,10 @@ class SourceTree {
   Result<std::optional<EntryInfo>> Describe(const File& file) {
     return files_->Describe(file.inode, context());
   }
+  /// The container at a directory; fails with kNotContainer if there is none.
+  Result<std::shared_ptr<const Container>> ContainerAt(const File& directory) {
+    return files_->ContainerAt(directory.inode, context());
+  }
   Result<Attributes> Examine(const File& file) {
     return files_->Examine(file.inode, context());
   }

@@ -145,6 +145,91 @@ static void TestNames(void) {
   ctxfs_close(tree);
 }
 
+/* Reads all of an array of at most 64 bytes; the size, or -1. */
+static int ReadArray(const ctxfs_arrays *arrays, size_t index,
+                     unsigned char *into) {
+  ctxfs_file *file = NULL;
+  size_t got = 0;
+  if (ctxfs_open_array(arrays, index, &file, NULL) != 0) return -1;
+  int failed = ctxfs_read(file, 0, into, kSize, &got, NULL) != 0 ||
+               ctxfs_scan(file, NULL) != 0;
+  ctxfs_close_file(file);
+  return failed ? -1 : (int)got;
+}
+
+static void TestArrays(void) {
+  ctxfs_tree *tree = OpenGolden("wshard/all_dtypes.wshard", NULL);
+  ctxfs_arrays *arrays = NULL;
+  ctxfs_error *error = NULL;
+  size_t index = 0;
+  CHECK(ctxfs_open_arrays(tree, "", &arrays, NULL) == 0);
+  CHECK(ctxfs_array_count(arrays) > 2);
+  CHECK(ctxfs_array_at(arrays, ctxfs_array_count(arrays)) == NULL);
+  CHECK(ctxfs_find_array(arrays, kPath, &index, NULL) == 0);
+  const ctxfs_array *array = ctxfs_array_at(arrays, index);
+  CHECK(strcmp(array->name, kPath) == 0 && strcmp(array->dtype, "f32") == 0);
+  CHECK(array->bits == 32 && array->size == kSize && array->flags == 0);
+  CHECK(array->dimensions == 2 && array->shape[0] == 8 && array->shape[1] == 2);
+  unsigned char elements[kSize], entry[kSize];
+  CHECK(ReadArray(arrays, index, elements) == kSize);
+  ctxfs_file *file = NULL;
+  size_t got = 0;
+  CHECK(ctxfs_open_file(tree, kPath, &file, NULL) == 0);
+  CHECK(ctxfs_read(file, 0, entry, kSize, &got, NULL) == 0);
+  CHECK(got == kSize && memcmp(entry, elements, kSize) == 0);
+  ctxfs_close_file(file);
+  int result = ctxfs_find_array(arrays, "absent", &index, &error);
+  CHECK(Failed(result, error, CTXFS_NOT_FOUND, ENOENT));
+  result = ctxfs_open_array(arrays, 1000000, &file, &error);
+  CHECK(Failed(result, error, CTXFS_NOT_FOUND, ENOENT));
+  ctxfs_close_arrays(arrays);
+  ctxfs_close_arrays(NULL);
+  result = ctxfs_open_arrays(tree, "action", &arrays, &error);
+  CHECK(Failed(result, error, CTXFS_NOT_CONTAINER, EIO));
+  result = ctxfs_open_arrays(tree, kPath, &arrays, &error);
+  CHECK(Failed(result, error, CTXFS_NOT_CONTAINER, EIO));
+  ctxfs_close(tree);
+}
+
+/* Of a container without any, and of one in a directory. */
+static void TestArraysElsewhere(void) {
+  ctxfs_tree *tree = OpenGolden("tar/symlinks.tar", NULL);
+  ctxfs_arrays *arrays = NULL;
+  ctxfs_error *error = NULL;
+  CHECK(ctxfs_open_arrays(tree, "", &arrays, NULL) == 0);
+  CHECK(ctxfs_array_count(arrays) == 0);
+  ctxfs_close_arrays(arrays);
+  ctxfs_close(tree);
+  tree = OpenGolden("wshard", NULL);
+  int result = ctxfs_open_arrays(tree, "", &arrays, &error);
+  CHECK(Failed(result, error, CTXFS_NOT_CONTAINER, EIO));
+  CHECK(ctxfs_open_arrays(tree, "all_dtypes.wshard", &arrays, NULL) == 0);
+  CHECK(ctxfs_array_count(arrays) > 2);
+  ctxfs_close_arrays(arrays);
+  ctxfs_close(tree);
+}
+
+static int CountFault(void *argument, const ctxfs_error *fault) {
+  struct seen *seen = argument;
+  ++seen->names;
+  snprintf(seen->text, sizeof seen->text, "%s", ctxfs_error_message(fault));
+  return 0;
+}
+
+static void TestFaults(void) {
+  ctxfs_tree *tree = OpenGolden("wshard/all_dtypes.wshard", NULL);
+  struct seen seen = {0};
+  CHECK(ctxfs_faults(tree, "", CountFault, &seen, NULL) == 0);
+  CHECK(seen.names == 0);
+  ctxfs_close(tree);
+  ctxfs_options salvage = {.size = sizeof salvage};
+  salvage.salvage = 1;
+  tree = OpenGolden("wshard/corrupt/cut_01008.wshard", &salvage);
+  CHECK(ctxfs_faults(tree, "", CountFault, &seen, NULL) == 0);
+  CHECK(seen.names > 0 && strlen(seen.text) > 0);
+  ctxfs_close(tree);
+}
+
 static void TestLinks(void) {
   ctxfs_tree *tree = OpenGolden("tar/symlinks.tar", NULL);
   ctxfs_stat stat;
@@ -287,6 +372,9 @@ int main(int argc, char **argv) {
   TestVersions();
   TestReads();
   TestNames();
+  TestArrays();
+  TestArraysElsewhere();
+  TestFaults();
   TestLinks();
   TestErrors();
   TestDamage();

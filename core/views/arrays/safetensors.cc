@@ -8,17 +8,15 @@
 
 #include <algorithm>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "core/base/bytes.h"
 #include "core/base/heap_allowance.h"
 #include "core/base/json.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/views/arrays/elements.h"
+#include "core/views/arrays/unique_names.h"
 
 namespace ctxfs {
 namespace {
@@ -41,27 +39,6 @@ constexpr std::string_view TypeName(DType dtype) {
       "F8_E8M0", "F6_E2M3", "F6_E3M2",     "F4"};
   return kNames[static_cast<size_t>(dtype)];
 }
-
-/// Makes keys unique.
-class Keys {
- public:
-  Keys() { used_.emplace(kMetadataKey); }
-
-  /// `name` as UTF-8, or with the first of ~2, ~3, ... that makes it new.
-  std::string Take(const std::string& name) {
-    std::string key = IsUtf8(name) ? name : AsUtf8(name);
-    if (used_.insert(key).second) return key;
-    unsigned& n = next_.try_emplace(key, 2).first->second;
-    while (true) {
-      std::string marked = fmt::format("{}~{}", key, n++);
-      if (used_.insert(marked).second) return marked;
-    }
-  }
-
- private:
-  std::unordered_set<std::string> used_;
-  std::unordered_map<std::string, unsigned> next_;
-};
 
 std::string MetadataText(Json metadata) {
   if (!metadata.is_object()) metadata = Json::object();
@@ -91,7 +68,7 @@ std::optional<SafetensorsLayout> LayOutSafetensors(
                             DTypeBits(arrays[b].dtype);
                    });
   // Names in the container's order: the first keeps its own.
-  Keys keys;
+  UniqueNames keys(kMetadataKey);
   std::vector<std::string> names;
   names.reserve(arrays.size());
   constexpr uint64_t kCopies = 4;  // of a name

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/api/handles.h"
+#include "core/views/arrays/elements.h"
+#include "core/views/arrays/unique_names.h"
+#include "core/views/view.h"
+
+using ctxfs::ArrayInfo;
+using ctxfs::Code;
+using ctxfs::Container;
+using ctxfs::Error;
+using ctxfs::Result;
+using ctxfs::SourceTree;
+using ctxfs::Status;
+using ctxfs::api::Call;
+
+struct ctxfs_arrays {
+  ctxfs_tree& owner;
+  std::shared_ptr<const Container> container;
+  std::vector<ArrayInfo> infos;
+  std::vector<std::string> names;
+  /// Points into `infos` and `names`, which do not change.
+  std::vector<ctxfs_array> shown;
+  std::unordered_map<std::string_view, size_t> by_name;
+};
+
+namespace {
+
+/// `name` as a C string can hold it.
+std::string WithoutNul(std::string name) {
+  for (size_t at = name.find('\0'); at != std::string::npos;
+       at = name.find('\0', at)) {
+    name.replace(at, 1, "\xEF\xBF\xBD");  // U+FFFD
+  }
+  return name;
+}
+
+uint32_t FlagsOf(const ArrayInfo& array) {
+  uint32_t flags = 0;
+  if (array.merged) flags |= CTXFS_ARRAY_MERGED;
+  if (array.widened) flags |= CTXFS_ARRAY_WIDENED;
+  return flags;
+}
+
+ctxfs_array ShownOf(const ArrayInfo& array, const std::string& name) {
+  return {name.c_str(),
+          ctxfs::DTypeName(array.dtype).data(),  // a literal
+          ctxfs::DTypeBits(array.dtype),
+          static_cast<uint32_t>(array.shape.size()),
+          array.shape.data(),
+          ctxfs::BytesOf(array),
+          FlagsOf(array)};
+}
+
+/// Fills the rest of `arrays` from its infos.
+void Show(ctxfs_arrays& arrays) {
+  const size_t count = arrays.infos.size();
+  ctxfs::UniqueNames names("");
+  arrays.names.reserve(count);
+  arrays.shown.reserve(count);
+  arrays.by_name.reserve(count);
+  for (const ArrayInfo& info : arrays.infos) {
+    arrays.names.push_back(names.Take(WithoutNul(info.name)));
+    arrays.by_name.emplace(arrays.names.back(), arrays.shown.size());
+    arrays.shown.push_back(ShownOf(info, arrays.names.back()));
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+int ctxfs_open_arrays(ctxfs_tree* tree, const char* path, ctxfs_arrays** arrays,
+                      ctxfs_error** error) {
+  return Call(error, path, [&]() -> Status {
+    const SourceTree::File at = CTXFS_TRY(tree->tree->Find(path));
+    auto container = CTXFS_TRY(tree->tree->ContainerAt(at));
+    const ctxfs::ReadContext context = tree->tree->context();
+    std::vector<ArrayInfo> infos =
+        ctxfs::UsualArrays(container->Export(), context);
+    CTXFS_TRY(context.Check());  // some may be missing after an interrupt
+    auto made = std::make_unique<ctxfs_arrays>(ctxfs_arrays{
+        *tree, std::move(container), std::move(infos), {}, {}, {}});
+    Show(*made);
+    *arrays = made.release();
+    return {};
+  });
+}
+
+void ctxfs_close_arrays(ctxfs_arrays* arrays) { delete arrays; }
+
+size_t ctxfs_array_count(const ctxfs_arrays* arrays) {
+  return arrays->shown.size();
+}
+
+const ctxfs_array* ctxfs_array_at(const ctxfs_arrays* arrays, size_t index) {
+  return index < arrays->shown.size() ? &arrays->shown[index] : nullptr;
+}
+
+int ctxfs_find_array(const ctxfs_arrays* arrays, const char* name,
+                     size_t* index, ctxfs_error** error) {
+  return Call(error, name, [&]() -> Status {
+    const auto found = arrays->by_name.find(name);
+    if (found == arrays->by_name.end()) {
+      return Error{Code::kNotFound, "no such array"};
+    }
+    *index = found->second;
+    return {};
+  });
+}
+
+int ctxfs_open_array(const ctxfs_arrays* arrays, size_t index,
+                     ctxfs_file** file, ctxfs_error** error) {
+  const ctxfs_array* const array = ctxfs_array_at(arrays, index);
+  return Call(error, array == nullptr ? "" : array->name, [&]() -> Status {
+    if (array == nullptr) return Error{Code::kNotFound, "no such array"};
+    ctxfs_tree& tree = arrays->owner;
+    ctxfs::Content elements = CTXFS_TRY(
+        ctxfs::OpenElements(arrays->infos[index], tree.tree->context()));
+    *file = new ctxfs_file{tree, array->name, std::move(elements),
+                           arrays->container};
+    return {};
+  });
+}
+
+}  // extern "C"

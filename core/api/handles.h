@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "core/api/ctxfs.h"
+#include "core/base/interrupt.h"
+#include "core/base/result.h"
+#include "core/vfs/source_tree.h"
+
+// What the types of ctxfs.h are, and how its functions return. For the files of
+// core/api alone: it is not installed for other programs to use.
+
+struct ctxfs_error {
+  enum ctxfs_code code;
+  int number;  // an errno
+  uint64_t offset;
+  std::string message;
+  std::string path;
+};
+
+struct ctxfs_tree {
+  /// Asks the caller.
+  class CallerInterrupt final : public ctxfs::Interrupt {
+   public:
+    explicit CallerInterrupt(const ctxfs_options& options)
+        : given_up_(options.given_up), argument_(options.argument) {}
+
+    bool interrupted() const override {
+      return given_up_ != nullptr && given_up_(argument_) != 0;
+    }
+
+   private:
+    int (*const given_up_)(void*);
+    void* const argument_;
+  };
+
+  explicit ctxfs_tree(const ctxfs_options& options) : interrupt(options) {}
+
+  CallerInterrupt interrupt;
+  std::unique_ptr<ctxfs::SourceTree> tree;
+};
+
+struct ctxfs_file {
+  ctxfs_tree& owner;
+  std::string path;  // or the name of an array
+  ctxfs::Content content;
+  /// Keeps alive what the content is made from.
+  std::shared_ptr<const void> made_from;
+};
+
+namespace ctxfs::api {
+
+/// The error that a caller gets for `error`, of the call for `path`.
+ctxfs_error ErrorOf(Error error, const char* path);
+
+// Each returns -1 and sets `*out`, unless `out` is null.
+int Fail(ctxfs_error** out, const char* path, const Error& error);
+int FailWithoutMemory(ctxfs_error** out);
+/// Of a call that makes no sense: nothing of it was done.
+int FailUsage(ctxfs_error** out, const char* message);
+
+/// Runs `body`, the work of a function of the API, which was called for `path`.
+/// Returns 0, or -1 with an error in `*out`: the one that `body` returned, or
+/// CTXFS_NO_MEMORY if an allocation failed.
+template <typename Body>
+int Call(ctxfs_error** out, const char* path, const Body& body) noexcept {
+  if (out != nullptr) *out = nullptr;
+  try {
+    if (path == nullptr) return FailUsage(out, "a path is NULL");
+    const Status done = body();
+    return done ? 0 : Fail(out, path, done.error());
+  } catch (const std::exception&) {  // of allocations alone
+    return FailWithoutMemory(out);
+  }
+}
+
+}  // namespace ctxfs::api
