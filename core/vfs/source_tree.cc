@@ -150,15 +150,21 @@ Result<bool> SourceTree::StaysBelow(const File& top, const File& link) {
   return gone.error();
 }
 
-void SourceTree::LookAhead(
-    const File& directory, const Listing& listing,
-    const std::function<bool(const std::string& name)>& wanted) {
+bool SourceTree::NeedsLookup(const Listing::Name& name, Children children) {
+  const bool mirrored = (name.inode & Mirror::kBit) != 0;
+  if (name.type_known) return children == Children::kFound && mirrored;
+  return children == Children::kFound || TheUrlStore() == nullptr ||
+         MayReplaceFile(name.name);
+}
+
+void SourceTree::LookAhead(const File& directory, const Listing& listing,
+                           Children children) {
   if (TheUrlStore() == nullptr) return;
   constexpr unsigned kAtOnce = 8;
   std::vector<std::string> names;
   for (uint64_t i = 0; i < listing.count(); ++i) {
     const std::optional<Listing::Name> name = listing.At(i, false, context());
-    if (name && !name->type_known && wanted(name->name)) {
+    if (name && !name->type_known && NeedsLookup(*name, children)) {
       names.push_back(name->name);
     }
   }
@@ -168,39 +174,15 @@ void SourceTree::LookAhead(
   });
 }
 
-Status SourceTree::ForEachName(
-    const File& directory,
-    const std::function<Status(const std::string& path, bool directory)>&
-        visit) {
+Status SourceTree::ForEach(const File& directory,
+                           const std::function<Status(const File&)>& visit,
+                           const std::function<void(const std::string& path,
+                                                    const Error& error)>& lost,
+                           Children children) {
   const std::unique_ptr<Listing> listing =
       CTXFS_TRY(files_->OpenDirectory(directory.inode, context()));
   CTXFS_TRY(listing->Rewind(context()));
-  LookAhead(directory, *listing, &MayReplaceFile);
-  const std::string above = directory.path.empty() ? "" : directory.path + "/";
-  const bool far = TheUrlStore() != nullptr;
-  for (uint64_t i = 0; i < listing->count(); ++i) {
-    const std::optional<Listing::Name> name = listing->At(i, false, context());
-    if (!name) continue;
-    bool is_directory = name->directory;
-    if (!name->type_known && (!far || MayReplaceFile(name->name))) {
-      const std::optional<FoundNode> found =
-          CTXFS_TRY(files_->Lookup(directory.inode, name->name, context()));
-      if (!found) continue;  // removed since it was listed
-      is_directory = found->attributes.directory;
-    }
-    CTXFS_TRY(visit(above + name->name, is_directory));
-  }
-  return {};
-}
-
-Status SourceTree::ForEach(
-    const File& directory, const std::function<Status(const File&)>& visit,
-    const std::function<void(const std::string& path, const Error& error)>&
-        lost) {
-  const std::unique_ptr<Listing> listing =
-      CTXFS_TRY(files_->OpenDirectory(directory.inode, context()));
-  CTXFS_TRY(listing->Rewind(context()));
-  LookAhead(directory, *listing, [](const std::string&) { return true; });
+  LookAhead(directory, *listing, children);
   const std::string above = directory.path.empty() ? "" : directory.path + "/";
   for (uint64_t i = 0; i < listing->count(); ++i) {
     const std::optional<Listing::Name> name = listing->At(i, false, context());
@@ -209,7 +191,7 @@ Status SourceTree::ForEach(
     // not forgotten: `visit` may keep the file.
     File file{above + name->name, name->inode, name->directory, name->link,
               name->has_others};
-    if ((name->inode & Mirror::kBit) != 0 || !name->type_known) {
+    if (NeedsLookup(*name, children)) {
       const Result<std::optional<FoundNode>> found =
           files_->Lookup(directory.inode, name->name, context());
       if (!found && lost != nullptr) {

@@ -70,12 +70,10 @@ class SourceTree {
   /// Whether the target of a link below the directory `top` is below it too.
   Result<bool> StaysBelow(const File& top, const File& link);
 
-  /// Calls `visit` with the path of each child of `directory` and whether it is
-  /// a directory. In a store of objects, no file is read whose name is not that
-  /// of a container.
-  Status ForEachName(const File& directory,
-                     const std::function<Status(const std::string& path,
-                                                bool directory)>& visit);
+  /// What `visit` of ForEach may do with its File: kNamed, use its path and
+  /// `directory` alone. In a store of objects, no file is then read whose name
+  /// is not that of a container.
+  enum class Children : uint8_t { kFound, kNamed };
 
   /// Calls `visit` with each child of `directory`, in the order of the
   /// container, until a call fails. Decodes nothing. Calls `lost` with each
@@ -83,7 +81,8 @@ class SourceTree {
   Status ForEach(const File& directory,
                  const std::function<Status(const File&)>& visit,
                  const std::function<void(const std::string& path,
-                                          const Error& error)>& lost = nullptr);
+                                          const Error& error)>& lost = nullptr,
+                 Children children = Children::kFound);
 
   /// Returns the bytes of a file. This may generate or decode it.
   Result<uint64_t> Size(const File& file);
@@ -110,10 +109,11 @@ class SourceTree {
  private:
   SourceTree(std::unique_ptr<Namespace> files, const RequestLimits& limits);
 
-  /// Looks up the names of a listing whose type is not known, and for which
-  /// `wanted`, many at a time: each is a request to a server.
+  static bool NeedsLookup(const Listing::Name& name, Children children);
+  /// Looks up the names of a listing whose type is not known and has to be,
+  /// many at a time: each is a request to a server.
   void LookAhead(const File& directory, const Listing& listing,
-                 const std::function<bool(const std::string& name)>& wanted);
+                 Children children);
 
   /// A walk along a path.
   struct Walk {

@@ -23,10 +23,9 @@ class Lister {
   Status List(const SourceTree::File& file) {
     if (!file.directory) return Show(file);
     if (!arguments_.recursive && !arguments_.details && !arguments_.json) {
-      return tree_.ForEachName(file,
-                               [this](const std::string& path, bool directory) {
-                                 return Show({path, 0, directory});
-                               });
+      return tree_.ForEach(
+          file, [this](const SourceTree::File& child) { return Show(child); },
+          nullptr, SourceTree::Children::kNamed);
     }
     const auto visit = [this](const SourceTree::File& child) -> Status {
       CTXFS_TRY(Show(child));
