@@ -3,7 +3,6 @@
 
 #include <fuse_lowlevel.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>

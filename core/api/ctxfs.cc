@@ -6,7 +6,6 @@
 #include <memory>
 #include <new>
 #include <string>
-#include <utility>
 
 #include "core/api/handles.h"
 #include "core/content/window.h"

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "core/base/bytes.h"
 #include "core/base/result.h"

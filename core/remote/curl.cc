@@ -3,8 +3,6 @@
 
 #include <dlfcn.h>
 
-#include <string>
-
 namespace ctxfs::remote {
 namespace {
 

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <iterator>
 #include <list>
-#include <map>
 #include <random>
 #include <utility>
 #include <vector>

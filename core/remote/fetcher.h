@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "core/cache/block_store.h"
-#include "core/io/fd.h"
 #include "core/remote/settings.h"
 #include "core/remote/shared_slots.h"
 

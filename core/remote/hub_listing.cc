@@ -3,7 +3,6 @@
 // Pages of the hub's tree API, parsed in the same process as those of S3
 // (s3_listing.cc).
 #include <algorithm>
-#include <utility>
 
 #include "core/base/json.h"
 #include "core/base/printable.h"

@@ -2,7 +2,6 @@
 #include "core/remote/url.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "core/base/text.h"
 #include "core/io/url.h"

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "core/io/read_access.h"
 #include "core/tree/container_tree.h"

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <list>
-#include <memory>
 #include <unordered_map>
 
 #include "core/base/mutex.h"

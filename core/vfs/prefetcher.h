@@ -13,7 +13,7 @@
 #include "core/base/mutex.h"
 #include "core/container/file_table.h"
 #include "core/content/block_cache.h"
-#include "core/vfs/namespace.h"
+#include "core/vfs/tree_source.h"
 
 namespace ctxfs {
 

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "core/base/mutex.h"
 #include "core/io/url_store.h"

@@ -4,8 +4,6 @@
 // (docs/cvc.md, section 6).
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "core/base/text.h"
 #include "core/formats/cvc/cvc.h"
 

@@ -4,7 +4,6 @@
 // (docs/model_shard.md, section 8).
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <unordered_map>

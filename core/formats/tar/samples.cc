@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <unordered_map>
 #include <utility>
 #include <vector>

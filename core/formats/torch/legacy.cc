@@ -6,7 +6,6 @@
 //   magic number, protocol, a dict about the system, the object, a list of keys
 //   for each key: i64 number of elements, then the elements, little-endian
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "core/base/heap_allowance.h"

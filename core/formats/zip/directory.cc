@@ -10,7 +10,6 @@
 #include "core/formats/zip/directory.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "core/base/heap_allowance.h"

@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <optional>
-#include <vector>
 
 #include "core/base/mutex.h"
 #include "core/codec/checksum.h"

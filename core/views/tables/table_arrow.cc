@@ -4,7 +4,6 @@
 // not compressed, whose numbers are the columns' own bytes.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>
