@@ -106,8 +106,10 @@ minimise() {
   local target=$1 merged=build/fuzz-merged/$1
   rm -rf "$merged"
   mkdir -p "$merged" "build/fuzz-finds/$target"
-  # Lines that are reached, and not how often: a tenth of the inputs. -merge=1 keeps each input
-  # that reaches a line which no smaller one does; this flag takes what adds most lines first.
+  # Edges that are reached, and not how often. -merge=1 keeps every input that reaches an edge
+  # before any other, smallest first; -set_cover_merge=1 takes what adds most edges first. Inputs
+  # of pickle and of torch (edges): 184 (2,992) and 170 (14,492); by -merge=1 346 (2,993) and
+  # 334 (14,505), and with counters 1,217 (2,994) and 802 (14,491).
   # shellcheck disable=SC2046
   fuzz "$target" -set_cover_merge=1 -use_counters=0 "$merged" \
     $(inputs "$target") "build/fuzz-finds/$target" >"build/fuzz-logs/$target.merge.log" 2>&1
