@@ -155,13 +155,14 @@ class S3Reader {
 
   /// The bytes of a key, which the page has as a query would ('+': a blank).
   std::string Plain(std::string key) const {
-    if (!encoding_) return key;
+    if (encoding_ != "url") return key;
     std::ranges::replace(key, '+', ' ');
     return Decoded(key);
   }
 
   Result<ListingPage> Finish() {
-    if (encoding_ && *encoding_ != "url") {
+    // Versitygw does not encode, and says so by an empty element.
+    if (!encoding_.value_or("").empty() && encoding_ != "url") {
       return WrongPage("its keys are encoded in an unknown way");
     }
     if (count_ && WholeNumber<uint64_t>(*count_) != page_.keys.size()) {

@@ -71,7 +71,11 @@ TEST(RemoteListing, Item30_1_EncodedKeysAreDecoded) {
   EXPECT_EQ(page->keys[0].name, std::string("a b+c\0\xC3\xA4", 8));
   EXPECT_EQ(page->keys[1].name, "..");
   // Otherwise they are as they stand there.
-  EXPECT_EQ(ParseS3Page(Page(Object("a+b%2B")))->keys[0].name, "a+b%2B");
+  for (const char* none : {"", "<EncodingType/>"}) {
+    const auto plain = ParseS3Page(Page(Object("a+b%2B") + none));
+    ASSERT_TRUE(Ok(plain));
+    EXPECT_EQ(plain->keys[0].name, "a+b%2B");
+  }
 }
 
 TEST(RemoteListing, Item30_1_PagesFollowOneAnother) {
