@@ -39,12 +39,13 @@ bool IsObjectName(std::string_view name) {
          name.find_first_not_of("0123456789abcdef") == name.npos;
 }
 
-/// The number of blocks in a file with this name, 0 for an unfinished one;
-/// nullopt if the name is not one of a store.
+/// The number of blocks in a file with this name, 0 for a record or an
+/// unfinished file; nullopt if the name is not one of a store.
 std::optional<uint32_t> BlocksOf(std::string_view name) {
   if (name.starts_with(kUnfinished)) {
     return ParsePair(name.substr(1)) ? std::optional(0U) : std::nullopt;
   }
+  if (name == kRecord) return 0;
   const auto run = ParseFileName(name);
   return run ? std::optional(run->second) : std::nullopt;
 }
@@ -132,7 +133,7 @@ bool File::abandoned() const {
   constexpr int64_t kHourNs = int64_t{3600} * 1'000'000'000;
   struct timespec now {};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  return blocks == 0 && Nanoseconds(now) - used_ns > kHourNs;
+  return unfinished() && Nanoseconds(now) - used_ns > kHourNs;
 }
 
 void ForEachFile(int directory, const std::function<void(const File&)>& visit) {

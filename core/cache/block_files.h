@@ -17,8 +17,9 @@
 
 /// The directory of a BlockStore: a directory for each object, called by the
 /// SHA-256 of its key in 64 hex digits, with a file for each run of blocks,
-/// called "FIRST-COUNT" in decimal digits. Files that are being written are
-/// called ".PROCESS-NUMBER". Anything else there is not the store's.
+/// called "FIRST-COUNT" in decimal digits, or a record, called "record". Files
+/// that are being written are called ".PROCESS-NUMBER". Anything else there is
+/// not the store's.
 namespace ctxfs::block_files {
 
 /// What each file begins with.
@@ -26,6 +27,7 @@ inline constexpr std::string_view kMagic = "ctxfsblk";
 inline constexpr int kDirectoryFlags =
     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
 inline constexpr char kUnfinished = '.';
+inline constexpr std::string_view kRecord = "record";
 
 /// Fails with kIo unless `directory` is an absolute path.
 Status CheckAbsolute(const std::string& directory);
@@ -56,10 +58,12 @@ void ForEachObject(
 /// A file of an object, which may be damaged or a stranger's.
 struct File {
   std::string name;
-  uint32_t blocks;  // 0 if it is being written
+  uint32_t blocks;  // 0 if it is a record, or being written
   uint64_t bytes;
   int64_t used_ns;  // its mtime
 
+  /// Whether it is being written.
+  bool unfinished() const { return name.starts_with(kUnfinished); }
   /// Whether it is being written by a process that was likely killed.
   bool abandoned() const;
 };

@@ -24,6 +24,7 @@ namespace ctxfs {
 using block_files::FileName;
 using block_files::kDirectoryFlags;
 using block_files::kMagic;
+using block_files::kRecord;
 using block_files::Nanoseconds;
 using block_files::ParseFileName;
 using block_files::ReadAll;
@@ -94,7 +95,7 @@ std::string Variable(const char* name) {
 }  // namespace
 
 Result<std::unique_ptr<BlockStore>> BlockStore::Open(
-    const std::string& directory, uint64_t most) {
+    const std::string& directory, uint64_t most, Damaged damaged) {
   CTXFS_TRY(block_files::CheckAbsolute(directory));
   CTXFS_TRY(MakeDirectories(directory));
   Fd top = CTXFS_TRY(block_files::OpenTop(directory));
@@ -102,7 +103,8 @@ Result<std::unique_ptr<BlockStore>> BlockStore::Open(
   if (::fstat(top.get(), &st) == 0 && (st.st_mode & 077) != 0) {
     (void)::fchmod(top.get(), 0700);
   }
-  return std::unique_ptr<BlockStore>(new BlockStore(std::move(top), most));
+  return std::unique_ptr<BlockStore>(
+      new BlockStore(std::move(top), most, damaged));
 }
 
 BlockStore::Object* BlockStore::Find(const std::string& digest, bool create) {
@@ -219,7 +221,7 @@ size_t BlockStore::Read(const std::string& key, uint64_t first,
       std::min<uint64_t>(out.size(), run.first + run.count - first)));
   const size_t done =
       file.ok() ? ReadFrom(file.get(), run, digest, first, wanted) : 0;
-  if (done < wanted.size()) Drop(digest, run);
+  if (done < wanted.size() && damaged_ == Damaged::kDropped) Drop(digest, run);
   return done;
 }
 
@@ -235,22 +237,20 @@ Fd BlockStore::OpenUnfinished(const std::string& digest, std::string* name) {
                      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
 }
 
-void BlockStore::Finish(const std::string& digest, const std::string& name,
-                        const Run& run, bool whole) {
-  const MutexLock lock(mutex_);
+BlockStore::Object* BlockStore::Finish(const std::string& digest,
+                                       const std::string& name,
+                                       const std::string& last, bool whole) {
   Object* const object = Find(digest, /*create=*/false);
-  if (object == nullptr) return;
+  if (object == nullptr) return nullptr;
   const int directory = object->directory.get();
-  const std::string last = FileName(run.first, run.count);
-  if (!whole ||
-      ::renameat(directory, name.c_str(), directory, last.c_str()) != 0) {
-    (void)::unlinkat(directory, name.c_str(), 0);
-    // Likely a full disk: others need room there more than this cache.
-    Evict(most_ / 2);
-    return;
+  if (whole &&
+      ::renameat(directory, name.c_str(), directory, last.c_str()) == 0) {
+    return object;
   }
-  unseen_ += run.count * kBlockBytes;
-  object->runs[run.first + run.count - 1] = run;
+  (void)::unlinkat(directory, name.c_str(), 0);
+  // Likely a full disk: others need room there more than this cache.
+  Evict(most_ / 2);
+  return nullptr;
 }
 
 void BlockStore::Write(const std::string& key, uint64_t first,
@@ -262,7 +262,49 @@ void BlockStore::Write(const std::string& key, uint64_t first,
   if (!file.ok()) return;
   bool whole = WriteAll(file.get(), AsBytes(HeadOf(digest, first, blocks)));
   for (const Bytes block : blocks) whole = whole && WriteAll(file.get(), block);
-  Finish(digest, name, {first, static_cast<uint32_t>(blocks.size())}, whole);
+  const Run run{first, static_cast<uint32_t>(blocks.size())};
+  const MutexLock lock(mutex_);
+  Object* const object =
+      Finish(digest, name, FileName(run.first, run.count), whole);
+  if (object == nullptr) return;
+  unseen_ += run.count * kBlockBytes;
+  object->runs[run.first + run.count - 1] = run;
+}
+
+std::optional<std::string> BlockStore::ReadRecord(const std::string& key) {
+  const std::string digest = DigestOf(key);
+  const std::string path = Hex(digest) + "/" + std::string(kRecord);
+  const Fd file(
+      ::openat(top_.get(), path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const auto head = static_cast<off_t>(HeadBytes(1));
+  struct stat st {};
+  if (!file.ok() || ::fstat(file.get(), &st) != 0 || st.st_size < head ||
+      st.st_size > head + static_cast<off_t>(kBlockBytes)) {
+    return std::nullopt;
+  }
+  std::string record(static_cast<size_t>(st.st_size - head), '\0');
+  const MutableBytes out = std::as_writable_bytes(std::span(record));
+  if (ReadFrom(file.get(), {0, 1}, digest, 0, {&out, 1}) != 1) {
+    return std::nullopt;
+  }
+  (void)::utimensat(top_.get(), path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  return record;
+}
+
+void BlockStore::WriteRecord(const std::string& key,
+                             const std::string& record) {
+  if (record.size() > kBlockBytes) return;
+  const std::string digest = DigestOf(key);
+  std::string name;
+  const Fd file = OpenUnfinished(digest, &name);
+  if (!file.ok()) return;
+  const bool whole =
+      WriteAll(file.get(), AsBytes(HeadOf(digest, 0, {AsBytes(record)}))) &&
+      WriteAll(file.get(), AsBytes(record));
+  const MutexLock lock(mutex_);
+  if (Finish(digest, name, std::string(kRecord), whole) != nullptr) {
+    unseen_ += HeadBytes(1) + record.size();
+  }
 }
 
 void BlockStore::Evict(uint64_t most) {
@@ -282,7 +324,7 @@ void BlockStore::Evict(uint64_t most) {
       if (file.abandoned()) {
         (void)::unlinkat(directory, file.name.c_str(), 0);
       }
-      if (file.blocks == 0) return;
+      if (file.unfinished()) return;
       total += file.bytes;
       files.push_back({file.used_ns, file.bytes, object + "/" + file.name});
     };

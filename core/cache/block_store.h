@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,8 +22,9 @@ namespace ctxfs {
 /// user. An object is named by a key, which must change with its bytes. Each
 /// file holds a run of blocks with the xxh3 of each; it is written under
 /// another name first, so that it is whole or not there. A block that does not
-/// match its checksum is dropped with its file. Safe for any number of threads:
-/// one that writes a file does not keep others from reading.
+/// match its checksum is not given out. Besides blocks there are records: texts
+/// that change. Safe for any number of threads: one that writes a file does not
+/// keep others from reading.
 ///
 /// A file, little-endian:
 ///   0   8 bytes "ctxfsblk"
@@ -33,15 +35,21 @@ namespace ctxfs {
 ///   32  32 bytes SHA-256 of the key
 ///   64  count times u64 xxh3 of a block
 ///   then u64 xxh3 of everything before, and the blocks
+/// A record is a file with a single block, of any length.
 class BlockStore {
  public:
   static constexpr uint64_t kBlockBytes = 64 * 1024;
   static constexpr uint32_t kMostBlocks = 64;
 
+  /// What happens to a file with a damaged block. Its other blocks are of use
+  /// if they cannot be fetched again.
+  enum class Damaged : uint8_t { kDropped, kKept };
+
   /// Opens or makes the store in `directory`, with mode 0700, for `most` bytes
   /// of blocks. Fails with kIo.
-  static Result<std::unique_ptr<BlockStore>> Open(const std::string& directory,
-                                                  uint64_t most);
+  static Result<std::unique_ptr<BlockStore>> Open(
+      const std::string& directory, uint64_t most,
+      Damaged damaged = Damaged::kDropped);
 
   /// Fills `out` with the blocks of an object from number `first` on, as far as
   /// one file has them undamaged, and returns how many those are. Each of `out`
@@ -55,6 +63,14 @@ class BlockStore {
   /// Does nothing if the disk has no room.
   void Write(const std::string& key, uint64_t first,
              const std::vector<Bytes>& blocks);
+
+  /// Returns the record with this key; nullopt if there is none, or it is
+  /// damaged.
+  std::optional<std::string> ReadRecord(const std::string& key);
+
+  /// Keeps a record of at most kBlockBytes in place of the one with the same
+  /// key. Otherwise like Write.
+  void WriteRecord(const std::string& key, const std::string& record);
 
   /// The descriptor of the directory, for a sandbox.
   int descriptor() const { return top_.get(); }
@@ -74,7 +90,8 @@ class BlockStore {
     std::map<uint64_t, Run> runs;  // by the number of their last block
   };
 
-  BlockStore(Fd top, uint64_t most) : top_(std::move(top)), most_(most) {}
+  BlockStore(Fd top, uint64_t most, Damaged damaged)
+      : top_(std::move(top)), most_(most), damaged_(damaged) {}
 
   /// A `digest` is the raw SHA-256 of a key. The object is gone with the next
   /// Find.
@@ -88,15 +105,17 @@ class BlockStore {
   void Drop(const std::string& digest, const Run& run);
   /// Makes a file to be written, and sets its `name`.
   Fd OpenUnfinished(const std::string& digest, std::string* name);
-  /// Gives that file the name of its run if it is `whole`, or removes it.
-  void Finish(const std::string& digest, const std::string& name,
-              const Run& run, bool whole);
+  /// Gives that file the name `last` if it is `whole`, or removes it. Returns
+  /// the object if it is kept.
+  Object* Finish(const std::string& digest, const std::string& name,
+                 const std::string& last, bool whole) CTXFS_REQUIRES(mutex_);
   /// Drops the least recently used files until at most `most` bytes are left.
   /// Does nothing while another process does so.
   void Evict(uint64_t most) CTXFS_REQUIRES(mutex_);
 
   const Fd top_;
   const uint64_t most_;
+  const Damaged damaged_;
   Mutex mutex_;
   // Bytes written since the last Evict.
   uint64_t unseen_ CTXFS_GUARDED_BY(mutex_) = UINT64_MAX;

@@ -58,7 +58,7 @@ class StoreWalk {
   }
 
   void VisitFile(int directory, const File& file) {
-    if (file.blocks == 0 && !(removes_ && file.abandoned())) return;
+    if (file.unfinished() && !(removes_ && file.abandoned())) return;
     if (removes_ && !Remove(directory, file)) return;
     found_.blocks += file.blocks;
     found_.bytes += file.bytes;

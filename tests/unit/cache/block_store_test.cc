@@ -213,5 +213,66 @@ TEST_F(BlockStoreTest, Item30_5_NamesOfOtherFilesAreIgnored) {
   EXPECT_EQ(Read(*again, "key", 1), "");
 }
 
+TEST_F(BlockStoreTest, Item30_6_ARecordReplacesTheOneBefore) {
+  Open()->WriteRecord("key", "first");
+  const auto store = Open();
+  EXPECT_EQ(store->ReadRecord("key"), "first");
+  EXPECT_EQ(store->ReadRecord("other"), std::nullopt);
+  store->WriteRecord("key", "");
+  EXPECT_EQ(Open()->ReadRecord("key"), "");
+  store->WriteRecord("key", std::string(kBlock, 'x'));
+  EXPECT_EQ(store->ReadRecord("key"), std::string(kBlock, 'x'));
+  store->WriteRecord("key", std::string(kBlock + 1, 'y'));
+  EXPECT_EQ(store->ReadRecord("key"), std::string(kBlock, 'x'));
+  EXPECT_EQ(Files().size(), 1U);
+  EXPECT_EQ(Read(*store, "key", 0), "");
+}
+
+TEST_F(BlockStoreTest, Item30_6_ADamagedRecordIsNone) {
+  const auto store = Open();
+  store->WriteRecord("key", "a record");
+  const auto file = Files().front();
+  const uint64_t size = std::filesystem::file_size(file);
+  for (uint64_t at = 0; at < size; ++at) {
+    store->WriteRecord("key", "a record");
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekg(static_cast<std::streamoff>(at));
+    const int byte = stream.get();
+    stream.seekp(static_cast<std::streamoff>(at));
+    stream.put(static_cast<char>(byte ^ 1));
+    stream.close();
+    EXPECT_EQ(store->ReadRecord("key"), std::nullopt) << at;
+  }
+  store->WriteRecord("key", "a record");
+  std::filesystem::resize_file(file, size - 1);
+  EXPECT_EQ(store->ReadRecord("key"), std::nullopt);
+}
+
+TEST_F(BlockStoreTest, Item30_6_RecordsTakePartInEviction) {
+  const auto store = Open(16 * kBlock);
+  for (unsigned i = 0; i < 64; ++i) {
+    store->WriteRecord("record" + std::to_string(i), Block('r'));
+  }
+  EXPECT_LE(Bytes(), 18 * kBlock);
+  EXPECT_EQ(store->ReadRecord("record63"), Block('r'));
+}
+
+TEST_F(BlockStoreTest, Item30_6_BlocksBesideADamagedOneCanBeKept) {
+  const std::string a = Block('a');
+  const std::string b = Block('b');
+  Open()->Write("key", 0, {AsBytes(a), AsBytes(b)});
+  const auto file = Files().front();
+  std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+  stream.seekp(-static_cast<std::streamoff>(kBlock) - 10, std::ios::end);
+  stream.put('x');
+  stream.close();
+  const auto keeping = *BlockStore::Open(dir_.Path("cache"), 1 << 30,
+                                         BlockStore::Damaged::kKept);
+  EXPECT_EQ(Read(*keeping, "key", 0), "");
+  EXPECT_EQ(Read(*keeping, "key", 1), b);
+  EXPECT_EQ(Read(*Open(), "key", 0), "");
+  EXPECT_EQ(Read(*keeping, "key", 1), "") << "the file is dropped";
+}
+
 }  // namespace
 }  // namespace ctxfs
