@@ -54,6 +54,7 @@ and its name is printed. It is removed after unmounting.
   region=NAME        the region of s3://
   endpoint=URL       a store that speaks S3, in place of AWS
   cafile=PATH        certificates to trust in place of the system's
+  offline            of URLs, serve what the cache on disk has, and fetch nothing
   cache=SIZE         decoded bytes kept in memory (default 512M)
   cache_dir=DIR      where compressed entries larger than cache= are decoded to
                      (default: $TMPDIR, or /var/tmp), in a file without a name

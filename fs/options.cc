@@ -133,6 +133,7 @@ constexpr Option kOptions[] = {
     {"region="},
     {"endpoint="},
     {"cafile="},
+    {"offline"},
     {"cache_dir="},
     {"cache_dir_size=", &TakeSize<&MountOptions::cache_dir_bytes>, kSize},
     {"index=", &TakeSize<&MountOptions::index_bytes>, kSize},
@@ -336,6 +337,7 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   for (const auto& [option, variable] : kRemoteOptions) {
     if (words.Has(option)) options->remote[variable] = words.ValueOf(option);
   }
+  if (words.Has("offline")) options->remote["CTXFS_OFFLINE"] = "1";
   options->uid_given = words.Has("uid=");
   options->gid_given = words.Has("gid=");
   options->sandbox = !words.Has("nosandbox");

@@ -9,8 +9,9 @@ namespace ctxfs {
 
 /// Returns the positive errno for a reader. Damage, what exceeds a limit of a
 /// format, and I/O errors are EIO. EFBIG, for work that a request may not
-/// cause, EMFILE and ENFILE, for the process's own limits, and ENOSPC, for its
-/// temporary file, are passed on.
+/// cause, EMFILE and ENFILE, for the process's own limits, ENOSPC, for its
+/// temporary file, EACCES, for what a server refuses, and ENETDOWN, for what
+/// was not fetched before the network was left, are passed on.
 inline int ErrnoOf(const Error& error) {
   switch (error.code) {
     case Code::kNotFound:
@@ -20,7 +21,10 @@ inline int ErrnoOf(const Error& error) {
     case Code::kLimit:
       return error.sys_errno == EFBIG ? EFBIG : EIO;
     case Code::kIo:
-      return error.sys_errno == ENOSPC ? ENOSPC : EIO;
+      for (const int passed_on : {ENOSPC, EACCES, ENETDOWN}) {
+        if (error.sys_errno == passed_on) return passed_on;
+      }
+      return EIO;
     case Code::kNoMemory:
       return ENOMEM;
     case Code::kTooManyFiles:

@@ -37,6 +37,10 @@ void CacheWriter::Run() {
     tasks_.pop_front();
     lock.Unlock();
     cache_.Write(task.key, task.first, task.blocks);
+    // After the blocks, which it leads to.
+    if (!task.record_key.empty()) {
+      cache_.WriteRecord(task.record_key, task.record);
+    }
     if (!SendMessage(socket_, task.reply)) broken_ = true;
     lock.Lock();
   }

@@ -19,11 +19,14 @@ namespace ctxfs::remote {
 /// process that has read something finds it in the cache.
 class CacheWriter {
  public:
-  /// Blocks of an object, in memory that stays as it is until `reply` is sent.
+  /// Blocks of an object, in memory that stays as it is until `reply` is sent,
+  /// and a record. Keys are BlockStore's.
   struct Task {
-    std::string key;  // BlockStore's
-    uint64_t first;
+    std::string key;
+    uint64_t first = 0;
     std::vector<Bytes> blocks;
+    std::string record_key;  // empty: there is no record
+    std::string record;
     std::string reply;
   };
 

@@ -39,6 +39,12 @@ Error EndedAgain() {
                          " times while it was at this"};
 }
 
+/// Whether a request failed because some of its granules are not in the cache,
+/// which may have the others (Settings::offline).
+bool MayBePart(const Error& error, const FetchRequest& request) {
+  return error.sys_errno == ENETDOWN && request.slots.size() > 1;
+}
+
 }  // namespace
 
 FetchClient::FetchClient(Fd socket, SharedSlots slots)
@@ -347,14 +353,15 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
                          MutableBytes out, const Interrupt& interrupt) {
   const MutexLock lock(mutex_);
   uint64_t requested = offset;
+  uint64_t step = kStepBytes;
   while (!out.empty()) {
     if (ended_) return Ended();
     const auto found = granules_.find({object.number, offset / kGranuleBytes});
     // Half a step in advance, so that ranges are large and none is late.
-    if (found == granules_.end() || requested < offset + kStepBytes / 2) {
+    if (found == granules_.end() || requested < offset + step / 2) {
       const uint64_t from =
           found == granules_.end() ? offset : std::max(requested, offset);
-      const uint64_t end = offset + std::min<uint64_t>(out.size(), kStepBytes);
+      const uint64_t end = offset + std::min<uint64_t>(out.size(), step);
       if (from < end) {
         requested = Request(object, from, end - from, Purpose::kRead);
       }
@@ -367,7 +374,14 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
       continue;
     }
     if (const PendingPtr pending = slots_[there->second].pending) {
-      CTXFS_TRY(Await(pending, interrupt));
+      const Status fetched = Await(pending, interrupt);
+      if (!fetched && !MayBePart(fetched.error(), pending->request)) {
+        return fetched;
+      }
+      if (!fetched) {
+        step = kGranuleBytes - offset % kGranuleBytes;
+        requested = offset;
+      }
       continue;
     }
     const size_t copied = Copy(there->second, offset, out);

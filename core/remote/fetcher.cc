@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "core/base/text.h"
+#include "core/io/url.h"
+#include "core/remote/answers.h"
 #include "core/remote/cache_writer.h"
 #include "core/remote/curl.h"
 #include "core/remote/messages.h"
@@ -33,7 +35,7 @@ constexpr milliseconds kLongestDelay(8000);
 // Few, so that opening fails soon if the host does not exist.
 constexpr unsigned kMostOpenAttempts = 3;
 
-/// Names the bytes of an object for the cache.
+/// Names the bytes of an object or page for the cache. `url` names the server.
 std::string CacheKey(const std::string& url, const Identity& identity) {
   std::string key = url;
   for (const std::string& part :
@@ -56,6 +58,22 @@ struct Job {
   unsigned attempts = 0;
   std::unique_ptr<Transfer> transfer;  // null: none is under way
 };
+
+/// The error of a request that the cache cannot answer, when nothing is
+/// fetched.
+Error NotCached(const Job& job) {
+  const FetchRequest& request = job.request;
+  std::string what = Quote(WithoutQuery(request.url)) + " is not in the cache";
+  if (request.page) {
+    what = "the listing of " + what;
+  } else if (job.asked.length > 0) {
+    what = "bytes " + std::to_string(job.asked.offset) + " to " +
+           std::to_string(job.asked.offset + job.asked.length - 1) + " of " +
+           Quote(WithoutQuery(request.url)) + " are not in the cache";
+  }
+  what += ", and nothing is fetched (-o offline, --offline or CTXFS_OFFLINE)";
+  return {Code::kIo, std::move(what), kNoOffset, ENETDOWN};
+}
 
 class Fetcher {
  public:
@@ -142,9 +160,36 @@ class Fetcher {
                    : Locate(asked.url, settings_.endpoints);
     if (!location) return Reply(job, std::move(location).error());
     job.location = std::move(*location);
+    if (settings_.offline) {
+      if (Status known = TakeLastAnswer(job); !known) {
+        return Reply(job, known.error());
+      }
+    }
     Plan(job);
     if (job.asked.length == 0) return Reply(job);  // the cache has it all
+    if (settings_.offline) return Reply(job, NotCached(job));
     jobs_.push_back(std::move(job));
+  }
+
+  /// Completes a request that has no identity by the last answer to it.
+  Status TakeLastAnswer(Job& job) {
+    FetchRequest& request = job.request;
+    if (request.identity) return {};
+    const auto last = cache_ == nullptr ? std::nullopt
+                                        : LastAnswer(*cache_, job.location.url);
+    if (!last) return NotCached(job);
+    if (last->error) return *last->error;
+    job.reply.identity = last->identity;
+    job.reply.last_modified = last->last_modified;
+    job.reply.page_bytes = last->page_bytes;
+    job.reply.link = last->link;
+    request.identity = last->identity;
+    // As many as the page or object has; at least one, as in any request.
+    const uint64_t granules =
+        (std::max<uint64_t>(last->identity.size, 1) - 1) / kGranuleBytes + 1;
+    request.first = 0;
+    request.slots.resize(std::min<size_t>(request.slots.size(), granules));
+    return {};
   }
 
   /// Bytes of granule `number` of the request, counted from 0.
@@ -186,8 +231,9 @@ class Fetcher {
     const FetchRequest& request = job.request;
     if (cache_ == nullptr || !request.identity) return 0;
     const auto wanted = std::span<const MutableBytes>(slots).subspan(i);
-    const size_t cached = cache_->Read(CacheKey(request.url, *request.identity),
-                                       request.first + i, wanted);
+    const size_t cached =
+        cache_->Read(CacheKey(job.location.url, *request.identity),
+                     request.first + i, wanted);
     for (const MutableBytes slot : wanted.first(cached)) {
       job.reply.cached += slot.size();
     }
@@ -262,9 +308,10 @@ class Fetcher {
     }
     if (promise) {
       job->reply.identity = promise->identity;
-      Complete(*job, *promise);
+      if (job->request.page) job->reply.page_bytes = promise->length;
+      Keep(*job, promise->length);
     } else {
-      Reply(*job, promise.error());
+      Fail(*job, promise.error());
     }
     jobs_.erase(job);
   }
@@ -292,26 +339,37 @@ class Fetcher {
     return job.next < job.deadline;
   }
 
-  /// Replies to a job whose answer is complete.
-  void Complete(Job& job, const Promise& promise) {
-    if (!job.request.page) return Keep(job, promise);
-    job.reply.page_bytes = promise.length;
-    Reply(job);
-  }
-
-  /// Replies, and keeps what was fetched.
-  void Keep(Job& job, const Promise& promise) {
-    if (!writer_ || promise.length == 0) return Reply(job);
+  /// Replies, and keeps the `length` bytes that were fetched.
+  void Keep(Job& job, uint64_t length) {
+    if (!writer_) return Reply(job);
     CacheWriter::Task task;
-    uint64_t left = promise.length;
     for (const MutableBytes granule : job.out) {
-      const uint64_t bytes = std::min<uint64_t>(left, granule.size());
+      const uint64_t bytes = std::min<uint64_t>(length, granule.size());
       if (bytes == 0) break;
       task.blocks.push_back(granule.first(static_cast<size_t>(bytes)));
-      left -= bytes;
+      length -= bytes;
     }
-    task.key = CacheKey(job.request.url, promise.identity);
+    if (job.request.page) job.reply.identity = IdentityOfPage(task.blocks);
+    task.key = CacheKey(job.location.url, job.reply.identity);
     task.first = job.asked.offset / kGranuleBytes;
+    AddTask(job, std::move(task));
+  }
+
+  /// Replies with an error, and keeps it if it says that there is no such
+  /// object.
+  void Fail(Job& job, const Error& error) {
+    if (!writer_ || job.request.identity || error.sys_errno != ENOENT) {
+      return Reply(job, error);
+    }
+    job.reply.error = error;
+    AddTask(job, {});
+  }
+
+  void AddTask(const Job& job, CacheWriter::Task task) {
+    if (!job.request.identity) {
+      task.record_key = AnswerKey(job.location.url);
+      task.record = AnswerRecord(job.reply);
+    }
     task.reply = Encode(job.reply);
     writer_->Add(std::move(task));
   }

@@ -132,6 +132,8 @@ Settings SettingsFrom(const Environment& environment) {
   if (number && *number >= 1 && *number <= 3600) {
     settings.timeout = std::chrono::seconds(*number);
   }
+  const std::string offline = environment("CTXFS_OFFLINE");
+  settings.offline = !offline.empty() && offline != "0";
   return settings;
 }
 

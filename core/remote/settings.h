@@ -35,6 +35,7 @@ struct Settings {
   std::string ca_file;  // PEM; empty: the system's certificates
   /// How long a request that fails is repeated before it fails for good.
   std::chrono::milliseconds timeout{60'000};
+  bool offline = false;  // serve what the cache has, and make no request
 };
 
 /// Returns an environment variable; empty if it is not set.

@@ -12,10 +12,12 @@ namespace ctxfs {
 namespace {
 
 /// Returns whether a failure to probe says nothing about the file: the same
-/// probe can succeed the next time. EAGAIN: a server does not answer.
+/// probe can succeed the next time. EAGAIN: a server does not answer; ENETDOWN:
+/// nothing is fetched.
 bool IsTransient(const Error& error) {
   return error.Exhausted() || error.code == Code::kInterrupted ||
-         error.sys_errno == EIO || error.sys_errno == EAGAIN;
+         error.sys_errno == EIO || error.sys_errno == EAGAIN ||
+         error.sys_errno == ENETDOWN;
 }
 
 }  // namespace

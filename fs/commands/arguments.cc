@@ -39,7 +39,8 @@ constexpr std::pair<char, bool Arguments::*> kFlagFields[] = {
     {'E', &Arguments::exact},
     {'H', &Arguments::human},
     {'0', &Arguments::zero},
-    {'I', &Arguments::insecure_key_file}};
+    {'I', &Arguments::insecure_key_file},
+    {'N', &Arguments::offline}};
 
 /// Stores an option. Fails if `value` is invalid for it.
 bool Take(char letter, const std::string& value, Arguments& arguments) {
@@ -274,7 +275,9 @@ int RunCommand(int argc, char** argv, const Command& command) {
   }
   if (command.kind == OperandKind::kPath ||
       command.kind == OperandKind::kSource) {
-    if (Status ready = StartFetcher(arguments.operands); !ready) {
+    std::map<std::string, std::string> variables;
+    if (arguments.offline) variables["CTXFS_OFFLINE"] = "1";
+    if (Status ready = StartFetcher(arguments.operands, variables); !ready) {
       PrintError(arguments.operands.front(), ready.error());
       return command.source_error;
     }

@@ -31,6 +31,7 @@ struct Arguments {
   std::optional<ViewSet> views;
   std::string key_file;  // --keyfile; empty unless given
   bool insecure_key_file = false;
+  bool offline = false;
   OpenOptions open;  // of --salvage, and the key in the key file
 
   /// The listing mode that -a and --views stand for.

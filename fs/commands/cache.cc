@@ -179,7 +179,7 @@ const Command kCacheWarm{
     .operands = "URL[//PATH]...",
     .summary = "Fetches what reading files needs, verified",
     .run = &RunCacheWarm,
-    .options = "SVKI",
+    .options = "SVKIN",
     .examples = "  ctxfs cache warm s3://bucket/model.safetensors//tensors\n",
     .kind = OperandKind::kPath,
     .min_operands = 1,

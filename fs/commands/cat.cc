@@ -28,7 +28,7 @@ const Command kCatCommand{
     .operands = "SOURCE//PATH...",
     .summary = "Writes files to standard output, verified",
     .run = &RunCat,
-    .options = "SVKI",
+    .options = "SVKIN",
     .examples =
         "  ctxfs cat episode.wshard//meta/episode\n"
         "  ctxfs cat models//llama.mosh/.ctxfs/info.json | jq .format\n",

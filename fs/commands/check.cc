@@ -220,7 +220,7 @@ const Command kCheckCommand{
     .summary = "Reads everything and verifies every checksum",
     .alias = "verify",
     .run = &RunCheck<kCheckCodes>,
-    .options = "AjJCSKI",
+    .options = "AjJCSKIN",
     .examples =
         "  ctxfs check ~/models\n"
         "  ctxfs check --checksums=sha256 model.mosh > sums\n",

@@ -36,6 +36,8 @@ constexpr OptionInfo kOptions[] = {
     {'K', 0, "keyfile", "PATH", "read the key of encrypted entries from PATH"},
     {'I', 0, "insecure-keyfile", "",
      "accept a key file that others may access"},
+    {'N', 0, "offline", "",
+     "of URLs, read what the cache on disk has, and fetch nothing"},
     {'h', 'h', "help", "", "print this help"},
 };
 

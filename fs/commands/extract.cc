@@ -357,7 +357,7 @@ const Command kExtractCommand{
     .operands = "SOURCE[//PATH] DIR",
     .summary = "Copies files into a directory, verified",
     .run = &RunExtract,
-    .options = "ajFSVKI",
+    .options = "ajFSVKIN",
     .examples =
         "  ctxfs extract model.mosh out\n"
         "  ctxfs extract episode.wshard//views/frames frames\n",

@@ -350,7 +350,7 @@ const Command kInfoCommand{
     .operands = "SOURCE...",
     .summary = "Describes containers: format, sizes, arrays and warnings",
     .run = &RunInfo,
-    .options = "AJWSKI",
+    .options = "AJWSKIN",
     .examples =
         "  ctxfs info model.mosh\n"
         "  ctxfs info --json ~/models | jq '.[].format'\n",

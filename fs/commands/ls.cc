@@ -192,7 +192,7 @@ const Command kLsCommand{.name = "ls",
                          .summary = "Lists files in the order of the container",
                          .alias = "list",
                          .run = &RunLs,
-                         .options = "0alHRJSVKI",
+                         .options = "0alHRJSVKIN",
                          .examples =
                              "  ctxfs ls -l model.mcf//tensors\n"
                              "  ctxfs ls -R ~/models\n"

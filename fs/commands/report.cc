@@ -236,7 +236,7 @@ const Command kReportCommand{
     .operands = "SOURCE...",
     .summary = "Makes an HTML page about containers",
     .run = &RunReport,
-    .options = "joEFSKI",
+    .options = "joEFSKIN",
     .examples =
         "  ctxfs report model.mosh -o model.html\n"
         "  ctxfs report --exact -o all.html ~/models\n",

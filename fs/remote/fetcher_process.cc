@@ -75,11 +75,13 @@ std::chrono::seconds ListingLasts() {
                                                                : kUsual);
 }
 
-std::unique_ptr<BlockStore> OpenCache() {
+std::unique_ptr<BlockStore> OpenCache(const remote::Settings& settings) {
   const std::string directory = CacheDirectory();
   if (directory.empty()) return nullptr;
   Result<std::unique_ptr<BlockStore>> cache =
-      BlockStore::Open(directory, CacheBytes());
+      BlockStore::Open(directory, CacheBytes(),
+                       settings.offline ? BlockStore::Damaged::kKept
+                                        : BlockStore::Damaged::kDropped);
   if (cache) return std::move(*cache);
   Log(LogLevel::kWarning,
       cache.error().Text() + "; nothing that is fetched is kept");
@@ -136,8 +138,9 @@ Status ConfineKeeper(const Kept& kept) {
     const auto given = variables.find(name);
     return given == variables.end() ? Variable(name) : given->second;
   };
-  Kept kept{socket, slots,       remote::SettingsFrom(variable),
-            "",     OpenCache(), nullptr};
+  Kept kept{socket, slots,   remote::SettingsFrom(variable),
+            "",     nullptr, nullptr};
+  kept.cache = OpenCache(kept.settings);
   Result<std::string> certificates = remote::LoadCertificates(kept.settings);
   LeaveParent();
   CloseAllBut(socket, kept.cache == nullptr ? -1 : kept.cache->descriptor());

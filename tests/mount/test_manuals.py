@@ -16,7 +16,7 @@ COMMANDS = ("umount", "mounts", "ls", "cat", "info", "check", "extract", "report
 EXIT_CODES = re.findall(
     r"^  k\w+ = (\d+),$", (ROOT / "fs" / "exit_code.h").read_text(), re.MULTILINE
 )
-KEY = {"--salvage", "--keyfile", "--insecure-keyfile"}
+OPEN = {"--salvage", "--keyfile", "--insecure-keyfile", "--offline"}
 
 
 def page(name: str) -> str:
@@ -63,7 +63,7 @@ def synopsis_of(command: str, names: dict[str, str]) -> set[str]:
     """The long names of the options in a command's line of the synopsis."""
     [line] = re.findall(rf"^\*ctxfs {command}\*(.*)$", section(page("ctxfs.1"), "SYNOPSIS"),
                         re.MULTILINE)
-    found = KEY if "[_KEY_]" in line else set()
+    found = OPEN if "[_OPEN_]" in line else set()
     for word in re.findall(r"\[\*(--?[\w-]+)\*", line):
         if word.startswith("--"):
             found = found | {word}

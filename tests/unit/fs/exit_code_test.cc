@@ -48,7 +48,13 @@ TEST(ExitCode, PassesOnWhichLimitOfDescriptorsWasReached) {
     EXPECT_EQ(ErrnoOf(error), number);
   }
   EXPECT_EQ(ErrnoOf(SystemError("cannot be opened", ENOMEM)), ENOMEM);
-  EXPECT_EQ(ErrnoOf(SystemError("cannot be opened", EACCES)), EIO);
+  EXPECT_EQ(ErrnoOf(SystemError("cannot be opened", EPERM)), EIO);
+}
+
+TEST(ExitCode, Item30_6_PassesOnWhyAServerWasNotRead) {
+  for (const int number : {EACCES, ENETDOWN}) {
+    EXPECT_EQ(ErrnoOf({Code::kIo, "what", kNoOffset, number}), number);
+  }
 }
 
 TEST(ExitCode, HasTheNumbersOfTheManual) {

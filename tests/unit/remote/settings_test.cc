@@ -83,5 +83,11 @@ TEST(RemoteSettings, Item30_6_TheTimeoutHasBounds) {
   }
 }
 
+TEST(RemoteSettings, Item30_6_OfflineIsAVariable) {
+  EXPECT_FALSE(From({}).offline);
+  EXPECT_FALSE(From({{"CTXFS_OFFLINE", "0"}}).offline);
+  EXPECT_TRUE(From({{"CTXFS_OFFLINE", "1"}}).offline);
+}
+
 }  // namespace
 }  // namespace ctxfs::remote
