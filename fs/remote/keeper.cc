@@ -98,16 +98,18 @@ struct Child {
 };
 
 void Lead(const Kept& kept) {
-  (void)::prctl(PR_SET_NAME, "ctxfs-keeper", 0, 0, 0);
   const pid_t self = ::getpid();
   Lifeline lifeline = MakeLifeline();
   Child fetcher;
   Child standby;
   while (!IsClosed(kept.socket)) {
-    if (fetcher.Start()) Fetch(kept, self);
+    // Before the fetcher, and before this process has the name of a keeper: one
+    // that is killed has a standby then.
     if (lifeline.held.ok() && standby.Start()) {
       Stand(kept, std::move(lifeline));
     }
+    (void)::prctl(PR_SET_NAME, "ctxfs-keeper", 0, 0, 0);
+    if (fetcher.Start()) Fetch(kept, self);
     int status = 0;
     const pid_t ended = ::waitpid(-1, &status, 0);
     if (ended > 0 && ended == standby.pid) standby.pid = -1;
