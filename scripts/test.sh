@@ -31,6 +31,21 @@ make_clients_venv() {
   cp "$wanted" "$venv/installed.txt"
 }
 
+# A server of S3 for tests, in Go. Its version and those of what it is built from
+# are in go.mod, their checksums in go.sum; it is built anew when these change.
+# Without a go, its tests are skipped.
+make_versitygw() {
+  local from=tests/support/versitygw to=build/versitygw go
+  go=$(PATH=$PATH:/usr/local/go/bin command -v go) || return 0
+  cmp -s "$from/go.sum" "$to/go.sum" && return
+  echo "== $to"
+  rm -rf "$to"
+  mkdir -p "$to"
+  (cd "$from" && "$go" build -mod=readonly -trimpath -ldflags='-s -w' \
+    -o "../../../$to/versitygw" github.com/versity/versitygw/cmd/versitygw)
+  cp "$from/go.sum" "$to/go.sum"
+}
+
 # Builds a preset, with further options for cmake.
 build() {
   echo "== $1"
@@ -67,10 +82,11 @@ for part in "$@"; do
       ;;
     long)
       make_clients_venv
+      make_versitygw
       build quick -DCTXFS_LONG_TESTS=ON
       ctest --preset quick -j"$jobs" -L 'long|clients|golden|robustness|package'
       ;;
-    dev | nofuse) make_clients_venv; run "$part" ;;
+    dev | nofuse) make_clients_venv; make_versitygw; run "$part" ;;
     lint) scripts/lint.sh ;;
     tidy) scripts/lint.sh --all ;;
     fuzz) scripts/fuzz.sh --seconds 5 ;;
