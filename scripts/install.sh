@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian 12 packages that are missing: install.sh build|bench|peers|demo|lint|package|sanitizers|test ...
+# Installs the Debian 12 packages that are missing: install.sh build|bench|peers|demo|lint|package|python|sanitizers|test ...
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
@@ -14,6 +14,7 @@ bench=(libbenchmark-dev python3 python3-numpy)
 peers=(squashfs-tools squashfuse fuse-zip zstd python3 python3-venv curl nginx rclone)
 sanitizers=(clang-14 libclang-rt-14-dev llvm-14)
 package=(dpkg-dev file)
+python=(python3-dev python3-venv)
 package_test=(debootstrap lintian python3 python3-pytest util-linux)
 lint=(clang-14 clang-format-14 clang-tidy-14 cppcheck python3)
 
@@ -28,6 +29,7 @@ for set in "$@"; do
     package) wanted+=("${package[@]}") ;;
     package_test) wanted+=("${package_test[@]}") ;;
     peers) wanted+=("${peers[@]}") ;;
+    python) wanted+=("${python[@]}") ;;
     sanitizers) wanted+=("${sanitizers[@]}") ;;
     test) wanted+=("${test[@]}") ;;
     *) echo "install.sh: no such set: $set" >&2; exit 1 ;;

@@ -17,11 +17,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The clients' versions are what tests/clients/requirements.txt says; the
-# environment is made anew when that changes.
-make_clients_venv() {
-  local venv=build/clients-venv wanted=tests/clients/requirements.txt
-  scripts/install.sh clients
+# A virtual environment with the versions that a file names; it is made anew
+# when that changes: make_venv DIRECTORY FILE.
+make_venv() {
+  local venv=$1 wanted=$2
   cmp -s "$wanted" "$venv/installed.txt" && return
   echo "== $venv"
   rm -rf "$venv"
@@ -29,6 +28,13 @@ make_clients_venv() {
   "$venv/bin/pip" install --quiet --disable-pip-version-check \
     --only-binary :all: -r "$wanted"
   cp "$wanted" "$venv/installed.txt"
+}
+
+# Of the tests of clients, and of those of the Python package.
+make_venvs() {
+  scripts/install.sh clients python
+  make_venv build/clients-venv tests/clients/requirements.txt
+  make_venv build/python-venv python/tests/requirements.txt
 }
 
 # A server of S3 for tests, in Go. Its version and those of what it is built from
@@ -81,12 +87,12 @@ for part in "$@"; do
       ctest --preset asan -j"$jobs" -LE robustness
       ;;
     long)
-      make_clients_venv
+      make_venvs
       make_versitygw
       build quick -DCTXFS_LONG_TESTS=ON
       ctest --preset quick -j"$jobs" -L 'long|clients|golden|robustness|package'
       ;;
-    dev | nofuse) make_clients_venv; make_versitygw; run "$part" ;;
+    dev | nofuse) make_venvs; make_versitygw; run "$part" ;;
     lint) scripts/lint.sh ;;
     tidy) scripts/lint.sh --all ;;
     fuzz) scripts/fuzz.sh --seconds 5 ;;
