@@ -35,6 +35,10 @@ struct ListingPage {
 /// page that contradicts itself.
 Result<ListingPage> ParseS3Page(std::string_view body);
 
+/// Parses the XML of ListBuckets, which has no further pages. Buckets are
+/// directories. Fails like ParseS3Page.
+Result<ListingPage> ParseBuckets(std::string_view body);
+
 /// Parses the JSON of the hub's tree API (huggingface.co/docs/hub/api), whose
 /// next page is in the field Link (RFC 8288). Fails with kCorrupt.
 Result<ListingPage> ParseHubPage(const PageText& page);

@@ -33,6 +33,13 @@ Error NoObjects(const std::string& directory) {
 
 bool IsMissing(const Error& error) { return error.sys_errno == ENOENT; }
 
+Result<ListingPage> ParsePage(const std::string& directory,
+                              const PageText& text) {
+  if (directory.starts_with("hf://")) return ParseHubPage(text);
+  if (directory == kBuckets) return ParseBuckets(text.body);
+  return ParseS3Page(text.body);
+}
+
 /// Whether a thread that waited for the one with this error has it, too. One
 /// that was interrupted or had no memory says nothing of the others.
 bool ConcernsAll(const Error& error) {
@@ -58,7 +65,6 @@ bool RemoteStore::IsFresh(const Kept& kept) const {
 
 Result<RemoteStore::Kept> RemoteStore::Take(const std::string& directory,
                                             const Interrupt& interrupt) {
-  const bool hub = directory.starts_with("hf://");
   ListingBuilder builder(directory);
   Kept kept;
   // What changes while it is listed is found out by the next listing.
@@ -66,8 +72,7 @@ Result<RemoteStore::Kept> RemoteStore::Take(const std::string& directory,
   do {
     const PageText text =
         CTXFS_TRY(client_->ListPage(directory, builder.next(), interrupt));
-    ListingPage page =
-        CTXFS_TRY(hub ? ParseHubPage(text) : ParseS3Page(text.body));
+    ListingPage page = CTXFS_TRY(ParsePage(directory, text));
     CTXFS_TRY(builder.Add(std::move(page)));
   } while (!builder.next().empty());
   kept.listing = builder.Finish();

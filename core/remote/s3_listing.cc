@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pages of ListObjectsV2. They are parsed in the process that opens containers,
-// which gets no credentials. The fetcher has credentials and the network, and a
-// fault in this parser must not reach them.
+// Pages of ListObjectsV2 and ListBuckets. They are parsed in the process that
+// opens containers, which gets no credentials. The fetcher has credentials and
+// the network, and a fault in this parser must not reach them.
 #include <expat.h>
 
 #include <algorithm>
@@ -21,6 +21,8 @@ namespace {
 
 constexpr size_t kMostTextBytes = 64 * 1024;
 constexpr unsigned kMostDepth = 8;
+constexpr std::string_view kObjectsRoot = "ListBucketResult";
+constexpr std::string_view kBucketsRoot = "ListAllMyBucketsResult";
 
 Error WrongPage(const std::string& how) {
   return {Code::kUnsupported, "the server sends a wrong listing: " + how};
@@ -30,7 +32,9 @@ Error WrongPage(const std::string& how) {
 /// first fault.
 class S3Reader {
  public:
-  explicit S3Reader(XML_Parser parser) : parser_(parser) {
+  /// `root`: the name of the outermost element.
+  S3Reader(XML_Parser parser, std::string_view root)
+      : parser_(parser), root_(root) {
     XML_SetUserData(parser, this);
     XML_SetElementHandler(parser, &OnStart, &OnEnd);
     XML_SetCharacterDataHandler(parser, &OnText);
@@ -48,7 +52,7 @@ class S3Reader {
                    Offset()};
     }
     if (fault_) return *std::move(fault_);
-    return Finish();
+    return root_ == kObjectsRoot ? Finish() : std::move(page_);
   }
 
  private:
@@ -82,7 +86,7 @@ class S3Reader {
     if (fault_) return;
     text_.clear();
     if (++depth_ > kMostDepth) return Fail("it is nested too deep");
-    if (depth_ == 1 && name != "ListBucketResult") {
+    if (depth_ == 1 && name != root_) {
       return Fail("it is '" + Printable(name.substr(0, 64)) + "'");
     }
     if (depth_ == 2) group_ = name;
@@ -104,6 +108,7 @@ class S3Reader {
     if (depth_ == 3 && group_ == "CommonPrefixes" && name == "Prefix") {
       AddPrefix();
     }
+    if (depth_ == 4 && group_ == "Buckets" && name == "Name") AddPrefix();
     --depth_;
     text_.clear();
   }
@@ -200,6 +205,7 @@ class S3Reader {
   };
 
   const XML_Parser parser_;
+  const std::string_view root_;
   ListingPage page_;
   std::optional<Error> fault_;
   unsigned depth_ = 0;  // of the current element
@@ -216,14 +222,26 @@ struct FreeParser {
   void operator()(XML_Parser parser) const { XML_ParserFree(parser); }
 };
 
-}  // namespace
-
-Result<ListingPage> ParseS3Page(std::string_view body) {
+Result<ListingPage> Parse(std::string_view body, std::string_view root) {
   if (body.size() > kMostPageBytes) return WrongPage("it is too long");
   const std::unique_ptr<XML_ParserStruct, FreeParser> parser(
       XML_ParserCreate(nullptr));
   if (parser == nullptr) throw std::bad_alloc();
-  return S3Reader(parser.get()).Read(body);
+  return S3Reader(parser.get(), root).Read(body);
+}
+
+}  // namespace
+
+Result<ListingPage> ParseS3Page(std::string_view body) {
+  return Parse(body, kObjectsRoot);
+}
+
+Result<ListingPage> ParseBuckets(std::string_view body) {
+  ListingPage page = CTXFS_TRY(Parse(body, kBucketsRoot));
+  if (!std::ranges::all_of(page.keys, &StoreName::directory)) {
+    return WrongPage("it has an object among its buckets");
+  }
+  return page;
 }
 
 }  // namespace ctxfs::remote

@@ -143,6 +143,17 @@ Result<Location> LocateS3(std::string_view rest, const Endpoints& endpoints) {
   return location;
 }
 
+/// The list of all buckets.
+Result<Location> LocateBuckets(const Endpoints& endpoints) {
+  // Any bucket whose name the host does not have.
+  constexpr std::string_view kAny = "x.x";
+  Location location =
+      CTXFS_TRY(LocateWeb(BucketUrl(std::string(kAny), endpoints)));
+  location.url.resize(location.url.size() - kAny.size());
+  location.service = Service::kS3;
+  return location;
+}
+
 Result<Location> LocateS3Page(std::string_view rest, const std::string& token,
                               const Endpoints& endpoints) {
   const S3Name name = CTXFS_TRY(ParseS3(rest));
@@ -260,6 +271,7 @@ Result<Location> LocatePage(std::string_view directory,
                             const std::string& token,
                             const Endpoints& endpoints) {
   CTXFS_TRY(CheckText(directory));
+  if (directory == kBuckets) return Bounded(LocateBuckets(endpoints));
   if (IsS3(directory)) {
     return Bounded(LocateS3Page(directory.substr(5), token, endpoints));
   }
@@ -285,6 +297,7 @@ std::string UrlIn(const std::string& directory, std::string_view name,
 }
 
 std::string PathOfDirectory(std::string_view directory) {
+  if (directory == kBuckets) return {};
   if (IsS3(directory)) {
     const size_t slash = directory.find('/', 5);
     return std::string(directory.substr(slash + 1));

@@ -44,9 +44,12 @@ Result<Location> Locate(std::string_view url, const Endpoints& endpoints);
 /// of these schemes with a '/' at its end.
 bool IsDirectoryUrl(std::string_view url);
 
-/// Returns the request for a page of the listing of `directory`, an s3:// or
-/// hf:// URL that ends in '/'. `token` is what the page before it gave; empty:
-/// the first page. Fails like Locate.
+/// The directory of all buckets of a store.
+constexpr std::string_view kBuckets = "s3://";
+
+/// Returns the request for a page of the listing of `directory`, kBuckets or an
+/// s3:// or hf:// URL that ends in '/'. `token` is what the page before it
+/// gave; empty: the first page. Fails like Locate.
 Result<Location> LocatePage(std::string_view directory,
                             const std::string& token,
                             const Endpoints& endpoints);

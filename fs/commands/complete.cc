@@ -5,23 +5,28 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/printable.h"
+#include "core/io/url_store.h"
 #include "core/registry/views.h"
 #include "core/vfs/log.h"
 #include "core/vfs/source_tree.h"
 #include "fs/commands/command.h"
 #include "fs/commands/confine.h"
 #include "fs/common/mount_table.h"
+#include "fs/remote/fetcher_process.h"
 
 namespace ctxfs {
 namespace {
 
 // A directory may have millions of names; nobody reads more candidates.
 constexpr size_t kMostPaths = 1000;
+
+constexpr std::string_view kBuckets = "s3://";
 
 /// The line that makes the shell complete names of files and directories.
 constexpr const char* kFiles = ":files";
@@ -170,6 +175,7 @@ class Completer {
     if (!ended && current_.starts_with('-')) {
       return OfferList("", tables_.mount_flags);
     }
+    if (current_.starts_with(kBuckets)) return OfferBuckets();
     std::puts(kFiles);
   }
 
@@ -190,6 +196,7 @@ class Completer {
   }
 
   void CompleteOperand(OperandKind kind) {
+    if (current_.starts_with(kBuckets)) return OfferBuckets();
     switch (kind) {
       case OperandKind::kCommand:
         return OfferCommands();
@@ -206,6 +213,23 @@ class Completer {
         break;
     }
     std::puts(kFiles);
+  }
+
+  /// s3://BUCKET: the buckets of the store. Nothing below them: a bucket may
+  /// have millions of names.
+  void OfferBuckets() {
+    if (current_.find('/', kBuckets.size()) != current_.npos) return;
+    // Nobody waits longer for candidates.
+    const std::map<std::string, std::string> variables = {
+        {"CTXFS_REMOTE_TIMEOUT", "3"}};
+    const std::string url(kBuckets);
+    if (!StartFetcher({url}, variables)) return;
+    ConfineToReading({url}, LeavingLinks::kRefused);
+    const Result<StoreListingPtr> buckets = TheUrlStore()->List(url);
+    if (!buckets) return;
+    for (const StoreName& bucket : (*buckets)->names) {
+      Offer(url + bucket.name + "/");
+    }
   }
 
   /// SOURCE//PATH: the names in the directory of PATH.

@@ -128,6 +128,39 @@ def test_30_2_a_version_of_an_object(models, ctxfs):
     assert done.returncode == 2 and b"NoSuchKey" in done.stderr
 
 
+# Buckets.
+
+
+def offered(done) -> list[str]:
+    assert done.returncode == 0
+    return done.stdout.decode().splitlines()
+
+
+def test_30_7_buckets_are_completed(models, ctxfs):
+    models.keys["AKIATEST"] = "secret/key+7"
+    models.buckets |= {"books": {}, "other": {}}
+    env = store_variables(models) | {"AWS_ACCESS_KEY_ID": "AKIATEST",
+                                     "AWS_SECRET_ACCESS_KEY": "secret/key+7"}
+    for words in (["ctxfs", "ls"], ["ctxfs", "cat"], ["ctxfs", "check"], ["ctxfs", "mount"],
+                  ["mount.ctxfs"], ["fsck.ctxfs"]):
+        done = ctxfs("__complete", *words, "s3://b", **env)
+        assert offered(done) == ["s3://books/", "s3://bucket/"], words
+    before = len(models.seen)
+    assert offered(ctxfs("__complete", "ctxfs", "ls", "s3://bucket/mo", **env)) == []
+    assert len(models.seen) == before
+    denied = ctxfs("__complete", "ctxfs", "ls", "s3://", **store_variables(models))
+    assert offered(denied) == [] and denied.stderr == b""
+    gone = ctxfs("__complete", "ctxfs", "ls", "s3://", AWS_ENDPOINT_URL="http://127.0.0.1:1")
+    assert offered(gone) == [] and gone.stderr == b""
+
+
+def test_30_7_buckets_are_directories(models, ctxfs):
+    models.buckets["books"] = {}
+    env = store_variables(models)
+    assert entries(ctxfs("ls", "s3://", **env)) == ["books/", "bucket/"]
+    assert ctxfs("cat", "s3:////bucket/models/readme.md", **env).stdout == b"# read me\n"
+
+
 # What is moved.
 
 

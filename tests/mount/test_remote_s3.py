@@ -181,6 +181,11 @@ def test_30_7_info_and_cat_are_those_of_the_file(source, s3, ctxfs):
         "cat", *(f"{source}//{name}" for name in files)).stdout
 
 
+def test_30_7_buckets_are_completed(s3):
+    done = s3("__complete", "ctxfs", "ls", "s3://m")
+    assert done.stdout.decode().splitlines() == ["s3://many/", "s3://models/"], done
+
+
 def test_30_4_a_prefix_of_20000_keys(s3):
     expected = [f"{i:05}.json" for i in range(KEYS)]
     assert entries(s3("ls", "s3://many/p")) == expected

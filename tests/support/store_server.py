@@ -49,6 +49,8 @@ class StoreHandler(Handler):
                 or signature(self, self.server.keys) not in self.headers["Authorization"]):
             return self.answer(403, b"<Error><Code>SignatureDoesNotMatch</Code></Error>")
         bucket, _, key = path[1:].partition("/")
+        if not bucket:
+            return self.list_buckets()
         if "list-type" in fields:
             return self.list_objects(bucket, {name: one[-1] for name, one in fields.items()})
         return self.send_object(bucket, key, fields.get("versionId", [""])[0])
@@ -77,6 +79,11 @@ class StoreHandler(Handler):
         if self.server.spoil is not None:
             data = self.server.spoil(data, self.server.pages)
         self.answer(200, data, **fields)
+
+    def list_buckets(self):
+        names = "".join(f"<Bucket><Name>{name}</Name></Bucket>" for name in self.server.buckets)
+        return self.send_page("<ListAllMyBucketsResult><Owner><ID>me</ID></Owner>"
+                              f"<Buckets>{names}</Buckets></ListAllMyBucketsResult>")
 
     def list_objects(self, bucket, fields):
         assert fields["list-type"] == "2" and fields["delimiter"] == "/", fields

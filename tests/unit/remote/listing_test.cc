@@ -78,6 +78,30 @@ TEST(RemoteListing, Item30_1_EncodedKeysAreDecoded) {
   }
 }
 
+TEST(RemoteListing, Item30_7_BucketsAreListed) {
+  const auto list = [](const std::string& inner) {
+    return ParseBuckets(
+        "<ListAllMyBucketsResult><Owner><ID>1</ID><Name>me</Name></Owner>"
+        "<Buckets><Bucket><Name>models</Name><CreationDate>x</CreationDate>"
+        "</Bucket><Bucket><Name>data</Name></Bucket></Buckets>" +
+        inner + "</ListAllMyBucketsResult>");
+  };
+  const auto page = list("");
+  ASSERT_TRUE(Ok(page));
+  ASSERT_EQ(page->keys.size(), 2U);
+  EXPECT_EQ(page->keys[0].name, "models");
+  EXPECT_TRUE(page->keys[0].directory);
+  EXPECT_EQ(page->keys[1].name, "data");
+  EXPECT_EQ(page->next, "");
+  EXPECT_TRUE(Fails(list(Object("x")), Code::kUnsupported));
+  EXPECT_TRUE(Fails(ParseBuckets(Page("")), Code::kUnsupported));
+  EXPECT_TRUE(
+      Fails(ParseS3Page("<ListAllMyBucketsResult/>"), Code::kUnsupported));
+  ListingBuilder builder("s3://");
+  ASSERT_TRUE(Ok(builder.Add(*page)));
+  EXPECT_NE(builder.Finish()->Find("data", true), nullptr);
+}
+
 TEST(RemoteListing, Item30_1_PagesFollowOneAnother) {
   const auto page = ParseS3Page(
       Page("<NextContinuationToken>1/x==</NextContinuationToken>", "true"));

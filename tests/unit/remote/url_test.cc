@@ -141,6 +141,7 @@ TEST(RemoteUrl, Item30_1_DirectoriesOfStores) {
   EXPECT_EQ(UrlIn("hf://o/m/", "a b%", true), "hf://o/m/a%20b%25/");
   EXPECT_EQ(PathOfDirectory("s3://b/d/e/"), "d/e/");
   EXPECT_EQ(PathOfDirectory("s3://b/"), "");
+  EXPECT_EQ(PathOfDirectory("s3://"), "");
   EXPECT_EQ(PathOfDirectory("hf://datasets/o/n@v/a%20b/"), "a b/");
 }
 
@@ -178,6 +179,8 @@ TEST(RemoteUrl, Item30_1_PagesOfListings) {
                 common);
   EXPECT_EQ(PageUrl("s3://my.models/", "", {}),
             "https://s3.us-east-1.amazonaws.com/my.models?" + common);
+  EXPECT_EQ(PageUrl("s3://", "", kStore), "http://127.0.0.1:9000/");
+  EXPECT_EQ(PageUrl("s3://", "", {}), "https://s3.us-east-1.amazonaws.com/");
   EXPECT_EQ(PageUrl("hf://o/m@refs%2Fpr%2F1/a%20b/", "c=", kStore),
             "http://hub.example/api/models/o/m/tree/refs%2Fpr%2F1/a%20b"
             "?recursive=false&cursor=c%3D");
@@ -185,6 +188,7 @@ TEST(RemoteUrl, Item30_1_PagesOfListings) {
             "http://hub.example/api/datasets/o/n/tree/main?recursive=false");
   EXPECT_EQ(LocatePage("s3://models/", "", kStore)->service, Service::kS3);
   EXPECT_EQ(LocatePage("hf://o/m/", "", kStore)->service, Service::kHub);
+  EXPECT_EQ(LocatePage(kBuckets, "", kStore)->service, Service::kS3);
   for (const char* url : {"http://h/d/", "s3://b/../", "s3:///", "hf://o/"}) {
     EXPECT_TRUE(Fails(LocatePage(url, "", kStore), Code::kNotFound)) << url;
   }
