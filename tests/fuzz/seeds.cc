@@ -44,6 +44,7 @@ class Seeds {
     const std::string format = FormatOf(corpus, golden.target, bytes);
     Write(format, golden.name, bytes);
     Write("any", golden.name, bytes);
+    Write("api", golden.name, bytes);
     // Profiles are Shards, too.
     if (bytes.starts_with("SHRD")) Write("shard", golden.name, bytes);
     MemoryFolder::Bytes needed = Needed(golden);

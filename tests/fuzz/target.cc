@@ -8,6 +8,7 @@ const std::vector<Target>& AllTargets() {
     std::vector<Target> all;
     AddContainerTargets(all);
     AddParserTargets(all);
+    AddApiTarget(all);
     AddOptionsTarget(all);
     AddRemoteTarget(all);
     return all;

@@ -24,6 +24,7 @@ const std::vector<Target>& AllTargets();
 const Target* FindTarget(const std::string& name);
 
 void AddContainerTargets(std::vector<Target>& targets);
+void AddApiTarget(std::vector<Target>& targets);
 void AddParserTargets(std::vector<Target>& targets);
 /// Adds none in a build without FUSE.
 void AddOptionsTarget(std::vector<Target>& targets);
