@@ -37,7 +37,7 @@ __all__ = [
 ]
 __version__ = _ctxfs.version()
 
-_ctxfs.set_hooks(_make_error, _threading.main_thread().ident)
+_ctxfs.set_hooks(_make_error, _threading.main_thread().ident or 0)
 _os.register_at_fork(after_in_child=lambda: _ctxfs.note_fork(_threading.get_ident()))
 
 

@@ -136,7 +136,7 @@ class _Axis(NamedTuple):
 
     first: int  # the lowest index
     step: int  # between indices, at least 1
-    count: int
+    length: int
     reverse: bool
     dropped: bool  # by an integer
 
@@ -188,10 +188,10 @@ def _window_of(axes: list[_Axis], shape: tuple[int, ...], itemsize: int):
     # Dimensions from the last on, as long as what they take has no gap.
     while inner > 0 and axes[inner - 1].step == 1:
         inner -= 1
-        run = axes[inner].count * strides[inner]
-        if axes[inner].count != shape[inner]:
+        run = axes[inner].length * strides[inner]
+        if axes[inner].length != shape[inner]:
             break
-    steps = [(axis.count, axis.step * stride)
+    steps = [(axis.length, axis.step * stride)
              for axis, stride in zip(axes[:inner], strides[:inner])]
     return offset, run, [step for step in steps if step[0] != 1]
 
@@ -266,7 +266,7 @@ class LazyArray:
         shape, dtype = self.shape, self.dtype
         axes = _axes_of(key, shape)
         offset, run, steps = _window_of(axes, shape, dtype.itemsize)
-        out = np.empty([axis.count for axis in axes], dtype)
+        out = np.empty([axis.length for axis in axes], dtype)
         file = self._file()
         with self._arrays._container._call(self.name):
             if out.size:

@@ -149,7 +149,7 @@ class Container(Mapping):
     def _list(self, directory: str) -> list[tuple[str, int]]:
         """The name and the kind of each child."""
         with self._call(directory) as tree:
-            return [(os.fsdecode(name), kind) for name, kind in tree.list(self._path(directory))]
+            return [(os.fsdecode(name), kind) for name, kind in tree.names(self._path(directory))]
 
     def _files(self, top: str) -> Iterator[tuple[str, list[str]]]:
         """Each directory from `top` on, and the paths of the files in it."""

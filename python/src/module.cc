@@ -42,7 +42,7 @@ int AddName(void* names, const char* name, enum ctxfs_kind kind) {
   return 0;
 }
 
-nb::list List(Tree& tree, const nb::bytes& path) {
+nb::list NamesIn(Tree& tree, const nb::bytes& path) {
   const std::string directory = PathOf(path);
   Names names;
   tree.Run([&](ctxfs_tree* of, ctxfs_error** error) {
@@ -183,7 +183,7 @@ NB_MODULE(_ctxfs, m) {
       .def_prop_ro("closed", &Tree::closed)
       .def_prop_ro("forked", &Tree::forked)
       .def("close", &Tree::Close)
-      .def("list", &List, "path"_a)
+      .def("names", &NamesIn, "path"_a)
       .def("lstat", &Lstat, "path"_a)
       .def("readlink", &ReadLink, "path"_a)
       .def("attributes", &AttributesOf, "path"_a)
