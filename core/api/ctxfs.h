@@ -103,7 +103,7 @@ typedef struct ctxfs_options {
  * be NULL. */
 CTXFS_API int ctxfs_open(const char* source, const ctxfs_options* options,
                          ctxfs_tree** tree, ctxfs_error** error);
-/* `tree` may be NULL. Its files are closed before. */
+/* `tree` may be NULL. Its files and arrays are closed before. */
 CTXFS_API void ctxfs_close(ctxfs_tree* tree);
 
 enum ctxfs_kind { CTXFS_FILE = 1, CTXFS_DIRECTORY, CTXFS_LINK };
