@@ -9,7 +9,7 @@ import re
 import pytest
 
 from conftest import BIN, GOLDEN, run
-from remote import NGINX, Nginx, environment
+from remote import NGINX, FaultServer, Nginx, environment
 from test_remote import GRANULE, MIB, entries, tensors, values
 from terminal import Terminal
 
@@ -94,15 +94,17 @@ def test_30_5_warming_has_the_exit_codes_of_cat(web, ctxfs):
 
 
 @remote
-def test_30_5_warming_shows_on_a_terminal_how_far_it_is(web, ctxfs, tmp_path):
-    url = web.url("m.safetensors")
-    # Often enough for a line to be drawn.
-    warm = Terminal([CTXFS, "cache", "warm", *[url] * 300], env=environment(tmp_path))
-    code, printed = warm.finish(60)
-    assert code == 0 and re.search(r" % .* left", printed)
-    last = printed.rpartition("\x1b[K")[2]
-    assert re.fullmatch(r"\d+ files \(\d+ bytes\) read\r\n", last)
-    assert not re.search(r" % .* left", ctxfs("cache", "warm", url).stderr.decode())
+def test_30_5_warming_shows_on_a_terminal_how_far_it_is(ctxfs, tmp_path):
+    with FaultServer().running() as server:
+        server.objects["m.safetensors"] = tensors(4, MIB)
+        server.delay = 0.2  # twice the time between two lines
+        url = server.url("far", "m.safetensors")
+        warm = Terminal([CTXFS, "cache", "warm", url], env=environment(tmp_path))
+        code, printed = warm.finish(60)
+        assert code == 0 and re.search(r" % .* left", printed)
+        last = printed.rpartition("\x1b[K")[2]
+        assert re.fullmatch(r"\d+ files \(\d+ bytes\) read\r\n", last)
+        assert not re.search(r" % .* left", ctxfs("cache", "warm", url).stderr.decode())
 
 
 @remote
