@@ -18,6 +18,7 @@ using ctxfs::Result;
 using ctxfs::SourceTree;
 using ctxfs::Status;
 using ctxfs::api::Call;
+using ctxfs::api::WithoutNul;
 
 struct ctxfs_arrays {
   ctxfs_tree& owner;
@@ -30,15 +31,6 @@ struct ctxfs_arrays {
 };
 
 namespace {
-
-/// `name` as a C string can hold it.
-std::string WithoutNul(std::string name) {
-  for (size_t at = name.find('\0'); at != std::string::npos;
-       at = name.find('\0', at)) {
-    name.replace(at, 1, "\xEF\xBF\xBD");  // U+FFFD
-  }
-  return name;
-}
 
 uint32_t FlagsOf(const ArrayInfo& array) {
   uint32_t flags = 0;

@@ -186,8 +186,8 @@ enum ctxfs_array_flags {
 };
 
 typedef struct ctxfs_array {
-  /* Unique, and UTF-8: other bytes are U+FFFD, and of equal names the later
-   * ones end in ~2, ~3. */
+  /* Unique, and UTF-8: other bytes and NUL are U+FFFD, and of equal names the
+   * later ones end in ~2, ~3. */
   const char* name;
   /* Of an element: "bool", "i8" to "i64", "u8" to "u64", "f16", "bf16", "f32",
    * "f64", "c32", "c64", "c128", "f8_e4m3", "f8_e5m2", "f8_e4m3fnuz",
@@ -220,6 +220,63 @@ CTXFS_API int ctxfs_find_array(const ctxfs_arrays* arrays, const char* name,
  * little-endian, without gaps. Close it before the tree. */
 CTXFS_API int ctxfs_open_array(const ctxfs_arrays* arrays, size_t index,
                                ctxfs_file** file, ctxfs_error** error);
+
+/* ---- Tables -------------------------------------------------------------- */
+
+/* Arrow's C data and C stream interfaces (arrow.apache.org), as their
+ * specifications ask every library to repeat them. */
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+struct ArrowSchema {
+  const char* format;
+  const char* name;
+  const char* metadata;
+  int64_t flags;
+  int64_t n_children;
+  struct ArrowSchema** children;
+  struct ArrowSchema* dictionary;
+  void (*release)(struct ArrowSchema*);
+  void* private_data;
+};
+
+struct ArrowArray {
+  int64_t length;
+  int64_t null_count;
+  int64_t offset;
+  int64_t n_buffers;
+  int64_t n_children;
+  const void** buffers;
+  struct ArrowArray** children;
+  struct ArrowArray* dictionary;
+  void (*release)(struct ArrowArray*);
+  void* private_data;
+};
+#endif
+
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
+struct ArrowArrayStream {
+  int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema* out);
+  int (*get_next)(struct ArrowArrayStream*, struct ArrowArray* out);
+  const char* (*get_last_error)(struct ArrowArrayStream*);
+  void (*release)(struct ArrowArrayStream*);
+  void* private_data;
+};
+#endif
+
+/* Reads the table of the container at `path` into memory, verified, and makes
+ * `*stream` one of a single batch: the columns of views/table.arrow (docs/
+ * views.md, section 8). The caller releases the stream; it may outlive the
+ * tree. Fails with CTXFS_NOT_FOUND for a container that is no table, and with
+ * CTXFS_NOT_CONTAINER for any other directory. */
+CTXFS_API int ctxfs_table(ctxfs_tree* tree, const char* path,
+                          struct ArrowArrayStream* stream, ctxfs_error** error);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,14 @@ ctxfs_error& NoMemory() {
 
 }  // namespace
 
+std::string WithoutNul(std::string name) {
+  for (size_t at = name.find('\0'); at != std::string::npos;
+       at = name.find('\0', at)) {
+    name.replace(at, 1, "\xEF\xBF\xBD");
+  }
+  return name;
+}
+
 ctxfs_error ErrorOf(Error error, const char* path) {
   if (error.code == Code::kIo && error.sys_errno == ENOENT) {
     error.code = Code::kNotFound;  // the source itself

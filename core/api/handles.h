@@ -53,6 +53,9 @@ struct ctxfs_file {
 
 namespace ctxfs::api {
 
+/// `name` as a C string can hold it: with U+FFFD in place of NUL.
+std::string WithoutNul(std::string name);
+
 /// The error that a caller gets for `error`, of the call for `path`.
 ctxfs_error ErrorOf(Error error, const char* path);
 

@@ -203,6 +203,12 @@ class Container(Mapping):
         """The arrays of the container at a path below this one."""
         return Arrays(self, directory)
 
+    def table(self, directory: str = "") -> Any:
+        """The table of the container, or of one at a path below it, as a pyarrow.Table: its
+        columns are read into memory, verified. NotFoundError if the container is no table."""
+        import pyarrow  # pylint: disable=import-outside-toplevel
+        return pyarrow.table(_TableStream(self, directory))
+
     @property
     def info(self) -> dict[str, Any]:
         """What `.ctxfs/info.json` says: format, version, counts, sizes, warnings."""
@@ -234,6 +240,18 @@ class Container(Mapping):
                 tree.open_file(self._path(path)).scan()
         except Error as error:
             faults.append(error.with_traceback(None))
+
+
+class _TableStream:
+    """A table to whom takes Arrow's C streams from Python objects."""
+
+    def __init__(self, container: Container, directory: str):
+        self._container = container
+        self._directory = directory
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        with self._container._call(self._directory) as tree:
+            return tree.table(self._container._path(self._directory))
 
 
 def _join(directory: str, name: str) -> str:

@@ -9,7 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdlib>
-#include <cstring>
+#include <memory>
 #include <utility>
 
 #include "python/src/handles.h"
@@ -132,6 +132,30 @@ nb::list Faults(Tree& tree, const nb::bytes& path) {
   return shown;
 }
 
+void ReleaseStream(PyObject* capsule) {
+  auto* const stream = static_cast<ArrowArrayStream*>(
+      PyCapsule_GetPointer(capsule, "arrow_array_stream"));
+  if (stream->release != nullptr) stream->release(stream);  // nobody took it
+  delete stream;
+}
+
+/// The table of a container as Arrow's PyCapsule interface has it.
+nb::object Table(Tree& tree, const nb::bytes& path) {
+  const std::string name = PathOf(path);
+  auto stream = std::make_unique<ArrowArrayStream>();
+  tree.Run([&](ctxfs_tree* of, ctxfs_error** error) {
+    return ctxfs_table(of, name.c_str(), stream.get(), error);
+  });
+  PyObject* const capsule =
+      PyCapsule_New(stream.get(), "arrow_array_stream", &ReleaseStream);
+  if (capsule == nullptr) {
+    stream->release(stream.get());
+    throw nb::python_error();
+  }
+  (void)stream.release();  // the capsule's
+  return nb::steal(capsule);
+}
+
 std::unique_ptr<File> OpenFile(Tree& tree, const nb::bytes& path) {
   const std::string name = PathOf(path);
   return File::Open(
@@ -156,6 +180,9 @@ void ReadWindow(File& file, uint64_t offset, uint64_t run,
 }  // namespace
 
 NB_MODULE(_ctxfs, m) {
+  // Objects that live until the interpreter ends, such as global variables of a
+  // program, are none of its faults.
+  nb::set_leak_warnings(false);
   m.def("version", &ctxfs_version);
   m.def(
       "set_hooks",
@@ -188,6 +215,7 @@ NB_MODULE(_ctxfs, m) {
       .def("readlink", &ReadLink, "path"_a)
       .def("attributes", &AttributesOf, "path"_a)
       .def("faults", &Faults, "path"_a)
+      .def("table", &Table, "path"_a)
       .def("open_file", &OpenFile, "path"_a)
       .def(
           "open_arrays",

@@ -209,6 +209,48 @@ static void TestArraysElsewhere(void) {
   ctxfs_close(tree);
 }
 
+/* The first columns: id (int64) and so on; str_dict is text. */
+static void TestTables(void) {
+  ctxfs_tree *tree = OpenGolden("shard-profiles/all_encodings.cshard", NULL);
+  struct ArrowArrayStream stream = {0};
+  CHECK(ctxfs_table(tree, "", &stream, NULL) == 0);
+  ctxfs_close(tree); /* the stream has all it needs */
+  struct ArrowSchema schema;
+  struct ArrowArray batch, id, end;
+  CHECK(stream.get_schema(&stream, &schema) == 0);
+  CHECK(strcmp(schema.format, "+s") == 0 && schema.n_children == 28);
+  CHECK(strcmp(schema.children[0]->name, "id") == 0);
+  CHECK(strcmp(schema.children[0]->format, "l") == 0);
+  CHECK(schema.children[0]->flags == 0);
+  CHECK(strcmp(schema.children[14]->name, "str_dict") == 0);
+  CHECK(strcmp(schema.children[14]->format, "u") == 0);
+  CHECK(strcmp(schema.children[19]->format, "w:16") == 0);
+  CHECK(stream.get_next(&stream, &batch) == 0 && batch.release != NULL);
+  CHECK(batch.length == 100 && batch.n_children == 28 && batch.n_buffers == 1);
+  CHECK(stream.get_next(&stream, &end) == 0 && end.release == NULL);
+  CHECK(stream.get_last_error(&stream) == NULL);
+  stream.release(&stream);
+  CHECK(stream.release == NULL);
+  id = *batch.children[0]; /* moved out of the batch, as Arrow allows */
+  batch.children[0]->release = NULL;
+  batch.release(&batch);
+  CHECK(batch.release == NULL);
+  const int64_t *values = id.buffers[1];
+  CHECK(id.length == 100 && id.null_count == 0 && id.buffers[0] == NULL);
+  CHECK(values[0] == 1000 && values[1] == 1003 && (uintptr_t)values % 64 == 0);
+  id.release(&id);
+  schema.release(&schema);
+  CHECK(schema.release == NULL);
+
+  ctxfs_error *error = NULL;
+  tree = OpenGolden("wshard", NULL);
+  int result = ctxfs_table(tree, "", &stream, &error);
+  CHECK(Failed(result, error, CTXFS_NOT_CONTAINER, EIO));
+  result = ctxfs_table(tree, "all_dtypes.wshard", &stream, &error);
+  CHECK(Failed(result, error, CTXFS_NOT_FOUND, ENOENT));
+  ctxfs_close(tree);
+}
+
 static int CountFault(void *argument, const ctxfs_error *fault) {
   struct seen *seen = argument;
   ++seen->names;
@@ -374,6 +416,7 @@ int main(int argc, char **argv) {
   TestNames();
   TestArrays();
   TestArraysElsewhere();
+  TestTables();
   TestFaults();
   TestLinks();
   TestErrors();

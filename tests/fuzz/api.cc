@@ -87,9 +87,11 @@ class Walk {
     for (const auto& [path, kind] : found_) {
       if (kind == CTXFS_FILE) TryFile(path);
       if (kind == CTXFS_DIRECTORY) TryArrays(path);
+      if (kind == CTXFS_DIRECTORY) TryTable(path);
       if (kind == CTXFS_LINK) TryLink(path);
     }
     TryArrays("");
+    TryTable("");
   }
 
  private:
@@ -181,6 +183,27 @@ class Walk {
         std::min<size_t>(ctxfs_array_count(arrays), kMostNames);
     for (size_t i = 0; i < count; ++i) TryArray(arrays, i);
     ctxfs_close_arrays(arrays);
+  }
+
+  void TryTable(const std::string& path) const {
+    ArrowArrayStream stream{};
+    Failure failure;
+    if (!failure.Succeeded(
+            ctxfs_table(tree_, path.c_str(), &stream, failure.out()))) {
+      return;
+    }
+    ArrowSchema schema;
+    ArrowArray batch;
+    Require(stream.get_schema(&stream, &schema) == 0 &&
+                stream.get_next(&stream, &batch) == 0,
+            "a table has a schema and a batch");
+    stream.release(&stream);
+    Require(schema.n_children == batch.n_children, "a column has a type");
+    for (int64_t i = 0; i < batch.n_children; ++i) {
+      Require(batch.children[i]->length == batch.length, "columns are as long");
+    }
+    schema.release(&schema);
+    batch.release(&batch);
   }
 
   static void TryArray(const ctxfs_arrays* arrays, size_t index) {

@@ -16,6 +16,7 @@
 #include "core/views/measured_file.h"
 #include "core/views/tables/arrow_buffers.h"
 #include "core/views/tables/arrow_message.h"
+#include "core/views/tables/arrow_table.h"
 #include "core/views/tables/table_reader.h"
 #include "core/views/view.h"
 
@@ -34,7 +35,9 @@ void SetNumber(DType dtype, ArrowField& field) {
   if (place < kKinds.size()) field.kind = kKinds[place];
 }
 
-/// Builds the file from its columns.
+int64_t Signed(uint64_t n) { return static_cast<int64_t>(n); }
+
+/// Builds the record batch from its columns.
 class Batch {
  public:
   Batch(std::shared_ptr<const TableReader> reader, const ReadContext& context)
@@ -47,38 +50,27 @@ class Batch {
     field.nullable = from.lines() || from.open_valid != nullptr;
     Status added =
         from.lines() ? AddLines(column, field) : AddValues(column, field);
-    fields_.push_back(std::move(field));
+    made_.fields.push_back(std::move(field));
     return added;
   }
 
-  Content Finish() {
-    const std::string schema = ArrowSchemaMessage(fields_);
-    const std::string batch = ArrowBatchMessage(Signed(reader_->rows()), nodes_,
-                                                buffers_, Signed(body_.size()));
-    Content file;
-    file.Append(LiteralContent(std::string(kArrowMagic) + schema));
-    const ArrowBlock block{Signed(file.size()),
-                           static_cast<int32_t>(batch.size()), 0,
-                           Signed(body_.size())};
-    file.Append(LiteralContent(batch));
-    file.Append(body_);
-    file.Append(LiteralContent(ArrowFooter(fields_, {block})));
-    return file;
+  ArrowTable Finish() {
+    made_.rows = reader_->rows();
+    return std::move(made_);
   }
 
  private:
-  static int64_t Signed(uint64_t n) { return static_cast<int64_t>(n); }
-
   void AddNode(uint64_t length, uint64_t nulls) {
-    nodes_.push_back({Signed(length), Signed(nulls)});
+    made_.nodes.push_back({Signed(length), Signed(nulls)});
   }
 
   void AddBuffer(const Content& bytes) {
-    buffers_.push_back({Signed(body_.size()), Signed(bytes.size())});
-    body_.Append(bytes);
+    made_.buffers.push_back({Signed(made_.body.size()), Signed(bytes.size())});
+    made_.body.Append(bytes);
     const uint64_t over = bytes.size() % kArrowAlignment;
     if (over == 0) return;
-    body_.Append(LiteralContent(std::string(kArrowAlignment - over, '\0')));
+    made_.body.Append(
+        LiteralContent(std::string(kArrowAlignment - over, '\0')));
   }
 
   Status AddValues(size_t column, ArrowField& field) {
@@ -128,14 +120,44 @@ class Batch {
 
   std::shared_ptr<const TableReader> reader_;
   const ReadContext& context_;
-  std::vector<ArrowField> fields_;
-  std::vector<ArrowNode> nodes_;
-  std::vector<ArrowBuffer> buffers_;
-  Content body_;
+  ArrowTable made_;
 };
 
-Result<Content> MakeArrow(const std::shared_ptr<const Container>& container,
-                          Table table, const ReadContext& context) {
+/// The file of a record batch.
+Content FileOf(const ArrowTable& table) {
+  const int64_t body = Signed(table.body.size());
+  const std::string schema = ArrowSchemaMessage(table.fields);
+  const std::string batch =
+      ArrowBatchMessage(Signed(table.rows), table.nodes, table.buffers, body);
+  Content file;
+  file.Append(LiteralContent(std::string(kArrowMagic) + schema));
+  const ArrowBlock block{Signed(file.size()),
+                         static_cast<int32_t>(batch.size()), 0, body};
+  file.Append(LiteralContent(batch));
+  file.Append(table.body);
+  file.Append(LiteralContent(ArrowFooter(table.fields, {block})));
+  return file;
+}
+
+bool MayHaveArrow(const Exports& exports) { return exports.table != nullptr; }
+
+void MakeArrow(const Viewed& viewed, const ReadContext& /*context*/,
+               ViewTables& into) {
+  into.push_back(
+      MeasuredFile("table.arrow",
+                   [container = viewed.container, table = viewed.exports.table](
+                       const ReadContext& context) -> Result<Content> {
+                     const ArrowTable made =
+                         CTXFS_TRY(MakeArrowTable(container, table(), context));
+                     return FileOf(made);
+                   }));
+}
+
+}  // namespace
+
+Result<ArrowTable> MakeArrowTable(
+    const std::shared_ptr<const Container>& container, Table table,
+    const ReadContext& context) {
   const auto reader =
       CTXFS_TRY(TableReader::Open(container, std::move(table), context));
   Batch batch(reader, context);
@@ -144,19 +166,6 @@ Result<Content> MakeArrow(const std::shared_ptr<const Container>& container,
   }
   return batch.Finish();
 }
-
-bool MayHaveArrow(const Exports& exports) { return exports.table != nullptr; }
-
-void MakeArrow(const Viewed& viewed, const ReadContext& /*context*/,
-               ViewTables& into) {
-  into.push_back(MeasuredFile("table.arrow", [container = viewed.container,
-                                              table = viewed.exports.table](
-                                                 const ReadContext& context) {
-    return MakeArrow(container, table(), context);
-  }));
-}
-
-}  // namespace
 
 extern const View kArrowView;
 const View kArrowView{"arrow", &MayHaveArrow, &MakeArrow};
