@@ -8,6 +8,7 @@
 #include "core/vfs/log.h"
 #include "core/vfs/sources.h"
 #include "fs/sandbox/sandbox.h"
+#include "fs/sandbox/seccomp.h"
 
 namespace ctxfs {
 
@@ -31,6 +32,11 @@ void ConfineToReading(const std::vector<std::string>& paths, LeavingLinks links,
   const Result<int> sandbox = EnterSandbox(trees, written);
   if (!sandbox) {
     Log(LogLevel::kWarning, "sandbox is off: " + sandbox.error().Text());
+  }
+  const Result<bool> filter = FilterLeavingSyscalls();
+  if (!filter) {
+    Log(LogLevel::kWarning,
+        "system call filter is off: " + filter.error().Text());
   }
 }
 

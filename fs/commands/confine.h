@@ -16,9 +16,9 @@ std::shared_ptr<SpillFile> OpenSpillFile();
 
 /// Confines this thread and those that it starts as a mount of `paths` confines
 /// its serving threads (fs/sandbox/sandbox.h), if the kernel can. Called before
-/// any of `paths` is opened. They then read only files that may be shown, and
-/// write only below the directory with the descriptor `written`; -1: nowhere.
-/// Logs a warning if that fails.
+/// any of `paths` is opened. They then read only files that may be shown, write
+/// only below the directory with the descriptor `written`; -1: nowhere; and
+/// make no sockets (FilterLeavingSyscalls). Logs a warning if that fails.
 void ConfineToReading(const std::vector<std::string>& paths, LeavingLinks links,
                       int written = -1);
 

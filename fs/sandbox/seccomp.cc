@@ -70,6 +70,22 @@ constexpr int kFetching[] = {
     SCMP_SYS(mkdirat), SCMP_SYS(unlinkat), SCMP_SYS(renameat),
     SCMP_SYS(utimensat), SCMP_SYS(flock)};
 
+// What code that has taken over a parser would call to leave the process.
+constexpr int kLeaving[] = {
+    // io_uring makes sockets without the call
+    SCMP_SYS(socket),
+    SCMP_SYS(socketpair),
+    SCMP_SYS(connect),
+    SCMP_SYS(io_uring_setup),
+    SCMP_SYS(execve),
+    SCMP_SYS(execveat),
+    SCMP_SYS(ptrace),
+    SCMP_SYS(process_vm_readv),
+    SCMP_SYS(process_vm_writev),
+    SCMP_SYS(pidfd_getfd),
+    SCMP_SYS(bpf),
+    SCMP_SYS(userfaultfd)};
+
 /// A call that is allowed with some arguments. All of them must hold; a call
 /// that is listed twice is allowed by either.
 struct Conditional {
@@ -161,24 +177,20 @@ int AllowCalls(void* filter, const std::vector<int>& calls,
   return done;
 }
 
-/// Lets only these calls through from now on.
-Result<bool> LoadFilter(const std::vector<int>& calls,
-                        const std::vector<Conditional>& conditionals) {
-  if (CTXFS_SANITIZED) return false;
-  // EPERM instead of a signal: a C library that makes a new call must not end
-  // the daemon.
-  const FilterPtr filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
-  if (filter == nullptr)
-    return Error{Code::kNoMemory, "out of memory for the system call filter"};
-  int done = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH,
-                                SCMP_ACT_KILL_PROCESS);
-  if (done == 0) done = AllowCalls(filter.get(), calls, conditionals);
-  // A filter cannot see clone3's flags, which are in memory. Where it does not
-  // exist the C library calls clone, whose flags are in a register.
-  if (done == 0) {
-    done = ::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS),
-                              SCMP_SYS(clone3), 0);
+/// A filter that does `otherwise` for calls without a rule; null if there is no
+/// memory for it.
+FilterPtr NewFilter(uint32_t otherwise) {
+  FilterPtr filter(::seccomp_init(otherwise));
+  if (filter != nullptr &&
+      ::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH,
+                         SCMP_ACT_KILL_PROCESS) != 0) {
+    return nullptr;
   }
+  return filter;
+}
+
+/// Enforces `filter`, to which adding rules returned `done`.
+Result<bool> Load(const FilterPtr& filter, int done) {
   if (done != 0) {
     return SystemError("cannot build the system call filter", -done);
   }
@@ -190,6 +202,28 @@ Result<bool> LoadFilter(const std::vector<int>& calls,
     return SystemError("cannot load the system call filter", -loaded);
   }
   return true;
+}
+
+Error NoMemoryForFilter() {
+  return {Code::kNoMemory, "out of memory for the system call filter"};
+}
+
+/// Lets only these calls through from now on.
+Result<bool> LoadFilter(const std::vector<int>& calls,
+                        const std::vector<Conditional>& conditionals) {
+  if (CTXFS_SANITIZED) return false;
+  // EPERM instead of a signal: a C library that makes a new call must not end
+  // the daemon.
+  const FilterPtr filter = NewFilter(SCMP_ACT_ERRNO(EPERM));
+  if (filter == nullptr) return NoMemoryForFilter();
+  int done = AllowCalls(filter.get(), calls, conditionals);
+  // A filter cannot see clone3's flags, which are in memory. Where it does not
+  // exist the C library calls clone, whose flags are in a register.
+  if (done == 0) {
+    done = ::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS),
+                              SCMP_SYS(clone3), 0);
+  }
+  return Load(filter, done);
 }
 
 }  // namespace
@@ -205,6 +239,18 @@ Result<bool> FilterFetcherSyscalls() {
   conditionals.push_back({SCMP_SYS(ioctl), {Is(1, FIONBIO)}});
   conditionals.push_back({SCMP_SYS(fcntl), {Is(1, F_SETFL)}});
   return LoadFilter(calls, conditionals);
+}
+
+Result<bool> FilterLeavingSyscalls() {
+  if (CTXFS_SANITIZED) return false;
+  const FilterPtr filter = NewFilter(SCMP_ACT_ALLOW);
+  if (filter == nullptr) return NoMemoryForFilter();
+  int done = 0;
+  for (const int call : kLeaving) {
+    if (done != 0) break;
+    done = ::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 0);
+  }
+  return Load(filter, done);
 }
 
 }  // namespace ctxfs

@@ -25,6 +25,11 @@ Result<bool> FilterSyscalls(bool watches = false, int spill_file = -1);
 /// execute, or make processes. EnterFetcherSandbox limits which files.
 Result<bool> FilterFetcherSyscalls();
 
+/// The same for a thread that reads containers for a command, or before a mount
+/// is made, and may do more than serve: it refuses only the calls that make or
+/// connect sockets, execute, and trace or reach into other processes.
+Result<bool> FilterLeavingSyscalls();
+
 /// The calls that the first filter allows, with all arguments or with some,
 /// those that watch directories included. A call may be listed twice.
 std::vector<int> AllowedSyscalls();

@@ -17,11 +17,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -154,6 +157,37 @@ TEST_F(Seccomp, RefusesCallsThatServingDoesNotNeed) {
               0)
         << call.name;
   }
+}
+
+TEST_F(Seccomp, Item30_3_WhatParsesBeforeAMountMakesNoSocket) {
+  const std::string_view ways[] = {"socket of TCP",
+                                   "socket of UDP 6",
+                                   "socket of UNIX",
+                                   "socket of netlink",
+                                   "socketpair",
+                                   "connect",
+                                   "execve",
+                                   "execveat",
+                                   "bpf"};
+  size_t tried = 0;
+  for (const Call& call : Refused()) {
+    if (std::find(std::begin(ways), std::end(ways), call.name) ==
+        std::end(ways)) {
+      continue;
+    }
+    ++tried;
+    EXPECT_EQ(InChild([&] {
+                DenyNewPrivileges();
+                const Result<bool> filter = FilterLeavingSyscalls();
+                if (!filter || !*filter) return 1;
+                errno = 0;
+                if (call.make() != -1) return 2;
+                return errno == EPERM ? 0 : 3;
+              }),
+              0)
+        << call.name;
+  }
+  EXPECT_EQ(tried, std::size(ways));
 }
 
 TEST_F(Seccomp, LetsFilesBeRead) {
