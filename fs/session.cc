@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +22,7 @@
 #include "core/vfs/key_file.h"
 #include "core/vfs/sources.h"
 #include "fs/address_space.h"
+#include "fs/commands/confine.h"
 #include "fs/kernel_names.h"
 #include "fs/log/relay.h"
 #include "fs/loop.h"
@@ -153,6 +156,33 @@ void GuardMounts(const std::vector<std::string>& sources) {
   }
 }
 
+/// Fails if the file with the key cannot be read.
+Result<OpenOptions> OpenOptionsOf(const MountOptions& options) {
+  OpenOptions open;
+  open.verify = options.verify != VerifyMode::kOff;
+  open.salvage = options.salvage;
+  open.watch_ctime = true;
+  if (options.AllowsOthers()) open.access = AccessScope::kEveryone;
+  if (!options.key_file.empty()) {
+    open.key =
+        CTXFS_TRY(ReadKeyFile(options.key_file, options.insecure_key_file));
+  }
+  return open;
+}
+
+/// Calls `parse`, which parses bytes of the sources before the mount exists, in
+/// a thread that is confined to reading them.
+void ParseConfined(const MountOptions& options,
+                   const std::function<void()>& parse) {
+  if (!options.sandbox) return parse();
+  const LeavingLinks links =
+      options.AllowsOthers() ? LeavingLinks::kRefused : LeavingLinks::kFollowed;
+  std::async(std::launch::async, [&] {
+    ConfineToReading(options.sources, links);
+    parse();
+  }).get();
+}
+
 }  // namespace
 
 ExitCode Serve(const MountOptions& options,
@@ -161,27 +191,22 @@ ExitCode Serve(const MountOptions& options,
   if (Status room = CheckAddressSpace(options.cache_bytes, threads); !room) {
     return EndWith(ExitCode::kLimit, room.error().Text());
   }
-  OpenOptions open_options;
-  open_options.verify = options.verify != VerifyMode::kOff;
-  open_options.salvage = options.salvage;
-  open_options.watch_ctime = true;
-  if (options.AllowsOthers()) open_options.access = AccessScope::kEveryone;
-  if (!options.key_file.empty()) {
-    Result<std::shared_ptr<const MasterKey>> key =
-        ReadKeyFile(options.key_file, options.insecure_key_file);
-    if (!key) {
-      return EndWith(ExitCode::kKey,
-                     Quote(options.key_file) + ": " + key.error().Text());
-    }
-    open_options.key = std::move(*key);
+  Result<OpenOptions> options_of_files = OpenOptionsOf(options);
+  if (!options_of_files) {
+    return EndWith(ExitCode::kKey, Quote(options.key_file) + ": " +
+                                       options_of_files.error().Text());
   }
+  const OpenOptions& open_options = *options_of_files;
   if (Status ready = StartFetcher(options.sources, options.remote); !ready) {
     return EndWith(ExitCode::kSource,
                    Quote(ShownSource(options)) + ": " + ready.error().Text());
   }
   std::string source;
-  Result<Sources> sources =
-      FindSources(options.sources, open_options, &source, options.index_bytes);
+  Result<Sources> sources = Error{};
+  ParseConfined(options, [&] {
+    sources = FindSources(options.sources, open_options, &source,
+                          options.index_bytes);
+  });
   if (!sources) {
     return EndWith(ExitCodeOf(sources.error()),
                    Quote(WithoutQuery(source)) + ": " + sources.error().Text());
@@ -201,8 +226,12 @@ ExitCode Serve(const MountOptions& options,
   if (!relay) return EndWith(ExitCode::kFuse, relay.error().Text());
   std::optional<Confinement> confinement;
   if (options.sandbox) confinement = ConfinementOf(*sources, options);
-  Server server(std::move(*sources), options, open_options,
-                mount_point->path());
+  std::optional<Server> made;
+  ParseConfined(options, [&] {
+    made.emplace(std::move(*sources), options, open_options,
+                 mount_point->path());
+  });
+  Server& server = *made;
   const Result<int> spill_file = server.OpenSpillFile();
   if (!spill_file) {
     return EndWith(ExitCode::kSource, spill_file.error().Text());

@@ -14,7 +14,7 @@ import zipfile
 
 import pytest
 
-from conftest import alive, run, wait_until
+from conftest import alive, mount_command, run, wait_until
 from remote import (  # noqa: F401  fixtures
     CTXFS,
     MIB,
@@ -285,6 +285,32 @@ def test_30_3_a_probe_of_serving_threads_makes_no_socket(web, mounted):
             assert injected(thread, "socket", family, socket.SOCK_STREAM, 0) == -errno.EPERM
         assert injected(thread, "open", b"/etc/passwd", os.O_RDONLY, 0) == -errno.EACCES
     assert (root / "tensors" / "t1").read_bytes() == values(1, MIB)  # they go on
+
+
+@needs_probes
+@pytest.mark.parametrize("what", ("info", "mount"))
+def test_30_3_a_probe_of_what_opens_a_container_makes_no_socket(what, fuse, faults, tmp_path):
+    """The header takes two requests, of which the second is answered after the probe."""
+    faults.objects["wide.safetensors"] = tensors(1500, 32)
+    url, point = faults.url("held", "wide.safetensors"), tmp_path / "mnt"
+    words = {"info": [CTXFS, "info", url], "mount": mount_command(url, point, flags=["-f"])}[what]
+    env = environment(tmp_path, CTXFS_REMOTE_TIMEOUT="60")
+    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE) as opening:
+        try:
+            assert wait_until(lambda: len(faults.seen) > 1)
+            threads = sorted(map(int, os.listdir(f"/proc/{opening.pid}/task")))
+            if what == "mount":
+                threads.remove(opening.pid)  # waits for the one that opens
+            assert threads
+            for thread in threads:
+                assert injected(thread, "socket", socket.AF_INET, socket.SOCK_DGRAM,
+                                0) == -errno.EPERM
+                assert injected(thread, "open", b"/etc/passwd", os.O_RDONLY, 0) == -errno.EACCES
+        finally:
+            faults.released.set()
+            if what == "mount":
+                assert wait_until(lambda: run("umount", point).returncode == 0)
+        assert opening.wait(60) == 0
 
 
 @needs_probes
