@@ -3,6 +3,7 @@
 
 import builtins
 import json
+import pathlib
 import struct
 import subprocess
 import sys
@@ -83,7 +84,8 @@ def test_windows_of_a_large_array(tmp_path):
 
 def test_a_lazy_array_describes_itself(container):
     lazy = container.arrays.lazy[NAME]
-    assert (lazy.name, lazy.shape, lazy.ndim, lazy.size, lazy.nbytes) == (NAME, (8, 2, 3), 3, 48, 96)
+    assert (lazy.name, lazy.shape, lazy.ndim) == (NAME, (8, 2, 3), 3)
+    assert (lazy.size, lazy.nbytes) == (48, 96)
     assert len(lazy) == 8 and lazy.dtype == np.int16 and "i16 [8, 2, 3]" in repr(lazy)
     assert list(container.arrays.lazy) == list(container.arrays)
 
@@ -99,22 +101,25 @@ def test_other_indices_are_refused(container, index, kind):
 
 
 def test_a_window_reads_its_blocks_alone(tmp_path):
-    """A part of a tensor is behind the end of a cut file; rows before it can be read."""
+    """Counts the bytes that the process reads meanwhile."""
+    def bytes_read() -> int:
+        return int(pathlib.Path("/proc/self/io").read_text().split()[1])  # rchar
+
     values = np.arange(100000, dtype=np.float32).reshape(1000, 100)
     path = tmp_path / "x.safetensors"
     write_safetensors(path, {"a": ("F32", [4], bytes(16)),
                              "x": ("F32", list(values.shape), values.tobytes())})
     with ctxfs.open(path) as c:
         lazy = c.arrays.lazy["x"]
-        before = sum(map(int, open("/proc/self/io").read().split()[1:2]))  # rchar
+        before = bytes_read()
         np.testing.assert_array_equal(lazy[10:20], values[10:20])
-        after = sum(map(int, open("/proc/self/io").read().split()[1:2]))
-        assert after - before < values.nbytes / 4
+        assert bytes_read() - before < values.nbytes / 4
 
 
 def test_arrays_without_elements_or_dimensions(tmp_path):
     path = tmp_path / "x.safetensors"
-    write_safetensors(path, {"none": ("F32", [0, 3], b""), "one": ("I64", [], bytes([7] + [0] * 7))})
+    write_safetensors(path, {"none": ("F32", [0, 3], b""),
+                             "one": ("I64", [], (7).to_bytes(8, "little"))})
     with ctxfs.open(path) as c:
         assert c.arrays["none"].shape == (0, 3) and c.arrays.lazy["none"][:, 1].shape == (0,)
         one = c.arrays["one"]
