@@ -85,6 +85,22 @@ std::vector<std::string_view> WordsOf(std::string_view list) {
   return words;
 }
 
+namespace {
+
+/// The extensions of all formats, sorted.
+std::vector<std::string_view> AllExtensions() {
+  std::vector<std::string_view> all;
+  for (const Format* format : kFormats) {
+    for (const std::string_view one : WordsOf(format->extensions)) {
+      all.push_back(one);
+    }
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+}  // namespace
+
 bool IsContainer(Bytes head) { return FormatOf(head) != nullptr; }
 
 bool IsContainerInPlaceOfFile(Bytes head) {
@@ -109,9 +125,10 @@ bool IsContainerName(std::string_view name) {
 bool HasContainerExtension(std::string_view name) {
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return false;
-  return AnyFormat([extension = name.substr(dot + 1)](const Format& format) {
-    return Lists(format.extensions, extension);
-  });
+  // Every name of a container is looked up here. Going through the list of each
+  // format was a fifth of the instructions of opening 200,000 entries.
+  static const std::vector<std::string_view> all = AllExtensions();
+  return std::ranges::binary_search(all, name.substr(dot + 1));
 }
 
 namespace {
