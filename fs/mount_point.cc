@@ -29,6 +29,13 @@ Error Unusable(const std::string& path, const std::string& why) {
   return {Code::kIo, "mount point " + Quote(path) + ": " + why};
 }
 
+/// The same for a directory that was there a moment ago, if `failed` is ENOENT.
+Error Vanished(const std::string& path, const std::string& why, int failed) {
+  Error error = Unusable(path, why + std::strerror(failed));
+  error.sys_errno = failed;
+  return error;
+}
+
 /// Returns 0 or the errno of examining the file or mount at `path`.
 int Examine(const std::string& path, struct stat* st) {
   if (::stat(path.c_str(), st) != 0) return errno;
@@ -50,23 +57,39 @@ bool HasMountOfOurs(const std::string& path) {
   return ours;
 }
 
-/// What a mount on the directory `path` would hide: the files in it, or another
-/// mount of ctxfs; empty for nothing. `path` is absolute and has no links.
-std::string WhatWouldBeHidden(const std::string& path) {
-  if (HasMountOfOurs(path)) {
-    return "already has a ctxfs mount; unmount it, or hide it with -o nonempty";
+/// Fails if a mount on the directory `path` would hide files in it, or another
+/// mount of ctxfs. `absolute` is the same without links.
+Status HidesNothing(const std::string& path, const std::string& absolute) {
+  if (HasMountOfOurs(absolute)) {
+    return Unusable(
+        path,
+        "already has a ctxfs mount; unmount it, or hide it with -o nonempty");
   }
   std::error_code failed;
   const bool empty = std::filesystem::is_empty(path, failed);
-  if (failed) return "cannot be listed: " + failed.message();
-  if (empty) return "";
-  return "is not empty; hide its files with -o nonempty, or choose another "
-         "directory";
+  if (failed) return Vanished(path, "cannot be listed: ", failed.value());
+  if (empty) return {};
+  return Unusable(path,
+                  "is not empty; hide its files with -o nonempty, or choose "
+                  "another directory");
 }
 
 }  // namespace
 
 Result<MountPoint> MountPoint::Prepare(const std::string& path, bool nonempty) {
+  // The daemon of an earlier mount, which has created the directory, may remove
+  // it at any moment.
+  constexpr int kTries = 3;
+  for (int i = 1;; ++i) {
+    Result<MountPoint> prepared = PrepareOnce(path, nonempty);
+    const bool again =
+        !prepared && prepared.error().sys_errno == ENOENT && i < kTries;
+    if (!again) return prepared;
+  }
+}
+
+Result<MountPoint> MountPoint::PrepareOnce(const std::string& path,
+                                           bool nonempty) {
   struct stat st {};
   int failed = Examine(path, &st);
   // A dead mount is of no use to anyone. There may be others below it.
@@ -89,12 +112,9 @@ Result<MountPoint> MountPoint::Prepare(const std::string& path, bool nonempty) {
   }
   char absolute[PATH_MAX];
   if (::realpath(path.c_str(), absolute) == nullptr) {
-    return Unusable(path, std::strerror(errno));
+    return Vanished(path, "", errno);
   }
-  if (!made && !nonempty) {
-    const std::string hidden = WhatWouldBeHidden(absolute);
-    if (!hidden.empty()) return Unusable(path, hidden);
-  }
+  if (!made && !nonempty) CTXFS_TRY(HidesNothing(path, absolute));
   return MountPoint(absolute, made);
 }
 

@@ -30,6 +30,9 @@ class MountPoint {
   const std::string& path() const { return path_; }
 
  private:
+  /// Prepare, of which ENOENT says that the directory was removed meanwhile.
+  static Result<MountPoint> PrepareOnce(const std::string& path, bool nonempty);
+
   MountPoint(std::string path, bool made)
       : path_(std::move(path)), made_(made) {}
 
