@@ -231,8 +231,8 @@ def test_30_3_a_read_outlives_the_keeper_it_waits_for(faults, mounted):
     root = mounted(faults.url("held", "m.safetensors"), CTXFS_REMOTE_TIMEOUT="60")
     point = root.parent
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        read = pool.submit((root / "tensors" / "t1").read_bytes)
         before = len(faults.seen)
+        read = pool.submit((root / "tensors" / "t1").read_bytes)
         assert wait_until(lambda: len(faults.seen) > before)
         keeper = the_only("ctxfs-keeper", point)
         os.kill(keeper, signal.SIGKILL)
