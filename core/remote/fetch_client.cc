@@ -47,6 +47,21 @@ bool MayBePart(const Error& error, const FetchRequest& request) {
 
 }  // namespace
 
+void FetchStats::Add(const FetchReply& reply) {
+  requests += reply.requests;
+  if (reply.requests > 0) retries += reply.requests - 1;
+  received += reply.received;
+  cached += reply.cached;
+  if (reply.requests == 0 && reply.cached > 0) ++hits;
+  for (const uint64_t us : reply.took_us) {
+    const uint64_t ns = 1000 * us;
+    size_t bucket = 0;
+    while (bucket < kTimes && ns > kFirstTimeNs << bucket) ++bucket;
+    ++times[bucket];
+    all_times_ns += ns;
+  }
+}
+
 FetchClient::FetchClient(Fd socket, SharedSlots slots)
     : socket_(std::move(socket)),
       shared_(std::move(slots)),
@@ -209,9 +224,7 @@ void FetchClient::Take(FetchReply reply) {
   if (found == pending_.end() || reply.epoch != epoch_) return;
   const PendingPtr pending = std::move(found->second);
   pending_.erase(found);
-  stats_.requests += reply.requests;
-  stats_.received += reply.received;
-  stats_.cached += reply.cached;
+  stats_.Add(reply);
   pending->done = true;
   pending->error = reply.error;
   for (const uint16_t slot : pending->request.slots) {

@@ -57,7 +57,14 @@ struct Job {
   Clock::time_point next;  // time of the next attempt
   unsigned attempts = 0;
   std::unique_ptr<Transfer> transfer;  // null: none is under way
+  Clock::time_point started;           // of the transfer
 };
+
+uint32_t MicrosecondsSince(Clock::time_point start) {
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
+      Clock::now() - start);
+  return static_cast<uint32_t>(std::min<int64_t>(took.count(), UINT32_MAX));
+}
 
 /// The error of a request that the cache cannot answer, when nothing is
 /// fetched.
@@ -266,6 +273,7 @@ class Fetcher {
     const auto left = std::max(
         milliseconds(1),
         std::chrono::duration_cast<milliseconds>(job.deadline - Clock::now()));
+    job.started = Clock::now();
     job.transfer = std::make_unique<Transfer>(
         job.location, settings_, certificates_, job.asked, job.out, left);
     ++job.attempts;
@@ -298,6 +306,7 @@ class Fetcher {
   void Finish(Jobs::iterator job, CURLcode result) {
     const Result<Promise> promise = job->transfer->Finish(result);
     const std::optional<uint64_t> retry_after = job->transfer->retry_after();
+    job->reply.took_us.push_back(MicrosecondsSince(job->started));
     job->reply.received += job->transfer->received();
     job->reply.last_modified = job->transfer->last_modified();
     job->reply.link = job->transfer->link();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/remote/messages.h"
 
+#include <algorithm>
+
 #include "core/base/bytes.h"
 
 namespace ctxfs::remote {
@@ -91,6 +93,10 @@ std::string Encode(const FetchReply& reply) {
   AppendLe(reply.requests, text);
   AppendLe(reply.received, text);
   AppendLe(reply.cached, text);
+  const auto times =
+      static_cast<uint16_t>(std::min(reply.took_us.size(), kMostTimes));
+  AppendLe(times, text);
+  for (size_t i = 0; i < times; ++i) AppendLe(reply.took_us[i], text);
   return text;
 }
 
@@ -113,6 +119,9 @@ std::optional<FetchReply> DecodeReply(std::string_view message) {
   reply.requests = reader.U32();
   reply.received = reader.U64();
   reply.cached = reader.U64();
+  const uint16_t times = reader.U16();
+  if (times > kMostTimes) return std::nullopt;
+  for (uint16_t i = 0; i < times; ++i) reply.took_us.push_back(reader.U32());
   if (!IsComplete(reader)) return std::nullopt;
   return reply;
 }

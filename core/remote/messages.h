@@ -20,6 +20,8 @@ constexpr uint64_t kGranuleBytes = 64 * 1024;
 constexpr size_t kMostGranules = 64;
 /// Granules for a page of a listing, whose length is not known before.
 constexpr size_t kPageGranules = kMostPageBytes / kGranuleBytes;
+/// HTTP requests whose times a reply tells.
+constexpr size_t kMostTimes = 1024;
 /// The longest message, in bytes.
 constexpr size_t kMostMessageBytes = 16 * 1024;
 
@@ -53,6 +55,7 @@ struct FetchReply {
   uint32_t requests = 0;      // HTTP requests that were made, repeated ones too
   uint64_t received = 0;      // bytes of bodies
   uint64_t cached = 0;        // bytes that the cache had
+  std::vector<uint32_t> took_us;  // of each HTTP request that ended
 };
 
 std::string Encode(const FetchRequest& request);

@@ -28,6 +28,7 @@
 #include "core/remote/settings.h"
 #include "core/remote/shared_slots.h"
 #include "core/vfs/log.h"
+#include "fs/common/metrics.h"
 #include "fs/remote/keeper.h"
 #include "fs/sandbox/privileges.h"
 #include "fs/sandbox/sandbox.h"
@@ -208,20 +209,24 @@ Status StartFetcher(const std::vector<std::string>& sources,
 std::string FetcherStats() {
   if (Client() == nullptr) return {};
   const remote::FetchStats stats = Client()->stats();
-  const auto counter = [](const std::string& name, const std::string& help,
-                          uint64_t value) {
-    const std::string metric = "ctxfs_remote_" + name + "_total";
-    return "# HELP " + metric + " " + help + "\n# TYPE " + metric +
-           " counter\n" + metric + " " + std::to_string(value) + "\n";
-  };
-  return counter("requests", "Requests to servers, repeated ones included.",
-                 stats.requests) +
-         counter("received_bytes", "Bytes of bodies that servers sent.",
-                 stats.received) +
-         counter("cached_bytes", "Bytes that the cache on disk had.",
-                 stats.cached) +
-         counter("fetcher_restarts", "Fetchers that ended unexpectedly.",
-                 stats.restarts);
+  Metrics out;
+  out.Add("remote_requests_total",
+          "Requests to servers, repeated ones included.", stats.requests);
+  out.Add("remote_retries_total", "Requests to servers that were repeated.",
+          stats.retries);
+  out.Add("remote_received_bytes_total", "Bytes of bodies that servers sent.",
+          stats.received);
+  out.Add("remote_cached_bytes_total", "Bytes that the cache on disk had.",
+          stats.cached);
+  out.Add("remote_cache_hits_total",
+          "Ranges that the cache on disk had as a whole.", stats.hits);
+  out.Add("remote_fetcher_restarts_total", "Fetchers that ended unexpectedly.",
+          stats.restarts);
+  out.AddTimes("remote_request_seconds",
+               "Time from a request to a server to the end of its answer.",
+               stats.times, remote::FetchStats::kFirstTimeNs, 2,
+               stats.all_times_ns);
+  return out.TakeText();
 }
 
 }  // namespace ctxfs

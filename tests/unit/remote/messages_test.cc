@@ -39,6 +39,7 @@ TEST(RemoteMessages, Item30_3_RepliesComeBack) {
   reply.identity = {"e", "d", 3};
   reply.last_modified = "date";
   reply.received = UINT64_MAX;
+  reply.took_us = {1, UINT32_MAX};
   const auto decoded = DecodeReply(Encode(reply));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->error->code, Code::kStale);
@@ -46,6 +47,7 @@ TEST(RemoteMessages, Item30_3_RepliesComeBack) {
   EXPECT_EQ(decoded->error->sys_errno, EACCES);
   EXPECT_EQ(decoded->identity, reply.identity);
   EXPECT_EQ(decoded->received, UINT64_MAX);
+  EXPECT_EQ(decoded->took_us, reply.took_us);
 }
 
 TEST(RemoteMessages, Item30_3_PagesOfListingsComeBack) {
