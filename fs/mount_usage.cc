@@ -54,6 +54,9 @@ and its name is printed. It is removed after unmounting.
   region=NAME        the region of s3://
   endpoint=URL       a store that speaks S3, in place of AWS
   cafile=PATH        certificates to trust in place of the system's
+  aws_metadata       get the keys of s3:// from the metadata service of the
+                     container or the instance of AWS, unless a profile or the
+                     environment has some
   offline            of URLs, serve what the cache on disk has, and fetch nothing
   cache=SIZE         decoded bytes kept in memory (default 512M)
   cache_dir=DIR      where compressed entries larger than cache= are decoded to

@@ -133,6 +133,7 @@ constexpr Option kOptions[] = {
     {"region="},
     {"endpoint="},
     {"cafile="},
+    {"aws_metadata"},
     {"offline"},
     {"cache_dir="},
     {"cache_dir_size=", &TakeSize<&MountOptions::cache_dir_bytes>, kSize},
@@ -338,6 +339,7 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
     if (words.Has(option)) options->remote[variable] = words.ValueOf(option);
   }
   if (words.Has("offline")) options->remote["CTXFS_OFFLINE"] = "1";
+  if (words.Has("aws_metadata")) options->remote["CTXFS_AWS_METADATA"] = "1";
   options->uid_given = words.Has("uid=");
   options->gid_given = words.Has("gid=");
   options->sandbox = !words.Has("nosandbox");

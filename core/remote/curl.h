@@ -14,6 +14,7 @@ struct Curl {
   decltype(&::curl_global_init) global_init;
   decltype(&::curl_easy_init) easy_init;
   decltype(&::curl_easy_setopt) easy_setopt;
+  decltype(&::curl_easy_perform) easy_perform;
   decltype(&::curl_easy_strerror) easy_strerror;
   decltype(&::curl_easy_cleanup) easy_cleanup;
   decltype(&::curl_slist_append) slist_append;

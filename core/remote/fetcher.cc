@@ -17,6 +17,7 @@
 #include "core/base/text.h"
 #include "core/io/url.h"
 #include "core/remote/answers.h"
+#include "core/remote/aws_metadata.h"
 #include "core/remote/cache_writer.h"
 #include "core/remote/curl.h"
 #include "core/remote/messages.h"
@@ -94,6 +95,7 @@ class Fetcher {
         epoch_(epoch),
         multi_(Curl::Get().multi_init()) {
     if (multi_ == nullptr) throw std::bad_alloc();
+    if (settings.metadata) metadata_.emplace(*settings.metadata);
     if (cache != nullptr) writer_.emplace(*cache, socket);
     Curl::Get().multi_setopt(multi_.get(), CURLMOPT_MAX_TOTAL_CONNECTIONS,
                              kMostConnections);
@@ -175,6 +177,11 @@ class Fetcher {
     Plan(job);
     if (job.asked.length == 0) return Reply(job);  // the cache has it all
     if (settings_.offline) return Reply(job, NotCached(job));
+    if (metadata_ && job.location.service == Service::kS3) {
+      if (Status renewed = metadata_->Renew(settings_.aws); !renewed) {
+        return Reply(job, renewed.error());
+      }
+    }
     jobs_.push_back(std::move(job));
   }
 
@@ -390,7 +397,8 @@ class Fetcher {
 
   const int socket_;
   const SharedSlots& slots_;
-  const Settings& settings_;
+  Settings settings_;
+  std::optional<AwsMetadata> metadata_;
   const std::string& certificates_;
   BlockStore* const cache_;
   const uint32_t epoch_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/remote/settings.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -62,6 +63,44 @@ void SetAws(const Environment& environment, Settings& settings) {
       FirstOf(environment, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
 }
 
+bool IsSet(const Environment& environment, const char* name) {
+  const std::string value = environment(name);
+  return !value.empty() && value != "0";
+}
+
+/// Whether keys may be asked for at this URL, as the AWS clients decide: by
+/// HTTPS, or on this machine.
+bool IsForKeys(const std::string& url) {
+  constexpr std::string_view kHosts[] = {"127.0.0.1",      "localhost",
+                                         "[::1]",          "169.254.170.2",
+                                         "169.254.170.23", "[fd00:ec2::23]"};
+  const Result<Location> location = Locate(url, {});
+  return location && location->service == Service::kWeb &&
+         (url.starts_with("https://") ||
+          std::ranges::find(kHosts, location->host) != std::end(kHosts));
+}
+
+/// The service of the container, if there is one, or of the instance.
+MetadataService MetadataFrom(const Environment& environment) {
+  MetadataService service;
+  const std::string path =
+      environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+  const std::string url = environment("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (path.starts_with('/')) {
+    service.container = "http://169.254.170.2" + path;
+  } else if (IsForKeys(url)) {
+    service.container = url;
+  }
+  service.container_token = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+  const std::string file =
+      environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+  if (!file.empty()) service.container_token = Trimmed(TextOf(file));
+  service.instance = environment("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+  if (service.instance.empty()) service.instance = "http://169.254.169.254";
+  while (service.instance.ends_with('/')) service.instance.pop_back();
+  return service;
+}
+
 void SetHub(const Environment& environment, Settings& settings) {
   const std::string endpoint = environment("HF_ENDPOINT");
   if (!endpoint.empty()) settings.endpoints.hub = endpoint;
@@ -121,6 +160,10 @@ std::vector<WebUser> UsersIn(std::string_view text) {
 Settings SettingsFrom(const Environment& environment) {
   Settings settings;
   SetAws(environment, settings);
+  if (settings.aws.access_key.empty() &&
+      IsSet(environment, "CTXFS_AWS_METADATA")) {
+    settings.metadata = MetadataFrom(environment);
+  }
   SetHub(environment, settings);
   std::string netrc = environment("NETRC");
   if (netrc.empty()) netrc = environment("HOME") + "/.netrc";
@@ -132,8 +175,7 @@ Settings SettingsFrom(const Environment& environment) {
   if (number && *number >= 1 && *number <= 3600) {
     settings.timeout = std::chrono::seconds(*number);
   }
-  const std::string offline = environment("CTXFS_OFFLINE");
-  settings.offline = !offline.empty() && offline != "0";
+  settings.offline = IsSet(environment, "CTXFS_OFFLINE");
   return settings;
 }
 

@@ -19,6 +19,14 @@ struct AwsKeys {
   std::string session_token;  // empty: none
 };
 
+/// Where a container or an instance of AWS gets keys. Of the two, the first
+/// that is not empty is asked.
+struct MetadataService {
+  std::string container;        // URL
+  std::string container_token;  // empty: none
+  std::string instance;         // base of URLs
+};
+
 /// A user of a web server, from a netrc file.
 struct WebUser {
   std::string host;  // empty: any other
@@ -30,6 +38,7 @@ struct WebUser {
 struct Settings {
   Endpoints endpoints;
   AwsKeys aws;
+  std::optional<MetadataService> metadata;  // set: keys come from there
   std::string hub_token;
   std::vector<WebUser> users;
   std::string ca_file;  // PEM; empty: the system's certificates

@@ -41,10 +41,14 @@ const std::vector<std::string> kResolverFiles = {
     "/etc/resolv.conf", "/etc/hosts",    "/etc/nsswitch.conf",
     "/etc/host.conf",   "/etc/gai.conf", "/etc/services"};
 
-// Environment variables that WipeSecrets removes.
-constexpr const char* kSecrets[] = {"AWS_ACCESS_KEY_ID",
-                                    "AWS_SECRET_ACCESS_KEY",
-                                    "AWS_SESSION_TOKEN", "HF_TOKEN"};
+// Environment variables that WipeSecrets removes. The URL of a proxy may have a
+// password.
+constexpr const char* kSecrets[] = {
+    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+    "HF_TOKEN",          "http_proxy",
+    "https_proxy",       "HTTPS_PROXY",
+    "all_proxy",         "ALL_PROXY"};
 
 /// The client of the fetcher of this process; null before StartFetcher.
 std::shared_ptr<remote::FetchClient>& Client() {

@@ -55,6 +55,41 @@ TEST(RemoteSettings, Item30_1_CredentialsComeFromWhereTheClientsLook) {
   EXPECT_TRUE(From({}).aws.access_key.empty());
 }
 
+TEST(RemoteSettings, Item30_1_MetadataIsAskedWithTheOptionAlone) {
+  EXPECT_FALSE(From({}).metadata);
+  EXPECT_FALSE(From({{"CTXFS_AWS_METADATA", "0"}}).metadata);
+  const Variables asked{{"CTXFS_AWS_METADATA", "1"}};
+  EXPECT_EQ(From(asked).metadata->instance, "http://169.254.169.254");
+  EXPECT_EQ(From(asked).metadata->container, "");
+  Variables keys = asked;
+  keys["AWS_ACCESS_KEY_ID"] = "A";
+  EXPECT_FALSE(From(keys).metadata);
+  Variables container = asked;
+  container["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = "http://localhost:9/x";
+  EXPECT_EQ(From(container).metadata->container, "http://localhost:9/x");
+  container["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] = "/v2/role";
+  EXPECT_EQ(From(container).metadata->container,
+            "http://169.254.170.2/v2/role");
+}
+
+TEST(RemoteSettings, Item30_1_KeysAreAskedForOnThisMachineOrByHttps) {
+  for (const auto& [url, allowed] :
+       std::map<std::string, bool>{{"https://far.example.com/x", true},
+                                   {"http://169.254.170.23/v1", true},
+                                   {"http://[fd00:ec2::23]/v1", true},
+                                   {"http://far.example.com/x", false},
+                                   {"http://127.0.0.1.example.com/x", false},
+                                   {"http://127.0.0.1@example.com/x", false},
+                                   {"http://localhost:1@example.com/x", false},
+                                   {"s3://bucket/x", false},
+                                   {"file:///etc/passwd", false}}) {
+    const Settings settings =
+        From({{"CTXFS_AWS_METADATA", "1"},
+              {"AWS_CONTAINER_CREDENTIALS_FULL_URI", url}});
+    EXPECT_EQ(settings.metadata->container, allowed ? url : "") << url;
+  }
+}
+
 TEST(RemoteSettings, Item30_1_TheHubHasAToken) {
   const TempDir dir;
   (void)dir.Write("token", "from-file\n");
