@@ -8,6 +8,8 @@
 #include <string>
 
 #include "core/api/handles.h"
+#include "core/base/limits.h"
+#include "core/container/foreign_formats.h"
 #include "core/content/window.h"
 #include "core/io/url.h"
 #include "core/registry/views.h"
@@ -195,6 +197,16 @@ int ctxfs_faults(ctxfs_tree* tree, const char* path,
       const ctxfs_error told = ctxfs::api::ErrorOf(fault, path);
       if (visit(argument, &told) != 0) break;
     }
+    return {};
+  });
+}
+
+int ctxfs_claims_container(const char* name, const void* head, size_t size,
+                           int* claims, ctxfs_error** error) {
+  return Call(error, name, [&]() -> Status {
+    const ctxfs::Bytes bytes(static_cast<const std::byte*>(head),
+                             std::min(size, ctxfs::limits::kProbeBytes));
+    *claims = ctxfs::ClaimsContainer(name, bytes) ? 1 : 0;
     return {};
   });
 }

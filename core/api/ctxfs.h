@@ -174,6 +174,14 @@ CTXFS_API int ctxfs_faults(ctxfs_tree* tree, const char* path,
                                         const ctxfs_error* fault),
                            void* argument, ctxfs_error** error);
 
+/* Sets `*claims` to whether a file claims by its name that it is a container;
+ * for one that ctxfs_open refuses with CTXFS_NOT_CONTAINER. Otherwise it is a
+ * file of another kind. `head` is its first 512 bytes, or all of a shorter
+ * one: text claims nothing by an extension that text files have, too. */
+CTXFS_API int ctxfs_claims_container(const char* name, const void* head,
+                                     size_t size, int* claims,
+                                     ctxfs_error** error);
+
 /* ---- Arrays -------------------------------------------------------------- */
 
 /* The arrays of a container: tensors, columns, lanes and what else its format

@@ -10,6 +10,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/foreign_probes.h"
+#include "core/container/format.h"
 
 namespace ctxfs {
 namespace {
@@ -133,6 +134,15 @@ bool LooksLikeText(Bytes head) {
     if (IsUtf8(text.substr(0, text.size() - cut))) return true;
   }
   return false;
+}
+
+bool ClaimsContainer(std::string_view name, Bytes head) {
+  const NameClaim claim = ClaimOf(name);
+  if (claim != NameClaim::kContainerOrText) {
+    return claim == NameClaim::kContainer;
+  }
+  return head.empty() || !LooksLikeText(head) ||
+         RecogniseForeign(head) != nullptr;
 }
 
 std::string ForeignDirectory(const Source& directory) {

@@ -32,16 +32,6 @@ std::string RealDirectory(const std::string& path) {
   return real;
 }
 
-/// Whether the name of a file that no probe recognises claims that it is a
-/// container. If text files share its extension, a text claims nothing, unless
-/// it is a page or a pointer that was saved in place of a container.
-bool IsClaimed(std::string_view name, Bytes head) {
-  const NameClaim claim = ClaimOf(name);
-  if (claim != NameClaim::kContainerOrText) return claim != kNoClaim;
-  return head.empty() || !LooksLikeText(head) ||
-         RecogniseForeign(head) != nullptr;
-}
-
 }  // namespace
 
 ContainerSearch::ContainerSearch(const std::vector<std::string>& sources) {
@@ -65,7 +55,7 @@ ContainerSearch::Kind ContainerSearch::KindOf(const File& file) {
     if (file.link == Link::kInside) return Kind::kPassedOver;
     return IsContainerInPlaceOfFile(bytes) ? Kind::kInPlace : Kind::kBeside;
   }
-  if (!file.foreign && IsClaimed(name, bytes)) return Kind::kBeside;
+  if (!file.foreign && ClaimsContainer(name, bytes)) return Kind::kBeside;
   const auto opened = OpenContainer(*source, {.found = true});
   if (opened || !opened.error().Permanent()) return Kind::kBeside;
   return file.link == Link::kInside ? Kind::kPassedOver : Kind::kOther;

@@ -32,6 +32,17 @@ nb::bytes BytesOf(const std::string& text) {
   return nb::bytes(text.data(), text.size());
 }
 
+bool ClaimsContainer(const nb::bytes& name, const nb::bytes& head) {
+  int claims = 0;
+  ctxfs_error* error = nullptr;
+  if (ctxfs_claims_container(PathOf(name).c_str(), head.c_str(), head.size(),
+                             &claims, &error) != 0) {
+    ctxfs_error_free(error);
+    throw std::bad_alloc();  // nothing else fails
+  }
+  return claims != 0;
+}
+
 using Names = std::vector<std::pair<std::string, int>>;
 
 /// The names in a directory, and the kind of each. For ctxfs_list, which is
@@ -184,6 +195,7 @@ NB_MODULE(_ctxfs, m) {
   // program, are none of its faults.
   nb::set_leak_warnings(false);
   m.def("version", &ctxfs_version);
+  m.def("claims_container", &ClaimsContainer, "name"_a, "head"_a);
   m.def(
       "set_hooks",
       [](nb::object make_error, unsigned long main_thread) {

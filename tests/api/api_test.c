@@ -63,6 +63,20 @@ static void TestVersions(void) {
   CHECK(strchr(ctxfs_version(), '.') != NULL);
 }
 
+static int Claims(const char *name, const char *head) {
+  int claims = -1;
+  CHECK(ctxfs_claims_container(name, head, strlen(head), &claims, NULL) == 0);
+  return claims;
+}
+
+static void TestClaims(void) {
+  CHECK(Claims("model.safetensors", "<html>") == 1);
+  CHECK(Claims("MODEL.SAFETENSORS", "") == 1);
+  CHECK(Claims("model.bin", "") == 0);
+  CHECK(Claims("site.pt", "/usr/lib/python3\n") == 0);
+  CHECK(Claims("model.pt", "\x01\x02") == 1);
+}
+
 /* 64 bytes, as golden/wshard.json says, of f32 [8, 2]. */
 static const char kPath[] = "action/ctrl";
 enum { kSize = 64 };
@@ -412,6 +426,7 @@ int main(int argc, char **argv) {
   if (argc != 2) return 1;
   golden = argv[1];
   TestVersions();
+  TestClaims();
   TestReads();
   TestNames();
   TestArrays();
