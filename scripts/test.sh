@@ -90,7 +90,8 @@ for part in "$@"; do
       make_venvs
       make_versitygw
       build quick -DCTXFS_LONG_TESTS=ON
-      ctest --preset quick -j"$jobs" -L 'long|clients|golden|robustness|package'
+      ctest --preset quick -j"$jobs" \
+        -L 'long|clients|golden|robustness|package' -LE quick
       ;;
     dev | nofuse) make_venvs; make_versitygw; run "$part" ;;
     lint) scripts/lint.sh ;;
