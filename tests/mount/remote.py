@@ -25,13 +25,13 @@ from injected_call import SUPPORTED, injected  # noqa: E402, F401
 from store_server import StoreServer  # noqa: E402, F401
 
 CTXFS = BIN / "ctxfs"
+GRANULE = 64 << 10  # what the cache on disk fetches and keeps at a time
 MIB = 1 << 20
 NGINX = "/usr/sbin/nginx"
 PASSWORD = "pass-word-7"
 
-NEEDS_URLS = pytest.mark.skipif(
-    b"cannot open URLs" in run(CTXFS, "info", "http://127.0.0.1:1/x").stderr,
-    reason="this build opens no URLs")
+HAS_NO_URLS = b"cannot open URLs" in run(CTXFS, "info", "http://127.0.0.1:1/x").stderr
+NEEDS_URLS = pytest.mark.skipif(HAS_NO_URLS, reason="this build opens no URLs")
 
 CONFIG = """
 daemon off;

@@ -8,15 +8,25 @@ import re
 
 import pytest
 
-from conftest import BIN, GOLDEN, run
-from remote import NGINX, FaultServer, Nginx, environment
-from test_remote import GRANULE, MIB, entries, tensors, values
+from conftest import GOLDEN, run
+from remote import (  # noqa: F401  fixtures
+    CTXFS,
+    GRANULE,
+    HAS_NO_URLS,
+    MIB,
+    NEEDS_URLS,
+    NGINX,
+    FaultServer,
+    Nginx,
+    entries,
+    environment,
+    fixture_ctxfs,
+    tensors,
+    values,
+)
 from terminal import Terminal
 
-CTXFS = BIN / "ctxfs"
 MODEL = GOLDEN / "mcf" / "basic.mcf"
-HAS_NO_URLS = b"cannot open URLs" in run(CTXFS, "info", "http://127.0.0.1:1/x").stderr
-remote = pytest.mark.skipif(HAS_NO_URLS, reason="this build opens no URLs")
 
 
 @pytest.fixture(scope="module")
@@ -26,16 +36,6 @@ def web(tmp_path_factory):
     with Nginx(tmp_path_factory.mktemp("nginx")).running() as server:
         (server.www / "m.safetensors").write_bytes(tensors(4, MIB))
         yield server
-
-
-@pytest.fixture
-def ctxfs(tmp_path):
-    """Runs a command with a home directory of its own."""
-
-    def call(*words, **variables):
-        return run(CTXFS, *words, timeout=60, env=environment(tmp_path, **variables))
-
-    return call
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def names_below(top) -> set[str]:
     return {str(path.relative_to(top)) for path in top.rglob("*")}
 
 
-@remote
+@NEEDS_URLS
 def test_30_5_after_warming_a_file_its_bytes_are_not_moved_again(web, ctxfs):
     url = web.url("m.safetensors")
     name = next(n for n in entries(ctxfs("ls", f"{url}//tensors")) if n.startswith("t2"))
@@ -65,7 +65,7 @@ def test_30_5_after_warming_a_file_its_bytes_are_not_moved_again(web, ctxfs):
     assert web.moved() <= GRANULE, "it is opened anew, and the rest is in the cache"
 
 
-@remote
+@NEEDS_URLS
 def test_30_5_warming_a_url_fetches_all_files_of_the_container(web, ctxfs, tmp_path):
     url = web.url("m.safetensors")
     done = ctxfs("cache", "warm", url)
@@ -78,7 +78,7 @@ def test_30_5_warming_a_url_fetches_all_files_of_the_container(web, ctxfs, tmp_p
     assert web.moved() <= GRANULE
 
 
-@remote
+@NEEDS_URLS
 def test_30_5_warming_has_the_exit_codes_of_cat(web, ctxfs):
     damaged = GOLDEN / "wshard" / "corrupt" / "flip_raw_block.wshard"
     (web.www / "d.wshard").write_bytes(damaged.read_bytes())
@@ -93,7 +93,7 @@ def test_30_5_warming_has_the_exit_codes_of_cat(web, ctxfs):
     assert absent.returncode == 2 and absent.stdout == b"0 files (0 bytes) read\n"
 
 
-@remote
+@NEEDS_URLS
 def test_30_5_warming_shows_on_a_terminal_how_far_it_is(ctxfs, tmp_path):
     with FaultServer().running() as server:
         server.objects["m.safetensors"] = tensors(4, MIB)
@@ -107,7 +107,7 @@ def test_30_5_warming_shows_on_a_terminal_how_far_it_is(ctxfs, tmp_path):
         assert not re.search(r" % .* left", ctxfs("cache", "warm", url).stderr.decode())
 
 
-@remote
+@NEEDS_URLS
 def test_30_5_only_urls_are_warmed(ctxfs, tmp_path):
     done = ctxfs("cache", "warm", f"{MODEL}//tensors")
     assert done.returncode == 2 and done.stdout == b"" and b"not a URL" in done.stderr
@@ -118,7 +118,7 @@ def test_30_5_only_urls_are_warmed(ctxfs, tmp_path):
     assert done.returncode == 2 and done.stdout == b"" and b"cache directory" in done.stderr
 
 
-@remote
+@NEEDS_URLS
 def test_30_5_info_counts_what_the_cache_has(web, ctxfs, cache):
     assert info(ctxfs) == {"directory": str(cache), "exists": False, "bytes": 0,
                            "limit": 10 << 30, "objects": 0, "blocks": 0}
@@ -136,7 +136,7 @@ def test_30_5_info_counts_what_the_cache_has(web, ctxfs, cache):
     assert line == f"{cache}: 4.0 MiB of at most 10.0 GiB, {found['blocks']} blocks of 1 objects\n"
 
 
-@remote
+@NEEDS_URLS
 def test_30_5_clear_removes_the_blocks(web, ctxfs, cache):
     url = web.url("m.safetensors")
     assert ctxfs("cache", "warm", url).returncode == 0
@@ -151,7 +151,7 @@ def test_30_5_clear_removes_the_blocks(web, ctxfs, cache):
     assert b": 0 bytes freed" in ctxfs("cache", "clear", XDG_CACHE_HOME="/nowhere").stdout
 
 
-@remote
+@NEEDS_URLS
 def test_30_5_clear_keeps_foreign_files(web, ctxfs, cache, tmp_path):
     assert ctxfs("cache", "warm", web.url("m.safetensors")).returncode == 0
     [of_model] = {path.parent for path in cache.rglob("*-*")}
@@ -167,7 +167,7 @@ def test_30_5_clear_keeps_foreign_files(web, ctxfs, cache, tmp_path):
     assert (tmp_path / "outside" / "0-1").read_bytes() == b"ctxfsblk"
 
 
-@remote
+@NEEDS_URLS
 def test_30_5_a_directory_that_is_no_cache_loses_nothing(ctxfs, tmp_path):
     home = tmp_path / "home"
     (home / "me" / "ctxfs").mkdir(parents=True)
@@ -187,7 +187,7 @@ def test_30_5_a_directory_that_is_no_cache_loses_nothing(ctxfs, tmp_path):
         assert done.returncode == 2 and b"set CTXFS_CACHE_DIR or HOME" in done.stderr
 
 
-@remote
+@NEEDS_URLS
 def test_30_5_clear_while_a_mount_reads(web, ctxfs, tmp_path, fuse):
     point = tmp_path / "mnt"
     url = web.url("m.safetensors")

@@ -236,29 +236,17 @@ def test_progress_is_for_terminals(sound, tmp_path):
     crc = crc32c(zeros)
     parts = [entry(f"{i}", zeros, checksum=crc) for i in range(16)]
     large.write_bytes(build(parts))
-    master, slave = pty.openpty()
     # Slow enough for a line to be drawn: one thread, many times the same.
-    subprocess.run(
-        [FSCK, "-j", "1", *[large] * 200], stdout=subprocess.DEVNULL,
-        stderr=slave, timeout=60, check=False,
-    )
-    os.close(slave)
-    drawn = b""
-    try:
-        while piece := os.read(master, 1 << 16):
-            drawn += piece
-    except OSError:  # the other end is closed
-        pass
-    os.close(master)
+    drawn = on_terminal(FSCK, "-j", "1", *[large] * 200, stdout=subprocess.DEVNULL)
     assert b" % " in drawn and b" left" in drawn
     assert drawn.endswith(b"\r\x1b[K"), "the line is taken away at the end"
 
 
-def on_terminal(*command) -> bytes:
-    """What a command prints to a terminal, which is its standard output and
-    its standard error."""
+def on_terminal(*command, stdout=None) -> bytes:
+    """What a command prints to a terminal, which is its standard error and, by
+    default, its standard output."""
     master, slave = pty.openpty()
-    with subprocess.Popen(command, stdout=slave, stderr=slave) as process:
+    with subprocess.Popen(command, stdout=stdout or slave, stderr=slave) as process:
         os.close(slave)
         printed = b""
         try:

@@ -17,6 +17,7 @@ import pytest
 from conftest import alive, mount_command, run, wait_until
 from remote import (  # noqa: F401  fixtures
     CTXFS,
+    GRANULE,
     MIB,
     NEEDS_URLS,
     SUPPORTED,
@@ -33,8 +34,6 @@ from remote import (  # noqa: F401  fixtures
     the_only,
     values,
 )
-
-GRANULE = 64 << 10
 
 pytestmark = NEEDS_URLS
 

@@ -11,6 +11,7 @@ import pytest
 
 from conftest import GOLDEN
 from remote import (  # noqa: F401  fixtures
+    GRANULE,
     MIB,
     NEEDS_URLS,
     NGINX,
@@ -24,7 +25,6 @@ from remote import (  # noqa: F401  fixtures
     values,
 )
 
-GRANULE = 64 << 10
 CVC = (GOLDEN / "cvc" / "v1_lossless_special.cvc").read_bytes()
 
 pytestmark = NEEDS_URLS
