@@ -286,6 +286,24 @@ struct ArrowArrayStream {
 CTXFS_API int ctxfs_table(ctxfs_tree* tree, const char* path,
                           struct ArrowArrayStream* stream, ctxfs_error** error);
 
+/* ---- Reports ------------------------------------------------------------- */
+
+enum ctxfs_report_depth {
+  CTXFS_REPORT_INDEX,   /* what the index says; decodes nothing */
+  CTXFS_REPORT_SAMPLED, /* also statistics of samples, plots, pictures, faults
+                         */
+  CTXFS_REPORT_EXACT    /* the same, of all elements */
+};
+
+/* Makes an HTML page about the container at `path`, which it calls `name`
+ * (NULL: `path`), as `ctxfs report` does (docs/views.md, section 10). Reads at
+ * most about `read_bytes` for each sort of value, but for CTXFS_REPORT_EXACT; 0
+ * is the program's bound. `*page` is ASCII, ends with NUL and is the caller's
+ * to free(). Fails with CTXFS_NOT_CONTAINER for any other directory. */
+CTXFS_API int ctxfs_report(ctxfs_tree* tree, const char* path, const char* name,
+                           enum ctxfs_report_depth depth, uint64_t read_bytes,
+                           char** page, ctxfs_error** error);
+
 #ifdef __cplusplus
 }
 #endif

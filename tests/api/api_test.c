@@ -272,6 +272,35 @@ static int CountFault(void *argument, const ctxfs_error *fault) {
   return 0;
 }
 
+static void TestReports(void) {
+  ctxfs_tree *tree = OpenGolden("wshard", NULL);
+  const char *path = "corrupt/flip_raw_block.wshard";
+  ctxfs_error *error = NULL;
+  char *page = NULL;
+  CHECK(ctxfs_report(tree, path, NULL, CTXFS_REPORT_INDEX, 0, &page, NULL) ==
+        0);
+  CHECK(strncmp(page, "<!doctype html>", 15) == 0);
+  CHECK(strstr(page, path) != NULL && strstr(page, "mismatch") == NULL);
+  free(page);
+  CHECK(ctxfs_report(tree, path, "its name", CTXFS_REPORT_EXACT, 0, &page,
+                     NULL) == 0);
+  CHECK(strstr(page, "its name") != NULL && strstr(page, path) == NULL);
+  CHECK(strstr(page, "checksum mismatch") != NULL);
+  free(page);
+  /* What it may not read is no fault. */
+  CHECK(ctxfs_report(tree, path, "", CTXFS_REPORT_SAMPLED, 1, &page, NULL) ==
+        0);
+  CHECK(strstr(page, "checksum mismatch") == NULL);
+  free(page);
+  int result =
+      ctxfs_report(tree, "", NULL, CTXFS_REPORT_INDEX, 0, &page, &error);
+  CHECK(Failed(result, error, CTXFS_NOT_CONTAINER, EIO));
+  result = ctxfs_report(tree, path, NULL, (enum ctxfs_report_depth)3, 0, &page,
+                        &error);
+  CHECK(Failed(result, error, CTXFS_USAGE, EINVAL));
+  ctxfs_close(tree);
+}
+
 static void TestFaults(void) {
   ctxfs_tree *tree = OpenGolden("wshard/all_dtypes.wshard", NULL);
   struct seen seen = {0};
@@ -432,6 +461,7 @@ int main(int argc, char **argv) {
   TestArrays();
   TestArraysElsewhere();
   TestTables();
+  TestReports();
   TestFaults();
   TestLinks();
   TestErrors();

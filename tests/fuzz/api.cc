@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -86,12 +87,16 @@ class Walk {
   void TryAll() const {
     for (const auto& [path, kind] : found_) {
       if (kind == CTXFS_FILE) TryFile(path);
-      if (kind == CTXFS_DIRECTORY) TryArrays(path);
-      if (kind == CTXFS_DIRECTORY) TryTable(path);
+      if (kind == CTXFS_DIRECTORY) {
+        TryArrays(path);
+        TryTable(path);
+        TryReport(path);
+      }
       if (kind == CTXFS_LINK) TryLink(path);
     }
     TryArrays("");
     TryTable("");
+    TryReport("");
   }
 
  private:
@@ -204,6 +209,20 @@ class Walk {
     }
     schema.release(&schema);
     batch.release(&batch);
+  }
+
+  void TryReport(const std::string& path) const {
+    for (const ctxfs_report_depth depth :
+         {CTXFS_REPORT_INDEX, CTXFS_REPORT_SAMPLED}) {
+      char* page = nullptr;
+      Failure failure;
+      if (failure.Succeeded(ctxfs_report(tree_, path.c_str(), "", depth,
+                                         /*read_bytes=*/4096, &page,
+                                         failure.out()))) {
+        Require(std::strstr(page, "</html>") != nullptr, "a page is whole");
+      }
+      std::free(page);
+    }
   }
 
   static void TryArray(const ctxfs_arrays* arrays, size_t index) {
