@@ -283,6 +283,16 @@ class LazyArray:
         array = self.read()
         return array if dtype is None else array.astype(dtype, copy=False)
 
+    def __dlpack__(self, **kwargs) -> Any:
+        """All of it, read into a new array, for torch.from_dlpack and its like."""
+        if kwargs.get("copy") is False:
+            raise BufferError("a LazyArray is always read into a new array")
+        return self.read().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The memory of the CPU."""
+        return (1, 0)
+
 
 def _lazy_again(arrays: Arrays, name: str) -> LazyArray:
     return arrays.lazy[name]

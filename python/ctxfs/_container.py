@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,9 @@ from ._entry import Entry
 from ._errors import Error, NotContainerError, NotFoundError
 
 FILE, DIRECTORY, LINK = 1, 2, 3  # enum ctxfs_kind
+SAMPLED, EXACT = 1, 2  # enum ctxfs_report_depth
+SHOWN_BYTES = 64 << 20  # that a notebook's picture of a container reads, of each sort of value
+SHOWN_NAMES = 100  # of a directory
 
 
 class Stat(NamedTuple):
@@ -214,6 +218,36 @@ class Container(Mapping):
         """What `.ctxfs/info.json` says: format, version, counts, sizes, warnings."""
         return json.loads(self[".ctxfs/info.json"].read())
 
+    def report(self, directory: str = "", *, exact: bool = False) -> str:
+        """An HTML page about the container, or one at a path below it, as `ctxfs report` makes
+        it: entries, statistics of arrays, plots, pictures, first rows of tables, faults. It loads
+        nothing from elsewhere.
+
+        Args:
+            directory: the path of the container; "" is what was opened.
+            exact: statistics of all elements instead of samples; reads and verifies everything.
+        """
+        return self._page(directory, EXACT if exact else SAMPLED, 0)
+
+    def _page(self, directory: str, depth: int, read_bytes: int) -> str:
+        name = _join(self.source, directory.strip("/"))
+        with self._call(directory) as tree:
+            return tree.report(self._path(directory), os.fsencode(name), depth, read_bytes)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the report, of samples; for a directory, what is in it. A report is
+        shown in a frame that cannot reach the notebook."""
+        if self.closed:
+            return f"<code>{html.escape(_shown(repr(self)))}</code>"
+        try:
+            page = self._page("", SAMPLED, SHOWN_BYTES)
+        except NotContainerError:
+            names = "".join(f"<li>{html.escape(_shown(name))}</li>"
+                            for name in self.listdir()[:SHOWN_NAMES])
+            return f"<code>{html.escape(_shown(repr(self)))}</code><ul>{names}</ul>"
+        return (f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" '
+                'style="width: 100%; height: 32em; border: 0"></iframe>')
+
     def check(self) -> list[Error]:
         """Reads and verifies everything; returns the faults, none if the container is sound. A
         fault with the code "unsupported" or "locked" says that a part could not be checked."""
@@ -252,6 +286,11 @@ class _TableStream:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         with self._container._call(self._directory) as tree:
             return tree.table(self._container._path(self._directory))
+
+
+def _shown(name: str) -> str:
+    """A name that is no UTF-8 as text that is."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _join(directory: str, name: str) -> str:

@@ -167,6 +167,23 @@ nb::object Table(Tree& tree, const nb::bytes& path) {
   return nb::steal(capsule);
 }
 
+/// An HTML page; `depth` is a ctxfs_report_depth.
+nb::str Report(Tree& tree, const nb::bytes& path, const nb::bytes& name,
+               int depth, uint64_t read_bytes) {
+  const std::string directory = PathOf(path);
+  const std::string shown = PathOf(name);
+  std::unique_ptr<char, decltype(&std::free)> page(nullptr, &std::free);
+  tree.Run([&](ctxfs_tree* of, ctxfs_error** error) {
+    char* text = nullptr;
+    const int result = ctxfs_report(of, directory.c_str(), shown.c_str(),
+                                    static_cast<ctxfs_report_depth>(depth),
+                                    read_bytes, &text, error);
+    if (result == 0) page.reset(text);
+    return result;
+  });
+  return nb::str(page.get());
+}
+
 std::unique_ptr<File> OpenFile(Tree& tree, const nb::bytes& path) {
   const std::string name = PathOf(path);
   return File::Open(
@@ -228,6 +245,7 @@ NB_MODULE(_ctxfs, m) {
       .def("attributes", &AttributesOf, "path"_a)
       .def("faults", &Faults, "path"_a)
       .def("table", &Table, "path"_a)
+      .def("report", &Report, "path"_a, "name"_a, "depth"_a, "read_bytes"_a)
       .def("open_file", &OpenFile, "path"_a)
       .def(
           "open_arrays",
