@@ -34,7 +34,8 @@ constexpr std::pair<std::string_view, std::string ResponseHead::*> kFields[] = {
     {"last-modified", &ResponseHead::last_modified},
     {"retry-after", &ResponseHead::retry_after},
     {"x-amz-bucket-region", &ResponseHead::bucket_region},
-    {"link", &ResponseHead::link}};
+    {"link", &ResponseHead::link},
+    {"x-error-message", &ResponseHead::explanation}};
 
 struct ContentRange {
   uint64_t first;
@@ -229,11 +230,13 @@ std::string Element(std::string_view body, const std::string& name) {
 
 }  // namespace
 
-std::string ExplanationIn(std::string_view body) {
+std::string Explanation(const ResponseHead& head, std::string_view body) {
   const std::string code = Element(body, "Code");
-  if (code.empty()) return {};
-  const std::string message = Element(body, "Message");
-  return ": " + code + (message.empty() ? "" : ": " + message);
+  const std::string message = code.empty()
+                                  ? Printable(head.explanation.substr(0, 200))
+                                  : Element(body, "Message");
+  return (code.empty() ? "" : ": " + code) +
+         (message.empty() ? "" : ": " + message);
 }
 
 }  // namespace ctxfs::remote

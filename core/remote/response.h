@@ -34,6 +34,7 @@ struct ResponseHead {
   std::string retry_after;
   std::string bucket_region;  // x-amz-bucket-region
   std::string link;
+  std::string explanation;  // x-error-message, as the hub explains an error
 
   /// Adds a line of the head. A status line begins a new head, as after a
   /// redirect. Lines longer than 2 KiB and unknown fields are ignored; of a
@@ -72,8 +73,9 @@ std::optional<uint64_t> RetryAfter(const std::string& text, int64_t now);
 /// Returns the nanoseconds since 1970 of an HTTP date; 0 if it is none.
 int64_t DateOf(const std::string& text);
 
-/// Returns ": CODE: MESSAGE" from the XML body of an S3 error, made printable;
-/// empty if `body` is not such XML.
-std::string ExplanationIn(std::string_view body);
+/// Returns what the server says of an error, made printable: ": CODE: MESSAGE"
+/// from the XML body of S3, or ": MESSAGE" from the head of the hub; empty if
+/// there is neither.
+std::string Explanation(const ResponseHead& head, std::string_view body);
 
 }  // namespace ctxfs::remote

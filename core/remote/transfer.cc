@@ -221,7 +221,9 @@ Result<Promise> Transfer::Finish(CURLcode result) {
   if (!promise_) promise_ = CheckHead(head_, asked_);
   if (!*promise_) {
     Error error = promise_->error();
-    if (error.code == Code::kIo) error.what += ExplanationIn(explanation_);
+    if (error.code == Code::kIo) {
+      error.what += Explanation(head_, explanation_);
+    }
     return error;
   }
   if (asked_.page) return Promise{{}, stored_};

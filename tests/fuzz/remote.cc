@@ -89,7 +89,7 @@ void TryRemote(Bytes input) {
   TryUrl(url);
   TryBeside(url, text.substr(std::min(first + 1, second), second - first));
   TryHead(std::string_view(text).substr(std::min(second + 1, text.size())));
-  (void)remote::ExplanationIn(text);
+  (void)remote::Explanation({}, text);
   std::string region;
   (void)remote::KeysIn(text, "default", &region);
   (void)remote::UsersIn(text);

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import run, wait_until
+from conftest import mount_command, run, wait_until
 from remote import (  # noqa: F401  fixtures
     CTXFS,
     MIB,
@@ -60,6 +60,7 @@ def test_30_6_offline_reads_fail_and_recover(web, faults, mounted):
     ("shifted", "in place of"), ("garbled", "no valid Content-Range"),
     ("gzip", "encodes the object"), ("long", "more bytes than it promised"),
     ("endless", "redirects too often"), ("to-file", "redirects to a URL that is not allowed"),
+    ("gated", "access denied (HTTP status 403): Access to model org/model is restricted"),
     ("denied", "access denied (HTTP status 403): AccessDenied: not\\x0ayou"),
 ))
 def test_30_bad_input_lies_are_told(mode, says, faults, ctxfs):
@@ -67,6 +68,25 @@ def test_30_bad_input_lies_are_told(mode, says, faults, ctxfs):
     assert done.returncode in (2, 5), done
     assert says in done.stderr.decode(), done.stderr
     assert len(faults.seen) <= 8  # nothing of it is tried again
+
+
+def test_30_6_what_the_server_says_is_in_log_and_note(faults, fuse, tmp_path):
+    point = tmp_path / "mnt"
+    tensor = point / "m.safetensors" / "tensors" / "t3"
+    with open(tmp_path / "log", "wb") as log:
+        server = subprocess.Popen(
+            mount_command(faults.url("revoked", "m.safetensors"), point, flags=["-f"]),
+            env=environment(tmp_path), stderr=log)
+    try:
+        assert wait_until(tensor.exists)
+        with pytest.raises(PermissionError):
+            tensor.read_bytes()
+        said = b"access denied (HTTP status 403): AccessDenied: not\\x0ayou"
+        assert said in os.getxattr(tensor, "user.ctxfs.note")
+        assert wait_until(lambda: said in (tmp_path / "log").read_bytes())
+    finally:
+        run("umount", "-l", point)
+        assert server.wait(60) == 0
 
 
 def test_30_2_every_range_names_the_version(faults, ctxfs):

@@ -160,6 +160,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(503, Retry_After="1")
         return self.range_of(body)
 
+    def serve_later(self, body):
+        """Nothing but the first range, and says when to come back."""
+        if self.count() == 1:
+            return self.range_of(body)
+        return self.answer(503, Retry_After="5")
+
+    def serve_revoked(self, body):
+        """The first answer for an object is the last one."""
+        return self.range_of(body) if self.count() == 1 else self.serve_denied(body)
+
+    def serve_gated(self, _):
+        """As the hub refuses what it gives to some users."""
+        self.answer(403, b'{"error":"x"}', X_Error_Code="GatedRepo",
+                    X_Error_Message="Access to model org/model is restricted")
+
     def serve_reset(self, body):
         """The connection ends without an answer, twice."""
         if self.count() <= 2:

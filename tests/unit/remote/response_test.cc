@@ -141,10 +141,18 @@ TEST(RemoteResponse, Item30_6_RetryAfterIsANumberOrADate) {
 
 TEST(RemoteResponse, Item30_6_S3ExplainsItself) {
   EXPECT_EQ(
-      ExplanationIn("<Error><Code>NoSuchKey</Code><Message>no\n</Message>"),
+      Explanation({}, "<Error><Code>NoSuchKey</Code><Message>no\n</Message>"),
       ": NoSuchKey: no\\x0a");
-  EXPECT_EQ(ExplanationIn("<html>"), "");
-  EXPECT_EQ(ExplanationIn("<Code>"), "");
+  EXPECT_EQ(Explanation({}, "<html>"), "");
+  EXPECT_EQ(Explanation({}, "<Code>"), "");
+}
+
+TEST(RemoteResponse, Item30_6_TheHubExplainsItselfInTheHead) {
+  ResponseHead head;
+  head.Add("HTTP/1.1 403 Forbidden\r\n");
+  head.Add("X-Error-Message: Access is restricted\x01\r\n");
+  EXPECT_EQ(Explanation(head, "<html>"), ": Access is restricted\\x01");
+  EXPECT_EQ(Explanation(head, "<Code>NoSuchKey</Code>"), ": NoSuchKey");
 }
 
 }  // namespace
