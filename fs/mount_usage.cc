@@ -53,16 +53,22 @@ and its name is printed. It is removed after unmounting.
   profile=NAME       the profile in ~/.aws with the keys and region for s3://
   region=NAME        the region of s3://
   endpoint=URL       a store that speaks S3, in place of AWS
+  addressing=STYLE   where requests to such a store name the bucket: path
+                     (default), or virtual: in front of the host
   cafile=PATH        certificates to trust in place of the system's
   aws_metadata       get the keys of s3:// from the metadata service of the
                      container or the instance of AWS, unless a profile or the
                      environment has some
+  remote_timeout=SECONDS
+                     how long a request to a server is repeated (default 60)
   offline            of URLs, serve what the cache on disk has, and fetch nothing
   cache=SIZE         decoded bytes kept in memory (default 512M)
   cache_dir=DIR      where compressed entries larger than cache= are decoded to
-                     (default: $TMPDIR, or /var/tmp), in a file without a name
+                     (default: $TMPDIR, or /var/tmp), in a file without a name,
+                     and where what is fetched of URLs is kept (default:
+                     $XDG_CACHE_HOME/ctxfs, or ~/.cache/ctxfs)
   cache_dir_size=SIZE
-                     how large that file may become (default 10G)
+                     how much each of both may take (default 10G)
   index=SIZE         memory for indexes of open containers (default 512M, 2G if
                      the source is a container)
   threads=N          worker threads (default: cores, at least 4)

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -96,12 +97,24 @@ bool TakeLog(const std::string& text, MountOptions& options) {
   return ParseLogLevel(text, &options.log);
 }
 
+bool IsAddressing(const std::string& text, MountOptions& /*options*/) {
+  return text == "path" || text == "virtual";
+}
+
+bool IsRemoteTimeout(const std::string& text, MountOptions& /*options*/) {
+  unsigned seconds = 0;
+  constexpr unsigned kMost = 3600;
+  return ParseNumber(text, 10, &seconds) && seconds >= 1 && seconds <= kMost;
+}
+
 /// The options that stand in place of environment variables.
 constexpr std::pair<std::string_view, const char*> kRemoteOptions[] = {
     {"profile=", "AWS_PROFILE"},
     {"region=", "AWS_REGION"},
     {"endpoint=", "AWS_ENDPOINT_URL_S3"},
-    {"cafile=", "AWS_CA_BUNDLE"}};
+    {"addressing=", "CTXFS_S3_ADDRESSING"},
+    {"cafile=", "AWS_CA_BUNDLE"},
+    {"remote_timeout=", "CTXFS_REMOTE_TIMEOUT"}};
 
 /// An option of -o, or one that begins with a dash.
 struct Option {
@@ -132,7 +145,9 @@ constexpr Option kOptions[] = {
     {"profile="},
     {"region="},
     {"endpoint="},
+    {"addressing=", &IsAddressing, "path or virtual"},
     {"cafile="},
+    {"remote_timeout=", &IsRemoteTimeout, "seconds, 1 to 3600"},
     {"aws_metadata"},
     {"offline"},
     {"cache_dir="},
@@ -224,6 +239,19 @@ std::string TakeValues(const Words& words, MountOptions* options) {
                   : std::string(option.expected));
   }
   return "";
+}
+
+/// Has the cache for URLs be where the temporary file is, and as large.
+void SetRemoteCache(const Words& words, MountOptions& options) {
+  if (!options.cache_dir.empty()) {
+    options.remote["CTXFS_CACHE_DIR"] =
+        std::filesystem::absolute(options.cache_dir).lexically_normal();
+  }
+  if (words.Has("cache_dir_size=")) {
+    // 0 would stand for the default.
+    options.remote["CTXFS_CACHE_BYTES"] =
+        std::to_string(std::max<uint64_t>(options.cache_dir_bytes, 1));
+  }
 }
 
 std::string UnknownOption(const std::string& word) {
@@ -338,6 +366,7 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   for (const auto& [option, variable] : kRemoteOptions) {
     if (words.Has(option)) options->remote[variable] = words.ValueOf(option);
   }
+  SetRemoteCache(words, *options);
   if (words.Has("offline")) options->remote["CTXFS_OFFLINE"] = "1";
   if (words.Has("aws_metadata")) options->remote["CTXFS_AWS_METADATA"] = "1";
   options->uid_given = words.Has("uid=");

@@ -129,6 +129,14 @@ void ForEachObject(
   });
 }
 
+bool HasOtherFiles(int top) {
+  bool found = false;
+  ForEachName(top, [&](const std::string& name) {
+    found = found || (!IsObjectName(name) && name != kLock);
+  });
+  return found;
+}
+
 bool File::abandoned() const {
   constexpr int64_t kHourNs = int64_t{3600} * 1'000'000'000;
   struct timespec now {};

@@ -28,6 +28,8 @@ inline constexpr int kDirectoryFlags =
     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
 inline constexpr char kUnfinished = '.';
 inline constexpr std::string_view kRecord = "record";
+/// In the directory of the store: held by the process that makes room.
+inline constexpr const char* kLock = "lock";
 
 /// Fails with kIo unless `directory` is an absolute path.
 Status CheckAbsolute(const std::string& directory);
@@ -49,6 +51,9 @@ std::optional<std::pair<uint64_t, uint32_t>> ParseFileName(
 /// Calls `visit` with each name in a directory but "." and "..".
 void ForEachName(int directory,
                  const std::function<void(const std::string&)>& visit);
+
+/// Whether `top` has a file that is not a store's.
+bool HasOtherFiles(int top);
 
 /// Calls `visit` with each directory of an object in `top`.
 void ForEachObject(

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <utility>
 
 #include "core/base/limits.h"
@@ -23,6 +22,7 @@ namespace ctxfs {
 
 using block_files::FileName;
 using block_files::kDirectoryFlags;
+using block_files::kLock;
 using block_files::kMagic;
 using block_files::kRecord;
 using block_files::Nanoseconds;
@@ -86,12 +86,6 @@ Status MakeDirectories(const std::string& path) {
   }
 }
 
-/// The value of an environment variable; empty if it is not set.
-std::string Variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<BlockStore>> BlockStore::Open(
@@ -101,6 +95,13 @@ Result<std::unique_ptr<BlockStore>> BlockStore::Open(
   Fd top = CTXFS_TRY(block_files::OpenTop(directory));
   struct stat st {};
   if (::fstat(top.get(), &st) == 0 && (st.st_mode & 077) != 0) {
+    if (block_files::HasOtherFiles(top.get())) {
+      return Error{Code::kIo,
+                   "the cache directory " + Quote(directory) +
+                       " has files that are not the cache's and that others "
+                       "may read: expected a directory for the cache alone, or "
+                       "mode 0700"};
+    }
     (void)::fchmod(top.get(), 0700);
   }
   return std::unique_ptr<BlockStore>(
@@ -309,7 +310,7 @@ void BlockStore::WriteRecord(const std::string& key,
 
 void BlockStore::Evict(uint64_t most) {
   unseen_ = 0;
-  const Fd lock(::openat(top_.get(), "lock",
+  const Fd lock(::openat(top_.get(), kLock,
                          O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock.ok() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;
   struct File {
@@ -340,20 +341,20 @@ void BlockStore::Evict(uint64_t most) {
   }
 }
 
-std::string CacheDirectory() {
-  if (const std::string own = Variable("CTXFS_CACHE_DIR"); !own.empty()) {
+std::string CacheDirectory(const Environment& environment) {
+  if (std::string own = environment("CTXFS_CACHE_DIR"); !own.empty()) {
     return own;
   }
   // As the XDG base directory specification: a relative path is ignored.
-  const std::string base = Variable("XDG_CACHE_HOME");
+  const std::string base = environment("XDG_CACHE_HOME");
   if (base.starts_with('/')) return base + "/ctxfs";
-  const std::string home = Variable("HOME");
+  const std::string home = environment("HOME");
   return home.starts_with('/') ? home + "/.cache/ctxfs" : "";
 }
 
-uint64_t CacheBytes() {
+uint64_t CacheBytes(const Environment& environment) {
   const uint64_t bytes =
-      WholeNumber<uint64_t>(Variable("CTXFS_CACHE_BYTES")).value_or(0);
+      WholeNumber<uint64_t>(environment("CTXFS_CACHE_BYTES")).value_or(0);
   return bytes > 0 ? bytes : 10 * limits::kGiB;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/base/environment.h"
 #include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/io/fd.h"
@@ -46,7 +47,8 @@ class BlockStore {
   enum class Damaged : uint8_t { kDropped, kKept };
 
   /// Opens or makes the store in `directory`, with mode 0700, for `most` bytes
-  /// of blocks. Fails with kIo.
+  /// of blocks. Fails with kIo; if others may read the directory and it has
+  /// files that are not a store's, because these would lose them.
   static Result<std::unique_ptr<BlockStore>> Open(
       const std::string& directory, uint64_t most,
       Damaged damaged = Damaged::kDropped);
@@ -126,10 +128,10 @@ class BlockStore {
 
 /// Returns the directory for such a store: $CTXFS_CACHE_DIR, or else ctxfs in
 /// $XDG_CACHE_HOME or ~/.cache; empty if none of them is set.
-std::string CacheDirectory();
+std::string CacheDirectory(const Environment& environment);
 
 /// Returns the bytes that such a store may take: $CTXFS_CACHE_BYTES, or else 10
 /// GiB.
-uint64_t CacheBytes();
+uint64_t CacheBytes(const Environment& environment);
 
 }  // namespace ctxfs

@@ -32,35 +32,53 @@ std::string FirstOf(const Environment& environment,
   return {};
 }
 
-void SetAws(const Environment& environment, Settings& settings) {
-  const std::string home = environment("HOME");
-  const std::string profile = environment("AWS_PROFILE");
-  const std::string section = profile.empty() ? "default" : profile;
-  std::string region;
+/// What a profile says in ~/.aws/config and ~/.aws/credentials, whose keys and
+/// region come first.
+AwsProfile ProfileOf(const Environment& environment, const std::string& name) {
+  const std::string directory = environment("HOME") + "/.aws/";
   std::string file = environment("AWS_CONFIG_FILE");
-  if (file.empty()) file = home + "/.aws/config";
-  std::string config_section = section == "default" ? "" : "profile ";
-  config_section += section;
-  settings.aws =
-      KeysIn(TextOf(file), config_section, &region).value_or(AwsKeys());
+  if (file.empty()) file = directory + "config";
+  const std::string prefix = name == "default" ? "" : "profile ";
+  AwsProfile profile =
+      ProfileIn(TextOf(file), prefix + name).value_or(AwsProfile());
   file = environment("AWS_SHARED_CREDENTIALS_FILE");
-  if (file.empty()) file = home + "/.aws/credentials";
-  if (auto keys = KeysIn(TextOf(file), section, &region);
-      keys && !keys->access_key.empty()) {
-    settings.aws = std::move(*keys);
-  }
+  if (file.empty()) file = directory + "credentials";
+  const auto secret = ProfileIn(TextOf(file), name);
+  if (!secret) return profile;
+  if (!secret->keys.access_key.empty()) profile.keys = secret->keys;
+  if (!secret->region.empty()) profile.region = secret->region;
+  return profile;
+}
+
+Addressing AddressingOf(const std::string& text) {
+  if (text == "path") return Addressing::kPath;
+  return text == "virtual" ? Addressing::kVirtual : Addressing::kUsual;
+}
+
+void SetAws(const Environment& environment, Settings& settings) {
+  const std::string named = environment("AWS_PROFILE");
+  AwsProfile profile =
+      ProfileOf(environment, named.empty() ? "default" : named);
   const std::string access_key = environment("AWS_ACCESS_KEY_ID");
   // As the AWS clients: keys of the environment, unless a profile was named.
-  if (!access_key.empty() && profile.empty()) {
-    settings.aws = {access_key, environment("AWS_SECRET_ACCESS_KEY"),
+  if (!access_key.empty() && named.empty()) {
+    profile.keys = {access_key, environment("AWS_SECRET_ACCESS_KEY"),
                     environment("AWS_SESSION_TOKEN")};
   }
-  const std::string named =
-      FirstOf(environment, {"AWS_REGION", "AWS_DEFAULT_REGION"});
-  if (!named.empty()) region = named;
-  if (!region.empty()) settings.endpoints.region = region;
-  settings.endpoints.s3 =
-      FirstOf(environment, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
+  settings.aws = std::move(profile.keys);
+  const auto or_else = [](std::string value, const std::string& other) {
+    return value.empty() ? other : value;
+  };
+  Endpoints& endpoints = settings.endpoints;
+  endpoints.region = or_else(
+      or_else(FirstOf(environment, {"AWS_REGION", "AWS_DEFAULT_REGION"}),
+              profile.region),
+      endpoints.region);
+  endpoints.s3 =
+      or_else(FirstOf(environment, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}),
+              profile.endpoint);
+  endpoints.addressing = AddressingOf(
+      or_else(environment("CTXFS_S3_ADDRESSING"), profile.addressing));
 }
 
 bool IsSet(const Environment& environment, const char* name) {
@@ -114,9 +132,9 @@ void SetHub(const Environment& environment, Settings& settings) {
 
 }  // namespace
 
-std::optional<AwsKeys> KeysIn(std::string_view text, std::string_view profile,
-                              std::string* region) {
-  std::optional<AwsKeys> keys;
+std::optional<AwsProfile> ProfileIn(std::string_view text,
+                                    std::string_view section) {
+  std::optional<AwsProfile> profile;
   bool inside = false;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -124,20 +142,26 @@ std::optional<AwsKeys> KeysIn(std::string_view text, std::string_view profile,
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty() || line.front() == '#' || line.front() == ';') continue;
     if (line.front() == '[') {
-      inside = Trimmed(line.substr(1, line.find(']') - 1)) == profile;
-      if (inside && !keys) keys.emplace();
+      inside = Trimmed(line.substr(1, line.find(']') - 1)) == section;
+      if (inside && !profile) profile.emplace();
       continue;
     }
     const size_t equals = line.find('=');
     if (!inside || equals == line.npos) continue;
     const std::string_view name = Trimmed(line.substr(0, equals));
-    const std::string value(Trimmed(line.substr(equals + 1)));
-    if (name == "aws_access_key_id") keys->access_key = value;
-    if (name == "aws_secret_access_key") keys->secret_key = value;
-    if (name == "aws_session_token") keys->session_token = value;
-    if (name == "region") *region = value;
+    std::string value(Trimmed(line.substr(equals + 1)));
+    const std::pair<std::string_view, std::string*> fields[] = {
+        {"aws_access_key_id", &profile->keys.access_key},
+        {"aws_secret_access_key", &profile->keys.secret_key},
+        {"aws_session_token", &profile->keys.session_token},
+        {"region", &profile->region},
+        {"endpoint_url", &profile->endpoint},
+        {"addressing_style", &profile->addressing}};
+    for (const auto& [known, field] : fields) {
+      if (name == known) *field = value;
+    }
   }
-  return keys;
+  return profile;
 }
 
 std::vector<WebUser> UsersIn(std::string_view text) {

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/environment.h"
 #include "core/remote/url.h"
 
 namespace ctxfs::remote {
@@ -47,18 +47,22 @@ struct Settings {
   bool offline = false;  // serve what the cache has, and make no request
 };
 
-/// Returns an environment variable; empty if it is not set.
-using Environment = std::function<std::string(const char* name)>;
-
 /// Reads the settings from environment variables, ~/.aws and netrc files, as
 /// the usual clients do (docs/remote.md).
 Settings SettingsFrom(const Environment& environment);
 
-/// Returns the keys of `profile` in the text of a file such as
-/// ~/.aws/credentials, or nullopt if it has no such profile; `region` is set if
-/// the profile says one.
-std::optional<AwsKeys> KeysIn(std::string_view text, std::string_view profile,
-                              std::string* region);
+/// What a profile of AWS says; what it leaves out is empty.
+struct AwsProfile {
+  AwsKeys keys;
+  std::string region;
+  std::string endpoint;
+  std::string addressing;
+};
+
+/// Returns the profile in a section of the text of a file such as
+/// ~/.aws/credentials, or nullopt if it has no such section.
+std::optional<AwsProfile> ProfileIn(std::string_view text,
+                                    std::string_view section);
 
 /// Returns the users in the text of a netrc file.
 std::vector<WebUser> UsersIn(std::string_view text);

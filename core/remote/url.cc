@@ -107,14 +107,17 @@ Result<S3Name> ParseS3(std::string_view rest) {
 
 /// The URL of a bucket; ends in a slash if the host names the bucket.
 std::string BucketUrl(const std::string& bucket, const Endpoints& endpoints) {
-  std::string base = endpoints.s3;
+  const bool aws = endpoints.s3.empty();
+  std::string base =
+      aws ? "https://s3." + endpoints.region + ".amazonaws.com" : endpoints.s3;
   while (base.ends_with('/')) base.pop_back();
-  if (!base.empty()) return base + "/" + bucket;
-  const std::string host = "s3." + endpoints.region + ".amazonaws.com";
   // A certificate of *.s3.REGION.amazonaws.com does not cover dots.
-  const bool by_host = bucket.find('.') == bucket.npos;
-  return "https://" +
-         (by_host ? bucket + "." + host + "/" : host + "/" + bucket);
+  const bool usual = aws && bucket.find('.') == bucket.npos;
+  const bool by_host = endpoints.addressing == Addressing::kVirtual ||
+                       (endpoints.addressing == Addressing::kUsual && usual);
+  const size_t scheme = base.find("://");
+  if (!by_host || scheme == base.npos) return base + "/" + bucket;
+  return base.insert(scheme + 3, bucket + ".") + "/";
 }
 
 /// Takes the version off the end of an S3 URL.
@@ -145,10 +148,11 @@ Result<Location> LocateS3(std::string_view rest, const Endpoints& endpoints) {
 
 /// The list of all buckets.
 Result<Location> LocateBuckets(const Endpoints& endpoints) {
-  // Any bucket whose name the host does not have.
-  constexpr std::string_view kAny = "x.x";
+  Endpoints by_path = endpoints;
+  by_path.addressing = Addressing::kPath;
+  constexpr std::string_view kAny = "any";
   Location location =
-      CTXFS_TRY(LocateWeb(BucketUrl(std::string(kAny), endpoints)));
+      CTXFS_TRY(LocateWeb(BucketUrl(std::string(kAny), by_path)));
   location.url.resize(location.url.size() - kAny.size());
   location.service = Service::kS3;
   return location;

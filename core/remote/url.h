@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -8,12 +9,17 @@
 
 namespace ctxfs::remote {
 
+/// Where a request to S3 names its bucket: at the start of the path, in front
+/// of the host, or in front of the hosts of AWS alone.
+enum class Addressing : uint8_t { kUsual, kPath, kVirtual };
+
 /// Where the services are that a URL may mean.
 struct Endpoints {
-  /// Base of an S3-compatible service, such as http://127.0.0.1:9000, whose
-  /// buckets are the first component of a path. Empty: AWS, by host names.
+  /// Base of an S3-compatible service, such as http://127.0.0.1:9000. Empty:
+  /// AWS.
   std::string s3;
   std::string region = "us-east-1";  // of S3
+  Addressing addressing = Addressing::kUsual;
   std::string hub = "https://huggingface.co";
 };
 

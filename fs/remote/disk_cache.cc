@@ -7,7 +7,7 @@ namespace ctxfs {
 namespace {
 
 Result<std::string> DirectoryOfCache() {
-  std::string directory = CacheDirectory();
+  std::string directory = CacheDirectory(EnvironmentVariable);
   if (!directory.empty()) return directory;
   return Error{Code::kIo,
                "there is no cache directory: set CTXFS_CACHE_DIR or HOME"};
@@ -18,7 +18,7 @@ using Walk = Result<std::optional<StoreContents>>(const std::string&);
 Result<DiskCache> Run(Walk& walk) {
   DiskCache cache;
   cache.directory = CTXFS_TRY(DirectoryOfCache());
-  cache.most = CacheBytes();
+  cache.most = CacheBytes(EnvironmentVariable);
   cache.contents = CTXFS_TRY(walk(cache.directory));
   return cache;
 }
@@ -31,7 +31,7 @@ Result<DiskCache> ClearDiskCache() { return Run(ClearStore); }
 
 Status MakeDiskCache() {
   const std::string directory = CTXFS_TRY(DirectoryOfCache());
-  CTXFS_TRY(BlockStore::Open(directory, CacheBytes()));
+  CTXFS_TRY(BlockStore::Open(directory, CacheBytes(EnvironmentVariable)));
   return {};
 }
 

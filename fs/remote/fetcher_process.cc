@@ -56,11 +56,6 @@ std::shared_ptr<remote::FetchClient>& Client() {
   return client;
 }
 
-std::string Variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 /// Overwrites secrets in the environment, so that hostile bytes that take over
 /// a parser do not find them in its memory.
 void WipeSecrets() {
@@ -75,22 +70,25 @@ void WipeSecrets() {
 std::chrono::seconds ListingLasts() {
   constexpr int kUsual = 60;
   constexpr int kMost = 86'400;
-  const int seconds = std::atoi(Variable("CTXFS_LISTING_SECONDS").c_str());
+  const int seconds =
+      std::atoi(EnvironmentVariable("CTXFS_LISTING_SECONDS").c_str());
   return std::chrono::seconds(seconds >= 1 && seconds <= kMost ? seconds
                                                                : kUsual);
 }
 
-std::unique_ptr<BlockStore> OpenCache(const remote::Settings& settings) {
-  const std::string directory = CacheDirectory();
-  if (directory.empty()) return nullptr;
-  Result<std::unique_ptr<BlockStore>> cache =
-      BlockStore::Open(directory, CacheBytes(),
-                       settings.offline ? BlockStore::Damaged::kKept
-                                        : BlockStore::Damaged::kDropped);
-  if (cache) return std::move(*cache);
+/// Returns null if there is no cache. A directory that is `demanded` has to
+/// become one.
+Result<std::unique_ptr<BlockStore>> OpenCache(const Environment& environment,
+                                              bool offline, bool demanded) {
+  const std::string directory = CacheDirectory(environment);
+  if (directory.empty()) return std::unique_ptr<BlockStore>();
+  Result<std::unique_ptr<BlockStore>> cache = BlockStore::Open(
+      directory, CacheBytes(environment),
+      offline ? BlockStore::Damaged::kKept : BlockStore::Damaged::kDropped);
+  if (cache || demanded) return cache;
   Log(LogLevel::kWarning,
       cache.error().Text() + "; nothing that is fetched is kept");
-  return nullptr;
+  return std::unique_ptr<BlockStore>();
 }
 
 /// Closes all descriptors above standard error but two, of which one may be
@@ -134,6 +132,18 @@ Status ConfineKeeper(const Kept& kept) {
   return {};
 }
 
+/// Reads what fetchers need, and confines this process.
+Status Prepare(const Environment& environment, bool demanded, Kept& kept) {
+  kept.cache =
+      CTXFS_TRY(OpenCache(environment, kept.settings.offline, demanded));
+  kept.certificates = CTXFS_TRY(remote::LoadCertificates(kept.settings));
+  LeaveParent();
+  CloseAllBut(kept.socket,
+              kept.cache == nullptr ? -1 : kept.cache->descriptor());
+  kept.epoch = CTXFS_TRY(MakeSharedCounter());
+  return ConfineKeeper(kept);
+}
+
 /// Runs the keeper. Its first message has the error, if it cannot start.
 [[noreturn]] void RunKeeper(
     int socket, const remote::SharedSlots& slots,
@@ -141,26 +151,14 @@ Status ConfineKeeper(const Kept& kept) {
   (void)::prctl(PR_SET_NAME, "ctxfs-keeper", 0, 0, 0);
   const auto variable = [&variables](const char* name) {
     const auto given = variables.find(name);
-    return given == variables.end() ? Variable(name) : given->second;
+    return given == variables.end() ? EnvironmentVariable(name) : given->second;
   };
   Kept kept{socket, slots,   remote::SettingsFrom(variable),
             "",     nullptr, nullptr};
-  kept.cache = OpenCache(kept.settings);
-  Result<std::string> certificates = remote::LoadCertificates(kept.settings);
-  LeaveParent();
-  CloseAllBut(socket, kept.cache == nullptr ? -1 : kept.cache->descriptor());
+  const bool demanded = variables.contains("CTXFS_CACHE_DIR");
   remote::FetchReply ready;
-  const Result<std::atomic<uint32_t>*> epoch = MakeSharedCounter();
-  if (!epoch) {
-    ready.error = epoch.error();
-  } else if (certificates) {
-    kept.epoch = *epoch;
-    kept.certificates = std::move(*certificates);
-    const Status confined = ConfineKeeper(kept);
-    if (!confined) ready.error = confined.error();
-  } else {
-    ready.error = certificates.error();
-  }
+  const Status prepared = Prepare(variable, demanded, kept);
+  if (!prepared) ready.error = prepared.error();
   const std::string message = remote::Encode(ready);
   (void)::send(socket, message.data(), message.size(), MSG_NOSIGNAL);
   if (ready.error) ::_exit(1);

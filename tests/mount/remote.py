@@ -159,6 +159,14 @@ def serving_processes(point: pathlib.Path) -> list[int]:
             if pid not in helpers]
 
 
+def counters(root) -> dict[str, float]:
+    """Values of the metrics about servers, by their names and labels."""
+    lines = (root.parent / ".ctxfs" / "stats").read_text().splitlines()
+    return {name.removeprefix("ctxfs_remote_"): float(value)
+            for name, value in (line.rsplit(" ", 1) for line in lines)
+            if name.startswith("ctxfs_remote_")}
+
+
 def children_named(name: str, of: pathlib.Path) -> list[int]:
     """Processes of this name with the mount point in their command line."""
     found = []

@@ -4,20 +4,13 @@
 from remote import (  # noqa: F401  fixtures
     MIB,
     NEEDS_URLS,
+    counters,
     fixture_faults,
     fixture_mounted,
     values,
 )
 
 pytestmark = NEEDS_URLS
-
-
-def counters(root) -> dict[str, float]:
-    """Values of the metrics about servers, by their names and labels."""
-    lines = (root.parent / ".ctxfs" / "stats").read_text().splitlines()
-    return {name.removeprefix("ctxfs_remote_"): float(value)
-            for name, value in (line.rsplit(" ", 1) for line in lines)
-            if name.startswith("ctxfs_remote_")}
 
 
 def test_30_7_stats_count_requests_and_how_long_they_took(faults, mounted):

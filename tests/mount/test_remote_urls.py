@@ -77,6 +77,26 @@ def test_30_1_a_mount_takes_options_in_place_of_variables(faults, tmp_path, moun
     assert "/eu-test-2/s3/" in faults.seen[-1][2]["Authorization"]
 
 
+def test_30_1_the_bucket_can_be_in_front_of_the_host(faults, tmp_path, mounted):
+    variables = s3_variables(faults, tmp_path)
+    endpoint = variables.pop("AWS_ENDPOINT_URL").replace("127.0.0.1", "localhost")
+    root = mounted("s3://models/bucket/m.safetensors", "profile=work,addressing=virtual",
+                   f"endpoint={endpoint}", **variables)
+    assert os.listdir(root / "tensors")
+    _, path, fields = faults.seen[-1]
+    assert path == "/bucket/m.safetensors"
+    assert fields["Host"] == f"models.localhost:{faults.server_address[1]}"
+
+
+def test_30_1_a_profile_names_its_store(faults, tmp_path, ctxfs):
+    variables = s3_variables(faults, tmp_path)
+    (tmp_path / "config").write_text(
+        f"[profile work]\nendpoint_url = {variables.pop('AWS_ENDPOINT_URL')}\n")
+    done = ctxfs("info", "s3://bucket/m.safetensors", AWS_PROFILE="work",
+                 AWS_CONFIG_FILE=str(tmp_path / "config"), **variables)
+    assert done.returncode == 0, done.stderr
+
+
 def test_30_7_a_url_is_the_only_source(web, tmp_path, fuse):
     done = run(*mount_command(web.url("big.safetensors"), GOLDEN / "zip", ), tmp_path / "m",
                env=environment(tmp_path))
@@ -108,6 +128,15 @@ def test_30_bad_input_credentials_stay_with_their_host(faults, web, ctxfs, tmp_p
     assert done.returncode == 0, done.stderr
     sent = {mode: fields.get("Authorization") for mode, _, fields in faults.seen}
     assert sent["to"] and sent["plain"] is None
+
+
+def test_30_1_the_token_of_the_hub_stays_with_the_hub(faults, ctxfs):
+    faults.target = f"http://localhost:{faults.server_address[1]}/plain/m.safetensors"
+    done = ctxfs("info", "hf://org/model/m.safetensors", HF_TOKEN="hf_secret7",
+                 HF_ENDPOINT=faults.url("to", ""))
+    assert done.returncode == 0, done.stderr
+    sent = {mode: fields.get("Authorization") for mode, _, fields in faults.seen}
+    assert sent == {"to": "Bearer hf_secret7", "plain": None}
 
 
 def test_30_6_certificates_are_verified(web, ctxfs):

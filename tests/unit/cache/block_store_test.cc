@@ -199,6 +199,24 @@ TEST_F(BlockStoreTest, Item30_5_IsForTheUserAlone) {
   EXPECT_TRUE(Fails(BlockStore::Open("relative", 1), Code::kIo));
 }
 
+TEST_F(BlockStoreTest, Item30_5_TakesNoDirectoryFromOthers) {
+  const std::string path = dir_.Path("shared");
+  ASSERT_EQ(::mkdir(path.c_str(), 0755), 0);
+  std::ofstream(path + "/notes") << "for all";
+  EXPECT_TRUE(Fails(BlockStore::Open(path, 1 << 20), Code::kIo));
+  struct stat st {};
+  ASSERT_EQ(::stat(path.c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 0777U, 0755U);
+  // One for the user alone, or for the cache alone, can be it.
+  ASSERT_EQ(::chmod(path.c_str(), 0700), 0);
+  EXPECT_TRUE(Ok(BlockStore::Open(path, 1 << 20)));
+  Open()->Write("key", 0, {AsBytes(Block('a'))});
+  ASSERT_EQ(::chmod(dir_.Path("cache").c_str(), 0755), 0);
+  EXPECT_EQ(Read(*Open(), "key", 0), Block('a'));
+  ASSERT_EQ(::stat(dir_.Path("cache").c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 0777U, 0700U);
+}
+
 TEST_F(BlockStoreTest, Item30_5_NamesOfOtherFilesAreIgnored) {
   const auto store = Open();
   store->Write("key", 0, {AsBytes(Block('a'))});

@@ -132,10 +132,11 @@ Arguments Documented() {
 
 TEST(MountOptions, AreAllThatTheUsageNames) {
   const std::map<std::string, std::string> samples = {
-      {"WHEN", "open"},   {"SIZE", "64M"},   {"N", "7"},
-      {"MODE", "022"},    {"LEVEL", "info"}, {"PATH", "/key"},
-      {"LIST", "npy:hf"}, {"WHAT", "views"}, {"SECONDS", "3600"},
-      {"DIR", "/tmp"},    {"NAME", "work"},  {"URL", "https://host"}};
+      {"WHEN", "open"},    {"SIZE", "64M"},   {"N", "7"},
+      {"MODE", "022"},     {"LEVEL", "info"}, {"PATH", "/key"},
+      {"LIST", "npy:hf"},  {"WHAT", "views"}, {"SECONDS", "3600"},
+      {"DIR", "/tmp"},     {"NAME", "work"},  {"URL", "https://host"},
+      {"STYLE", "virtual"}};
   const Arguments documented = Documented();
   EXPECT_GE(documented.size(), 16U);
   for (std::string option : documented) {
@@ -381,6 +382,33 @@ TEST(MountOptions, ChooseWhatIsListed) {
     EXPECT_FALSE(ParseOption(bad).ok) << bad;
   }
   EXPECT_EQ(ListModeNames(), (Arguments{"primary", "views", "all"}));
+}
+
+TEST(MountOptions, Item30_5_StandInPlaceOfVariables) {
+  EXPECT_TRUE(ParseOption("ro").options.remote.empty());
+  const Parsed parsed = ParseOption(
+      "cache_dir=/c/d,cache_dir_size=2K,remote_timeout=5,addressing=virtual,"
+      "profile=p,offline,aws_metadata");
+  ASSERT_TRUE(parsed.ok) << parsed.error;
+  const std::map<std::string, std::string> expected = {
+      {"AWS_PROFILE", "p"},
+      {"CTXFS_AWS_METADATA", "1"},
+      {"CTXFS_CACHE_BYTES", "2048"},
+      {"CTXFS_CACHE_DIR", "/c/d"},
+      {"CTXFS_OFFLINE", "1"},
+      {"CTXFS_REMOTE_TIMEOUT", "5"},
+      {"CTXFS_S3_ADDRESSING", "virtual"}};
+  EXPECT_EQ(parsed.options.remote, expected);
+  EXPECT_EQ(ParseOption("cache_dir_size=0").options.remote,
+            (std::map<std::string, std::string>{{"CTXFS_CACHE_BYTES", "1"}}));
+  const std::string relative =
+      ParseOption("cache_dir=x/../y").options.remote["CTXFS_CACHE_DIR"];
+  EXPECT_TRUE(relative.starts_with('/') && relative.ends_with("/y"))
+      << relative;
+  for (const char* bad : {"remote_timeout=0", "remote_timeout=3601",
+                          "remote_timeout=1s", "addressing=host"}) {
+    EXPECT_FALSE(ParseOption(bad).ok) << bad;
+  }
 }
 
 TEST(MountOptions, ChooseViews) {

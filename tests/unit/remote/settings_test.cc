@@ -26,14 +26,35 @@ Settings From(const Variables& variables) {
 }
 
 TEST(RemoteSettings, Item30_1_ProfilesHaveKeys) {
-  std::string region;
-  const auto work = KeysIn(kCredentials, "work", &region);
+  const auto work = ProfileIn(kCredentials, "work");
   ASSERT_TRUE(work);
-  EXPECT_EQ(work->access_key, "A2");
-  EXPECT_EQ(work->secret_key, "S2=");
-  EXPECT_EQ(work->session_token, "T2");
-  EXPECT_EQ(region, "eu-1");
-  EXPECT_FALSE(KeysIn(kCredentials, "other", &region));
+  EXPECT_EQ(work->keys.access_key, "A2");
+  EXPECT_EQ(work->keys.secret_key, "S2=");
+  EXPECT_EQ(work->keys.session_token, "T2");
+  EXPECT_EQ(work->region, "eu-1");
+  EXPECT_FALSE(ProfileIn(kCredentials, "other"));
+}
+
+TEST(RemoteSettings, Item30_1_ProfilesSayWhereTheStoreIs) {
+  const TempDir dir;
+  Variables variables{
+      {"AWS_CONFIG_FILE",
+       dir.Write("config",
+                 "[default]\nregion=eu-0\n"
+                 "[profile work]\nendpoint_url = http://store:9\n"
+                 "s3 =\n  addressing_style = virtual\nregion=eu-2\n")},
+      {"AWS_SHARED_CREDENTIALS_FILE", dir.Write("credentials", kCredentials)}};
+  EXPECT_EQ(From(variables).endpoints.region, "eu-0");
+  EXPECT_EQ(From(variables).endpoints.s3, "");
+  EXPECT_EQ(From(variables).endpoints.addressing, Addressing::kUsual);
+  variables["AWS_PROFILE"] = "work";
+  EXPECT_EQ(From(variables).endpoints.region, "eu-1");
+  EXPECT_EQ(From(variables).endpoints.s3, "http://store:9");
+  EXPECT_EQ(From(variables).endpoints.addressing, Addressing::kVirtual);
+  variables["AWS_ENDPOINT_URL"] = "http://other";
+  variables["CTXFS_S3_ADDRESSING"] = "path";
+  EXPECT_EQ(From(variables).endpoints.s3, "http://other");
+  EXPECT_EQ(From(variables).endpoints.addressing, Addressing::kPath);
 }
 
 TEST(RemoteSettings, Item30_1_CredentialsComeFromWhereTheClientsLook) {

@@ -44,6 +44,24 @@ TEST(RemoteUrl, Item30_1_BucketsOfOtherStoresArePaths) {
   EXPECT_EQ(Locate("s3://models/a", kStore)->service, Service::kS3);
 }
 
+TEST(RemoteUrl, Item30_1_BucketsCanBeInFrontOfTheHostOrInThePath) {
+  Endpoints store = kStore;
+  store.addressing = Addressing::kVirtual;
+  EXPECT_EQ(UrlOf("s3://models/a", store), "http://models.127.0.0.1:9000/a");
+  store.s3 = "https://store.example/base/";
+  EXPECT_EQ(UrlOf("s3://my.models/a", store),
+            "https://my.models.store.example/base/a");
+  EXPECT_EQ(LocatePage("s3://models/", "", store)
+                ->url.find("https://models.store.example/base/?"),
+            0U);
+  EXPECT_EQ(LocatePage(kBuckets, "", store)->url,
+            "https://store.example/base/");
+  Endpoints aws;
+  aws.addressing = Addressing::kPath;
+  EXPECT_EQ(UrlOf("s3://models/a", aws),
+            "https://s3.us-east-1.amazonaws.com/models/a");
+}
+
 TEST(RemoteUrl, Item30_1_TheHubHasRevisions) {
   EXPECT_EQ(UrlOf("hf://org/model/a/b.gguf"),
             "https://huggingface.co/org/model/resolve/main/a/b.gguf");

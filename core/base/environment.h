@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdlib>
+#include <functional>
+#include <string>
+
+namespace ctxfs {
+
+/// Returns an environment variable; empty if it is not set.
+using Environment = std::function<std::string(const char* name)>;
+
+/// Returns one of this process.
+inline std::string EnvironmentVariable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace ctxfs
