@@ -269,7 +269,7 @@ Result<BlockCache::Pinned> BlockCache::ProduceAndKeep(
   const UnmeteredHeap cached;
   // Counted before anything is made, because the request may not have enough
   // left.
-  CTXFS_TRY(context.Spend(running.memory));
+  CTXFS_TRY(context.Charge(running.memory));
   if (running.inner) base_.reset();  // this work becomes the base
   EvictTo(Room());
   mutex_.unlock();

@@ -33,7 +33,7 @@ Status ChecksumGuard::Conclude(bool matches, const ReadContext& context) const {
 Status ChecksumGuard::Scan(const ReadContext& context) const {
   Buffer piece(static_cast<size_t>(std::min(guarded_.length, kScanBytes)));
   Checksummer sum(guarded_.checksum.kind);
-  CTXFS_TRY(context.Spend(guarded_.length));
+  CTXFS_TRY(context.Charge(guarded_.length));
   for (uint64_t done = 0; done < guarded_.length;) {
     CTXFS_TRY(context.Check());
     const uint64_t left = guarded_.length - done;

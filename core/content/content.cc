@@ -85,7 +85,7 @@ struct ExtentReader {
                      window);
   }
   Status operator()(const Computed& extent) const {
-    CTXFS_TRY(context.Spend(length));
+    CTXFS_TRY(context.Charge(length));
     return extent.transform->Compute(extent.offset + at,
                                      window.AppendScratch(length), context);
   }

@@ -45,13 +45,13 @@ class ReadContext {
 
   /// Counts bytes that are about to be decoded, computed, rendered or scanned.
   /// kLimit if they are more than the request may cause.
-  Status Spend(uint64_t bytes) const {
-    return work_ == nullptr ? Status() : work_->Spend(bytes);
+  Status Charge(uint64_t bytes) const {
+    return work_ == nullptr ? Status() : work_->Charge(bytes);
   }
 
-  /// kLimit if Spend(bytes) would fail: refuses work before it begins.
-  Status MaySpend(uint64_t bytes) const {
-    return work_ == nullptr ? Status() : work_->MaySpend(bytes);
+  /// kLimit if Charge(bytes) would fail: refuses work before it begins.
+  Status CheckCharge(uint64_t bytes) const {
+    return work_ == nullptr ? Status() : work_->CheckCharge(bytes);
   }
 
   /// The bytes of `block`, from the cache or produced now.

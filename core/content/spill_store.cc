@@ -58,12 +58,12 @@ Result<SpillStore::Pinned> SpillStore::Reserve(uint64_t size) {
 
 Result<SpillStore::Pinned> SpillStore::Produce(const Block& block,
                                                const ReadContext& context) {
-  CTXFS_TRY(context.MaySpend(block.cost()));
+  CTXFS_TRY(context.CheckCharge(block.cost()));
   constexpr int kTurn = 4;
   const auto start = Clock::now();
   Result<Pinned> part = Reserve(block.streamed_size());
   if (!part || *part == nullptr) return part;
-  CTXFS_TRY(context.Spend(block.cost()));
+  CTXFS_TRY(context.Charge(block.cost()));
   uint64_t at = 0;
   Status made = block.Stream(
       [&](Bytes piece) {

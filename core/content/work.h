@@ -23,8 +23,8 @@ class Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  /// kLimit, with EFBIG, if Spend(bytes) would fail; counts nothing.
-  Status MaySpend(uint64_t bytes) const {
+  /// kLimit, with EFBIG, if Charge(bytes) would fail; counts nothing.
+  Status CheckCharge(uint64_t bytes) const {
     const uint64_t used = used_.load(std::memory_order_relaxed);
     return Fits(bytes, used) ? Status() : TooMuch(bytes, used);
   }
@@ -32,7 +32,7 @@ class Work {
   /// Counts `bytes` before they are made. Fails with kLimit, and counts none of
   /// them, if they would exceed the bound; the caller then makes none. So all
   /// threads of a request together never exceed it.
-  Status Spend(uint64_t bytes) {
+  Status Charge(uint64_t bytes) {
     uint64_t used = used_.load(std::memory_order_relaxed);
     do {
       if (!Fits(bytes, used)) return TooMuch(bytes, used);

@@ -260,7 +260,7 @@ Result<std::string> ContainerReport(
   CTXFS_TRY(context.Check());
   std::string text = "{\"entries\":" + described.rows.Text() + ",\n" +
                      ScriptJson(report).substr(1);
-  CTXFS_TRY(context.Spend(text.size()));
+  CTXFS_TRY(context.Charge(text.size()));
   return text;
 }
 

@@ -88,7 +88,7 @@ Result<std::string> IndexText::Text(uint32_t first, uint32_t end,
     if (entry % kEntriesACheck == 0) {
       const size_t more = text.size() - std::exchange(counted, text.size());
       CTXFS_TRY(context.Check());
-      CTXFS_TRY(context.Spend(more));
+      CTXFS_TRY(context.Charge(more));
     }
     const uint64_t name = entries().Path(entry, scratch).value_or("").size();
     CTXFS_TRY(HeapAllowance::Admit(kCopies * name));

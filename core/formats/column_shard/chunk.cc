@@ -199,7 +199,7 @@ class Lines {
                                limits::kDecodedBytes)};
     }
     CTXFS_TRY(context_.Check());
-    return context_.Spend(more);
+    return context_.Charge(more);
   }
 
   const ReadContext& context_;

@@ -47,7 +47,7 @@ std::string_view CowrieDecoder::Name() {
   }
   if (!ok()) return {};
   const std::string_view name = names_[static_cast<size_t>(index)];
-  return SpendText(name.size()) ? name : std::string_view();
+  return ChargeText(name.size()) ? name : std::string_view();
 }
 
 Json CowrieDecoder::Tagged(uint8_t tag) {
@@ -70,15 +70,15 @@ Json CowrieDecoder::Basic(uint8_t tag) {
     case 0x0A: {
       const auto scale = static_cast<int8_t>(U8());
       const Bytes coefficient = Take(16);
-      SpendText(256);
+      ChargeText(256);
       return Decimal(BigInteger(coefficient), scale);
     }
     case 0x0B:
-      SpendText(32);
+      ChargeText(32);
       return DateTime(static_cast<int64_t>(U64()));
     case 0x0C: {
       const Bytes uuid = Take(16);
-      return ok() && SpendText(36) ? Json(Uuid(uuid)) : Json();
+      return ok() && ChargeText(36) ? Json(Uuid(uuid)) : Json();
     }
     case 0x0D: {
       const Bytes integer = Data();
@@ -90,7 +90,7 @@ Json CowrieDecoder::Basic(uint8_t tag) {
         return nullptr;
       }
       // The time for its digits grows with the square of its size.
-      return SpendText(size * size) ? BigInteger(integer) : "";
+      return ChargeText(size * size) ? BigInteger(integer) : "";
     }
     case 0x0E: {
       const uint64_t type = Uvarint();

@@ -81,7 +81,7 @@ Json CowrieGen1::Object() {
     const CowrieArrays::Below below(arrays_, name);
     Json value = Value();
     // Of equal names the last wins, as in the reference.
-    if (SpendText(name.size())) object[std::string(name)] = std::move(value);
+    if (ChargeText(name.size())) object[std::string(name)] = std::move(value);
   }
   return object;
 }

@@ -73,7 +73,7 @@ Json CowrieGen1::Signed(uint64_t count) {
   Json list = Json::array();
   for (; count > 0 && ok(); --count) {
     const int64_t number = Zigzag();
-    if (!numbers_ || !SpendValues(1)) continue;
+    if (!numbers_ || !ChargeValues(1)) continue;
     if (Admitted(AdmitGrowth(list.get_ref<Json::array_t&>()))) {
       list.push_back(SignedJson(number));
     }
@@ -110,7 +110,7 @@ Json CowrieGen1::Adjacency() {
     const uint64_t count = Count(1);
     Json list = Signed(count);
     neighbors += count;
-    if (!numbers_ || !SpendValues(3)) continue;
+    if (!numbers_ || !ChargeValues(3)) continue;
     adjacency.push_back(
         {{"id", SignedJson(id)}, {"neighbors", std::move(list)}});
   }

@@ -71,7 +71,7 @@ class CowrieReader {
 
   /// Counts bytes of text that are about to be made; false if they would be
   /// too many.
-  bool SpendText(uint64_t bytes) {
+  bool ChargeText(uint64_t bytes) {
     if (bytes > kMostText - text_) {
       Fail("its text is over the limit", Code::kLimit);
       return false;
@@ -83,7 +83,7 @@ class CowrieReader {
   /// Bytes of text counted so far.
   uint64_t text() const { return text_; }
   /// Counts values that are about to be made; false if they would be too many.
-  bool SpendValues(uint64_t values) {
+  bool ChargeValues(uint64_t values) {
     if (values > kMostValues - values_) {
       Fail("over the limit of " + std::to_string(kMostValues) + " values",
            Code::kLimit);
@@ -115,7 +115,7 @@ class CowrieReader {
   /// A value of any kind: reads its tag, and calls `read` with it for the rest.
   template <typename Read>
   Json Value(const Read& read) {
-    if (!SpendValues(1)) return nullptr;
+    if (!ChargeValues(1)) return nullptr;
     if (depth_ == kMostDepth) {
       Fail("nested deeper than " + std::to_string(kMostDepth), Code::kLimit);
       return nullptr;
@@ -140,14 +140,14 @@ class CowrieReader {
   std::string_view View() { return AsText(Data()); }
   std::string Text() {
     const std::string_view text = View();
-    return SpendText(text.size()) ? std::string(text) : std::string();
+    return ChargeText(text.size()) ? std::string(text) : std::string();
   }
   /// What `read` reads, `count` times; each time counts as `values` values.
   template <typename Read>
   Json List(uint64_t count, uint64_t values, const Read& read) {
     Json list = Json::array();
     auto& values_of = list.get_ref<Json::array_t&>();
-    for (; count > 0 && SpendValues(values); --count) {
+    for (; count > 0 && ChargeValues(values); --count) {
       if (!Admitted(AdmitGrowth(values_of))) break;
       values_of.push_back(read());
     }
@@ -157,7 +157,7 @@ class CowrieReader {
     return List(Count(1), 1, [this] { return Text(); });
   }
   std::string Base64Of(Bytes data) {
-    return SpendText(data.size() * 2) ? Base64(AsText(data)) : std::string();
+    return ChargeText(data.size() * 2) ? Base64(AsText(data)) : std::string();
   }
   /// Reads the value of a tag that means the same in both generations; nullopt
   /// for other tags.

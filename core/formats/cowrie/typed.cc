@@ -44,7 +44,7 @@ Json NameOf(uint8_t number, std::initializer_list<const char*> names) {
 }  // namespace
 
 Json CowrieDecoder::Typed(uint8_t tag) {
-  SpendValues(4);
+  ChargeValues(4);
   switch (tag) {
     case 0x20:
       return Tensor();
@@ -122,7 +122,7 @@ Json CowrieDecoder::Tensor() {
                .offset = offset() - data.size(),
                .length = data.size()},
               /*alone=*/true);
-  SpendValues(rank);
+  ChargeValues(rank);
   return {{"_type", "tensor"},
           {"dtype", type->name},
           {"shape", shape},
@@ -132,7 +132,7 @@ Json CowrieDecoder::Tensor() {
 Json CowrieDecoder::Bitmask() {
   const uint64_t count = Uvarint();
   const Bytes mask = Take(count / 8 + (count % 8 != 0 ? 1 : 0));
-  if (!ok() || !SpendValues(count)) return nullptr;
+  if (!ok() || !ChargeValues(count)) return nullptr;
   arrays_.Add({.name = "mask",
                .dtype = DType::kBool,
                .shape = {count},

@@ -331,7 +331,7 @@ Result<Content> GgufMetadataText(std::shared_ptr<const Source> source,
     piece.clear();
     CTXFS_TRY(context.Check());
     CTXFS_TRY(writer.Write(state, piece));
-    CTXFS_TRY(context.Spend(piece.size()));
+    CTXFS_TRY(context.Charge(piece.size()));
     size += piece.size();
     if (size > kMostMetadataText) {
       return Error{Code::kLimit,

@@ -291,7 +291,7 @@ Result<std::string> GgufTokenizerJson(const Source& source,
                   kMostTokenizerText),
       kNoOffset, EFBIG};
   JsonWriter json(kMostTokenizerText, too_long,
-                  [&](uint64_t bytes) { return context.Spend(bytes); });
+                  [&](uint64_t bytes) { return context.Charge(bytes); });
   json.BeginObject();
   json.Member("version", "1.0");
   json.Break();

@@ -115,7 +115,7 @@ class DecodedBlock final : public Block {
   const Source* made_from() const override { return source_.get(); }
 
   Result<Buffer> Produce(const ReadContext& context) const override {
-    CTXFS_TRY(context.Spend(tensor_->size));
+    CTXFS_TRY(context.Charge(tensor_->size));
     WireReader reader(*source_, context);
     return tensor_->type.field == TypedField::kString ? Lines(reader)
                                                       : Values(reader, context);

@@ -172,7 +172,7 @@ Result<std::string> Samples::Text(uint32_t first, uint32_t end,
     }
     if (sample.empty()) continue;
     const std::string line = CTXFS_TRY(Line(sample, first, paths));
-    CTXFS_TRY(context.Spend(line.size()));
+    CTXFS_TRY(context.Charge(line.size()));
     CTXFS_TRY(AppendAdmitted(text, line));
   }
   return text;

@@ -19,13 +19,13 @@ constexpr size_t kKeysPerCheck = 1024;
 
 using Kind = Node::Kind;
 
-/// Spends what finding a plain key among others costs.
-void SpendOnKey(const Pickle& pickle, NodeId key, WalkBudget& budget) {
+/// Counts what finding a plain key among others costs.
+void ChargeKey(const Pickle& pickle, NodeId key, WalkBudget& budget) {
   if (pickle.Is(key, Kind::kText)) {
-    budget.SpendOnText(pickle.Text(key).size());
+    budget.ChargeText(pickle.Text(key).size());
   } else if (pickle.Is(key, Kind::kBigInt)) {
     // Its decimal digits take time that grows faster than its length.
-    budget.Spend(pickle.Text(key).size());
+    budget.Charge(pickle.Text(key).size());
   }
 }
 
@@ -82,7 +82,7 @@ bool AddPairs(const Pickle& pickle, NodeId pairs, WalkBudget& budget,
               std::vector<Entry>& entries) {
   for (uint32_t link = pickle.at(pairs).first; link != kNoNode;
        link = pickle.Next(link)) {
-    budget.Spend(1);
+    budget.Charge(1);
     if (budget.exhausted()) return true;
     const NodeId pair = pickle.Child(link);
     if (!pickle.IsSequence(pair) || pickle.Child(pair, 1) == kNoNode ||
@@ -113,7 +113,7 @@ bool MergeEqualKeys(const Pickle& pickle, WalkBudget& budget,
       entries[kept++] = entry;
       continue;
     }
-    SpendOnKey(pickle, entry.key, budget);
+    ChargeKey(pickle, entry.key, budget);
     if (budget.exhausted()) return true;
     const bool is_text = pickle.Is(entry.key, Kind::kText);
     const std::string_view key =

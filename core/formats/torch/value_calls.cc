@@ -61,7 +61,7 @@ std::optional<std::string_view> EncodedText(const Pickle& pickle, NodeId call,
       (!pickle.IsText(codec, "latin1") && !pickle.IsText(codec, "latin-1"))) {
     return std::nullopt;
   }
-  budget.SpendOnText(pickle.Text(text).size());
+  budget.ChargeText(pickle.Text(text).size());
   if (!HeapAllowance::Admit(pickle.Text(text).size())) return std::nullopt;
   scratch.reserve(pickle.Text(text).size());
   if (!EncodeLatin1(pickle.Text(text), scratch)) return std::nullopt;
@@ -197,7 +197,7 @@ bool ValueWalk::OrderedDict(const CallSite& call) {
     return false;
   }
   AddEntries(pickle_, call.object.entries.first, entries);
-  budget_.Spend(entries.size());
+  budget_.Charge(entries.size());
   if (!entries.empty() || call.object.state != kNoNode) {
     seen_[call.node] = call.place;
   }
@@ -258,7 +258,7 @@ bool ValueWalk::Layout(const CallSite& call) {
 bool ValueWalk::Device(const CallSite& call) {
   if (!pickle_.Is(call.first, Kind::kText)) return false;
   const std::string_view text = pickle_.Text(call.first);
-  budget_.SpendOnText(text.size());
+  budget_.ChargeText(text.size());
   std::string number;
   if (call.second != kNoNode) {
     const std::optional<int64_t> index = AsInteger(pickle_, call.second);

@@ -53,7 +53,7 @@ bool ValueWalk::MayWalk(unsigned depth) {
       return false;
     }
   }
-  budget_.Spend(1);
+  budget_.Charge(1);
   if (budget_.exhausted()) {
     FailExhausted();
   } else if (depth > kMostDepth) {

@@ -11,9 +11,9 @@ namespace ctxfs::torch {
 /// small pickle can describe a value of any size.
 class WalkBudget {
  public:
-  void Spend(uint64_t visits) { spent_ += visits; }
-  /// Spends the work of copying or comparing `bytes` of text.
-  void SpendOnText(uint64_t bytes) { spent_ += bytes / 64; }
+  void Charge(uint64_t visits) { spent_ += visits; }
+  /// Counts the work of copying or comparing `bytes` of text.
+  void ChargeText(uint64_t bytes) { spent_ += bytes / 64; }
 
   bool exhausted() const { return spent_ > kMostVisits; }
 

@@ -179,7 +179,7 @@ Status InflateIndex::Scan(const ReadContext& context) const {
   // byte, which leaves room to decode the part that is read once more.
   const std::optional<uint64_t> most =
       CheckedMul(data_.stored_size, limits::kWorkFactor / 2);
-  CTXFS_TRY(context.Spend(std::min(data_.size, most.value_or(UINT64_MAX))));
+  CTXFS_TRY(context.Charge(std::min(data_.size, most.value_or(UINT64_MAX))));
   if (Status decoded = Decode(context); !decoded) {
     Error error = std::move(decoded).error();
     if (error.code == Code::kCorrupt || error.code == Code::kChecksum) {
@@ -260,7 +260,7 @@ Result<Buffer> InflateIndex::DecodePart(uint64_t part,
   Buffer skipped(run.part() < part ? static_cast<size_t>(kPart) : 0);
   for (uint64_t at = run.part(); at <= part; ++at) {
     if (at < part) {
-      CTXFS_TRY(context.Spend(kPart));
+      CTXFS_TRY(context.Charge(kPart));
     }
     const MutableBytes out = at < part ? skipped.span() : decoded.span();
     const size_t made = CTXFS_TRY(run.Fill(out, context));

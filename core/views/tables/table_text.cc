@@ -62,8 +62,8 @@ std::string CsvHeader(const Table& table) {
 
 /// Counts the bytes that `text` has grown by since the last call as work of the
 /// request.
-Status CountText(const std::string& text, size_t& counted,
-                 const ReadContext& context) {
+Status ChargeText(const std::string& text, size_t& counted,
+                  const ReadContext& context) {
   const size_t more = text.size() - counted;
   counted = text.size();
   if (counted > limits::kDecodedBytes) {
@@ -71,7 +71,7 @@ Status CountText(const std::string& text, size_t& counted,
                                            limits::kDecodedBytes)};
   }
   CTXFS_TRY(context.Check());
-  return context.Spend(more);
+  return context.Charge(more);
 }
 
 /// Returns the rows [first, first + count) as text. `place` is that of the
@@ -93,7 +93,7 @@ Result<Buffer> Render(const TableReader& reader, Style style, uint64_t first,
   size_t counted = 0;
   for (uint64_t row = 0; row < count; ++row) {
     if (row % kRowsACheck == 0) {
-      CTXFS_TRY(CountText(text, counted, context));
+      CTXFS_TRY(ChargeText(text, counted, context));
     }
     const size_t before = text.size();
     for (size_t i = 0; i < columns.size(); ++i) {
@@ -105,7 +105,7 @@ Result<Buffer> Render(const TableReader& reader, Style style, uint64_t first,
     if (style == Style::kCsv && text.size() == before) text += "\"\"";
     text += style == Style::kCsv ? "\n" : "}\n";
   }
-  CTXFS_TRY(CountText(text, counted, context));
+  CTXFS_TRY(ChargeText(text, counted, context));
   return BufferOf(text);
 }
 
@@ -176,7 +176,7 @@ class MeasuredRows final : public Block {
 
   uint64_t cost() const override { return rows_.count * MemoryOfARow(reader_); }
 
-  // The request is charged for the text as it is rendered (CountText), and not
+  // The request is charged for the text as it is rendered (ChargeText), and not
   // for cost(), which is an estimate.
   Result<Buffer> Produce(const ReadContext& context) const override {
     return Render(reader_, style_, rows_.first, rows_.count, place_,
@@ -228,7 +228,7 @@ Result<Content> MakeText(const std::shared_ptr<const Container>& container,
   const Reader reader =
       CTXFS_TRY(TableReader::Open(container, std::move(table), context));
   // Columns whose few bytes stand for many rows are refused before any work.
-  CTXFS_TRY(context.MaySpend(LeastText(*reader)));
+  CTXFS_TRY(context.CheckCharge(LeastText(*reader)));
   Place place;
   for (const TableColumn& column : reader->table().columns) {
     if (column.lines()) place.push_back(0);

@@ -20,17 +20,17 @@ namespace {
 
 TEST(Work, IsCountedUpToItsLimit) {
   Work work(100, 7);
-  EXPECT_TRUE(Ok(work.Spend(60)));
-  EXPECT_TRUE(Ok(work.MaySpend(40)));
-  EXPECT_TRUE(Fails(work.MaySpend(41), Code::kLimit));
-  const Status refused = work.Spend(41);
+  EXPECT_TRUE(Ok(work.Charge(60)));
+  EXPECT_TRUE(Ok(work.CheckCharge(40)));
+  EXPECT_TRUE(Fails(work.CheckCharge(41), Code::kLimit));
+  const Status refused = work.Charge(41);
   ASSERT_TRUE(Fails(refused, Code::kLimit));
   EXPECT_EQ(refused.error().what,
             "needs 101 bytes of work, and a file of 7 bytes may cause 100 (see "
             "-o max_expansion)");
-  EXPECT_TRUE(Ok(work.Spend(40))) << "what was refused is not counted";
-  EXPECT_TRUE(Fails(work.Spend(1), Code::kLimit));
-  EXPECT_TRUE(Fails(work.Spend(UINT64_MAX), Code::kLimit));
+  EXPECT_TRUE(Ok(work.Charge(40))) << "what was refused is not counted";
+  EXPECT_TRUE(Fails(work.Charge(1), Code::kLimit));
+  EXPECT_TRUE(Fails(work.Charge(UINT64_MAX), Code::kLimit));
 }
 
 TEST(Work, Item28_19_ThreadsTogetherSpendNoMoreThanItsLimit) {
@@ -45,14 +45,14 @@ TEST(Work, Item28_19_ThreadsTogetherSpendNoMoreThanItsLimit) {
       threads.emplace_back([&] {
         for (--waiting; waiting != 0;) {
         }
-        while (work.Spend(3)) spent += 3;
+        while (work.Charge(3)) spent += 3;
       });
     }
   }
   EXPECT_LE(spent, kMost);
   EXPECT_GT(spent, kMost - 3);
-  EXPECT_TRUE(Ok(work.Spend(kMost - spent)));
-  EXPECT_TRUE(Fails(work.Spend(1), Code::kLimit));
+  EXPECT_TRUE(Ok(work.Charge(kMost - spent)));
+  EXPECT_TRUE(Fails(work.Charge(1), Code::kLimit));
 }
 
 TEST(WorkLimit, GrowsWithTheBytesStored) {

@@ -71,7 +71,7 @@ TEST(ExitCode, HasTheNumbersOfTheManual) {
 
 TEST(ExitCode, RefusedWorkIsNotDamage) {
   Work work(100, 10);
-  EXPECT_EQ(ErrnoOf(work.Spend(101).error()), EFBIG);
+  EXPECT_EQ(ErrnoOf(work.Charge(101).error()), EFBIG);
 }
 
 TEST(Error, NamesItsByteWhereThereIsOne) {
