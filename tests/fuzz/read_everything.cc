@@ -44,12 +44,12 @@ class Reader {
 
   void ReadContainer(std::shared_ptr<const Container> container, int depth) {
     RequireSound(*container, cache_, kMostNodes);
-    std::vector<ChildContainer> hanging;
+    std::vector<ChildContainer> views;
     if (MayHaveViews(*container, AllViews())) {
-      hanging.push_back(ViewsDirectory(container, AllViews()));
+      views.push_back(ViewsDirectory(container, AllViews()));
     }
     const ContainerTree container_tree(std::move(container), {},
-                                       std::move(hanging));
+                                       std::move(views));
     const NodeId nodes =
         std::min(container_tree.tree().node_count(), kMostNodes);
     int within = depth < depth_.levels ? depth_.each : 0;

@@ -15,9 +15,10 @@ struct Depth {
   int each;
 };
 
-/// Lists and reads all that a mount would show of `container`: entries with
-/// what is said of them, own, derived and numbered files, views, and what
-/// hangs in it, opened with `options`. What must hold of any container aborts.
+/// Lists and reads all that a mount would show of `container`: entries and
+/// their attributes, own, derived and numbered files, views, and the containers
+/// in it, opened with `options`. Aborts if it finds what no container may have
+/// (RequireSound).
 void ReadEverything(std::shared_ptr<const Container> container,
                     const OpenOptions& options, Depth depth);
 

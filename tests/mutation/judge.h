@@ -13,12 +13,12 @@
 
 namespace ctxfs {
 
-/// Whether the file's bytes are those that its checksum is of: not where it is
-/// of what they are computed from, and which that is is said by no checksum.
+/// Whether the checksum is of the bytes that the file shows. That of a file
+/// which is computed from other bytes is of those.
 bool IsCovered(const EntryInfo& info);
 
-/// What undamaged containers hold under each checksum: "crc32c:9a71bb4c" to the
-/// bytes of every file that says so.
+/// The bytes of files of undamaged containers, by their checksum, such as
+/// "crc32c:9a71bb4c".
 class Reference {
  public:
   void Add(const std::string& checksum, std::string bytes);
@@ -57,9 +57,9 @@ constexpr uint64_t kCacheBytes = 64 * limits::kMiB;
 constexpr uint64_t kMostRead = 64 * limits::kMiB;
 constexpr uint64_t kMostOfOne = 256 * limits::kMiB;
 
-/// Opens, lists and reads all of a container and what hangs in it. `reference`
-/// may be null: then nothing is compared. `say` is told what is wrong. What
-/// must hold of any container aborts.
+/// Opens, lists and reads all of a container and of the containers in it, and
+/// compares files with `reference` unless it is null. Calls `say` for each that
+/// differs. Aborts if it finds what no container may have (RequireSound).
 void ReadThrough(Result<std::shared_ptr<const Source>> source,
                  const OpenOptions& options, const Reference* reference,
                  const std::function<void(const std::string&)>& say,

@@ -181,11 +181,11 @@ TEST(ViewsTest, HangInANamespaceAndAreMadeWhenLookedInto) {
                  .stats = TextFile("stats", "S", Role::kMetadata),
                  .list_mode = mode,
                  .extras = [](const std::shared_ptr<const Container>& of) {
-                   std::vector<ChildContainer> hanging;
+                   std::vector<ChildContainer> views;
                    if (MayHaveViews(*of, AllViews())) {
-                     hanging.push_back(ViewsDirectory(of, AllViews()));
+                     views.push_back(ViewsDirectory(of, AllViews()));
                    }
-                   return hanging;
+                   return views;
                  }};
   };
   EXPECT_EQ(List(Namespace(shown(ListMode::kPrimary)), kRootInode),
