@@ -37,18 +37,24 @@ make_venvs() {
   make_venv build/python-venv python/tests/requirements.txt
 }
 
-# A server of S3 for tests, in Go. Its version and those of what it is built from
-# are in go.mod, their checksums in go.sum; it is built anew when these change.
-# Without a go, its tests are skipped.
-make_versitygw() {
-  local from=tests/support/versitygw to=build/versitygw go
+# Programs for tests, in Go: a server of S3, and a proxy that spoils connections.
+# Their versions and those of what they are built from are in go.mod, their
+# checksums in go.sum; one is built anew when these change. Without a go, its
+# tests are skipped.
+make_go_programs() {
+  make_go_program versitygw github.com/versity/versitygw/cmd/versitygw
+  make_go_program toxiproxy github.com/Shopify/toxiproxy/v2/cmd/server
+}
+
+make_go_program() {
+  local from=tests/support/$1 to=build/$1 go
   go=$(PATH=$PATH:/usr/local/go/bin command -v go) || return 0
   cmp -s "$from/go.sum" "$to/go.sum" && return
   echo "== $to"
   rm -rf "$to"
   mkdir -p "$to"
   (cd "$from" && "$go" build -mod=readonly -trimpath -ldflags='-s -w' \
-    -o "../../../$to/versitygw" github.com/versity/versitygw/cmd/versitygw)
+    -o "../../../$to/$1" "$2")
   cp "$from/go.sum" "$to/go.sum"
 }
 
@@ -88,12 +94,12 @@ for part in "$@"; do
       ;;
     long)
       make_venvs
-      make_versitygw
+      make_go_programs
       build quick -DCTXFS_LONG_TESTS=ON
       ctest --preset quick -j"$jobs" \
         -L 'long|clients|golden|robustness|package' -LE quick
       ;;
-    dev | nofuse) make_venvs; make_versitygw; run "$part" ;;
+    dev | nofuse) make_venvs; make_go_programs; run "$part" ;;
     lint) scripts/lint.sh ;;
     tidy) scripts/lint.sh --all ;;
     fuzz) scripts/fuzz.sh --seconds 5 ;;

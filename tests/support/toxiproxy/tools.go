@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build tools
+
+package tools
+
+import _ "github.com/Shopify/toxiproxy/v2/cmd/server"
