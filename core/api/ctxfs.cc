@@ -191,8 +191,12 @@ int ctxfs_faults(ctxfs_tree* tree, const char* path,
     const SourceTree::File at = CTXFS_TRY(tree->tree->Find(path));
     const auto container = CTXFS_TRY(tree->tree->ContainerAt(at));
     const ctxfs::ReadContext context = tree->tree->context();
-    const std::vector<Error> faults = container->Inspect(context);
+    std::vector<Error> faults = container->Inspect(context);
     CTXFS_TRY(context.Check());
+    for (const ctxfs::Warning& warning : container->warnings()) {
+      if (warning.severity != ctxfs::Severity::kPartial) continue;
+      faults.push_back({Code::kUnsupported, warning.text, warning.offset});
+    }
     for (const Error& fault : faults) {
       const ctxfs_error told = ctxfs::api::ErrorOf(fault, path);
       if (visit(argument, &told) != 0) break;

@@ -167,8 +167,9 @@ CTXFS_API int ctxfs_verify(ctxfs_file* file, ctxfs_error** error);
 CTXFS_API int ctxfs_scan(ctxfs_file* file, ctxfs_error** error);
 
 /* Calls `visit` with each fault of the container at `path` that is the fault of
- * none of its files, until it returns non-zero. The error belongs to the
- * library. Reads what that takes, which may be all of the container. */
+ * none of its files, until it returns non-zero; a part of its file that it does
+ * not show is CTXFS_UNSUPPORTED. The error belongs to the library. Reads what
+ * that takes, which may be all of the container. */
 CTXFS_API int ctxfs_faults(ctxfs_tree* tree, const char* path,
                            int (*visit)(void* argument,
                                         const ctxfs_error* fault),
