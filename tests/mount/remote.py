@@ -40,7 +40,7 @@ pid {top}/pid;
 error_log {top}/error.log;
 events {{ }}
 http {{
-  log_format plain '$status $body_bytes_sent "$http_range" $uri';
+  log_format plain '$status $body_bytes_sent "$http_range" $server_protocol $uri';
   access_log {top}/access.log plain;
   client_body_temp_path {top}/t1; proxy_temp_path {top}/t2; fastcgi_temp_path {top}/t3;
   uwsgi_temp_path {top}/t4; scgi_temp_path {top}/t5;
@@ -48,7 +48,7 @@ http {{
   limit_req_status 429;
   server {{
     listen 127.0.0.1:{port};
-    listen 127.0.0.1:{secure} ssl;
+    listen 127.0.0.1:{secure} ssl http2;
     ssl_certificate {top}/cert.pem;
     ssl_certificate_key {top}/key.pem;
     root {top}/www;
@@ -100,6 +100,10 @@ class Nginx:
         """Status, bytes of the body and path of each so far."""
         lines = (self.top / "access.log").read_text().splitlines()
         return [(int(w[0]), int(w[1]), w[-1]) for w in map(str.split, lines)]
+
+    def protocols(self) -> set[str]:
+        lines = (self.top / "access.log").read_text().splitlines()
+        return {line.split()[-2] for line in lines}
 
     def moved(self) -> int:
         return sum(count for _, count, _ in self.requests())

@@ -153,6 +153,14 @@ def test_30_6_certificates_are_verified(web, ctxfs):
     assert missing.returncode == 2 and b"/none.pem" in missing.stderr
 
 
+def test_30_1_https_is_http_2_if_the_server_has_it(web, ctxfs):
+    web.forget()
+    done = ctxfs("check", web.secure_url("big.safetensors"),
+                 SSL_CERT_FILE=str(web.top / "cert.pem"))
+    assert done.returncode == 0, done.stderr
+    assert web.protocols() == {"HTTP/2.0"}
+
+
 def test_30_1_a_mount_takes_certificates(web, mounted, refused, monkeypatch):
     root = mounted(web.secure_url("big.safetensors"), f"cafile={web.top / 'cert.pem'}")
     assert os.listdir(root / "tensors")
