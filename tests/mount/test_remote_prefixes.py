@@ -5,11 +5,14 @@ import hashlib
 import os
 import re
 import shutil
+import threading
+import time
 
 import pytest
 
 from conftest import GOLDEN, mount_command, run, wait_until
 from remote import (  # noqa: F401  fixtures
+    CTXFS,
     MIB,
     NEEDS_URLS,
     entries,
@@ -21,6 +24,7 @@ from remote import (  # noqa: F401  fixtures
     tensors,
     values,
 )
+from terminal import Terminal
 
 pytestmark = NEEDS_URLS
 
@@ -181,6 +185,29 @@ def test_30_4_a_bucket_of_containers_costs_a_request_for_each(store, ctxfs):
     store.seen.clear()
     check = ctxfs("check", "s3://bucket", **env)
     assert b"200 checked" in check.stdout, check
+
+
+@pytest.mark.parametrize("jobs, least, most", ((1, 1, 1), (8, 2, 8)))
+def test_30_7_check_of_a_prefix_has_jobs_and_progress(jobs, least, most, store, tmp_path):
+    store.buckets["bucket"] = {f"p/{i:03}.cvc": CVC for i in range(40)}
+    counting, asked = threading.Lock(), [0, 0]  # at the moment, and at most
+
+    def before(_):
+        with counting:
+            asked[0] += 1
+            asked[1] = max(asked)
+        time.sleep(0.05)  # one after another, they take longer than a line of progress
+        with counting:
+            asked[0] -= 1
+
+    store.before = before
+    check = Terminal([CTXFS, "check", f"--jobs={jobs}", "s3://bucket/p"],
+                     env=environment(tmp_path, **store_variables(store)))
+    code, printed = check.finish(60)
+    assert code == 0 and "40 checked" in printed
+    assert least <= asked[1] <= most
+    verdict = printed.index("readable")
+    assert re.search(r" % .* left", printed[verdict:]), "verdicts come as they are found"
 
 
 def test_30_5_the_cache_serves_the_objects_of_a_prefix(models, ctxfs):
