@@ -2,6 +2,7 @@
 #include "core/cache/block_files.h"
 
 #include <dirent.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,8 +29,7 @@ std::optional<std::pair<uint64_t, uint64_t>> ParsePair(std::string_view text) {
   if (first.ec != std::errc() || first.ptr == end) return std::nullopt;
   const auto second = std::from_chars(first.ptr + 1, end, parsed.second);
   if (second.ec != std::errc()) return std::nullopt;
-  const std::string again =
-      std::to_string(parsed.first) + "-" + std::to_string(parsed.second);
+  const std::string again = fmt::format("{}-{}", parsed.first, parsed.second);
   return again == text ? std::optional(parsed) : std::nullopt;
 }
 
@@ -89,7 +89,7 @@ bool ReadAll(int fd, uint64_t offset, MutableBytes out) {
 }
 
 std::string FileName(uint64_t first, uint32_t count) {
-  return std::to_string(first) + "-" + std::to_string(count);
+  return fmt::format("{}-{}", first, count);
 }
 
 std::optional<std::pair<uint64_t, uint32_t>> ParseFileName(

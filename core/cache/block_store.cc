@@ -2,6 +2,7 @@
 #include "core/cache/block_store.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -232,8 +233,8 @@ Fd BlockStore::OpenUnfinished(const std::string& digest, std::string* name) {
   if (unseen_ > most_ / kParts) Evict(most_ - most_ / kParts);
   Object* const object = Find(digest, /*create=*/true);
   if (object == nullptr) return Fd(-1);
-  *name = block_files::kUnfinished + std::to_string(::getpid()) + "-" +
-          std::to_string(written_++);
+  *name =
+      fmt::format("{}{}-{}", block_files::kUnfinished, ::getpid(), written_++);
   return Fd(::openat(object->directory.get(), name->c_str(),
                      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
 }

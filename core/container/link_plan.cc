@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/container/link_plan.h"
 
+#include <fmt/core.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -250,10 +251,10 @@ Result<std::vector<uint32_t>> LinkPlan::Hidden(const ReadContext& context) {
 }
 
 std::string LinkWarning(uint64_t count, std::string_view first) {
-  return "link: " + std::to_string(count) +
-         " symbolic links are not shown, because they may lead out of the "
-         "archive or another member has their place; the first is " +
-         Quote(first);
+  return fmt::format(
+      "link: {} symbolic links are not shown, because they may lead out of the "
+      "archive or another member has their place; the first is {}",
+      count, Quote(first));
 }
 
 }  // namespace ctxfs

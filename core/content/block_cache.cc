@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/content/block_cache.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -327,8 +329,9 @@ Result<BlockCache::Lease> BlockCache::Lend(uint64_t bytes) {
   });
   if (others > 0 && others + bytes > std::max(budget_ / 2, kLeast)) {
     return Error{Code::kNoMemory,
-                 "what is kept of other files leaves no room for its " +
-                     std::to_string(bytes) + " bytes (see -o cache=)"};
+                 fmt::format("what is kept of other files leaves no room for "
+                             "its {} bytes (see -o cache=)",
+                             bytes)};
   }
   const MutexLock lock(mutex_);
   EvictTo(Room());

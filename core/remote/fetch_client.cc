@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/remote/fetch_client.h"
 
+#include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -34,9 +35,11 @@ constexpr unsigned kMostRestarts = 8;
 Error Ended() { return {Code::kIo, "the process that fetches URLs has ended"}; }
 
 Error EndedAgain() {
-  return {Code::kIo, "the process that fetches URLs ended " +
-                         std::to_string(kMostRestarts + 1) +
-                         " times while it was at this"};
+  return {
+      Code::kIo,
+      fmt::format(
+          "the process that fetches URLs ended {} times while it was at this",
+          kMostRestarts + 1)};
 }
 
 /// Whether a request failed because some of its granules are not in the cache,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/remote/fetcher.h"
 
+#include <fmt/core.h>
 #include <malloc.h>
 #include <sys/socket.h>
 
@@ -75,9 +76,10 @@ Error NotCached(const Job& job) {
   if (request.page) {
     what = "the listing of " + what;
   } else if (job.asked.length > 0) {
-    what = "bytes " + std::to_string(job.asked.offset) + " to " +
-           std::to_string(job.asked.offset + job.asked.length - 1) + " of " +
-           Quote(WithoutQuery(request.url)) + " are not in the cache";
+    what =
+        fmt::format("bytes {} to {} of {} are not in the cache",
+                    job.asked.offset, job.asked.offset + job.asked.length - 1,
+                    Quote(WithoutQuery(request.url)));
   }
   what += ", and nothing is fetched (-o offline, --offline or CTXFS_OFFLINE)";
   return {Code::kIo, std::move(what), kNoOffset, ENETDOWN};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/remote/listing.h"
 
+#include <fmt/core.h>
 #include <time.h>
 
 #include <algorithm>
@@ -61,9 +62,9 @@ Status ListingBuilder::AddKey(StoreName key) {
   bytes_ += BytesOfName(key);
   if (listing_->names.size() == limits::kDirectoryNames ||
       bytes_ > kMostListingBytes) {
-    return Error{Code::kLimit, "the directory holds more than " +
-                                   std::to_string(listing_->names.size()) +
-                                   " names"};
+    return Error{Code::kLimit,
+                 fmt::format("the directory holds more than {} names",
+                             listing_->names.size())};
   }
   CTXFS_TRY(AdmitGrowth(listing_->names));
   listing_->names.push_back(std::move(key));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/remote/response.h"
 
+#include <fmt/core.h>
 #include <time.h>
 
 #include <algorithm>
@@ -181,10 +182,9 @@ Result<Promise> CheckHead(const ResponseHead& head, const Asked& asked) {
       range->size > asked.offset ? range->size - asked.offset : 0;
   if (range->first != asked.offset ||
       promise.length != std::min(asked.length, left)) {
-    return Lies("sends bytes " + std::to_string(range->first) + " to " +
-                std::to_string(range->last) + " in place of " +
-                std::to_string(asked.offset) + " to " +
-                std::to_string(asked.offset + asked.length - 1));
+    return Lies(fmt::format("sends bytes {} to {} in place of {} to {}",
+                            range->first, range->last, asked.offset,
+                            asked.offset + asked.length - 1));
   }
   if (!head.content_length.empty() &&
       WholeNumber<uint64_t>(head.content_length) != promise.length) {

@@ -4,6 +4,7 @@
 // opens containers, which gets no credentials. The fetcher has credentials and
 // the network, and a fault in this parser must not reach them.
 #include <expat.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>
@@ -171,8 +172,9 @@ class S3Reader {
       return WrongPage("its keys are encoded in an unknown way");
     }
     if (count_ && WholeNumber<uint64_t>(*count_) != page_.keys.size()) {
-      return WrongPage("it has " + std::to_string(page_.keys.size()) +
-                       " names and says " + Printable(count_->substr(0, 20)));
+      return WrongPage(fmt::format("it has {} names and says {}",
+                                   page_.keys.size(),
+                                   Printable(count_->substr(0, 20))));
     }
     if (truncated_ != "true" && truncated_ != "false") {
       return WrongPage("it does not say whether it is the last page");

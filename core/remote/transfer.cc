@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/remote/transfer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -118,8 +120,8 @@ void Transfer::SetTarget(std::chrono::milliseconds timeout,
 void Transfer::SetRange() {
   AddHeader("Accept-Encoding: identity");
   if (asked_.page) return;
-  const std::string range = std::to_string(asked_.offset) + "-" +
-                            std::to_string(asked_.offset + asked_.length - 1);
+  const std::string range =
+      fmt::format("{}-{}", asked_.offset, asked_.offset + asked_.length - 1);
   // libcurl copies it.
   Set(handle(), CURLOPT_RANGE, range.c_str());
   if (!asked_.identity) return;

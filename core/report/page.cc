@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/page.h"
 
+#include <fmt/core.h>
+
 #include <cstddef>
 #include <string_view>
 #include <utility>
@@ -65,8 +67,8 @@ std::string PageData(ReportDepth depth,
                      uint64_t left_out) {
   constexpr const char* kNames[] = {"index", "sampled", "exact"};
   std::string data =
-      std::string("{\"depth\":\"") + kNames[static_cast<size_t>(depth)] +
-      "\",\"left_out\":" + std::to_string(left_out) + ",\"containers\":[";
+      fmt::format("{{\"depth\":\"{}\",\"left_out\":{},\"containers\":[",
+                  kNames[static_cast<size_t>(depth)], left_out);
   for (size_t i = 0; i < containers.size(); ++i) {
     data += (i == 0 ? "" : ",\n") + containers[i];
   }

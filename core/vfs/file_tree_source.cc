@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vfs/file_tree_source.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "core/container/link_plan.h"
@@ -152,10 +154,11 @@ Result<std::string> FileTreeSource::ReadLink(Node node) const {
   if (files->Type(link) != NodeType::kLink) return TreeSource::ReadLink(node);
   std::string target = files->LinkTarget(link);
   if (target.size() <= kMostLinkTarget) return target;
-  return Error{Code::kLimit, "the target of the link has " +
-                                 std::to_string(target.size()) +
-                                 " bytes, and the kernel takes " +
-                                 std::to_string(kMostLinkTarget)};
+  return Error{
+      Code::kLimit,
+      fmt::format(
+          "the target of the link has {} bytes, and the kernel takes {}",
+          target.size(), kMostLinkTarget)};
 }
 
 }  // namespace ctxfs

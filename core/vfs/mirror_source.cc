@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vfs/mirror_source.h"
 
+#include <fmt/core.h>
+
 #include <optional>
 #include <utility>
 
@@ -103,9 +105,9 @@ Result<SourcePtr> MirrorSource::OpenSourceOf(Inode inode) const {
   }
   if (!Descriptors::HaveRoom(1)) {
     return Error{Code::kTooManyFiles,
-                 "not opened: " + std::to_string(Descriptors::held()) +
-                     " files are open, which is all that the daemon's limit "
-                     "on descriptors allows"};
+                 fmt::format("not opened: {} files are open, which is all that "
+                             "the daemon's limit on descriptors allows",
+                             Descriptors::held())};
   }
   Result<SourcePtr> source =
       mirror_->OpenFound(found, rules_.open.source_options());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vfs/open_container.h"
 
+#include <fmt/core.h>
+
 #include "core/container/cut_file.h"
 #include "core/container/unreadable.h"
 #include "core/io/digesting_source.h"
@@ -26,8 +28,8 @@ std::string SalvageHint(std::shared_ptr<const Source> source,
     if (table->access(i) != Access::kUnreadable) ++readable;
   }
   if (readable == 0) return hint;
-  return hint + "; with -o salvage " + std::to_string(readable) + " of " +
-         std::to_string(entries) + " entries can be opened";
+  return fmt::format("{}; with -o salvage {} of {} entries can be opened", hint,
+                     readable, entries);
 }
 
 }  // namespace

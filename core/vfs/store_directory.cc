@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vfs/store_directory.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <optional>
@@ -103,9 +105,9 @@ Result<StoreDirectory::ShownPtr> StoreDirectory::ShownIn(
   }
   if (listing->left_out > 0) {
     Log(LogLevel::kWarning,
-        Quote(url) + ": names left out because no URL can have them: " +
-            std::to_string(listing->left_out) + ", the first is '" +
-            listing->first_left_out + "'");
+        fmt::format("{}: names left out because no URL can have them: {}, the "
+                    "first is '{}'",
+                    Quote(url), listing->left_out, listing->first_left_out));
   }
   auto shown = std::make_shared<const Shown>(std::move(listing));
   const MutexLock lock(mutex_);

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -251,11 +252,10 @@ Status SystemDirectory::VisitFile(const Opened& opened, const std::string& name,
     return errno == ENOENT ? Status() : visit({name, Name::Type::kUnknown});
   }
   if (!S_ISREG(st.st_mode)) return {};
-  return visit(
-      {name,
-       Name::Type::kFile,
-       {.identity = FileIdentity::Of(st),
-        .path = "/proc/self/fd/" + std::to_string(opened.fd) + "/" + name}});
+  return visit({name,
+                Name::Type::kFile,
+                {.identity = FileIdentity::Of(st),
+                 .path = fmt::format("/proc/self/fd/{}/{}", opened.fd, name)}});
 }
 
 Status SystemDirectory::VisitDirectory(const Opened& opened,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ctxfs cache: what is kept on disk of objects of servers.
+#include <fmt/core.h>
+
 #include <cstdio>
 #include <string>
 
@@ -33,8 +35,8 @@ void PrintLine(const DiskCache& cache, const std::string& text) {
 
 /// "51 blocks of 2 objects".
 std::string Counts(const StoreContents& contents) {
-  return std::to_string(contents.blocks) + " blocks of " +
-         std::to_string(contents.objects) + " objects";
+  return fmt::format("{} blocks of {} objects", contents.blocks,
+                     contents.objects);
 }
 
 void PrintJson(const DiskCache& cache) {
@@ -66,7 +68,7 @@ int RunCacheClear(const Arguments& /*arguments*/) {
   if (!cache) return Fail(cache.error());
   const StoreContents removed = cache->contents.value_or(StoreContents{});
   PrintLine(*cache,
-            std::to_string(removed.bytes) + " bytes freed, " + Counts(removed));
+            fmt::format("{} bytes freed, {}", removed.bytes, Counts(removed)));
   return 0;
 }
 
@@ -83,9 +85,7 @@ class Warmer {
 
   void PrintCounts() {
     progress_.Clear();
-    std::puts((std::to_string(files_) + " files (" + std::to_string(bytes_) +
-               " bytes) read")
-                  .c_str());
+    std::puts(fmt::format("{} files ({} bytes) read", files_, bytes_).c_str());
   }
 
  private:

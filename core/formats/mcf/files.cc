@@ -2,6 +2,8 @@
 //
 // The files of an MCF model (docs/mcf.md, section 13): tensors/,
 // views/dequantized/, .ctxfs/raw/sections/, and documents.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -219,9 +221,8 @@ std::optional<ArrayInfo> McfContainer::ArrayOf(uint32_t entry) const {
 
 Result<std::string> McfContainer::TensorsJson(
     const ReadContext& context) const {
-  std::string text = "{\"count\":" + std::to_string(tensor_count_) +
-                     ",\"flags\":" + std::to_string(tensor_flags_) +
-                     ",\"tensors\":[";
+  std::string text = fmt::format("{{\"count\":{},\"flags\":{},\"tensors\":[",
+                                 tensor_count_, tensor_flags_);
   for (uint32_t i = 0; i < tensor_count_; ++i) {
     const McfTensor tensor = Tensor(i);
     CTXFS_TRY(CheckAt(context, i));

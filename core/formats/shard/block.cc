@@ -2,6 +2,8 @@
 //
 // The stored bytes of an entry, decoded and verified (docs/shard.md, sections 9
 // and 10).
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -218,10 +220,9 @@ std::optional<Error> ShardContainer::TooLarge(const ShardRecord& record,
     return std::nullopt;
   }
   if (!in_memory && Streams(record)) return std::nullopt;
-  return Error{Code::kLimit, "decodes " + std::to_string(record.disk_size) +
-                                 " bytes to " + std::to_string(size) +
-                                 ", over the limit of " +
-                                 std::to_string(limits::kDecodedBytes)};
+  return Error{Code::kLimit,
+               fmt::format("decodes {} bytes to {}, over the limit of {}",
+                           record.disk_size, size, limits::kDecodedBytes)};
 }
 
 Result<std::shared_ptr<const Block>> ShardContainer::OpenStoredBlock(

@@ -4,6 +4,8 @@
 //
 //   entry_metadata[NAME].extra.ctxfs.encryption
 //   entry_metadata[NAME].extra.ctxfs.delta
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -99,8 +101,8 @@ Status ShardContainer::ReadConventions(const ReadContext& context) {
   }
   if (visitor.too_many()) {
     return Error{Code::kLimit,
-                 "metadata: conventions of more than " +
-                     std::to_string(limits::kConventionValues) + " values",
+                 fmt::format("metadata: conventions of more than {} values",
+                             limits::kConventionValues),
                  start};
   }
   for (uint32_t entry = 0; entry < entry_count(); ++entry) {

@@ -2,6 +2,8 @@
 //
 // Descriptions of a Shard container and its entries: info.json, the records of
 // index.json, and the metadata section (docs/shard.md, sections 4, 5 and 11).
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -41,7 +43,7 @@ std::string ContentTypeText(uint16_t type) {
   std::string name = "unknown";
   if (type < std::size(kNames)) name = kNames[type];
   if (type >= kUser) name = "user:" + std::to_string(type - kUser);
-  return std::to_string(type) + " " + name;
+  return fmt::format("{} {}", type, name);
 }
 
 /// Reads the bytes from `start` on, at most limits::kJsonBytes; none if `start`
@@ -89,10 +91,11 @@ Result<uint64_t> MetadataLength(const Source& source, uint64_t start) {
       WalkJson(AsText(text.span()), JsonDialect::kStandard, values);
   if (!length) return AtMetadata(std::move(length).error(), start);
   if (values.too_many()) {
-    return AtMetadata({Code::kLimit, "JSON of more than " +
-                                         std::to_string(limits::kJsonValues) +
-                                         " values is over the limit"},
-                      start);
+    return AtMetadata(
+        {Code::kLimit,
+         fmt::format("JSON of more than {} values is over the limit",
+                     limits::kJsonValues)},
+        start);
   }
   const auto follows = AsText(text.span()).substr(*length);
   return uint64_t{

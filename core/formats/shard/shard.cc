@@ -12,6 +12,8 @@
 //   schema_offset         metadata: one JSON value, up to the end of the file
 #include "core/formats/shard/shard.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -95,32 +97,31 @@ Status ShardContainer::ReadHeader(const ReadContext& /*context*/) {
 
   if (header_.version != 2) {
     return Error{Code::kVersion,
-                 "Shard version " + std::to_string(header_.version) +
-                     " is not supported, only 2 is",
+                 fmt::format("Shard version {} is not supported, only 2 is",
+                             header_.version),
                  kVersionAt};
   }
   if (header_.index_entry_size != kRecordSize) {
-    return Error{Code::kCorrupt,
-                 "index_entry_size is " +
-                     std::to_string(header_.index_entry_size) + ", not 48",
-                 kEntrySizeAt};
+    return Error{
+        Code::kCorrupt,
+        fmt::format("index_entry_size is {}, not 48", header_.index_entry_size),
+        kEntrySizeAt};
   }
   if (header_.entry_count > limits::kEntries) {
-    return OverLimit(
-        "entry_count " + std::to_string(header_.entry_count) + " is",
-        limits::kEntries, kEntryCountAt);
+    return OverLimit(fmt::format("entry_count {} is", header_.entry_count),
+                     limits::kEntries, kEntryCountAt);
   }
   Need(header_.total_file_size);
   if (header_.total_file_size != size) {
     const char* how = header_.total_file_size > size
                           ? "truncated"
                           : "followed by other bytes";
-    return Fault({Code::kCorrupt,
-                  std::string("the container is ") + how +
-                      ": total_file_size " +
-                      std::to_string(header_.total_file_size) +
-                      ", but the file has " + std::to_string(size),
-                  kTotalSizeAt});
+    return Fault(
+        {Code::kCorrupt,
+         fmt::format(
+             "the container is {}: total_file_size {}, but the file has {}",
+             how, header_.total_file_size, size),
+         kTotalSizeAt});
   }
   return {};
 }
@@ -129,8 +130,8 @@ Status ShardContainer::ReadIndex(const ReadContext& context) {
   const uint64_t bytes = kRecordSize * header_.entry_count;
   if (!InBounds(kHeaderSize, bytes, source()->size())) {
     return Error{Code::kCorrupt,
-                 "the file ends within the index of " +
-                     std::to_string(header_.entry_count) + " entries",
+                 fmt::format("the file ends within the index of {} entries",
+                             header_.entry_count),
                  kEntryCountAt};
   }
   index_ = CTXFS_TRY(
@@ -148,10 +149,12 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
     const bool inverted = start > end;
     CTXFS_TRY(Fault(
         {Code::kCorrupt,
-         inverted ? "string_table_offset " + std::to_string(start) +
-                        " is after data_section_offset " + std::to_string(end)
-                  : "data_section_offset " + std::to_string(end) +
-                        " is past the end at " + std::to_string(size),
+         inverted
+             ? fmt::format(
+                   "string_table_offset {} is after data_section_offset {}",
+                   start, end)
+             : fmt::format("data_section_offset {} is past the end at {}", end,
+                           size),
          inverted ? kStringTableAt : kDataSectionAt}));
     // Salvage: names may end at the end of the file (none if the offsets are
     // out of order), and data may start right after the index.
@@ -178,14 +181,13 @@ Status ShardContainer::ReadNames(const ReadContext& context) {
   }
   if (total > limits::kNameBytes || used > limits::kNameBytes) {
     return OverLimit(
-        "names of " + std::to_string(std::max(used, total)) + " bytes are",
+        fmt::format("names of {} bytes are", std::max(used, total)),
         limits::kNameBytes, kStringTableAt);
   }
   if (outside > 0) {
-    Warn({std::to_string(outside) +
-              " names are outside the string table, the first "
-              "that of entry " +
-              std::to_string(first_outside),
+    Warn({fmt::format("{} names are outside the string table, the first that "
+                      "of entry {}",
+                      outside, first_outside),
           ShardRecord::At(first_outside, kNameOffsetAt), Severity::kDamage});
   }
   names_ = CTXFS_TRY(
@@ -275,7 +277,7 @@ ShardRecord ShardContainer::Record(uint32_t entry) const {
 
 std::string ShardContainer::Label(uint32_t entry) const {
   const std::optional<std::string_view> name = EntryName(entry);
-  return "entry " + std::to_string(entry) + (name ? " " + Quote(*name) : "");
+  return fmt::format("entry {}{}", entry, name ? " " + Quote(*name) : "");
 }
 
 std::optional<std::string_view> ShardContainer::EntryName(
@@ -297,14 +299,14 @@ std::optional<Error> ShardContainer::EntryFault(uint32_t entry) const {
                  ShardRecord::At(entry, kDataOffsetAt)};
   };
   if (record.data_offset < data_floor_) {
-    return fault(": data_offset " + std::to_string(record.data_offset) +
-                 " is before the data section at " +
-                 std::to_string(data_floor_));
+    return fault(
+        fmt::format(": data_offset {} is before the data section at {}",
+                    record.data_offset, data_floor_));
   }
   if (!InBounds(record.data_offset, record.disk_size, source()->size())) {
-    return fault(": " + std::to_string(record.disk_size) + " bytes at " +
-                 std::to_string(record.data_offset) + " run past the end at " +
-                 std::to_string(source()->size()));
+    return fault(fmt::format(": {} bytes at {} run past the end at {}",
+                             record.disk_size, record.data_offset,
+                             source()->size()));
   }
   // Without a checksum nothing tells to which entry the shared bytes belong.
   if (!overlapping_.empty() && overlapping_[entry] && !StoredChecksum(record)) {

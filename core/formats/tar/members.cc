@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/tar/members.h"
 
+#include <fmt/core.h>
 #include <xxhash.h>
 
 #include <random>
@@ -13,12 +14,14 @@ namespace ctxfs::tar {
 
 Status Members::Add(Kind kind, Extent extent, std::string_view name) {
   if (members_.size() >= kMostMembers) {
-    return Error{Code::kLimit, "the archive has more than " +
-                                   std::to_string(kMostMembers) + " members"};
+    return Error{
+        Code::kLimit,
+        fmt::format("the archive has more than {} members", kMostMembers)};
   }
   if (name.size() > kMostNameBytes - names_.size()) {
-    return Error{Code::kLimit, "the names of the members take more than " +
-                                   std::to_string(kMostNameBytes) + " bytes"};
+    return Error{Code::kLimit,
+                 fmt::format("the names of the members take more than {} bytes",
+                             kMostNameBytes)};
   }
   CTXFS_TRY(AdmitGrowth(names_, name.size()));
   Member member{};
@@ -36,9 +39,9 @@ Status Members::AddSymlink(Extent extent, std::string_view name,
                            std::string_view target) {
   if (name.size() + target.size() > kMostNameBytes - names_.size()) {
     return Error{Code::kLimit,
-                 "the names of the members and the targets of "
-                 "links take more than " +
-                     std::to_string(kMostNameBytes) + " bytes"};
+                 fmt::format("the names of the members and the targets of "
+                             "links take more than {} bytes",
+                             kMostNameBytes)};
   }
   extent.size = target.size();
   CTXFS_TRY(Add(Kind::kSymlink, extent, name));

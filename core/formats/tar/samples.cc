@@ -67,7 +67,7 @@ class Sample {
     const auto [known, fresh] = next_.try_emplace(extension, 2);
     if (fresh) return extension;
     while (true) {
-      std::string marked = extension + "~" + std::to_string(known->second++);
+      std::string marked = fmt::format("{}~{}", extension, known->second++);
       if (next_.try_emplace(marked, 2).second) return marked;
     }
   }
@@ -120,9 +120,9 @@ Result<uint32_t> Samples::EndOfSample(uint32_t first,
     if (key && *key != own) return i;
     key = own;
     if (++in_sample > kMostOfSample) {
-      return Error{Code::kLimit, "sample " + Quote(own) + " has more than " +
-                                     std::to_string(kMostOfSample) +
-                                     " members"};
+      return Error{Code::kLimit,
+                   fmt::format("sample {} has more than {} members", Quote(own),
+                               kMostOfSample)};
     }
   }
   return members_->count();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/tar/sparse.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -105,8 +107,8 @@ SparseMap SparseBuilder::Finish(uint64_t size, const Extent& data) && {
   uint64_t stored = 0;
   for (SparsePart& part : map_.parts) {
     if (!InBounds(stored, part.size, data.size)) {
-      Fail("its parts are more than the " + std::to_string(data.size) +
-           " bytes that are stored");
+      Fail(fmt::format("its parts are more than the {} bytes that are stored",
+                       data.size));
       break;
     }
     part.at = data.at + stored;

@@ -9,6 +9,8 @@
 //   ...  further members; members of types x, g, L and K are long names and
 //        other properties of those that follow
 //   end  two blocks of zeros, or more
+#include <fmt/core.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -130,8 +132,7 @@ void Archive::Conclude(const Walk& walk) {
     warning += ": ";
     warning += text;
     if (found->second.count > 1) {
-      warning +=
-          ": " + std::to_string(found->second.count) + " times, first here";
+      warning += fmt::format(": {} times, first here", found->second.count);
     }
     Warn({std::move(warning), found->second.offset});
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/tar/walk.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -42,9 +44,8 @@ Error Walk::At(Error error) const {
 
 Error Walk::Truncated(uint64_t at, uint64_t size, std::string what) {
   needed_ = CheckedAdd(at, size).value_or(UINT64_MAX);
-  return At({Code::kCorrupt, "truncated: " + std::move(what) +
-                                 " run past the end at " +
-                                 std::to_string(source_.size())});
+  return At({Code::kCorrupt, fmt::format("truncated: {} run past the end at {}",
+                                         what, source_.size())});
 }
 
 void Walk::AddNote(std::string_view key, uint64_t offset) {
@@ -104,10 +105,11 @@ Status Walk::MeetExtension(const Header& header) {
   const Result<uint64_t> size = header.size();
   if (!size) return At(size.error());
   if (type != 'g' && ++pending_.headers > kMostChained) {
-    return At({Code::kCorrupt, "pax: more than " +
-                                   std::to_string(kMostChained) +
-                                   " headers of type x, L and K before one "
-                                   "member"});
+    return At(
+        {Code::kCorrupt,
+         fmt::format(
+             "pax: more than {} headers of type x, L and K before one member",
+             kMostChained)});
   }
   Result<std::string> data = ReadExtension(*size);
   if (!data) return At(std::move(data).error());
@@ -124,9 +126,10 @@ Status Walk::MeetExtension(const Header& header) {
                    at_ + kBlock + parsed.error().offset};
     }
     if (global_.bytes() > kMostExtension) {
-      return At({Code::kLimit, "pax: global headers of more than " +
-                                   std::to_string(kMostExtension) +
-                                   " bytes are in force"});
+      return At(
+          {Code::kLimit,
+           fmt::format("pax: global headers of more than {} bytes are in force",
+                       kMostExtension)});
     }
   }
   at_ = std::min(at_ + kBlock + Padded(*size), source_.size());
@@ -140,10 +143,11 @@ Result<std::string> Walk::ReadExtension(uint64_t size) {
                      std::to_string(size) + " bytes of an extended header");
   }
   if (size > kMostExtension) {
-    return Error{Code::kLimit, "a long name or pax header of " +
-                                   std::to_string(size) +
-                                   " bytes is over the limit of " +
-                                   std::to_string(kMostExtension)};
+    return Error{
+        Code::kLimit,
+        fmt::format(
+            "a long name or pax header of {} bytes is over the limit of {}",
+            size, kMostExtension)};
   }
   std::string data;
   CTXFS_TRY(HeapAllowance::Admit(size));
@@ -195,9 +199,9 @@ Status Walk::Place(Subject& subject) {
   subject.data.at = data_at_;
   const uint64_t size = subject.data.size;
   if (!InBounds(data_at_, size, source_.size())) {
-    return Truncated(data_at_, size,
-                     "member " + Quote(subject.path) + ": its " +
-                         std::to_string(size) + " bytes");
+    return Truncated(
+        data_at_, size,
+        fmt::format("member {}: its {} bytes", Quote(subject.path), size));
   }
   subject.next = std::min(data_at_ + Padded(subject.data.size), source_.size());
   return {};
@@ -208,9 +212,9 @@ Status Walk::CountNames(const Subject& subject) {
   // name all members.
   name_bytes_ += subject.path.size() + subject.link.size();
   if (name_bytes_ <= source_.size()) return {};
-  return At(
-      {Code::kLimit, "the names of the members take more bytes than the " +
-                         std::to_string(source_.size()) + " of the archive"});
+  return At({Code::kLimit, fmt::format("the names of the members take more "
+                                       "bytes than the {} of the archive",
+                                       source_.size())});
 }
 
 Status Walk::MeetMember(const Header& header, const ReadContext& context) {

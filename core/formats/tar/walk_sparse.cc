@@ -8,6 +8,8 @@
 // of pax    0.0 and 0.1: records of the pax header
 //           1.0: decimal lines before the data, filled up to whole blocks: the
 //           count of parts, then offset and size of each
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -149,9 +151,10 @@ void Walk::LimitHoles(SparseMap& map) {
     return;
   }
   map = {};
-  map.fault = "the holes of sparse members have more than " +
-              std::to_string(most) +
-              " bytes, which is 64 GiB and 1032 bytes for each of the archive";
+  map.fault = fmt::format(
+      "the holes of sparse members have more than {} bytes, which is 64 GiB "
+      "and 1032 bytes for each of the archive",
+      most);
 }
 
 }  // namespace ctxfs::tar

@@ -10,6 +10,8 @@
 //   TOP/constants.pkl, constants/KEY, code/   of TorchScript
 #include "core/formats/torch/checkpoint.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -211,8 +213,10 @@ void Checkpoint::WarnOfMissingChecksums() {
     if (member.crc == 0 && member.size > 0) ++missing;
   }
   if (missing == 0) return;
-  Warn({"no_crc: " + std::to_string(missing) +
-        " records were written without a checksum and cannot be verified"});
+  Warn(
+      {fmt::format("no_crc: {} records were written without a checksum and "
+                   "cannot be verified",
+                   missing)});
 }
 
 Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
@@ -245,7 +249,7 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
     Error error = pickle.error();
     if (error.offset != kNoOffset) {
       // The warning's own offset is that of the record.
-      error.what += ", at byte " + std::to_string(error.offset) + " of it";
+      error.what += fmt::format(", at byte {} of it", error.offset);
     }
     return refuse(error);
   }
@@ -271,7 +275,7 @@ Status Checkpoint::AddPickle(Which which, const Pickle& pickle,
   pickles_[which].first_tensor = tensors_.size();
   if (too_many_) {
     return Error{Code::kLimit,
-                 "more than " + std::to_string(kMostTensors) + " tensors"};
+                 fmt::format("more than {} tensors", kMostTensors)};
   }
   return AddFound(pickle, std::move(found), storages, context);
 }
@@ -318,18 +322,19 @@ void Checkpoint::WarnOfFaults() {
     if (fault->starts_with("too_large")) ++too_large;
   }
   if (too_large > 0) {
-    Warn({"too_large: " + std::to_string(too_large) +
-          " tensors are larger than their storages and than 1 GiB"});
+    Warn({fmt::format(
+        "too_large: {} tensors are larger than their storages and than 1 GiB",
+        too_large)});
   }
   if (over_limit > 0) {
-    Warn({"repeated: " + std::to_string(over_limit) +
-          " tensors are not readable, because tensors show bytes of storages "
-          "again, and more than " +
-          std::to_string(MostRepeated()) + " of them"});
+    Warn(
+        {fmt::format("repeated: {} tensors are not readable, because tensors "
+                     "show bytes of storages again, and more than {} of them",
+                     over_limit, MostRepeated())});
   }
   if (unreadable > 0) {
-    Warn({"unreadable: " + std::to_string(unreadable) +
-              " tensors do not lie in their storages",
+    Warn({fmt::format("unreadable: {} tensors do not lie in their storages",
+                      unreadable),
           kNoOffset, Severity::kDamage});
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/torch/global_names.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -14,8 +16,8 @@ namespace {
 /// A name as it is listed.
 std::string ShortName(std::string_view name) {
   if (name.size() <= kMostListedName) return std::string(name);
-  return std::string(name.substr(0, kMostListedName)) + "... (" +
-         std::to_string(name.size()) + " bytes)";
+  return fmt::format("{}... ({} bytes)", name.substr(0, kMostListedName),
+                     name.size());
 }
 
 }  // namespace

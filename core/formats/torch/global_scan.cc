@@ -4,6 +4,8 @@
 // are known, because STACK_GLOBAL takes its names from there.
 #include "core/formats/torch/global_scan.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cstdio>
 #include <optional>
@@ -118,7 +120,7 @@ Result<bool> GlobalScan::Run(uint64_t& end) {
 }
 
 void GlobalScan::GiveUp(const std::string& why) {
-  names_.SetIncomplete(why + " at byte " + std::to_string(input_.at()));
+  names_.SetIncomplete(fmt::format("{} at byte {}", why, input_.at()));
   stopped_ = true;
 }
 

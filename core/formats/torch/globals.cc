@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What loading a checkpoint would import (docs/torch.md, section 12).
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -99,10 +101,9 @@ void Checkpoint::WarnOfGlobals() {
   const uint64_t count = globals_.Count();
   if (count > kMostGlobals) {
     const bool more = count > kMostCounted;
-    Warn({"many_globals: the pickle names " +
-          std::string(more ? "more than " : "") +
-          Counted(more ? kMostCounted : count) + ", and " +
-          std::to_string(kMostGlobals) + " are listed"});
+    Warn({fmt::format("many_globals: the pickle names {}{}, and {} are listed",
+                      more ? "more than " : "",
+                      Counted(more ? kMostCounted : count), kMostGlobals)});
   }
 }
 

@@ -5,6 +5,8 @@
 //
 //   magic number, protocol, a dict about the system, the object, a list of keys
 //   for each key: i64 number of elements, then the elements, little-endian
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -172,10 +174,11 @@ Status Checkpoint::WarnOfLegacyEnd(uint64_t at) {
   const Buffer head = CTXFS_TRY(
       ReadBuffer(*source(), at, std::min<uint64_t>(more, limits::kProbeBytes),
                  "bytes after the storages"));
-  Warn({"bytes_after: " + std::to_string(more) +
-            " bytes after the last storage are not shown" +
-            (StartsLegacy(head.span()) ? ", and start like a checkpoint" : ""),
-        at, Severity::kPartial});
+  Warn(
+      {fmt::format(
+           "bytes_after: {} bytes after the last storage are not shown{}", more,
+           StartsLegacy(head.span()) ? ", and start like a checkpoint" : ""),
+       at, Severity::kPartial});
   return {};
 }
 
@@ -188,9 +191,9 @@ Status Checkpoint::PlaceLegacy(uint64_t width, int64_t elements,
       CTXFS_TRY(ReadBuffer(*source(), at, kCountBytes, "number of elements"));
   const auto count = static_cast<int64_t>(LoadLe<uint64_t>(bytes.data()));
   if (count < 0 || count != elements) {
-    return Error{Code::kCorrupt, "it has " + std::to_string(count) +
-                                     " elements, and the pickle says " +
-                                     std::to_string(elements)};
+    return Error{Code::kCorrupt,
+                 fmt::format("it has {} elements, and the pickle says {}",
+                             count, elements)};
   }
   const std::optional<uint64_t> size =
       CheckedMul(static_cast<uint64_t>(count), width);

@@ -4,6 +4,8 @@
 // is an operation of PickleMachine.
 #include "core/formats/torch/pickle.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -107,8 +109,8 @@ Bytes PickleReader::Take(uint64_t size) {
   if (machine_.failed()) return {};
   if (size > input_.remaining()) {
     if (input_.ends_at_limit()) {
-      machine_.Fail("the pickle is over the limit of " +
-                        std::to_string(kMostPickleBytes) + " bytes",
+      machine_.Fail(fmt::format("the pickle is over the limit of {} bytes",
+                                kMostPickleBytes),
                     Code::kLimit);
     } else {
       machine_.Fail("the pickle is cut off");
@@ -156,7 +158,7 @@ size_t PickleReader::TakeText(uint64_t size) {
 
 void PickleReader::CheckProtocol(uint64_t protocol) {
   if (protocol >= 2 && protocol <= 5) return;
-  machine_.Fail("protocol " + std::to_string(protocol) + " is not 2 to 5");
+  machine_.Fail(fmt::format("protocol {} is not 2 to 5", protocol));
 }
 
 void PickleReader::Stop() {
@@ -166,8 +168,8 @@ void PickleReader::Stop() {
 
 void PickleReader::PushLong(uint64_t size) {
   if (size > kMostIntegerBytes) {
-    return machine_.Fail("an integer of " + std::to_string(size) +
-                         " bytes is over the limit");
+    return machine_.Fail(
+        fmt::format("an integer of {} bytes is over the limit", size));
   }
   machine_.PushInteger(TakeText(size));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/torch/pickle_machine.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/text.h"
@@ -19,7 +21,7 @@ void PickleMachine::FailWith(Error error) {
 
 NodeId PickleMachine::Add(Node node) {
   if (pickle_.nodes_.size() >= kMostNodes) {
-    Fail("more than " + std::to_string(kMostNodes) + " values", Code::kLimit);
+    Fail(fmt::format("more than {} values", kMostNodes), Code::kLimit);
     return 0;
   }
   if (!MayGrow(pickle_.nodes_)) return 0;
@@ -124,14 +126,13 @@ void PickleMachine::Recall(uint64_t key) {
   if (const std::optional<NodeId> value = memo_.Get(key)) {
     return PushNode(*value);
   }
-  Fail("memo key " + std::to_string(key) + " is not set");
+  Fail(fmt::format("memo key {} is not set", key));
 }
 
 void PickleMachine::Link(NodeId node, uint32_t& first, uint32_t& last) {
   if (failed()) return;
   if (pickle_.links_.size() >= kMostNodes) {
-    return Fail("more than " + std::to_string(kMostNodes) + " elements",
-                Code::kLimit);
+    return Fail(fmt::format("more than {} elements", kMostNodes), Code::kLimit);
   }
   if (!MayGrow(pickle_.links_)) return;
   const auto link = static_cast<uint32_t>(pickle_.links_.size());

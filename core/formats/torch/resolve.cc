@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where a tensor's elements are in its storage (docs/torch.md, section 6).
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -60,8 +62,8 @@ std::optional<uint64_t> BytesOf(const StorageId& id, int64_t elements) {
 std::string FindPart(const StorageId& id, uint64_t stored, uint64_t& start,
                      uint64_t& room) {
   if (BytesOf(id, id.elements) != std::optional<uint64_t>(stored)) {
-    return "its storage has " + std::to_string(stored) +
-           " bytes, which is not what the pickle says";
+    return fmt::format(
+        "its storage has {} bytes, which is not what the pickle says", stored);
   }
   room = stored;
   if (!id.view_size) return {};
@@ -157,8 +159,8 @@ std::string Checkpoint::Place(const TensorId& id, const Storage& storage,
     return "its offset, a size or a stride is negative";
   }
   if (shape->size() != strides->size()) {
-    return "it has " + std::to_string(shape->size()) + " sizes, but " +
-           std::to_string(strides->size()) + " strides";
+    return fmt::format("it has {} sizes, but {} strides", shape->size(),
+                       strides->size());
   }
   layout.offset = *offset;
   layout.shape = parts.extents.Share(std::move(*shape));
@@ -190,10 +192,10 @@ std::shared_ptr<const Layout> Checkpoint::Charge(
   auto refused = std::make_shared<Layout>(*layout);
   refused->over_limit = true;
   refused->size = 0;
-  refused->fault = parts.faults.Share(
-      "repeated: tensors show bytes of storages again, and more than " +
-      std::to_string(MostRepeated()) +
-      " of them, which is 4 GiB and 16 bytes for each of the file");
+  refused->fault = parts.faults.Share(fmt::format(
+      "repeated: tensors show bytes of storages again, and more than {} of "
+      "them, which is 4 GiB and 16 bytes for each of the file",
+      MostRepeated()));
   return refused;
 }
 

@@ -2,6 +2,8 @@
 //
 // Tensors in the value of a pickle: found under the name of their place, or
 // written as the path that they are shown at.
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "core/base/heap_allowance.h"
@@ -16,7 +18,7 @@ void ValueWalk::Tensor(const TensorId& tensor, PlaceId place,
   const size_t number = tensors_++;
   if (writes()) return text_.Value((*shown_at_)(number));
   if (found_->size() >= kMostTensors) {
-    return Fail("more than " + std::to_string(kMostTensors) + " tensors");
+    return Fail(fmt::format("more than {} tensors", kMostTensors));
   }
   std::string path = PathTo(place, kMostTensorNames - name_bytes_);
   if (place == kRootPlace && prefix_.empty()) path = "tensor";

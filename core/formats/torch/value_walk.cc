@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/torch/value_walk.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -17,8 +19,10 @@ ValueWalk::ValueWalk(const Pickle& pickle, const ReadContext& context,
     : pickle_(pickle),
       context_(context),
       text_(writes ? kMostValueText : 0,
-            {Code::kLimit, "value_too_large: the text is over the limit of " +
-                               std::to_string(kMostValueText) + " bytes"}),
+            {Code::kLimit,
+             fmt::format(
+                 "value_too_large: the text is over the limit of {} bytes",
+                 kMostValueText)}),
       places_(pickle),
       seen_(pickle.count(), kNoPlace) {}
 

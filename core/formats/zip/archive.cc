@@ -4,6 +4,8 @@
 //
 // A local header, 30 bytes: "PK\3\4", fields that the directory has as well,
 // and at 26 the lengths of name and extra field, which follow; then the data.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -138,9 +140,9 @@ Result<uint64_t> Archive::DataOffset(uint32_t number) const {
   }
   const uint64_t data = one.header + kLocalSize + name_length + extra_length;
   if (!InBounds(data, one.stored_size, one.end)) {
-    return bad("overlap: its " + std::to_string(one.stored_size) +
-               " bytes at " + std::to_string(data) +
-               " reach into what follows at " + std::to_string(one.end));
+    return bad(
+        fmt::format("overlap: its {} bytes at {} reach into what follows at {}",
+                    one.stored_size, data, one.end));
   }
   return data;
 }

@@ -4,6 +4,8 @@
 // 6) and equal names (section 9); and the warnings.
 #include "core/formats/zip/collector.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -57,8 +59,8 @@ struct Count {
     offset = member.header;
   }
   Warning Of(const std::string& what, Severity severity) const {
-    return {what + " of " + std::to_string(members) +
-                " members, the first is " + example,
+    return {fmt::format("{} of {} members, the first is {}", what, members,
+                        example),
             offset, severity};
   }
 };
@@ -89,8 +91,8 @@ Status Collector::Add(Member member, std::string_view name, Bytes extra,
       zip::ShownName(name, (member.flags & kUtf8Flag) != 0, extra);
   if (names.size() + name.size() + shown.size() > kMostNameBytes) {
     return Error{Code::kLimit,
-                 "the names of members have more than " +
-                     std::to_string(kMostNameBytes) + " bytes",
+                 fmt::format("the names of members have more than {} bytes",
+                             kMostNameBytes),
                  at};
   }
   CTXFS_TRY(AdmitGrowth(names, name.size() + shown.size()));
@@ -242,9 +244,9 @@ Status Collector::Warn(const ReadContext& context) {
     warnings.push_back(count.Of(what, Severity::kPartial));
   }
   if (!directory_.repeated.empty()) {
-    warnings.push_back(
-        {"duplicate_name: " + std::to_string(directory_.repeated.size()) +
-         " members have a name that another one has too"});
+    warnings.push_back({fmt::format(
+        "duplicate_name: {} members have a name that another one has too",
+        directory_.repeated.size())});
   }
   return {};
 }

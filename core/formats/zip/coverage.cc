@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/zip/coverage.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -51,9 +53,8 @@ std::string FormatText(Bytes head, const FormatSet* formats) {
 
 std::string Words(const char* key, uint64_t size, const std::string& where,
                   const std::string& format) {
-  return std::string(key) + ": " + std::to_string(size) + " bytes " + where +
-         " are no part of the archive" +
-         (format.empty() ? "" : ", and " + format);
+  return fmt::format("{}: {} bytes {} are no part of the archive{}", key, size,
+                     where, format.empty() ? "" : ", and " + format);
 }
 
 /// Counts the archives that end at byte `end`, one directly before the other,
@@ -80,9 +81,9 @@ Status WarnOfStart(const Source& source, Directory& directory,
   if (archives > 0) {
     const std::string least = archives < kMostCounted ? "" : "at least ";
     directory.warnings.push_back(
-        {"bytes_before: the last of " + least + std::to_string(archives + 1) +
-             " archives in a row is shown; those in the " +
-             std::to_string(size) + " bytes before it are not",
+        {fmt::format("bytes_before: the last of {}{} archives in a row is "
+                     "shown; those in the {} bytes before it are not",
+                     least, archives + 1, size),
          0, Severity::kPartial});
     return {};
   }
@@ -164,8 +165,9 @@ struct Gaps {
     bytes += end - at;
   }
   std::string Text() const {
-    return "gap: " + std::to_string(bytes) + " bytes in " +
-           std::to_string(count) + " gaps between members belong to none";
+    return fmt::format(
+        "gap: {} bytes in {} gaps between members belong to none", bytes,
+        count);
   }
 };
 

@@ -9,6 +9,8 @@
 //   42  offset of the local header; then name, extra field, comment
 #include "core/formats/zip/directory.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -86,8 +88,7 @@ Fixed ReadFixed(Bytes entry) {
 
 Error BadEntry(uint64_t number, uint64_t at, const char* what) {
   return {Code::kCorrupt,
-          "directory_signature: member " + std::to_string(number) + " " + what,
-          at};
+          fmt::format("directory_signature: member {} {}", number, what), at};
 }
 
 Status ReadEntry(Window& window, uint64_t number, Directory& directory,
@@ -133,9 +134,8 @@ Result<Directory> ReadDirectory(const Source& source, const FormatSet* formats,
   const EndRecord end = CTXFS_TRY(FindEndRecord(source, salvage));
   if (end.members > kMostMembers) {
     return Error{Code::kLimit,
-                 std::to_string(end.members) +
-                     " members are over the limit of " +
-                     std::to_string(kMostMembers),
+                 fmt::format("{} members are over the limit of {}", end.members,
+                             kMostMembers),
                  end.directory_offset};
   }
   Directory directory;

@@ -3,6 +3,8 @@
 // The records at the end of a ZIP archive (docs/zip.md, sections 1 to 3).
 #include "core/formats/zip/end_record.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -77,14 +79,15 @@ Result<uint64_t> FindEnd64(const Source& source, uint64_t locator,
   const uint32_t disks = in.U32();
   if (disk != 0 || disks > 1) {
     return Error{Code::kVersion,
-                 "multi_disk: the archive has " + std::to_string(disks) +
-                     " disks, and only archives of one are read",
+                 fmt::format("multi_disk: the archive has {} disks, and only "
+                             "archives of one are read",
+                             disks),
                  locator};
   }
   if (!salvage && !InBounds(offset, kEnd64Size, source.size())) {
-    return BadZip64("the locator points to byte " + std::to_string(offset) +
-                        ", which is outside the file of " +
-                        std::to_string(source.size()) + " bytes",
+    return BadZip64(fmt::format("the locator points to byte {}, which is "
+                                "outside the file of {} bytes",
+                                offset, source.size()),
                     locator);
   }
   const uint64_t before = locator - std::min(locator, kEnd64Size);
@@ -93,9 +96,9 @@ Result<uint64_t> FindEnd64(const Source& source, uint64_t locator,
         CTXFS_TRY(HasSignature(source, at, kEnd64Size, kEnd64Signature));
     if (found && at < locator) return at;
   }
-  return BadZip64("the locator points to byte " + std::to_string(offset) +
-                      ", where no record is",
-                  locator);
+  return BadZip64(
+      fmt::format("the locator points to byte {}, where no record is", offset),
+      locator);
 }
 
 Result<Fields> ReadEnd64(const Source& source, uint64_t at) {
@@ -148,10 +151,9 @@ Status PlaceDirectory(const Fields& fields, uint64_t records, EndRecord& end) {
   const std::optional<uint64_t> length = CheckedAdd(fields.offset, fields.size);
   if (!length || *length > records) {
     return Error{Code::kCorrupt,
-                 "directory_out_of_range: a central directory of " +
-                     std::to_string(fields.size) + " bytes at " +
-                     std::to_string(fields.offset) +
-                     " does not end before byte " + std::to_string(records),
+                 fmt::format("directory_out_of_range: a central directory of "
+                             "{} bytes at {} does not end before byte {}",
+                             fields.size, fields.offset, records),
                  records};
   }
   end.base = records - *length;
@@ -159,11 +161,12 @@ Status PlaceDirectory(const Fields& fields, uint64_t records, EndRecord& end) {
   end.directory_size = fields.size;
   end.members = fields.members;
   if (fields.members > fields.size / kEntrySize) {
-    return Error{Code::kCorrupt,
-                 "count: " + std::to_string(fields.members) +
-                     " members do not fit into a central directory of " +
-                     std::to_string(fields.size) + " bytes",
-                 records};
+    return Error{
+        Code::kCorrupt,
+        fmt::format(
+            "count: {} members do not fit into a central directory of {} bytes",
+            fields.members, fields.size),
+        records};
   }
   return {};
 }

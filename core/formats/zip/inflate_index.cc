@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/zip/inflate_index.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -202,7 +204,7 @@ Status InflateIndex::Decode(const ReadContext& context) const {
   Buffer scratch(static_cast<size_t>(kPiece));
   const Error wrong_size{
       Code::kCorrupt,
-      "deflate: does not decode to " + std::to_string(data_.size) + " bytes"};
+      fmt::format("deflate: does not decode to {} bytes", data_.size)};
   static_assert(kPart % kPiece == 0);
   for (uint64_t at = 0; at < data_.size; at += kPiece) {
     if (at % (spacing_ * kPart) == 0 && at > 0) {

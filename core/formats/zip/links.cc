@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/zip/links.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -89,9 +91,9 @@ Result<std::shared_ptr<const Links>> Links::Read(const Archive& archive,
   if (!links->damaged_.empty()) {
     const uint32_t first = links->damaged_.front();
     links->warnings_.push_back(
-        {"link: the targets of " + std::to_string(links->damaged_.size()) +
-             " symbolic links cannot be read; the first is " +
-             Quote(archive.Name(first)),
+        {fmt::format("link: the targets of {} symbolic links cannot be read; "
+                     "the first is {}",
+                     links->damaged_.size(), Quote(archive.Name(first))),
          archive.member(first).header, Severity::kDamage});
   }
   return std::shared_ptr<const Links>(std::move(links));

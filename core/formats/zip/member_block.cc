@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/formats/zip/member_block.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -50,11 +52,12 @@ Status MemberBlock::Conclude(Status decoded) const {
 Result<Buffer> MemberBlock::Produce(const ReadContext& context) const {
   CTXFS_TRY(CheckVerdict());
   if (data_.size > limits::kDecodedBytes) {
-    return Error{Code::kLimit,
-                 "decodes to " + std::to_string(data_.size) +
-                     " bytes, which is over the limit of " +
-                     std::to_string(limits::kDecodedBytes) + " in memory",
-                 data_.offset};
+    return Error{
+        Code::kLimit,
+        fmt::format(
+            "decodes to {} bytes, which is over the limit of {} in memory",
+            data_.size, limits::kDecodedBytes),
+        data_.offset};
   }
   Buffer decoded(static_cast<size_t>(data_.size));
   Status done = Decode(decoded.span(), context);

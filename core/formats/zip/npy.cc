@@ -5,6 +5,8 @@
 // (docs/zip.md, section 11).
 #include "core/formats/zip/npy.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -240,7 +242,7 @@ Result<uint64_t> NpyHeaderBytes(Bytes start) {
   }
   if (major < 1 || major > 3) {
     return Error{Code::kVersion,
-                 "version: " + std::to_string(major) + " is not 1, 2 or 3", 6};
+                 fmt::format("version: {} is not 1, 2 or 3", major), 6};
   }
   const uint64_t length = major == 1 ? in.U16() : in.U32();
   if (!in.ok()) return BadHeader("the file ends before it", 8);
@@ -275,11 +277,12 @@ Result<NpyArray> ParseNpy(Bytes start, uint64_t size) {
     if (needed) needed = CheckedMul(*needed, empty ? 0 : extent);
   }
   if (needed != std::optional<uint64_t>(size - bytes)) {
-    return Error{Code::kCorrupt,
-                 "size: the data has " + std::to_string(size - bytes) +
-                     " bytes, and the shape requires " +
-                     (needed ? std::to_string(*needed) : "more than 2^64"),
-                 bytes};
+    return Error{
+        Code::kCorrupt,
+        fmt::format("size: the data has {} bytes, and the shape requires {}",
+                    size - bytes,
+                    needed ? std::to_string(*needed) : "more than 2^64"),
+        bytes};
   }
   return array;
 }
