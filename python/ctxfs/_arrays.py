@@ -9,11 +9,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from ._dtypes import numpy_dtype
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ._container import Container
 
 
@@ -44,7 +44,7 @@ class ArrayInfo(NamedTuple):
 
 def _bytes_of(array: np.ndarray) -> np.ndarray:
     """The memory of a contiguous array, of any type, as bytes."""
-    return array.reshape(-1).view(np.uint8)
+    return array.reshape(-1).view("u1")
 
 
 class Arrays(Mapping):
@@ -160,6 +160,7 @@ def _axis_of(index, extent: int, number: int) -> _Axis:
 
 def _axes_of(key, shape: tuple[int, ...]) -> list[_Axis]:
     """Integers, slices and one Ellipsis, as numpy's basic indexing has them."""
+    import numpy as np  # pylint: disable=import-outside-toplevel
     keys = key if isinstance(key, tuple) else (key,)
     for one in keys:
         if isinstance(one, (bool, np.bool_)) or not (
@@ -263,6 +264,7 @@ class LazyArray:
         return self[...]
 
     def __getitem__(self, key) -> np.ndarray:
+        import numpy as np  # pylint: disable=import-outside-toplevel
         shape, dtype = self.shape, self.dtype
         axes = _axes_of(key, shape)
         offset, run, steps = _window_of(axes, shape, dtype.itemsize)

@@ -130,6 +130,12 @@ class Container(Mapping):
     def __getitem__(self, path: str | bytes | os.PathLike) -> Entry:
         return Entry(self, os.fsdecode(self._path(path)))
 
+    def read_bytes(self, path: str | bytes | os.PathLike) -> bytes:
+        """All of a file, verified, as `c[path].read()`, in one call: faster for small files."""
+        name = self._path(path)
+        with self._call(os.fsdecode(name)) as tree:
+            return tree.read_file(name)
+
     def __contains__(self, path: object) -> bool:
         try:
             return isinstance(path, (str, bytes, os.PathLike)) and self._leads_to_file(path)
@@ -221,12 +227,8 @@ class Container(Mapping):
     def report(self, directory: str = "", *, exact: bool = False) -> str:
         """An HTML page about the container, or one at a path below it, as `ctxfs report` makes
         it: entries, statistics of arrays, plots, pictures, first rows of tables, faults. It loads
-        nothing from elsewhere.
-
-        Args:
-            directory: the path of the container; "" is what was opened.
-            exact: statistics of all elements instead of samples; reads and verifies everything.
-        """
+        nothing from elsewhere. With `exact`, everything is read and verified, and statistics are
+        of all elements instead of samples."""
         return self._page(directory, EXACT if exact else SAMPLED, 0)
 
     def _page(self, directory: str, depth: int, read_bytes: int) -> str:

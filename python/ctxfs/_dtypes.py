@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of elements as numpy's."""
+"""Types of elements as numpy's.
+
+numpy is imported when an array is asked for: it is most of what importing ctxfs would take.
+"""
 
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 # Types that numpy has.
 _NUMPY = {
@@ -26,6 +31,7 @@ _BITS = {8: "u1", 16: "<u2", 32: "<u4", 64: "<u8"}
 def numpy_dtype(name: str, bits: int) -> np.dtype:
     """The type of an array whose elements are `name`, of `bits` bits: of their bits, as unsigned
     integers, where numpy and ml_dtypes have no such type. Packed ones are bytes."""
+    import numpy as np  # pylint: disable=import-outside-toplevel
     if name in _NUMPY:
         return np.dtype(_NUMPY[name])
     if name in _ML_DTYPES:

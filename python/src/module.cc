@@ -193,6 +193,32 @@ std::unique_ptr<File> OpenFile(Tree& tree, const nb::bytes& path) {
       });
 }
 
+/// All bytes of a file. One call of the library, and one without the GIL: for
+/// many small files each costs as much as the bytes.
+nb::bytes ReadFile(Tree& tree, const nb::bytes& path) {
+  constexpr uint64_t kTogether = 1 << 20;
+  const std::string name = PathOf(path);
+  std::vector<char> bytes;
+  bool large = false;
+  tree.Run([&](ctxfs_tree* of, ctxfs_error** error) {
+    ctxfs_file* file = nullptr;
+    if (ctxfs_open_file(of, name.c_str(), &file, error) != 0) return -1;
+    const uint64_t size = ctxfs_file_size(file);
+    large = size > kTogether;
+    size_t got = 0;
+    int result = 0;
+    if (!large) {
+      bytes.resize(static_cast<size_t>(size));
+      result = ctxfs_read(file, 0, bytes.data(), bytes.size(), &got, error);
+    }
+    ctxfs_close_file(file);
+    return result;
+  });
+  if (!large) return nb::bytes(bytes.data(), bytes.size());
+  const std::unique_ptr<File> file = OpenFile(tree, path);
+  return file->Read(0, file->size());
+}
+
 /// `steps`: (count, stride in bytes) of each dimension, outermost first.
 void ReadWindow(File& file, uint64_t offset, uint64_t run,
                 const nb::list& steps, nb::handle buffer) {
@@ -247,6 +273,7 @@ NB_MODULE(_ctxfs, m) {
       .def("table", &Table, "path"_a)
       .def("report", &Report, "path"_a, "name"_a, "depth"_a, "read_bytes"_a)
       .def("open_file", &OpenFile, "path"_a)
+      .def("read_file", &ReadFile, "path"_a)
       .def(
           "open_arrays",
           [](Tree& tree, const nb::bytes& path) {

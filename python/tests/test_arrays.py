@@ -183,3 +183,10 @@ def test_importing_reads_no_other_package():
     script = "import ctxfs, sys; print(*(m for m in ('ml_dtypes', 'fsspec') if m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert done.stdout.strip() == b""
+
+
+def test_numpy_is_imported_for_arrays_alone(episode):
+    code = ("import sys, ctxfs; c = ctxfs.open(sys.argv[1]); c['action/ctrl'].read(); c.arrays; "
+            "print('numpy' in sys.modules)")
+    done = subprocess.run([sys.executable, "-c", code, episode], capture_output=True, check=True)
+    assert done.stdout == b"False\n"

@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import shutil
+import tarfile
 
 import numpy as np
 import pytest
@@ -167,3 +168,31 @@ def test_salvage_shows_what_is_left():
     assert failed.value.offset == 40 and failed.value.entry == ""
     with ctxfs.open(cut, salvage=True) as c:
         assert len(c) > 0 and c.check()
+
+
+def test_a_file_is_read_at_once(episode, damaged):
+    with ctxfs.open(episode) as c:
+        for path in c:
+            assert c.read_bytes(path) == c[path].read(), path
+        with pytest.raises(ctxfs.NotFoundError):
+            c.read_bytes("absent")
+        with pytest.raises(ctxfs.NotFoundError, match="is a directory"):
+            c.read_bytes("action")
+        with c["views/overview.html"] as page:
+            assert c.read_bytes(page.name) == page.read()
+    with pytest.raises(ValueError):
+        c.read_bytes("action/ctrl")
+    with ctxfs.open(damaged) as c, pytest.raises(ctxfs.ChecksumError) as failed:
+        c.read_bytes("meta/episode")
+    assert failed.value.entry == "meta/episode"
+
+
+def test_a_large_file_is_read_at_once(tmp_path):
+    path = tmp_path / "x.tar"
+    data = bytes(range(256)) * 12288  # 3 MiB
+    with tarfile.open(path, "w") as archive:
+        info = tarfile.TarInfo("x")
+        info.size = len(data)
+        archive.addfile(info, io.BytesIO(data))
+    with ctxfs.open(path) as c:
+        assert c.read_bytes("x") == data
