@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers as PyTorch's tensors and samples, with the distribution's torch."""
+
+import json
+import struct
+import tarfile
+
+import numpy as np
+import pytest
+
+import ctxfs
+from conftest import GOLDEN
+
+torch = pytest.importorskip("torch")
+import ctxfs.torch  # noqa: E402  pylint: disable=wrong-import-position
+
+ARCHIVE = GOLDEN / "tar" / "wds.tar"
+
+
+def loader(*sources, workers=0, **options):
+    return torch.utils.data.DataLoader(ctxfs.torch.samples([str(one) for one in sources], **options),
+                                       num_workers=workers, batch_size=None)
+
+
+def members_of(archive) -> list[dict]:
+    """The samples of an archive without directories, by Python's tarfile."""
+    made = {}
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            key, _, extension = member.name.partition(".")
+            sample = made.setdefault(key, {"__key__": key, "__url__": str(archive)})
+            sample[extension] = tar.extractfile(member).read()
+    return list(made.values())
+
+
+# Each has arrays of types that torch has.
+@pytest.mark.parametrize("name", [
+    "safetensors/llama.safetensors", "wshard/all_dtypes.wshard", "gguf/q8_0.gguf", "mcf/alias_types.mcf",
+])
+def test_a_file_is_loaded_whatever_its_format(name):
+    source = GOLDEN / name
+    loaded = ctxfs.torch.load_file(source)
+    with ctxfs.open(source) as c:
+        assert list(loaded) == list(c.arrays) and loaded
+        for key, tensor in loaded.items():
+            array = c.arrays.lazy[key].read()
+            assert tuple(tensor.shape) == array.shape and tensor.is_contiguous()
+            bits = tensor.reshape(-1).view(torch.uint8) if tensor.dtype != torch.bool else tensor
+            assert bits.numpy().tobytes() == array.tobytes(), key
+
+
+def test_types_are_those_of_the_container(tmp_path):
+    kinds = {"BF16": torch.bfloat16, "F16": torch.float16, "F32": torch.float32, "I8": torch.int8,
+             "I64": torch.int64, "BOOL": torch.bool, "U8": torch.uint8}
+    header, data = {}, b""
+    for kind, made in kinds.items():
+        size = 2 * torch.empty((), dtype=made).element_size()
+        header[kind] = {"dtype": kind, "shape": [2], "data_offsets": [len(data), len(data) + size]}
+        data += bytes([0, 1] * (size // 2))
+    text = json.dumps(header).encode()
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    loaded = ctxfs.torch.load_file(path)
+    assert {name: tensor.dtype for name, tensor in loaded.items()} == kinds
+    assert loaded["BF16"].tolist() == torch.tensor([256, 256], dtype=torch.int16).view(
+        torch.bfloat16).tolist()
+    loaded["F32"] += 1  # of its own memory
+    assert ctxfs.torch.load_file(str(path), device="cpu")["F32"].tolist() != loaded["F32"].tolist()
+
+
+def test_damage_is_an_error():
+    with pytest.raises(ctxfs.Error) as failed:
+        ctxfs.torch.load_file(GOLDEN / "wshard" / "corrupt" / "flip_raw_block.wshard")
+    assert failed.value.code == "checksum" and failed.value.entry
+    with pytest.raises(FileNotFoundError):
+        ctxfs.torch.load_file("absent.safetensors")
+
+
+def test_samples_of_an_archive_are_those_of_tarfile():
+    expected = members_of(ARCHIVE)
+    assert len(expected) > 3 and list(loader(ARCHIVE)) == expected
+    keys = list(loader(ARCHIVE, map=lambda sample: sample["__key__"]))
+    assert keys == [sample["__key__"] for sample in expected]
+
+
+def test_samples_of_records_and_of_episodes():
+    shard = GOLDEN / "shard-profiles" / "golden_inputs.smpl"
+    assert list(loader(shard))[:3] == [42, 3.14, "hello cowrie"]
+    (sample,) = loader(GOLDEN / "wshard" / "all_dtypes.wshard")
+    assert sample["__key__"] == "all_dtypes"
+    np.testing.assert_array_equal(sample["signal/mat_i16"].shape, (8, 2, 3))
+
+
+@pytest.mark.parametrize("workers", (1, 2, 3))
+@pytest.mark.parametrize("archives", (1, 4))
+def test_workers_share_the_samples(workers, archives, tmp_path):
+    expected = []
+    for i in range(archives):
+        path = tmp_path / f"{i}.tar"
+        path.write_bytes(ARCHIVE.read_bytes())
+        expected += [(str(path), sample["__key__"]) for sample in members_of(path)]
+    taken = [(sample["__url__"], sample["__key__"])
+             for sample in loader(tmp_path / "*.tar", workers=workers)]
+    assert sorted(taken) == expected
+
+
+def test_a_pattern_without_a_file_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        ctxfs.torch.samples(str(tmp_path / "*.tar"))
