@@ -11,6 +11,7 @@
 #include "core/report/container_summary.h"
 #include "core/report/entry_rows.h"
 #include "core/report/found_faults.h"
+#include "core/report/identity.h"
 #include "core/report/layer_sizes.h"
 #include "core/report/script_json.h"
 #include "core/report/value_report.h"
@@ -87,6 +88,21 @@ void AddFacts(const Json& info, bool texts_only, Json& report) {
     facts.push_back({CutText(key, kTextBytes), ShownText(value)});
   }
   report["facts"] = std::move(facts);
+}
+
+/// Adds "identity": [[key, text]], what the container says of itself.
+Status AddIdentity(const Container& container, const ReadContext& context,
+                   Json& report) {
+  const Identity identity = Identity::Of(container, context);
+  if (identity.error && !identity.error->Permanent()) return *identity.error;
+  if (!identity.facts.all().empty()) report["identity"] = Json::array();
+  for (const Fact& fact : identity.facts.all()) {
+    report["identity"].push_back({fact.key, FactText(fact)});
+  }
+  for (const std::string& note : identity.Notes()) {
+    report["left_out"].push_back(CutText(note, kTextBytes));
+  }
+  return {};
 }
 
 /// Adds "warnings": [text].
@@ -230,6 +246,7 @@ Result<std::string> ContainerReport(
   const bool index_only = options.depth == ReportDepth::kIndex;
   const Json info = container->Info(context);
   index_only ? AddLastingInfo(*container, info, report) : AddInfo(info, report);
+  if (!index_only) CTXFS_TRY(AddIdentity(*container, context, report));
 
   const std::shared_ptr<const FileTable> entries = container->Entries();
   const uint64_t count = entries->count();

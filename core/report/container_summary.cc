@@ -36,15 +36,6 @@ void CountArray(const EntryInfo& info, ContainerSummary& summary) {
 
 }  // namespace
 
-uint64_t ElementsOf(const std::vector<uint64_t>& shape) {
-  uint64_t product = 1;
-  for (const uint64_t extent : shape) {
-    if (extent != 0 && product > UINT64_MAX / extent) return UINT64_MAX;
-    product *= extent;
-  }
-  return product;
-}
-
 void ContainerSummary::Add(const EntryInfo& info) {
   ++entries;
   decoded_bytes = AddUpTo(decoded_bytes, info.size);

@@ -8,17 +8,10 @@
 #include <vector>
 
 #include "core/container/container.h"
+#include "core/container/elements.h"
 #include "core/container/entry.h"
 
 namespace ctxfs {
-
-/// The sum, or UINT64_MAX if it is larger: containers declare their sizes.
-constexpr uint64_t AddUpTo(uint64_t a, uint64_t b) {
-  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-/// Elements of an array of that shape; UINT64_MAX if there are more.
-uint64_t ElementsOf(const std::vector<uint64_t>& shape);
 
 /// The entries of a container, counted. Made from its index; no entry is read.
 struct ContainerSummary {

@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/container/cut_file.h"
 #include "core/report/container_summary.h"
+#include "core/report/identity.h"
 #include "core/vfs/open_container.h"
 #include "fs/commands/arguments.h"
 #include "fs/commands/confine.h"
@@ -21,30 +22,6 @@
 
 namespace ctxfs {
 namespace {
-
-/// "12345678" as "12,345,678".
-std::string Grouped(uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (size_t at = digits.size(); at > 3;) {
-    at -= 3;
-    digits.insert(at, ",");
-  }
-  return digits;
-}
-
-/// "1,234,567 (1.2 million)" from a million on.
-std::string Counted(uint64_t number) {
-  constexpr std::array<std::pair<double, const char*>, 3> kNames = {
-      {{1e12, "trillion"}, {1e9, "billion"}, {1e6, "million"}}};
-  for (const auto& [size, name] : kNames) {
-    if (static_cast<double>(number) < size) continue;
-    std::array<char, 48> text{};
-    std::snprintf(text.data(), text.size(), " (%.1f %s)",
-                  static_cast<double>(number) / size, name);
-    return Grouped(number) + text.data();
-  }
-  return Grouped(number);
-}
 
 /// Returns `text` with \xNN for everything but plain ASCII.
 std::string EscapedForShell(std::string_view text) {
@@ -100,10 +77,11 @@ class Page {
  public:
   /// `all`: with every warning, not the first ones.
   Page(const std::string& path, const Container& container, const Json& info,
-       const ContainerSummary& summary, bool all)
+       const Identity& identity, const ContainerSummary& summary, bool all)
       : path_(path),
         cut_(CutOf(container)),
         info_(info),
+        identity_(identity),
         summary_(summary),
         all_(all) {}
 
@@ -114,6 +92,8 @@ class Page {
                   terminal_.Paint(Colour::kRed, cut_->Text()).c_str());
     }
     PrintFormat();
+    PrintFacts();
+    PrintShortTexts();
     PrintCounts();
     Line("unlisted",
          "views/ and .ctxfs/, which open by name in a mount "
@@ -126,13 +106,15 @@ class Page {
   }
 
  private:
-  static void Line(const std::string& name, const std::string& value) {
-    std::printf("  %-13s %s\n", name.c_str(), ShownText(value).c_str());
+  static constexpr size_t kNameWidth = 13;
+
+  static void Line(const std::string& name, const std::string& value,
+                   size_t width = kNameWidth) {
+    std::printf("  %-*s %s\n", static_cast<int>(width), name.c_str(),
+                ShownText(value).c_str());
   }
 
-  /// The format, and the other short texts of info.json.
   void PrintFormat() const {
-    constexpr size_t kShort = 80;
     std::string format = info_.value("format", "unknown");
     if (const auto version = info_.find("version");
         version != info_.end() && version->is_primitive()) {
@@ -141,6 +123,38 @@ class Page {
                                               : JsonLine(*version));
     }
     Line("format", format);
+  }
+
+  void PrintFacts() const {
+    size_t width = kNameWidth;
+    for (const Fact& fact : identity_.facts.all()) {
+      width = std::max(width, std::min<size_t>(ShownText(fact.key).size(), 28));
+    }
+    for (const Fact& fact : identity_.facts.all()) {
+      // PrintCounts has it, with the number of arrays.
+      if (fact.key != "parameters") PrintFact(fact, width);
+    }
+    for (const std::string& note : identity_.Notes()) Line("", note);
+  }
+
+  /// The first lines of a text, which may have several.
+  static void PrintFact(const Fact& fact, size_t width) {
+    constexpr int kMostLines = 8;
+    const std::string text = FactText(fact);
+    std::string key = fact.key;
+    size_t at = 0;
+    for (int line = 0; line < kMostLines && at <= text.size(); ++line) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      Line(ShownText(key), text.substr(at, end - at), width);
+      key.clear();
+      at = end + 1;
+    }
+    if (at <= text.size()) Line("", "\xE2\x80\xA6", width);
+  }
+
+  /// The other short texts of info.json.
+  void PrintShortTexts() const {
+    constexpr size_t kShort = 80;
     for (const auto& [key, value] : info_.items()) {
       if (key == "format" || key == "version" || !value.is_string()) continue;
       std::string name = key;
@@ -233,6 +247,7 @@ class Page {
   const std::string& path_;
   const std::optional<CutFile> cut_;
   const Json& info_;
+  const Identity& identity_;
   const ContainerSummary& summary_;
   const bool all_;
   const Terminal terminal_ = Terminal::Of(stdout);
@@ -245,11 +260,16 @@ std::string RawField(const std::string& text) {
 
 /// Lines of path, key and value with tabs between, for cut(1) and awk(1).
 void PrintRaw(const std::string& path, const Json& info,
-              const ContainerSummary& summary) {
+              const Identity& identity, const ContainerSummary& summary) {
   const auto line = [&path](const std::string& key, const std::string& value) {
     std::printf("%s\t%s\t%s\n", RawField(path).c_str(), key.c_str(),
                 RawField(value).c_str());
   };
+  for (const Fact& fact : identity.facts.all()) {
+    line("fact." + RawField(fact.key), fact.value.is_string()
+                                           ? fact.value.get<std::string>()
+                                           : JsonLine(fact.value));
+  }
   for (const auto& [key, value] : info.items()) {
     line(RawField(key),
          value.is_string() ? value.get<std::string>() : JsonLine(value));
@@ -303,19 +323,25 @@ class Descriptions {
       return;
     }
     ++described_;
-    Json info = (*container)->Info(LoneContext());
+    LoneContext context;
+    Json info = (*container)->Info(context);
+    const Identity identity = Identity::Of(**container, context);
     if (arguments_.json) {
+      info["facts"] = identity.FactsJson();
+      info["facts_left_out"] = identity.facts.left_out();
+      if (identity.error) info["facts_error"] = identity.error->Text();
       info["path"] = found.shown();
       all_.push_back(std::move(info));
       return;
     }
     const ContainerSummary summary = ContainerSummary::Of(**container);
     if (arguments_.raw) {
-      PrintRaw(found.shown(), info, summary);
+      PrintRaw(found.shown(), info, identity, summary);
       return;
     }
     if (described_ > 1) std::puts("");
-    Page(found.shown(), **container, info, summary, arguments_.all).Print();
+    Page(found.shown(), **container, info, identity, summary, arguments_.all)
+        .Print();
   }
 
   void PrintTotals() const {

@@ -10,6 +10,7 @@
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
 #include "core/content/made_once.h"
+#include "core/formats/gguf/facts.h"
 #include "core/formats/gguf/gguf.h"
 #include "core/formats/gguf/limits.h"
 #include "core/formats/gguf/metadata_text.h"
@@ -68,6 +69,11 @@ Exports GgufContainer::Export() const {
   Exports exports = TensorExports();
   exports.bundle_name = "model";
   return exports;
+}
+
+Status GgufContainer::AddFacts(const ReadContext& context, Facts& facts) const {
+  return AddGgufFacts(*parts_.front().source, header(), *Entries(), context,
+                      facts);
 }
 
 // The metadata of views/model.safetensors: scalars as text, and metadata.json

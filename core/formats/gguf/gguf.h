@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/container/facts.h"
 #include "core/container/format.h"
 #include "core/container/tensor_container.h"
 #include "core/formats/gguf/header.h"
@@ -16,7 +17,7 @@
 namespace ctxfs::gguf {
 
 /// A GGUF file, or the files of a split model. Its entries are the tensors.
-class GgufContainer final : public TensorContainer {
+class GgufContainer final : public TensorContainer, public SaysFacts {
  public:
   GgufContainer(std::shared_ptr<const Source> source,
                 const OpenOptions& options)
@@ -30,6 +31,7 @@ class GgufContainer final : public TensorContainer {
   Tables Files() const override;
   Exports Export() const override;
   Json Metadata() const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
 
   uint32_t count() const override { return count_; }
   std::string_view TensorName(uint32_t tensor) const override;

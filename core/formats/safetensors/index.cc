@@ -13,6 +13,7 @@
 #include "core/container/documents.h"
 #include "core/container/model_files.h"
 #include "core/container/open.h"
+#include "core/formats/safetensors/facts.h"
 #include "core/formats/safetensors/limits.h"
 
 namespace ctxfs::safetensors {
@@ -244,6 +245,12 @@ std::optional<ArrayInfo> SafetensorsIndexContainer::ArrayOf(
   const Item& at = items_[item];
   if (at.tensor == kNoTensor) return std::nullopt;
   return shards_[at.shard].container->ArrayOf(at.tensor);
+}
+
+Status SafetensorsIndexContainer::AddFacts(const ReadContext& context,
+                                           Facts& facts) const {
+  return AddSafetensorsFacts(Metadata(), documents_, *Entries(), context,
+                             facts);
 }
 
 Json SafetensorsIndexContainer::Metadata() const {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/container/facts.h"
 #include "core/container/format.h"
 #include "core/container/tensor_container.h"
 #include "core/formats/safetensors/index_json.h"
@@ -17,7 +18,8 @@ namespace ctxfs::safetensors {
 
 /// A model of several safetensors files, named by its index. Its entries are
 /// the tensors of all of them (docs/safetensors.md, section 8).
-class SafetensorsIndexContainer final : public TensorContainer {
+class SafetensorsIndexContainer final : public TensorContainer,
+                                        public SaysFacts {
  public:
   SafetensorsIndexContainer(std::shared_ptr<const Source> source,
                             const OpenOptions& options)
@@ -31,6 +33,7 @@ class SafetensorsIndexContainer final : public TensorContainer {
   Tables Files() const override;
   Exports Export() const override;
   Json Metadata() const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
 
   uint32_t count() const override {

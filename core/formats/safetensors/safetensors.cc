@@ -16,7 +16,9 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
+#include "core/container/model_files.h"
 #include "core/container/open.h"
+#include "core/formats/safetensors/facts.h"
 #include "core/formats/safetensors/limits.h"
 
 namespace ctxfs::safetensors {
@@ -186,6 +188,12 @@ Container::Tables SafetensorsContainer::Files() const {
 
 Exports SafetensorsContainer::Export() const {
   return TensorExports();  // no bundle_name: the file itself is the bundle
+}
+
+Status SafetensorsContainer::AddFacts(const ReadContext& context,
+                                      Facts& facts) const {
+  return AddSafetensorsFacts(Metadata(), FindModelFiles(*source()), *Entries(),
+                             context, facts);
 }
 
 Json SafetensorsContainer::Metadata() const {

@@ -8,6 +8,7 @@
 #include "core/base/bytes.h"
 #include "core/base/json.h"
 #include "core/base/result.h"
+#include "core/container/facts.h"
 #include "core/container/format.h"
 #include "core/container/tensor_container.h"
 #include "core/formats/safetensors/header.h"
@@ -15,7 +16,7 @@
 namespace ctxfs::safetensors {
 
 /// A safetensors file. Its entries are the tensors.
-class SafetensorsContainer final : public TensorContainer {
+class SafetensorsContainer final : public TensorContainer, public SaysFacts {
  public:
   SafetensorsContainer(std::shared_ptr<const Source> source,
                        const OpenOptions& options)
@@ -32,6 +33,7 @@ class SafetensorsContainer final : public TensorContainer {
   Tables Files() const override;
   Exports Export() const override;
   Json Metadata() const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
 
   const SafetensorsHeader& header() const { return header_; }
   uint32_t count() const override {

@@ -81,6 +81,17 @@ function factsOf(container) {
   return panel("What it is", list);
 }
 
+/** What the container says of itself; texts keep their lines. */
+function identityOf(container) {
+  if (container.identity === undefined) return null;
+  const list = element("dl", {});
+  for (const [key, text] of container.identity) {
+    list.append(element("dt", {}, visible(key)),
+      element("dd", { className: "lines" }, visibleLines(text)));
+  }
+  return panel("What it says of itself", list);
+}
+
 function sizesOf(container) {
   const charts = [];
   if (container.dtypes.length) {
@@ -147,6 +158,7 @@ function documentOf(one) {
 /** The sections of a container that was opened; null for those without content. */
 function sectionsOf(container) {
   return [
+    identityOf(container),
     cardsOf(container),
     faultsOf(container),
     notes("Warnings", container.warnings),

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/container/exports.h"
+#include "core/container/facts.h"
+#include "core/content/read_context.h"
+
+namespace ctxfs {
+
+/// A member of a JSON object, and the fact that it is.
+struct NamedFact {
+  const char* key;
+  const char* name;  // of the member
+  const char* unit = "";
+};
+
+/// Adds those members of `object` that are there, unless a fact has the key
+/// already.
+void AddNamed(const Json& object, std::initializer_list<NamedFact> named,
+              Facts& facts);
+
+/// The text of the document of that role, parsed; null if there is none, or it
+/// is longer than 4 MiB or no JSON. Fails if it cannot be read.
+Result<Json> ReadDocument(const std::vector<Document>& documents,
+                          DocumentRole role, const ReadContext& context);
+
+/// Adds what config.json says of a model: architecture, context length, layers,
+/// heads, vocabulary, quantisation.
+void AddConfigFacts(const Json& config, Facts& facts);
+
+/// The same of config.json and tokenizer_config.json among `documents`, and the
+/// chat template.
+Status AddModelFacts(const std::vector<Document>& documents,
+                     const ReadContext& context, Facts& facts);
+
+}  // namespace ctxfs

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace ctxfs {
+
+/// The sum, or UINT64_MAX if it is larger: containers declare their sizes.
+constexpr uint64_t AddUpTo(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/// Elements of an array of that shape; UINT64_MAX if there are more.
+inline uint64_t ElementsOf(std::span<const uint64_t> shape) {
+  uint64_t product = 1;
+  for (const uint64_t extent : shape) {
+    if (extent != 0 && product > UINT64_MAX / extent) return UINT64_MAX;
+    product *= extent;
+  }
+  return product;
+}
+
+}  // namespace ctxfs

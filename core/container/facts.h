@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/base/result.h"
+#include "core/content/read_context.h"
+
+namespace ctxfs {
+
+class FileTable;
+
+/// One thing that a container says of itself.
+struct Fact {
+  std::string key;   // "context_length"
+  Json value;        // a text, a number or a boolean
+  std::string unit;  // "tokens"; empty for none
+  /// Bytes of the whole text if `value` is only its beginning; else 0.
+  uint64_t length = 0;
+};
+
+/// The facts of a container, in the order in which they are shown. Bounded: a
+/// container can say megabytes of itself.
+class Facts {
+ public:
+  static constexpr size_t kMost = 200;
+  static constexpr size_t kKeyBytes = 128;
+  static constexpr size_t kTextBytes = 512;
+
+  /// Adds a scalar. An object or array becomes its JSON text. Ignores null and
+  /// empty texts. Bytes that are not UTF-8 become U+FFFD, numbers that JSON
+  /// cannot have become texts.
+  void Add(std::string_view key, const Json& value, std::string_view unit = {});
+
+  /// Adds a text of `length` bytes, of which `beginning` is at least
+  /// kTextBytes, or all.
+  void AddText(std::string_view key, std::string_view beginning,
+               uint64_t length);
+
+  /// Adds the member `name` of `object` as `key`, if there is one.
+  void AddMember(std::string_view key, const Json& object, const char* name,
+                 std::string_view unit = {});
+
+  /// Adds each member of `object` that has no name in `without`, as PREFIX and
+  /// its name.
+  void AddMembers(std::string_view prefix, const Json& object,
+                  const std::vector<std::string_view>& without = {});
+
+  const std::vector<Fact>& all() const { return all_; }
+  bool Has(std::string_view key) const;
+  /// Whether further facts are left out, so that reading them is in vain.
+  bool full() const { return all_.size() >= kMost; }
+  void LeaveOut(uint64_t count) { left_out_ += count; }
+  /// Facts beyond the first kMost.
+  uint64_t left_out() const { return left_out_; }
+
+ private:
+  std::vector<Fact> all_;
+  uint64_t left_out_ = 0;
+};
+
+/// A container that says something of itself. Its own interface, because most
+/// of what includes container.h has no use for facts.
+class SaysFacts {
+ public:
+  virtual ~SaysFacts() = default;
+
+  /// Adds what the container says of itself, the identity of its contents first
+  /// (docs/commands.md, section 5). May read metadata and short entries. Facts
+  /// that were added before a failure are right.
+  virtual Status AddFacts(const ReadContext& context, Facts& facts) const = 0;
+};
+
+/// Adds the number of elements of all entries that are arrays, and of those of
+/// each dtype, as "parameters" and "parameters.DTYPE".
+Status AddParameters(const FileTable& entries, const ReadContext& context,
+                     Facts& facts);
+
+}  // namespace ctxfs

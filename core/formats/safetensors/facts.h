@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "core/base/json.h"
+#include "core/container/exports.h"
+#include "core/container/facts.h"
+
+namespace ctxfs::safetensors {
+
+/// Adds what `metadata` and the files of the model beside it say
+/// (docs/commands.md, section 5). `tensors` are the entries.
+Status AddSafetensorsFacts(const Json& metadata,
+                           const std::vector<Document>& documents,
+                           const FileTable& tensors, const ReadContext& context,
+                           Facts& facts);
+
+}  // namespace ctxfs::safetensors

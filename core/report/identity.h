@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "core/base/json.h"
+#include "core/base/result.h"
+#include "core/container/container.h"
+#include "core/container/facts.h"
+#include "core/content/read_context.h"
+
+namespace ctxfs {
+
+/// What a container says of itself. `error` is why it is incomplete.
+struct Identity {
+  Facts facts;
+  std::optional<Error> error;
+
+  static Identity Of(const Container& container, const ReadContext& context);
+
+  /// [{"key", "value", "unit", "length"}]: unit is null for none, length null
+  /// unless the value is cut.
+  Json FactsJson() const;
+
+  /// "200 more facts were left out" and the error, as they apply.
+  std::vector<std::string> Notes() const;
+};
+
+/// The value and unit for people: "32,768 tokens". A cut text ends with an
+/// ellipsis and its length.
+std::string FactText(const Fact& fact);
+
+/// "12345678" as "12,345,678".
+std::string Grouped(uint64_t number);
+
+/// "1,234,567 (1.2 million)" from a million on.
+std::string Counted(uint64_t number);
+
+}  // namespace ctxfs

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ctxfs info` says a container is: its facts, against the bytes of the files.
+
+The expected facts are worked out here from the bytes, by the rules of each format
+and by the libraries of others, not by ctxfs.
+"""
+
+import json
+import pathlib
+import re
+import struct
+
+import pytest
+
+from conftest import BIN, GOLDEN, run
+
+CTXFS = BIN / "ctxfs"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def described(path) -> dict:
+    done = run(CTXFS, "info", "--json", path)
+    assert done.returncode == 0, done.stderr.decode()
+    return json.loads(done.stdout)[0]
+
+
+def facts(path) -> dict:
+    """The values of the facts by key."""
+    return {fact["key"]: fact["value"] for fact in described(path)["facts"]}
+
+
+# safetensors
+
+
+def safetensors(path: pathlib.Path, header: dict, data=b"") -> pathlib.Path:
+    text = json.dumps(header, ensure_ascii=False).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return path
+
+
+def header_of(path: pathlib.Path) -> dict:
+    bytes_ = path.read_bytes()
+    (length,) = struct.unpack_from("<Q", bytes_)
+    return json.loads(bytes_[8:8 + length])
+
+
+@pytest.mark.parametrize("name", ("dtypes", "llama", "metadata"))
+def test_safetensors(name):
+    path = GOLDEN / "safetensors" / f"{name}.safetensors"
+    header = header_of(path)
+    metadata = header.pop("__metadata__", {}) or {}
+    counts = {}
+    for tensor in header.values():
+        elements = 1
+        for extent in tensor["shape"]:
+            elements *= extent
+        counts[tensor["dtype"]] = counts.get(tensor["dtype"], 0) + elements
+    found = facts(path)
+    assert found.get("parameters", 0) == sum(counts.values())
+    assert sorted(value for key, value in found.items() if key.startswith("parameters.")) \
+        == sorted(counts.values())
+    for key, value in metadata.items():
+        assert found.get("metadata." + key, "") == value, key
+
+
+def lora(tmp_path, metadata):
+    return safetensors(tmp_path / "lora.safetensors", {
+        "__metadata__": metadata,
+        "unet.lora_down.weight": {"dtype": "F16", "shape": [8, 2], "data_offsets": [0, 32]}},
+        bytes(32))
+
+
+def test_a_lora_says_its_rank_and_words(tmp_path):
+    tags = json.dumps({"set": {"cat": 9, "dog": 12, "a rare word": 1}})
+    found = facts(lora(tmp_path, {
+        "ss_output_name": "pets", "ss_network_dim": "32", "ss_network_alpha": "16",
+        "ss_base_model_version": "sdxl_base_v1-0", "ss_tag_frequency": tags}))
+    assert found["name"] == "pets"
+    assert found["lora_rank"] == "32" and found["lora_alpha"] == "16"
+    assert found["base_model"] == "sdxl_base_v1-0"
+    assert found["trained_words"] == "dog, cat, a rare word"
+    assert found["parameters"] == found["parameters.f16"] == 16
+
+
+def test_without_metadata_the_rank_is_that_of_the_shape(tmp_path):
+    assert facts(lora(tmp_path, {}))["lora_rank"] == 8
+
+
+def test_the_config_beside_a_model_is_of_the_model(tmp_path):
+    model = safetensors(tmp_path / "model.safetensors", {
+        "w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, bytes(8))
+    (tmp_path / "config.json").write_text(json.dumps({
+        "architectures": ["MistralForCausalLM"], "model_type": "mistral",
+        "max_position_embeddings": 32768, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "vocab_size": 32000, "torch_dtype": "bfloat16",
+        "quantization_config": {"quant_method": "gptq", "bits": 4}}))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({
+        "tokenizer_class": "LlamaTokenizer", "chat_template": "{{ x }}\n"}))
+    found = facts(model)
+    assert found["architecture"] == "MistralForCausalLM"
+    assert (found["context_length"], found["layers"], found["heads"]) == (32768, 32, 32)
+    assert (found["key_value_heads"], found["vocabulary"]) == (8, 32000)
+    assert found["dtype"] == "bfloat16" and found["quantisation"] == "gptq, 4 bits"
+    assert found["tokenizer"] == "LlamaTokenizer" and found["chat_template"] == "{{ x }}\n"
+
+
+# GGUF
+
+SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q",
+           12: "d"}
+
+
+class Gguf:
+    """The scalars and strings of a little-endian file of version 2 or 3."""
+
+    def __init__(self, path):
+        self.bytes = path.read_bytes()
+        self.at = 8
+        self.tensors, pairs = self.read("QQ")
+        self.values = {}
+        for _ in range(pairs):
+            key = self.string().decode()
+            (kind,) = self.read("I")
+            value = self.value(kind)
+            if kind != 9:
+                self.values[key] = (kind, value)
+
+    def read(self, layout):
+        found = struct.unpack_from("<" + layout, self.bytes, self.at)
+        self.at += struct.calcsize("<" + layout)
+        return found
+
+    def string(self):
+        (length,) = self.read("Q")
+        self.at += length
+        return self.bytes[self.at - length:self.at]
+
+    def value(self, kind):
+        if kind == 8:
+            return self.string()
+        if kind == 9:
+            kind, count = self.read("IQ")
+            return [self.value(kind) for _ in range(count)]
+        return self.read(SCALARS[kind])[0]
+
+
+def gguf(path, pairs) -> pathlib.Path:
+    def string(text):
+        text = text.encode() if isinstance(text, str) else text
+        return struct.pack("<Q", len(text)) + text
+
+    def value(one):
+        if isinstance(one, int):
+            return 4, struct.pack("<I", one)
+        if isinstance(one, list):
+            return 9, struct.pack("<IQ", 8, len(one)) + b"".join(map(string, one))
+        return 8, string(one)
+
+    body = b"".join(string(key) + struct.pack("<I", value(one)[0]) + value(one)[1]
+                    for key, one in pairs.items())
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(pairs)) + body)
+    return path
+
+
+@pytest.mark.parametrize("path", [path for path in sorted((GOLDEN / "gguf").glob("*.gguf"))
+                                  if path.name.startswith(("kv", "meta", "values", "align"))],
+                         ids=lambda path: path.stem)
+def test_every_scalar_of_a_gguf_is_a_fact(path):
+    found = facts(path)
+    known = {"general.name": "name", "general.architecture": "architecture"}
+    for key, (kind, value) in Gguf(path).values.items():
+        if key == "general.file_type" or isinstance(value, float):
+            continue
+        shown = found.get(known.get(key, "metadata." + key))
+        if isinstance(value, bytes):
+            assert (shown or "") == value.decode(errors="replace")[:len(shown or "")]
+        elif abs(value) < 2**53:
+            assert shown == value, key
+
+
+def test_gguf_of_a_model(tmp_path):
+    template = "{% for m in messages %}\n" + "{{ m }}\n" * 100_000
+    path = gguf(tmp_path / "m.gguf", {
+        "general.architecture": "llama", "general.name": "Tiny", "general.file_type": 15,
+        "general.license": "mit", "general.base_model.0.name": "Big", "llama.block_count": 22,
+        "llama.context_length": 2048, "llama.attention.head_count": 32,
+        "llama.attention.head_count_kv": 4, "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.tokens": ["a", "b", "c"], "general.tags": ["x", "y"],
+        "tokenizer.chat_template": template})
+    found = facts(path)
+    assert list(found)[:2] == ["name", "architecture"]
+    assert (found["name"], found["architecture"], found["quantisation"]) == \
+        ("Tiny", "llama", "Q4_K_M")
+    assert (found["license"], found["base_model"], found["tokenizer"]) == ("mit", "Big", "gpt2")
+    assert (found["layers"], found["context_length"], found["heads"]) == (22, 2048, 32)
+    assert (found["key_value_heads"], found["vocabulary"]) == (4, 3)
+    assert found["metadata.general.tags"] == '["x","y"]'
+    fact = next(one for one in described(path)["facts"] if one["key"] == "chat_template")
+    assert fact["length"] == len(template) and template.startswith(fact["value"])
+    assert len(fact["value"]) == 512
+    text = run(CTXFS, "info", path).stdout.decode()
+    assert re.search(r"^  context_length +2,048 tokens$", text, re.MULTILINE)
+    assert f"({len(template):,} bytes)" in text or "…" in text
+    assert len(text) < 5000
+
+
+# Every format
+
+
+def golden_containers() -> list[pathlib.Path]:
+    paths = []
+    for format_ in json.loads(run(CTXFS, "formats", "--json").stdout):
+        for folder in format_["golden"]:
+            paths += [path for path in sorted((GOLDEN / folder).iterdir())
+                      if not path.name.endswith((".json", ".md", ".npy"))]
+    return sorted(set(paths))
+
+
+def test_facts_keep_one_schema_and_their_bounds():
+    """Of damaged golden containers, too."""
+    done = run(CTXFS, "info", "--json", *golden_containers())
+    described_ = json.loads(done.stdout)
+    assert len(described_) > 100
+    for container in described_:
+        assert isinstance(container["facts_left_out"], int)
+        assert len(container["facts"]) <= 200
+        for fact in container["facts"]:
+            assert set(fact) == {"key", "value", "unit", "length"}
+            assert fact["key"] and isinstance(fact["value"], (str, int, float, bool))
+            assert fact["unit"] is None or isinstance(fact["unit"], str)
+            assert len(fact["key"].encode()) <= 4 * 128
+            if isinstance(fact["value"], str):
+                assert 0 < len(fact["value"].encode()) <= 3 * 512
+            if fact["length"] is not None:
+                assert fact["length"] > len(fact["value"].encode(errors="surrogatepass")) / 3
+
+
+def documented() -> dict[str, set[str]]:
+    """The table of docs/commands.md, section 5: keys by format."""
+    page = (ROOT / "docs" / "commands.md").read_text()
+    section = page[page.index("| format | facts |"):]
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE)
+    return {name: set(re.findall(r"`([^`]+)`", keys)) for name, keys in rows}
+
+
+def general(key: str) -> str:
+    """`array.a` as the table has it: `array.NAME`."""
+    head, dot, _ = key.partition(".")
+    return f"{head}.NAME" if dot else key
+
+
+def test_the_table_lists_every_fact():
+    table = documented()
+    formats = json.loads(run(CTXFS, "formats", "--json").stdout)
+    assert set(table) <= {one["name"] for one in formats}
+    printed = {}
+    for one in formats:
+        for folder in one["golden"]:
+            done = run(CTXFS, "info", "--json", *[
+                path for path in golden_containers() if path.parent == GOLDEN / folder])
+            for container in json.loads(done.stdout or b"[]"):
+                printed.setdefault(folder, set()).update(
+                    general(fact["key"]) for fact in container["facts"])
+    for folder, keys in printed.items():
+        known = set().union(*(table.get(one["name"], set()) for one in formats
+                              if folder in one["golden"]))
+        assert keys <= known, (folder, keys - known)
+
+
+# Hostile metadata
+
+EVIL = "\x1b[31m\u202egnp.exe\u2066</script><b>\x00\x9b"
+
+
+def test_hostile_metadata_is_escaped_and_bounded(tmp_path):
+    metadata = {EVIL: EVIL, "big": "x" * 4_000_000}
+    metadata.update({f"k{i}": "v" for i in range(1000)})
+    path = safetensors(tmp_path / "evil.safetensors", {
+        "__metadata__": metadata,
+        "w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}, bytes(4))
+    for option in ((), ("--json",), ("--raw",)):
+        done = run(CTXFS, "info", *option, path)
+        assert done.returncode == 0
+        text = done.stdout.decode()
+        assert len(text) < 100_000
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+    container = described(path)
+    assert container["facts_left_out"] == 2 + len(metadata) - 200
+    big = next(one for one in container["facts"] if one["key"] == "metadata.big")
+    assert big["length"] == 4_000_000 and len(big["value"]) == 512
+
+
+def test_the_page_shows_the_facts_first(tmp_path):
+    path = lora(tmp_path, {"ss_output_name": EVIL, "ss_network_dim": "32"})
+    page = tmp_path / "page.html"
+    assert run(CTXFS, "report", path, "-o", page).returncode == 0
+    text = page.read_text()
+    assert "</script><b>" not in text and "\u202e" not in text
+    assert '"identity":[["name",' in text and '["lora_rank","32"]' in text
