@@ -28,6 +28,7 @@ MODULES = {
          "Error", "NotFoundError", "NotContainerError", "UnsupportedError", "CorruptError",
          "ChecksumError", "LimitError", "StaleError", "LockedError"],
     "fsspec": ["ContainerFileSystem"],
+    "dask": ["array", "dataframe", "samples"],
     "torch": ["load_file", "tensor", "samples"],
 }
 
