@@ -72,8 +72,12 @@ class S3Reader {
   }
 
   uint64_t Offset() const {
-    return static_cast<uint64_t>(
-        std::max<XML_Index>(XML_GetCurrentByteIndex(parser_), 0));
+#if XML_MAJOR_VERSION > 2 || (XML_MAJOR_VERSION == 2 && XML_MINOR_VERSION >= 9)
+    const int64_t at = XML_GetCurrentByteIndex64(parser_);
+#else
+    const int64_t at = XML_GetCurrentByteIndex(parser_);
+#endif
+    return static_cast<uint64_t>(std::max<int64_t>(at, 0));
   }
 
   void Fail(const std::string& how) {
