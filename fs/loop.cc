@@ -52,7 +52,8 @@ class EndingSignals {
 
 bool RunLoop(fuse_session* session, unsigned threads,
              const std::optional<Confinement>& confinement, LogRelay& relay,
-             SignalWatch* signals, const std::function<void()>& stop) {
+             std::span<Questions* const> questions,
+             const std::function<void()>& stop) {
   // libfuse's loop ends when a signal interrupts the thread that is in it.
   const EndingSignals ending;
   const LogSink target =
@@ -70,7 +71,7 @@ bool RunLoop(fuse_session* session, unsigned threads,
   // root unmounts by a system call; others execute fusermount3, which is
   // set-uid.
   if (confinement && ::geteuid() == 0) DenyNewPrivileges();
-  relay.Run(target, signals);
+  relay.Run(target, questions);
   server.join();
   (void)SetLogSink(target);
   return served;

@@ -3,10 +3,11 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "fs/log/relay.h"
+#include "fs/questions.h"
 #include "fs/sandbox/confinement.h"
-#include "fs/signal_watch.h"
 
 struct fuse_session;
 
@@ -15,11 +16,12 @@ namespace ctxfs {
 /// Serves requests in `threads` threads until the session is unmounted or the
 /// process is signalled to end. Those threads are confined, and log through
 /// `relay` to the calling thread, which is not: it has to unmount afterwards.
-/// `signals` is answered by the calling thread, too; null: nobody asks.
+/// `questions` are answered by the calling thread, too.
 /// `stop` is called when no more requests are received, while logging works.
 /// Returns false if serving failed.
 bool RunLoop(fuse_session* session, unsigned threads,
              const std::optional<Confinement>& confinement, LogRelay& relay,
-             SignalWatch* signals, const std::function<void()>& stop);
+             std::span<Questions* const> questions,
+             const std::function<void()>& stop);
 
 }  // namespace ctxfs

@@ -81,6 +81,13 @@ void Init(void* userdata, fuse_conn_info* conn) {
     server.set_maps_direct_io();
   }
 #endif
+#ifdef FUSE_CAP_PASSTHROUGH
+  if ((conn->capable & FUSE_CAP_PASSTHROUGH) != 0 &&
+      server.backing_files() != nullptr) {
+    conn->want |= FUSE_CAP_PASSTHROUGH;
+    server.backing_files()->set_offered();
+  }
+#endif
   if ((conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT) != 0 &&
       server.files().NamesLast(kRootInode) == Lifetime::kForever) {
     server.set_lists_without_handles();

@@ -15,18 +15,23 @@
 #include "core/content/window.h"
 #include "core/content/work.h"
 #include "core/vfs/file_handle.h"
+#include "fs/backing_files.h"
 #include "fs/fuse_request.h"
 #include "fs/ops_internal.h"
 
 namespace ctxfs::ops {
 namespace {
 
-/// What fuse_file_info::fh of a file points to. A request that its caller gave
-/// up may still use the file when the kernel closes it.
-using OpenedFile = std::shared_ptr<FileHandle>;
+/// What fuse_file_info::fh of a file points to.
+struct OpenedFile {
+  // A request that its caller gave up may still use the file when the kernel
+  // closes it.
+  std::shared_ptr<FileHandle> handle;
+  BackingFiles::Use backing;
+};
 
 struct Opening {
-  std::unique_ptr<OpenedFile> handle;
+  std::unique_ptr<OpenedFile> opened;
   FileHandle::File file;
   /// Whether reads must not go through the kernel's pages.
   bool direct = false;
@@ -40,6 +45,14 @@ bool IsPartlyUnreadable(const Server& server, const OpenFile& file,
   uint64_t budget = 4 * limits::kMiB;
   // Without pages the file could not be mapped, which is worse.
   return server.maps_direct_io() && file.content.HasUnreadable(budget, context);
+}
+
+/// Has the kernel read the file by itself where that is possible.
+BackingFiles::Use BackingOf(Server& server, Inode inode, const OpenFile& file) {
+  BackingFiles* const files = server.backing_files();
+  if (!file.plain || files == nullptr || !files->enabled()) return {};
+  if (file.made_from->descriptor() < 0) return {};
+  return files->Open(inode, file.made_from);
 }
 
 Result<Opening> OpenFileAt(Server& server, Inode inode,
@@ -57,7 +70,9 @@ Result<Opening> OpenFileAt(Server& server, Inode inode,
   FileHandle::File now = handle->file();
   const bool direct = now->lifetime == Lifetime::kNone ||
                       IsPartlyUnreadable(server, *now, context);
-  return Opening{std::make_unique<OpenedFile>(std::move(handle)),
+  BackingFiles::Use backing = BackingOf(server, inode, *now);
+  return Opening{std::make_unique<OpenedFile>(
+                     OpenedFile{std::move(handle), std::move(backing)}),
                  std::move(now), direct};
 }
 
@@ -66,6 +81,13 @@ Result<Opening> OpenFileAt(Server& server, Inode inode,
 /// is gone is the FLUSH when it closes the file. A FLUSH costs a request.
 bool ReadsMayTakeLong(const OpenFile& file) {
   return file.content.WorkExceeds(limits::kMiB);
+}
+
+void SetBacking([[maybe_unused]] fuse_file_info& info,
+                [[maybe_unused]] int32_t id) {
+#ifdef FUSE_CAP_PASSTHROUGH
+  info.backing_id = id;
+#endif
 }
 
 }  // namespace
@@ -81,15 +103,18 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
       [&server, inode](const ReadContext& context) {
         return OpenFileAt(server, inode, context);
       },
-      [inode, info = *fi](fuse_req_t to, Opening opened) mutable {
-        const OpenFile& file = *opened.file;
-        info.keep_cache = file.same_pages ? 1 : 0;
-        info.direct_io = opened.direct ? 1 : 0;
+      [inode, info = *fi](fuse_req_t to, Opening opening) mutable {
+        const OpenFile& file = *opening.file;
+        const int32_t backing = opening.opened->backing.id();
+        SetBacking(info, backing);
+        // The kernel has no pages of a file that it reads by itself.
+        info.keep_cache = file.same_pages && backing == 0 ? 1 : 0;
+        info.direct_io = opening.direct ? 1 : 0;
         info.noflush = ReadsMayTakeLong(file) ? 0 : 1;
-        info.fh = reinterpret_cast<uint64_t>(opened.handle.get());
+        info.fh = reinterpret_cast<uint64_t>(opening.opened.get());
         // After an interrupted open there is no release.
         if (fuse_reply_open(to, &info) != 0) return;
-        (void)opened.handle.release();
+        (void)opening.opened.release();
         file.NoteOpened(inode);
       });
 }
@@ -157,7 +182,8 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
           fuse_file_info* fi) {
   const auto start = std::chrono::steady_clock::now();
   Server& server = ServerOf(req);
-  OpenedFile handle = *reinterpret_cast<const OpenedFile*>(fi->fh);
+  std::shared_ptr<FileHandle> handle =
+      reinterpret_cast<const OpenedFile*>(fi->fh)->handle;
   FileHandle::File file = handle->file();
   const auto from = static_cast<uint64_t>(offset);
   const bool counted = file->lifetime != Lifetime::kNone;

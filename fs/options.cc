@@ -72,6 +72,11 @@ constexpr std::pair<std::string_view, VerifyMode> kVerifyModes[] = {
     {"open", VerifyMode::kOpen},
     {"off", VerifyMode::kOff}};
 
+constexpr std::pair<std::string_view, Passthrough> kPassthrough[] = {
+    {"auto", Passthrough::kAuto},
+    {"on", Passthrough::kOn},
+    {"off", Passthrough::kOff}};
+
 constexpr std::pair<std::string_view, ListMode> kListModes[] = {
     {"primary", ListMode::kPrimary},
     {"views", ListMode::kViews},
@@ -138,6 +143,8 @@ constexpr Option kOptions[] = {
     {"noxattrs"},
     {"verify=", &TakeNamed<kVerifyModes, &MountOptions::verify>,
      "read, open or off"},
+    {"passthrough=", &TakeNamed<kPassthrough, &MountOptions::passthrough>,
+     "auto, on or off"},
     {"views=", &TakeViews},  // expected: ViewNames()
     {"list=", &TakeNamed<kListModes, &MountOptions::list>,
      "primary, views or all"},

@@ -17,6 +17,10 @@ namespace ctxfs {
 
 enum class VerifyMode { kRead, kOpen, kOff };
 
+/// Whether the kernel reads plain files of mirrored directories by itself:
+/// where it can, always (or the mount fails), or never.
+enum class Passthrough { kAuto, kOn, kOff };
+
 /// What the mount command was asked for.
 struct MountOptions {
   std::vector<std::string> sources;  // at least one
@@ -28,6 +32,7 @@ struct MountOptions {
   std::string key_file;  // empty: none
   bool insecure_key_file = false;
   VerifyMode verify = VerifyMode::kRead;
+  Passthrough passthrough = Passthrough::kAuto;
   uint64_t cache_bytes = uint64_t{512} << 20;
   std::string cache_dir;  // empty: as SpillDirectory() says
   uint64_t cache_dir_bytes = limits::kSpillBytes;

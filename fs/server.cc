@@ -18,8 +18,10 @@
 namespace ctxfs {
 namespace {
 
-std::unique_ptr<SignalWatch> MakeSignalWatch() {
-  Result<std::unique_ptr<SignalWatch>> made = SignalWatch::Make();
+/// A T, or null if the process has no descriptors left.
+template <typename T>
+std::unique_ptr<T> MakeOrLog() {
+  Result<std::unique_ptr<T>> made = T::Make();
   if (made) return std::move(*made);
   Log(LogLevel::kWarning, made.error().Text());
   return nullptr;
@@ -46,7 +48,7 @@ Server::Server(Sources sources, const MountOptions& options,
       others_(options.AllowsOthers()),
       cache_(options.cache_bytes),
       prefetcher_(cache_, options.cache_bytes),
-      signals_(MakeSignalWatch()),
+      signals_(MakeOrLog<SignalWatch>()),
       pool_(PoolThreads(options)) {
   // Spare memory comes on top of the cache: allow only a part of that size.
   constexpr uint64_t kPart = 8;
@@ -70,8 +72,18 @@ Server::Server(Sources sources, const MountOptions& options,
   } else {
     shown.mirror = MakeMirror(std::move(sources), options, mount_point);
     mirror_ = shown.mirror.get();
+    if (options.passthrough != Passthrough::kOff) {
+      backing_files_ = MakeOrLog<BackingFiles>();
+    }
   }
   files_ = std::make_unique<Namespace>(std::move(shown));
+}
+
+std::vector<Questions*> Server::questions() const {
+  std::vector<Questions*> all;
+  if (signals_ != nullptr) all.push_back(signals_.get());
+  if (backing_files_ != nullptr) all.push_back(backing_files_.get());
+  return all;
 }
 
 void Server::TellChanges(Mirror::Changed changed) {
@@ -97,13 +109,21 @@ Result<int> Server::OpenSpillFile() {
   return -1;
 }
 
+Stats::Others Server::OthersFor(const ReadContext& context) const {
+  const BackingFiles* const files = backing_files_.get();
+  return {.cache = context.cache().stats(),
+          .pool = pool_.stats(),
+          .containers = files_->Totals().containers,
+          .bytes = FileSource::AllBytesRead(),
+          .passthrough = files != nullptr && files->enabled(),
+          .passthrough_opens = files != nullptr ? files->opened() : 0};
+}
+
 std::shared_ptr<const FileTable> Server::StatsFile() {
   return FreshDocument(
       Role::kMetadata, "stats",
       [this](const ReadContext& context) -> Result<std::string> {
-        return stats_.Text(context.cache().stats(), pool_.stats(),
-                           files_->Totals().containers,
-                           FileSource::AllBytesRead()) +
+        return stats_.Text(OthersFor(context)) +
                DaemonStats(::getpid(), options_.cache_bytes) + FetcherStats();
       },
       /*live=*/true);

@@ -4,12 +4,14 @@
 #include <memory>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "core/base/mutex.h"
 #include "core/content/block_cache.h"
 #include "core/vfs/namespace.h"
 #include "core/vfs/prefetcher.h"
 #include "core/vfs/sources.h"
+#include "fs/backing_files.h"
 #include "fs/options.h"
 #include "fs/request_pool.h"
 #include "fs/signal_watch.h"
@@ -33,6 +35,11 @@ class Server {
   RequestPool& pool() { return pool_; }
   /// Null if the process had no descriptor for it.
   SignalWatch* signals() { return signals_.get(); }
+  /// Of the plain files of a mirror; null for a container, with
+  /// passthrough=off, or if the process had no descriptor for it.
+  BackingFiles* backing_files() { return backing_files_.get(); }
+  /// What the thread that is not confined has to answer.
+  std::vector<Questions*> questions() const;
   /// Makes the file for entries that are too large for the cache, before the
   /// process is confined. Returns its descriptor, or -1 if it cannot be made;
   /// that is an error where the options name its directory.
@@ -68,6 +75,7 @@ class Server {
   void LogFailure(Inode inode, const Error& error);
 
  private:
+  Stats::Others OthersFor(const ReadContext& context) const;
   /// `.ctxfs/stats`.
   std::shared_ptr<const FileTable> StatsFile();
 
@@ -85,6 +93,7 @@ class Server {
   Mutex mutex_;
   std::unordered_set<Inode> logged_ CTXFS_GUARDED_BY(mutex_);
   std::unique_ptr<SignalWatch> signals_;
+  std::unique_ptr<BackingFiles> backing_files_;
   RequestPool pool_;  // last: its threads use the rest
 };
 

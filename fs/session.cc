@@ -22,6 +22,7 @@
 #include "core/vfs/key_file.h"
 #include "core/vfs/sources.h"
 #include "fs/address_space.h"
+#include "fs/backing_files.h"
 #include "fs/commands/confine.h"
 #include "fs/kernel_names.h"
 #include "fs/log/relay.h"
@@ -183,6 +184,18 @@ void ParseConfined(const MountOptions& options,
   }).get();
 }
 
+/// Fails only with passthrough=on.
+Status EnablePassthrough(fuse_session* session, Server& server) {
+  BackingFiles* const files = server.backing_files();
+  if (files == nullptr) return {};
+  Status enabled = files->Enable(::fuse_session_fd(session));
+  if (enabled || server.options().passthrough == Passthrough::kOn) {
+    return enabled;
+  }
+  Log(LogLevel::kInfo, "no passthrough: " + enabled.error().Text());
+  return {};
+}
+
 }  // namespace
 
 ExitCode Serve(const MountOptions& options,
@@ -255,14 +268,19 @@ ExitCode Serve(const MountOptions& options,
     const Status set = SetReadahead(mount_point->path(), options.readahead);
     if (!set) Log(LogLevel::kWarning, "readahead: " + set.error().Text());
   }
+  if (const Status enabled = EnablePassthrough(raw, server); !enabled) {
+    return EndWith(ExitCode::kFuse,
+                   "passthrough=on: " + enabled.error().Text());
+  }
   Log(LogLevel::kInfo, Quote(WithoutQuery(options.sources.front())) +
                            " is mounted at " + mount_point->path());
   ready();
   server.TellChanges([raw](Inode directory, const std::string& name) {
     ForgetKernelName(raw, directory, name);
   });
+  const std::vector<Questions*> questions = server.questions();
   const bool served = RunLoop(raw, ThreadCount(options), confinement, **relay,
-                              server.signals(), [&server] {
+                              questions, [&server] {
                                 server.StopTelling();
                                 server.pool().Stop();
                               });

@@ -3,17 +3,13 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include "core/io/io_error.h"
 
 namespace ctxfs {
 namespace {
@@ -48,41 +44,17 @@ std::optional<uint64_t> ReadPending(uint64_t thread) {
 }  // namespace
 
 Result<std::unique_ptr<SignalWatch>> SignalWatch::Make() {
-  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.ok()) return IoError("cannot create an eventfd");
+  Fd wake = CTXFS_TRY(decltype(threads_)::MakeWake());
   return std::unique_ptr<SignalWatch>(new SignalWatch(std::move(wake)));
 }
 
 std::optional<uint64_t> SignalWatch::Pending(uint64_t thread) {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kMoment(20);
   if (thread == 0) return std::nullopt;
-  const auto question = std::make_shared<Question>(thread);
-  const Clock::time_point end = Clock::now() + std::chrono::seconds(1);
-  const MutexLock lock(mutex_);
-  open_.push_back(question);
-  (void)::eventfd_write(wake_.get(), 1);
-  while (!question->answered && Clock::now() < end) {
-    answered_.WaitFor(mutex_, kMoment);
-  }
-  open_.remove(question);
-  return question->pending;
+  return threads_.Ask(thread).value_or(std::nullopt);
 }
 
 void SignalWatch::Answer() {
-  eventfd_t wakes = 0;
-  (void)::eventfd_read(wake_.get(), &wakes);
-  MutexLock lock(mutex_);
-  const std::list<std::shared_ptr<Question>> questions = std::move(open_);
-  open_.clear();
-  for (const std::shared_ptr<Question>& question : questions) {
-    lock.Unlock();
-    const std::optional<uint64_t> pending = ReadPending(question->thread);
-    lock.Lock();
-    question->pending = pending;
-    question->answered = true;
-    answered_.NotifyAll();
-  }
+  threads_.AnswerAll(&ReadPending, [](const auto& /*unused*/) {});
 }
 
 }  // namespace ctxfs

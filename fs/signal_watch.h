@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <optional>
+#include <utility>
 
-#include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/io/fd.h"
+#include "fs/questions.h"
 
 namespace ctxfs {
 
@@ -17,7 +17,7 @@ namespace ctxfs {
 /// that is to die must be let go, one with a profiler's timer must not. The
 /// answer is in /proc, which the threads that serve may not read; they ask the
 /// one that is not confined.
-class SignalWatch {
+class SignalWatch final : public Questions {
  public:
   /// Fails if the process has no descriptors left.
   static Result<std::unique_ptr<SignalWatch>> Make();
@@ -27,26 +27,13 @@ class SignalWatch {
   /// nobody answers within a second.
   std::optional<uint64_t> Pending(uint64_t thread);
 
-  /// Readable while a question waits.
-  int fd() const { return wake_.get(); }
-  /// Answers all questions. For the thread that is not confined.
-  void Answer();
+  int fd() const override { return threads_.fd(); }
+  void Answer() override;
 
  private:
-  struct Question {
-    explicit Question(uint64_t of) : thread(of) {}
+  explicit SignalWatch(Fd wake) : threads_(std::move(wake)) {}
 
-    const uint64_t thread;
-    bool answered = false;
-    std::optional<uint64_t> pending;
-  };
-
-  explicit SignalWatch(Fd wake) : wake_(std::move(wake)) {}
-
-  const Fd wake_;  // an eventfd
-  Mutex mutex_;
-  CondVar answered_;
-  std::list<std::shared_ptr<Question>> open_ CTXFS_GUARDED_BY(mutex_);
+  QuestionQueue<uint64_t, std::optional<uint64_t>> threads_;
 };
 
 }  // namespace ctxfs

@@ -25,14 +25,14 @@ void Stats::CountReply(uint64_t bytes, std::chrono::nanoseconds took) {
   latency_[bucket].fetch_add(1, std::memory_order_relaxed);
 }
 
-std::string Stats::Text(const BlockCache::Stats& cache,
-                        const RequestPool::Stats& pool, uint64_t containers,
-                        uint64_t bytes) const {
+std::string Stats::Text(const Others& others) const {
+  const BlockCache::Stats& cache = others.cache;
+  const RequestPool::Stats& pool = others.pool;
   Metrics out;
   out.Add("reads_total", "READ requests.", requests_);
   out.Add("read_errors_total", "READ requests that failed.", errors_);
   out.Add("read_bytes_total", "Bytes served.", bytes_);
-  out.Add("container_bytes_total", "Bytes read from containers.", bytes);
+  out.Add("container_bytes_total", "Bytes read from containers.", others.bytes);
   out.Add("decoded_bytes_total", "Bytes decoded.", cache.produced);
   out.Add("verified_passed_total", "Checksums that matched.", cache.passed);
   out.Add("verified_failed_total", "Checksums that did not.", cache.failed);
@@ -48,7 +48,12 @@ std::string Stats::Text(const BlockCache::Stats& cache,
           pool.queued);
   out.Add("requests_given_up_total", "Requests whose callers gave up.",
           pool.refused);
-  out.Add("open_containers", "Containers open.", containers);
+  out.Add("open_containers", "Containers open.", others.containers);
+  out.Add("passthrough", "Whether the kernel can read plain files by itself.",
+          others.passthrough ? 1 : 0);
+  out.Add("passthrough_opens_total",
+          "Opened files that the kernel reads by itself.",
+          others.passthrough_opens);
 
   std::array<uint64_t, kBuckets + 1> counts;
   std::ranges::copy(latency_, counts.begin());

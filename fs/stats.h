@@ -21,11 +21,18 @@ class Stats {
   void CountReply(uint64_t bytes, std::chrono::nanoseconds took);
   void CountError() { errors_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Prometheus text. `containers` are open now; `bytes` have been read from
-  /// containers.
-  std::string Text(const BlockCache::Stats& cache,
-                   const RequestPool::Stats& pool, uint64_t containers,
-                   uint64_t bytes) const;
+  /// What is counted elsewhere.
+  struct Others {
+    BlockCache::Stats cache = {};
+    RequestPool::Stats pool = {};
+    uint64_t containers = 0;         // open now
+    uint64_t bytes = 0;              // read from containers
+    bool passthrough = false;        // whether plain files can be passed on
+    uint64_t passthrough_opens = 0;  // files that were opened so
+  };
+
+  /// Prometheus text.
+  std::string Text(const Others& others) const;
 
  private:
   // Upper bounds of the latency buckets: 10 us times powers of four, and none.

@@ -100,6 +100,11 @@ class Source {
   /// a file.
   virtual FileIdentity identity() const { return {}; }
 
+  /// Returns the descriptor of the regular file that has these bytes, all of
+  /// them and nothing else; -1 if there is none, as of memory or an object of a
+  /// server. It is open as long as this source.
+  virtual int descriptor() const { return -1; }
+
   /// Returns a digest of everything that was read to open the container;
   /// nullopt if that was not recorded (DigestingSource).
   virtual std::optional<uint64_t> opening_digest() const {
@@ -179,6 +184,7 @@ class FileSource final : public Source {
   uint64_t size() const override { return identity_.size; }
   FileTime mtime() const override { return identity_.mtime; }
   FileIdentity identity() const override { return identity_; }
+  int descriptor() const override { return file_->fd.get(); }
   std::optional<ReadAccess> read_access() const override {
     return read_access_;
   }

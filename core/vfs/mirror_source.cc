@@ -28,6 +28,7 @@ OpenFile FileOf(SourcePtr source) {
   OpenFile file;
   file.content.Append(Range{source, 0, nullptr}, source->size());
   file.lifetime = Lifetime::kMoment;
+  file.plain = true;
   file.made_from = std::move(source);
   return file;
 }

@@ -43,6 +43,9 @@ struct FoundNode {
 struct OpenFile {
   Content content;
   Lifetime lifetime = Lifetime::kForever;
+  /// Whether it is a file of a mirrored directory that is shown as it is, so
+  /// that the kernel may read it by itself.
+  bool plain = false;
   /// Whether pages that the kernel has of it are still good.
   bool same_pages = true;
   PageLedger::Verdict pages = {};

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/io/io_error.h"
 
@@ -102,7 +103,7 @@ void LogRelay::Stop() {
   Wake();
 }
 
-void LogRelay::Wait(SignalWatch* signals) {
+void LogRelay::Wait(std::span<pollfd> ready) {
   using std::chrono::milliseconds;
   int timeout = -1;
   if (report_at_) {
@@ -111,10 +112,7 @@ void LogRelay::Wait(SignalWatch* signals) {
     timeout = static_cast<int>(
         std::clamp<int64_t>(left.count(), 0, limits_.report_after.count()));
   }
-  pollfd ready[] = {{read_end_.get(), POLLIN, 0},
-                    {wake_.get(), POLLIN, 0},
-                    {signals != nullptr ? signals->fd() : -1, POLLIN, 0}};
-  (void)::poll(ready, std::size(ready), timeout);
+  (void)::poll(ready.data(), ready.size(), timeout);
   eventfd_t wakes = 0;
   (void)::eventfd_read(wake_.get(), &wakes);
 }
@@ -149,10 +147,14 @@ void LogRelay::ReportSuppressed(const LogSink& target) {
                      suppressed_.exchange(0)));
 }
 
-void LogRelay::Run(const LogSink& target, SignalWatch* signals) {
+void LogRelay::Run(const LogSink& target,
+                   std::span<Questions* const> questions) {
+  std::vector<pollfd> ready = {{read_end_.get(), POLLIN, 0},
+                               {wake_.get(), POLLIN, 0}};
+  for (const Questions* of : questions) ready.push_back({of->fd(), POLLIN, 0});
   for (;;) {
-    Wait(signals);
-    if (signals != nullptr) signals->Answer();
+    Wait(ready);
+    for (Questions* of : questions) of->Answer();
     // Read before the pipe, so that messages sent before Stop are passed on.
     const bool last = stopped_;
     Drain(target);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/base/mutex.h"
@@ -13,7 +16,7 @@
 #include "core/io/fd.h"
 #include "core/vfs/log.h"
 #include "fs/log/token_bucket.h"
-#include "fs/signal_watch.h"
+#include "fs/questions.h"
 
 namespace ctxfs {
 
@@ -38,8 +41,8 @@ class LogRelay {
   bool Send(LogLevel level, const std::string& message);
 
   /// Passes messages on to `target` until Stop, then the rest and the count of
-  /// those suppressed. Answers the questions of `signals`, if not null.
-  void Run(const LogSink& target, SignalWatch* signals = nullptr);
+  /// those suppressed. Answers `questions`, too.
+  void Run(const LogSink& target, std::span<Questions* const> questions = {});
 
   /// Ends Run. For any thread; messages sent before it are passed on.
   void Stop();
@@ -49,7 +52,7 @@ class LogRelay {
 
   bool Admit();
   void Wake();
-  void Wait(SignalWatch* signals);
+  void Wait(std::span<pollfd> ready);
   /// Passes on the lines that are in the pipe.
   void Drain(const LogSink& target);
   void ReportSuppressed(const LogSink& target);

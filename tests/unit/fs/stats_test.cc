@@ -18,13 +18,10 @@ using std::chrono::seconds;
 
 /// Every sample of the text by its name and labels; each has HELP and TYPE.
 std::map<std::string, double> Samples(const Stats& stats,
-                                      const BlockCache::Stats& cache = {},
-                                      uint64_t containers = 0,
-                                      uint64_t bytes = 0,
-                                      const RequestPool::Stats& pool = {}) {
+                                      const Stats::Others& others = {}) {
   std::map<std::string, double> samples;
   std::string described;
-  std::istringstream text(stats.Text(cache, pool, containers, bytes));
+  std::istringstream text(stats.Text(others));
   for (std::string line; std::getline(text, line);) {
     if (line.starts_with("# HELP ")) {
       described = line.substr(7, line.find(' ', 7) - 7);
@@ -89,7 +86,8 @@ TEST(Stats, ShowTheCacheAndTheContainer) {
   cache.evictions = 15;
   cache.passed = 16;
   cache.failed = 17;
-  const auto samples = Samples(Stats(), cache, 18, 19);
+  const auto samples =
+      Samples(Stats(), {.cache = cache, .containers = 18, .bytes = 19});
   EXPECT_EQ(samples.at("ctxfs_cache_bytes"), 11);
   EXPECT_EQ(samples.at("ctxfs_cache_blocks"), 12);
   EXPECT_EQ(samples.at("ctxfs_cache_hits_total"), 13);
@@ -117,8 +115,15 @@ TEST(Stats, LoseNothingAmongThreads) {
   EXPECT_EQ(samples.at("ctxfs_read_seconds_count"), 8000);
 }
 
+TEST(Stats, TellWhatTheKernelReadsByItself) {
+  const auto samples =
+      Samples(Stats(), {.passthrough = true, .passthrough_opens = 7});
+  EXPECT_EQ(samples.at("ctxfs_passthrough"), 1);
+  EXPECT_EQ(samples.at("ctxfs_passthrough_opens_total"), 7);
+}
+
 TEST(Stats, TellWhatIsBeingWorkedOn) {
-  const auto samples = Samples(Stats(), {}, 0, 0, {3, 4, 5});
+  const auto samples = Samples(Stats(), {.pool = {3, 4, 5}});
   EXPECT_EQ(samples.at("ctxfs_requests_running"), 3);
   EXPECT_EQ(samples.at("ctxfs_requests_queued"), 4);
   EXPECT_EQ(samples.at("ctxfs_requests_given_up_total"), 5);

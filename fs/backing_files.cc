@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/backing_files.h"
+
+#include <linux/fuse.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include "core/base/limits.h"
+#include "core/io/io_error.h"
+
+namespace ctxfs {
+
+namespace {
+
+// Registering a file takes as long as a READ or two. The pages of a smaller one
+// are read by a few, and stay when it is opened again.
+constexpr uint64_t kLeastSize = limits::kMiB;
+
+}  // namespace
+
+Result<std::unique_ptr<BackingFiles>> BackingFiles::Make() {
+  Fd wake = CTXFS_TRY(decltype(changes_)::MakeWake());
+  return std::unique_ptr<BackingFiles>(new BackingFiles(std::move(wake)));
+}
+
+#ifdef FUSE_DEV_IOC_BACKING_OPEN
+
+int32_t BackingFiles::Register(int descriptor) const {
+  fuse_backing_map map{};
+  map.fd = descriptor;
+  return ::ioctl(device_, FUSE_DEV_IOC_BACKING_OPEN, &map);
+}
+
+void BackingFiles::Unregister(int32_t id) const {
+  auto number = static_cast<uint32_t>(id);
+  (void)::ioctl(device_, FUSE_DEV_IOC_BACKING_CLOSE, &number);
+}
+
+Status BackingFiles::Enable(int device) {
+  if (!offered_) {
+    return Error{Code::kUnsupported,
+                 "the kernel does not offer it: Linux 6.9 or later does"};
+  }
+  const Fd probe(::memfd_create("ctxfs", MFD_CLOEXEC));
+  if (!probe.ok()) return IoError("cannot create a memory file");
+  device_ = device;
+  const int32_t id = Register(probe.get());
+  if (id > 0) {
+    Unregister(id);
+    return {};
+  }
+  Error error = IoError("registering a file, which needs CAP_SYS_ADMIN");
+  device_ = -1;
+  return error;
+}
+
+#else
+
+int32_t BackingFiles::Register(int /*descriptor*/) const { return 0; }
+void BackingFiles::Unregister(int32_t /*id*/) const {}
+
+Status BackingFiles::Enable(int /*device*/) {
+  return Error{Code::kUnsupported,
+               "this build does not have it: it needs libfuse 3.17 and the "
+               "headers of Linux 6.9"};
+}
+
+#endif
+
+BackingFiles::Use BackingFiles::Open(Inode inode, const SourcePtr& file) {
+  constexpr std::chrono::milliseconds kMoment(20);
+  MutexLock lock(mutex_);
+  // A reference to an element stays valid while others are added.
+  Backing& backing = files_[inode];
+  if (backing.handles++ == 0) {
+    lock.Unlock();
+    const bool worth = file->size() >= kLeastSize;
+    const int32_t id = worth ? changes_.Ask({file, 0}).value_or(0) : 0;
+    lock.Lock();
+    backing.id = id;
+    backing.decided = true;
+    decided_.NotifyAll();
+  }
+  while (!backing.decided) decided_.WaitFor(mutex_, kMoment);
+  if (backing.id > 0) opened_.fetch_add(1, std::memory_order_relaxed);
+  return Use(*this, inode, backing.id);
+}
+
+void BackingFiles::Close(Inode inode) {
+  int32_t id = 0;
+  {
+    const MutexLock lock(mutex_);
+    const auto found = files_.find(inode);
+    if (found == files_.end() || --found->second.handles > 0) return;
+    id = found->second.id;
+    files_.erase(found);
+  }
+  if (id > 0) changes_.Post({nullptr, id});
+}
+
+void BackingFiles::Answer() {
+  changes_.AnswerAll(
+      [this](const Change& change) {
+        if (change.file != nullptr) {
+          // Refused for a file of a stacked file system, for instance.
+          return std::max(0, Register(change.file->descriptor()));
+        }
+        Unregister(change.id);
+        return 0;
+      },
+      [this](int32_t id) {
+        if (id > 0) Unregister(id);
+      });
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/eventfd.h>
+
+#include <chrono>
+#include <list>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "core/base/mutex.h"
+#include "core/base/result.h"
+#include "core/io/fd.h"
+#include "core/io/io_error.h"
+
+namespace ctxfs {
+
+/// Questions of the threads that serve, which are confined, to the one thread
+/// that is not.
+class Questions {
+ public:
+  virtual ~Questions() = default;
+  /// Readable while a question waits.
+  virtual int fd() const = 0;
+  /// Answers all questions. For the thread that is not confined.
+  virtual void Answer() = 0;
+};
+
+/// Questions of one kind that wait for their replies. Safe for any number of
+/// threads.
+template <typename Question, typename Reply>
+class QuestionQueue {
+ public:
+  /// Returns the eventfd of a queue. Fails if the process has no descriptors
+  /// left.
+  static Result<Fd> MakeWake() {
+    Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!wake.ok()) return IoError("cannot create an eventfd");
+    return wake;
+  }
+
+  explicit QuestionQueue(Fd wake) : wake_(std::move(wake)) {}
+
+  int fd() const { return wake_.get(); }
+
+  /// Waits for the reply; returns nothing if there is none within a second.
+  std::optional<Reply> Ask(Question question) {
+    const auto waiting = std::make_shared<Waiting>(std::move(question));
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(1);
+    const MutexLock lock(mutex_);
+    Add(waiting);
+    while (!waiting->reply && Clock::now() < end) {
+      answered_.WaitFor(mutex_, kMoment);
+    }
+    waiting->given_up = !waiting->reply;
+    open_.remove(waiting);
+    return std::move(waiting->reply);
+  }
+
+  /// Adds a question whose reply nobody waits for.
+  void Post(Question question) {
+    const auto waiting = std::make_shared<Waiting>(std::move(question));
+    const MutexLock lock(mutex_);
+    Add(waiting);
+  }
+
+  /// Answers all questions with what `answer` returns for each, and calls
+  /// `unused` with a reply that nobody waits for any more.
+  template <typename Answer, typename Unused>
+  void AnswerAll(const Answer& answer, const Unused& unused) {
+    eventfd_t wakes = 0;
+    (void)::eventfd_read(wake_.get(), &wakes);
+    MutexLock lock(mutex_);
+    const std::list<std::shared_ptr<Waiting>> questions = std::move(open_);
+    open_.clear();
+    for (const std::shared_ptr<Waiting>& waiting : questions) {
+      lock.Unlock();
+      Reply reply = answer(waiting->question);
+      lock.Lock();
+      if (waiting->given_up) {
+        unused(reply);
+        continue;
+      }
+      waiting->reply = std::move(reply);
+      answered_.NotifyAll();
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kMoment{20};
+
+  struct Waiting {
+    explicit Waiting(Question of) : question(std::move(of)) {}
+
+    const Question question;
+    bool given_up = false;
+    std::optional<Reply> reply;
+  };
+
+  void Add(const std::shared_ptr<Waiting>& waiting) CTXFS_REQUIRES(mutex_) {
+    open_.push_back(waiting);
+    (void)::eventfd_write(wake_.get(), 1);
+  }
+
+  const Fd wake_;  // an eventfd
+  Mutex mutex_;
+  CondVar answered_;
+  std::list<std::shared_ptr<Waiting>> open_ CTXFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ctxfs
