@@ -77,7 +77,7 @@ and its name is printed. It is removed after unmounting.
   readahead=SIZE     the read-ahead of the mount (root only)
   timeout=SECONDS    how long names and attributes of a mirrored directory may
                      be out of date (default 1); more is faster
-  passthrough=MODE   auto (default), on or off: let the kernel read files of a
+  passthrough=WHO    auto (default), on or off: let the kernel read files of a
                      mirrored directory that are no containers by itself
   noxattrs           give files no extended attributes, for a faster ls -l
   nosandbox          do not confine the daemon to reading the sources

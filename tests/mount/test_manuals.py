@@ -127,7 +127,7 @@ def test_mount_options_of_the_readme(fuse):
     # Values stand in the first column too: verify=read, `open`, `off`.
     assert options >= offered("mount.ctxfs", "x", "y", "-o", "")
     assert options - offered("mount.ctxfs", "x", "y", "-o", "") <= {
-        "open", "off", "none", "npy", "debug", "primary", "views", "all",
+        "open", "off", "on", "none", "npy", "debug", "primary", "views", "all",
     }
 
 

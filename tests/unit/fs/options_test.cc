@@ -132,11 +132,11 @@ Arguments Documented() {
 
 TEST(MountOptions, AreAllThatTheUsageNames) {
   const std::map<std::string, std::string> samples = {
-      {"WHEN", "open"},    {"SIZE", "64M"},   {"N", "7"},
-      {"MODE", "022"},     {"LEVEL", "info"}, {"PATH", "/key"},
-      {"LIST", "npy:hf"},  {"WHAT", "views"}, {"SECONDS", "3600"},
-      {"DIR", "/tmp"},     {"NAME", "work"},  {"URL", "https://host"},
-      {"STYLE", "virtual"}};
+      {"WHEN", "open"},     {"SIZE", "64M"},   {"N", "7"},
+      {"MODE", "022"},      {"LEVEL", "info"}, {"PATH", "/key"},
+      {"LIST", "npy:hf"},   {"WHAT", "views"}, {"SECONDS", "3600"},
+      {"DIR", "/tmp"},      {"NAME", "work"},  {"URL", "https://host"},
+      {"STYLE", "virtual"}, {"WHO", "auto"}};
   const Arguments documented = Documented();
   EXPECT_GE(documented.size(), 16U);
   for (std::string option : documented) {
