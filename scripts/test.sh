@@ -30,11 +30,13 @@ make_venv() {
   cp "$wanted" "$venv/installed.txt"
 }
 
-# Of the tests of clients, and of those of the Python package.
+# Of the tests of clients, of those of the Python package, and of what makes its
+# wheels.
 make_venvs() {
   scripts/install.sh clients python
   make_venv build/clients-venv tests/clients/requirements.txt
   make_venv build/python-venv python/tests/requirements.txt
+  make_venv build/wheel-venv packaging/wheel/requirements.txt
 }
 
 # Programs for tests, in Go: a server of S3, and a proxy that spoils connections.
