@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -14,13 +13,6 @@
 
 namespace ctxfs {
 namespace {
-
-template <typename T>
-ArrayInfo ArrayOf(DType dtype, const std::vector<T>& values) {
-  std::string bytes(values.size() * sizeof(T), '\0');
-  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
-  return Array("a", dtype, {values.size()}, bytes);
-}
 
 ArrayStatistics Measure(const ArrayInfo& array, bool exact = true) {
   BlockCache cache(0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,14 @@ inline ArrayInfo Array(std::string name, DType dtype,
   return {std::move(name), dtype, std::move(shape),
           [bytes = std::move(bytes)](const ReadContext& /*context*/)
               -> Result<Content> { return TextContent(bytes); }};
+}
+
+/// An array of one dimension.
+template <typename T>
+ArrayInfo ArrayOf(DType dtype, const std::vector<T>& values) {
+  std::string bytes(values.size() * sizeof(T), '\0');
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return Array("a", dtype, {values.size()}, bytes);
 }
 
 /// An array that cannot be opened.
