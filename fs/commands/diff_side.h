@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/container/exports.h"
+#include "core/vfs/source_tree.h"
+#include "fs/commands/arguments.h"
+
+namespace ctxfs {
+
+/// Returns SOURCE//PATH of a path in a mount of ctxfs that this process sees,
+/// whose files have no dtypes for who reads bytes alone; any other operand as
+/// it is. Called before the process is confined.
+std::string WithoutMount(const std::string& operand);
+
+/// What `ctxfs diff` compares: a file, a link or a document of one side.
+struct DiffEntry {
+  std::string path;  // as the user knows it
+  SourceTree::File file = {};
+  /// Of a document beside the container; null for a file of the tree.
+  std::shared_ptr<const FileTable> table = nullptr;
+  uint32_t number = 0;  // in `table`
+  uint64_t size = 0;
+  uint64_t stored_size = 0;
+  std::string dtype = {};  // empty unless it is an array
+  std::vector<uint64_t> shape = {};
+  std::string codec = {};
+  std::string checksum = {};         // "crc32c:9a71bb4c", empty for none
+  const ArrayInfo* array = nullptr;  // its elements, if they are known
+  std::optional<Error> error = std::nullopt;  // why it cannot be compared
+
+  bool is_array() const { return !dtype.empty(); }
+  /// Whether the bytes of its file are the stored ones.
+  bool plain() const { return size == stored_size; }
+  /// Whether `array` has the elements as they are stored, not dequantised.
+  bool has_stored_elements() const;
+};
+
+/// One operand of `ctxfs diff`, and its entries by the names under which those
+/// of the other side are found: an array by its own name, whatever format it is
+/// in, and any other file by its path.
+class DiffSide {
+ public:
+  using Entries = std::map<std::string, DiffEntry, std::less<>>;
+
+  explicit DiffSide(const Arguments& arguments);
+
+  /// Opens the operand and lists its entries; decodes none. Called once.
+  Status Open(const std::string& operand);
+
+  const Entries& entries() const { return entries_; }
+  /// What the operand is, if it is a container: "gguf".
+  const std::string& format() const { return format_; }
+  ReadContext context() const { return tree_->context(); }
+  /// The target of an entry that is a link.
+  Result<std::string> ReadLink(const DiffEntry& entry) const {
+    return tree_->ReadLink(entry.file);
+  }
+  /// The bytes of an entry.
+  Result<Content> OpenFile(const DiffEntry& entry) const;
+
+ private:
+  /// A container, and the names of its arrays.
+  struct Scope {
+    std::string path;  // of its directory; empty for the source
+    std::shared_ptr<const Container> container;
+    std::vector<ArrayInfo> arrays;
+    std::map<std::string_view, const ArrayInfo*> by_name;
+
+    const ArrayInfo* Find(std::string_view name) const;
+  };
+
+  /// The container that is at a directory; null if there is none.
+  Result<Scope*> ScopeAt(const SourceTree::File& directory);
+  /// The container around the operand.
+  Result<Scope*> ScopeAround(const std::string& path);
+  Status Walk(const SourceTree::File& directory, Scope* scope);
+  Status Visit(const SourceTree::File& file, Scope* scope);
+  Status AddFile(const SourceTree::File& file, const Scope* scope);
+  void AddDocuments(const Scope& scope);
+  Status Add(std::string key, DiffEntry entry);
+  /// A path in the tree, without the operand's own.
+  std::string Below(const std::string& path) const;
+
+  const Arguments& arguments_;
+  const std::shared_ptr<SpillFile> spill_file_;
+  std::unique_ptr<SourceTree> tree_;
+  std::string top_;  // the path of the operand in the tree
+  std::string format_;
+  std::vector<std::unique_ptr<Scope>> scopes_;
+  Entries entries_;
+};
+
+}  // namespace ctxfs
