@@ -35,6 +35,8 @@ constexpr std::pair<char, bool Arguments::*> kFlagFields[] = {
     {'R', &Arguments::recursive},
     {'J', &Arguments::json},
     {'W', &Arguments::raw},
+    {'U', &Arguments::values},
+    {'T', &Arguments::stat},
     {'F', &Arguments::replace},
     {'E', &Arguments::exact},
     {'H', &Arguments::human},
@@ -226,8 +228,7 @@ std::string MistakeIn(std::vector<std::string> operands,
                       const Command& command) {
   const bool with_path = command.kind == OperandKind::kPath;
   if (!with_path && command.kind != OperandKind::kSource) return "";
-  // extract SOURCE DIR
-  if (command.max_operands == 2) operands.pop_back();
+  if (command.writes_to_last) operands.pop_back();
   for (const std::string& operand : operands) {
     std::string mistake = OperandMistake(operand, with_path);
     if (!mistake.empty()) return mistake;

@@ -23,6 +23,8 @@ struct Arguments {
   bool zero = false;       // -0
   bool json = false;
   bool raw = false;
+  bool values = false;  // --values
+  bool stat = false;    // --stat
   bool sha256 = false;  // --checksums=sha256
   bool replace = false;
   bool exact = false;

@@ -20,6 +20,10 @@ constexpr OptionInfo kOptions[] = {
     {'W', 0, "raw", "",
      "print lines of NAME, KEY and VALUE with tabs between them and sizes in "
      "bytes"},
+    {'U', 0, "values", "",
+     "also compare the values of changed arrays: greatest differences, cosine "
+     "and a histogram"},
+    {'T', 0, "stat", "", "print counts and bytes alone"},
     {'C', 0, "checksums", "sha256",
      "print a line for sha256sum --check for each file, the report to standard "
      "error"},

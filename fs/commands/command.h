@@ -60,6 +60,7 @@ struct Command {
   OperandKind kind = OperandKind::kAnything;
   size_t min_operands = 0;
   size_t max_operands = SIZE_MAX;
+  bool writes_to_last = false;    // the last operand is what it writes
   std::string_view program = "";  // as the user types it; "": "ctxfs NAME"
   /// `ctxfs NAME ACTION`: each is a command of its own, in the place of `run`.
   std::span<const Command* const> actions = {};
@@ -76,6 +77,7 @@ struct Command {
 extern const Command kCacheCommand;
 extern const Command kCatCommand;
 extern const Command kCheckCommand;
+extern const Command kDiffCommand;
 extern const Command kExtractCommand;
 extern const Command kFormatsCommand;
 extern const Command kInfoCommand;

@@ -363,6 +363,7 @@ const Command kExtractCommand{
         "  ctxfs extract episode.wshard//views/frames frames\n",
     .kind = OperandKind::kPath,
     .min_operands = 2,
-    .max_operands = 2};
+    .max_operands = 2,
+    .writes_to_last = true};
 
 }  // namespace ctxfs
