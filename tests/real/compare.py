@@ -7,8 +7,8 @@
 Gets the packages of packages.txt and npm.json (README.md), takes the containers
 out of them, and reads each through a mount and through `ctxfs extract`. Every
 member must have the bytes that zipfile, tarfile, numpy, onnx, safetensors, gguf
-and torch (if it is installed) read. Prints the count; exits with 1 if a byte
-differs or a member is missing.
+and torch read. Prints the count; exits with 1 if a byte differs, a member is
+missing, or fewer files or formats than these were compared.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import readers
 import sources
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+LEAST_FILES = 40
 
 
 class Comparison:
@@ -58,6 +59,13 @@ class Comparison:
             self.wrong.append(f"{file.path.name}, extract: {done.stderr.decode().strip()}")
         self.add(file, out, "extract")
         shutil.rmtree(out, ignore_errors=True)
+
+    def demand(self) -> None:
+        """A comparison of little is none: all formats, and files enough."""
+        for name in sorted(set(readers.READERS) - set(self.files)):
+            self.wrong.append(f"no file of {name} was compared")
+        if self.files.total() < LEAST_FILES:
+            self.wrong.append(f"only {self.files.total()} files were compared")
 
     def report(self) -> str:
         lines = [f"{name:12} {self.members[name]:6} members of {self.files[name]:4} files"
@@ -98,6 +106,7 @@ def main() -> int:
                           "mount")
         for file in files:
             found.extract(build, file, work / "out")
+    found.demand()
     print("\n".join(found.wrong[:50]))
     print(found.report())
     return 1 if found.wrong else 0

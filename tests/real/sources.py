@@ -100,7 +100,8 @@ def arrays_of(model: pathlib.Path) -> dict[str, numpy.ndarray]:
 
 
 def write_all(files: Files, name: str, arrays: dict[str, numpy.ndarray]) -> None:
-    """Arrays by the writers of safetensors, npz, GGUF and, if it is there, torch."""
+    """Arrays by the writers of safetensors, npz, GGUF and, if it is there, torch.
+    Without it the comparison ends with 1."""
     safetensors.numpy.save_file(arrays, files.path("safetensors", name, ".safetensors"))
     numpy.savez_compressed(files.path("npz", name, ".npz"), **arrays)
     floats = {key: array for key, array in arrays.items()
