@@ -298,6 +298,66 @@ def test_28_2_readable_is_not_clean(tmp_path):
     assert told(some)[1][-1].endswith(": clean; 1 of 2 entries have no checksum")
 
 
+# Containers that do not say how long they are, or that do and whose readers ignore more, and
+# what two in a row start like.
+ENDLESS = {
+    "gguf/names.gguf": "gguf",
+    "cvc/v1_int8.cvc": "cvc",
+    "cvc/v1_mmap_fp16.cvc": "cvc",
+    "cvc/v2_columns.cvc": "cvc",
+    "cvc/v010_one_vector.cvc": "cvc",
+    "mem8/archive.m8a": "m8a",
+    "shard-profiles/synthetic/cowrie_gnn_v10.sjgn": "sjgn",
+    "shard-profiles/synthetic/cowrie_gnn_v11.sjgn": "sjgn",
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_28_3_the_second_of_two_containers_is_told(name, tmp_path):
+    one = (GOLDEN / name).read_bytes()
+    path = tmp_path / os.path.basename(name)
+    path.write_bytes(one)
+    code, lines = told(path)
+    assert code == 0, lines
+    path.write_bytes(one + one)
+    [report] = check(path, code=2)
+    assert report["outcome"] == "partial"
+    [fault] = report["faults"]
+    assert (fault["kind"], fault["offset"]) == ("partial", len(one))
+    assert fault["reason"].endswith(f"start like {ENDLESS[name]}")
+    assert fault["reason"] in run(CTXFS, "info", path).stdout.decode()
+    path.write_bytes(one + b"no padding")
+    assert [f["offset"] for f in check(path, code=2)[0]["faults"]] == [len(one)]
+    path.write_bytes(one + bytes(5000))
+    code, lines = told(path)
+    assert code == 0 and any("are all zero" in line for line in lines), lines
+
+
+def test_28_3_what_follows_a_tar_is_told(tmp_path):
+    """Of archives in a row all members are shown, so nothing is missing."""
+    one = SAMPLES["deep/a.tar"].read_bytes()
+    path = tmp_path / "a.tar"
+    path.write_bytes(one + one)
+    code, lines = told(path)
+    assert code == 0 and any("concatenated: " in line for line in lines)
+    for zeros in (0, 2 << 20):
+        path.write_bytes(one + bytes(zeros) + zipped({"a": b"a"}))
+        code, lines = told(path)
+        assert code == 2 and any("trailing_data: " in line and "start" in line or zeros
+                                 for line in lines)
+    path.write_bytes(one + bytes(2 << 20))
+    assert told(path)[0] == 0
+
+
+@pytest.mark.parametrize("name", (
+    "mcf/basic.mcf", "wshard/sealed_lz4.wshard", "mem8/full.mem8", "safetensors/names.safetensors",
+    "shard-profiles/llama_micro.mosh", "shard-profiles/all_encodings.cshard"))
+def test_28_3_two_containers_that_say_how_long_they_are(name, tmp_path):
+    path = tmp_path / os.path.basename(name)
+    path.write_bytes(2 * (GOLDEN / name).read_bytes())
+    assert [report["outcome"] for report in check(path, code=1)] == ["damaged"]
+
+
 def cut_containers():
     tensors = {f"t{i:03}": bytes([i]) * 1000 for i in range(200)}
     yield "cut.safetensors", safetensors(tensors), "tensors"

@@ -18,6 +18,7 @@
 
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/container/bytes_after.h"
 #include "core/container/open.h"
 
 namespace ctxfs::cvc {
@@ -53,7 +54,8 @@ bool OpensObject(Bytes head, uint64_t at) {
 Status Collection::Load(const ReadContext& context) {
   for (const auto step :
        {&Collection::ReadPrelude, &Collection::ReadHeader,
-        &Collection::LocateChunks, &Collection::CheckPieces}) {
+        &Collection::LocateChunks, &Collection::WarnOfBytesAfter,
+        &Collection::CheckPieces}) {
     CTXFS_TRY((this->*step)(context));
   }
   return {};
@@ -196,7 +198,7 @@ void Collection::MarkOverlaps() {
     const uint64_t right = header_.chunks[b].payload;
     return left != right ? left < right : a < b;
   });
-  uint64_t end = 0;
+  uint64_t end = end_;
   for (const uint32_t i : order) {
     Chunk& chunk = header_.chunks[i];
     if (chunk.fault != Fault::kSound) continue;
@@ -206,6 +208,21 @@ void Collection::MarkOverlaps() {
       end = chunk.payload + chunk.size;
     }
   }
+  end_ = end;
+}
+
+Status Collection::WarnOfBytesAfter(const ReadContext& context) {
+  const uint64_t size = source()->size();
+  // Where a chunk is lost, so is the place where the last one ends.
+  const bool lost = std::ranges::any_of(header_.chunks, [](const Chunk& chunk) {
+    return chunk.fault != Fault::kSound;
+  });
+  if (lost || end_ >= size) return {};
+  const char* last = header_.chunks.empty() ? "header" : "last chunk";
+  Warn(CTXFS_TRY(BytesAfter(
+      *source(), end_, fmt::format("{} bytes follow the {}", size - end_, last),
+      options_.formats, context)));
+  return {};
 }
 
 Status Collection::CheckPieces(const ReadContext& context) {

@@ -184,6 +184,7 @@ class Collection final : public Container {
   Status LocateByOffset(const ReadContext& context);
   Status ReadPrefix(uint64_t at, Chunk& chunk);
   void MarkOverlaps();
+  Status WarnOfBytesAfter(const ReadContext& context);
   Status CheckPieces(const ReadContext& context);
   Result<Fault> FaultOf(uint32_t chunk, const Piece& piece) const;
   Result<Fault> LosslessFault(uint64_t at, uint64_t size,
@@ -196,7 +197,7 @@ class Collection final : public Container {
   uint64_t json_at_ = 0;
   uint64_t json_size_ = 0;
   uint64_t prefix_ = 8;  // bytes before each payload
-  uint64_t end_ = 0;     // of the last chunk that was found in order
+  uint64_t end_ = 0;     // of the last chunk that was found
   Header header_;
   uint64_t chunks_with_rows_ = 0;
   std::shared_ptr<std::vector<AtomicVerdict>> verdicts_;  // of the chunks

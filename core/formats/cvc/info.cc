@@ -75,15 +75,7 @@ void Collection::AddInfo(Json& info, const ReadContext& context) const {
       warnings.push_back(PieceError(chunk, column.number).Text());
     }
   }
-  const bool all_found =
-      !header_.has_offsets &&
-      (header_.chunks.empty() || header_.chunks.back().fault == Fault::kSound);
-  if (all_found && end_ < source()->size() && !header_.chunks.empty()) {
-    warnings.push_back(Warning{
-        fmt::format("{} bytes follow the last chunk", source()->size() - end_),
-        end_}
-                           .Text());
-  }
+  for (Json& text : WarningTexts()) warnings.push_back(std::move(text));
   info.update({{"format", "cvc"},
                {"version", version_},
                {"layout", header_.columnar ? "columnar" : "single"},

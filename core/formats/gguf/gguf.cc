@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
+#include "core/container/bytes_after.h"
 #include "core/container/open.h"
 #include "core/content/strided.h"
 #include "core/formats/gguf/values.h"
@@ -35,8 +37,7 @@ Status GgufContainer::Load(const ReadContext& context) {
   AddPart(
       {source(), std::make_shared<const GgufHeader>(std::move(header)), {}, 0});
   CTXFS_TRY(LoadParts(context));
-  WarnOfParts();
-  return {};
+  return WarnOfParts(context);
 }
 
 GgufContainer::Place GgufContainer::At(uint32_t tensor) const {
@@ -166,7 +167,7 @@ std::optional<ArrayInfo> GgufContainer::ArrayOf(uint32_t tensor) const {
   return array;
 }
 
-void GgufContainer::WarnOfParts() {
+Status GgufContainer::WarnOfParts(const ReadContext& context) {
   for (const Part& part : parts_) {
     const std::string where = part.file.empty() ? "" : part.file + ": ";
     for (const Error& fault : part.header->faults) {
@@ -179,8 +180,28 @@ void GgufContainer::WarnOfParts() {
     for (const Warning& warning : part.header->warnings) {
       Warn({where + warning.text, warning.offset});
     }
+    CTXFS_TRY(WarnOfBytesAfter(part, context));
   }
   WarnAll(split_warnings_);
+  return {};
+}
+
+Status GgufContainer::WarnOfBytesAfter(const Part& part,
+                                       const ReadContext& context) {
+  const GgufHeader& header = *part.header;
+  const uint64_t size = part.source->size();
+  if (size <= header.shown_end) return {};
+  const std::string where = part.file.empty() ? "" : part.file + ": ";
+  std::string text = fmt::format("{}{} trailing bytes after the data", where,
+                                 size - header.shown_end);
+  // Where tensors are lost, so is the place where the data ends.
+  if (header.fault_count > 0) {
+    Warn({std::move(text), header.shown_end});
+  } else {
+    Warn(CTXFS_TRY(BytesAfter(*part.source, header.shown_end, std::move(text),
+                              options_.formats, context)));
+  }
+  return {};
 }
 
 void GgufContainer::AddInfo(Json& info, const ReadContext& context) const {

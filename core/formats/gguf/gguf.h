@@ -61,7 +61,8 @@ class GgufContainer final : public TensorContainer, public SaysFacts {
 
   /// Adds the faults and warnings of the parts to the container's, in the order
   /// of the parts.
-  void WarnOfParts();
+  Status WarnOfParts(const ReadContext& context);
+  Status WarnOfBytesAfter(const Part& part, const ReadContext& context);
 
   // split.cc
   Status LoadParts(const ReadContext& context);

@@ -78,7 +78,8 @@ struct GgufHeader {
   std::vector<Error> faults;  // the first kMostFaults
   uint64_t fault_count = 0;
   std::vector<Warning> warnings;
-  uint64_t data_end = 0;  // the highest end of a tensor, as a byte of the file
+  uint64_t data_end = 0;   // the highest end of a tensor, as a byte of the file
+  uint64_t shown_end = 0;  // that of the tensors in the file, and their padding
 
   /// The pair of that key; null if there is none.
   const GgufPair* Find(std::string_view key) const;

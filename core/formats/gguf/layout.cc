@@ -48,7 +48,7 @@ class LayoutCheck {
     for (uint32_t i = 0; i < count(); ++i) Place(i);
     CheckOrder();
     CheckOverlap();
-    CheckEnd();
+    header_.shown_end = Padded(header_.data_at + data_end_);
   }
 
  private:
@@ -194,14 +194,6 @@ class LayoutCheck {
     }
     Warn(shared, "overlap other tensors");
     data_end_ = end;
-  }
-
-  void CheckEnd() {
-    const uint64_t end = Padded(header_.data_at + data_end_);
-    if (file_size_ <= end) return;
-    header_.warnings.push_back(
-        {fmt::format("{} trailing bytes after the data", file_size_ - end),
-         end});
   }
 
   void Warn(const Count& count, const char* what) {

@@ -19,6 +19,7 @@
 #include "core/base/heap_allowance.h"
 #include "core/base/text.h"
 #include "core/codec/codec.h"
+#include "core/container/bytes_after.h"
 #include "core/container/open.h"
 #include "core/formats/graph/limits.h"
 
@@ -72,6 +73,12 @@ Status Graph::Load(const ReadContext& context) {
     if (in.ok()) sections_.push_back(std::move(section));
   }
   if (!in.ok()) return in.error();
+  if (in.remaining() > 0) {
+    Warn(CTXFS_TRY(BytesAfter(
+        *data_, in.at(),
+        fmt::format("{} bytes follow the last section", in.remaining()),
+        formats_, context)));
+  }
   for (const Section& section : sections_) {
     CTXFS_TRY(context.Check());
     CTXFS_TRY(ReadBody(section, context));
@@ -173,7 +180,7 @@ Result<std::shared_ptr<const Source>> Unpack(
 }
 
 Result<std::shared_ptr<const Container>> Open(
-    std::shared_ptr<const Source> source, const OpenOptions& /*options*/,
+    std::shared_ptr<const Source> source, const OpenOptions& options,
     const ReadContext& context) {
   const Buffer magic = CTXFS_TRY(ReadBuffer(*source, 0, 4, "magic"));
   std::shared_ptr<const Source> data = source;
@@ -183,7 +190,8 @@ Result<std::shared_ptr<const Container>> Open(
     }
     data = CTXFS_TRY(Unpack(source, context));
   }
-  return LoadContainer<Graph>(context, std::move(source), std::move(data));
+  return LoadContainer<Graph>(context, std::move(source), std::move(data),
+                              options.formats);
 }
 
 }  // namespace

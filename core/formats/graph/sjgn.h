@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/container/container.h"
+#include "core/container/format.h"
 #include "core/content/block.h"
 #include "core/formats/graph/sjgn_sections.h"
 #include "core/formats/graph/sjgn_table.h"
@@ -30,8 +31,9 @@ struct Section {
 class Graph final : public Container {
  public:
   /// `data` holds the SJGN bytes: `file` itself, or its decoded bytes.
-  Graph(std::shared_ptr<const Source> file, std::shared_ptr<const Source> data)
-      : Container(std::move(file)), data_(std::move(data)) {}
+  Graph(std::shared_ptr<const Source> file, std::shared_ptr<const Source> data,
+        const FormatSet* formats)
+      : Container(std::move(file)), data_(std::move(data)), formats_(formats) {}
 
   /// Reads the headers of the sections, and of the tables and arrays in them.
   /// To be called once, before anything else.
@@ -65,6 +67,7 @@ class Graph final : public Container {
   std::shared_ptr<const FileTable> MetaFile(const Section& section) const;
 
   std::shared_ptr<const Source> data_;
+  const FormatSet* const formats_;
   uint8_t minor_ = 0;
   uint8_t flags_ = 0;
   std::vector<Section> sections_;

@@ -17,6 +17,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/codec/digest.h"
+#include "core/container/bytes_after.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
 #include "core/container/open.h"
@@ -37,11 +38,13 @@ constexpr size_t kMd5Size = 16;
 
 class Mem8Archive final : public Container {
  public:
-  Mem8Archive(SourcePtr source, SourcePtr file)
-      : Container(std::move(source)), file_(std::move(file)) {}
+  Mem8Archive(SourcePtr source, SourcePtr file, const FormatSet* formats)
+      : Container(std::move(source)),
+        file_(std::move(file)),
+        formats_(formats) {}
 
   /// Reads header and table. Must be called once, before any other function.
-  Status Load(const ReadContext& /*context*/);
+  Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& /*context*/) const override;
   Tables Files() const override;
@@ -50,6 +53,7 @@ class Mem8Archive final : public Container {
 
  private:
   void CheckSizes();
+  Status WarnOfBytesAfter(const ReadContext& context);
   Result<std::string> RootVerdict(const ReadContext& context) const;
   Result<std::string> MakeArchiveJson(const PathsInTree& paths,
                                       const ReadContext& context) const;
@@ -60,6 +64,7 @@ class Mem8Archive final : public Container {
   EntryInfo DescribeMember(uint32_t number) const;
 
   const SourcePtr file_;  // the source, or the archive unpacked from it
+  const FormatSet* const formats_;
   const uint64_t owner_ = NewOwner();
   uint16_t version_ = 0;
   uint32_t total_ = 0;
@@ -69,7 +74,7 @@ class Mem8Archive final : public Container {
   std::vector<uint32_t> files_;  // members that are entries, by number
 };
 
-Status Mem8Archive::Load(const ReadContext& /*context*/) {
+Status Mem8Archive::Load(const ReadContext& context) {
   if (file_->size() < kHeaderSize) {
     return Error{Code::kCorrupt, "shorter than the 32-byte header",
                  file_->size()};
@@ -99,7 +104,7 @@ Status Mem8Archive::Load(const ReadContext& /*context*/) {
     if (!members_.members[i].container) files_.push_back(i);
   }
   CheckSizes();
-  return {};
+  return WarnOfBytesAfter(context);
 }
 
 void Mem8Archive::CheckSizes() {
@@ -121,6 +126,21 @@ void Mem8Archive::CheckSizes() {
   if (first > members_.data_at) {
     Warn({"bytes after the table belong to no member", members_.data_at});
   }
+}
+
+Status Mem8Archive::WarnOfBytesAfter(const ReadContext& context) {
+  uint64_t end = members_.data_at;
+  for (const Mem8Member& member : members_.members) {
+    // Where a member is lost, so is the place where the last one ends.
+    if (member.extent != Mem8Extent::kSound) return {};
+    end = std::max(end, members_.OffsetOf(member) + member.size);
+  }
+  const uint64_t size = file_->size();
+  if (end >= size) return {};
+  Warn(CTXFS_TRY(BytesAfter(
+      *file_, end, std::to_string(size - end) + " bytes follow the last member",
+      formats_, context)));
+  return {};
 }
 
 /// Tries which bytes the root checksum matches: returns "absent", "ok over
@@ -291,18 +311,19 @@ bool ProbeArchive(Bytes head) {
   return Mem8KindOfHead(head) == Mem8Kind::kArchive;
 }
 
-Result<std::shared_ptr<const Container>> OpenAlone(
-    SourcePtr source, const OpenOptions& /*options*/,
-    const ReadContext& context) {
-  return OpenMem8Archive(source, source, context);
+Result<std::shared_ptr<const Container>> OpenAlone(SourcePtr source,
+                                                   const OpenOptions& options,
+                                                   const ReadContext& context) {
+  return OpenMem8Archive(source, source, options, context);
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const Container>> OpenMem8Archive(
-    SourcePtr source, SourcePtr file, const ReadContext& context) {
-  return LoadContainer<Mem8Archive>(context, std::move(source),
-                                    std::move(file));
+    SourcePtr source, SourcePtr file, const OpenOptions& options,
+    const ReadContext& context) {
+  return LoadContainer<Mem8Archive>(context, std::move(source), std::move(file),
+                                    options.formats);
 }
 
 }  // namespace ctxfs::mem8

@@ -5,6 +5,7 @@
 
 #include "core/base/result.h"
 #include "core/container/container.h"
+#include "core/container/format.h"
 #include "core/io/source.h"
 
 namespace ctxfs::mem8 {
@@ -13,6 +14,6 @@ namespace ctxfs::mem8 {
 /// it (docs/mem8.md, section 7).
 Result<std::shared_ptr<const Container>> OpenMem8Archive(
     std::shared_ptr<const Source> source, std::shared_ptr<const Source> file,
-    const ReadContext& context);
+    const OpenOptions& options, const ReadContext& context);
 
 }  // namespace ctxfs::mem8

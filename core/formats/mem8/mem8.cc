@@ -374,7 +374,8 @@ Result<std::shared_ptr<const Container>> OpenPacked(
       std::make_shared<const UnpackedSource>(source, std::move(frame->bytes));
   switch (kind) {
     case Mem8Kind::kArchive:
-      return OpenMem8Archive(std::move(source), std::move(file), context);
+      return OpenMem8Archive(std::move(source), std::move(file), options,
+                             context);
     case Mem8Kind::kMem8:
       return LoadContainer<Mem8Container>(context, std::move(source),
                                           std::move(file), options);

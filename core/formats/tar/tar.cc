@@ -17,6 +17,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/bytes_after.h"
 #include "core/container/container.h"
 #include "core/container/link_plan.h"
 #include "core/container/open.h"
@@ -45,14 +46,14 @@ constexpr std::pair<std::string_view, std::string_view> kNotes[] = {
     {"sparse",
      "sparse members cannot be read, because their maps are wrong "
      "or over a limit"},
-    {"special", "devices, pipes or records of GNU tar are not shown"},
-    {"trailing_data", "the bytes after the archive's end are ignored"}};
+    {"special", "devices, pipes or records of GNU tar are not shown"}};
 
 class Archive final : public Container {
  public:
   Archive(std::shared_ptr<const Source> source, const OpenOptions& options)
       : Container(std::move(source)),
         salvage_(options.salvage),
+        formats_(options.formats),
         members_(std::make_shared<Members>()) {}
 
   /// Reads all headers. Must be called once, before any other function.
@@ -66,11 +67,13 @@ class Archive final : public Container {
   class MemberTable;
 
   void Conclude(const Walk& walk);
+  Status WarnOfBytesAfter(uint64_t at, const ReadContext& context);
   /// Leaves out the symbolic links that may lead out of the archive.
   Status HideLinks(const ReadContext& context);
   Status Count(const ReadContext& context);
 
   const bool salvage_;
+  const FormatSet* const formats_;
   const std::shared_ptr<Members> members_;
   std::string dialect_;
   uint32_t shown_ = 0;  // files
@@ -94,6 +97,9 @@ Status Archive::Load(const ReadContext& context) {
   }
   CTXFS_TRY(members_->ShrinkToFit());
   Conclude(walk);
+  if (walked) {
+    CTXFS_TRY(WarnOfBytesAfter(walk.at(), context));
+  }
   CTXFS_TRY(HideLinks(context));
   return Count(context);
 }
@@ -136,6 +142,15 @@ void Archive::Conclude(const Walk& walk) {
     }
     Warn({std::move(warning), found->second.offset});
   }
+}
+
+Status Archive::WarnOfBytesAfter(uint64_t at, const ReadContext& context) {
+  if (at >= source()->size()) return {};
+  Warn(CTXFS_TRY(
+      BytesAfter(*source(), at,
+                 "trailing_data: the bytes after the archive's end are ignored",
+                 formats_, context)));
+  return {};
 }
 
 Status Archive::Count(const ReadContext& context) {

@@ -69,8 +69,7 @@ Status Walk::Run(const ReadContext& context) {
     } else if (whole && header.HasRightChecksum()) {
       CTXFS_TRY(MeetHeader(header, context));
     } else if (ended_) {
-      AddNote("trailing_data", at_);
-      return {};
+      done = true;
     } else if (!whole) {
       needed_ = at_ + kBlock;
       return At({Code::kCorrupt, "truncated: the file ends within a header"});

@@ -43,6 +43,8 @@ class Walk {
   /// The offset of the end of the data or header that the end of the file cuts
   /// off; 0 if nothing is cut off.
   uint64_t needed() const { return needed_; }
+  /// The byte at which the walk has ended.
+  uint64_t at() const { return at_; }
   /// Whether there was a pax header.
   bool pax() const { return pax_; }
 

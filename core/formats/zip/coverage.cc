@@ -8,8 +8,7 @@
 #include <string_view>
 
 #include "core/base/limits.h"
-#include "core/container/foreign_formats.h"
-#include "core/container/format.h"
+#include "core/container/bytes_after.h"
 #include "core/formats/zip/records.h"
 #include "core/formats/zip/zip.h"
 
@@ -30,25 +29,15 @@ constexpr uint64_t kMostCounted = 1000;
 constexpr std::string_view kPrograms[] = {
     "MZ"sv, "\177ELF"sv, "#!"sv, "\xcf\xfa\xed\xfe"sv, "\xca\xfe\xba\xbe"sv};
 
-bool AllZero(Bytes bytes) {
-  return std::all_of(bytes.begin(), bytes.end(),
-                     [](std::byte one) { return one == std::byte{0}; });
-}
-
 Result<Buffer> Head(const Source& source, uint64_t at, uint64_t end) {
   return ReadBuffer(source, at,
                     std::min<uint64_t>(end - at, limits::kProbeBytes),
                     "bytes beside the archive");
 }
 
-/// The format that bytes have by their first ones: "start like a gzip file";
-/// empty if it is not known.
-std::string FormatText(Bytes head, const FormatSet* formats) {
-  if (StartsWithMember(head)) return "start like zip";
-  const Format* const format = formats == nullptr ? nullptr : formats->Of(head);
-  if (format != nullptr) return "start like " + std::string(format->name);
-  const ForeignFormat* const foreign = RecogniseForeign(head);
-  return foreign == nullptr ? "" : "start like " + std::string(foreign->name);
+/// A member without an end record is no archive yet, but starts like one.
+std::string HowItStarts(Bytes head, const FormatSet* formats) {
+  return StartsWithMember(head) ? "start like zip" : FormatText(head, formats);
 }
 
 std::string Words(const char* key, uint64_t size, const std::string& where,
@@ -95,7 +84,7 @@ Status WarnOfStart(const Source& source, Directory& directory,
   if (program) return {};
   directory.warnings.push_back(
       {Words("bytes_before", size, "before the first member",
-             FormatText(head.span(), formats)),
+             HowItStarts(head.span(), formats)),
        0, Severity::kPartial});
   return {};
 }
@@ -113,7 +102,7 @@ Status WarnOfEnd(const Source& source, Directory& directory,
       bytes.span().first(std::min<size_t>(bytes.size(), limits::kProbeBytes));
   directory.warnings.push_back(
       {Words("bytes_after", size, "after the end record",
-             padding ? "are all zero" : FormatText(head, formats)),
+             padding ? "are all zero" : HowItStarts(head, formats)),
        at, padding ? Severity::kNote : Severity::kPartial});
   return {};
 }

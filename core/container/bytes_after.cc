@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/container/bytes_after.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/limits.h"
+#include "core/container/foreign_formats.h"
+#include "core/container/format.h"
+
+namespace ctxfs {
+namespace {
+
+// More zeros than a writer pads with are not looked through.
+constexpr uint64_t kMostPadding = 16 * limits::kMiB;
+constexpr uint64_t kPiece = 64 * limits::kKiB;
+
+Result<bool> IsPadding(const Source& source, uint64_t at,
+                       const ReadContext& context) {
+  const uint64_t end = source.size();
+  if (end - at > kMostPadding) return false;
+  while (at < end) {
+    CTXFS_TRY(context.Check());
+    const uint64_t size = std::min(kPiece, end - at);
+    const Buffer piece = CTXFS_TRY(ReadBuffer(source, at, size, "padding"));
+    if (!AllZero(piece.span())) return false;
+    at += size;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool AllZero(Bytes bytes) {
+  return std::all_of(bytes.begin(), bytes.end(),
+                     [](std::byte one) { return one == std::byte{0}; });
+}
+
+std::string FormatText(Bytes head, const FormatSet* formats) {
+  const Format* const format = formats == nullptr ? nullptr : formats->Of(head);
+  if (format != nullptr) return "start like " + std::string(format->name);
+  const ForeignFormat* const foreign = RecogniseForeign(head);
+  return foreign == nullptr ? "" : "start like " + std::string(foreign->name);
+}
+
+Result<Warning> BytesAfter(const Source& source, uint64_t at, std::string text,
+                           const FormatSet* formats,
+                           const ReadContext& context) {
+  if (CTXFS_TRY(IsPadding(source, at, context))) {
+    return Warning{std::move(text) + ", and are all zero", at};
+  }
+  const uint64_t size =
+      std::min<uint64_t>(limits::kProbeBytes, source.size() - at);
+  const Buffer head =
+      CTXFS_TRY(ReadBuffer(source, at, size, "bytes after the container"));
+  const std::string format = FormatText(head.span(), formats);
+  if (!format.empty()) text += ", and " + format;
+  return Warning{std::move(text), at, Severity::kPartial};
+}
+
+}  // namespace ctxfs
