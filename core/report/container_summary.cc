@@ -41,7 +41,9 @@ void ContainerSummary::Add(const EntryInfo& info) {
   decoded_bytes = AddUpTo(decoded_bytes, info.size);
   stored_bytes = AddUpTo(stored_bytes, info.stored_size);
   ++codecs[info.codec];
-  ++checksums[Algorithm(info.checksum)];
+  const bool in_parts = info.checksum.empty() && !info.verified.empty() &&
+                        info.verified != "none";
+  ++checksums[in_parts ? "each part" : Algorithm(info.checksum)];
   if (!info.dtype.empty() && info.shape) CountArray(info, *this);
 }
 

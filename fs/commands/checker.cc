@@ -186,7 +186,7 @@ void Checker::CheckFiles(const ContainerTree& container_tree,
     const MutexLock lock(mutex);
     report.files += outcome.exists ? 1 : 0;
     report.bytes += outcome.size;
-    if (outcome.entry && !outcome.error && place.depth == 0) {
+    if (outcome.entry && !outcome.error && place.counts) {
       ++(outcome.verified ? report.verified : report.unverified);
     }
     if (outcome.error || !outcome.digest.empty()) {
@@ -335,7 +335,8 @@ void Checker::CheckChildren(const ContainerTree& container_tree,
       report.faults.push_back({path, std::nullopt, source.error()});
       continue;
     }
-    CheckSource(*source, {path, place.depth + 1, place.alone}, report);
+    const bool counts = place.counts && child->role == Role::kEntries;
+    CheckSource(*source, {path, place.depth + 1, place.alone, counts}, report);
   }
 }
 

@@ -43,6 +43,9 @@ class Checker {
     std::string path;  // in the outermost container; empty for that one
     unsigned depth = 0;
     bool alone = false;  // other containers that it names are left out
+    // Its entries are the outermost container's, as those of members are that
+    // an archive shows as directories.
+    bool counts = true;
 
     std::string Below(const std::string& name) const {
       return path.empty() ? name : path + "/" + name;

@@ -298,6 +298,21 @@ def test_28_2_readable_is_not_clean(tmp_path):
     assert told(some)[1][-1].endswith(": clean; 1 of 2 entries have no checksum")
 
 
+@pytest.mark.parametrize("name, verified, outcome", (
+    ("cvc/v1_int8.cvc", "all", "clean"),
+    ("cvc/v2_columns.cvc", "all", "clean"),
+    ("cvc/v010_int8.cvc", "none", "unverifiable"),
+    ("mem8/archive.m8a", "all", "clean"),
+))
+def test_28_2_checksums_of_parts_count(name, verified, outcome, tmp_path):
+    """Of chunks that have parts of columns, and of members that are containers."""
+    [report] = check(GOLDEN / name, code=0)
+    assert (report["verified"], report["outcome"]) == (verified, outcome)
+    if name.endswith(".cvc"):
+        text = run(CTXFS, "info", GOLDEN / name).stdout.decode()
+        assert ("checksums     each part of " in text) == (verified == "all"), text
+
+
 # Containers that do not say how long they are, or that do and whose readers ignore more, and
 # what two in a row start like.
 ENDLESS = {

@@ -120,7 +120,8 @@ EntryInfo Collection::DescribeColumn(const Column& column) const {
                 Quote(none ? column.dtype_text : column.codec_text) +
                 " is unknown";
   }
-  info.verified = "none";
+  const bool has_any = has_checksums() && !header_.chunks.empty();
+  info.verified = has_any ? "no" : "none";
   info.add_findings = [this](EntryInfo& found) { AddVerdicts(found); };
   return info;
 }
@@ -129,7 +130,7 @@ EntryInfo Collection::DescribeColumn(const Column& column) const {
 // verdict, and a header of some megabytes has 65,536 columns and a million
 // chunks.
 void Collection::AddVerdicts(EntryInfo& info) const {
-  if (!has_checksums() || header_.chunks.empty()) return;
+  if (info.verified == "none") return;
   info.verified = "yes";
   for (const AtomicVerdict& verdict : *verdicts_) {
     const Verdict found = verdict.load(std::memory_order_acquire);
