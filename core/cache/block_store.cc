@@ -6,7 +6,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,46 +23,18 @@ namespace ctxfs {
 using block_files::FileName;
 using block_files::kDirectoryFlags;
 using block_files::kLock;
-using block_files::kMagic;
 using block_files::kRecord;
 using block_files::Nanoseconds;
 using block_files::ParseFileName;
-using block_files::ReadAll;
 
 namespace {
 
-constexpr uint32_t kVersion = 1;
-constexpr size_t kFixedBytes = 64;
-constexpr size_t kDigestBytes = 32;
 constexpr size_t kMostObjects = 256;
 
 std::string DigestOf(const std::string& key) {
   Sha256 digest;
   digest.Update(AsBytes(key));
   return digest.Raw();
-}
-
-uint64_t ChecksumOf(Bytes bytes) {
-  return XXH3_64bits(bytes.data(), bytes.size());
-}
-
-size_t HeadBytes(uint32_t count) {
-  return kFixedBytes + (size_t{count} + 1) * sizeof(uint64_t);
-}
-
-std::string HeadOf(const std::string& digest, uint64_t first,
-                   const std::vector<Bytes>& blocks) {
-  uint64_t bytes = 0;
-  for (const Bytes block : blocks) bytes += block.size();
-  std::string head(kMagic);
-  AppendLe(kVersion, head);
-  AppendLe(static_cast<uint32_t>(blocks.size()), head);
-  AppendLe(first, head);
-  AppendLe(bytes, head);
-  head += digest;
-  for (const Bytes block : blocks) AppendLe(ChecksumOf(block), head);
-  AppendLe(ChecksumOf(AsBytes(head)), head);
-  return head;
 }
 
 bool WriteAll(int fd, Bytes bytes) {
@@ -159,42 +130,14 @@ BlockStore::Run* BlockStore::RunWith(Object& object, uint64_t number) {
   return nullptr;
 }
 
-size_t BlockStore::ReadFrom(int file, const Run& run, const std::string& digest,
-                            uint64_t first, std::span<const MutableBytes> out) {
-  std::string head(HeadBytes(run.count), '\0');
-  if (!ReadAll(file, 0, std::as_writable_bytes(std::span(head)))) return 0;
-  const size_t summed = head.size() - sizeof(uint64_t);
-  const auto* const bytes = reinterpret_cast<const std::byte*>(head.data());
-  if (LoadLe<uint64_t>(bytes + summed) !=
-          ChecksumOf(AsBytes(head).first(summed)) ||
-      !head.starts_with(kMagic) || LoadLe<uint32_t>(bytes + 8) != kVersion ||
-      LoadLe<uint32_t>(bytes + 12) != run.count ||
-      LoadLe<uint64_t>(bytes + 16) != run.first ||
-      head.compare(32, kDigestBytes, digest) != 0) {
-    return 0;
-  }
-  const auto length = LoadLe<uint64_t>(bytes + 24);
-  size_t done = 0;
-  for (uint64_t i = first - run.first; done < out.size(); ++i, ++done) {
-    const MutableBytes block = out[done];
-    const uint64_t at = i * kBlockBytes;
-    if (!InBounds(at, block.size(), length) ||
-        !ReadAll(file, head.size() + at, block) ||
-        ChecksumOf(block) !=
-            LoadLe<uint64_t>(bytes + kFixedBytes + i * sizeof(uint64_t))) {
-      break;
-    }
-  }
-  return done;
-}
-
-void BlockStore::Drop(const std::string& digest, const Run& run) {
+void BlockStore::DropDamaged(const std::string& digest, uint64_t first,
+                             uint32_t count) {
+  if (damaged_ == Damaged::kKept) return;
   const MutexLock lock(mutex_);
   Object* const object = Find(digest, /*create=*/false);
   if (object == nullptr) return;
-  (void)::unlinkat(object->directory.get(),
-                   FileName(run.first, run.count).c_str(), 0);
-  object->runs.erase(run.first + run.count - 1);
+  (void)::unlinkat(object->directory.get(), FileName(first, count).c_str(), 0);
+  object->runs.erase(first + count - 1);
 }
 
 std::pair<Fd, BlockStore::Run> BlockStore::OpenRun(const std::string& digest,
@@ -214,16 +157,27 @@ std::pair<Fd, BlockStore::Run> BlockStore::OpenRun(const std::string& digest,
           *run};
 }
 
+std::optional<BlockFile> BlockStore::OpenFile(const std::string& key,
+                                              uint64_t number) {
+  const std::string digest = DigestOf(key);
+  auto [file, run] = OpenRun(digest, number);
+  if (run.count == 0) return std::nullopt;
+  std::optional<BlockFile> opened =
+      BlockFile::Load(std::move(file), run.first, run.count, digest);
+  if (!opened) DropDamaged(digest, run.first, run.count);
+  return opened;
+}
+
 size_t BlockStore::Read(const std::string& key, uint64_t first,
                         std::span<const MutableBytes> out) {
-  const std::string digest = DigestOf(key);
-  const auto [file, run] = OpenRun(digest, first);
-  if (run.count == 0) return 0;
-  const std::span<const MutableBytes> wanted = out.first(static_cast<size_t>(
-      std::min<uint64_t>(out.size(), run.first + run.count - first)));
-  const size_t done =
-      file.ok() ? ReadFrom(file.get(), run, digest, first, wanted) : 0;
-  if (done < wanted.size() && damaged_ == Damaged::kDropped) Drop(digest, run);
+  const std::optional<BlockFile> file = OpenFile(key, first);
+  if (!file) return 0;
+  const std::span<const MutableBytes> wanted = out.first(
+      static_cast<size_t>(std::min<uint64_t>(out.size(), file->end() - first)));
+  const size_t done = file->Read(first, wanted);
+  if (done < wanted.size()) {
+    DropDamaged(DigestOf(key), file->first(), file->count());
+  }
   return done;
 }
 
@@ -262,7 +216,8 @@ void BlockStore::Write(const std::string& key, uint64_t first,
   std::string name;
   const Fd file = OpenUnfinished(digest, &name);
   if (!file.ok()) return;
-  bool whole = WriteAll(file.get(), AsBytes(HeadOf(digest, first, blocks)));
+  bool whole =
+      WriteAll(file.get(), AsBytes(BlockFile::HeadOf(digest, first, blocks)));
   for (const Bytes block : blocks) whole = whole && WriteAll(file.get(), block);
   const Run run{first, static_cast<uint32_t>(blocks.size())};
   const MutexLock lock(mutex_);
@@ -276,9 +231,9 @@ void BlockStore::Write(const std::string& key, uint64_t first,
 std::optional<std::string> BlockStore::ReadRecord(const std::string& key) {
   const std::string digest = DigestOf(key);
   const std::string path = Hex(digest) + "/" + std::string(kRecord);
-  const Fd file(
+  Fd file(
       ::openat(top_.get(), path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  const auto head = static_cast<off_t>(HeadBytes(1));
+  const auto head = static_cast<off_t>(BlockFile::HeadBytes(1));
   struct stat st {};
   if (!file.ok() || ::fstat(file.get(), &st) != 0 || st.st_size < head ||
       st.st_size > head + static_cast<off_t>(kBlockBytes)) {
@@ -286,9 +241,8 @@ std::optional<std::string> BlockStore::ReadRecord(const std::string& key) {
   }
   std::string record(static_cast<size_t>(st.st_size - head), '\0');
   const MutableBytes out = std::as_writable_bytes(std::span(record));
-  if (ReadFrom(file.get(), {0, 1}, digest, 0, {&out, 1}) != 1) {
-    return std::nullopt;
-  }
+  const auto loaded = BlockFile::Load(std::move(file), 0, 1, digest);
+  if (!loaded || loaded->Read(0, {&out, 1}) != 1) return std::nullopt;
   (void)::utimensat(top_.get(), path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   return record;
 }
@@ -301,11 +255,12 @@ void BlockStore::WriteRecord(const std::string& key,
   const Fd file = OpenUnfinished(digest, &name);
   if (!file.ok()) return;
   const bool whole =
-      WriteAll(file.get(), AsBytes(HeadOf(digest, 0, {AsBytes(record)}))) &&
+      WriteAll(file.get(),
+               AsBytes(BlockFile::HeadOf(digest, 0, {AsBytes(record)}))) &&
       WriteAll(file.get(), AsBytes(record));
   const MutexLock lock(mutex_);
   if (Finish(digest, name, std::string(kRecord), whole) != nullptr) {
-    unseen_ += HeadBytes(1) + record.size();
+    unseen_ += BlockFile::HeadBytes(1) + record.size();
   }
 }
 

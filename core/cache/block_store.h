@@ -15,6 +15,7 @@
 #include "core/base/environment.h"
 #include "core/base/mutex.h"
 #include "core/base/result.h"
+#include "core/cache/block_file.h"
 #include "core/io/fd.h"
 
 namespace ctxfs {
@@ -39,7 +40,7 @@ namespace ctxfs {
 /// A record is a file with a single block, of any length.
 class BlockStore {
  public:
-  static constexpr uint64_t kBlockBytes = 64 * 1024;
+  static constexpr uint64_t kBlockBytes = BlockFile::kBlockBytes;
   static constexpr uint32_t kMostBlocks = 64;
 
   /// What happens to a file with a damaged block. Its other blocks are of use
@@ -59,6 +60,10 @@ class BlockStore {
   /// object. The contents of the others are undefined.
   size_t Read(const std::string& key, uint64_t first,
               std::span<const MutableBytes> out);
+
+  /// Opens the file that has block `number`; nullopt if there is none, or its
+  /// head is damaged.
+  std::optional<BlockFile> OpenFile(const std::string& key, uint64_t number);
 
   /// Keeps a run of blocks: all have kBlockBytes but the last one, which may be
   /// shorter. Makes room by dropping the files that were used least recently.
@@ -102,9 +107,8 @@ class BlockStore {
   static Run* RunWith(Object& object, uint64_t number);
   /// Opens the file with the block; its run has no blocks if there is none.
   std::pair<Fd, Run> OpenRun(const std::string& digest, uint64_t number);
-  static size_t ReadFrom(int file, const Run& run, const std::string& digest,
-                         uint64_t first, std::span<const MutableBytes> out);
-  void Drop(const std::string& digest, const Run& run);
+  /// Drops a damaged file, unless such are kept.
+  void DropDamaged(const std::string& digest, uint64_t first, uint32_t count);
   /// Makes a file to be written, and sets its `name`.
   Fd OpenUnfinished(const std::string& digest, std::string* name);
   /// Gives that file the name `last` if it is `whole`, or removes it. Returns

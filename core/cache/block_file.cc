@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cache/block_file.h"
+
+#include <sys/stat.h>
+
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#define XXH_DISPATCH_DISABLE_REPLACE
+#include <xxh_x86dispatch.h>
+#else
+#include <xxhash.h>
+#endif
+
+#include "core/cache/block_files.h"
+
+namespace ctxfs {
+
+using block_files::kMagic;
+using block_files::ReadAll;
+
+namespace {
+
+constexpr uint32_t kVersion = 1;
+constexpr size_t kFixedBytes = 64;
+constexpr size_t kDigestAt = 32;
+
+/// Their xxh3, by the widest vectors that the processor has: XXH3_64bits is
+/// compiled for those that all have.
+uint64_t ChecksumOf(Bytes bytes) {
+#ifdef XXH_DISPATCH_DISABLE_REPLACE
+  return XXH3_64bits_dispatch(bytes.data(), bytes.size());
+#else
+  return XXH3_64bits(bytes.data(), bytes.size());
+#endif
+}
+
+}  // namespace
+
+size_t BlockFile::HeadBytes(uint32_t count) {
+  return kFixedBytes + (size_t{count} + 1) * sizeof(uint64_t);
+}
+
+std::string BlockFile::HeadOf(std::string_view digest, uint64_t first,
+                              const std::vector<Bytes>& blocks) {
+  uint64_t bytes = 0;
+  for (const Bytes block : blocks) bytes += block.size();
+  std::string head(kMagic);
+  AppendLe(kVersion, head);
+  AppendLe(static_cast<uint32_t>(blocks.size()), head);
+  AppendLe(first, head);
+  AppendLe(bytes, head);
+  head += digest;
+  for (const Bytes block : blocks) AppendLe(ChecksumOf(block), head);
+  AppendLe(ChecksumOf(AsBytes(head)), head);
+  return head;
+}
+
+std::optional<BlockFile> BlockFile::Load(Fd file, uint64_t first,
+                                         uint32_t count,
+                                         std::string_view digest) {
+  std::string head(HeadBytes(count), '\0');
+  if (!file.ok() ||
+      !ReadAll(file.get(), 0, std::as_writable_bytes(std::span(head)))) {
+    return std::nullopt;
+  }
+  const size_t summed = head.size() - sizeof(uint64_t);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(head.data());
+  if (LoadLe<uint64_t>(bytes + summed) !=
+          ChecksumOf(AsBytes(head).first(summed)) ||
+      !head.starts_with(kMagic) || LoadLe<uint32_t>(bytes + 8) != kVersion ||
+      LoadLe<uint32_t>(bytes + 12) != count ||
+      LoadLe<uint64_t>(bytes + 16) != first ||
+      std::string_view(head).substr(kDigestAt, kDigestBytes) != digest) {
+    return std::nullopt;
+  }
+  BlockFile loaded(std::move(file));
+  loaded.digest_ = digest;
+  loaded.first_ = first;
+  loaded.bytes_ = LoadLe<uint64_t>(bytes + 24);
+  for (size_t at = kFixedBytes; at < summed; at += sizeof(uint64_t)) {
+    loaded.sums_.push_back(LoadLe<uint64_t>(bytes + at));
+  }
+  return loaded;
+}
+
+size_t BlockFile::Read(uint64_t first,
+                       std::span<const MutableBytes> out) const {
+  size_t done = 0;
+  for (uint64_t i = first - first_; done < out.size(); ++i, ++done) {
+    const MutableBytes block = out[done];
+    const uint64_t at = i * kBlockBytes;
+    if (i >= sums_.size() || !InBounds(at, block.size(), bytes_) ||
+        !ReadAll(file_.get(), HeadBytes(count()) + at, block) ||
+        ChecksumOf(block) != sums_[static_cast<size_t>(i)]) {
+      break;
+    }
+  }
+  return done;
+}
+
+bool BlockFile::dropped() const {
+  struct stat st {};
+  return ::fstat(file_.get(), &st) != 0 || st.st_nlink == 0;
+}
+
+}  // namespace ctxfs

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/io/fd.h"
+
+namespace ctxfs {
+
+/// An open file of a BlockStore, whose head is known. It needs the descriptor
+/// alone, not the directory of the store. The file may be removed or damaged
+/// at any time: a block that does not match its checksum is not given out. Safe
+/// for any number of threads.
+class BlockFile {
+ public:
+  static constexpr uint64_t kBlockBytes = 64 * 1024;
+  static constexpr size_t kDigestBytes = 32;
+
+  /// Reads the head of a file that should have `count` blocks from number
+  /// `first` on, of the object with this raw SHA-256 of its key. Returns
+  /// nullopt if the head is damaged or another one.
+  static std::optional<BlockFile> Load(Fd file, uint64_t first, uint32_t count,
+                                       std::string_view digest);
+
+  /// The number of bytes before the blocks.
+  static size_t HeadBytes(uint32_t count);
+  /// Returns the head of a file with these blocks.
+  static std::string HeadOf(std::string_view digest, uint64_t first,
+                            const std::vector<Bytes>& blocks);
+
+  /// Fills `out` with the blocks from number `first` on, which the file has, as
+  /// far as they are undamaged; returns how many those are. Each of `out` has
+  /// the size of its block. The contents of the others are undefined.
+  size_t Read(uint64_t first, std::span<const MutableBytes> out) const;
+
+  uint64_t first() const { return first_; }
+  uint32_t count() const { return static_cast<uint32_t>(sums_.size()); }
+  /// The number after that of the last block.
+  uint64_t end() const { return first_ + sums_.size(); }
+  bool Covers(uint64_t number) const {
+    return number >= first_ && number < end();
+  }
+  /// Whether the store has dropped the file.
+  bool dropped() const;
+  int descriptor() const { return file_.get(); }
+  const std::string& digest() const { return digest_; }
+
+ private:
+  explicit BlockFile(Fd file) : file_(std::move(file)) {}
+
+  Fd file_;
+  std::string digest_;
+  uint64_t first_ = 0;
+  uint64_t bytes_ = 0;  // of all blocks
+  std::vector<uint64_t> sums_;
+};
+
+}  // namespace ctxfs
