@@ -122,7 +122,9 @@ bool AnswerInit(fuse_session* session, Server& server) {
 /// and below it, and a mirrored directory changes.
 Confinement ConfinementOf(const Sources& sources, const MountOptions& options) {
   // A URL needs no file but the device; the fetcher is another process.
-  if (IsUrl(options.sources.front())) return {{}, "/dev/fuse"};
+  if (IsUrl(options.sources.front())) {
+    return {.trees = {}, .container = "/dev/fuse", .channel = FetcherChannel()};
+  }
   std::error_code failed;
   if (sources.container != nullptr) {
     const std::filesystem::path path =

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/remote/cache_writer.h"
 
-#include <sys/socket.h>
-
-#include <cerrno>
 #include <utility>
+
+#include "core/remote/channel.h"
 
 namespace ctxfs::remote {
 
@@ -44,14 +43,6 @@ void CacheWriter::Run() {
     if (!SendMessage(socket_, task.reply)) broken_ = true;
     lock.Lock();
   }
-}
-
-bool SendMessage(int socket, const std::string& message) {
-  ssize_t n = 0;
-  do {
-    n = ::send(socket, message.data(), message.size(), MSG_NOSIGNAL);
-  } while (n < 0 && errno == EINTR);
-  return n >= 0;
 }
 
 }  // namespace ctxfs::remote

@@ -54,7 +54,4 @@ class CacheWriter {
   std::thread thread_;  // last: it uses the others
 };
 
-/// Sends a message to a SOCK_SEQPACKET socket; false if that fails.
-bool SendMessage(int socket, const std::string& message);
-
 }  // namespace ctxfs::remote

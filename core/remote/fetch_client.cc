@@ -90,6 +90,7 @@ void FetchClient::Forget(uint16_t number) {
   if (slot.key) granules_.erase(*slot.key);
   slot.key.reset();
   slot.pending.reset();
+  slot.loaded = false;
   order_.splice(order_.begin(), order_, slot.place);
 }
 
@@ -129,7 +130,7 @@ void FetchClient::Send(const PendingPtr& pending) {
 }
 
 bool FetchClient::HasRoom(Purpose purpose) const {
-  if (purpose == Purpose::kRead) return pending_.size() < kMostPending;
+  if (purpose != Purpose::kAhead) return pending_.size() < kMostPending;
   return pending_.size() < kMostPendingAhead && ahead_ < kMostSlotsAhead;
 }
 
@@ -140,7 +141,7 @@ uint64_t FetchClient::RequestRun(const RemoteObject& object, uint64_t first,
   FetchRequest& request = pending->request;
   for (uint64_t granule = first; granule < first + most; ++granule) {
     const Key key{object.number, granule};
-    if (granules_.contains(key)) break;
+    if (IsThere(object, granule, purpose)) break;
     const std::optional<uint16_t> number = TakeSlot();
     if (!number) break;
     Slot& slot = slots_[*number];
@@ -155,6 +156,7 @@ uint64_t FetchClient::RequestRun(const RemoteObject& object, uint64_t first,
   request.url = object.url;
   request.identity = object.identity;
   request.first = first;
+  request.takes_files = takes_files_ && purpose != Purpose::kDamaged;
   const uint64_t count = request.slots.size();
   Send(pending);
   return count;
@@ -168,7 +170,7 @@ uint64_t FetchClient::Request(const RemoteObject& object, uint64_t offset,
   const uint64_t each = std::clamp<uint64_t>((end - granule) / kRanges,
                                              kLeastGranules, kMostGranules);
   while (granule < end && !ended_) {
-    if (granules_.contains({object.number, granule})) {
+    if (IsThere(object, granule, purpose)) {
       ++granule;
       continue;
     }
@@ -185,7 +187,10 @@ size_t FetchClient::Copy(uint16_t number, uint64_t offset, MutableBytes out) {
   Slot& slot = slots_[number];
   const auto at = static_cast<size_t>(offset % kGranuleBytes);
   const size_t n = std::min(out.size(), kGranuleBytes - at);
-  order_.splice(order_.end(), order_, slot.place);
+  // One whose file is held is the first to go when it was read to its end: a
+  // reader of all would need all of the memory for the ends of its reads.
+  const bool first = slot.loaded && at + n == kGranuleBytes;
+  order_.splice(first ? order_.begin() : order_.end(), order_, slot.place);
   MarkRead(slot);
   ++slot.pins;
   mutex_.unlock();
@@ -195,6 +200,61 @@ size_t FetchClient::Copy(uint16_t number, uint64_t offset, MutableBytes out) {
   return n;
 }
 
+bool FetchClient::IsThere(const RemoteObject& object, uint64_t granule,
+                          Purpose purpose) const {
+  return granules_.contains({object.number, granule}) ||
+         (purpose != Purpose::kDamaged && files_.Has(object.number, granule));
+}
+
+Result<std::optional<size_t>> FetchClient::CopyFrom(
+    const BlockFile& file, const RemoteObject& object, uint64_t offset,
+    MutableBytes out, const Interrupt& interrupt) {
+  CTXFS_TRY(interrupt.Check());
+  const uint64_t granule = offset / kGranuleBytes;
+  const std::vector<MutableBytes> whole =
+      WholeGranules(object.identity.size, offset, out, file.end() - granule);
+  if (whole.empty()) {
+    const bool loaded = CTXFS_TRY(Load(file, object, granule, interrupt));
+    return loaded ? std::optional<size_t>(0) : std::nullopt;
+  }
+  mutex_.unlock();
+  const size_t read = file.Read(granule, whole);
+  mutex_.lock();
+  size_t copied = 0;
+  for (size_t i = 0; i < read; ++i) copied += whole[i].size();
+  stats_.cached += copied;
+  return read == 0 ? std::nullopt : std::optional(copied);
+}
+
+Result<bool> FetchClient::Load(const BlockFile& file,
+                               const RemoteObject& object, uint64_t granule,
+                               const Interrupt& interrupt) {
+  const std::optional<uint16_t> number = TakeSlot();
+  if (!number) {
+    CTXFS_TRY(interrupt.CheckFor(Interrupt::kUnknownWork));
+    AwaitNews();
+    return true;
+  }
+  const Key key{object.number, granule};
+  const MutableBytes bytes =
+      shared_.At(*number).first(GranuleSize(object.identity.size, granule));
+  ++slots_[*number].pins;
+  mutex_.unlock();
+  const bool whole = file.Read(granule, {&bytes, 1}) == 1;
+  mutex_.lock();
+  Slot& slot = slots_[*number];
+  --slot.pins;
+  // Another thread may have been as fast.
+  if (!whole || !granules_.emplace(key, *number).second) {
+    Forget(*number);
+    return whole;
+  }
+  slot.key = key;
+  slot.loaded = true;
+  stats_.cached += bytes.size();
+  return true;
+}
+
 void FetchClient::AwaitNews() {
   if (reading_) {
     news_.WaitFor(mutex_, kMoment);
@@ -202,26 +262,24 @@ void FetchClient::AwaitNews() {
   }
   reading_ = true;
   mutex_.unlock();
-  std::string message(kMostMessageBytes, '\0');
   struct pollfd readable {
     socket_.get(), POLLIN, 0
   };
-  ssize_t n = -1;
-  const int ready = ::poll(&readable, 1, static_cast<int>(kMoment.count()));
-  if (ready > 0) n = ::read(socket_.get(), message.data(), message.size());
-  const bool broken = ready > 0 && n <= 0 && !(n < 0 && errno == EINTR);
+  const bool ready =
+      ::poll(&readable, 1, static_cast<int>(kMoment.count())) > 0;
+  Received received;
+  if (ready) received = ReceiveMessage(socket_.get());
+  auto reply = DecodeReply(received.text);
+  std::vector<BlockFile> files;
+  if (reply) files = LoadPassed(*reply, std::move(received.descriptors));
   mutex_.lock();
   reading_ = false;
-  if (n > 0) {
-    auto reply = DecodeReply(
-        std::string_view(message).substr(0, static_cast<size_t>(n)));
-    if (reply) Take(std::move(*reply));
-  }
-  if (broken) End();
+  if (reply) Take(std::move(*reply), std::move(files));
+  if (ready && received.text.empty()) End();
   news_.NotifyAll();
 }
 
-void FetchClient::Take(FetchReply reply) {
+void FetchClient::Take(FetchReply reply, std::vector<BlockFile> files) {
   if (reply.id == 0) return Restart(reply.epoch);
   const auto found = pending_.find(reply.id);
   if (found == pending_.end() || reply.epoch != epoch_) return;
@@ -230,9 +288,14 @@ void FetchClient::Take(FetchReply reply) {
   stats_.Add(reply);
   pending->done = true;
   pending->error = reply.error;
+  // Fewer came than were sent, or one was damaged in between.
+  if (files.size() < reply.files.size()) takes_files_ = false;
+  for (BlockFile& file : files) files_.Add(pending->object, std::move(file));
+  uint64_t granule = pending->request.first;
   for (const uint16_t slot : pending->request.slots) {
+    const bool passed = IsPassed(reply, granule++);
     // The first granule of an object is kept by the thread that opens it.
-    if (reply.error || pending->abandoned) {
+    if (reply.error || pending->abandoned || passed) {
       Forget(slot);
     } else if (pending->object != 0) {
       slots_[slot].pending.reset();
@@ -370,8 +433,24 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
   const MutexLock lock(mutex_);
   uint64_t requested = offset;
   uint64_t step = kStepBytes;
+  Purpose purpose = Purpose::kRead;
   while (!out.empty()) {
     if (ended_) return Ended();
+    const uint64_t granule = offset / kGranuleBytes;
+    if (!IsThere(object, granule, Purpose::kDamaged) &&
+        purpose != Purpose::kDamaged) {
+      if (const auto file = files_.Find(object.number, granule)) {
+        const std::optional<size_t> copied =
+            CTXFS_TRY(CopyFrom(*file, object, offset, out, interrupt));
+        if (!copied) {
+          files_.Drop(file);
+          purpose = Purpose::kDamaged;
+        }
+        out = out.subspan(copied.value_or(0));
+        offset += copied.value_or(0);
+        continue;
+      }
+    }
     const auto found = granules_.find({object.number, offset / kGranuleBytes});
     // Half a step in advance, so that ranges are large and none is late.
     if (found == granules_.end() || requested < offset + step / 2) {
@@ -379,7 +458,7 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
           found == granules_.end() ? offset : std::max(requested, offset);
       const uint64_t end = offset + std::min<uint64_t>(out.size(), step);
       if (from < end) {
-        requested = Request(object, from, end - from, Purpose::kRead);
+        requested = Request(object, from, end - from, purpose);
       }
     }
     const auto there = granules_.find({object.number, offset / kGranuleBytes});
@@ -409,7 +488,7 @@ Status FetchClient::Read(const RemoteObject& object, uint64_t offset,
 
 bool FetchClient::Has(const RemoteObject& object, uint64_t offset) const {
   const MutexLock lock(mutex_);
-  return granules_.contains({object.number, offset / kGranuleBytes});
+  return IsThere(object, offset / kGranuleBytes, Purpose::kRead);
 }
 
 uint64_t FetchClient::Prefetch(const RemoteObject& object, uint64_t offset,

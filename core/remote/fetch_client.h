@@ -16,6 +16,8 @@
 #include "core/base/mutex.h"
 #include "core/base/result.h"
 #include "core/io/fd.h"
+#include "core/remote/channel.h"
+#include "core/remote/held_files.h"
 #include "core/remote/listing.h"
 #include "core/remote/messages.h"
 #include "core/remote/shared_slots.h"
@@ -51,7 +53,9 @@ struct FetchStats {
 
 /// The fetcher's client, in the process that parses containers and has no
 /// socket but this one. Keeps the latest granules in the shared memory: one
-/// fetch serves all threads that wait for it. One of the waiting threads reads
+/// fetch serves all threads that wait for it. What the cache has in long runs
+/// is read from its files, whose descriptors the fetcher passes, and compared
+/// with its checksums here. One of the waiting threads reads
 /// the replies for all. Makes no system calls that a confined thread may not
 /// make. Safe for any number of threads.
 class FetchClient {
@@ -86,6 +90,9 @@ class FetchClient {
   uint64_t Prefetch(const RemoteObject& object, uint64_t offset,
                     uint64_t length);
 
+  /// The socket: messages come from it, some with descriptors.
+  int descriptor() const { return socket_.get(); }
+
   /// Whether the byte at `offset` is there or on its way.
   bool Has(const RemoteObject& object, uint64_t offset) const;
 
@@ -108,12 +115,14 @@ class FetchClient {
     std::optional<Key> key;               // nullopt: free
     PendingPtr pending;                   // null: the bytes are there
     bool ahead = false;                   // fetched in advance, and not read
+    bool loaded = false;                  // from a file, and not fetched
     unsigned pins = 0;                    // threads that copy from it
     std::list<uint16_t>::iterator place;  // in order_
   };
 
-  /// Why granules are requested: a thread waits for them, or may later.
-  enum class Purpose : uint8_t { kRead, kAhead };
+  /// Why granules are requested: a thread waits for them, or may later, or
+  /// found them damaged in a file, so that the fetcher shall look.
+  enum class Purpose : uint8_t { kRead, kAhead, kDamaged };
 
   /// Requests those granules of [offset, offset + length) that are neither
   /// there nor on their way, while there is room. Returns up to where it came.
@@ -135,11 +144,28 @@ class FetchClient {
   /// Copies bytes at `offset` from the granule in `slot`; returns how many.
   size_t Copy(uint16_t slot, uint64_t offset, MutableBytes out)
       CTXFS_REQUIRES(mutex_);
+  /// Copies bytes at `offset` from a file that has their granule: all that the
+  /// file has of `out`, or none after part of a granule was moved to a slot.
+  /// nullopt if the file is damaged.
+  Result<std::optional<size_t>> CopyFrom(const BlockFile& file,
+                                         const RemoteObject& object,
+                                         uint64_t offset, MutableBytes out,
+                                         const Interrupt& interrupt)
+      CTXFS_REQUIRES(mutex_);
+  /// Moves a granule from a file to a slot, or waits if all are in use; false
+  /// if it is damaged.
+  Result<bool> Load(const BlockFile& file, const RemoteObject& object,
+                    uint64_t granule, const Interrupt& interrupt)
+      CTXFS_REQUIRES(mutex_);
+  /// Whether a granule is there or on its way, files aside for kDamaged.
+  bool IsThere(const RemoteObject& object, uint64_t granule,
+               Purpose purpose) const CTXFS_REQUIRES(mutex_);
   Status Await(const PendingPtr& pending, const Interrupt& interrupt)
       CTXFS_REQUIRES(mutex_);
   /// Waits a moment for news: reads a reply, or lets the thread that does so.
   void AwaitNews() CTXFS_REQUIRES(mutex_);
-  void Take(FetchReply reply) CTXFS_REQUIRES(mutex_);
+  void Take(FetchReply reply, std::vector<BlockFile> files)
+      CTXFS_REQUIRES(mutex_);
   void Restart(uint32_t epoch) CTXFS_REQUIRES(mutex_);
   void Fail(const PendingPtr& pending, Error error) CTXFS_REQUIRES(mutex_);
   void End() CTXFS_REQUIRES(mutex_);
@@ -156,6 +182,9 @@ class FetchClient {
   std::unordered_map<std::string, uint64_t> known_ CTXFS_GUARDED_BY(mutex_);
   uint32_t epoch_ CTXFS_GUARDED_BY(mutex_) = 0;
   size_t ahead_ CTXFS_GUARDED_BY(mutex_) = 0;  // slots that are `ahead`
+  HeldFiles files_ CTXFS_GUARDED_BY(mutex_);
+  /// False once a descriptor did not come: this process has no room for it.
+  bool takes_files_ CTXFS_GUARDED_BY(mutex_) = true;
   FetchStats stats_ CTXFS_GUARDED_BY(mutex_);
   std::unordered_map<uint64_t, PendingPtr> pending_ CTXFS_GUARDED_BY(mutex_);
   std::vector<Slot> slots_ CTXFS_GUARDED_BY(mutex_);

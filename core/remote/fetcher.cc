@@ -20,6 +20,7 @@
 #include "core/remote/answers.h"
 #include "core/remote/aws_metadata.h"
 #include "core/remote/cache_writer.h"
+#include "core/remote/channel.h"
 #include "core/remote/curl.h"
 #include "core/remote/messages.h"
 #include "core/remote/transfer.h"
@@ -55,6 +56,7 @@ struct Job {
   Asked asked;
   std::vector<MutableBytes> out;  // for the bytes of `asked`
   FetchReply reply;
+  std::vector<BlockFile> files;  // to be passed with the reply
   Clock::time_point deadline;
   Clock::time_point next;  // time of the next attempt
   unsigned attempts = 0;
@@ -119,9 +121,9 @@ class Fetcher {
         return false;
       }
       if (socket.revents != 0) {
-        const Received received = ReceiveAll();
-        if (received != Received::kNothingMore) {
-          return received == Received::kEnd;
+        const Outcome received = ReceiveAll();
+        if (received != Outcome::kNothingMore) {
+          return received == Outcome::kEnd;
         }
       }
       StartDue();
@@ -133,22 +135,22 @@ class Fetcher {
   }
 
  private:
-  enum class Received { kNothingMore, kEnd, kFailed };
+  enum class Outcome { kNothingMore, kEnd, kFailed };
   using Jobs = std::list<Job>;
   struct FreeMulti {
     void operator()(CURLM* multi) const { Curl::Get().multi_cleanup(multi); }
   };
 
-  Received ReceiveAll() {
+  Outcome ReceiveAll() {
     std::string message(kMostMessageBytes, '\0');
     while (true) {
       const ssize_t n =
           ::recv(socket_, message.data(), message.size(), MSG_DONTWAIT);
-      if (n == 0) return Received::kEnd;
+      if (n == 0) return Outcome::kEnd;
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0 && errno == EAGAIN) return Received::kNothingMore;
-      if (n < 0 && errno == ECONNRESET) return Received::kEnd;
-      if (n < 0) return Received::kFailed;
+      if (n < 0 && errno == EAGAIN) return Outcome::kNothingMore;
+      if (n < 0 && errno == ECONNRESET) return Outcome::kEnd;
+      if (n < 0) return Outcome::kFailed;
       auto request = DecodeRequest(
           std::string_view(message).substr(0, static_cast<size_t>(n)));
       if (request && request->epoch == epoch_) Accept(std::move(*request));
@@ -177,7 +179,7 @@ class Fetcher {
       }
     }
     Plan(job);
-    if (job.asked.length == 0) return Reply(job);  // the cache has it all
+    if (ReplyFromCache(job)) return;
     if (settings_.offline) return Reply(job, NotCached(job));
     if (metadata_ && job.location.service == Service::kS3) {
       if (Status renewed = metadata_->Renew(settings_.aws); !renewed) {
@@ -211,8 +213,7 @@ class Fetcher {
   /// Bytes of granule `number` of the request, counted from 0.
   uint64_t BytesOf(const FetchRequest& request, size_t number) const {
     if (!request.identity) return kGranuleBytes;
-    const uint64_t at = (request.first + number) * kGranuleBytes;
-    return std::min(kGranuleBytes, request.identity->size - at);
+    return GranuleSize(request.identity->size, request.first + number);
   }
 
   /// Takes what the cache has, and asks for the rest in one range.
@@ -226,7 +227,8 @@ class Fetcher {
     size_t from = slots.size();
     size_t to = 0;
     for (size_t i = 0; i < slots.size();) {
-      const size_t cached = TakeCached(job, slots, i);
+      size_t cached = PassFile(job, i);
+      if (cached == 0) cached = TakeCached(job, slots, i);
       if (cached == 0) {
         from = std::min(from, i);
         to = i + 1;
@@ -239,6 +241,56 @@ class Fetcher {
       job.asked.length += slots[i].size();
       job.out.push_back(slots[i]);
     }
+  }
+
+  /// Replies if the cache has all that was asked for. If not, or if files
+  /// cannot be passed, what files have is copied into the slots.
+  bool ReplyFromCache(Job& job) {
+    const bool complete = job.asked.length == 0;
+    if (complete && (job.files.empty() || PassFiles(job))) {
+      if (job.files.empty()) Reply(job);
+      return true;
+    }
+    if (job.files.empty()) return false;
+    job.files.clear();
+    job.reply.cached = 0;
+    job.request.takes_files = false;
+    job.out.clear();
+    Plan(job);
+    return ReplyFromCache(job);
+  }
+
+  /// Replies with files; false if they cannot be passed, such as when too many
+  /// are on their way.
+  bool PassFiles(Job& job) {
+    std::vector<int> descriptors;
+    for (const BlockFile& file : job.files) {
+      descriptors.push_back(file.descriptor());
+      job.reply.files.push_back({file.first(), file.count()});
+    }
+    job.reply.digest = job.files.front().digest();
+    const bool passed = SendMessage(socket_, Encode(job.reply), descriptors);
+    job.reply.files.clear();
+    return passed;
+  }
+
+  /// Opens a file to be passed that has granule `i` of the request, and returns
+  /// how many of the request's granules it has from there on. 0: there is none,
+  /// or it is so short that copying is as good.
+  size_t PassFile(Job& job, size_t i) {
+    constexpr uint32_t kLeastBlocks = 8;
+    const FetchRequest& request = job.request;
+    if (!request.takes_files || cache_ == nullptr || !request.identity ||
+        job.files.size() >= kMostPassed) {
+      return 0;
+    }
+    std::optional<BlockFile> file = cache_->OpenFile(
+        CacheKey(job.location.url, *request.identity), request.first + i);
+    if (!file || file->count() < kLeastBlocks) return 0;
+    const uint64_t covered = file->end() - request.first - i;
+    job.files.push_back(std::move(*file));
+    return static_cast<size_t>(
+        std::min<uint64_t>(covered, request.slots.size() - i));
   }
 
   /// Fills slots from number `i` on from the cache; returns how many.

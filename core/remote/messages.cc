@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "core/base/bytes.h"
+#include "core/cache/block_store.h"
+#include "core/remote/channel.h"
 
 namespace ctxfs::remote {
 namespace {
@@ -50,6 +52,7 @@ std::string Encode(const FetchRequest& request) {
   AppendLe(request.first, text);
   AppendLe(static_cast<uint8_t>(request.slots.size()), text);
   for (const uint16_t slot : request.slots) AppendLe(slot, text);
+  AppendLe(static_cast<uint8_t>(request.takes_files ? 1 : 0), text);
   return text;
 }
 
@@ -67,6 +70,7 @@ std::optional<FetchRequest> DecodeRequest(std::string_view message) {
   if (slots == 0 || slots > most) return std::nullopt;
   if (request.page && request.identity) return std::nullopt;
   for (uint8_t i = 0; i < slots; ++i) request.slots.push_back(reader.U16());
+  request.takes_files = reader.U8() != 0;
   if (!IsComplete(reader)) return std::nullopt;
   if (request.identity &&
       !InBounds(request.first, slots,
@@ -97,6 +101,12 @@ std::string Encode(const FetchReply& reply) {
       static_cast<uint16_t>(std::min(reply.took_us.size(), kMostTimes));
   AppendLe(times, text);
   for (size_t i = 0; i < times; ++i) AppendLe(reply.took_us[i], text);
+  AppendText(reply.digest, text);
+  AppendLe(static_cast<uint8_t>(reply.files.size()), text);
+  for (const PassedFile& file : reply.files) {
+    AppendLe(file.first, text);
+    AppendLe(file.count, text);
+  }
   return text;
 }
 
@@ -122,6 +132,15 @@ std::optional<FetchReply> DecodeReply(std::string_view message) {
   const uint16_t times = reader.U16();
   if (times > kMostTimes) return std::nullopt;
   for (uint16_t i = 0; i < times; ++i) reply.took_us.push_back(reader.U32());
+  reply.digest = TakeText(reader);
+  const uint8_t files = reader.U8();
+  if (files > kMostPassed) return std::nullopt;
+  for (uint8_t i = 0; i < files; ++i) {
+    const uint64_t first = reader.U64();
+    const uint32_t count = reader.U32();
+    if (count == 0 || count > BlockStore::kMostBlocks) return std::nullopt;
+    reply.files.push_back({first, count});
+  }
   if (!IsComplete(reader)) return std::nullopt;
   return reply;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,6 +17,12 @@ namespace ctxfs::remote {
 /// Objects are fetched, kept and cached in granules of this size, which start
 /// at its multiples; the last one of an object may be shorter.
 constexpr uint64_t kGranuleBytes = 64 * 1024;
+/// The bytes of a granule of an object of `size` bytes that has it.
+inline size_t GranuleSize(uint64_t size, uint64_t granule) {
+  return static_cast<size_t>(
+      std::min(kGranuleBytes, size - granule * kGranuleBytes));
+}
+
 /// Granules that one request may ask for.
 constexpr size_t kMostGranules = 64;
 /// Granules for a page of a listing, whose length is not known before.
@@ -40,6 +47,14 @@ struct FetchRequest {
   std::optional<Identity> identity;
   uint64_t first = 0;  // number of the first granule
   std::vector<uint16_t> slots;
+  /// Whether files of the cache may come in place of their bytes.
+  bool takes_files = false;
+};
+
+/// A file of the cache (BlockFile) whose descriptor comes with a reply.
+struct PassedFile {
+  uint64_t first = 0;
+  uint32_t count = 0;
 };
 
 /// What became of a request.
@@ -54,7 +69,11 @@ struct FetchReply {
   std::string link;           // the field Link of its head
   uint32_t requests = 0;      // HTTP requests that were made, repeated ones too
   uint64_t received = 0;      // bytes of bodies
-  uint64_t cached = 0;        // bytes that the cache had
+  uint64_t cached = 0;        // bytes in slots that the cache had
+  /// In the order of the descriptors, at most kMostPassed. Slots of granules
+  /// that they have are left as they were.
+  std::vector<PassedFile> files;
+  std::string digest;  // of the key of these files
   std::vector<uint32_t> took_us;  // of each HTTP request that ended
 };
 

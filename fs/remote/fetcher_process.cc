@@ -208,6 +208,10 @@ Status StartFetcher(const std::vector<std::string>& sources,
   return {};
 }
 
+int FetcherChannel() {
+  return Client() == nullptr ? -1 : Client()->descriptor();
+}
+
 std::string FetcherStats() {
   if (Client() == nullptr) return {};
   const remote::FetchStats stats = Client()->stats();

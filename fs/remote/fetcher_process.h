@@ -21,6 +21,10 @@ namespace ctxfs {
 Status StartFetcher(const std::vector<std::string>& sources,
                     const std::map<std::string, std::string>& variables = {});
 
+/// The descriptor of the socket to the fetcher, which passes descriptors of
+/// files of the cache; -1 if none was started.
+int FetcherChannel();
+
 /// Returns what the fetcher did so far, as lines for Prometheus; empty if none
 /// was started.
 std::string FetcherStats();

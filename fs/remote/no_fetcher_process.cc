@@ -25,6 +25,8 @@ Status StartFetcher(const std::vector<std::string>& sources,
                "this build of ctxfs cannot open URLs; download the file"};
 }
 
+int FetcherChannel() { return -1; }
+
 std::string FetcherStats() { return {}; }
 
 Result<DiskCache> CountDiskCache() { return NoCache(); }

@@ -28,8 +28,8 @@ void Drop(const Privileges& kept) {
 }
 
 void Filter(const Confinement& confinement) {
-  const Result<bool> filter =
-      FilterSyscalls(confinement.watches, confinement.spill_file);
+  const Result<bool> filter = FilterSyscalls(
+      confinement.watches, confinement.spill_file, confinement.channel);
   if (!filter) {
     Log(LogLevel::kWarning,
         "system call filter is off: " + filter.error().Text());

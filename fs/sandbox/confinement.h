@@ -18,6 +18,8 @@ struct Confinement {
   /// The descriptor of the temporary file, which alone may be written; -1:
   /// none.
   int spill_file = -1;
+  /// The socket to the fetcher, from which descriptors may come; -1: none.
+  int channel = -1;
 };
 
 /// Confines the calling thread, and every thread that it starts from then on,

@@ -105,7 +105,7 @@ constexpr uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
                                  CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
                                  CLONE_NEWCGROUP;
 
-std::vector<Conditional> Conditionals(int spill_file) {
+std::vector<Conditional> Conditionals(int spill_file, int channel = -1) {
   const auto self = static_cast<uint64_t>(::getpid());
   std::vector<Conditional> all = {
       // No new code is mapped.
@@ -126,6 +126,9 @@ std::vector<Conditional> Conditionals(int spill_file) {
       {SCMP_SYS(prctl), {Is(0, PR_SET_NAME)}},
       {SCMP_SYS(prctl), {Is(0, PR_GET_NO_NEW_PRIVS)}},
   };
+  if (channel >= 0) {
+    all.push_back({SCMP_SYS(recvmsg), {Is(0, static_cast<uint64_t>(channel))}});
+  }
   if (spill_file < 0) return all;
   for (const int call : kSpilling) {
     all.push_back({call, {Is(0, static_cast<uint64_t>(spill_file))}});
@@ -150,7 +153,7 @@ std::vector<int> Unconditionals(bool watches) {
 
 std::vector<int> AllowedSyscalls() {
   std::vector<int> calls = Unconditionals(/*watches=*/true);
-  for (const Conditional& one : Conditionals(/*spill_file=*/0)) {
+  for (const Conditional& one : Conditionals(/*spill_file=*/0, /*channel=*/0)) {
     calls.push_back(one.call);
   }
   return calls;
@@ -228,8 +231,8 @@ Result<bool> LoadFilter(const std::vector<int>& calls,
 
 }  // namespace
 
-Result<bool> FilterSyscalls(bool watches, int spill_file) {
-  return LoadFilter(Unconditionals(watches), Conditionals(spill_file));
+Result<bool> FilterSyscalls(bool watches, int spill_file, int channel) {
+  return LoadFilter(Unconditionals(watches), Conditionals(spill_file, channel));
 }
 
 Result<bool> FilterFetcherSyscalls() {

@@ -2,6 +2,7 @@
 """URLs as SOURCEs: what is read, what that moves and keeps, and the processes of a mount."""
 
 import concurrent.futures
+import contextlib
 import errno
 import json
 import os
@@ -146,6 +147,45 @@ def test_30_5_a_damaged_cache_serves_no_wrong_byte(web, ctxfs, tmp_path):
         file.write_bytes(data)
     assert ctxfs("cat", f"{url}//tensors/{name}").stdout == values(2, MIB)
     assert (tmp_path / "cache" / "ctxfs").stat().st_mode & 0o777 == 0o700
+
+
+def descriptors_of_the_cache(point) -> list[str]:
+    """The files of the cache that the serving process has open."""
+    links = []
+    for pid in serving_processes(point):
+        for one in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                links.append(os.readlink(one))
+    return [link for link in links if "/cache/ctxfs/" in link]
+
+
+def test_30_5_a_mount_reads_files_of_the_cache_that_others_spoil(web, ctxfs, mounted, tmp_path):
+    url = web.url("big.safetensors")
+    assert ctxfs("cache", "warm", url).returncode == 0
+    web.forget()
+    root = mounted(url)
+    paths = {int(name[1:].split(".")[0]): root / "tensors" / name
+             for name in os.listdir(root / "tensors") if name.startswith("t")}
+    assert paths[0].read_bytes() == values(0, MIB)
+    if os.geteuid() == 0:
+        assert 1 <= len(descriptors_of_the_cache(root.parent)) <= 64
+    files = sorted(f for f in (tmp_path / "cache" / "ctxfs").rglob("*-*")
+                   if f.is_file() and f.stat().st_size > 8 * GRANULE)
+    assert len(files) >= 3
+    for i, file in enumerate(files):
+        if i % 3 == 0:
+            os.truncate(file, file.stat().st_size // 2)
+        elif i % 3 == 1:
+            file.unlink()
+        else:
+            with open(file, "r+b") as damaged:
+                damaged.seek(-5 * GRANULE, os.SEEK_END)
+                damaged.write(b"damage")
+    for number, path in sorted(paths.items()):
+        assert path.read_bytes() == values(number, MIB), number
+    assert web.moved() > GRANULE  # what was lost came again
+    if os.geteuid() == 0:
+        assert len(descriptors_of_the_cache(root.parent)) <= 64
 
 
 def test_30_5_an_object_that_was_replaced_is_not_served_from_the_cache(web, ctxfs):

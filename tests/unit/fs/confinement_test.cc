@@ -201,6 +201,11 @@ std::vector<Misuse> Confined::OfDescriptors() const {
        with([](int fd) { return ::write(fd, "x", 1); })},
       {SYS_pwrite64, "write to the container", EPERM,
        with([](int fd) { return ::pwrite(fd, "x", 1, 0); })},
+      {SYS_recvmsg, "receive a descriptor", EPERM,
+       [] {
+         static msghdr message{};
+         return ::syscall(SYS_recvmsg, STDIN_FILENO, &message, 0);
+       }},
       {SYS_fallocate, "cut a hole into the container", EPERM, with([](int fd) {
          return ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                             1);
@@ -359,6 +364,31 @@ TEST_F(Confined, MayWriteTheTemporaryFileAlone) {
               if (::fstatfs(spilled.get(), &disk) != 0) return 5;
               if (::pwrite(other.get(), "x", 1, 0) != -1) return 3;
               if (::fallocate(other.get(), 0, 0, 4096) != -1) return 4;
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Confined, MayReceiveDescriptorsFromTheFetcherAlone) {
+  int channel[2];
+  int other[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, channel), 0);
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, other), 0);
+  const Fd ends[] = {Fd(channel[0]), Fd(channel[1]), Fd(other[0]),
+                     Fd(other[1])};
+  for (const int end : {channel[1], other[1]}) {
+    ASSERT_EQ(::write(end, "x", 1), 1);
+  }
+  ASSERT_EQ(InChild([&] {
+              Confinement confinement{{in_}, container_};
+              confinement.channel = channel[0];
+              Confine(confinement);
+              msghdr message{};
+              errno = 0;
+              if (::recvmsg(other[0], &message, 0) != -1) return 1;
+              if (errno != EPERM) return 2;
+              if (::recvmsg(channel[0], &message, 0) < 0) return 3;
+              if (::sendmsg(channel[0], &message, 0) != -1) return 4;
               return 0;
             }),
             0);

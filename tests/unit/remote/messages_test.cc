@@ -74,6 +74,28 @@ TEST(RemoteMessages, Item30_3_PagesOfListingsComeBack) {
   EXPECT_EQ(DecodeReply(Encode(reply))->link, "<x>");
 }
 
+TEST(RemoteMessages, Item30_5_FilesOfTheCacheComeBack) {
+  FetchReply reply;
+  reply.digest = std::string(32, 'd');
+  reply.files.assign(8, {UINT64_MAX, 64});
+  const auto decoded = DecodeReply(Encode(reply));
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->digest, reply.digest);
+  ASSERT_EQ(decoded->files.size(), 8U);
+  EXPECT_EQ(decoded->files[7].first, UINT64_MAX);
+  EXPECT_EQ(decoded->files[7].count, 64U);
+  for (const uint32_t count : {0U, 65U}) {
+    reply.files[0].count = count;
+    EXPECT_FALSE(DecodeReply(Encode(reply))) << count;
+  }
+  reply.files.assign(9, {0, 1});
+  EXPECT_FALSE(DecodeReply(Encode(reply)));
+  FetchRequest request = SomeRequest();
+  EXPECT_FALSE(DecodeRequest(Encode(request))->takes_files);
+  request.takes_files = true;
+  EXPECT_TRUE(DecodeRequest(Encode(request))->takes_files);
+}
+
 TEST(RemoteMessages, Item30_BadInput_CutOnesAreRefused) {
   const std::string request = Encode(SomeRequest());
   const std::string reply = Encode(FetchReply{});
