@@ -9,7 +9,7 @@
 
 #include "core/api/handles.h"
 #include "core/base/limits.h"
-#include "core/container/foreign_formats.h"
+#include "core/container/format.h"
 #include "core/content/window.h"
 #include "core/io/url.h"
 #include "core/registry/views.h"

@@ -136,15 +136,6 @@ bool LooksLikeText(Bytes head) {
   return false;
 }
 
-bool ClaimsContainer(std::string_view name, Bytes head) {
-  const NameClaim claim = ClaimOf(name);
-  if (claim != NameClaim::kContainerOrText) {
-    return claim == NameClaim::kContainer;
-  }
-  return head.empty() || !LooksLikeText(head) ||
-         RecogniseForeign(head) != nullptr;
-}
-
 std::string ForeignDirectory(const Source& directory) {
   const Result<std::vector<DirectoryEntry>> names = directory.List();
   if (!names) return "";

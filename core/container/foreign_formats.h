@@ -39,12 +39,6 @@ const ForeignFormat* RecogniseForeign(Bytes head,
 /// control characters.
 bool LooksLikeText(Bytes head);
 
-/// Whether a file that no format recognises claims by its name that it is a
-/// container. If text files share its extension, a text claims nothing, unless
-/// it is a page or a pointer that was saved in place of a container. `head` is
-/// that of RecogniseForeign.
-bool ClaimsContainer(std::string_view name, Bytes head);
-
 /// Why a file that starts with `head`, and that no format recognises, is not a
 /// container: it is empty, unfinished, or of a foreign format. Looks into the
 /// start of gzip, zlib and zstd files.

@@ -166,6 +166,12 @@ enum class NameClaim : uint8_t {
 /// Upper and lower case are the same in an extension.
 NameClaim ClaimOf(std::string_view name);
 
+/// Whether a file that no format recognises claims by its name that it is a
+/// container. If text files share its extension, a text claims nothing, unless
+/// it is a page or a pointer that was saved in place of a container. `head` is
+/// that of RecogniseForeign (foreign_formats.h).
+bool ClaimsContainer(std::string_view name, Bytes head);
+
 /// Opens `source` with the first format that recognises it, or else that it
 /// resembles. Fails with kNotContainer if there is none.
 Result<std::shared_ptr<const Container>> OpenContainer(

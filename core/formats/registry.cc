@@ -168,6 +168,15 @@ NameClaim ClaimOf(std::string_view name) {
   return claim;
 }
 
+bool ClaimsContainer(std::string_view name, Bytes head) {
+  const NameClaim claim = ClaimOf(name);
+  if (claim != NameClaim::kContainerOrText) {
+    return claim == NameClaim::kContainer;
+  }
+  return head.empty() || !LooksLikeText(head) ||
+         RecogniseForeign(head) != nullptr;
+}
+
 bool IsContainerDirectory(const Source& directory) {
   return AnyFormat([&](const Format& format) {
     return format.probe_directory != nullptr &&
