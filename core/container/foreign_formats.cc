@@ -10,7 +10,6 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/container/foreign_probes.h"
-#include "core/container/format.h"
 
 namespace ctxfs {
 namespace {
