@@ -73,7 +73,7 @@ struct FetchReply {
   /// In the order of the descriptors, at most kMostPassed. Slots of granules
   /// that they have are left as they were.
   std::vector<PassedFile> files;
-  std::string digest;  // of the key of these files
+  std::string digest;             // of the key of these files
   std::vector<uint32_t> took_us;  // of each HTTP request that ended
 };
 
