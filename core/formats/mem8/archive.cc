@@ -52,6 +52,9 @@ class Mem8Archive final : public Container {
   std::vector<ChildContainer> Children() const override;
 
  private:
+  /// Whether the total in the header is that of this file, by one of the
+  /// readings that writers have of it.
+  bool TotalAgrees() const;
   void CheckSizes();
   Status WarnOfBytesAfter(const ReadContext& context);
   Result<std::string> RootVerdict(const ReadContext& context) const;
@@ -107,16 +110,19 @@ Status Mem8Archive::Load(const ReadContext& context) {
   return WarnOfBytesAfter(context);
 }
 
+bool Mem8Archive::TotalAgrees() const {
+  const uint64_t size = file_->size();
+  return total_ == size || total_ == size - kHeaderSize ||
+         total_ == size - members_.data_at;
+}
+
 void Mem8Archive::CheckSizes() {
   const uint64_t size = file_->size();
   if (members_.skipped > 0) {
     Warn({std::to_string(members_.skipped) + " members skipped, see status",
           kHeaderSize});
   }
-  if (total_ != size && total_ != size - kHeaderSize &&
-      total_ != size - members_.data_at) {
-    Warn({"total size disagrees", kTotalAt});
-  }
+  if (!TotalAgrees()) Warn({"total size disagrees", kTotalAt});
   uint64_t first = size;
   for (const Mem8Member& member : members_.members) {
     if (member.extent == Mem8Extent::kSound && member.size > 0) {
@@ -129,6 +135,8 @@ void Mem8Archive::CheckSizes() {
 }
 
 Status Mem8Archive::WarnOfBytesAfter(const ReadContext& context) {
+  // By the header, all of the file is the archive; its table lacks members.
+  if (TotalAgrees()) return {};
   uint64_t end = members_.data_at;
   for (const Mem8Member& member : members_.members) {
     // Where a member is lost, so is the place where the last one ends.
