@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/container/bytes_after.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -15,18 +17,22 @@ namespace {
 constexpr uint64_t kMostPadding = 16 * limits::kMiB;
 constexpr uint64_t kPiece = 64 * limits::kKiB;
 
-Result<bool> IsPadding(const Source& source, uint64_t at,
-                       const ReadContext& context) {
-  const uint64_t end = source.size();
-  if (end - at > kMostPadding) return false;
+/// Returns the first byte from `at` on that is not zero, or the size of the
+/// source; the byte behind kMostPadding zeros, if there are as many.
+Result<uint64_t> EndOfPadding(const Source& source, uint64_t at,
+                              const ReadContext& context) {
+  const uint64_t end = at + std::min(kMostPadding, source.size() - at);
   while (at < end) {
     CTXFS_TRY(context.Check());
     const uint64_t size = std::min(kPiece, end - at);
     const Buffer piece = CTXFS_TRY(ReadBuffer(source, at, size, "padding"));
-    if (!AllZero(piece.span())) return false;
-    at += size;
+    const Bytes bytes = piece.span();
+    const auto other = std::ranges::find_if(
+        bytes, [](std::byte one) { return one != std::byte{0}; });
+    at += static_cast<uint64_t>(other - bytes.begin());
+    if (other != bytes.end()) return at;
   }
-  return true;
+  return at;
 }
 
 }  // namespace
@@ -46,15 +52,18 @@ std::string FormatText(Bytes head, const FormatSet* formats) {
 Result<Warning> BytesAfter(const Source& source, uint64_t at, std::string text,
                            const FormatSet* formats,
                            const ReadContext& context) {
-  if (CTXFS_TRY(IsPadding(source, at, context))) {
+  const uint64_t start = CTXFS_TRY(EndOfPadding(source, at, context));
+  if (start >= source.size()) {
     return Warning{std::move(text) + ", and are all zero", at};
   }
   const uint64_t size =
-      std::min<uint64_t>(limits::kProbeBytes, source.size() - at);
+      std::min<uint64_t>(limits::kProbeBytes, source.size() - start);
   const Buffer head =
-      CTXFS_TRY(ReadBuffer(source, at, size, "bytes after the container"));
+      CTXFS_TRY(ReadBuffer(source, start, size, "bytes after the container"));
   const std::string format = FormatText(head.span(), formats);
-  if (!format.empty()) text += ", and " + format;
+  if (format.empty()) return Warning{std::move(text), at};
+  text += start == at ? ", and " + format
+                      : fmt::format(", which from byte {} {}", start, format);
   return Warning{std::move(text), at, Severity::kPartial};
 }
 

@@ -23,8 +23,8 @@ bool AllZero(Bytes bytes);
 std::string FormatText(Bytes head, const FormatSet* formats);
 
 /// A warning of the bytes from `at` to the end of `source`, of which a
-/// container shows nothing: `text`, and how they start. Zeros are padding, and
-/// a note; anything else is a part of the file that is not shown.
+/// container shows nothing: `text`, and how they start, but for zeros. If that
+/// is like another file, the container is only a part of this one.
 Result<Warning> BytesAfter(const Source& source, uint64_t at, std::string text,
                            const FormatSet* formats,
                            const ReadContext& context);
