@@ -174,6 +174,13 @@ def thread_statuses(pid) -> list[str]:
     return found
 
 
+def stop(pid: int) -> None:
+    """Stops a daemon. Until each of its threads has stopped, one of them may take a
+    request, and who waits for its answer cannot even be killed."""
+    os.kill(pid, signal.SIGSTOP)
+    assert wait_until(lambda: all("\nState:\tT" in status for status in thread_statuses(pid)))
+
+
 def alive(pid: int) -> bool:
     try:
         state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1]

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import shard
-from conftest import GOLDEN, error_of, run
+from conftest import GOLDEN, error_of, run, stop
 
 MIXED = GOLDEN / "shard" / "comp_mixed.shard"
 
@@ -208,7 +208,7 @@ def test_with_noxattrs_the_kernel_knows_that_no_file_has_any(mount):
            "    except OSError as refused: print(errno.errorcode[refused.errno])\n")
     answer = b"ENOTSUP\nENOTSUP\n"
     assert run(sys.executable, "-c", ask, file).stdout == answer
-    os.kill(mounted.pid(), signal.SIGSTOP)
+    stop(mounted.pid())
     try:
         assert run(sys.executable, "-c", ask, file).stdout == answer
     finally:

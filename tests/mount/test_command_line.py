@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 import shard
-from conftest import BIN, GOLDEN, is_mounted, run, wait_until
+from conftest import BIN, GOLDEN, is_mounted, run, stop, wait_until
 from terminal import Terminal, plain, run_in_terminal
 
 CTXFS = BIN / "ctxfs"
@@ -227,7 +227,7 @@ def test_mounts_of_a_dead_daemon(mount):
 def test_mounts_of_a_daemon_that_hangs(mount):
     mounted = mount(EPISODE)
     pid = mounted.pid()
-    os.kill(pid, 19)  # SIGSTOP
+    stop(pid)
     try:
         assert mounts()[str(mounted.point)][2:] == ["-", "-", "-"]
     finally:

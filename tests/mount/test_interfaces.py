@@ -13,7 +13,7 @@ import zipfile
 import pytest
 
 import shard
-from conftest import GOLDEN, run, wait_until
+from conftest import GOLDEN, run, stop, wait_until
 from kernel_calls import (
     AT_STATX_DONT_SYNC, AT_STATX_FORCE_SYNC, STATX_BTIME, FileHandle, Inotify, statx,
 )
@@ -233,7 +233,7 @@ def test_a_container_is_listed_again_without_the_daemon(mount):
     mounted = mount(CONTAINER)
     find = ["find", str(mounted.root), "-printf", "%p %y\\n"]
     first = run(*find)
-    os.kill(mounted.pid(), signal.SIGSTOP)
+    stop(mounted.pid())
     try:
         again = run(*find)
     finally:

@@ -14,7 +14,7 @@ import subprocess
 import pytest
 
 import shard
-from conftest import daemon_of, is_mounted, mount_command, run
+from conftest import daemon_of, is_mounted, mount_command, run, stop
 
 CONTAINER = shard.build([shard.entry("hello", b"world")])
 SECONDS = 20
@@ -51,7 +51,7 @@ class Mounts:
     def stop(self, point):
         """The daemon of `point` answers no more."""
         pid = daemon_of(point)
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
         self.stopped.append(pid)
 
     def ask(self, *command, stdin=None) -> str:

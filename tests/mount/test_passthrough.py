@@ -13,7 +13,7 @@ import threading
 
 import pytest
 
-from conftest import BIN, GOLDEN, error_of, run, wait_until
+from conftest import BIN, GOLDEN, error_of, run, stop, wait_until
 
 BYTES = bytes(range(251)) * 5000
 CONTAINER = GOLDEN / "shard" / "entries_1.shard"
@@ -56,7 +56,7 @@ def passed_on(mirror):
 @contextlib.contextmanager
 def stopped(pid):
     """The daemon answers nothing meanwhile."""
-    os.kill(pid, signal.SIGSTOP)
+    stop(pid)
     try:
         yield
     finally:
