@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/remote/aws_metadata.h"
 #include "core/remote/listing.h"
 #include "core/remote/messages.h"
 #include "core/remote/response.h"
@@ -90,8 +91,8 @@ void TryRemote(Bytes input) {
   TryBeside(url, text.substr(std::min(first + 1, second), second - first));
   TryHead(std::string_view(text).substr(std::min(second + 1, text.size())));
   (void)remote::Explanation({}, text);
-  std::string region;
-  (void)remote::KeysIn(text, "default", &region);
+  (void)remote::ProfileIn(text, "default");
+  (void)remote::MetadataKeysIn(std::string(text));
   (void)remote::UsersIn(text);
   if (const auto request = remote::DecodeRequest(text)) {
     Require(remote::Encode(*request).size() == text.size(),
