@@ -12,7 +12,8 @@ if(CTXFS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
       ${CTXFS_CCACHE_PROGRAM})
     if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
       # A time in the header would be another one at every build.
-      add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
+      add_compile_options(
+        "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
     endif()
   endif()
 endif()
