@@ -140,12 +140,14 @@ class ReadAnswer {
         slices_(other.slices_) {}
   ReadAnswer& operator=(ReadAnswer&&) = delete;
 
-  /// Returns how many bytes were sent.
-  uint64_t Send(fuse_req_t req) const {
-    fuse_reply_iov(req, slices_->data(), static_cast<int>(slices_->size()));
+  uint64_t bytes() const {
     uint64_t bytes = 0;
     for (const iovec& slice : *slices_) bytes += slice.iov_len;
     return bytes;
+  }
+
+  void Send(fuse_req_t req) const {
+    fuse_reply_iov(req, slices_->data(), static_cast<int>(slices_->size()));
   }
 
  private:
@@ -196,10 +198,12 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
         return ReadFile(server, *handle, *file, from, size, context);
       },
       [&server, counted, start](fuse_req_t to, const ReadAnswer& answer) {
-        const uint64_t bytes = answer.Send(to);
-        if (!counted) return;
-        server.stats().CountReply(bytes,
-                                  std::chrono::steady_clock::now() - start);
+        // Before the reply, so that a reader that has it finds it counted.
+        if (counted) {
+          server.stats().CountReply(answer.bytes(),
+                                    std::chrono::steady_clock::now() - start);
+        }
+        answer.Send(to);
       },
       fi->fh);
 }

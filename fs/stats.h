@@ -18,6 +18,7 @@ class Stats {
   /// Counts a READ request. Called before its reply, so that a reader that has
   /// the reply finds it counted.
   void CountRequest() { requests_.fetch_add(1, std::memory_order_relaxed); }
+  /// Counts its answer, before it is sent for the same reason.
   void CountReply(uint64_t bytes, std::chrono::nanoseconds took);
   void CountError() { errors_.fetch_add(1, std::memory_order_relaxed); }
 
