@@ -55,7 +55,7 @@ struct DiffTally {
     for (const uint64_t count : entries) all += count;
     return all == Of(DiffKind::kSame) ? kSameCode : kDifferentCode;
   }
-  /// "2 changed, 1 added, 20 same"; what there is none of is left out.
+  /// "2 changed, 1 added, 20 same", without counts of zero.
   std::string Text() const {
     std::string text;
     for (const DiffKind kind :

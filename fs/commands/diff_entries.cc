@@ -26,7 +26,7 @@ std::string_view ChecksumKindOf(const DiffEntry& entry) {
   return std::string_view(entry.checksum).substr(0, entry.checksum.find(':'));
 }
 
-/// What the stored checksums of two entries tell of their bytes; nullopt if
+/// Whether two entries have equal bytes by their stored checksums; nullopt if
 /// they do not tell.
 std::optional<bool> EqualByChecksum(const DiffEntry& a, const DiffEntry& b,
                                     bool by_elements) {
