@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <string>
 
 #include "core/base/limits.h"
@@ -71,6 +72,14 @@ Status BackingFiles::Enable(int /*device*/) {
 
 #endif
 
+int32_t BackingFiles::IdFor(const SourcePtr& file) {
+  try {
+    return changes_.Ask({file, 0}).value_or(0);
+  } catch (const std::bad_alloc&) {  // the daemon serves the reads
+    return 0;
+  }
+}
+
 BackingFiles::Use BackingFiles::Open(Inode inode, const SourcePtr& file) {
   constexpr std::chrono::milliseconds kMoment(20);
   MutexLock lock(mutex_);
@@ -78,8 +87,7 @@ BackingFiles::Use BackingFiles::Open(Inode inode, const SourcePtr& file) {
   Backing& backing = files_[inode];
   if (backing.handles++ == 0) {
     lock.Unlock();
-    const bool worth = file->size() >= kLeastSize;
-    const int32_t id = worth ? changes_.Ask({file, 0}).value_or(0) : 0;
+    const int32_t id = file->size() >= kLeastSize ? IdFor(file) : 0;
     lock.Lock();
     backing.id = id;
     backing.decided = true;
@@ -99,7 +107,12 @@ void BackingFiles::Close(Inode inode) {
     id = found->second.id;
     files_.erase(found);
   }
-  if (id > 0) changes_.Post({nullptr, id});
+  if (id <= 0) return;
+  try {
+    changes_.Post({nullptr, id});
+  } catch (const std::bad_alloc&) {
+    // The kernel keeps the file open until the mount ends.
+  }
 }
 
 void BackingFiles::Answer() {

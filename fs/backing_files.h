@@ -84,6 +84,8 @@ class BackingFiles final : public Questions {
 
   int32_t Register(int descriptor) const;
   void Unregister(int32_t id) const;
+  /// Has `file` registered; returns 0 if it is not.
+  int32_t IdFor(const SourcePtr& file);
   void Close(Inode inode);
 
   bool offered_ = false;

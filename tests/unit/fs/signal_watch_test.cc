@@ -2,43 +2,18 @@
 #include "fs/signal_watch.h"
 
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <thread>
-
+#include "tests/unit/testing/answerer.h"
 #include "tests/unit/testing/result.h"
 
 namespace ctxfs {
 namespace {
 
 uint64_t Bit(int number) { return uint64_t{1} << (number - 1); }
-
-/// Answers questions, as the thread that is not confined does.
-class Answerer {
- public:
-  explicit Answerer(SignalWatch& watch)
-      : thread_([this, &watch] {
-          while (!stop_) {
-            pollfd ready{watch.fd(), POLLIN, 0};
-            if (::poll(&ready, 1, 10) > 0) watch.Answer();
-          }
-        }) {}
-  ~Answerer() {
-    stop_ = true;
-    thread_.join();
-  }
-  Answerer(const Answerer&) = delete;
-  Answerer& operator=(const Answerer&) = delete;
-
- private:
-  std::atomic<bool> stop_ = false;
-  std::thread thread_;
-};
 
 TEST(SignalWatch, TellsWhatIsPending) {
   // Before there is another thread, which would take the signals.
