@@ -83,7 +83,9 @@ void Transfer::SetTarget(std::chrono::milliseconds timeout,
   CURL* const easy = handle();
   Set(easy, CURLOPT_PRIVATE, static_cast<void*>(this));
   Set(easy, CURLOPT_URL, location_.url.c_str());
-  Set(easy, CURLOPT_PATH_AS_IS, 1L);
+  // libcurl 8.14 signs no path that it must take as it is. That of a key has
+  // nothing that libcurl would change: Locate refuses '.' and '..'.
+  Set(easy, CURLOPT_PATH_AS_IS, location_.service == Service::kS3 ? 0L : 1L);
   Set(easy, CURLOPT_NOSIGNAL, 1L);
   Set(easy, CURLOPT_BUFFERSIZE, kReceiveBytes);
   Set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
