@@ -19,6 +19,7 @@ from remote import (  # noqa: F401  fixtures
     StoreServer,
     entries,
     fixture_ctxfs,
+    fixture_faults,
     fixture_mounted,
     store_variables,
     tensors,
@@ -245,3 +246,14 @@ def test_30_6_a_prefix_is_mounted_offline(bucket, ctxfs, mounted):
         (root / "a.safetensors").stat()
     assert failed.value.errno == errno.ENETDOWN
     assert (root / "notes" / "x.txt").read_bytes() == b"a note\n"
+
+
+def test_30_6_an_absent_file_beside_is_asked_for_once(faults, ctxfs):
+    url = faults.url("plain", "m.safetensors")
+    told = ctxfs("info", url)
+    beside = [path for _, path, _ in faults.seen if path.endswith("/config.json")]
+    assert told.returncode == 0 and len(beside) == 1, faults.seen
+    faults.seen.clear()
+    again = ctxfs("info", "--offline", url)
+    assert again.returncode == 0 and again.stdout == told.stdout, again.stderr
+    assert not faults.seen

@@ -17,6 +17,8 @@ import threading
 import time
 import urllib.parse
 
+from local_server import LocalServer
+
 DATE = "Mon, 02 Jan 2023 03:04:05 GMT"
 
 
@@ -287,11 +289,9 @@ PASSING = ("reset", "busy", "error", "cut", "stall", "silence", "range", "length
 FINAL = ("changed", "resized")
 
 
-class FaultServer(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
+class FaultServer(LocalServer):
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.objects: dict[str, bytes] = {}
         self.seen: list[tuple[str, str, dict]] = []  # mode, path, fields
         self.target = ""
@@ -318,19 +318,10 @@ class FaultServer(http.server.ThreadingHTTPServer):
         self.seen.append((mode, request.path, dict(request.headers)))
 
     def url(self, mode, name) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/{mode}/{name}"
+        return f"{self.base()}/{mode}/{name}"
 
-    @contextlib.contextmanager
-    def running(self):
-        thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        try:
-            yield self
-        finally:
-            self.released.set()
-            self.shutdown()
-            self.server_close()
-            thread.join()
+    def release(self) -> None:
+        self.released.set()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metadata services of containers and instances of AWS, by their documentation."""
 
-import contextlib
 import datetime
 import http.server
 import json
-import threading
+
+from local_server import LocalServer
 
 SESSION = "session-of-imds"
 AUTHORIZATION = "authorization-7"
@@ -46,13 +46,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.answer(404)
 
 
-class MetadataServer(http.server.ThreadingHTTPServer):
+class MetadataServer(LocalServer):
     """Gives the keys that are set, for `lasting` seconds."""
 
-    daemon_threads = True
-
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.seen: list[str] = []
         self.keys = ("ASIAFIRST", "secret-of-first", "session-of-first")
         self.lasting = 3600.0
@@ -66,15 +64,4 @@ class MetadataServer(http.server.ThreadingHTTPServer):
             "Expiration": end.strftime("%Y-%m-%dT%H:%M:%SZ")})
 
     def url(self, path: str = "") -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}{path}"
-
-    @contextlib.contextmanager
-    def running(self):
-        thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        try:
-            yield self
-        finally:
-            self.shutdown()
-            self.server_close()
-            thread.join()
+        return self.base() + path
