@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian 12 packages that are missing: install.sh build|bench|peers|demo|lint|package|python|sanitizers|test ...
+# Installs the packages of Debian 12 that are missing: install.sh build|bench|peers|demo|lint|package|python|sanitizers|test|tree ...
+# On Debian 13: build, package, package_test and test.
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libfuse3-dev fuse3 libzstd-dev
   libbz2-dev libfmt-dev liblz4-dev liblzma-dev libxxhash-dev nlohmann-json3-dev libisal-dev libssl-dev zlib1g-dev
   libflatbuffers-dev libjs-chart.js libcurl4-openssl-dev libexpat1-dev libseccomp-dev libcli11-dev scdoc)
-test=(clang-format-14 curl iproute2 nftables nginx openssl libgtest-dev libgmock-dev libpng-dev python3 python3-pytest python3-numpy
+test=(curl git iproute2 jq nftables nginx openssl libgtest-dev libgmock-dev libpng-dev python3 python3-pytest python3-numpy
   python3-cryptography python3-yaml zstd attr util-linux fio zsh fish man-db systemd)
 clients=(python3-venv python3-torch jq ffmpeg rsync ripgrep file tar chromium)
 demo=(attr chafa)
@@ -16,7 +17,10 @@ sanitizers=(clang-14 libclang-rt-14-dev llvm-14)
 package=(dpkg-dev file)
 python=(python3-dev python3-venv)
 package_test=(debootstrap lintian python3 python3-pytest util-linux)
+tree=(debootstrap util-linux)
 lint=(clang-14 clang-format-14 clang-tidy-14 cppcheck python3)
+# The one version that formats the sources; only Debian 12 has it.
+[ "$(. /etc/os-release && echo "${VERSION_ID:-}")" != 12 ] || test+=(clang-format-14)
 
 wanted=()
 for set in "$@"; do
@@ -32,6 +36,7 @@ for set in "$@"; do
     python) wanted+=("${python[@]}") ;;
     sanitizers) wanted+=("${sanitizers[@]}") ;;
     test) wanted+=("${test[@]}") ;;
+    tree) wanted+=("${tree[@]}") ;;
     *) echo "install.sh: no such set: $set" >&2; exit 1 ;;
   esac
 done

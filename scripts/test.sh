@@ -14,6 +14,9 @@
 #   tsan     all tests but most mounts, with the thread sanitizer
 #   fuzz     builds with clang and runs the fuzz targets for a moment
 #   package  makes the packages and tries them in a Debian of their own
+#   trixie   builds and runs the quick tests in a Debian 13 (scripts/debian.sh);
+#            skipped, and says so, where there can be none
+#   trixie-package  the same for the packages of Debian 13
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -67,6 +70,14 @@ build() {
   cmake --build --preset "$1" -- --quiet
 }
 
+# Runs a part of this script in another Debian; says so if there can be none.
+run_in() {
+  local suite=$1 part=$2 status=0
+  scripts/debian.sh "$suite" scripts/test.sh "$part" || status=$?
+  [ "$status" = 77 ] || return "$status"
+  echo "== SKIPPED: '$part' in $suite"
+}
+
 # Tests wait for half of their time: for a mount, or for a daemon's end.
 jobs=$((2 * $(nproc)))
 
@@ -110,6 +121,8 @@ for part in "$@"; do
       scripts/package.sh
       ctest --preset package
       ;;
+    trixie) run_in trixie quick ;;
+    trixie-package) run_in trixie package ;;
     *) echo "test.sh: no such part: $part" >&2; exit 1 ;;
   esac
 done
