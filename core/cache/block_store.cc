@@ -152,9 +152,12 @@ std::pair<Fd, BlockStore::Run> BlockStore::OpenRun(const std::string& digest,
     run->touched = Clock::now();
     (void)::utimensat(object->directory.get(), name.c_str(), nullptr, 0);
   }
-  return {Fd(::openat(object->directory.get(), name.c_str(),
-                      O_RDONLY | O_CLOEXEC | O_NOFOLLOW)),
-          *run};
+  Fd file(::openat(object->directory.get(), name.c_str(),
+                   O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (file.ok()) return {std::move(file), *run};
+  // Another process dropped it; any other failure may pass.
+  if (errno == ENOENT) object->runs.erase(run->first + run->count - 1);
+  return {Fd(-1), Run{0, 0}};
 }
 
 std::optional<BlockFile> BlockStore::OpenFile(const std::string& key,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cache/block_store.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -11,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/io/fd.h"
 #include "tests/unit/testing/result.h"
 #include "tests/unit/testing/temp_dir.h"
 
@@ -149,6 +152,23 @@ TEST_F(BlockStoreTest, Item30_5_AFileCutShortIsDropped) {
   std::filesystem::resize_file(Files().front(), kBlock + 100);
   EXPECT_EQ(Read(*store, "key", 0), Block('a'));
   EXPECT_EQ(Read(*store, "key", 1), "");
+}
+
+TEST_F(BlockStoreTest, Item30_5_AFileThatCannotBeOpenedNowIsNotDropped) {
+  const std::string a = Block('a');
+  const auto store = Open();
+  store->Write("key", 5, {AsBytes(a)});
+  ASSERT_EQ(Read(*store, "key", 5), a);  // the directory is open from now on
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const Fd next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const rlimit none{static_cast<rlim_t>(next.get()), limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const std::string read = Read(*store, "key", 5);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(read, "");
+  EXPECT_EQ(Files().size(), 1U);
+  EXPECT_EQ(Read(*store, "key", 5), a);
 }
 
 TEST_F(BlockStoreTest, Item30_5_WhatWasUsedLeastRecentlyGoesFirst) {
