@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <ctime>
-#include <memory>
 #include <new>
 
 #include "core/base/json.h"
@@ -39,13 +38,7 @@ class Question {
   Question(const std::string& url, const Headers& headers)
       : easy_(Curl::Get().easy_init()) {
     if (easy_ == nullptr) throw std::bad_alloc();
-    for (const std::string& line : headers) {
-      curl_slist* const longer =
-          Curl::Get().slist_append(headers_.get(), line.c_str());
-      if (longer == nullptr) throw std::bad_alloc();
-      (void)headers_.release();
-      headers_.reset(longer);
-    }
+    for (const std::string& line : headers) headers_.Add(line);
     Set(CURLOPT_URL, url.c_str());
     Set(CURLOPT_PROTOCOLS_STR, "http,https");
     Set(CURLOPT_NOPROXY, "*");  // it is on this machine
@@ -73,15 +66,6 @@ class Question {
   }
 
  private:
-  struct FreeEasy {
-    void operator()(CURL* easy) const { Curl::Get().easy_cleanup(easy); }
-  };
-  struct FreeList {
-    void operator()(curl_slist* list) const {
-      Curl::Get().slist_free_all(list);
-    }
-  };
-
   template <typename T>
   void Set(CURLoption option, T value) {
     (void)Curl::Get().easy_setopt(easy_.get(), option, value);
@@ -94,8 +78,8 @@ class Question {
     return size * count;
   }
 
-  std::unique_ptr<curl_slist, FreeList> headers_;
-  std::unique_ptr<CURL, FreeEasy> easy_;
+  CurlList headers_;
+  CurlEasy easy_;
   std::string body_;
 };
 

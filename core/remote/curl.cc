@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <new>
+
 namespace ctxfs::remote {
 namespace {
 
@@ -56,5 +58,13 @@ Status Curl::Load() {
 }
 
 const Curl& Curl::Get() { return g_curl; }
+
+void CurlList::Add(const std::string& line) {
+  curl_slist* const longer =
+      Curl::Get().slist_append(lines_.get(), line.c_str());
+  if (longer == nullptr) throw std::bad_alloc();
+  (void)lines_.release();
+  lines_.reset(longer);
+}
 
 }  // namespace ctxfs::remote

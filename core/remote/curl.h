@@ -3,6 +3,9 @@
 
 #include <curl/curl.h>
 
+#include <memory>
+#include <string>
+
 #include "core/base/result.h"
 
 namespace ctxfs::remote {
@@ -33,6 +36,27 @@ struct Curl {
   static Status Load();
   /// The functions; Load has been called.
   static const Curl& Get();
+};
+
+struct FreeEasy {
+  void operator()(CURL* easy) const { Curl::Get().easy_cleanup(easy); }
+};
+using CurlEasy = std::unique_ptr<CURL, FreeEasy>;
+
+/// Lines for libcurl, such as those of a request's head.
+class CurlList {
+ public:
+  void Add(const std::string& line);
+  curl_slist* get() const { return lines_.get(); }
+
+ private:
+  struct FreeList {
+    void operator()(curl_slist* list) const {
+      Curl::Get().slist_free_all(list);
+    }
+  };
+
+  std::unique_ptr<curl_slist, FreeList> lines_;
 };
 
 }  // namespace ctxfs::remote

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <list>
+#include <memory>
 #include <random>
 #include <utility>
 #include <vector>

@@ -70,14 +70,6 @@ Transfer::Transfer(const Location& location, const Settings& settings,
   Set(handle(), CURLOPT_HTTPHEADER, headers_.get());
 }
 
-void Transfer::AddHeader(const std::string& line) {
-  curl_slist* const longer =
-      Curl::Get().slist_append(headers_.get(), line.c_str());
-  if (longer == nullptr) throw std::bad_alloc();
-  (void)headers_.release();
-  headers_.reset(longer);
-}
-
 void Transfer::SetTarget(std::chrono::milliseconds timeout,
                          const std::string& certificates) {
   CURL* const easy = handle();
@@ -120,7 +112,7 @@ void Transfer::SetTarget(std::chrono::milliseconds timeout,
 }
 
 void Transfer::SetRange() {
-  AddHeader("Accept-Encoding: identity");
+  headers_.Add("Accept-Encoding: identity");
   if (asked_.page) return;
   const std::string range =
       fmt::format("{}-{}", asked_.offset, asked_.offset + asked_.length - 1);
@@ -128,9 +120,9 @@ void Transfer::SetRange() {
   Set(handle(), CURLOPT_RANGE, range.c_str());
   if (!asked_.identity) return;
   if (asked_.identity->strong()) {
-    AddHeader("If-Match: " + asked_.identity->etag);
+    headers_.Add("If-Match: " + asked_.identity->etag);
   } else if (!asked_.identity->last_modified.empty()) {
-    AddHeader("If-Unmodified-Since: " + asked_.identity->last_modified);
+    headers_.Add("If-Unmodified-Since: " + asked_.identity->last_modified);
   }
 }
 
@@ -144,9 +136,9 @@ void Transfer::SetCredentials() {
     Set(easy, CURLOPT_AWS_SIGV4, signer.c_str());
     Set(easy, CURLOPT_USERNAME, aws.access_key.c_str());
     Set(easy, CURLOPT_PASSWORD, aws.secret_key.c_str());
-    AddHeader("x-amz-content-sha256: UNSIGNED-PAYLOAD");
+    headers_.Add("x-amz-content-sha256: UNSIGNED-PAYLOAD");
     if (!aws.session_token.empty()) {
-      AddHeader("x-amz-security-token: " + aws.session_token);
+      headers_.Add("x-amz-security-token: " + aws.session_token);
     }
     return;
   }

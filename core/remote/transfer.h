@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,19 +43,9 @@ class Transfer {
   const std::string& link() const { return head_.link; }
 
  private:
-  struct FreeEasy {
-    void operator()(CURL* easy) const { Curl::Get().easy_cleanup(easy); }
-  };
-  struct FreeList {
-    void operator()(curl_slist* list) const {
-      Curl::Get().slist_free_all(list);
-    }
-  };
-
   static size_t OnHead(char* line, size_t size, size_t count, void* self);
   static size_t OnBody(char* bytes, size_t size, size_t count, void* self);
   bool TakeBody(Bytes bytes);
-  void AddHeader(const std::string& line);
   void SetTarget(std::chrono::milliseconds timeout,
                  const std::string& certificates);
   void SetRange();
@@ -67,8 +56,8 @@ class Transfer {
   const Settings& settings_;
   const Asked& asked_;
   const std::vector<MutableBytes>& out_;
-  std::unique_ptr<curl_slist, FreeList> headers_;
-  std::unique_ptr<CURL, FreeEasy> easy_;
+  CurlList headers_;
+  CurlEasy easy_;
   ResponseHead head_;
   std::optional<Result<Promise>> promise_;  // set with the body's first byte
   std::string explanation_;                 // the body of an error
