@@ -74,7 +74,9 @@ CheckReport Checker::Check(const FoundContainer& found) const {
     report.faults.push_back({"", std::nullopt, *found.error});
     return report;
   }
-  const Result<std::shared_ptr<const Source>> source = OpenSource(found.path);
+  const Result<SourcePtr> source = found.opened != nullptr
+                                       ? Result<SourcePtr>(found.opened)
+                                       : OpenSource(found.path);
   if (source) {
     CheckSource(*source, {"", 0, /*alone=*/!found.named}, report);
   } else {

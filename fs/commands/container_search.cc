@@ -39,10 +39,11 @@ ContainerSearch::ContainerSearch(const std::vector<std::string>& sources) {
   for (const std::string& path : sources) sources_.push_back({path});
 }
 
-ContainerSearch::Kind ContainerSearch::KindOf(const File& file) {
+ContainerSearch::Kind ContainerSearch::KindOf(const File& file,
+                                              SourcePtr& kept) {
   const std::string name = BaseName(file.path);
-  const Result<std::shared_ptr<const ctxfs::Source>> source =
-      OpenSource(file.path);
+  const Result<SourcePtr> source = OpenSource(file.path);
+  if (source && IsUrl(file.path)) kept = *source;
   // OpenSource refuses links that lead out, except those of a download cache.
   if (!source && file.link == Link::kOutside && ClaimOf(name) == kNoClaim) {
     return Kind::kPassedOver;
@@ -72,7 +73,7 @@ std::optional<FoundContainer> ContainerSearch::Next() {
     if (file == nullptr) continue;
     FoundContainer found = Found(file->path);
     lock.Unlock();
-    const Kind kind = KindOf(*file);
+    const Kind kind = KindOf(*file, found.opened);
     lock.Lock();
     if (kind == Kind::kOther) ++others_;
     if (kind == Kind::kOther || kind == Kind::kPassedOver) continue;

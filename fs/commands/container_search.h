@@ -13,6 +13,7 @@
 
 #include "core/base/mutex.h"
 #include "core/base/result.h"
+#include "core/io/source.h"
 #include "core/io/url.h"
 
 namespace ctxfs {
@@ -26,6 +27,9 @@ struct FoundContainer {
   /// Why it cannot be examined: a SOURCE is not there, or a directory cannot be
   /// listed.
   std::optional<Error> error = std::nullopt;
+  /// An object of a server that is open by now: opening it again takes a
+  /// request. Null for files, whose descriptors are few.
+  SourcePtr opened = nullptr;
 
   /// How it is named to the user: the query of a URL may hold a signature.
   std::string shown() const { return WithoutQuery(path); }
@@ -82,7 +86,8 @@ class ContainerSearch {
   using Step = std::variant<std::monostate, File, FoundContainer>;
 
   /// What a file is by its first bytes and its name.
-  static Kind KindOf(const File& file);
+  /// Looks what a file is; sets `kept` to FoundContainer::opened.
+  static Kind KindOf(const File& file, SourcePtr& kept);
   /// Takes the next name; nullopt after the last one.
   std::optional<Step> Take() CTXFS_REQUIRES(mutex_);
   Step StartSource() CTXFS_REQUIRES(mutex_);

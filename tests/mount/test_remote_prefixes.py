@@ -200,6 +200,15 @@ def test_30_4_a_bucket_of_containers_costs_a_request_for_each(store, ctxfs):
     assert b"200 checked" in check.stdout, check
 
 
+def test_30_4_check_asks_for_each_range_once(store, ctxfs):
+    """The first containers are looked for before the threads start."""
+    store.buckets["bucket"] = {f"p/m{i:02}.safetensors": tensors(2, 16 << 10) for i in range(20)}
+    done = ctxfs("check", "--jobs=8", "s3://bucket/p/", **store_variables(store))
+    assert done.returncode == 0, done.stderr
+    asked = [(path, fields["Range"]) for _, path, fields in store.seen if "Range" in fields]
+    assert len(asked) == 20 and len(set(asked)) == 20, asked
+
+
 @pytest.mark.parametrize("jobs, least, most", ((1, 1, 1), (8, 2, 8)))
 def test_30_7_check_of_a_prefix_has_jobs_and_progress(jobs, least, most, store, tmp_path):
     store.buckets["bucket"] = {f"p/{i:03}.cvc": UNVERIFIABLE for i in range(40)}
