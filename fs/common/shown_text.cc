@@ -46,9 +46,11 @@ std::string ShownName(std::string_view name) {
   return EscapedName(name, LocaleCharset());
 }
 
-std::string ListedName(std::string_view name, std::FILE* to) {
-  const bool terminal = ::isatty(::fileno(to)) == 1;
-  return EscapedName(name, terminal ? LocaleCharset() : Charset::kUtf8);
+std::string ListedName(std::string_view name) {
+  // Once: a listing may have millions of names.
+  static const Charset charset =
+      ::isatty(STDOUT_FILENO) == 1 ? LocaleCharset() : Charset::kUtf8;
+  return EscapedName(name, charset);
 }
 
 }  // namespace ctxfs

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -23,6 +22,6 @@ std::string ShownName(std::string_view name);
 
 /// The same for lists of names, which other programs read, too: in a pipe or
 /// file, names in UTF-8 are UTF-8 whatever the locale is.
-std::string ListedName(std::string_view name, std::FILE* to = stdout);
+std::string ListedName(std::string_view name);
 
 }  // namespace ctxfs
