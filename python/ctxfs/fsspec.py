@@ -4,8 +4,8 @@
     fsspec.open("ctxfs://views/table.csv::file:///data/x.cshard")
     fsspec.filesystem("ctxfs", fo="/data/x.cshard").ls("views/npy")
 
-The container is a local file or directory. For one elsewhere, put a cache of fsspec's before its
-URL, which fetches the file: "ctxfs://tensors/w::simplecache::s3://bucket/model.mcf".
+A container elsewhere is fetched as a whole into a temporary file: "ctxfs://tensors/w::s3://b/m.mcf".
+To keep it, put a cache of fsspec's before its URL: "ctxfs://tensors/w::filecache::s3://b/m.mcf".
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class ContainerFileSystem(AbstractFileSystem):
                  salvage: bool = False, verify: bool = True, key_file: str | None = None,
                  **kwargs):
         super().__init__(**kwargs)
-        self._container = Container(
-            _local_path(fo, target_protocol, target_options or {}), cache_bytes=cache_bytes,
-            salvage=salvage, verify=verify, key_file=key_file)
+        path, self._fetched = _local_file(fo, target_protocol, target_options or {})
+        self._container = Container(path, cache_bytes=cache_bytes, salvage=salvage, verify=verify,
+                                    key_file=key_file)
 
     @classmethod
     def _strip_protocol(cls, path):
@@ -100,15 +100,16 @@ class ContainerFileSystem(AbstractFileSystem):
             return entry.pread(max(0, last - first), first)
 
 
-def _local_path(fo: str, protocol: str | None, options: dict[str, Any]) -> str:
-    """The path of a file or directory of this machine, fetched into a cache if need be."""
+def _local_file(fo: str, protocol: str | None, options: dict[str, Any]) -> tuple[str, Any]:
+    """The path of a file or directory of this machine, fetched if need be, and what keeps it."""
     if protocol in (None, "file", "local") and "://" not in fo:
-        return fo
+        return fo, None
     opened = fsspec.open(fo, protocol=protocol, **options)
-    if not getattr(opened.fs, "local_file", False):
-        raise ValueError(f"{fo}: ctxfs reads local files: "
-                         "put a cache before the URL, such as simplecache::")
     if opened.fs.protocol in ("file", ("file", "local")):
-        return opened.path
-    with opened as file:
-        return file.name
+        return opened.path, None
+    fs = opened.fs
+    if not getattr(fs, "local_file", False):
+        # A cache of its own: another one may have an earlier state of the file.
+        fs = fsspec.filesystem("simplecache", fs=fs, same_names=True, skip_instance_cache=True)
+    with fs.open(opened.path) as file:
+        return file.name, fs

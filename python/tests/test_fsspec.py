@@ -2,6 +2,7 @@
 """The fsspec protocol ctxfs, found by its entry point."""
 
 import errno
+import os
 import pickle
 import shutil
 
@@ -79,8 +80,8 @@ def test_errors(fs, damaged, tmp_path):
         file.read()
     with pytest.raises(FileNotFoundError):
         fsspec.filesystem("ctxfs", fo=str(tmp_path / "absent"))
-    with pytest.raises(ValueError, match="simplecache"):
-        fsspec.filesystem("ctxfs", fo="memory://x.wshard")
+    with pytest.raises(FileNotFoundError):
+        fsspec.filesystem("ctxfs", fo="memory://absent.wshard")
 
 
 def test_chains(episode, container, tmp_path):
@@ -91,6 +92,18 @@ def test_chains(episode, container, tmp_path):
     with fsspec.open(f"ctxfs://{PATH}::simplecache::memory://x.wshard",
                      simplecache={"cache_storage": str(tmp_path)}) as file:
         assert file.read() == data
+    assert os.listdir(tmp_path)
+
+
+def test_a_container_elsewhere_is_fetched(episode, damaged, container):
+    fsspec.filesystem("memory").pipe({"/x.wshard": episode.read_bytes(),
+                                      "/damaged.wshard": damaged.read_bytes()})
+    with fsspec.open(f"ctxfs://{PATH}::memory://x.wshard") as file:
+        assert file.read() == container[PATH].read()
+    fs = fsspec.filesystem("ctxfs", fo="memory://x.wshard")
+    assert sorted(fs.find("")) == sorted(container)
+    with pytest.raises(ctxfs.ChecksumError):
+        fsspec.filesystem("ctxfs", fo="memory://damaged.wshard").cat_file("meta/episode")
 
 
 def test_options_directories_and_links(episode, tmp_path):
