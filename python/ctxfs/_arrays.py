@@ -63,7 +63,10 @@ class Arrays(Mapping):
         self._container = container
         self._directory = directory
         self._opened: tuple[Any, Any] = (None, None)  # a tree, and its handle
-        self._infos: dict[str, tuple[int, ArrayInfo]] = {}
+        # Of all arrays: what ArrayInfo has, and by name where. Infos are made when they are asked
+        # for: of a model with many tensors, few are.
+        self._rows: list[tuple] = []
+        self._numbers: dict[str, int] = {}
         self._handle()
 
     def _handle(self):
@@ -72,8 +75,8 @@ class Arrays(Mapping):
             of, handle = self._opened
             if of is not tree:
                 handle = tree.open_arrays(self._container._path(self._directory))
-                infos = [ArrayInfo(*one) for one in handle.all()]
-                self._infos = {info.name: (i, info) for i, info in enumerate(infos)}
+                self._rows = handle.all()
+                self._numbers = {row[0]: i for i, row in enumerate(self._rows)}
                 self._opened = (tree, handle)
             return handle
 
@@ -84,19 +87,19 @@ class Arrays(Mapping):
 
     def info(self, name: str) -> ArrayInfo:
         """Name, dtype, bits of an element, shape and bytes; reads nothing."""
-        return self._infos[name][1]
+        return ArrayInfo(*self._rows[self._numbers[name]])
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.lazy[name].read()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._infos)
+        return iter(self._numbers)
 
     def __len__(self) -> int:
-        return len(self._infos)
+        return len(self._numbers)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._infos
+        return name in self._numbers
 
     def __repr__(self) -> str:
         return f"<{len(self)} arrays of {self._container.source!r}>"
@@ -106,7 +109,7 @@ class Arrays(Mapping):
 
     def _open(self, name: str):
         """A file of the elements, of the extension."""
-        index = self._infos[name][0]
+        index = self._numbers[name]
         handle = self._handle()
         with self._container._call(name):
             return handle.open(index)

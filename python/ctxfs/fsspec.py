@@ -4,7 +4,7 @@
     fsspec.open("ctxfs://views/table.csv::file:///data/x.cshard")
     fsspec.filesystem("ctxfs", fo="/data/x.cshard").ls("views/npy")
 
-A container elsewhere is fetched as a whole into a temporary file: "ctxfs://tensors/w::s3://b/m.mcf".
+A container elsewhere is fetched, whole, into a temporary file: "ctxfs://tensors/w::s3://b/m.mcf".
 To keep it, put a cache of fsspec's before its URL: "ctxfs://tensors/w::filecache::s3://b/m.mcf".
 """
 
