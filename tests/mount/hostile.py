@@ -13,18 +13,19 @@ import shard
 from protobuf import field
 
 
-def zipped(*members: tuple[str, bytes]) -> bytes:
+def zipped(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+    with zipfile.ZipFile(out, "w", method, compresslevel=6) as archive:
         for name, data in members:
             archive.writestr(name, data)
     return out.getvalue()
 
 
-# PyTorch: pickles that say much in few bytes.
+# PyTorch: pickles that say much in few bytes, stored as torch does.
 
-def checkpoint(pickle: bytes) -> bytes:
-    return zipped(("archive/data.pkl", b"\x80\x02" + pickle), ("archive/version", b"3\n"))
+def checkpoint(pickle: bytes, method: int = zipfile.ZIP_STORED) -> bytes:
+    return zipped(("archive/data.pkl", b"\x80\x02" + pickle), ("archive/version", b"3\n"),
+                  method=method)
 
 
 def text(value: bytes) -> bytes:
@@ -37,6 +38,10 @@ def torch_nones():
 
 def torch_lists():
     return "lists.pt", checkpoint(b"](" + b"]" * 6_000_000 + b"e.")
+
+
+def torch_compressed():
+    return "inflated.pt", checkpoint(b"](" + b"]" * 15_000_000 + b"e.", zipfile.ZIP_DEFLATED)
 
 
 def torch_texts():
@@ -227,8 +232,8 @@ def column_shard():
 
 
 FILES = [
-    torch_nones, torch_lists, torch_texts, torch_entries, torch_calls, torch_marks,
-    torch_globals, onnx_dims, onnx_operators, onnx_tensors, onnx_strings,
+    torch_nones, torch_lists, torch_compressed, torch_texts, torch_entries, torch_calls,
+    torch_marks, torch_globals, onnx_dims, onnx_operators, onnx_tensors, onnx_strings,
     onnx_sparse, onnx_prefixes,
     safetensors_tensors, safetensors_metadata, safetensors_dims, gguf_pairs, gguf_tensors,
     gguf_tokens, zip_members, tar_members, shard_entries, shard_of_models, shard_metadata,

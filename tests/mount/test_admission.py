@@ -106,8 +106,6 @@ def test_28_14_many_hostile_containers_at_once_stay_within_the_sum(mount, files)
           f"in each round {rounds}")
     assert peak <= CACHE_MIB + INDEX_MIB + MORE_MIB
     assert len(rounds) <= MOST_ROUNDS
-    # Each is opened twice at most in a round, and all are small.
-    assert processor_seconds(pid) < 10 * len(names)
 
 
 def test_28_14_what_is_refused_says_so_and_others_open(mount, tmp_path):
@@ -139,7 +137,6 @@ def test_28_14_nested_containers_are_refused_for_their_rank(mount, tmp_path):
         info = mounted.point / "views" / f"d{i}.onnx~dir" / ".ctxfs" / "info.json"
         assert "64 dimensions" in info.read_text()
     assert memory.status_mib(pid, "VmHWM") < 64 + 64 + 64
-    assert processor_seconds(pid) < 5
 
 
 def test_28_18_a_checkpoint_of_many_globals_costs_little(tmp_path):

@@ -16,6 +16,7 @@
 #include <map>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/heap_allowance.h"
 #include "core/base/text.h"
 #include "core/base/whole_number.h"
@@ -45,6 +46,12 @@ std::optional<uint64_t> ParseNumber(std::string_view text) {
     text.remove_suffix(1);
   }
   return WholeNumber<uint64_t>(text);
+}
+
+/// Bytes that the pickle in a record of `stored` bytes may have.
+uint64_t MostPickleBytes(uint64_t stored) {
+  return kMostInflated +
+         std::min(stored, kMostPickleBytes) * kMostInflatedPerByte;
 }
 
 bool Probe(Bytes head) {
@@ -240,6 +247,13 @@ Status Checkpoint::ReadPickleRecord(Which which, const std::string& storages,
   };
   const Result<Content> content = archive_->Open(*member);
   if (!content) return refuse(content.error());
+  if (const uint64_t most =
+          MostPickleBytes(archive_->member(*member).stored_size);
+      content->size() > most) {
+    return refuse(OverLimit(
+        fmt::format("compressed, and its {} bytes are", content->size()),
+        most));
+  }
   if (Status verified = content->Verify(context); !verified) {
     return refuse(verified.error());
   }

@@ -10,9 +10,13 @@
 /// and 8).
 namespace ctxfs::torch {
 
-/// Bytes of one pickle; values in it, which are also the most that its lists
-/// have together, that its stack holds and that its memo holds; nesting.
+/// Bytes of one pickle; of one in a record kMostInflated, too, and
+/// kMostInflatedPerByte for each stored byte. torch compresses none.
 constexpr uint64_t kMostPickleBytes = 256 * limits::kMiB;
+constexpr uint64_t kMostInflated = 64 * limits::kKiB;
+constexpr uint64_t kMostInflatedPerByte = 32;
+/// Values in a pickle, which are also the most that its lists have together,
+/// that its stack holds and that its memo holds; nesting.
 constexpr uint32_t kMostNodes = 16'000'000;
 constexpr unsigned kMostDepth = 1000;
 /// Bytes of a module or class name, of all of them together, and of an integer.

@@ -51,6 +51,24 @@ TEST(Checkpoint, LongStorageKeysOfTheLegacyFormAreNoBomb) {
             std::string::npos);
 }
 
+TEST(Checkpoint, CompressedPicklesAreAsLargeAsTheirBytesJustify) {
+  const auto info = [](size_t lists, uint16_t method) {
+    const auto opened = OpenContainer(
+        std::make_shared<MemorySource>(BuildZip(
+            {{"top/data.pkl", "](" + std::string(lists, ']') + "e.", method},
+             {"top/version", "3\n"}})),
+        {});
+    EXPECT_TRUE(Ok(opened));
+    return (*opened)->Info(LoneContext())["warnings"].dump();
+  };
+  constexpr size_t kLists = 2 * kMostInflated;
+  EXPECT_NE(info(kLists, 8).find("compressed, and its 131076 bytes are over"),
+            std::string::npos);
+  EXPECT_EQ(info(kLists, 0).find("over the limit"), std::string::npos);
+  EXPECT_EQ(info(kMostInflated / 2, 8).find("over the limit"),
+            std::string::npos);
+}
+
 TEST(Checkpoint, TensorsShareWhatIsEqual) {
   if (!CountsHeap()) GTEST_SKIP();
   constexpr size_t kCount = 50'000;
