@@ -52,6 +52,16 @@ void AddNamed(const Json& object, std::initializer_list<NamedFact> named,
   }
 }
 
+std::string CaptionIn(std::string_view json) {
+  const Result<ParsedJson> sample = ParseJson(json);
+  if (!sample) return {};
+  for (const char* key : {"caption", "text", "prompt"}) {
+    std::string caption = TextAt(sample->value, key);
+    if (!caption.empty()) return caption;
+  }
+  return {};
+}
+
 Result<Json> ReadDocument(const std::vector<Document>& documents,
                           DocumentRole role, const ReadContext& context) {
   const std::string text = CTXFS_TRY(ReadText(documents, role, context));

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/json.h"
@@ -22,6 +24,9 @@ struct NamedFact {
 /// already.
 void AddNamed(const Json& object, std::initializer_list<NamedFact> named,
               Facts& facts);
+
+/// The caption of a sample that is a JSON object; empty if it has none.
+std::string CaptionIn(std::string_view json);
 
 /// The text of the document of that role, parsed; null if there is none, or it
 /// is longer than 4 MiB or no JSON. Fails if it cannot be read.

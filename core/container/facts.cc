@@ -28,19 +28,6 @@ std::string_view Beginning(std::string_view text, size_t most) {
   return text.substr(0, end);
 }
 
-/// Calls use(info) with each entry that is an array.
-template <typename Use>
-Status ForEachArray(const FileTable& entries, const ReadContext& context,
-                    const Use& use) {
-  for (uint32_t entry = 0; entry < entries.count(); ++entry) {
-    if (entry % kEntriesACheck == 0) CTXFS_TRY(context.Check());
-    const std::optional<EntryInfo> info = entries.Describe(entry, context);
-    if (!info || info->dtype.empty() || !info->shape) continue;
-    if (!use(*info)) break;
-  }
-  return {};
-}
-
 }  // namespace
 
 void Facts::Add(std::string_view key, const Json& value,
@@ -102,21 +89,45 @@ Status AddParameters(const FileTable& entries, const ReadContext& context,
                      Facts& facts) {
   std::map<std::string, uint64_t> counts;
   uint64_t all = 0;
-  CTXFS_TRY(ForEachArray(entries, context, [&](const EntryInfo& info) {
-    const uint64_t elements = ElementsOf(*info.shape);
+  for (uint32_t entry = 0; entry < entries.count(); ++entry) {
+    if (entry % kEntriesACheck == 0) CTXFS_TRY(context.Check());
+    const std::optional<EntryInfo> info = entries.Describe(entry, context);
+    if (!info || info->dtype.empty() || !info->shape) continue;
+    const uint64_t elements = ElementsOf(*info->shape);
     all = AddUpTo(all, elements);
     const bool known =
-        counts.contains(info.dtype) || counts.size() < kMostDtypes;
-    uint64_t& count = counts[known ? info.dtype : "other"];
+        counts.contains(info->dtype) || counts.size() < kMostDtypes;
+    uint64_t& count = counts[known ? info->dtype : "other"];
     count = AddUpTo(count, elements);
-    return true;
-  }));
+  }
   if (counts.empty()) return {};
   facts.Add("parameters", all, "elements");
   for (const auto& [dtype, count] : counts) {
     facts.Add("parameters." + dtype, count, "elements");
   }
   return {};
+}
+
+Status AddArrays(const FileTable& entries, const ReadContext& context,
+                 Facts& facts) {
+  for (uint32_t entry = 0; entry < entries.count(); ++entry) {
+    // Describing an entry may read its header.
+    if (facts.full()) {
+      facts.LeaveOut(entries.count() - entry);
+      break;
+    }
+    CTXFS_TRY(context.Check());
+    const std::optional<EntryInfo> info = entries.Describe(entry, context);
+    if (!info || info->dtype.empty() || !info->shape) continue;
+    facts.Add("array." + info->name.value_or(""),
+              ArrayText(info->dtype, *info->shape));
+  }
+  return {};
+}
+
+std::string ArrayText(std::string_view dtype,
+                      const std::vector<uint64_t>& shape) {
+  return fmt::format("{} [{}]", dtype, fmt::join(shape, ", "));
 }
 
 }  // namespace ctxfs

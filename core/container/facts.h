@@ -81,4 +81,13 @@ class SaysFacts {
 Status AddParameters(const FileTable& entries, const ReadContext& context,
                      Facts& facts);
 
+/// Adds dtype and shape of each entry that is an array, as "array.NAME". Once
+/// there are as many facts as may be, all further entries count as left out.
+Status AddArrays(const FileTable& entries, const ReadContext& context,
+                 Facts& facts);
+
+/// "f32 [2, 3]".
+std::string ArrayText(std::string_view dtype,
+                      const std::vector<uint64_t>& shape);
+
 }  // namespace ctxfs

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/container/exports.h"
+#include "core/container/facts.h"
+#include "core/content/read_context.h"
+
+namespace ctxfs {
+
+/// Adds type, shape and range of each array: "f32 [24, 3], -1 to 1". The ranges
+/// are those of numbers that are neither NaN nor infinite, and are left out
+/// once 8 MiB were read. An array that cannot be read has none.
+Status AddSignals(const std::string& prefix,
+                  const std::vector<ArrayInfo>& arrays,
+                  const ReadContext& context, Facts& facts);
+
+}  // namespace ctxfs
