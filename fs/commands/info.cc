@@ -131,8 +131,9 @@ class Page {
       width = std::max(width, std::min<size_t>(ShownText(fact.key).size(), 28));
     }
     for (const Fact& fact : identity_.facts.all()) {
-      // PrintCounts has it, with the number of arrays.
-      if (fact.key != "parameters") PrintFact(fact, width);
+      // PrintCounts and PrintGlobals have these.
+      if (fact.key == "parameters" || fact.key.starts_with("global.")) continue;
+      PrintFact(fact, width);
     }
     for (const std::string& note : identity_.Notes()) Line("", note);
   }

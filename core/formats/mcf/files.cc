@@ -12,6 +12,7 @@
 #include "core/base/heap_allowance.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/container/config_facts.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
 #include "core/content/check_at.h"
@@ -172,6 +173,20 @@ Container::Tables McfContainer::Files() const {
   files.push_back(SectionFiles());
   files.push_back(ValueFiles());
   return files;
+}
+
+Status McfContainer::AddFacts(const ReadContext& context, Facts& facts) const {
+  AddNamed(model_info_,
+           {{"name", "name"},
+            {"name", "model_name"},
+            {"architecture", "architecture"},
+            {"license", "license"},
+            {"base_model", "base_model"}},
+           facts);
+  CTXFS_TRY(AddParameters(*Entries(), context, facts));
+  CTXFS_TRY(AddModelFacts(Documents(), context, facts));
+  facts.AddMembers("metadata.", model_info_);
+  return {};
 }
 
 Exports McfContainer::Export() const {

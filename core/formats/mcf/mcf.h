@@ -11,6 +11,7 @@
 #include "core/base/bytes.h"
 #include "core/base/json.h"
 #include "core/base/result.h"
+#include "core/container/facts.h"
 #include "core/container/format.h"
 #include "core/container/tensor_container.h"
 #include "core/formats/mcf/quantisation.h"
@@ -79,7 +80,7 @@ Result<std::vector<McfQuantRecord>> ParseMcfQuantInfo(Bytes section);
 Json McfQuantRecordJson(const McfQuantRecord& record);
 
 /// An MCF model. Its entries are the tensors.
-class McfContainer final : public TensorContainer {
+class McfContainer final : public TensorContainer, public SaysFacts {
  public:
   McfContainer(std::shared_ptr<const Source> source, const OpenOptions& options)
       : TensorContainer(std::move(source)), options_(options) {}
@@ -90,6 +91,7 @@ class McfContainer final : public TensorContainer {
   Status Load(const ReadContext& /*context*/);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Tables Files() const override;
   Exports Export() const override;

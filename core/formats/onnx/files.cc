@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
+#include "core/formats/onnx/facts.h"
 #include "core/formats/onnx/model.h"
 
 namespace ctxfs::onnx {
@@ -212,6 +213,10 @@ Container::Tables Model::Files() const {
   }
   files.push_back(TensorFiles(constants_, Role::kPrimary, "constants"));
   return files;
+}
+
+Status Model::AddFacts(const ReadContext& context, Facts& facts) const {
+  return AddOnnxFacts(json_, *Entries(), context, facts);
 }
 
 Exports Model::Export() const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/container/container.h"
+#include "core/container/facts.h"
 #include "core/container/format.h"
 #include "core/container/name_list.h"
 #include "core/formats/onnx/elements.h"
@@ -73,7 +74,7 @@ class TensorList {
 };
 
 /// An ONNX model. Its entries are the initializers of its graphs.
-class Model final : public Container, private GraphVisitor {
+class Model final : public Container, public SaysFacts, private GraphVisitor {
  public:
   Model(std::shared_ptr<const Source> source, const OpenOptions& options);
 
@@ -83,6 +84,7 @@ class Model final : public Container, private GraphVisitor {
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
   Tables Files() const override;
   Exports Export() const override;
 

@@ -19,9 +19,11 @@
 #include "core/base/text.h"
 #include "core/container/bytes_after.h"
 #include "core/container/container.h"
+#include "core/container/facts.h"
 #include "core/container/link_plan.h"
 #include "core/container/open.h"
 #include "core/container/put_text.h"
+#include "core/formats/tar/facts.h"
 #include "core/formats/tar/header.h"
 #include "core/formats/tar/members.h"
 #include "core/formats/tar/samples.h"
@@ -48,7 +50,7 @@ constexpr std::pair<std::string_view, std::string_view> kNotes[] = {
      "or over a limit"},
     {"special", "devices, pipes or records of GNU tar are not shown"}};
 
-class Archive final : public Container {
+class Archive final : public Container, public SaysFacts {
  public:
   Archive(std::shared_ptr<const Source> source, const OpenOptions& options)
       : Container(std::move(source)),
@@ -61,6 +63,7 @@ class Archive final : public Container {
 
   void AddInfo(Json& info, const ReadContext& context) const override;
   Tables Files() const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
   Tables FilesWithPaths(const PathsInTree& paths) const override;
 
  private:
@@ -177,6 +180,15 @@ Status Archive::Count(const ReadContext& context) {
     has_samples_ = has_samples_ || IsOfSample(*members_, i);
   }
   return {};
+}
+
+Status Archive::AddFacts(const ReadContext& context, Facts& facts) const {
+  facts.Add("dialect", dialect_);
+  facts.Add("files", shown_);
+  facts.Add("directories", directories_);
+  facts.Add("links", links_ + hard_links_);
+  if (!has_samples_) return {};
+  return AddSampleFacts(*members_, *Entries(), context, facts);
 }
 
 void Archive::AddInfo(Json& info, const ReadContext& /*context*/) const {

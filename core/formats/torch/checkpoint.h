@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/container/facts.h"
 #include "core/container/format.h"
 #include "core/container/tensor_container.h"
 #include "core/formats/torch/global_names.h"
@@ -57,7 +58,7 @@ struct Tensor {
 };
 
 /// A checkpoint of PyTorch. Its entries are the tensors.
-class Checkpoint final : public TensorContainer {
+class Checkpoint final : public TensorContainer, public SaysFacts {
  public:
   /// `archive`: null for the legacy form.
   Checkpoint(std::shared_ptr<const Source> source,
@@ -73,6 +74,7 @@ class Checkpoint final : public TensorContainer {
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
   std::vector<Error> Inspect(const ReadContext& context) const override;
   Tables Files() const override;
   Tables FilesWithPaths(const PathsInTree& paths) const override;

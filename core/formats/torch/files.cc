@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/container/config_facts.h"
 #include "core/container/documents.h"
 #include "core/content/strided.h"
 #include "core/formats/torch/checkpoint.h"
@@ -127,6 +128,24 @@ Container::Tables Checkpoint::FilesWithPaths(const PathsInTree& paths) const {
         file.text != nullptr ? Cost::kSmallRead : Cost::kDecode));
   }
   return tables;
+}
+
+Status Checkpoint::AddFacts(const ReadContext& context, Facts& facts) const {
+  CTXFS_TRY(AddModelFacts(documents_, context, facts));
+  CTXFS_TRY(AddParameters(*Entries(), context, facts));
+  const Json info = Info(context);
+  AddNamed(info,
+           {{"form", "form"},
+            {"torchscript", "torchscript"},
+            {"archive_version", "version"},
+            {"byte_order", "byteorder"},
+            {"unsafe_globals", "unsafe_globals"}},
+           facts);
+  for (const Json& global : info.value("globals", Json::array())) {
+    facts.Add("global." + TextAt(global, "name"),
+              global.value("safe", false) ? "safe" : "unsafe");
+  }
+  return {};
 }
 
 Exports Checkpoint::Export() const {

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "core/base/heap_allowance.h"
+#include "core/container/config_facts.h"
 #include "core/container/file_set.h"
 #include "core/container/put_text.h"
 #include "core/formats/zip/coverage.h"
@@ -229,7 +230,7 @@ class Members final : public FileTable {
   const std::shared_ptr<const Links> links_;  // null: none are shown
 };
 
-class ZipContainer final : public Container {
+class ZipContainer final : public Container, public SaysFacts {
  public:
   ZipContainer(std::shared_ptr<const Archive> archive,
                std::shared_ptr<const Links> links)
@@ -283,6 +284,13 @@ class ZipContainer final : public Container {
       tables.push_back(ArrayFiles(arrays_));
     }
     return tables;
+  }
+
+  Status AddFacts(const ReadContext& context, Facts& facts) const override {
+    AddNamed(Info(context), {{"contents", "contents"}}, facts);
+    facts.Add("files", files_);
+    facts.Add("links", links_->count());
+    return AddArrays(*Entries(), context, facts);
   }
 
   Exports Export() const override {

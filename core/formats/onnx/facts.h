@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "core/container/facts.h"
+#include "core/container/file_table.h"
+
+namespace ctxfs::onnx {
+
+/// Adds what model.json, whose text is `json`, says of a model. `tensors` are
+/// the entries.
+Status AddOnnxFacts(std::string_view json, const FileTable& tensors,
+                    const ReadContext& context, Facts& facts);
+
+}  // namespace ctxfs::onnx

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/container/facts.h"
+#include "core/container/file_table.h"
+#include "core/formats/tar/members.h"
+
+namespace ctxfs::tar {
+
+/// Adds the number of samples, their extensions, and the first captions: texts
+/// of at most 64 KiB. `entries` are the members.
+Status AddSampleFacts(const Members& members, const FileTable& entries,
+                      const ReadContext& context, Facts& facts);
+
+}  // namespace ctxfs::tar
