@@ -14,6 +14,7 @@
 #include "core/base/heap_allowance.h"
 #include "core/container/container.h"
 #include "core/container/documents.h"
+#include "core/container/facts.h"
 #include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/formats/cowrie/cowrie.h"
@@ -43,7 +44,7 @@ Result<std::string> ValueText(const Source& source,
   return FormatJson(value);
 }
 
-class CowrieFile final : public Container {
+class CowrieFile final : public Container, public SaysFacts {
  public:
   CowrieFile(std::shared_ptr<const Source> source,
              const OpenOptions& /*options*/)
@@ -88,6 +89,11 @@ class CowrieFile final : public Container {
                   return ValueText(*source, context);
                 },
                 TextCost(std::max(source()->size(), data_->size())))};
+  }
+
+  Status AddFacts(const ReadContext& context, Facts& facts) const override {
+    facts.Add("generation", graph1_ ? 1U : 2U);
+    return ctxfs::AddArrays(*Entries(), context, facts);
   }
 
   Exports Export() const override {

@@ -19,6 +19,7 @@
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/bytes_after.h"
+#include "core/container/config_facts.h"
 #include "core/container/open.h"
 
 namespace ctxfs::cvc {
@@ -366,6 +367,16 @@ Result<Content> Collection::OpenColumn(const Column& column) const {
   return Content(
       Computed{DecodeRows(Share(*this), column.number, 0, header_.num_vectors)},
       size);
+}
+
+Status Collection::AddFacts(const ReadContext& context, Facts& facts) const {
+  AddNamed(Info(context),
+           {{"rows", "rows", "vectors"},
+            {"layout", "layout"},
+            {"chunks", "chunks"},
+            {"sections", "sections"}},
+           facts);
+  return AddArrays(*Entries(), context, facts);
 }
 
 Exports Collection::Export() const {

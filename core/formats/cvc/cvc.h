@@ -14,6 +14,7 @@
 #include "core/base/json.h"
 #include "core/base/result.h"
 #include "core/container/container.h"
+#include "core/container/facts.h"
 #include "core/container/format.h"
 #include "core/content/checksum_guard.h"
 
@@ -109,7 +110,7 @@ std::string_view CodecName(Codec codec);
 std::string_view FaultText(Fault fault);
 
 /// A CVC container: columns of vectors, stored in chunks of rows.
-class Collection final : public Container {
+class Collection final : public Container, public SaysFacts {
  public:
   Collection(std::shared_ptr<const Source> source, const OpenOptions& options)
       : Container(std::move(source)), options_(options) {}
@@ -119,6 +120,7 @@ class Collection final : public Container {
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
   Tables Files() const override;
   ctxfs::Exports Export() const override;
 

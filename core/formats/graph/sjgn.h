@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/container/container.h"
+#include "core/container/facts.h"
 #include "core/container/format.h"
 #include "core/content/block.h"
 #include "core/formats/graph/sjgn_sections.h"
@@ -28,7 +29,7 @@ struct Section {
 };
 
 /// A Cowrie-GNN graph (docs/sjgn.md). Its entries are the sections.
-class Graph final : public Container {
+class Graph final : public Container, public SaysFacts {
  public:
   /// `data` holds the SJGN bytes: `file` itself, or its decoded bytes.
   Graph(std::shared_ptr<const Source> file, std::shared_ptr<const Source> data,
@@ -40,6 +41,7 @@ class Graph final : public Container {
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& context) const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
   Tables Files() const override;
   Exports Export() const override;
 

@@ -180,6 +180,15 @@ Container::Tables Graph::Files() const {
   return files;
 }
 
+Status Graph::AddFacts(const ReadContext& context, Facts& facts) const {
+  facts.Add("sections", sections_.size());
+  for (const SjgnArray& array : arrays_) {
+    facts.Add("array." + array.name,
+              ArrayText(DTypeName(array.dtype), array.shape));
+  }
+  return context.Check();
+}
+
 Exports Graph::Export() const {
   Exports exports;
   if (arrays_.empty() && tables_.empty()) return exports;

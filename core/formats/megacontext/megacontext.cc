@@ -13,6 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/text.h"
 #include "core/container/documents.h"
+#include "core/container/facts.h"
 #include "core/container/file_set.h"
 #include "core/container/open.h"
 #include "core/formats/megacontext/level.h"
@@ -59,7 +60,7 @@ std::shared_ptr<const FileTable> WholeFile(Role role, std::string path,
                    Content(Range{file, 0, nullptr}, file->size()));
 }
 
-class MegaContext final : public Container {
+class MegaContext final : public Container, public SaysFacts {
  public:
   MegaContext(SourcePtr source, const OpenOptions& /*options*/)
       : Container(std::move(source)) {}
@@ -69,6 +70,7 @@ class MegaContext final : public Container {
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& /*context*/) const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
   Tables Files() const override;
   std::vector<ChildContainer> Children() const override;
   Exports Export() const override;
@@ -356,6 +358,12 @@ Container::Tables MegaContext::Files() const {
     }
   }
   return files;
+}
+
+Status MegaContext::AddFacts(const ReadContext& context, Facts& facts) const {
+  facts.Add("levels", levels_.size());
+  facts.Add("snapshots", snapshots_.size());
+  return AddArrays(*Entries(), context, facts);
 }
 
 Exports MegaContext::Export() const {

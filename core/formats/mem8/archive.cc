@@ -18,6 +18,7 @@
 #include "core/base/text.h"
 #include "core/codec/digest.h"
 #include "core/container/bytes_after.h"
+#include "core/container/config_facts.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
 #include "core/container/open.h"
@@ -36,7 +37,7 @@ constexpr uint64_t kTotalAt = 8;
 constexpr uint64_t kMd5At = 16;
 constexpr size_t kMd5Size = 16;
 
-class Mem8Archive final : public Container {
+class Mem8Archive final : public Container, public SaysFacts {
  public:
   Mem8Archive(SourcePtr source, SourcePtr file, const FormatSet* formats)
       : Container(std::move(source)),
@@ -47,6 +48,7 @@ class Mem8Archive final : public Container {
   Status Load(const ReadContext& context);
 
   void AddInfo(Json& info, const ReadContext& /*context*/) const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
   Tables Files() const override;
   Tables FilesWithPaths(const PathsInTree& paths) const override;
   std::vector<ChildContainer> Children() const override;
@@ -195,6 +197,18 @@ Json Mem8Archive::Header() const {
           {"total_size", total_},
           {"created", created_},
           {"root_md5", root_md5_}};
+}
+
+Status Mem8Archive::AddFacts(const ReadContext& context, Facts& facts) const {
+  const Json info = Info(context);
+  AddNamed(info, {{"members", "members"}}, facts);
+  if (const Json* header = MemberAt(info, "header")) {
+    AddNamed(*header,
+             {{"created", "created", "seconds since 1970"},
+              {"root_md5", "root_md5"}},
+             facts);
+  }
+  return {};
 }
 
 void Mem8Archive::AddInfo(Json& info, const ReadContext& /*context*/) const {

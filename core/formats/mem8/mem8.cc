@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
+#include "core/container/config_facts.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
 #include "core/container/open.h"
@@ -62,7 +63,7 @@ class ImageBlock final : public Block {
   uint64_t cost_;
 };
 
-class Mem8Container final : public Container {
+class Mem8Container final : public Container, public SaysFacts {
  public:
   /// `file` is the .mem8: the source itself, or the file unpacked from it.
   Mem8Container(SourcePtr source, SourcePtr file, const OpenOptions& options)
@@ -74,6 +75,7 @@ class Mem8Container final : public Container {
   Status Load(const ReadContext& /*context*/);
 
   void AddInfo(Json& info, const ReadContext& /*context*/) const override;
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
   Tables Files() const override;
 
  private:
@@ -153,6 +155,16 @@ std::optional<Error> Mem8Container::Refused() const {
                  kFlagsAt};
   }
   return std::nullopt;
+}
+
+Status Mem8Container::AddFacts(const ReadContext& context, Facts& facts) const {
+  AddNamed(Info(context),
+           {{"byte_order", "byte_order"},
+            {"flags", "flag_names"},
+            {"sections", "entries"},
+            {"strings", "strings"}},
+           facts);
+  return {};
 }
 
 void Mem8Container::AddInfo(Json& info, const ReadContext& context) const {
