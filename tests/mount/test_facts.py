@@ -5,11 +5,15 @@ The expected facts are worked out here from the bytes, by the rules of each form
 and by the libraries of others, not by ctxfs.
 """
 
+import io
 import json
 import pathlib
 import re
 import struct
+import tarfile
+import zipfile
 
+import numpy
 import pytest
 
 from conftest import BIN, GOLDEN, run
@@ -204,6 +208,112 @@ def test_gguf_of_a_model(tmp_path):
     assert len(text) < 5000
 
 
+# Other formats
+
+
+def test_npz_says_dtype_and_shape_of_its_arrays():
+    path = GOLDEN / "npz" / "compressed.npz"
+    found = facts(path)
+    names = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "uint8": "u8",
+             "float16": "f16", "int16": "i16", "bool": "bool"}
+    with numpy.load(path) as arrays:
+        for name in arrays.files:
+            array = arrays[name]
+            shape = ", ".join(map(str, array.shape))
+            assert found[f"array.{name}.npy"] == f"{names[str(array.dtype)]} [{shape}]"
+
+
+def test_headers_are_read_for_facts_that_are_shown_alone(tmp_path):
+    path = tmp_path / "many.npz"
+    numpy.savez(path, **{f"a{i}": numpy.zeros(3, "f4") for i in range(500)})
+    container = described(path)
+    assert len(container["facts"]) == 200
+    assert container["facts_left_out"] == 500 + 2 - 200
+
+
+def test_webdataset_says_its_samples():
+    path = GOLDEN / "tar" / "wds.tar"
+    with tarfile.open(path) as archive:
+        files = [member.name for member in archive if member.isfile()]
+    keys, extensions = [], {}
+    for name in files:
+        folder, _, base = name.rpartition("/")
+        stem, _, extension = base.partition(".")
+        if not extension or not stem or name.startswith("__"):
+            continue
+        if not keys or keys[-1] != f"{folder}/{stem}":
+            keys.append(f"{folder}/{stem}")
+        extensions[extension.lower()] = extensions.get(extension.lower(), 0) + 1
+    found = facts(path)
+    assert found["samples"] == len(keys)
+    assert {key.removeprefix("extension."): value for key, value in found.items()
+            if key.startswith("extension.")} == extensions
+
+
+def test_webdataset_says_its_first_captions(tmp_path):
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w") as archive:
+        for i in range(5):
+            for name, text in ((f"{i}.jpg", b"x"), (f"{i}.txt", b"caption %d" % i)):
+                member = tarfile.TarInfo(name)
+                member.size = len(text)
+                archive.addfile(member, io.BytesIO(text))
+    found = facts(path)
+    captions = {key: value for key, value in found.items() if key.startswith("caption.")}
+    assert captions == {f"caption.{i}": f"caption {i}" for i in range(3)}
+    assert found["samples"] == 5 and found["extension.jpg"] == 5
+
+
+def test_onnx_says_its_interface():
+    found = facts(GOLDEN / "onnx" / "constants.onnx")  # as golden/onnx/README.md has it
+    assert found["producer"] == "fixtures" and found["opset"] == 21
+    assert found["input.x"] == "f32 [N, 4]" and found["output.y"] == "f32"
+    assert found["nodes"] == 4 and found["ir_version"] == 10
+
+
+def test_torch_says_its_globals():
+    path = GOLDEN / "torch" / "conj_neg.pt"
+    found = facts(path)
+    with zipfile.ZipFile(path) as archive:
+        pickle = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
+        version = next(name for name in archive.namelist() if name.endswith("/version"))
+        text = archive.read(pickle)
+        assert found["archive_version"] == int(archive.read(version))
+    names = {key.removeprefix("global.") for key, value in found.items()
+             if key.startswith("global.") and value == "safe"}
+    assert names and all(name.rpartition(".")[2].encode() in text for name in names)
+    assert found["unsafe_globals"] == 0 and "parameters" in found
+
+
+def test_torch_says_which_globals_are_unsafe():
+    unsafe = {key: value for path in sorted((GOLDEN / "torch").glob("*.pt"))
+              for container in json.loads(run(CTXFS, "info", "--json", path).stdout)
+              for key, value in ((fact["key"], fact["value"]) for fact in container["facts"])
+              if value == "unsafe"}
+    assert unsafe and all(key.startswith("global.") for key in unsafe)
+
+
+def test_an_episode_says_length_rate_and_ranges():
+    found = facts(GOLDEN / "wshard" / "sealed_lz4.wshard")
+    done = run(CTXFS, "cat", f"{GOLDEN}/wshard/sealed_lz4.wshard//reward")
+    reward = numpy.frombuffer(done.stdout, "<f4")
+    assert found["length"] == len(reward) and found["rate"] == 30
+    low, high = re.fullmatch(r"f32 \[20\], (.*) to (.*)", found["signal.reward"]).groups()
+    assert numpy.float32(low) == reward.min() and numpy.float32(high) == reward.max()
+
+
+def test_a_damaged_sample_leaves_the_other_facts(tmp_path):
+    whole = GOLDEN / "shard-profiles" / "legacy_json.smpl"
+    listed = json.loads(run(CTXFS, "ls", "--json", whole).stdout)
+    bytes_ = bytearray(whole.read_bytes())
+    bytes_[listed[0]["offset"]] ^= 0xFF
+    damaged = tmp_path / "a.smpl"
+    damaged.write_bytes(bytes_)
+    assert run(CTXFS, "check", damaged).returncode == 1
+    assert "facts_error" not in described(damaged)
+    assert facts(damaged) == facts(whole)  # which has no captions
+
+
 # Every format
 
 
@@ -249,22 +359,30 @@ def general(key: str) -> str:
     return f"{head}.NAME" if dot else key
 
 
+# Formats by what `format` of info.json is, and for shards by the role; others are called
+# so themselves.
+ROWS = {"npz": "zip", "safetensors-index": "safetensors_index", "WShard": "wshard",
+        "Manifest": "wshard_chunks", "ModelShard": "model_shard", "GraphShard": "model_shard",
+        "SampleShard": "sampleshard", "GemmShard": "gemm_shard", "TraceShard": "trace_shard",
+        "ColumnShard": "columnshard"}
+
+
+def row_of(container: dict) -> str:
+    if container["format"] == "shard":
+        return ROWS.get(container["role_name"], "shard")
+    return ROWS.get(container["format"], container["format"])
+
+
 def test_the_table_lists_every_fact():
     table = documented()
-    formats = json.loads(run(CTXFS, "formats", "--json").stdout)
-    assert set(table) <= {one["name"] for one in formats}
+    assert set(table) == {one["name"] for one in json.loads(run(CTXFS, "formats", "--json").stdout)}
     printed = {}
-    for one in formats:
-        for folder in one["golden"]:
-            done = run(CTXFS, "info", "--json", *[
-                path for path in golden_containers() if path.parent == GOLDEN / folder])
-            for container in json.loads(done.stdout or b"[]"):
-                printed.setdefault(folder, set()).update(
-                    general(fact["key"]) for fact in container["facts"])
-    for folder, keys in printed.items():
-        known = set().union(*(table.get(one["name"], set()) for one in formats
-                              if folder in one["golden"]))
-        assert keys <= known, (folder, keys - known)
+    for container in json.loads(run(CTXFS, "info", "--json", *golden_containers()).stdout):
+        printed.setdefault(row_of(container), set()).update(
+            general(fact["key"]) for fact in container["facts"])
+    assert set(printed) == set(table)  # each has a golden container
+    for name, keys in printed.items():
+        assert keys <= table[name], (name, keys - table[name])
 
 
 # Hostile metadata

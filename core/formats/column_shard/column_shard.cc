@@ -16,6 +16,7 @@
 
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/container/config_facts.h"
 #include "core/container/documents.h"
 #include "core/container/file_set.h"
 #include "core/container/open.h"
@@ -255,6 +256,23 @@ Container::Tables ColumnShard::Files() const {
   }
   if (!columns().empty()) files.push_back(ColumnFiles());
   return files;
+}
+
+Status ColumnShard::AddOwnFacts(const ReadContext& context,
+                                Facts& facts) const {
+  AddNamed(Info(context), {{"rows", "rows", "rows"}, {"columns", "columns"}},
+           facts);
+  for (const Column& column : columns()) {
+    if (facts.full()) {
+      facts.LeaveOut(1);
+      continue;
+    }
+    facts.Add("column." + column.name,
+              column.text() ? std::string("text")
+                            : ArrayText(DTypeName(ColumnDType(column.type)),
+                                        column.shape()));
+  }
+  return {};
 }
 
 Exports ColumnShard::Export() const {

@@ -52,6 +52,7 @@ class ColumnShard final : public shard::ShardContainer {
                            const ReadContext& context) const;
 
  private:
+  Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
   friend class ColumnBlock;
 
   /// How the chunks of a column are stored.

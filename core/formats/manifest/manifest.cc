@@ -69,6 +69,11 @@ class Manifest final : public shard::ShardContainer {
  private:
   friend class VerdictsBlock;
 
+  Status AddOwnFacts(const ReadContext& context, Facts& facts) const override {
+    facts.Add("files", references_.size(), "files");
+    return context.Check();
+  }
+
   enum class Kind : uint8_t { kElsewhere, kAbsent, kFile, kContainer };
   struct Reference {
     Json described;      // its object in the metadata

@@ -19,6 +19,7 @@
 #include "core/base/errors.h"
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/container/config_facts.h"
 #include "core/container/documents.h"
 #include "core/container/model_files.h"
 #include "core/container/open.h"
@@ -192,6 +193,11 @@ Container::Tables ModelShard::Files() const {
     files.push_back(MergedTensors(Share(*this), deltas_));
   }
   return files;
+}
+
+Status ModelShard::AddOwnFacts(const ReadContext& context, Facts& facts) const {
+  CTXFS_TRY(AddModelFacts(Export().documents, context, facts));
+  return TensorShard::AddOwnFacts(context, facts);
 }
 
 Exports ModelShard::Export() const {

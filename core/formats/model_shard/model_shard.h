@@ -36,6 +36,7 @@ class ModelShard : public TensorShard {
   };
   struct Merged;
 
+  Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
   std::vector<ArrayInfo> Arrays(const ReadContext& context) const override;
   Status FindScales(const ReadContext& context);
   Status FindDocuments(const ReadContext& context);

@@ -9,6 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"
+#include "core/container/facts.h"
 #include "core/container/file_set.h"
 #include "core/content/check_at.h"
 
@@ -204,6 +205,11 @@ std::vector<ArrayInfo> TensorShard::Arrays(const ReadContext& context) const {
       arrays.push_back(TensorArray(std::string(*name), entry, *header));
   }
   return arrays;
+}
+
+Status TensorShard::AddOwnFacts(const ReadContext& context,
+                                Facts& facts) const {
+  return AddParameters(*Entries(), context, facts);
 }
 
 Exports TensorShard::Export() const {

@@ -44,6 +44,7 @@ class TensorShard : public shard::ShardContainer {
   EntryInfo DescribeTensor(uint32_t entry) const;
 
  protected:
+  Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
   /// The arrays for views; incomplete if the request is interrupted.
   virtual std::vector<ArrayInfo> Arrays(const ReadContext& context) const;
   /// The tensor `entry` as an array called `name`.

@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/container/config_facts.h"
 #include "core/container/documents.h"
 #include "core/container/open.h"
 #include "core/content/check_at.h"
@@ -130,6 +131,30 @@ void SampleShard::AddInfo(Json& info, const ReadContext& context) const {
         " of the entries read so far have a CRC-32 (IEEE), which the first "
         "writer stored, and are verified by it");
   }
+}
+
+Status SampleShard::AddOwnFacts(const ReadContext& context,
+                                Facts& facts) const {
+  constexpr size_t kCaptions = 3;
+  constexpr uint64_t kMostBytes = 64 * limits::kKiB;
+  std::vector<uint32_t> first;
+  uint64_t samples = 0;
+  for (uint32_t i = 0; i < entry_count(); ++i) {
+    CTXFS_TRY(CheckAt(context, i));
+    if (!IsSample(i)) continue;
+    ++samples;
+    if (first.size() < kCaptions) first.push_back(i);
+  }
+  facts.Add("samples", samples, "samples");
+  for (const uint32_t sample : first) {
+    if (EntrySize(sample) > kMostBytes) continue;
+    const Result<std::string> text = Text(sample, context);
+    if (!text && !text.error().Permanent()) return text.error();
+    if (!text) continue;
+    facts.Add("caption." + std::string(EntryName(sample).value_or("")),
+              CaptionIn(*text));
+  }
+  return {};
 }
 
 EntryInfo SampleShard::Describe(uint32_t entry) const {

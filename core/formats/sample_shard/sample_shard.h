@@ -51,6 +51,7 @@ class SampleShard final : public shard::ShardContainer {
   Result<std::string> Line(uint32_t entry, const ReadContext& context) const;
 
  private:
+  Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
   Checksum StoredChecksum(const shard::ShardRecord& record) const override;
   /// Finds out which checksum an entry has, and its verdict if it matches, by
   /// reading the entry once (docs/sampleshard.md, section 2).

@@ -199,6 +199,14 @@ Result<Buffer> ShardContainer::ReadEntry(uint32_t entry,
   return block->Produce(context);
 }
 
+Status ShardContainer::AddFacts(const ReadContext& context,
+                                Facts& facts) const {
+  facts.AddMember("profile", ShardContainer::Info(context), "role_name");
+  CTXFS_TRY(AddOwnFacts(context, facts));
+  facts.AddMembers("metadata.", ShardContainer::Metadata());
+  return {};
+}
+
 Result<ParsedJson> ShardContainer::ParseMetadata() const {
   const uint64_t start = header_.schema_offset;
   const Buffer text = CTXFS_TRY(MetadataText(*source(), start));

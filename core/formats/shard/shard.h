@@ -14,6 +14,7 @@
 #include "core/codec/checksum.h"
 #include "core/codec/codec.h"
 #include "core/container/container.h"
+#include "core/container/facts.h"
 #include "core/container/format.h"
 #include "core/content/verdict.h"
 
@@ -107,7 +108,7 @@ struct ShardSeal {
 
 /// A Shard v2 container of any role, as an archive of named entries. The
 /// classes of the profiles derive from it.
-class ShardContainer : public Container {
+class ShardContainer : public Container, public SaysFacts {
  public:
   ShardContainer(std::shared_ptr<const Source> source,
                  const OpenOptions& options)
@@ -123,6 +124,8 @@ class ShardContainer : public Container {
   void Annotate(const Json& metadata, EntryInfo& info) const override;
   /// The entries and metadata.json; profiles append theirs.
   Tables Files() const override;
+  /// Profiles add theirs by AddOwnFacts.
+  Status AddFacts(const ReadContext& context, Facts& facts) const override;
 
   /// The entries under their names.
   std::shared_ptr<const FileTable> EntryTable() const;
@@ -155,6 +158,11 @@ class ShardContainer : public Container {
   ShardRecord Record(uint32_t entry) const;
 
  protected:
+  /// Adds the facts of the profile.
+  virtual Status AddOwnFacts(const ReadContext& /*context*/,
+                             Facts& /*facts*/) const {
+    return {};
+  }
   /// Whether the stored bytes must be decoded. In role 5, entries that are
   /// flagged compressed are not if neither they nor the header name a codec.
   bool Encoded(const ShardRecord& record) const;

@@ -74,6 +74,11 @@ class TraceShard final : public shard::ShardContainer {
   }
 
  private:
+  Status AddOwnFacts(const ReadContext& context, Facts& facts) const override {
+    facts.Add("events", events_.size(), "events");
+    return context.Check();
+  }
+
   /// views/events.jsonl, which exists if all events are JSON or cowrie values.
   /// If their content types do not say so, looking it up decodes them.
   std::shared_ptr<const FileTable> EventsFile() const {

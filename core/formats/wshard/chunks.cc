@@ -13,6 +13,7 @@
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
 #include "core/container/file_set.h"
+#include "core/container/signal_facts.h"
 #include "core/content/sha256_of.h"
 #include "core/formats/manifest/manifest.h"
 #include "core/formats/wshard/join.h"
@@ -44,6 +45,7 @@ class WShardChunks final : public shard::ShardContainer {
   Exports Export() const override;
 
  private:
+  Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
   // episode/LANE: the joined lanes.
   std::shared_ptr<const FileTable> LaneFiles() const;
   uint64_t LaneSize(const JoinedLane& joined) const;
@@ -231,6 +233,12 @@ Container::Tables WShardChunks::Files() const {
   Tables files = shard::ShardContainer::Files();
   files.push_back(LaneFiles());
   return files;
+}
+
+Status WShardChunks::AddOwnFacts(const ReadContext& context,
+                                 Facts& facts) const {
+  facts.Add("chunks", manifest_.chunks.size());
+  return AddSignals("signal.", Arrays(), context, facts);
 }
 
 Exports WShardChunks::Export() const {

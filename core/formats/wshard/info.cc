@@ -6,7 +6,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "core/container/config_facts.h"
+#include "core/container/signal_facts.h"
 #include "core/content/check_at.h"
 #include "core/formats/wshard/wshard.h"
 
@@ -73,6 +76,27 @@ void WShardContainer::AddInfo(Json& info, const ReadContext& context) const {
   } else if (*identity) {
     info["identity"] = **identity;
   }
+}
+
+Status WShardContainer::AddOwnFacts(const ReadContext& context,
+                                    Facts& facts) const {
+  AddNamed(episode_,
+           {{"name", "id"},
+            {"environment", "env_id"},
+            {"length", "length_T", "steps"},
+            {"chunk", "chunk_index"},
+            {"chunks", "total_chunks"}},
+           facts);
+  if (const Json* timebase = MemberAt(episode_, "timebase")) {
+    const auto step = CountAt(*timebase, "dt_ns");
+    if (step && *step > 0) {
+      // Six decimals: steps are whole nanoseconds.
+      facts.Add("rate", std::round(1e15 / static_cast<double>(*step)) / 1e6,
+                "Hz");
+    }
+    AddNamed(*timebase, {{"timebase", "type"}}, facts);
+  }
+  return AddSignals("signal.", Arrays(context), context, facts);
 }
 
 EntryInfo WShardContainer::Describe(uint32_t entry) const {

@@ -64,6 +64,7 @@ class WShardContainer final : public shard::ShardContainer {
   Result<std::string> PreviousIdentity(const ReadContext& context) const;
 
  private:
+  Status AddOwnFacts(const ReadContext& context, Facts& facts) const override;
   std::shared_ptr<const FileTable> SignFiles() const;
   Result<Content> OpenSigns(const SignFile& file) const;
   EntryInfo DescribeSigns(const SignFile& file) const;
