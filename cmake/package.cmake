@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# `cpack` in a build of the preset `package` makes ctxfs_VERSION-1_ARCH.deb,
-# libctxfs1_... and libctxfs-dev_... (for Debian 12) and a .tar.gz of the whole
-# installation (scripts/package.sh).
+# `cpack` in a build of the preset `package` makes ctxfs_VERSION_ARCH.deb,
+# libctxfs1_... and libctxfs-dev_... (for the Debian that it runs on) and a .tar.gz
+# of the whole installation (scripts/package.sh).
 set(CTXFS_MAINTAINER "ctxfs maintainers <ctxfs@example.org>" CACHE STRING
   "Maintainer of the packages, as in Debian's control file")
+
+# The packages of a later Debian are newer, so that upgrading it replaces them.
+cmake_host_system_information(RESULT os QUERY DISTRIB_INFO)
+set(CTXFS_DEBIAN_SUITE "${os_VERSION_CODENAME}")
+set(CTXFS_DEBIAN_RELEASE "1+deb${os_VERSION_ID}")
+set(CTXFS_DEBIAN_VERSION "${PROJECT_VERSION}-${CTXFS_DEBIAN_RELEASE}")
 
 # Files that only Debian packages have. Debian policy 12.5 and 12.7 name them.
 set(debian ${PROJECT_BINARY_DIR}/debian)
@@ -42,7 +48,7 @@ set(CPACK_COMPONENT_DEVELOPMENT_GROUP libctxfs-dev)
 set(CPACK_COMPONENT_DEBIAN-LIBCTXFS-DEV_GROUP libctxfs-dev)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_RELEASE "${CTXFS_DEBIAN_RELEASE}")
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
@@ -88,7 +94,7 @@ This package contains the shared library, with an interface for C.")
 
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_NAME libctxfs-dev)
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_DEPENDS "libctxfs1 (= ${PROJECT_VERSION}-1), \
+set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_DEPENDS "libctxfs1 (= ${CTXFS_DEBIAN_VERSION}), \
 libbz2-dev, libfmt-dev, libisal-dev, \
 liblz4-dev, liblzma-dev, libssl-dev, libxxhash-dev, libzstd-dev, nlohmann-json3-dev, zlib1g-dev")
 set(CPACK_DEBIAN_LIBCTXFS-DEV_DESCRIPTION

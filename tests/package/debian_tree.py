@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Debian 12 in a directory, to install packages in."""
+"""A Debian in a directory, of the suite that this one is, to install packages in."""
 
 import hashlib
 import os
 import pathlib
+import platform
 import stat
 import subprocess
 
+SUITE = platform.freedesktop_os_release()["VERSION_CODENAME"]
 MIRROR = os.environ.get("CTXFS_DEBIAN_MIRROR", "http://deb.debian.org/debian")
 # What apt, dpkg and ldconfig write about every package.
 BOOKKEEPING = ("/var/lib/dpkg/", "/var/lib/apt/", "/var/cache/", "/var/log/", "/tmp/")
@@ -22,7 +24,7 @@ def make_base(archive: pathlib.Path) -> None:
     folder = archive.parent / "debootstrap"
     subprocess.run(["rm", "-rf", "--one-file-system", folder], check=True)
     subprocess.run(
-        ["debootstrap", "--variant=minbase", "bookworm", folder, MIRROR],
+        ["debootstrap", "--variant=minbase", SUITE, folder, MIRROR],
         check=True, timeout=900, stdout=subprocess.DEVNULL,
     )
     partial = archive.with_suffix(".partial")

@@ -4,12 +4,13 @@
 import json
 import os
 import pathlib
+import platform
 import re
 import subprocess
 
 import pytest
 
-from debian_tree import DebianTree, make_base
+from debian_tree import SUITE, DebianTree, make_base
 from mounting import BIN, GOLDEN, ROOT, formats, run, sound_containers
 
 CONTAINER = GOLDEN / "shard" / "comp_mixed.shard"
@@ -70,7 +71,7 @@ def files_of(deb: pathlib.Path) -> set[str]:
 
 @pytest.fixture(scope="session")
 def base():
-    archive = BIN / "bookworm.tar"
+    archive = BIN / f"{SUITE}.tar"
     if not archive.exists():
         make_base(archive)
     return archive
@@ -124,7 +125,8 @@ def test_dependencies():
     """Of the program: its libraries, by dpkg-shlibdeps, and fusermount3."""
     depends = re.findall(r"([\w.+-]+)(?: \(|,|$)", field(package("ctxfs"), "Depends"))
     needed = run("ldd", BIN / "ctxfs").stdout.decode()
-    for library, owner in (("libfuse3", "libfuse3-3"), ("libisal", "libisal2"), ("libbz2", "libbz2-1.0"),
+    fuse = "libfuse3-3" if "libfuse3.so.3" in needed else "libfuse3-4"
+    for library, owner in (("libfuse3", fuse), ("libisal", "libisal2"), ("libbz2", "libbz2-1.0"),
                            ("libexpat", "libexpat1"), ("liblzma", "liblzma5"),
                            ("libseccomp", "libseccomp2"), ("libzstd", "libzstd1")):
         assert library in needed and owner in depends
@@ -133,7 +135,8 @@ def test_dependencies():
     assert "fuse3" in depends and "libc6" in depends
     assert field(package("ctxfs"), "Section") == "utils"
     version = run(BIN / "ctxfs", "--version").stdout.decode().split()[1]
-    assert field(package("ctxfs"), "Version") == f"{version}-1"
+    release = platform.freedesktop_os_release()["VERSION_ID"]
+    assert field(package("ctxfs"), "Version") == f"{version}-1+deb{release}"
 
 
 def test_install_use_and_remove(tree):
