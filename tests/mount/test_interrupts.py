@@ -319,8 +319,10 @@ def test_the_mount_answers_while_all_threads_are_busy(mount, tmp_path):
         assert run("ls", "-l", mounted.root).returncode == 0
         assert run("stat", mounted / "small").returncode == 0
         assert stats(mounted)["requests_queued"] > 4
-        for reader in reversed(busy):
-            assert reader.poll() is None
+        # Some of those that were served first may have ended by themselves.
+        waited = [reader for reader in reversed(busy) if reader.poll() is None]
+        assert len(waited) > 4
+        for reader in waited:
             reader.kill()
             assert polls(lambda: reader.poll() is not None)
         assert polls(lambda: stats(mounted)["requests_running"] == 0)
