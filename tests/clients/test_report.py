@@ -90,8 +90,8 @@ def test_an_episode(report):
     page = report(EPISODE)
     assert page.run("document.title").endswith("rgb_zstd.wshard - ctxfs report")
     headings = texts(page, "h2")
-    assert headings == ["What it is", "Decoded sizes", "Signals over steps", "Pictures",
-                        "Entries", "Values of arrays"]
+    assert headings == ["What it says of itself", "What it is", "Decoded sizes",
+                        "Signals over steps", "Pictures", "Entries", "Values of arrays"]
     assert names(page, "Entries") == [
         "action/ctrl", "done", "meta/channels", "meta/episode", "meta/wshard", "reward",
         "signal/depth", "signal/joint_pos", "signal/rgb", "time/ticks"]
