@@ -105,8 +105,8 @@ class BlockStore {
   Object* Find(const std::string& digest, bool create) CTXFS_REQUIRES(mutex_);
   static void List(Object& object);
   static Run* RunWith(Object& object, uint64_t number);
-  /// Opens the file with the block; its run has no blocks if there is none, or
-  /// it cannot be opened now, such as for want of a descriptor.
+  /// Opens the file that has the block. Returns a run of no blocks if there is
+  /// no such file, or if opening it failed, as it does without descriptors.
   std::pair<Fd, Run> OpenRun(const std::string& digest, uint64_t number);
   /// Drops a damaged file, unless such are kept.
   void DropDamaged(const std::string& digest, uint64_t first, uint32_t count);

@@ -138,8 +138,8 @@ def test_cat_ends_quietly_when_nobody_reads_on(tmp_path):
 def test_info_is_info_json(mount):
     shown = json.loads((mount(EPISODE) / ".ctxfs" / "info.json").read_text())
     told = json.loads(run(CTXFS, "info", "--json", EPISODE).stdout)
-    # What a container says of itself stands beside info.json (docs/commands.md).
-    # test_facts.py compares them with the bytes.
+    # `info --json` adds the facts to what info.json has; test_facts.py compares
+    # them with the bytes.
     assert told[0].pop("facts")[0]["key"] == "profile"
     assert told == [{**shown, "path": str(EPISODE), "facts_left_out": 0}]
     text = run(CTXFS, "info", EPISODE).stdout.decode()
