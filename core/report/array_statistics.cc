@@ -7,9 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "core/base/bytes.h"
-#include "core/codec/widen.h"
-#include "core/views/arrays/elements.h"
+#include "core/report/element_windows.h"
 #include "core/views/view.h"
 
 namespace ctxfs {
@@ -24,26 +22,11 @@ constexpr size_t kBins = 40;
 
 bool IsInteger(DType dtype) { return dtype <= DType::kU64; }
 
-template <typename T>
-void Numbers(Bytes elements, std::span<double> to) {
-  for (size_t i = 0; i < to.size(); ++i) {
-    to[i] = static_cast<double>(LoadLe<T>(elements.data() + i * sizeof(T)));
-  }
-}
-
-void Floats(DType dtype, Bytes elements, std::span<double> to) {
-  std::vector<float> floats(to.size());
-  WidenToFloat(dtype, elements, floats);
-  std::copy(floats.begin(), floats.end(), to.begin());
-}
-
 /// Reads the elements of an array, or of its sample, in chunks.
 class Reader {
  public:
-  Reader(const ArrayInfo& array, Content elements, bool exact)
-      : dtype_(array.dtype),
-        width_(DTypeSize(array.dtype)),
-        count_(CountOf(array)),
+  Reader(const ArrayInfo& array, ElementWindows elements, bool exact)
+      : count_(CountOf(array)),
         sampled_(!exact && count_ > kSampledElements),
         elements_(std::move(elements)) {}
 
@@ -85,26 +68,16 @@ class Reader {
   Status ReadRun(uint64_t first, uint64_t length, const ReadContext& context,
                  const Look& look) {
     for (uint64_t at = 0; at < length; at += kChunk) {
-      CTXFS_TRY(context.Check());
       const auto count =
           static_cast<size_t>(std::min<uint64_t>(kChunk, length - at));
-      bytes_.resize(count * width_);
-      values_.resize(count);
-      const MutableBytes bytes(bytes_.data(), bytes_.size());
-      CTXFS_TRY(ReadInto(elements_, (first + at) * width_, bytes, context));
-      ToDoubles(dtype_, bytes, values_);
-      look(values_);
+      look(CTXFS_TRY(elements_.At(first + at, count, context)));
     }
     return {};
   }
 
-  const DType dtype_;
-  const size_t width_;
   const uint64_t count_;
   const bool sampled_;
-  const Content elements_;
-  std::vector<std::byte> bytes_;
-  std::vector<double> values_;
+  ElementWindows elements_;
   std::vector<double> kept_;  // all elements, if there are at most kKept
 };
 
@@ -156,21 +129,9 @@ size_t BinOf(const ArrayStatistics& statistics, double value) {
 
 }  // namespace
 
-void ToDoubles(DType dtype, Bytes elements, std::span<double> to) {
-  // A bool counts as the byte that it is.
-  VisitNumber(
-      dtype == DType::kBool ? DType::kU8 : dtype,
-      [&](auto zero) { Numbers<decltype(zero)>(elements, to); },
-      [&] { Floats(dtype, elements, to); });
-}
-
 Result<ArrayStatistics> StatisticsOf(const ArrayInfo& array, bool exact,
                                      const ReadContext& context) {
-  Content elements = CTXFS_TRY(OpenElements(array, context));
-  // Reading no elements verifies nothing, and their checksum may be wrong.
-  if (elements.size() == 0) {
-    CTXFS_TRY(elements.Verify(context));
-  }
+  ElementWindows elements = CTXFS_TRY(ElementWindows::Open(array, context));
   Reader reader(array, std::move(elements), exact);
   ArrayStatistics statistics;
   statistics.elements = reader.elements();

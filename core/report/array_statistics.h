@@ -48,7 +48,4 @@ constexpr bool HasStatistics(DType dtype) {
 Result<ArrayStatistics> StatisticsOf(const ArrayInfo& array, bool exact,
                                      const ReadContext& context);
 
-/// Converts little-endian elements of a dtype that HasStatistics.
-void ToDoubles(DType dtype, Bytes elements, std::span<double> to);
-
 }  // namespace ctxfs

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/bytes.h"
 #include "core/report/array_statistics.h"
+#include "core/report/element_windows.h"
 #include "core/report/script_json.h"
 #include "core/views/arrays/elements.h"
 
@@ -104,22 +104,16 @@ bool IsPlottable(const ArrayInfo& array) {
 }
 
 Result<Json> LanePlot(const ArrayInfo& array, const ReadContext& context) {
-  const Content elements = CTXFS_TRY(OpenElements(array, context));
+  ElementWindows elements = CTXFS_TRY(ElementWindows::Open(array, context));
   const uint64_t steps = array.shape[0];
   const auto channels = static_cast<size_t>(ChannelsOf(array));
-  const size_t row = channels * DTypeSize(array.dtype);
   std::vector<Line> lines(std::min(channels, kLines), Line(steps));
-  Buffer bytes(kChunkSteps * row);
-  std::vector<double> values(kChunkSteps * channels);
   for (uint64_t first = 0; first < steps; first += kChunkSteps) {
-    CTXFS_TRY(context.Check());
     const auto count =
         static_cast<size_t>(std::min<uint64_t>(kChunkSteps, steps - first));
-    const MutableBytes chunk = bytes.span().first(count * row);
-    const std::span<double> numbers(values.data(), count * channels);
-    CTXFS_TRY(ReadInto(elements, first * row, chunk, context));
-    ToDoubles(array.dtype, chunk, numbers);
-    AddSteps(numbers, channels, lines);
+    AddSteps(
+        CTXFS_TRY(elements.At(first * channels, count * channels, context)),
+        channels, lines);
   }
   Json shown = Json::array();
   for (Line& line : lines) shown.push_back(line.Take());

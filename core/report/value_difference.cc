@@ -4,48 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
-#include <utility>
-#include <vector>
 
-#include "core/base/bytes.h"
-#include "core/report/array_statistics.h"
-#include "core/views/arrays/elements.h"
+#include "core/report/element_windows.h"
 #include "core/views/view.h"
 
 namespace ctxfs {
 namespace {
 
 constexpr uint64_t kPairsAtATime = 65'536;  // elements that are read at a time
-
-/// Reads the elements of one array in chunks.
-class PairedElements {
- public:
-  PairedElements(const ArrayInfo& array, Content content,
-                 const ReadContext& context)
-      : dtype_(array.dtype),
-        width_(DTypeSize(array.dtype)),
-        content_(std::move(content)),
-        context_(context) {}
-
-  /// Elements [first, first + count), valid until the next call.
-  Result<std::span<const double>> At(uint64_t first, size_t count) {
-    CTXFS_TRY(context_.Check());
-    bytes_.resize(count * width_);
-    values_.resize(count);
-    const MutableBytes bytes(bytes_.data(), bytes_.size());
-    CTXFS_TRY(ReadInto(content_, first * width_, bytes, context_));
-    ToDoubles(dtype_, bytes, values_);
-    return std::span<const double>(values_);
-  }
-
- private:
-  const DType dtype_;
-  const size_t width_;
-  const Content content_;
-  const ReadContext context_;
-  std::vector<std::byte> bytes_;
-  std::vector<double> values_;
-};
 
 /// The sums over all pairs. They are long doubles, which squares of float64 do
 /// not overflow.
@@ -109,16 +75,6 @@ class PairSums {
   long double second_ = 0;
 };
 
-Result<PairedElements> OpenPaired(const ArrayInfo& array,
-                                  const ReadContext& context) {
-  Content content = CTXFS_TRY(OpenElements(array, context));
-  // Reading no elements verifies nothing, and their checksum may be wrong.
-  if (content.size() == 0) {
-    CTXFS_TRY(content.Verify(context));
-  }
-  return PairedElements(array, std::move(content), context);
-}
-
 }  // namespace
 
 Result<ValueDifference> DifferenceOf(const ArrayInfo& first,
@@ -126,14 +82,16 @@ Result<ValueDifference> DifferenceOf(const ArrayInfo& first,
                                      const ReadContext& first_context,
                                      const ReadContext& second_context) {
   const uint64_t count = CountOf(first);
-  PairedElements a = CTXFS_TRY(OpenPaired(first, first_context));
-  PairedElements b = CTXFS_TRY(OpenPaired(second, second_context));
+  ElementWindows a = CTXFS_TRY(ElementWindows::Open(first, first_context));
+  ElementWindows b = CTXFS_TRY(ElementWindows::Open(second, second_context));
   PairSums sums;
   for (uint64_t at = 0; at < count; at += kPairsAtATime) {
     const auto length =
         static_cast<size_t>(std::min<uint64_t>(kPairsAtATime, count - at));
-    const std::span<const double> left = CTXFS_TRY(a.At(at, length));
-    const std::span<const double> right = CTXFS_TRY(b.At(at, length));
+    const std::span<const double> left =
+        CTXFS_TRY(a.At(at, length, first_context));
+    const std::span<const double> right =
+        CTXFS_TRY(b.At(at, length, second_context));
     for (size_t i = 0; i < length; ++i) sums.Add(left[i], right[i]);
   }
   ValueDifference result = sums.Found();

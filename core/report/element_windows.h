@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/result.h"
+#include "core/container/exports.h"
+#include "core/content/content.h"
+#include "core/content/read_context.h"
+
+namespace ctxfs {
+
+/// Reads the elements of an array as numbers, some at a time. Not safe for
+/// several threads.
+class ElementWindows {
+ public:
+  /// Opens a usual array (IsUsual) whose dtype HasStatistics. One without
+  /// elements is verified.
+  static Result<ElementWindows> Open(const ArrayInfo& array,
+                                     const ReadContext& context);
+
+  /// Returns elements [first, first + count), valid until the next call.
+  Result<std::span<const double>> At(uint64_t first, size_t count,
+                                     const ReadContext& context);
+
+ private:
+  ElementWindows(DType dtype, Content elements)
+      : dtype_(dtype), elements_(std::move(elements)) {}
+
+  DType dtype_;
+  Content elements_;
+  std::vector<std::byte> bytes_;
+  std::vector<double> values_;
+};
+
+}  // namespace ctxfs
