@@ -133,8 +133,9 @@ class DiffPrinter {
       text += HumanSize(one.first->size) + " -> " +
               HumanSize(one.second->size) + "  ";
     }
-    if (one.offset)
+    if (one.offset) {
       return text + fmt::format("differs from byte {}", *one.offset);
+    }
     return text +
            (one.first->file.link ? "target differs" : "checksum differs");
   }
@@ -234,8 +235,8 @@ void PrintDiffJson(const Arguments& arguments, const DiffSide& first,
   if (!arguments.stat) {
     json["entries"] = Json::array();
     for (const EntryDifference& one : found) {
-      if (one.kind != DiffKind::kSame)
-        json["entries"].push_back(DifferenceJson(one));
+      if (one.kind == DiffKind::kSame) continue;
+      json["entries"].push_back(DifferenceJson(one));
     }
   }
   std::fputs(PrintableJson(FormatJson(json)).c_str(), stdout);
