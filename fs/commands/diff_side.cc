@@ -101,9 +101,7 @@ Status DiffSide::Open(const std::string& operand) {
   const SourceTree::File top = CTXFS_TRY(tree_->Find(target.path));
   top_ = target.path;
   Scope* const around = CTXFS_TRY(ScopeAround(target.path));
-  if (around != nullptr) {
-    format_ = around->container->Info(context()).value("format", "");
-  }
+  if (around != nullptr) format_ = around->format;
   return top.directory ? Walk(top, around) : AddFile(top, around);
 }
 
@@ -126,6 +124,12 @@ Result<DiffSide::Scope*> DiffSide::ScopeAt(const SourceTree::File& directory) {
   auto scope = std::make_unique<Scope>();
   scope->path = directory.path;
   scope->container = *std::move(container);
+  Json info = scope->container->Info(context());
+  if (info["format"].is_string()) {
+    scope->format = info["format"];
+  } else {  // UnreadableContainer
+    scope->error = Error{Code::kCorrupt, info.value("error", "")};
+  }
   scope->arrays = ArraysOf(*scope->container, context());
   for (const ArrayInfo& array : scope->arrays) {
     scope->by_name.emplace(array.name, &array);
@@ -145,6 +149,7 @@ Result<DiffSide::Scope*> DiffSide::ScopeAround(const std::string& path) {
 Status DiffSide::Walk(const SourceTree::File& directory, Scope* scope) {
   CTXFS_TRY(context().Check());
   if (Scope* const own = CTXFS_TRY(ScopeAt(directory)); own != nullptr) {
+    if (own->error) return AddLost(directory.path, *own->error);
     scope = own;
   }
   // In a directory they are files of the tree.
@@ -156,20 +161,22 @@ Status DiffSide::Walk(const SourceTree::File& directory, Scope* scope) {
       directory,
       [&](const SourceTree::File& file) { return Visit(file, scope); },
       [&](const std::string& path, const Error& error) {
-        DiffEntry lost{.path = Below(path), .error = error};
-        (void)Add(Below(path), std::move(lost));
+        (void)AddLost(path, error);
       });
 }
 
 Status DiffSide::Visit(const SourceTree::File& file, Scope* scope) {
   if (file.directory) return Walk(file, scope);
-  // In a directory, a file that is a container is compared by its entries.
+  // In a directory, a file that is a container is compared by its entries, and
+  // one that does not parse by its bytes.
   if (scope == nullptr && !file.link) {
     const Result<SourceTree::File> beside =
         tree_->Find(file.path + std::string(kBesideSuffix));
     if (beside && beside->directory) {
       const Result<Scope*> inside = ScopeAt(*beside);
-      if (inside && *inside != nullptr) return Walk(*beside, *inside);
+      if (inside && *inside != nullptr && !(*inside)->error) {
+        return Walk(*beside, *inside);
+      }
     }
   }
   return AddFile(file, scope);
@@ -223,6 +230,10 @@ void DiffSide::AddDocuments(const Scope& scope) {
     if (!size) entry.error = size.error();
     (void)Add(std::move(key), std::move(entry));
   }
+}
+
+Status DiffSide::AddLost(const std::string& path, const Error& error) {
+  return Add(Below(path), {.path = Below(path), .error = error});
 }
 
 Status DiffSide::Add(std::string key, DiffEntry entry) {

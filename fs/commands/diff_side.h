@@ -72,6 +72,8 @@ class DiffSide {
   struct Scope {
     std::string path;  // of its directory; empty for the source
     std::shared_ptr<const Container> container;
+    std::string format;
+    std::optional<Error> error;  // why it does not parse
     std::vector<ArrayInfo> arrays;
     std::map<std::string_view, const ArrayInfo*> by_name;
 
@@ -86,6 +88,8 @@ class DiffSide {
   Status Visit(const SourceTree::File& file, Scope* scope);
   Status AddFile(const SourceTree::File& file, const Scope* scope);
   void AddDocuments(const Scope& scope);
+  /// Adds an entry that cannot be compared.
+  Status AddLost(const std::string& path, const Error& error);
   Status Add(std::string key, DiffEntry entry);
   /// A path in the tree, without the operand's own.
   std::string Below(const std::string& path) const;

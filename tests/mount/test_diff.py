@@ -148,6 +148,30 @@ def test_directories_are_compared_with_the_containers_in_them(tmp_path):
     assert found["totals"]["same"]["entries"] == 3
 
 
+def test_containers_that_do_not_parse_are_no_empty_ones(tmp_path):
+    """Those that stay files are compared by their bytes; of others nothing is told."""
+    for side in ("a", "b"):
+        (tmp_path / side).mkdir()
+        shutil.copy(GOLDEN / "safetensors" / "bad_begin_end.safetensors", tmp_path / side)
+
+    def compared(*below) -> tuple[int, list]:
+        done = run(CTXFS, "diff", "--json", *(f"{tmp_path / side}{''.join(below)}" for side in "ab"))
+        return done.returncode, [(one["kind"], one["first"]["path"])
+                                 for one in json.loads(done.stdout)["entries"]]
+
+    name = "bad_begin_end.safetensors"
+    assert compared() == (0, [])
+    assert compared("//", name) == (0, [])
+    assert compared("//", name, "~dir") == (2, [("failed", "")])
+    with open(tmp_path / "b" / name, "ab") as file:
+        file.write(b"more")
+    assert compared() == (1, [("changed", name)])
+    for side in ("a", "b"):
+        (tmp_path / side / name).unlink()
+        (tmp_path / side / "cut.shard").write_bytes(build([entry("a", b"text")])[:70])
+    assert compared() == (2, [("failed", "cut.shard")])
+
+
 def test_values_that_are_no_numbers(tmp_path):
     odd = numpy.array([numpy.nan, numpy.inf, -numpy.inf, 1, 2], "f4")
     a = safetensors(tmp_path / "a.safetensors", {"x": odd, "y": numpy.ones(2, "f4")})
