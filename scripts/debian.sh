@@ -81,9 +81,15 @@ enter='
 [ -d "$tree" ] || make_tree
 chmod 1777 "$tree/tmp"
 copy_network
-exec unshare --mount --pid --fork --kill-child env -u TMPDIR \
+# unshare holds back SIGTERM and SIGINT, and the first process of a namespace
+# gets none that it has no handler for: what is to end is killed. With unshare
+# all processes of the namespace end.
+unshare --mount --pid --fork --kill-child env -u TMPDIR \
   PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
   HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
   CCACHE_DIR="$PWD/build/ccache" \
   GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0="$PWD" \
-  bash -euc "$enter" enter "$tree" "$PWD/build/$suite" "$@"
+  bash -euc "$enter" enter "$tree" "$PWD/build/$suite" "$@" <&0 &
+inside=$!
+trap 'kill -KILL "$inside"; exit 143' TERM INT HUP
+wait "$inside"
