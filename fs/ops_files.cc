@@ -3,6 +3,7 @@
 // Requests about open files.
 #include <sys/uio.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <memory>
@@ -24,10 +25,14 @@ namespace {
 
 /// What fuse_file_info::fh of a file points to.
 struct OpenedFile {
+  OpenedFile(std::shared_ptr<FileHandle> file, BackingFiles::Use use)
+      : handle(std::move(file)), backing(std::move(use)) {}
+
   // A request that its caller gave up may still use the file when the kernel
   // closes it.
   std::shared_ptr<FileHandle> handle;
   BackingFiles::Use backing;
+  std::atomic<bool> read = false;  // whether there was a READ request
 };
 
 struct Opening {
@@ -36,6 +41,12 @@ struct Opening {
   /// Whether reads must not go through the kernel's pages.
   bool direct = false;
 };
+
+/// Whether the counters of `.ctxfs/stats` count the file: not if it is one of
+/// them.
+bool IsCounted(const OpenFile& file) {
+  return file.lifetime != Lifetime::kNone;
+}
 
 /// Whether a page of the file may contain readable and unreadable bytes. The
 /// kernel reads whole pages and would fail for the readable ones, too. Up to
@@ -71,9 +82,9 @@ Result<Opening> OpenFileAt(Server& server, Inode inode,
   const bool direct = now->lifetime == Lifetime::kNone ||
                       IsPartlyUnreadable(server, *now, context);
   BackingFiles::Use backing = BackingOf(server, inode, *now);
-  return Opening{std::make_unique<OpenedFile>(
-                     OpenedFile{std::move(handle), std::move(backing)}),
-                 std::move(now), direct};
+  return Opening{
+      std::make_unique<OpenedFile>(std::move(handle), std::move(backing)),
+      std::move(now), direct};
 }
 
 /// Whether reading a file can take so long that its reader gives up. Requests
@@ -103,7 +114,7 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
       [&server, inode](const ReadContext& context) {
         return OpenFileAt(server, inode, context);
       },
-      [inode, info = *fi](fuse_req_t to, Opening opening) mutable {
+      [&server, inode, info = *fi](fuse_req_t to, Opening opening) mutable {
         const OpenFile& file = *opening.file;
         const int32_t backing = opening.opened->backing.id();
         SetBacking(info, backing);
@@ -113,6 +124,7 @@ void Open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* fi) {
         info.noflush = ReadsMayTakeLong(file) ? 0 : 1;
         info.fh = reinterpret_cast<uint64_t>(opening.opened.get());
         // After an interrupted open there is no release.
+        if (IsCounted(file)) server.stats().CountOpen();
         if (fuse_reply_open(to, &info) != 0) return;
         (void)opening.opened.release();
         file.NoteOpened(inode);
@@ -140,11 +152,7 @@ class ReadAnswer {
         slices_(other.slices_) {}
   ReadAnswer& operator=(ReadAnswer&&) = delete;
 
-  uint64_t bytes() const {
-    uint64_t bytes = 0;
-    for (const iovec& slice : *slices_) bytes += slice.iov_len;
-    return bytes;
-  }
+  const Window& window() const { return *window_; }
 
   void Send(fuse_req_t req) const {
     fuse_reply_iov(req, slices_->data(), static_cast<int>(slices_->size()));
@@ -184,11 +192,12 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
           fuse_file_info* fi) {
   const auto start = std::chrono::steady_clock::now();
   Server& server = ServerOf(req);
-  std::shared_ptr<FileHandle> handle =
-      reinterpret_cast<const OpenedFile*>(fi->fh)->handle;
+  auto* const opened = reinterpret_cast<OpenedFile*>(fi->fh);
+  std::shared_ptr<FileHandle> handle = opened->handle;
   FileHandle::File file = handle->file();
   const auto from = static_cast<uint64_t>(offset);
-  const bool counted = file->lifetime != Lifetime::kNone;
+  const bool counted = IsCounted(*file);
+  opened->read.store(true, std::memory_order_relaxed);
   if (counted) server.stats().CountRequest();
   server.prefetcher().ObserveRead(*file, from, from + size);
   Serve(
@@ -200,7 +209,7 @@ void Read(fuse_req_t req, fuse_ino_t inode, size_t size, off_t offset,
       [&server, counted, start](fuse_req_t to, const ReadAnswer& answer) {
         // Before the reply, so that a reader that has it finds it counted.
         if (counted) {
-          server.stats().CountReply(answer.bytes(),
+          server.stats().CountReply(answer.window(),
                                     std::chrono::steady_clock::now() - start);
         }
         answer.Send(to);
@@ -215,7 +224,12 @@ void Flush(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
 }
 
 void Release(fuse_req_t req, fuse_ino_t /*inode*/, fuse_file_info* fi) {
-  delete reinterpret_cast<OpenedFile*>(fi->fh);
+  const std::unique_ptr<OpenedFile> opened(
+      reinterpret_cast<OpenedFile*>(fi->fh));
+  if (!opened->read && opened->backing.id() == 0 &&
+      IsCounted(*opened->handle->file())) {
+    ServerOf(req).stats().CountUnread();
+  }
   fuse_reply_err(req, 0);
 }
 

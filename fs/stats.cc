@@ -13,8 +13,11 @@ constexpr unsigned kFactor = 4;
 
 }  // namespace
 
-void Stats::CountReply(uint64_t bytes, std::chrono::nanoseconds took) {
-  bytes_.fetch_add(bytes, std::memory_order_relaxed);
+void Stats::CountReply(const Window& answer, std::chrono::nanoseconds took) {
+  for (size_t origin = 0; origin < kOrigins; ++origin) {
+    bytes_[origin].fetch_add(answer.bytes_from(static_cast<Origin>(origin)),
+                             std::memory_order_relaxed);
+  }
   const auto ns = static_cast<uint64_t>(took.count());
   nanoseconds_.fetch_add(ns, std::memory_order_relaxed);
   size_t bucket = 0;
@@ -31,7 +34,16 @@ std::string Stats::Text(const Others& others) const {
   Metrics out;
   out.Add("reads_total", "READ requests.", requests_);
   out.Add("read_errors_total", "READ requests that failed.", errors_);
-  out.Add("read_bytes_total", "Bytes served.", bytes_);
+  const uint64_t memory = From(Origin::kMemory);
+  const uint64_t disk = From(Origin::kDisk);
+  const uint64_t container = From(Origin::kContainer);
+  out.Add("read_bytes_total", "Bytes served.", memory + disk + container);
+  out.Add("read_memory_bytes_total",
+          "Bytes served that were decoded or made, now or before.", memory);
+  out.Add("read_cache_dir_bytes_total", "Bytes served from temporary files.",
+          disk);
+  out.Add("read_container_bytes_total",
+          "Bytes served as containers and plain files store them.", container);
   out.Add("container_bytes_total", "Bytes read from containers.", others.bytes);
   out.Add("decoded_bytes_total", "Bytes decoded.", cache.produced);
   out.Add("verified_passed_total", "Checksums that matched.", cache.passed);
@@ -49,6 +61,12 @@ std::string Stats::Text(const Others& others) const {
   out.Add("requests_given_up_total", "Requests whose callers gave up.",
           pool.refused);
   out.Add("open_containers", "Containers open.", others.containers);
+  out.Add("opens_total", "Opened files.", opens_);
+  out.Add(
+      "opens_without_reads_total",
+      "Closed files that the kernel answered from its pages, or that nobody "
+      "read.",
+      unread_);
   out.Add("passthrough", "Whether the kernel can read plain files by itself.",
           others.passthrough ? 1 : 0);
   out.Add("passthrough_opens_total",

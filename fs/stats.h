@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/content/block_cache.h"
+#include "core/content/window.h"
 #include "fs/request_pool.h"
 
 namespace ctxfs {
@@ -19,8 +20,11 @@ class Stats {
   /// the reply finds it counted.
   void CountRequest() { requests_.fetch_add(1, std::memory_order_relaxed); }
   /// Counts its answer, before it is sent for the same reason.
-  void CountReply(uint64_t bytes, std::chrono::nanoseconds took);
+  void CountReply(const Window& answer, std::chrono::nanoseconds took);
   void CountError() { errors_.fetch_add(1, std::memory_order_relaxed); }
+  void CountOpen() { opens_.fetch_add(1, std::memory_order_relaxed); }
+  /// Counts a handle that was closed without a READ request.
+  void CountUnread() { unread_.fetch_add(1, std::memory_order_relaxed); }
 
   /// What is counted elsewhere.
   struct Others {
@@ -36,13 +40,19 @@ class Stats {
   std::string Text(const Others& others) const;
 
  private:
+  uint64_t From(Origin origin) const {
+    return bytes_[static_cast<size_t>(origin)];
+  }
+
   // Upper bounds of the latency buckets: 10 us times powers of four, and none.
   static constexpr size_t kBuckets = 10;
 
   std::atomic<uint64_t> requests_ = 0;
   std::atomic<uint64_t> errors_ = 0;
-  std::atomic<uint64_t> bytes_ = 0;
+  std::array<std::atomic<uint64_t>, kOrigins> bytes_ = {};
   std::atomic<uint64_t> nanoseconds_ = 0;
+  std::atomic<uint64_t> opens_ = 0;
+  std::atomic<uint64_t> unread_ = 0;
   std::array<std::atomic<uint64_t>, kBuckets + 1> latency_ = {};
 };
 

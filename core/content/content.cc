@@ -50,7 +50,7 @@ Status ReadBlock(const Block& block, uint64_t from, size_t length,
     return Error{Code::kCorrupt, "a block is shorter than its file"};
   }
   if (made.part != nullptr) {
-    return made.part->Read(from, window.AppendScratch(length));
+    return made.part->Read(from, window.AppendScratch(length, Origin::kDisk));
   }
   window.AppendPinned(
       made.bytes->span().subspan(static_cast<size_t>(from), length),
@@ -73,7 +73,7 @@ struct ExtentReader {
     return {};
   }
   Status operator()(const Range& extent) const {
-    const MutableBytes out = window.AppendScratch(length);
+    const MutableBytes out = window.AppendScratch(length, Origin::kContainer);
     if (extent.guard != nullptr) {
       return extent.guard->Read(extent.offset + at, out, context);
     }
@@ -86,8 +86,9 @@ struct ExtentReader {
   }
   Status operator()(const Computed& extent) const {
     CTXFS_TRY(context.Charge(length));
-    return extent.transform->Compute(extent.offset + at,
-                                     window.AppendScratch(length), context);
+    return extent.transform->Compute(
+        extent.offset + at, window.AppendScratch(length, Origin::kMemory),
+        context);
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <string>
 
@@ -38,6 +39,17 @@ std::map<std::string, double> Samples(const Stats& stats,
   return samples;
 }
 
+/// An answer of so many bytes from each place.
+Window Answer(size_t memory, size_t disk, size_t container) {
+  Window window;
+  window.Reserve(disk + container);
+  const auto made = std::make_shared<const std::string>(memory, 'x');
+  window.AppendPinned(AsBytes(*made), made);
+  window.AppendScratch(disk, Origin::kDisk);
+  window.AppendScratch(container, Origin::kContainer);
+  return window;
+}
+
 TEST(Stats, StartAtZero) {
   const auto samples = Samples(Stats());
   EXPECT_GT(samples.size(), 20U);
@@ -49,12 +61,15 @@ TEST(Stats, StartAtZero) {
 TEST(Stats, CountRequestsRepliesAndErrors) {
   Stats stats;
   for (int i = 0; i < 3; ++i) stats.CountRequest();
-  stats.CountReply(1000, microseconds(5));
-  stats.CountReply(24, seconds(2));
+  stats.CountReply(Answer(1000, 0, 0), microseconds(5));
+  stats.CountReply(Answer(1, 3, 20), seconds(2));
   stats.CountError();
   const auto samples = Samples(stats);
   EXPECT_EQ(samples.at("ctxfs_reads_total"), 3);
   EXPECT_EQ(samples.at("ctxfs_read_bytes_total"), 1024);
+  EXPECT_EQ(samples.at("ctxfs_read_memory_bytes_total"), 1001);
+  EXPECT_EQ(samples.at("ctxfs_read_cache_dir_bytes_total"), 3);
+  EXPECT_EQ(samples.at("ctxfs_read_container_bytes_total"), 20);
   EXPECT_EQ(samples.at("ctxfs_read_errors_total"), 1);
   EXPECT_EQ(samples.at("ctxfs_read_seconds_count"), 2);
   EXPECT_DOUBLE_EQ(samples.at("ctxfs_read_seconds_sum"), 2.000005);
@@ -62,10 +77,10 @@ TEST(Stats, CountRequestsRepliesAndErrors) {
 
 TEST(Stats, SortTimesIntoCumulativeBuckets) {
   Stats stats;
-  stats.CountReply(0, microseconds(10));  // bounds belong to their bucket
-  stats.CountReply(0, microseconds(11));
-  stats.CountReply(0, microseconds(160));
-  stats.CountReply(0, seconds(1000));
+  stats.CountReply({}, microseconds(10));  // bounds belong to their bucket
+  stats.CountReply({}, microseconds(11));
+  stats.CountReply({}, microseconds(160));
+  stats.CountReply({}, seconds(1000));
   const auto samples = Samples(stats);
   const auto bucket = [&](const std::string& le) {
     return samples.at("ctxfs_read_seconds_bucket{le=\"" + le + "\"}");
@@ -101,10 +116,11 @@ TEST(Stats, ShowTheCacheAndTheContainer) {
 
 TEST(Stats, LoseNothingAmongThreads) {
   Stats stats;
+  const Window answer = Answer(1, 1, 1);
   InThreads(8, [&](int) {
     for (int i = 0; i < 1000; ++i) {
       stats.CountRequest();
-      stats.CountReply(3, microseconds(1));
+      stats.CountReply(answer, microseconds(1));
       stats.CountError();
     }
   });
@@ -116,8 +132,14 @@ TEST(Stats, LoseNothingAmongThreads) {
 }
 
 TEST(Stats, TellWhatTheKernelReadsByItself) {
+  Stats stats;
+  stats.CountOpen();
+  stats.CountOpen();
+  stats.CountUnread();
   const auto samples =
-      Samples(Stats(), {.passthrough = true, .passthrough_opens = 7});
+      Samples(stats, {.passthrough = true, .passthrough_opens = 7});
+  EXPECT_EQ(samples.at("ctxfs_opens_total"), 2);
+  EXPECT_EQ(samples.at("ctxfs_opens_without_reads_total"), 1);
   EXPECT_EQ(samples.at("ctxfs_passthrough"), 1);
   EXPECT_EQ(samples.at("ctxfs_passthrough_opens_total"), 7);
 }
