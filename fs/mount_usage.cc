@@ -62,7 +62,8 @@ and its name is printed. It is removed after unmounting.
   remote_timeout=SECONDS
                      how long a request to a server is repeated (default 60)
   offline            of URLs, serve what the cache on disk has, and fetch nothing
-  cache=SIZE         decoded bytes kept in memory (default 512M)
+  cache=SIZE         memory for decoded bytes (default: an eighth of what there
+                     is, from 64M to 2G)
   cache_dir=DIR      where compressed entries larger than cache= are decoded to
                      (default: $TMPDIR, or /var/tmp), in a file without a name,
                      and where what is fetched of URLs is kept (default:

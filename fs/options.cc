@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "fs/common/nearest_word.h"
+#include "fs/memory_limit.h"
 
 namespace ctxfs {
 namespace {
@@ -359,6 +360,7 @@ bool ParseMountOptions(int argc, const char* const* argv, MountOptions* options,
   options->umask = ::umask(0);
   ::umask(options->umask);
   if (words.Has("-v")) options->log = LogLevel::kInfo;
+  options->cache_bytes = DefaultCacheBytes();
   *error = TakeValues(words, options);
   if (!error->empty()) return false;
   options->flat = words.Has("flat");

@@ -33,8 +33,8 @@ struct MountOptions {
   bool insecure_key_file = false;
   VerifyMode verify = VerifyMode::kRead;
   Passthrough passthrough = Passthrough::kAuto;
-  uint64_t cache_bytes = uint64_t{512} << 20;
-  std::string cache_dir;  // empty: as SpillDirectory() says
+  uint64_t cache_bytes = 0;  // DefaultCacheBytes() unless given
+  std::string cache_dir;     // empty: as SpillDirectory() says
   uint64_t cache_dir_bytes = limits::kSpillBytes;
   uint64_t index_bytes = 0;  // 0: as BudgetFor() says
   unsigned threads = 0;      // 0: as many as there are cores, at least 4

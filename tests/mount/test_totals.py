@@ -208,12 +208,27 @@ def test_a_daemon_with_little_address_space(mount, tmp_path):
     assert (spilling / "big").read_bytes() == bytes(size)
 
 
+def test_the_cache_is_an_eighth_of_the_memory_that_the_mount_may_have(tmp_path, hostile):
+    point, group = tmp_path / "mnt", Cgroup.make(1024 * MIB)
+    if group is None:
+        pytest.skip("no memory cgroup can be made here")
+    try:
+        done = subprocess.run(mount_command(hostile, point), timeout=30,
+                              preexec_fn=group.enter, check=True)
+        assert done.returncode == 0
+        text = (point / ".ctxfs" / "stats").read_text()
+        assert f"ctxfs_cache_limit_bytes {128 * MIB}\n" in text
+    finally:
+        run("umount", "-l", point)
+        group.remove()
+
+
 def test_a_mount_with_too_little_address_space_says_so(tmp_path, hostile):
     """It is refused, and leaves nothing; with enough it serves."""
     point = tmp_path / "mnt"
-    for mib in (8, 64, 128, 512):
+    for mib, cache in ((8, ()), (64, ()), (128, ()), (512, ("cache=512M",))):
         done = run("prlimit", f"--as={mib * MIB}", "--",
-                   *mount_command(hostile, point, "threads=4"))
+                   *mount_command(hostile, point, "threads=4", *cache))
         assert done.returncode != 0
         assert done.stderr, f"no reason with {mib} MiB"
         assert b"address space" in done.stderr or mib == 8, done.stderr

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "fs/memory_limit.h"
+
 namespace ctxfs {
 namespace {
 
@@ -47,7 +49,7 @@ void ExpectDefaults(const Parsed& parsed, const std::string& what) {
   EXPECT_FALSE(options.flat) << what;
   EXPECT_FALSE(options.salvage) << what;
   EXPECT_EQ(options.verify, VerifyMode::kRead) << what;
-  EXPECT_EQ(options.cache_bytes, uint64_t{512} << 20) << what;
+  EXPECT_EQ(options.cache_bytes, DefaultCacheBytes()) << what;
   EXPECT_EQ(options.cache_dir, "") << what;
   EXPECT_EQ(options.cache_dir_bytes, uint64_t{10} << 30) << what;
   EXPECT_EQ(options.index_bytes, 0U) << what;  // chosen by the sources
