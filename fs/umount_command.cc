@@ -3,7 +3,6 @@
 // ctxfs umount. A build without FUSE has it, too: it needs no libfuse.
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -22,22 +21,10 @@ namespace {
 constexpr std::chrono::milliseconds kPatience{1000};
 constexpr std::chrono::milliseconds kPause{10};
 
-/// Returns `path` as the mount table has it. The mount point itself is not
-/// looked at, because its daemon may be dead.
-std::string AbsolutePoint(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  fs::path point = fs::absolute(path, failed);
-  if (!point.has_filename()) point = point.parent_path();  // "mnt/"
-  const std::string name = point.filename().string();
-  if (name == "." || name == "..") return fs::canonical(point, failed).string();
-  return (fs::canonical(point.parent_path(), failed) / name).string();
-}
-
 /// Returns why `path` is not to be unmounted; empty if its topmost mount is one
 /// of ctxfs.
 std::string WhyNotOurs(const std::string& path) {
-  const std::string point = AbsolutePoint(path);
+  const std::string point = AsMountPoint(path);
   std::string type;
   for (const MountEntry& mount : MountTable()) {
     if (mount.point == point) type = mount.type;

@@ -84,6 +84,7 @@ extern const Command kInfoCommand;
 extern const Command kLsCommand;
 extern const Command kMountsCommand;
 extern const Command kReportCommand;
+extern const Command kStatsCommand;
 
 /// The options that `command` takes, in the order of kOptions
 /// (command.cc).

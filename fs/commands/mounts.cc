@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ctxfs mounts: the ctxfs mounts that this process sees.
-#include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <future>
 #include <optional>
-#include <sstream>
 #include <string>
-#include <thread>
 
 #include "core/base/human_size.h"
 #include "fs/commands/command.h"
@@ -20,38 +15,22 @@
 namespace ctxfs {
 namespace {
 
-/// Reads a file of a mount. Returns nothing if it cannot be read within two
-/// seconds, because the daemon hangs; the thread that reads it then ends with
-/// the process.
-std::string ReadWithin(const std::string& path) {
-  constexpr std::chrono::seconds kPatience(2);
-  std::packaged_task<std::string()> read([path] {
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
-  });
-  std::future<std::string> text = read.get_future();
-  std::thread(std::move(read)).detach();
-  const bool answered = text.wait_for(kPatience) == std::future_status::ready;
-  return answered ? text.get() : "";
-}
-
 /// Returns source, mount point, process, bytes of the cache in use, and its
 /// limit; "-" for the last three if the mount does not answer, such as another
 /// user's.
 std::vector<std::string> Row(const MountEntry& mount, bool for_people) {
   std::vector<std::string> row = {ListedName(mount.source),
                                   ListedName(mount.point)};
-  const MountStats stats =
-      ParseMountStats(ReadWithin(mount.point + "/.ctxfs/stats"));
+  const MountStats stats = MountStats::Of(mount.point);
   const auto number = [](const std::optional<uint64_t>& value) {
     return value ? std::to_string(*value) : "-";
   };
   const auto size = [&](const std::optional<uint64_t>& value) {
     return value && for_people ? HumanSize(*value) : number(value);
   };
-  row.insert(row.end(), {number(stats.pid), size(stats.cache_bytes),
-                         size(stats.cache_limit)});
+  row.insert(row.end(),
+             {number(stats.Find("daemon_pid")), size(stats.Find("cache_bytes")),
+              size(stats.Find("cache_limit_bytes"))});
   return row;
 }
 

@@ -2,20 +2,33 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace ctxfs {
 
-/// What `ctxfs mounts` shows of a mount's `.ctxfs/stats` (docs/tree.md).
-struct MountStats {
-  std::optional<uint64_t> pid;
-  std::optional<uint64_t> cache_bytes;  // in use
-  std::optional<uint64_t> cache_limit;
-};
+/// The samples of a mount's `.ctxfs/stats` (docs/tree.md) that have no labels,
+/// by their names without "ctxfs_".
+class MountStats {
+ public:
+  /// Reads Prometheus text. Leaves out lines whose value is not a whole number.
+  static MountStats Parse(const std::string& text);
 
-/// Reads Prometheus text. What is missing or not a number stays empty.
-MountStats ParseMountStats(const std::string& text);
+  /// Those of the mount at `point`; none if it does not answer within two
+  /// seconds, or not to this user.
+  static MountStats Of(const std::string& point);
+
+  std::optional<uint64_t> Find(std::string_view name) const;
+
+  const std::map<std::string, uint64_t, std::less<>>& samples() const {
+    return samples_;
+  }
+
+ private:
+  std::map<std::string, uint64_t, std::less<>> samples_;
+};
 
 /// The lines about the daemon itself in `.ctxfs/stats`.
 std::string DaemonStats(int pid, uint64_t cache_limit);

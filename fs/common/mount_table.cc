@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/common/mount_table.h"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -51,6 +52,16 @@ std::vector<MountEntry> ParseMountTable(std::istream& lines) {
 std::vector<MountEntry> MountTable() {
   std::ifstream file("/proc/self/mountinfo");
   return ParseMountTable(file);
+}
+
+std::string AsMountPoint(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  fs::path point = fs::absolute(path, failed);
+  if (!point.has_filename()) point = point.parent_path();  // "mnt/"
+  const std::string name = point.filename().string();
+  if (name == "." || name == "..") return fs::canonical(point, failed).string();
+  return (fs::canonical(point.parent_path(), failed) / name).string();
 }
 
 }  // namespace ctxfs

@@ -24,4 +24,8 @@ std::vector<MountEntry> MountTable();
 /// left out.
 std::vector<MountEntry> ParseMountTable(std::istream& lines);
 
+/// `path` as that table has it. The mount point itself is not looked at,
+/// because its daemon may be dead.
+std::string AsMountPoint(const std::string& path);
+
 }  // namespace ctxfs

@@ -234,6 +234,50 @@ def test_mounts_of_a_daemon_that_hangs(mount):
         os.kill(pid, 18)
 
 
+STATS = ("opens", "passed through", "without reads", "reads", "memory", "cache_dir",
+         "containers", "decoded")
+
+
+def stats_of(*points) -> dict[str, dict[str, str]]:
+    """The rows of `ctxfs stats` by mount point."""
+    done = run(CTXFS, "stats", *points)
+    assert done.returncode == 0, done.stderr
+    rows = [row.split("\t") for row in done.stdout.decode().splitlines()]
+    return {row[0]: dict(zip(STATS, row[1:], strict=True)) for row in rows}
+
+
+def test_stats_tell_where_reads_were_answered(mount):
+    mounted, other = mount(EPISODE), mount(MODEL)
+    decoded = len((mounted / "signal" / "rgb").read_bytes())
+    stored = len((mounted / ".ctxfs" / "container").read_bytes())
+    row = stats_of(mounted.point)[str(mounted.point)]
+    assert (row["opens"], row["passed through"]) == ("2", "0")
+    assert (row["memory"], row["containers"]) == (str(decoded), str(stored))
+    assert (row["cache_dir"], row["decoded"]) == ("0", str(decoded))
+    assert (mounted / "signal" / "rgb").stat().st_size == decoded
+    (mounted / "signal" / "rgb").read_bytes()
+    assert wait_until(lambda: stats_of()[str(mounted.point)]["without reads"] == "1")
+    again = stats_of()
+    assert again[str(mounted.point)]["reads"] == row["reads"]
+    assert again[str(other.point)]["opens"] == "0"
+
+
+def test_stats_as_json_have_every_counter(mount):
+    mounted = mount(EPISODE, "cache=64M")
+    (only,) = json.loads(run(CTXFS, "stats", "--json", f"{mounted.point}/").stdout)
+    assert only["source"] == str(EPISODE) and only["mount_point"] == str(mounted.point)
+    assert only["counters"]["cache_limit_bytes"] == 64 << 20
+    assert only["counters"]["daemon_pid"] == mounted.pid()
+    assert set(mounted.stats()) > set(only["counters"])
+
+
+def test_stats_of_what_is_no_mount_are_refused(mount, here):
+    mounted = mount(EPISODE)
+    done = run(CTXFS, "stats", here, mounted.point)
+    assert done.returncode == 6 and b"not a mount of ctxfs" in done.stderr
+    assert done.stdout.decode().startswith(f"{mounted.point}\t")
+
+
 def test_a_mount_point_is_made_from_the_file_name(here):
     done = run(CTXFS, "mount", EPISODE, cwd=here)
     assert done.returncode == 0 and done.stdout == b"./sealed_lz4\n"

@@ -46,18 +46,19 @@ TEST(MountTable, HasTheRoot) {
 
 TEST(MountStats, AreWhatTheDaemonWrites) {
   const MountStats stats =
-      ParseMountStats("ctxfs_cache_bytes 42\n" + DaemonStats(7, 1000));
-  EXPECT_EQ(stats.pid, 7U);
-  EXPECT_EQ(stats.cache_bytes, 42U);
-  EXPECT_EQ(stats.cache_limit, 1000U);
+      MountStats::Parse("ctxfs_cache_bytes 42\n" + DaemonStats(7, 1000));
+  EXPECT_EQ(stats.Find("daemon_pid"), 7U);
+  EXPECT_EQ(stats.Find("cache_bytes"), 42U);
+  EXPECT_EQ(stats.Find("cache_limit_bytes"), 1000U);
+  EXPECT_EQ(stats.samples().size(), 3U) << "comments are none";
 }
 
 TEST(MountStats, OfOtherTextAreEmpty) {
-  const MountStats stats =
-      ParseMountStats("ctxfs_daemon_pid x\nctxfs_cache_bytes -1\n\nnothing\n");
-  EXPECT_FALSE(stats.pid);
-  EXPECT_FALSE(stats.cache_bytes);
-  EXPECT_FALSE(stats.cache_limit);
+  const MountStats stats = MountStats::Parse(
+      "ctxfs_daemon_pid x\nctxfs_cache_bytes -1\n\nnothing\nother_bytes 1\n"
+      "ctxfs_read_seconds_bucket{le=\"1\"} 3\nctxfs_read_seconds_sum 0.5\n");
+  EXPECT_TRUE(stats.samples().empty());
+  EXPECT_FALSE(stats.Find("daemon_pid"));
 }
 
 }  // namespace
