@@ -1,16 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/seed.h"
 
+#include <sys/random.h>
+#include <unistd.h>
+
 #include <atomic>
-#include <random>
+#include <chrono>
 
 namespace ctxfs {
+namespace {
+
+/// Not std::random_device: it would need the C library of 2022 or later, which
+/// a wheel for Python should not.
+uint64_t AskSystem() {
+  uint64_t key = 0;
+  if (::getrandom(&key, sizeof key, GRND_NONBLOCK) == sizeof key) return key;
+  // Just after the machine has started: what a file cannot know either.
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(now.count()) ^
+         static_cast<uint64_t>(::getpid()) << 32 ^
+         reinterpret_cast<uintptr_t>(&key);
+}
+
+}  // namespace
 
 uint64_t RandomSeed() {
-  static const uint64_t key = [] {
-    std::random_device device;
-    return uint64_t{device()} << 32 | device();
-  }();
+  static const uint64_t key = AskSystem();
   static std::atomic<uint64_t> calls = 0;
   // splitmix64
   uint64_t seed = key + 0x9E3779B97F4A7C15U * ++calls;

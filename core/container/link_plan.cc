@@ -5,10 +5,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <random>
 
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/base/seed.h"
 #include "core/base/text.h"
 
 namespace ctxfs {
@@ -46,7 +46,7 @@ size_t LinkPlan::Hash::operator()(const Name& name) const {
 LinkPlan::LinkPlan(bool last_keeps_name)
     : last_keeps_name_(last_keeps_name),
       trie_(1),
-      children_(0, Hash{std::random_device()()}),
+      children_(0, Hash{RandomSeed()}),
       tops_(0, children_.hash_function()) {}
 
 LinkPlan::Node LinkPlan::Find(Node parent, std::string_view name) const {

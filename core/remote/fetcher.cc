@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/seed.h"
 #include "core/base/text.h"
 #include "core/io/url.h"
 #include "core/remote/answers.h"
@@ -458,7 +459,7 @@ class Fetcher {
   BlockStore* const cache_;
   const uint32_t epoch_;
   std::unique_ptr<CURLM, FreeMulti> multi_;
-  std::mt19937_64 random_{std::random_device{}()};
+  std::mt19937_64 random_{RandomSeed()};
   Jobs jobs_;
   size_t active_ = 0;  // jobs with a transfer
   bool broken_ = false;

@@ -13,12 +13,12 @@
 
 #include <algorithm>
 #include <compare>
-#include <random>
 #include <string_view>
 
 #include "core/base/errors.h"
 #include "core/base/heap_allowance.h"
 #include "core/base/limits.h"
+#include "core/base/seed.h"
 #include "core/container/config_facts.h"
 #include "core/container/documents.h"
 #include "core/container/model_files.h"
@@ -126,7 +126,7 @@ void ModelShard::AddInfo(Json& info, const ReadContext& context) const {
 
 // Uses hashes of names, because ten million names would take a gigabyte.
 Status ModelShard::FindScales(const ReadContext& context) {
-  const uint64_t seed = std::random_device()();  // against crafted collisions
+  const uint64_t seed = RandomSeed();  // against crafted collisions
   const auto hash = [seed](std::string_view name) {
     return XXH3_64bits_withSeed(name.data(), name.size(), seed);
   };

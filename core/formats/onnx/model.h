@@ -5,12 +5,12 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/seed.h"
 #include "core/container/container.h"
 #include "core/container/facts.h"
 #include "core/container/format.h"
@@ -142,7 +142,7 @@ class Model final : public Container, public SaysFacts, private GraphVisitor {
   // Hashes of paths. Their seed is random, so that no model has names that
   // make the table slow.
   std::unordered_map<uint64_t, uint64_t> seen_;
-  const uint64_t seed_ = std::random_device()();
+  const uint64_t seed_ = RandomSeed();
   uint64_t duplicates_ = 0;
   uint64_t first_duplicate_ = 0;
 };

@@ -4,9 +4,8 @@
 #include <fmt/core.h>
 #include <xxhash.h>
 
-#include <random>
-
 #include "core/base/heap_allowance.h"
+#include "core/base/seed.h"
 #include "core/formats/tar/limits.h"
 #include "core/formats/tar/sparse.h"
 
@@ -67,7 +66,7 @@ std::string_view ShownPath(std::string_view name) {
 }
 
 LastOfName::LastOfName(const Members& members)
-    : members_(members), slots_(1024), seed_(std::random_device()()) {}
+    : members_(members), slots_(1024), seed_(RandomSeed()) {}
 
 uint32_t LastOfName::Hash(std::string_view path) const {
   return static_cast<uint32_t>(

@@ -5,13 +5,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/base/seed.h"
 
 namespace ctxfs::torch {
 
@@ -25,7 +25,7 @@ class NameHash {
   }
 
  private:
-  uint64_t seed_ = std::random_device()();
+  uint64_t seed_ = RandomSeed();
 };
 
 /// A set of hashes in one piece of memory: a node for each of a million names

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <unordered_map>
 #include <vector>
 
 #include "core/base/heap_allowance.h"
 #include "core/base/result.h"
+#include "core/base/seed.h"
 #include "core/formats/torch/limits.h"
 
 namespace ctxfs::torch {
@@ -61,7 +61,7 @@ class Memo {
   /// Has a random seed: no pickle can choose keys that make a table slow.
   class Hash {
    public:
-    Hash() : seed_(std::random_device()()) {}
+    Hash() : seed_(RandomSeed()) {}
     size_t operator()(uint64_t key) const noexcept {
       return XXH3_64bits_withSeed(&key, sizeof(key), seed_);
     }
