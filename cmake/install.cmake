@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The rules of `cmake --install`, and the `uninstall` target. Components:
-# runtime (the program, its helpers and manuals), library (libctxfs.so.1),
+# runtime (the program, its helpers and manuals), library (libctxfs.so.1 and the
+# program that fetches URLs for it),
 # development (libctxfs.a, headers) and license; cmake/package.cmake makes
 # packages of them.
 include(CMakePackageConfigHelpers)
@@ -102,6 +103,10 @@ if(TARGET libctxfs_shared)
     NAMELINK_COMPONENT development
     INCLUDES DESTINATION ${headers_dir})
 endif()
+if(CTXFS_REMOTE)
+  install(TARGETS ctxfs_fetch
+    RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/libctxfs1 COMPONENT library)
+endif()
 install(EXPORT ctxfsTargets NAMESPACE ctxfs:: DESTINATION ${config_dir}
   COMPONENT development)
 file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
@@ -113,6 +118,10 @@ foreach(header ${headers})
     COMPONENT development)
 endforeach()
 
+if(CTXFS_REMOTE)
+  set(CTXFS_REMOTE_MODULE expat)
+  set(CTXFS_REMOTE_LIBRARY EXPAT=expat)
+endif()
 configure_package_config_file(cmake/ctxfsConfig.cmake.in
   ${PROJECT_BINARY_DIR}/ctxfsConfig.cmake INSTALL_DESTINATION ${config_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/ctxfsConfigVersion.cmake

@@ -82,6 +82,9 @@ set(CPACK_DEBIAN_LIBCTXFS1_PACKAGE_SHLIBDEPS ON)
 # For dpkg-shlibdeps of other packages, and to have ldconfig run as policy asks;
 # cpack adds scripts that run it once more.
 file(WRITE ${debian}/shlibs "libctxfs 1 libctxfs1 (>= ${PROJECT_VERSION})\n")
+if(CTXFS_REMOTE)
+  set(CPACK_DEBIAN_LIBCTXFS1_PACKAGE_RECOMMENDS libcurl4)  # as above; for URLs
+endif()
 file(WRITE ${debian}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBCTXFS1_PACKAGE_CONTROL_EXTRA
   ${debian}/shlibs ${debian}/triggers)
@@ -90,12 +93,13 @@ set(CPACK_DEBIAN_LIBCTXFS1_DESCRIPTION
 libctxfs opens the containers that ctxfs mounts and gives programs their
 entries and arrays, verified, without a mount.
 
-This package contains the shared library, with an interface for C.")
+This package contains the shared library, with an interface for C, and the
+program that fetches URLs for it.")
 
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_NAME libctxfs-dev)
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBCTXFS-DEV_PACKAGE_DEPENDS "libctxfs1 (= ${CTXFS_DEBIAN_VERSION}), \
-libbz2-dev, libfmt-dev, libisal-dev, \
+libbz2-dev, libexpat1-dev, libfmt-dev, libisal-dev, \
 liblz4-dev, liblzma-dev, libssl-dev, libxxhash-dev, libzstd-dev, nlohmann-json3-dev, zlib1g-dev")
 set(CPACK_DEBIAN_LIBCTXFS-DEV_DESCRIPTION
 "library that reads machine-learning containers (development files)

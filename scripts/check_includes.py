@@ -40,7 +40,7 @@ MAY_INCLUDE = {
     "core/tree": ABOVE,
     "core/vfs": VFS,
     # The interface for C.
-    "core/api": CORE,
+    "core/api": CORE + ["core/remote"],
     # Over the interface for C alone.
     "python": ["core/api"],
     "fs": CORE + ["core/cache", "core/remote"],

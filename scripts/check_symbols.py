@@ -6,8 +6,8 @@ check_includes.py sees headers. A function that a low folder declares and a high
 one defines is a way up that no include shows: the linker finds it. This reads
 the symbols of every object of libctxfs and, in builds with remote objects, of
 ctxfs_remote. A folder may use what itself and the floors below it define; a folder
-on the same floor is not below, and for the folders of libctxfs those of
-ctxfs_remote are not. Inline functions are in headers, so only what one object
+on the same floor is not below, and for objects of libctxfs nothing of ctxfs_remote
+is: what has a network is in no library that programs link. Inline functions are in headers, so only what one object
 defines is counted.
 
 check_symbols.py [BUILD]: by default the build/* with the newest library.
@@ -109,9 +109,8 @@ def main() -> int:
     build = build.resolve()
     order = floors()
     floor_of = {folder: i for i, floor in enumerate(order) for folder in floor}
-    library_of: dict[str, str] = {}
-    home: dict[str, str] = {}
-    needs: dict[str, set[str]] = collections.defaultdict(set)
+    home: dict[str, tuple[str, str]] = {}  # folder and library
+    needs: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
     faults = []
     found = [(obj, folder, place) for place in LIBRARIES
              for obj, folder in objects_of(place, build)]
@@ -121,17 +120,18 @@ def main() -> int:
         if not folder:
             faults.append(f"{obj}: is of no known folder")
             continue
-        library_of[folder] = place
         defined, needed = symbols_of(obj)
-        home.update(dict.fromkeys(defined, folder))
-        needs[folder] |= needed
+        home.update(dict.fromkeys(defined, (folder, place)))
+        needs[folder, place] |= needed
     edges = collections.defaultdict(list)
-    for folder, names in needs.items():
+    for user, names in needs.items():
         for name in names:
-            if home.get(name, folder) != folder:
-                edges[folder, home[name]].append(name)
-    for (user, owner), names in sorted(edges.items()):
-        apart = library_of[user] == "core" != library_of[owner]
+            if home.get(name, user) != user:
+                edges[user, home[name]].append(name)
+    for ((user, user_place), (owner, owner_place)), names in sorted(edges.items()):
+        apart = user_place == "core" != owner_place
+        if user == owner and not apart:
+            continue
         if floor_of[owner] < floor_of[user] and not apart:
             continue
         shown = ", ".join(demangled(sorted(names)[:SHOWN]))
@@ -139,7 +139,7 @@ def main() -> int:
         where = "of another library" if apart else "no floor below"
         faults.append(f"{user} uses what {owner} defines, which is {where}: {shown}{more}")
     for number, floor in enumerate(order, 1):
-        without = "" if library_of.keys() & set(floor) else " (not built)"
+        without = "" if {folder for folder, _ in needs} & set(floor) else " (not built)"
         print(f"{number:2} {' '.join(floor)}{without}")
     for fault in faults:
         print(fault)

@@ -69,7 +69,7 @@ extern "C" {
 
 int ctxfs_open_arrays(ctxfs_tree* tree, const char* path, ctxfs_arrays** arrays,
                       ctxfs_error** error) {
-  return Call(error, path, [&]() -> Status {
+  return Call(error, *tree, path, [&]() -> Status {
     const SourceTree::File at = CTXFS_TRY(tree->tree->Find(path));
     auto container = CTXFS_TRY(tree->tree->ContainerAt(at));
     const ctxfs::ReadContext context = tree->tree->context();
@@ -109,7 +109,8 @@ int ctxfs_find_array(const ctxfs_arrays* arrays, const char* name,
 int ctxfs_open_array(const ctxfs_arrays* arrays, size_t index,
                      ctxfs_file** file, ctxfs_error** error) {
   const ctxfs_array* const array = ctxfs_array_at(arrays, index);
-  return Call(error, array == nullptr ? "" : array->name, [&]() -> Status {
+  const char* const name = array == nullptr ? "" : array->name;
+  return Call(error, arrays->owner, name, [&]() -> Status {
     if (array == nullptr) return Error{Code::kNotFound, "no such array"};
     ctxfs_tree& tree = arrays->owner;
     ctxfs::Content elements = CTXFS_TRY(

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/api/handles.h"
+#include "core/api/urls.h"
 #include "core/base/limits.h"
 #include "core/container/format.h"
 #include "core/content/window.h"
@@ -38,9 +39,6 @@ ctxfs_options OptionsOf(const ctxfs_options* options) {
 
 Status Open(const char* source, const ctxfs_options& options,
             ctxfs_tree** tree) {
-  if (ctxfs::IsUrl(source)) {
-    return Error{Code::kUnsupported, "a URL: libctxfs opens local files"};
-  }
   ctxfs::OpenOptions open{.verify = options.no_verify == 0,
                           .salvage = options.salvage != 0};
   if (options.key_file != nullptr) {
@@ -48,6 +46,10 @@ Status Open(const char* source, const ctxfs_options& options,
         CTXFS_TRY(ctxfs::ReadKeyFile(options.key_file, /*insecure=*/false));
   }
   auto made = std::make_unique<ctxfs_tree>(options);
+  const ctxfs::InterruptScope waits(made->interrupt);
+  if (ctxfs::IsUrl(source)) {
+    CTXFS_TRY(ctxfs::api::ServeUrls(options.fetch_program));
+  }
   ctxfs::RequestLimits limits{.interrupt = &made->interrupt};
   if (options.cache_bytes != 0) limits.cache_bytes = options.cache_bytes;
   made->tree = CTXFS_TRY(SourceTree::Open(
@@ -94,7 +96,7 @@ void ctxfs_close(ctxfs_tree* tree) { delete tree; }
 
 int ctxfs_lstat(ctxfs_tree* tree, const char* path, ctxfs_stat* stat,
                 ctxfs_error** error) {
-  return Call(error, path, [&]() -> Status {
+  return Call(error, *tree, path, [&]() -> Status {
     const SourceTree::File file =
         CTXFS_TRY(tree->tree->Find(path, /*follow=*/false));
     const ctxfs::Attributes found = CTXFS_TRY(tree->tree->Examine(file));
@@ -108,7 +110,7 @@ int ctxfs_list(ctxfs_tree* tree, const char* path,
                int (*visit)(void* argument, const char* name,
                             enum ctxfs_kind kind),
                void* argument, ctxfs_error** error) {
-  return Call(error, path, [&]() -> Status {
+  return Call(error, *tree, path, [&]() -> Status {
     const SourceTree::File directory = CTXFS_TRY(tree->tree->Find(path));
     if (!directory.directory) return Error{Code::kNotFound, "is no directory"};
     bool stopped = false;
@@ -124,7 +126,7 @@ int ctxfs_list(ctxfs_tree* tree, const char* path,
 
 int ctxfs_readlink(ctxfs_tree* tree, const char* path, char** target,
                    ctxfs_error** error) {
-  return Call(error, path, [&]() -> Status {
+  return Call(error, *tree, path, [&]() -> Status {
     const SourceTree::File file =
         CTXFS_TRY(tree->tree->Find(path, /*follow=*/false));
     if (!file.link) return Error{Code::kNotFound, "is no symbolic link"};
@@ -139,7 +141,7 @@ int ctxfs_attributes(ctxfs_tree* tree, const char* path,
                      int (*visit)(void* argument, const char* name,
                                   const void* value, size_t size),
                      void* argument, ctxfs_error** error) {
-  return Call(error, path, [&]() -> Status {
+  return Call(error, *tree, path, [&]() -> Status {
     const SourceTree::File file = CTXFS_TRY(tree->tree->Find(path));
     for (const auto& [name, value] : CTXFS_TRY(tree->tree->Xattrs(file))) {
       if (visit(argument, name.c_str(), value.data(), value.size()) != 0) break;
@@ -150,7 +152,7 @@ int ctxfs_attributes(ctxfs_tree* tree, const char* path,
 
 int ctxfs_open_file(ctxfs_tree* tree, const char* path, ctxfs_file** file,
                     ctxfs_error** error) {
-  return Call(error, path, [&]() -> Status {
+  return Call(error, *tree, path, [&]() -> Status {
     const SourceTree::File found = CTXFS_TRY(tree->tree->Find(path));
     ctxfs::OpenFile open = CTXFS_TRY(tree->tree->Open(found));
     *file = new ctxfs_file{*tree, path, std::move(open.content),
@@ -168,26 +170,26 @@ uint64_t ctxfs_file_size(const ctxfs_file* file) {
 int ctxfs_read(ctxfs_file* file, uint64_t offset, void* buffer, size_t length,
                size_t* got, ctxfs_error** error) {
   *got = 0;
-  return Call(error, file->path.c_str(), [&] {
+  return Call(error, file->owner, file->path.c_str(), [&] {
     return Read(*file, offset, {static_cast<std::byte*>(buffer), length}, got);
   });
 }
 
 int ctxfs_verify(ctxfs_file* file, ctxfs_error** error) {
-  return Call(error, file->path.c_str(), [&] {
+  return Call(error, file->owner, file->path.c_str(), [&] {
     return file->content.Verify(file->owner.tree->context());
   });
 }
 
 int ctxfs_scan(ctxfs_file* file, ctxfs_error** error) {
-  return Call(error, file->path.c_str(),
+  return Call(error, file->owner, file->path.c_str(),
               [&] { return file->content.Scan(file->owner.tree->context()); });
 }
 
 int ctxfs_faults(ctxfs_tree* tree, const char* path,
                  int (*visit)(void* argument, const ctxfs_error* fault),
                  void* argument, ctxfs_error** error) {
-  return Call(error, path, [&]() -> Status {
+  return Call(error, *tree, path, [&]() -> Status {
     const SourceTree::File at = CTXFS_TRY(tree->tree->Find(path));
     const auto container = CTXFS_TRY(tree->tree->ContainerAt(at));
     const ctxfs::ReadContext context = tree->tree->context();

@@ -96,11 +96,18 @@ typedef struct ctxfs_options {
    * up. Calls then fail with CTXFS_INTERRUPTED. NULL: never. */
   int (*given_up)(void* argument);
   void* argument;
+  /* Path of the program ctxfs-fetch; NULL: libctxfs1/ctxfs-fetch beside the
+   * shared library. */
+  const char* fetch_program;
 } ctxfs_options;
 
-/* Opens a file that is a container, or a directory. URLs are refused: they are
- * for the program, which fetches them in a process of its own. `options` may
- * be NULL. */
+/* Opens a file that is a container, or a directory, or the URL of one (docs/
+ * remote.md). `options` may be NULL.
+ *
+ * URLs are fetched by ctxfs-fetch, which the first call for one starts and
+ * which ends with this process: what parses has no network. Its environment is
+ * that of the first call, where credentials are looked for. In a child after a
+ * fork, trees of URLs are opened anew, which starts another one. */
 CTXFS_API int ctxfs_open(const char* source, const ctxfs_options* options,
                          ctxfs_tree** tree, ctxfs_error** error);
 /* `tree` may be NULL. Its files and arrays are closed before. */

@@ -7,6 +7,7 @@
 
 #include "core/api/ctxfs.h"
 #include "core/base/interrupt.h"
+#include "core/base/interrupt_scope.h"
 #include "core/base/result.h"
 #include "core/vfs/source_tree.h"
 
@@ -78,6 +79,15 @@ int Call(ctxfs_error** out, const char* path, const Body& body) noexcept {
   } catch (const std::exception&) {  // of allocations alone
     return FailWithoutMemory(out);
   }
+}
+
+/// The same for a call that uses `tree`: a wait for a server ends when the
+/// caller gives up.
+template <typename Body>
+int Call(ctxfs_error** out, const ctxfs_tree& tree, const char* path,
+         const Body& body) noexcept {
+  const InterruptScope waits(tree.interrupt);
+  return Call(out, path, body);
 }
 
 }  // namespace ctxfs::api

@@ -76,7 +76,7 @@ extern "C" int ctxfs_report(ctxfs_tree* tree, const char* path,
   if (depth < CTXFS_REPORT_INDEX || depth > CTXFS_REPORT_EXACT) {
     return ctxfs::api::FailUsage(error, "no such depth of a report");
   }
-  return ctxfs::api::Call(error, path, [&] {
+  return ctxfs::api::Call(error, *tree, path, [&] {
     return ctxfs::api::MakePage(*tree, path, name == nullptr ? path : name,
                                 depths[depth], read_bytes, page);
   });

@@ -290,6 +290,6 @@ Status ReadTable(ctxfs_tree& tree, const char* path, ArrowArrayStream* stream) {
 extern "C" int ctxfs_table(ctxfs_tree* tree, const char* path,
                            struct ArrowArrayStream* stream,
                            ctxfs_error** error) {
-  return Call(error, path,
+  return Call(error, *tree, path,
               [&] { return ctxfs::api::ReadTable(*tree, path, stream); });
 }

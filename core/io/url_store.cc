@@ -4,16 +4,13 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 #include <tuple>
-#include <utility>
 
 namespace ctxfs {
 namespace {
 
-std::shared_ptr<UrlStore>& Store() {
-  static std::shared_ptr<UrlStore> store;
-  return store;
-}
+std::atomic<UrlStore*> g_store = nullptr;
 
 }  // namespace
 
@@ -31,11 +28,9 @@ const StoreName* StoreListing::Find(std::string_view name,
   return &*found;
 }
 
-void SetUrlStore(std::shared_ptr<UrlStore> store) {
-  Store() = std::move(store);
-}
+void SetUrlStore(UrlStore* store) { g_store = store; }
 
-UrlStore* TheUrlStore() { return Store().get(); }
+UrlStore* TheUrlStore() { return g_store; }
 
 FileIdentity IdentityOf(const std::string& url, const StoreName& name) {
   // No file system has this number.

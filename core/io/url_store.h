@@ -63,9 +63,9 @@ class UrlStore {
                             const StoreName& name) const = 0;
 };
 
-/// Sets what opens URLs from now on, in the whole process. Called before there
-/// are threads.
-void SetUrlStore(std::shared_ptr<UrlStore> store);
+/// Sets what opens URLs from now on, in the whole process; null: nothing. The
+/// caller keeps it, for as long as anything that it opened is used.
+void SetUrlStore(UrlStore* store);
 
 /// Null if URLs cannot be opened here.
 UrlStore* TheUrlStore();

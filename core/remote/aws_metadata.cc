@@ -14,7 +14,7 @@ namespace ctxfs::remote {
 namespace {
 
 // As the clients of AWS: the service is on the machine, or there is none.
-constexpr long kConnectMs = 1000;
+constexpr long kMetadataConnectMs = 1000;
 constexpr long kAnswerMs = 2000;
 constexpr unsigned kAttempts = 3;
 constexpr size_t kMostBytes = 64 * 1024;
@@ -43,7 +43,7 @@ class Question {
     Set(CURLOPT_PROTOCOLS_STR, "http,https");
     Set(CURLOPT_NOPROXY, "*");  // it is on this machine
     Set(CURLOPT_NOSIGNAL, 1L);
-    Set(CURLOPT_CONNECTTIMEOUT_MS, kConnectMs);
+    Set(CURLOPT_CONNECTTIMEOUT_MS, kMetadataConnectMs);
     Set(CURLOPT_TIMEOUT_MS, kAnswerMs);
     Set(CURLOPT_FAILONERROR, 1L);
     Set(CURLOPT_USERAGENT, "ctxfs");

@@ -5,15 +5,23 @@
 
 #include <new>
 
+#include "core/base/sanitized.h"
+
 namespace ctxfs::remote {
 namespace {
 
 Curl g_curl{};
 
+// The library uses those that it was linked with, and not what this program has
+// of the same name: a wheel for Python brings a libcrypto of its own. Runtimes
+// of sanitizers refuse the flag.
+constexpr int kOwnFirst = CTXFS_SANITIZED ? 0 : RTLD_DEEPBIND;
+
 /// Looks functions up by their names.
 class Library {
  public:
-  explicit Library(const char* name) : library_(::dlopen(name, RTLD_NOW)) {}
+  explicit Library(const char* name)
+      : library_(::dlopen(name, RTLD_NOW | kOwnFirst)) {}
 
   template <typename Function>
   void Find(const char* name, Function& function) {

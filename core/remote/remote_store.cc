@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <utility>
 
+#include "core/base/environment.h"
 #include "core/base/interrupt_scope.h"
 #include "core/base/limits.h"
 #include "core/remote/listing.h"
@@ -51,6 +53,15 @@ bool ConcernsAll(const Error& error) {
 RemoteStore::RemoteStore(std::shared_ptr<FetchClient> client,
                          std::chrono::seconds lasting)
     : client_(std::move(client)), lasting_(lasting) {}
+
+std::chrono::seconds RemoteStore::ListingLasts() {
+  constexpr int kUsual = 60;
+  constexpr int kMost = 86'400;
+  const int seconds =
+      std::atoi(EnvironmentVariable("CTXFS_LISTING_SECONDS").c_str());
+  return std::chrono::seconds(seconds >= 1 && seconds <= kMost ? seconds
+                                                               : kUsual);
+}
 
 std::string RemoteStore::UrlOf(const std::string& directory,
                                const StoreName& name) const {

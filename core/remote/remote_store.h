@@ -25,6 +25,9 @@ class RemoteStore final : public UrlStore {
   RemoteStore(std::shared_ptr<FetchClient> client,
               std::chrono::seconds lasting);
 
+  /// `lasting` of this process: CTXFS_LISTING_SECONDS, or a minute.
+  static std::chrono::seconds ListingLasts();
+
   Result<SourcePtr> Open(const std::string& url) override;
   Result<StoreListingPtr> List(const std::string& directory) override;
   Result<SourcePtr> OpenListed(const std::string& directory,

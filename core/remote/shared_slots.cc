@@ -2,6 +2,8 @@
 #include "core/remote/shared_slots.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -14,15 +16,35 @@ constexpr size_t kBytes = SharedSlots::kCount * kGranuleBytes;
 
 }  // namespace
 
-// Anonymous: no name and no descriptor by which another process could map it.
 // MAP_NORESERVE, as few mounts use all of it.
-Result<SharedSlots> SharedSlots::Make() {
+Result<SharedSlots> SharedSlots::Map(int file, int flags) {
   void* const bytes = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                             MAP_SHARED | MAP_NORESERVE | flags, file, 0);
   if (bytes == MAP_FAILED) return IoError("cannot share memory");
   // The bytes are in the store.
   (void)::madvise(bytes, kBytes, MADV_DONTDUMP);
   return SharedSlots(static_cast<std::byte*>(bytes));
+}
+
+// No name and no descriptor by which another process could map it.
+Result<SharedSlots> SharedSlots::Make() { return Map(-1, MAP_ANONYMOUS); }
+
+Result<SharedSlots> SharedSlots::MakeFile(Fd* file) {
+  *file = Fd(::memfd_create("ctxfs", MFD_CLOEXEC));
+  if (!file->ok() || ::ftruncate(file->get(), kBytes) != 0) {
+    return IoError("cannot share memory");
+  }
+  return Map(file->get(), 0);
+}
+
+Result<SharedSlots> SharedSlots::OpenFile(const Fd& file) {
+  struct stat found {};
+  // Using more than a file has ends the process by a signal.
+  if (::fstat(file.get(), &found) != 0 ||
+      found.st_size != static_cast<off_t>(kBytes)) {
+    return Error{Code::kIo, "the memory to share is not there"};
+  }
+  return Map(file.get(), 0);
 }
 
 SharedSlots::SharedSlots(SharedSlots&& other) noexcept

@@ -8,7 +8,6 @@
 #include "core/base/parallel.h"
 #include "core/container/format.h"
 #include "core/io/url.h"
-#include "core/io/url_store.h"
 #include "core/vfs/sources.h"
 #include "core/vfs/xattr.h"
 #include "core/views/view.h"
@@ -54,9 +53,10 @@ std::vector<std::string> SourcesOf(const std::vector<std::string>& arguments) {
   return sources;
 }
 
-SourceTree::SourceTree(std::unique_ptr<Namespace> files,
+SourceTree::SourceTree(std::unique_ptr<Namespace> files, bool of_store,
                        const RequestLimits& limits)
-    : interrupt_(limits.interrupt),
+    : of_store_(of_store),
+      interrupt_(limits.interrupt),
       cache_(limits.cache_bytes),
       files_(std::move(files)) {}
 
@@ -84,7 +84,8 @@ Result<std::unique_ptr<SourceTree>> SourceTree::Open(
   }
   auto files = std::make_unique<Namespace>(std::move(shown));
   CTXFS_TRY(files->status());
-  return std::unique_ptr<SourceTree>(new SourceTree(std::move(files), limits));
+  return std::unique_ptr<SourceTree>(
+      new SourceTree(std::move(files), IsUrl(source), limits));
 }
 
 Status SourceTree::GoTo(Walk& walk, std::string_view name, bool follow) {
@@ -150,16 +151,17 @@ Result<bool> SourceTree::StaysBelow(const File& top, const File& link) {
   return gone.error();
 }
 
-bool SourceTree::NeedsLookup(const Listing::Name& name, Children children) {
+bool SourceTree::NeedsLookup(const Listing::Name& name,
+                             Children children) const {
   const bool mirrored = (name.inode & Mirror::kBit) != 0;
   if (name.type_known) return children == Children::kFound && mirrored;
-  return children == Children::kFound || TheUrlStore() == nullptr ||
+  return children == Children::kFound || !of_store_ ||
          MayReplaceFile(name.name);
 }
 
 void SourceTree::LookAhead(const File& directory, const Listing& listing,
                            Children children) {
-  if (TheUrlStore() == nullptr) return;
+  if (!of_store_) return;
   constexpr unsigned kAtOnce = 8;
   std::vector<std::string> names;
   for (uint64_t i = 0; i < listing.count(); ++i) {

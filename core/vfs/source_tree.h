@@ -107,9 +107,10 @@ class SourceTree {
   ReadContext context() { return {cache_, *interrupt_}; }
 
  private:
-  SourceTree(std::unique_ptr<Namespace> files, const RequestLimits& limits);
+  SourceTree(std::unique_ptr<Namespace> files, bool of_store,
+             const RequestLimits& limits);
 
-  static bool NeedsLookup(const Listing::Name& name, Children children);
+  bool NeedsLookup(const Listing::Name& name, Children children) const;
   /// Looks up the names of a listing whose type is not known and has to be,
   /// many at a time: each is a request to a server.
   void LookAhead(const File& directory, const Listing& listing,
@@ -127,6 +128,7 @@ class SourceTree {
   Status Go(Walk& walk, bool follow);
   Status GoTo(Walk& walk, std::string_view name, bool follow);
 
+  const bool of_store_;  // the source is a URL
   const Interrupt* interrupt_;
   BlockCache cache_;
   std::unique_ptr<Namespace> files_;

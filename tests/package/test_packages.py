@@ -107,7 +107,9 @@ def test_contents():
     library = files_of(package("libctxfs-dev"))
     shared = files_of(package("libctxfs1"))
     assert {path for path in shared if "/doc/" not in path} == {
-        f"/usr/lib/{MACHINE}-linux-gnu/libctxfs.so.1"}
+        f"/usr/lib/{MACHINE}-linux-gnu/libctxfs.so.1",
+        f"/usr/lib/{MACHINE}-linux-gnu/libctxfs1/ctxfs-fetch"}
+    assert field(package("libctxfs1"), "Recommends") == "libcurl4"
     assert not files & library and not shared & (files | library)
     assert {"libctxfs.a", "libctxfs.so", "ctxfs.pc", "ctxfs++.pc", "ctxfsConfig.cmake", "format.h"} <= {
         os.path.basename(path) for path in library

@@ -75,7 +75,7 @@ class FakeStore final : public UrlStore {
 
 class StoreDirectoryTest : public ::testing::Test {
  protected:
-  StoreDirectoryTest() { SetUrlStore(store_); }
+  StoreDirectoryTest() { SetUrlStore(store_.get()); }
   ~StoreDirectoryTest() override { SetUrlStore(nullptr); }
 
   std::vector<std::string> NamesIn(const StoreDirectory& directory,

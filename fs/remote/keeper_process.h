@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/remote/shared_slots.h"
+
+namespace ctxfs {
+
+/// Becomes the keeper (fetcher_process.h) of the client at the other end of
+/// `socket`: confines this process, which has one thread, and runs fetchers.
+/// `variables` stand in place of environment variables. Its first message has
+/// the error, if it cannot start.
+[[noreturn]] void RunKeeper(
+    int socket, const remote::SharedSlots& slots,
+    const std::map<std::string, std::string>& variables);
+
+}  // namespace ctxfs
