@@ -40,6 +40,7 @@ settings=(--config-settings=build-dir="$output/objects")
 if [ -n "$library" ]; then
   settings+=(--config-settings=cmake.define.CTXFS_PREBUILT="$library")
 else
+  settings+=(--config-settings=cmake.define.CTXFS_CCACHE=ON)
   export CXXFLAGS="-fstack-protector-strong -D_FORTIFY_SOURCE=2 -ffile-prefix-map=$output/source=."
   export LDFLAGS="-Wl,-z,relro -Wl,-z,now"
 fi

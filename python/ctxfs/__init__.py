@@ -11,7 +11,8 @@
         c.arrays.lazy["layer0.weight"][:10]   # reads the blocks of ten rows
         c.check()                             # the faults; [] for a sound container
 
-`open` takes containers of all formats that the program ctxfs mounts, and directories of them.
+`open` takes containers of all formats that the program ctxfs mounts, directories of them, and
+URLs of both.
 Everything that fails is a `ctxfs.Error`, which is an OSError and says which entry and which byte
 of the container is wrong.
 """
@@ -37,7 +38,9 @@ __all__ = [
 ]
 __version__ = _ctxfs.version()
 
-_ctxfs.set_hooks(_make_error, _threading.main_thread().ident or 0)
+_fetch_program = _os.path.join(_os.path.dirname(__file__), "ctxfs-fetch")
+_ctxfs.set_hooks(_make_error, _threading.main_thread().ident or 0,
+                 _os.fsencode(_fetch_program) if _os.path.exists(_fetch_program) else b"")
 _os.register_at_fork(after_in_child=lambda: _ctxfs.note_fork(_threading.get_ident()))
 
 
@@ -46,7 +49,7 @@ def open(source, *, cache_bytes: int = 0, salvage: bool = False, verify: bool = 
     """Opens a container, or a directory with containers in it.
 
     Args:
-        source: its path.
+        source: its path, or its URL (docs/remote.md), of which what is used is fetched.
         cache_bytes: bytes of decoded blocks to keep; 0 is 256 MiB.
         salvage: show what is left of a damaged container (docs/mounting.md, `salvage`).
         verify: compare checksums before bytes are returned.

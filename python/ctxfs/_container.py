@@ -93,7 +93,7 @@ class Container(Mapping):
 
     @property
     def source(self) -> str:
-        """The path that was opened."""
+        """The path or URL that was opened."""
         return os.fsdecode(self._source)
 
     @property
@@ -119,7 +119,8 @@ class Container(Mapping):
             raise ValueError("the container is closed")
         options = dict(self._options)
         options["key_file"] = os.fsdecode(options["key_file"]) or None
-        return _open_again, (os.path.abspath(self.source), options)
+        source = self.source
+        return _open_again, (source if _is_url(source) else os.path.abspath(source), options)
 
     # A container is itself alone: comparing the contents would read everything.
     __eq__ = object.__eq__
@@ -288,6 +289,13 @@ class _TableStream:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         with self._container._call(self._directory) as tree:
             return tree.table(self._container._path(self._directory))
+
+
+def _is_url(source: str) -> bool:
+    """As libctxfs sees it: a directory that is called "s3:" or "https:" comes first."""
+    scheme, colon, _ = source.partition("://")
+    return bool(colon) and scheme in ("http", "https", "s3", "hf") and not os.path.exists(
+        f"{scheme}:")
 
 
 def _shown(name: str) -> str:

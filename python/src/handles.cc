@@ -82,6 +82,8 @@ std::shared_ptr<Tree> Tree::Open(const std::string& source,
   all.salvage = options.salvage ? 1 : 0;
   all.no_verify = options.verify ? 0 : 1;
   if (!options.key_file.empty()) all.key_file = options.key_file.c_str();
+  const std::string& program = TheHooks().fetch_program;
+  if (!program.empty()) all.fetch_program = program.c_str();
   all.given_up = &GivenUp;
   all.argument = made.get();
   made->Run([&](ctxfs_tree* /*none*/, ctxfs_error** error) {

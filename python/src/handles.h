@@ -27,6 +27,8 @@ struct Hooks {
   nanobind::object make_error;
   /// threading.get_ident() of the thread that handles signals.
   unsigned long main_thread = 0;
+  /// The path of ctxfs-fetch in the package; empty: that of libctxfs.
+  std::string fetch_program;
 };
 Hooks& TheHooks();
 

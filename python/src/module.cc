@@ -241,10 +241,12 @@ NB_MODULE(_ctxfs, m) {
   m.def("claims_container", &ClaimsContainer, "name"_a, "head"_a);
   m.def(
       "set_hooks",
-      [](nb::object make_error, unsigned long main_thread) {
-        TheHooks() = {std::move(make_error), main_thread};
+      [](nb::object make_error, unsigned long main_thread,
+         const nb::bytes& fetch_program) {
+        TheHooks() = {std::move(make_error), main_thread,
+                      PathOf(fetch_program)};
       },
-      "make_error"_a, "main_thread"_a);
+      "make_error"_a, "main_thread"_a, "fetch_program"_a);
   m.def(
       "note_fork",
       [](unsigned long main_thread) {

@@ -2,9 +2,12 @@
 """The fsspec protocol ctxfs, found by its entry point."""
 
 import errno
+import functools
+import http.server
 import os
 import pickle
 import shutil
+import threading
 
 import pytest
 
@@ -13,6 +16,11 @@ from conftest import GOLDEN
 
 fsspec = pytest.importorskip("fsspec")
 PATH = "action/ctrl"
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format, *args):
+        pass
 
 
 @pytest.fixture
@@ -93,6 +101,26 @@ def test_chains(episode, container, tmp_path):
                      simplecache={"cache_storage": str(tmp_path)}) as file:
         assert file.read() == data
     assert os.listdir(tmp_path)
+
+
+def test_a_container_on_a_web_server(episode, container, damaged):
+    """By fsspec's own HTTP, which needs aiohttp; the server knows no ranges."""
+    pytest.importorskip("aiohttp")
+    handler = functools.partial(QuietHandler, directory=str(GOLDEN / "wshard"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}"
+            with fsspec.open(f"ctxfs://{PATH}::{url}/{episode.name}") as file:
+                assert file.read() == container[PATH].read()
+            with pytest.raises(ctxfs.ChecksumError) as failed:
+                fsspec.filesystem("ctxfs", fo=f"{url}/corrupt/{damaged.name}").cat_file(
+                    "meta/episode")
+            assert failed.value.offset == 736
+            with pytest.raises(FileNotFoundError):
+                fsspec.filesystem("ctxfs", fo=f"{url}/absent.wshard")
+        finally:
+            server.shutdown()
 
 
 def test_a_container_elsewhere_is_fetched(episode, damaged, container):
