@@ -59,6 +59,7 @@ FAMILIES = {
     "torch": ["zip"],
     "trace_shard": ["cowrie", "shard"],
     "wshard": ["manifest", "shard"],
+    "zip": ["npy"],
 }
 
 # What includes libfuse, without the suffix .cc or .h. <linux/fuse.h> is the

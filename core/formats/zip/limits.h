@@ -19,10 +19,8 @@ constexpr uint64_t kMostStreamed = limits::kStreamedBytes;
 /// The most bytes that deflate can decode from one byte: 258 from two bits.
 constexpr uint64_t kMostDeflateRatio = 1032;
 
-/// Arrays of one archive, bytes of an array's header, and nesting in it.
+/// Arrays of one archive.
 constexpr uint32_t kMostArrays = 1'000'000;
-constexpr uint64_t kMostNpyHeader = limits::kMiB;
-constexpr unsigned kNpyDepth = 32;
 
 /// Members that an archive without a directory is searched for.
 constexpr uint64_t kMostSalvaged = 1'000'000;

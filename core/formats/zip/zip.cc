@@ -19,9 +19,9 @@
 #include "core/container/config_facts.h"
 #include "core/container/file_set.h"
 #include "core/container/put_text.h"
+#include "core/formats/npy/header.h"
 #include "core/formats/zip/coverage.h"
 #include "core/formats/zip/limits.h"
-#include "core/formats/zip/npy.h"
 #include "core/formats/zip/records.h"
 
 namespace ctxfs::zip {
@@ -51,23 +51,23 @@ class NpyMembers {
     return name;
   }
 
-  /// Reads the header of a .npy member. Fails as ParseNpy does, and for a
-  /// member that cannot be read.
-  Result<NpyArray> Header(uint32_t number) const {
+  /// Reads the header of a .npy member. Fails as npy::ReadWholeArray does, and
+  /// for a member that cannot be read.
+  Result<npy::Array> Header(uint32_t number) const {
     Announce(number);
     const uint64_t size = archive_->Size(number);
     Buffer start = CTXFS_TRY(archive_->Prefix(number, kFirstRead));
-    const uint64_t bytes = CTXFS_TRY(NpyHeaderBytes(start.span()));
+    const uint64_t bytes = CTXFS_TRY(npy::HeaderBytes(start.span()));
     if (bytes > start.size() && bytes <= size) {
       start = CTXFS_TRY(archive_->Prefix(number, bytes));
     }
-    return ParseNpy(start.span(), size);
+    return npy::ReadWholeArray(start.span(), size);
   }
 
   /// Adds dtype and shape to `info`, which describes the member, or says why it
   /// is no array of views/. Reads the start of the member.
   void DescribeArray(uint32_t number, EntryInfo& info) const {
-    Result<NpyArray> array = Header(number);
+    Result<npy::Array> array = Header(number);
     if (array) {
       info.dtype = DTypeName(array->dtype);
       info.shape = std::move(array->shape);
@@ -79,10 +79,10 @@ class NpyMembers {
   }
 
   Result<Content> Open(uint32_t number) const {
-    const NpyArray array = CTXFS_TRY(Header(number));
+    const npy::Array array = CTXFS_TRY(Header(number));
     const Content file = CTXFS_TRY(archive_->Open(number));
     // The keys of the blocks of a member: it has fewer than 2^32 blocks.
-    return NpyElements({owner_, uint64_t{number} << 32}, array, file);
+    return npy::Elements({owner_, uint64_t{number} << 32}, array, file);
   }
 
  private:
@@ -116,7 +116,7 @@ std::shared_ptr<const FileTable> ArrayFiles(
   const auto describe =
       [arrays](uint32_t file,
                const ReadContext& /*context*/) -> std::optional<EntryInfo> {
-    const Result<NpyArray> array = arrays->Header(file);
+    const Result<npy::Array> array = arrays->Header(file);
     if (!array) return std::nullopt;
     EntryInfo info = arrays->archive().Describe(file);
     info.kind = "array";
@@ -148,8 +148,8 @@ std::shared_ptr<const FileTable> ArrayFiles(
            },
        .size = [arrays](uint32_t file,
                         const ReadContext& /*context*/) -> Result<uint64_t> {
-         const Result<NpyArray> array = arrays->Header(file);
-         if (!array) return SizeIn(array, &NpyArray::data_offset);
+         const Result<npy::Array> array = arrays->Header(file);
+         if (!array) return SizeIn(array, &npy::Array::data_offset);
          return arrays->archive().Size(file) - array->data_offset;
        },
        .exists = [arrays](uint32_t file, Cost most,
@@ -322,7 +322,7 @@ class ZipContainer final : public Container, public SaysFacts {
     for (uint32_t i = 0; i < count && arrays.size() < kMostArrays; ++i) {
       if (!context.Check()) break;
       if (!IsNpy(members->archive(), i)) continue;
-      Result<NpyArray> header = members->Header(i);
+      Result<npy::Array> header = members->Header(i);
       if (!header) continue;
       if (!AdmitGrowth(arrays)) break;
       ArrayInfo array;

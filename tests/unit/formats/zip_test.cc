@@ -10,8 +10,8 @@
 
 #include "core/base/limits.h"
 #include "core/container/format.h"
+#include "core/formats/npy/header.h"
 #include "core/formats/zip/inflate_index.h"
-#include "core/formats/zip/npy.h"
 #include "core/io/spill_file.h"
 #include "tests/unit/testing/faulty_source.h"
 #include "tests/unit/testing/files.h"
@@ -323,7 +323,7 @@ TEST(Npy, HeadersAreParsedAndNotEvaluated) {
   const auto parse = [](const std::string& dict, uint64_t data = 16) {
     const std::string file =
         std::string("\x93NUMPY\x01\x00", 8) + Le(dict.size(), 2) + dict;
-    return zip::ParseNpy(AsBytes(file), file.size() + data);
+    return npy::ReadWholeArray(AsBytes(file), file.size() + data);
   };
   const auto array =
       parse("{'descr': '>f4', 'fortran_order': True, 'shape': (2, 2), }   \n");

@@ -2,8 +2,8 @@
 //
 // .npy files: 93 "NUMPY", u8 major, u8 minor, the length of the header (u16 in
 // version 1, u32 in 2 and 3), the header, a Python dict as text, and the data
-// (docs/zip.md, section 11).
-#include "core/formats/zip/npy.h"
+// (docs/npy.md).
+#include "core/formats/npy/header.h"
 
 #include <fmt/core.h>
 
@@ -16,9 +16,9 @@
 
 #include "core/base/text.h"
 #include "core/content/strided.h"
-#include "core/formats/zip/limits.h"
+#include "core/formats/npy/limits.h"
 
-namespace ctxfs::zip {
+namespace ctxfs::npy {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
@@ -136,7 +136,7 @@ class HeaderParser {
       }
       ++at_;
       if (c == '[' || c == '(') {
-        if (++depth > kNpyDepth) return Fail("nested too deep");
+        if (++depth > kMostDepth) return Fail("nested too deep");
       } else if (c == ']' || c == ')') {
         if (depth-- == 0) return Fail("no value of descr");
       } else if (depth == 0 || (c != ',' && c != 'L' && (c < '0' || c > '9'))) {
@@ -209,10 +209,10 @@ std::optional<DType> TypeOf(std::string_view descr) {
   return std::nullopt;
 }
 
-Status ReadType(const HeaderParser::Header& header, NpyArray& array) {
+Status ReadType(const HeaderParser::Header& header, Array& array) {
   const std::string_view descr = header.descr;
   const auto refuse = [](std::string what) {
-    return Error{Code::kCorrupt, std::move(what)};
+    return Error{Code::kUnsupported, std::move(what)};
   };
   if (!header.plain) return refuse("dtype: a structured type");
   if (descr.empty() ||
@@ -232,7 +232,9 @@ Status ReadType(const HeaderParser::Header& header, NpyArray& array) {
 
 }  // namespace
 
-Result<uint64_t> NpyHeaderBytes(Bytes start) {
+bool HasMagic(Bytes head) { return AsText(head).starts_with(kMagic); }
+
+Result<uint64_t> HeaderBytes(Bytes start) {
   ByteReader in(start);
   const std::string_view magic = AsText(in.Take(kMagic.size()));
   const uint8_t major = in.U8();
@@ -246,14 +248,14 @@ Result<uint64_t> NpyHeaderBytes(Bytes start) {
   }
   const uint64_t length = major == 1 ? in.U16() : in.U32();
   if (!in.ok()) return BadHeader("the file ends before it", 8);
-  if (length > kMostNpyHeader) {
+  if (length > kMostHeader) {
     return BadHeader(std::to_string(length) + " bytes are over the limit", 8);
   }
   return in.offset() + length;
 }
 
-Result<NpyArray> ParseNpy(Bytes start, uint64_t size) {
-  const uint64_t bytes = CTXFS_TRY(NpyHeaderBytes(start));
+Result<Array> ReadArray(Bytes start) {
+  const uint64_t bytes = CTXFS_TRY(HeaderBytes(start));
   if (bytes > start.size()) return BadHeader("the file ends within it", 8);
   const uint64_t before = start[6] == std::byte{1} ? 10 : 12;
   HeaderParser parser(
@@ -261,7 +263,7 @@ Result<NpyArray> ParseNpy(Bytes start, uint64_t size) {
                            static_cast<size_t>(bytes - before))),
       before);
   HeaderParser::Header header = CTXFS_TRY(parser.Parse());
-  NpyArray array;
+  Array array;
   CTXFS_TRY(ReadType(header, array));
   array.fortran_order = *header.fortran_order;
   array.shape = std::move(*header.shape);
@@ -270,24 +272,37 @@ Result<NpyArray> ParseNpy(Bytes start, uint64_t size) {
     return Error{Code::kCorrupt, "shape: negative, or over 32 dimensions",
                  before};
   }
-  std::optional<uint64_t> needed = DTypeSize(array.dtype);
+  return array;
+}
+
+std::optional<uint64_t> ElementBytes(const Array& array) {
+  std::optional<uint64_t> bytes = DTypeSize(array.dtype);
   const bool empty = std::find(array.shape.begin(), array.shape.end(), 0U) !=
                      array.shape.end();
   for (const uint64_t extent : array.shape) {
-    if (needed) needed = CheckedMul(*needed, empty ? 0 : extent);
+    if (bytes) bytes = CheckedMul(*bytes, empty ? 0 : extent);
   }
-  if (needed != std::optional<uint64_t>(size - bytes)) {
-    return Error{
-        Code::kCorrupt,
-        fmt::format("size: the data has {} bytes, and the shape requires {}",
-                    size - bytes,
-                    needed ? std::to_string(*needed) : "more than 2^64"),
-        bytes};
+  return bytes;
+}
+
+Error WrongSize(const Array& array, uint64_t size) {
+  const std::optional<uint64_t> needed = ElementBytes(array);
+  return {Code::kCorrupt,
+          fmt::format("size: the data has {} bytes, and the shape requires {}",
+                      size - array.data_offset,
+                      needed ? std::to_string(*needed) : "more than 2^64"),
+          array.data_offset};
+}
+
+Result<Array> ReadWholeArray(Bytes start, uint64_t size) {
+  Array array = CTXFS_TRY(ReadArray(start));
+  if (ElementBytes(array) != std::optional(size - array.data_offset)) {
+    return WrongSize(array, size);
   }
   return array;
 }
 
-Content NpyElements(Key key, const NpyArray& array, const Content& file) {
+Content Elements(Key key, const Array& array, const Content& file) {
   StridedLayout layout;
   const auto width = static_cast<uint32_t>(DTypeSize(array.dtype));
   layout.width = width;
@@ -301,4 +316,4 @@ Content NpyElements(Key key, const NpyArray& array, const Content& file) {
   return StridedContent(key, data, std::move(layout));
 }
 
-}  // namespace ctxfs::zip
+}  // namespace ctxfs::npy

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/limits.h"
+
+/// Limits of an .npy file (docs/npy.md, section 4).
+namespace ctxfs::npy {
+
+/// Bytes of a header, and nesting in it.
+constexpr uint64_t kMostHeader = limits::kMiB;
+constexpr unsigned kMostDepth = 32;
+
+}  // namespace ctxfs::npy
