@@ -31,7 +31,6 @@ constexpr ForeignFormat kForeign[] = {
     {0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file", "h5py or h5dump reads it"},
     {0, "CDF\x01"sv, "a netCDF file", "xarray or ncdump reads it"},
     {0, "CDF\x02"sv, "a netCDF file", "xarray or ncdump reads it"},
-    {0, "\x93NUMPY"sv, "a NumPy array", "numpy.load reads it"},
     {4, "TFL3"sv, "a TensorFlow Lite model", "TensorFlow reads it"},
     {0, "\x89MCAP0\r\n"sv, "an MCAP recording", "the program mcap reads it"},
     {0, "#ROSBAG V"sv, "a ROS bag", "the program rosbag reads it"},

@@ -46,6 +46,10 @@ struct Traits {
   bool stays_file = false;
   /// Opening a container may open files beside it, which it names.
   bool opens_neighbours = false;
+  /// A file holds a single thing. In another container it is no container with
+  /// a directory of its own: archives have thousands of arrays, which the views
+  /// of the archive show.
+  bool leaf = false;
 };
 
 /// A container format. To add one, write a folder core/formats/NAME with a file
@@ -150,7 +154,7 @@ bool ResemblesContainer(const Source& directory);
 /// The words of `list`, which are separated by blanks.
 std::vector<std::string_view> WordsOf(std::string_view list);
 
-/// Whether `name` ends in an extension of some format.
+/// Whether `name` ends in an extension of some format without Traits::leaf.
 bool HasContainerExtension(std::string_view name);
 
 /// Whether the name of a file is one that containers have which a mirror shows

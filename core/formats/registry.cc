@@ -34,6 +34,7 @@ namespace ctxfs {
   FORMAT(kTorch)              \
   FORMAT(kZip)                \
   FORMAT(kTar)                \
+  FORMAT(kNpy)                \
   FORMAT(kSafetensors)        \
   FORMAT(kSafetensorsIndex)   \
   FORMAT(kOnnx)
@@ -87,10 +88,11 @@ std::vector<std::string_view> WordsOf(std::string_view list) {
 
 namespace {
 
-/// The extensions of all formats, sorted.
-std::vector<std::string_view> AllExtensions() {
+/// The extensions of all formats without Traits::leaf, sorted.
+std::vector<std::string_view> NestedExtensions() {
   std::vector<std::string_view> all;
   for (const Format* format : kFormats) {
+    if (format->traits.leaf) continue;
     for (const std::string_view one : WordsOf(format->extensions)) {
       all.push_back(one);
     }
@@ -127,7 +129,7 @@ bool HasContainerExtension(std::string_view name) {
   if (dot == std::string_view::npos) return false;
   // Every name of a container is looked up here. Going through the list of each
   // format was a fifth of the instructions of opening 200,000 entries.
-  static const std::vector<std::string_view> all = AllExtensions();
+  static const std::vector<std::string_view> all = NestedExtensions();
   return std::ranges::binary_search(all, name.substr(dot + 1));
 }
 

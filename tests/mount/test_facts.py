@@ -223,6 +223,12 @@ def test_npz_says_dtype_and_shape_of_its_arrays():
             assert found[f"array.{name}.npy"] == f"{names[str(array.dtype)]} [{shape}]"
 
 
+def test_npy_says_dtype_shape_and_order():
+    assert facts(GOLDEN / "npy" / "big_endian.npy") == {
+        "array.array": "f64 [3, 4]", "order": "fortran", "byte_order": "big"}
+    assert facts(GOLDEN / "npy" / "structured.npy") == {"elements": "dtype: a structured type"}
+
+
 def test_headers_are_read_for_facts_that_are_shown_alone(tmp_path):
     path = tmp_path / "many.npz"
     numpy.savez(path, **{f"a{i}": numpy.zeros(3, "f4") for i in range(500)})

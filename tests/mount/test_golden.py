@@ -25,7 +25,7 @@ ANSWERS = {path.stem: json.loads(path.read_text())
            for path in sorted(GOLDEN.glob(FOLDER + ".json"))}
 assert ANSWERS, "no golden answers"
 UNLISTED = ("views", ".ctxfs")  # which a listing of a container leaves out
-WITHOUT_CHECKSUMS = ("gguf", "mcf", "megacontext", "onnx", "safetensors", "tar")
+WITHOUT_CHECKSUMS = ("gguf", "mcf", "megacontext", "npy", "onnx", "safetensors", "tar")
 FOR_GOOD = ("checksum", "corrupt", "limit", "locked", "no container", "partial", "unsupported",
             "version")
 

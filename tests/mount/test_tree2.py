@@ -112,7 +112,7 @@ def mixed(tmp_path):
     ctxfs opens."""
     top = tmp_path / "mixed"
     (top / "sub").mkdir(parents=True)
-    for name in ("safetensors/dtypes.safetensors", "gguf/q4_k.gguf", "npz/fortran.npz",
+    for name in ("safetensors/dtypes.safetensors", "gguf/q4_k.gguf", "npz/fortran.npz", "npy/c_order.npy",
                  "onnx/mlp.onnx", "tar/wds.tar", "torch/evil_mixed.pt"):
         shutil.copy(GOLDEN / name, top)
         shutil.copy(GOLDEN / name, top / "sub")
@@ -121,7 +121,7 @@ def mixed(tmp_path):
 
 
 OPENED = {"dtypes.safetensors": "tensors", "q4_k.gguf": "tensors", "fortran.npz": "c.npy",
-          "mlp.onnx": "tensors", "wds.tar": "000000.cls", "evil_mixed.pt": "tensors"}
+          "c_order.npy": "array", "mlp.onnx": "tensors", "wds.tar": "000000.cls", "evil_mixed.pt": "tensors"}
 
 
 @pytest.mark.parametrize("choice", LISTED)
