@@ -12,6 +12,16 @@ namespace ctxfs {
 namespace {
 
 constexpr char kDigits[] = "0123456789abcdef";
+constexpr std::string_view kBase64Digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// The value of a digit of base64; 64 for another character.
+uint32_t Base64Value(char c) {
+  if (c >= 'A' && c <= 'Z') return static_cast<uint32_t>(c - 'A');
+  if (c >= 'a' && c <= 'z') return static_cast<uint32_t>(c - 'a' + 26);
+  if (c >= '0' && c <= '9') return static_cast<uint32_t>(c - '0' + 52);
+  return c == '+' ? 62 : c == '/' ? 63 : 64;
+}
 
 void AppendHex(std::string& out, char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -141,8 +151,6 @@ std::string Hex(std::string_view text) {
 }
 
 std::string Base64(std::string_view text) {
-  constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string base64;
   base64.reserve((text.size() + 2) / 3 * 4);
   for (size_t i = 0; i < text.size(); i += 3) {
@@ -152,10 +160,33 @@ std::string Base64(std::string_view text) {
       bits = bits << 8 | (k < n ? static_cast<unsigned char>(text[i + k]) : 0U);
     }
     for (size_t k = 0; k < 4; ++k) {
-      base64 += k <= n ? kAlphabet[bits >> (18 - 6 * k) & 63U] : '=';
+      base64 += k <= n ? kBase64Digits[bits >> (18 - 6 * k) & 63U] : '=';
     }
   }
   return base64;
+}
+
+std::optional<std::string> FromBase64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  size_t padding = 0;
+  while (padding < 2 && text.ends_with('=')) {
+    text.remove_suffix(1);
+    ++padding;
+  }
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3 + 2);
+  uint32_t bits = 0;
+  unsigned count = 0;
+  for (const char c : text) {
+    const uint32_t digit = Base64Value(c);
+    if (digit == 64) return std::nullopt;
+    bits = bits << 6U | digit;
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    bytes += static_cast<char>(bits >> count & 0xFFU);
+  }
+  return bytes;
 }
 
 }  // namespace ctxfs

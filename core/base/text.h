@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,5 +29,9 @@ std::string Hex(std::string_view text);
 
 /// The bytes of `text` as base64 with padding.
 std::string Base64(std::string_view text);
+
+/// The bytes that `text` is the base64 of; nullopt if it is not base64 with
+/// padding.
+std::optional<std::string> FromBase64(std::string_view text);
 
 }  // namespace ctxfs

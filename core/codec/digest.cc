@@ -1,20 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/codec/digest.h"
 
+#include <fmt/core.h>
 #include <openssl/evp.h>
+#include <xxhash.h>
 
 #include "core/base/text.h"
 
 namespace ctxfs {
+namespace {
+
+const EVP_MD* AlgorithmOf(DigestKind kind) {
+  switch (kind) {
+    case DigestKind::kMd5:
+      return EVP_md5();
+    case DigestKind::kSha1:
+      return EVP_sha1();
+    default:
+      return EVP_sha256();
+  }
+}
+
+}  // namespace
 
 void Digest::Free::operator()(evp_md_ctx_st* context) const {
   EVP_MD_CTX_free(context);
 }
 
 Digest::Digest(DigestKind kind) : context_(EVP_MD_CTX_new()) {
-  const EVP_MD* algorithm = kind == DigestKind::kMd5 ? EVP_md5() : EVP_sha256();
   ok_ = context_ != nullptr &&
-        EVP_DigestInit_ex(context_.get(), algorithm, nullptr) == 1;
+        EVP_DigestInit_ex(context_.get(), AlgorithmOf(kind), nullptr) == 1;
 }
 
 void Digest::Update(Bytes bytes) {
@@ -31,5 +46,23 @@ std::string Digest::Raw() {
 }
 
 std::string Digest::Hex() { return ctxfs::Hex(Raw()); }
+
+void Xxh3::Free::operator()(XXH3_state_s* state) const {
+  XXH3_freeState(state);
+}
+
+Xxh3::Xxh3() : state_(XXH3_createState()) {
+  if (state_ != nullptr) XXH3_64bits_reset(state_.get());
+}
+
+void Xxh3::Update(Bytes bytes) {
+  if (state_ == nullptr) return;
+  XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
+}
+
+std::string Xxh3::Hex() const {
+  if (state_ == nullptr) return {};
+  return fmt::format("{:016x}", XXH3_64bits_digest(state_.get()));
+}
 
 }  // namespace ctxfs

@@ -8,10 +8,11 @@
 #include "core/base/bytes.h"
 
 struct evp_md_ctx_st;
+struct XXH3_state_s;
 
 namespace ctxfs {
 
-enum class DigestKind : uint8_t { kMd5, kSha256 };
+enum class DigestKind : uint8_t { kMd5, kSha1, kSha256 };
 
 /// A message digest over bytes that come in pieces.
 class Digest {
@@ -38,11 +39,34 @@ class Sha256 : public Digest {
   Sha256() : Digest(DigestKind::kSha256) {}
 };
 
+/// SHA-1: 40 hex digits. git names its objects by it. Like MD5, it does not
+/// stand up to somebody who makes files that collide.
+class Sha1 : public Digest {
+ public:
+  Sha1() : Digest(DigestKind::kSha1) {}
+};
+
 /// MD5: 32 hex digits. It detects accidents only, because anyone can make files
 /// that collide.
 class Md5 : public Digest {
  public:
   Md5() : Digest(DigestKind::kMd5) {}
+};
+
+/// XXH3 of 64 bits: 16 hex digits, as xxhsum(1) prints them. Detects accidents
+/// only, many times as fast as the digests above.
+class Xxh3 {
+ public:
+  Xxh3();
+  void Update(Bytes bytes);
+  /// Empty if there was no memory.
+  std::string Hex() const;
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_s* state) const;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state_;
 };
 
 }  // namespace ctxfs

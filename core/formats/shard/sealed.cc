@@ -3,12 +3,11 @@
 // Encrypted entries (docs/conventions.md, section 1). The payload of one is
 //
 //   nonce (12), ciphertext, tag (16); AES-256-GCM
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <string>
 
 #include "core/base/limits.h"
+#include "core/base/text.h"
 #include "core/codec/aead.h"
 #include "core/formats/shard/shard.h"
 
@@ -19,27 +18,12 @@ constexpr size_t kLeastSalt = 16;
 constexpr size_t kMostSalt = 64;
 constexpr uint64_t kAeadBytes = kAeadNonceBytes + kAeadTagBytes;
 
-/// Decodes standard base64 with padding; returns nothing if it is not valid.
-std::string FromBase64(const std::string& text) {
-  if (text.size() % 4 != 0 || text.size() > 2 * kMostSalt) return {};
-  std::string bytes(text.size() / 4 * 3, '\0');
-  const int n =
-      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                      reinterpret_cast<const unsigned char*>(text.data()),
-                      static_cast<int>(text.size()));
-  if (n < 0) return {};
-  const size_t padding = text.size() - text.find_last_not_of('=') - 1;
-  if (padding > 2) return {};
-  bytes.resize(static_cast<size_t>(n) - padding);
-  return bytes;
-}
-
 /// Parses the object "encryption".
 Result<ShardSeal> ParseSeal(const Json& object, std::string_view name) {
   const auto unfit = [](const char* why) { return Error{Code::kCorrupt, why}; };
   ShardSeal seal;
   const std::string inner = TextAt(object, "inner_codec");
-  seal.salt = FromBase64(TextAt(object, "salt"));
+  seal.salt = FromBase64(TextAt(object, "salt")).value_or("");
   seal.info = "shard-entry:" + std::string(name);
   const auto info = object.find("info");
   if (info != object.end() && info->is_string()) seal.info = *info;

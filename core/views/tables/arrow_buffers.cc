@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
+#include "core/base/text.h"
 #include "core/content/block.h"
 #include "core/views/tables/table_cells.h"
 #include "core/views/tables/table_reader.h"
@@ -52,29 +53,6 @@ class BitsOf final : public Transform {
   Content bytes_;
 };
 
-/// Decodes base64 that ctxfs has encoded; ends at the padding.
-std::string FromBase64(std::string_view text) {
-  std::string bytes;
-  uint32_t bits = 0;
-  unsigned count = 0;
-  for (const char c : text) {
-    const uint32_t digit = c >= 'A' && c <= 'Z'   ? uint32_t(c - 'A')
-                           : c >= 'a' && c <= 'z' ? uint32_t(c - 'a' + 26)
-                           : c >= '0' && c <= '9' ? uint32_t(c - '0' + 52)
-                           : c == '+'             ? 62
-                           : c == '/'             ? 63
-                                                  : 64;
-    if (digit == 64) break;  // padding
-    bits = bits << 6 | digit;
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      bytes += static_cast<char>(bits >> count & 0xFF);
-    }
-  }
-  return bytes;
-}
-
 /// Returns how many rows of a column of lines to decode together.
 uint64_t RowsAtOnce(const TableReader& reader, size_t column) {
   const uint64_t line =
@@ -97,8 +75,9 @@ Rows RowsOf(const Cells& cells) {
   rows.valid.resize((cells.lines.size() + 7) / 8);
   for (size_t i = 0; i < cells.lines.size(); ++i) {
     if (const auto text = TextOf(cells.lines[i])) {
-      rows.data +=
-          cells.column->kind == CellKind::kBytes ? FromBase64(*text) : *text;
+      rows.data += cells.column->kind == CellKind::kBytes
+                       ? FromBase64(*text).value_or("")
+                       : *text;
       char& bits = rows.valid[i / 8];
       bits = static_cast<char>(bits | 1 << (i % 8));
     } else {

@@ -123,5 +123,15 @@ TEST(Base64, PadsTheLastThreeBytes) {
   EXPECT_EQ(Base64(std::string_view("\xff\xfb\0", 3)), "//sA");
 }
 
+TEST(FromBase64, UndoesBase64AndRefusesTheRest) {
+  for (const std::string_view text : {"", "f", "fo", "foo", "\xFF\xFE\xFD"}) {
+    EXPECT_EQ(FromBase64(Base64(text)), text);
+  }
+  for (const char* text : {"Zg", "Zg=", "Zg===", "Z===", "=Zg=", "Zg==Zg==",
+                           "Zm9v\n", "Zm9-", "Zm9 "}) {
+    EXPECT_EQ(FromBase64(text), std::nullopt) << text;
+  }
+}
+
 }  // namespace
 }  // namespace ctxfs

@@ -18,6 +18,16 @@ TEST(Sha256, KnownVectors) {
             "b00361a396177a9cb410ff61f20015ad");
 }
 
+// A vector of FIPS 180-4, and the name that git gives an empty file.
+TEST(Sha1, KnownVectors) {
+  Sha1 pieces;
+  for (const char* piece : {"a", "", "bc"}) pieces.Update(AsBytes(piece));
+  EXPECT_EQ(pieces.Hex(), "a9993e364706816aba3e25717850c26c9cd0d89d");
+  Sha1 blob;
+  blob.Update(AsBytes(std::string_view("blob 0\0", 7)));
+  EXPECT_EQ(blob.Hex(), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+}
+
 // The vectors of RFC 1321.
 TEST(Md5, KnownVectors) {
   EXPECT_EQ(Md5().Hex(), "d41d8cd98f00b204e9800998ecf8427e");
@@ -26,6 +36,14 @@ TEST(Md5, KnownVectors) {
     pieces.Update(AsBytes(piece));
   }
   EXPECT_EQ(pieces.Hex(), "f96b697d7cb7938d525a2f31aaf161d0");
+}
+
+// What xxhsum -H3 prints.
+TEST(Xxh3, KnownVectors) {
+  EXPECT_EQ(Xxh3().Hex(), "2d06800538d394c2");
+  Xxh3 pieces;
+  for (const char* piece : {"a", "", "bc"}) pieces.Update(AsBytes(piece));
+  EXPECT_EQ(pieces.Hex(), "78af5f94892f3950");
 }
 
 }  // namespace
